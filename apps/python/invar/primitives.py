@@ -90,7 +90,9 @@ class Call:
             wanted = (self.dtype or operands[0][0], tuple(shape))
         if self._frozen is None:
             self._frozen = tuple(
-                sorted((n, tuple(v) if isinstance(v, list) else v) for n, v in self.attributes.items())
+                sorted(
+                    (n, tuple(v) if isinstance(v, list) else v) for n, v in self.attributes.items()
+                )
             )
         return infer(self.op, self._frozen, operands, wanted)
 

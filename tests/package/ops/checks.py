@@ -143,7 +143,9 @@ def check_narrow(c, ours, theirs, dtype):
             assert torch.equal(g, f), f"{c} {dtype}"
             continue
         assert g.dtype == dtype, f"{c}: {g.dtype}"
-        close(g, e.to(dtype) if dtype == torch.float16 else e, EPSILON[dtype], c.error, f"{c} {dtype}")
+        close(
+            g, e.to(dtype) if dtype == torch.float16 else e, EPSILON[dtype], c.error, f"{c} {dtype}"
+        )
 
 
 def randn(*shape, seed=0):

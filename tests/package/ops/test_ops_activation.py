@@ -46,6 +46,14 @@ def test_refusals():
     refused(RuntimeError, "glu: argument 'input': expected an even size", ops.glu, X[:, :, :3])
     refused(RuntimeError, "prelu: argument 'weight'", ops.prelu, X, torch.ones(5))
     refused(NotImplementedError, "rrelu: argument 'training'", ops.rrelu, X, training=True)
-    refused(NotImplementedError, "silu: argument 'input': elements of float64", ops.silu, X.double())
-    refused(RuntimeError, "softmax: argument 'input': expected elements of a floating type", ops.softmax, X.long(), 0)
+    refused(
+        NotImplementedError, "silu: argument 'input': elements of float64", ops.silu, X.double()
+    )
+    refused(
+        RuntimeError,
+        "softmax: argument 'input': expected elements of a floating type",
+        ops.softmax,
+        X.long(),
+        0,
+    )
     refused(IndexError, "softmax: argument 'dim'", ops.softmax, X, 3)

@@ -57,7 +57,9 @@ def test_signatures(name):
 
 def network(x):
     """Of BitExact's example: two layers, a normalization and a sigmoid."""
-    line = lambda low, high, *shape: torch.linspace(low, high, torch.Size(shape).numel()).reshape(shape)
+    line = lambda low, high, *shape: torch.linspace(low, high, torch.Size(shape).numel()).reshape(
+        shape
+    )
     h = bitexact.matmul(x, line(-0.5, 0.5, 64, 32)) + line(-0.1, 0.1, 32)
     h = bitexact.rms_norm(h, torch.ones(32), 1e-6)
     return bitexact.sigmoid(bitexact.matmul(h, line(-0.3, 0.3, 32, 10)) + line(-0.05, 0.05, 10))

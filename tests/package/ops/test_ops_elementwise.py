@@ -9,7 +9,9 @@ from checks import case, check, ids, of_torch, ops, randn, raw, refused, torch
 X, Y = randn(3, 4, 5), randn(4, 1, seed=1)
 UNIT = torch.linspace(-0.99, 0.99, 64).reshape(4, 16)
 POSITIVE = torch.linspace(0.01, 9, 64).reshape(4, 16)
-EDGES = torch.tensor([0.0, -0.0, 1.0, -1.5, 2.5, -2.5, float("inf"), -float("inf"), float("nan"), 1e-30])
+EDGES = torch.tensor(
+    [0.0, -0.0, 1.0, -1.5, 2.5, -2.5, float("inf"), -float("inf"), float("nan"), 1e-30]
+)
 INTS = torch.tensor([[-7, 3, 0], [5, -2, 100]])
 MORE = torch.tensor([3, -2, 7])
 
@@ -47,7 +49,18 @@ def test_elements(c):
     check(c)
 
 
-DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool]
+DTYPES = [
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+]
 
 
 @pytest.mark.parametrize("a,b", list(itertools.product(DTYPES, DTYPES)), ids=str)
@@ -78,11 +91,17 @@ def test_numpy_promotes_like_torch():
     assert ops.add(x, np.float64(1.5)).dtype == np.float32  # a number, as Python's
 
 
-@pytest.mark.parametrize("name", ["add", "mul", "sub", "div", "maximum", "abs", "sqrt", "floor", "relu", "reciprocal"])
+@pytest.mark.parametrize(
+    "name", ["add", "mul", "sub", "div", "maximum", "abs", "sqrt", "floor", "relu", "reciprocal"]
+)
 def test_binary64(name):
-    x = [randn(4, 5).double() / 3, randn(4, 5, seed=2).double()][: 2 if name in ("add", "mul", "sub", "div", "maximum") else 1]
+    x = [randn(4, 5).double() / 3, randn(4, 5, seed=2).double()][
+        : 2 if name in ("add", "mul", "sub", "div", "maximum") else 1
+    ]
     x = [v.abs() if name == "sqrt" else v for v in x]
-    wanted = np.sqrt(x[0].numpy()) if name == "sqrt" else of_torch(name)(*x).numpy()  # torch's sqrt is not exact
+    wanted = (
+        np.sqrt(x[0].numpy()) if name == "sqrt" else of_torch(name)(*x).numpy()
+    )  # torch's sqrt is not exact
     assert raw(getattr(ops, name)(*x)) == raw(wanted)
 
 
@@ -92,12 +111,20 @@ def test_infinities_become_the_largest_numbers():
 
 def test_refusals():
     x = torch.ones(2, 3)
-    refused(RuntimeError, r"add: shapes \[2, 3\] and \[2\] do not broadcast", ops.add, x, torch.ones(2))
+    refused(
+        RuntimeError, r"add: shapes \[2, 3\] and \[2\] do not broadcast", ops.add, x, torch.ones(2)
+    )
     refused(NotImplementedError, "add: argument 'out'", ops.add, x, x, out=x)
     assert torch.equal(ops.add(x, x, out=None), x + x)
     refused(TypeError, "add: argument 'other': expected .* got list", ops.add, x, [1])
     refused(TypeError, "sin: argument 'input': expected .* got list", ops.sin, [1])
-    refused(RuntimeError, "add: argument 'other': expected an array on torch's cpu .* NumPy", ops.add, x, np.ones(3))
+    refused(
+        RuntimeError,
+        "add: argument 'other': expected an array on torch's cpu .* NumPy",
+        ops.add,
+        x,
+        np.ones(3),
+    )
     refused(NotImplementedError, "sin: argument 'input': elements of float64", ops.sin, x.double())
     refused(RuntimeError, "At least one of", ops.clamp, x)
     refused(NotImplementedError, "where: arguments 'input' and 'other'", ops.where, x > 0)

@@ -53,7 +53,10 @@ def test_binary64():
 
 
 def test_integers():
-    a, b = torch.randint(-128, 128, (3, 7), dtype=torch.int8), torch.randint(0, 256, (7, 5), dtype=torch.uint8)
+    a, b = (
+        torch.randint(-128, 128, (3, 7), dtype=torch.int8),
+        torch.randint(0, 256, (7, 5), dtype=torch.uint8),
+    )
     za, zb = torch.tensor(-3, dtype=torch.int8), torch.tensor([1, 2, 3, 4, 255], dtype=torch.uint8)
     wanted = lambda x, y: ((a.long() - x) @ (b.long() - y)).int()
     assert torch.equal(ops.matmul_integer(a, b), wanted(0, 0))
@@ -85,11 +88,19 @@ def test_matrices_by_index():
 def test_refusals():
     x = torch.ones(2, 3)
     refused(RuntimeError, r"matmul: .* \(2, 3\) and \(2, 3\)", ops.matmul, x, x)
-    refused(RuntimeError, "matmul: argument 'other': expected elements of float32 .* float64", ops.matmul, x, x.double())
+    refused(
+        RuntimeError,
+        "matmul: argument 'other': expected elements of float32 .* float64",
+        ops.matmul,
+        x,
+        x.double(),
+    )
     refused(NotImplementedError, "elements of int64", ops.matmul, x.long(), x.long())
     refused(RuntimeError, "mm: argument 'mat2': expected 2 dimensions", ops.mm, x, A)
     refused(RuntimeError, "bmm: argument 'mat2': expected 2 matrices", ops.bmm, A, randn(3, 40, 5))
-    refused(RuntimeError, "linear: argument 'bias': expected shape", ops.linear, x, x, torch.ones(3))
+    refused(
+        RuntimeError, "linear: argument 'bias': expected shape", ops.linear, x, x, torch.ones(3)
+    )
     refused(RuntimeError, "at least one dimension", ops.matmul, x, torch.tensor(1.0))
     refused(TypeError, "expected torch.Tensor or numpy.ndarray, got list", ops.matmul, x, [1])
     refused(RuntimeError, "einsum: argument 'equation'", ops.einsum, "ij,jk", x)

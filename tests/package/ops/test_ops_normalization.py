@@ -26,20 +26,29 @@ def test_normalizations(c):
 @pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
 def test_running_statistics_are_updated(name):
     found, wanted = [], []
-    for module, runs, dtype in ((ops, found, torch.float32), (torch.nn.functional, wanted, torch.float64)):
+    for module, runs, dtype in (
+        (ops, found, torch.float32),
+        (torch.nn.functional, wanted, torch.float64),
+    ):
         mean, var = torch.zeros(6, dtype=dtype), torch.ones(6, dtype=dtype)
         for i in range(3):
-            getattr(module, name)(randn(4, 6, 5, seed=i).to(dtype), mean, var, W.to(dtype), B.to(dtype), True, 0.3)
+            getattr(module, name)(
+                randn(4, 6, 5, seed=i).to(dtype), mean, var, W.to(dtype), B.to(dtype), True, 0.3
+            )
         runs.extend([mean, var])
     for got, want in zip(found, wanted):
         torch.testing.assert_close(got.double(), want, rtol=2e-6, atol=1e-6)
     mean, var = torch.zeros(6).numpy(), torch.ones(6).numpy()
     for i in range(3):
-        getattr(ops, name)(randn(4, 6, 5, seed=i).numpy(), mean, var, W.numpy(), B.numpy(), True, 0.3)
+        getattr(ops, name)(
+            randn(4, 6, 5, seed=i).numpy(), mean, var, W.numpy(), B.numpy(), True, 0.3
+        )
     assert [raw(mean), raw(var)] == [raw(v) for v in found]
 
 
-@pytest.mark.parametrize("name,more", [("rms_norm", ((3000,),)), ("layer_norm", ((3000,),)), ("normalize", (2.0, 1))])
+@pytest.mark.parametrize(
+    "name,more", [("rms_norm", ((3000,),)), ("layer_norm", ((3000,),)), ("normalize", (2.0, 1))]
+)
 def test_a_row_does_not_depend_on_its_batch(name, more):
     whole = getattr(ops, name)(WIDE, *more)
     for i in range(5):
@@ -55,10 +64,33 @@ def test_narrow_weights_are_widened():
 
 def test_refusals():
     refused(RuntimeError, "rms_norm: argument 'normalized_shape'", ops.rms_norm, X, (5,))
-    refused(RuntimeError, "layer_norm: argument 'weight': expected shape", ops.layer_norm, X, (6,), W[:5])
+    refused(
+        RuntimeError,
+        "layer_norm: argument 'weight': expected shape",
+        ops.layer_norm,
+        X,
+        (6,),
+        W[:5],
+    )
     refused(NotImplementedError, "float64", ops.layer_norm, X.double(), (6,))
-    refused(RuntimeError, "expected elements of a floating type, got int64", ops.rms_norm, X.long(), (6,))
+    refused(
+        RuntimeError,
+        "expected elements of a floating type, got int64",
+        ops.rms_norm,
+        X.long(),
+        (6,),
+    )
     refused(RuntimeError, "num_groups", ops.group_norm, IMAGES, 4)
-    refused(RuntimeError, "batch_norm: arguments 'running_mean'", ops.batch_norm, IMAGES, None, None)
-    refused(RuntimeError, "more than 1 value per channel", ops.batch_norm, randn(1, 6), None, None, training=True)
+    refused(
+        RuntimeError, "batch_norm: arguments 'running_mean'", ops.batch_norm, IMAGES, None, None
+    )
+    refused(
+        RuntimeError,
+        "more than 1 value per channel",
+        ops.batch_norm,
+        randn(1, 6),
+        None,
+        None,
+        training=True,
+    )
     refused(RuntimeError, "at least 2 dimensions", ops.batch_norm, W, None, None, training=True)

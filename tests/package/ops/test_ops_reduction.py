@@ -6,10 +6,23 @@ from checks import case, check, ids, ops, randn, raw, refused, torch
 X, LONG, FIVE = randn(3, 4, 5), randn(3, 9001, seed=1), randn(2, 3, 2, 3, 2, seed=2)
 SMALL = 1 + randn(4, 6) / 64
 INTS = torch.tensor([[5, -7, 5, 0], [2, 2, -9, 1]])
-TIES = torch.tensor([[1.0, 3, 3, -3, -3], [float("nan"), 1, float("nan"), 9, 0], [-0.0, 0, -0.0, 0, 0], [float("-inf")] * 5])
+TIES = torch.tensor(
+    [
+        [1.0, 3, 3, -3, -3],
+        [float("nan"), 1, float("nan"), 9, 0],
+        [-0.0, 0, -0.0, 0, 0],
+        [float("-inf")] * 5,
+    ]
+)
 TRUTH = torch.tensor([[True, False, True], [True, True, True]])
 NONE = torch.empty(3, 0)
-KEPT = [{}, {"dim": 1}, {"dim": -1, "keepdim": True}, {"dim": (0, 2)}, {"dim": (2, -3), "keepdim": True}]
+KEPT = [
+    {},
+    {"dim": 1},
+    {"dim": -1, "keepdim": True},
+    {"dim": (0, 2)},
+    {"dim": (2, -3), "keepdim": True},
+]
 
 CASES = [
     *(case(n, X, **k) for n in ("sum", "mean", "var", "std", "norm") for k in KEPT),
@@ -40,7 +53,9 @@ def test_reductions(c):
     check(c)
 
 
-@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "amax", "sum", "mean", "prod", "norm"])
+@pytest.mark.parametrize(
+    "name", ["max", "min", "argmax", "argmin", "amax", "sum", "mean", "prod", "norm"]
+)
 def test_binary64(name):
     x = torch.cat([LONG[:, :300].double() / 3, LONG[:, :300].double() / 3], 1)
     got, want = getattr(ops, name)(x, dim=1), getattr(torch, name)(x, dim=1)
@@ -58,7 +73,9 @@ def test_the_first_of_equals_and_of_nan_is_found(dtype):
     assert ops.argmax(torch.tensor([2**53, 2**53 + 1]), 0) == 1
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "var", "std", "amax", "logsumexp", "norm", "argmax", "cumsum"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "var", "std", "amax", "logsumexp", "norm", "argmax", "cumsum"]
+)
 def test_a_row_does_not_depend_on_its_batch(name):
     whole = getattr(ops, name)(LONG, dim=1)
     for i in range(3):
@@ -83,14 +100,31 @@ def test_equal():
 
 def test_refusals():
     x = torch.ones(2, 3)
-    refused(IndexError, r"sum: argument 'dim': Dimension out of range \(expected to be in range of \[-2, 1\], but got 5\)", ops.sum, x, 5)
+    refused(
+        IndexError,
+        r"sum: argument 'dim': Dimension out of range \(expected to be in range of \[-2, 1\], but got 5\)",
+        ops.sum,
+        x,
+        5,
+    )
     refused(RuntimeError, "multiple times", ops.sum, x, (0, 0))
     refused(TypeError, "sum: argument 'dim': expected int, got str", ops.sum, x, "0")
-    refused(RuntimeError, "mean: argument 'input': expected elements of a floating type, got int64", ops.mean, x.long())
+    refused(
+        RuntimeError,
+        "mean: argument 'input': expected elements of a floating type, got int64",
+        ops.mean,
+        x.long(),
+    )
     refused(RuntimeError, "max: Expected reduction dim", ops.max, NONE)
     refused(IndexError, "amax: .* dim 1 to have non-zero size", ops.amax, NONE, 1)
     refused(IndexError, "argmax: .* dim 1", ops.argmax, NONE, 1)
-    refused(NotImplementedError, "var: argument 'correction': expected 0 or 1, got 2", ops.var, x, correction=2)
+    refused(
+        NotImplementedError,
+        "var: argument 'correction': expected 0 or 1, got 2",
+        ops.var,
+        x,
+        correction=2,
+    )
     refused(NotImplementedError, "float64", ops.var, x.double())
     refused(NotImplementedError, "'nuc'", ops.norm, x, "nuc")
     refused(NotImplementedError, "sum: argument 'out'", ops.sum, x, out=x)

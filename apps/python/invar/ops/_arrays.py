@@ -134,6 +134,16 @@ def broadcast_shapes(name: str, *shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
+def fits_broadcast(name: str, argument: str, x: Any, wanted: tuple[int, ...]) -> None:
+    """An argument must broadcast to a shape."""
+    short = (1,) * (len(wanted) - x.ndim) + tuple(x.shape)
+    if len(short) > len(wanted) or any(n not in (1, m) for n, m in zip(short, wanted)):
+        raise OperandError(
+            f"{name}: argument '{argument}': expected a shape that broadcasts to {wanted}, got "
+            f"{tuple(x.shape)}"
+        )
+
+
 def tuple_of(name: str, argument: str, value: Any, n: int) -> tuple[int, ...]:
     """One number for each of n dimensions; a single one stands for all."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):

@@ -119,11 +119,7 @@ def _mask(mask: Any, lead: Sequence[int], q: Any, k: Any) -> Any:
     """Of rank 2 to 4, bool or f32."""
     e = t.type_of(mask, "attn_mask")
     wanted = (*lead, q.shape[-2], k.shape[-2])
-    if arr.broadcast_shapes(_NAME, mask.shape, wanted) != wanted:
-        raise OperandError(
-            f"{_NAME}: argument 'attn_mask': expected a shape that broadcasts to {wanted}, got "
-            f"{tuple(mask.shape)}"
-        )
+    arr.fits_broadcast(_NAME, "attn_mask", mask, wanted)
     if e != "bool":
         mask = t.f32(_NAME, mask, "attn_mask")
     if mask.ndim < 2:
@@ -162,11 +158,7 @@ def rope(
     batch = tuple(x.shape[:-3])
     wanted = (*batch, x.shape[-2], half)
     for argument, y in zip(("cos", "sin"), angles):
-        if arr.broadcast_shapes("rope", y.shape, wanted) != wanted or y.shape[-1] != half:
-            raise OperandError(
-                f"rope: argument '{argument}': expected a shape that broadcasts to {wanted}, got "
-                f"{tuple(y.shape)}"
-            )
+        arr.fits_broadcast("rope", argument, y, wanted)
     rows = (math.prod(batch), x.shape[-2], half)
     made = p.rope(
         x.reshape((rows[0], *x.shape[-3:])),

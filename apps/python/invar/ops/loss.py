@@ -54,6 +54,8 @@ def _same_shape(name: str, input: Any, target: Any) -> None:
 
 
 def _weighted(name: str, loss: Any, weight: Any) -> Any:
+    if weight is not None:
+        arr.fits_broadcast(name, "weight", weight, tuple(loss.shape))
     return loss if weight is None else p.mul(loss, t.f32(name, weight, "weight"))
 
 
@@ -94,6 +96,7 @@ def l1_loss(
 def _mean_of_weights(name: str, loss: Any, weight: Any, reduction: str, e: str) -> Any:
     if weight is None or reduction != "mean":
         return _reduced(_weighted(name, loss, weight), reduction, e)
+    arr.fits_broadcast(name, "weight", weight, tuple(loss.shape))
     w = arr.expand(t.f32(name, weight, "weight"), loss.shape)
     return t.cast(p.div(_sum(p.mul(loss, w)), _sum(w)), e)
 
@@ -137,15 +140,15 @@ def huber_loss(
     delta: float = 1.0,
     weight: Array | None = None,
 ) -> Array:
-    """gap² / 2 where gap = |input - target| < delta, else delta · (gap - delta / 2). Spec:
-    elementwise.5, elementwise.15, reduce.3, reduce.4."""
+    """gap² / 2 where gap = |input - target| < delta, else delta · (gap - delta / 2);
+    times weight where it is given. Spec: elementwise.5, elementwise.15, reduce.3, reduce.4."""
     name = "huber_loss"
     _checked(name, reduction)
     if delta <= 0:
         raise OperandError(f"{name}: argument 'delta': expected more than 0, got {delta}")
     x, y, e = _two(name, input, target, weight)
-    loss = _huber(name, x, y, delta, 0.5, delta)
-    return cast(Array, _mean_of_weights(name, loss, weight, reduction, e))
+    loss = _weighted(name, _huber(name, x, y, delta, 0.5, delta), weight)
+    return cast(Array, _reduced(loss, reduction, e))
 
 
 @public

@@ -236,9 +236,9 @@ def interpolate(
     """input [N, C, ...] with 1 to 3 spatial dimensions resized to `size`, or by `scale_factor`. mode:
     "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic" or "area".
 
-    f32, bf16, f16; the nearest elements of any type. Coordinates and weights are computed in binary64
-    (torch: in f32), a scale_factor is rounded to f32. Raises RuntimeError for arguments that do not
-    fit. Spec: resize.1 to resize.6; "area": pool.5."""
+    f32, bf16, f16; the nearest elements of any type, those of the exact quotient. Coordinates and
+    weights are computed in binary64 (torch: in f32), a scale_factor is rounded to f32. Raises RuntimeError for arguments that do not
+    fit. Spec: resize.1 to resize.6, gather.2; "area": pool.5."""
     name = "interpolate"
     e = t.type_of(input)
     n = input.ndim - 2
@@ -257,10 +257,29 @@ def interpolate(
         pool = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1]
         return cast(Array, pool(input, whole))
     how = _resizing(name, mode, n, align_corners, antialias)
+    if how["order"] == 0 and (
+        factors is None or all(m * f == w for m, f, w in zip(input.shape[2:], factors, whole))
+    ):
+        return cast(Array, _nearest(input, whole, mode == "nearest-exact"))
     if factors is not None and not recompute_scale_factor and how["coordinates"] != 3:
         how["scales"] = [_bits(1.0)] * 2 + [_bits(f) for f in factors]
     x: Any = input if how["order"] == 0 else t.f32(name, input)
     return cast(Array, t.cast(p.resize(x, **how, shape=(*input.shape[:2], *whole)), e))
+
+
+def _nearest(x: Any, whole: Sequence[int], middle: bool) -> Any:
+    """Element floor(i · n / m) of n for element i of m, or floor((i + 1/2) · n / m): by exact integers
+    (elementwise.14), of which a quotient in binary64 would miss some."""
+    e = t.NAMES[x.dtype]
+    for d, m in enumerate(whole):
+        n = x.shape[d + 2]
+        if n == m:
+            continue
+        at = lambda v: t.number(v, "i64", x)
+        first, step, divisor = (n, 2 * n, 2 * m) if middle else (0, n, m)
+        place = p.div(p.iota(at(first), at(step), shape=(m,), dtype="i64"), at(divisor))
+        x = t.cast(p.gather(x, place, axis=d + 2), e)
+    return x
 
 
 def _resizing(
@@ -287,7 +306,7 @@ def _resizing(
         "coordinates": coordinates,
         "rounding": rounding,
         "antialias": int(antialias),
-        "exclude_outside": 0,
+        "exclude_outside": int(antialias),
         "cubic": -0.5 if antialias else -0.75,
         "extrapolation": 0.0,
         "scales": [0] * (n + 2),

@@ -44,7 +44,7 @@ def _conv_operands(name: str, x: Any, weight: Any, bias: Any, n: int, c: int, gr
                 f"got {t.spelled(t.type_of(w, argument))}"
             )
     t.same_kind(name, input=x, weight=weight, bias=bias)
-    channels = x.shape[x.ndim - n - 1] if x.ndim > n else 0
+    channels = x.shape[x.ndim - n - 1]
     if weight.ndim != n + 2 or groups < 1 or weight.shape[c] * (groups if c else 1) != channels:
         raise OperandError(
             f"{name}: argument 'weight': expected {n + 2} dimensions that fit {channels} channels in "
@@ -101,8 +101,8 @@ def _conv(n: int) -> Callable[..., Any]:
         dilation: Sizes = 1,
         groups: int = 1,
     ) -> Array:
-        more = _conv_operands(name, input, weight, bias, n, 1, groups)
         x, e = _batched(name, input, n)
+        more = _conv_operands(name, input, weight, bias, n, 1, groups)
         strides = arr.tuple_of(name, "stride", stride, n)
         dilations = arr.tuple_of(name, "dilation", dilation, n)
         _positive(name, stride=strides, dilation=dilations)
@@ -142,8 +142,8 @@ def _conv_transpose(n: int) -> Callable[..., Any]:
         groups: int = 1,
         dilation: Sizes = 1,
     ) -> Array:
-        more = _conv_operands(name, input, weight, bias, n, 0, groups)
         x, e = _batched(name, input, n)
+        more = _conv_operands(name, input, weight, bias, n, 0, groups)
         strides = arr.tuple_of(name, "stride", stride, n)
         dilations = arr.tuple_of(name, "dilation", dilation, n)
         _positive(name, stride=strides, dilation=dilations)
