@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from checks import case, check, ids, ops, randn, raw, refused, torch
+from accuracy import case, check, ids, near, ops, randn, raw, refused, torch
 
 sdpa = "scaled_dot_product_attention"
 make = lambda *shape, seed=0: randn(*shape, seed=seed) / 8
@@ -14,11 +14,26 @@ BOOL[:, 3] = True
 LONG = [make(1, 2, 300, 16, seed=i) for i in range(3)]
 
 CASES = [
-    case(sdpa, Q, K, V), case(sdpa, Q, K, V, scale=0.3), case(sdpa, Q, K, V, is_causal=True), case(sdpa, Q, G, H, enable_gqa=True), case(sdpa, Q, G, H, is_causal=True, enable_gqa=True),
-    case(sdpa, Q, K, V, BOOL), case(sdpa, Q, K, V, BOOL.expand(2, 1, 5, 7)), case(sdpa, Q, K, V, BOOL[:, :1] | True), case(sdpa, Q, K, V, make(4, 5, 7)), case(sdpa, Q, K, V, torch.where(BOOL, 0.0, -torch.inf)), case(sdpa, Q, G, H, BOOL, enable_gqa=True),
-    case(sdpa, Q[0, 0], K[0, 0], V[0, 0]), case(sdpa, Q[0], K[0], V[0], BOOL), case(sdpa, Q[None], K[None], V[None], BOOL), case(sdpa, Q[None], K[None], V[None], make(1, 2, 4, 5, 7)), case(sdpa, Q, K[:1], V[:1]), case(sdpa, Q, K[:, :1], V[:, :1]),
-    case(sdpa, *LONG, error=16), case(sdpa, *LONG, is_causal=True, error=16),
-]  # fmt: skip
+    case(sdpa, Q, K, V),
+    case(sdpa, Q, K, V, scale=0.3),
+    case(sdpa, Q, K, V, is_causal=True),
+    case(sdpa, Q, G, H, enable_gqa=True),
+    case(sdpa, Q, G, H, is_causal=True, enable_gqa=True),
+    case(sdpa, Q, K, V, BOOL),
+    case(sdpa, Q, K, V, BOOL.expand(2, 1, 5, 7)),
+    case(sdpa, Q, K, V, BOOL[:, :1] | True),
+    case(sdpa, Q, K, V, make(4, 5, 7)),
+    case(sdpa, Q, K, V, torch.where(BOOL, 0.0, -torch.inf)),
+    case(sdpa, Q, G, H, BOOL, enable_gqa=True),
+    case(sdpa, Q[0, 0], K[0, 0], V[0, 0]),
+    case(sdpa, Q[0], K[0], V[0], BOOL),
+    case(sdpa, Q[None], K[None], V[None], BOOL),
+    case(sdpa, Q[None], K[None], V[None], make(1, 2, 4, 5, 7)),
+    case(sdpa, Q, K[:1], V[:1]),
+    case(sdpa, Q, K[:, :1], V[:, :1]),
+    case(sdpa, *LONG, error=16),
+    case(sdpa, *LONG, is_causal=True, error=16),
+]
 
 
 @pytest.mark.parametrize("c", CASES, ids=ids)
@@ -40,7 +55,7 @@ def test_window_softcap_and_sinks():
     q, k, v = LONG
     i, j = torch.arange(300)[:, None], torch.arange(300)
     sinks = torch.tensor([0.5, -1.0])
-    close = lambda got, want: torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+    close = lambda got, want: near(got, want)
     attend = getattr(ops, sdpa)
     close(
         attend(q, k, v, window=(40, -1), is_causal=True), plain(q, k, v, (j <= i) & (j >= i - 40))
@@ -82,7 +97,7 @@ def test_rope(interleaved, rotary):
     pair = a * cos - b * sin, b * cos + a * sin
     turned = torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1)
     got = ops.rope(x, cos, sin, interleaved=interleaved, rotary_dim=rotary)
-    torch.testing.assert_close(got.double(), torch.cat([turned, rest], -1), rtol=1e-6, atol=1e-6)
+    near(got.double(), torch.cat([turned, rest], -1))
     assert raw(got) == raw(
         ops.rope(
             x,

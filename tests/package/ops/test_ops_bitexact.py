@@ -3,7 +3,7 @@
 import inspect
 
 import pytest
-from checks import randn, raw, refused, torch
+from accuracy import randn, raw, refused, torch
 from invar import bitexact
 
 X, W, B = randn(64, 700), randn(700, seed=1), randn(700, seed=2)

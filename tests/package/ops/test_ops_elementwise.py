@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from checks import case, check, ids, of_torch, ops, randn, raw, refused, torch
+from accuracy import case, check, ids, of_torch, ops, randn, raw, refused, torch
 
 X, Y = randn(3, 4, 5), randn(4, 1, seed=1)
 UNIT = torch.linspace(-0.99, 0.99, 64).reshape(4, 16)
@@ -19,29 +19,63 @@ EVERYWHERE = (
     "abs neg sign floor ceil trunc exp expm1 sin cos tan atan sinh cosh tanh asinh erf erfc sigmoid "
     "isnan isinf isfinite logical_not square round frac exp2"
 ).split()
+TWO = (
+    "add sub mul div maximum minimum eq ne lt "
+    "le gt ge atan2 logical_and logical_or logical_xor logaddexp true_divide"
+).split()
+OF_INTEGERS = (
+    "add sub mul div floor_divide remainder fmod "
+    "maximum minimum eq lt bitwise_and bitwise_or bitwise_xor logical_and"
+).split()
 CASES = [
     *(case(n, UNIT * 3, error=16) for n in EVERYWHERE),
     *(case(n, UNIT) for n in ("asin", "acos", "atanh")),
     *(case(n, POSITIVE + 1, error=16, narrow=n != "acosh") for n in ("acosh", "log1p", "log")),
     *(case(n, POSITIVE) for n in ("sqrt", "rsqrt", "reciprocal", "log", "log2", "log10", "log1p")),
-    *(case(n, EDGES, narrow=False) for n in "abs neg floor ceil trunc sigmoid tanh isnan isinf isfinite logical_not exp".split()),
-    *(case(n, X, Y) for n in "add sub mul div maximum minimum eq ne lt le gt ge atan2 logical_and logical_or logical_xor logaddexp true_divide".split()),
+    *(
+        case(n, EDGES, narrow=False)
+        for n in "abs neg floor ceil trunc sigmoid tanh isnan isinf isfinite logical_not exp".split()
+    ),
+    *(case(n, X, Y) for n in TWO),
     *(case(n, X, 2.5) for n in "add sub mul div eq lt fmod remainder pow".split() if n != "pow"),
-    case("add", X, Y, alpha=0.5), case("sub", X, Y, alpha=3),
-    case("fmod", UNIT * 30, torch.tensor(0.7), narrow=False), case("remainder", UNIT * 30, torch.tensor(-0.7), narrow=False),
-    case("pow", POSITIVE, 2.5, narrow=False, error=16), case("pow", POSITIVE, UNIT, narrow=False),
-    case("pow", UNIT, 3), case("pow", 2.0, UNIT),
-    case("floor_divide", UNIT * 30, 0.75, narrow=False), case("floor_divide", EDGES[:, None], EDGES, narrow=False), case("div", UNIT * 30, 4.0, rounding_mode="trunc"),
-    case("clamp", X, -1.0, 2.5), case("clamp", X, min=0.5), case("clamp", X, max=torch.tensor(0.25)),
-    case("clamp", X, Y, X.abs()), case("clamp", EDGES, -1.0, 1.0, narrow=False), case("clip", INTS, 0, 4),
-    case("where", X > 0, X, Y), case("where", X > 0, X, 0.0), case("where", X > 0, 1, X),
-    case("lerp", X, X + 1, 0.25, error=16), case("lerp", X, Y, X.abs(), error=32, narrow=False), case("addcmul", X, X, Y, value=0.5), case("addcdiv", X, X, Y, value=2.0, error=16),
-    case("logit", POSITIVE / 10), case("logit", UNIT.abs(), 1e-2, narrow=False), case("nan_to_num", EDGES, 1.0, 2.0, 3.0, narrow=False),
-    *(case(n, INTS, MORE) for n in "add sub mul div floor_divide remainder fmod maximum minimum eq lt bitwise_and bitwise_or bitwise_xor logical_and".split()),
-    *(case(n, INTS) for n in "abs neg sign floor bitwise_not logical_not isnan square exp sigmoid".split()),
-    *(case(n, INTS, 3) for n in "add mul div pow".split()), case("add", INTS, 2.5), case("mul", INTS, True),
-    case("div", INTS, MORE, rounding_mode="floor"), case("div", INTS, MORE, rounding_mode="trunc"),
-]  # fmt: skip
+    case("add", X, Y, alpha=0.5),
+    case("sub", X, Y, alpha=3),
+    case("fmod", UNIT * 30, torch.tensor(0.7), narrow=False),
+    case("remainder", UNIT * 30, torch.tensor(-0.7), narrow=False),
+    case("pow", POSITIVE, 2.5, narrow=False, error=16),
+    case("pow", POSITIVE, UNIT, narrow=False),
+    case("pow", UNIT, 3),
+    case("pow", 2.0, UNIT),
+    case("floor_divide", UNIT * 30, 0.75, narrow=False),
+    case("floor_divide", EDGES[:, None], EDGES, narrow=False),
+    case("div", UNIT * 30, 4.0, rounding_mode="trunc"),
+    case("clamp", X, -1.0, 2.5),
+    case("clamp", X, min=0.5),
+    case("clamp", X, max=torch.tensor(0.25)),
+    case("clamp", X, Y, X.abs()),
+    case("clamp", EDGES, -1.0, 1.0, narrow=False),
+    case("clip", INTS, 0, 4),
+    case("where", X > 0, X, Y),
+    case("where", X > 0, X, 0.0),
+    case("where", X > 0, 1, X),
+    case("lerp", X, X + 1, 0.25, error=16),
+    case("lerp", X, Y, X.abs(), error=32, narrow=False),
+    case("addcmul", X, X, Y, value=0.5),
+    case("addcdiv", X, X, Y, value=2.0, error=16),
+    case("logit", POSITIVE / 10),
+    case("logit", UNIT.abs(), 1e-2, narrow=False),
+    case("nan_to_num", EDGES, 1.0, 2.0, 3.0, narrow=False),
+    *(case(n, INTS, MORE) for n in OF_INTEGERS),
+    *(
+        case(n, INTS)
+        for n in "abs neg sign floor bitwise_not logical_not isnan square exp sigmoid".split()
+    ),
+    *(case(n, INTS, 3) for n in "add mul div pow".split()),
+    case("add", INTS, 2.5),
+    case("mul", INTS, True),
+    case("div", INTS, MORE, rounding_mode="floor"),
+    case("div", INTS, MORE, rounding_mode="trunc"),
+]
 
 
 @pytest.mark.parametrize("c", CASES, ids=ids)

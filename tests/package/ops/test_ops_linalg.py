@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from checks import case, check, ids, ops, randn, raw, refused, torch
+from accuracy import case, check, ids, near, ops, randn, raw, refused, torch
 
 functional = torch.nn.functional
 A, B = randn(2, 3, 40), randn(2, 40, 5, seed=1)
@@ -10,18 +10,65 @@ ROW, COLUMN, SQUARE = randn(40, seed=2), randn(40, seed=3), randn(6, 6, seed=4)
 HIDDEN = randn(300, 70, seed=5)
 
 CASES = [
-    *(case("matmul", x, y) for x, y in [(A, B), (ROW, COLUMN), (A, ROW), (ROW, B), (A[0], B), (A, B[1]), (A[:, None], B), (HIDDEN.T, HIDDEN), (torch.empty(3, 0), torch.empty(0, 2)), (torch.empty(0, 3), torch.empty(3, 2))]),
-    case("mm", A[0], B[0]), case("bmm", A, B), case("mv", A[0], ROW), case("dot", ROW, COLUMN), case("outer", ROW, COLUMN),
-    case("addmm", randn(5, seed=6), A[0], B[0]), case("addmm", randn(3, 5, seed=6), A[0], B[0], beta=0.5, alpha=2.0, error=16),
-    case("addmm", torch.full((3, 5), float("nan")), A[0], B[0], beta=0), case("addmv", randn(3), A[0], ROW), case("baddbmm", randn(2, 3, 5), A, B, alpha=0.5),
-    case("linear", A, randn(7, 40)), case("linear", A, randn(7, 40), randn(7)), case("linear", ROW, randn(7, 40), randn(7)), case("linear", A, ROW), case("linear", torch.empty(0, 40), randn(7, 40)),
+    *(
+        case("matmul", x, y)
+        for x, y in [
+            (A, B),
+            (ROW, COLUMN),
+            (A, ROW),
+            (ROW, B),
+            (A[0], B),
+            (A, B[1]),
+            (A[:, None], B),
+            (HIDDEN.T, HIDDEN),
+            (torch.empty(3, 0), torch.empty(0, 2)),
+            (torch.empty(0, 3), torch.empty(3, 2)),
+        ]
+    ),
+    case("mm", A[0], B[0]),
+    case("bmm", A, B),
+    case("mv", A[0], ROW),
+    case("dot", ROW, COLUMN),
+    case("outer", ROW, COLUMN),
+    case("addmm", randn(5, seed=6), A[0], B[0]),
+    case("addmm", randn(3, 5, seed=6), A[0], B[0], beta=0.5, alpha=2.0, error=16),
+    case("addmm", torch.full((3, 5), float("nan")), A[0], B[0], beta=0),
+    case("addmv", randn(3), A[0], ROW),
+    case("baddbmm", randn(2, 3, 5), A, B, alpha=0.5),
+    case("linear", A, randn(7, 40)),
+    case("linear", A, randn(7, 40), randn(7)),
+    case("linear", ROW, randn(7, 40), randn(7)),
+    case("linear", A, ROW),
+    case("linear", torch.empty(0, 40), randn(7, 40)),
     case("bilinear", randn(4, 3), randn(4, 5, seed=7), randn(2, 3, 5), randn(2)),
-    case("tensordot", A, B, dims=([0, 2], [0, 1])), case("tensordot", SQUARE, SQUARE, dims=1), case("tensordot", randn(2, 3), randn(2, 3), dims=2),
-    *(case("einsum", e, *o) for e, o in [
-        ("bij,bjk->bik", (A, B)), ("bij,bjk", (A, B)), ("ii->i", (SQUARE,)), ("ii", (SQUARE,)), ("iij->j", (randn(4, 4, 3),)), ("...ij,...jk->...ik", (A, B)), ("i,j->ij", (ROW, COLUMN)),
-        ("bij,j->bi", (A, ROW)), ("bij->jb", (A,)), ("bij->", (A,)), ("bij,bjk,k->bi", (A, B, randn(5))), ("...j,j->...", (A, ROW)), ("bij,bij->", (A, A)), ("bij,cjk->bcik", (A, B)),
-        ("ij,jk,kl->il", (A[0], B[0], randn(5, 4))), ("ij,jk->ik", (randn(2, 1), randn(3, 4))), ("b i j -> b j i", (A,)), ("a...,a...->...", (A, A)), ("ij,kl->", (SQUARE, SQUARE))]),
-]  # fmt: skip
+    case("tensordot", A, B, dims=([0, 2], [0, 1])),
+    case("tensordot", SQUARE, SQUARE, dims=1),
+    case("tensordot", randn(2, 3), randn(2, 3), dims=2),
+    *(
+        case("einsum", e, *o)
+        for e, o in [
+            ("bij,bjk->bik", (A, B)),
+            ("bij,bjk", (A, B)),
+            ("ii->i", (SQUARE,)),
+            ("ii", (SQUARE,)),
+            ("iij->j", (randn(4, 4, 3),)),
+            ("...ij,...jk->...ik", (A, B)),
+            ("i,j->ij", (ROW, COLUMN)),
+            ("bij,j->bi", (A, ROW)),
+            ("bij->jb", (A,)),
+            ("bij->", (A,)),
+            ("bij,bjk,k->bi", (A, B, randn(5))),
+            ("...j,j->...", (A, ROW)),
+            ("bij,bij->", (A, A)),
+            ("bij,cjk->bcik", (A, B)),
+            ("ij,jk,kl->il", (A[0], B[0], randn(5, 4))),
+            ("ij,jk->ik", (randn(2, 1), randn(3, 4))),
+            ("b i j -> b j i", (A,)),
+            ("a...,a...->...", (A, A)),
+            ("ij,kl->", (SQUARE, SQUARE)),
+        ]
+    ),
+]
 
 
 @pytest.mark.parametrize("c", CASES, ids=ids)
@@ -49,7 +96,7 @@ def test_binary64():
     a, b = randn(9, 300).double() / 3, randn(300, 4, seed=1).double() / 7
     got = ops.matmul(a, b)
     assert got.dtype == torch.float64
-    torch.testing.assert_close(got, a @ b, rtol=1e-13, atol=1e-12)
+    near(got, a @ b)
 
 
 def test_integers():

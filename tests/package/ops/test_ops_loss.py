@@ -1,7 +1,7 @@
 """Losses."""
 
 import pytest
-from checks import case, check, ids, ops, randn, raw, refused, torch
+from accuracy import case, check, ids, ops, randn, raw, refused, torch
 
 X, Y, P = (
     randn(6, 5),
@@ -15,16 +15,55 @@ LOG = torch.log_softmax(X, 1)
 HOW = ("mean", "sum", "none")
 
 CASES = [
-    *(case(n, X, Y, reduction=r, error=16) for n in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss") for r in HOW), *(case(n, X, Y, reduction=r, weight=P, error=16) for n in ("mse_loss", "l1_loss", "huber_loss") for r in HOW),
-    case("smooth_l1_loss", X, Y, beta=0.3), case("smooth_l1_loss", X, Y, beta=0), case("huber_loss", X, Y, delta=0.3),
-    *(case("binary_cross_entropy", P, P.flip(0), *w, reduction=r) for r in HOW for w in [(), (W,)]), case("binary_cross_entropy", (P > 0.5).float(), P),
-    *(case("binary_cross_entropy_with_logits", X, P, reduction=r, **w) for r in HOW for w in [{}, {"weight": W}, {"pos_weight": W}]),
-    *(case("kl_div", LOG, P, reduction=r) for r in (*HOW, "batchmean")), *(case("kl_div", LOG, LOG.flip(0), reduction=r, log_target=True) for r in (*HOW, "batchmean")), case("kl_div", LOG, (P - 0.5).relu(), reduction="none"),
-    *(case("nll_loss", LOG, C, *w, reduction=r) for r in HOW for w in [(), (W,)]), case("nll_loss", LOG[0], C[1]), case("nll_loss", LOG, C.clamp(0), ignore_index=1), case("nll_loss", IMAGE, CI, W),
-    *(case("cross_entropy", X, C, reduction=r, label_smoothing=s, **w) for r in HOW for s in (0.0, 0.1) for w in [{}, {"weight": W}]),
-    *(case("cross_entropy", IMAGE, CI, reduction=r, label_smoothing=s, error=16) for r in HOW for s in (0.0, 0.3)), case("cross_entropy", X[0], C[1]), case("cross_entropy", X, C * 0 - 100), case("cross_entropy", IMAGE, CI, W, ignore_index=2, error=16),
-    *(case("cross_entropy", X, P, reduction=r, label_smoothing=s, **w) for r in HOW for s in (0.0, 0.1) for w in [{}, {"weight": W}]), case("cross_entropy", IMAGE, IMAGE.softmax(1), W, error=16),
-]  # fmt: skip
+    *(
+        case(n, X, Y, reduction=r, error=16)
+        for n in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+        for r in HOW
+    ),
+    *(
+        case(n, X, Y, reduction=r, weight=P, error=16)
+        for n in ("mse_loss", "l1_loss", "huber_loss")
+        for r in HOW
+    ),
+    case("smooth_l1_loss", X, Y, beta=0.3),
+    case("smooth_l1_loss", X, Y, beta=0),
+    case("huber_loss", X, Y, delta=0.3),
+    *(case("binary_cross_entropy", P, P.flip(0), *w, reduction=r) for r in HOW for w in [(), (W,)]),
+    case("binary_cross_entropy", (P > 0.5).float(), P),
+    *(
+        case("binary_cross_entropy_with_logits", X, P, reduction=r, **w)
+        for r in HOW
+        for w in [{}, {"weight": W}, {"pos_weight": W}]
+    ),
+    *(case("kl_div", LOG, P, reduction=r) for r in (*HOW, "batchmean")),
+    *(case("kl_div", LOG, LOG.flip(0), reduction=r, log_target=True) for r in (*HOW, "batchmean")),
+    case("kl_div", LOG, (P - 0.5).relu(), reduction="none"),
+    *(case("nll_loss", LOG, C, *w, reduction=r) for r in HOW for w in [(), (W,)]),
+    case("nll_loss", LOG[0], C[1]),
+    case("nll_loss", LOG, C.clamp(0), ignore_index=1),
+    case("nll_loss", IMAGE, CI, W),
+    *(
+        case("cross_entropy", X, C, reduction=r, label_smoothing=s, **w)
+        for r in HOW
+        for s in (0.0, 0.1)
+        for w in [{}, {"weight": W}]
+    ),
+    *(
+        case("cross_entropy", IMAGE, CI, reduction=r, label_smoothing=s, error=16)
+        for r in HOW
+        for s in (0.0, 0.3)
+    ),
+    case("cross_entropy", X[0], C[1]),
+    case("cross_entropy", X, C * 0 - 100),
+    case("cross_entropy", IMAGE, CI, W, ignore_index=2, error=16),
+    *(
+        case("cross_entropy", X, P, reduction=r, label_smoothing=s, **w)
+        for r in HOW
+        for s in (0.0, 0.1)
+        for w in [{}, {"weight": W}]
+    ),
+    case("cross_entropy", IMAGE, IMAGE.softmax(1), W, error=16),
+]
 
 
 @pytest.mark.parametrize("c", CASES, ids=ids)

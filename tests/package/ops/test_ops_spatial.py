@@ -1,7 +1,7 @@
 """Convolutions and pools."""
 
 import pytest
-from checks import case, check, ids, ops, randn, raw, refused, torch
+from accuracy import case, check, ids, ops, randn, raw, refused, torch
 
 ROW, PLANE, SPACE = randn(2, 4, 15), randn(2, 4, 9, 11, seed=1), randn(2, 4, 5, 6, 7, seed=2)
 K1, K2, K3 = randn(6, 4, 3, seed=3), randn(6, 4, 3, 2, seed=4), randn(6, 4, 2, 3, 2, seed=5)
@@ -14,16 +14,61 @@ G2, T1, T2, T3 = (
 BIAS = randn(6, seed=10)
 
 CASES = [
-    case("conv1d", ROW, K1), case("conv1d", ROW, K1, BIAS, 2, 1, 2), case("conv1d", ROW[0], K1, BIAS), case("conv1d", ROW, K1, padding="same", dilation=3), case("conv1d", ROW, K1, None, 1, "valid"),
-    case("conv2d", PLANE, K2, BIAS), case("conv2d", PLANE, K2, None, (2, 1), (1, 0), (1, 2)), case("conv2d", PLANE, G2, BIAS, padding=1, groups=2), case("conv2d", PLANE, K2, padding="same"), case("conv2d", PLANE, randn(8, 1, 3, 3), groups=4, stride=2), case("conv2d", PLANE[1], K2),
-    case("conv3d", SPACE, K3, BIAS, padding=(1, 0, 1)), case("conv3d", SPACE, K3, stride=2),
-    case("conv_transpose1d", ROW, T1), case("conv_transpose1d", ROW, T1, randn(3), 3, 1, 2), case("conv_transpose2d", PLANE, T2, randn(3), 2, (1, 0), (1, 0)), case("conv_transpose2d", PLANE, T2, None, 2, 1, 1, 2, (2, 3)), case("conv_transpose3d", SPACE, T3, stride=2), case("conv_transpose2d", PLANE[0], T2),
-    *(case(f"max_pool{n}d", x, *more) for n, x in ((1, ROW), (2, PLANE), (3, SPACE)) for more in [(2,), (3, 2, 1), (2, 1, 0, 2), (3, 2, 1, 1, True)]), case("max_pool2d", PLANE, (2, 3), (1, 2), (1, 0)), case("max_pool1d", ROW[0], 2),
-    *(case(f"max_pool{n}d", x, 3, 2, 1, return_indices=True) for n, x in ((1, ROW), (2, PLANE), (3, SPACE))), case("max_pool2d", PLANE[0], 2, return_indices=True),
-    *(case(f"avg_pool{n}d", x, *more) for n, x in ((1, ROW), (2, PLANE), (3, SPACE)) for more in [(2,), (3, 2, 1), (3, 2, 1, True), (3, 2, 1, True, False)]), case("avg_pool2d", PLANE, (2, 3), (1, 2), (1, 0)), case("avg_pool2d", PLANE[0], 2),
-    *(case(f"lp_pool{n}d", x, 2, 2) for n, x in ((1, ROW), (2, PLANE), (3, SPACE))), case("lp_pool2d", PLANE, 2.0, (2, 3), 1),
-    *(case(f"adaptive_{k}_pool{n}d", x, s) for k in ("avg", "max") for n, x, s in [(1, ROW, 5), (1, ROW, 4), (2, PLANE, 1), (2, PLANE, (3, 11)), (2, PLANE, (4, None)), (2, PLANE, (7, 5)), (3, SPACE, (2, 3, 4)), (2, PLANE[0], 3)]),
-]  # fmt: skip
+    case("conv1d", ROW, K1),
+    case("conv1d", ROW, K1, BIAS, 2, 1, 2),
+    case("conv1d", ROW[0], K1, BIAS),
+    case("conv1d", ROW, K1, padding="same", dilation=3),
+    case("conv1d", ROW, K1, None, 1, "valid"),
+    case("conv2d", PLANE, K2, BIAS),
+    case("conv2d", PLANE, K2, None, (2, 1), (1, 0), (1, 2)),
+    case("conv2d", PLANE, G2, BIAS, padding=1, groups=2),
+    case("conv2d", PLANE, K2, padding="same"),
+    case("conv2d", PLANE, randn(8, 1, 3, 3), groups=4, stride=2),
+    case("conv2d", PLANE[1], K2),
+    case("conv3d", SPACE, K3, BIAS, padding=(1, 0, 1)),
+    case("conv3d", SPACE, K3, stride=2),
+    case("conv_transpose1d", ROW, T1),
+    case("conv_transpose1d", ROW, T1, randn(3), 3, 1, 2),
+    case("conv_transpose2d", PLANE, T2, randn(3), 2, (1, 0), (1, 0)),
+    case("conv_transpose2d", PLANE, T2, None, 2, 1, 1, 2, (2, 3)),
+    case("conv_transpose3d", SPACE, T3, stride=2),
+    case("conv_transpose2d", PLANE[0], T2),
+    *(
+        case(f"max_pool{n}d", x, *more)
+        for n, x in ((1, ROW), (2, PLANE), (3, SPACE))
+        for more in [(2,), (3, 2, 1), (2, 1, 0, 2), (3, 2, 1, 1, True)]
+    ),
+    case("max_pool2d", PLANE, (2, 3), (1, 2), (1, 0)),
+    case("max_pool1d", ROW[0], 2),
+    *(
+        case(f"max_pool{n}d", x, 3, 2, 1, return_indices=True)
+        for n, x in ((1, ROW), (2, PLANE), (3, SPACE))
+    ),
+    case("max_pool2d", PLANE[0], 2, return_indices=True),
+    *(
+        case(f"avg_pool{n}d", x, *more)
+        for n, x in ((1, ROW), (2, PLANE), (3, SPACE))
+        for more in [(2,), (3, 2, 1), (3, 2, 1, True), (3, 2, 1, True, False)]
+    ),
+    case("avg_pool2d", PLANE, (2, 3), (1, 2), (1, 0)),
+    case("avg_pool2d", PLANE[0], 2),
+    *(case(f"lp_pool{n}d", x, 2, 2) for n, x in ((1, ROW), (2, PLANE), (3, SPACE))),
+    case("lp_pool2d", PLANE, 2.0, (2, 3), 1),
+    *(
+        case(f"adaptive_{k}_pool{n}d", x, s)
+        for k in ("avg", "max")
+        for n, x, s in [
+            (1, ROW, 5),
+            (1, ROW, 4),
+            (2, PLANE, 1),
+            (2, PLANE, (3, 11)),
+            (2, PLANE, (4, None)),
+            (2, PLANE, (7, 5)),
+            (3, SPACE, (2, 3, 4)),
+            (2, PLANE[0], 3),
+        ]
+    ),
+]
 
 
 @pytest.mark.parametrize("c", CASES, ids=ids)

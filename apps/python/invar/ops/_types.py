@@ -152,11 +152,10 @@ def result_type(*operands: Any) -> str:
         name = number_type(x, "other") if rank == 2 else type_of(x)
         old = ranks[rank]
         ranks[rank] = name if old is None else promote(old, name)
-    found = None
+    found = next(name for name in ranks if name is not None)
     for name in ranks:
-        if name is not None and (found is None or category(name) > category(found)):
-            found = name if found in (None, "bool") else promote(found, name)
-    assert found is not None
+        if name is not None and category(name) > category(found):
+            found = promote(found, name)
     return found
 
 
@@ -179,7 +178,8 @@ def number(value: Any, name: str, like: Any) -> Any:
 def same_kind(name: str, **given: Any) -> None:
     """Arguments that are arrays must be of one library and on one device. NumPy's arrays have a device,
     too, which equals none of torch's."""
-    first, place = "", None
+    first = ""
+    place: Any = None
     for argument, x in given.items():
         if x is None or is_number(x):
             continue

@@ -152,7 +152,7 @@ def _extremes(name: str, input: Any, dim: Any, keepdim: bool, other: Any) -> Any
             raise OperandError(f"{name}: arguments 'dim' and 'other': expected one, got both")
         return (maximum if largest else minimum)(input, dim if other is None else other)
     if dim is not None:
-        return _found(name, largest, input, dim, keepdim)
+        return _found(name, largest, input, int(dim), keepdim)
     if arr.numel(input) == 0:
         raise OperandError(
             f"{name}: Expected reduction dim to be specified for input.numel() == 0. Specify the "

@@ -237,8 +237,8 @@ def interpolate(
     "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic" or "area".
 
     f32, bf16, f16; the nearest elements of any type, those of the exact quotient. Coordinates and
-    weights are computed in binary64 (torch: in f32), a scale_factor is rounded to f32. Raises RuntimeError for arguments that do not
-    fit. Spec: resize.1 to resize.6, gather.2; "area": pool.5."""
+    weights are computed in binary64 (torch: in f32), a scale_factor is rounded to f32. Raises
+    RuntimeError for arguments that do not fit. Spec: resize.1 to resize.6, gather.2; "area": pool.5."""
     name = "interpolate"
     e = t.type_of(input)
     n = input.ndim - 2

@@ -21,9 +21,9 @@ EPSILON = {torch.float32: 2**-23, torch.bfloat16: 2**-7, torch.float16: 2**-10}
 
 @dataclass
 class Case:
-    """ops.NAME(*args, **kwargs). `torch`: the function to compare with, found by name; `error`: in
-    units of the type's epsilon, of the largest magnitude of the result; `narrow`: whether f16 and bf16 are covered,
-    too."""
+    """ops.NAME(*args, **kwargs). `torch`: the function to compare with, by default of that name;
+    `error`: in units of the type's epsilon, of the largest magnitude of the result; `narrow`: whether
+    f16 and bf16 are tried, too."""
 
     name: str
     args: tuple
@@ -67,6 +67,13 @@ def of_torch(name):
         if hasattr(module, name):
             return getattr(module, name)
     raise AssertionError(name)
+
+
+def near(got, wanted, units=64):
+    """Of one shape and type, within units of the least of its type's steps at the largest magnitude."""
+    assert got.shape == wanted.shape
+    unit = 2**-52 if got.dtype == wanted.dtype == torch.float64 else 2**-23
+    close(got, wanted, unit, units, "near")
 
 
 def as_type(dtype):
