@@ -72,7 +72,7 @@ def of_torch(name):
 def near(got, wanted, units=64):
     """Of one shape and type, within units of the least of its type's steps at the largest magnitude."""
     assert got.shape == wanted.shape
-    unit = 2**-52 if got.dtype == wanted.dtype == torch.float64 else 2**-23
+    unit = 2**-52 if got.dtype == torch.float64 else 2**-23
     close(got, wanted, unit, units, "near")
 
 

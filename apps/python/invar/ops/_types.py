@@ -152,9 +152,9 @@ def result_type(*operands: Any) -> str:
         name = number_type(x, "other") if rank == 2 else type_of(x)
         old = ranks[rank]
         ranks[rank] = name if old is None else promote(old, name)
-    found = next(name for name in ranks if name is not None)
-    for name in ranks:
-        if name is not None and category(name) > category(found):
+    found, *rest = (name for name in ranks if name is not None)
+    for name in rest:
+        if category(name) > category(found):
             found = promote(found, name)
     return found
 
