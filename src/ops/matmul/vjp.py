@@ -19,9 +19,6 @@ def _rows(x):
 def matmul(v):
     trans_a, trans_b = v.attribute("trans_a", 0), v.attribute("trans_b", 0)
     a, b, grad = v[0], v[1], v.grad
-    if len(v.shape(0)) == 1:
-        grad = grad.unsqueeze(-2)
-        a = None if a is None else a.unsqueeze(0)
     grads = [None, None]
     if v.needs(0):
         da = (
@@ -29,7 +26,7 @@ def matmul(v):
             if trans_a
             else p.matmul(grad, b, trans_a=0, trans_b=1 - trans_b)
         )
-        grads[0] = v.reduced(0, da[0] if len(v.shape(0)) == 1 else da)
+        grads[0] = v.reduced(0, da)
     if v.needs(1):
         grads[1] = _second(v, a, grad, trans_a, trans_b)
     return grads
