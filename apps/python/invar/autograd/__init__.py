@@ -119,7 +119,7 @@ def refuse_forward_mode(call, operands):
 
 
 def apply(call, operands):
-    """The result of one primitive on tensors, a node of the graph where one requires a gradient."""
+    """The result of one primitive on tensors."""
     if torch.compiler.is_compiling():
         from invar.autograd import library
 
@@ -130,6 +130,11 @@ def apply(call, operands):
         return transforms.apply(call, operands)
     if forward_ad._current_level >= 0:
         refuse_forward_mode(call, operands)
+    return node(call, operands)
+
+
+def node(call, operands):
+    """The result, a node of the graph where an operand requires a gradient."""
     wanted = torch.is_grad_enabled() and any(
         x.requires_grad for x in operands if isinstance(x, torch.Tensor)
     )

@@ -62,12 +62,12 @@ class Vjp:
         return self._types[i][1]
 
     def attribute(self, name, default=None):
-        return self.call.attributes.get(name, default)
+        """An attribute of the call; `axis` counted from the front."""
+        value = self.call.attributes.get(name, default)
+        return value + len(self.shape(0)) if name == "axis" and value < 0 else value
 
     def axis(self, default=-1):
-        """The attribute `axis`, counted from the front."""
-        axis = self.attribute("axis", default)
-        return axis + len(self.shape(0)) if axis < 0 else axis
+        return self.attribute("axis", default)
 
     def constant(self, value):
         """A number as a tensor without dimensions, of the gradient's type and device."""
