@@ -43,7 +43,7 @@ class Torch:
 def compute(call, operands):
     """The result, below the graph of gradients: at once, or as an operator that a mode or a
     subclass of tensors sees."""
-    if _modes() == 0 and all(type(x) in _PLAIN for x in operands):
+    if _modes() == 0 and all(type(x) in _PLAIN and not x.is_meta for x in operands):
         return call.run(operands, Torch)
     from invar.autograd import library
 

@@ -13,6 +13,7 @@ import functools
 import torch
 
 from invar import _native, autograd
+from invar.autograd import transforms
 from invar.emitted import TYPES
 
 _LIBRARY = torch.library.Library("invar", "FRAGMENT")
@@ -91,7 +92,16 @@ def _typed(op, operands, attributes, shape=None, dtype=None):
 
 def _differentiable(op, operands, attributes, shape=None, dtype=None):
     """Above the kernels: the rules of the room."""
-    return autograd.node(call_of(op, attributes, shape, dtype), operands)
+    call = call_of(op, attributes, shape, dtype)
+    if torch._C._are_functorch_transforms_active():  # at the level of one transform
+        return transforms.at_level(call, operands)
+    return autograd.node(call, operands)
+
+
+def _batched(op, info, in_dims, operands, attributes, shape=None, dtype=None):
+    """Under torch.func.vmap in a graph."""
+    call = call_of(op, attributes, shape, dtype)
+    return transforms.batched(call, operands, in_dims[0], info.batch_size), 0
 
 
 def _register(op):
@@ -99,7 +109,9 @@ def _register(op):
     for key in ("CPU", "CUDA"):
         _LIBRARY.impl(op, functools.partial(_computed, op), key)
     _LIBRARY.impl(op, functools.partial(_differentiable, op), "Autograd")
-    torch.library.register_fake(f"invar::{op}", functools.partial(_typed, op), lib=_LIBRARY)
+    name = f"invar::{op}"
+    torch.library.register_fake(name, functools.partial(_typed, op), lib=_LIBRARY)
+    torch.library.register_vmap(name, functools.partial(_batched, op), lib=_LIBRARY)
 
 
 for _op in _native.operations():

@@ -3,6 +3,7 @@ whole batches where the operation has batches, else row by row (the bits are tho
 either way); jvp is refused by name."""
 
 import torch
+from torch._functorch.utils import enable_single_level_autograd_function
 
 from invar import _native, autograd
 from invar.autograd.rules import Rule, rule_of
@@ -51,6 +52,36 @@ def apply(call, operands):
     except _native.NotCovered:
         rule = Rule(_refused, "")
     return Transformed.apply(call, rule, *operands)
+
+
+class AtLevel(torch.autograd.function._SingleLevelFunction):
+    """One primitive as the dispatcher asks for it at the level of one transform, which an operator
+    in a graph meets."""
+
+    @staticmethod
+    def forward(ctx, call, rule, *operands):
+        result = _below(call, operands)
+        autograd.remember(ctx, call, rule, operands, result)
+        return result
+
+    backward = Transformed.backward
+    jvp = Transformed.jvp
+
+
+def _below(call, operands):
+    from invar.autograd import library
+
+    with torch._C._AutoDispatchBelowAutograd():
+        return library.dispatched(call, operands)
+
+
+def at_level(call, operands):
+    wanted = torch.is_grad_enabled() and any(x.requires_grad for x in operands)
+    rule = rule_of(call.op) if wanted else None
+    if rule is None:
+        return _below(call, operands)
+    with enable_single_level_autograd_function():
+        return AtLevel.apply(call, rule, *operands)
 
 
 def batched(call, operands, dims, size):
