@@ -5,7 +5,6 @@ head stand one after another as rows of one matrix, so sums over them are contra
 gradients."""
 
 import torch
-
 from invar import primitives as p
 from invar.autograd.rules import reduced_to, rule
 
@@ -47,9 +46,7 @@ def _number(like, n):
 def _distances(q, k, lengths):
     """j − p (attention.3, attention.15): [S, T], or [B, 1, S, T] with lengths; and the keys that
     lengths leave, or None."""
-    i, j = (
-        torch.arange(n, dtype=torch.int64, device=q.device) for n in (q.shape[2], k.shape[2])
-    )
+    i, j = (torch.arange(n, dtype=torch.int64, device=q.device) for n in (q.shape[2], k.shape[2]))
     rows, seen = i.unsqueeze(1), None
     if lengths is not None:
         n = p.max(p.min(lengths, _number(q, k.shape[2])), _number(q, 0)).reshape(-1, 1, 1, 1)

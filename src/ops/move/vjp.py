@@ -3,7 +3,6 @@
 import math
 
 import torch
-
 from invar import primitives as p
 from invar.autograd.rules import reduced_to, rule
 

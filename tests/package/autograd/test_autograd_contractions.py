@@ -166,7 +166,11 @@ def forms(name):
     attributes, more = FORMS[name]
     given = dict(q_heads=HQ, kv_heads=HKV, scale=0.375, causal=0, heads_first=1)
     given |= attributes | {n: 1 for n, _ in more}
-    operands = [random(B, HQ, S, D, seed=1), random(B, HKV, T, D, seed=2), random(B, HKV, T, DV, seed=3)]
+    operands = [
+        random(B, HQ, S, D, seed=1),
+        random(B, HKV, T, D, seed=2),
+        random(B, HKV, T, DV, seed=3),
+    ]
     order = [n for n, _ in more]
     theirs = lambda q, k, v, *m: reference(q, k, v, m, scale=0.375, order=order, **attributes)
     return given, operands + [x for _, x in more], theirs
@@ -207,5 +211,12 @@ def test_only_what_needs_a_gradient_is_computed():
     given = forms("causal")[0]
     y = p.attention(q.detach(), k.detach(), v, **given)
     y.sum().backward()
-    near(v.grad, first(lambda v: p.attention(q.detach(), k.detach(), v, **given), [v.detach()],
-                       torch.ones_like(y))[0], 0)
+    near(
+        v.grad,
+        first(
+            lambda v: p.attention(q.detach(), k.detach(), v, **given),
+            [v.detach()],
+            torch.ones_like(y),
+        )[0],
+        0,
+    )

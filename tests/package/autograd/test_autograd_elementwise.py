@@ -98,7 +98,9 @@ def test_with_attributes(op):
 
 
 @pytest.mark.parametrize("op", BINARY)
-@pytest.mark.parametrize("shapes", [((3, 37), (3, 37)), ((3, 37), (37,)), ((3, 1), (2, 1, 37)), ((), (5,))])
+@pytest.mark.parametrize(
+    "shapes", [((3, 37), (3, 37)), ((3, 37), (37,)), ((3, 1), (2, 1, 37)), ((), (5,))]
+)
 def test_binary(op, shapes):
     theirs, _ = BINARY[op]
     a, b = (random(*s, seed=3 + i) for i, s in enumerate(shapes))
@@ -111,7 +113,9 @@ def test_binary(op, shapes):
 
 def test_where():
     condition = random(3, 1, seed=5) > 0
-    compare(lambda a, b: p.where(condition, a, b), lambda a, b: torch.where(condition, a, b), [X, X[0]])
+    compare(
+        lambda a, b: p.where(condition, a, b), lambda a, b: torch.where(condition, a, b), [X, X[0]]
+    )
 
 
 AT_EDGES = {
@@ -150,7 +154,9 @@ def test_subgradients_are_those_of_torch(op):
 def test_equal_operands_share():
     a, b = torch.tensor([1.0, 2.0, 3.0, math.nan]), torch.tensor([1.0, 3.0, 2.0, 0.0])
     for ours, theirs in ((p.max, torch.maximum), (p.min, torch.minimum)):
-        assert [g.tolist() for g in first(ours, [a, b])] == [g.tolist() for g in first(theirs, [a, b])]
+        assert [g.tolist() for g in first(ours, [a, b])] == [
+            g.tolist() for g in first(theirs, [a, b])
+        ]
 
 
 def test_powers_at_zero():
@@ -191,7 +197,10 @@ BINARY64 = {
 def test_binary64(op):
     """torch's own checks, against differences of the function itself."""
     count = BINARY64[op]
-    x = [(random(2, 5, seed=i, dtype=torch.float64).abs() + 0.5).requires_grad_() for i in range(count)]
+    x = [
+        (random(2, 5, seed=i, dtype=torch.float64).abs() + 0.5).requires_grad_()
+        for i in range(count)
+    ]
     if count == 2:
         x[1] = (x[1].detach()[0] + 0.125).requires_grad_()
     assert torch.autograd.gradcheck(getattr(p, op), x)

@@ -1,4 +1,5 @@
-"""Gradients of movement, scans, reductions, quantization and rotations, against torch's in float64."""
+"""Gradients of movement, scans, reductions, quantization and rotations, against torch's in
+float64."""
 
 import math
 
@@ -209,7 +210,9 @@ def test_scales(block, kind):
 
     for more in ([], [zeros]):
         compare(
-            lambda s: p.dequantize_linear(q, s, *more, axis=1, block=block, shape=q.shape, dtype="f32"),
+            lambda s: p.dequantize_linear(
+                q, s, *more, axis=1, block=block, shape=q.shape, dtype="f32"
+            ),
             lambda s: (q.double() - (spread(more[0].double()) if more else 0)) * spread(s),
             [scale],
         )
@@ -238,9 +241,7 @@ def test_rotations(heads_first, interleaved, rotary):
         y = torch.cat([y, rest], -1)
         return y.transpose(1, 2) if heads_first else y.reshape(b, s, h * d)
 
-    options = dict(
-        num_heads=h, rotary_dim=rotary, interleaved=interleaved, heads_first=heads_first
-    )
+    options = dict(num_heads=h, rotary_dim=rotary, interleaved=interleaved, heads_first=heads_first)
     compare(lambda *a: p.rope(*a, **options), theirs, [x, cos, sin], factor=16)
 
 

@@ -3,7 +3,7 @@
 A gradient of a parameter is a sum over units: the indices of the first axis of the operand that
 meets the parameter. A sum of floating numbers depends on how the units are split into batches. An
 accumulator of a parameter takes the contributions of each unit instead, and may sum them so that no
-split matters (spec/training.md). It is an object with
+split matters (in fixed point). It is an object with
 
     add(per_unit)            a tensor [U, *parameter.shape] of f32
     add_matmul(a, b)         optional: the contributions a[u]^T b[u] of [U, T, M] and [U, T, N]

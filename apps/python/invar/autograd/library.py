@@ -5,15 +5,14 @@
 `attributes` is their text ("axis=1 epsilon=1e-06"; a list as "axes=0,2"). torch.compile,
 torch.export, fake tensors and modes see one opaque call each; its result is that of the primitive,
 its gradient that of the room's rule. Autocast leaves operands as they are: an operation has the
-element types of its specification. The types of results are inferred from sizes: a compiled
-function is compiled again for other sizes."""
+element types of its specification. Sizes may be symbols where symbolic.py has a rule."""
 
 import functools
 
 import torch
 
 from invar import _native, autograd
-from invar.autograd import transforms
+from invar.autograd import symbolic, transforms
 from invar.emitted import TYPES
 
 _LIBRARY = torch.library.Library("invar", "FRAGMENT")
@@ -28,6 +27,8 @@ def text_of(attributes):
         value = attributes[name]
         if isinstance(value, list | tuple):
             value = ",".join([str(int(n)) for n in value]) + ","
+        elif isinstance(value, int):
+            value = int(value)
         parts.append(f"{name}={value}")
     return " ".join(parts)
 
@@ -47,12 +48,14 @@ def attributes_of(text):
     return attributes
 
 
-def call_of(op, attributes, shape, dtype):
+def call_of(op, operands, attributes, shape, dtype):
     from invar.primitives import Call
 
-    shape = None if shape is None else tuple(int(n) for n in shape)
+    shape = None if shape is None else tuple(shape)
     attributes = dict(attributes_of(attributes))
     isa = attributes.pop("isa", "")
+    if operands and attributes.get("axis", 0) < 0:
+        attributes["axis"] += operands[0].ndim
     return Call(op, attributes, shape, dtype, isa)
 
 
@@ -74,17 +77,14 @@ def traced(call, operands):
 
 
 def _computed(op, operands, attributes, shape=None, dtype=None):
-    return call_of(op, attributes, shape, dtype).run(operands, autograd.Torch)
+    return call_of(op, operands, attributes, shape, dtype).run(operands, autograd.Torch)
 
 
 def _typed(op, operands, attributes, shape=None, dtype=None):
     """The kernel of fake tensors: the type of the result alone."""
-    call = call_of(op, attributes, shape, dtype)
-    types = []
-    for x in operands:
-        name, sizes = autograd.Torch.type_of(x)
-        types.append((name, tuple(int(n) for n in sizes)))
-    name, sizes = call.type_of(tuple(types))
+    at_hand = None if shape is None else [symbolic.hint(n) for n in shape]
+    call = call_of(op, operands, attributes, at_hand, dtype)
+    name, sizes = symbolic.type_of(call, tuple(map(autograd.Torch.type_of, operands)), shape)
     if not operands:
         return torch.empty(sizes, dtype=TYPES[name])
     return operands[0].new_empty(sizes, dtype=TYPES[name])
@@ -92,7 +92,7 @@ def _typed(op, operands, attributes, shape=None, dtype=None):
 
 def _differentiable(op, operands, attributes, shape=None, dtype=None):
     """Above the kernels: the rules of the room."""
-    call = call_of(op, attributes, shape, dtype)
+    call = call_of(op, operands, attributes, shape, dtype)
     if torch._C._are_functorch_transforms_active():  # at the level of one transform
         return transforms.at_level(call, operands)
     return autograd.node(call, operands)
@@ -100,7 +100,7 @@ def _differentiable(op, operands, attributes, shape=None, dtype=None):
 
 def _batched(op, info, in_dims, operands, attributes, shape=None, dtype=None):
     """Under torch.func.vmap in a graph."""
-    call = call_of(op, attributes, shape, dtype)
+    call = call_of(op, operands, attributes, shape, dtype)
     return transforms.batched(call, operands, in_dims[0], info.batch_size), 0
 
 

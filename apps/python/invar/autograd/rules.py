@@ -151,7 +151,9 @@ def reduced_to(grad, shape):
     if tuple(grad.shape) == tuple(shape):
         return grad
     more = grad.ndim - len(shape)
-    axes = [i for i in range(grad.ndim) if i < more or (shape[i - more] == 1 and grad.shape[i] != 1)]
+    axes = [
+        i for i in range(grad.ndim) if i < more or (shape[i - more] == 1 and grad.shape[i] != 1)
+    ]
     if axes:
         grad = primitives.reduce_sum(grad, axes=axes, keepdims=0)
     return grad.reshape(shape)

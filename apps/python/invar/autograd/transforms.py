@@ -60,7 +60,8 @@ class AtLevel(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def forward(ctx, call, rule, *operands):
-        result = _below(call, operands)
+        with torch.enable_grad():  # the transforms below this one may ask for gradients, too
+            result = _below(call, operands)
         autograd.remember(ctx, call, rule, operands, result)
         return result
 
