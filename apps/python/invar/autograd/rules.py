@@ -12,27 +12,28 @@ one or a weight: v.reduced() and v.accumulator() serve it."""
 
 import functools
 import importlib
-from dataclasses import dataclass
-from typing import Callable
 
 import torch
 
 from invar import _native
 
 
-@dataclass(frozen=True, slots=True)
 class Rule:
-    function: Callable
-    saves: str
+    """A rule and what it reads."""
+
+    __slots__ = ("_others", "function", "keeps_operands", "keeps_result")
+
+    def __init__(self, function, saves):
+        self.function = function
+        self.keeps_operands, self.keeps_result = "operands" in saves, "result" in saves
+        self._others = "others" in saves
 
     def kept(self, needs):
-        """For each operand, whether the rule reads it."""
-        if "operands" in self.saves:
-            return [True] * len(needs)
-        if "others" in self.saves:
-            wanted = sum(needs)
-            return [wanted > need for need in needs]
-        return [False] * len(needs)
+        """For each operand, whether the rule reads it, unless it reads them all."""
+        if not self._others:
+            return [False] * len(needs)
+        wanted = sum(needs)
+        return [wanted > need for need in needs]
 
 
 class Vjp:
@@ -83,6 +84,17 @@ class Vjp:
         the rule returns their sum."""
         return None if self._accumulators is None else self._accumulators[i]
 
+    def unit(self, batch, unit, wanted):
+        """The call for one unit alone: an index of the first axis of operand `batch` and of the
+        result. Gradients are asked for the operands `wanted`."""
+        one = lambda x: None if x is None else x[unit : unit + 1]
+        operands, types = list(self.operands), list(self._types)
+        operands[batch] = one(operands[batch])
+        shape, dtype, device = types[batch]
+        types[batch] = ((1, *shape[1:]), dtype, device)
+        needs = [i in wanted for i in range(len(types))]
+        return Vjp(self.call, operands, one(self.result), one(self.grad), types, needs)
+
     def reduced(self, i, grad):
         """The gradient of operand i, which was broadcast to the shape of `grad`; None where it
         needs none or its contributions went to an accumulator."""
@@ -129,6 +141,8 @@ def _load():
 def rule_of(op):
     """The rule of an operation; None where its result is not differentiable; an operation without
     either is refused."""
+    if (known := _RULES.get(op)) is not None:
+        return known
     _load()
     if op in _RULES or op in _NONE:
         return _RULES.get(op)
