@@ -196,6 +196,17 @@ def test_attention_of_joined_heads():
         assert torch.equal(joined(a), b)
 
 
+@pytest.mark.parametrize("name", ["causal", "mask", "all"])
+def test_a_row_of_a_batch_has_the_gradient_of_the_row_alone(name):
+    given, operands, _ = forms(name)
+    grad = random(B, HQ, S, DV, seed=12)
+    whole = first(lambda *x: p.attention(*x, **given), operands, grad)[:3]
+    part = lambda x: x[1:] if x.shape[:1] == (B,) else x
+    alone = first(lambda *x: p.attention(*x, **given), [part(x) for x in operands], grad[1:])[:3]
+    for a, b in zip(whole, alone):
+        assert a[1:].numpy().tobytes() == b.numpy().tobytes()
+
+
 def test_gradients_of_hidden_keys_are_zero():
     """A key that nothing sees may hold anything; its gradient is 0."""
     given, (q, k, v), _ = forms("plain")

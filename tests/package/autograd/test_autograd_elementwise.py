@@ -174,6 +174,16 @@ def test_the_gradient_has_the_type_of_its_operand(dtype):
     gradients.near(ours[1], theirs[1], 2**16)
 
 
+@pytest.mark.parametrize("op", [op for op in BINARY if op != "mod"])
+def test_narrow_operands_have_the_gradients_of_wide_ones(op):
+    a, b = X.abs() + 0.5, X[0].abs() + 0.75
+    function = getattr(p, op)
+    narrow = [x.bfloat16() for x in (a, b)]
+    wide = first(function, [x.float() for x in narrow])
+    found = first(function, narrow)
+    assert all(torch.equal(f, w.bfloat16()) for f, w in zip(found, wide))
+
+
 BINARY64 = {
     "add": 2,
     "sub": 2,

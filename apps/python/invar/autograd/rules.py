@@ -12,6 +12,7 @@ one or a weight: v.reduced() and v.accumulator() serve it."""
 
 import functools
 import importlib
+import math
 
 import torch
 
@@ -108,6 +109,7 @@ class Vjp:
             )
 
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _RULES = {}
 _NONE = set()
 
@@ -152,9 +154,33 @@ def rule_of(op):
     )
 
 
+_CONSTANTS = {}  # numbers that rules use again and again
+
+
 def constant(like, value):
     """A number as a tensor without dimensions, of the type and device of another."""
-    return torch.full((), value, dtype=like.dtype, device=like.device)
+    if _watched() or torch.is_inference_mode_enabled() or type(like) not in _PLAIN:
+        return torch.full((), value, dtype=like.dtype, device=like.device)
+    key = (math.copysign(1.0, value), value, like.dtype, like.device)
+    if (made := _CONSTANTS.get(key)) is None:
+        made = torch.full((), value, dtype=like.dtype, device=like.device)
+        if like.is_cuda:
+            stream = torch.cuda.current_stream(like.device)
+            if torch.cuda.is_current_stream_capturing():
+                return made  # the graph's own
+            stream.synchronize()  # once for each number: other streams may read it
+        if len(_CONSTANTS) < 4096:
+            _CONSTANTS[key] = made
+    return made
+
+
+def _watched():
+    """Whether a compiler, a transform or a mode looks: it must see all tensors made anew."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or torch._C._len_torch_dispatch_stack() > 0
+    )
 
 
 def reduced_to(grad, shape):
