@@ -85,7 +85,6 @@ class reproducible(contextlib.ContextDecorator):
 
     def __enter__(self):
         kernels = Kernels()
-        kernels.generator = None
         with contextlib.ExitStack() as stack:
             stack.enter_context(kernels)
             stack.enter_context(Functions(kernels))

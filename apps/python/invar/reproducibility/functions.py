@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from invar import ops
+from invar.reproducibility import random
 
 # Functions of torch, methods of torch.Tensor and functions of torch.special, which invar.ops has
 # under the same name.
@@ -100,7 +101,7 @@ def missing():
 def routes():
     """A function or method of torch -> (its name, the function of invar.ops, whether its first two
     operands change places)."""
-    table = {}
+    table = {F.dropout: ("dropout", random.dropout, False)}
     for name, spaces, target, swapped in _targets():
         function = getattr(ops, target, None)
         if function is None:

@@ -6,7 +6,13 @@ import math
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from invar.reproducibility import allowed, kernels, random
+from invar.reproducibility import (
+    allowed,
+    kernels,
+    kernels_loss,  # noqa: F401  registers handlers
+    kernels_optim,  # noqa: F401
+    random,
+)
 from invar.reproducibility.refusal import describe, flat, refused
 
 RUN, INTEGER, EXACT, COVERED, RANDOM, INDEX_PUT, SCATTER, SORT, SUMS, COPY, REFUSED = range(11)
@@ -184,7 +190,7 @@ class Kernels(TorchDispatchMode):
         if kind == EXACT:
             return function(*args, **kwargs)
         if kind == RANDOM:
-            return random.drawn(function, base, args, kwargs, self.generator)
+            return random.drawn(function, base, args, kwargs)
         if kind == INDEX_PUT:
             return index_put(function, args, kwargs)
         if kind == SCATTER:

@@ -1,30 +1,150 @@
-"""Random numbers under reproducible(): values come from Invar's counter-based generator, whole
-numbers on the host from torch's, which is the same on every machine."""
+"""Random numbers under reproducible().
+
+torch's generator for the host (a Mersenne Twister) draws whole numbers, which are the same on every
+machine. Its floating values are not: their formulas depend on the vector unit. So each tensor of
+random values is Invar's (spec: random), for a seed that is one whole number from torch's generator.
+Hence torch.manual_seed, Generator objects, saved generator states and checkpoints do what they do
+elsewhere, and the values do not depend on the device."""
+
+import math
 
 import torch
 
+from invar import primitives
 from invar.reproducibility.refusal import refused
 
 INTEGERS = frozenset("randperm randint randint_like random".split())
-VALUES = frozenset(
-    """
-    rand rand_like randn randn_like uniform normal bernoulli native_dropout
-    """.split()
-)
 OTHERS = frozenset(
     """
-    cauchy exponential geometric log_normal multinomial poisson binomial dropout rrelu_with_noise
+    cauchy exponential geometric log_normal multinomial poisson binomial rrelu_with_noise
     _standard_gamma _sample_dirichlet normal_functional _fused_dropout
     """.split()
 )
-KERNELS = INTEGERS | VALUES | OTHERS
 
 
-def drawn(function, base, args, kwargs, generator):
-    name = f"torch.{function._schema.name.split('::')[1]}"
+def key(generator=None):
+    """A seed: one whole number of torch's generator."""
+    if generator is not None and generator.device.type != "cpu":
+        raise refused("torch.Generator", f"on {generator.device.type}; covered are those on the host")
+    return torch.empty((), dtype=torch.int64).random_(generator=generator)
+
+
+def uniform(shape, device, seed, offset=0):
+    """f32 in [0, 1) (random.4)."""
+    if not hasattr(primitives, "random_uniform"):
+        raise refused("random values", "this build of Invar has no random_uniform")
+    offset = torch.tensor(offset, dtype=torch.int64)
+    return primitives.random_uniform(
+        seed.to(device), offset.to(device), shape=list(shape), dtype="f32"
+    )
+
+
+def normal(shape, device, seed):
+    """sqrt(-2 log(1 - u)) cospi(2 v), one primitive after the other, for u the numbers of the first
+    shape and v those behind them."""
+    number = lambda x: torch.full((), float(x), device=device)
+    p = primitives
+    u = uniform(shape, device, seed)
+    v = uniform(shape, device, seed, math.prod(shape))
+    radius = p.sqrt(p.mul(number(-2), p.log(p.sub(number(1), u))))
+    return p.mul(radius, p.cospi(p.mul(number(2), v)))
+
+
+def between(u, low, high):
+    """u (high - low) + low."""
+    number = lambda x: torch.full((), float(x), device=u.device)
+    return primitives.add(primitives.mul(u, number(high - low)), number(low))
+
+
+def scaled(z, mean, std):
+    number = lambda x: torch.full((), float(x), device=z.device)
+    z = z if std == 1 else primitives.mul(z, number(std))
+    return z if mean == 0 else primitives.add(z, number(mean))
+
+
+def made(sizes, kwargs):
+    """(shape, device, dtype) of a tensor that is made."""
+    dtype = kwargs.get("dtype") or torch.get_default_dtype()
+    return list(sizes), torch.device(kwargs.get("device") or "cpu"), dtype
+
+
+def like(x, kwargs):
+    device = torch.device(kwargs.get("device") or x.device)
+    return list(x.shape), device, kwargs.get("dtype") or x.dtype
+
+
+def rand(sizes, *, generator=None, **kwargs):
+    shape, device, dtype = made(sizes, kwargs)
+    return uniform(shape, device, key(generator)).to(dtype)
+
+
+def randn(sizes, *, generator=None, **kwargs):
+    shape, device, dtype = made(sizes, kwargs)
+    return normal(shape, device, key(generator)).to(dtype)
+
+
+def rand_like(x, **kwargs):
+    shape, device, dtype = like(x, kwargs)
+    return uniform(shape, device, key()).to(dtype)
+
+
+def randn_like(x, **kwargs):
+    shape, device, dtype = like(x, kwargs)
+    return normal(shape, device, key()).to(dtype)
+
+
+def uniform_(x, low=0.0, high=1.0, *, generator=None):
+    return x.copy_(between(uniform(x.shape, x.device, key(generator)), low, high))
+
+
+def normal_(x, mean=0.0, std=1.0, *, generator=None):
+    return x.copy_(scaled(normal(x.shape, x.device, key(generator)), mean, std))
+
+
+def bernoulli_(x, p=0.5, *, generator=None):
+    return x.copy_(uniform(x.shape, x.device, key(generator)) < p)
+
+
+def bernoulli(x, p=None, *, generator=None):
+    found = uniform(x.shape, x.device, key(generator)) < (x if p is None else p)
+    return found.to(x.dtype)
+
+
+DRAWN = {
+    "rand": rand,
+    "randn": randn,
+    "rand_like": rand_like,
+    "randn_like": randn_like,
+    "uniform_": uniform_,
+    "normal_": normal_,
+    "bernoulli_": bernoulli_,
+    "bernoulli": bernoulli,
+}
+KERNELS = INTEGERS | OTHERS | frozenset(name.removesuffix("_") for name in DRAWN)
+
+
+def drawn(function, base, args, kwargs):
+    """Computes a kernel that draws."""
+    name = function._schema.name.split("::")[1]
     if base in INTEGERS:
         return whole_numbers(function, name, args, kwargs)
-    raise refused(name, "random values of torch's generator differ between machines")
+    if name not in DRAWN or "names" in kwargs or "out" in kwargs:
+        raise refused(f"torch.{name}", "its random values have no reproducible kernel")
+    dtype = args[0].dtype if isinstance(args[0], torch.Tensor) else kwargs.get("dtype")
+    if dtype is not None and dtype not in (torch.float32, torch.bfloat16, torch.float16):
+        raise refused(f"torch.{name}", f"random values of {dtype}; covered are those of float32")
+    for unused in ("layout", "pin_memory", "memory_format"):
+        kwargs.pop(unused, None)
+    return DRAWN[name](*args, **kwargs)
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """torch.nn.functional.dropout by Invar's mask (random.5)."""
+    from invar import ops
+
+    if not training or p == 0:
+        return input
+    return ops.dropout(input, p, True, seed=int(key()), offset=0)
 
 
 def whole_numbers(function, name, args, kwargs):
@@ -32,7 +152,7 @@ def whole_numbers(function, name, args, kwargs):
     device = tensors[0].device if tensors else torch.device(kwargs.get("device") or "cpu")
     dtype = tensors[0].dtype if tensors else kwargs.get("dtype") or torch.int64
     if device.type != "cpu":
-        raise refused(name, f"on {device.type} it draws other numbers than on the host: draw there")
+        raise refused(f"torch.{name}", f"on {device.type} it draws other numbers than on the host")
     if dtype.is_floating_point:
-        raise refused(name, f"{dtype}: covered are whole numbers")
+        raise refused(f"torch.{name}", f"{dtype}: covered are whole numbers")
     return function(*args, **kwargs)
