@@ -5,6 +5,7 @@ import contextlib
 import functools
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode, resolve_name
 
 from invar import _native
@@ -86,6 +87,8 @@ class reproducible(contextlib.ContextDecorator):
     def __enter__(self):
         kernels = Kernels()
         with contextlib.ExitStack() as stack:
+            # Attention that does not go to invar.ops is to be made of kernels that kernels.py has.
+            stack.enter_context(sdpa_kernel(SDPBackend.MATH))
             stack.enter_context(kernels)
             stack.enter_context(Functions(kernels))
             self._entered.append(stack.pop_all())

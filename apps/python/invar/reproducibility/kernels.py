@@ -133,6 +133,9 @@ def power(a, b):
     return computed(lambda a, b: p("pow", a, b), a, b)
 
 
+HANDLERS["sgn"] = HANDLERS["sign"]
+
+
 @handler("square")
 def square(x):
     return mul(x, x)
@@ -215,6 +218,30 @@ def silu_backward(grad, x):
     return computed(formula, grad, x)
 
 
+@handler("gelu_backward")
+def gelu_backward(grad, x, approximate="none"):
+    """grad (c + x c'), where gelu is x c: c = erfc(-x / sqrt(2)) / 2, or (1 + tanh(u)) / 2 with
+    u = sqrt(2 / pi) (x + 0.044715 x^3)."""
+
+    def exact(g, x):
+        c = p("mul", p("erfc", p("mul", x, number(-math.sqrt(0.5), x))), number(0.5, x))
+        density = p("exp", p("mul", p("mul", x, x), number(-0.5, x)))
+        slope = p("mul", density, number(1 / math.sqrt(2 * math.pi), x))
+        return p("mul", g, p("add", c, p("mul", x, slope)))
+
+    def by_tanh(g, x):
+        root, cubic, one = math.sqrt(2 / math.pi), 0.044715, number(1, x)
+        xx = p("mul", x, x)
+        inner = p("add", one, p("mul", xx, number(cubic, x)))
+        t = p("tanh", p("mul", p("mul", x, number(root, x)), inner))
+        c = p("mul", p("add", one, t), number(0.5, x))
+        slope = p("mul", p("sub", one, p("mul", t, t)), number(root / 2, x))
+        slope = p("mul", slope, p("add", one, p("mul", xx, number(3 * cubic, x))))
+        return p("mul", g, p("add", c, p("mul", x, slope)))
+
+    return computed(exact if approximate == "none" else by_tanh, grad, x)
+
+
 # Reductions.
 
 
@@ -295,7 +322,9 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None):
 def scanned(op):
     def of(x, dim, dtype=None):
         x = x if dtype is None else cast(x, dtype)
-        return computed(lambda x: p(op, x, axis=dim % max(x.ndim, 1)), x) if x.ndim else x
+        if not x.ndim:
+            return x
+        return computed(lambda x: p(op, x, axis=dim % x.ndim, exclusive=0, reverse=0), x)
 
     return of
 
@@ -312,6 +341,14 @@ def softmax(op):
 
 
 HANDLERS.update(_softmax=softmax("softmax"), _log_softmax=softmax("log_softmax"))
+
+
+@handler("_safe_softmax")
+def safe_softmax(x, dim, dtype=None):
+    """softmax, and +0 along rows that are masked throughout."""
+    masked = (x == -math.inf).all(dim, keepdim=True)
+    found = HANDLERS["_softmax"](x if dtype is None else cast(x, dtype), dim)
+    return found.masked_fill(masked, 0)
 
 
 def _over(x, dim):

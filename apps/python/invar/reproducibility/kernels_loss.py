@@ -1,9 +1,8 @@
-"""The losses of classes as torch's kernels have them, for what does not come through
-invar.ops.cross_entropy and invar.ops.nll_loss."""
+"""Losses as torch's kernels have them, for what does not come through invar.ops."""
 
 import torch
 
-from invar.reproducibility.kernels import HANDLERS, div, handler, mul, reduced
+from invar.reproducibility.kernels import HANDLERS, div, handler, mul, reduced, sub
 from invar.reproducibility.refusal import refused
 
 NONE, MEAN, SUM = range(3)
@@ -37,3 +36,17 @@ def nll_loss_backward(grad, x, target, weight, reduction, ignore_index, total):
     classes, weights = picked(x, target, weight, ignore_index)
     of_row = mul(div(grad, total) if reduction == MEAN else grad, HANDLERS["neg"](weights))
     return torch.zeros_like(x).scatter_(1, classes.unsqueeze(1), of_row.unsqueeze(1))
+
+
+@handler("mse_loss")
+def mse_loss(x, target, reduction=MEAN):
+    squares = HANDLERS["square"](sub(x, target))
+    return squares if reduction == NONE else reduced(
+        "reduce_mean" if reduction == MEAN else "reduce_sum", squares
+    )  # fmt: skip
+
+
+@handler("mse_loss_backward")
+def mse_loss_backward(grad, x, target, reduction):
+    factor = 2 / x.numel() if reduction == MEAN and x.numel() else 2
+    return mul(mul(sub(x, target), factor), grad)
