@@ -73,7 +73,9 @@ def refusal_of(module):
     if isinstance(module, torch.jit.ScriptModule):
         return f"{cls.__name__}: compiled code of TorchScript"
     base = next(c for c in cls.__mro__ if c.__module__.startswith("torch."))
-    own = cls is not base and "forward" in {n for c in cls.__mro__[: cls.__mro__.index(base)] for n in vars(c)}
+    own = cls is not base and "forward" in {
+        n for c in cls.__mro__[: cls.__mro__.index(base)] for n in vars(c)
+    }
     if own or base.__name__ in UNDER_THE_MODE or base in COUNTERPARTS:
         return ""
     return f"torch.nn.{base.__name__}" if base.__module__.startswith("torch.nn.") else f"{base}"
@@ -89,7 +91,11 @@ def under_the_mode(cls):
             return cls.forward(self, *args, **kwargs)
 
     def __reduce_ex__(self, protocol):
-        return _restored, (cls,), self.__getstate__() if hasattr(self, "__getstate__") else vars(self)
+        return (
+            _restored,
+            (cls,),
+            self.__getstate__() if hasattr(self, "__getstate__") else vars(self),
+        )
 
     made = {"forward": forward, "__reduce_ex__": __reduce_ex__, "__module__": cls.__module__,
             "__doc__": cls.__doc__, "__qualname__": cls.__qualname__}  # fmt: skip

@@ -4,7 +4,6 @@ from invar import _native
 from invar.generation import Generation, generate
 
 
-
 class InferenceSession:
     """A language model with the settings of its answers.
 

@@ -1,10 +1,8 @@
 """invar.InferenceSession: the answers and receipts of invar.generate()."""
 
-import built  # noqa: F401  the package of the build
 import pytest
+from built import invar
 from conftest import MODEL
-
-import invar
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,7 @@ def _convolved(module, function, input, weight, bias):
         mode = module.padding_mode
         input = F.pad(input, module._reversed_padding_repeated_twice, mode=mode)
         padding = 0
-    return function(
-        input, weight, bias, module.stride, padding, module.dilation, module.groups
-    )
+    return function(input, weight, bias, module.stride, padding, module.dilation, module.groups)
 
 
 def _refusals(module):

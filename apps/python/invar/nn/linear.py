@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from invar import ops
-from invar.nn.counterparts import COUNTERPARTS, counterpart
+from invar.nn.counterparts import counterpart
 
 
 @counterpart
@@ -13,8 +13,11 @@ class Linear(nn.Linear):
         return ops.linear(input, self.weight, self.bias)
 
 
-# What torch calls the last layer of its MultiheadAttention.
-COUNTERPARTS[nn.modules.linear.NonDynamicallyQuantizableLinear] = Linear
+@counterpart
+class NonDynamicallyQuantizableLinear(nn.modules.linear.NonDynamicallyQuantizableLinear):
+    """What torch calls the last layer of its MultiheadAttention."""
+
+    forward = Linear.forward
 
 
 @counterpart

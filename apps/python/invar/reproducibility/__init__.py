@@ -4,7 +4,6 @@ that names what does."""
 import contextlib
 import functools
 
-import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode, resolve_name
 

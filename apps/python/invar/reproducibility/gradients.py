@@ -29,7 +29,9 @@ def backward(mode, tensors, grad_tensors=None, retain_graph=None, create_graph=F
         )
 
 
-def tensor_backward(mode, tensor, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+def tensor_backward(
+    mode, tensor, gradient=None, retain_graph=None, create_graph=False, inputs=None
+):
     backward(mode, tensor, gradient, retain_graph, create_graph, inputs=inputs)
 
 

@@ -42,7 +42,9 @@ def cast(x, dtype):
         return x
     if dtype not in NAMES or x.dtype not in NAMES:
         raise refused(f"conversion from {x.dtype} to {dtype}", "it has no reproducible kernel")
-    if torch.bool not in (dtype, x.dtype) and not (dtype.is_floating_point or x.is_floating_point()):
+    if torch.bool not in (dtype, x.dtype) and not (
+        dtype.is_floating_point or x.is_floating_point()
+    ):
         return x.to(dtype)
     return p("cast", x, dtype=NAMES[dtype])
 
@@ -198,9 +200,7 @@ def threshold_backward(grad, x, threshold):
 
 @handler("sigmoid_backward")
 def sigmoid_backward(grad, y):
-    return computed(
-        lambda g, y: p("mul", p("mul", g, p("sub", number(1, y), y)), y), grad, y
-    )
+    return computed(lambda g, y: p("mul", p("mul", g, p("sub", number(1, y), y)), y), grad, y)
 
 
 @handler("tanh_backward")
@@ -273,7 +273,9 @@ def extreme(reduce, index):
             return reduced(reduce, x)
         where = HANDLERS[index](x, dim, True)
         values = torch.gather(x, dim, where) if x.ndim else x
-        return (values, where) if keepdim or not x.ndim else (values.squeeze(dim), where.squeeze(dim))
+        return (
+            (values, where) if keepdim or not x.ndim else (values.squeeze(dim), where.squeeze(dim))
+        )
 
     return of
 
@@ -395,7 +397,7 @@ def sequence(values, dtype, device):
 @handler("arange")
 def arange(*bounds, dtype=None, layout=None, device=None, pin_memory=None):
     """start + i * step in binary64, rounded once."""
-    start, end, step = (0, *bounds, 1)[: 3] if len(bounds) == 1 else (*bounds, 1)[:3]
+    start, end, step = (0, *bounds, 1)[:3] if len(bounds) == 1 else (*bounds, 1)[:3]
     steps = max(0, math.ceil((end - start) / step))
     return sequence((start + i * step for i in range(steps)), dtype, device)
 
@@ -437,7 +439,9 @@ def added(x, dim, index, source):
     """x + source at the rows `index` along dim, in the order of index."""
     moved = lambda t: t.movedim(dim, 0).contiguous()
     result = computed(
-        lambda x, s: p("scatter_nd", moved(x), index.reshape(-1, 1), moved(s), reduction=1), x, source
+        lambda x, s: p("scatter_nd", moved(x), index.reshape(-1, 1), moved(s), reduction=1),
+        x,
+        source,
     )
     return result.movedim(0, dim)
 

@@ -93,7 +93,9 @@ def into(target, result):
     """Writes a result into the tensor that torch wants it in."""
     if result.shape != target.shape:
         if target.numel():
-            raise refused("in-place operation", f"result {list(result.shape)} into {list(target.shape)}")
+            raise refused(
+                "in-place operation", f"result {list(result.shape)} into {list(target.shape)}"
+            )
         target.resize_(result.shape)
     return target.copy_(kernels.cast(result, target.dtype))
 
@@ -115,7 +117,9 @@ def no_index_twice(name, index):
     """Writing twice to one place leaves open which value stays."""
     index = index.reshape(-1)
     if index.unique().numel() != index.numel():
-        raise refused(f"torch.{name}", "an index stands twice, and which value stays is not specified")
+        raise refused(
+            f"torch.{name}", "an index stands twice, and which value stays is not specified"
+        )
 
 
 def index_put(function, args, kwargs):
@@ -124,7 +128,9 @@ def index_put(function, args, kwargs):
     target, indices, values = names["self"], names["indices"], names["values"]
     values = kernels.cast(values, target.dtype)
     adds = names.get("accumulate") and target.is_floating_point()
-    if adds or (values.numel() > 1 and any(i is not None and i.dtype != torch.bool for i in indices)):
+    if adds or (
+        values.numel() > 1 and any(i is not None and i.dtype != torch.bool for i in indices)
+    ):
         depth = max(i for i, index in enumerate(indices) if index is not None) + 1
         depth += sum(i.ndim - 1 for i in indices if i is not None and i.dtype == torch.bool)
         sizes, rest = target.shape[:depth], target.shape[depth:]
@@ -151,7 +157,9 @@ def scatter(function, base, args, kwargs):
             ordered = index.sort(dim).values
             n = ordered.shape[dim]
             if n > 1 and (ordered.narrow(dim, 0, n - 1) == ordered.narrow(dim, 1, n - 1)).any():
-                raise refused("torch.scatter", "an index stands twice, and which value stays is not specified")
+                raise refused(
+                    "torch.scatter", "an index stands twice, and which value stays is not specified"
+                )
     return function(*args, **kwargs)
 
 

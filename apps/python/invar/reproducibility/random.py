@@ -25,7 +25,9 @@ OTHERS = frozenset(
 def key(generator=None):
     """A seed: one whole number of torch's generator."""
     if generator is not None and generator.device.type != "cpu":
-        raise refused("torch.Generator", f"on {generator.device.type}; covered are those on the host")
+        raise refused(
+            "torch.Generator", f"on {generator.device.type}; covered are those on the host"
+        )
     return torch.empty((), dtype=torch.int64).random_(generator=generator)
 
 

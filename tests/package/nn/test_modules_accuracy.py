@@ -6,12 +6,10 @@ import pickle
 
 import pytest
 import torch
-from built import digest, whole
-from torch import nn as of_torch
-
-import invar
+from built import digest, invar, whole
 from invar import nn
 from invar.nn.counterparts import COUNTERPARTS
+from torch import nn as of_torch
 
 PLANE, LINE, ROOM = (2, 4, 6, 6), (2, 4, 8), (2, 4, 4, 4, 4)
 # Class -> arguments of the constructor, shapes of the inputs.
@@ -57,7 +55,9 @@ CASES = {
     "Softmin": [((-1,), [LINE])],
     "Threshold": [((0.1, 2.0), [LINE])],
 }  # fmt: skip
-for _name in """CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish ReLU
+for (
+    _name
+) in """CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish ReLU
 ReLU6 SELU SiLU Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink""".split():
     CASES[_name] = [((), [LINE])]
 CASES["GELU"].append((("tanh",), [LINE]))
@@ -96,7 +96,9 @@ def test_a_module_is_torchs(name, case):
     want = outputs(torchs.double(), [x.double().requires_grad_() for x in inputs])
     assert len(got) == len(want)
     for a, b in zip(got, want):
-        torch.testing.assert_close(a.double(), b, rtol=2e-4, atol=2e-4 * max(1, b.abs().max().item()))
+        torch.testing.assert_close(
+            a.double(), b, rtol=2e-4, atol=2e-4 * max(1, b.abs().max().item())
+        )
     again = pickle.loads(pickle.dumps(copy.deepcopy(ours).eval()))
     assert digest([again(*inputs)[0]]) == digest([ours.eval()(*inputs)[0]])
 
@@ -156,7 +158,8 @@ def test_attention_gives_its_weights():
     x = whole((5, 2, 8), 1)
     for average in (True, False):
         for a, b in zip(
-            ours(x, x, x, average_attn_weights=average), torchs(x, x, x, average_attn_weights=average)
+            ours(x, x, x, average_attn_weights=average),
+            torchs(x, x, x, average_attn_weights=average),
         ):
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
     without, none = ours(x, x, x, need_weights=False)
