@@ -25,7 +25,7 @@ from torch.nn import (
     ZeroPad3d,
 )
 
-from invar.nn import init
+from invar.nn import functional, init
 from invar.nn.activation import (
     CELU,
     ELU,
@@ -208,5 +208,6 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "functional",
     "init",
 ]

@@ -389,25 +389,27 @@ def addmm(x, a, b, beta=1, alpha=1):
 # Sequences, conversions, indices.
 
 
-def sequence(values, dtype, device):
-    dtype = torch.get_default_dtype() if dtype is None else dtype
-    return torch.tensor(list(values), dtype=torch.float64).to(dtype).to(device or "cpu")
+def progression(start, step, steps, dtype, device):
+    """start + i * step, two operations of binary64, rounded to dtype."""
+    index = p("cast", torch.arange(steps), dtype="f64")
+    found = p("add", p("mul", index, number(step, index)), number(start, index))
+    return cast(found, torch.get_default_dtype() if dtype is None else dtype).to(device or "cpu")
 
 
 @handler("arange")
 def arange(*bounds, dtype=None, layout=None, device=None, pin_memory=None):
-    """start + i * step in binary64, rounded once."""
-    start, end, step = (0, *bounds, 1)[:3] if len(bounds) == 1 else (*bounds, 1)[:3]
-    steps = max(0, math.ceil((end - start) / step))
-    return sequence((start + i * step for i in range(steps)), dtype, device)
+    """As many steps as torch makes."""
+    start, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    return progression(start, step, max(0, math.ceil((end - start) / step)), dtype, device)
 
 
 @handler("linspace")
 def linspace(start, end, steps, dtype=None, layout=None, device=None, pin_memory=None):
-    """start + i * ((end - start) / (steps - 1)) in binary64, rounded once; the last is `end`."""
-    step = (end - start) / max(steps - 1, 1)
-    values = [start + i * step for i in range(steps)]
-    return sequence([*values[:-1], end] if steps > 1 else values, dtype, device)
+    """By the step (end - start) / (steps - 1); the last is `end`."""
+    found = progression(start, (end - start) / max(steps - 1, 1), steps, dtype, device)
+    if steps > 1:
+        found[-1] = end
+    return found
 
 
 @handler("_to_copy")
