@@ -1,7 +1,6 @@
 """with invar.reproducible(): torch code computes the same bits whatever torch's own kernels would
 do; what it does not cover it names."""
 
-
 import pytest
 import torch
 from built import digest, invar, script, whole
@@ -9,19 +8,20 @@ from invar.reproducibility import allowed, kernels_mode
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
-from training_program import TRAINING, trained
+from training_program import PROGRAMS, trained
 
 
-def test_its_bits_depend_on_no_kernel_of_torch():
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_its_bits_depend_on_no_kernel_of_torch(name):
     """torch's kernels for another instruction set, and other threads, change the bits of torch
     alone."""
     said = script(
         "from built import digest\nimport invar\n"
-        + TRAINING
+        + PROGRAMS[name]
         + "print(digest(run(invar.reproducible(), 2)))",
         ATEN_CPU_CAPABILITY="default",
     )
-    assert said.strip() == digest(trained(invar.reproducible()))
+    assert said.strip() == digest(trained(name, invar.reproducible()))
 
 
 class Spy(TorchDispatchMode):
@@ -42,11 +42,15 @@ class Spy(TorchDispatchMode):
         return result
 
 
-def test_no_arithmetic_kernel_of_torch_runs():
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_arithmetic_kernel_of_torch_runs(name):
     with Spy() as spy:
-        trained(invar.reproducible())
-    # Weights are made before: `mul` there is the program's own, outside of the context.
-    assert spy.seen - {"mul", "uniform", "div"} == set()
+        trained(name, invar.reproducible())
+    # Weights and data are made before, outside of the context.
+    assert spy.seen - {"add", "mul", "uniform", "normal"} == set()
+
+
+def test_arithmetic_is_seen():
     with Spy() as spy:
         x = whole((4, 8), 1).requires_grad_()
         spy.seen.clear()
