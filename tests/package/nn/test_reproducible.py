@@ -146,3 +146,61 @@ def test_as_a_decorator_and_nested():
 
     assert mean(X).item() == 1.0
     assert mean(X).item() == 1.0
+
+
+# What draws random values.
+DRAWN = {
+    "randn": lambda: torch.randn(3, 5),
+    "rand": lambda: torch.rand(7),
+    "normal_": lambda: torch.empty(40).normal_(1, 0.5),
+    "uniform_": lambda: torch.empty(4, 4).uniform_(-1, 1),
+    "bernoulli": lambda: torch.bernoulli(torch.full((20,), 0.3)),
+    "dropout": lambda: F.dropout(torch.ones(30), 0.4),
+    "linear": lambda: torch.nn.Linear(5, 3).weight,
+    "kaiming": lambda: torch.nn.init.kaiming_normal_(torch.empty(6, 4)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_random_values_follow_torchs_seed(name):
+    def drawn(seed):
+        torch.manual_seed(seed)
+        with invar.reproducible():
+            return DRAWN[name](), DRAWN[name]()
+
+    first, second = drawn(5)
+    again, _ = drawn(5)
+    assert digest([first]) == digest([again]) != digest([second])
+    assert digest([drawn(6)[0]]) != digest([first])
+    said = script(
+        "import torch\nfrom built import digest, invar\nfrom test_reproducible import DRAWN\n"
+        f"torch.manual_seed(5)\nwith invar.reproducible():\n    print(digest([DRAWN['{name}']()]))",
+        ATEN_CPU_CAPABILITY="default",
+    )
+    assert said.strip() == digest([first])
+
+
+def test_modules_begin_with_the_bits_of_their_seed():
+    torch.manual_seed(5)
+    with invar.reproducible():
+        model = torch.nn.Linear(5, 3)
+    torch.manual_seed(5)
+    weight = invar.nn.init.kaiming_uniform_(torch.empty(3, 5), a=5**0.5)
+    assert digest([weight]) == digest([model.weight])
+
+
+def test_generators_and_their_states():
+    generator = torch.Generator().manual_seed(3)
+    state = generator.get_state()
+    with invar.reproducible():
+        first = torch.randn(4, generator=generator)
+        generator.set_state(state)
+        assert torch.equal(first, torch.randn(4, generator=generator))
+
+
+def test_a_checkpoint_drops_out_the_same_again():
+    x = whole((8, 8), 1).requires_grad_()
+    with invar.reproducible():
+        y = checkpoint(lambda x: F.dropout(x * 2, 0.5), x, use_reentrant=False)
+        y.sum().backward()
+    assert torch.equal(x.grad == 0, y == 0)

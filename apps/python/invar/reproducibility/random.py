@@ -6,11 +6,10 @@ random values is Invar's (spec: random), for a seed that is one whole number fro
 Hence torch.manual_seed, Generator objects, saved generator states and checkpoints do what they do
 elsewhere, and the values do not depend on the device."""
 
-import math
-
 import torch
 
 from invar import primitives
+from invar.reproducibility.kernels import cast
 from invar.reproducibility.refusal import refused
 
 INTEGERS = frozenset("randperm randint randint_like random".split())
@@ -31,25 +30,20 @@ def key(generator=None):
     return torch.empty((), dtype=torch.int64).random_(generator=generator)
 
 
-def uniform(shape, device, seed, offset=0):
-    """f32 in [0, 1) (random.4)."""
-    if not hasattr(primitives, "random_uniform"):
-        raise refused("random values", "this build of Invar has no random_uniform")
-    offset = torch.tensor(offset, dtype=torch.int64)
-    return primitives.random_uniform(
-        seed.to(device), offset.to(device), shape=list(shape), dtype="f32"
-    )
+def _functions():
+    from invar.ops import random
+
+    return random
 
 
-def normal(shape, device, seed):
-    """sqrt(-2 log(1 - u)) cospi(2 v), one primitive after the other, for u the numbers of the first
-    shape and v those behind them."""
-    number = lambda x: torch.full((), float(x), device=device)
-    p = primitives
-    u = uniform(shape, device, seed)
-    v = uniform(shape, device, seed, math.prod(shape))
-    radius = p.sqrt(p.mul(number(-2), p.log(p.sub(number(1), u))))
-    return p.mul(radius, p.cospi(p.mul(number(2), v)))
+def uniform(shape, device, generator=None):
+    """f32 in [0, 1) (invar.ops.rand)."""
+    return _functions().rand(list(shape), seed=int(key(generator)), device=device)
+
+
+def normal(shape, device, generator=None):
+    """f32 by Box and Muller (invar.ops.randn)."""
+    return _functions().randn(list(shape), seed=int(key(generator)), device=device)
 
 
 def between(u, low, high):
@@ -77,38 +71,40 @@ def like(x, kwargs):
 
 def rand(sizes, *, generator=None, **kwargs):
     shape, device, dtype = made(sizes, kwargs)
-    return uniform(shape, device, key(generator)).to(dtype)
+    return cast(uniform(shape, device, generator), dtype)
 
 
 def randn(sizes, *, generator=None, **kwargs):
     shape, device, dtype = made(sizes, kwargs)
-    return normal(shape, device, key(generator)).to(dtype)
+    return cast(normal(shape, device, generator), dtype)
 
 
 def rand_like(x, **kwargs):
     shape, device, dtype = like(x, kwargs)
-    return uniform(shape, device, key()).to(dtype)
+    return cast(uniform(shape, device), dtype)
 
 
 def randn_like(x, **kwargs):
     shape, device, dtype = like(x, kwargs)
-    return normal(shape, device, key()).to(dtype)
+    return cast(normal(shape, device), dtype)
 
 
 def uniform_(x, low=0.0, high=1.0, *, generator=None):
-    return x.copy_(between(uniform(x.shape, x.device, key(generator)), low, high))
+    found = between(uniform(x.shape, x.device, generator), low, high)
+    return x.copy_(cast(found, x.dtype))
 
 
 def normal_(x, mean=0.0, std=1.0, *, generator=None):
-    return x.copy_(scaled(normal(x.shape, x.device, key(generator)), mean, std))
+    found = scaled(normal(x.shape, x.device, generator), mean, std)
+    return x.copy_(cast(found, x.dtype))
 
 
 def bernoulli_(x, p=0.5, *, generator=None):
-    return x.copy_(uniform(x.shape, x.device, key(generator)) < p)
+    return x.copy_(uniform(x.shape, x.device, generator) < p)
 
 
 def bernoulli(x, p=None, *, generator=None):
-    found = uniform(x.shape, x.device, key(generator)) < (x if p is None else p)
+    found = uniform(x.shape, x.device, generator) < (x if p is None else p)
     return found.to(x.dtype)
 
 
@@ -142,11 +138,9 @@ def drawn(function, base, args, kwargs):
 
 def dropout(input, p=0.5, training=True, inplace=False):
     """torch.nn.functional.dropout by Invar's mask (random.5)."""
-    from invar import ops
-
     if not training or p == 0:
         return input
-    return ops.dropout(input, p, True, seed=int(key()), offset=0)
+    return _functions().dropout(input, p, True, seed=int(key()), offset=0)
 
 
 def whole_numbers(function, name, args, kwargs):
