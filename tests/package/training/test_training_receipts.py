@@ -17,6 +17,7 @@ import invar  # noqa: E402
 import tiny_training  # noqa: E402
 import torch  # noqa: E402
 from invar import training as t  # noqa: E402
+from invar.training.__main__ import main  # noqa: E402
 from invar.training.receipt import chained, header_hash  # noqa: E402
 
 SCRIPT = Path(tiny_training.__file__)
@@ -208,16 +209,28 @@ def test_steps_that_are_none(honest, steps):
         t.verify(honest, steps=steps)
 
 
-def command(*arguments, code=0):
+@pytest.fixture
+def command(capsys):
+    def run(*arguments, code=0):
+        found = main([str(a) for a in arguments])
+        output = capsys.readouterr()
+        assert found == code, output
+        return (output.err if code == 2 else output.out).strip()
+
+    return run
+
+
+def test_the_command_as_a_program():
     done = subprocess.run(
-        [sys.executable, "-m", "invar.training", *map(str, arguments)],
-        env={"PYTHONPATH": str(BUILD / "python")}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == code, done.stdout + done.stderr
-    return (done.stderr if code == 2 else done.stdout).strip()
+        [sys.executable, "-m", "invar.training", "verify", "none.json"],
+        env={"PYTHONPATH": str(BUILD / "python")},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (2, "invar: none.json: No such file or directory\n")
 
 
-def test_the_command(honest, tmp_path):
+def test_the_command(honest, tmp_path, command):
     assert command("verify", honest) == "VERIFIED: steps 0 to 11 hold"
     assert command("verify", honest, "--steps", "10:12", "--micro-batch", 2, "--threads", 1) == (
         "holds: steps 10 to 11 hold"

@@ -51,18 +51,18 @@ def loss(model, x, y):
     return p.reduce_sum(p.mul(difference, difference), axes=[1, 2], keepdims=0)
 
 
-def batches(step):
-    return drawn(step + 10, (6, 2, 4)), drawn(step + 1000, (6, 2, 3))
+def batches(step, units):
+    return drawn(step + 10, (units, 2, 4)), drawn(step + 1000, (units, 2, 3))
 
 
-def training(lr=0.01, wrong_at=-1, device="cpu", exact=True):
+def training(lr=0.01, wrong_at=-1, device="cpu", exact=True, units=6):
     """wrong_at: a step after which one weight is not what it should be."""
     model = Model().to(device)
     made = Wrong if wrong_at >= 0 else t.Trainer
     trainer = made(
         model,
         Momentum([model.weight, model.bias], lr),
-        lambda step: tuple(x.to(device) for x in batches(step)),
+        lambda step: tuple(x.to(device) for x in batches(step, units)),
         loss,
         schedule=lambda step: {"lr": lr / (1 + step // 100)},
         exact=exact,

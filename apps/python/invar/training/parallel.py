@@ -20,11 +20,15 @@ def joined(group=None):
 
 
 def share(units, group=None):
-    """(first, last) of the units of this worker, without the last: consecutive, sizes differ by
-    one at most."""
+    """(first, last) of the units of this worker."""
     if not joined(group):
         return 0, units
-    rank, workers = torch.distributed.get_rank(group), torch.distributed.get_world_size(group)
+    return part(units, torch.distributed.get_rank(group), torch.distributed.get_world_size(group))
+
+
+def part(units, rank, workers):
+    """(first, last) of the units of a worker, without the last: consecutive, and of sizes that
+    differ by one at most. A worker may have none."""
     return units * rank // workers, units * (rank + 1) // workers
 
 
