@@ -76,9 +76,7 @@ def test_the_value_rounds_once():
 def gradients(model, exact, batch, size):
     exact.zero()
     for part in zip(*(x.split(size) for x in batch)):
-        losses = loss(model, *part)
-        exact.add_losses(losses)
-        losses.backward(torch.ones_like(losses))
+        exact.backward(loss(model, *part))
     exact.write(divisor=len(batch[0]))
     return [x.grad for x in exact.parameters.values()] + [exact.loss(len(batch[0]))]
 
@@ -129,8 +127,8 @@ def test_refusals_name_the_parameter():
         exact.accumulators["weight"].add(torch.zeros(2, 3))
     with pytest.raises(invar.NotCovered, match="^weight: contributions of torch.float64"):
         exact.accumulators["weight"].add(torch.zeros(2, 4, 3, dtype=torch.float64))
-    with pytest.raises(invar.BadInput, match="one loss for each unit"):
-        exact.add_losses(torch.zeros(()))
+    with pytest.raises(invar.BadInput, match="expected one torch.float32 loss for each unit"):
+        exact.backward(torch.zeros(()))
     with pytest.raises(invar.NotCovered, match="^half: parameters of torch.bfloat16"):
         t.ExactGradients([("half", torch.nn.Parameter(torch.zeros(2, dtype=torch.bfloat16)))])
     with pytest.raises(invar.BadInput, match="no parameter that requires a gradient"):
@@ -146,3 +144,63 @@ def test_modules_that_mix_units(layer):
     model.train()
     with pytest.raises(invar.NotCovered, match="in training mode"):
         exact.zero()
+
+
+class Tied(torch.nn.Module):
+    """An embedding that is the last matrix, too, and a table of positions."""
+
+    def __init__(self, positions_per_unit):
+        super().__init__()
+        self.table = torch.nn.Parameter(drawn(1, (7, 4)))
+        self.positions = torch.nn.Parameter(drawn(2, (3, 4)))
+        self.gain = torch.nn.Parameter(drawn(3, (4,)))
+        self.each = positions_per_unit
+
+    def forward(self, tokens):
+        at = torch.arange(3)
+        at = at.expand(len(tokens), 3) if self.each else at
+        x = p.add(p.gather(self.table, tokens, axis=0), p.gather(self.positions, at, axis=0))
+        x = p.mul(x, self.gain)
+        return p.matmul(x.reshape(-1, 4), self.table, trans_a=0, trans_b=1).reshape(*x.shape[:2], 7)
+
+
+def squares(model, tokens):
+    y = model(tokens)
+    return p.reduce_sum(p.mul(y, y), axes=[1, 2], keepdims=0)
+
+
+TOKENS = torch.tensor([[0, 1, 1], [6, 0, 2], [3, 3, 3], [5, 1, 0]])
+
+
+def test_shared_parameters_and_rows_of_units():
+    model = Tied(True)
+    exact = t.ExactGradients(model)
+    exact.check(lambda tokens: squares(model, tokens), (TOKENS,))
+    found = set()
+    for size in (1, 2, 4):
+        exact.zero()
+        for part in TOKENS.split(size):
+            exact.backward(squares(model, part))
+        exact.write()
+        found.add(b"".join(x.grad.numpy().tobytes() for x in model.parameters()))
+    assert len(found) == 1
+    table, positions, gain = (x.detach().double().requires_grad_() for x in model.parameters())
+    ((((table[TOKENS] + positions) * gain) @ table.T) ** 2).sum().backward()
+    for x, wanted in zip(model.parameters(), (table, positions, gain)):
+        assert (x.grad - wanted.grad).abs().max() <= 1e-6 * wanted.grad.abs().max()
+
+
+def test_units_that_meet_are_seen():
+    model = Tied(False)  # positions get a gradient that is summed over the batch
+    exact = t.ExactGradients(model)
+    with pytest.raises(invar.NotCovered, match="^(positions|gather: positions)"):
+        exact.check(lambda tokens: squares(model, tokens), (TOKENS,))
+
+    def centred(x, y):
+        losses = loss(plain, x, y)
+        return p.sub(losses, p.reduce_mean(losses, axes=[0], keepdims=1))
+
+    plain = Model()
+    exact = t.ExactGradients(plain)
+    with pytest.raises(invar.NotCovered, match="^weight: its gradient depends on which units"):
+        exact.check(centred, (drawn(5, (2, 7, 4)), drawn(6, (2, 7, 3))))

@@ -12,7 +12,7 @@ import torch
 from torch.autograd import forward_ad
 
 from invar import _native
-from invar.autograd import exact
+from invar.autograd import exact, units
 from invar.autograd.rules import Vjp, rule_of
 from invar.emitted import TYPES
 
@@ -76,13 +76,16 @@ def gradients(ctx, grad):
         raise _native.NotCovered(
             f"{ctx.call.op}: a parameter with exact gradients has no gradients of gradients"
         )
-    vjp = Vjp(ctx.call, operands, result, grad, ctx.types, needs, accumulators)
-    grads = ctx.rule.function(vjp)
+    call, rule, types = ctx.call, ctx.rule, ctx.types
+    if accumulators is not None and call.op in units.OPERANDS:
+        grads = units.gradients(call, rule, operands, result, grad, types, needs, accumulators)
+    else:
+        grads = rule.function(Vjp(call, operands, result, grad, types, needs, accumulators))
     if accumulators is not None:
-        exact.check(ctx.call, accumulators, grads)
+        exact.check(call, accumulators, grads)
     return [
         g if g is None or not need else typed(g, dtype)
-        for g, need, (_, dtype, _) in zip(grads, needs, ctx.types)
+        for g, need, (_, dtype, _) in zip(grads, needs, types)
     ]
 
 

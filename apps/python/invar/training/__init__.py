@@ -6,11 +6,14 @@ steps; verify() executes any of them again, on any machine, and bisect() finds t
 `python -m invar.training` has the same for receipts in files. Clauses: spec/training.md."""
 
 from invar.training.bisection import Bisection, bisect, first_difference
+from invar.training.digest import load as load_tensors
+from invar.training.digest import save as save_tensors
 from invar.training.digest import state_digest
 from invar.training.exact import Accumulator, ExactGradients
 from invar.training.parallel import launch
 from invar.training.receipt import Receipt
 from invar.training.recorder import Recorder
+from invar.training.script import main
 from invar.training.trainer import Facts, Trainer
 from invar.training.verification import Verdict, verify
 
@@ -26,6 +29,9 @@ __all__ = [
     "bisect",
     "first_difference",
     "launch",
+    "load_tensors",
+    "main",
+    "save_tensors",
     "state_digest",
     "verify",
 ]

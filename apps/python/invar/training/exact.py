@@ -7,26 +7,56 @@ from invar.training import fixed
 
 
 class Accumulator:
-    """Where the contributions of one parameter go: integers, in the buffer of ExactGradients."""
+    """Where the contributions of one parameter go: integers, in the buffer of ExactGradients.
+
+    units   the number of units of the losses whose backward pass runs; None: each index of axis 0 is
+            one"""
 
     def __init__(self, name, shape, total, magnitude, count):
-        self.name, self.shape = name, tuple(shape)
+        self.name, self.shape, self.units = name, tuple(shape), None
         self.total, self.magnitude, self.count = total, magnitude, count
 
-    def add(self, per_unit):
-        """Adds the contributions of U units: f32 [U, *shape of the parameter]. A parameter that is
-        used more than once gets contributions of each use (training.2)."""
-        per_unit = per_unit.detach()
-        if per_unit.dtype != torch.float32:
-            raise _native.NotCovered(
-                f"{self.name}: contributions of {per_unit.dtype}; only float32"
-            )
-        if tuple(per_unit.shape[1:]) != self.shape:
+    def add(self, per_row):
+        """Adds contributions: f32 [rows, *shape of the parameter], where each unit has the same
+        number of rows, in order; the rows of a unit are summed first (reduction.1). A parameter that
+        is used more than once gets contributions of each use (training.2)."""
+        per_row = per_row.detach()
+        if per_row.dtype != torch.float32:
+            raise _native.NotCovered(f"{self.name}: contributions of {per_row.dtype}; only float32")
+        if per_row.ndim != len(self.shape) + 1 or tuple(per_row.shape[1:]) != self.shape:
             raise _native.BadInput(
-                f"{self.name}: contributions of shape {tuple(per_unit.shape)}, expected "
+                f"{self.name}: contributions of shape {tuple(per_row.shape)}, expected "
                 f"[units, {', '.join(map(str, self.shape))}]"
             )
-        self.add_sums(fixed.fixed_sum(per_unit), fixed.fixed_magnitude(per_unit), len(per_unit))
+        units, size = self._split(len(per_row))
+        if size != 1:
+            per_row = primitives.reduce_sum(
+                per_row.reshape(units, size, *self.shape), axes=[1], keepdims=0
+            )
+        self.add_sums(fixed.fixed_sum(per_row), fixed.fixed_magnitude(per_row), units)
+
+    def add_matmul(self, first, second):
+        """Adds the contributions first[r]^T second[r] of [rows, T, M] and [rows, T, N]: one
+        contraction over all rows of a unit."""
+        units, _ = self._split(len(first))
+        first, second = (x.reshape(units, -1, x.shape[-1]) for x in (first, second))
+        found = primitives.matmul(first, second, trans_a=1, trans_b=0)
+        self.add_sums(fixed.fixed_sum(found), fixed.fixed_magnitude(found), units)
+
+    def add_unit(self, contribution):
+        """Adds the contribution of one unit: f32 of the parameter's shape."""
+        contribution = contribution.unsqueeze(0)
+        self.add_sums(fixed.fixed_sum(contribution), fixed.fixed_magnitude(contribution), 1)
+
+    def _split(self, rows):
+        """(units, rows of each)."""
+        units = self.units or rows
+        if rows % max(units, 1):
+            raise _native.NotCovered(
+                f"{self.name}: it meets {rows} rows, which are no multiple of the {units} units: axis "
+                "0 of what it meets does not count units"
+            )
+        return units, rows // max(units, 1)
 
     def add_sums(self, total, magnitude, units):
         """Adds what fixed_sum and fixed_magnitude made of the contributions of `units` units."""
@@ -53,14 +83,12 @@ class ExactGradients:
 
     A unit is an index of axis 0 of the batch. The loss is a vector with one value for each unit;
     its backward pass hands the contribution of every unit to the accumulators, and .grad stays None
-    until write().
+    until write(). check() shows whether a model keeps units apart.
 
         exact = invar.training.ExactGradients(model)
         exact.zero()
         for part in micro_batches:
-            losses = loss(model(part))  # [units]
-            exact.add_losses(losses)
-            losses.backward(torch.ones_like(losses))
+            exact.backward(loss(model(part)))  # losses of units: [units]
         exact.all_reduce()  # with torch.distributed
         exact.write(divisor=units)
 
@@ -92,9 +120,10 @@ class ExactGradients:
     def _allocate(self, device):
         """One buffer of integers, so that workers join theirs with one call."""
         shapes = {name: p.shape for name, p in self.parameters.items()} | {"loss": torch.Size(())}
-        sizes = [shape.numel() for shape in shapes.values()]
-        self.buffer = torch.zeros(sum(sizes) + 2 * len(sizes), dtype=torch.int64, device=device)
-        totals, magnitudes, counts = self.buffer.split([sum(sizes), len(sizes), len(sizes)])
+        sizes = self._sizes = [shape.numel() for shape in shapes.values()]
+        self._sums = sum(sizes)
+        self.buffer = torch.zeros(self._sums + 2 * len(sizes), dtype=torch.int64, device=device)
+        totals, magnitudes, counts = self.buffer.split([self._sums, len(sizes), len(sizes)])
         made = [
             Accumulator(name, shape, total.view(shape), magnitudes[i], counts[i])
             for i, ((name, shape), total) in enumerate(zip(shapes.items(), totals.split(sizes)))
@@ -128,13 +157,40 @@ class ExactGradients:
         for p in self.parameters.values():
             p.grad = None
 
-    def add_losses(self, losses):
-        """Adds the losses of units, f32 [U], to the sum of loss()."""
-        if losses.ndim != 1:
+    def backward(self, losses):
+        """Adds the losses of units, f32 [U], to the sum of loss(), and the contributions of these
+        units to those of the parameters."""
+        if losses.ndim != 1 or losses.dtype != torch.float32:
             raise _native.BadInput(
-                f"losses: shape {tuple(losses.shape)}, expected one loss for each unit, [units]"
+                f"losses: {losses.dtype} {tuple(losses.shape)}, expected one torch.float32 loss for "
+                "each unit, [units]"
             )
         self._loss.add(losses)
+        for accumulator in self._accumulators:
+            accumulator.units = len(losses)
+        losses.backward(torch.ones_like(losses))
+
+    def check(self, losses, batch):
+        """Refuses a model in which units meet. losses(*batch) gives the losses of the units of a
+        tuple of tensors; two units at once must give the integers of one and one. Takes four
+        backward passes of single units, and leaves no contributions."""
+        buffers = list(self._model.buffers()) if self._model is not None else []
+        kept, found = [x.clone() for x in buffers], []
+        for parts in (((0, 2),), ((0, 1), (1, 2))):
+            self.zero()
+            for first, last in parts:
+                self.backward(losses(*(x[first:last] for x in batch)))
+            found.append(self.buffer.clone())
+        self.zero()
+        for x, before in zip(buffers, kept):
+            x.copy_(before)
+        together, apart = (x[: self._sums].split(self._sizes) for x in found)
+        for accumulator, a, b in zip([*self._accumulators, self._loss], together, apart):
+            if not torch.equal(a, b):
+                raise _native.NotCovered(
+                    f"{accumulator.name}: its gradient depends on which units are computed together: "
+                    "an operation of the model joins units, or draws random numbers"
+                )
 
     def all_reduce(self, group=None):
         """Adds the sums of all workers of a torch.distributed group: integers, so that neither

@@ -52,6 +52,7 @@ class Trainer:
         self.model, self.optimizer, self.batches, self.loss = model, optimizer, batches, loss
         self.schedule, self.micro_batch, self.group = schedule, micro_batch, group
         self.exact = ExactGradients(model) if exact else None
+        self._checked = False  # whether units are seen to be apart, which the first step does
         names = {id(p): name for name, p in model.named_parameters()}
         self._named = {}
         for group_ in optimizer.param_groups:
@@ -97,7 +98,7 @@ class Trainer:
         ]
         return {f"{i}.{name}": v for i, group in enumerate(groups) for name, v in group.items()}
 
-    def _losses(self, part):
+    def _losses(self, *part):
         losses = self.loss(self.model, *part)
         if losses.shape != (len(part[0]),):
             raise _native.BadInput(
@@ -108,12 +109,13 @@ class Trainer:
     def _exact(self, batch, units):
         first, last = share(units, self.group)
         size = self.micro_batch or units
+        if not self._checked and units > 1:
+            self.exact.check(self._losses, batch)
+            self._checked = True
         self.exact.zero()
         for begin in range(first, last, size):
             part = tuple(x[begin : min(begin + size, last)] for x in batch)
-            losses = self._losses(part)
-            self.exact.add_losses(losses)
-            losses.backward(torch.ones_like(losses))
+            self.exact.backward(self._losses(*part))
         if joined(self.group):
             self.exact.all_reduce(self.group)
         self.exact.write(divisor=units)
@@ -122,7 +124,7 @@ class Trainer:
     def _ordinary(self, batch, units):
         if self.micro_batch or joined(self.group):
             raise _native.NotCovered("micro-batches and workers need exact gradients")
-        loss = primitives.reduce_mean(self._losses(batch), axes=[0], keepdims=0)
+        loss = primitives.reduce_mean(self._losses(*batch), axes=[0], keepdims=0)
         loss.backward()
         return loss.item()
 

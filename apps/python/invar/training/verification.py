@@ -151,7 +151,11 @@ def script_of(path):
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(Path(path).resolve().parent))  # as Python runs a script
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.path[0]
     if not callable(getattr(module, "training", None)):
         raise _native.BadInput(f"{path}: it has no function training(**settings)")
     return module
