@@ -53,7 +53,8 @@ def program(options, receipt):
 
     def made():
         trainer = make(**({"device": options.device} if options.device else {}))
-        trainer.micro_batch = options.micro_batch or trainer.micro_batch
+        if options.micro_batch is not None:
+            trainer.micro_batch = options.micro_batch
         return trainer
 
     return made

@@ -28,8 +28,7 @@ def main(training, outputs=None, *, script, steps, short=None, summary=None):
     stand in the receipt. Options of execution reach no bit: --device, --micro-batch, --workers,
     --threads, --isa."""
     options = parsed(training, steps, short)
-    names = [name for name in settings_of(training)]
-    settings = {name: getattr(options, name) for name in names}
+    settings = {name: getattr(options, name) for name in settings_of(training)}
     job = functools.partial(run, training, outputs, script, settings, options)
     try:
         backend = "nccl" if options.device.startswith("cuda") else "gloo"
@@ -63,6 +62,10 @@ def parsed(training, steps, short):
     parser.add_argument("--every", type=int, default=100, help="steps between kept states (100)")
     for name, default in settings_of(training).items():
         option = f"--{name.replace('_', '-')}"
+        if isinstance(default, bool):
+            how = argparse.BooleanOptionalAction
+            parser.add_argument(option, action=how, default=default)
+            continue
         parser.add_argument(option, type=type(default), default=default, help=f"({default})")
     how = parser.add_argument_group("execution, which reaches no bit")
     how.add_argument("--device", default="cpu", help="cpu or cuda")

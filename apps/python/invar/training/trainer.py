@@ -108,7 +108,9 @@ class Trainer:
 
     def _exact(self, batch, units):
         first, last = share(units, self.group)
-        size = self.micro_batch or units
+        size = units if self.micro_batch is None else self.micro_batch
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise _native.BadInput(f"micro_batch: {size!r} is no number of units, 1 or more")
         if not self._checked and units > 1:
             self.exact.check(self._losses, batch)
             self._checked = True
