@@ -188,7 +188,7 @@ class ExactGradients:
         for accumulator, a, b in zip([*self._accumulators, self._loss], together, apart):
             if not torch.equal(a, b):
                 raise _native.NotCovered(
-                    f"{accumulator.name}: its gradient depends on which units are computed together: "
+                    f"{accumulator.name}: its sum depends on which units are computed together: "
                     "an operation of the model joins units, or draws random numbers"
                 )
 
