@@ -60,5 +60,9 @@ def logits(trainer):
     return trainer.model(tokens[:, :-1])
 
 
+def main(arguments=None):
+    return t.main(training, logits, script=__file__, steps=60, short=2, arguments=arguments)
+
+
 if __name__ == "__main__":
-    t.main(training, logits, script=__file__, steps=60, short=2)
+    main()

@@ -81,5 +81,11 @@ def summary(found):
     return f"{int(right.sum())} of {len(right)} test images right"
 
 
+def main(arguments=None):
+    return t.main(
+        training, logits, script=__file__, steps=300, short=8, summary=summary, arguments=arguments
+    )
+
+
 if __name__ == "__main__":
-    t.main(training, logits, script=__file__, steps=300, short=8, summary=summary)
+    main()

@@ -28,5 +28,9 @@ def logits(trainer):
     return trainer.model(tokens[:, :-1])
 
 
+def main(arguments=None):
+    return t.main(training, logits, script=__file__, steps=200, short=5, arguments=arguments)
+
+
 if __name__ == "__main__":
-    t.main(training, logits, script=__file__, steps=200, short=5)
+    main()

@@ -16,18 +16,19 @@ from invar.training.parallel import launch
 from invar.training.recorder import Recorder
 
 
-def main(training, outputs=None, *, script, steps, short=None, summary=None):
+def main(training, outputs=None, *, script, steps, short=None, summary=None, arguments=None):
     """Runs a training script: training(device=..., **settings) -> Trainer, then prints the digests of
     initial weights, trained weights, outputs(trainer) (a tensor) and losses, and the receipt's hash.
 
     script    the script's __file__
     steps     how many, unless --steps says it; short: with --short
     summary   outputs -> a line about them
+    arguments of the command line; None: those of the process
 
     The other settings of training() are options, too, if their defaults are numbers or texts; they
     stand in the receipt. Options of execution reach no bit: --device, --micro-batch, --workers,
     --threads, --isa."""
-    options = parsed(training, steps, short)
+    options = parsed(training, steps, short, arguments)
     settings = {name: getattr(options, name) for name in settings_of(training)}
     job = functools.partial(run, training, outputs, script, settings, options)
     try:
@@ -49,7 +50,7 @@ def settings_of(training):
     return {n: p.default for n, p in parameters.items() if n != "device"}
 
 
-def parsed(training, steps, short):
+def parsed(training, steps, short, arguments):
     parser = argparse.ArgumentParser(description=inspect.getdoc(training))
     parser.add_argument("--steps", type=int, default=steps, help=f"of the training ({steps})")
     if short is not None:
@@ -73,7 +74,7 @@ def parsed(training, steps, short):
     how.add_argument("--workers", type=int, default=1, help="processes that share each batch (1)")
     how.add_argument("--threads", type=int, help="of each process")
     how.add_argument("--isa", default="", help="instruction set of the host: scalar, avx2, ...")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def run(training, outputs, script, settings, options, rank):
