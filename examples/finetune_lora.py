@@ -40,7 +40,7 @@ def checkpoint():
     return model.requires_grad_(False)
 
 
-def training(device="cpu", lr=1e-2):
+def training(device="cpu", lr=2e-3):
     model, generator = checkpoint(), invar.Generator(0)
     for layer in model.layers:
         for name in ("q_proj", "v_proj"):

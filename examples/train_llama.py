@@ -29,7 +29,7 @@ def logits(trainer):
 
 
 def main(arguments=None):
-    return t.main(training, logits, script=__file__, steps=200, short=5, arguments=arguments)
+    return t.main(training, logits, script=__file__, steps=200, short=3, arguments=arguments)
 
 
 if __name__ == "__main__":
