@@ -3,7 +3,7 @@
 A gradient of a parameter is a sum over units: the indices of the first axis of the operand that
 meets the parameter. A sum of floating numbers depends on how the units are split into batches. An
 accumulator of a parameter takes the contributions of each unit instead, and may sum them so that no
-split matters (in fixed point). It is an object with
+split matters (spec/training.md). It is an object with
 
     add(per_unit)            a tensor [U, *parameter.shape] of f32
     add_matmul(a, b)         optional: the contributions a[u]^T b[u] of [U, T, M] and [U, T, N]
@@ -49,34 +49,12 @@ def accumulators(operands):
     return [None if f is None or f[0]() is not x else f[1] for f, x in zip(found, operands)]
 
 
-# Operations whose rules know of no units: the operand whose first axis counts them, as that of the
-# result does. Their rules are applied to each unit alone.
-UNITS = {
-    "conv": 0,
-    "conv_transpose": 0,
-    "rmsnorm": 0,
-    "layernorm": 0,
-    "groupnorm": 0,
-    "batchnorm": 0,
-    "gather": 1,
-}
-
-
-def contributed(v, rule, grads):
-    """The gradients that a rule returned, without those of parameters that have an accumulator: it
-    gets the rule's gradients of each unit."""
-    accumulators = [v.accumulator(i) for i in range(len(v))]
-    left = [i for i, a in enumerate(accumulators) if a is not None and grads[i] is not None]
-    if not left:
-        return grads
-    batch = UNITS.get(v.call.op)
-    if batch is None or batch in left or (v.call.op == "gather" and v.attribute("axis", 0)):
-        raise _native.NotCovered(
-            f"{v.call.op}: operand {left[0]} is a parameter with exact gradients, and the "
-            "operation gives no contributions of units"
-        )
-    for unit in range(v.grad.shape[0]):
-        for i, grad in enumerate(rule.function(v.unit(batch, unit, left))):
-            if i in left:
-                accumulators[i].add(grad.unsqueeze(0))
-    return [None if i in left else grad for i, grad in enumerate(grads)]
+def check(call, accumulators, grads):
+    """A gradient that a rule returned although its parameter has an accumulator is an error: the
+    rule knows of no units."""
+    for i, (accumulator, grad) in enumerate(zip(accumulators, grads)):
+        if accumulator is not None and grad is not None:
+            raise _native.NotCovered(
+                f"{call.op}: operand {i} is a parameter with exact gradients, and the rule of the "
+                "operation gives no contributions of units"
+            )

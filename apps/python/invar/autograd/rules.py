@@ -85,17 +85,6 @@ class Vjp:
         the rule returns their sum."""
         return None if self._accumulators is None else self._accumulators[i]
 
-    def unit(self, batch, unit, wanted):
-        """The call for one unit alone: an index of the first axis of operand `batch` and of the
-        result. Gradients are asked for the operands `wanted`."""
-        one = lambda x: None if x is None else x[unit : unit + 1]
-        operands, types = list(self.operands), list(self._types)
-        operands[batch] = one(operands[batch])
-        shape, dtype, device = types[batch]
-        types[batch] = ((1, *shape[1:]), dtype, device)
-        needs = [i in wanted for i in range(len(types))]
-        return Vjp(self.call, operands, one(self.result), one(self.grad), types, needs)
-
     def reduced(self, i, grad):
         """The gradient of operand i, which was broadcast to the shape of `grad`; None where it
         needs none or its contributions went to an accumulator."""
