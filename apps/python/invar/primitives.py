@@ -9,6 +9,7 @@ operands' library, on their device, and the same bytes wherever it is computed. 
 a gradient get one by the operation's rule (invar.autograd)."""
 
 import functools
+import sys
 
 import numpy as np
 
@@ -124,6 +125,13 @@ def _compiling():
     return False
 
 
+def _autograd():
+    """invar.autograd, which imports torch."""
+    if "invar.autograd" not in sys.modules:
+        import invar.autograd  # noqa: F401
+    return sys.modules["invar.autograd"]
+
+
 def _made(op, given):
     given = dict(given)
     return Call(op, given, given.pop("shape", None), given.pop("dtype", None), given.pop("isa", ""))
@@ -158,10 +166,9 @@ def call(op, *operands, **given):
         if result is not NotImplemented:
             return result
         made = _call_of(op, given)
-    if any(arrays.is_tensor(x) for x in operands):
-        from invar import autograd
-
-        return autograd.apply(made, operands)
+    for x in operands:
+        if arrays.is_tensor(x):
+            return _autograd().apply(made, operands)
     return made.run(operands, Numpy)
 
 
