@@ -190,7 +190,7 @@ bool append_key(std::string& key, PyObject* value) {
     key.append(static_cast<const char*>(p), n);
     return true;
   };
-  if (value == Py_None) return bytes('n', nullptr, 0);
+  if (value == Py_None) return bytes('n', "", 0);
   if (PyLong_CheckExact(value) || PyBool_Check(value)) {
     const int64_t i = PyLong_AsLongLong(value);
     if (i == -1 && PyErr_Occurred()) return PyErr_Clear(), false;
