@@ -183,15 +183,14 @@ std::shared_ptr<const Operation::Prepared> Operation::prepare(std::span<const op
   return made;
 }
 
-// The keyword arguments of a call as a key; false: a value is of a type that only Python reads. The
-// key has the addresses of names, which whoever remembers it keeps alive.
+// A value of a keyword argument as part of a key; false: it is of a type that only Python reads.
 bool append_key(std::string& key, PyObject* value) {
   auto bytes = [&key](char kind, const void* p, size_t n) {
     key += kind;
     key.append(static_cast<const char*>(p), n);
     return true;
   };
-  if (value == Py_None) return bytes('n', nullptr, 0);
+  if (value == Py_None) return bytes('n', "", 0);
   if (PyLong_CheckExact(value) || PyBool_Check(value)) {
     const int64_t i = PyLong_AsLongLong(value);
     if (i == -1 && PyErr_Occurred()) return PyErr_Clear(), false;
@@ -215,25 +214,17 @@ bool append_key(std::string& key, PyObject* value) {
   return true;
 }
 
-struct Remembered {
-  nb::object op;
-  nb::tuple names;
-  std::shared_ptr<Operation> operation;
-};
-
 // Operation `op` with these keyword arguments; null: one is of a type that only Python reads.
 std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
-  static auto* all = new std::unordered_map<std::string, Remembered>;
+  static auto* all = new std::unordered_map<std::string, std::shared_ptr<Operation>>;
   thread_local std::string key;
-  const PyObject* address = op.ptr();
-  key.assign(reinterpret_cast<const char*>(&address), sizeof address);
+  key.clear();
+  if (!append_key(key, op.ptr())) return nullptr;
   PyObject *name, *value;
   for (Py_ssize_t at = 0; PyDict_Next(given.ptr(), &at, &name, &value);) {
-    address = name;
-    key.append(reinterpret_cast<const char*>(&address), sizeof address);
-    if (!append_key(key, value)) return nullptr;
+    if (!append_key(key, name) || !append_key(key, value)) return nullptr;
   }
-  if (const auto found = all->find(key); found != all->end()) return found->second.operation;
+  if (const auto found = all->find(key); found != all->end()) return found->second;
   const std::string owned = key;  // what follows may run Python, which may come here again
   nb::dict attributes;
   std::string isa;
@@ -250,7 +241,7 @@ std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
   }
   auto made = std::make_shared<Operation>(nb::cast<std::string>(op), attributes, isa, dtype, shape);
   if (all->size() >= kRemembered) all->clear();
-  all->emplace(owned, Remembered{nb::borrow(op), nb::tuple(given.attr("keys")()), made});
+  all->emplace(owned, made);
   return made;
 }
 
