@@ -38,6 +38,16 @@ def _rows(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any = Non
     return shape
 
 
+def _plain(x: Any, normalized_shape: Any, weight: Any, bias: Any = None) -> bool:
+    """Whether this is the common case, of which the operation checks the rest."""
+    return (
+        weight is not None
+        and weight.shape == normalized_shape
+        and weight.device == x.device
+        and (bias is None or bias.shape == normalized_shape and bias.device == x.device)
+    )
+
+
 @public
 def rms_norm(
     input: Array,
@@ -50,10 +60,13 @@ def rms_norm(
 
     Raises RuntimeError for shapes and types that do not fit. Spec: rmsnorm.1 to rmsnorm.5."""
     e = t.narrow_real("rms_norm", input)
+    epsilon = t.EPSILON["f32"] if eps is None else float(eps)
+    if e == "f32" and _plain(input, normalized_shape, weight):
+        return cast(Array, p.rmsnorm(input, weight, epsilon=epsilon))
     shape = _rows("rms_norm", input, normalized_shape, weight)
     t.same_kind("rms_norm", input=input, weight=weight)
     w = arr.full(shape, 1, "f32", input) if weight is None else weight
-    y = p.rmsnorm(t.cast(input, "f32"), w, epsilon=t.EPSILON["f32"] if eps is None else float(eps))
+    y = p.rmsnorm(t.cast(input, "f32"), w, epsilon=epsilon)
     return cast(Array, y if e == "f32" else t.cast(y, e))
 
 
@@ -70,10 +83,12 @@ def layer_norm(
 
     Raises RuntimeError for shapes and types that do not fit. Spec: layernorm.1 to layernorm.5."""
     e = t.narrow_real("layer_norm", input)
+    more = () if bias is None else (bias,)
+    if e == "f32" and _plain(input, normalized_shape, weight, bias):
+        return cast(Array, p.layernorm(input, weight, *more, epsilon=float(eps)))
     shape = _rows("layer_norm", input, normalized_shape, weight, bias)
     t.same_kind("layer_norm", input=input, weight=weight, bias=bias)
     w = arr.full(shape, 1, "f32", input) if weight is None else weight
-    more = () if bias is None else (bias,)
     y = p.layernorm(t.cast(input, "f32"), w, *more, epsilon=float(eps))
     return cast(Array, y if e == "f32" else t.cast(y, e))
 
