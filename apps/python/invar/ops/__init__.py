@@ -1,5 +1,5 @@
-"""Reproducible functions with the names, arguments and defaults of torch and torch.nn.functional, on
-torch tensors (on the host or on a CUDA GPU) and NumPy arrays.
+"""Reproducible functions with the names, arguments and defaults of torch and torch.nn.functional,
+on torch tensors (on the host or on a CUDA GPU) and NumPy arrays.
 
 The result has the same bits on every machine; gradients, too. Arguments outside of the guarantee
 are refused by name: nothing is computed by torch instead, and nothing is copied to another
@@ -186,6 +186,7 @@ from invar.ops.normalization import (
     normalize,
     rms_norm,
 )
+from invar.ops.random import dropout, rand, randn
 from invar.ops.reduction import (
     all,
     amax,
@@ -250,6 +251,9 @@ from invar.ops.spatial import (
 )
 
 __all__ = [
+    "dropout",
+    "rand",
+    "randn",
     "abs",
     "absolute",
     "acos",
