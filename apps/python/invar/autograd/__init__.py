@@ -81,9 +81,7 @@ def gradients(ctx, grad):
     types = ctx.types or [None] * len(operands)
     types = [t or (x.shape, x.dtype, x.device) for t, x in zip(types, operands)]
     vjp = Vjp(ctx.call, operands, result, grad, types, needs, accumulators)
-    grads = ctx.rule.function(vjp)
-    if accumulators is not None:
-        grads = exact.contributed(vjp, ctx.rule, grads)
+    grads = ctx.rule.function(vjp) if accumulators is None else exact.gradients(vjp, ctx.rule)
     return [
         g if g is None or not need else typed(g, dtype)
         for g, need, (_, dtype, _) in zip(grads, needs, types)

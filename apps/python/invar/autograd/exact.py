@@ -62,21 +62,27 @@ UNITS = {
 }
 
 
-def contributed(v, rule, grads):
-    """The gradients that a rule returned, without those of parameters that have an accumulator: it
-    gets the rule's gradients of each unit."""
+def gradients(v, rule):
+    """The gradients of a call of which some operands have accumulators: these get contributions,
+    from the rule itself or by its gradients of each unit alone."""
     accumulators = [v.accumulator(i) for i in range(len(v))]
-    left = [i for i, a in enumerate(accumulators) if a is not None and grads[i] is not None]
-    if not left:
-        return grads
+    theirs = [i for i, accumulator in enumerate(accumulators) if accumulator is not None]
     batch = UNITS.get(v.call.op)
-    if batch is None or batch in left or (v.call.op == "gather" and v.attribute("axis", 0)):
-        raise _native.NotCovered(
-            f"{v.call.op}: operand {left[0]} is a parameter with exact gradients, and the "
-            "operation gives no contributions of units"
-        )
+    if v.call.op == "gather" and v.attribute("axis", 0):
+        batch = None
+    if batch is None or batch in theirs:
+        grads = list(rule.function(v))
+        for i in theirs:
+            if grads[i] is not None:
+                raise _native.NotCovered(
+                    f"{v.call.op}: operand {i} is a parameter with exact gradients, and the "
+                    "operation gives no contributions of units"
+                )
+        return grads
+    others = [i for i in range(len(v)) if v.needs(i) and i not in theirs]
+    grads = list(rule.function(v.asked(others))) if others else [None] * len(v)
     for unit in range(v.grad.shape[0]):
-        for i, grad in enumerate(rule.function(v.unit(batch, unit, left))):
-            if i in left:
-                accumulators[i].add(grad.unsqueeze(0))
-    return [None if i in left else grad for i, grad in enumerate(grads)]
+        found = rule.function(v.unit(batch, unit, theirs))
+        for i in theirs:
+            accumulators[i].add(found[i].unsqueeze(0))
+    return grads
