@@ -141,6 +141,15 @@ def test_movement(name):
     compare(*MOVED[name], [X], factor=8)
 
 
+@pytest.mark.parametrize("name", MOVED)
+def test_movement_of_narrow_elements(name):
+    """Sums of gradients are made in f32 and rounded once."""
+    x = X.bfloat16()
+    found = first(lambda x: p.cast(MOVED[name][0](x), dtype="f32"), [x])[0]
+    wide = first(MOVED[name][0], [x.float()])[0]
+    assert found.dtype == torch.bfloat16 and torch.equal(found, wide.bfloat16())
+
+
 @pytest.mark.parametrize("crd", [0, 1])
 def test_blocks(crd):
     x = random(2, 8, 3, 2, seed=4)
