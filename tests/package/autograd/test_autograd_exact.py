@@ -4,7 +4,7 @@ import pytest
 import torch
 from gradients import random
 from invar import primitives as p
-from invar.autograd import exact, rules
+from invar.autograd import exact
 
 
 class Sums:
@@ -73,28 +73,6 @@ def test_contributions_are_the_gradients_of_units_alone(registered, name):
         sums.parts.clear()
         function(x[start:end], w).backward(grad[start:end])
         assert torch.equal(sums.parts[0], found[start:end])
-
-
-def test_a_rule_that_knows_of_no_units_is_asked_for_each(registered, monkeypatch):
-    """Here prelu's, which then gives the bits that it gives by itself."""
-    x, w = leaf(6, 3, 4, seed=1), leaf(3, 1, seed=2)
-    grad = random(6, 3, 4, seed=3)
-    sums = registered(w)
-    p.prelu(x, w).backward(grad)
-    (whole,), expected = sums.parts, x.grad
-    known = rules.rule_of("prelu")
-
-    def alone(v):
-        assert v.accumulator(1) is None
-        return known.function(v)
-
-    monkeypatch.setitem(rules._RULES, "prelu", rules.Rule(alone, "operands"))
-    monkeypatch.setitem(exact.UNITS, "prelu", 0)
-    sums.parts.clear()
-    x.grad = None
-    p.prelu(x, w).backward(grad)
-    assert torch.equal(torch.cat(sums.parts), whole) and len(sums.parts) == 6
-    assert torch.equal(x.grad, expected) and w.grad is None
 
 
 def test_a_parameter_used_twice_gives_twice(registered):

@@ -12,7 +12,7 @@ import torch
 from torch.autograd import forward_ad
 
 from invar import _native
-from invar.autograd import exact
+from invar.autograd import exact, units
 from invar.autograd.rules import Vjp, rule_of
 from invar.emitted import TYPES
 
@@ -80,8 +80,13 @@ def gradients(ctx, grad):
         )
     types = ctx.types or [None] * len(operands)
     types = [t or (x.shape, x.dtype, x.device) for t, x in zip(types, operands)]
-    vjp = Vjp(ctx.call, operands, result, grad, types, needs, accumulators)
-    grads = ctx.rule.function(vjp) if accumulators is None else exact.gradients(vjp, ctx.rule)
+    call, rule = ctx.call, ctx.rule
+    if accumulators is not None and call.op in units.OPERANDS:
+        grads = units.gradients(call, rule, operands, result, grad, types, needs, accumulators)
+    else:
+        grads = rule.function(Vjp(call, operands, result, grad, types, needs, accumulators))
+    if accumulators is not None:
+        exact.check(call, accumulators, grads)
     return [
         g if g is None or not need else typed(g, dtype)
         for g, need, (_, dtype, _) in zip(grads, needs, types)

@@ -3,7 +3,7 @@
 A gradient of a parameter is a sum over units: the indices of the first axis of the operand that
 meets the parameter. A sum of floating numbers depends on how the units are split into batches. An
 accumulator of a parameter takes the contributions of each unit instead, and may sum them so that no
-split matters (in fixed point). It is an object with
+split matters (spec/training.md). It is an object with
 
     add(per_unit)            a tensor [U, *parameter.shape] of f32
     add_matmul(a, b)         optional: the contributions a[u]^T b[u] of [U, T, M] and [U, T, N]
@@ -49,40 +49,12 @@ def accumulators(operands):
     return [None if f is None or f[0]() is not x else f[1] for f, x in zip(found, operands)]
 
 
-# Operations whose rules know of no units: the operand whose first axis counts them, as that of the
-# result does. Their rules are applied to each unit alone.
-UNITS = {
-    "conv": 0,
-    "conv_transpose": 0,
-    "rmsnorm": 0,
-    "layernorm": 0,
-    "groupnorm": 0,
-    "batchnorm": 0,
-    "gather": 1,
-}
-
-
-def gradients(v, rule):
-    """The gradients of a call of which some operands have accumulators: these get contributions,
-    from the rule itself or by its gradients of each unit alone."""
-    accumulators = [v.accumulator(i) for i in range(len(v))]
-    theirs = [i for i, accumulator in enumerate(accumulators) if accumulator is not None]
-    batch = UNITS.get(v.call.op)
-    if v.call.op == "gather" and v.attribute("axis", 0):
-        batch = None
-    if batch is None or batch in theirs:
-        grads = list(rule.function(v))
-        for i in theirs:
-            if grads[i] is not None:
-                raise _native.NotCovered(
-                    f"{v.call.op}: operand {i} is a parameter with exact gradients, and the "
-                    "operation gives no contributions of units"
-                )
-        return grads
-    others = [i for i in range(len(v)) if v.needs(i) and i not in theirs]
-    grads = list(rule.function(v.asked(others))) if others else [None] * len(v)
-    for unit in range(v.grad.shape[0]):
-        found = rule.function(v.unit(batch, unit, theirs))
-        for i in theirs:
-            accumulators[i].add(found[i].unsqueeze(0))
-    return grads
+def check(call, accumulators, grads):
+    """A gradient that a rule returned although its parameter has an accumulator is an error: the
+    rule knows of no units."""
+    for i, (accumulator, grad) in enumerate(zip(accumulators, grads)):
+        if accumulator is not None and grad is not None:
+            raise _native.NotCovered(
+                f"{call.op}: operand {i} is a parameter with exact gradients, and the rule of the "
+                "operation gives no contributions of units"
+            )

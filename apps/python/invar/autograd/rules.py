@@ -85,24 +85,6 @@ class Vjp:
         the rule returns their sum."""
         return None if self._accumulators is None else self._accumulators[i]
 
-    def asked(self, wanted):
-        """The call as one whose operands `wanted` alone need gradients."""
-        needs = [i in wanted for i in range(len(self))]
-        return Vjp(self.call, self.operands, self.result, self.grad, self._types, needs)
-
-    def unit(self, batch, unit, wanted):
-        """The call for one unit alone: an index of the first axis of operand `batch` and of the
-        result."""
-        one = lambda x: None if x is None else x[unit : unit + 1]
-        made = self.asked(wanted)
-        made.operands, made._types = list(self.operands), list(self._types)
-        made.operands[batch], made.result, made.grad = map(
-            one, (self[batch], self.result, self.grad)
-        )
-        shape, dtype, device = self._types[batch]
-        made._types[batch] = ((1, *shape[1:]), dtype, device)
-        return made
-
     def reduced(self, i, grad):
         """The gradient of operand i, which was broadcast to the shape of `grad`; None where it
         needs none or its contributions went to an accumulator."""
