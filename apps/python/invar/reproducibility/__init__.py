@@ -6,7 +6,7 @@ import functools
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.overrides import TorchFunctionMode, resolve_name
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, resolve_name
 
 from invar import _native
 from invar.reproducibility import functions, gradients
@@ -101,6 +101,11 @@ class reproducible(contextlib.ContextDecorator):
 
     def __exit__(self, *error):
         return self._entered.pop().__exit__(*error)
+
+    @staticmethod
+    def is_active() -> bool:
+        """Whether this thread is in such a context."""
+        return any(isinstance(mode, Functions) for mode in _get_current_function_mode_stack())
 
     def _recreate_cm(self):
         return type(self)()
