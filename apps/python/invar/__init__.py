@@ -12,7 +12,9 @@ from invar import ops, primitives
 from invar._native import BadInput, Error, Failed, Internal, NotCovered, __version__, set_threads
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
+from invar.generator import Generator, default_generator, manual_seed
 from invar.module import CompileOptions, convert
+from invar.primitives import synchronize
 
 # Loaded when first asked for: these need torch.
 _LAZY = {
@@ -39,6 +41,7 @@ __all__ = [
     "Failed",
     "Finding",
     "Generation",
+    "Generator",
     "Internal",
     "NotCovered",
     "Program",
@@ -47,10 +50,13 @@ __all__ = [
     "__version__",
     "compile",
     "convert",
+    "default_generator",
     "generate",
+    "manual_seed",
     "ops",
     "primitives",
     "set_threads",
+    "synchronize",
     "validate",
     "verify",
     "from_torch_module",
