@@ -8,7 +8,9 @@ from invar.autograd.rules import no_gradient, reduced_to, rule
 def add(v):
     grad = v.grad
     second = p.neg(grad) if v.call.op == "sub" and v.needs(1) else grad
-    return [reduced_to(g, v.shape(i)) if v.needs(i) else None for i, g in enumerate((grad, second))]
+    return [
+        reduced_to(g, v.shape(i)) if v.needs(i) else None for i, g in enumerate((grad, second))
+    ]
 
 
 @rule("mul")
