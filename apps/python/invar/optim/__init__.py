@@ -1,0 +1,27 @@
+"""Optimisers with the names, arguments and state of torch.optim, whose steps compute the same bits
+on every machine (spec: src/ops/optim/spec.md).
+
+    optimizer = invar.optim.AdamW(model.parameters(), lr=3e-4)
+
+A state dict of torch.optim's class of the same name loads into these, and theirs into torch's. The
+schedulers of torch.optim.lr_scheduler work on them; invar.optim.lr_scheduler has those whose rates
+are the same numbers on every machine."""
+
+from invar.optim import lr_scheduler
+from invar.optim.adam import Adam, AdamW
+from invar.optim.clip import clip_grad_norm_, clip_grad_value_, get_total_norm
+from invar.optim.lion import Lion
+from invar.optim.optimizer import Optimizer
+from invar.optim.sgd import SGD
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Lion",
+    "Optimizer",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "lr_scheduler",
+]

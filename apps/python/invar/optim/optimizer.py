@@ -1,0 +1,137 @@
+"""What the optimisers share: options, and steps over tensors that are joined into few calls."""
+
+import torch
+
+from invar import _native
+from invar import primitives as p
+from invar.optim.flat import buckets, joined, split_into
+
+# Options of torch's optimisers that choose an implementation. Bits do not depend on these here ...
+IGNORED = {"foreach": None, "fused": None}
+# ... and these change what a step is.
+REFUSED = {"differentiable": False, "capturable": False}
+
+
+def number(group, name):
+    """A hyper-parameter as a Python float; tensors would be read from their device each step."""
+    value = group[name]
+    if isinstance(value, torch.Tensor):
+        raise _native.NotCovered(f"{name}: a tensor; give a Python number")
+    return float(value)
+
+
+def at_least(low, **values):
+    for name, value in values.items():
+        if not isinstance(value, torch.Tensor) and not value >= low:
+            raise _native.BadInput(f"{name}: expected at least {low}, got {value}")
+
+
+def within(**values):
+    for name, value in values.items():
+        if not isinstance(value, torch.Tensor) and not 0 <= value < 1:
+            raise _native.BadInput(f"{name}: expected at least 0 and below 1, got {value}")
+
+
+class Optimizer(torch.optim.Optimizer):
+    """The base of invar.optim. A class names the state tensors that a group has, and says which
+    operation is a step, with which scalars."""
+
+    def state_names(self, group):
+        """The names of the state tensors in the order of the operation's operands."""
+        raise NotImplementedError
+
+    def operation(self, group, count):
+        """(name, attributes, scalars) of step `count` (from 1; scalars by spec optim.7)."""
+        raise NotImplementedError
+
+    def new_states(self, states, result):
+        """The new state tensors, joined, from the old ones and the operation's result."""
+        return result[1:]
+
+    counts = True  # whether the state has the number of steps
+
+    def add_param_group(self, param_group):
+        super().add_param_group(param_group)
+        self._check(self.param_groups[-1], len(self.param_groups) - 1)
+
+    def load_state_dict(self, state_dict):
+        """Loads a state dict of this class, or of torch.optim's class of the same name."""
+        super().load_state_dict(state_dict)
+        for i, group in enumerate(self.param_groups):
+            self._check(group, i)
+        for state in self.state.values():
+            if isinstance(state.get("step"), torch.Tensor):
+                state["step"] = state["step"].cpu()
+
+    def _check(self, group, number_of_group):
+        where = f"{type(self).__name__}: group {number_of_group}"
+        for name, default in REFUSED.items():
+            if group.get(name, default) != default:
+                raise _native.NotCovered(f"{where}: {name}={group[name]}; covered is {default}")
+        for name, value in group.items():
+            several = value if isinstance(value, tuple | list) and name != "params" else [value]
+            if any(isinstance(v, torch.Tensor) for v in several):
+                raise _native.NotCovered(f"{where}: {name} is a tensor; give a Python number")
+        for i, x in enumerate(group["params"]):
+            if x.dtype != torch.float32 or x.layout != torch.strided:
+                raise _native.NotCovered(
+                    f"{where}: parameter {i} is {x.dtype}, {x.layout}; covered is torch.float32, strided"
+                )
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        """One step (spec: optim.1 to optim.7). Returns the closure's result."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            alike = {}  # tensors that one call can take: on one device, at the same step
+            for i, x in enumerate(group["params"]):
+                if x.grad is None:
+                    continue
+                if x.grad.dtype != torch.float32 or x.grad.layout != torch.strided:
+                    raise _native.NotCovered(
+                        f"{type(self).__name__}: the gradient of parameter {i} is {x.grad.dtype}, "
+                        f"{x.grad.layout}; covered is torch.float32, strided"
+                    )
+                alike.setdefault((x.device, self._count(group, x)), []).append(x)
+            for (device, count), params in alike.items():
+                self._step(group, device, count, params)
+        return loss
+
+    def _count(self, group, x):
+        """The number of the step that comes for a parameter."""
+        state = self.state.get(x, {})
+        if self.counts:
+            return int(state["step"]) + 1 if "step" in state else 1
+        return 1 if all(state.get(name) is None for name in self.state_names(group)) else 2
+
+    def _step(self, group, device, count, params):
+        op, attributes, scalars = self.operation(group, count)
+        scalars = torch.tensor(scalars, dtype=torch.float64).to(torch.float32)
+        scalars = scalars.to(device, non_blocking=True)
+        names = self.state_names(group)
+        for part in buckets(params):
+            grads = joined([x.grad for x in part])
+            if group.get("maximize"):
+                grads = p.neg(grads)
+            states = [self._state(part, name, count, grads) for name in names]
+            result = p.call(op, joined(part), grads, *states, scalars, **attributes)
+            split_into(part, result[0])
+            for name, row in zip(names, self.new_states(states, result)):
+                split_into([self.state[x][name] for x in part], row)
+        steps = torch.full([len(params)], float(count)).unbind() if self.counts else []
+        for x, step in zip(params, steps):
+            self.state[x]["step"] = step
+
+    def _state(self, part, name, count, like):
+        """The state tensors of these parameters as one; zeros before the first step."""
+        first = [x for x in part if self.state[x].get(name) is None]
+        if first and (count > 1 or len(first) < len(part)):
+            raise _native.BadInput(
+                f"{type(self).__name__}: the state of step {count} has no '{name}'"
+            )
+        for x in first:
+            self.state[x][name] = torch.zeros_like(x, memory_format=torch.preserve_format)
+        return torch.zeros_like(like) if first else joined([self.state[x][name] for x in part])
