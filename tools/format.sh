@@ -9,7 +9,7 @@
 # CLANG_TIDY and RUFF choose another program.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-roots=(src apps bench tests tools)
+roots=(src apps bench tests tools examples)
 
 tool() { # NAME INSTALL: the program, of version 14 where there are several, or how to install it
   local found

@@ -22,13 +22,22 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-DType dtype_of(nb::dlpack::dtype d, const std::string& where) {
+std::optional<DType> known_dtype(nb::dlpack::dtype d) {
   for (const Row& r : kRows)
     if (static_cast<uint8_t>(r.code) == d.code && r.bits == d.bits && d.lanes == 1) return r.dtype;
+  return {};
+}
+
+std::string covered_dtypes() {
   std::string have;
   for (const Row& r : kRows) have += (have.empty() ? "" : " ") + std::string(name_of(r.dtype));
+  return have;
+}
+
+DType dtype_of(nb::dlpack::dtype d, const std::string& where) {
+  if (const auto known = known_dtype(d)) return *known;
   throw Raised{not_covered(where + ": its element type (DLPack code " + std::to_string(d.code) + ", " +
-                           std::to_string(d.bits) + " bits); covered are " + have)};
+                           std::to_string(d.bits) + " bits); covered are " + covered_dtypes())};
 }
 
 nb::dlpack::dtype dlpack_of(DType dtype) {

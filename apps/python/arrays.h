@@ -9,6 +9,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ T or_raise(Result<T> r) {
 using Array = nb::ndarray<nb::c_contig>;
 using ReadOnly = nb::ndarray<nb::ro, nb::c_contig>;
 
+std::optional<DType> known_dtype(nb::dlpack::dtype);
+std::string covered_dtypes();  // "f32 bf16 ..."
 DType dtype_of(nb::dlpack::dtype, const std::string& where);
 nb::dlpack::dtype dlpack_of(DType);
 

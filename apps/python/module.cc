@@ -1,19 +1,17 @@
 // invar._native: the compiler and the runtime for the Python package beside it. Everything here
 // raises invar.Error.
 #include <deque>
-#include <map>
 #include <mutex>
 
 #include "arrays.h"
 #include "base/hash/digest_cache.h"
-#include "base/opset.h"
 #include "base/text/display.h"
+#include "base/thread_pool.h"
 #include "compiler/compiler.h"
 #include "generation.h"
 #include "onnx/onnx.h"
+#include "operation.h"
 #include "plan/plan.h"
-#include "run/eager.h"
-#include "run/thread_setup.h"
 
 namespace invar::python {
 namespace {
@@ -159,71 +157,6 @@ nb::dict describe(const std::string& path) {
   return d;
 }
 
-// The threads and GPUs of operations that are called one by one.
-struct Workers {
-  std::mutex mutex;
-  int threads = 0;
-  std::unique_ptr<Pool> pool;
-  struct Gpu {
-    std::shared_ptr<Device> device;
-    run::EagerMemory memory;
-  };
-  std::map<int, Gpu> gpus;
-};
-Workers& workers() {
-  static auto* all = new Workers;  // threads outlive the interpreter's end
-  return *all;
-}
-
-void set_threads(int threads) {
-  Workers& w = workers();
-  const std::lock_guard one(w.mutex);
-  w.pool = or_raise(run::start_pool(threads));
-  w.threads = threads;
-}
-
-void run_operation(const std::string& op, const nb::dict& attributes, const std::vector<ReadOnly>& in,
-                   const Array& out, const std::string& isa) {
-  const Attributes attrs = attrs_of(attributes);
-  std::vector<ops::View> views;
-  for (size_t i = 0; i < in.size(); ++i) {
-    views.push_back(view_of(in[i], op + ": operand " + std::to_string(i)));
-    if (in[i].device_type() != out.device_type() || in[i].device_id() != out.device_id())
-      throw Raised{
-          bad_input(op + ": operand " + std::to_string(i) + " lies on another device than the result")};
-  }
-  const ops::View result = view_of(out, op + ": result");
-  nb::gil_scoped_release free;
-  Workers& w = workers();
-  const std::lock_guard one(w.mutex);
-  if (!w.pool) w.pool = or_raise(run::start_pool(w.threads));
-  Workers::Gpu* gpu = nullptr;
-  if (out.device_type() == nb::device::cuda::value) {
-    gpu = &w.gpus[out.device_id()];
-    if (!gpu->device) gpu->device = or_raise(Device::open(out.device_id()));
-  } else if (out.device_type() != nb::device::cpu::value) {
-    throw Raised{not_covered(op + ": covered are arrays on the host and on CUDA devices")};
-  }
-  or_raise(run::run_operation(op, attrs, views, result, isa, *w.pool, gpu ? gpu->device : nullptr,
-                              gpu ? &gpu->memory : nullptr));
-}
-
-using Type = std::pair<std::string, std::vector<int64_t>>;
-compiler::TensorType type_of(const std::string& op, const Type& type) {
-  const auto dtype = dtype_from(type.first);
-  if (!dtype) throw Raised{bad_input(op + ": there is no element type '" + type.first + "'")};
-  return {*dtype, type.second};
-}
-
-nb::tuple infer(const std::string& op, const nb::dict& attributes, const std::vector<Type>& operands,
-                const std::optional<Type>& wanted) {
-  std::vector<compiler::TensorType> types;
-  for (const Type& t : operands) types.push_back(type_of(op, t));
-  const auto t = or_raise(compiler::infer_type(op, attrs_of(attributes), types,
-                                               wanted ? std::optional(type_of(op, *wanted)) : std::nullopt));
-  return nb::make_tuple(std::string(name_of(t.dtype)), nb::tuple(nb::cast(t.shape)));
-}
-
 // invar.Error and one kind of it for each exit code of the command line.
 struct Kinds {
   PyObject *error, *bad_input, *not_covered, *failed, *internal;
@@ -291,19 +224,7 @@ NB_MODULE(_native, m) {
         nb::arg("stages"));
   m.def("describe", &describe);
   m.def("retyped", &retyped);
-  m.def("run_operation", &run_operation);
-  m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
-        nb::arg("wanted").none() = nb::none());
-  m.def("set_threads", &set_threads);
-  m.def(
-      "operations",
-      [](const std::string& room) {
-        std::vector<std::string> names;
-        for (const OpInfo& o : opset())
-          if (room.empty() || o.room == room) names.emplace_back(o.op);
-        return names;
-      },
-      nb::arg("room") = "");
+  add_operations(m);
   add_generation(m);
   m.attr("most_opt") = compiler::kMaxOptLevel;
   m.attr("most_threads") = kMaxThreads;

@@ -1,4 +1,5 @@
-// Result types of single reproducible operations, for builders outside of the compiler (invar.emitted).
+// Result types of single reproducible operations, for callers outside of the compiler
+// (invar.primitives).
 #include "base/opset.h"
 #include "compiler/compiler.h"
 #include "compiler/lowering/rule_registry.h"

@@ -421,6 +421,9 @@ TEST(Receipt, NotAReceiptAtAll) {
   EXPECT_EQ(message("{\"a\": 1}"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
   EXPECT_EQ(message("[]"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
   EXPECT_EQ(message("{\"schema\": 3}"), "no error");
+  EXPECT_EQ(message("{\"schema\": \"invar-training-receipt 1\"}"),
+            "r.json: a receipt of a training (spec/training.md): its steps are executed by `python -m "
+            "invar.training verify r.json`");
   Receipt later = toy_receipt();
   later.format = 3;
   EXPECT_EQ(

@@ -161,6 +161,10 @@ Result<std::vector<Finding>> validate(std::string_view text, std::string_view na
   Findings f;
   if (!find(top, "schema") && !find(top, "receipt_hash"))
     return bad_input(std::string(name) + ": not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
+  if (const Value* v = find(top, "schema"); v && v->text.starts_with("invar-training-receipt"))
+    return not_covered(std::string(name) +
+                       ": a receipt of a training (spec/training.md): its steps are executed by " +
+                       "`python -m invar.training verify " + std::string(name) + "`");
   members(top, "",
           {"schema", "model", "program", "input", "output", "digests", "receipt_hash", "signatures",
            "execution", "execution_digests", "execution_hash"},

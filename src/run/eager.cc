@@ -2,9 +2,11 @@
 #include "run/eager.h"
 
 #include <algorithm>
-#include <vector>
+#include <atomic>
 
 #include "base/attribute_types.h"
+#include "base/opset.h"
+#include "device/calling_thread.h"
 #include "num/env.h"
 #include "run/execute/out_of_bounds.h"
 #include "run/prepare/executable.h"
@@ -38,14 +40,25 @@ Status ensure_size(Allocation& memory, uint64_t bytes, const char* purpose,
 }
 
 // A stateful operation remembers the positions of this call only.
+int64_t sequences_of(const ops::Call& call) {
+  return call.out[0].rank ? call.out[0].dim[0] : 1;
+}
+void size_state(ops::KernelRef kernel, ops::Call& call) {
+  call.capacity = 1;
+  for (const ops::View& v : call.in)
+    call.capacity = std::max(call.capacity, *std::max_element(v.dim, v.dim + v.rank));
+  call.slot_bytes = Allocation::round_up(kernel.state_bytes(call, call.capacity));
+}
+std::vector<ops::Sequence> new_sequences(int64_t count) {
+  std::vector<ops::Sequence> all;
+  for (int64_t i = 0; i < count; ++i) all.push_back({i, 0});
+  return all;
+}
+
 Status EagerCall::reserve(const ops::OpContract& contract, const std::shared_ptr<Device>& device) {
   if (contract.stateful) {
-    std::vector<ops::Sequence> all;
-    for (int64_t i = 0; i < (call_.out[0].rank ? call_.out[0].dim[0] : 1); ++i) all.push_back({i, 0});
-    call_.capacity = 1;
-    for (const ops::View& v : call_.in)
-      call_.capacity = std::max(call_.capacity, *std::max_element(v.dim, v.dim + v.rank));
-    call_.slot_bytes = Allocation::round_up(kernel_.state_bytes(call_, call_.capacity));
+    const std::vector<ops::Sequence> all = new_sequences(sequences_of(call_));
+    size_state(kernel_, call_);
     INVAR_TRY(state_, Allocation::make(call_.slot_bytes * all.size(), "keys and values", device));
     const size_t bytes = all.size() * sizeof(ops::Sequence);
     INVAR_TRY(sequences_, Allocation::make(bytes, "positions", device));
@@ -68,11 +81,11 @@ Status EagerCall::run_on_host(Pool& pool) {
   const int workers = workers_for(static_cast<int64_t>(bytes), pool.threads());
   const ops::CpuKernel& k = *kernel_.cpu;
   const size_t scratch = Allocation::round_up(k.scratch_bytes ? k.scratch_bytes(call_) : 0);
-  INVAR_TRY(const Allocation scratches, Allocation::make(scratch * static_cast<size_t>(workers), "scratch"));
+  INVAR_CHECK_OK(ensure_size(memory_.scratch, scratch * static_cast<size_t>(workers), "scratch", {}));
   for (int phase = 0; phase < k.phases; ++phase) {
     auto work = [&](int worker, int64_t from, int64_t to) {
       num::mend_arithmetic_env();  // the thread may have slept in functions that a library can replace
-      k.run(call_, phase, from, to, scratches.data() + scratch * static_cast<size_t>(worker));
+      k.run(call_, phase, from, to, memory_.scratch.data() + scratch * static_cast<size_t>(worker));
     };
     if (const int64_t units = k.units(call_, phase); units > 0) pool.run(units, work, workers);
   }
@@ -98,35 +111,136 @@ Status EagerCall::run_on_device(const ops::OpContract& contract, const std::shar
   return bad_input(text_of(*out_of_bounds, call_.in[static_cast<size_t>(out_of_bounds->operand)]));
 }
 
-Status compute(const std::string& op, const ops::Call& call, const std::string& isa, Pool& pool,
-               const std::shared_ptr<Device>& device, EagerMemory* device_memory) {
-  INVAR_TRY(const ops::KernelRef kernel, select_kernel(op, isa, device != nullptr));
-  const ops::OpContract& contract = *ops::contract_of(op);
-  if (!has_attribute_types(*call.attrs))
-    return bad_input("an attribute is of another type than the room names");
-  if (const char* required = contract.check(call)) return bad_input(std::string("it takes ") + required);
-  const num::ArithmeticEnv env;
-  ops::OutOfBounds out_of_bounds;
-  const auto find = contract.find_out_of_bounds;
-  if (!device && find && find(call, out_of_bounds))
-    return bad_input(text_of(out_of_bounds, call.in[static_cast<size_t>(out_of_bounds.operand)]));
-  EagerMemory own;
-  EagerCall eager(kernel, call, device && device_memory ? *device_memory : own);
-  INVAR_CHECK_OK(eager.reserve(contract, device));
-  return device ? eager.run_on_device(contract, device) : eager.run_on_host(pool);
+// Only their kernels report faults; the words of EagerDevice are in this order, and those of all
+// other operations share one more.
+const std::vector<std::string_view>& operations_with_indices() {
+  static const auto* const all = [] {
+    auto* names = new std::vector<std::string_view>;
+    for (const OpInfo& o : opset())
+      if (ops::contract_of(o.op)->find_out_of_bounds) names->push_back(o.op);
+    return names;
+  }();
+  return *all;
+}
+
+Error named(const std::string& op, const Error& error) {
+  return {error.code, op + ": " + error.message};
 }
 
 }  // namespace
 
+Result<EagerOperation> EagerOperation::make(std::string op, Attributes attrs, std::string isa) {
+  INVAR_CHECK_OK(check_isa(isa));
+  EagerOperation made;
+  made.contract_ = ops::contract_of(op);
+  if (!made.contract_)
+    return not_covered(op + ": there is no operation of this name (spec/opset.toml has all)");
+  const std::vector<std::string_view>& with_indices = operations_with_indices();
+  while (made.fault_word_ < with_indices.size() && with_indices[made.fault_word_] != op) ++made.fault_word_;
+  if (const auto kernel = select_kernel(op, isa, false)) made.host_kernel_ = *kernel;
+  if (const auto kernel = select_kernel(op, isa, true)) made.gpu_kernel_ = *kernel;
+  if (!has_attribute_types(attrs))
+    return bad_input(op + ": an attribute is of another type than the room names");
+  made.op_ = std::move(op), made.attrs_ = std::move(attrs), made.isa_ = std::move(isa);
+  return made;
+}
+
+Status EagerOperation::check(std::span<const ops::View> in, const ops::View& out, bool gpu) const {
+  if (!(gpu ? gpu_kernel_ : host_kernel_)) return named(op_, select_kernel(op_, isa_, gpu).error());
+  if (const char* required = contract_->check({in, {&out, 1}, &attrs_}))
+    return bad_input(op_ + ": it takes " + required);
+  return {};
+}
+
+Status EagerOperation::compute(const ops::Call& call, Pool& pool, EagerMemory& memory) const {
+  const num::ArithmeticEnv env;
+  ops::OutOfBounds out_of_bounds;
+  if (contract_->find_out_of_bounds && contract_->find_out_of_bounds(call, out_of_bounds))
+    return bad_input(text_of(out_of_bounds, call.in[static_cast<size_t>(out_of_bounds.operand)]));
+  EagerCall eager(host_kernel_, call, memory);
+  INVAR_CHECK_OK(eager.reserve(*contract_, {}));
+  return eager.run_on_host(pool);
+}
+
+// Memory that the host keeps between calls.
+constexpr size_t kKeptBytes = size_t{64} << 20;
+
+Status EagerOperation::run(std::span<const ops::View> in, const ops::View& out, Pool& pool,
+                           EagerMemory& memory) const {
+  const Status done = compute({in, {&out, 1}, &attrs_}, pool, memory);
+  if (memory.shared.size() + memory.scratch.size() > kKeptBytes) memory = {};
+  return done ? done : named(op_, done.error());
+}
+
+Status EagerOperation::enqueue(std::span<const ops::View> in, const ops::View& out, EagerDevice& gpu,
+                               Stream stream, const Scratch& scratch) const {
+  const ops::GpuKernel* const kernel = gpu_kernel_.gpu;
+  ops::Call call{in, {&out, 1}, &attrs_};
+  if (contract_->stateful) {
+    const int64_t count = sequences_of(call);
+    INVAR_TRY(call.sequences, gpu.sequences(count));
+    size_state(kernel, call);
+    INVAR_TRY(call.state, scratch(call.slot_bytes * static_cast<size_t>(count)));
+  }
+  if (const size_t bytes = kernel->shared_bytes ? kernel->shared_bytes(call) : 0) {
+    INVAR_TRY(call.shared, scratch(bytes));
+  }
+  call.gpu.past_now = reinterpret_cast<const int64_t*>(gpu.no_past_.data());
+  call.gpu.fault = reinterpret_cast<uint32_t*>(gpu.faults_.data()) + fault_word_;
+  kernel->enqueue(call, stream);
+  if (const Status started = launch_status(); !started) return named(op_, started.error());
+  return {};
+}
+
+Result<std::unique_ptr<EagerDevice>> EagerDevice::open(int index) {
+  INVAR_TRY(std::shared_ptr<Device> device, Device::open(index));
+  std::unique_ptr<EagerDevice> made(new EagerDevice(std::move(device)));
+  const std::shared_ptr<Device>& d = made->device_;
+  INVAR_TRY(made->faults_,
+            Allocation::make_pinned((operations_with_indices().size() + 1) * sizeof(uint32_t), "faults", d));
+  std::fill_n(made->faults_.data(), made->faults_.size(), std::byte{});
+  INVAR_TRY(made->no_past_, Allocation::make(sizeof(int64_t), "positions", d));
+  INVAR_CHECK_OK(d->fill(made->no_past_.data(), 0, sizeof(int64_t)));
+  INVAR_CHECK_OK(made->sequences(1024));
+  return made;
+}
+
+Result<const ops::Sequence*> EagerDevice::sequences(int64_t count) {
+  const std::lock_guard one(mutex_);
+  const size_t bytes = static_cast<size_t>(count) * sizeof(ops::Sequence);
+  if (sequences_.empty() || sequences_.back().size() < bytes) {
+    const std::vector<ops::Sequence> all = new_sequences(count);
+    INVAR_TRY(Allocation longer, Allocation::make(bytes, "positions", device_));
+    INVAR_CHECK_OK(device_->upload(longer.data(), all.data(), bytes));
+    INVAR_CHECK_OK(device_->wait());
+    sequences_.push_back(std::move(longer));  // queued calls still read the shorter ones
+  }
+  return reinterpret_cast<const ops::Sequence*>(sequences_.back().data());
+}
+
+std::string EagerDevice::take_faults() {
+  auto* const words = reinterpret_cast<uint32_t*>(faults_.data());
+  const std::vector<std::string_view>& operations = operations_with_indices();
+  std::string names;
+  for (size_t i = 0; i < operations.size(); ++i)
+    if (std::atomic_ref word(words[i]); word.load(std::memory_order_relaxed) && word.exchange(0))
+      names += (names.empty() ? "" : ", ") + std::string(operations[i]);
+  return names;
+}
+
 Status run_operation(const std::string& op, const Attributes& attrs, std::span<const ops::View> in,
                      const ops::View& out, const std::string& isa, Pool& pool,
-                     const std::shared_ptr<Device>& device, EagerMemory* device_memory) {
-  INVAR_CHECK_OK(check_isa(isa));
-  if (!ops::contract_of(op))
-    return not_covered(op + ": there is no operation of this name (spec/opset.toml has all)");
-  const Status done = compute(op, {in, {&out, 1}, &attrs}, isa, pool, device, device_memory);
-  if (!done) return Error{done.error().code, op + ": " + done.error().message};
-  return {};
+                     const std::shared_ptr<Device>& device, EagerMemory* memory) {
+  INVAR_TRY(const EagerOperation operation, EagerOperation::make(op, attrs, isa));
+  INVAR_CHECK_OK(operation.check(in, out, device != nullptr));
+  EagerMemory own;
+  if (!memory) memory = &own;
+  if (!device) return operation.run(in, out, pool, *memory);
+  const ops::OpContract& contract = *ops::contract_of(op);
+  EagerCall eager(ops::find_gpu_kernel(op), {in, {&out, 1}, &attrs}, *memory);
+  Status done = eager.reserve(contract, device);
+  if (done) done = eager.run_on_device(contract, device);
+  return done ? done : named(op, done.error());
 }
 
 }  // namespace invar::run

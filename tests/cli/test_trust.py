@@ -310,6 +310,18 @@ def test_the_report_names_folder_source_and_weights(run, tmp_path):
     )
 
 
+def test_of_folders_with_the_same_weights_that_of_the_receipt_is_found(tmp_path):
+    for name in ("a", "b"):
+        shutil.copytree(MODEL, tmp_path / name)
+    config = json.loads((tmp_path / "b/config.json").read_text())
+    (tmp_path / "b/config.json").write_text(json.dumps(config, indent=1))
+    for name in ("a", "b"):
+        invar("run", "--model-name", tmp_path / name, "--prompt-text", "ROMEO:", "--max-new-tokens", 2,
+              "--receipt-path", tmp_path / f"{name}.json")  # fmt: skip
+    for name in ("a", "b"):
+        assert f"{tmp_path / name} (the folder" in invar("verify", tmp_path / f"{name}.json").text
+
+
 def test_no_path_in_a_receipt_unless_asked(run, tmp_path):
     run()
     content = Path(run.receipt).read_text()

@@ -231,6 +231,17 @@ def row_sum(x, squares=False):
     return total
 
 
+def row_dot(a, b):
+    """reduction.15."""
+    total = 0.0
+    for begin in range(0, len(a), 4096):
+        lane = [0.0] * 256
+        for i in range(begin, min(len(a), begin + 4096)):
+            lane[i % 256] = fma(a[i], b[i], lane[i % 256])
+        total = add(total, joined(lane))
+    return total
+
+
 # ---- operations: lists of operands, shapes and attributes -> list of values of the output
 
 

@@ -58,6 +58,7 @@ def attention(x, y, name):
         domain="com.microsoft",
         num_heads=2,
         kv_num_heads=2,
+        smooth_softmax=1,
     )
 
 
@@ -107,7 +108,7 @@ def test_nodes_behind_an_unknown_one_are_judged(tmp_path):
     }
     assert (
         "7 nodes are outside the guarantee" in text
-        and "seqlens_k" in text
+        and "smooth_softmax" in text
         and 'attribute "speed"' in text
     )
 

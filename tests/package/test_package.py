@@ -393,7 +393,7 @@ def test_operations_one_by_one():
     assert primitives.reshape(X, shape=(6, 8)).tobytes() == X.tobytes()
     assert primitives.add(X.T, X.T).tobytes() == (X.T + X.T).tobytes()
     grown = primitives.call("add", torch.nn.Parameter(torch.from_numpy(X)), torch.from_numpy(X))
-    assert not grown.requires_grad and grown.numpy().tobytes() == (X + X).tobytes()
+    assert grown.requires_grad and grown.detach().numpy().tobytes() == (X + X).tobytes()
     assert set(dir(primitives)) >= {"add", "attention", "call"}
     with pytest.raises(AttributeError, match="frobnicate"):
         primitives.frobnicate

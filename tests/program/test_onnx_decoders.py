@@ -93,6 +93,88 @@ def decoder(total="total", compare="LessOrEqual", hidden=-1e9):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
+def builder_decoder(dtype=F32, window=-1):
+    """As onnxruntime-genai's builder writes it: packed projections, keys normalised with two heads
+    along the axis of tokens, lengths counted from the mask, past keys of a symbolic size."""
+    rng = np.random.default_rng(5)
+    size, half = 16, 8
+    angles = np.outer(np.arange(64), 1 / 100.0 ** np.linspace(0, 1, half))
+    floats = {
+        "embed": rng.standard_normal((VOCAB, 2 * size)),
+        "wq": rng.standard_normal((2 * size, 2 * size)) / 6,
+        "wkv": rng.standard_normal((2 * size, size)) / 6,
+        "norm": np.ones(size), "head": rng.standard_normal((2 * size, VOCAB)),
+        "cos": np.cos(angles), "sin": np.sin(angles),
+    }  # fmt: skip
+    kind = helper.tensor_dtype_to_np_dtype(dtype)
+    constants = {n: v.astype(kind) for n, v in floats.items()}
+    constants |= {
+        "one": np.array([1]), "axis": np.int64(1),
+        "apart": np.array([0, -1, size]), "joined": np.array([0, -1, 2 * size]),
+    }  # fmt: skip
+    genai = {"domain": "com.microsoft"}
+    made = [
+        node("ReduceSum", ["attention_mask", "one"], ["count"], keepdims=0),
+        node("Sub", ["count", "one"], ["last"]),
+        node("Cast", ["last"], ["seqlens_k"], to=TensorProto.INT32),
+        node("Shape", ["attention_mask"], ["shape"]),
+        node("Gather", ["shape", "axis"], ["all"], axis=0),
+        node("Cast", ["all"], ["total"], to=TensorProto.INT32),
+        node("Gather", ["embed", "input_ids"], ["h"]),
+        node("MatMul", ["h", "wq"], ["q"]),
+        node("Reshape", ["q", "apart"], ["q_heads"]),
+        helper.make_node("SimplifiedLayerNormalization", ["q_heads", "norm"], ["q_normed"], epsilon=1e-6),
+        node("Reshape", ["q_normed", "joined"], ["q_rows"]),
+        node("MatMul", ["h", "wkv"], ["k"]),
+        node("MatMul", ["h", "wkv"], ["v"]),
+        helper.make_node(
+            "GroupQueryAttention",
+            ["q_rows", "k", "v", *PAST, "seqlens_k", "total", "cos", "sin"],
+            ["y", "present.0.key", "present.0.value"],
+            num_heads=2, kv_num_heads=1, do_rotary=1, local_window_size=window, **genai,
+        ),
+        node("Add", ["y", "h"], ["out"]),
+        node("MatMul", ["out", "head"], ["logits"]),
+    ]  # fmt: skip
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        made,
+        "decoder",
+        [
+            info("input_ids", I64, ["batch", "seq"]),
+            info("attention_mask", I64, ["batch", "total_seq"]),
+            *(info(name, dtype, ["batch", 1, "past_seq", "cache_size"]) for name in PAST),
+        ],
+        [info("logits", dtype, None)]
+        + [info(f"present.0.{x}", dtype, None) for x in ("key", "value")],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def merged():
+    """As Optimum merges a decoder with past keys and one without: branches of one If, of which the
+    latter has its own attention."""
+    whole = decoder("past + seq").graph
+    empty = [helper.make_node("ConstantOfShape", ["no_keys"], [f"no.{name}"]) for name in PAST]
+    without = helper.make_graph([*empty, *whole.node], "no_past", [], list(whole.output))
+    for n in without.node[len(PAST) :]:
+        n.input[:] = [f"no.{i}" if i in PAST else i for i in n.input]
+    with_past = helper.make_graph(list(whole.node), "with_past", [], list(whole.output))
+    choice = helper.make_node(
+        "If", ["use_cache_branch"], [o.name for o in whole.output],
+        then_branch=with_past, else_branch=without,
+    )  # fmt: skip
+    inputs = [
+        *whole.input,
+        helper.make_tensor_value_info("use_cache_branch", TensorProto.BOOL, [1]),
+    ]
+    constants = [*whole.initializer, numpy_helper.from_array(np.array([1, 1, 0, WIDTH]), "no_keys")]
+    graph = helper.make_graph([choice], "merged", inputs, list(whole.output), constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
 def folder(path, file="model.onnx", config="config.json", model=None):
     path.mkdir()
     for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -116,6 +198,7 @@ def run(path, out, *options):
 def by_onnxruntime(path, tokens):
     """Greedy tokens, one a step, with onnxruntime's past keys."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    inputs = [i.name for i in session.get_inputs()]
     past = {name: np.zeros((1, 1, 0, WIDTH), np.float32) for name in PAST}
     made, step, seen = [], list(tokens), 0
     while len(made) < NEW:
@@ -125,6 +208,7 @@ def by_onnxruntime(path, tokens):
             "position_ids": np.arange(seen, seen + len(step), dtype=np.int64)[None],
             **past,
         }
+        feed = {name: feed[name] for name in inputs}
         logits, *present = session.run(None, feed)
         seen += len(step)
         past, step = dict(zip(PAST, present)), [int(logits[0, -1].argmax())]
@@ -166,6 +250,72 @@ def test_kept_keys_give_the_bits_of_the_whole_sequence(tmp_path, hidden):
     invar("compile", path / "model.onnx", "--stateless")
     _, whole = run(path, tmp_path / "w.json", "--plan", path / "plan.invar")
     assert whole["receipt_hash"] == receipt["receipt_hash"]
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+
+
+@pytest.mark.parametrize("window", [-1, 3])
+def test_a_decoder_of_the_genai_builder_keeps_its_keys(tmp_path, window):
+    path = folder(
+        tmp_path / "built", config="genai_config.json", model=builder_decoder(window=window)
+    )
+    _, receipt = run(path, tmp_path / "r.json")
+    assert receipt["output"]["tokens"] == by_onnxruntime(
+        path / "model.onnx", receipt["input"]["tokens"]
+    )
+    told = invar("run", "--model-name", path, "--prompt-text", PROMPT, "--max-new-tokens", 1,
+                 "--receipt-path", tmp_path / "one.json")  # fmt: skip
+    assert b"whole prefix" not in told.err
+    invar("compile", path / "model.onnx", "--stateless")
+    _, whole = run(path, tmp_path / "w.json", "--plan", path / "plan.invar")
+    assert whole["receipt_hash"] == receipt["receipt_hash"]
+
+
+def test_a_merged_decoder_of_optimum(tmp_path):
+    plain = folder(tmp_path / "plain", model=decoder("past + seq"))
+    path = folder(tmp_path / "merged", file="decoder_model_merged.onnx", model=merged())
+    answers = [run(p, tmp_path / "r.json")[1]["output"] for p in (plain, path)]
+    assert answers[0]["tokens"] == answers[1]["tokens"]
+    assert answers[0]["logits"] == answers[1]["logits"]
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+
+
+def test_logits_of_half_precision_are_read_as_they_are(tmp_path):
+    path = folder(tmp_path / "half", model=builder_decoder(TensorProto.FLOAT16))
+    _, receipt = run(path, tmp_path / "r.json")
+    assert len(receipt["output"]["tokens"]) == NEW
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+
+
+@pytest.mark.parametrize("window", [-1, 3])
+def test_a_decoder_of_the_genai_builder_keeps_its_keys(tmp_path, window):
+    path = folder(
+        tmp_path / "built", config="genai_config.json", model=builder_decoder(window=window)
+    )
+    _, receipt = run(path, tmp_path / "r.json")
+    assert receipt["output"]["tokens"] == by_onnxruntime(
+        path / "model.onnx", receipt["input"]["tokens"]
+    )
+    told = invar("run", "--model-name", path, "--prompt-text", PROMPT, "--max-new-tokens", 1,
+                 "--receipt-path", tmp_path / "one.json")  # fmt: skip
+    assert b"whole prefix" not in told.err
+    invar("compile", path / "model.onnx", "--stateless")
+    _, whole = run(path, tmp_path / "w.json", "--plan", path / "plan.invar")
+    assert whole["receipt_hash"] == receipt["receipt_hash"]
+
+
+def test_a_merged_decoder_of_optimum(tmp_path):
+    plain = folder(tmp_path / "plain", model=decoder("past + seq"))
+    path = folder(tmp_path / "merged", file="decoder_model_merged.onnx", model=merged())
+    answers = [run(p, tmp_path / "r.json")[1]["output"] for p in (plain, path)]
+    assert answers[0]["tokens"] == answers[1]["tokens"]
+    assert answers[0]["logits"] == answers[1]["logits"]
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+
+
+def test_logits_of_half_precision_are_read_as_they_are(tmp_path):
+    path = folder(tmp_path / "half", model=builder_decoder(TensorProto.FLOAT16))
+    _, receipt = run(path, tmp_path / "r.json")
+    assert len(receipt["output"]["tokens"]) == NEW
     assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
 
 

@@ -6,11 +6,33 @@ the names of torch, invar.primitives those of the specification.
 generate() answers a prompt with a language model and makes a receipt of it, verify() recomputes a
 receipt. Errors are invar.Error and its kinds, in one line."""
 
+import importlib
+
 from invar import ops, primitives
 from invar._native import BadInput, Error, Failed, Internal, NotCovered, __version__, set_threads
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
+from invar.generator import Generator, default_generator, manual_seed
 from invar.module import CompileOptions, convert
+from invar.primitives import synchronize
+
+# Loaded when first asked for: these need torch.
+_LAZY = {
+    "InferenceSession": "invar.session",
+    "from_torch_module": "invar.convert_module",
+    "nn": "invar.nn",
+    "reproducible": "invar.reproducibility",
+}
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'invar' has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name])
+    found = module if _LAZY[name] == f"invar.{name}" else getattr(module, name)
+    globals()[name] = found
+    return found
+
 
 __all__ = [
     "BadInput",
@@ -19,6 +41,7 @@ __all__ = [
     "Failed",
     "Finding",
     "Generation",
+    "Generator",
     "Internal",
     "NotCovered",
     "Program",
@@ -27,10 +50,14 @@ __all__ = [
     "__version__",
     "compile",
     "convert",
+    "default_generator",
     "generate",
+    "manual_seed",
     "ops",
     "primitives",
     "set_threads",
+    "synchronize",
     "validate",
     "verify",
+    "from_torch_module",
 ]

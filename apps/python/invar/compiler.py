@@ -27,10 +27,11 @@ class Tensor:
 
 class Artifacts:
     """The folder of a compilation: plan, constants, and links to the model's weight files, or
-    copies of them. One that nobody named goes with this object. With INVAR_DEBUG set it stays, its
-    place is named on standard error, and the text of every stage of the compiler lies in it."""
+    copies of them. One that nobody named goes with this object. With `debug`, or INVAR_DEBUG set, it
+    stays, its place is named on standard error, and the text of every stage of the compiler lies in
+    it."""
 
-    def __init__(self, folder=None):
+    def __init__(self, folder=None, debug=False):
         self.path = Path(folder or tempfile.mkdtemp(prefix="invar-")).absolute()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -38,7 +39,7 @@ class Artifacts:
             raise _native.BadInput(
                 f"artifacts folder {self.path}: {e.strerror}: choose another"
             ) from None
-        self.debug = bool(os.environ.get("INVAR_DEBUG"))
+        self.debug = debug or bool(os.environ.get("INVAR_DEBUG"))
         self.temporary = folder is None and not self.debug
         if self.debug:
             print(f"artifacts in {self.path}", file=sys.stderr)

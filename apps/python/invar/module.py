@@ -39,6 +39,11 @@ def convert(onnx_model_or_path, options=CompileOptions(), *, dims=None):
     Its source is module.py in the artifacts. forward() takes the model's inputs in order, or by
     name, and returns its output, or a tuple of them. With requires_reproducibility its bytes are
     those of invar.compile() on the same model."""
+    return converted(onnx_model_or_path, options, dims, False)
+
+
+def converted(onnx_model_or_path, options, dims, debug):
+    """convert(); debug: as if INVAR_DEBUG were set."""
     try:
         import torch  # noqa: F401  the module is one of torch's
     except ImportError:
@@ -47,7 +52,7 @@ def convert(onnx_model_or_path, options=CompileOptions(), *, dims=None):
         ) from None
     if not isinstance(options, CompileOptions):
         raise _native.BadInput(f"options: {type(options).__name__} is no CompileOptions")
-    artifacts = Artifacts(options.artifacts_dir)
+    artifacts = Artifacts(options.artifacts_dir, debug)
     described = artifacts.compile(
         onnx_model_or_path, None, options.colocate_tensors, options.choices, dims=dims
     )

@@ -50,7 +50,7 @@ class Call:
     """One call without its operands: the operation, its attributes, the result's type where it
     does not follow, and a forced instruction set."""
 
-    __slots__ = ("op", "attributes", "shape", "dtype", "isa", "_frozen")
+    __slots__ = ("op", "attributes", "shape", "dtype", "isa", "_frozen", "_operation")
 
     def __init__(self, op, attributes, shape=None, dtype=None, isa=""):
         self.op, self.shape, self.dtype, self.isa = op, shape, dtype, isa
@@ -58,13 +58,32 @@ class Call:
             name: int(v) if isinstance(v, bool | np.integer) else v
             for name, v in attributes.items()
         }
-        self._frozen = None
+        self._frozen = self._operation = None
 
     def run(self, operands, library):
-        """Computes the result; knows of no gradients."""
+        """Computes the result; knows of no gradients. On tensors of torch on a GPU it is queued on
+        the current stream."""
+        axis = self.attributes.get("axis")
+        if operands and isinstance(axis, int) and axis < 0:
+            self.attributes["axis"] = axis + np.ndim(operands[0])
+        if library is not Numpy and _native.has_exchange_api():
+            if self._operation is None:
+                self._operation = self._prepared()
+            return self._operation.run(tuple(operands))
+        return self._run_and_wait(operands, library)
+
+    def _prepared(self):
+        """The native operation; equal calls share one."""
+        shape = None if self.shape is None else tuple(self.shape)
+        given = {**self.attributes, "isa": self.isa, "dtype": self.dtype, "shape": shape}
+        made = _native.prepared(self.op, given)
+        if made is None:
+            made = _native.Operation(self.op, self.attributes, self.isa, self.dtype, shape)
+        return made
+
+    def _run_and_wait(self, operands, library):
+        """For arrays of NumPy, and of a torch that cannot hand its tensors to others in C."""
         operands = [library.of(x, f"{self.op}: operand {i}") for i, x in enumerate(operands)]
-        if operands and isinstance(axis := self.attributes.get("axis"), int) and axis < 0:
-            self.attributes["axis"] = axis + operands[0].ndim
         dtype, shape = self.type_of(tuple(library.type_of(x) for x in operands))
         result = library.empty(shape, dtype, operands[0] if operands else None)
         if arrays.is_tensor(result) and result.is_cuda:
@@ -90,19 +109,70 @@ class Call:
             wanted = (self.dtype or operands[0][0], tuple(shape))
         if self._frozen is None:
             self._frozen = tuple(
-                sorted((n, tuple(v) if isinstance(v, list) else v) for n, v in self.attributes.items())
+                sorted(
+                    (n, tuple(v) if isinstance(v, list) else v) for n, v in self.attributes.items()
+                )
             )
         return infer(self.op, self._frozen, operands, wanted)
 
 
-def call(op, *operands, shape=None, dtype=None, isa="", **attributes):
-    """Operation `op` on `operands`; `isa` forces an instruction set of the host."""
-    made = Call(op, attributes, shape, dtype, isa)
+def _compiling():
+    """Whether torch's compiler follows this call (or torch is not imported)."""
+    if (torch := arrays.torch()) is None or torch.compiler.is_compiling():
+        return True
+    globals()["_compiling"] = torch.compiler.is_compiling  # from now on
+    return False
+
+
+def _made(op, given):
+    given = dict(given)
+    return Call(op, given, given.pop("shape", None), given.pop("dtype", None), given.pop("isa", ""))
+
+
+_calls = {}  # by the native operation
+
+
+def _call_of(op, given):
+    """The Call of these keywords; equal ones share it, unless an axis counts from the end and so
+    depends on the operands."""
+    operation = _native.prepared(op, given)
+    if (made := _calls.get(operation)) is not None:
+        return made
+    made = _made(op, given)
+    axis = made.attributes.get("axis")
+    if operation is not None and not (isinstance(axis, int) and axis < 0):
+        made._operation = operation
+        if len(_calls) >= _REMEMBERED:
+            _calls.clear()
+        _calls[operation] = made
+    return made
+
+
+def call(op, *operands, **given):
+    """Operation `op` on `operands`. Keywords: its attributes; `shape` and `dtype` of the result
+    where they do not follow; `isa` forces an instruction set of the host."""
+    if _compiling():
+        made = _made(op, given)
+    else:
+        result = _native.call(op, operands, given)  # plain tensors that need no gradient
+        if result is not NotImplemented:
+            return result
+        made = _call_of(op, given)
     if any(arrays.is_tensor(x) for x in operands):
         from invar import autograd
 
         return autograd.apply(made, operands)
     return made.run(operands, Numpy)
+
+
+def synchronize():
+    """Waits for all work on the current CUDA device, and raises what calls on any GPU have met
+    since the last call: an index that is out of bounds (BadInput). On a GPU such a call is queued,
+    and the next call of an operation, or this one, reports it."""
+    torch = arrays.torch()
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    _native.raise_faults()
 
 
 def __getattr__(op):

@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/file/file.h"
+#include "base/hash/sha256.h"
 #include "generate/cache/task_folder.h"
 #include "generate/task_cache.h"
 
@@ -45,6 +47,15 @@ std::vector<std::string> remembered(const Digest& weights) {
   return folders;
 }
 
+// Whether the folder's config.json and tokenizer.json are those of the receipt, if it has them.
+bool has_files_of(const std::string& folder, const receipt::Receipt& claimed) {
+  const auto fits = [&](const char* name, const Digest& wanted) {
+    const auto text = read_file(folder + "/" + name);
+    return !text || sha256(*text) == wanted;
+  };
+  return fits("config.json", claimed.config) && fits("tokenizer.json", claimed.tokenizer);
+}
+
 }  // namespace
 
 Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt& claimed,
@@ -60,7 +71,11 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
         location && !location->revision.empty())
       return FoundModel{*location, "the Hugging Face cache, by the receipt's model name"};
   std::error_code ec;
-  for (const std::string& folder : remembered(claimed.weights))
+  // Folders with other settings around the same weights come last.
+  std::vector<std::string> folders = remembered(claimed.weights);
+  std::stable_partition(folders.begin(), folders.end(),
+                        [&](const std::string& folder) { return has_files_of(folder, claimed); });
+  for (const std::string& folder : folders)
     if (fs::is_directory(folder, ec))
       if (auto location = resolve(folder))
         return FoundModel{*location, "the folder of the last run here with these weights"};

@@ -1,5 +1,6 @@
 #include "generate/onnx/compile_onnx.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -35,6 +36,44 @@ Status link_weights(const plan::Plan& plan, const std::string& from, const std::
   return {};
 }
 
+// Logits of half precision are read as f32, which is exact (onnx.32).
+void widen_logits(onnx::Graph& graph) {
+  constexpr int32_t kFloat = 1, kFloat16 = 10, kBfloat16 = 16;  // TensorProto.DataType
+  for (onnx::ValueInfo& output : graph.outputs) {
+    if (output.name != "logits" || (output.data_type != kFloat16 && output.data_type != kBfloat16)) continue;
+    const std::string narrow = "logits.narrow";
+    for (onnx::Node& node : graph.nodes) {
+      std::replace(node.outputs.begin(), node.outputs.end(), output.name, narrow);
+      std::replace(node.inputs.begin(), node.inputs.end(), output.name, narrow);
+    }
+    onnx::Node cast;
+    cast.name = "logits.widen", cast.op_type = "Cast";
+    cast.inputs = {narrow}, cast.outputs = {output.name};
+    cast.attributes["to"] = int64_t{kFloat};
+    graph.nodes.push_back(std::move(cast));
+    output.data_type = kFloat;
+  }
+}
+
+// Of Optimum's merged decoders: the branch without past keys (onnx.32), of which there are none.
+Status choose_branch(onnx::Graph& graph) {
+  constexpr int32_t kBool = 9;  // TensorProto.DataType
+  const std::string choice = "use_cache_branch";
+  const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(), [&](const onnx::ValueInfo& v) {
+    return v.name == choice && v.data_type == kBool;
+  });
+  if (input == graph.inputs.end()) return {};
+  const uint8_t no = 0;
+  INVAR_CHECK_OK(
+      onnx::bind_input(graph, choice, DType::boolean, std::vector<int64_t>(input->shape.size(), 1), &no));
+  for (const onnx::ValueInfo& v : graph.inputs)
+    if (v.name.starts_with("past") && v.shape.size() == 4 && !v.shape[2].name.empty()) {
+      const std::string symbol = v.shape[2].name;
+      return onnx::fix_dims(graph, {{symbol, 0}});
+    }
+  return {};
+}
+
 }  // namespace
 
 Status compile_onnx_into(const std::string& folder, const TensorProgram& program, OperationSet set,
@@ -44,6 +83,8 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   INVAR_CHECK_OK(onnx::fix_dims(graph, program.dims));
   for (const auto& [name, t] : program.bound)
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
+  INVAR_CHECK_OK(choose_branch(graph));
+  widen_logits(graph);
   made.hashed = std::make_shared<DigestCache>();
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;

@@ -13,8 +13,12 @@ using nlohmann::json;
 constexpr FileKind kConfigFile{"a file of settings", uint64_t{16} << 20};
 constexpr char kGenai[] = "genai_config.json";
 // torch.onnx and Optimum, from the plainest name on.
-constexpr const char* kNames[] = {"model.onnx", "onnx/model.onnx", "decoder_model.onnx",
-                                  "onnx/decoder_model.onnx"};
+constexpr const char* kNames[] = {"model.onnx",
+                                  "onnx/model.onnx",
+                                  "decoder_model.onnx",
+                                  "onnx/decoder_model.onnx",
+                                  "decoder_model_merged.onnx",
+                                  "onnx/decoder_model_merged.onnx"};
 
 bool has_checkpoint(const std::string& folder) {
   std::error_code ec;

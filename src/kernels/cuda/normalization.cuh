@@ -71,8 +71,19 @@ INVAR_DEVICE F weight(const WeightVector& w, int64_t i) {
   if (w.format == DType::f32) return {static_cast<const float*>(w.p)[i]};
   return widen(static_cast<const uint16_t*>(w.p)[i], w.format);
 }
+// Weights i ... i + kV - 1. kFloats: they are known to be f32.
+template <int kV, bool kFloats>
+INVAR_DEVICE void load_weights(const WeightVector& w, int64_t i, F* v) {
+  if (kFloats || w.format == DType::f32)
+    return num::INVAR_ISA_NS::load_vector<kV>(static_cast<const float*>(w.p) + i, v);
+  struct alignas(2 * kV) {
+    uint16_t x[kV];
+  } const u = *reinterpret_cast<const decltype(u)*>(static_cast<const uint16_t*>(w.p) + i);
+#pragma unroll
+  for (int k = 0; k < kV; ++k) v[k] = widen(u.x[k], w.format);
+}
 // The weights of a row's elements, in the row's vectors. If a thread has registers for them, it
-// loads them before the row is reduced. kFloats: they are known to be f32.
+// loads them before the row is reduced.
 template <class Row, bool kFloats>
 class RowWeightLoader {
  public:
@@ -95,14 +106,7 @@ class RowWeightLoader {
   F preloaded_[kPreload ? Row::kSlots : 1][Row::kV];
 
   INVAR_DEVICE void load(int64_t i, F* v) const {
-    constexpr int kV = Row::kV;
-    if (kFloats || w_.format == DType::f32)
-      return num::INVAR_ISA_NS::load_vector<kV>(static_cast<const float*>(w_.p) + i, v);
-    struct alignas(2 * kV) {
-      uint16_t x[kV];
-    } const u = *reinterpret_cast<const decltype(u)*>(static_cast<const uint16_t*>(w_.p) + i);
-#pragma unroll
-    for (int k = 0; k < kV; ++k) v[k] = widen(u.x[k], w_.format);
+    load_weights<Row::kV, kFloats>(w_, i, v);
   }
 };
 

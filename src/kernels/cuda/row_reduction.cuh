@@ -180,6 +180,11 @@ void launch_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream str
   if (rows == 0) return;
   if (splits_rows(n)) return launch_split_rows(fn, n, pass_of(shared, rows, n), stream);
   if (n <= kShortRow) return launch_short_rows(fn, rows, n, stream);
+  // Pairs take two registers an element, so a thread holds half as many.
+  if constexpr (requires { typename decltype(fn.source(0))::Element; }) {
+    if (n <= 2 * num::kRowSegment) return launch_held_rows<num::kRowLanes, kSteps, 2>(fn, rows, n, stream);
+    if (n <= 4 * num::kRowSegment) return launch_held_rows<num::kRowLanes, kSteps, 4>(fn, rows, n, stream);
+  }
   if constexpr (Fn::kStoresRow)
     if (n <= num::kRowSegment && rows <= kFewRows)
       return launch_held_rows<num::kRowLanes, kSteps, 1>(fn, rows, n, stream);

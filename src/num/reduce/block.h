@@ -80,6 +80,31 @@ struct ContiguousRow {
   INVAR_DEVICE const float* at(int64_t i) const { return x + i; }
 };
 
+// The elements of two rows of one layout, of which an operation reduces combinations.
+struct Pair {
+  F a, b;
+};
+// What a row holds of its source: floats at at(i), or Source::Element, which load<kV>(i, v) makes
+// of elements i ... i + kV - 1.
+template <class Source>
+struct ElementOf {
+  using T = F;
+};
+template <class Source>
+requires requires {
+  typename Source::Element;
+}
+struct ElementOf<Source> {
+  using T = typename Source::Element;
+};
+template <int kV, class Source>
+INVAR_DEVICE void load_elements(const Source& source, int64_t i, typename ElementOf<Source>::T* v) {
+  if constexpr (requires { typename Source::Element; })
+    source.template load<kV>(i, v);
+  else
+    load_vector<kV>(source.at(i), v);
+}
+
 // Rows split over blocks use one kernel for each of their reductions, which leaves its segments in
 // partial[segment][row], and one that joins these to total[reduction][row]; the last kernel has all
 // totals.
@@ -109,6 +134,7 @@ class RegisterRow : RowPass<kPhase> {
  public:
   static constexpr int kLanes = kRowLanes / kTeam;  // per thread, of which kV are adjacent
   static constexpr int kV = !Source::kVectors ? 1 : kLanes < 4 ? kLanes : 4;
+  using Element = typename ElementOf<Source>::T;
   static constexpr int kElements = kSteps * kLanes, kSlots = kElements / kV;  // at most, per thread
 
   // room: shared memory of the block, room_floats(its threads, kTeam). A team of one warp has a row
@@ -167,7 +193,7 @@ class RegisterRow : RowPass<kPhase> {
       for (int c = 0; c < kLanes; ++c) value_[s][c] = f(value_[s][c]);
   }
   template <class Fn>
-  INVAR_DEVICE static F mapped(Fn, F v) {
+  INVAR_DEVICE static Element mapped(Fn, Element v) {
     return v;
   }
 
@@ -190,7 +216,7 @@ class RegisterRow : RowPass<kPhase> {
   // Stores f(element) under the store rule in row y, which has the layout of this one.
   template <class Fn>
   INVAR_DEVICE void give(float* y, Fn f) {
-    each([&](int, int64_t i, const F* v) {
+    each([&](int, int64_t i, const Element* v) {
       F out[kV];
 #pragma unroll
       for (int k = 0; k < kV; ++k) out[k] = canonicalize(f(v[k]));
@@ -208,7 +234,7 @@ class RegisterRow : RowPass<kPhase> {
   int64_t segment_, begin_;
   float *room_, *part_, *most_;
   bool loaded_ = false;
-  F value_[kSteps][kLanes];
+  Element value_[kSteps][kLanes];
 
   INVAR_DEVICE int place(int s, int c) const {
     return s * kRowLanes + c / kV * kV * kTeam + thread_ * kV + c % kV;
@@ -224,8 +250,8 @@ class RegisterRow : RowPass<kPhase> {
 #pragma unroll
       for (int c = 0; c < kLanes; c += kV) {
 #pragma unroll
-        for (int k = 0; k < kV; ++k) value_[s][c + k] = zero();
-        if (has(s, c)) load_vector<kV>(source_.at(begin_ + place(s, c)), &value_[s][c]);
+        for (int k = 0; k < kV; ++k) value_[s][c + k] = Element{};
+        if (has(s, c)) load_elements<kV>(source_, begin_ + place(s, c), &value_[s][c]);
       }
   }
   // reduction.4, for all teams of the block at once; the result is the first warp's.

@@ -16,6 +16,7 @@ template <class Source, int kColumns, int kPhase>
 class ColumnRow : RowPass<kPhase> {
  public:
   static constexpr int kClasses = column_threads(kColumns) / kColumns, kLanes = kRowLanes / kClasses;
+  using Element = typename ElementOf<Source>::T;
   static constexpr int kV = 1, kSlots = 1, kElements = INT32_MAX;
 
   // there: whether this thread's column exists. room: one float per thread of the block.
@@ -48,7 +49,7 @@ class ColumnRow : RowPass<kPhase> {
   template <class Fn>
   INVAR_DEVICE void map(Fn) {}
   template <class Fn>
-  INVAR_DEVICE static F mapped(Fn f, F v) {
+  INVAR_DEVICE static auto mapped(Fn f, Element v) {
     return f(v);
   }
 
@@ -59,13 +60,13 @@ class ColumnRow : RowPass<kPhase> {
     const int64_t end = kPhase == kWhole || n_ - begin < kRowSegment ? n_ : begin + kRowSegment;
 #pragma unroll 4
     for (int64_t i = begin + class_; i < end; i += kClasses) {
-      const F v = {*source_.at(i)};
+      const Element v = element(i);
       f(0, i, &v);
     }
   }
   template <class Fn>
   INVAR_DEVICE void give(float* y, Fn f) {
-    each([&](int, int64_t i, const F* v) { y[source_.at(i) - source_.at(0)] = canonicalize(f(*v)).v; });
+    each([&](int, int64_t i, const Element* v) { y[source_.at(i) - source_.at(0)] = canonicalize(f(*v)).v; });
   }
   INVAR_DEVICE bool leader() const {
     return this->active() && there_ && class_ == 0;
@@ -78,6 +79,11 @@ class ColumnRow : RowPass<kPhase> {
   int64_t n_, segment_;
   float* room_;
 
+  INVAR_DEVICE Element element(int64_t i) const {
+    Element v;
+    load_elements<1>(source_, i, &v);
+    return v;
+  }
   template <class Join, class Step>
   INVAR_DEVICE F segment(int64_t begin, Step step) {
     F lane[kLanes];
@@ -87,13 +93,13 @@ class ColumnRow : RowPass<kPhase> {
     constexpr int kAhead = 16 / kLanes;  // steps whose loads are in flight
 #pragma unroll 1
     for (int s = 0; s < count; s += kAhead * kRowLanes) {
-      F v[kAhead][kLanes];
+      Element v[kAhead][kLanes];
 #pragma unroll
       for (int a = 0; a < kAhead; ++a)
 #pragma unroll
         for (int k = 0; k < kLanes; ++k) {
           const int i = s + a * kRowLanes + k * kClasses + class_;
-          v[a][k] = i < count ? F{*source_.at(begin + i)} : zero();
+          v[a][k] = i < count ? element(begin + i) : Element{};
         }
 #pragma unroll
       for (int a = 0; a < kAhead; ++a)

@@ -78,13 +78,13 @@ INVAR_INLINE void reduce_dense(int64_t n, int64_t width, const float* x, Step st
     }
 }
 
-// The same for strided columns: at(i) is the address of element i of the first of `width` columns.
-// step(acc, x, c, count): the elements x of columns c ... are added to acc. Lanes are computed in
-// the order of the tree's leaves, so that only one partial join per level is alive: the leaves
-// below the join with stride s are the lanes that are equal modulo s, so lane j is visited at its
-// bit-reversed 8-bit index. work: kWideBuffers * width floats; the results are its first.
-template <class Join, class At, class Step>
-INVAR_INLINE void reduce_wide(int64_t n, int64_t width, At at, Step step, float* work) {
+// The same for strided columns, whose elements take(lane, i, k, fresh) adds: rows i, i + 256, ...
+// (k of them) of the columns, to lane[0 ... width), which is the start where fresh. Lanes are
+// computed in the order of the tree's leaves, so that only one partial join per level is alive: the
+// leaves below the join with stride s are the lanes that are equal modulo s, so lane j is visited
+// at its bit-reversed 8-bit index. work: kWideBuffers * width floats; the results are its first.
+template <class Join, class Take>
+INVAR_INLINE void reduce_leaves(int64_t n, int64_t width, Take take, float* work) {
   static_assert(kRowLanes == 256 && kRowSegment <= 16 * kRowLanes);
   int top = 0;  // partial joins on the stack
   bool there[kWideBuffers];
@@ -96,16 +96,42 @@ INVAR_INLINE void reduce_wide(int64_t n, int64_t width, At at, Step step, float*
     float* lane = work + top * width;
     there[top++] = j < n;
     for (int64_t i = j; i < n; i += 4 * kRowLanes) {
-      const float* x[4];
-      int sources = 0;
-      for (int64_t k = i; sources < 4 && k < n; k += kRowLanes) x[sources++] = at(k);
-      accumulate_sources<Join>(sources, lane, i == j, x, width, step);
+      const int64_t left = (n - i + kRowLanes - 1) / kRowLanes;
+      take(lane, i, left < 4 ? static_cast<int>(left) : 4, i == j);
     }
     for (uint32_t done = leaf + 1; done % 2 == 0; done /= 2) {
       --top;
       if (there[top]) join_columns<Join>(work + (top - 1) * width, work + top * width, width);
     }
   }
+}
+// at(i) is the address of element i of the first column. step(acc, x, c, count): the elements x of
+// columns c ... are added to acc.
+template <class Join, class At, class Step>
+INVAR_INLINE void reduce_wide(int64_t n, int64_t width, At at, Step step, float* work) {
+  reduce_leaves<Join>(
+      n, width,
+      [&](float* lane, int64_t i, int count, bool fresh) __attribute__((always_inline)) {
+        const float* x[4];
+        for (int k = 0; k < count; ++k) x[k] = at(i + k * kRowLanes);
+        accumulate_sources<Join>(count, lane, fresh, x, width, step);
+      },
+      work);
+}
+// For elements that are computed: step(acc, i, c, count) adds row i of columns c ... to acc.
+template <class Step>
+INVAR_INLINE void sum_wide(int64_t n, int64_t width, Step step, float* work) {
+  reduce_leaves<SumOp>(
+      n, width,
+      [&](float* lane, int64_t i, int count, bool fresh) __attribute__((always_inline)) {
+        for (int64_t c = 0; c < width; c += kW) {
+          const int columns = width - c < kW ? static_cast<int>(width - c) : kW;
+          F acc = fresh ? zero() : load_part(lane + c, columns);
+          for (int k = 0; k < count; ++k) acc = step(acc, i + k * kRowLanes, c, columns);
+          store_part(lane + c, acc, columns);
+        }
+      },
+      work);
 }
 
 }  // namespace invar::num::INVAR_ISA_NS

@@ -2,6 +2,7 @@
 // applies the store rule to what it stores.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "num/reduce/schedule.h"
@@ -38,6 +39,14 @@ template <class At>
 float row_product_of(int64_t n, At at) {
   return reduce_row(
       n, 1.0f, [&](float lane, int64_t i) { return lane * at(i); }, [](float a, float b) { return a * b; });
+}
+
+// reduction.15: the sum of the products a(i) b(i).
+template <class A, class B>
+float row_dot_of(int64_t n, A a, B b) {
+  return reduce_row(
+      n, 0.0f, [&](float lane, int64_t i) { return std::fma(a(i), b(i), lane); },
+      [](float x, float y) { return x + y; });
 }
 
 // reduction.12: give(i, v) for every i < n in ascending order, where v is the inclusive scan up to

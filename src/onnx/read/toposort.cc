@@ -21,9 +21,18 @@ using Reads = std::vector<std::vector<std::string>>;
 struct Scope {
   const Scope* outer;
   Producers producers;
+  size_t around = kNotANode;  // the node whose graphs are read
   bool sees(const std::string& name) const {
     for (const Scope* s = this; s; s = s->outer)
       if (s->producers.contains(name)) return true;
+    return false;
+  }
+  // The results of the nodes around a graph exist only after it.
+  bool defines_before(const std::string& name) const {
+    for (const Scope* s = this; s; s = s->outer)
+      if (const auto it = s->producers.find(name);
+          it != s->producers.end() && (it->second == kNotANode || it->second != s->around))
+        return true;
     return false;
   }
 };
@@ -32,7 +41,7 @@ Status define_all(const Graph& graph, const std::string& where, Scope& scope) {
   Producers& producers = scope.producers;
   auto define = [&](const std::string& name, size_t node, const std::string& by) -> Status {
     if (name.empty()) return bad_input(where + ": " + by + " has no name");
-    if ((scope.outer && scope.outer->sees(name)) || !producers.emplace(name, node).second)
+    if ((scope.outer && scope.outer->defines_before(name)) || !producers.emplace(name, node).second)
       return bad_input(where + ": " + by + " defines " + quote(name) + ", which is already defined");
     return {};
   };
@@ -77,11 +86,12 @@ std::string find_cycle(const Graph& graph, const Producers& producers, const Rea
 Result<std::set<std::string>> check_and_sort(Graph& graph, const std::string& where, const Scope* outer);
 
 // The values that each node reads. Checks and sorts nested graphs on the way.
-Result<Reads> reads_of(Graph& graph, const std::string& where, const Scope& scope) {
+Result<Reads> reads_of(Graph& graph, const std::string& where, Scope& scope) {
   Reads reads(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     Node& node = graph.nodes[i];
     reads[i] = node.inputs;
+    scope.around = i;
     for (Body& body : node.bodies) {
       const std::string inside = where + ": " + node_label(node, i) + ": graph " + quote(body.attribute);
       INVAR_TRY(const std::set<std::string> captured, check_and_sort(body.graph, inside, &scope));

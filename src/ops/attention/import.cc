@@ -5,6 +5,7 @@
 #include "compiler/lowering/builders/normalization.h"
 #include "compiler/lowering/op_builder.h"
 #include "ops/attention/import/decompose_attention.h"
+#include "ops/attention/import/group_query_attention.h"
 #include "ops/attention/import/match_slopes.h"
 
 namespace invar::compiler {
@@ -209,12 +210,6 @@ Status multi_head_attention(NodeView& node) {
   if (causal && !known_equal(q[1], k[1]))
     return not_covered("unidirectional with other positions of keys than of queries");
   return lower_attention(node, p, {node.attr("causal", int64_t{causal != 0})});
-}
-
-Status group_query_attention(NodeView&) {
-  return not_covered(
-      "its seqlens_k decides at run time which keys are seen; export with the operator Attention of opset "
-      "23");
 }
 
 // Checks the leading dimensions of a mask (attention.14).

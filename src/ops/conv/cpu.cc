@@ -2,6 +2,7 @@
 // pixels: im2col panels are packed per K block and stay in the L2 cache
 // (kernels/cpu/gemm_blocking.h). (2) Rows are pixels, columns are output channels (pixel_gemm.h).
 // Depthwise groups have their own loop. The choice is free by conv.4.
+#include "ops/conv/cpu/backward_weight.h"
 #include "ops/conv/cpu/depthwise.h"
 #include "ops/conv/cpu/pixel_gemm.h"
 
@@ -315,7 +316,7 @@ const CpuKernel nhwc_row = {.op = "conv",
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const CpuKernel INVAR_ROW_OF(conv), INVAR_ROW_OF(conv_transpose);
+extern const CpuKernel INVAR_ROW_OF(conv), INVAR_ROW_OF(conv_transpose), INVAR_ROW_OF(conv_backward_weight);
 const CpuKernel INVAR_ROW_OF(conv) = {.op = "conv",
                                       .isa = INVAR_ISA,
                                       .phases = 2,
@@ -336,5 +337,12 @@ const CpuKernel INVAR_ROW_OF(conv_transpose) = {.op = "conv_transpose",
                                                 .shared_bytes = INVAR_ISA_NS::shared_bytes<true>,
                                                 .pack_bytes = INVAR_ISA_NS::pack_bytes<true>,
                                                 .pack = INVAR_ISA_NS::pack<true>};
+const CpuKernel INVAR_ROW_OF(conv_backward_weight) = {.op = "conv_backward_weight",
+                                                      .isa = INVAR_ISA,
+                                                      .phases = 2,
+                                                      .units = INVAR_ISA_NS::backward_weight_units,
+                                                      .run = INVAR_ISA_NS::backward_weight,
+                                                      .scratch_bytes = INVAR_ISA_NS::backward_weight_scratch,
+                                                      .shared_bytes = INVAR_ISA_NS::backward_weight_shared};
 
 }  // namespace invar::ops

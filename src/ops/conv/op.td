@@ -13,3 +13,9 @@ def Repro_ConvTransposeOp : Repro_InferOp<"conv_transpose",
          DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$output_padding, I64Attr:$groups)> {
   let extraClassDeclaration = "static bool widens(unsigned operand) { return operand >= 1; }";
 }
+// The gradient of a convolution's weights, from that of its result and from its operand. Its shape
+// is that of the weights.
+def Repro_ConvBackwardWeightOp : Repro_Op<"conv_backward_weight",
+    (ins Repro_F32:$grad, Repro_F32:$x,
+         DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+         DenseI64ArrayAttr:$pads, I64Attr:$groups)>;

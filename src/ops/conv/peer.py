@@ -1,7 +1,25 @@
 import torch as t
 
 
+def weight_gradient(call):
+    (grad, x), w, attrs = call.inputs, call.outputs[0], call.attrs
+    axes = x.dim() - 2
+    stride, dilation = attrs.get("strides", [1] * axes), attrs.get("dilations", [1] * axes)
+    pads, groups = attrs.get("pads", [0] * 2 * axes), attrs.get("groups", 1)
+    if pads[:axes] != pads[axes:]:
+        return {}
+    back = t.ops.aten.convolution_backward
+    more, wanted = [0] * axes, [False, True, False]
+    return {
+        "convolution_backward": lambda: back(
+            grad, x, w, None, stride, pads[:axes], dilation, False, more, groups, wanted
+        )
+    }
+
+
 def torch(call):
+    if call.op == "conv_backward_weight":
+        return weight_gradient(call)
     x, w, attrs = call.inputs[0], call.inputs[1].float(), call.attrs
     bias = call.inputs[2].float() if len(call.inputs) > 2 else None
     axes = x.dim() - 2

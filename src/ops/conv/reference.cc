@@ -1,6 +1,8 @@
-// spec: spec.md conv.1 - conv.5, conv_transpose.1 - conv_transpose.3; the sum: spec/contraction.md.
+// spec: spec.md conv.1 - conv.5, conv_transpose.1 - conv_transpose.3, conv_backward_weight.1 -
+// conv_backward_weight.3; the sum: spec/contraction.md.
 #include "num/contract/reference.h"
 #include "kernels/reference.h"
+#include "ops/conv/backward_weight.h"
 #include "ops/conv/conv.h"
 
 namespace invar::ops {
@@ -61,6 +63,33 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   }
 }
 
+// conv_backward_weight.2.
+void backward_weight(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const conv::BackwardWeight p = conv::backward_weight(call);
+  const View &grad = call.in[0], &x = call.in[1];
+  const int64_t n = call.out[0].elements();
+  for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
+    int64_t r[kAxes], rest = i;
+    for (int d = kAxes - 1; d >= 0; --d) r[d] = rest % p.axis[d].kernel, rest /= p.axis[d].kernel;
+    const int64_t c = rest % p.channels, m = rest / p.channels, group = m / p.rows;
+    auto of_grad = [&](int64_t k) {
+      return value(grad, (k / p.pixels * p.groups * p.rows + m) * p.pixels + k % p.pixels);
+    };
+    auto of_x = [&](int64_t k) {  // +0 outside
+      int64_t o = k % p.pixels, at[kAxes];
+      for (int d = kAxes - 1; d >= 0; --d) {
+        const auto& a = p.axis[d];
+        at[d] = o % a.out * a.stride + r[d] * a.dilation - a.pad, o /= a.out;
+        if (at[d] < 0 || at[d] >= a.in) return 0.0f;
+      }
+      int64_t place = (k / p.pixels * p.groups + group) * p.channels + c;
+      for (int d = 0; d < kAxes; ++d) place = place * p.axis[d].in + at[d];
+      return value(x, place);
+    };
+    store_canonical(call.out[0], i, num::reference::contract(p.k, of_grad, of_x));
+  }
+}
+
 template <bool kTransposed>
 const char* check(const Call& call) {
   return conv::check(call, kTransposed);
@@ -76,5 +105,12 @@ const CpuKernel row_conv_reference = {
 const OpContract contract_conv_transpose = {.op = "conv_transpose", .check = check<true>};
 const CpuKernel row_conv_transpose_reference = {
     .op = "conv_transpose", .isa = "reference", .units = chunk_units, .run = run<true>};
+
+extern const OpContract contract_conv_backward_weight;
+extern const CpuKernel row_conv_backward_weight_reference;
+const OpContract contract_conv_backward_weight = {.op = "conv_backward_weight",
+                                                  .check = conv::check_backward_weight};
+const CpuKernel row_conv_backward_weight_reference = {
+    .op = "conv_backward_weight", .isa = "reference", .units = chunk_units, .run = backward_weight};
 
 }  // namespace invar::ops

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/check.h"
+#include "ops/conv/backward_weight.h"
 #include "ops/conv/conv.h"
 
 namespace invar::ops::conv {
@@ -229,6 +230,49 @@ const char* check(const Call& c, bool transposed) {
                     p.axis[1].length, p.axis[2].planes, p.axis[2].length})
     if (!slide::within(copy, std::max<int64_t>(n, 1))) return "pads that memory could hold";
   return nullptr;
+}
+
+BackwardWeight backward_weight(const Call& call) {
+  const View &grad = call.in[0], &x = call.in[1], &w = call.out[0];
+  BackwardWeight p{};
+  p.images = x.dim[0], p.groups = attr_i(call, "groups", 1);
+  p.rows = w.dim[0] / p.groups, p.channels = w.dim[1];
+  p.taps = p.pixels = p.plane = 1;
+  const int axes = x.rank - 2;
+  for (int d = 0; d < kAxes; ++d) {
+    auto& a = p.axis[d];
+    a = {1, 1, 1, 1, 1, 0};
+    if (const int i = d - (kAxes - axes); i >= 0) {
+      const slide::Axis of = slide::axis_of(*call.attrs, i, axes, w.dim[2 + i], false);
+      a = {x.dim[2 + i], grad.dim[2 + i], of.kernel, of.stride, of.dilation, of.pad};
+    }
+    p.taps *= a.kernel, p.pixels *= a.out, p.plane *= a.in;
+  }
+  p.columns = p.channels * p.taps;
+  p.k = p.images * p.pixels;
+  return p;
+}
+
+const char* check_backward_weight(const Call& c) {
+  if (c.in.size() != 2 || c.out.size() != 1) return "a gradient and an operand; one result";
+  if (!is_f32(c.in[0]) || !is_f32(c.in[1]) || !is_f32(c.out[0])) return "f32";
+  // The convolution that it belongs to.
+  const View of[2] = {c.in[1], c.out[0]};
+  return check({.in = of, .out = {&c.in[0], 1}, .attrs = c.attrs}, false);
+}
+
+BackwardPartition backward_partition(const BackwardWeight& p, int panel, int tallest) {
+  constexpr int64_t kRows = 96, kRun = 8, kUnits = 64;
+  BackwardPartition c{};
+  c.segments = num::segments_in_use(p.k);
+  if (p.rows == 0 || p.columns == 0) c.segments = 0;
+  c.rows = even_block_size(p.rows, kRows, tallest);
+  c.row_blocks = slide::ceil_div(p.rows, c.rows);
+  c.panels = slide::ceil_div(p.columns, panel);
+  c.run = even_block_size(
+      c.panels, std::clamp<int64_t>(c.panels * c.segments * p.groups * c.row_blocks / kUnits, 1, kRun), 1);
+  c.runs = slide::ceil_div(c.panels, c.run);
+  return c;
 }
 
 }  // namespace invar::ops::conv

@@ -1,3 +1,6 @@
+import torch
+
+
 class Windows:
     """A convolution's attributes, a number for each spatial dimension."""
 
@@ -52,4 +55,31 @@ def conv_transpose(c):
     return text + (f" + {operands[2]}.reshape(-1{', 1' * w.axes})" if len(c) > 2 else "")
 
 
-SPELLED = {"conv": conv, "conv_transpose": conv_transpose}
+def weight_gradient(grad, x, shape, stride, padding, dilation, groups):
+    """torch.nn.grad of the weights; without images or channels they are zeros."""
+    if 0 in grad.shape or 0 in x.shape or 0 in shape:
+        return x.new_zeros(shape)
+    of = getattr(torch.nn.grad, f"conv{x.dim() - 2}d_weight")
+    return of(x, tuple(shape), grad, stride, padding, dilation, groups)
+
+
+def conv_backward_weight(c):
+    n = c.rank() - 2
+    strides, dilations = c.strides or [1] * n, c.dilations or [1] * n
+    pads, x = list(c.pads or [0] * 2 * n), c[1]
+    begins, ends = pads[:n], pads[n:]
+    padding = begins
+    if begins != ends or min(begins, default=0) < 0:
+        around = tuple(a for pair in list(zip(begins, ends))[::-1] for a in pair)
+        x, padding = f"functional.pad({x}, {around})", [0] * n
+    return (
+        f"rooms.conv.weight_gradient({c[0]}, {x}, {c.shape}, {list(strides)}, {list(padding)}, "
+        f"{list(dilations)}, {c.get('groups', 1)})"
+    )
+
+
+SPELLED = {
+    "conv": conv,
+    "conv_backward_weight": conv_backward_weight,
+    "conv_transpose": conv_transpose,
+}

@@ -1,6 +1,6 @@
 // The element types and maps of each operation, from table.h. Included after the maps it names:
-// Map, unary_f32, test_f32, binary_f32, binary_heavy_f32, compare_f32, unary_scalar, binary_scalar
-// and select_scalar are loops in maps.h and kernels in maps.cuh.
+// Map, unary_f32, test_f32, binary_f32, binary_graph_f32, binary_heavy_f32, compare_f32,
+// unary_scalar, binary_scalar and select_scalar are loops in maps.h and kernels in maps.cuh.
 #pragma once
 #include "ops/elementwise/table.h"
 #include "ops/elementwise/walk.h"
@@ -87,6 +87,10 @@ constexpr TypedMaps test(Fn, const char* a, const char* b) {
 template <class Fn>
 constexpr TypedMaps binary(Fn) {
   return {.f32 = binary_f32<Fn>, .operands = 2};
+}
+template <class Fn>
+constexpr TypedMaps binary_graph(Fn) {
+  return {.f32 = binary_graph_f32<Fn>, .operands = 2};
 }
 template <class Fn>
 constexpr TypedMaps binary_heavy(Fn) {

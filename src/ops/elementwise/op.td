@@ -42,6 +42,7 @@ class elementwise_test<string op, dag scalars> : Scaled<op, scalars, "true">;
 class elementwise_scaled<string op, dag scalars> : Scaled<op, scalars>;
 class elementwise_scaled_heavy<string op, dag scalars> : Scaled<op, scalars>;
 class elementwise_binary<string op> : Binary<op, Repro_Wide>;
+class elementwise_binary_graph<string op> : Binary<op, Repro_Wide>;
 class elementwise_binary_heavy<string op> : Binary<op, Repro_Wide>;
 class elementwise_power<string op> : Binary<op, Repro_Base>;
 class elementwise_binary_wrapping<string op> : Binary<op, Repro_Operand>;

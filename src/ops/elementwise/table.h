@@ -3,7 +3,7 @@
 // operator that becomes this operation and the opset that introduced it; it is empty if ONNX has
 // none or import.cc has the rule. Kernels, the form in the repro dialect (cmake/room.cmake) and the
 // rule (import/table_rules.cc) come from the row: docs/guide/adding-an-operation.md. The table has
-// three parts because some compilers take long for one.
+// four parts because some compilers take long for one.
 #pragma once
 
 #define INVAR_ELEMENTWISE_FLOATS(X)           \
@@ -97,7 +97,16 @@
   X(negation, logical_not, "Not-1")              \
   X(ternary_select, where, "Where-9")
 
+#define INVAR_ELEMENTWISE_GRADIENTS(X) \
+  X(binary, relu_backward, "")         \
+  X(binary, sigmoid_backward, "")      \
+  X(binary, tanh_backward, "")         \
+  X(binary_graph, silu_backward, "")   \
+  X(binary_graph, gelu_backward, "")   \
+  X(binary_graph, gelu_tanh_backward, "")
+
 #define INVAR_ELEMENTWISE(X)   \
   INVAR_ELEMENTWISE_FLOATS(X)  \
   INVAR_ELEMENTWISE_NUMBERS(X) \
-  INVAR_ELEMENTWISE_BITS(X)
+  INVAR_ELEMENTWISE_BITS(X)    \
+  INVAR_ELEMENTWISE_GRADIENTS(X)

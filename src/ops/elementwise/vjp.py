@@ -1,23 +1,31 @@
-"""Gradients of elementwise operations."""
+"""Gradients of elementwise operations: the derivative in primitives, times the gradient of the
+result. Where a function has none, subgradients are torch's: 0 for abs and relu at 0, half each
+for max and min of equal numbers, the whole for clip at its bounds."""
+
+import math
 
 from invar import primitives as p
-from invar.autograd.rules import no_gradient, reduced_to, rule
+from invar.autograd.rules import no_gradient, rule
+
+# Arithmetic
 
 
 @rule("add", "sub", saves="")
 def add(v):
-    grad = v.grad
-    second = p.neg(grad) if v.call.op == "sub" and v.needs(1) else grad
-    return [
-        reduced_to(g, v.shape(i)) if v.needs(i) else None for i, g in enumerate((grad, second))
-    ]
+    second = p.neg(v.grad) if v.call.op == "sub" and v.needs(1) else v.grad
+    return [v.reduced(0, v.grad), v.reduced(1, second)]
 
 
-@rule("mul")
+@rule("mul", saves="others")
 def mul(v):
-    return [
-        reduced_to(p.mul(v.grad, v[1 - i]), v.shape(i)) if v.needs(i) else None for i in range(2)
-    ]
+    return [v.reduced(i, p.mul(v.grad, v[1 - i])) if v.needs(i) else None for i in range(2)]
+
+
+@rule("div")
+def div(v):
+    first = p.div(v.grad, v[1])
+    second = p.neg(p.mul(first, p.div(v[0], v[1]))) if v.needs(1) else None
+    return [v.reduced(0, first), v.reduced(1, second)]
 
 
 @rule("neg", saves="")
@@ -25,5 +33,286 @@ def neg(v):
     return [p.neg(v.grad)]
 
 
+@rule("abs")
+def absolute(v):
+    return [p.mul(v.grad, p.sign(v[0]))]
+
+
+@rule("sqrt", saves="result")
+def sqrt(v):
+    return [p.div(v.grad, p.add(v.result, v.result))]
+
+
+@rule("reciprocal", saves="result")
+def reciprocal(v):
+    return [p.neg(p.mul(v.grad, p.mul(v.result, v.result)))]
+
+
+@rule("rsqrt", saves="result")
+def rsqrt(v):
+    cube = p.mul(p.mul(v.result, v.result), v.result)
+    return [p.mul(v.grad, p.mul(cube, v.constant(-0.5)))]
+
+
+@rule("cbrt", saves="result")
+def cbrt(v):
+    return [p.div(v.grad, p.mul(p.mul(v.result, v.result), v.constant(3.0)))]
+
+
+@rule("fmod", "mod")
+def remainder(v):
+    """x − y n, where n is a step function of x / y."""
+    second = None
+    if v.needs(1):
+        steps = (p.trunc if v.call.op == "fmod" else p.floor)(p.div(v[0], v[1]))
+        second = p.neg(p.mul(v.grad, steps))
+    return [v.reduced(0, v.grad), v.reduced(1, second)]
+
+
+@rule("max", "min")
+def extreme(v):
+    """Of equal operands each has half; one that is not chosen has none."""
+    zero, half = v.constant(0.0), p.mul(v.grad, v.constant(0.5))
+    shared = p.where(p.equal(v[0], v[1]), half, v.grad)
+    loses = p.less if v.call.op == "max" else p.greater
+    return [
+        v.reduced(i, p.where(loses(v[i], v[1 - i]), zero, shared)) if v.needs(i) else None
+        for i in range(2)
+    ]
+
+
+@rule("pow", saves="operands result")
+def power(v):
+    base, exponent, zero = v[0], v[1], v.constant(0.0)
+    first = second = None
+    if v.needs(0):
+        less = p.pow(base, p.sub(exponent, v.constant(1.0)))
+        first = p.mul(v.grad, p.mul(exponent, less))
+        first = v.reduced(0, p.where(p.equal(exponent, zero), zero, first))
+    if v.needs(1):
+        at_zero = p.logical_and(p.equal(base, zero), p.greater_equal(exponent, zero))
+        log = p.log(p.where(at_zero, v.constant(1.0), base))
+        second = v.reduced(1, p.where(at_zero, zero, p.mul(v.grad, p.mul(v.result, log))))
+    return [first, second]
+
+
+@rule("atan2")
+def atan2(v):
+    y, x = v[0], v[1]
+    scaled = p.div(v.grad, p.add(p.mul(y, y), p.mul(x, x)))
+    return [
+        v.reduced(0, p.mul(scaled, x)) if v.needs(0) else None,
+        v.reduced(1, p.neg(p.mul(scaled, y))) if v.needs(1) else None,
+    ]
+
+
+@rule("where")
+def where(v):
+    zero = v.constant(0.0)
+    return [
+        None,
+        v.reduced(1, p.where(v[0], v.grad, zero)) if v.needs(1) else None,
+        v.reduced(2, p.where(v[0], zero, v.grad)) if v.needs(2) else None,
+    ]
+
+
+# Functions of one operand: the derivative from x, and from the result y.
+
+
+def _of_operand(**derivatives):
+    for op, derivative in derivatives.items():
+        rule(op)(lambda v, d=derivative: [p.mul(v.grad, d(v, v[0]))])
+
+
+def _of_result(**derivatives):
+    for op, derivative in derivatives.items():
+        rule(op, saves="result")(lambda v, d=derivative: [p.mul(v.grad, d(v, v.result))])
+
+
+def _product(v, a, b):
+    """(1 + a) (1 + b), for 1 − x² = (1 − x) (1 + x) without cancellation."""
+    one = v.constant(1.0)
+    return p.mul(p.add(one, a), p.add(one, b))
+
+
+_of_operand(
+    log=lambda v, x: p.reciprocal(x),
+    log_f64=lambda v, x: p.reciprocal(x),
+    log2=lambda v, x: p.reciprocal(p.mul(x, v.constant(math.log(2.0)))),
+    log10=lambda v, x: p.reciprocal(p.mul(x, v.constant(math.log(10.0)))),
+    log1p=lambda v, x: p.reciprocal(p.add(x, v.constant(1.0))),
+    sin=lambda v, x: p.cos(x),
+    cos=lambda v, x: p.neg(p.sin(x)),
+    sinpi=lambda v, x: p.mul(p.cospi(x), v.constant(math.pi)),
+    cospi=lambda v, x: p.mul(p.sinpi(x), v.constant(-math.pi)),
+    asin=lambda v, x: p.rsqrt(_product(v, p.neg(x), x)),
+    acos=lambda v, x: p.neg(p.rsqrt(_product(v, p.neg(x), x))),
+    atan=lambda v, x: p.reciprocal(p.add(p.mul(x, x), v.constant(1.0))),
+    sinh=lambda v, x: p.cosh(x),
+    cosh=lambda v, x: p.sinh(x),
+    asinh=lambda v, x: p.rsqrt(p.add(p.mul(x, x), v.constant(1.0))),
+    acosh=lambda v, x: p.rsqrt(p.mul(p.sub(x, v.constant(1.0)), p.add(x, v.constant(1.0)))),
+    atanh=lambda v, x: p.reciprocal(_product(v, p.neg(x), x)),
+    erf=lambda v, x: p.mul(p.exp(p.neg(p.mul(x, x))), v.constant(2 / math.sqrt(math.pi))),
+    erfc=lambda v, x: p.mul(p.exp(p.neg(p.mul(x, x))), v.constant(-2 / math.sqrt(math.pi))),
+    softplus=lambda v, x: p.sigmoid(x),
+    logsigmoid=lambda v, x: p.sigmoid(p.neg(x)),
+)
+_of_result(
+    exp=lambda v, y: y,
+    exp_f64=lambda v, y: y,
+    exp2=lambda v, y: p.mul(y, v.constant(math.log(2.0))),
+    exp10=lambda v, y: p.mul(y, v.constant(math.log(10.0))),
+    expm1=lambda v, y: p.add(y, v.constant(1.0)),
+    tan=lambda v, y: p.add(p.mul(y, y), v.constant(1.0)),
+    tanh=lambda v, y: _product(v, p.neg(y), y),
+    sigmoid=lambda v, y: p.mul(p.sub(v.constant(1.0), y), y),
+)
+
+
+@rule("softsign")
+def softsign(v):
+    below = p.add(p.abs(v[0]), v.constant(1.0))
+    return [p.div(v.grad, p.mul(below, below))]
+
+
+# Piecewise linear: the gradient, or a multiple of it, where a condition holds.
+
+
+@rule("relu", saves="result")
+def relu(v):
+    zero = v.constant(0.0)
+    return [p.where(p.less_equal(v.result, zero), zero, v.grad)]
+
+
+@rule("leakyrelu")
+def leakyrelu(v):
+    scaled = p.mul(v.grad, v.constant(v.attribute("alpha")))
+    return [p.where(p.greater(v[0], v.constant(0.0)), v.grad, scaled)]
+
+
+@rule("prelu")
+def prelu(v):
+    zero = v.constant(0.0)
+    above = p.greater(v[0], zero)
+    return [
+        v.reduced(0, p.where(above, v.grad, p.mul(v.grad, v[1]))) if v.needs(0) else None,
+        v.reduced(1, p.where(above, zero, p.mul(v.grad, v[0]))) if v.needs(1) else None,
+    ]
+
+
+@rule("thresholdedrelu")
+def thresholdedrelu(v):
+    flat = p.less_equal(v[0], v.constant(v.attribute("alpha")))
+    return [p.where(flat, v.constant(0.0), v.grad)]
+
+
+@rule("shrink")
+def shrink(v):
+    flat = p.less_equal(p.abs(v[0]), v.constant(v.attribute("lambd")))
+    return [p.where(flat, v.constant(0.0), v.grad)]
+
+
+@rule("clip")
+def clip(v):
+    low = v.constant(v.attribute("min", -math.inf))
+    high = v.constant(v.attribute("max", math.inf))
+    inside = p.logical_and(p.greater_equal(v[0], low), p.less_equal(v[0], high))
+    return [p.where(inside, v.grad, v.constant(0.0))]
+
+
+@rule("hardsigmoid", saves="result")
+def hardsigmoid(v):
+    zero, slope = v.constant(0.0), v.constant(v.attribute("alpha"))
+    inside = p.logical_and(p.greater(v.result, zero), p.less(v.result, v.constant(1.0)))
+    return [p.where(inside, p.mul(v.grad, slope), zero)]
+
+
+@rule("hardswish")
+def hardswish(v):
+    x, zero, three = v[0], v.constant(0.0), v.constant(3.0)
+    inner = p.mul(v.grad, p.add(p.div(x, three), v.constant(0.5)))
+    outer = p.where(p.less(x, three), inner, v.grad)
+    return [p.where(p.less_equal(x, v.constant(-3.0)), zero, outer)]
+
+
+# Activations
+
+
+def _exponential(v, alpha, scale):
+    """scale · alpha · exp(x / scale) below 0 and at it."""
+    zero = v.constant(0.0)
+    below = p.less_equal(v[0], zero)
+    x = p.where(below, v[0], zero)
+    grown = p.exp(x if scale is None else p.div(x, v.constant(scale)))
+    return below, p.mul(v.grad, p.mul(grown, v.constant(alpha)))
+
+
+@rule("elu")
+def elu(v):
+    below, grad = _exponential(v, v.attribute("alpha"), None)
+    return [p.where(below, grad, v.grad)]
+
+
+@rule("selu")
+def selu(v):
+    below, grad = _exponential(v, v.attribute("alpha"), None)
+    return [p.mul(p.where(below, grad, v.grad), v.constant(v.attribute("gamma")))]
+
+
+@rule("celu")
+def celu(v):
+    below, grad = _exponential(v, 1.0, v.attribute("alpha"))
+    return [p.where(below, grad, v.grad)]
+
+
+@rule("silu", "swish")
+def swish(v):
+    """s (1 + alpha x (1 − s)), s = sigmoid(alpha x)."""
+    one, x = v.constant(1.0), v[0]
+    if v.call.op == "swish":
+        x = p.mul(x, v.constant(v.attribute("alpha")))
+    s = p.sigmoid(x)
+    return [p.mul(v.grad, p.mul(s, p.add(one, p.mul(x, p.sub(one, s)))))]
+
+
+@rule("mish")
+def mish(v):
+    """t + x s (1 − t²), t = tanh(softplus(x)), s = sigmoid(x)."""
+    t = p.tanh(p.softplus(v[0]))
+    inner = p.mul(p.mul(v[0], p.sigmoid(v[0])), _product(v, p.neg(t), t))
+    return [p.mul(v.grad, p.add(t, inner))]
+
+
+@rule("gelu")
+def gelu(v):
+    """The normal distribution's function, plus x times its density."""
+    x = v[0]
+    below = p.mul(p.erfc(p.mul(x, v.constant(-math.sqrt(0.5)))), v.constant(0.5))
+    density = p.exp(p.mul(p.mul(x, x), v.constant(-0.5)))
+    density = p.mul(density, v.constant(1 / math.sqrt(2 * math.pi)))
+    return [p.mul(v.grad, p.add(below, p.mul(x, density)))]
+
+
+@rule("gelu_tanh")
+def gelu_tanh(v):
+    """s (1 + x (1 − s) u'), s = sigmoid(u), u = x p(x²) as in elementwise.10, u' its derivative."""
+    x, one = v[0], v.constant(1.0)
+    square, c = p.mul(x, x), 2 * math.sqrt(2 / math.pi)
+    linear, cubic = v.constant(c), v.constant(c * 0.044715)
+    s = p.sigmoid(p.mul(x, p.add(p.mul(square, cubic), linear)))
+    slope = p.add(p.mul(square, v.constant(3 * c * 0.044715)), linear)
+    return [p.mul(v.grad, p.mul(s, p.add(one, p.mul(p.mul(x, p.sub(one, s)), slope))))]
+
+
+# Steps: a gradient of zeros, as in torch.
+
+
+@rule("sign", "floor", "ceil", "round", "trunc", saves="")
+def step(v):
+    return [v.zeros(0)]
+
+
 no_gradient("equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf")
-no_gradient("sign", "floor", "ceil", "round", "trunc")
+no_gradient("logical_and", "logical_or", "logical_xor", "logical_not")
+no_gradient("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right")

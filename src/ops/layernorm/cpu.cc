@@ -1,6 +1,5 @@
 // CPU layernorm: moments of each row, then scale, weight and bias, over lanes.
-#include "kernels/cpu/vector_io.h"
-#include "num/reduce/lanes.h"
+#include "kernels/cpu/norm_gradients.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -41,8 +40,9 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const CpuKernel INVAR_ROW;
-const CpuKernel INVAR_ROW = {
+extern const CpuKernel INVAR_ROW_OF(layernorm);
+const CpuKernel INVAR_ROW_OF(layernorm) = {
     .op = "layernorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
+INVAR_NORM_GRADIENTS(layernorm, true)
 
 }  // namespace invar::ops

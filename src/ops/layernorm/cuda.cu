@@ -1,5 +1,5 @@
 // Layer normalization: a block or a warp reduces a row (kernels/cuda/normalization.cuh).
-#include "kernels/cuda/normalization.cuh"
+#include "kernels/cuda/norm_gradients.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -53,10 +53,11 @@ size_t shared_bytes(const Call& call) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const GpuKernel INVAR_ROW;
-const GpuKernel INVAR_ROW = {.op = "layernorm",
-                             .isa = INVAR_ISA,
-                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                             .enqueue = INVAR_ISA_NS::enqueue};
+extern const GpuKernel INVAR_ROW_OF(layernorm);
+const GpuKernel INVAR_ROW_OF(layernorm) = {.op = "layernorm",
+                                           .isa = INVAR_ISA,
+                                           .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                           .enqueue = INVAR_ISA_NS::enqueue};
+INVAR_NORM_GRADIENTS(layernorm, true)
 
 }  // namespace invar::ops

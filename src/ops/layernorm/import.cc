@@ -66,6 +66,15 @@ LogicalResult LayernormOp::inferReturnTypes(MLIRContext*, std::optional<Location
   return success();
 }
 
+LogicalResult LayernormBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                                    SmallVectorImpl<Type>& out) {
+  return infer_norm_backward(loc, op.getGrad().getType(), op.getX().getType(), op.getWeight().getType(), out);
+}
+LogicalResult LayernormBackwardWeightOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc,
+                                                          Adaptor op, SmallVectorImpl<Type>& out) {
+  return infer_norm_backward_weight(loc, op.getGrad().getType(), op.getX().getType(), op.getAxis(), out);
+}
+
 void import_layernorm(RuleRegistry& registry) {
   registry.add_rule("LayerNormalization", 17, layer_normalization);
   registry.add_rule("com.microsoft.SkipLayerNormalization", 1, skip_layer_normalization);

@@ -1,6 +1,5 @@
 // CPU rmsnorm: the mean square of each row, then scale and weight, over lanes.
-#include "kernels/cpu/vector_io.h"
-#include "num/reduce/lanes.h"
+#include "kernels/cpu/norm_gradients.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -28,7 +27,9 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const CpuKernel INVAR_ROW;
-const CpuKernel INVAR_ROW = {.op = "rmsnorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
+extern const CpuKernel INVAR_ROW_OF(rmsnorm);
+const CpuKernel INVAR_ROW_OF(rmsnorm) = {
+    .op = "rmsnorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
+INVAR_NORM_GRADIENTS(rmsnorm, false)
 
 }  // namespace invar::ops

@@ -1,5 +1,5 @@
 // RMS normalization: a block or a warp reduces a row (kernels/cuda/normalization.cuh).
-#include "kernels/cuda/normalization.cuh"
+#include "kernels/cuda/norm_gradients.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -47,10 +47,11 @@ size_t shared_bytes(const Call& call) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const GpuKernel INVAR_ROW;
-const GpuKernel INVAR_ROW = {.op = "rmsnorm",
-                             .isa = INVAR_ISA,
-                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                             .enqueue = INVAR_ISA_NS::enqueue};
+extern const GpuKernel INVAR_ROW_OF(rmsnorm);
+const GpuKernel INVAR_ROW_OF(rmsnorm) = {.op = "rmsnorm",
+                                         .isa = INVAR_ISA,
+                                         .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                         .enqueue = INVAR_ISA_NS::enqueue};
+INVAR_NORM_GRADIENTS(rmsnorm, false)
 
 }  // namespace invar::ops

@@ -38,6 +38,15 @@ LogicalResult RmsnormOp::inferReturnTypes(MLIRContext*, std::optional<Location> 
   return success();
 }
 
+LogicalResult RmsnormBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                                  SmallVectorImpl<Type>& out) {
+  return infer_norm_backward(loc, op.getGrad().getType(), op.getX().getType(), op.getWeight().getType(), out);
+}
+LogicalResult RmsnormBackwardWeightOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                                        SmallVectorImpl<Type>& out) {
+  return infer_norm_backward_weight(loc, op.getGrad().getType(), op.getX().getType(), op.getAxis(), out);
+}
+
 void import_rmsnorm(RuleRegistry& registry) {
   registry.add_rule("RMSNormalization", 23, rms_normalization, "TV>V");
   // ONNX Runtime's name, which it has in the default domain, too.

@@ -72,6 +72,60 @@ struct LogSoftmax : Rows {
   }
 };
 
+// Gradients: the elements (grad, y) of a row. kVectors: in aligned memory.
+template <bool kAligned>
+struct GradientRow {
+  static constexpr bool kVectors = kAligned;
+  using Element = lanes::Pair;
+  const float *grad, *y;
+  int64_t stride;  // 1 if the row is contiguous
+  INVAR_DEVICE const float* at(int64_t i) const { return grad + i * stride; }
+  template <int kV>
+  INVAR_DEVICE void load(int64_t i, lanes::Pair* v) const {
+    F a[kV], b[kV];
+    lanes::load_vector<kV>(grad + (kV == 1 ? i * stride : i), a);
+    lanes::load_vector<kV>(y + (kV == 1 ? i * stride : i), b);
+#pragma unroll
+    for (int k = 0; k < kV; ++k) v[k] = {a[k], b[k]};
+  }
+};
+// kLog: of log_softmax. The rows of an axis with `inner` columns.
+template <bool kLog, bool kAligned>
+struct SoftmaxBackward {
+  static constexpr int kReductions = 1;
+  static constexpr bool kStoresRow = true;
+  template <int>
+  using Join = lanes::SumOp;
+  const float *grad, *y;
+  float* dx;
+  int64_t n, inner;
+  INVAR_DEVICE int64_t offset(int64_t outer, int64_t column) const { return outer * n * inner + column; }
+  INVAR_DEVICE GradientRow<kAligned> source(int64_t outer, int64_t column = 0) const {
+    return {grad + offset(outer, column), y + offset(outer, column), inner};
+  }
+  template <class Row>
+  INVAR_DEVICE void operator()(Row& row, int64_t r) const {
+    const F sum = row.template reduce<lanes::SumOp>(
+        [](F lane, const lanes::Pair& v) { return kLog ? add(lane, v.a) : fma(v.a, v.b, lane); });
+    row.give(dx + offset(r / inner, r % inner), [=](const lanes::Pair& v) {
+      if constexpr (!kLog) return mul(v.b, sub(v.a, sum));
+      const F e = lanes::exp_stored(select(lt(zero(), v.b), zero(), v.b));
+      return fma(neg(e), sum, v.a);
+    });
+  }
+};
+template <bool kLog>
+void enqueue_backward(const Call& call, Stream stream) {
+  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const float *grad = call.in[0].as<const float>(), *y = call.in[1].as<const float>();
+  float* dx = call.out[0].as<float>();
+  const SoftmaxBackward<kLog, false> fn{grad, y, dx, a.n, a.inner};
+  if (a.inner != 1) return launch_columns(fn, column_blocks(a.outer, a.inner, a.n), call.shared, stream);
+  if (aligned(grad) && aligned(y) && aligned(dx) && a.n % 4 == 0)
+    return launch_rows(SoftmaxBackward<kLog, true>{grad, y, dx, a.n, 1}, a.outer, a.n, call.shared, stream);
+  launch_unaligned_rows(fn, a.outer, a.n, call.shared, stream);
+}
+
 template <template <class> class Fn>
 void enqueue(const Call& call, Stream stream) {
   const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
@@ -85,10 +139,11 @@ void enqueue(const Call& call, Stream stream) {
   launch_unaligned_rows(Fn<ContiguousRows<false>>{{x, y, a.n}}, a.outer, a.n, call.shared, stream);
 }
 
+template <int kReductions>
 size_t shared_bytes(const Call& call) {
   const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
-  if (a.inner != 1) return column_bytes(column_blocks(a.outer, a.inner, a.n), 2);
-  return row_bytes(a.outer, a.n, 2);
+  if (a.inner != 1) return column_bytes(column_blocks(a.outer, a.inner, a.n), kReductions);
+  return row_bytes(a.outer, a.n, kReductions);
 }
 
 }  // namespace
@@ -97,11 +152,20 @@ size_t shared_bytes(const Call& call) {
 extern const GpuKernel INVAR_ROW_OF(softmax), INVAR_ROW_OF(log_softmax);
 const GpuKernel INVAR_ROW_OF(softmax) = {.op = "softmax",
                                          .isa = INVAR_ISA,
-                                         .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                         .shared_bytes = INVAR_ISA_NS::shared_bytes<2>,
                                          .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::Softmax>};
 const GpuKernel INVAR_ROW_OF(log_softmax) = {.op = "log_softmax",
                                              .isa = INVAR_ISA,
-                                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                             .shared_bytes = INVAR_ISA_NS::shared_bytes<2>,
                                              .enqueue = INVAR_ISA_NS::enqueue<INVAR_ISA_NS::LogSoftmax>};
+
+#define INVAR_SOFTMAX_BACKWARD(name, log)                                              \
+  extern const GpuKernel INVAR_ROW_OF(name);                                           \
+  const GpuKernel INVAR_ROW_OF(name) = {.op = #name,                                   \
+                                        .isa = INVAR_ISA,                              \
+                                        .shared_bytes = INVAR_ISA_NS::shared_bytes<1>, \
+                                        .enqueue = INVAR_ISA_NS::enqueue_backward<log>};
+INVAR_SOFTMAX_BACKWARD(softmax_backward, false)
+INVAR_SOFTMAX_BACKWARD(log_softmax_backward, true)
 
 }  // namespace invar::ops

@@ -34,6 +34,22 @@ LogicalResult LogSoftmaxOp::inferReturnTypes(MLIRContext*, std::optional<Locatio
   return infer(loc, op.getX(), op.getAxis(), out);
 }
 
+// The gradient of a result y has the shape of y.
+static LogicalResult infer_backward(std::optional<Location> loc, Value grad, Value y, int64_t axis,
+                                    SmallVectorImpl<Type>& out) {
+  if (!may_be_equal(shape_of(grad.getType()), shape_of(y.getType())))
+    return mismatch(loc, "a gradient of another shape than y");
+  return infer(loc, y, axis, out);
+}
+LogicalResult SoftmaxBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                                  SmallVectorImpl<Type>& out) {
+  return infer_backward(loc, op.getGrad(), op.getY(), op.getAxis(), out);
+}
+LogicalResult LogSoftmaxBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                                     SmallVectorImpl<Type>& out) {
+  return infer_backward(loc, op.getGrad(), op.getY(), op.getAxis(), out);
+}
+
 void import_softmax(RuleRegistry& registry) {
   registry.add_rule("Softmax", 1, softmax<SoftmaxOp>);
   registry.add_rule("LogSoftmax", 1, softmax<LogSoftmaxOp>);

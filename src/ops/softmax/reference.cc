@@ -1,4 +1,4 @@
-// spec: spec.md softmax.1 - softmax.7; the sum: spec/reduction.md.
+// spec: spec.md softmax.1 - softmax.10; the sum: spec/reduction.md.
 #include "kernels/reference.h"
 
 #include "kernels/batch_independence.h"
@@ -42,6 +42,37 @@ const char* check(const Call& c) {
   return x.dim[axis] >= 1 ? nullptr : "an axis with elements";
 }
 
+// softmax.8 - softmax.10
+template <bool kLog>
+void run_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const AxisExtents s = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const View &grad = call.in[0], &y = call.in[1], &out = call.out[0];
+  for (int64_t row = begin; row < end; ++row) {
+    auto at = [&](int64_t i) { return (row / s.inner * s.n + i) * s.inner + row % s.inner; };
+    auto g = [&](int64_t i) { return value(grad, at(i)); };
+    auto v = [&](int64_t i) { return value(y, at(i)); };
+    const float sum = kLog ? num::reference::row_sum_of(s.n, g) : num::reference::row_dot_of(s.n, g, v);
+    for (int64_t i = 0; i < s.n; ++i) {
+      const float e = num::canonicalize(num::reference::exp(v(i) > 0 ? 0 : v(i)));
+      store_canonical(out, at(i), kLog ? std::fma(-e, sum, g(i)) : v(i) * (g(i) - sum));
+    }
+  }
+}
+
+const char* check_backward(const Call& c) {
+  if (!has_operands(c, 2, 1)) return "two operands and one result";
+  const View &grad = c.in[0], &y = c.in[1], &out = c.out[0];
+  if (!is_f32(grad) || !is_f32(y) || !is_f32(out)) return "f32";
+  if (!same_shape(grad, y)) return "a gradient shaped like y";
+  if (!same_shape(y, out)) return "a result shaped like y";
+  const int axis = axis_in(y, attr_i(c, "axis", -1));
+  if (axis < 0) return "an axis of the operands";
+  return y.dim[axis] >= 1 ? nullptr : "an axis with elements";
+}
+bool backward_batch_independent(const Call& c, uint64_t batched) {
+  return batched == 3 && axis_in(c.in[0], attr_i(c, "axis", -1)) > 0;
+}
+
 }  // namespace
 
 extern const OpContract contract_softmax, contract_log_softmax;
@@ -54,5 +85,15 @@ const OpContract contract_log_softmax = {
     .op = "log_softmax", .check = check, .batch_independent = batch_independent_along_axis<-1>};
 const CpuKernel row_log_softmax_reference = {
     .op = "log_softmax", .isa = "reference", .units = units, .run = run<true>};
+
+#define INVAR_SOFTMAX_BACKWARD(name, log)                                                     \
+  extern const OpContract contract_##name;                                                    \
+  extern const CpuKernel row_##name##_reference;                                              \
+  const OpContract contract_##name = {                                                        \
+      .op = #name, .check = check_backward, .batch_independent = backward_batch_independent}; \
+  const CpuKernel row_##name##_reference = {                                                  \
+      .op = #name, .isa = "reference", .units = units, .run = run_backward<log>};
+INVAR_SOFTMAX_BACKWARD(softmax_backward, false)
+INVAR_SOFTMAX_BACKWARD(log_softmax_backward, true)
 
 }  // namespace invar::ops

@@ -29,6 +29,11 @@ int64_t softmax_units(const Call& call, int phase) {
   return s.outer * (segments ? segments : s.blocks);
 }
 
+int64_t softmax_backward_units(const Call& call, int) {
+  const ColumnBlocks s = softmax_columns(call);
+  return s.outer * s.blocks;
+}
+
 // The maximum and the sum of each segment.
 size_t softmax_shared(const Call& call) {
   const int64_t units = softmax_columns(call).outer * softmax_segments(call);

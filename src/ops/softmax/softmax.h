@@ -1,4 +1,4 @@
-// Work units and scratch of softmax and log_softmax, shared by the CPU kernels.
+// Work units and scratch of the operations, shared by the CPU kernels.
 #pragma once
 #include "kernels/call.h"
 
@@ -11,5 +11,6 @@ size_t softmax_scratch(const Call&);
 // work units; else 0.
 int64_t softmax_segments(const Call&);
 size_t softmax_shared(const Call&);
+int64_t softmax_backward_units(const Call&, int phase);  // rows, or blocks of columns
 
 }  // namespace invar::ops

@@ -2,15 +2,24 @@
 
 Each room states the vector-Jacobian products of its operations in src/ops/ROOM/vjp.py, as functions
 of differentiable primitives: so gradients of gradients follow, and their bits are fixed by the same
-specification as those of the forward pass."""
+specification as those of the forward pass.
+
+A call takes one of four ways (`apply`): at once, where nothing watches; as an operator of
+torch.library (library.py) under modes, fake tensors and the compiler, which see one opaque call;
+and through transforms.py under those of torch.func. All have the same rules."""
 
 import torch
+from torch.autograd import forward_ad
 
 from invar import _native
+from invar.autograd import exact, units
 from invar.autograd.rules import Vjp, rule_of
 from invar.emitted import TYPES
 
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+_transforms_active = torch._C._are_functorch_transforms_active
+_modes = torch._C._len_torch_dispatch_stack
 
 
 class Torch:
@@ -31,32 +40,114 @@ class Torch:
         return torch.empty(shape, dtype=TYPES[dtype], device=like.device)
 
 
-class _Apply(torch.autograd.Function):
+def compute(call, operands):
+    """The result, below the graph of gradients: at once, or as an operator that a mode or a
+    subclass of tensors sees."""
+    if _modes() == 0 and all(type(x) in _PLAIN and not x.is_meta for x in operands):
+        return call.run(operands, Torch)
+    from invar.autograd import library
+
+    for i, x in enumerate(operands):
+        if not isinstance(x, torch.Tensor):
+            raise _native.BadInput(
+                f"{call.op}: operand {i}: {type(x).__name__}, expected torch.Tensor as the others"
+            )
+    with torch._C._AutoDispatchBelowAutograd():
+        return library.dispatched(call, operands)
+
+
+def remember(ctx, call, rule, operands, result):
+    """Keeps for the backward pass what the rule reads, and the types of other operands."""
+    ctx.call, ctx.rule = call, rule
+    ctx.accumulators = exact.accumulators(operands) if exact.active() else None
+    kept = result if rule.keeps_result else None
+    if rule.keeps_operands:
+        ctx.types = None
+        ctx.save_for_backward(*operands, kept)
+        return
+    keep = rule.kept(ctx.needs_input_grad[2:])
+    ctx.types = [None if k else (x.shape, x.dtype, x.device) for x, k in zip(operands, keep)]
+    ctx.save_for_backward(*(x if k else None for x, k in zip(operands, keep)), kept)
+
+
+def gradients(ctx, grad):
+    """The gradients of the operands: differentiable, because rules are made of primitives."""
+    *operands, result = ctx.saved_tensors
+    needs, accumulators = ctx.needs_input_grad[2:], ctx.accumulators
+    if accumulators is not None and torch.is_grad_enabled():
+        raise _native.NotCovered(
+            f"{ctx.call.op}: a parameter with exact gradients has no gradients of gradients"
+        )
+    types = ctx.types or [None] * len(operands)
+    types = [t or (x.shape, x.dtype, x.device) for t, x in zip(types, operands)]
+    call, rule = ctx.call, ctx.rule
+    if accumulators is not None and call.op in units.OPERANDS:
+        grads = units.gradients(call, rule, operands, result, grad, types, needs, accumulators)
+    else:
+        grads = rule.function(Vjp(call, operands, result, grad, types, needs, accumulators))
+    if accumulators is not None:
+        exact.check(call, accumulators, grads)
+    return [
+        g if g is None or not need else typed(g, dtype)
+        for g, need, (_, dtype, _) in zip(grads, needs, types)
+    ]
+
+
+def typed(grad, dtype):
+    """A gradient has the element type of its operand."""
+    if grad.dtype == dtype:
+        return grad
+    from invar import primitives
+
+    return primitives.cast(grad, dtype=_NAMES[dtype])
+
+
+class Apply(torch.autograd.Function):
     """One primitive as a node of the graph of gradients."""
 
     @staticmethod
     def forward(ctx, call, rule, *operands):
-        result = call.run(operands, Torch)
-        ctx.call, ctx.rule = call, rule
-        kept = operands if "operands" in rule.saves else (None,) * len(operands)
-        ctx.shapes = [(x.shape, x.dtype, x.device) for x in operands]
-        ctx.save_for_backward(*kept, result if "result" in rule.saves else None)
+        result = compute(call, operands)
+        remember(ctx, call, rule, operands, result)
         return result
 
     @staticmethod
-    def backward(ctx, grad):  # differentiable: it is made of primitives
-        *operands, result = ctx.saved_tensors
-        vjp = Vjp(ctx.call, operands, result, grad, ctx.shapes, ctx.needs_input_grad[2:])
-        grads = ctx.rule.function(vjp)
-        return (None, None, *grads)
+    def backward(ctx, grad):
+        return (None, None, *gradients(ctx, grad))
+
+
+_apply = super(torch.autograd.Function, Apply).apply  # where no transform is active
+
+
+def refuse_forward_mode(call, operands):
+    for i, x in enumerate(operands):
+        if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
+            raise _native.NotCovered(
+                f"{call.op}: operand {i} has a tangent: forward-mode derivatives (jvp) are not "
+                "covered; use reverse mode (grad, vjp)"
+            )
 
 
 def apply(call, operands):
-    """The result of one primitive on tensors, a node of the graph where one requires a gradient."""
-    wanted = torch.is_grad_enabled() and any(
-        x.requires_grad for x in operands if isinstance(x, torch.Tensor)
-    )
-    rule = rule_of(call.op) if wanted else None
-    if rule is None:
-        return call.run(operands, Torch)
-    return _Apply.apply(call, rule, *operands)
+    """The result of one primitive on tensors."""
+    if torch.compiler.is_compiling():
+        from invar.autograd import library
+
+        return library.traced(call, operands)
+    if _transforms_active():
+        from invar.autograd import transforms
+
+        return transforms.apply(call, operands)
+    if forward_ad._current_level >= 0:
+        refuse_forward_mode(call, operands)
+    return node(call, operands)
+
+
+def node(call, operands):
+    """The result, a node of the graph where an operand requires a gradient."""
+    for x in operands:
+        if isinstance(x, torch.Tensor) and x.requires_grad:
+            if not torch.is_grad_enabled() or (rule := rule_of(call.op)) is None:
+                break
+            return _apply(call, rule, *operands)
+    return compute(call, operands)

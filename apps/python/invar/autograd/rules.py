@@ -2,32 +2,51 @@
 
 A room's vjp.py has functions under @rule("NAME", ..., saves=...). The function takes a Vjp and
 returns one gradient for each operand (None where it needs none). `saves` says what the rule reads:
-"operands", "result", both ("operands result") or nothing (""). A rule is written with primitives
-and with torch's views (reshape, permute, unsqueeze), nothing else: these compute the same bits
-everywhere and have gradients themselves."""
+"operands", "result", both ("operands result"), "others" (an operand is kept where another one needs
+a gradient) or nothing (""). A rule is written with primitives and with torch's views (reshape,
+permute, unsqueeze), nothing else: these compute the same bits everywhere and have gradients
+themselves. A gradient takes the element type of its operand (cast) after the rule.
+
+An operand that is a parameter with registered contributions (invar.autograd.exact) is a broadcast
+one or a weight: v.reduced() and v.accumulator() serve it."""
 
 import functools
 import importlib
-from dataclasses import dataclass
-from typing import Callable
+import math
+
+import torch
 
 from invar import _native
 
 
-@dataclass(frozen=True, slots=True)
 class Rule:
-    function: Callable
-    saves: str
+    """A rule and what it reads."""
+
+    __slots__ = ("_others", "function", "keeps_operands", "keeps_result")
+
+    def __init__(self, function, saves):
+        self.function = function
+        self.keeps_operands, self.keeps_result = "operands" in saves, "result" in saves
+        self._others = "others" in saves
+
+    def kept(self, needs):
+        """For each operand, whether the rule reads it, unless it reads them all."""
+        if not self._others:
+            return [False] * len(needs)
+        wanted = sum(needs)
+        return [wanted > need for need in needs]
 
 
 class Vjp:
-    """One call whose gradient is asked for. v[i]: operand i (None unless the rule saves operands);
+    """One call whose gradient is asked for. v[i]: operand i (None unless the rule saves it);
     v.result; v.grad: of the result; v.needs(i): whether operand i needs a gradient; v.shape(i),
     v.dtype(i): those of operand i; v.attribute(name, default)."""
 
-    def __init__(self, call, operands, result, grad, types, needs):
+    __slots__ = ("_accumulators", "_needs", "_types", "call", "grad", "operands", "result")
+
+    def __init__(self, call, operands, result, grad, types, needs, accumulators=None):
         self.call, self.operands, self.result, self.grad = call, operands, result, grad
-        self._types, self._needs = types, needs
+        self._types, self._needs, self._accumulators = types, needs, accumulators
 
     def __getitem__(self, i):
         return self.operands[i]
@@ -36,7 +55,7 @@ class Vjp:
         return len(self.operands)
 
     def needs(self, i):
-        return self._needs[i]
+        return i < len(self._needs) and self._needs[i]
 
     def shape(self, i):
         return tuple(self._types[i][0])
@@ -45,9 +64,41 @@ class Vjp:
         return self._types[i][1]
 
     def attribute(self, name, default=None):
-        return self.call.attributes.get(name, default)
+        """An attribute of the call; `axis` counted from the front."""
+        value = self.call.attributes.get(name, default)
+        return value + len(self.shape(0)) if name == "axis" and value < 0 else value
+
+    def axis(self, default=-1):
+        return self.attribute("axis", default)
+
+    def constant(self, value):
+        """A number as a tensor without dimensions, of the gradient's type and device."""
+        return constant(self.grad, value)
+
+    def zeros(self, i):
+        """The gradient of an operand on which the result depends by steps only."""
+        shape, dtype, device = self._types[i]
+        return torch.zeros(shape, dtype=dtype, device=device)
+
+    def accumulator(self, i):
+        """Where the contributions of each unit to the gradient of operand i go (exact.py); None:
+        the rule returns their sum."""
+        return None if self._accumulators is None else self._accumulators[i]
+
+    def reduced(self, i, grad):
+        """The gradient of operand i, which was broadcast to the shape of `grad`; None where it
+        needs none or its contributions went to an accumulator."""
+        return sum_over_rows(self, i, grad) if self.needs(i) else None
+
+    def refuse(self, i, what):
+        """No gradient of operand i: an error where it needs one."""
+        if self.needs(i):
+            raise _native.NotCovered(
+                f"{self.call.op}: operand {i} requires a gradient: {what}; use detach()"
+            )
 
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _RULES = {}
 _NONE = set()
 
@@ -81,12 +132,43 @@ def _load():
 def rule_of(op):
     """The rule of an operation; None where its result is not differentiable; an operation without
     either is refused."""
+    if (known := _RULES.get(op)) is not None:
+        return known
     _load()
     if op in _RULES or op in _NONE:
         return _RULES.get(op)
     raise _native.NotCovered(
         f"{op}: an operand requires a gradient, and the operation has no rule for one; "
         "use torch.no_grad() or detach()"
+    )
+
+
+_CONSTANTS = {}  # numbers that rules use again and again
+
+
+def constant(like, value):
+    """A number as a tensor without dimensions, of the type and device of another."""
+    if _watched() or torch.is_inference_mode_enabled() or type(like) not in _PLAIN:
+        return torch.full((), value, dtype=like.dtype, device=like.device)
+    key = (math.copysign(1.0, value), value, like.dtype, like.device)
+    if (made := _CONSTANTS.get(key)) is None:
+        made = torch.full((), value, dtype=like.dtype, device=like.device)
+        if like.is_cuda:
+            stream = torch.cuda.current_stream(like.device)
+            if torch.cuda.is_current_stream_capturing():
+                return made  # the graph's own
+            stream.synchronize()  # once for each number: other streams may read it
+        if len(_CONSTANTS) < 4096:
+            _CONSTANTS[key] = made
+    return made
+
+
+def _watched():
+    """Whether a compiler, a transform or a mode looks: it must see all tensors made anew."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._are_functorch_transforms_active()
+        or torch._C._len_torch_dispatch_stack() > 0
     )
 
 
@@ -98,7 +180,30 @@ def reduced_to(grad, shape):
     if tuple(grad.shape) == tuple(shape):
         return grad
     more = grad.ndim - len(shape)
-    axes = [i for i in range(grad.ndim) if i < more or (shape[i - more] == 1 and grad.shape[i] != 1)]
+    axes = [
+        i for i in range(grad.ndim) if i < more or (shape[i - more] == 1 and grad.shape[i] != 1)
+    ]
     if axes:
         grad = primitives.reduce_sum(grad, axes=axes, keepdims=0)
     return grad.reshape(shape)
+
+
+def sum_over_rows(v, i, product):
+    """The gradient of operand i of call v: `product`, in which it was broadcast, reduced to its
+    shape. Where the operand has an accumulator, that gets the sums of each unit (index of the first
+    axis of `product`) instead, and the gradient is None."""
+    shape, accumulator = v.shape(i), v.accumulator(i)
+    if accumulator is None:
+        return reduced_to(product, shape)
+    more = product.ndim - len(shape)
+    if more > 0:
+        each = (product.shape[0], *(1,) * (more - 1), *shape)
+    elif shape and shape[0] == 1:
+        each = (product.shape[0], *shape[1:])
+    else:
+        raise _native.NotCovered(
+            f"{v.call.op}: operand {i} is a parameter with exact gradients and was not broadcast: "
+            f"no axis of {list(product.shape)} counts units"
+        )
+    accumulator.add(reduced_to(product, each).reshape(product.shape[0], *shape))
+    return None

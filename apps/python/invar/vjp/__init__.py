@@ -1,4 +1,5 @@
-"""The gradients of each room: the files src/ops/ROOM/vjp.py, here under the names of their rooms."""
+"""The gradients of each room: the files src/ops/ROOM/vjp.py, here under the names of their
+rooms."""
 
 import pkgutil
 

@@ -294,15 +294,20 @@ MaybeValue ElementAnalysis::evaluate_cast(Operation* op) {
 }
 
 MaybeValue ElementAnalysis::evaluate_pointwise(Operation* op) {
-  if (!isa<AddOp, SubOp, MulOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp, LogicalAndOp, LogicalOrOp,
-           LogicalNotOp, WhereOp>(op))
+  if (!isa<AddOp, SubOp, MulOp, MaxOp, LessOp, LessEqualOp, GreaterOp, GreaterEqualOp, LogicalAndOp,
+           LogicalOrOp, LogicalNotOp, WhereOp>(op))
     return {};
   SmallVector<ElementValue> in;
+  bool known = true;
   for (Value operand : op->getOperands()) {
     MaybeValue x = broadcast_value(operand, op->getResult(0));
-    if (!x) return {};
-    in.push_back(std::move(*x));
+    // Whatever the other factor is.
+    if (x && isa<MulOp>(op) && x->kind == Kind::integer && x->integer == DimExpr(0)) return x;
+    if (!x && !isa<MulOp>(op)) return {};
+    in.push_back(x ? std::move(*x) : ElementValue{});
+    known &= x.has_value();
   }
+  if (!known) return {};
   const ElementValue &a = in[0], &b = in.back();
   const bool integer = a.kind == Kind::integer;
   if (isa<AddOp>(op)) {
@@ -314,6 +319,12 @@ MaybeValue ElementAnalysis::evaluate_pointwise(Operation* op) {
     return integer ? integers(a, b, difference) : numbers(a, b, [](float x, float y) { return x - y; });
   if (isa<MulOp>(op))
     return integer ? integers(a, b, product) : numbers(a, b, [](float x, float y) { return x * y; });
+  if (isa<MaxOp>(op)) {
+    if (!integer || in.size() != 2) return {};
+    const auto more = difference(a.integer, b.integer), less = difference(b.integer, a.integer);
+    if (more && more->is_nonnegative()) return a;
+    return less && less->is_nonnegative() ? MaybeValue(b) : MaybeValue();
+  }
   if (isa<LessOp>(op)) return less_equal(a, b, 1);
   if (isa<LessEqualOp>(op)) return less_equal(a, b);
   if (isa<GreaterOp>(op)) return less_equal(b, a, 1);

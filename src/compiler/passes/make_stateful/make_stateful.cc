@@ -38,7 +38,7 @@ class Decoder {
   std::string visit(Value);
   std::string visit_attention(AttentionOp);
   std::string read_mask(Value mask, Remembering&);
-  Value without_past(Value keys) const;
+  Value without_past(Value keys);
   bool is_position(Value);
   void replace_positions(BlockArgument positions);
   void remember(const Remembering&, size_t number);
@@ -94,8 +94,9 @@ std::string Decoder::bind_inputs() {
       continue;
     }
     const Shape shape = shape_of(arguments[i].getType());
-    if (shape.size() != 4 || !element_of(arguments[i]).isF32() ||
-        !llvm::all_of(arguments[i].getUsers(), [](Operation* user) { return isa<ConcatOp>(user); }))
+    if (shape.size() != 4 || !isa<FloatType>(element_of(arguments[i])) ||
+        !llvm::all_of(arguments[i].getUsers(),
+                      [](Operation* user) { return isa<ConcatOp, TransposeOp, CastOp>(user); }))
       return "its input " + name + " is none of a decoder";
     for (const Dim& dim : shape)
       if (const std::string* symbol = dim.expr.as_symbol()) sizes_.emplace(*symbol, DimExpr(0));
@@ -114,8 +115,12 @@ std::string Decoder::bind_inputs() {
   return "";
 }
 
-// Keys behind past ones, of which there are none (plan.19).
-Value Decoder::without_past(Value keys) const {
+// Keys behind past ones, of which there are none (plan.19), in the order of the tokens.
+Value Decoder::without_past(Value keys) {
+  if (auto rows = keys.getDefiningOp<GatherNdOp>(); rows && rows.getBatchDims() == 1) {
+    const auto row = elements_.value_of(rows.getIndices());
+    if (row && row->kind == ElementValue::Kind::integer && row->integer == coordinate(1)) keys = rows.getX();
+  }
   auto joined = keys.getDefiningOp<ConcatOp>();
   if (!joined) return keys;
   SmallVector<Value> parts;
@@ -224,10 +229,18 @@ std::string Decoder::analyze() {
   return attention_.empty() ? "it has no attention" : "";
 }
 
+// Several elements of each token along one axis become an axis of their own.
 Type Decoder::with_sizes(Type type) const {
-  Shape shape = shape_of(type);
-  for (Dim& dim : shape)
-    if (const auto size = size_of(dim)) dim = Dim::of(*size);
+  const DimExpr tokens = DimExpr::symbol("seq");
+  Shape shape;
+  for (const Dim& dim : shape_of(type)) {
+    const auto size = size_of(dim);
+    const auto each = size && !size->constant() && *size != tokens ? exact_div(*size, tokens) : std::nullopt;
+    if (each && each->constant())
+      shape.insert(shape.end(), {Dim::of(tokens), Dim::of(*each)});
+    else
+      shape.push_back(size ? Dim::of(*size) : dim);
+  }
   return tensor_of(shape, getElementTypeOrSelf(type));
 }
 

@@ -9,17 +9,24 @@ int64_t rank_of(Value v) {
 
 }  // namespace
 
-std::optional<int64_t> TokenRows::axis(Value v) const {
-  int64_t found = kNone;
+std::optional<TokenRows::Rows> TokenRows::rows(Value v) const {
+  Rows found{kNone, 1};
   const Shape shape = shape_of(v.getType());
   for (size_t d = 0; d < shape.size(); ++d) {
     const auto size = size_of_(shape[d]);
     if (!size) return {};
     if (size->constant()) continue;
-    if (found != kNone || *size != tokens_) return {};
-    found = static_cast<int64_t>(d);
+    const auto each = exact_div(*size, tokens_);
+    const auto count = each ? each->constant() : std::nullopt;
+    if (found.axis != kNone || !count) return {};
+    found = {static_cast<int64_t>(d), *count};
   }
   return found;
+}
+
+std::optional<int64_t> TokenRows::axis(Value v) const {
+  const auto found = rows(v);
+  return found && found->each == 1 ? std::optional(found->axis) : std::nullopt;
 }
 
 std::optional<DimExpr> TokenRows::elements_before(Value v, int64_t axis) const {
@@ -110,19 +117,21 @@ bool TokenRows::along_axes(Operation* op, const Axes& axes) const {
 bool TokenRows::keeps_apart(Operation* op) const {
   if (op->getNumResults() != 1 || op->getNumOperands() == 0) return false;
   Axes axes{{}, kNone};
+  const auto out = rows(op->getResult(0));
+  if (!out) return false;
   bool any = false;
   for (Value operand : op->getOperands()) {
-    const auto axis = this->axis(operand);
-    if (!axis) return false;
-    axes.in.push_back(*axis), any |= *axis != kNone;
+    const auto in = rows(operand);
+    if (!in || (in->axis != kNone && in->each != out->each && !isa<ReshapeOp>(op))) return false;
+    axes.in.push_back(in->axis), any |= in->axis != kNone;
   }
-  const auto out = axis(op->getResult(0));
-  if (!out) return false;
-  axes.out = *out;
+  axes.out = out->axis;
   auto known = dyn_cast<ReproOp>(op);
   if (!known) return false;
   if (isa<ExpandOp>(op)) return pointwise(op, axes);
   if (any != (axes.out != kNone)) return false;
+  // What several elements of a token are for, beside an axis of their own.
+  if (out->each != 1 && !known.pointwise() && !isa<ReshapeOp, RmsnormOp, LayernormOp>(op)) return false;
   if (!any) return true;
   if (known.pointwise()) return pointwise(op, axes);
   if (isa<ReshapeOp>(op)) return reshape(op, axes);

@@ -15,6 +15,12 @@ class TokenRows {
   // The axis of tokens. Nothing if there are several, or if a dimension is neither constant nor
   // the number of tokens.
   std::optional<int64_t> axis(Value) const;
+  // The axis of tokens, of which each has `each` adjacent elements, such as one for each head.
+  struct Rows {
+    int64_t axis, each;
+    bool operator==(const Rows&) const = default;
+  };
+  std::optional<Rows> rows(Value) const;
   // Whether element i of the result along its axis of tokens depends, of each operand with such an
   // axis, on element i alone. An operation that the compiler does not know mixes tokens.
   bool keeps_apart(Operation*) const;

@@ -137,9 +137,10 @@ struct ConvTile {
 };
 
 // y += the products of a stage (contraction.2).
-template <int kThreadRows, int kThreadColumns, class T = ConvTile<kThreadRows, kThreadColumns>>
-__device__ __forceinline__ void multiply_stage(const float (&w_stage)[kDepth][T::kRows],
-                                               const float (&x_stage)[kDepth][T::kColumns], int tx, int ty,
+template <int kThreadRows, int kThreadColumns, int kRowPitch, int kColumnPitch,
+          class T = ConvTile<kThreadRows, kThreadColumns>>
+__device__ __forceinline__ void multiply_stage(const float (&w_stage)[kDepth][kRowPitch],
+                                               const float (&x_stage)[kDepth][kColumnPitch], int tx, int ty,
                                                F (&y)[T::kSums]) {
 #pragma unroll
   for (int k = 0; k < kDepth; ++k) {

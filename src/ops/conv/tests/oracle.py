@@ -46,7 +46,31 @@ def convolution(inputs, shapes, out, attrs, transposed):
     return result
 
 
+def backward_weight(inputs, shapes, out, attrs):
+    """conv_backward_weight.2."""
+    (grad, x), axes = inputs[:2], len(out) - 2
+    stride, dilation = (numbers(attrs, name, [1] * axes) for name in ("strides", "dilations"))
+    begin, groups = numbers(attrs, "pads", [0] * 2 * axes)[:axes], attrs.get("groups", 1)
+    pixels, size = shapes[0][2:], shapes[1][2:]
+    rows = out[0] // groups
+    result = []
+    for m, c, *r in itertools.product(*map(range, out)):
+        a, b = [], []
+        for n, *o in itertools.product(range(shapes[0][0]), *map(range, pixels)):
+            at = [p * s + t * d - q for p, s, t, d, q in zip(o, stride, r, dilation, begin)]
+            from_grad, place = n * out[0] + m, (n * groups + m // rows) * out[1] + c
+            for i, s in zip(o, pixels):
+                from_grad = from_grad * s + i
+            for i, s in zip(at, size):
+                place = place * s + i
+            a.append(grad[from_grad])
+            b.append(x[place] if all(0 <= i < s for i, s in zip(at, size)) else 0.0)
+        result.append(canon(contract(a, b)))
+    return result
+
+
 OPERATIONS = {
+    "conv_backward_weight": backward_weight,
     "conv": lambda *a: convolution(*a, False),
     "conv_transpose": lambda *a: convolution(*a, True),
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "ops/elementwise/graphs/activations.h"
 #include "ops/elementwise/graphs/float64.h"
+#include "ops/elementwise/graphs/gradients.h"
 #include "ops/elementwise/graphs/integer.h"
 #include "ops/elementwise/graphs/remainder.h"
 #include "ops/elementwise/walk.h"
@@ -93,6 +94,10 @@ void binary_heavy_f32(const Strip& s) {
       static_cast<float*>(s.out), s.n, [=](int64_t i, int lanes) __attribute__((always_inline)) {
         return Fn{}(one_a ? x : load_part(a + i, lanes), one_b ? y : load_part(b + i, lanes));
       });
+}
+template <class Fn>
+void binary_graph_f32(const Strip& s) {
+  binary_heavy_f32<Fn>(s);
 }
 
 // Masks become bytes through a tile of 32-bit zeros and ones.

@@ -5,6 +5,7 @@
 #include "ops/elementwise/graphs/activations.h"
 #pragma nv_diag_suppress 186, 514  // comparisons of unsigned types with 0, in templates
 #include "ops/elementwise/graphs/float64.h"
+#include "ops/elementwise/graphs/gradients.h"
 #include "ops/elementwise/graphs/integer.h"
 #pragma nv_diag_default 186, 514
 #include "kernels/cuda/vectorized_loop.h"
@@ -221,6 +222,10 @@ void test_f32(const MapCall& map_call) {
 template <class Fn>
 void binary_f32(const MapCall& map_call) {
   map<Cost::low, float, float, float>(map_call, FloatMap<Fn, 0>{});
+}
+template <class Fn>
+void binary_graph_f32(const MapCall& map_call) {
+  map<Cost::high, float, float, float>(map_call, FloatMap<Fn, 0>{});
 }
 template <class Fn>
 void binary_heavy_f32(const MapCall& map_call) {

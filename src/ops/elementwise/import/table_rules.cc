@@ -13,7 +13,7 @@ struct Signature {
 namespace signature {
 constexpr Signature light{1}, light_real{1}, unary{1}, binary64{1}, scaled{1}, scaled_heavy{1}, test_real{1},
     test{1}, negation{1}, unary_number{1, Widening::integers}, unary_bits{1, Widening::integers}, binary{2},
-    binary_heavy{2}, power{2}, logic{2}, binary_wrapping{2, Widening::integers},
+    binary_graph{2}, binary_heavy{2}, power{2}, logic{2}, binary_wrapping{2, Widening::integers},
     binary_number{2, Widening::integers}, binary_bits{2, Widening::integers},
     binary_integer{2, Widening::integers}, compare{2, Widening::integers}, compare_all{2, Widening::integers},
     ternary_select{3};

@@ -32,6 +32,8 @@ F32 = {
         "half_root": "0x1.6a09e6p-1",
         "half_root_low": "0x1.9fcef4p-27",
         "gelu_m": "0x1.45f306p+0",
+        "density": "0x1.988454p-2",
+        "gelu_9": "0x1.b6676cp-3",
     }.items()
 }
 
@@ -297,6 +299,31 @@ def gelu(x):
     return mul(mul(0.5, x), fma(-mul(r, m) if x < 0 else -0.0, e, e))
 
 
+def silu_backward(g, x):
+    s = sigmoid(x)
+    return mul(g, mul(s, fma(x, sub(1.0, s), 1.0)))
+
+
+def near_zero(x):
+    return maximum(minimum(x, 20.0), -20.0)
+
+
+def gelu_backward(g, x):
+    z = near_zero(x)
+    q = mul(z, z)
+    e = exp(mul(-0.5, q))
+    p = fma(mul(-0.5, fma(z, z, -q)), e, e)
+    return mul(g, fma(mul(z, F32["density"]), p, mul(0.5, ERFC(mul(z, -F32["half_root"])))))
+
+
+def gelu_tanh_backward(g, x):
+    z = near_zero(x)
+    q = mul(z, z)
+    s = sigmoid(mul(z, fma(q, F32["gelu_3"], F32["gelu_1"])))
+    d = fma(q, F32["gelu_9"], F32["gelu_1"])
+    return mul(g, fma(mul(z, d), mul(s, sub(1.0, s)), s))
+
+
 def fmod(x, y):
     if not math.isfinite(x) or y != y or y == 0:
         return NAN
@@ -422,6 +449,12 @@ ON_BITS = {
     "celu": operation(
         lambda x, alpha: mul(alpha, EXPM1(div(x, alpha))) if x < 0 else x, names=("alpha",)
     ),
+    "relu_backward": operation(lambda g, y: 0.0 if y <= 0 else g),
+    "sigmoid_backward": operation(lambda g, y: mul(mul(g, sub(1.0, y)), y)),
+    "tanh_backward": operation(lambda g, y: mul(g, fma(-y, y, 1.0))),
+    "silu_backward": operation(silu_backward),
+    "gelu_backward": operation(gelu_backward),
+    "gelu_tanh_backward": operation(gelu_tanh_backward),
     "isnan": operation(lambda x: int(x != x)),
     "isinf": operation(
         lambda x, negative, positive: int(

@@ -1,11 +1,11 @@
-"""The outputs of softmax and log_softmax from spec.md, without the C++ code
+"""The outputs of softmax, log_softmax and their gradients from spec.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import functools
 import math
 
 import oracle
-from oracle import canon, div, exp, maximum, row_sum, sub
+from oracle import canon, div, exp, fma, maximum, mul, row_dot, row_sum, sub
 
 
 def weights(x):
@@ -30,6 +30,16 @@ def log_softmax(x):
     return [canon(sub(sub(v, most), log(total))) for v in x]
 
 
+def softmax_backward(g, y):
+    s = row_dot(g, y)
+    return [canon(mul(b, sub(a, s))) for a, b in zip(g, y)]
+
+
+def log_softmax_backward(g, y):
+    s = row_sum(g)
+    return [canon(fma(-canon(exp(0.0 if b > 0 else b)), s, a)) for a, b in zip(g, y)]
+
+
 def along(f):
     def run(inputs, shapes, out, attrs):
         axis = attrs.get("axis", -1) % len(out)
@@ -37,11 +47,13 @@ def along(f):
         result = [None] * math.prod(out)
         for row in range(math.prod(out) // n):
             places = [(row // inner * n + i) * inner + row % inner for i in range(n)]
-            for place, y in zip(places, f([inputs[0][p] for p in places])):
+            for place, y in zip(places, f(*([x[p] for p in places] for x in inputs))):
                 result[place] = y
         return result
 
     return run
 
 
-OPERATIONS = {"softmax": along(softmax), "log_softmax": along(log_softmax)}
+OPERATIONS = {
+    f.__name__: along(f) for f in (softmax, log_softmax, softmax_backward, log_softmax_backward)
+}

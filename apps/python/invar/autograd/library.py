@@ -1,0 +1,118 @@
+"""The primitives as operators of torch.library:
+
+    torch.ops.invar.NAME(Tensor[] operands, str attributes, SymInt[]? shape, str? dtype) -> Tensor
+
+`attributes` is their text ("axis=1 epsilon=1e-06"; a list as "axes=0,2"). torch.compile,
+torch.export, fake tensors and modes see one opaque call each; its result is that of the primitive,
+its gradient that of the room's rule. Autocast leaves operands as they are: an operation has the
+element types of its specification. Sizes may be symbols where symbolic.py has a rule."""
+
+import functools
+
+import torch
+
+from invar import _native, autograd
+from invar.autograd import symbolic, transforms
+from invar.emitted import TYPES
+
+_LIBRARY = torch.library.Library("invar", "FRAGMENT")
+_TEXTS = ("isa", "state")  # attributes that are no numbers
+_SCHEMA = "(Tensor[] operands, str attributes, SymInt[]? shape=None, str? dtype=None) -> Tensor"
+
+
+def text_of(attributes):
+    """Attributes as text, in the order of their names."""
+    parts = []
+    for name in sorted(attributes):
+        value = attributes[name]
+        if isinstance(value, list | tuple):
+            value = ",".join([str(int(n)) for n in value]) + ","
+        elif isinstance(value, int):
+            value = int(value)
+        parts.append(f"{name}={value}")
+    return " ".join(parts)
+
+
+@functools.lru_cache(4096)
+def attributes_of(text):
+    """The attributes that text_of wrote."""
+    attributes = {}
+    for part in text.split():
+        name, _, value = part.partition("=")
+        if "," in value:
+            attributes[name] = [int(n) for n in value.split(",") if n]
+        elif value.lstrip("-").isdigit():
+            attributes[name] = int(value)
+        else:
+            attributes[name] = value if name in _TEXTS else float(value)
+    return attributes
+
+
+def call_of(op, operands, attributes, shape, dtype):
+    from invar.primitives import Call
+
+    shape = None if shape is None else tuple(shape)
+    attributes = dict(attributes_of(attributes))
+    isa = attributes.pop("isa", "")
+    if operands and attributes.get("axis", 0) < 0:
+        attributes["axis"] += operands[0].ndim
+    return Call(op, attributes, shape, dtype, isa)
+
+
+def dispatched(call, operands):
+    """The call as an operator: whoever watches operators sees it."""
+    attributes = {**call.attributes, "isa": call.isa} if call.isa else call.attributes
+    operator = getattr(torch.ops.invar, call.op).default
+    return operator(list(operands), text_of(attributes), call.shape, call.dtype)
+
+
+def traced(call, operands):
+    """The call in a graph that torch.compile or torch.export makes."""
+    if autograd.exact.active():
+        raise _native.NotCovered(
+            f"{call.op}: exact gradients are for eager mode: do not compile while parameters are "
+            "registered"
+        )
+    return dispatched(call, operands)
+
+
+def _computed(op, operands, attributes, shape=None, dtype=None):
+    return call_of(op, operands, attributes, shape, dtype).run(operands, autograd.Torch)
+
+
+def _typed(op, operands, attributes, shape=None, dtype=None):
+    """The kernel of fake tensors: the type of the result alone."""
+    at_hand = None if shape is None else [symbolic.hint(n) for n in shape]
+    call = call_of(op, operands, attributes, at_hand, dtype)
+    name, sizes = symbolic.type_of(call, tuple(map(autograd.Torch.type_of, operands)), shape)
+    if not operands:
+        return torch.empty(sizes, dtype=TYPES[name])
+    return operands[0].new_empty(sizes, dtype=TYPES[name])
+
+
+def _differentiable(op, operands, attributes, shape=None, dtype=None):
+    """Above the kernels: the rules of the room."""
+    call = call_of(op, operands, attributes, shape, dtype)
+    if torch._C._are_functorch_transforms_active():  # at the level of one transform
+        return transforms.at_level(call, operands)
+    return autograd.node(call, operands)
+
+
+def _batched(op, info, in_dims, operands, attributes, shape=None, dtype=None):
+    """Under torch.func.vmap in a graph."""
+    call = call_of(op, operands, attributes, shape, dtype)
+    return transforms.batched(call, operands, in_dims[0], info.batch_size), 0
+
+
+def _register(op):
+    _LIBRARY.define(op + _SCHEMA)
+    for key in ("CPU", "CUDA"):
+        _LIBRARY.impl(op, functools.partial(_computed, op), key)
+    _LIBRARY.impl(op, functools.partial(_differentiable, op), "Autograd")
+    name = f"invar::{op}"
+    torch.library.register_fake(name, functools.partial(_typed, op), lib=_LIBRARY)
+    torch.library.register_vmap(name, functools.partial(_batched, op), lib=_LIBRARY)
+
+
+for _op in _native.operations():
+    _register(_op)

@@ -1,0 +1,107 @@
+"""Primitives under the transforms of torch.func: grad and vjp by the rules of the rooms, vmap over
+whole batches where the operation has batches, else row by row (the bits are those of single calls
+either way); jvp is refused by name."""
+
+import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+
+from invar import _native, autograd
+from invar.autograd.rules import Rule, rule_of
+
+
+class Transformed(torch.autograd.Function):
+    """One primitive as torch.func takes it."""
+
+    @staticmethod
+    def forward(call, rule, *operands):
+        return autograd.compute(call, operands)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        call, rule, *operands = inputs
+        if rule is None:
+            ctx.mark_non_differentiable(output)
+            ctx.call = call
+        else:
+            autograd.remember(ctx, call, rule, operands, output)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return (None, None, *autograd.gradients(ctx, grad))
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise _native.NotCovered(
+            f"{ctx.call.op}: forward-mode derivatives (jvp) are not covered; use reverse mode "
+            "(grad, vjp)"
+        )
+
+    @staticmethod
+    def vmap(info, in_dims, call, rule, *operands):
+        return batched(call, operands, in_dims[2:], info.batch_size), 0
+
+
+def _refused(v):
+    rule_of(v.call.op)
+
+
+def apply(call, operands):
+    """A call under a transform, which alone knows whether it asks for gradients."""
+    try:
+        rule = rule_of(call.op)
+    except _native.NotCovered:
+        rule = Rule(_refused, "")
+    return Transformed.apply(call, rule, *operands)
+
+
+class AtLevel(torch.autograd.function._SingleLevelFunction):
+    """One primitive as the dispatcher asks for it at the level of one transform, which an operator
+    in a graph meets."""
+
+    @staticmethod
+    def forward(ctx, call, rule, *operands):
+        with torch.enable_grad():  # the transforms below this one may ask for gradients, too
+            result = _below(call, operands)
+        autograd.remember(ctx, call, rule, operands, result)
+        return result
+
+    backward = Transformed.backward
+    jvp = Transformed.jvp
+
+
+def _below(call, operands):
+    from invar.autograd import library
+
+    with torch._C._AutoDispatchBelowAutograd():
+        return library.dispatched(call, operands)
+
+
+def at_level(call, operands):
+    wanted = torch.is_grad_enabled() and any(x.requires_grad for x in operands)
+    rule = rule_of(call.op) if wanted else None
+    if rule is None:
+        return _below(call, operands)
+    with enable_single_level_autograd_function():
+        return AtLevel.apply(call, rule, *operands)
+
+
+def batched(call, operands, dims, size):
+    """The results for each index of the dimensions `dims` (None: the operand has none), as a first
+    dimension."""
+    first = [x if d is None else x.movedim(d, 0) for x, d in zip(operands, dims)]
+    if call.op == "matmul" or call.op in _native.operations("elementwise"):  # they broadcast
+        rank = 1 + max(x.ndim - (d is not None) for x, d in zip(first, dims))
+        ones = lambda x: (1,) * (rank - x.ndim)
+        return autograd.apply(
+            call,
+            [
+                x if d is None else x.reshape(size, *ones(x), *x.shape[1:])
+                for x, d in zip(first, dims)
+            ],
+        )
+    return torch.stack(
+        [
+            autograd.apply(call, [x if d is None else x[i] for x, d in zip(first, dims)])
+            for i in range(size)
+        ]
+    )

@@ -1,0 +1,65 @@
+"""What the functions of invar raise: each error is invar.BadInput or invar.NotCovered, and of the
+kind that torch raises for the same mistake."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from invar._native import BadInput, NotCovered
+
+__all__ = [
+    "ArgumentTypeError",
+    "BadInput",
+    "DimensionError",
+    "NotCovered",
+    "OperandError",
+    "public",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class OperandError(BadInput, RuntimeError):
+    """Shapes, element types, devices or values that do not fit (RuntimeError, as in torch)."""
+
+
+class ArgumentTypeError(BadInput, TypeError):
+    """An argument of another Python type."""
+
+
+class DimensionError(BadInput, IndexError):
+    """A dimension, or an index of an element, that is not there."""
+
+
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """A function with torch's errors: what an operation refuses is raised as OperandError, messages
+    begin with the function's name, and `out` is refused by name."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (BadInput, NotCovered) as e:
+            if hasattr(e, "function"):  # named by a function inside
+                raise
+            made = _of_torchs_kind(e, name)
+        except TypeError:
+            if "out" not in kwargs:
+                raise
+            if kwargs["out"] is None:
+                rest: Any = {k: v for k, v in kwargs.items() if k != "out"}
+                return function(*args, **rest)
+            made = NotCovered(f"{name}: argument 'out': results are new arrays; expected None")
+        made.function = name
+        raise made from None
+
+    return checked
+
+
+def _of_torchs_kind(e: Any, name: str) -> Any:
+    text = str(e) if str(e).startswith(f"{name}: ") else f"{name}: {e}"
+    if type(e) is not BadInput:
+        return type(e)(text)
+    return (DimensionError if ": index " in text else OperandError)(text)

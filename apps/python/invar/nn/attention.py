@@ -1,0 +1,205 @@
+"""Attention and layers of transformers."""
+
+import math
+
+import torch
+from torch import nn
+
+from invar import ops
+from invar.nn.counterparts import counterpart
+from invar.reproducibility import functions
+
+
+def as_bias(mask, dtype):
+    """A mask of torch's modules (True: not attended to) as what is added to the scores."""
+    if mask is None or mask.is_floating_point():
+        return mask
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(mask, -math.inf)
+
+
+def joined(mask, padding, batch, heads):
+    """attn_mask [L, S] or [N * heads, L, S], and key_padding_mask [N, S], as one bias that
+    broadcasts to [N, heads, L, S]; None: nothing is masked."""
+    if mask is not None and mask.ndim == 3:
+        mask = mask.reshape(batch, heads, *mask.shape[1:])
+    if padding is not None:
+        padding = padding.reshape(batch, 1, 1, padding.shape[-1])
+        mask = padding if mask is None else ops.add(mask, padding)
+    return mask
+
+
+@counterpart
+class MultiheadAttention(nn.MultiheadAttention):
+    """torch.nn.MultiheadAttention. Without weights (need_weights=False) it is
+    ops.scaled_dot_product_attention; with them, matmul, softmax and matmul."""
+
+    @staticmethod
+    def refusals(module):
+        if module.bias_k is not None:
+            yield "add_bias_kv=True"
+        if module.add_zero_attn:
+            yield "add_zero_attn=True"
+
+    def _projected(self, query, key, value):
+        if self._qkv_same_embed_dim:
+            weights = self.in_proj_weight.chunk(3)
+        else:
+            weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        return [ops.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
+
+    def forward(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        key_padding_mask: torch.Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: torch.Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        if is_causal and attn_mask is None:
+            raise RuntimeError("attn_mask: needed with is_causal=True, which is a hint about it")
+        batched, first = query.ndim == 3, self.batch_first
+        if not batched:
+            query, key, value = (x.unsqueeze(0) for x in (query, key, value))
+            if key_padding_mask is not None:
+                key_padding_mask = key_padding_mask.unsqueeze(0)
+        elif not first:
+            query, key, value = (x.transpose(0, 1) for x in (query, key, value))
+        n, length, _ = query.shape
+        heads = lambda x: x.reshape(n, -1, self.num_heads, self.head_dim).transpose(1, 2)
+        q, k, v = map(heads, self._projected(query, key, value))
+        bias = joined(
+            as_bias(attn_mask, q.dtype), as_bias(key_padding_mask, q.dtype), n, self.num_heads
+        )
+        weights = None
+        p = self.dropout if self.training else 0.0
+        if need_weights or p:
+            scores = ops.matmul(ops.mul(q, 1 / math.sqrt(self.head_dim)), k.mT)
+            weights = ops.softmax(scores if bias is None else ops.add(scores, bias), dim=-1)
+            weights = ops.dropout(weights, p, True) if p else weights
+            found = ops.matmul(weights, v)
+        else:
+            found = ops.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        found = ops.linear(
+            found.transpose(1, 2).reshape(n, length, self.embed_dim),
+            self.out_proj.weight,
+            self.out_proj.bias,
+        )
+        if weights is not None and average_attn_weights and need_weights:
+            weights = ops.mean(weights, dim=1)
+        weights = weights if need_weights else None
+        if not batched:
+            return found.squeeze(0), None if weights is None else weights.squeeze(0)
+        return found if first else found.transpose(0, 1), weights
+
+
+def activation_of(function):
+    """The name in invar.ops of an activation that is a function of torch; "" for a module or a
+    function of Invar, None for another."""
+    name = getattr(function, "__name__", "")
+    if isinstance(function, nn.Module) or getattr(function, "__module__", "").startswith("invar."):
+        return ""
+    torchs = (getattr(torch.nn.functional, name, None), getattr(torch, name, None))
+    return name if name in functions.NEURAL and function in torchs else None
+
+
+class _Layer:
+    """What both layers share: blocks of torch's, with our functions."""
+
+    @staticmethod
+    def refusals(module):
+        if activation_of(module.activation) is None:
+            yield f"activation={getattr(module.activation, '__name__', module.activation)!r}"
+
+    def _feed_forward(self, x, dropout):
+        name = activation_of(self.activation)
+        activation = getattr(ops, name) if name else self.activation
+        return dropout(self.linear2(self.dropout(activation(self.linear1(x)))))
+
+    def _attended(self, attention, x, other, mask, padding, is_causal, dropout):
+        found, _ = attention(
+            x, other, other, padding, need_weights=False, attn_mask=mask, is_causal=is_causal
+        )
+        return dropout(found)
+
+    def _residuals(self, x, *blocks):
+        """x and each (norm, block) after the other, norms first or last."""
+        for norm, block in blocks:
+            if self.norm_first:
+                x = ops.add(x, block(norm(x)))
+            else:
+                x = norm(ops.add(x, block(x)))
+        return x
+
+
+@counterpart
+class TransformerEncoderLayer(_Layer, nn.TransformerEncoderLayer):
+    """torch.nn.TransformerEncoderLayer with the same bits on every machine."""
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+        attend = lambda x: self._attended(
+            self.self_attn, x, x, src_mask, src_key_padding_mask, is_causal, self.dropout1
+        )
+        return self._residuals(
+            src,
+            (self.norm1, attend),
+            (self.norm2, lambda x: self._feed_forward(x, self.dropout2)),
+        )
+
+
+@counterpart
+class TransformerDecoderLayer(_Layer, nn.TransformerDecoderLayer):
+    """torch.nn.TransformerDecoderLayer with the same bits on every machine."""
+
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=False,
+        memory_is_causal=False,
+    ):
+        attend = lambda x: self._attended(
+            self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal, self.dropout1
+        )
+        cross = lambda x: self._attended(
+            *(self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask),
+            *(memory_is_causal, self.dropout2),
+        )
+        return self._residuals(
+            tgt,
+            (self.norm1, attend),
+            (self.norm2, cross),
+            (self.norm3, lambda x: self._feed_forward(x, self.dropout3)),
+        )
+
+
+@counterpart
+class TransformerEncoder(nn.TransformerEncoder):
+    """torch.nn.TransformerEncoder; its layers run one after the other, without nested tensors."""
+
+    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        for layer in self.layers:
+            src = layer(src, mask, src_key_padding_mask, bool(is_causal))
+        return src if self.norm is None else self.norm(src)
+
+
+@counterpart
+class TransformerDecoder(nn.TransformerDecoder):
+    """torch.nn.TransformerDecoder with the same bits on every machine."""
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, tgt_is_causal=None,
+                memory_is_causal=False):  # fmt: skip
+        for layer in self.layers:
+            tgt = layer(
+                *(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask),
+                *(memory_key_padding_mask, bool(tgt_is_causal), memory_is_causal),
+            )
+        return tgt if self.norm is None else self.norm(tgt)

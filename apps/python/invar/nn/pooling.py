@@ -1,0 +1,94 @@
+"""Pools and resizing."""
+
+import torch
+from torch import nn
+
+from invar import ops
+from invar.nn.counterparts import counterpart
+
+
+class _MaxPool:
+    def forward(self, input: torch.Tensor):
+        return self._function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
+
+
+class _AvgPool:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        more = [self.divisor_override] if getattr(self, "divisor_override", None) else []
+        return self._function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            *more,
+        )
+
+
+class _AdaptivePool:
+    def forward(self, input: torch.Tensor):
+        more = [True] if getattr(self, "return_indices", False) else []
+        return self._function(input, self.output_size, *more)
+
+
+class _LPPool:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return self._function(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
+
+
+def _module(of, function, form):
+    def call(self, *args, **kwargs):
+        return getattr(ops, function)(*args, **kwargs)
+
+    made = {"forward": form.forward, "_function": call, "__module__": __name__}
+    return counterpart(type(of.__name__, (of,), made))
+
+
+MaxPool1d = _module(nn.MaxPool1d, "max_pool1d", _MaxPool)
+MaxPool2d = _module(nn.MaxPool2d, "max_pool2d", _MaxPool)
+MaxPool3d = _module(nn.MaxPool3d, "max_pool3d", _MaxPool)
+AvgPool1d = _module(nn.AvgPool1d, "avg_pool1d", _AvgPool)
+AvgPool2d = _module(nn.AvgPool2d, "avg_pool2d", _AvgPool)
+AvgPool3d = _module(nn.AvgPool3d, "avg_pool3d", _AvgPool)
+AdaptiveAvgPool1d = _module(nn.AdaptiveAvgPool1d, "adaptive_avg_pool1d", _AdaptivePool)
+AdaptiveAvgPool2d = _module(nn.AdaptiveAvgPool2d, "adaptive_avg_pool2d", _AdaptivePool)
+LPPool1d = _module(nn.LPPool1d, "lp_pool1d", _LPPool)
+LPPool2d = _module(nn.LPPool2d, "lp_pool2d", _LPPool)
+
+
+class _Interpolating:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return ops.interpolate(
+            input,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            recompute_scale_factor=self.recompute_scale_factor,
+        )
+
+
+@counterpart
+class Upsample(nn.Upsample):
+    forward = _Interpolating.forward
+
+
+@counterpart
+class UpsamplingNearest2d(nn.UpsamplingNearest2d):
+    forward = _Interpolating.forward
+
+
+@counterpart
+class UpsamplingBilinear2d(nn.UpsamplingBilinear2d):
+    forward = _Interpolating.forward

@@ -1,0 +1,171 @@
+"""Attention (spec/attention.md) and rotary embedding (rope.1 to rope.6)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from invar import primitives as p
+from invar.errors import NotCovered, OperandError, public
+from invar.ops import _arrays as arr
+from invar.ops import _types as t
+from invar.ops._types import Array
+
+_NAME = "scaled_dot_product_attention"
+
+
+@public
+def scaled_dot_product_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    *,
+    window: tuple[int, int] | None = None,
+    softcap: float = 0.0,
+    sinks: Array | None = None,
+) -> Array:
+    """softmax(query · keyᵀ · scale + mask) · value over the keys that a query sees.
+
+    query [..., H, L, E], key [..., H, S, E], value [..., H, S, Ev] -> [..., H, L, Ev]; leading
+    dimensions broadcast, and H may be missing. With enable_gqa key and value have a divisor of H
+    heads. attn_mask: of bool, False hides a key; of numbers it is added to the scores, -inf hides;
+    broadcast to [..., H, L, S]. is_causal: query i sees keys 0 ... i. scale: by default 1 / sqrt(E).
+    Beyond torch: window = (left, right), how many keys before and after its own position a query
+    sees (-1: all); softcap c: scores become c · tanh(score / c); sinks [H]: a score for each head
+    that takes weight and has no value. A query that sees nothing gives 0.
+
+    All of f32, bf16 or f16, computed in f32 and rounded once. Dropout is refused. Raises
+    RuntimeError for shapes and types that do not fit. Spec: attention.1 to attention.18."""
+    e = t.narrow_real(_NAME, query, "query")
+    for argument, x in (("key", key), ("value", value)):
+        if t.type_of(x, argument) != e:
+            raise OperandError(
+                f"{_NAME}: argument '{argument}': expected elements of {t.spelled(e)} as 'query' has, "
+                f"got {t.spelled(t.type_of(x, argument))}"
+            )
+    t.same_kind(_NAME, query=query, key=key, value=value, attn_mask=attn_mask, sinks=sinks)
+    if dropout_p:
+        raise NotCovered(f"{_NAME}: argument 'dropout_p': expected 0, got {dropout_p}")
+    if is_causal and attn_mask is not None:
+        raise OperandError(
+            f"{_NAME}: arguments 'attn_mask' and 'is_causal': expected one, got both"
+        )
+    q, k, v, lead = _heads(query, key, value, enable_gqa)
+    attributes: dict[str, Any] = {
+        "q_heads": q.shape[1],
+        "kv_heads": k.shape[1],
+        "scale": 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale),
+        "causal": int(is_causal),
+        "heads_first": 1,
+    }
+    more: list[Any] = []
+    if attn_mask is not None:
+        attributes["mask"] = 1
+        more.append(_mask(attn_mask, lead, q, k))
+    if sinks is not None:
+        if tuple(sinks.shape) != (q.shape[1],):
+            raise OperandError(
+                f"{_NAME}: argument 'sinks': expected shape ({q.shape[1]},), got {tuple(sinks.shape)}"
+            )
+        attributes["sinks"] = 1
+        more.append(t.f32(_NAME, sinks, "sinks"))
+    if window is not None:
+        attributes["left"], attributes["right"] = arr.tuple_of(_NAME, "window", window, 2)
+    if softcap:
+        attributes["softcap"] = float(softcap)
+    y = p.attention(*(t.cast(x, "f32") for x in (q, k, v)), *more, **attributes)
+    return cast(Array, t.cast(y, e).reshape((*lead, *y.shape[2:])))
+
+
+def _heads(q: Any, k: Any, v: Any, gqa: bool) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    """All as [B, H, S, D], and what the result has in the place of B and H."""
+    for argument, x in (("query", q), ("key", k), ("value", v)):
+        if x.ndim < 2:
+            raise OperandError(
+                f"{_NAME}: argument '{argument}': expected at least 2 dimensions, got {tuple(x.shape)}"
+            )
+    if q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2] or q.shape[-1] == 0:
+        raise OperandError(
+            f"{_NAME}: expected query [..., L, E], key [..., S, E], value [..., S, Ev], got "
+            f"{tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}"
+        )
+    if gqa and q.ndim > 2:
+        heads, shared = q.shape[-3], k.shape[-3] if k.ndim > 2 else 1
+        if (v.shape[-3] if v.ndim > 2 else 1) != shared or shared == 0 or heads % shared:
+            raise OperandError(
+                f"{_NAME}: expected key and value of a number of heads that divides query's, got "
+                f"{tuple(q.shape)}, {tuple(k.shape)}, {tuple(v.shape)}"
+            )
+        batch = arr.broadcast_shapes(_NAME, q.shape[:-3], k.shape[:-3], v.shape[:-3])
+        lead, kv = (*batch, heads), (*batch, shared)
+    else:
+        lead = kv = arr.broadcast_shapes(_NAME, q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    return _four(q, lead), _four(k, kv), _four(v, kv), lead
+
+
+def _four(x: Any, lead: Sequence[int]) -> Any:
+    x = arr.expand(x, (*lead, *x.shape[-2:]))
+    if x.ndim == 4:
+        return x
+    heads = lead[-1] if lead else 1
+    return x.reshape((math.prod(lead[:-1]), heads, *x.shape[-2:]))
+
+
+def _mask(mask: Any, lead: Sequence[int], q: Any, k: Any) -> Any:
+    """Of rank 2 to 4, bool or f32."""
+    e = t.type_of(mask, "attn_mask")
+    wanted = (*lead, q.shape[-2], k.shape[-2])
+    arr.fits_broadcast(_NAME, "attn_mask", mask, wanted)
+    if e != "bool":
+        mask = t.f32(_NAME, mask, "attn_mask")
+    if mask.ndim < 2:
+        mask = mask.reshape((1,) * (2 - mask.ndim) + tuple(mask.shape))
+    if mask.shape[-1] != k.shape[-2]:
+        mask = arr.expand(mask, (*mask.shape[:-1], k.shape[-2]))
+    if mask.ndim > 4 or len(lead) > 2 and mask.ndim > 3:
+        return _four(mask, lead)
+    return mask
+
+
+@public
+def rope(
+    input: Array,
+    cos: Array,
+    sin: Array,
+    *,
+    interleaved: bool = False,
+    rotary_dim: int = 0,
+) -> Array:
+    """Rotary embedding: each pair of elements of a head turned by the angle of its position.
+
+    input [..., H, S, D]; cos and sin [..., S, R / 2] without H (leading dimensions broadcast), where
+    R = rotary_dim (0: D); the elements from R on stay. A pair is (j, j + R / 2), or with interleaved
+    (2j, 2j + 1). All of f32, bf16 or f16, computed in f32; the result has input's type. Raises
+    RuntimeError for shapes and types that do not fit. Spec: rope.1 to rope.6."""
+    e = t.narrow_real("rope", input)
+    t.same_kind("rope", input=input, cos=cos, sin=sin)
+    x = t.cast(input, "f32")
+    angles = [t.f32("rope", y, argument) for argument, y in (("cos", cos), ("sin", sin))]
+    half = (rotary_dim or x.shape[-1]) // 2
+    if x.ndim < 3:
+        raise OperandError(
+            f"rope: argument 'input': expected at least 3 dimensions [..., H, S, D], got {tuple(x.shape)}"
+        )
+    batch = tuple(x.shape[:-3])
+    wanted = (*batch, x.shape[-2], half)
+    for argument, y in zip(("cos", "sin"), angles):
+        arr.fits_broadcast("rope", argument, y, wanted)
+    rows = (math.prod(batch), x.shape[-2], half)
+    made = p.rope(
+        x.reshape((rows[0], *x.shape[-3:])),
+        *(arr.expand(y, wanted).reshape(rows) for y in angles),
+        num_heads=x.shape[-3],
+        rotary_dim=rotary_dim,
+        interleaved=int(interleaved),
+        heads_first=1,
+    )
+    return cast(Array, t.cast(made, e).reshape(x.shape))

@@ -1,0 +1,167 @@
+"""Dropout and random numbers from a counter: the same on every machine and device
+(spec: src/ops/random/spec.md)."""
+
+import math
+import operator
+
+import numpy as np
+
+from invar import arrays
+from invar import primitives as p
+from invar._native import BadInput, NotCovered
+from invar.generator import Generator, default_generator
+
+__all__ = ["dropout", "rand", "randn"]
+
+_SIGNED = 2**63
+
+
+def dropout(input, p=0.5, training=True, inplace=False, *, seed=None, offset=None, generator=None):
+    """Zeros elements with probability p and scales the others by 1 / (1 - p) (spec: random.5).
+
+    input: f32, bf16 or f16 of any shape (bf16 and f16 are computed as f32 and rounded once more);
+    the result has its shape and type. Not training: input itself.
+
+    Which elements are zeroed follows from `seed` and `offset` alone: element i has number
+    offset + i. Without a seed they come from `generator`, or invar.default_generator, which counts
+    on. So the mask does not depend on how a batch is split if the caller gives the offset: rows
+    from row r on have the mask of the whole batch with offset + r * (elements of a row). Seed and
+    offset may be i64 tensors of one element on input's device: a captured CUDA graph reads them
+    whenever it runs.
+
+    Errors: BadInput where p is outside [0, 1] or offset is given without seed; NotCovered for
+    inplace=True and for other element types."""
+    ratio = _probability("dropout", p)
+    if inplace:
+        raise NotCovered("dropout: argument 'inplace': expected False: results are new arrays")
+    if not training:
+        return input
+    x, given = _as_f32("dropout", input)
+    seed, offset = _drawn("dropout", x, math.prod(x.shape), seed, offset, generator)
+    return _cast(_op("random_dropout", x, seed, offset, ratio=ratio), given)
+
+
+def rand(*size, seed=None, offset=None, generator=None, device=None):
+    """Numbers in [0, 1), multiples of 2^-24 (spec: random.4).
+
+    size: integers or one sequence -> f32 of that shape, on `device` (torch; None: the host).
+    `seed`, `offset`, `generator`: as dropout has them. NumPy arrays where torch is not imported."""
+    size = _size("rand", size)
+    like = _place(device)
+    seed, offset = _drawn("rand", like, math.prod(size), seed, offset, generator)
+    return _op("random_uniform", seed, offset, shape=size, dtype="f32")
+
+
+def randn(*size, seed=None, offset=None, generator=None, device=None):
+    """Normal numbers by Box and Muller: element i is sqrt(-2 ln(1 - u)) * cospi(2 v) with u and v
+    the uniform numbers offset + i and offset + n + i of n elements, every step a primitive, stored.
+
+    Arguments as rand has them; 2 n numbers are drawn."""
+    size = _size("randn", size)
+    n = math.prod(size)
+    like = _place(device)
+    seed, offset = _drawn("randn", like, 2 * n, seed, offset, generator)
+    drawn = _op("random_uniform", seed, offset, shape=(2, *size), dtype="f32")
+    one, two, less = (_constant(c, drawn) for c in (1.0, 2.0, -2.0))
+    radius = p.sqrt(p.mul(p.log(p.sub(one, drawn[0])), less))
+    return p.mul(radius, p.cospi(p.mul(drawn[1], two)))
+
+
+def _op(name, *operands, **settings):
+    return p.call(name, *operands, **settings)
+
+
+def _probability(function, value):
+    try:
+        ratio = float(value)
+    except (TypeError, ValueError):
+        raise BadInput(
+            f"{function}: argument 'p': expected a number, got {type(value).__name__}"
+        ) from None
+    if not 0 <= ratio <= 1:
+        raise BadInput(f"{function}: argument 'p': expected a probability, got {value}")
+    return ratio
+
+
+def _as_f32(function, x):
+    """As the operation takes it, and the element type to go back to."""
+    if not arrays.is_tensor(x):
+        x = np.asarray(x)
+        name = arrays.name_of(x.dtype, f"{function}: argument 'input'")
+    else:
+        name = str(x.dtype).removeprefix("torch.")
+        name = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}.get(name, name)
+    if name == "f32":
+        return x, None
+    if name not in ("bf16", "f16"):
+        raise NotCovered(f"{function}: argument 'input': expected f32, bf16 or f16, got {name}")
+    return p.cast(x, shape=tuple(x.shape), dtype="f32"), name
+
+
+def _cast(x, name):
+    return x if name is None else p.cast(x, shape=tuple(x.shape), dtype=name)
+
+
+def _drawn(function, like, count, seed, offset, generator):
+    """Seed and offset as operands beside `like`."""
+    if generator is not None and not isinstance(generator, Generator):
+        raise BadInput(
+            f"{function}: argument 'generator': expected invar.Generator, got "
+            f"{type(generator).__name__}"
+        )
+    if seed is None:
+        if offset is not None:
+            raise BadInput(f"{function}: argument 'offset': expected a seed with it, got none")
+        seed, offset = (generator or default_generator).draw(count)
+    elif generator is not None:
+        raise BadInput(f"{function}: argument 'generator': expected none beside a seed")
+    return _number(function, "seed", seed, like), _number(function, "offset", offset or 0, like)
+
+
+def _number(function, argument, value, like):
+    if arrays.is_tensor(value) or isinstance(value, np.ndarray):
+        count, kind = math.prod(value.shape), str(value.dtype).removeprefix("torch.")
+        if kind != "int64" or count != 1:
+            raise BadInput(
+                f"{function}: argument '{argument}': expected one int64, got {kind} of shape "
+                f"{tuple(value.shape)}"
+            )
+        return value
+    try:
+        signed = (operator.index(value) + _SIGNED) % (2 * _SIGNED) - _SIGNED
+    except (TypeError, ValueError):
+        raise BadInput(
+            f"{function}: argument '{argument}': expected an integer, got {type(value).__name__}"
+        ) from None
+    if arrays.is_tensor(like):
+        torch = arrays.torch()
+        return torch.full((), signed, dtype=torch.int64, device=like.device)
+    return np.array(signed, np.int64)
+
+
+def _size(function, size):
+    if len(size) == 1 and not isinstance(size[0], int | np.integer):
+        size = size[0]
+    try:
+        size = tuple(int(n) for n in size)
+    except (TypeError, ValueError):
+        raise BadInput(f"{function}: argument 'size': expected integers, got {size!r}") from None
+    if any(n < 0 for n in size):
+        raise BadInput(f"{function}: argument 'size': expected sizes of 0 or more, got {size}")
+    return size
+
+
+def _place(device):
+    """An array of the library and device of the results."""
+    torch = arrays.torch()
+    if torch is None:
+        if device is not None:
+            raise NotCovered("argument 'device': torch is not imported")
+        return np.empty(0, np.float32)
+    return torch.empty(0, device=device or "cpu")
+
+
+def _constant(value, like):
+    if arrays.is_tensor(like):
+        return arrays.torch().full((), value, device=like.device)
+    return np.array(value, np.float32)

@@ -1,0 +1,112 @@
+"""Which functions and methods of torch go to invar.ops: data."""
+
+import torch
+import torch.nn.functional as F
+
+from invar import ops
+from invar.reproducibility import random
+
+# Functions of torch, methods of torch.Tensor and functions of torch.special, which invar.ops has
+# under the same name.
+MATH = """
+abs acos acosh add addmm addcmul addcdiv amax amin argmax argmin argsort asin asinh atan atan2 atanh
+baddbmm bmm ceil clamp cos cosh cumprod cumsum div dot einsum erf erfc exp exp2 expm1 floor fmod
+lerp log log10 log1p log2 logaddexp logsumexp log_softmax matmul max maximum mean min minimum mm mul
+mv neg norm outer pow prod reciprocal relu remainder round rsqrt scatter_add index_add sigmoid sign
+sin sinh softmax sort sqrt square std std_mean sub sum tan tanh topk trunc var var_mean prelu
+conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d celu selu
+""".split()
+
+# Functions of torch.nn.functional, likewise.
+NEURAL = """
+linear bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+rms_norm layer_norm group_norm batch_norm instance_norm local_response_norm normalize
+cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy
+binary_cross_entropy_with_logits kl_div cosine_embedding_loss margin_ranking_loss
+hinge_embedding_loss soft_margin_loss gaussian_nll_loss poisson_nll_loss cosine_similarity
+triplet_margin_loss
+relu relu6 leaky_relu elu selu celu gelu silu mish softplus softsign hardsigmoid hardswish hardtanh
+logsigmoid tanhshrink softshrink hardshrink softmin softmax log_softmax threshold prelu glu
+sigmoid tanh
+scaled_dot_product_attention embedding embedding_bag dropout dropout1d dropout2d dropout3d
+alpha_dropout feature_alpha_dropout
+max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d
+adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d lp_pool1d lp_pool2d
+interpolate upsample
+""".split()
+
+# Another name in torch -> the name in invar.ops.
+ALIASES = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "clip": "clamp",
+    "divide": "div",
+    "expit": "sigmoid",
+    "multiply": "mul",
+    "negative": "neg",
+    "subtract": "sub",
+    "true_divide": "div",
+    "__abs__": "abs",
+    "__add__": "add",
+    "__div__": "div",
+    "__matmul__": "matmul",
+    "__mod__": "remainder",
+    "__mul__": "mul",
+    "__neg__": "neg",
+    "__pow__": "pow",
+    "__radd__": "add",
+    "__rmul__": "mul",
+    "__sub__": "sub",
+    "__truediv__": "div",
+}
+
+# Operators whose second operand comes first.
+REVERSED = {
+    "__rsub__": "sub",
+    "__rtruediv__": "div",
+    "__rdiv__": "div",
+    "__rpow__": "pow",
+    "__rmatmul__": "matmul",
+}
+
+_MATH_SPACES = (torch, torch.Tensor, torch.special)
+
+
+def _targets():
+    """(name in torch, where, name in invar.ops, whether operands change places) of all entries."""
+    for name in MATH:
+        yield name, _MATH_SPACES, name, False
+    for name in NEURAL:
+        yield name, (F,), name, False
+    for name, target in ALIASES.items():
+        yield name, _MATH_SPACES, target, False
+    for name, target in REVERSED.items():
+        yield name, (torch.Tensor,), target, True
+    yield "vector_norm", (torch.linalg,), "vector_norm", False
+    yield "matmul", (torch.linalg,), "matmul", False
+
+
+def missing():
+    """Names of the table that invar.ops does not have. Such functions are left to kernels.py, which
+    covers or refuses what they are made of."""
+    return sorted({target for *_, target, _ in _targets() if not hasattr(ops, target)})
+
+
+def routes():
+    """A function or method of torch -> (its name, the function of invar.ops, whether its first two
+    operands change places)."""
+    table = {F.dropout: ("dropout", random.dropout, False)}
+    for name, spaces, target, swapped in _targets():
+        function = getattr(ops, target, None)
+        if function is None:
+            continue
+        for space in spaces:
+            if hasattr(space, name):
+                table.setdefault(getattr(space, name), (name, function, swapped))
+    return table

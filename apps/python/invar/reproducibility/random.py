@@ -1,0 +1,154 @@
+"""Random numbers under reproducible().
+
+torch's generator for the host (a Mersenne Twister) draws whole numbers, which are the same on every
+machine. Its floating values are not: their formulas depend on the vector unit. So each tensor of
+random values is Invar's (spec: random), for a seed that is one whole number from torch's generator.
+Hence torch.manual_seed, Generator objects, saved generator states and checkpoints do what they do
+elsewhere, and the values do not depend on the device."""
+
+import torch
+
+from invar import primitives
+from invar.reproducibility.kernels import cast
+from invar.reproducibility.refusal import refused
+
+INTEGERS = frozenset("randperm randint randint_like random".split())
+OTHERS = frozenset(
+    """
+    cauchy exponential geometric log_normal multinomial poisson binomial rrelu_with_noise
+    _standard_gamma _sample_dirichlet normal_functional _fused_dropout
+    """.split()
+)
+
+
+def key(generator=None):
+    """A seed: one whole number of torch's generator."""
+    if generator is not None and generator.device.type != "cpu":
+        raise refused(
+            "torch.Generator", f"on {generator.device.type}; covered are those on the host"
+        )
+    return torch.empty((), dtype=torch.int64).random_(generator=generator)
+
+
+def _functions():
+    from invar.ops import random
+
+    return random
+
+
+def uniform(shape, device, generator=None):
+    """f32 in [0, 1) (invar.ops.rand)."""
+    return _functions().rand(list(shape), seed=int(key(generator)), device=device)
+
+
+def normal(shape, device, generator=None):
+    """f32 by Box and Muller (invar.ops.randn)."""
+    return _functions().randn(list(shape), seed=int(key(generator)), device=device)
+
+
+def between(u, low, high):
+    """u (high - low) + low."""
+    number = lambda x: torch.full((), float(x), device=u.device)
+    return primitives.add(primitives.mul(u, number(high - low)), number(low))
+
+
+def scaled(z, mean, std):
+    number = lambda x: torch.full((), float(x), device=z.device)
+    z = z if std == 1 else primitives.mul(z, number(std))
+    return z if mean == 0 else primitives.add(z, number(mean))
+
+
+def made(sizes, kwargs):
+    """(shape, device, dtype) of a tensor that is made."""
+    dtype = kwargs.get("dtype") or torch.get_default_dtype()
+    return list(sizes), torch.device(kwargs.get("device") or "cpu"), dtype
+
+
+def like(x, kwargs):
+    device = torch.device(kwargs.get("device") or x.device)
+    return list(x.shape), device, kwargs.get("dtype") or x.dtype
+
+
+def rand(sizes, *, generator=None, **kwargs):
+    shape, device, dtype = made(sizes, kwargs)
+    return cast(uniform(shape, device, generator), dtype)
+
+
+def randn(sizes, *, generator=None, **kwargs):
+    shape, device, dtype = made(sizes, kwargs)
+    return cast(normal(shape, device, generator), dtype)
+
+
+def rand_like(x, **kwargs):
+    shape, device, dtype = like(x, kwargs)
+    return cast(uniform(shape, device), dtype)
+
+
+def randn_like(x, **kwargs):
+    shape, device, dtype = like(x, kwargs)
+    return cast(normal(shape, device), dtype)
+
+
+def uniform_(x, low=0.0, high=1.0, *, generator=None):
+    found = between(uniform(x.shape, x.device, generator), low, high)
+    return x.copy_(cast(found, x.dtype))
+
+
+def normal_(x, mean=0.0, std=1.0, *, generator=None):
+    found = scaled(normal(x.shape, x.device, generator), mean, std)
+    return x.copy_(cast(found, x.dtype))
+
+
+def bernoulli_(x, p=0.5, *, generator=None):
+    return x.copy_(uniform(x.shape, x.device, generator) < p)
+
+
+def bernoulli(x, p=None, *, generator=None):
+    found = uniform(x.shape, x.device, generator) < (x if p is None else p)
+    return found.to(x.dtype)
+
+
+DRAWN = {
+    "rand": rand,
+    "randn": randn,
+    "rand_like": rand_like,
+    "randn_like": randn_like,
+    "uniform_": uniform_,
+    "normal_": normal_,
+    "bernoulli_": bernoulli_,
+    "bernoulli": bernoulli,
+}
+KERNELS = INTEGERS | OTHERS | frozenset(name.removesuffix("_") for name in DRAWN)
+
+
+def drawn(function, base, args, kwargs):
+    """Computes a kernel that draws."""
+    name = function._schema.name.split("::")[1]
+    if base in INTEGERS:
+        return whole_numbers(function, name, args, kwargs)
+    if name not in DRAWN or "names" in kwargs or "out" in kwargs:
+        raise refused(f"torch.{name}", "its random values have no reproducible kernel")
+    dtype = args[0].dtype if isinstance(args[0], torch.Tensor) else kwargs.get("dtype")
+    if dtype is not None and dtype not in (torch.float32, torch.bfloat16, torch.float16):
+        raise refused(f"torch.{name}", f"random values of {dtype}; covered are those of float32")
+    for unused in ("layout", "pin_memory", "memory_format"):
+        kwargs.pop(unused, None)
+    return DRAWN[name](*args, **kwargs)
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """torch.nn.functional.dropout by Invar's mask (random.5)."""
+    if not training or p == 0:
+        return input
+    return _functions().dropout(input, p, True, seed=int(key()), offset=0)
+
+
+def whole_numbers(function, name, args, kwargs):
+    tensors = [x for x in args if isinstance(x, torch.Tensor)]
+    device = tensors[0].device if tensors else torch.device(kwargs.get("device") or "cpu")
+    dtype = tensors[0].dtype if tensors else kwargs.get("dtype") or torch.int64
+    if device.type != "cpu":
+        raise refused(f"torch.{name}", f"on {device.type} it draws other numbers than on the host")
+    if dtype.is_floating_point:
+        raise refused(f"torch.{name}", f"{dtype}: covered are whole numbers")
+    return function(*args, **kwargs)

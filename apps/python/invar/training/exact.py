@@ -1,0 +1,230 @@
+"""Gradients of parameters as exact sums over units (spec/training.md training.1 to training.6)."""
+
+import torch
+
+from invar import _native, primitives
+from invar.training import fixed
+
+
+class Accumulator:
+    """Where the contributions of one parameter go: integers, in the buffer of ExactGradients.
+
+    units   the number of units of the losses whose backward pass runs; None: each index of axis 0 is
+            one"""
+
+    def __init__(self, name, shape, total, magnitude, count):
+        self.name, self.shape, self.units = name, tuple(shape), None
+        self.total, self.magnitude, self.count = total, magnitude, count
+
+    def add(self, per_row):
+        """Adds contributions: f32 [rows, *shape of the parameter], where each unit has the same
+        number of rows, in order; the rows of a unit are summed first (reduction.1). A parameter that
+        is used more than once gets contributions of each use (training.2)."""
+        per_row = per_row.detach()
+        if per_row.dtype != torch.float32:
+            raise _native.NotCovered(f"{self.name}: contributions of {per_row.dtype}; only float32")
+        if per_row.ndim != len(self.shape) + 1 or tuple(per_row.shape[1:]) != self.shape:
+            raise _native.BadInput(
+                f"{self.name}: contributions of shape {tuple(per_row.shape)}, expected "
+                f"[units, {', '.join(map(str, self.shape))}]"
+            )
+        units, size = self._split(len(per_row))
+        if size != 1:
+            per_row = primitives.reduce_sum(
+                per_row.reshape(units, size, *self.shape), axes=[1], keepdims=0
+            )
+        self.add_sums(fixed.fixed_sum(per_row), fixed.fixed_magnitude(per_row), units)
+
+    def add_matmul(self, first, second):
+        """Adds the contributions first[r]^T second[r] of [rows, T, M] and [rows, T, N]: one
+        contraction over all rows of a unit."""
+        units, _ = self._split(len(first))
+        first, second = (x.reshape(units, -1, x.shape[-1]) for x in (first, second))
+        found = primitives.matmul(first, second, trans_a=1, trans_b=0)
+        self.add_sums(fixed.fixed_sum(found), fixed.fixed_magnitude(found), units)
+
+    def add_unit(self, contribution):
+        """Adds the contribution of one unit: f32 of the parameter's shape."""
+        contribution = contribution.unsqueeze(0)
+        self.add_sums(fixed.fixed_sum(contribution), fixed.fixed_magnitude(contribution), 1)
+
+    def _split(self, rows):
+        """(units, rows of each)."""
+        units = self.units or rows
+        if rows % max(units, 1):
+            raise _native.NotCovered(
+                f"{self.name}: it meets {rows} rows, which are no multiple of the {units} units: axis "
+                "0 of what it meets does not count units"
+            )
+        return units, rows // max(units, 1)
+
+    def add_sums(self, total, magnitude, units):
+        """Adds what fixed_sum and fixed_magnitude made of the contributions of `units` units."""
+        self.total += total.reshape(self.shape)  # modulo 2^64
+        self.magnitude += magnitude
+        self.count += units
+
+    def value(self, divisor=1):
+        """The sum as f32, divided by `divisor` where that is not 1: two roundings."""
+        found = fixed.fixed_value(self.total, self.magnitude)
+        if divisor == 1:
+            return found
+        return primitives.div(
+            found, torch.tensor(float(divisor), dtype=torch.float32, device=found.device)
+        )
+
+
+MIXES = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
+
+
+class ExactGradients:
+    """Sums the gradients of a model's parameters over units, exactly: any split of a batch into
+    micro-batches and over workers gives the same bits.
+
+    A unit is an index of axis 0 of the batch. The loss is a vector with one value for each unit;
+    its backward pass hands the contribution of every unit to the accumulators, and .grad stays None
+    until write(). check() shows whether a model keeps units apart.
+
+        exact = invar.training.ExactGradients(model)
+        exact.zero()
+        for part in micro_batches:
+            exact.backward(loss(model(part)))  # losses of units: [units]
+        exact.all_reduce()  # with torch.distributed
+        exact.write(divisor=units)
+
+    model: a torch.nn.Module, or (name, parameter) pairs. Parameters that require no gradient are
+    left alone. Refused by name: parameters that are not float32; BatchNorm and Dropout in training
+    mode, whose results depend on the split; a parameter that gets a gradient which is not of single
+    units. Only eager mode."""
+
+    def __init__(self, model):
+        self._model = model if isinstance(model, torch.nn.Module) else None
+        named = model.named_parameters() if self._model is not None else model
+        self.parameters = {name: p for name, p in named if p.requires_grad}
+        if not self.parameters:
+            raise _native.BadInput(
+                "ExactGradients: the model has no parameter that requires a gradient"
+            )
+        for name, p in self.parameters.items():
+            if p.dtype != torch.float32:
+                raise _native.NotCovered(f"{name}: parameters of {p.dtype}; only float32")
+        devices = {p.device for p in self.parameters.values()}
+        if len(devices) > 1:
+            raise _native.NotCovered(
+                f"ExactGradients: parameters on {' and '.join(sorted(map(str, devices)))}; only one device"
+            )
+        self._refuse_mixing()
+        self._allocate(devices.pop())
+        self._register()
+
+    def _allocate(self, device):
+        """One buffer of integers, so that workers join theirs with one call."""
+        shapes = {name: p.shape for name, p in self.parameters.items()} | {"loss": torch.Size(())}
+        sizes = self._sizes = [shape.numel() for shape in shapes.values()]
+        self._sums = sum(sizes)
+        self.buffer = torch.zeros(self._sums + 2 * len(sizes), dtype=torch.int64, device=device)
+        totals, magnitudes, counts = self.buffer.split([self._sums, len(sizes), len(sizes)])
+        made = [
+            Accumulator(name, shape, total.view(shape), magnitudes[i], counts[i])
+            for i, ((name, shape), total) in enumerate(zip(shapes.items(), totals.split(sizes)))
+        ]
+        *self._accumulators, self._loss = made
+        self.accumulators = dict(zip(self.parameters, self._accumulators))
+
+    def _register(self):
+        from invar.autograd import exact as registry
+
+        self._hooks = []
+        for name, p in self.parameters.items():
+            registry.register(p, self.accumulators[name])
+            self._hooks.append(p.register_hook(_refusal(name)))
+
+    def _refuse_mixing(self):
+        for path, module in self._model.named_modules() if self._model is not None else ():
+            if not (isinstance(module, MIXES) and module.training):
+                continue
+            if isinstance(module, torch.nn.modules.dropout._DropoutNd) and module.p == 0:
+                continue
+            raise _native.NotCovered(
+                f"{path or 'model'} ({type(module).__name__}): in training mode its result depends "
+                "on how the batch is split; use eval(), or gradients that are not exact"
+            )
+
+    def zero(self):
+        """Forgets all contributions, and the gradients that write() made."""
+        self._refuse_mixing()
+        self.buffer.zero_()
+        for p in self.parameters.values():
+            p.grad = None
+
+    def backward(self, losses):
+        """Adds the losses of units, f32 [U], to the sum of loss(), and the contributions of these
+        units to those of the parameters."""
+        if losses.ndim != 1 or losses.dtype != torch.float32:
+            raise _native.BadInput(
+                f"losses: {losses.dtype} {tuple(losses.shape)}, expected one torch.float32 loss for "
+                "each unit, [units]"
+            )
+        self._loss.add(losses)
+        for accumulator in self._accumulators:
+            accumulator.units = len(losses)
+        losses.backward(torch.ones_like(losses))
+
+    def check(self, losses, batch):
+        """Refuses a model in which units meet. losses(*batch) gives the losses of the units of a
+        tuple of tensors; two units at once must give the integers of one and one. Takes four
+        backward passes of single units, and leaves no contributions."""
+        buffers = list(self._model.buffers()) if self._model is not None else []
+        kept, found = [x.clone() for x in buffers], []
+        for parts in (((0, 2),), ((0, 1), (1, 2))):
+            self.zero()
+            for first, last in parts:
+                self.backward(losses(*(x[first:last] for x in batch)))
+            found.append(self.buffer.clone())
+        self.zero()
+        for x, before in zip(buffers, kept):
+            x.copy_(before)
+        together, apart = (x[: self._sums].split(self._sizes) for x in found)
+        for accumulator, a, b in zip([*self._accumulators, self._loss], together, apart):
+            if not torch.equal(a, b):
+                raise _native.NotCovered(
+                    f"{accumulator.name}: its sum depends on which units are computed together: "
+                    "an operation of the model joins units, or draws random numbers"
+                )
+
+    def all_reduce(self, group=None):
+        """Adds the sums of all workers of a torch.distributed group: integers, so that neither
+        their order nor their number reaches the bits."""
+        torch.distributed.all_reduce(self.buffer, torch.distributed.ReduceOp.SUM, group=group)
+
+    def write(self, divisor=1):
+        """Writes .grad of every parameter: its sum, rounded to f32, divided by `divisor` (the number
+        of units for a mean). A parameter without contributions gets None. A sum that may have
+        overflowed, or has a contribution that is not finite, is NaN everywhere."""
+        used = self.buffer[len(self.buffer) - len(self._accumulators) - 1 :].tolist()
+        for p, accumulator, count in zip(self.parameters.values(), self._accumulators, used):
+            p.grad = accumulator.value(divisor) if count else None
+
+    def loss(self, divisor=1):
+        """The sum of the losses, f32 [], divided by `divisor`."""
+        return self._loss.value(divisor)
+
+    def close(self):
+        """Gives the parameters back to ordinary gradients."""
+        from invar.autograd import exact as registry
+
+        for p, hook in zip(self.parameters.values(), self._hooks):
+            registry.unregister(p)
+            hook.remove()
+        self._hooks = []
+
+
+def _refusal(name):
+    def refuse(grad):
+        if grad is not None:
+            raise _native.NotCovered(
+                f"{name}: it got a gradient that is not a sum over single units (a view or a copy of "
+                "the parameter was used, or an operation that has no rule for units)"
+            )
+
+    return refuse

@@ -1,0 +1,169 @@
+"""Steps of a training, whose bits do not depend on how they are computed."""
+
+from dataclasses import dataclass
+
+import torch
+
+from invar import _native, primitives
+from invar.training.digest import Digest
+from invar.training.exact import ExactGradients
+from invar.training.parallel import joined, share
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a step says of itself: the digest of its batch, the settings of the optimiser, the
+    loss."""
+
+    data: str
+    settings: dict
+    loss: float
+
+
+class Trainer:
+    """A model, an optimiser and data: all that decides the bits of a training.
+
+    model       a torch.nn.Module whose forward pass is of invar.ops or invar.nn
+    optimizer   of invar.optim, of the model's parameters
+    batches     step -> the tensors of its batch, a tuple; axis 0 of each is that of units
+    loss        loss(model, *tensors) -> f32 [units]: the loss of each unit
+    schedule    step -> {"lr": number, ...} for all parameter groups, or None: as they are
+
+    micro_batch, the number of units that are computed at once (None: all), and the workers of a
+    torch.distributed group reach no bit. exact=False takes ordinary gradients of the mean of the
+    losses of the whole batch, for models that ExactGradients refuses (training.7); then there are
+    neither micro-batches nor workers.
+
+    A subclass may replace step(), state(), load_state() and constants() for a training of another
+    form."""
+
+    def __init__(
+        self,
+        model,
+        optimizer,
+        batches,
+        loss,
+        *,
+        schedule=None,
+        micro_batch=None,
+        group=None,
+        exact=True,
+    ):
+        self.model, self.optimizer, self.batches, self.loss = model, optimizer, batches, loss
+        self.schedule, self.micro_batch, self.group = schedule, micro_batch, group
+        self.exact = ExactGradients(model) if exact else None
+        self._checked = False  # whether units are seen to be apart, which the first step does
+        names = {id(p): name for name, p in model.named_parameters()}
+        self._named = {}
+        for group_ in optimizer.param_groups:
+            for p in group_["params"]:
+                if id(p) not in names:
+                    raise _native.BadInput("optimizer: it has a parameter that the model has not")
+                self._named[names[id(p)]] = p
+        missing = [
+            n for n, p in model.named_parameters() if p.requires_grad and n not in self._named
+        ]
+        if missing:
+            raise _native.BadInput(f"optimizer: it has no parameter {missing[0]!r} of the model")
+
+    def step(self, index):
+        """Computes step `index` (from 0) and returns its Facts."""
+        batch = tuple(self.batches(index))
+        units = self._units(index, batch)
+        settings = self._settings(index)
+        loss = self._exact(batch, units) if self.exact else self._ordinary(batch, units)
+        self.optimizer.step()
+        if self.exact is None:
+            self.optimizer.zero_grad(set_to_none=True)
+        named = {str(i): tensor for i, tensor in enumerate(batch)}
+        return Facts(Digest(named).root, settings, loss)
+
+    def _units(self, index, batch):
+        sizes = {len(x) if isinstance(x, torch.Tensor) and x.ndim else -1 for x in batch}
+        if len(sizes) != 1 or min(sizes) < 1:
+            raise _native.BadInput(
+                f"step {index}: the batch must be tensors with the same number of units at axis 0"
+            )
+        return sizes.pop()
+
+    def _settings(self, index):
+        for name, value in (self.schedule(index) if self.schedule else {}).items():
+            for group in self.optimizer.param_groups:
+                if name not in group:
+                    raise _native.BadInput(f"schedule: the optimizer has no setting {name!r}")
+                group[name] = value
+        groups = [
+            {name: value for name, value in group.items() if name != "params"}
+            for group in self.optimizer.param_groups
+        ]
+        return {f"{i}.{name}": v for i, group in enumerate(groups) for name, v in group.items()}
+
+    def _losses(self, *part):
+        losses = self.loss(self.model, *part)
+        if losses.shape != (len(part[0]),):
+            raise _native.BadInput(
+                f"loss: shape {tuple(losses.shape)}, expected one loss for each unit, [{len(part[0])}]"
+            )
+        return losses
+
+    def _exact(self, batch, units):
+        first, last = share(units, self.group)
+        size = units if self.micro_batch is None else self.micro_batch
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise _native.BadInput(f"micro_batch: {size!r} is no number of units, 1 or more")
+        if not self._checked and units > 1:
+            self.exact.check(self._losses, batch)
+            self._checked = True
+        self.exact.zero()
+        for begin in range(first, last, size):
+            part = tuple(x[begin : min(begin + size, last)] for x in batch)
+            self.exact.backward(self._losses(*part))
+        if joined(self.group):
+            self.exact.all_reduce(self.group)
+        self.exact.write(divisor=units)
+        return self.exact.loss(divisor=units).item()
+
+    def _ordinary(self, batch, units):
+        if self.micro_batch or joined(self.group):
+            raise _native.NotCovered("micro-batches and workers need exact gradients")
+        loss = primitives.reduce_mean(self._losses(*batch), axes=[0], keepdims=0)
+        loss.backward()
+        return loss.item()
+
+    def state(self):
+        """All that steps change, by name: trainable parameters, buffers, the optimiser's tensors
+        and numbers (training.10)."""
+        found = {f"model.{name}": p for name, p in self._named.items()}
+        found |= {f"model.{name}": b for name, b in self.model.named_buffers()}
+        for name, p in self._named.items():
+            for key, value in self.optimizer.state.get(p, {}).items():
+                if value is not None:
+                    found[f"optimizer.{name}.{key}"] = value
+        return found
+
+    @torch.no_grad()
+    def load_state(self, state):
+        """Takes a state that state() gave."""
+        held = {f"model.{name}": x for name, x in self.model.named_buffers()}
+        held |= {f"model.{name}": p for name, p in self._named.items()}
+        optimizer = {name: value for name, value in state.items() if name not in held}
+        for name, tensor in held.items():
+            if name not in state or state[name].shape != tensor.shape:
+                raise _native.BadInput(f"state: no tensor {name!r} of shape {tuple(tensor.shape)}")
+            tensor.copy_(state[name])
+        self.optimizer.state.clear()
+        for name, p in self._named.items():
+            prefix = f"optimizer.{name}."
+            for full in [
+                n for n in optimizer if n.startswith(prefix) and "." not in n[len(prefix) :]
+            ]:
+                value = optimizer.pop(full)
+                if isinstance(value, torch.Tensor):  # a number of steps stays on the host
+                    value = value.clone().to(p.device if value.ndim else value.device)
+                self.optimizer.state[p][full[len(prefix) :]] = value
+        if optimizer:
+            raise _native.BadInput(f"state: {min(optimizer)!r} is not of this training")
+
+    def constants(self):
+        """What steps read and do not change: the model's parameters that are not trained."""
+        return {n: p for n, p in self.model.named_parameters() if n not in self._named}

@@ -1,0 +1,202 @@
+// The gradients of layernorm (kCentred) and rmsnorm on a GPU. Included by their cuda.cu.
+#pragma once
+#include "kernels/cuda/normalization.cuh"
+#include "kernels/norm_gradients.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+using num::INVAR_ISA_NS::Pair, num::INVAR_ISA_NS::SumOp;
+
+struct RowStatistics {
+  F mean, scale;  // rmsnorm has no mean
+};
+template <bool kCentred>
+INVAR_DEVICE F normalized(F x, const RowStatistics& row) {
+  return mul(kCentred ? sub(x, row.mean) : x, row.scale);
+}
+INVAR_DEVICE F of_x(F v) {
+  return v;
+}
+INVAR_DEVICE F of_x(const Pair& v) {
+  return v.b;
+}
+// By the first reductions of a row: two if kCentred, else one.
+template <bool kCentred, class Row>
+INVAR_DEVICE RowStatistics statistics_of(Row& row, F count, float epsilon) {
+  F mean = zero();
+  if constexpr (kCentred)
+    mean = div(row.template reduce<SumOp>([](F lane, auto v) { return add(lane, of_x(v)); }), count);
+  const F squares = row.template reduce<SumOp>([=](F lane, auto v) {
+    const F d = kCentred ? sub(of_x(v), mean) : of_x(v);
+    return fma(d, d, lane);
+  });
+  return {mean, inverse_sqrt(div(squares, count), epsilon)};
+}
+
+// The elements (grad[i] * weight[i], x[i]) of a row.
+template <bool kAligned, bool kFloats>
+struct WeightedRow {
+  static constexpr bool kVectors = kAligned;
+  using Element = Pair;
+  const float *grad, *x;
+  WeightVector w;
+  INVAR_DEVICE const float* at(int64_t i) const { return grad + i; }
+  template <int kV>
+  INVAR_DEVICE void load(int64_t i, Pair* v) const {
+    F g[kV], e[kV], h[kV];
+    num::INVAR_ISA_NS::load_vector<kV>(grad + i, g);
+    num::INVAR_ISA_NS::load_vector<kV>(x + i, e);
+    load_weights<kV, kFloats>(w, i, h);
+#pragma unroll
+    for (int k = 0; k < kV; ++k) v[k] = {mul(g[k], h[k]), e[k]};
+  }
+};
+template <bool kCentred, bool kVectors, bool kFloats>
+struct NormBackward {
+  static constexpr bool kAligned = kVectors, kStoresRow = true;
+  static constexpr int kReductions = kCentred ? 4 : 2;
+  template <int>
+  using Join = SumOp;
+  const float *grad, *x;
+  WeightVector w;
+  float* dx;
+  int64_t n;
+  float epsilon;
+
+  INVAR_DEVICE WeightedRow<kVectors, kFloats> source(int64_t r, int64_t = 0) const {
+    return {grad + r * n, x + r * n, w};
+  }
+  template <class Row>
+  INVAR_DEVICE void operator()(Row& row, int64_t r) const {
+    const F count = set1(static_cast<float>(n));
+    const RowStatistics s = statistics_of<kCentred>(row, count, epsilon);
+    F average = zero();
+    if constexpr (kCentred)
+      average = div(row.template reduce<SumOp>([](F lane, const Pair& v) { return add(lane, v.a); }), count);
+    const F slope = div(row.template reduce<SumOp>([=](F lane, const Pair& v) {
+      return fma(v.a, normalized<kCentred>(v.b, s), lane);
+    }),
+                        count);
+    row.give(dx + r * n, [=](const Pair& v) {
+      const F u = kCentred ? sub(v.a, average) : v.a;
+      return mul(fma(neg(normalized<kCentred>(v.b, s)), slope, u), s.scale);
+    });
+  }
+};
+template <bool kCentred, bool kAligned, bool kFloats>
+void launch_norm_backward(const Call& call, Stream stream) {
+  launch_norm(
+      NormBackward<kCentred, kAligned, kFloats>{call.in[0].as<const float>(), call.in[1].as<const float>(),
+                                                weight_vector(call.in[2]), call.out[0].as<float>(),
+                                                call.in[2].elements(), attr_f(call, "epsilon", 1e-5f)},
+      norm_backward_rows(call, 0), call, stream);
+}
+template <bool kCentred>
+void enqueue_norm_backward(const Call& call, Stream stream) {
+  const WeightVector w = weight_vector(call.in[2]);
+  if (!rows_are_aligned(call, call.in[2].elements()) || !aligned(call.in[1].data) || !aligned(w))
+    return launch_norm_backward<kCentred, false, false>(call, stream);
+  if (w.format == DType::f32) return launch_norm_backward<kCentred, true, true>(call, stream);
+  launch_norm_backward<kCentred, true, false>(call, stream);
+}
+template <bool kCentred>
+size_t norm_backward_bytes(const Call& call) {
+  return row_bytes(norm_backward_rows(call, 0), call.in[2].elements(), kCentred ? 4 : 2);
+}
+
+// The statistics of each row, for the gradient of the weight.
+template <bool kCentred, bool kVectors>
+struct NormStatistics {
+  static constexpr bool kAligned = kVectors, kStoresRow = false;
+  static constexpr int kReductions = kCentred ? 2 : 1;
+  template <int>
+  using Join = SumOp;
+  const float* x;
+  float *scale, *mean;
+  int64_t n;
+  float epsilon;
+
+  INVAR_DEVICE num::INVAR_ISA_NS::ContiguousRow<kVectors> source(int64_t r, int64_t = 0) const {
+    return {x + r * n};
+  }
+  template <class Row>
+  INVAR_DEVICE void operator()(Row& row, int64_t r) const {
+    const RowStatistics s = statistics_of<kCentred>(row, set1(static_cast<float>(n)), epsilon);
+    if (!row.leader()) return;
+    scale[r] = s.scale.v;
+    if (kCentred) mean[r] = s.mean.v;
+  }
+};
+// The elements grad * (x normalized) of a column.
+template <bool kCentred>
+struct ScaledColumn {
+  static constexpr bool kVectors = false;
+  using Element = F;
+  const float *grad, *x, *scale, *mean;
+  int64_t stride;
+  template <int>
+  INVAR_DEVICE void load(int64_t i, F* v) const {
+    const RowStatistics s{kCentred ? F{mean[i]} : zero(), {scale[i]}};
+    *v = canonicalize(mul({grad[i * stride]}, canonicalize(normalized<kCentred>({x[i * stride]}, s))));
+  }
+};
+template <bool kCentred>
+struct NormBackwardWeight {
+  static constexpr int kReductions = 1;
+  static constexpr bool kStoresRow = false;
+  template <int>
+  using Join = SumOp;
+  const float *grad, *x, *scale, *mean;
+  float* dw;
+  int64_t n;
+
+  INVAR_DEVICE ScaledColumn<kCentred> source(int64_t, int64_t column) const {
+    return {grad + column, x + column, scale, mean, n};
+  }
+  template <class Row>
+  INVAR_DEVICE void operator()(Row& row, int64_t r) const {
+    const F total = row.template reduce<SumOp>([](F lane, F v) { return add(lane, v); });
+    if (row.leader()) store_canonical(dw + r, total);
+  }
+};
+
+// Call::shared: the statistics, then what the reductions of rows and of columns need, in turn.
+template <bool kCentred>
+size_t norm_backward_weight_bytes(const Call& call) {
+  const NormWeightRows r = norm_weight_rows(call);
+  const size_t of_rows = row_bytes(r.rows, r.n, kCentred ? 2 : 1);
+  const size_t of_columns = column_bytes(column_blocks(1, r.n, r.rows), 1);
+  return static_cast<size_t>(2 * r.rows) * sizeof(float) + (of_rows > of_columns ? of_rows : of_columns);
+}
+template <bool kCentred>
+void enqueue_norm_backward_weight(const Call& call, Stream stream) {
+  const NormWeightRows r = norm_weight_rows(call);
+  const float *grad = call.in[0].as<const float>(), *x = call.in[1].as<const float>();
+  float *scale = static_cast<float*>(call.shared), *mean = scale + r.rows, *room = mean + r.rows;
+  const float epsilon = attr_f(call, "epsilon", 1e-5f);
+  if (r.n % 4 == 0 && aligned(x))
+    launch_rows(NormStatistics<kCentred, true>{x, scale, mean, r.n, epsilon}, r.rows, r.n, room, stream);
+  else
+    launch_unaligned_rows(NormStatistics<kCentred, false>{x, scale, mean, r.n, epsilon}, r.rows, r.n, room,
+                          stream);
+  launch_columns(NormBackwardWeight<kCentred>{grad, x, scale, mean, call.out[0].as<float>(), r.n},
+                 column_blocks(1, r.n, r.rows), room, stream);
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS
+
+// The registry rows of both operations.
+#define INVAR_NORM_GRADIENTS(name, centred)                                                   \
+  extern const GpuKernel INVAR_ROW_OF(name##_backward), INVAR_ROW_OF(name##_backward_weight); \
+  const GpuKernel INVAR_ROW_OF(name##_backward) = {                                           \
+      .op = #name "_backward",                                                                \
+      .isa = INVAR_ISA,                                                                       \
+      .shared_bytes = INVAR_ISA_NS::norm_backward_bytes<centred>,                             \
+      .enqueue = INVAR_ISA_NS::enqueue_norm_backward<centred>};                               \
+  const GpuKernel INVAR_ROW_OF(name##_backward_weight) = {                                    \
+      .op = #name "_backward_weight",                                                         \
+      .isa = INVAR_ISA,                                                                       \
+      .shared_bytes = INVAR_ISA_NS::norm_backward_weight_bytes<centred>,                      \
+      .enqueue = INVAR_ISA_NS::enqueue_norm_backward_weight<centred>};

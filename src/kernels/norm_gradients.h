@@ -1,0 +1,28 @@
+// What the kernels of the gradients of layernorm and rmsnorm share: rows, work units and shared
+// memory.
+#pragma once
+#include "kernels/call.h"
+
+namespace invar::ops {
+
+// The gradient of x: operands grad, x and weight.
+const char* check_norm_backward(const Call&);
+int64_t norm_backward_rows(const Call&, int phase);  // units: rows, each as long as the weight in[2]
+bool norm_backward_batch_independent(const Call&, uint64_t batched);
+
+// The gradient of the weight: operands grad and x, of which the dimensions from `axis` on are a
+// row.
+struct NormWeightRows {
+  int64_t rows, n;           // rows of n elements, columns of `rows` elements
+  int64_t segments, blocks;  // of a column (reduction.1); of columns, kColumns each
+  static constexpr int64_t kColumns = 256;
+};
+NormWeightRows norm_weight_rows(const Call&);
+const char* check_norm_backward_weight(const Call&);
+// On a CPU: phase 0 computes the statistics of rows, phase 1 the segments of columns, phase 2 joins
+// these.
+int64_t norm_weight_units(const Call&, int phase);
+size_t norm_weight_scratch(const Call&);
+size_t norm_weight_shared(const Call&);
+
+}  // namespace invar::ops

@@ -1,0 +1,100 @@
+"""Gradients of convolutions: convolutions, and conv_backward_weight for the weights."""
+
+from invar import primitives as p
+from invar.autograd.rules import rule
+from invar.emitted import TYPES
+
+_NAMES = {dtype: name for name, dtype in TYPES.items()}
+
+
+def cast_to(grad, dtype):
+    """`grad` in the element type of the operand."""
+    return grad if grad.dtype == dtype else p.cast(grad, shape=grad.shape, dtype=_NAMES[dtype])
+
+
+def settings(v, axes):
+    """strides, dilations, pads, groups of a call."""
+    return (
+        list(v.attribute("strides") or [1] * axes),
+        list(v.attribute("dilations") or [1] * axes),
+        list(v.attribute("pads") or [0] * 2 * axes),
+        v.attribute("groups", 1),
+    )
+
+
+def transposed(grad, weight, shape, strides, dilations, pads, groups):
+    """The gradient of the operand, of this shape, of a convolution with these settings: what no
+    window reaches at its end is +0."""
+    axes = len(shape) - 2
+    begins, ends, more = pads[:axes], list(pads[axes:]), [0] * axes
+    for i in range(axes):
+        reach = (weight.shape[2 + i] - 1) * dilations[i] + 1
+        length = (grad.shape[2 + i] - 1) * strides[i] + reach - begins[i] - ends[i]
+        if length <= shape[2 + i]:
+            more[i] = shape[2 + i] - length
+        else:  # windows that end behind the operand
+            ends[i] += length - shape[2 + i]
+    return p.conv_transpose(
+        grad,
+        weight,
+        strides=strides,
+        dilations=dilations,
+        pads=begins + ends,
+        output_padding=more,
+        groups=groups,
+    )
+
+
+def bias_gradient(v):
+    grad = p.reduce_sum(v.grad, axes=[0, *range(2, v.grad.ndim)], keepdims=0)
+    return cast_to(grad, v.dtype(2))
+
+
+@rule("conv")
+def conv(v):
+    x, weight, grad = v[0], v[1], v.grad
+    strides, dilations, pads, groups = settings(v, grad.ndim - 2)
+    grads = [None] * len(v)
+    if v.needs(0):
+        grads[0] = transposed(grad, weight, v.shape(0), strides, dilations, pads, groups)
+    if v.needs(1):
+        named = {"strides": strides, "dilations": dilations, "pads": pads, "groups": groups}
+        dw = p.conv_backward_weight(grad, x, shape=v.shape(1), dtype="f32", **named)
+        grads[1] = cast_to(dw, v.dtype(1))
+    if len(v) > 2 and v.needs(2):
+        grads[2] = bias_gradient(v)
+    return grads
+
+
+@rule("conv_transpose")
+def conv_transpose(v):
+    x, weight, grad = v[0], v[1], v.grad
+    axes = grad.ndim - 2
+    strides, dilations, pads, groups = settings(v, axes)
+    # The convolution of which it is the gradient: without what was appended.
+    more = v.attribute("output_padding") or [0] * axes
+    pads = pads[:axes] + [e - m for e, m in zip(pads[axes:], more)]
+    named = {"strides": strides, "dilations": dilations, "pads": pads, "groups": groups}
+    grads = [None] * len(v)
+    if v.needs(0):
+        grads[0] = p.conv(grad, weight, **named)
+    if v.needs(1):
+        dw = p.conv_backward_weight(x, grad, shape=v.shape(1), dtype="f32", **named)
+        grads[1] = cast_to(dw, v.dtype(1))
+    if len(v) > 2 and v.needs(2):
+        grads[2] = bias_gradient(v)
+    return grads
+
+
+@rule("conv_backward_weight")
+def conv_backward_weight(v):
+    """Linear in both operands: `v.grad` has the weights' place in a convolution."""
+    grad, x = v[0], v[1]
+    strides, dilations, pads, groups = settings(v, x.ndim - 2)
+    named = {"strides": strides, "dilations": dilations, "pads": pads, "groups": groups}
+    return [
+        p.conv(x, v.grad, **named) if v.needs(0) else None,
+        transposed(grad, v.grad, v.shape(1), strides, dilations, pads, groups)
+        if v.needs(1)
+        else None,
+    ]

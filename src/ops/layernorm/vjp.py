@@ -1,0 +1,71 @@
+"""Gradients of layer normalization, and of these gradients."""
+
+import torch
+from invar import primitives as p
+from invar.autograd.rules import rule
+
+
+def mean(x, axes):
+    return p.reduce_mean(x, axes=axes, keepdims=1)
+
+
+def over_rows(x, rows):
+    """The sum over the first `rows` dimensions."""
+    return p.reduce_sum(x, axes=list(range(rows)), keepdims=0) if rows else x
+
+
+@rule("layernorm")
+def layernorm(v):
+    x, w, epsilon = v[0], v[1], v.attribute("epsilon")
+    rows = x.ndim - w.ndim
+    grads = [None] * len(v)
+    if v.needs(0):
+        grads[0] = p.layernorm_backward(v.grad, x, w, epsilon=epsilon)
+    if v.needs(1):
+        grads[1] = p.layernorm_backward_weight(v.grad, x, axis=rows, epsilon=epsilon)
+    if len(v) == 3 and v.needs(2):
+        grads[2] = over_rows(v.grad, rows)
+    return grads
+
+
+@rule("layernorm_backward")
+def layernorm_backward(v):
+    """dx = r (u' - h mean(u h)) with u = g w, u' = u - mean(u), h = (x - m) r: linear in u and
+    symmetric, so its gradient by u is the operation itself. By x - m it is that of rmsnorm for
+    centred u and q, whose mean is 0, so that by x it is the same."""
+    g, x, w, epsilon = v[0], v[1], v[2], v.attribute("epsilon")
+    rows, q = x.ndim - w.ndim, v.grad
+    axes = list(range(rows, x.ndim))
+    ones = torch.ones_like(w)
+    dg = dx = dw = None
+    if v.needs(0) or v.needs(2):
+        du = p.layernorm_backward(q, x, ones, epsilon=epsilon)
+        dg = p.mul(du, w) if v.needs(0) else None
+        dw = over_rows(p.mul(g, du), rows) if v.needs(2) else None
+    if v.needs(1):
+        h = p.layernorm(x, ones, epsilon=epsilon)
+        d = p.sub(x, mean(x, axes))
+        square = p.add(mean(p.mul(d, d), axes), torch.full((1,), epsilon, device=x.device))
+        u = p.mul(g, w)
+        u, q = p.sub(u, mean(u, axes)), p.sub(q, mean(q, axes))
+        dx = p.mul(p.reciprocal(square), second_order(u, h, q, axes))
+    return [dg, dx, dw]
+
+
+def second_order(u, h, q, axes):
+    """3 h B C - h A - u C - q B with A = mean(q u), B = mean(u h), C = mean(q h): the derivative of
+    sum(q r (u - h B)) by what h = r (...) was made of, over r^2."""
+    a, b, c = mean(p.mul(q, u), axes), mean(p.mul(u, h), axes), mean(p.mul(q, h), axes)
+    three = torch.full((1,), 3.0, device=u.device)
+    inner = p.sub(p.mul(three, p.mul(b, c)), a)
+    return p.sub(p.sub(p.mul(h, inner), p.mul(u, c)), p.mul(q, b))
+
+
+@rule("layernorm_backward_weight")
+def layernorm_backward_weight(v):
+    """dw = sum of g h over rows: by g and x as layernorm with the weight that dw's gradient is."""
+    g, x, q, epsilon = v[0], v[1], v.grad, v.attribute("epsilon")
+    return [
+        p.layernorm(x, q, epsilon=epsilon) if v.needs(0) else None,
+        p.layernorm_backward(g, x, q, epsilon=epsilon) if v.needs(1) else None,
+    ]

@@ -1,0 +1,5 @@
+"""Indices of selected boxes have no gradients."""
+
+from invar.autograd.rules import no_gradient
+
+no_gradient("nms")

@@ -1,0 +1,192 @@
+"""invar.nn: each module has torch's constructor, parameters, state dict and text, computes what
+torch's does, and its gradients; what it does not cover it names at construction."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from built import digest, invar, whole
+from invar import nn
+from invar.nn.counterparts import COUNTERPARTS
+from torch import nn as of_torch
+
+PLANE, LINE, ROOM = (2, 4, 6, 6), (2, 4, 8), (2, 4, 4, 4, 4)
+# Class -> arguments of the constructor, shapes of the inputs.
+CASES = {
+    "Linear": [((6, 5), [(2, 3, 6)]), ((6, 5, False), [(6,)])],
+    "Bilinear": [((4, 3, 5), [(2, 4), (2, 3)])],
+    "Conv1d": [((4, 6, 3), [LINE]), ((4, 4, 3, 2, 1, 2, 2), [LINE])],
+    "Conv2d": [((4, 6, 3, 1, "same"), [PLANE]), ((4, 4, 3, 2, 1, 1, 4, False), [PLANE])],
+    "Conv3d": [((4, 2, 2), [ROOM])],
+    "ConvTranspose1d": [((4, 3, 3, 2), [LINE])],
+    "ConvTranspose2d": [((4, 6, 3, 2, 1, 1, 2), [PLANE])],
+    "ConvTranspose3d": [((4, 2, 2), [ROOM])],
+    "LayerNorm": [((8,), [LINE]), (((4, 8), 1e-3, False), [LINE])],
+    "RMSNorm": [((8,), [LINE]), ((8, 1e-6), [LINE])],
+    "GroupNorm": [((2, 4), [PLANE])],
+    "BatchNorm1d": [((4,), [LINE]), ((4,), [(5, 4)])],
+    "BatchNorm2d": [((4,), [PLANE]), ((4, 1e-5, None), [PLANE]), ((4, 1e-5, 0.1, False, False), [PLANE])],
+    "BatchNorm3d": [((4,), [ROOM])],
+    "InstanceNorm1d": [((4,), [LINE])],
+    "InstanceNorm2d": [((4, 1e-5, 0.1, True), [PLANE])],
+    "InstanceNorm3d": [((4,), [ROOM])],
+    "MaxPool1d": [((2,), [LINE])],
+    "MaxPool2d": [((3, 2, 1), [PLANE])],
+    "MaxPool3d": [((2,), [ROOM])],
+    "AvgPool1d": [((2,), [LINE])],
+    "AvgPool2d": [((3, 2, 1), [PLANE])],
+    "AvgPool3d": [((2,), [ROOM])],
+    "AdaptiveAvgPool1d": [((4,), [LINE])],
+    "AdaptiveAvgPool2d": [((1,), [PLANE]), ((3,), [PLANE])],
+    "LPPool1d": [((2, 2), [LINE])],
+    "LPPool2d": [((2, 2), [PLANE])],
+    "Upsample": [((None, 2), [PLANE]), (((9, 9), None, "bilinear", False), [PLANE])],
+    "UpsamplingNearest2d": [((None, 2), [PLANE])],
+    "UpsamplingBilinear2d": [((None, 2), [PLANE])],
+    "MultiheadAttention": [((8, 2), [(5, 2, 8)] * 3), ((8, 2, 0.0, False, False, False, 4, 4, True),
+                                                      [(2, 5, 8), (2, 3, 4), (2, 3, 4)])],
+    "TransformerEncoderLayer": [((8, 2, 16, 0.0), [(5, 2, 8)])],
+    "TransformerDecoderLayer": [((8, 2, 16, 0.0), [(5, 2, 8), (3, 2, 8)])],
+    "GLU": [((1,), [LINE])],
+    "PReLU": [((4,), [LINE])],
+    "Softmax": [((-1,), [LINE])],
+    "LogSoftmax": [((1,), [LINE])],
+    "Softmin": [((-1,), [LINE])],
+    "Threshold": [((0.1, 2.0), [LINE])],
+}  # fmt: skip
+for (
+    _name
+) in """CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish ReLU
+ReLU6 SELU SiLU Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink""".split():
+    CASES[_name] = [((), [LINE])]
+CASES["GELU"].append((("tanh",), [LINE]))
+LOSSES = """MSELoss L1Loss SmoothL1Loss HuberLoss KLDivLoss BCELoss BCEWithLogitsLoss NLLLoss
+CrossEntropyLoss""".split()
+ALL = [(name, i) for name in CASES for i in range(len(CASES[name]))]
+
+
+def made(name, arguments):
+    """Torch's module and ours, with the same parameters."""
+    torchs = getattr(of_torch, name)(*arguments)
+    for i, x in enumerate([*torchs.parameters(), *torchs.buffers()]):
+        if x.is_floating_point():
+            x.data.copy_(whole(x.shape, i, 2**-11) + 2.0**-3)
+    ours = getattr(nn, name)(*arguments)
+    ours.load_state_dict(torchs.state_dict())
+    return torchs, ours
+
+
+def outputs(module, inputs):
+    found = module(*inputs)
+    first = found[0] if isinstance(found, tuple) else found
+    first.square().sum().backward() if first.requires_grad else None
+    gradients = [x.grad for x in [*inputs, *module.parameters()] if x.grad is not None]
+    return [first, *gradients, *(b for b in module.buffers() if b.is_floating_point())]
+
+
+@pytest.mark.parametrize("name, case", ALL)
+def test_a_module_is_torchs(name, case):
+    arguments, shapes = CASES[name][case]
+    torchs, ours = made(name, arguments)
+    assert isinstance(ours, getattr(of_torch, name)) and repr(ours) == repr(torchs)
+    inputs = [whole(shape, 20 + i, 2**-8) for i, shape in enumerate(shapes)]
+    in_f32 = [x.clone().requires_grad_() for x in inputs]
+    got = outputs(ours, in_f32)
+    want = outputs(torchs.double(), [x.double().requires_grad_() for x in inputs])
+    assert len(got) == len(want)
+    for a, b in zip(got, want):
+        torch.testing.assert_close(
+            a.double(), b, rtol=2e-4, atol=2e-4 * max(1, b.abs().max().item())
+        )
+    again = pickle.loads(pickle.dumps(copy.deepcopy(ours).eval()))
+    assert digest([again(*inputs)[0]]) == digest([ours.eval()(*inputs)[0]])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_a_loss_is_torchs(name, reduction):
+    x = whole((6, 5), 1).sigmoid() if name == "BCELoss" else whole((6, 5), 1, 2**-8)
+    classes = name in ("NLLLoss", "CrossEntropyLoss")
+    target = torch.arange(6) % 5 if classes else whole((6, 5), 2).abs()
+    options = {"ignore_index": 2} if classes else {}
+    a, b = x.clone().requires_grad_(), x.double().requires_grad_()
+    ours = getattr(nn, name)(**options, reduction=reduction)(a, target)
+    torchs = getattr(of_torch, name)(**options, reduction=reduction)(
+        b, target if classes else target.double()
+    )
+    ours.square().sum().backward(), torchs.square().sum().backward()
+    torch.testing.assert_close(ours.double(), torchs, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(a.grad.double(), b.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_every_module_has_a_case():
+    known = {*CASES, *LOSSES, "Embedding", "EmbeddingBag", "Dropout", "TransformerEncoder",
+             "TransformerDecoder", "NonDynamicallyQuantizableLinear"}  # fmt: skip
+    assert {cls.__name__ for cls in COUNTERPARTS} == known
+    assert {n for n in nn.__all__ if getattr(nn, n) in COUNTERPARTS.values()} == known - {
+        "NonDynamicallyQuantizableLinear"
+    }
+
+
+def test_embeddings():
+    rows = torch.tensor([[1, 2, 1], [0, 3, 3]])
+    for name, arguments in [("Embedding", (5, 4, 0)), ("EmbeddingBag", (5, 4))]:
+        torchs, ours = made(name, arguments)
+        a, b = ours(rows), torchs(rows)
+        a.square().sum().backward(), b.square().sum().backward()
+        torch.testing.assert_close(a, b)
+        torch.testing.assert_close(ours.weight.grad, torchs.weight.grad)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_transformers_with_masks(norm_first):
+    def layers(of):
+        layer = of.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True, norm_first=norm_first)
+        return of.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    torchs, ours = layers(of_torch), layers(nn)
+    ours.load_state_dict(torchs.state_dict())
+    x, padded = whole((2, 5, 8), 1), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    mask = of_torch.Transformer.generate_square_subsequent_mask(5)
+    for options in [{"mask": mask}, {"src_key_padding_mask": padded}]:
+        torch.testing.assert_close(ours(x, **options), torchs(x, **options), rtol=1e-4, atol=1e-5)
+
+
+def test_attention_gives_its_weights():
+    torchs, ours = made("MultiheadAttention", (8, 2))
+    x = whole((5, 2, 8), 1)
+    for average in (True, False):
+        for a, b in zip(
+            ours(x, x, x, average_attn_weights=average),
+            torchs(x, x, x, average_attn_weights=average),
+        ):
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+    without, none = ours(x, x, x, need_weights=False)
+    assert none is None
+    torch.testing.assert_close(without, torchs(x, x, x)[0], rtol=1e-4, atol=1e-6)
+
+
+REFUSED = [
+    (lambda: nn.Embedding(3, 4, max_norm=1.0), "invar.nn.Embedding: max_norm=1.0"),
+    (lambda: nn.Embedding(3, 4, sparse=True), "sparse=True"),
+    (lambda: nn.EmbeddingBag(3, 4, scale_grad_by_freq=True), "scale_grad_by_freq=True"),
+    (lambda: nn.MultiheadAttention(4, 2, add_bias_kv=True), "add_bias_kv=True"),
+    (lambda: nn.MultiheadAttention(4, 2, add_zero_attn=True), "add_zero_attn=True"),
+    (lambda: nn.TransformerEncoderLayer(4, 2, activation=torch.fft.fft), "activation"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_construction_names_what_is_not_covered(case):
+    construct, named = REFUSED[case]
+    with pytest.raises(invar.NotCovered, match=named):
+        construct()
+
+
+def test_containers_and_names():
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True), nn.Flatten(), nn.Identity())
+    x = whole((2, 3), 1)
+    kept = x.clone()
+    assert torch.equal(model(x), of_torch.functional.relu(model[0](x))) and torch.equal(x, kept)
+    assert nn.Module is of_torch.Module and nn.ModuleList is of_torch.ModuleList

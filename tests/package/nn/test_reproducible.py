@@ -1,0 +1,206 @@
+"""with invar.reproducible(): torch code computes the same bits whatever torch's own kernels would
+do; what it does not cover it names."""
+
+import pytest
+import torch
+from built import digest, invar, script, whole
+from invar.reproducibility import allowed, kernels_mode
+from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint
+from training_program import PROGRAMS, trained
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_its_bits_depend_on_no_kernel_of_torch(name):
+    """torch's kernels for another instruction set, and other threads, change the bits of torch
+    alone."""
+    said = script(
+        "from built import digest\nimport invar\n"
+        + PROGRAMS[name]
+        + "print(digest(run(invar.reproducible(), 2)))",
+        ATEN_CPU_CAPABILITY="default",
+    )
+    assert said.strip() == digest(trained(name, invar.reproducible()))
+
+
+class Spy(TorchDispatchMode):
+    """What reaches torch's kernels after all."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        result = function(*args, **kwargs)
+        base = kernels_mode.plain(function._schema.name.split("::")[1])
+        numbers = [x for x in kernels_mode.flat([*args, result]) if isinstance(x, torch.Tensor)]
+        known = allowed.MOVES | allowed.QUESTIONS | allowed.EXACT | {"copy", "_to_copy", "scatter"}
+        if base not in known and any(x.is_floating_point() for x in numbers):
+            self.seen.add(base)
+        return result
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_arithmetic_kernel_of_torch_runs(name):
+    with Spy() as spy:
+        trained(name, invar.reproducible())
+    # Weights and data are made before, outside of the context.
+    assert spy.seen - {"add", "mul", "uniform", "normal"} == set()
+
+
+def test_arithmetic_is_seen():
+    with Spy() as spy:
+        x = whole((4, 8), 1).requires_grad_()
+        spy.seen.clear()
+        with invar.reproducible():
+            ((x @ x.T).sigmoid() * x.sum()).mean().backward()
+            torch.optim.SGD([x], lr=0.1, momentum=0.9, weight_decay=0.1).step()
+    assert spy.seen == set()
+    with Spy() as spy:
+        (x @ x.T).mean()
+    assert spy.seen == {"mm", "mean"}
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "SGD"])
+def test_fused_optimisers_are_the_plain_ones(name):
+    found = []
+    for fused in (False, True):
+        p = whole((3, 4), 7).requires_grad_()
+        optimizer = getattr(torch.optim, name)([p], lr=0.01, weight_decay=0.1, fused=fused)
+        with invar.reproducible():
+            for k in range(3):
+                p.grad = whole(p.shape, 9 + k)
+                optimizer.step()
+        found.append(digest([p]))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoints_of_activations_change_no_bit(reentrant):
+    def block(x):
+        return torch.tanh(F.linear(x, w)) * x.sum(-1, keepdim=True)
+
+    w, found = whole((6, 6), 1).requires_grad_(), []
+    for keep in (True, False):
+        x = whole((4, 6), 2).requires_grad_()
+        w.grad = None
+        with invar.reproducible():
+            y = block(x) if keep else checkpoint(block, x, use_reentrant=reentrant)
+            y.square().sum().backward()
+        found.append(digest([y, x.grad, w.grad]))
+    assert found[0] == found[1]
+
+
+def test_rows_added_to_twice_keep_their_order():
+    table = whole((4, 3), 4).requires_grad_()
+    rows = torch.tensor([1, 1, 3, 1])
+    with invar.reproducible():
+        table[rows].mul(whole((4, 3), 5)).sum().backward()
+        there = torch.zeros(4, 3).index_put((rows,), whole((4, 3), 5), accumulate=True)
+    want = torch.zeros(4, 3)
+    for row, values in zip(rows, whole((4, 3), 5)):
+        want[row] += values
+    assert torch.equal(table.grad, want) and torch.equal(there, want)
+
+
+X = torch.ones(2, 3)
+REFUSED = {
+    "fft": (lambda: torch.fft.fft(X), "torch.fft.fft"),
+    "multinomial": (lambda: torch.multinomial(X, 1), "multinomial"),
+    "svd": (lambda: torch.linalg.svd(X), "svd"),
+    "lgamma": (lambda: torch.lgamma(X), "lgamma"),
+    "complex": (lambda: X.to(torch.complex64) * 1j, "complex64"),
+    "index twice": (lambda: X.clone().index_put_((torch.tensor([0, 0]),), X), "stands twice"),
+    "lstm": (lambda: torch.nn.LSTM(3, 4)(X), "lstm"),
+    "histc": (lambda: torch.histc(X), "histc"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_covered_is_named_with_the_line(name):
+    function, named = REFUSED[name]
+    with pytest.raises(invar.NotCovered, match=named) as e, invar.reproducible():
+        function()
+    assert isinstance(e.value, NotImplementedError)
+    assert "test_reproducible.py:" in str(e.value) and "\n" not in str(e.value)
+    torch.ones(2).sum()  # nothing of the context is left
+
+
+def test_whole_numbers_stay_torchs():
+    with invar.reproducible():
+        x = torch.arange(10).reshape(2, 5)
+        assert (x.sum() + x.max() - x.cumsum(1)[0, -1]).item() == 45 + 9 - 10
+        assert torch.bincount(x.flatten() % 3).tolist() == [4, 3, 3]
+        assert (x // 3 % 2 == 0).sum().item() == 6 and x.float().tolist()[1][4] == 9.0
+        torch.manual_seed(1)
+        assert sorted(torch.randperm(5).tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_as_a_decorator_and_nested():
+    @invar.reproducible()
+    def mean(x):
+        with invar.reproducible():
+            return x.mean()
+
+    assert mean(X).item() == 1.0
+    assert mean(X).item() == 1.0
+
+
+# What draws random values.
+DRAWN = {
+    "randn": lambda: torch.randn(3, 5),
+    "rand": lambda: torch.rand(7),
+    "normal_": lambda: torch.empty(40).normal_(1, 0.5),
+    "uniform_": lambda: torch.empty(4, 4).uniform_(-1, 1),
+    "bernoulli": lambda: torch.bernoulli(torch.full((20,), 0.3)),
+    "dropout": lambda: F.dropout(torch.ones(30), 0.4),
+    "linear": lambda: torch.nn.Linear(5, 3).weight,
+    "kaiming": lambda: torch.nn.init.kaiming_normal_(torch.empty(6, 4)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_random_values_follow_torchs_seed(name):
+    def drawn(seed):
+        torch.manual_seed(seed)
+        with invar.reproducible():
+            return DRAWN[name](), DRAWN[name]()
+
+    first, second = drawn(5)
+    again, _ = drawn(5)
+    assert digest([first]) == digest([again]) != digest([second])
+    assert digest([drawn(6)[0]]) != digest([first])
+    said = script(
+        "import torch\nfrom built import digest, invar\nfrom test_reproducible import DRAWN\n"
+        f"torch.manual_seed(5)\nwith invar.reproducible():\n    print(digest([DRAWN['{name}']()]))",
+        ATEN_CPU_CAPABILITY="default",
+    )
+    assert said.strip() == digest([first])
+
+
+def test_modules_begin_with_the_bits_of_their_seed():
+    torch.manual_seed(5)
+    with invar.reproducible():
+        model = torch.nn.Linear(5, 3)
+    torch.manual_seed(5)
+    weight = invar.nn.init.kaiming_uniform_(torch.empty(3, 5), a=5**0.5)
+    assert digest([weight]) == digest([model.weight])
+
+
+def test_generators_and_their_states():
+    generator = torch.Generator().manual_seed(3)
+    state = generator.get_state()
+    with invar.reproducible():
+        first = torch.randn(4, generator=generator)
+        generator.set_state(state)
+        assert torch.equal(first, torch.randn(4, generator=generator))
+
+
+def test_a_checkpoint_drops_out_the_same_again():
+    x = whole((8, 8), 1).requires_grad_()
+    with invar.reproducible():
+        y = checkpoint(lambda x: F.dropout(x * 2, 0.5), x, use_reentrant=False)
+        y.sum().backward()
+    assert torch.equal(x.grad == 0, y == 0)

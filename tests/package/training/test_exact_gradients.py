@@ -1,0 +1,206 @@
+"""Exact gradients: no split of a batch into micro-batches reaches a bit."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import BUILD
+
+if not (BUILD / "python/invar").is_dir():
+    pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
+sys.path[:0] = [str(BUILD / "python"), str(Path(__file__).parent)]
+import invar  # noqa: E402
+import torch  # noqa: E402
+from invar import primitives as p  # noqa: E402
+from invar import training as t  # noqa: E402
+from invar.training import fixed  # noqa: E402
+from tiny_training import Model, drawn, loss  # noqa: E402
+
+NAN = b"\0\0\xc0\x7f"
+
+
+def accumulated(parts, shape):
+    exact = t.ExactGradients([("w", torch.nn.Parameter(torch.zeros(shape)))])
+    for part in parts:
+        exact.accumulators["w"].add(part)
+    return exact
+
+
+def wide(units, shape, seed=0):
+    """Numbers of exponents from 2^-40 to 2^12, whose floating sum depends on the order."""
+    x = drawn(seed, (units, *shape))
+    return x * torch.exp2(torch.floor(drawn(seed + 1, x.shape) * 26 - 14))
+
+
+def test_any_split_has_the_same_sum():
+    x = wide(24, (3, 5))
+    orders = [x, x.flip(0), *(x[torch.randperm(24)] for _ in range(3))]
+    assert len({o.sum(0).numpy().tobytes() for o in orders}) > 1  # floating sums tell them apart
+    found = set()
+    for order in orders:
+        for size in (1, 5, 24):
+            exact = accumulated(order.split(size), (3, 5))
+            assert exact.accumulators["w"].count == 24
+            found.add(exact.accumulators["w"].value().numpy().tobytes())
+    assert len(found) == 1
+    wanted = torch.round(x.double() * 2.0**49).sum(0) * 2.0**-49
+    assert torch.equal(torch.frombuffer(bytearray(found.pop()), dtype=torch.float32),
+                       wanted.float().reshape(-1))  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf"), 2.0**14, -(2.0**20)])
+def test_what_is_no_sum_is_nan(bad):
+    x = wide(4, (3,))
+    x[2, 1] = bad
+    for order in (x, x.flip(0)):
+        exact = accumulated(order.split(1), (3,))
+        assert exact.accumulators["w"].value().numpy().tobytes() == NAN * 3
+
+
+def test_a_sum_that_may_overflow_is_nan():
+    part = torch.full((1, 2), 2.0**13)
+    assert accumulated([part], (2,)).accumulators["w"].value().tolist() == [2.0**13] * 2
+    assert accumulated([part] * 2, (2,)).accumulators["w"].value().numpy().tobytes() == NAN * 2
+    assert accumulated([part, -part], (2,)).accumulators["w"].value().numpy().tobytes() == NAN * 2
+
+
+def test_the_value_rounds_once():
+    sums = torch.tensor(
+        [0, 1, -1, 2**24 + 1, 2**24 + 3, -(2**24) - 1, 2**62 + 2**38, 2**62 + 2**38 + 1]
+    )
+    found = fixed.fixed_value(sums, torch.tensor(0)).double() * 2.0**49
+    wanted = [0, 1, -1, 2**24, 2**24 + 4, -(2**24), 2**62, 2**62 + 2**39]
+    assert found.tolist() == wanted
+
+
+def gradients(model, exact, batch, size):
+    exact.zero()
+    for part in zip(*(x.split(size) for x in batch)):
+        exact.backward(loss(model, *part))
+    exact.write(divisor=len(batch[0]))
+    return [x.grad for x in exact.parameters.values()] + [exact.loss(len(batch[0]))]
+
+
+def test_micro_batches_have_the_same_gradients():
+    model, batch = Model(), (drawn(5, (12, 7, 4)), drawn(6, (12, 7, 3)))
+    exact = t.ExactGradients(model)
+    found = {
+        b"".join(g.numpy().tobytes() for g in gradients(model, exact, batch, size))
+        for size in (1, 3, 5, 12)
+    }
+    assert len(found) == 1
+    weight, bias = (x.detach().double().requires_grad_() for x in (model.weight, model.bias))
+    x, y = (part.double() for part in batch)
+    total = (((x @ weight + bias) ** 2 * model.fixed.double() - y) ** 2).sum() / 12
+    total.backward()
+    for found, wanted in zip(
+        gradients(model, exact, batch, 12), (weight.grad, bias.grad, total.detach())
+    ):
+        assert (found - wanted).abs().max() <= 1e-6 * wanted.abs().max()
+    assert model.fixed.grad is None
+
+
+def test_close_gives_ordinary_gradients_back():
+    model = Model()
+    exact = t.ExactGradients(model)
+    exact.close()
+    loss(model, drawn(5, (2, 7, 4)), drawn(6, (2, 7, 3))).sum().backward()
+    assert model.weight.grad is not None
+
+
+def test_a_parameter_without_contributions_has_no_gradient():
+    model = Model()
+    model.other = torch.nn.Parameter(torch.ones(2))
+    exact = t.ExactGradients(model)
+    gradients(model, exact, (drawn(5, (2, 7, 4)), drawn(6, (2, 7, 3))), 1)
+    assert model.other.grad is None and model.weight.grad is not None
+
+
+def test_refusals_name_the_parameter():
+    model = Model()
+    exact = t.ExactGradients(model)
+    with pytest.raises(invar.NotCovered, match="^weight: it got a gradient that is not"):
+        (model.weight * 2).sum().backward()
+    with pytest.raises(invar.NotCovered, match="^bias: it got a gradient that is not"):
+        p.matmul(drawn(1, (2, 3)), model.bias.reshape(3, 1), trans_a=0, trans_b=0).sum().backward()
+    with pytest.raises(invar.BadInput, match=r"^weight: contributions of shape \(2, 3\), expected"):
+        exact.accumulators["weight"].add(torch.zeros(2, 3))
+    with pytest.raises(invar.NotCovered, match="^weight: contributions of torch.float64"):
+        exact.accumulators["weight"].add(torch.zeros(2, 4, 3, dtype=torch.float64))
+    with pytest.raises(invar.BadInput, match="expected one torch.float32 loss for each unit"):
+        exact.backward(torch.zeros(()))
+    with pytest.raises(invar.NotCovered, match="^half: parameters of torch.bfloat16"):
+        t.ExactGradients([("half", torch.nn.Parameter(torch.zeros(2, dtype=torch.bfloat16)))])
+    with pytest.raises(invar.BadInput, match="no parameter that requires a gradient"):
+        t.ExactGradients([])
+
+
+@pytest.mark.parametrize("layer", [torch.nn.BatchNorm2d(3), torch.nn.Dropout(0.1)])
+def test_modules_that_mix_units(layer):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), layer)
+    with pytest.raises(invar.NotCovered, match=rf"^1 \({type(layer).__name__}\): in training mode"):
+        t.ExactGradients(model)
+    exact = t.ExactGradients(model.eval())
+    model.train()
+    with pytest.raises(invar.NotCovered, match="in training mode"):
+        exact.zero()
+
+
+class Tied(torch.nn.Module):
+    """An embedding that is the last matrix, too, and a table of positions."""
+
+    def __init__(self, positions_per_unit):
+        super().__init__()
+        self.table = torch.nn.Parameter(drawn(1, (7, 4)))
+        self.positions = torch.nn.Parameter(drawn(2, (3, 4)))
+        self.gain = torch.nn.Parameter(drawn(3, (4,)))
+        self.each = positions_per_unit
+
+    def forward(self, tokens):
+        at = torch.arange(3)
+        at = at.expand(len(tokens), 3) if self.each else at
+        x = p.add(p.gather(self.table, tokens, axis=0), p.gather(self.positions, at, axis=0))
+        x = p.mul(x, self.gain)
+        return p.matmul(x.reshape(-1, 4), self.table, trans_a=0, trans_b=1).reshape(*x.shape[:2], 7)
+
+
+def squares(model, tokens):
+    y = model(tokens)
+    return p.reduce_sum(p.mul(y, y), axes=[1, 2], keepdims=0)
+
+
+TOKENS = torch.tensor([[0, 1, 1], [6, 0, 2], [3, 3, 3], [5, 1, 0]])
+
+
+def test_shared_parameters_and_rows_of_units():
+    model = Tied(True)
+    exact = t.ExactGradients(model)
+    exact.check(lambda tokens: squares(model, tokens), (TOKENS,))
+    found = set()
+    for size in (1, 2, 4):
+        exact.zero()
+        for part in TOKENS.split(size):
+            exact.backward(squares(model, part))
+        exact.write()
+        found.add(b"".join(x.grad.numpy().tobytes() for x in model.parameters()))
+    assert len(found) == 1
+    table, positions, gain = (x.detach().double().requires_grad_() for x in model.parameters())
+    ((((table[TOKENS] + positions) * gain) @ table.T) ** 2).sum().backward()
+    for x, wanted in zip(model.parameters(), (table, positions, gain)):
+        assert (x.grad - wanted.grad).abs().max() <= 1e-6 * wanted.grad.abs().max()
+
+
+def test_units_that_meet_are_seen():
+    model = Tied(False)  # positions get a gradient that is summed over the batch
+    exact = t.ExactGradients(model)
+    with pytest.raises(invar.NotCovered, match="^(positions|gather: positions)"):
+        exact.check(lambda tokens: squares(model, tokens), (TOKENS,))
+
+    def weighted(x, y):
+        losses = loss(plain, x, y)
+        return p.mul(losses, p.reduce_mean(losses, axes=[0], keepdims=1))
+
+    plain = Model()
+    exact = t.ExactGradients(plain)
+    with pytest.raises(invar.NotCovered, match="^weight: its sum depends on which units"):
+        exact.check(weighted, (drawn(5, (2, 7, 4)), drawn(6, (2, 7, 3))))

@@ -1,0 +1,75 @@
+"""The examples: short trainings whose hashes stand in examples/README.md, however they are
+computed."""
+
+import re
+import sys
+
+import pytest
+from conftest import BUILD, ROOT
+
+if not (BUILD / "python/invar").is_dir():
+    pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
+sys.path[:0] = [str(BUILD / "python"), str(ROOT / "examples")]
+import invar  # noqa: E402
+from invar import training as t  # noqa: E402
+
+LINES = ("initial weights", "trained weights", "logits", "loss curve", "receipt")
+
+
+def table(page):
+    """Script -> its hashes, of the rows `| script | line | hash |`."""
+    found = {}
+    for script, line, digest in re.findall(
+        r"^\| `(\w+)` \| ([\w ]+) \| `([0-9a-f]{64})` \|$", page, re.M
+    ):
+        found.setdefault(script, {})[line] = digest
+    return found
+
+
+WANTED = table((ROOT / "examples/README.md").read_text())
+
+
+@pytest.fixture(params=["train_cnn", "train_llama", "finetune_lora"])
+def example(request, monkeypatch):
+    """Its main() with --short: the lines that are hashes."""
+    if request.param == "train_cnn":
+        pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
+    module = __import__(request.param)
+    made = invar.primitives.Call.__init__
+
+    def run(*arguments):
+        lines = module.main(["--short", *map(str, arguments)])
+        monkeypatch.setattr(invar.primitives.Call, "__init__", made)  # as before --isa
+        return {name: lines[name] for name in LINES}
+
+    yield run, WANTED[request.param], module
+    invar.set_threads(0)
+
+
+def test_the_hashes(example):
+    run, wanted, _ = example
+    assert set(wanted) == set(LINES)
+    assert run() == wanted
+
+
+def test_how_it_is_computed_reaches_no_bit(example):
+    run, wanted, _ = example
+    assert run("--micro-batch", 3, "--threads", 1) == wanted
+    assert run("--isa", "scalar", "--micro-batch", 2) == wanted
+
+
+def test_workers(example):
+    run, wanted, module = example
+    workers = {"train_cnn": 4, "train_llama": 2}.get(module.__name__)
+    if workers is None:
+        pytest.skip("the other two are enough")
+    assert run("--workers", workers, "--threads", 1) == wanted
+
+
+def test_stopped_resumed_and_verified(example, tmp_path):
+    run, wanted, module = example
+    path = tmp_path / "run.json"
+    module.main(["--steps", "1", "--save", str(path)])
+    assert run("--save", path, "--resume") == wanted
+    verdict = t.verify(path, ROOT / f"examples/{module.__name__}.py", "1:2")
+    assert verdict.holds and verdict.executed == 1
