@@ -65,8 +65,6 @@ def rms_norm(
         return cast(Array, p.rmsnorm(input, weight, epsilon=float(eps)))
     e = t.narrow_real("rms_norm", input)
     epsilon = t.EPSILON["f32"] if eps is None else float(eps)
-    if e == "f32" and _plain(input, normalized_shape, weight):
-        return cast(Array, p.rmsnorm(input, weight, epsilon=epsilon))
     shape = _rows("rms_norm", input, normalized_shape, weight)
     t.same_kind("rms_norm", input=input, weight=weight)
     w = arr.full(shape, 1, "f32", input) if weight is None else weight
@@ -90,8 +88,6 @@ def layer_norm(
         return cast(Array, p.layernorm(input, weight, bias, epsilon=float(eps)))
     e = t.narrow_real("layer_norm", input)
     more = () if bias is None else (bias,)
-    if e == "f32" and _plain(input, normalized_shape, weight, bias):
-        return cast(Array, p.layernorm(input, weight, *more, epsilon=float(eps)))
     shape = _rows("layer_norm", input, normalized_shape, weight, bias)
     t.same_kind("layer_norm", input=input, weight=weight, bias=bias)
     w = arr.full(shape, 1, "f32", input) if weight is None else weight
