@@ -174,8 +174,8 @@ void* Torch::data(nb::handle x) const {
   return static_cast<std::byte*>(t.data) + t.byte_offset;
 }
 
-// torch.empty() would take twice as long to read its arguments. A tensor of DLPack's allocator would
-// take as long, and torch would not know its memory as its own (Tensor.record_stream).
+// torch.empty() would take twice as long to read its arguments. A tensor of DLPack's allocator
+// would take as long, and torch would not know its memory as its own (Tensor.record_stream).
 nb::object Torch::empty(nb::handle shape, nb::handle strides, DType dtype, int gpu) const {
   if (gpu >= static_cast<int>(gpus_.size())) gpus_.resize(static_cast<size_t>(gpu) + 1);
   if (gpu >= 0 && !gpus_[gpu].is_valid()) gpus_[gpu] = device_("cuda", gpu);

@@ -7,6 +7,7 @@ import gradients
 import invar
 import pytest
 import torch
+from conftest import cpu_isas
 from gradients import first, leaves, random
 from invar import _native
 from invar import primitives as p
@@ -62,17 +63,16 @@ def test_threads(threads):
         invar.set_threads(0)
 
 
-def test_instruction_sets(monkeypatch):
+def test_instruction_sets():
     expected = data(first(layer, [X, W]))
-    made, forced = p.Call.__init__, []
-
-    def scalar(self, op, attributes, shape=None, dtype=None, isa=""):
-        forced.append(op)
-        made(self, op, attributes, shape, dtype, isa or "scalar")
-
-    monkeypatch.setattr(p.Call, "__init__", scalar)
-    assert data(first(layer, [X, W])) == expected
-    assert "matmul" in forced and len(forced) > 8
+    for isa in cpu_isas():
+        try:
+            invar.set_isa(isa)
+            assert data(first(layer, [X, W])) == expected, isa
+        finally:
+            invar.set_isa()
+    with pytest.raises(invar.BadInput, match="mmx"):
+        invar.set_isa("mmx")
 
 
 def test_a_row_alone_has_the_gradient_of_a_row_in_a_batch():

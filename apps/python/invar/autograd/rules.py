@@ -172,6 +172,13 @@ def _watched():
     )
 
 
+def widened(x):
+    """As operations take it that add: bf16 and f16 as f32."""
+    from invar import primitives
+
+    return x if x.element_size() > 2 else primitives.cast(x, dtype="f32")
+
+
 def reduced_to(grad, shape):
     """The gradient of a broadcast: `grad` summed over the dimensions that `shape` does not have or
     has as 1 (spec/reduction.md: the order of reduce_sum over these axes)."""
@@ -184,7 +191,7 @@ def reduced_to(grad, shape):
         i for i in range(grad.ndim) if i < more or (shape[i - more] == 1 and grad.shape[i] != 1)
     ]
     if axes:
-        grad = primitives.reduce_sum(grad, axes=axes, keepdims=0)
+        grad = primitives.reduce_sum(widened(grad), axes=axes, keepdims=0)
     return grad.reshape(shape)
 
 

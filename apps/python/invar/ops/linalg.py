@@ -175,10 +175,11 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
             f"{tuple(w.shape)} and {tuple(x.shape)}"
         )
     _shapes("linear", x, w, x.shape[-1], w.shape[-1], "input", "weight")
-    rows = w if w.ndim == 2 else w.reshape(1, -1)
-    flat = x if x.ndim == 2 else x.reshape(-1, x.shape[-1]) if x.shape[-1] else x
-    y = product(flat, rows, e, trans=1)
-    y = y.reshape((*x.shape[:-1], *w.shape[:-1]))
+    y = product(
+        x if x.ndim > 1 else x.reshape(1, -1), w if w.ndim == 2 else w.reshape(1, -1), e, trans=1
+    )
+    if x.ndim == 1 or w.ndim == 1:
+        y = y.reshape((*x.shape[:-1], *w.shape[:-1]))
     if bias is None:
         return cast(Array, y)
     _types("linear", input, bias, "input", "bias")

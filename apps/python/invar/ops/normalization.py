@@ -64,10 +64,11 @@ def rms_norm(
     ):
         return cast(Array, p.rmsnorm(input, weight, epsilon=float(eps)))
     e = t.narrow_real("rms_norm", input)
+    epsilon = t.EPSILON["f32"] if eps is None else float(eps)
     shape = _rows("rms_norm", input, normalized_shape, weight)
     t.same_kind("rms_norm", input=input, weight=weight)
     w = arr.full(shape, 1, "f32", input) if weight is None else weight
-    y = p.rmsnorm(t.cast(input, "f32"), w, epsilon=t.EPSILON["f32"] if eps is None else float(eps))
+    y = p.rmsnorm(t.cast(input, "f32"), w, epsilon=epsilon)
     return cast(Array, y if e == "f32" else t.cast(y, e))
 
 
@@ -86,10 +87,10 @@ def layer_norm(
     if isinstance(normalized_shape, tuple) and _common(input, normalized_shape, weight, bias):
         return cast(Array, p.layernorm(input, weight, bias, epsilon=float(eps)))
     e = t.narrow_real("layer_norm", input)
+    more = () if bias is None else (bias,)
     shape = _rows("layer_norm", input, normalized_shape, weight, bias)
     t.same_kind("layer_norm", input=input, weight=weight, bias=bias)
     w = arr.full(shape, 1, "f32", input) if weight is None else weight
-    more = () if bias is None else (bias,)
     y = p.layernorm(t.cast(input, "f32"), w, *more, epsilon=float(eps))
     return cast(Array, y if e == "f32" else t.cast(y, e))
 
