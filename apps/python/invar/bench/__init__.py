@@ -216,7 +216,3 @@ def main(arguments=None):
     if options.json:
         print(json.dumps({"machine": machine(torch, device), "rows": rows}, indent=1))
     return 0 if all(r["same_bits"] for r in rows) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
