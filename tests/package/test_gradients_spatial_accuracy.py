@@ -437,6 +437,18 @@ def test_resize(monkeypatch, to, mode, order, coordinates):
     )
 
 
+def test_resize_of_long_dimensions(monkeypatch):
+    """Beyond 512 elements the gradient takes another way."""
+    check(
+        monkeypatch,
+        lambda x: p.resize(
+            x, shape=(2, 3, 700, 5), order=1, coordinates=0, scales=[0] * 4, **RESIZE
+        ),
+        lambda x: F.interpolate(x, (700, 5), mode="bilinear"),
+        [normal(2, 3, 600, 7)],
+    )
+
+
 def test_resize_with_antialias(monkeypatch):
     check(
         monkeypatch,
