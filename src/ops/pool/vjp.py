@@ -3,9 +3,10 @@ gradient of a maximum goes to the element that max_pool_indices names."""
 
 import math
 
+import numpy as np
 import torch
 from invar import primitives as p
-from invar.autograd.rules import no_gradient, rule
+from invar.autograd.rules import no_gradient, rule, table
 
 no_gradient("max_pool_indices")
 
@@ -123,6 +124,6 @@ def lp_pool(v):
     w, x, y, grad = Windows(v), v[0], v.result, v.grad
     if v.attribute("p", 2) == 1:
         return [p.mul(p.sign(x), w.spread(grad))]
-    zero = torch.zeros((), dtype=torch.float32, device=x.device)
+    zero = v.constant(0.0)
     share = p.where(p.equal(y, zero), zero, p.div(grad, y))
     return [p.mul(x, w.spread(share))]
