@@ -1,6 +1,7 @@
 """The command line of a training script, and what it prints: hashes that are the same everywhere."""
 
 import argparse
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -10,7 +11,7 @@ import sys
 import torch
 
 import invar
-from invar import _native
+from invar import _native, primitives
 from invar.training import digest
 from invar.training.parallel import launch
 from invar.training.recorder import Recorder
@@ -81,8 +82,11 @@ def run(training, outputs, script, settings, options, rank):
     """One worker's training: (lines to print, outputs)."""
     if options.threads is not None:
         invar.set_threads(options.threads)
-    if options.isa:
-        force(options.isa)
+    with forced(options.isa):
+        return _run(training, outputs, script, settings, options, rank)
+
+
+def _run(training, outputs, script, settings, options, rank):
     device = f"cuda:{rank}" if options.device == "cuda" else options.device
     trainer = training(device=device, **settings)
     trainer.micro_batch = options.micro_batch
@@ -111,13 +115,23 @@ def run(training, outputs, script, settings, options, rank):
     return lines, found
 
 
-def force(isa):
-    """All operations of this process on an instruction set of the host."""
-    from invar.primitives import Call
+@contextlib.contextmanager
+def forced(isa):
+    """All operations of this process on an instruction set of the host; "": the best."""
+    plain = primitives.call
 
-    made = Call.__init__
+    def call(op, *operands, **given):
+        return plain(op, *operands, **{"isa": isa, **given})
 
-    def on_isa(self, op, attributes, shape=None, dtype=None, isa_=""):
-        made(self, op, attributes, shape, dtype, isa_ or isa)
+    def use(function):
+        primitives.call = function
+        for name in _native.operations():  # made of the other function
+            vars(primitives).pop(name, None)
 
-    Call.__init__ = on_isa
+    if isa:
+        use(call)
+    try:
+        yield
+    finally:
+        if isa:
+            use(plain)
