@@ -9,7 +9,16 @@ receipt. Errors are invar.Error and its kinds, in one line."""
 import importlib
 
 from invar import ops, primitives
-from invar._native import BadInput, Error, Failed, Internal, NotCovered, __version__, set_isa, set_threads
+from invar._native import (
+    BadInput,
+    Error,
+    Failed,
+    Internal,
+    NotCovered,
+    __version__,
+    set_isa,
+    set_threads,
+)
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
 from invar.module import CompileOptions, convert
