@@ -63,6 +63,7 @@ class Optimizer(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads a state dict of this class, or of torch.optim's class of the same name."""
         super().load_state_dict(state_dict)
+        self.__dict__.pop("_joined", None)
         for i, group in enumerate(self.param_groups):
             self._check(group, i)
         for state in self.state.values():
@@ -126,22 +127,40 @@ class Optimizer(torch.optim.Optimizer):
             grads = joined([x.grad for x in part if x.grad is not None])
             if group.get("maximize"):
                 grads = p.neg(grads)
-            states = [self._state(part, name, count, grads) for name in names]
-            result = p.call(op, joined(part), grads, *states, rounded, **attributes)
+            kept = self._kept(part, names, count) if names else []
+            result = p.call(op, joined(part), grads, *kept, rounded, **attributes)
             split_into(part, result[0])
-            for name, row in zip(names, self.new_states(states, result)):
-                split_into([self.state[x][name] for x in part], row)
+            for old, new in zip(kept, self.new_states(kept, result)):
+                old.copy_(new)
         steps = torch.full([len(params)], float(count)).unbind() if self.counts else []
         for x, step in zip(params, steps):
             self.state[x]["step"] = step
 
-    def _state(self, part: list[Tensor], name: str, count: int, like: Tensor) -> Tensor:
-        """The state tensors of these parameters as one; zeros before the first step."""
-        first = [x for x in part if self.state[x].get(name) is None]
-        if first and (count > 1 or len(first) < len(part)):
-            raise _native.BadInput(
-                f"{type(self).__name__}: the state of step {count} has no '{name}'"
-            )
-        for x in first:
-            self.state[x][name] = torch.zeros_like(x, memory_format=torch.preserve_format)
-        return torch.zeros_like(like) if first else joined([self.state[x][name] for x in part])
+    def _kept(self, part: list[Tensor], names: list[str], count: int) -> list[Tensor]:
+        """For each name the state of these parameters, end to end; zeros before the first step. The
+        tensors in self.state are views of it, so that a step writes them by one copy."""
+        known = self.__dict__.setdefault("_joined", {})  # a copied optimiser has none
+        states = [self.state[x] for x in part]
+        rows, views, places = known.get(id(part[0]), ([], [], []))
+        found = [state.get(name) for name in names for state in states]
+        if len(found) == len(views) and all(a is b for a, b in zip(found, views)):
+            if [x.data_ptr() for x in views] == places:  # nobody set their data
+                return rows
+        rows, views = [], []
+        for i, name in enumerate(names):
+            old = found[i * len(part) : (i + 1) * len(part)]
+            given = [x for x in old if x is not None]
+            if given and len(given) < len(part) or not given and count > 1:
+                raise _native.BadInput(
+                    f"{type(self).__name__}: the state before step {count} lacks '{name}'"
+                )
+            sizes = [x.numel() for x in part]
+            row = part[0].new_empty(sum(sizes))
+            row.copy_(joined(given)) if given else row.zero_()
+            made = [v.view(x.shape) for v, x in zip(row.split(sizes), part)]
+            for state, view in zip(states, made):
+                state[name] = view
+            rows.append(row)
+            views += made
+        known[id(part[0])] = rows, views, [x.data_ptr() for x in views]
+        return rows
