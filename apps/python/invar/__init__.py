@@ -21,7 +21,7 @@ from invar._native import (
 )
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
-from invar.module import CompileOptions, convert
+from invar.modules.convert import CompileOptions, convert
 from invar.ops.random import Generator, default_generator, manual_seed
 from invar.primitives import synchronize
 

@@ -203,7 +203,7 @@ class Program:
             )
 
         if stay:
-            from invar.emitted import TYPES as types
+            from invar.modules.emitted import TYPES as types
         wrap = None if stay else arrays.like(given.values(), self._types())
         with self._one, torch.cuda.device(number) if stay else contextlib.nullcontext():
             found = self._native.run(

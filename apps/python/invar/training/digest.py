@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from invar import _native
-from invar.emitted import TYPES
+from invar.modules.emitted import TYPES
 
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
 _PYTHON = {bool: ("bool", torch.bool), int: ("i64", torch.int64), float: ("f64", torch.float64)}

@@ -7,8 +7,9 @@ import os
 import sys
 from dataclasses import dataclass
 
-from invar import _native, emit
+from invar import _native
 from invar.compiler import Artifacts
+from invar.modules.source import source as source_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ def converted(onnx_model_or_path, options, dims, debug):
     described = artifacts.compile(
         onnx_model_or_path, None, options.colocate_tensors, options.choices, dims=dims
     )
-    source = emit.source(described, options.requires_reproducibility)
+    source = source_of(described, options.requires_reproducibility)
     (artifacts.path / "module.py").write_text(source, encoding="utf-8")
     module = build(source, described["digest"])
     module.load(artifacts.path)
@@ -64,7 +65,7 @@ def converted(onnx_model_or_path, options, dims, debug):
 
 
 class Emitted(importlib.abc.ExecutionLoader):
-    """Loads what emit wrote as Python loads a file of it: tracebacks and inspect show its lines."""
+    """Loads an emitted source as Python loads a file of it: tracebacks and inspect show its lines."""
 
     def __init__(self, source):
         self.source = source
