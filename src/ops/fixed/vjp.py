@@ -2,4 +2,4 @@
 
 from invar.autograd.rules import no_gradient
 
-no_gradient("fixed_magnitude", "fixed_sum", "fixed_value")
+no_gradient("fixed_magnitude", "fixed_matmul", "fixed_sum", "fixed_value")

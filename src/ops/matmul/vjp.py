@@ -133,4 +133,4 @@ def matmul_nbits(v):
     return grads
 
 
-no_gradient("matmul_integer")
+no_gradient("matmul_integer", "fixed_matmul")

@@ -163,6 +163,21 @@ def constant(like, value):
     return made
 
 
+_TABLES = {}  # arrays that rules use again and again
+
+
+def table(key, device, make):
+    """The NumPy array make() as a tensor on the device, made once for each key."""
+    if _watched() or torch.is_inference_mode_enabled():
+        return torch.from_numpy(make()).to(device)
+    if (found := _TABLES.get((key, device))) is None:
+        found = torch.from_numpy(make()).to(device)
+        if len(_TABLES) >= 256:
+            _TABLES.clear()
+        _TABLES[key, device] = found
+    return found
+
+
 def _watched():
     """Whether a compiler, a transform or a mode looks: it must see all tensors made anew."""
     return (

@@ -73,6 +73,14 @@ _RULES = {
     **dict.fromkeys(
         ("softmax", "log_softmax", "rmsnorm", "layernorm", "groupnorm", "batchnorm", "rope"), _first
     ),
+    **dict.fromkeys(
+        ("softmax_backward", "log_softmax_backward", "rmsnorm_backward", "layernorm_backward"),
+        _first,
+    ),
+    **dict.fromkeys(
+        ("rmsnorm_backward_weight", "layernorm_backward_weight"),
+        lambda attributes, grad, x: x[attributes["axis"] :],
+    ),
     **dict.fromkeys(("cast", "cumsum", "cumprod", "hardmax", "trilu", "quantize_linear"), _first),
     **dict.fromkeys(
         ("softmax_backward", "log_softmax_backward", "rmsnorm_backward", "layernorm_backward"),
