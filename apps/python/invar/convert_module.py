@@ -10,16 +10,20 @@ from invar import _native
 from invar.nn.counterparts import COUNTERPARTS, check
 from invar.reproducibility import Outside, reproducible
 
-# Modules of torch whose forward passes only call functions that reproducible() covers.
+# Modules of torch that compute nothing.
+CONTAINERS = frozenset(
+    """
+    ChannelShuffle ConstantPad1d ConstantPad2d ConstantPad3d Flatten Identity ModuleDict ModuleList
+    ParameterDict ParameterList PixelShuffle PixelUnshuffle Sequential Unflatten ZeroPad1d ZeroPad2d
+    ZeroPad3d
+    """.split()
+)
+# Those whose forward passes only call functions that reproducible() covers.
 UNDER_THE_MODE = frozenset(
     """
-    AlphaDropout ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d
-    ConstantPad3d CosineSimilarity Dropout1d Dropout2d Dropout3d FeatureAlphaDropout Flatten Identity
-    Module ModuleDict ModuleList PairwiseDistance ParameterDict ParameterList PixelShuffle
-    PixelUnshuffle ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d
-    ReplicationPad3d Sequential Softmax2d Transformer Unflatten ZeroPad1d ZeroPad2d ZeroPad3d
-    CosineEmbeddingLoss GaussianNLLLoss HingeEmbeddingLoss MarginRankingLoss PoissonNLLLoss
-    SoftMarginLoss TripletMarginLoss AdaptiveAvgPool3d
+    AdaptiveAvgPool3d AlphaDropout CosineEmbeddingLoss CosineSimilarity Dropout1d Dropout2d Dropout3d
+    FeatureAlphaDropout GaussianNLLLoss HingeEmbeddingLoss MarginRankingLoss Module PairwiseDistance
+    PoissonNLLLoss SoftMarginLoss Softmax2d Transformer TripletMarginLoss
     """.split()
 )
 
@@ -44,9 +48,21 @@ def from_torch_module(model: of_torch.Module, inplace: bool = False) -> of_torch
         ours = COUNTERPARTS.get(type(module))
         if ours is not None:
             module.__class__ = ours
-    if type(model) not in COUNTERPARTS.values():
+    if not is_under_the_mode(type(model)) and not all(map(computes_by_itself, model.modules())):
         model.__class__ = under_the_mode(type(model))
     return model
+
+
+def of_torch_itself(cls):
+    return cls.__module__.startswith("torch.nn.modules.")
+
+
+def computes_by_itself(module):
+    """Whether a module needs no mode: it is ours or computes nothing, and has no hooks."""
+    cls = type(module)
+    plain = cls.__name__ in CONTAINERS and of_torch_itself(cls)
+    hooks = module._forward_hooks or module._forward_pre_hooks
+    return (plain or cls in COUNTERPARTS.values()) and not hooks
 
 
 def refuse(model):
@@ -72,21 +88,42 @@ def refusal_of(module):
         return ""
     if isinstance(module, torch.jit.ScriptModule):
         return f"{cls.__name__}: compiled code of TorchScript"
-    base = next(c for c in cls.__mro__ if c.__module__.startswith("torch."))
-    own = cls is not base and "forward" in {
-        n for c in cls.__mro__[: cls.__mro__.index(base)] for n in vars(c)
-    }
-    if own or base.__name__ in UNDER_THE_MODE or base in COUNTERPARTS:
+    if is_under_the_mode(cls) or cls in COUNTERPARTS.values():
         return ""
-    return f"torch.nn.{base.__name__}" if base.__module__.startswith("torch.nn.") else f"{base}"
+    mine = [c for c in cls.__mro__ if not c.__module__.startswith("torch.") or is_utility(c)]
+    base = next(c for c in cls.__mro__ if c not in mine)
+    own = any("forward" in vars(c) for c in mine)
+    known = base.__name__ in UNDER_THE_MODE | CONTAINERS or base in COUNTERPARTS
+    if own or (known and (mine or of_torch_itself(base))):
+        return ""
+    return (
+        f"torch.nn.{base.__name__}"
+        if of_torch_itself(base)
+        else f"{base.__module__}.{cls.__name__}"
+    )
+
+
+def is_utility(cls):
+    """Classes of torch.nn.utils, whose forward passes are Python: parametrisations."""
+    return cls.__module__.startswith("torch.nn.utils.")
+
+
+def is_under_the_mode(cls):
+    return "_invar_of" in vars(cls)
 
 
 @functools.cache
 def under_the_mode(cls):
-    """The subclass of `cls` whose forward pass runs under reproducible()."""
+    """The subclass of `cls` whose forward pass, with its hooks, runs under reproducible()."""
+
+    def __call__(self, *args, **kwargs):
+        with reproducible():
+            return cls.__call__(self, *args, **kwargs)
 
     @functools.wraps(cls.forward)
     def forward(self, *args, **kwargs):
+        if reproducible.is_active():
+            return cls.forward(self, *args, **kwargs)
         with reproducible():
             return cls.forward(self, *args, **kwargs)
 
@@ -97,9 +134,14 @@ def under_the_mode(cls):
             self.__getstate__() if hasattr(self, "__getstate__") else vars(self),
         )
 
-    made = {"forward": forward, "__reduce_ex__": __reduce_ex__, "__module__": cls.__module__,
-            "__doc__": cls.__doc__, "__qualname__": cls.__qualname__}  # fmt: skip
-    return type(cls.__name__, (cls,), made)
+    made = {
+        "__call__": __call__,
+        "forward": forward,
+        "__reduce_ex__": __reduce_ex__,
+        "_invar_of": cls,
+    }
+    about = {name: getattr(cls, name) for name in ("__module__", "__doc__", "__qualname__")}
+    return type(cls.__name__, (cls,), made | about)
 
 
 def _restored(cls):

@@ -73,6 +73,27 @@ def test_in_place(model):
     assert invar.from_torch_module(ours, inplace=True) is ours
 
 
+def test_hooks_and_parametrisations_are_under_the_mode():
+    linear = nn.Linear(3, 4)
+    linear.register_forward_pre_hook(lambda module, inputs: (torch.fft.fft(inputs[0]).real,))
+    with pytest.raises(invar.NotCovered, match="fft"):
+        invar.from_torch_module(linear)(torch.ones(2, 3))
+
+    class Twice(nn.Module):
+        def forward(self, weight):
+            return weight * 2
+
+    linear = nn.Linear(3, 4)
+    nn.utils.parametrize.register_parametrization(linear, "weight", Twice())
+    x = whole((2, 3), 1)
+    torch.testing.assert_close(invar.from_torch_module(linear)(x), linear(x))
+
+
+def test_models_of_our_modules_alone_need_no_mode():
+    model = invar.from_torch_module(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Flatten()))
+    assert type(model) is nn.Sequential and type(model[0]) is invar.nn.Linear
+
+
 def test_single_modules_of_torch():
     linear = invar.from_torch_module(nn.Linear(3, 4))
     assert type(linear) is invar.nn.Linear

@@ -34,6 +34,8 @@ CASES = {
     "MaxPool1d": [((2,), [LINE])],
     "MaxPool2d": [((3, 2, 1), [PLANE])],
     "MaxPool3d": [((2,), [ROOM])],
+    "AdaptiveMaxPool1d": [((4,), [LINE])],
+    "AdaptiveMaxPool2d": [((3,), [PLANE])],
     "AvgPool1d": [((2,), [LINE])],
     "AvgPool2d": [((3, 2, 1), [PLANE])],
     "AvgPool3d": [((2,), [ROOM])],
@@ -60,6 +62,10 @@ for (
 ) in """CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish ReLU
 ReLU6 SELU SiLU Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink""".split():
     CASES[_name] = [((), [LINE])]
+for _mode in ("Reflection", "Replication", "Circular"):
+    for _name, _shape in [("1d", LINE), ("2d", PLANE), ("3d", ROOM)]:
+        CASES[f"{_mode}Pad{_name}"] = [((2,), [_shape])]
+CASES["Conv2d"] += [((4, 4, 3, 1, 1, 1, 1, True, m), [PLANE]) for m in ("reflect", "circular")]
 CASES["GELU"].append((("tanh",), [LINE]))
 LOSSES = """MSELoss L1Loss SmoothL1Loss HuberLoss KLDivLoss BCELoss BCEWithLogitsLoss NLLLoss
 CrossEntropyLoss""".split()

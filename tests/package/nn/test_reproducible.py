@@ -36,6 +36,8 @@ class Spy(TorchDispatchMode):
         result = function(*args, **kwargs)
         base = kernels_mode.plain(function._schema.name.split("::")[1])
         numbers = [x for x in kernels_mode.flat([*args, result]) if isinstance(x, torch.Tensor)]
+        if function.namespace == "invar":
+            return result
         known = allowed.MOVES | allowed.QUESTIONS | allowed.EXACT | {"copy", "_to_copy", "scatter"}
         if base not in known and any(x.is_floating_point() for x in numbers):
             self.seen.add(base)
@@ -107,6 +109,7 @@ def test_rows_added_to_twice_keep_their_order():
 
 X = torch.ones(2, 3)
 REFUSED = {
+    "autocast": (lambda: torch.autocast("cpu")(torch.mm)(X, X.T), "autocast"),
     "fft": (lambda: torch.fft.fft(X), "torch.fft.fft"),
     "multinomial": (lambda: torch.multinomial(X, 1), "multinomial"),
     "svd": (lambda: torch.linalg.svd(X), "svd"),
@@ -136,6 +139,11 @@ def test_whole_numbers_stay_torchs():
         assert (x // 3 % 2 == 0).sum().item() == 6 and x.float().tolist()[1][4] == 9.0
         torch.manual_seed(1)
         assert sorted(torch.randperm(5).tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_arguments_by_the_names_of_numpy():
+    with invar.reproducible():
+        assert torch.equal(X.sum(axis=-1, keepdims=True), X.sum(-1, keepdim=True))
 
 
 def test_as_a_decorator_and_nested():

@@ -2,7 +2,6 @@
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from invar import ops
 from invar.nn.counterparts import counterpart
@@ -13,36 +12,25 @@ def _convolved(module, function, input, weight, bias):
     padding = module.padding
     if module.padding_mode != "zeros":
         mode = module.padding_mode
-        input = F.pad(input, module._reversed_padding_repeated_twice, mode=mode)
+        input = ops.pad(input, module._reversed_padding_repeated_twice, mode=mode)
         padding = 0
     return function(input, weight, bias, module.stride, padding, module.dilation, module.groups)
 
 
-def _refusals(module):
-    if module.padding_mode in ("reflect", "replicate") and module.weight.requires_grad:
-        yield f"padding_mode={module.padding_mode!r}, whose gradient adds up in no specified order,"
-
-
 @counterpart
 class Conv1d(nn.Conv1d):
-    refusals = staticmethod(_refusals)
-
     def _conv_forward(self, input, weight, bias):
         return _convolved(self, ops.conv1d, input, weight, bias)
 
 
 @counterpart
 class Conv2d(nn.Conv2d):
-    refusals = staticmethod(_refusals)
-
     def _conv_forward(self, input, weight, bias):
         return _convolved(self, ops.conv2d, input, weight, bias)
 
 
 @counterpart
 class Conv3d(nn.Conv3d):
-    refusals = staticmethod(_refusals)
-
     def _conv_forward(self, input, weight, bias):
         return _convolved(self, ops.conv3d, input, weight, bias)
 

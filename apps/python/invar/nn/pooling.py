@@ -1,4 +1,4 @@
-"""Pools and resizing."""
+"""Pools, resizing, and padding by values of the input."""
 
 import torch
 from torch import nn
@@ -65,6 +65,29 @@ AdaptiveAvgPool1d = _module(nn.AdaptiveAvgPool1d, "adaptive_avg_pool1d", _Adapti
 AdaptiveAvgPool2d = _module(nn.AdaptiveAvgPool2d, "adaptive_avg_pool2d", _AdaptivePool)
 LPPool1d = _module(nn.LPPool1d, "lp_pool1d", _LPPool)
 LPPool2d = _module(nn.LPPool2d, "lp_pool2d", _LPPool)
+
+
+AdaptiveMaxPool1d = _module(nn.AdaptiveMaxPool1d, "adaptive_max_pool1d", _AdaptivePool)
+AdaptiveMaxPool2d = _module(nn.AdaptiveMaxPool2d, "adaptive_max_pool2d", _AdaptivePool)
+
+
+def _padding(of, mode):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return ops.pad(input, self.padding, mode)
+
+    made = type(of.__name__, (of,), {"forward": forward, "__module__": __name__})
+    return counterpart(made)
+
+
+ReflectionPad1d = _padding(nn.ReflectionPad1d, "reflect")
+ReflectionPad2d = _padding(nn.ReflectionPad2d, "reflect")
+ReflectionPad3d = _padding(nn.ReflectionPad3d, "reflect")
+ReplicationPad1d = _padding(nn.ReplicationPad1d, "replicate")
+ReplicationPad2d = _padding(nn.ReplicationPad2d, "replicate")
+ReplicationPad3d = _padding(nn.ReplicationPad3d, "replicate")
+CircularPad1d = _padding(nn.CircularPad1d, "circular")
+CircularPad2d = _padding(nn.CircularPad2d, "circular")
+CircularPad3d = _padding(nn.CircularPad3d, "circular")
 
 
 class _Interpolating:

@@ -82,11 +82,8 @@ def operands(name: str, a: Any, b: Any, least: str | None = None) -> tuple[Any, 
 
 def binary(name: str, op: str, a: Any, b: Any, least: str | None = None) -> Any:
     """An arithmetic function of two operands."""
-    try:  # the common case
-        if a.dtype is b.dtype and t.NAMES[a.dtype] == "f32" and a.device == b.device:
-            return p.call(op, a, b)
-    except AttributeError:  # a number, or what operands() refuses
-        pass
+    if t.are_f32(a, b):
+        return p.call(op, a, b)
     x, y, e = operands(name, a, b, least)
     if e == "bool":
         raise OperandError(f"{name}: expected operands of numbers, got bool")

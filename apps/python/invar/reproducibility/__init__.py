@@ -4,8 +4,9 @@ that names what does."""
 import contextlib
 import functools
 
+import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.overrides import TorchFunctionMode, resolve_name
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, resolve_name
 
 from invar import _native
 from invar.reproducibility import functions, gradients
@@ -15,6 +16,8 @@ from invar.reproducibility.refusal import Outside, refused
 __all__ = ["Outside", "missing", "reproducible"]
 missing = functions.missing
 
+_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # that torch takes for those of NumPy
+_IDLE = ("_stacklevel", "inplace", "out")  # arguments that say nothing where a call is routed
 _routes = functools.cache(functions.routes)
 
 
@@ -32,8 +35,11 @@ class Functions(TorchFunctionMode):
         if route is None or not has_floats(args, kwargs) or asks_for_place(kwargs):
             return self.run(function, args, kwargs)
         name, counterpart, swapped = route
-        kwargs.pop("_stacklevel", None)
-        kwargs.pop("inplace", None)
+        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+            raise refused(
+                f"torch.{name}", "under torch.autocast: convert tensors and modules instead"
+            )
+        kwargs = {_NAMES.get(k, k): x for k, x in kwargs.items() if k not in _IDLE}
         if swapped:
             args = (args[1], args[0], *args[2:])
         try:
@@ -95,6 +101,11 @@ class reproducible(contextlib.ContextDecorator):
 
     def __exit__(self, *error):
         return self._entered.pop().__exit__(*error)
+
+    @staticmethod
+    def is_active() -> bool:
+        """Whether this thread is in such a context."""
+        return any(isinstance(mode, Functions) for mode in _get_current_function_mode_stack())
 
     def _recreate_cm(self):
         return type(self)()

@@ -21,7 +21,8 @@ MOVES = frozenset(
     tril_ triu_ tril_indices triu_indices eye constant_pad_nd index index_select
     gather take embedding masked_scatter copy_to
     pin_memory _pin_memory is_pinned record_stream pixel_shuffle pixel_unshuffle im2col
-    _foreach_zero_ channel_shuffle unfold_copy view_copy permute_copy
+    _foreach_zero_ channel_shuffle reflection_pad1d reflection_pad2d reflection_pad3d
+    replication_pad1d replication_pad2d replication_pad3d unfold_copy view_copy permute_copy
     """.split()
 )
 

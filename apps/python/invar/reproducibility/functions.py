@@ -9,10 +9,10 @@ from invar.reproducibility import random
 # Functions of torch, methods of torch.Tensor and functions of torch.special, which invar.ops has
 # under the same name.
 MATH = """
-abs acos acosh add addmm addcmul addcdiv amax amin argmax argmin argsort asin asinh atan atan2 atanh
-baddbmm bmm ceil clamp cos cosh cumprod cumsum div dot einsum erf erfc exp exp2 expm1 floor fmod
-lerp log log10 log1p log2 logaddexp logsumexp log_softmax matmul max maximum mean min minimum mm mul
-mv neg norm outer pow prod reciprocal relu remainder round rsqrt scatter_add index_add sigmoid sign
+abs acos acosh add addmm addmv addcmul addcdiv amax amin argmax argmin argsort asin asinh atan atan2 atanh
+baddbmm bmm ceil clamp cos cosh cumprod cumsum dist div dot einsum erf erfc exp exp2 expm1 fix floor fmod frac
+lerp logit log log10 log1p log2 logaddexp logsumexp log_softmax matmul max maximum mean min minimum mm mul
+mv neg norm outer pow prod reciprocal relu remainder round rsqrt nan_to_num scatter_add scatter_reduce index_add sigmoid sign
 sin sinh softmax sort sqrt square std std_mean sub sum tan tanh topk trunc var var_mean prelu
 conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d celu selu
 """.split()
@@ -32,7 +32,7 @@ scaled_dot_product_attention embedding embedding_bag dropout dropout1d dropout2d
 alpha_dropout feature_alpha_dropout
 max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d
 adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d lp_pool1d lp_pool2d
-interpolate upsample
+adaptive_max_pool3d lp_pool3d interpolate upsample pad
 """.split()
 
 # Another name in torch -> the name in invar.ops.
