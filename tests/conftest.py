@@ -8,6 +8,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
 BUILD = Path(os.environ.get("INVAR_BUILD", ROOT / "build"))
+sys.path.insert(0, str(BUILD / "python"))  # the Python package, where the build has it
 MODEL = ROOT / "models/shakespeare-4m"
 SHARDS = [f"model-{i:05d}-of-00003.safetensors" for i in (1, 2, 3)]
 

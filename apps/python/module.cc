@@ -196,6 +196,7 @@ void translate(const std::exception_ptr& p, void*) {
 NB_MODULE(_native, m) {
   using namespace invar;
   using namespace invar::python;
+  nb::set_leak_warnings(false);  // remembered operations live as long as the process
   kinds.error = kind(m, "Error", "What Invar refuses, in one line; exit_code is that of the command line.",
                      PyExc_Exception, {}, 70);
   kinds.bad_input =

@@ -34,7 +34,7 @@ nb::tuple infer(const std::string& op, const nb::dict& attributes, const std::ve
 
 // On arrays of any library, into an array of it; waits on a GPU.
 void run_operation(const std::string& op, const nb::dict& attributes, const std::vector<ReadOnly>& in,
-                   const Array& out, const std::string& isa) {
+                   const Array& out, const std::string& forced) {
   const Attributes attrs = attrs_of(attributes);
   std::vector<ops::View> views;
   for (size_t i = 0; i < in.size(); ++i) {
@@ -45,6 +45,7 @@ void run_operation(const std::string& op, const nb::dict& attributes, const std:
   }
   const ops::View result = view_of(out, op + ": result");
   const int number = gpu_of(out, op + ": result");
+  const std::string isa = forced.empty() && number < 0 ? default_isa() : forced;
   nb::gil_scoped_release free;
   with_pool([&](Pool& pool, run::EagerMemory& memory) {
     or_raise(number < 0 ? run::run_operation(op, attrs, views, result, isa, pool, {}, &memory)
@@ -150,6 +151,7 @@ nb::object Operation::run(const Torch& torch, const nb::tuple& operands, bool mu
 std::shared_ptr<const Operation::Prepared> Operation::prepared(std::span<const ops::View> in, int gpu) const {
   thread_local std::string key;
   key.assign(1, gpu < 0 ? 'h' : 'g');
+  if (gpu < 0) key += default_isa();
   for (const ops::View& v : in) {
     key += static_cast<char>(v.dtype), key += static_cast<char>(v.rank);
     key.append(reinterpret_cast<const char*>(v.dim), static_cast<size_t>(v.rank) * sizeof(int64_t));
@@ -177,21 +179,21 @@ std::shared_ptr<const Operation::Prepared> Operation::prepare(std::span<const op
   std::vector<int64_t> strides(type.shape.size(), 1);
   for (size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(type.shape[i], 1);
   made->shape = nb::tuple(nb::cast(type.shape)), made->strides = nb::tuple(nb::cast(strides));
+  const std::string isa = isa_.empty() && gpu < 0 ? default_isa() : isa_;
   made->operation = std::make_shared<const run::EagerOperation>(
-      or_raise(run::EagerOperation::make(op_, std::move(attrs), isa_)));
+      or_raise(run::EagerOperation::make(op_, std::move(attrs), isa)));
   or_raise(made->operation->check(in, made->result, gpu >= 0));
   return made;
 }
 
-// The keyword arguments of a call as a key; false: a value is of a type that only Python reads. The
-// key has the addresses of names, which whoever remembers it keeps alive.
+// A value of a keyword argument as part of a key; false: it is of a type that only Python reads.
 bool append_key(std::string& key, PyObject* value) {
   auto bytes = [&key](char kind, const void* p, size_t n) {
     key += kind;
     key.append(static_cast<const char*>(p), n);
     return true;
   };
-  if (value == Py_None) return bytes('n', nullptr, 0);
+  if (value == Py_None) return bytes('n', "", 0);
   if (PyLong_CheckExact(value) || PyBool_Check(value)) {
     const int64_t i = PyLong_AsLongLong(value);
     if (i == -1 && PyErr_Occurred()) return PyErr_Clear(), false;
@@ -215,25 +217,17 @@ bool append_key(std::string& key, PyObject* value) {
   return true;
 }
 
-struct Remembered {
-  nb::object op;
-  nb::tuple names;
-  std::shared_ptr<Operation> operation;
-};
-
 // Operation `op` with these keyword arguments; null: one is of a type that only Python reads.
 std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
-  static auto* all = new std::unordered_map<std::string, Remembered>;
+  static auto* all = new std::unordered_map<std::string, std::shared_ptr<Operation>>;
   thread_local std::string key;
-  const PyObject* address = op.ptr();
-  key.assign(reinterpret_cast<const char*>(&address), sizeof address);
+  key.clear();
+  if (!append_key(key, op.ptr())) return nullptr;
   PyObject *name, *value;
   for (Py_ssize_t at = 0; PyDict_Next(given.ptr(), &at, &name, &value);) {
-    address = name;
-    key.append(reinterpret_cast<const char*>(&address), sizeof address);
-    if (!append_key(key, value)) return nullptr;
+    if (!append_key(key, name) || !append_key(key, value)) return nullptr;
   }
-  if (const auto found = all->find(key); found != all->end()) return found->second.operation;
+  if (const auto found = all->find(key); found != all->end()) return found->second;
   const std::string owned = key;  // what follows may run Python, which may come here again
   nb::dict attributes;
   std::string isa;
@@ -250,7 +244,7 @@ std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
   }
   auto made = std::make_shared<Operation>(nb::cast<std::string>(op), attributes, isa, dtype, shape);
   if (all->size() >= kRemembered) all->clear();
-  all->emplace(owned, Remembered{nb::borrow(op), nb::tuple(given.attr("keys")()), made});
+  all->emplace(owned, made);
   return made;
 }
 
@@ -296,6 +290,7 @@ void add_operations(nb::module_& m) {
   m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
         nb::arg("wanted").none() = nb::none());
   m.def("set_threads", &set_threads);
+  m.def("set_isa", &set_isa, nb::arg("isa") = "");
   m.def("operations", &operations, nb::arg("room") = "");
 }
 

@@ -98,6 +98,7 @@ Torch::Torch(nb::handle torch)
       is_neg_(interned("is_neg")),
       contiguous_(interned("contiguous")),
       resolve_neg_(interned("resolve_neg")),
+      detach_(interned("detach")),
       current_level_(interned("_current_level")),
       names_(nb::make_tuple(interned("dtype"), interned("device"))) {
   for (const DType t : kTypes) {
@@ -134,11 +135,11 @@ std::optional<Operand> Torch::operand(nb::handle x, const std::string& op, size_
   for (bool asked = false;; asked = true) {
     if (api_->view(made.kept.ptr(), &t)) {
       const nb::python_error error;
-      if (why_not) {
-        *why_not = nb::cast<std::string>(nb::str(error.value()));
-        why_not->resize(std::min(why_not->find('\n'), why_not->size()));  // the rest is a stack
-      }
-      return {};
+      if (!why_not) return {};
+      *why_not = nb::cast<std::string>(nb::str(error.value()));
+      why_not->resize(std::min(why_not->find('\n'), why_not->size()));  // the rest is a stack
+      made.kept = call_method(made.kept, detach_);  // of a transform of torch.func that has ended
+      if (api_->view(made.kept.ptr(), &t)) return PyErr_Clear(), std::nullopt;
     }
     const auto dtype = known_dtype(t.dtype);
     if (!dtype)
@@ -173,8 +174,8 @@ void* Torch::data(nb::handle x) const {
   return static_cast<std::byte*>(t.data) + t.byte_offset;
 }
 
-// torch.empty() would take twice as long to read its arguments. A tensor of DLPack's allocator would
-// take as long, and torch would not know its memory as its own (Tensor.record_stream).
+// torch.empty() would take twice as long to read its arguments. A tensor of DLPack's allocator
+// would take as long, and torch would not know its memory as its own (Tensor.record_stream).
 nb::object Torch::empty(nb::handle shape, nb::handle strides, DType dtype, int gpu) const {
   if (gpu >= static_cast<int>(gpus_.size())) gpus_.resize(static_cast<size_t>(gpu) + 1);
   if (gpu >= 0 && !gpus_[gpu].is_valid()) gpus_[gpu] = device_("cuda", gpu);

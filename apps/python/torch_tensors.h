@@ -54,7 +54,7 @@ class Torch {
   PyTypeObject *type_, *parameter_;
   nb::object empty_, grad_enabled_, dispatch_modes_, transforms_, device_, cpu_;
   nb::dict forward_ad_;
-  nb::object requires_grad_, is_neg_, contiguous_, resolve_neg_, current_level_, names_;
+  nb::object requires_grad_, is_neg_, contiguous_, resolve_neg_, detach_, current_level_, names_;
   std::vector<nb::object> dtypes_;
   mutable std::vector<nb::object> gpus_;
 };

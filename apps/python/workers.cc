@@ -7,6 +7,7 @@
 
 #include "arrays.h"
 #include "device/calling_thread.h"
+#include "run/prepare/kernel_selection.h"
 #include "run/thread_setup.h"
 
 namespace invar::python {
@@ -54,6 +55,21 @@ void set_threads(int threads) {
   const std::lock_guard one(w.pool_mutex);
   w.pool = or_raise(run::start_pool(threads));
   w.threads = threads;
+}
+
+namespace {
+std::string& chosen_isa() {
+  static auto* isa = new std::string;
+  return *isa;
+}
+}  // namespace
+
+void set_isa(const std::string& isa) {
+  or_raise(run::check_isa(isa));
+  chosen_isa() = isa;
+}
+const std::string& default_isa() {
+  return chosen_isa();
 }
 
 void with_pool(const std::function<void(Pool&, run::EagerMemory&)>& f) {

@@ -11,6 +11,9 @@ namespace invar::python {
 
 // Sets how many threads later calls use; 0: as many as there are cores.
 void set_threads(int threads);
+// The instruction set of the host for later calls that force none; "": the best here.
+void set_isa(const std::string& isa);
+const std::string& default_isa();
 // Calls f while no other thread uses the pool and its memory. The caller does not hold the GIL.
 void with_pool(const std::function<void(Pool&, run::EagerMemory&)>& f);
 // The GPU of this number, and the memory of calls that wait.

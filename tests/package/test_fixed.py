@@ -8,6 +8,7 @@ import pytest
 import torch
 from invar import primitives as p
 
+DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
 RNG = np.random.default_rng(1)
 
 
@@ -78,6 +79,21 @@ def test_magnitude_cannot_wrap():
     assert int(p.fixed_magnitude(x)) == 1 << 47
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "shape", [(4, 30, 17, 9), (1, 300, 70, 33), (40, 8, 3, 5), (3, 257, 64, 128)]
+)
+def test_products_without_copies(device, shape):
+    """fixed_matmul.1: the sums and the magnitude of the products of the units."""
+    units_, length, rows, columns = shape
+    a, b = units(units_ * length, rows), units(units_ * length, columns)
+    a, b = a.reshape(units_, length, rows), b.reshape(units_, length, columns)
+    products = p.matmul(a, b, trans_a=1, trans_b=0)
+    found = p.fixed_matmul(torch.from_numpy(a).to(device), torch.from_numpy(b).to(device))
+    assert found.cpu()[:-1].numpy().tobytes() == p.fixed_sum(products).tobytes()
+    assert int(found[-1]) == int(p.fixed_magnitude(products))
+
+
 def test_refusals():
     with pytest.raises(invar.Error, match="units"):
         p.fixed_sum(np.float32(1))
@@ -87,7 +103,7 @@ def test_refusals():
         p.fixed_sum(np.zeros((2, 2)))
 
 
-@pytest.mark.parametrize("device", ["cpu"] + ["cuda"] * torch.cuda.is_available())
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("shape", [(20, 37), (3000, 5), (7, 100_000), (1000, 1)])
 def test_tensors_agree_with_arrays(device, shape):
     x = units(*shape)

@@ -3,6 +3,7 @@ are joined; state dicts with torch's keys; refusals. test_optim_accuracy.py comp
 torch."""
 
 import math
+import pickle
 
 import invar
 import pytest
@@ -97,6 +98,42 @@ def test_bits_for_devices(case, device):
         run(of(optim, case), params)
         found.append((data([norm]), clipped, data(params)))
     assert found[0] == found[1]
+
+
+@each_case
+def test_parameters_that_come_and_go(case, monkeypatch):
+    """Gradients of some parameters only, and state tensors that a program replaces."""
+    found = []
+    for most in (1 << 16, 1, 20):
+        monkeypatch.setitem(flat.MOST, "cpu", most)
+        params = made()
+        optimizer = of(optim, case)(params)
+        for i in range(12):
+            set_gradients(params)
+            for k, x in enumerate(params):
+                if (i * 7 + k * 5) % 4 == 0:
+                    x.grad = None
+            optimizer.step()
+            for name, value in optimizer.state.get(params[1], {}).items():
+                if i == 5 and name != "step":
+                    optimizer.state[params[1]][name] = value * 2
+                if i == 7 and name != "step":
+                    value.data = value * 2
+        found.append(data(params))
+    assert found[0] == found[1] == found[2]
+
+
+def test_copies_of_an_optimizer():
+    params = made()
+    first = run(of(optim, "adam"), params, 3)
+    second = pickle.loads(pickle.dumps(first))
+    copied = second.param_groups[0]["params"]
+    for x, y in zip(params, copied):
+        x.grad = torch.ones_like(x)
+        y.grad = torch.ones_like(y)
+    first.step()
+    second.step()
+    assert data(params) == data(copied)
 
 
 STEPS = {

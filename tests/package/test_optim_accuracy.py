@@ -112,5 +112,18 @@ def test_schedules():
     ):
         make = lambda o: getattr(lr_scheduler, name)(o, **options)  # noqa: B023, E731
         assert rates(make, optim.SGD) == rates(make, torch.optim.SGD)
+    joined = rates(
+        lambda o: lr_scheduler.SequentialLR(
+            o,
+            [
+                lr_scheduler.LinearLR(o, start_factor=0.25, total_iters=3),
+                lr_scheduler.CosineAnnealingLR(o, 8),
+            ],
+            milestones=[3],
+        ),
+        optim.SGD,
+    )
+    cosine = [0.05 * (1 + math.cos(math.pi * i / 8)) for i in range(9)]
+    assert joined == pytest.approx([0.025, 0.05, 0.075, *cosine], abs=1e-12)
     with pytest.raises(ValueError, match="T_max"):
         lr_scheduler.CosineAnnealingLR(optim.SGD(made()), 0)

@@ -9,11 +9,20 @@ receipt. Errors are invar.Error and its kinds, in one line."""
 import importlib
 
 from invar import ops, primitives
-from invar._native import BadInput, Error, Failed, Internal, NotCovered, __version__, set_threads
+from invar._native import (
+    BadInput,
+    Error,
+    Failed,
+    Internal,
+    NotCovered,
+    __version__,
+    set_isa,
+    set_threads,
+)
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
-from invar.generator import Generator, default_generator, manual_seed
 from invar.module import CompileOptions, convert
+from invar.ops.random import Generator, default_generator, manual_seed
 from invar.primitives import synchronize
 
 # Loaded when first asked for: these need torch.
@@ -55,6 +64,7 @@ __all__ = [
     "manual_seed",
     "ops",
     "primitives",
+    "set_isa",
     "set_threads",
     "synchronize",
     "validate",

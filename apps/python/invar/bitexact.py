@@ -13,13 +13,13 @@ __all__ = ["layer_norm", "matmul", "max", "mean", "min", "rms_norm", "sigmoid", 
 
 def rms_norm(input: Array, weight: Array, eps: float = 1e-6) -> Array:
     """input [..., D] / sqrt(mean of squares + eps) · weight [D] (spec: rmsnorm.1 to rmsnorm.5)."""
-    return ops.rms_norm(input, tuple(weight.shape), weight, eps)
+    return ops.rms_norm(input, weight.shape, weight, eps)
 
 
 def layer_norm(input: Array, weight: Array, bias: Array, eps: float = 1e-6) -> Array:
     """(input [..., D] - mean) / sqrt(variance + eps) · weight [D] + bias [D] (spec: layernorm.1 to
     layernorm.5)."""
-    return ops.layer_norm(input, tuple(weight.shape), weight, bias, eps)
+    return ops.layer_norm(input, weight.shape, weight, bias, eps)
 
 
 def matmul(A: Array, B: Array) -> Array:

@@ -16,6 +16,7 @@ from invar import _native, arrays
 
 __all__ = ["call", *_native.operations()]
 
+_at_once = _native.call
 _REMEMBERED = 4096  # types of results that are remembered
 
 
@@ -118,9 +119,9 @@ class Call:
 
 def _compiling():
     """Whether torch's compiler follows this call (or torch is not imported)."""
-    if (torch := arrays.torch()) is None or torch.compiler.is_compiling():
+    if (torch := arrays.torch()) is None or torch.compiler.is_dynamo_compiling():
         return True
-    globals()["_compiling"] = torch.compiler.is_compiling  # from now on
+    globals()["_compiling"] = torch.compiler.is_dynamo_compiling  # from now on
     return False
 
 
@@ -151,18 +152,36 @@ def _call_of(op, given):
 def call(op, *operands, **given):
     """Operation `op` on `operands`. Keywords: its attributes; `shape` and `dtype` of the result
     where they do not follow; `isa` forces an instruction set of the host."""
-    if _compiling():
-        made = _made(op, given)
-    else:
-        result = _native.call(op, operands, given)  # plain tensors that need no gradient
+    if not _compiling():
+        result = _at_once(op, operands, given)  # plain tensors that need no gradient
         if result is not NotImplemented:
             return result
-        made = _call_of(op, given)
-    if any(arrays.is_tensor(x) for x in operands):
-        from invar import autograd
+    return _otherwise(op, operands, given)
 
-        return autograd.apply(made, operands)
+
+def _otherwise(op, operands, given):
+    made = _made(op, given) if _compiling() else _call_of(op, given)
+    for x in operands:
+        if arrays.is_tensor(x):
+            import invar.autograd as autograd  # where torch is
+
+            return autograd.apply(made, operands)
     return made.run(operands, Numpy)
+
+
+def _function(op):
+    """call() of one operation, written out because its overhead counts."""
+
+    def function(*operands, **given):
+        if not _compiling():
+            result = _at_once(op, operands, given)
+            if result is not NotImplemented:
+                return result
+        return _otherwise(op, operands, given)
+
+    function.__name__ = function.__qualname__ = op
+    function.__doc__ = f"The operation {op} (spec/opset.toml)."
+    return function
 
 
 def synchronize():
@@ -177,10 +196,7 @@ def synchronize():
 
 def __getattr__(op):
     if op in _native.operations():
-        function = functools.partial(call, op)
-        function.__doc__ = f"The operation {op} (spec/opset.toml)."
-        globals()[op] = function
-        return function
+        return globals().setdefault(op, _function(op))
     raise AttributeError(f"invar.primitives has no operation {op!r} (spec/opset.toml has all)")
 
 

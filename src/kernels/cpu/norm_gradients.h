@@ -80,6 +80,10 @@ INVAR_INLINE void segment_of_columns(const Call& call, const NormWeightRows& r, 
         F h = canonicalize(normalized<kCentred>(load_part(x + i * r.n + c, lanes), s));
         return add(acc, canonicalize(mul(load_part(grad + i * r.n + c, lanes), h)));
       },
+      [&](int64_t i, int64_t c) __attribute__((always_inline)) {
+        INVAR_PREFETCH(x + i * r.n + c);
+        INVAR_PREFETCH(grad + i * r.n + c);
+      },
       work);
   float* partial = static_cast<float*>(call.shared) + 2 * r.rows + segment * r.n + column;
   strip_exact(

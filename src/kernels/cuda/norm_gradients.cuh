@@ -21,12 +21,9 @@ INVAR_DEVICE F of_x(F v) {
 INVAR_DEVICE F of_x(const Pair& v) {
   return v.b;
 }
-// By the first reductions of a row: two if kCentred, else one.
+// By the next reduction of the row.
 template <bool kCentred, class Row>
-INVAR_DEVICE RowStatistics statistics_of(Row& row, F count, float epsilon) {
-  F mean = zero();
-  if constexpr (kCentred)
-    mean = div(row.template reduce<SumOp>([](F lane, auto v) { return add(lane, of_x(v)); }), count);
+INVAR_DEVICE RowStatistics statistics_of(Row& row, F mean, F count, float epsilon) {
   const F squares = row.template reduce<SumOp>([=](F lane, auto v) {
     const F d = kCentred ? sub(of_x(v), mean) : of_x(v);
     return fma(d, d, lane);
@@ -70,10 +67,13 @@ struct NormBackward {
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     const F count = set1(static_cast<float>(n));
-    const RowStatistics s = statistics_of<kCentred>(row, count, epsilon);
-    F average = zero();
-    if constexpr (kCentred)
-      average = div(row.template reduce<SumOp>([](F lane, const Pair& v) { return add(lane, v.a); }), count);
+    F mean = zero(), average = zero();
+    if constexpr (kCentred) {
+      const Pair sums = row.template reduce_both<SumOp>([](F lane, const Pair& v) { return add(lane, v.b); },
+                                                        [](F lane, const Pair& v) { return add(lane, v.a); });
+      mean = div(sums.a, count), average = div(sums.b, count);
+    }
+    const RowStatistics s = statistics_of<kCentred>(row, mean, count, epsilon);
     const F slope = div(row.template reduce<SumOp>([=](F lane, const Pair& v) {
       return fma(v.a, normalized<kCentred>(v.b, s), lane);
     }),
@@ -122,7 +122,11 @@ struct NormStatistics {
   }
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
-    const RowStatistics s = statistics_of<kCentred>(row, set1(static_cast<float>(n)), epsilon);
+    const F count = set1(static_cast<float>(n));
+    F center = zero();
+    if constexpr (kCentred)
+      center = div(row.template reduce<SumOp>([](F lane, F v) { return add(lane, v); }), count);
+    const RowStatistics s = statistics_of<kCentred>(row, center, count, epsilon);
     if (!row.leader()) return;
     scale[r] = s.scale.v;
     if (kCentred) mean[r] = s.mean.v;

@@ -121,7 +121,7 @@ void launch_combine(const ReductionPass& pass, int64_t segments, Stream stream) 
 }
 
 size_t scratch_bytes(int threads, int team) {
-  return num::INVAR_ISA_NS::room_floats(threads, team) * sizeof(float);
+  return 2 * num::INVAR_ISA_NS::room_floats(threads, team) * sizeof(float);
 }
 int64_t segments_of(int64_t n) {
   return n ? ceil_div(n, num::kRowSegment) : 1;

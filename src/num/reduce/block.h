@@ -125,8 +125,9 @@ struct RowPass {
   INVAR_DEVICE bool active() const { return kPhase == kWhole || next <= kPhase; }
 };
 
+// Of one reduction, a multiple of a vector; a block has room for two at once.
 constexpr int room_floats(int threads, int team) {
-  return threads / team * (kRowLanes + 1) + threads / kWarpThreads;
+  return (threads / team * (kRowLanes + 1) + threads / kWarpThreads + 3) / 4 * 4;
 }
 
 template <class Source, int kTeam, int kSteps, int kPhase>
@@ -137,8 +138,8 @@ class RegisterRow : RowPass<kPhase> {
   using Element = typename ElementOf<Source>::T;
   static constexpr int kElements = kSteps * kLanes, kSlots = kElements / kV;  // at most, per thread
 
-  // room: shared memory of the block, room_floats(its threads, kTeam). A team of one warp has a row
-  // of its own.
+  // room: shared memory of the block, twice room_floats(its threads, kTeam). A team of one warp has
+  // a row of its own.
   INVAR_DEVICE RegisterRow(const Source& source, int64_t n, int64_t segment, float* room,
                            const ReductionPass& pass, int64_t row)
       : RowPass<kPhase>{pass, row}, source_(source), thread_(threadIdx.x % kTeam), segment_(segment) {
@@ -179,6 +180,45 @@ class RegisterRow : RowPass<kPhase> {
     if (thread_ == 0) part_[threadIdx.x / kTeam] = sum.v;
     __syncthreads();
     for (int g = 0; g < blockDim.x / kTeam; ++g) total = Join::join(total, {part_[g]});  // reduction.5
+    return total;
+  }
+
+  // Two reductions at once, as quick as one: those of step_a and step_b.
+  template <class Join, class A, class B>
+  INVAR_DEVICE Pair reduce_both(A step_a, B step_b) {
+    if constexpr (kPhase != kWhole) {
+      const F a = reduce<Join>(step_a);
+      return {a, reduce<Join>(step_b)};
+    }
+    load();
+    F a[kLanes], b[kLanes];
+#pragma unroll
+    for (int c = 0; c < kLanes; ++c) a[c] = b[c] = set1(Join::kStart);
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s)
+#pragma unroll
+      for (int c = 0; c < kLanes; ++c)
+        if (has(s, c)) a[c] = step_a(a[c], value_[s][c]), b[c] = step_b(b[c], value_[s][c]);
+    const int second = room_floats(blockDim.x, kTeam);
+    if constexpr (kTeam == kWarpThreads) {
+      const F sum = join<Join>(a);
+      return {Join::join(set1(Join::kStart), sum), Join::join(set1(Join::kStart), join<Join>(b))};
+    }
+#pragma unroll
+    for (int c = 0; c < kLanes; c += kV) {
+      store_vector<kV>(room_ + place(0, c), a + c);
+      store_vector<kV>(room_ + second + place(0, c), b + c);
+    }
+    __syncthreads();
+    if (thread_ < 2 * kWarpThreads) {  // a warp joins each
+      const int of = thread_ / kWarpThreads * second;
+      const F sum = join_room<Join>(room_ + of, thread_ % kWarpThreads);
+      if (thread_ % kWarpThreads == 0) part_[of + threadIdx.x / kTeam] = sum.v;
+    }
+    __syncthreads();
+    Pair total{set1(Join::kStart), set1(Join::kStart)};
+    for (int g = 0; g < blockDim.x / kTeam; ++g)  // reduction.5
+      total = {Join::join(total.a, {part_[g]}), Join::join(total.b, {part_[second + g]})};
     return total;
   }
 
@@ -265,10 +305,15 @@ class RegisterRow : RowPass<kPhase> {
     else
       __syncthreads();
     if (thread_ >= kWarpThreads) return zero();
+    return join_room<Join>(room_, thread_);
+  }
+  // By a warp, of the lanes in room.
+  template <class Join>
+  INVAR_DEVICE static F join_room(const float* room, int thread) {
     constexpr int kPer = kRowLanes / kWarpThreads;
     F v[kPer];
 #pragma unroll
-    for (int k = 0; k < kPer; ++k) v[k] = {room_[k * kWarpThreads + thread_]};
+    for (int k = 0; k < kPer; ++k) v[k] = {room[k * kWarpThreads + thread]};
     return join_warp<Join>(join_own<Join, kPer>(v));
   }
   // reduction.8, of the whole block, or of the warp that has the row. Between two of a block's

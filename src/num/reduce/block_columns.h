@@ -46,6 +46,12 @@ class ColumnRow : RowPass<kPhase> {
     return total;
   }
 
+  template <class Join, class A, class B>
+  INVAR_DEVICE Pair reduce_both(A step_a, B step_b) {
+    const F a = reduce<Join>(step_a);
+    return {a, reduce<Join>(step_b)};
+  }
+
   template <class Fn>
   INVAR_DEVICE void map(Fn) {}
   template <class Fn>

@@ -78,26 +78,30 @@ INVAR_INLINE void reduce_dense(int64_t n, int64_t width, const float* x, Step st
     }
 }
 
-// The same for strided columns, whose elements take(lane, i, k, fresh) adds: rows i, i + 256, ...
-// (k of them) of the columns, to lane[0 ... width), which is the start where fresh. Lanes are
-// computed in the order of the tree's leaves, so that only one partial join per level is alive: the
-// leaves below the join with stride s are the lanes that are equal modulo s, so lane j is visited
-// at its bit-reversed 8-bit index. work: kWideBuffers * width floats; the results are its first.
+// The lane of a leaf of the tree: the leaves below the join with stride s are the lanes that are
+// equal modulo s, so it is the leaf's number with its 8 bits reversed.
+INVAR_INLINE uint32_t lane_of_leaf(uint32_t leaf) {
+  uint32_t j = leaf & 0xff;
+  j = (j & 0xf0) >> 4 | (j & 0x0f) << 4;
+  j = (j & 0xcc) >> 2 | (j & 0x33) << 2;
+  return (j & 0xaa) >> 1 | (j & 0x55) << 1;
+}
+// The same for strided columns, whose elements take(lane, i, k, fresh, ahead) adds: rows i, i +
+// 256, ... (k of them) of the columns, to lane[0 ... width), which is the start where fresh; row i
+// + ahead is soon to follow. Lanes are computed in the order of the tree's leaves, so that only one
+// partial join per level is alive. work: kWideBuffers * width floats; the results are its first.
 template <class Join, class Take>
 INVAR_INLINE void reduce_leaves(int64_t n, int64_t width, Take take, float* work) {
   static_assert(kRowLanes == 256 && kRowSegment <= 16 * kRowLanes);
   int top = 0;  // partial joins on the stack
   bool there[kWideBuffers];
   for (uint32_t leaf = 0; leaf < kRowLanes; ++leaf) {
-    uint32_t j = leaf;
-    j = (j & 0xf0) >> 4 | (j & 0x0f) << 4;
-    j = (j & 0xcc) >> 2 | (j & 0x33) << 2;
-    j = (j & 0xaa) >> 1 | (j & 0x55) << 1;
+    const int64_t j = lane_of_leaf(leaf), ahead = int64_t{lane_of_leaf(leaf + 1)} - j;
     float* lane = work + top * width;
     there[top++] = j < n;
     for (int64_t i = j; i < n; i += 4 * kRowLanes) {
       const int64_t left = (n - i + kRowLanes - 1) / kRowLanes;
-      take(lane, i, left < 4 ? static_cast<int>(left) : 4, i == j);
+      take(lane, i, left < 4 ? static_cast<int>(left) : 4, i == j, ahead);
     }
     for (uint32_t done = leaf + 1; done % 2 == 0; done /= 2) {
       --top;
@@ -111,23 +115,28 @@ template <class Join, class At, class Step>
 INVAR_INLINE void reduce_wide(int64_t n, int64_t width, At at, Step step, float* work) {
   reduce_leaves<Join>(
       n, width,
-      [&](float* lane, int64_t i, int count, bool fresh) __attribute__((always_inline)) {
+      [&](float* lane, int64_t i, int count, bool fresh, int64_t) __attribute__((always_inline)) {
         const float* x[4];
         for (int k = 0; k < count; ++k) x[k] = at(i + k * kRowLanes);
         accumulate_sources<Join>(count, lane, fresh, x, width, step);
       },
       work);
 }
-// For elements that are computed: step(acc, i, c, count) adds row i of columns c ... to acc.
-template <class Step>
-INVAR_INLINE void sum_wide(int64_t n, int64_t width, Step step, float* work) {
+// For elements that are computed: step(acc, i, c, count) adds row i of columns c ... to acc, and
+// prefetch(i, c) prefetches it, since rows far apart defeat the hardware prefetcher. An address
+// beyond the tensor is harmless.
+template <class Step, class Prefetch>
+INVAR_INLINE void sum_wide(int64_t n, int64_t width, Step step, Prefetch prefetch, float* work) {
   reduce_leaves<SumOp>(
       n, width,
-      [&](float* lane, int64_t i, int count, bool fresh) __attribute__((always_inline)) {
+      [&](float* lane, int64_t i, int count, bool fresh, int64_t ahead) __attribute__((always_inline)) {
         for (int64_t c = 0; c < width; c += kW) {
           const int columns = width - c < kW ? static_cast<int>(width - c) : kW;
           F acc = fresh ? zero() : load_part(lane + c, columns);
-          for (int k = 0; k < count; ++k) acc = step(acc, i + k * kRowLanes, c, columns);
+          for (int k = 0; k < count; ++k) {
+            prefetch(i + k * kRowLanes + ahead, c);
+            acc = step(acc, i + k * kRowLanes, c, columns);
+          }
           store_part(lane + c, acc, columns);
         }
       },

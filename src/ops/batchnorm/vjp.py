@@ -1,7 +1,6 @@
 """Gradients of batch normalization with given mean and variance. In training these are the batch's,
 and the gradients by them lead on to x."""
 
-import torch
 from invar import primitives as p
 from invar.autograd.rules import rule
 
@@ -21,8 +20,7 @@ def batchnorm(v):
     """y = (x - m) r w + b, r = 1 / sqrt(variance + epsilon); dr/dvariance = -r^3 / 2."""
     x, w, _, m, variance = (v[i] for i in range(5))
     grad = v.grad
-    epsilon, half = (torch.full((1,), c, device=x.device) for c in (v.attribute("epsilon"), -0.5))
-    r = p.reciprocal(p.sqrt(p.add(variance, epsilon)))
+    r = p.reciprocal(p.sqrt(p.add(variance, v.constant(v.attribute("epsilon")))))
     scale = p.mul(r, w)
     grads = [None] * 5
     if v.needs(0):
@@ -33,7 +31,7 @@ def batchnorm(v):
         moment = p.mul(over_channels(p.mul(grad, centred)), r)  # sum of grad (x - m) r
         grads[1] = moment if v.needs(1) else None
         if v.needs(4):
-            grads[4] = p.mul(half, p.mul(p.mul(moment, w), p.mul(r, r)))
+            grads[4] = p.mul(p.mul(p.mul(moment, w), p.mul(r, r)), v.constant(-0.5))
     if v.needs(2):
         grads[2] = total
     if v.needs(3):

@@ -2,14 +2,7 @@
 
 from invar import primitives as p
 from invar.autograd.rules import rule
-from invar.emitted import TYPES
-
-_NAMES = {dtype: name for name, dtype in TYPES.items()}
-
-
-def cast_to(grad, dtype):
-    """`grad` in the element type of the operand."""
-    return grad if grad.dtype == dtype else p.cast(grad, shape=grad.shape, dtype=_NAMES[dtype])
+from invar.autograd.units import rows_of_unit
 
 
 def settings(v, axes):
@@ -45,12 +38,41 @@ def transposed(grad, weight, shape, strides, dilations, pads, groups):
     )
 
 
+def beside(x, units):
+    """Rows of units, [units * rows, C, ...], with units as groups of channels: [rows, units * C, ...]."""
+    x = x.reshape(units, -1, *x.shape[1:]).movedim(0, 1)
+    return x.reshape(x.shape[0], -1, *x.shape[3:])
+
+
+def weight_gradient(v, grad, x, named):
+    """Of operand 1, a weight. Where its gradient is of single units, each is a group of channels."""
+    shape, accumulator = v.shape(1), v.accumulator(1)
+    if accumulator is None:
+        return p.conv_backward_weight(grad, x, shape=shape, dtype="f32", **named)
+    units = grad.shape[0] // rows_of_unit(accumulator, grad.shape[0], v.call.op)
+    found = p.conv_backward_weight(
+        beside(grad, units),
+        beside(x, units),
+        shape=(units * shape[0], *shape[1:]),
+        dtype="f32",
+        **{**named, "groups": units * named["groups"]},
+    )
+    accumulator.add(found.reshape(units, *shape))
+    return None
+
+
 def bias_gradient(v):
-    grad = p.reduce_sum(v.grad, axes=[0, *range(2, v.grad.ndim)], keepdims=0)
-    return cast_to(grad, v.dtype(2))
+    """Of operand 2, a number for each channel."""
+    grad, accumulator = v.grad, v.accumulator(2)
+    if accumulator is None:
+        return p.reduce_sum(grad, axes=[0, *range(2, grad.ndim)], keepdims=0)
+    units = grad.shape[0] // rows_of_unit(accumulator, grad.shape[0], v.call.op)
+    grad = grad.reshape(units, -1, *grad.shape[1:])
+    accumulator.add(p.reduce_sum(grad, axes=[1, *range(3, grad.ndim)], keepdims=0))
+    return None
 
 
-@rule("conv")
+@rule("conv", saves="others")
 def conv(v):
     x, weight, grad = v[0], v[1], v.grad
     strides, dilations, pads, groups = settings(v, grad.ndim - 2)
@@ -59,14 +81,13 @@ def conv(v):
         grads[0] = transposed(grad, weight, v.shape(0), strides, dilations, pads, groups)
     if v.needs(1):
         named = {"strides": strides, "dilations": dilations, "pads": pads, "groups": groups}
-        dw = p.conv_backward_weight(grad, x, shape=v.shape(1), dtype="f32", **named)
-        grads[1] = cast_to(dw, v.dtype(1))
+        grads[1] = weight_gradient(v, grad, x, named)
     if len(v) > 2 and v.needs(2):
         grads[2] = bias_gradient(v)
     return grads
 
 
-@rule("conv_transpose")
+@rule("conv_transpose", saves="others")
 def conv_transpose(v):
     x, weight, grad = v[0], v[1], v.grad
     axes = grad.ndim - 2
@@ -79,14 +100,13 @@ def conv_transpose(v):
     if v.needs(0):
         grads[0] = p.conv(grad, weight, **named)
     if v.needs(1):
-        dw = p.conv_backward_weight(x, grad, shape=v.shape(1), dtype="f32", **named)
-        grads[1] = cast_to(dw, v.dtype(1))
+        grads[1] = weight_gradient(v, x, grad, named)
     if len(v) > 2 and v.needs(2):
         grads[2] = bias_gradient(v)
     return grads
 
 
-@rule("conv_backward_weight")
+@rule("conv_backward_weight", saves="others")
 def conv_backward_weight(v):
     """Linear in both operands: `v.grad` has the weights' place in a convolution."""
     grad, x = v[0], v[1]

@@ -4,6 +4,14 @@ aten = t.ops.aten
 # Where the name or the form with a result made beforehand differs: (result, attributes, operands
 # ...).
 SPELLED = {
+    "relu_backward": lambda y, a, g, z: aten.threshold_backward.grad_input(g, z, 0, grad_input=y),
+    "sigmoid_backward": lambda y, a, g, z: aten.sigmoid_backward.grad_input(g, z, grad_input=y),
+    "tanh_backward": lambda y, a, g, z: aten.tanh_backward.grad_input(g, z, grad_input=y),
+    "silu_backward": lambda y, a, g, x: aten.silu_backward.grad_input(g, x, grad_input=y),
+    "gelu_backward": lambda y, a, g, x: aten.gelu_backward.grad_input(g, x, grad_input=y),
+    "gelu_tanh_backward": lambda y, a, g, x: aten.gelu_backward.grad_input(
+        g, x, approximate="tanh", grad_input=y
+    ),
     "silu": lambda y, a, x: aten.silu.out(x, out=y),
     "mish": lambda y, a, x: aten.mish.out(x, out=y),
     "gelu": lambda y, a, x: aten.gelu.out(x, out=y),

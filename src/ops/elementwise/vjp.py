@@ -4,6 +4,7 @@ for max and min of equal numbers, the whole for clip at its bounds."""
 
 import math
 
+import torch
 from invar import primitives as p
 from invar.autograd.rules import no_gradient, rule
 
@@ -165,8 +166,6 @@ _of_result(
     exp10=lambda v, y: p.mul(y, v.constant(math.log(10.0))),
     expm1=lambda v, y: p.add(y, v.constant(1.0)),
     tan=lambda v, y: p.add(p.mul(y, y), v.constant(1.0)),
-    tanh=lambda v, y: _product(v, p.neg(y), y),
-    sigmoid=lambda v, y: p.mul(p.sub(v.constant(1.0), y), y),
 )
 
 
@@ -177,12 +176,6 @@ def softsign(v):
 
 
 # Piecewise linear: the gradient, or a multiple of it, where a condition holds.
-
-
-@rule("relu", saves="result")
-def relu(v):
-    zero = v.constant(0.0)
-    return [p.where(p.less_equal(v.result, zero), zero, v.grad)]
 
 
 @rule("leakyrelu")
@@ -266,14 +259,10 @@ def celu(v):
     return [p.where(below, grad, v.grad)]
 
 
-@rule("silu", "swish")
+@rule("swish")
 def swish(v):
-    """s (1 + alpha x (1 − s)), s = sigmoid(alpha x)."""
-    one, x = v.constant(1.0), v[0]
-    if v.call.op == "swish":
-        x = p.mul(x, v.constant(v.attribute("alpha")))
-    s = p.sigmoid(x)
-    return [p.mul(v.grad, p.mul(s, p.add(one, p.mul(x, p.sub(one, s)))))]
+    """That of silu at alpha x: s (1 + alpha x (1 − s)), s = sigmoid(alpha x)."""
+    return [p.silu_backward(v.grad, p.mul(v[0], v.constant(v.attribute("alpha"))))]
 
 
 @rule("mish")
@@ -284,25 +273,89 @@ def mish(v):
     return [p.mul(v.grad, p.add(t, inner))]
 
 
-@rule("gelu")
-def gelu(v):
-    """The normal distribution's function, plus x times its density."""
-    x = v[0]
-    below = p.mul(p.erfc(p.mul(x, v.constant(-math.sqrt(0.5)))), v.constant(0.5))
-    density = p.exp(p.mul(p.mul(x, x), v.constant(-0.5)))
-    density = p.mul(density, v.constant(1 / math.sqrt(2 * math.pi)))
-    return [p.mul(v.grad, p.add(below, p.mul(x, density)))]
+@rule("silu", "gelu", "gelu_tanh")
+def activation(v):
+    return [p.call(f"{v.call.op}_backward", v.grad, v[0])]
 
 
-@rule("gelu_tanh")
-def gelu_tanh(v):
-    """s (1 + x (1 − s) u'), s = sigmoid(u), u = x p(x²) as in elementwise.10, u' its derivative."""
-    x, one = v[0], v.constant(1.0)
-    square, c = p.mul(x, x), 2 * math.sqrt(2 / math.pi)
-    linear, cubic = v.constant(c), v.constant(c * 0.044715)
-    s = p.sigmoid(p.mul(x, p.add(p.mul(square, cubic), linear)))
-    slope = p.add(p.mul(square, v.constant(3 * c * 0.044715)), linear)
-    return [p.mul(v.grad, p.mul(s, p.add(one, p.mul(p.mul(x, p.sub(one, s)), slope))))]
+@rule("relu", "sigmoid", "tanh", saves="result")
+def activation_by_result(v):
+    if v.grad.dtype == torch.float64:  # relu alone has this type, and its gradient's operation not
+        zero = v.constant(0.0)
+        return [p.where(p.less_equal(v.result, zero), zero, v.grad)]
+    return [p.call(f"{v.call.op}_backward", v.grad, v.result)]
+
+
+# Gradients of these gradients g f'(x): the same operation of what comes back, q, and q g f''(x).
+
+
+def _second(v, derivative):
+    first = p.call(v.call.op, v.grad, v[1]) if v.needs(0) else None
+    second = None
+    if v.needs(1) and derivative is not None:
+        second = v.reduced(1, p.mul(p.mul(v.grad, v[0]), derivative(v, v[1])))
+    return [None if first is None else v.reduced(0, first), second]
+
+
+@rule("relu_backward")
+def relu_backward(v):
+    first = _second(v, None)[0]
+    return [first, v.zeros(1) if v.needs(1) else None]
+
+
+@rule("sigmoid_backward")
+def sigmoid_backward(v):
+    return _second(v, lambda v, y: p.sub(v.constant(1.0), p.add(y, y)))
+
+
+@rule("tanh_backward")
+def tanh_backward(v):
+    return _second(v, lambda v, y: p.mul(y, v.constant(-2.0)))
+
+
+def _slopes(x):
+    """sigmoid of x and of -x, and their product, the derivative."""
+    s, t = p.sigmoid(x), p.sigmoid(p.neg(x))
+    return s, t, p.mul(s, t)
+
+
+@rule("silu_backward")
+def silu_backward(v):
+    """s t (2 + x (t − s))."""
+
+    def derivative(v, x):
+        s, t, slope = _slopes(x)
+        return p.mul(slope, p.add(p.mul(x, p.sub(t, s)), v.constant(2.0)))
+
+    return _second(v, derivative)
+
+
+@rule("gelu_backward")
+def gelu_backward(v):
+    """The density of the normal distribution times 2 − x²."""
+
+    def derivative(v, x):
+        square = p.mul(x, x)
+        density = p.exp(p.mul(square, v.constant(-0.5)))
+        density = p.mul(density, v.constant(1 / math.sqrt(2 * math.pi)))
+        return p.mul(density, p.sub(v.constant(2.0), square))
+
+    return _second(v, derivative)
+
+
+@rule("gelu_tanh_backward")
+def gelu_tanh_backward(v):
+    """2 s t u' + x s t ((t − s) u'² + u''), u = x p(x²) as in elementwise.10."""
+
+    def derivative(v, x):
+        square, c = p.mul(x, x), 2 * math.sqrt(2 / math.pi)
+        linear, cubic = v.constant(c), v.constant(c * 0.044715)
+        s, t, slope = _slopes(p.mul(x, p.add(p.mul(square, cubic), linear)))
+        u = p.add(p.mul(square, v.constant(3 * c * 0.044715)), linear)
+        curve = p.add(p.mul(p.sub(t, s), p.mul(u, u)), p.mul(x, v.constant(6 * c * 0.044715)))
+        return p.mul(slope, p.add(p.add(u, u), p.mul(x, curve)))
+
+    return _second(v, derivative)
 
 
 # Steps: a gradient of zeros, as in torch.

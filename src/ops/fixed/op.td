@@ -2,5 +2,3 @@
 def Repro_FixedSumOp : Repro_InferOp<"fixed_sum", (ins Repro_F32:$x)>;
 def Repro_FixedMagnitudeOp : Repro_InferOp<"fixed_magnitude", (ins Repro_F32:$x)>;
 def Repro_FixedValueOp : Repro_InferOp<"fixed_value", (ins Repro_I64:$sum, Repro_I64:$magnitude)>;
-// The sums and the magnitude of the units' products transpose(a) x b, without a copy for each unit.
-def Repro_FixedMatmulOp : Repro_InferOp<"fixed_matmul", (ins Repro_F32:$a, Repro_F32:$b)>;

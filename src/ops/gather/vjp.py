@@ -4,9 +4,7 @@ import torch
 from invar import NotCovered
 from invar import primitives as p
 from invar.autograd.rules import rule
-from invar.emitted import TYPES
 
-_NAMES = {dtype: name for name, dtype in TYPES.items()}
 _NONE, _ADD = 0, 1  # `reduction`
 
 
@@ -16,21 +14,16 @@ def zeros(shape, grad):
     return torch.zeros(shape, dtype=torch.float32, device=grad.device)
 
 
-def cast_to(grad, dtype):
-    """`grad` in the element type of the operand."""
-    return grad if grad.dtype == dtype else p.cast(grad, shape=grad.shape, dtype=_NAMES[dtype])
-
-
 def widened(grad):
     """As scatters add it."""
     narrow = grad.dtype in (torch.bfloat16, torch.float16)
     return p.cast(grad, shape=grad.shape, dtype="f32") if narrow else grad
 
 
-@rule("gather")
+@rule("gather", saves="others")
 def gather(v):
     index, grad, shape = v[1], widened(v.grad), list(v.shape(0))
-    axis = (v.attribute("axis") or 0) % len(shape)
+    axis = v.axis(0) or 0
     # Index dimensions and the axis come first: row i of the sum has the updates of index i.
     first = list(range(axis, axis + index.ndim))
     others = [d for d in range(grad.ndim) if d not in first]
@@ -41,19 +34,17 @@ def gather(v):
         grad.permute(first + others),
         reduction=_ADD,
     )
-    return [cast_to(rows.movedim(0, axis), v.dtype(0)), None]
+    return [rows.movedim(0, axis), None]
 
 
-@rule("gather_elements")
+@rule("gather_elements", saves="others")
 def gather_elements(v):
     grad = widened(v.grad)
-    sums = p.scatter_elements(
-        zeros(v.shape(0), grad), v[1], grad, axis=v.attribute("axis", 0), reduction=_ADD
-    )
-    return [cast_to(sums, v.dtype(0)), None]
+    sums = p.scatter_elements(zeros(v.shape(0), grad), v[1], grad, axis=v.axis(0), reduction=_ADD)
+    return [sums, None]
 
 
-@rule("gather_nd")
+@rule("gather_nd", saves="others")
 def gather_nd(v):
     index, grad, shape = v[1], widened(v.grad), v.shape(0)
     batches = v.attribute("batch_dims", 0)
@@ -67,7 +58,7 @@ def gather_nd(v):
         ]
         index = torch.cat([torch.stack(counted, -1), index], -1)
     sums = p.scatter_nd(zeros(shape, grad), index, grad, reduction=_ADD)
-    return [cast_to(sums, v.dtype(0)), None]
+    return [sums, None]
 
 
 def kept_by(scattered, gathered, counted):
@@ -100,9 +91,9 @@ def scatter_gradients(v, scattered, gathered, places, updates):
     return grads
 
 
-@rule("scatter_elements")
+@rule("scatter_elements", saves="others")
 def scatter_elements(v):
-    index, axis = v[1], v.attribute("axis", 0)
+    index, axis = v[1], v.axis(0)
     return scatter_gradients(
         v,
         lambda x, u, how: p.scatter_elements(x, index, u, axis=axis, reduction=how),
@@ -112,7 +103,7 @@ def scatter_elements(v):
     )
 
 
-@rule("scatter_nd")
+@rule("scatter_nd", saves="others")
 def scatter_nd(v):
     index = v[1]
     return scatter_gradients(

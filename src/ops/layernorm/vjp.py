@@ -45,19 +45,18 @@ def layernorm_backward(v):
     if v.needs(1):
         h = p.layernorm(x, ones, epsilon=epsilon)
         d = p.sub(x, mean(x, axes))
-        square = p.add(mean(p.mul(d, d), axes), torch.full((1,), epsilon, device=x.device))
+        square = p.add(mean(p.mul(d, d), axes), v.constant(epsilon))
         u = p.mul(g, w)
         u, q = p.sub(u, mean(u, axes)), p.sub(q, mean(q, axes))
-        dx = p.mul(p.reciprocal(square), second_order(u, h, q, axes))
+        dx = p.mul(p.reciprocal(square), second_order(v, u, h, q, axes))
     return [dg, dx, dw]
 
 
-def second_order(u, h, q, axes):
+def second_order(v, u, h, q, axes):
     """3 h B C - h A - u C - q B with A = mean(q u), B = mean(u h), C = mean(q h): the derivative of
     sum(q r (u - h B)) by what h = r (...) was made of, over r^2."""
     a, b, c = mean(p.mul(q, u), axes), mean(p.mul(u, h), axes), mean(p.mul(q, h), axes)
-    three = torch.full((1,), 3.0, device=u.device)
-    inner = p.sub(p.mul(three, p.mul(b, c)), a)
+    inner = p.sub(p.mul(p.mul(b, c), v.constant(3.0)), a)
     return p.sub(p.sub(p.mul(h, inner), p.mul(u, c)), p.mul(q, b))
 
 

@@ -278,6 +278,17 @@ LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optio
   return success();
 }
 
+LogicalResult FixedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                              SmallVectorImpl<Type>& out) {
+  const Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
+  if (a.size() != 3 || b.size() != 3) return mismatch(loc, "a and b are not [units, T, M] and [units, T, N]");
+  if (a[0] != b[0] || a[1] != b[1])
+    return mismatch(loc, "a and b have other units or another length of them");
+  if (!a[2].constant() || !b[2].constant()) return mismatch(loc, "the result has sizes that are not known");
+  out.push_back(tensor_of({Dim::of(a[2].value * b[2].value + 1)}, IntegerType::get(context, 64)));
+  return success();
+}
+
 LogicalResult MatmulIntegerOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
                                                 SmallVectorImpl<Type>& out) {
   if (failed(infer(loc, op.getA(), op.getB(), false, false, IntegerType::get(context, 32), out)))

@@ -57,4 +57,16 @@ INVAR_INLINE int64_t matrix_index(int64_t index, int64_t groups) {
 inline constexpr int kFirstMatrix = 2;     // operand: the first matrix, behind a and the indices
 inline constexpr int kMostMatrices = 512;  // operands: a GPU kernel is given all their pointers
 
+// fixed_matmul.1: the products of units, a [units, length, rows] and b [units, length, columns].
+struct UnitProducts {
+  int64_t units, length, rows, columns;
+};
+UnitProducts unit_products(const Call&);
+// The operands and the result of the product of `units` units from `first` on, and its attributes.
+struct ProductViews {
+  View in[2], out;
+};
+ProductViews product_views(const Call&, int64_t first, int64_t units, float* out);
+const Attributes& transposed_a();
+
 }  // namespace invar::ops::matmul

@@ -23,3 +23,5 @@ def Repro_MatmulNbitsOp : Repro_InferOp<"matmul_nbits",
 // b; one element, or one for each row of a and column of b.
 def Repro_MatmulIntegerOp : Repro_InferOp<"matmul_integer",
     (ins Repro_Integers:$a, Repro_Integers:$b, Variadic<Repro_Integers>:$zeros)>;
+// The sums and the magnitude of the units' products transpose(a) x b, without a copy for each unit.
+def Repro_FixedMatmulOp : Repro_InferOp<"fixed_matmul", (ins Repro_F32:$a, Repro_F32:$b)>;

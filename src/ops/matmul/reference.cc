@@ -1,10 +1,11 @@
-// spec: spec.md matmul.1 - matmul.5, grouped_matmul.1 - 3, matmul_integer.1 - 2, matmul_nbits.1 -
-// 3; the sum: spec/contraction.md.
+// spec: spec.md matmul.1 - matmul.5, grouped_matmul.1 - 3, fixed_matmul.1, matmul_integer.1 - 2,
+// matmul_nbits.1 - 3; the sum: spec/contraction.md.
 #include "num/contract/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
 #include "kernels/reference.h"
 #include "num/binary64.h"
+#include "num/fixed/reference.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
 
@@ -240,6 +241,36 @@ static bool batch_independent_nbits(const Call& c, uint64_t batched) {
   return batched == 1 && c.in[0].rank > 1;
 }
 
+// fixed_matmul.1: element i of the product of unit u.
+static float unit_product(const Call& call, const matmul::UnitProducts& s, int64_t u, int64_t i) {
+  const float* a = call.in[0].as<const float>() + u * s.length * s.rows + i / s.columns;
+  const float* b = call.in[1].as<const float>() + u * s.length * s.columns + i % s.columns;
+  return num::canonicalize(num::reference::contract(
+      s.length, [&](int64_t t) { return a[t * s.rows]; }, [&](int64_t t) { return b[t * s.columns]; }));
+}
+static void run_fixed(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const matmul::UnitProducts s = matmul::unit_products(call);
+  const int64_t n = s.rows * s.columns;
+  for (int64_t i = begin; i < end; ++i) {
+    uint64_t sum = 0;
+    for (int64_t u = 0; u < s.units; ++u) {
+      if (i < n)
+        sum += static_cast<uint64_t>(num::reference::fixed_point(unit_product(call, s, u, i)));
+      else
+        sum += num::reference::fixed_magnitude(n, [&](int64_t j) { return unit_product(call, s, u, j); });
+    }
+    call.out[0].as<uint64_t>()[i] = sum;
+  }
+}
+
+static const char* check_fixed(const Call& c) {
+  if (!has_operands(c, 2, 1)) return "two operands and one result";
+  const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
+  if (!is_f32(a) || !is_f32(b) || out.dtype != DType::i64) return "f32, and a result of i64";
+  if (a.rank != 3 || b.rank != 3 || !same_leading(a, b, 2)) return "[units, T, M] and [units, T, N]";
+  if (a.dim[0] >= int64_t{1} << 33) return "fewer than 2^33 units";
+  return out.rank == 1 && out.dim[0] == a.dim[2] * b.dim[2] + 1 ? nullptr : "a result of M * N + 1 elements";
+}
 extern const OpContract contract_matmul;
 extern const CpuKernel row_matmul_reference;
 const OpContract contract_matmul = {.op = "matmul", .check = check, .batch_independent = batch_independent};
@@ -264,5 +295,10 @@ const OpContract contract_matmul_nbits = {
     .op = "matmul_nbits", .check = check_nbits, .batch_independent = batch_independent_nbits};
 const CpuKernel row_matmul_nbits_reference = {
     .op = "matmul_nbits", .isa = "reference", .units = row_units, .run = run_nbits};
+extern const OpContract contract_fixed_matmul;
+extern const CpuKernel row_fixed_matmul_reference;
+const OpContract contract_fixed_matmul = {.op = "fixed_matmul", .check = check_fixed};
+const CpuKernel row_fixed_matmul_reference = {
+    .op = "fixed_matmul", .isa = "reference", .units = units, .run = run_fixed};
 
 }  // namespace invar::ops

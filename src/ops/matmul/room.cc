@@ -154,4 +154,26 @@ void pack_small(const View& v, int operand, const Attributes& attrs, int panel, 
     as_it_is(static_cast<float*>(packed));
 }
 
+UnitProducts unit_products(const Call& call) {
+  const View &a = call.in[0], &b = call.in[1];
+  return {a.dim[0], a.dim[1], a.dim[2], b.dim[2]};
+}
+
+const Attributes& transposed_a() {
+  static const Attributes attributes{{"trans_a", int64_t{1}}};
+  return attributes;
+}
+
+ProductViews product_views(const Call& call, int64_t first, int64_t units, float* out) {
+  const UnitProducts s = unit_products(call);
+  ProductViews p{{call.in[0], call.in[1]}, {}};
+  for (View& v : p.in) {
+    v.data = v.as<float>() + first * v.dim[1] * v.dim[2];
+    v.dim[0] = units;
+  }
+  p.out.data = out, p.out.rank = 3;
+  p.out.dim[0] = units, p.out.dim[1] = s.rows, p.out.dim[2] = s.columns;
+  return p;
+}
+
 }  // namespace invar::ops::matmul

@@ -3,12 +3,7 @@
 import math
 
 from invar import primitives as p
-from invar.autograd.rules import no_gradient, reduced_to, rule
-
-
-def _wide(x):
-    """The first factor of a matmul is f32 or f64."""
-    return x if x.element_size() > 2 else p.cast(x, dtype="f32")
+from invar.autograd.rules import no_gradient, reduced_to, rule, widened
 
 
 def _rows(x):
@@ -22,7 +17,7 @@ def matmul(v):
     grads = [None, None]
     if v.needs(0):
         da = (
-            p.matmul(_wide(b), grad, trans_a=trans_b, trans_b=1)
+            p.matmul(widened(b), grad, trans_a=trans_b, trans_b=1)
             if trans_a
             else p.matmul(grad, b, trans_a=0, trans_b=1 - trans_b)
         )
@@ -138,4 +133,4 @@ def matmul_nbits(v):
     return grads
 
 
-no_gradient("matmul_integer")
+no_gradient("matmul_integer", "fixed_matmul")

@@ -4,7 +4,7 @@ import math
 
 import torch
 from invar import primitives as p
-from invar.autograd.rules import reduced_to, rule
+from invar.autograd.rules import reduced_to, rule, widened
 
 
 @rule("expand", saves="")
@@ -71,9 +71,9 @@ def continued(v):
     places = torch.arange(size, device=v.grad.device).reshape(shape)
     begins = v.attribute("begins") or [0] * len(shape)
     places = getattr(p, v.call.op)(places, begins=begins, shape=tuple(v.grad.shape))
-    flat = torch.zeros(size, dtype=v.grad.dtype, device=v.grad.device)
-    count = math.prod(v.grad.shape)
-    flat = p.scatter_nd(flat, places.reshape(count, 1), v.grad.reshape(count), reduction=1)
+    grad, count = widened(v.grad), math.prod(v.grad.shape)
+    flat = torch.zeros(size, dtype=grad.dtype, device=grad.device)
+    flat = p.scatter_nd(flat, places.reshape(count, 1), grad.reshape(count), reduction=1)
     return [flat.reshape(shape)]
 
 

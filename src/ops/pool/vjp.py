@@ -3,9 +3,10 @@ gradient of a maximum goes to the element that max_pool_indices names."""
 
 import math
 
+import numpy as np
 import torch
 from invar import primitives as p
-from invar.autograd.rules import no_gradient, rule
+from invar.autograd.rules import no_gradient, rule, table
 
 no_gradient("max_pool_indices")
 
@@ -39,13 +40,12 @@ class Windows:
         steps = [r * self.dilations[d] for r in range(self.kernel[d])]
         return [sum(low <= first + step < high for step in steps) for first in firsts]
 
-    def areas(self, padded, device):
+    def areas(self, padded):
         """The number of places of each window, as pool.5 divides by it: f32 [1, 1, O...]."""
-        areas = [1]
+        areas = np.ones((1, 1), np.float32)
         for d in range(self.axes):
-            counts = self.counts(d, padded)
-            areas = [a * n for a in areas for n in counts]
-        return torch.tensor(areas, dtype=torch.float32, device=device).reshape(1, 1, *self.out)
+            areas = areas[..., None] * np.array(self.counts(d, padded), np.float32)
+        return areas
 
     def all_filled(self):
         return all(min(self.counts(d, False), default=1) > 0 for d in range(self.axes))
@@ -110,7 +110,13 @@ def max_pool(v):
 def average_pool(v):
     w = Windows(v)
     padded = bool(v.attribute("count_include_pad", 0))
-    return [w.spread(p.div(v.grad, w.areas(padded, v.grad.device)))]
+    areas = w.areas(padded)
+    if areas.size and (areas == areas.flat[0]).all():
+        divisor = v.constant(float(areas.flat[0]))
+    else:
+        key = ("average_pool", w.size, w.out, padded, repr(w.attributes))
+        divisor = table(key, v.grad.device, lambda: areas)
+    return [w.spread(p.div(v.grad, divisor))]
 
 
 @rule("lp_pool", saves="operands result")
@@ -118,6 +124,6 @@ def lp_pool(v):
     w, x, y, grad = Windows(v), v[0], v.result, v.grad
     if v.attribute("p", 2) == 1:
         return [p.mul(p.sign(x), w.spread(grad))]
-    zero = torch.zeros((), dtype=torch.float32, device=x.device)
+    zero = v.constant(0.0)
     share = p.where(p.equal(y, zero), zero, p.div(grad, y))
     return [p.mul(x, w.spread(share))]

@@ -6,6 +6,6 @@ from invar.autograd.rules import no_gradient, rule
 no_gradient("random_bits", "random_uniform")
 
 
-@rule("random_dropout")
+@rule("random_dropout", saves="others")
 def random_dropout(v):
     return [p.random_dropout(v.grad, v[1], v[2], ratio=v.attribute("ratio", 0.5)), None, None]

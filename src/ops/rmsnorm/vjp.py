@@ -39,17 +39,16 @@ def rmsnorm_backward(v):
             dw = over_rows(p.mul(g, du), x.ndim - w.ndim)
     if v.needs(1):
         h = p.rmsnorm(x, torch.ones_like(w), epsilon=epsilon)
-        square = p.add(mean(p.mul(x, x), axes), torch.full((1,), epsilon, device=x.device))
-        dx = p.mul(p.reciprocal(square), second_order(p.mul(g, w), h, q, axes))
+        square = p.add(mean(p.mul(x, x), axes), v.constant(epsilon))
+        dx = p.mul(p.reciprocal(square), second_order(v, p.mul(g, w), h, q, axes))
     return [dg, dx, dw]
 
 
-def second_order(u, h, q, axes):
+def second_order(v, u, h, q, axes):
     """3 h B C - h A - u C - q B with A = mean(q u), B = mean(u h), C = mean(q h): the derivative of
     sum(q r (u - h B)) by what h = r (...) was made of, over r^2."""
     a, b, c = mean(p.mul(q, u), axes), mean(p.mul(u, h), axes), mean(p.mul(q, h), axes)
-    three = torch.full((1,), 3.0, device=u.device)
-    inner = p.sub(p.mul(three, p.mul(b, c)), a)
+    inner = p.sub(p.mul(p.mul(b, c), v.constant(3.0)), a)
     return p.sub(p.sub(p.mul(h, inner), p.mul(u, c)), p.mul(q, b))
 
 

@@ -141,6 +141,15 @@ def test_movement(name):
     compare(*MOVED[name], [X], factor=8)
 
 
+@pytest.mark.parametrize("name", MOVED)
+def test_movement_of_narrow_elements(name):
+    """Sums of gradients are made in f32 and rounded once."""
+    x = X.bfloat16()
+    found = first(lambda x: p.cast(MOVED[name][0](x), dtype="f32"), [x])[0]
+    wide = first(MOVED[name][0], [x.float()])[0]
+    assert found.dtype == torch.bfloat16 and torch.equal(found, wide.bfloat16())
+
+
 @pytest.mark.parametrize("crd", [0, 1])
 def test_blocks(crd):
     x = random(2, 8, 3, 2, seed=4)
@@ -251,3 +260,31 @@ def test_no_elements():
         for op in ("reduce_sum", "reduce_prod", "reduce_max", "reduce_l2", "reduce_log_sum_exp"):
             found = first(lambda x: getattr(p, op)(x, axes=axes, keepdims=0), [x])[0]
             assert found.shape == shape
+
+
+OF_BINARY64 = {
+    **{
+        op: lambda x, op=op: getattr(p, op)(x, axes=[0, 2], keepdims=0)
+        for op in (
+            "reduce_sum",
+            "reduce_mean",
+            "reduce_prod",
+            "reduce_max",
+            "reduce_min",
+            "reduce_l1",
+            "reduce_l2",
+            "reduce_sum_square",
+        )
+    },
+    "cumsum": lambda x: p.cumsum(x, axis=1, exclusive=1, reverse=1),
+    "cumprod": lambda x: p.cumprod(x, axis=1, exclusive=0, reverse=0),
+    **{name: MOVED[name][0] for name in MOVED if not name.startswith("pad_")},
+}
+
+
+@pytest.mark.parametrize("name", OF_BINARY64)
+def test_binary64(name):
+    """torch's own checks, against differences of the function itself."""
+    x = random(3, 4, 5, seed=16, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(OF_BINARY64[name], [x], fast_mode=True)
+    assert torch.autograd.gradgradcheck(OF_BINARY64[name], [x], fast_mode=True)

@@ -26,7 +26,8 @@ def digest(tensors):
 
 
 def whole(shape, seed, scale=2**-10):
-    """Values that are the same everywhere: whole numbers from -1000 to 1000 times a power of two."""
+    """Values that are the same everywhere: whole numbers from -1000 to 1000 times a power of
+    two."""
     numbers = np.random.default_rng(seed).integers(-1000, 1000, shape)
     return torch.from_numpy(numbers.astype(np.float32)) * scale
 

@@ -1,5 +1,6 @@
 """What every function of invar.ops is held to: torch's result in float64, torch's shapes and types,
-and the same bytes on NumPy arrays, on operands that lie in memory in other ways, and in f16 and bf16."""
+and the same bytes on NumPy arrays, on operands that lie in memory in other ways, and in f16 and
+bf16."""
 
 import sys
 from dataclasses import dataclass, field
@@ -22,8 +23,8 @@ EPSILON = {torch.float32: 2**-23, torch.bfloat16: 2**-7, torch.float16: 2**-10}
 @dataclass
 class Case:
     """ops.NAME(*args, **kwargs). `torch`: the function to compare with, by default of that name;
-    `error`: in units of the type's epsilon, of the largest magnitude of the result; `narrow`: whether
-    f16 and bf16 are tried, too."""
+    `error`: in units of the type's epsilon, of the largest magnitude of the result; `narrow`:
+    whether f16 and bf16 are tried, too."""
 
     name: str
     args: tuple
@@ -70,7 +71,8 @@ def of_torch(name):
 
 
 def near(got, wanted, units=64):
-    """Of one shape and type, within units of the least of its type's steps at the largest magnitude."""
+    """Of one shape and type, within units of the least of its type's steps at the largest
+    magnitude."""
     assert got.shape == wanted.shape
     unit = 2**-52 if got.dtype == torch.float64 else 2**-23
     close(got, wanted, unit, units, "near")

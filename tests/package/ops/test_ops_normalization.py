@@ -92,6 +92,17 @@ def test_refusals():
         (6,),
         W[:5],
     )
+    refused(
+        RuntimeError,
+        "layer_norm: argument 'bias': expected shape",
+        ops.layer_norm,
+        X,
+        (6,),
+        W,
+        B[:5],
+    )
+    refused(RuntimeError, "rms_norm: .* 6 and 5", ops.rms_norm, X, (5,), W[:5])
+    refused(RuntimeError, "rms_norm: argument 'weight': .* NumPy", ops.rms_norm, X, (6,), W.numpy())
     refused(NotImplementedError, "float64", ops.layer_norm, X.double(), (6,))
     refused(
         RuntimeError,

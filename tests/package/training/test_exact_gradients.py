@@ -13,7 +13,6 @@ import invar  # noqa: E402
 import torch  # noqa: E402
 from invar import primitives as p  # noqa: E402
 from invar import training as t  # noqa: E402
-from invar.training import fixed  # noqa: E402
 from tiny_training import Model, drawn, loss  # noqa: E402
 
 NAN = b"\0\0\xc0\x7f"
@@ -68,7 +67,7 @@ def test_the_value_rounds_once():
     sums = torch.tensor(
         [0, 1, -1, 2**24 + 1, 2**24 + 3, -(2**24) - 1, 2**62 + 2**38, 2**62 + 2**38 + 1]
     )
-    found = fixed.fixed_value(sums, torch.tensor(0)).double() * 2.0**49
+    found = p.fixed_value(sums, torch.tensor(0)).double() * 2.0**49
     wanted = [0, 1, -1, 2**24, 2**24 + 4, -(2**24), 2**62, 2**62 + 2**39]
     assert found.tolist() == wanted
 

@@ -9,6 +9,7 @@ torch.library (library.py) under modes, fake tensors and the compiler, which see
 and through transforms.py under those of torch.func. All have the same rules."""
 
 import torch
+from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
 from torch.autograd import forward_ad
 
 from invar import _native
@@ -43,8 +44,9 @@ class Torch:
 def compute(call, operands):
     """The result, below the graph of gradients: at once, or as an operator that a mode or a
     subclass of tensors sees."""
-    if _modes() == 0 and all(type(x) in _PLAIN and not x.is_meta for x in operands):
-        return call.run(operands, Torch)
+    if _modes() == 0 and all(type(x) in _PLAIN for x in operands):
+        if not operands or not all(x.is_meta for x in operands):
+            return call.run([unwrapped(x) for x in operands], Torch)
     from invar.autograd import library
 
     for i, x in enumerate(operands):
@@ -54,6 +56,13 @@ def compute(call, operands):
             )
     with torch._C._AutoDispatchBelowAutograd():
         return library.dispatched(call, operands)
+
+
+def unwrapped(x):
+    """A tensor that a transform of torch.func has left wrapped, as after its end."""
+    while is_functorch_wrapped_tensor(x):
+        x = get_unwrapped(x)
+    return x
 
 
 def remember(ctx, call, rule, operands, result):

@@ -82,6 +82,11 @@ def _computed(op, operands, attributes, shape=None, dtype=None):
 
 def _typed(op, operands, attributes, shape=None, dtype=None):
     """The kernel of fake tensors: the type of the result alone."""
+    for i, x in enumerate(operands):  # a real one beside a fake one: torch would call this kernel
+        if x.device != operands[0].device:
+            raise _native.BadInput(
+                f"{op}: operand {i} lies on {x.device}, operand 0 on {operands[0].device}"
+            )
     at_hand = None if shape is None else [symbolic.hint(n) for n in shape]
     call = call_of(op, operands, attributes, at_hand, dtype)
     name, sizes = symbolic.type_of(call, tuple(map(autograd.Torch.type_of, operands)), shape)

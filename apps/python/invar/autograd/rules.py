@@ -163,6 +163,21 @@ def constant(like, value):
     return made
 
 
+_TABLES = {}  # arrays that rules use again and again
+
+
+def table(key, device, make):
+    """The NumPy array make() as a tensor on the device, made once for each key."""
+    if _watched() or torch.is_inference_mode_enabled():
+        return torch.from_numpy(make()).to(device)
+    if (found := _TABLES.get((key, device))) is None:
+        found = torch.from_numpy(make()).to(device)
+        if len(_TABLES) >= 256:
+            _TABLES.clear()
+        _TABLES[key, device] = found
+    return found
+
+
 def _watched():
     """Whether a compiler, a transform or a mode looks: it must see all tensors made anew."""
     return (
@@ -170,6 +185,13 @@ def _watched():
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack() > 0
     )
+
+
+def widened(x):
+    """As operations take it that add: bf16 and f16 as f32."""
+    from invar import primitives
+
+    return x if x.element_size() > 2 else primitives.cast(x, dtype="f32")
 
 
 def reduced_to(grad, shape):
@@ -184,7 +206,7 @@ def reduced_to(grad, shape):
         i for i in range(grad.ndim) if i < more or (shape[i - more] == 1 and grad.shape[i] != 1)
     ]
     if axes:
-        grad = primitives.reduce_sum(grad, axes=axes, keepdims=0)
+        grad = primitives.reduce_sum(widened(grad), axes=axes, keepdims=0)
     return grad.reshape(shape)
 
 

@@ -39,6 +39,10 @@ def _transpose(attributes, x):
     return tuple(x[d] for d in perm) if perm else x[::-1]
 
 
+def _from_axis(attributes, grad, x, *more):
+    return tuple(x[attributes["axis"] :])
+
+
 def _concat(attributes, *operands):
     axis, x = attributes["axis"], operands[0]
     return (*x[:axis], sum(o[axis] for o in operands), *x[axis + 1 :])
@@ -69,7 +73,21 @@ _RULES = {
     **dict.fromkeys(
         ("softmax", "log_softmax", "rmsnorm", "layernorm", "groupnorm", "batchnorm", "rope"), _first
     ),
+    **dict.fromkeys(
+        ("softmax_backward", "log_softmax_backward", "rmsnorm_backward", "layernorm_backward"),
+        _first,
+    ),
+    **dict.fromkeys(
+        ("rmsnorm_backward_weight", "layernorm_backward_weight"),
+        lambda attributes, grad, x: x[attributes["axis"] :],
+    ),
     **dict.fromkeys(("cast", "cumsum", "cumprod", "hardmax", "trilu", "quantize_linear"), _first),
+    **dict.fromkeys(
+        ("softmax_backward", "log_softmax_backward", "rmsnorm_backward", "layernorm_backward"),
+        _first,
+    ),
+    **dict.fromkeys(("rmsnorm_backward_weight", "layernorm_backward_weight"), _from_axis),
+    "random_dropout": _first,
     **dict.fromkeys(("scatter_elements", "scatter_nd", "dequantize_linear"), _first),
 }
 

@@ -6,8 +6,6 @@ from invar.autograd.rules import Vjp
 
 # Operands, beside a parameter, whose axis 0 counts rows of units.
 OPERANDS = {
-    "conv": (0,),
-    "conv_transpose": (0,),
     "gather": (1,),
     "rmsnorm": (0,),
     "layernorm": (0,),

@@ -37,6 +37,8 @@ def dim_of(name: str, dim: Any, ndim: int, argument: str = "dim") -> int:
 
 def dims_of(name: str, dim: Any, ndim: int) -> list[int]:
     """Ascending dimensions; None or none: all."""
+    if type(dim) is int and -ndim <= dim < ndim:  # the common case
+        return [dim % ndim]
     if dim is None:
         return list(range(ndim))
     if not isinstance(dim, Sequence):

@@ -71,6 +71,15 @@ def type_of(x: Any, argument: str = "input") -> str:
         ) from None
 
 
+def are_f32(*given: Any) -> bool:
+    """Whether all are arrays of f32 of one library: the common case, which needs no promotion."""
+    dtype = getattr(given[0], "dtype", None)
+    for x in given[1:]:
+        if getattr(x, "dtype", None) != dtype:
+            return False
+    return dtype is not None and NAMES[dtype] == "f32"
+
+
 def named(dtype: Any) -> str:
     """The name of an argument `dtype`: torch's or NumPy's."""
     torch = sys.modules.get("torch")

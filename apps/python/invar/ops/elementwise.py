@@ -82,6 +82,8 @@ def operands(name: str, a: Any, b: Any, least: str | None = None) -> tuple[Any, 
 
 def binary(name: str, op: str, a: Any, b: Any, least: str | None = None) -> Any:
     """An arithmetic function of two operands."""
+    if t.are_f32(a, b):
+        return p.call(op, a, b)
     x, y, e = operands(name, a, b, least)
     if e == "bool":
         raise OperandError(f"{name}: expected operands of numbers, got bool")

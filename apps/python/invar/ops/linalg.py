@@ -65,9 +65,11 @@ def matmul(input: Array, other: Array) -> Array:
 
     Both of one type: f32, bf16, f16 or f64. Raises RuntimeError for shapes, types or devices that
     do not fit. Spec: matmul.1 to matmul.5."""
-    e = _types("matmul", input, other)
     x: Any = input
     y: Any = other
+    if t.are_f32(x, y) and x.ndim > 1 < y.ndim and x.shape[-1] == y.shape[-2]:
+        return cast(Array, product(x, y, "f32"))
+    e = _types("matmul", input, other)
     if x.ndim == 0 or y.ndim == 0:
         raise OperandError("matmul: both arguments need at least one dimension, got none")
     _shapes("matmul", x, y, x.shape[-1], y.shape[-2 if y.ndim > 1 else 0], "input", "other")
@@ -173,10 +175,11 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
             f"{tuple(w.shape)} and {tuple(x.shape)}"
         )
     _shapes("linear", x, w, x.shape[-1], w.shape[-1], "input", "weight")
-    rows = w if w.ndim == 2 else w.reshape(1, -1)
-    flat = x if x.ndim == 2 else x.reshape(-1, x.shape[-1]) if x.shape[-1] else x
-    y = product(flat, rows, e, trans=1)
-    y = y.reshape((*x.shape[:-1], *w.shape[:-1]))
+    y = product(
+        x if x.ndim > 1 else x.reshape(1, -1), w if w.ndim == 2 else w.reshape(1, -1), e, trans=1
+    )
+    if x.ndim == 1 or w.ndim == 1:
+        y = y.reshape((*x.shape[:-1], *w.shape[:-1]))
     if bias is None:
         return cast(Array, y)
     _types("linear", input, bias, "input", "bias")

@@ -38,6 +38,14 @@ def _rows(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any = Non
     return shape
 
 
+def _common(x: Any, normalized_shape: Any, *weights: Any) -> bool:
+    """Whether all are f32, and the weights are as long as x's last dimension, the normalized one."""
+    if not t.are_f32(x, *weights):
+        return False
+    row = x.shape[-1:]
+    return tuple(normalized_shape) == row not in ((), (0,)) and all(w.shape == row for w in weights)
+
+
 @public
 def rms_norm(
     input: Array,
@@ -49,11 +57,18 @@ def rms_norm(
     weight has. eps: by default that of f32, 2^-23. The result has input's type and shape.
 
     Raises RuntimeError for shapes and types that do not fit. Spec: rmsnorm.1 to rmsnorm.5."""
+    if (
+        eps is not None
+        and isinstance(normalized_shape, tuple)
+        and _common(input, normalized_shape, weight)
+    ):
+        return cast(Array, p.rmsnorm(input, weight, epsilon=float(eps)))
     e = t.narrow_real("rms_norm", input)
+    epsilon = t.EPSILON["f32"] if eps is None else float(eps)
     shape = _rows("rms_norm", input, normalized_shape, weight)
     t.same_kind("rms_norm", input=input, weight=weight)
     w = arr.full(shape, 1, "f32", input) if weight is None else weight
-    y = p.rmsnorm(t.cast(input, "f32"), w, epsilon=t.EPSILON["f32"] if eps is None else float(eps))
+    y = p.rmsnorm(t.cast(input, "f32"), w, epsilon=epsilon)
     return cast(Array, y if e == "f32" else t.cast(y, e))
 
 
@@ -69,11 +84,13 @@ def layer_norm(
     `normalized_shape`, which weight and bias have. The result has input's type and shape.
 
     Raises RuntimeError for shapes and types that do not fit. Spec: layernorm.1 to layernorm.5."""
+    if isinstance(normalized_shape, tuple) and _common(input, normalized_shape, weight, bias):
+        return cast(Array, p.layernorm(input, weight, bias, epsilon=float(eps)))
     e = t.narrow_real("layer_norm", input)
+    more = () if bias is None else (bias,)
     shape = _rows("layer_norm", input, normalized_shape, weight, bias)
     t.same_kind("layer_norm", input=input, weight=weight, bias=bias)
     w = arr.full(shape, 1, "f32", input) if weight is None else weight
-    more = () if bias is None else (bias,)
     y = p.layernorm(t.cast(input, "f32"), w, *more, epsilon=float(eps))
     return cast(Array, y if e == "f32" else t.cast(y, e))
 

@@ -3,20 +3,132 @@
 
 import math
 import operator
+import threading
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from invar import arrays
 from invar import primitives as p
-from invar._native import BadInput, NotCovered
-from invar.generator import Generator, default_generator
+from invar.errors import ArgumentTypeError, NotCovered, OperandError, public
 
-__all__ = ["dropout", "rand", "randn"]
+__all__ = ["Generator", "default_generator", "dropout", "manual_seed", "rand", "randn"]
 
 _SIGNED = 2**63
+_WORD = 2**64
+_GRAIN = 4  # numbers of one counter (random.2): each draw begins with a counter
 
 
-def dropout(input, p=0.5, training=True, inplace=False, *, seed=None, offset=None, generator=None):
+class Generator:
+    """A sequence of random numbers that is the same on every machine and device (spec: random.2).
+
+    Number e of a seed is fixed; the generator only counts how many are drawn. So its state is two
+    integers, to be saved with a checkpoint and restored. It may be used from several threads."""
+
+    def __init__(self, seed: int = 0):
+        self._lock = threading.Lock()
+        self.manual_seed(seed)
+
+    def manual_seed(self, seed: int) -> "Generator":
+        """Begins the sequence of `seed` (any integer, modulo 2^64); returns the generator."""
+        seed = _integer(seed, "seed")
+        with self._lock:
+            self._seed, self._offset = seed, 0
+        return self
+
+    def initial_seed(self) -> int:
+        return self._seed
+
+    @property
+    def seed(self) -> int:
+        return self._seed
+
+    @property
+    def offset(self) -> int:
+        """The number that the next draw begins with."""
+        return self._offset
+
+    def draw(self, count: int) -> tuple[int, int]:
+        """(seed, offset) of the next `count` numbers; the draw after them begins behind them, at a
+        multiple of 4."""
+        with self._lock:
+            first = self._offset
+            self._offset = (first + -(-count // _GRAIN) * _GRAIN) % _WORD
+            return self._seed, first
+
+    def get_state(self) -> tuple[int, int]:
+        """(seed, offset)."""
+        return self._seed, self._offset
+
+    def set_state(self, state: tuple[int, int]) -> "Generator":
+        """Goes on where a generator of this state would; returns the generator."""
+        try:
+            seed, offset = state
+        except (TypeError, ValueError):
+            raise OperandError(
+                f"Generator: argument 'state': expected (seed, offset), got {state!r}"
+            ) from None
+        seed, offset = _integer(seed, "seed"), _integer(offset, "offset")
+        with self._lock:
+            self._seed, self._offset = seed, offset
+        return self
+
+    def state_dict(self) -> dict[str, int]:
+        return {"seed": self._seed, "offset": self._offset}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        if not isinstance(state, dict) or set(state) != {"seed", "offset"}:
+            raise OperandError(
+                f"Generator: argument 'state': expected seed and offset, got {state!r}"
+            )
+        self.set_state((state["seed"], state["offset"]))
+
+    def clone(self) -> "Generator":
+        """One of the same state, which counts on its own."""
+        return Generator().set_state(self.get_state())
+
+    def __repr__(self) -> str:
+        return f"invar.Generator(seed={self._seed}, offset={self._offset})"
+
+    def __getstate__(self) -> dict[str, int]:
+        return self.state_dict()
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self._lock = threading.Lock()
+        self.load_state_dict(state)
+
+
+def _integer(value: int, argument: str) -> int:
+    try:
+        return operator.index(value) % _WORD
+    except TypeError:
+        raise ArgumentTypeError(
+            f"Generator: argument '{argument}': expected an integer, got {type(value).__name__}"
+        ) from None
+
+
+default_generator = Generator(0)
+"""What functions draw from that are given neither a seed nor a generator. Its seed is 0 until
+manual_seed() sets another."""
+
+
+def manual_seed(seed: int) -> Generator:
+    """Sets the seed of the default generator, and returns it."""
+    return default_generator.manual_seed(seed)
+
+
+@public
+def dropout(
+    input: Any,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+    *,
+    seed: Any = None,
+    offset: Any = None,
+    generator: Generator | None = None,
+) -> Any:
     """Zeros elements with probability p and scales the others by 1 / (1 - p) (spec: random.5).
 
     input: f32, bf16 or f16 of any shape (bf16 and f16 are computed as f32 and rounded once more);
@@ -29,7 +141,7 @@ def dropout(input, p=0.5, training=True, inplace=False, *, seed=None, offset=Non
     offset may be i64 tensors of one element on input's device: a captured CUDA graph reads them
     whenever it runs.
 
-    Errors: BadInput where p is outside [0, 1] or offset is given without seed; NotCovered for
+    Errors: OperandError where p is outside [0, 1] or offset is given without seed; NotCovered for
     inplace=True and for other element types."""
     ratio = _probability("dropout", p)
     if inplace:
@@ -41,7 +153,14 @@ def dropout(input, p=0.5, training=True, inplace=False, *, seed=None, offset=Non
     return _cast(_op("random_dropout", x, seed, offset, ratio=ratio), given)
 
 
-def rand(*size, seed=None, offset=None, generator=None, device=None):
+@public
+def rand(
+    *size: int | Sequence[int],
+    seed: Any = None,
+    offset: Any = None,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Any:
     """Numbers in [0, 1), multiples of 2^-24 (spec: random.4).
 
     size: integers or one sequence -> f32 of that shape, on `device` (torch; None: the host).
@@ -52,7 +171,14 @@ def rand(*size, seed=None, offset=None, generator=None, device=None):
     return _op("random_uniform", seed, offset, shape=size, dtype="f32")
 
 
-def randn(*size, seed=None, offset=None, generator=None, device=None):
+@public
+def randn(
+    *size: int | Sequence[int],
+    seed: Any = None,
+    offset: Any = None,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Any:
     """Normal numbers by Box and Muller: element i is sqrt(-2 ln(1 - u)) * cospi(2 v) with u and v
     the uniform numbers offset + i and offset + n + i of n elements, every step a primitive, stored.
 
@@ -67,23 +193,23 @@ def randn(*size, seed=None, offset=None, generator=None, device=None):
     return p.mul(radius, p.cospi(p.mul(drawn[1], two)))
 
 
-def _op(name, *operands, **settings):
+def _op(name: str, *operands: Any, **settings: Any) -> Any:
     return p.call(name, *operands, **settings)
 
 
-def _probability(function, value):
+def _probability(function: str, value: Any) -> float:
     try:
         ratio = float(value)
     except (TypeError, ValueError):
-        raise BadInput(
+        raise ArgumentTypeError(
             f"{function}: argument 'p': expected a number, got {type(value).__name__}"
         ) from None
     if not 0 <= ratio <= 1:
-        raise BadInput(f"{function}: argument 'p': expected a probability, got {value}")
+        raise OperandError(f"{function}: argument 'p': expected a probability, got {value}")
     return ratio
 
 
-def _as_f32(function, x):
+def _as_f32(function: str, x: Any) -> tuple[Any, str | None]:
     """As the operation takes it, and the element type to go back to."""
     if not arrays.is_tensor(x):
         x = np.asarray(x)
@@ -98,31 +224,35 @@ def _as_f32(function, x):
     return p.cast(x, shape=tuple(x.shape), dtype="f32"), name
 
 
-def _cast(x, name):
+def _cast(x: Any, name: str | None) -> Any:
     return x if name is None else p.cast(x, shape=tuple(x.shape), dtype=name)
 
 
-def _drawn(function, like, count, seed, offset, generator):
+def _drawn(
+    function: str, like: Any, count: int, seed: Any, offset: Any, generator: Any
+) -> tuple[Any, Any]:
     """Seed and offset as operands beside `like`."""
     if generator is not None and not isinstance(generator, Generator):
-        raise BadInput(
+        raise ArgumentTypeError(
             f"{function}: argument 'generator': expected invar.Generator, got "
             f"{type(generator).__name__}"
         )
     if seed is None:
         if offset is not None:
-            raise BadInput(f"{function}: argument 'offset': expected a seed with it, got none")
+            raise OperandError(f"{function}: argument 'offset': expected a seed with it, got none")
         seed, offset = (generator or default_generator).draw(count)
     elif generator is not None:
-        raise BadInput(f"{function}: argument 'generator': expected none beside a seed")
-    return _number(function, "seed", seed, like), _number(function, "offset", offset or 0, like)
+        raise OperandError(f"{function}: argument 'generator': expected none beside a seed")
+    return _number(function, "seed", seed, like), _number(
+        function, "offset", 0 if offset is None else offset, like
+    )
 
 
-def _number(function, argument, value, like):
+def _number(function: str, argument: str, value: Any, like: Any) -> Any:
     if arrays.is_tensor(value) or isinstance(value, np.ndarray):
         count, kind = math.prod(value.shape), str(value.dtype).removeprefix("torch.")
         if kind != "int64" or count != 1:
-            raise BadInput(
+            raise OperandError(
                 f"{function}: argument '{argument}': expected one int64, got {kind} of shape "
                 f"{tuple(value.shape)}"
             )
@@ -130,7 +260,7 @@ def _number(function, argument, value, like):
     try:
         signed = (operator.index(value) + _SIGNED) % (2 * _SIGNED) - _SIGNED
     except (TypeError, ValueError):
-        raise BadInput(
+        raise ArgumentTypeError(
             f"{function}: argument '{argument}': expected an integer, got {type(value).__name__}"
         ) from None
     if arrays.is_tensor(like):
@@ -139,19 +269,21 @@ def _number(function, argument, value, like):
     return np.array(signed, np.int64)
 
 
-def _size(function, size):
+def _size(function: str, size: Any) -> tuple[int, ...]:
     if len(size) == 1 and not isinstance(size[0], int | np.integer):
         size = size[0]
     try:
         size = tuple(int(n) for n in size)
     except (TypeError, ValueError):
-        raise BadInput(f"{function}: argument 'size': expected integers, got {size!r}") from None
+        raise ArgumentTypeError(
+            f"{function}: argument 'size': expected integers, got {size!r}"
+        ) from None
     if any(n < 0 for n in size):
-        raise BadInput(f"{function}: argument 'size': expected sizes of 0 or more, got {size}")
+        raise OperandError(f"{function}: argument 'size': expected sizes of 0 or more, got {size}")
     return size
 
 
-def _place(device):
+def _place(device: Any) -> Any:
     """An array of the library and device of the results."""
     torch = arrays.torch()
     if torch is None:
@@ -161,7 +293,7 @@ def _place(device):
     return torch.empty(0, device=device or "cpu")
 
 
-def _constant(value, like):
+def _constant(value: float, like: Any) -> Any:
     if arrays.is_tensor(like):
         return arrays.torch().full((), value, device=like.device)
     return np.array(value, np.float32)

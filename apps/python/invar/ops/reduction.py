@@ -95,6 +95,8 @@ def _none_empty(name: str, x: Any, axes: list[int]) -> None:
 
 def extreme(name: str, op: str, x: Any, dim: Dims, keepdim: bool) -> Any:
     e = t.type_of(x)
+    if e == "f32" and type(dim) is int and -x.ndim <= dim < x.ndim and x.shape[dim]:
+        return p.call(op, x, axes=[dim % x.ndim], keepdims=int(keepdim))
     if e in t.UNSIGNED:
         raise NotCovered(f"{name}: argument 'input': elements of {t.spelled(e)}")
     axes = arr.dims_of(name, dim, x.ndim)

@@ -1,7 +1,11 @@
 """Adam and AdamW, with or without AMSGrad."""
 
+from typing import Any
+
+from torch import Tensor
+
 from invar import primitives as p
-from invar.optim.optimizer import Optimizer, at_least, number, within
+from invar.optim.optimizer import Optimizer, Params, Step, at_least, number, within
 from invar.optim.scalars import adam_scalars
 
 
@@ -15,20 +19,20 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        amsgrad=False,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-        fused=None,
-        decoupled_weight_decay=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         at_least(0, lr=lr, eps=eps, weight_decay=weight_decay)
         within(**{"betas[0]": betas[0], "betas[1]": betas[1]})
         super().__init__(
@@ -48,13 +52,14 @@ class Adam(Optimizer):
             ),
         )
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> list[str]:
         return ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * bool(group["amsgrad"])
 
-    def operation(self, group, count):
+    def operation(self, group: dict[str, Any], count: int) -> Step:
         scalars = adam_scalars(
             number(group, "lr"),
-            *map(float, group["betas"]),
+            float(group["betas"][0]),
+            float(group["betas"][1]),
             number(group, "eps"),
             number(group, "weight_decay"),
             group.get("decoupled_weight_decay", False),
@@ -62,7 +67,7 @@ class Adam(Optimizer):
         )
         return "amsgrad_step" if group["amsgrad"] else "adam_step", {}, scalars
 
-    def new_states(self, states, result):
+    def new_states(self, states: list[Tensor], result: Tensor) -> list[Tensor]:
         return [*result[1:], *(p.max(most, result[2]) for most in states[2:])]
 
 
@@ -72,19 +77,19 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=1e-2,
-        amsgrad=False,
+        params: Params,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        capturable=False,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         super().__init__(
             params,
             lr,
@@ -100,7 +105,7 @@ class AdamW(Adam):
             decoupled_weight_decay=True,
         )
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)
         for group in self.param_groups:  # torch before 2.7 has no such key
             group["decoupled_weight_decay"] = True

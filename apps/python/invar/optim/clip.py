@@ -1,25 +1,29 @@
 """Clipping of gradients with the names and arguments of torch.nn.utils (spec: optim.9)."""
 
+from collections.abc import Iterable, Iterator
+
 import torch
+from torch import Tensor
 
 from invar import _native
 from invar import primitives as p
 from invar.optim.flat import buckets, joined, split_into
 
+Tensors = Tensor | Iterable[Tensor]
 SEGMENT = 4096  # elements of a sum of squares (optim.9)
 
 
-def _listed(parameters):
+def _listed(parameters: Tensors) -> list[Tensor]:
     return [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
 
 
-def _gradients(parameters, where):
+def _gradients(parameters: Tensors, where: str) -> list[Tensor]:
     grads = [x.grad for x in _listed(parameters) if x.grad is not None]
     _check(grads, where, "gradient")
     return grads
 
 
-def _check(tensors, where, what):
+def _check(tensors: list[Tensor], where: str, what: str) -> None:
     for i, g in enumerate(tensors):
         if g.dtype != torch.float32 or g.layout != torch.strided:
             raise _native.NotCovered(
@@ -32,10 +36,10 @@ def _check(tensors, where, what):
             )
 
 
-def _segments(tensors):
+def _segments(tensors: list[Tensor]) -> Iterator[Tensor]:
     """The elements of all tensors, end to end, as matrices of rows of SEGMENT; zeros fill the
     last."""
-    rest = None
+    rest: Tensor | None = None
     for part in buckets(tensors):
         flat = joined(part if rest is None else [rest, *part])
         whole = flat.numel() // SEGMENT * SEGMENT
@@ -49,7 +53,12 @@ def _segments(tensors):
 
 
 @torch.no_grad()
-def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def get_total_norm(
+    tensors: Tensors,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """The norm of all elements of f32 tensors of one device together, as a tensor of one element
     (spec: optim.9). norm_type: 2 or infinity, others are refused (invar.NotCovered). foreach is
     accepted and changes nothing."""
@@ -78,7 +87,13 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 
 @torch.no_grad()
-def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Scales the gradients of f32 parameters of one device in place so that their norm together is
     at most max_norm, and returns the norm before (spec: optim.9). Arguments as those of
     torch.nn.utils.clip_grad_norm_."""
@@ -96,7 +111,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 
 @torch.no_grad()
-def clip_grad_value_(parameters, clip_value, foreach=None):
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Limits each element of the gradients of f32 parameters in place to [-clip_value, clip_value];
     NaN stays. Arguments as those of torch.nn.utils.clip_grad_value_."""
     grads = _gradients(parameters, "clip_grad_value_")

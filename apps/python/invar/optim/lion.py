@@ -1,6 +1,8 @@
 """Lion: steps of one size, in the direction of the sign of a mean of gradients."""
 
-from invar.optim.optimizer import Optimizer, at_least, number, within
+from typing import Any
+
+from invar.optim.optimizer import Optimizer, Params, Step, at_least, number, within
 
 
 class Lion(Optimizer):
@@ -14,8 +16,15 @@ class Lion(Optimizer):
     counts = False
 
     def __init__(
-        self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0, *, maximize=False, foreach=None
-    ):
+        self,
+        params: Params,
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+    ) -> None:
         at_least(0, lr=lr, weight_decay=weight_decay)
         within(**{"betas[0]": betas[0], "betas[1]": betas[1]})
         super().__init__(
@@ -29,10 +38,10 @@ class Lion(Optimizer):
             ),
         )
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> list[str]:
         return ["exp_avg"]
 
-    def operation(self, group, count):
+    def operation(self, group: dict[str, Any], count: int) -> Step:
         lr, decay = number(group, "lr"), number(group, "weight_decay")
         beta1, beta2 = map(float, group["betas"])
         return "lion_step", {}, [lr, 1.0 - lr * decay, 1.0 - beta1, 1.0 - beta2]

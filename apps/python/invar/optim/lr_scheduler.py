@@ -8,6 +8,8 @@ import functools
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
+from torch import Tensor
+from torch.optim import Optimizer
 from torch.optim.lr_scheduler import (
     ChainedScheduler,
     ConstantLR,
@@ -35,10 +37,10 @@ __all__ = [
 
 
 @functools.cache
-def _pi():
+def _pi() -> Decimal:
     """To 100 digits: 16 atan(1/5) - 4 atan(1/239)."""
 
-    def atan(n):
+    def atan(n: int) -> Decimal:
         total, term, k = Decimal(0), Decimal(1) / n, 0
         while abs(term) > Decimal(10) ** -110:
             total += term / (2 * k + 1) * (-1 if k % 2 else 1)
@@ -50,7 +52,7 @@ def _pi():
 
 
 @functools.lru_cache(1 << 16)
-def cos_pi(numerator, denominator):
+def cos_pi(numerator: int, denominator: int) -> float:
     """cos(pi * numerator / denominator) of whole numbers, rounded once to binary64."""
     turn = Fraction(numerator, denominator) % 2
     turn = 2 - turn if turn > 1 else turn  # the cosine is even
@@ -67,13 +69,13 @@ def cos_pi(numerator, denominator):
         return float(Fraction(round(total * Decimal(10) ** 80), 10**80))
 
 
-def _whole(name, value, least):
+def _whole(name: str, value: int, least: int) -> int:
     if int(value) != value or value < least:
         raise _native.BadInput(f"{name}: expected a whole number of at least {least}, got {value}")
     return int(value)
 
 
-def _annealed(base, least, done, steps):
+def _annealed(base: float, least: float, done: int, steps: int) -> float:
     return least + (base - least) * ((1.0 + cos_pi(done, steps)) * 0.5)
 
 
@@ -81,11 +83,13 @@ class CosineAnnealingLR(LRScheduler):
     """torch.optim.lr_scheduler.CosineAnnealingLR: in step t of T_max the rate is
     eta_min + (initial - eta_min) (1 + cos(pi t / T_max)) / 2."""
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         self.T_max, self.eta_min = _whole("T_max", T_max, 1), float(eta_min)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float | Tensor]:
         return [
             _annealed(float(base), self.eta_min, self.last_epoch, self.T_max)
             for base in self.base_lrs
@@ -96,14 +100,21 @@ class WarmupCosineLR(LRScheduler):
     """Rates that rise linearly from 0 during `warmup` steps and then fall along half a cosine, to
     eta_min in step `total`, where they stay."""
 
-    def __init__(self, optimizer, warmup, total, eta_min=0.0, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        warmup: int,
+        total: int,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ) -> None:
         self.warmup, self.total = _whole("warmup", warmup, 0), _whole("total", total, 1)
         if self.total <= self.warmup:
             raise _native.BadInput(f"total: expected more than warmup = {warmup}, got {total}")
         self.eta_min = float(eta_min)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float | Tensor]:
         t = min(self.last_epoch, self.total)
         if t < self.warmup:
             return [float(base) * t / self.warmup for base in self.base_lrs]

@@ -4,7 +4,7 @@ pow and cos are not among these."""
 import math
 
 
-def power(base, exponent):
+def power(base: float, exponent: int) -> float:
     """base ** exponent for a whole exponent >= 0, by the multiplications of optim.7."""
     result = 1.0
     while exponent > 0:
@@ -15,7 +15,15 @@ def power(base, exponent):
     return result
 
 
-def adam_scalars(lr, beta1, beta2, eps, weight_decay, decoupled, count):
+def adam_scalars(
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    decoupled: bool,
+    count: int,
+) -> list[float]:
     """Of adam_step and amsgrad_step in the order of optim.4."""
     return [
         lr / (1.0 - power(beta1, count)),

@@ -1,7 +1,9 @@
 """Stochastic gradient descent."""
 
+from typing import Any
+
 from invar import _native
-from invar.optim.optimizer import Optimizer, at_least, number
+from invar.optim.optimizer import Optimizer, Params, Step, at_least, number
 
 
 class SGD(Optimizer):
@@ -15,18 +17,18 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        momentum=0,
-        dampening=0,
-        weight_decay=0,
-        nesterov=False,
+        params: Params,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         at_least(0, lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise _native.BadInput(
@@ -47,10 +49,10 @@ class SGD(Optimizer):
             ),
         )
 
-    def state_names(self, group):
+    def state_names(self, group: dict[str, Any]) -> list[str]:
         return ["momentum_buffer"] if group["momentum"] != 0 else []
 
-    def operation(self, group, count):
+    def operation(self, group: dict[str, Any], count: int) -> Step:
         scalars = [number(group, "lr"), number(group, "weight_decay")]
         if group["momentum"] == 0:
             return "sgd_step", {}, scalars

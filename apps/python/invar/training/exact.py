@@ -3,7 +3,6 @@
 import torch
 
 from invar import _native, primitives
-from invar.training import fixed
 
 
 class Accumulator:
@@ -33,20 +32,22 @@ class Accumulator:
             per_row = primitives.reduce_sum(
                 per_row.reshape(units, size, *self.shape), axes=[1], keepdims=0
             )
-        self.add_sums(fixed.fixed_sum(per_row), fixed.fixed_magnitude(per_row), units)
+        self.add_sums(primitives.fixed_sum(per_row), primitives.fixed_magnitude(per_row), units)
 
     def add_matmul(self, first, second):
         """Adds the contributions first[r]^T second[r] of [rows, T, M] and [rows, T, N]: one
         contraction over all rows of a unit."""
         units, _ = self._split(len(first))
         first, second = (x.reshape(units, -1, x.shape[-1]) for x in (first, second))
-        found = primitives.matmul(first, second, trans_a=1, trans_b=0)
-        self.add_sums(fixed.fixed_sum(found), fixed.fixed_magnitude(found), units)
+        found = primitives.fixed_matmul(first, second)
+        self.add_sums(found[:-1], found[-1], units)
 
     def add_unit(self, contribution):
         """Adds the contribution of one unit: f32 of the parameter's shape."""
         contribution = contribution.unsqueeze(0)
-        self.add_sums(fixed.fixed_sum(contribution), fixed.fixed_magnitude(contribution), 1)
+        self.add_sums(
+            primitives.fixed_sum(contribution), primitives.fixed_magnitude(contribution), 1
+        )
 
     def _split(self, rows):
         """(units, rows of each)."""
@@ -66,12 +67,11 @@ class Accumulator:
 
     def value(self, divisor=1):
         """The sum as f32, divided by `divisor` where that is not 1: two roundings."""
-        found = fixed.fixed_value(self.total, self.magnitude)
+        found = primitives.fixed_value(self.total, self.magnitude)
         if divisor == 1:
             return found
-        return primitives.div(
-            found, torch.tensor(float(divisor), dtype=torch.float32, device=found.device)
-        )
+        count = torch.full((), divisor, dtype=torch.float32, device=found.device)
+        return primitives.div(found, count)
 
 
 MIXES = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)

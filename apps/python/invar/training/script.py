@@ -82,7 +82,7 @@ def run(training, outputs, script, settings, options, rank):
     if options.threads is not None:
         invar.set_threads(options.threads)
     if options.isa:
-        force(options.isa)
+        invar.set_isa(options.isa)
     device = f"cuda:{rank}" if options.device == "cuda" else options.device
     trainer = training(device=device, **settings)
     trainer.micro_batch = options.micro_batch
@@ -109,15 +109,3 @@ def run(training, outputs, script, settings, options, rank):
     first, last = receipt.losses[0], receipt.losses[-1]
     lines["loss"] = f"{first:.6f} to {last:.6f} in {len(receipt)} steps"
     return lines, found
-
-
-def force(isa):
-    """All operations of this process on an instruction set of the host."""
-    from invar.primitives import Call
-
-    made = Call.__init__
-
-    def on_isa(self, op, attributes, shape=None, dtype=None, isa_=""):
-        made(self, op, attributes, shape, dtype, isa_ or isa)
-
-    Call.__init__ = on_isa

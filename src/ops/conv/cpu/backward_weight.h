@@ -108,10 +108,35 @@ INVAR_INLINE ColumnPart column_part(const BackwardWeight& p, const float* x, con
   part.from = x + place * a.in + first;
   return part;
 }
+// Packs a run of pixels for kW columns, of which `n` exist; the others become 0. at: where the first
+// pixel's go, from pixel to pixel kPanel apart.
+INVAR_INLINE void pack_run(const PixelRun& run, int64_t stride, const ColumnPart (&part)[kW], int64_t n,
+                           float* at) {
+  int64_t lo = 0, hi = run.count;  // where all columns are inside
+  for (int64_t j = 0; j < n; ++j) {
+    lo = part[j].lo > lo ? part[j].lo : lo;
+    hi = part[j].hi < hi ? part[j].hi : hi;
+  }
+  if (stride != 1 || hi < lo) hi = lo;
+  for (int64_t i = lo; i < hi; i += kW) {  // by squares of kW pixels x kW columns
+    const int64_t pixels = num::min_i64(kW, hi - i);
+    F square[kW];
+    for (int64_t j = 0; j < kW; ++j)
+      square[j] = j < n ? load_part(part[j].from + i, static_cast<int>(pixels)) : zero();
+    transpose(square);
+    for (int64_t j = 0; j < pixels; ++j) store(at + (i + j) * kPanel, square[j]);
+  }
+  for (int64_t j = 0; j < kW; ++j) {
+    auto copy = [&](int64_t begin, int64_t end) __attribute__((always_inline)) {
+      for (int64_t i = begin; i < end; ++i)
+        at[i * kPanel + j] = j < n && i >= part[j].lo && i < part[j].hi ? part[j].from[i * stride] : 0.0f;
+    };
+    copy(0, lo), copy(hi, run.count);
+  }
+}
 // K block r of one panel of `n` columns of x from `column` on.
 void pack_patches(const BackwardWeight& p, const float* x, int64_t group, int64_t column, int64_t n,
                   num::Range r, float* to) {
-  const int64_t stride = p.axis[kAxes - 1].stride;
   Column columns[kPanel];
   for (int64_t j = 0; j < n; ++j) columns[j] = column_at(p, group, column + j);
   PixelRun run;
@@ -119,30 +144,14 @@ void pack_patches(const BackwardWeight& p, const float* x, int64_t group, int64_
     run = pixel_run_at(p, k, r);
     float* const at = to + run.at * kPanel;
     for (int64_t v = 0; v < kPanel; v += kW) {
+      if (v >= n) {
+        for (int64_t i = 0; i < run.count; ++i) store(at + i * kPanel + v, zero());
+        continue;
+      }
       ColumnPart part[kW];
-      int64_t lo = 0, hi = run.count;  // where all columns are inside
-      for (int64_t j = 0; j < kW; ++j) {
-        part[j] = v + j < n ? column_part(p, x, run, columns[v + j]) : ColumnPart{run.count, run.count, x};
-        if (v + j >= n) continue;
-        lo = part[j].lo > lo ? part[j].lo : lo, hi = part[j].hi < hi ? part[j].hi : hi;
-      }
-      int64_t fast = lo;  // by squares of kW pixels x kW columns
-      if (stride == 1 && n - v >= kW)
-        for (; fast + kW <= hi; fast += kW) {
-          F square[kW];
-          for (int64_t j = 0; j < kW; ++j) square[j] = load(part[j].from + fast);
-          transpose(square);
-          for (int64_t j = 0; j < kW; ++j) store(at + (fast + j) * kPanel + v, square[j]);
-        }
-      for (int64_t j = 0; j < kW; ++j) {
-        float* const lane = at + v + j;
-        auto copy = [&](int64_t begin, int64_t end) __attribute__((always_inline)) {
-          for (int64_t i = begin; i < end; ++i)
-            lane[i * kPanel] = i >= part[j].lo && i < part[j].hi ? part[j].from[i * stride] : 0.0f;
-        };
-        copy(0, fast == lo ? run.count : lo);
-        if (fast != lo) copy(fast, run.count);
-      }
+      const int64_t exist = num::min_i64(kW, n - v);
+      for (int64_t j = 0; j < exist; ++j) part[j] = column_part(p, x, run, columns[v + j]);
+      pack_run(run, p.axis[kAxes - 1].stride, part, exist, at + v);
     }
   }
 }

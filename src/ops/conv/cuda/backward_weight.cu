@@ -11,7 +11,7 @@ namespace {
 
 using conv::BackwardWeight;
 
-// direct: a thread for each chain, for groups of few channels and for sizes beyond 32 bits.
+// direct: a thread for each chain, for depthwise convolutions and for sizes beyond 32 bits.
 enum class BackwardRoute { automatic, whole, chains, direct };
 constexpr int kBackwardRoutes = 4;
 
@@ -32,7 +32,7 @@ int64_t tiles_of(const BackwardWeight& p) {
 }
 BackwardPlan backward_plan(const BackwardWeight& p) {
   constexpr int64_t kMost = int64_t{1} << 30, kChainFloats = int64_t{1} << 26;
-  constexpr int64_t kPerMultiprocessor = 2, kWaves = 4;
+  constexpr int64_t kPerMultiprocessor = 2, kWaves = 4, kFew = 16;
   BackwardPlan r{};
   r.outputs = p.outputs(p), r.blocks = num::contraction_blocks(p.k);
   bool small = p.k < kMost && p.images * p.groups * p.rows * p.pixels < kMost &&
@@ -42,7 +42,7 @@ BackwardPlan backward_plan(const BackwardWeight& p) {
   const int64_t busy = kPerMultiprocessor * multiprocessors();
   r.route = static_cast<BackwardRoute>(variant() % kBackwardRoutes);
   if (r.route == BackwardRoute::automatic)
-    r.route = p.rows <= 4 && p.groups > 1           ? BackwardRoute::direct
+    r.route = p.rows <= 4 && p.columns <= kFew      ? BackwardRoute::direct
               : tiles_of(p) >= busy || r.blocks < 2 ? BackwardRoute::whole
                                                     : BackwardRoute::chains;
   if (!small) r.route = BackwardRoute::direct;

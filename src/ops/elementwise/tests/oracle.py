@@ -299,9 +299,17 @@ def gelu(x):
     return mul(mul(0.5, x), fma(-mul(r, m) if x < 0 else -0.0, e, e))
 
 
+def sigmoids(x):
+    """sigmoid of x and of -x."""
+    e = exp(-abs(x))
+    large = div(1.0, add(1.0, e))
+    small = mul(e, large)
+    return (small, large) if x < 0 else (large, small)
+
+
 def silu_backward(g, x):
-    s = sigmoid(x)
-    return mul(g, mul(s, fma(x, sub(1.0, s), 1.0)))
+    s, t = sigmoids(x)
+    return mul(g, mul(s, fma(x, t, 1.0)))
 
 
 def near_zero(x):
@@ -319,9 +327,9 @@ def gelu_backward(g, x):
 def gelu_tanh_backward(g, x):
     z = near_zero(x)
     q = mul(z, z)
-    s = sigmoid(mul(z, fma(q, F32["gelu_3"], F32["gelu_1"])))
+    s, t = sigmoids(mul(z, fma(q, F32["gelu_3"], F32["gelu_1"])))
     d = fma(q, F32["gelu_9"], F32["gelu_1"])
-    return mul(g, fma(mul(z, d), mul(s, sub(1.0, s)), s))
+    return mul(g, fma(mul(z, d), mul(s, t), s))
 
 
 def fmod(x, y):

@@ -4,7 +4,7 @@
 import math
 from fractions import Fraction
 
-from oracle import NAN, canon, contract, finite, read_bits, rounded, write_bits
+from oracle import NAN, finite, read_bits, rounded, write_bits
 
 LIMIT = 1 << 14
 OVERFLOW = 1 << 30
@@ -46,22 +46,7 @@ def fixed_value(tensors, outs, attrs):
     return [[write_bits("f32", v) for v in values]]
 
 
-def fixed_matmul(tensors, outs, attrs):
-    (_, (units, length, rows), _), (_, (_, _, columns), _) = tensors
-    a, b = ([read_bits(t, x) for x in bits] for t, _, bits in tensors)
-    products = []
-    for u in range(units):
-        left = a[u * length * rows :][: length * rows]
-        right = b[u * length * columns :][: length * columns]
-        for i in range(rows):
-            for j in range(columns):
-                products.append(canon(contract(left[i::rows], right[j::columns])))
-    x = ("f32", [units, rows * columns], [write_bits("f32", v) for v in products])
-    return [fixed_sum([x], outs, attrs)[0] + fixed_magnitude([x], outs, attrs)[0]]
-
-
 ON_BITS = {
-    "fixed_matmul": fixed_matmul,
     "fixed_sum": fixed_sum,
     "fixed_magnitude": fixed_magnitude,
     "fixed_value": fixed_value,

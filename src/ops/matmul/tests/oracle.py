@@ -3,6 +3,7 @@ C++ code (tests/conformance/oracle.py)."""
 
 import itertools
 import math
+from fractions import Fraction
 
 from oracle import canon, contract, mul, rows
 
@@ -105,7 +106,30 @@ def matmul_nbits(inputs, shapes, out, attrs):
     ]
 
 
+def fixed_matmul(inputs, shapes, out, attrs):
+    """fixed_matmul.1: fixed.3 and fixed.4 of the products."""
+    (units, length, rows_a), (_, _, columns) = shapes
+    total, magnitude = [0] * (rows_a * columns), 0
+    for u in range(units):
+        left = inputs[0][u * length * rows_a :][: length * rows_a]
+        right = inputs[1][u * length * columns :][: length * columns]
+        values = [
+            canon(contract(left[i::rows_a], right[j::columns]))
+            for i in range(rows_a)
+            for j in range(columns)
+        ]
+        counts = [math.isfinite(v) and abs(v) < 2**14 for v in values]
+        for i, v in enumerate(values):
+            total[i] += round(Fraction(v) * 2**49) if counts[i] else 0
+        if not all(counts):
+            magnitude += 2**30
+        elif values:
+            magnitude += math.ceil(max(abs(Fraction(v)) for v in values) * 2**16)
+    return [*total, magnitude]
+
+
 OPERATIONS = {
+    "fixed_matmul": fixed_matmul,
     "matmul": matmul,
     "grouped_matmul": grouped_matmul,
     "matmul_integer": matmul_integer,

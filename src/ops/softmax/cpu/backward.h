@@ -53,6 +53,11 @@ INVAR_INLINE void backward_columns(const Call& call, const ColumnBlocks& s, int6
             const int64_t from = (first + i) * s.inner + c;
             return backward_step<kLog>(acc, load_part(grad + from, lanes), load_part(y + from, lanes));
           },
+          [&](int64_t i, int64_t c) __attribute__((always_inline)) {
+            const int64_t from = (first + i) * s.inner + c;
+            INVAR_PREFETCH(grad + from);
+            if (!kLog) INVAR_PREFETCH(y + from);
+          },
           work);
       num::INVAR_ISA_NS::join_columns<num::INVAR_ISA_NS::SumOp>(sum, work, width);
     }
