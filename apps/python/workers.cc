@@ -7,7 +7,6 @@
 
 #include "arrays.h"
 #include "device/calling_thread.h"
-#include "run/prepare/kernel_selection.h"
 #include "run/thread_setup.h"
 
 namespace invar::python {
@@ -65,7 +64,7 @@ std::string& chosen_isa() {
 }  // namespace
 
 void set_isa(const std::string& isa) {
-  or_raise(run::check_isa(isa));
+  or_raise(run::check_host_isa(isa));
   chosen_isa() = isa;
 }
 const std::string& default_isa() {
