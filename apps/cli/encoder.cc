@@ -164,6 +164,8 @@ Status do_embed(const EncoderCommand& c, int& worst) {
 }
 
 Status do_rerank(const EncoderCommand& c, int& worst) {
+  if (c.output.ends_with(".npy"))
+    return bad_input("--output " + c.output + ": scores are lines of text, or with --json of JSON, not .npy");
   INVAR_TRY(const Computed all, compute(c, /*pairs=*/true));
   worst = report(all);
   std::vector<size_t> order(all.outputs.size());
@@ -184,7 +186,7 @@ Status do_rerank(const EncoderCommand& c, int& worst) {
       lines += line_of(row);
     } else {
       std::string text = *all.texts[i].second;
-      std::ranges::replace(text, '\n', ' ');
+      for (const char separator : {'\n', '\r', '\t'}) std::ranges::replace(text, separator, ' ');
       lines += shortest_text(score) + "\t" + std::to_string(i) + "\t" + text + "\n";
     }
   }

@@ -24,7 +24,7 @@ struct EncoderText {
 };
 // A file of texts: of .jsonl, where each line is a string or an object with the one member `key`;
 // else each line is a text. A bad line is a text with a problem. Lines without a text count as bad,
-// but for the end of the file.
+// but for blank lines of .jsonl, which are skipped, and the end of the file.
 Result<std::vector<EncoderText>> read_text_file(const std::string& path, const std::string& key);
 
 struct EncoderOptions {

@@ -15,6 +15,9 @@
 
 namespace invar::run {
 
+// `isa` must be "" or an instruction set that both this build and this CPU have.
+Status check_isa(const std::string& isa);
+
 // Memory, of the host or of a device, that calls leave to later calls, which may need as much.
 struct EagerMemory {
   Allocation shared, scratch, fault;

@@ -9,7 +9,7 @@ from decomposed_spellings import OPSET, emit
 
 # Moves, integers, comparisons, choices and single operations of IEEE 754 round in one way only,
 # wherever they run.
-EXACT = ("none", "integer", "order", "convert-1", "ieee")
+EXACT = ("none", "integer", "order", "convert-1", "ieee", "philox-1")
 ROUNDED = {
     "batchnorm",
     "iota",
@@ -19,6 +19,7 @@ ROUNDED = {
 SUMS_OF_FEW_BITS = (
     "average_pool",
     "conv",
+    "conv_backward_weight",
     "conv_transpose",
     "cumsum",
     "matmul",

@@ -12,6 +12,7 @@ if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
 sys.path.insert(0, str(BUILD / "python"))
 import torch  # noqa: E402
+from invar import emit, rooms  # noqa: E402
 from invar import primitives as p  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
@@ -172,6 +173,34 @@ def test_every_instruction_set_has_the_same_bits(name):
     best = CALLS[name](g, x, w, "")
     for isa in cpu_isas():
         assert same_bits(best, CALLS[name](g, x, w, isa)), isa
+
+
+# torch.py of the rooms: what a module's source says of these operations.
+SPELLED = {
+    "rmsnorm_backward": (3, {"epsilon": EPSILON}),
+    "rmsnorm_backward_weight": (2, {"axis": 1, "epsilon": EPSILON}),
+    "layernorm_backward": (3, {"epsilon": EPSILON}),
+    "layernorm_backward_weight": (2, {"axis": 1, "epsilon": EPSILON}),
+    "softmax_backward": (2, {"axis": 1}),
+    "log_softmax_backward": (2, {"axis": 1}),
+    **dict.fromkeys(CALLS.keys() & {*ACTIVATIONS, "relu_backward", "sigmoid_backward"}, (2, {})),
+    "tanh_backward": (2, {}),
+}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_spellings_in_torch(name):
+    count, attributes = SPELLED[name]
+    y = -random(5, 40, seed=1).abs()  # a result of log_softmax is not positive
+    operands = [random(5, 40), y, random(40, seed=2)][:count]
+    expected = p.call(name, *operands, **attributes)
+    types = [("f32", list(x.shape)) for x in operands]
+    call = emit.Call(
+        name, ["a", "b", "c"][:count], attributes, types, ("f32", list(expected.shape))
+    )
+    text = emit.in_torch(call)
+    values = dict(zip("abc", operands), torch=torch, functional=functional, rooms=rooms)
+    assert error(expected, eval(text, values).double()) < 2e-6
 
 
 # Gradients of gradients, of a function of both that no symmetry hides.

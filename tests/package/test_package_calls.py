@@ -26,8 +26,13 @@ def has_gpu():
 
 
 GPU = has_gpu()
-on_gpu = pytest.mark.skipif(not GPU, reason="torch or this build has no GPU here")
-DEVICES = ["cpu", pytest.param("cuda", marks=on_gpu)]
+DEVICES = ["cpu", "cuda"] if GPU else ["cpu"]
+
+
+@pytest.fixture
+def gpu():
+    if not GPU:
+        pytest.skip("torch or this build has no GPU here")
 
 
 def data(x):
@@ -153,8 +158,8 @@ def test_errors_name_the_operation_and_the_operand(device):
             lambda: p.add(x, x + 0j),
         ),
         (
-            invar.BadInput,
-            "add: operand 1 lies on meta",
+            invar.Error,
+            "add: operand 1.* meta",
             lambda: p.add(x, x.to("meta")),
         ),
         (
@@ -202,7 +207,7 @@ def test_numpy_stays_numpy():
     assert p.softmax(x, axis=-1).tobytes() == data(p.softmax(torch.from_numpy(x), axis=-1))
 
 
-@on_gpu
+@pytest.mark.usefixtures("gpu")
 def test_a_call_is_queued_on_the_current_stream():
     x = random(256, 256).cuda()
     want = data(p.matmul(x.cpu(), x.cpu(), trans_a=0, trans_b=0))
@@ -218,7 +223,7 @@ def test_a_call_is_queued_on_the_current_stream():
     assert data(got) == want
 
 
-@on_gpu
+@pytest.mark.usefixtures("gpu")
 def test_cuda_graphs_record_calls():
     x, w = random(64, 512).cuda(), random(512, 128, seed=1).cuda()
     q = random(2, 4, 16, 32, seed=2).cuda()
@@ -239,7 +244,7 @@ def test_cuda_graphs_record_calls():
     assert [data(r) for r in results] == [data(r) for r in compute()]
 
 
-@on_gpu
+@pytest.mark.usefixtures("gpu")
 def test_an_index_out_of_bounds_on_a_gpu_is_reported_later():
     x, good = random(3, 4).cuda(), torch.tensor([0, 2]).cuda()
     p.gather(x, torch.tensor([0, 7]).cuda(), axis=0)
@@ -256,7 +261,7 @@ def test_an_index_out_of_bounds_on_a_gpu_is_reported_later():
     invar.synchronize()
 
 
-@on_gpu
+@pytest.mark.usefixtures("gpu")
 def test_devices_are_not_mixed():
     x = random(3, 4)
     with pytest.raises(invar.BadInput, match="operand 1 lies on the host, operand 0 on cuda:0"):
@@ -266,7 +271,7 @@ def test_devices_are_not_mixed():
         assert data(p.add(y, y)) == data(p.add(x, x)) and torch.cuda.current_device() == 0
 
 
-@on_gpu
+@pytest.mark.usefixtures("gpu")
 def test_attention_keeps_its_keys_in_memory_of_torch():
     q, k, v = (random(2, 4, 24, 32, seed=s).cuda() for s in range(3))
     given = dict(q_heads=4, kv_heads=4, scale=0.5, heads_first=1, causal=1)

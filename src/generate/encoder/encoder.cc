@@ -116,8 +116,19 @@ Result<std::vector<EncoderOutput>> EncoderModel::compute(const std::vector<Encod
       const size_t end = std::min(begin + impl_->batch_size, members.size());
       std::vector<const Tokens*> batch;
       for (size_t i = begin; i < end; ++i) batch.push_back(&tokens[members[i]]);
-      INVAR_TRY(const Function::NamedTensors results, impl_->step(batch));
-      for (size_t i = begin; i < end; ++i) rows.emplace_back(members[i], row_of(results, i - begin));
+      if (const auto results = impl_->step(batch)) {
+        for (size_t i = begin; i < end; ++i) rows.emplace_back(members[i], row_of(*results, i - begin));
+        continue;
+      }
+      // One text may be the reason, such as by a token that the model's table lacks: each alone.
+      for (size_t i = begin; i < end; ++i) {
+        const auto alone = impl_->step({&tokens[members[i]]});
+        if (alone)
+          rows.emplace_back(members[i], row_of(*alone, 0));
+        else
+          outputs[members[i]].problem =
+              Error{alone.error().code, texts[members[i]].name + ": " + alone.error().message};
+      }
     }
   INVAR_CHECK_OK(impl_->loaded.function.weights_unchanged());
   for (auto& [i, row] : rows) {

@@ -31,6 +31,7 @@ Result<std::vector<EncoderText>> read_text_file(const std::string& path, const s
     std::string_view row = std::string_view(content).substr(begin, end - begin);
     begin = end + 1;
     if (row.ends_with('\r')) row.remove_suffix(1);
+    if (rows_are_json && row.find_first_not_of(" \t") == row.npos) continue;
     EncoderText text;
     text.name = path + ":" + std::to_string(line);
     if (!rows_are_json) {

@@ -39,13 +39,15 @@ def transposed(grad, weight, shape, strides, dilations, pads, groups):
 
 
 def beside(x, units):
-    """Rows of units, [units * rows, C, ...], with units as groups of channels: [rows, units * C, ...]."""
+    """Rows of units, [units * rows, C, ...], with units as groups of channels: [rows, units * C,
+    ...]."""
     x = x.reshape(units, -1, *x.shape[1:]).movedim(0, 1)
     return x.reshape(x.shape[0], -1, *x.shape[3:])
 
 
 def weight_gradient(v, grad, x, named):
-    """Of operand 1, a weight. Where its gradient is of single units, each is a group of channels."""
+    """Of operand 1, a weight. Where its gradient is of single units, each is a group of
+    channels."""
     shape, accumulator = v.shape(1), v.accumulator(1)
     if accumulator is None:
         return p.conv_backward_weight(grad, x, shape=shape, dtype="f32", **named)

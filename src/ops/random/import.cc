@@ -5,7 +5,7 @@
 namespace invar::compiler {
 
 LogicalResult RandomDropoutOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
-                                          SmallVectorImpl<Type>& out) {
+                                                SmallVectorImpl<Type>& out) {
   out.push_back(op.getX().getType());
   return success();
 }

@@ -6,6 +6,7 @@ import gradients
 import pytest
 import torch
 from gradients import first, random
+from invar import ops
 from invar import primitives as p
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -219,3 +220,21 @@ def test_attributes_as_text():
     assert text_of(given) == "alpha=-inf axes=0,2, axis=-1 epsilon=1e-05 n=1 none=,"
     assert attributes_of(text_of(given)) == {**given, "n": 1}
     assert gradients.UNIT == 2**-24
+
+
+Q = random(2, 4, 6, 8, seed=7)
+FUNCTIONS = {
+    "linear": (ops.linear, [random(2, 6, 8, seed=8), random(5, 8, seed=9), random(5, seed=10)]),
+    "rms_norm": (lambda x, w: ops.rms_norm(x, (8,), w), [Q, random(8, seed=11)]),
+    "softmax": (lambda x: ops.softmax(x, -1), [Q]),
+    "attention": (lambda q: ops.scaled_dot_product_attention(q, q, q, is_causal=True), [Q]),
+    "cross_entropy": (lambda x: ops.cross_entropy(x, torch.arange(3) % 2), [X]),
+    "conv2d": (lambda x, w: ops.conv2d(x, w, padding=1), [Q, random(3, 4, 3, 3, seed=12)]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_compile_to_one_graph(name):
+    function, operands = FUNCTIONS[name]
+    made = torch.compile(function, fullgraph=True, backend="aot_eager")
+    assert same(first(made, operands), first(function, operands))

@@ -34,12 +34,13 @@ class Spy(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         result = function(*args, **kwargs)
-        base = kernels_mode.plain(function._schema.name.split("::")[1])
+        space, name = function._schema.name.split("::")
+        base = kernels_mode.plain(name)
         numbers = [x for x in kernels_mode.flat([*args, result]) if isinstance(x, torch.Tensor)]
         if function.namespace == "invar":
             return result
         known = allowed.MOVES | allowed.QUESTIONS | allowed.EXACT | {"copy", "_to_copy", "scatter"}
-        if base not in known and any(x.is_floating_point() for x in numbers):
+        if space != "invar" and base not in known and any(x.is_floating_point() for x in numbers):
             self.seen.add(base)
         return result
 

@@ -24,7 +24,8 @@ def einsum(equation: str, *operands: Any) -> Any:
     the operand that has it (reduce.3). The letters that both have and nothing later has are one
     contraction, in the order in which they stand in the left operand (matmul.2). Operands without
     letters to contract are multiplied (elementwise.5). Elements are f32, bf16, f16 or f64, all of
-    one type. Raises RuntimeError for equations and shapes that do not fit."""
+    one type. Raises RuntimeError for equations and shapes that do not fit. Spec: matmul.2,
+    reduce.3, elementwise.5."""
     if not isinstance(equation, str):
         raise ArgumentTypeError(
             f"einsum: argument 'equation': expected str, got {type(equation).__name__}"

@@ -109,13 +109,17 @@ def _made(function: Any, name: str, doc: str) -> Any:
 
 def _unary(name: str, what: str, clause: str, op: str = "", how: Any = real) -> Unary:
     op = op or name
+
+    def function(input: Array) -> Array:
+        return cast(Array, how(name, op, input))
+
     types = "f32, bf16, f16" + (", f64" if op in REAL64 or op in ("exp", "log") else "")
     types += " and integers, of which it is the same type" if how is number else ""
     more = "" if how is number else "; integers become the default float"
     return cast(
         Unary,
         _made(
-            lambda input: how(name, op, input),
+            function,
             name,
             f"{what}\n\ninput: any shape, {types}{more}. The result has its shape and type.\n"
             f"Raises RuntimeError or NotImplementedError for other types. Spec: {clause}.",
@@ -124,14 +128,18 @@ def _unary(name: str, what: str, clause: str, op: str = "", how: Any = real) -> 
 
 
 def _binary(name: str, what: str, clause: str, op: str, how: Any = binary, **more: Any) -> Binary:
+    def function(input: Array, other: Array | Number) -> Array:
+        return cast(Array, how(name, op, input, other, **more))
+
     result = "bool" if how is compared else "of the type that torch promotes to"
     return cast(
         Binary,
         _made(
-            lambda input, other: how(name, op, input, other, **more),
+            function,
             name,
-            f"{what}\n\ninput, other: arrays that broadcast, or one of them a number. The result is "
-            f"{result}.\nRaises RuntimeError for shapes, types or devices that do not fit. Spec: {clause}.",
+            f"{what}\n\ninput, other: arrays that broadcast, or one of them a number. The result "
+            f"is {result}.\nRaises RuntimeError for shapes, types or devices that do not fit. "
+            f"Spec: {clause}.",
         ),
     )
 

@@ -108,8 +108,8 @@ INVAR_INLINE ColumnPart column_part(const BackwardWeight& p, const float* x, con
   part.from = x + place * a.in + first;
   return part;
 }
-// Packs a run of pixels for kW columns, of which `n` exist; the others become 0. at: where the first
-// pixel's go, from pixel to pixel kPanel apart.
+// Packs a run of pixels for kW columns, of which `n` exist; the others become 0. at: of the first
+// pixel; pixels are kPanel apart.
 INVAR_INLINE void pack_run(const PixelRun& run, int64_t stride, const ColumnPart (&part)[kW], int64_t n,
                            float* at) {
   int64_t lo = 0, hi = run.count;  // where all columns are inside
