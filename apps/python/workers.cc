@@ -64,7 +64,7 @@ std::string& chosen_isa() {
 }  // namespace
 
 void set_isa(const std::string& isa) {
-  or_raise(run::check_host_isa(isa));
+  or_raise(run::check_isa(isa));
   chosen_isa() = isa;
 }
 const std::string& default_isa() {

@@ -129,10 +129,6 @@ Error named(const std::string& op, const Error& error) {
 
 }  // namespace
 
-Status check_host_isa(const std::string& isa) {
-  return check_isa(isa);
-}
-
 Result<EagerOperation> EagerOperation::make(std::string op, Attributes attrs, std::string isa) {
   INVAR_CHECK_OK(check_isa(isa));
   EagerOperation made;

@@ -30,8 +30,6 @@ Status run_operation(const std::string& op, const Attributes& attrs, std::span<c
                      const ops::View& out, const std::string& isa, Pool&,
                      const std::shared_ptr<Device>& device = {}, EagerMemory* memory = nullptr);
 
-// The error names the instruction sets that this CPU and build have; isa: as run_operation's.
-Status check_host_isa(const std::string& isa);
 
 // A GPU that computes operations on the streams of their callers.
 class EagerDevice {
