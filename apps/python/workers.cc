@@ -7,7 +7,6 @@
 
 #include "arrays.h"
 #include "device/calling_thread.h"
-#include "run/prepare/kernel_selection.h"
 #include "run/thread_setup.h"
 
 namespace invar::python {

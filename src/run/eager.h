@@ -15,6 +15,9 @@
 
 namespace invar::run {
 
+// `isa` must be "" or an instruction set that both this build and this CPU have.
+Status check_isa(const std::string& isa);
+
 // Memory, of the host or of a device, that calls leave to later calls, which may need as much.
 struct EagerMemory {
   Allocation shared, scratch, fault;
@@ -26,6 +29,7 @@ struct EagerMemory {
 Status run_operation(const std::string& op, const Attributes& attrs, std::span<const ops::View> in,
                      const ops::View& out, const std::string& isa, Pool&,
                      const std::shared_ptr<Device>& device = {}, EagerMemory* memory = nullptr);
+
 
 // A GPU that computes operations on the streams of their callers.
 class EagerDevice {

@@ -4,12 +4,10 @@
 #include <string>
 
 #include "base/status.h"
-#include "kernels/registry.h"
+#include "run/eager.h"
 
 namespace invar::run {
 
-// `isa` must be "" or an instruction set that both this build and this CPU have.
-Status check_isa(const std::string& isa);
 // The kernel of an instruction set that check_isa() accepts ("": the best here), or of a GPU.
 Result<ops::KernelRef> select_kernel(const std::string& op, const std::string& isa, bool gpu);
 

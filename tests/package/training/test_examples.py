@@ -32,8 +32,6 @@ WANTED = table((ROOT / "examples/README.md").read_text())
 @pytest.fixture(params=["train_cnn", "train_llama", "finetune_lora"])
 def example(request):
     """Its main() with --short: the lines that are hashes."""
-    if request.param == "train_cnn":
-        pytest.importorskip("sklearn", reason="the digits are scikit-learn's")
     module = __import__(request.param)
 
     def run(*arguments):
