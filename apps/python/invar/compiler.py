@@ -41,9 +41,7 @@ class Artifacts:
 
     hashed: Any  # what compile() has read of the weights; None where a copy serves
 
-    def __init__(
-        self, folder: str | os.PathLike[str] | None = None, debug: bool = False
-    ) -> None:
+    def __init__(self, folder: str | os.PathLike[str] | None = None, debug: bool = False) -> None:
         self.path = Path(folder or tempfile.mkdtemp(prefix="invar-")).absolute()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
