@@ -101,7 +101,7 @@ def test_inputs_in_order_by_name_and_in_a_dict(difference):
 @pytest.mark.parametrize(
     "inputs, named, text",
     [
-        ("xxx", "", "3 inputs; the model takes 2: a, b"),
+        ("xyx", "", "3 inputs; the model takes 2: a, b"),
         ("x", "a", "input 'a': given in order and by name"),
         ("xd", "", "input 'b': dict is no array; a dict of all inputs stands alone"),
         ("xn", "", "input 'b': NoneType is no array; a dict of all inputs stands alone"),
@@ -110,6 +110,6 @@ def test_inputs_in_order_by_name_and_in_a_dict(difference):
 )
 def test_inputs_in_order_are_refused_by_name(difference, inputs, named, text):
     x = np.float32([1, 2])
-    of = {"x": x, "d": {"b": x}, "n": None}
+    of = {"x": x, "y": x, "d": {"b": x}, "n": None}
     with pytest.raises(invar.BadInput, match=text):
         difference.run(*(of[i] for i in inputs), **{name: x for name in named})
