@@ -18,6 +18,9 @@ import torch  # noqa: E402
 MODULES = [
     invar,
     invar.bitexact,
+    invar.errors,
+    invar.nn,
+    invar.nn.init,
     invar.ops,
     invar.optim,
     invar.optim.lr_scheduler,
