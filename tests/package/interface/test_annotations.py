@@ -2,7 +2,10 @@
 be given in order."""
 
 import inspect
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,6 +76,30 @@ def test_the_package_says_that_it_has_types():
     stubs = (BUILD / "python/invar/_native.pyi").read_text()
     for name in ("BadInput", "NotCovered", "Failed", "Internal", "set_isa", "set_threads"):
         assert name in stubs and hasattr(invar._native, name)
+
+
+def mypy(file, cache):
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent"]
+    environment = {**os.environ, "MYPYPATH": str(BUILD / "python")}
+    done = subprocess.run(
+        [*command, "--cache-dir", cache, file], env=environment, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_program_is_clean_under_mypy(tmp_path):
+    pytest.importorskip("mypy", reason="mypy is not installed (tests/requirements.txt)")
+    here = Path(__file__).parent / "typed_program.py"
+    assert mypy(here, tmp_path / "cache")[0] == 0, mypy(here, tmp_path / "cache")[1]
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "import invar\nfrom invar import optim\n"
+        "a: int = invar.generate('m', 'x').text\n"
+        "optim.SGD([], lr='fast')\n"
+        "invar.compile('m', threads='two')\n"
+    )
+    code, text = mypy(wrong, tmp_path / "cache")
+    assert code == 1 and [f"wrong.py:{n}:" in text for n in (3, 4, 5)] == [True] * 3, text
 
 
 @pytest.fixture(scope="module")
