@@ -88,7 +88,6 @@ def mypy(file, cache):
 
 
 def test_a_program_is_clean_under_mypy(tmp_path):
-    pytest.importorskip("mypy", reason="mypy is not installed (tests/requirements.txt)")
     here = Path(__file__).parent / "typed_program.py"
     assert mypy(here, tmp_path / "cache")[0] == 0, mypy(here, tmp_path / "cache")[1]
     wrong = tmp_path / "wrong.py"
