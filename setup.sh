@@ -265,8 +265,16 @@ build_wheel() {
   prepare_build_folder
   [[ -x build/wheel-venv/bin/python ]] || phase wheel-venv python3 -m venv build/wheel-venv
   say "Build: the Python package, $jobs at a time (minutes the first time)"
+  options_of_cuda
+  local option settings=()
+  for option in "${with_cuda[@]}"; do
+    case $option in
+      -D*) settings+=("--config-settings=cmake.define.${option#-D}") ;;
+      -U*) sed -i "/^${option#-U}:/d" build-wheel/CMakeCache.txt 2>/dev/null || true ;;
+    esac
+  done
   CXX=c++ CMAKE_BUILD_PARALLEL_LEVEL=$jobs phase wheel build/wheel-venv/bin/python -m pip wheel \
-    --disable-pip-version-check --no-deps -w build/dist .
+    --disable-pip-version-check --no-deps "${settings[@]}" -w build/dist .
   say "$(ls -t build/dist/invar-*.whl | head -n 1): install it with python3 -m pip install"
 }
 
