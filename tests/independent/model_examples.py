@@ -3,10 +3,11 @@
 import hashlib
 import re
 
-from examples import ROOT, bits, expect, number, page, rows_of
 from pages import processors, rotary, sampling
 from pages.model import Model
 from pages.tokens import Tokenizer
+
+from examples import ROOT, bits, expect, number, page, rows_of
 
 SHIPPED = ROOT / "models/shakespeare-4m"
 KEYS = {

@@ -13,12 +13,13 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import examples  # noqa: E402
 import make_checkpoint  # noqa: E402
 import model_examples  # noqa: E402
 from arithmetic.library import LIBRARY  # noqa: E402
 from arithmetic.mutation import mutated  # noqa: E402
 from pages.model import Model  # noqa: E402
+
+import examples  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 RECEIPTS = {

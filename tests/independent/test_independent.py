@@ -4,7 +4,6 @@ import json
 import random
 from pathlib import Path
 
-import examples
 import make_checkpoint
 import make_vectors
 import model_examples
@@ -15,6 +14,8 @@ from conftest import BIN, MODEL, execute
 from pages.model import Model
 from pages.receipt import OPTIONAL, float_text
 from pages.sampling import Parameters
+
+import examples
 
 PROMPTS = [
     "ROMEO:", "", "  \r\n\t ", "I'LL go 1999, \n\nto don'T", "é́ 日本 ½² Äpfel", "HAMLET: To be",

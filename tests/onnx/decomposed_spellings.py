@@ -20,7 +20,8 @@ if not (BUILD / "python/invar").is_dir():
 sys.path.insert(0, str(BUILD / "python"))
 import torch  # noqa: E402
 import torch.nn.functional as functional  # noqa: E402
-from invar import NotCovered, _native, emit, rooms  # noqa: E402
+from invar import NotCovered, _native, rooms  # noqa: E402
+from invar.modules import source as emission  # noqa: E402
 
 OPSET = tomllib.loads((ROOT / "spec/opset.toml").read_text())
 del OPSET["choice"]  # no operations
@@ -28,7 +29,7 @@ LARGEST = 1 << 14  # elements of a case, and
 # Cases of a line: spellings differ by ranks, types and attributes, not by sizes around a kernel's
 # tiles.
 CHOSEN = 6
-TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emit.TORCH.items()}
+TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emission.TORCH.items()}
 
 
 @dataclass
@@ -221,8 +222,8 @@ def written(op, floats=ordinary, every=1):
         if joins_twice(case, operands) or any(names_nothing(case, i) for i in range(len(operands))):
             continue
         try:
-            text = emit.in_torch(
-                emit.Call(
+            text = emission.in_torch(
+                emission.Call(
                     op,
                     [f"x{i}" for i in range(len(operands))],
                     case.attributes,

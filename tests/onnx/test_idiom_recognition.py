@@ -5,7 +5,7 @@ the others: test_idiom_recognition_accuracy.py."""
 import decomposed_spellings as spelled
 import pytest
 import torch
-from decomposed_spellings import OPSET, emit
+from decomposed_spellings import OPSET, emission
 
 # Moves, integers, comparisons, choices and single operations of IEEE 754 round in one way only,
 # wherever they run.
@@ -47,7 +47,7 @@ BYTES = sorted(
 
 
 def test_every_operation_has_a_spelling():
-    assert set(emit.spellings()) == set(OPSET)
+    assert set(emission.spellings()) == set(OPSET)
 
 
 @pytest.mark.parametrize("op", BYTES)
@@ -140,8 +140,8 @@ def test_results_lie_where_the_operands_do(op):
 )
 def test_texts_are_what_a_person_writes(op, attributes, types, result, text):
     assert (
-        emit.in_torch(
-            emit.Call(op, [f"x{i}" for i in range(len(types))], attributes, types, result)
+        emission.in_torch(
+            emission.Call(op, [f"x{i}" for i in range(len(types))], attributes, types, result)
         )
         == text
     )

@@ -14,7 +14,8 @@ if not (BUILD / "python/invar").is_dir():
 sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
-from invar import CompileOptions, dims  # noqa: E402
+from invar import CompileOptions  # noqa: E402
+from invar.modules import dims  # noqa: E402
 
 X = np.random.default_rng(1).standard_normal((7, 3)).astype("f")
 MASKS = [

@@ -15,7 +15,9 @@ if not (BUILD / "python/invar").is_dir():
 sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
-from invar import CompileOptions, dims, emit  # noqa: E402
+from invar import CompileOptions  # noqa: E402
+from invar.modules import dims  # noqa: E402
+from invar.modules import source as emission  # noqa: E402
 
 STRUCK = "__import__('sys').modules.__setitem__('invar_struck', 1)"
 HOSTILE = [
@@ -122,7 +124,7 @@ def test_hostile_names(name, reproducible):
     made = model(name or "x", name, (name or "w") + " ")
     module = invar.convert(made, CompileOptions(requires_reproducibility=reproducible))
     source = sys.modules[type(module).__module__].SOURCE
-    assert free_names(source) <= emit.USED
+    assert free_names(source) <= emission.USED
     (body,) = [n for n in ast.parse(source).body if isinstance(n, ast.ClassDef)]
     assert [type(n) for n in body.body] == [ast.Assign, ast.Assign, ast.FunctionDef] and body.body[
         2
@@ -167,8 +169,8 @@ def test_a_dimension_that_python_knows(dim):
     ),
 )
 def test_no_builtin_is_hidden(name):
-    source = emit.identifier(name, set())
-    assert source.isidentifier() and not keyword.iskeyword(source) and source not in emit.USED
+    source = emission.identifier(name, set())
+    assert source.isidentifier() and not keyword.iskeyword(source) and source not in emission.USED
 
 
 @pytest.mark.parametrize(

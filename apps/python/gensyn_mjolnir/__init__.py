@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import invar
-from invar import module as _module
+from invar.modules import convert as _module
 
 __all__ = ["CompileOptions", "convert"]
 

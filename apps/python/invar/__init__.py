@@ -7,6 +7,7 @@ generate() answers a prompt with a language model and makes a receipt of it, ver
 receipt. Errors are invar.Error and its kinds, in one line."""
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from invar import ops, primitives
 from invar._native import (
@@ -21,20 +22,30 @@ from invar._native import (
 )
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
-from invar.module import CompileOptions, convert
+from invar.modules.convert import CompileOptions, convert
 from invar.ops.random import Generator, default_generator, manual_seed
 from invar.primitives import synchronize
 
-# Loaded when first asked for: these need torch.
+if TYPE_CHECKING:
+    from invar import bitexact, errors, nn, optim, training
+    from invar.convert_module import from_torch_module
+    from invar.reproducibility import reproducible
+    from invar.session import InferenceSession
+
+# Loaded when first asked for: most of these need torch.
 _LAZY = {
     "InferenceSession": "invar.session",
+    "bitexact": "invar.bitexact",
+    "errors": "invar.errors",
     "from_torch_module": "invar.convert_module",
     "nn": "invar.nn",
+    "optim": "invar.optim",
     "reproducible": "invar.reproducibility",
+    "training": "invar.training",
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'invar' has no attribute {name!r}")
     module = importlib.import_module(_LAZY[name])
@@ -51,23 +62,30 @@ __all__ = [
     "Finding",
     "Generation",
     "Generator",
+    "InferenceSession",
     "Internal",
     "NotCovered",
     "Program",
     "Tensor",
     "Verdict",
     "__version__",
+    "bitexact",
     "compile",
     "convert",
     "default_generator",
+    "errors",
+    "from_torch_module",
     "generate",
     "manual_seed",
+    "nn",
     "ops",
+    "optim",
     "primitives",
+    "reproducible",
     "set_isa",
     "set_threads",
     "synchronize",
+    "training",
     "validate",
     "verify",
-    "from_torch_module",
 ]

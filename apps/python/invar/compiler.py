@@ -9,10 +9,18 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from invar import _native, arrays
+
+if TYPE_CHECKING:
+    import onnx
+
+Model: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto"
+Named: TypeAlias = Mapping[str, Any]  # arrays of NumPy, tensors of torch, or others with DLPack
+Choices: TypeAlias = str | list[str] | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,9 @@ class Artifacts:
     stays, its place is named on standard error, and the text of every stage of the compiler lies in
     it."""
 
-    def __init__(self, folder=None, debug=False):
+    hashed: Any  # what compile() has read of the weights; None where a copy serves
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None, debug: bool = False) -> None:
         self.path = Path(folder or tempfile.mkdtemp(prefix="invar-")).absolute()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -44,20 +54,20 @@ class Artifacts:
         if self.debug:
             print(f"artifacts in {self.path}", file=sys.stderr)
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "temporary", False):
             shutil.rmtree(self.path, ignore_errors=True)
 
     def compile(
         self,
-        model,
-        bind,
-        colocate_tensors,
-        choices="all",
-        operation_set="reproducible",
-        opt=None,
-        dims=None,
-    ):
+        model: Model,
+        bind: Named | None,
+        colocate_tensors: bool,
+        choices: Choices = "all",
+        operation_set: str = "reproducible",
+        opt: int | None = None,
+        dims: Mapping[str, int] | None = None,
+    ) -> dict[str, Any]:
         """Compiles a path or a ModelProto; returns the plan's description."""
         if isinstance(model, str | os.PathLike):
             source = Path(model).absolute()
@@ -96,7 +106,7 @@ class Artifacts:
         return described
 
     @staticmethod
-    def place(source, target, copy):
+    def place(source: Path, target: Path, copy: bool) -> None:
         if target.exists() and target.samefile(source) and not (copy and target.is_symlink()):
             return
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +117,7 @@ class Artifacts:
             target.symlink_to(source.resolve())
 
 
-def choices_text(choices):
+def choices_text(choices: Choices) -> str:
     if not isinstance(choices, str) and not (
         isinstance(choices, list | tuple) and all(isinstance(name, str) for name in choices)
     ):
@@ -115,7 +125,7 @@ def choices_text(choices):
     return choices if isinstance(choices, str) else ",".join(choices) or "none"
 
 
-def sizes_of(dims):
+def sizes_of(dims: Mapping[str, int] | None) -> list[tuple[str, int]]:
     if not isinstance(dims, Mapping | None):
         raise _native.BadInput(f"dims: {type(dims).__name__} is no dictionary of names and sizes")
     for name, size in (dims or {}).items():
@@ -132,11 +142,29 @@ def sizes_of(dims):
     return [(name, int(size)) for name, size in (dims or {}).items()]
 
 
+def ports_of(described: dict[str, Any], which: str) -> tuple[Tensor, ...]:
+    types = described["values"]
+    return tuple(Tensor(name, types[v][0], tuple(types[v][1])) for name, v in described[which])
+
+
 class Program:
     """A compiled model. The bytes that it computes depend on the model and the inputs alone, unless
     it was compiled for another operation set than "reproducible"."""
 
-    def __init__(self, artifacts, described, device, isa, threads):
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    digest: str
+    operation_set: str
+    choices: tuple[str, ...]
+
+    def __init__(
+        self,
+        artifacts: Artifacts,
+        described: dict[str, Any],
+        device: str,
+        isa: str,
+        threads: int,
+    ) -> None:
         self._artifacts = artifacts
         self._native = _native.Program(
             str(artifacts.path / "plan.invar"),
@@ -146,27 +174,24 @@ class Program:
             threads,
             artifacts.hashed,
         )
-        tensors = lambda ports: tuple(
-            Tensor(n, described["values"][v][0], tuple(described["values"][v][1])) for n, v in ports
-        )
         self._one = (
             threading.Lock()
         )  # call at a time: no other makes the GPU's queue wait while it records
-        self.inputs = tensors(described["inputs"])
-        self.outputs = tensors(described["outputs"])
+        self.inputs = ports_of(described, "inputs")
+        self.outputs = ports_of(described, "outputs")
         self.digest = described["digest"]
         self.operation_set = described["operation_set"]
         self.choices = tuple(described["choices"])
 
-    def run(self, inputs=None, /, **named):
-        """Inputs by name, in a dict or as keywords -> outputs by name. Arrays of NumPy give arrays
-        of NumPy, torch tensors give torch tensors: on the program's GPU if one of the inputs lies
-        there, otherwise on the host. Other arrays with DLPack are read."""
-        if not isinstance(inputs, Mapping | None):
-            raise _native.BadInput(
-                f"inputs: {type(inputs).__name__} is no dict from names to arrays"
-            )
-        given = {**(inputs or {}), **named}
+    def run(self, *inputs: Any, **named: Any) -> dict[str, Any]:
+        """Inputs -> outputs by name. Inputs are given in the order of `program.inputs`, by name as
+        keywords or in one dict, or the first ones in order and others as keywords. Arrays of NumPy
+        give arrays of NumPy, torch tensors give torch tensors: on the program's GPU if one of the
+        inputs lies there, otherwise on the host. Other arrays with DLPack are read.
+
+        Raises BadInput for an input that is missing, given twice or of another type or shape, and
+        where a value of it is outside of what the model can take."""
+        given = self._given(inputs, named)
         there = [
             x
             for x in given.values()
@@ -180,21 +205,42 @@ class Program:
         with self._one:
             return wrap(self._native.run(fed))
 
-    def _types(self):
+    def _given(self, inputs: tuple[Any, ...], named: Named) -> dict[str, Any]:
+        """The inputs of a call, by name."""
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping | None):
+            return {**(inputs[0] or {}), **named}
+        if len(inputs) > len(self.inputs):
+            raise _native.BadInput(
+                f"{len(inputs)} inputs; the model takes {len(self.inputs)}: "
+                f"{', '.join(t.name for t in self.inputs)}"
+            )
+        given = dict(zip((t.name for t in self.inputs), inputs))
+        for name in given:
+            if name in named:
+                raise _native.BadInput(f"input '{name}': given in order and by name")
+        for number, x in enumerate(inputs):
+            if isinstance(x, Mapping | None):
+                raise _native.BadInput(
+                    f"input '{self.inputs[number].name}': {type(x).__name__} is no array; a dict "
+                    f"of all inputs stands alone"
+                )
+        return {**given, **named}
+
+    def _types(self) -> list[tuple[str, str]]:
         return [(t.name, t.dtype) for t in self.outputs]
 
-    def _run_there(self, given, stay):
+    def _run_there(self, given: dict[str, Any], stay: bool) -> dict[str, Any]:
         """With inputs on a GPU: read there, and where they are torch's, results are new tensors of
         torch there. The program's queue waits for what torch's current stream has to do; when this
         returns, it has done its own."""
         number, stream, torch = self._native.device, self._native.stream, arrays.torch()
-        results = {}
+        results: dict[str, Any] = {}
 
-        def place(name, dtype, shape):
+        def place(name: str, dtype: str, shape: list[int]) -> Any:
             results[name] = torch.empty(shape, dtype=types[dtype], device=f"cuda:{number}")
             return results[name].__dlpack__(stream=stream)
 
-        def read(name, value):
+        def read(name: str, value: Any) -> Any:
             where = f"input '{name}'"
             return (
                 arrays.on_host(value, where)
@@ -203,7 +249,7 @@ class Program:
             )
 
         if stay:
-            from invar.emitted import TYPES as types
+            from invar.modules.emitted import TYPES as types
         wrap = None if stay else arrays.like(given.values(), self._types())
         with self._one, torch.cuda.device(number) if stay else contextlib.nullcontext():
             found = self._native.run(
@@ -212,29 +258,33 @@ class Program:
         return results if stay else wrap(found)
 
     @property
-    def plan(self):
+    def plan(self) -> str:
         """The program's text (spec/plan.md); `digest` is its SHA-256 up to the line `places`."""
         return (self._artifacts.path / "plan.invar").read_text(
             encoding="utf-8", errors="surrogateescape"
         )  # a name may be any bytes
 
-    isa = property(
-        lambda self: self._native.isa, doc='The instruction set that runs it; "cuda" on a GPU.'
-    )
-    kernels = property(
-        lambda self: self._native.kernels,
-        doc="Operation and instruction set of every kernel in it.",
-    )
-    libraries = property(
-        lambda self: self._native.libraries,
-        doc="Vendors' libraries that some kernel is of, with versions.",
-    )
-    peak_bytes = property(
-        lambda self: self._native.peak_bytes,
-        doc="Memory of weights and activations at the sizes of the last run.",
-    )
+    @property
+    def isa(self) -> str:
+        """The instruction set that runs it; "cuda" on a GPU."""
+        return self._native.isa
 
-    def __repr__(self):
+    @property
+    def kernels(self) -> list[tuple[str, str]]:
+        """Operation and instruction set of every kernel in it."""
+        return self._native.kernels
+
+    @property
+    def libraries(self) -> list[str]:
+        """Vendors' libraries that some kernel is of, with versions."""
+        return self._native.libraries
+
+    @property
+    def peak_bytes(self) -> int:
+        """Memory of weights and activations at the sizes of the last run."""
+        return self._native.peak_bytes
+
+    def __repr__(self) -> str:
         text = lambda all: ", ".join(
             f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" for t in all
         )
@@ -242,19 +292,19 @@ class Program:
 
 
 def compile(
-    model,
+    model: Model,
     *,
-    bind=None,
-    dims=None,
-    choices="all",
-    operation_set="reproducible",
-    opt=None,
-    device="cpu",
-    isa="",
-    threads=0,
-    artifacts_dir=None,
-    colocate_tensors=False,
-):
+    bind: Named | None = None,
+    dims: Mapping[str, int] | None = None,
+    choices: Choices = "all",
+    operation_set: str = "reproducible",
+    opt: int | None = None,
+    device: str = "cpu",
+    isa: str = "",
+    threads: int = 0,
+    artifacts_dir: str | os.PathLike[str] | None = None,
+    colocate_tensors: bool = False,
+) -> Program:
     """Compiles an ONNX model for the native runtime.
 
     model: path of a .onnx file, or an onnx.ModelProto. bind: inputs whose values decide shapes

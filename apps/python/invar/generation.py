@@ -7,10 +7,15 @@ import threading
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias, Union
 
 from invar import _native, arrays
 
 INT32 = 2**31 - 1
+Path: TypeAlias = str | os.PathLike[str]
+Paths: TypeAlias = Path | list[Path] | tuple[Path, ...]
+Receipt: TypeAlias = Union[Path, dict[str, Any], "Generation"]
+Receipts: TypeAlias = Receipt | list[Receipt] | tuple[Receipt, ...]
 
 
 def whole(name, value, least, most):
@@ -140,14 +145,14 @@ class Generation:
     Threads may share a generation; one of them computes at a time. An error ends it, and each later
     use raises it again."""
 
-    def __init__(self, native):
+    def __init__(self, native: Any) -> None:
         self._native, self._error, self._ended, self._lock = native, None, False, threading.Lock()
         self._receipt = None
 
-    def __iter__(self):
+    def __iter__(self) -> "Generation":
         return self
 
-    def __next__(self):
+    def __next__(self) -> str:
         with self._lock:
             if self._error is not None:
                 raise self._error
@@ -162,35 +167,35 @@ class Generation:
                 self._ended = True
         raise StopIteration
 
-    def _answer(self):
+    def _answer(self) -> Any:
         for _ in self:
             pass
         return self._native
 
     @property
-    def text(self):
+    def text(self) -> str:
         return self._answer().text
 
     @property
-    def tokens(self):
+    def tokens(self) -> list[int]:
         return self._answer().tokens
 
     @property
-    def receipt_json(self):
+    def receipt_json(self) -> str:
         return self._answer().receipt
 
     @property
-    def receipt(self):
+    def receipt(self) -> dict[str, Any]:
         if self._receipt is None:
             self._receipt = json.loads(self.receipt_json)
         return self._receipt
 
     @property
-    def receipt_hash(self):
+    def receipt_hash(self) -> str:
         return self.receipt["receipt_hash"]
 
     @property
-    def finish_reason(self):
+    def finish_reason(self) -> str:
         return self.receipt["output"]["finish_reason"]
 
 
@@ -211,42 +216,42 @@ def chat_of(messages, tools, enable_thinking):
 
 
 def generate(
-    model,
-    prompt=None,
+    model: Path,
+    prompt: str | None = None,
     *,
-    messages=None,
-    tools=None,
-    enable_thinking=None,
-    max_new_tokens=None,
-    temperature=None,
-    top_k=None,
-    top_p=None,
-    min_p=None,
-    repetition_penalty=None,
-    no_repeat_ngram_size=None,
-    min_new_tokens=None,
-    bad_words_ids=None,
-    suppress_tokens=None,
-    stop_strings=None,
-    seed=0,
-    do_sample=None,
-    generation_config=True,
-    device="cpu",
-    isa="",
-    threads=0,
-    prefill_chunk=0,
-    kv_cache=True,
-    plan=None,
-    operation_set=None,
-    task_dir=None,
-    tasks_root=None,
-    colocate_tensors=False,
-    receipt_path=None,
-    record_model_path=False,
-    sign=None,
-    salt_prompt=False,
-    previous=None,
-):
+    messages: list[dict[str, Any]] | dict[str, Any] | None = None,
+    tools: list[dict[str, Any]] | None = None,
+    enable_thinking: bool | None = None,
+    max_new_tokens: int | None = None,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    min_p: float | None = None,
+    repetition_penalty: float | None = None,
+    no_repeat_ngram_size: int | None = None,
+    min_new_tokens: int | None = None,
+    bad_words_ids: list[list[int]] | None = None,
+    suppress_tokens: list[int] | None = None,
+    stop_strings: str | list[str] | None = None,
+    seed: int = 0,
+    do_sample: bool | None = None,
+    generation_config: bool = True,
+    device: str = "cpu",
+    isa: str = "",
+    threads: int = 0,
+    prefill_chunk: int = 0,
+    kv_cache: bool = True,
+    plan: Path | None = None,
+    operation_set: str | None = None,
+    task_dir: Path | None = None,
+    tasks_root: Path | None = None,
+    colocate_tensors: bool = False,
+    receipt_path: Path | None = None,
+    record_model_path: bool = False,
+    sign: Paths | None = None,
+    salt_prompt: bool = False,
+    previous: Receipt | None = None,
+) -> Generation:
     """The answer of a language model to a prompt, as a Generation: iterate over it for the text as
     it is computed, or ask it for `.text`, `.tokens` and `.receipt`. Text, tokens and receipt hash
     are those of `invar run` with the same parameters.
@@ -380,7 +385,7 @@ class Verdict:
     report: str
     receipt: str = "receipt"
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.ok
 
 
@@ -436,7 +441,7 @@ def claim(receipt):
     return None, path_of("receipt", receipt)
 
 
-def validate(receipt, *, require_key=None):
+def validate(receipt: Receipts, *, require_key: Paths | None = None) -> Any:
     """Checks a receipt's structure, hashes and signatures and computes nothing, as `invar
     validate`. Returns a Verdict; raises BadInput where there is no receipt at all.
 
@@ -448,23 +453,23 @@ def validate(receipt, *, require_key=None):
 
 
 def verify(
-    receipt,
-    model=None,
+    receipt: Receipts,
+    model: Path | None = None,
     *,
-    plan=None,
-    device="cpu",
-    isa="",
-    threads=0,
-    prefill_chunk=0,
-    spot=None,
-    salt=None,
-    steps=None,
-    require_key=None,
-    inputs=None,
-    dims=None,
-    bind=None,
-    choices="all",
-):
+    plan: Path | None = None,
+    device: str = "cpu",
+    isa: str = "",
+    threads: int = 0,
+    prefill_chunk: int = 0,
+    spot: int | None = None,
+    salt: str | None = None,
+    steps: tuple[int, int] | None = None,
+    require_key: Paths | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    dims: Mapping[str, int] | None = None,
+    bind: Mapping[str, Any] | None = None,
+    choices: str = "all",
+) -> Any:
     """Computes a receipt again on this machine and compares bit for bit, as `invar verify`. Returns
     a Verdict.
 

@@ -9,6 +9,8 @@ operands' library, on their device, and the same bytes wherever it is computed. 
 a gradient get one by the operation's rule (invar.autograd)."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -149,7 +151,7 @@ def _call_of(op, given):
     return made
 
 
-def call(op, *operands, **given):
+def call(op: str, *operands: Any, **given: Any) -> Any:
     """Operation `op` on `operands`. Keywords: its attributes; `shape` and `dtype` of the result
     where they do not follow; `isa` forces an instruction set of the host."""
     if not _compiling():
@@ -169,10 +171,10 @@ def _otherwise(op, operands, given):
     return made.run(operands, Numpy)
 
 
-def _function(op):
+def _function(op: str) -> Callable[..., Any]:
     """call() of one operation, written out because its overhead counts."""
 
-    def function(*operands, **given):
+    def function(*operands: Any, **given: Any) -> Any:
         if not _compiling():
             result = _at_once(op, operands, given)
             if result is not NotImplemented:
@@ -184,7 +186,7 @@ def _function(op):
     return function
 
 
-def synchronize():
+def synchronize() -> None:
     """Waits for all work on the current CUDA device, and raises what calls on any GPU have met
     since the last call: an index that is out of bounds (BadInput). On a GPU such a call is queued,
     and the next call of an operation, or this one, reports it."""
@@ -194,11 +196,11 @@ def synchronize():
     _native.raise_faults()
 
 
-def __getattr__(op):
+def __getattr__(op: str) -> Any:
     if op in _native.operations():
         return globals().setdefault(op, _function(op))
     raise AttributeError(f"invar.primitives has no operation {op!r} (spec/opset.toml has all)")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

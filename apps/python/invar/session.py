@@ -1,5 +1,8 @@
 """A session with one language model: prompts -> answers with receipts."""
 
+import os
+from typing import Any
+
 from invar import _native
 from invar.generation import Generation, generate
 
@@ -14,11 +17,11 @@ class InferenceSession:
     model: as for invar.generate(), whose other arguments (device, threads, operation_set, sampling,
     ...) are defaults for every call here."""
 
-    def __init__(self, model, **defaults):
+    def __init__(self, model: str | os.PathLike[str], **defaults: Any) -> None:
         self.model, self.defaults = model, self._checked(defaults)
 
     @staticmethod
-    def _checked(arguments):
+    def _checked(arguments: dict[str, Any]) -> dict[str, Any]:
         known = generate.__kwdefaults__
         for name in arguments:
             if name not in known:
@@ -31,11 +34,11 @@ class InferenceSession:
         self,
         prompt: str | None = None,
         *,
-        messages: list | dict | None = None,
-        tools: list | None = None,
+        messages: list[dict[str, Any]] | dict[str, Any] | None = None,
+        tools: list[dict[str, Any]] | None = None,
         max_new_tokens: int | None = None,
         enable_thinking: bool | None = None,
-        **arguments,
+        **arguments: Any,
     ) -> Generation:
         """The answer to a prompt, or to the messages of a chat: an object with `.text`, `.tokens`,
         `.receipt` and `.finish_reason`. It is computed as a whole before it is returned.
@@ -56,5 +59,5 @@ class InferenceSession:
         answer.text  # computes it, so that errors are raised here
         return answer
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"invar.InferenceSession({str(self.model)!r})"

@@ -2,7 +2,7 @@ import math
 
 import torch
 from invar import _native
-from invar.emit import in_text
+from invar.modules.source import in_text
 
 BOTH_SIGNS = {
     (1, 1): "torch.isinf({0})",

@@ -15,7 +15,7 @@ from torch.autograd import forward_ad
 from invar import _native
 from invar.autograd import exact, units
 from invar.autograd.rules import Vjp, rule_of
-from invar.emitted import TYPES
+from invar.modules.emitted import TYPES
 
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))

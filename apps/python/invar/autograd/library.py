@@ -13,7 +13,7 @@ import torch
 
 from invar import _native, autograd
 from invar.autograd import symbolic, transforms
-from invar.emitted import TYPES
+from invar.modules.emitted import TYPES
 
 _LIBRARY = torch.library.Library("invar", "FRAGMENT")
 _TEXTS = ("isa", "state")  # attributes that are no numbers

@@ -1,6 +1,8 @@
 """Attention and layers of transformers."""
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import nn
@@ -34,7 +36,7 @@ class MultiheadAttention(nn.MultiheadAttention):
     ops.scaled_dot_product_attention; with them, matmul, softmax and matmul."""
 
     @staticmethod
-    def refusals(module):
+    def refusals(module: Any) -> Iterator[str]:
         if module.bias_k is not None:
             yield "add_bias_kv=True"
         if module.add_zero_attn:
@@ -110,7 +112,7 @@ class _Layer:
     """What both layers share: blocks of torch's, with our functions."""
 
     @staticmethod
-    def refusals(module):
+    def refusals(module: Any) -> Iterator[str]:
         if activation_of(module.activation) is None:
             yield f"activation={getattr(module.activation, '__name__', module.activation)!r}"
 
@@ -139,7 +141,13 @@ class _Layer:
 class TransformerEncoderLayer(_Layer, nn.TransformerEncoderLayer):
     """torch.nn.TransformerEncoderLayer with the same bits on every machine."""
 
-    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+    def forward(
+        self,
+        src: torch.Tensor,
+        src_mask: torch.Tensor | None = None,
+        src_key_padding_mask: torch.Tensor | None = None,
+        is_causal: bool = False,
+    ) -> torch.Tensor:
         attend = lambda x: self._attended(
             self.self_attn, x, x, src_mask, src_key_padding_mask, is_causal, self.dropout1
         )
@@ -156,15 +164,15 @@ class TransformerDecoderLayer(_Layer, nn.TransformerDecoderLayer):
 
     def forward(
         self,
-        tgt,
-        memory,
-        tgt_mask=None,
-        memory_mask=None,
-        tgt_key_padding_mask=None,
-        memory_key_padding_mask=None,
-        tgt_is_causal=False,
-        memory_is_causal=False,
-    ):
+        tgt: torch.Tensor,
+        memory: torch.Tensor,
+        tgt_mask: torch.Tensor | None = None,
+        memory_mask: torch.Tensor | None = None,
+        tgt_key_padding_mask: torch.Tensor | None = None,
+        memory_key_padding_mask: torch.Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> torch.Tensor:
         attend = lambda x: self._attended(
             self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal, self.dropout1
         )
@@ -184,7 +192,13 @@ class TransformerDecoderLayer(_Layer, nn.TransformerDecoderLayer):
 class TransformerEncoder(nn.TransformerEncoder):
     """torch.nn.TransformerEncoder; its layers run one after the other, without nested tensors."""
 
-    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+    def forward(
+        self,
+        src: torch.Tensor,
+        mask: torch.Tensor | None = None,
+        src_key_padding_mask: torch.Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> torch.Tensor:
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, bool(is_causal))
         return src if self.norm is None else self.norm(src)
@@ -194,9 +208,17 @@ class TransformerEncoder(nn.TransformerEncoder):
 class TransformerDecoder(nn.TransformerDecoder):
     """torch.nn.TransformerDecoder with the same bits on every machine."""
 
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
-                memory_key_padding_mask=None, tgt_is_causal=None,
-                memory_is_causal=False):  # fmt: skip
+    def forward(
+        self,
+        tgt: torch.Tensor,
+        memory: torch.Tensor,
+        tgt_mask: torch.Tensor | None = None,
+        memory_mask: torch.Tensor | None = None,
+        tgt_key_padding_mask: torch.Tensor | None = None,
+        memory_key_padding_mask: torch.Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> torch.Tensor:
         for layer in self.layers:
             tgt = layer(
                 *(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask),

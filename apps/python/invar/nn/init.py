@@ -2,6 +2,8 @@
 machine."""
 
 import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 from torch.nn import init as of_torch
 
@@ -21,13 +23,17 @@ __all__ = [
 ]
 
 
-def _specified(function):
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _specified(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
-    def initialised(tensor, *args, **kwargs):
+    def initialised(*args: P.args, **kwargs: P.kwargs) -> R:
         from invar.reproducibility import reproducible
 
         with reproducible():
-            return function(tensor, *args, **kwargs)
+            return function(*args, **kwargs)
 
     return initialised
 

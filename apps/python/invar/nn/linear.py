@@ -1,5 +1,8 @@
 """Linear layers and embeddings."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -30,7 +33,7 @@ class Bilinear(nn.Bilinear):
         return found if self.bias is None else ops.add(found, self.bias)
 
 
-def _of_embeddings(module):
+def _of_embeddings(module: Any) -> Iterator[str]:
     if module.max_norm is not None:
         yield f"max_norm={module.max_norm}"
     if module.scale_grad_by_freq:

@@ -1,5 +1,7 @@
 """Pools, resizing, and padding by values of the input."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -8,7 +10,7 @@ from invar.nn.counterparts import counterpart
 
 
 class _MaxPool:
-    def forward(self, input: torch.Tensor):
+    def forward(self, input: torch.Tensor) -> Any:
         return self._function(
             input,
             self.kernel_size,
@@ -35,7 +37,7 @@ class _AvgPool:
 
 
 class _AdaptivePool:
-    def forward(self, input: torch.Tensor):
+    def forward(self, input: torch.Tensor) -> Any:
         more = [True] if getattr(self, "return_indices", False) else []
         return self._function(input, self.output_size, *more)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from invar import arrays
 from invar import primitives as p
-from invar.emit import TORCH
 from invar.errors import ArgumentTypeError, NotCovered, OperandError
+from invar.modules.source import TORCH
 
 if TYPE_CHECKING:
     import torch

@@ -26,7 +26,7 @@ class Generator:
     Number e of a seed is fixed; the generator only counts how many are drawn. So its state is two
     integers, to be saved with a checkpoint and restored. It may be used from several threads."""
 
-    def __init__(self, seed: int = 0):
+    def __init__(self, seed: int = 0) -> None:
         self._lock = threading.Lock()
         self.manual_seed(seed)
 

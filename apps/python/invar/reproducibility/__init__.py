@@ -3,6 +3,7 @@ that names what does."""
 
 import contextlib
 import functools
+from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -86,10 +87,10 @@ class reproducible(contextlib.ContextDecorator):
 
     Not seen: arithmetic of Python and NumPy, and threads that were started before."""
 
-    def __init__(self):
-        self._entered = []
+    def __init__(self) -> None:
+        self._entered: list[contextlib.ExitStack] = []
 
-    def __enter__(self):
+    def __enter__(self) -> "reproducible":
         kernels = Kernels()
         with contextlib.ExitStack() as stack:
             # Attention that does not go to invar.ops is to be made of kernels that kernels.py has.
@@ -99,7 +100,7 @@ class reproducible(contextlib.ContextDecorator):
             self._entered.append(stack.pop_all())
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> bool | None:
         return self._entered.pop().__exit__(*error)
 
     @staticmethod

@@ -11,7 +11,7 @@ import math
 import torch
 
 from invar import primitives
-from invar.emitted import TYPES
+from invar.modules.emitted import TYPES
 from invar.reproducibility.refusal import refused
 
 NAMES = {dtype: name for name, dtype in TYPES.items()}

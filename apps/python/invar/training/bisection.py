@@ -1,9 +1,12 @@
 """Where a training went wrong: the first step that differs, by halves (spec/training.md training.17,
 training.18)."""
 
+import os
 from dataclasses import dataclass
+from typing import Any
 
-from invar.training.verification import Replay, Verdict, maker, receipt_of
+from invar.training.receipt import Receipt
+from invar.training.verification import Maker, Replay, Verdict, maker, receipt_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +17,14 @@ class Bisection:
 
     step: int | None
     verdict: Verdict | None
-    ranges: tuple
+    ranges: tuple[tuple[int, int, bool], ...]
     executed: int
     text: str
 
 
-def bisect(receipt, program=None, **execution):
+def bisect(
+    receipt: Receipt | str | os.PathLike[str], program: Maker | None = None, **execution: Any
+) -> Bisection:
     """Finds a wrong step of a receipt whose last state is not what its program makes of it: log2 of
     the number of steps executions of ranges, each from a state that was confirmed. Arguments as of
     verify()."""
@@ -61,7 +66,9 @@ def _copy(state):
     return {name: x.detach().clone() if hasattr(x, "detach") else x for name, x in state.items()}
 
 
-def first_difference(ours, theirs):
+def first_difference(
+    ours: Receipt | str | os.PathLike[str], theirs: Receipt | str | os.PathLike[str]
+) -> int | None:
     """The first step in which two receipts of one training differ, from their chains alone: None
     where one continues the other, -1 where they begin differently. A judge has to execute that
     step alone."""

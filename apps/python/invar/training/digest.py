@@ -3,14 +3,17 @@ files of them."""
 
 import hashlib
 import json
+import os
 import struct
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from invar import _native
-from invar.emitted import TYPES
+from invar.modules.emitted import TYPES
 
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
 _PYTHON = {bool: ("bool", torch.bool), int: ("i64", torch.int64), float: ("f64", torch.float64)}
@@ -79,7 +82,7 @@ class Digest:
         self.root = merkle_root(leaves).hex()
 
 
-def state_digest(tensors):
+def state_digest(tensors: Mapping[str, Any] | torch.nn.Module) -> str:
     """The digest of named tensors, 64 hexadecimal digits. tensors: a dict from names to tensors and
     numbers, or a torch.nn.Module (its state_dict())."""
     if isinstance(tensors, torch.nn.Module):
@@ -87,7 +90,7 @@ def state_digest(tensors):
     return Digest(dict(tensors)).root
 
 
-def save(path, tensors):
+def save(path: str | os.PathLike[str], tensors: Mapping[str, Any]) -> None:
     """Writes named tensors and numbers as a safetensors file."""
     header, parts, at = {}, [], 0
     numbers = [name for name, value in tensors.items() if not isinstance(value, torch.Tensor)]
@@ -115,7 +118,7 @@ def save(path, tensors):
     partial.replace(path)
 
 
-def load(path):
+def load(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The named tensors and numbers of a file that save() wrote. Nothing in it is executed."""
     data = Path(path).read_bytes()
     try:

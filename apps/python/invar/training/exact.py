@@ -1,5 +1,8 @@
 """Gradients of parameters as exact sums over units (spec/training.md training.1 to training.6)."""
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
 import torch
 
 from invar import _native, primitives
@@ -11,11 +14,20 @@ class Accumulator:
     units   the number of units of the losses whose backward pass runs; None: each index of axis 0 is
             one"""
 
-    def __init__(self, name, shape, total, magnitude, count):
+    units: int | None
+
+    def __init__(
+        self,
+        name: str,
+        shape: Sequence[int],
+        total: torch.Tensor,
+        magnitude: torch.Tensor,
+        count: torch.Tensor,
+    ) -> None:
         self.name, self.shape, self.units = name, tuple(shape), None
         self.total, self.magnitude, self.count = total, magnitude, count
 
-    def add(self, per_row):
+    def add(self, per_row: torch.Tensor) -> None:
         """Adds contributions: f32 [rows, *shape of the parameter], where each unit has the same
         number of rows, in order; the rows of a unit are summed first (reduction.1). A parameter that
         is used more than once gets contributions of each use (training.2)."""
@@ -34,7 +46,7 @@ class Accumulator:
             )
         self.add_sums(primitives.fixed_sum(per_row), primitives.fixed_magnitude(per_row), units)
 
-    def add_matmul(self, first, second):
+    def add_matmul(self, first: torch.Tensor, second: torch.Tensor) -> None:
         """Adds the contributions first[r]^T second[r] of [rows, T, M] and [rows, T, N]: one
         contraction over all rows of a unit."""
         units, _ = self._split(len(first))
@@ -42,14 +54,14 @@ class Accumulator:
         found = primitives.fixed_matmul(first, second)
         self.add_sums(found[:-1], found[-1], units)
 
-    def add_unit(self, contribution):
+    def add_unit(self, contribution: torch.Tensor) -> None:
         """Adds the contribution of one unit: f32 of the parameter's shape."""
         contribution = contribution.unsqueeze(0)
         self.add_sums(
             primitives.fixed_sum(contribution), primitives.fixed_magnitude(contribution), 1
         )
 
-    def _split(self, rows):
+    def _split(self, rows: int) -> tuple[int, int]:
         """(units, rows of each)."""
         units = self.units or rows
         if rows % max(units, 1):
@@ -59,13 +71,13 @@ class Accumulator:
             )
         return units, rows // max(units, 1)
 
-    def add_sums(self, total, magnitude, units):
+    def add_sums(self, total: torch.Tensor, magnitude: torch.Tensor, units: int) -> None:
         """Adds what fixed_sum and fixed_magnitude made of the contributions of `units` units."""
         self.total += total.reshape(self.shape)  # modulo 2^64
         self.magnitude += magnitude
         self.count += units
 
-    def value(self, divisor=1):
+    def value(self, divisor: int = 1) -> Any:
         """The sum as f32, divided by `divisor` where that is not 1: two roundings."""
         found = primitives.fixed_value(self.total, self.magnitude)
         if divisor == 1:
@@ -97,7 +109,7 @@ class ExactGradients:
     mode, whose results depend on the split; a parameter that gets a gradient which is not of single
     units. Only eager mode."""
 
-    def __init__(self, model):
+    def __init__(self, model: torch.nn.Module | Iterable[tuple[str, torch.nn.Parameter]]) -> None:
         self._model = model if isinstance(model, torch.nn.Module) else None
         named = model.named_parameters() if self._model is not None else model
         self.parameters = {name: p for name, p in named if p.requires_grad}
@@ -117,7 +129,7 @@ class ExactGradients:
         self._allocate(devices.pop())
         self._register()
 
-    def _allocate(self, device):
+    def _allocate(self, device: torch.device) -> None:
         """One buffer of integers, so that workers join theirs with one call."""
         shapes = {name: p.shape for name, p in self.parameters.items()} | {"loss": torch.Size(())}
         sizes = self._sizes = [shape.numel() for shape in shapes.values()]
@@ -131,7 +143,7 @@ class ExactGradients:
         *self._accumulators, self._loss = made
         self.accumulators = dict(zip(self.parameters, self._accumulators))
 
-    def _register(self):
+    def _register(self) -> None:
         from invar.autograd import exact as registry
 
         self._hooks = []
@@ -139,7 +151,7 @@ class ExactGradients:
             registry.register(p, self.accumulators[name])
             self._hooks.append(p.register_hook(_refusal(name)))
 
-    def _refuse_mixing(self):
+    def _refuse_mixing(self) -> None:
         for path, module in self._model.named_modules() if self._model is not None else ():
             if not (isinstance(module, MIXES) and module.training):
                 continue
@@ -150,14 +162,14 @@ class ExactGradients:
                 "on how the batch is split; use eval(), or gradients that are not exact"
             )
 
-    def zero(self):
+    def zero(self) -> None:
         """Forgets all contributions, and the gradients that write() made."""
         self._refuse_mixing()
         self.buffer.zero_()
         for p in self.parameters.values():
             p.grad = None
 
-    def backward(self, losses):
+    def backward(self, losses: torch.Tensor) -> None:
         """Adds the losses of units, f32 [U], to the sum of loss(), and the contributions of these
         units to those of the parameters."""
         if losses.ndim != 1 or losses.dtype != torch.float32:
@@ -170,7 +182,7 @@ class ExactGradients:
             accumulator.units = len(losses)
         losses.backward(torch.ones_like(losses))
 
-    def check(self, losses, batch):
+    def check(self, losses: Callable[..., torch.Tensor], batch: tuple[torch.Tensor, ...]) -> None:
         """Refuses a model in which units meet. losses(*batch) gives the losses of the units of a
         tuple of tensors; two units at once must give the integers of one and one. Takes four
         backward passes of single units, and leaves no contributions."""
@@ -192,12 +204,12 @@ class ExactGradients:
                     "an operation of the model joins units, or draws random numbers"
                 )
 
-    def all_reduce(self, group=None):
+    def all_reduce(self, group: Any = None) -> None:
         """Adds the sums of all workers of a torch.distributed group: integers, so that neither
         their order nor their number reaches the bits."""
         torch.distributed.all_reduce(self.buffer, torch.distributed.ReduceOp.SUM, group=group)
 
-    def write(self, divisor=1):
+    def write(self, divisor: int = 1) -> None:
         """Writes .grad of every parameter: its sum, rounded to f32, divided by `divisor` (the number
         of units for a mean). A parameter without contributions gets None. A sum that may have
         overflowed, or has a contribution that is not finite, is NaN everywhere."""
@@ -205,11 +217,11 @@ class ExactGradients:
         for p, accumulator, count in zip(self.parameters.values(), self._accumulators, used):
             p.grad = accumulator.value(divisor) if count else None
 
-    def loss(self, divisor=1):
+    def loss(self, divisor: int = 1) -> Any:
         """The sum of the losses, f32 [], divided by `divisor`."""
         return self._loss.value(divisor)
 
-    def close(self):
+    def close(self) -> None:
         """Gives the parameters back to ordinary gradients."""
         from invar.autograd import exact as registry
 

@@ -2,7 +2,9 @@
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed
@@ -32,7 +34,9 @@ def part(units, rank, workers):
     return units * rank // workers, units * (rank + 1) // workers
 
 
-def launch(function, workers, *arguments, backend="gloo"):
+def launch(
+    function: Callable[..., Any], workers: int, *arguments: Any, backend: str = "gloo"
+) -> Any:
     """Runs function(rank, *arguments) in `workers` processes of one torch.distributed group, and
     returns what rank 0 returned. The function must be one that pickle finds by name. One worker
     runs in this process, without a group."""

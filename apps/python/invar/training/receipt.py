@@ -3,8 +3,10 @@
 import hashlib
 import json
 import math
+import os
 import re
 from pathlib import Path
+from typing import Any
 
 from invar import _native
 from invar.training.digest import compact, leaf, merkle_root
@@ -59,12 +61,12 @@ class Receipt:
     """A receipt that has been checked by itself: form and hashes. `data`: its members; len(): the
     number of steps; state(i): the digest of the state before step i."""
 
-    def __init__(self, data, path=None):
+    def __init__(self, data: dict[str, Any], path: str | os.PathLike[str] | None = None) -> None:
         self.data, self.path = data, Path(path) if path is not None else None
         check(data, str(path) if path is not None else "receipt")
 
     @classmethod
-    def read(cls, path):
+    def read(cls, path: str | os.PathLike[str]) -> "Receipt":
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as e:
@@ -78,32 +80,32 @@ class Receipt:
             raise _native.BadInput(f"{path}: JSON that is nested too deeply") from None
         return cls(data, path)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.data["steps"])
 
     @property
-    def hash(self):
+    def hash(self) -> str:
         return self.data["receipt_hash"]
 
     @property
-    def losses(self):
+    def losses(self) -> list[float]:
         """The loss of each step."""
         return [float.fromhex(step["loss"]) for step in self.data["steps"]]
 
-    def state(self, index):
+    def state(self, index: int) -> str:
         return self.data["steps"][index - 1]["state"] if index else self.data["initial"]["state"]
 
-    def leaves(self, index):
+    def leaves(self, index: int) -> list[str] | None:
         """The leaves of the state before step `index`, ascending by name; None: it has none."""
         if index:
             return self.data["steps"][index - 1].get("tensors")
         return [leaf(entry).hex() for entry in self.data["initial"]["tensors"]]
 
-    def chain(self, index):
+    def chain(self, index: int) -> str:
         """c_index: binds everything before step `index`."""
         return self.data["steps"][index - 1]["chain"] if index else header_hash(self.data)
 
-    def write(self, path):
+    def write(self, path: str | os.PathLike[str]) -> None:
         path = Path(path)
         partial = path.with_name(path.name + ".part")
         partial.write_text(

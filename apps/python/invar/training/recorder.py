@@ -1,8 +1,10 @@
 """Trainings that leave a receipt."""
 
 import hashlib
+import os
 import platform
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -18,6 +20,7 @@ from invar.training.receipt import (
     number,
     settings_of,
 )
+from invar.training.trainer import Trainer
 
 
 def states_folder(path):
@@ -47,15 +50,15 @@ class Recorder:
 
     def __init__(
         self,
-        trainer,
-        path=None,
+        trainer: Trainer,
+        path: str | os.PathLike[str] | None = None,
         *,
-        script=None,
-        settings=None,
-        every=100,
-        tensors=True,
-        resume=False,
-    ):
+        script: str | os.PathLike[str] | None = None,
+        settings: dict[str, Any] | None = None,
+        every: int = 100,
+        tensors: bool = True,
+        resume: bool = False,
+    ) -> None:
         self.trainer, self.path, self.every, self.tensors = trainer, path, every, tensors
         self.writes = not joined(trainer.group) or torch.distributed.get_rank(trainer.group) == 0
         self.index = 0
@@ -99,12 +102,12 @@ class Recorder:
         self.trainer.load_state(kept_state(self.path, self.index, self.state))
 
     @property
-    def state(self):
+    def state(self) -> str:
         """The digest of the state after the last step."""
         steps = self.data["steps"]
         return steps[-1]["state"] if steps else self.data["initial"]["state"]
 
-    def step(self):
+    def step(self) -> float:
         """Computes one step and adds it to the receipt; returns its loss."""
         facts = self.trainer.step(self.index)
         self.index += 1
@@ -125,7 +128,7 @@ class Recorder:
                 self._keep()
         return facts.loss
 
-    def run(self, steps):
+    def run(self, steps: int) -> Receipt | None:
         """Computes steps until there are `steps` in all; returns the Receipt (None on workers but
         the first)."""
         while self.index < steps:

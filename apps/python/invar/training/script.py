@@ -4,8 +4,10 @@ import argparse
 import functools
 import hashlib
 import inspect
+import os
 import struct
 import sys
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -14,9 +16,19 @@ from invar import _native
 from invar.training import digest
 from invar.training.parallel import launch
 from invar.training.recorder import Recorder
+from invar.training.trainer import Trainer
 
 
-def main(training, outputs=None, *, script, steps, short=None, summary=None, arguments=None):
+def main(
+    training: Callable[..., Trainer],
+    outputs: Callable[[Trainer], torch.Tensor] | None = None,
+    *,
+    script: str | os.PathLike[str],
+    steps: int,
+    short: int | None = None,
+    summary: Callable[[torch.Tensor], str] | None = None,
+    arguments: Sequence[str] | None = None,
+) -> dict[str, str]:
     """Runs a training script: training(device=..., **settings) -> Trainer, then prints the digests of
     initial weights, trained weights, outputs(trainer) (a tensor) and losses, and the receipt's hash.
 

@@ -1,6 +1,8 @@
 """Steps of a training, whose bits do not depend on how they are computed."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -16,7 +18,7 @@ class Facts:
     loss."""
 
     data: str
-    settings: dict
+    settings: dict[str, Any]
     loss: float
 
 
@@ -39,16 +41,16 @@ class Trainer:
 
     def __init__(
         self,
-        model,
-        optimizer,
-        batches,
-        loss,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        batches: Callable[[int], Iterable[torch.Tensor]],
+        loss: Callable[..., torch.Tensor],
         *,
-        schedule=None,
-        micro_batch=None,
-        group=None,
-        exact=True,
-    ):
+        schedule: Callable[[int], Mapping[str, Any]] | None = None,
+        micro_batch: int | None = None,
+        group: Any = None,
+        exact: bool = True,
+    ) -> None:
         self.model, self.optimizer, self.batches, self.loss = model, optimizer, batches, loss
         self.schedule, self.micro_batch, self.group = schedule, micro_batch, group
         self.exact = ExactGradients(model) if exact else None
@@ -66,7 +68,7 @@ class Trainer:
         if missing:
             raise _native.BadInput(f"optimizer: it has no parameter {missing[0]!r} of the model")
 
-    def step(self, index):
+    def step(self, index: int) -> Facts:
         """Computes step `index` (from 0) and returns its Facts."""
         batch = tuple(self.batches(index))
         units = self._units(index, batch)
@@ -130,7 +132,7 @@ class Trainer:
         loss.backward()
         return loss.item()
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         """All that steps change, by name: trainable parameters, buffers, the optimiser's tensors
         and numbers (training.10)."""
         found = {f"model.{name}": p for name, p in self._named.items()}
@@ -142,7 +144,7 @@ class Trainer:
         return found
 
     @torch.no_grad()
-    def load_state(self, state):
+    def load_state(self, state: Mapping[str, Any]) -> None:
         """Takes a state that state() gave."""
         held = {f"model.{name}": x for name, x in self.model.named_buffers()}
         held |= {f"model.{name}": p for name, p in self._named.items()}
@@ -164,6 +166,6 @@ class Trainer:
         if optimizer:
             raise _native.BadInput(f"state: {min(optimizer)!r} is not of this training")
 
-    def constants(self):
+    def constants(self) -> dict[str, torch.Tensor]:
         """What steps read and do not change: the model's parameters that are not trained."""
         return {n: p for n, p in self.model.named_parameters() if n not in self._named}

@@ -3,14 +3,20 @@ training.18)."""
 
 import hashlib
 import importlib.util
+import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from invar import _native
 from invar.training import digest
 from invar.training.receipt import NUMERICS, Receipt, number, settings_of, shown
 from invar.training.recorder import kept_state
+
+# A function that makes the trainer, or the path of a script that has one.
+Maker: TypeAlias = Callable[..., Any] | str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +205,12 @@ def steps_of(steps, count):
     return first, last
 
 
-def verify(receipt, program=None, steps=None, **execution):
+def verify(
+    receipt: Receipt | str | os.PathLike[str],
+    program: Maker | None = None,
+    steps: int | str | range | None = None,
+    **execution: Any,
+) -> Verdict:
     """Executes steps of a receipt again and compares batch, settings, loss and state of each.
 
     receipt    a path or a Receipt

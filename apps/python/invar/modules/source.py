@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from invar import _native, dims
+from invar import _native
+from invar.modules import dims
 
 TORCH = {
     "f32": "torch.float32",
@@ -400,7 +401,7 @@ class Source:
         )
         return (
             f'"""Made by invar {_native.__version__} of program {plan["digest"]}: {kind}."""\n\n'
-            f"{imports}from invar.emitted import Module\n\n\n"
+            f"{imports}from invar.modules.emitted import Module\n\n\n"
             f"class Model(Module):\n    INPUTS = {table(ports)}\n    WEIGHTS = {table(weights)}\n\n"
             f"    def forward(self{''.join(', ' + i for i in inputs)}):\n"
             f"        {sizes}self.sizes({', '.join(inputs)})\n{body}\n"

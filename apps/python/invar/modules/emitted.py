@@ -5,10 +5,10 @@ import sys
 import numpy as np
 import torch
 
-from invar import _native, dims, emit
-from invar import module as _module
+from invar import _native
+from invar.modules import convert, dims, source
 
-TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emit.TORCH.items()}
+TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in source.TORCH.items()}
 
 
 class Module(torch.nn.Module):
@@ -108,9 +108,9 @@ class Module(torch.nn.Module):
             )
 
     def __reduce_ex__(self, protocol):
-        source = sys.modules[type(self).__module__]
+        emitted = sys.modules[type(self).__module__]
         return (
-            _module.build,
-            (source.SOURCE, source.DIGEST),
+            convert.build,
+            (emitted.SOURCE, emitted.DIGEST),
             self.__getstate__() if hasattr(self, "__getstate__") else self.__dict__,
         )

@@ -5,10 +5,16 @@ import importlib.abc
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from invar import _native, emit
-from invar.compiler import Artifacts
+from invar import _native
+from invar.compiler import Artifacts, Choices, Model
+from invar.modules.source import source as source_of
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +25,12 @@ class CompileOptions:
     everywhere); False: plain operations of torch. choices: numerics choices that may be applied
     (spec/choices.md): "all", "none", or their names."""
 
-    artifacts_dir: str | None = None
+    artifacts_dir: str | os.PathLike[str] | None = None
     colocate_tensors: bool = False
     requires_reproducibility: bool = True
-    choices: str | tuple[str, ...] = "all"
+    choices: Choices = "all"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.artifacts_dir is not None and not isinstance(self.artifacts_dir, str | os.PathLike):
             raise _native.BadInput(f"artifacts_dir: {type(self.artifacts_dir).__name__} is no path")
         for name in ("colocate_tensors", "requires_reproducibility"):
@@ -32,7 +38,12 @@ class CompileOptions:
                 raise _native.BadInput(f"{name}: {getattr(self, name)!r} is neither True nor False")
 
 
-def convert(onnx_model_or_path, options=CompileOptions(), *, dims=None):
+def convert(
+    onnx_model_or_path: Model,
+    options: CompileOptions = CompileOptions(),
+    *,
+    dims: Mapping[str, int] | None = None,
+) -> "torch.nn.Module":
     """A torch.nn.Module that computes what the ONNX model (a path or an onnx.ModelProto) says.
     dims: as in invar.compile().
 
@@ -42,7 +53,12 @@ def convert(onnx_model_or_path, options=CompileOptions(), *, dims=None):
     return converted(onnx_model_or_path, options, dims, False)
 
 
-def converted(onnx_model_or_path, options, dims, debug):
+def converted(
+    onnx_model_or_path: Model,
+    options: CompileOptions,
+    dims: Mapping[str, int] | None,
+    debug: bool,
+) -> "torch.nn.Module":
     """convert(); debug: as if INVAR_DEBUG were set."""
     try:
         import torch  # noqa: F401  the module is one of torch's
@@ -56,7 +72,7 @@ def converted(onnx_model_or_path, options, dims, debug):
     described = artifacts.compile(
         onnx_model_or_path, None, options.colocate_tensors, options.choices, dims=dims
     )
-    source = emit.source(described, options.requires_reproducibility)
+    source = source_of(described, options.requires_reproducibility)
     (artifacts.path / "module.py").write_text(source, encoding="utf-8")
     module = build(source, described["digest"])
     module.load(artifacts.path)
@@ -64,7 +80,7 @@ def converted(onnx_model_or_path, options, dims, debug):
 
 
 class Emitted(importlib.abc.ExecutionLoader):
-    """Loads what emit wrote as Python loads a file of it: tracebacks and inspect show its lines."""
+    """Loads an emitted source as Python loads a file of it: tracebacks and inspect show its lines."""
 
     def __init__(self, source):
         self.source = source
