@@ -209,7 +209,7 @@ def test_bind():
         (lambda m: m.run(x=X[0]), invar.BadInput, ["x", "[3, 8]"]),
         (lambda m: m.run(), invar.BadInput, ["x", "missing"]),
         (lambda m: m.run(x=X, z=X), invar.BadInput, ["z"]),
-        (lambda m: m.run(X), invar.BadInput, ["ndarray"]),
+        (lambda m: m.run(X, X), invar.BadInput, ["2 inputs", "takes 1", "x"]),
         (lambda m: m.run(x=np.array(["a"])), invar.NotCovered, ["x", "U1"]),
         (lambda m: invar.compile("absent.onnx"), invar.BadInput, ["absent.onnx"]),
         (lambda m: invar.compile(7), invar.BadInput, ["int"]),
