@@ -66,12 +66,13 @@ class Call:
     def run(self, operands, library):
         """Computes the result; knows of no gradients. On tensors of torch on a GPU it is queued on
         the current stream."""
+        if self._operation is not None and library is not Numpy:
+            return self._operation.run(tuple(operands))
         axis = self.attributes.get("axis")
         if operands and isinstance(axis, int) and axis < 0:
             self.attributes["axis"] = axis + np.ndim(operands[0])
         if library is not Numpy and _native.has_exchange_api():
-            if self._operation is None:
-                self._operation = self._prepared()
+            self._operation = self._prepared()
             return self._operation.run(tuple(operands))
         return self._run_and_wait(operands, library)
 
@@ -165,10 +166,20 @@ def _otherwise(op, operands, given):
     made = _made(op, given) if _compiling() else _call_of(op, given)
     for x in operands:
         if arrays.is_tensor(x):
-            import invar.autograd as autograd  # where torch is
-
-            return autograd.apply(made, operands)
+            return (_apply or _gradients())(made, operands)
     return made.run(operands, Numpy)
+
+
+_apply = None
+
+
+def _gradients():
+    """autograd.apply, from the first call on: only imported where torch is."""
+    global _apply
+    from invar import autograd
+
+    _apply = autograd.apply
+    return _apply
 
 
 def _function(op: str) -> Callable[..., Any]:

@@ -1,8 +1,10 @@
 """Gradients of reductions: spread along the reduced axes again. Elements that tie for an extreme
 share its gradient evenly; roots of 0 have the gradient 0, as in torch."""
 
+import math
+
 from invar import primitives as p
-from invar.autograd.rules import no_gradient, rule
+from invar.autograd.rules import broadcast_to, no_gradient, rule
 
 
 def axes_of(v):
@@ -14,21 +16,21 @@ def axes_of(v):
 
 def kept(v):
     """The shape of the result with the reduced axes as 1."""
-    axes = axes_of(v)
-    return tuple(1 if i in axes else n for i, n in enumerate(v.shape(0)))
+    shape = list(v.shape(0))
+    for axis in axes_of(v):
+        shape[axis] = 1
+    return shape
 
 
 def count(v):
     """How many elements make one of the result."""
-    n, shape = 1, v.shape(0)
-    for axis in axes_of(v):
-        n *= shape[axis]
-    return n
+    shape = v.shape(0)
+    return math.prod([shape[axis] for axis in axes_of(v)])
 
 
 def spread(v, x):
     """x, of the result's shape, along the reduced axes again."""
-    return p.expand(x.reshape(kept(v)), shape=v.shape(0))
+    return broadcast_to(x.reshape(kept(v)), v.shape(0))
 
 
 @rule("reduce_sum", saves="")

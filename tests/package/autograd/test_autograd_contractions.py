@@ -33,6 +33,35 @@ def test_matmul(shapes, trans_a, trans_b):
     )
 
 
+@pytest.mark.parametrize("trans_a", [0, 1])
+@pytest.mark.parametrize("trans_b", [0, 1])
+def test_the_layout_of_operands_reaches_no_bit(trans_a, trans_b, monkeypatch):
+    from invar.vjp import matmul as rules
+
+    for name in ("_FIRST", "_SECOND"):
+        monkeypatch.setattr(rules, name, (0, 0))
+    a, b = random(2, 33, 300, seed=20), random(300, 21, seed=21)
+    a = a.mT.contiguous() if trans_a else a
+    b = b.mT.contiguous() if trans_b else b
+    x, first, y, second = rules._laid_out(a, trans_a, b, trans_b)
+    assert first == second == 0 and x.shape == (2, 33, 300) and y.shape == (300, 21)
+    found = p.matmul(x, y, trans_a=first, trans_b=second)
+    assert torch.equal(found, p.matmul(a, b, trans_a=trans_a, trans_b=trans_b))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch has no GPU here")
+@pytest.mark.parametrize("trans_b", [0, 1])
+def test_gradients_of_a_large_matmul_have_the_bits_of_the_operation(trans_b):
+    a, b = (random(2048, 2048, seed=22 + i).cuda().requires_grad_() for i in range(2))
+    grad = random(2048, 2048, seed=24).cuda()
+    found = torch.autograd.grad(p.matmul(a, b, trans_a=0, trans_b=trans_b), [a, b], grad)
+    with torch.no_grad():
+        da = p.matmul(grad, b, trans_a=0, trans_b=1 - trans_b)
+        left, right = (grad, a) if trans_b else (a, grad)
+        db = p.matmul(left, right, trans_a=1, trans_b=0)
+    assert torch.equal(found[0], da) and torch.equal(found[1], db)
+
+
 def test_matmul_of_binary64():
     a, b = (random(*s, seed=2, dtype=torch.float64).requires_grad_() for s in ((2, 3, 4), (4, 5)))
     ours = lambda a, b: p.matmul(a, b, trans_a=0, trans_b=0)

@@ -288,3 +288,33 @@ def test_binary64(name):
     x = random(3, 4, 5, seed=16, dtype=torch.float64).requires_grad_()
     assert torch.autograd.gradcheck(OF_BINARY64[name], [x], fast_mode=True)
     assert torch.autograd.gradgradcheck(OF_BINARY64[name], [x], fast_mode=True)
+
+
+@pytest.mark.parametrize("op", ["reduce_sum", "reduce_mean"])
+def test_the_gradient_of_a_sum_is_a_view_where_nothing_asks_for_its_own(op):
+    x, grad = random(3, 4, 5, seed=17).requires_grad_(), random(3, 5, seed=18)
+    y = getattr(p, op)(x, axes=[1], keepdims=0)
+    view = torch.autograd.grad(y, x, grad, retain_graph=True)[0]
+    made = torch.autograd.grad(y, x, grad, create_graph=True)[0]
+    assert view.stride(1) == 0 and made.is_contiguous() and torch.equal(view, made)
+    y.backward(grad)
+    assert x.grad.is_contiguous() and torch.equal(x.grad, made)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda x: p.mul(x, x),
+        lambda x: p.exp(x),
+        lambda x: p.softmax(x, axis=1),
+        lambda x: p.transpose(x, perm=[1, 0]),
+        lambda x: p.rmsnorm(x, torch.ones(5), epsilon=1e-6),
+        lambda x: p.matmul(x, x, trans_a=0, trans_b=1),
+    ],
+)
+def test_rules_take_gradients_that_are_views(inner):
+    x = random(4, 5, seed=19).requires_grad_()
+    y = inner(x)
+    row = random(y.shape[1], seed=20)
+    view = torch.autograd.grad(y, x, row.expand(y.shape), retain_graph=True)[0]
+    assert torch.equal(view, torch.autograd.grad(y, x, row.expand(y.shape).contiguous())[0])

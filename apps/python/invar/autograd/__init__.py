@@ -44,6 +44,8 @@ class Torch:
 def compute(call, operands):
     """The result, below the graph of gradients: at once, or as an operator that a mode or a
     subclass of tensors sees."""
+    if not _modes() and are_plain(operands):
+        return call.run(operands, Torch)
     if _modes() == 0 and all(type(x) in _PLAIN for x in operands):
         if not operands or not all(x.is_meta for x in operands):
             return call.run([unwrapped(x) for x in operands], Torch)
@@ -58,6 +60,14 @@ def compute(call, operands):
         return library.dispatched(call, operands)
 
 
+def are_plain(operands):
+    """Whether all are tensors with memory, of torch's own type: the common case."""
+    for x in operands:
+        if type(x) not in _PLAIN or x.is_meta or is_functorch_wrapped_tensor(x):
+            return False
+    return bool(operands)
+
+
 def unwrapped(x):
     """A tensor that a transform of torch.func has left wrapped, as after its end."""
     while is_functorch_wrapped_tensor(x):
@@ -67,45 +77,54 @@ def unwrapped(x):
 
 def remember(ctx, call, rule, operands, result):
     """Keeps for the backward pass what the rule reads, and the types of other operands."""
-    ctx.call, ctx.rule = call, rule
-    ctx.accumulators = exact.accumulators(operands) if exact.active() else None
-    kept = result if rule.keeps_result else None
-    if rule.keeps_operands:
-        ctx.types = None
-        ctx.save_for_backward(*operands, kept)
-        return
-    keep = rule.kept(ctx.needs_input_grad[2:])
-    ctx.types = [None if k else (x.shape, x.dtype, x.device) for x, k in zip(operands, keep)]
-    ctx.save_for_backward(*(x if k else None for x, k in zip(operands, keep)), kept)
+    accumulators = exact.accumulators(operands) if exact.active() else None
+    types, saved = None, operands
+    if not rule.keeps_operands:
+        types, saved = [], []
+        for x, keep in zip(operands, rule.kept(ctx.needs_input_grad[2:])):
+            saved.append(x if keep else None)
+            types.append(None if keep else (x.shape, x.dtype, x.device))
+    ctx.about = call, rule, types, accumulators
+    ctx.save_for_backward(*saved, result if rule.keeps_result else None)
 
 
 def gradients(ctx, grad):
     """The gradients of the operands: differentiable, because rules are made of primitives."""
+    call, rule, types, accumulators = ctx.about
     *operands, result = ctx.saved_tensors
-    needs, accumulators = ctx.needs_input_grad[2:], ctx.accumulators
-    if accumulators is not None and torch.is_grad_enabled():
-        raise _native.NotCovered(
-            f"{ctx.call.op}: a parameter with exact gradients has no gradients of gradients"
-        )
-    types = ctx.types or [None] * len(operands)
-    types = [t or (x.shape, x.dtype, x.device) for t, x in zip(types, operands)]
-    call, rule = ctx.call, ctx.rule
-    if accumulators is not None and call.op in units.OPERANDS:
-        grads = units.gradients(call, rule, operands, result, grad, types, needs, accumulators)
+    needs = ctx.needs_input_grad[2:]
+    if rule.reads and not grad.is_contiguous():
+        grad = grad.contiguous()  # once for all operations of the rule
+    if types is None:
+        types = [(x.shape, x.dtype, x.device) for x in operands]
     else:
-        grads = rule.function(Vjp(call, operands, result, grad, types, needs, accumulators))
-    if accumulators is not None:
-        exact.check(call, accumulators, grads)
+        types = [t or (x.shape, x.dtype, x.device) for t, x in zip(types, operands)]
+    if accumulators is None:
+        grads = rule.function(Vjp(call, operands, result, grad, types, needs))
+    else:
+        grads = exact_gradients(call, rule, operands, result, grad, types, needs, accumulators)
     return [
-        g if g is None or not need else typed(g, dtype)
+        g if g is None or not need else g if g.dtype is dtype else typed(g, dtype)
         for g, need, (_, dtype, _) in zip(grads, needs, types)
     ]
 
 
+def exact_gradients(call, rule, operands, result, grad, types, needs, accumulators):
+    """The gradients, without those of parameters whose accumulators get contributions."""
+    if torch.is_grad_enabled():
+        raise _native.NotCovered(
+            f"{call.op}: a parameter with exact gradients has no gradients of gradients"
+        )
+    if call.op in units.OPERANDS:
+        grads = units.gradients(call, rule, operands, result, grad, types, needs, accumulators)
+    else:
+        grads = rule.function(Vjp(call, operands, result, grad, types, needs, accumulators))
+    exact.check(call, accumulators, grads)
+    return grads
+
+
 def typed(grad, dtype):
     """A gradient has the element type of its operand."""
-    if grad.dtype == dtype:
-        return grad
     from invar import primitives
 
     return primitives.cast(grad, dtype=_NAMES[dtype])

@@ -12,7 +12,6 @@ one or a weight: v.reduced() and v.accumulator() serve it."""
 
 import functools
 import importlib
-import math
 
 import torch
 
@@ -22,19 +21,20 @@ from invar import _native
 class Rule:
     """A rule and what it reads."""
 
-    __slots__ = ("_others", "function", "keeps_operands", "keeps_result")
+    __slots__ = ("_kept", "_others", "function", "keeps_operands", "keeps_result", "reads")
 
     def __init__(self, function, saves):
         self.function = function
         self.keeps_operands, self.keeps_result = "operands" in saves, "result" in saves
-        self._others = "others" in saves
+        self._others, self.reads = "others" in saves, bool(saves)
+        self._kept = {}
 
     def kept(self, needs):
         """For each operand, whether the rule reads it, unless it reads them all."""
-        if not self._others:
-            return [False] * len(needs)
-        wanted = sum(needs)
-        return [wanted > need for need in needs]
+        if (known := self._kept.get(needs)) is None:
+            wanted = sum(needs) if self._others else 0
+            known = self._kept[needs] = tuple([wanted > need for need in needs])
+        return known
 
 
 class Vjp:
@@ -148,9 +148,9 @@ _CONSTANTS = {}  # numbers that rules use again and again
 
 def constant(like, value):
     """A number as a tensor without dimensions, of the type and device of another."""
-    if _watched() or torch.is_inference_mode_enabled() or type(like) not in _PLAIN:
+    if watched() or torch.is_inference_mode_enabled() or type(like) not in _PLAIN:
         return torch.full((), value, dtype=like.dtype, device=like.device)
-    key = (math.copysign(1.0, value), value, like.dtype, like.device)
+    key = (value or str(value), like.dtype, like.device)  # 0 is not -0
     if (made := _CONSTANTS.get(key)) is None:
         made = torch.full((), value, dtype=like.dtype, device=like.device)
         if like.is_cuda:
@@ -168,7 +168,7 @@ _TABLES = {}  # arrays that rules use again and again
 
 def table(key, device, make):
     """The NumPy array make() as a tensor on the device, made once for each key."""
-    if _watched() or torch.is_inference_mode_enabled():
+    if watched() or torch.is_inference_mode_enabled():
         return torch.from_numpy(make()).to(device)
     if (found := _TABLES.get((key, device))) is None:
         found = torch.from_numpy(make()).to(device)
@@ -178,7 +178,7 @@ def table(key, device, make):
     return found
 
 
-def _watched():
+def watched():
     """Whether a compiler, a transform or a mode looks: it must see all tensors made anew."""
     return (
         torch.compiler.is_compiling()
@@ -192,6 +192,16 @@ def widened(x):
     from invar import primitives
 
     return x if x.element_size() > 2 else primitives.cast(x, dtype="f32")
+
+
+def broadcast_to(x, shape):
+    """x expanded to the shape: a view, or where its own gradient may be asked for the operation,
+    whose gradient has specified bits."""
+    if torch.is_grad_enabled() or watched():
+        from invar import primitives
+
+        return primitives.expand(x, shape=shape)
+    return x.expand(shape)
 
 
 def reduced_to(grad, shape):
