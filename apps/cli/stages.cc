@@ -74,16 +74,16 @@ Status do_compile(const CompileCommand&) {
 #endif
 
 // Of a hub model the weights are not downloaded.
-Result<generate::ModelFolder> tokenizer_of(const std::string& model_name) {
+Result<prompt::Tokenizer> tokenizer_of(const std::string& model_name) {
   Console console(false);
   INVAR_TRY(const auto location,
             generate::obtain({model_name, "", false, hub::Content::without_weights}, console));
-  return generate::open_model(location);
+  return generate::read_tokenizer(location);
 }
 
 Status do_encode(const TokensCommand& c) {
-  INVAR_TRY(const auto model, tokenizer_of(c.model_name));
-  INVAR_TRY(std::vector<int32_t> tokens, model.tokenizer.encode(c.text));
+  INVAR_TRY(const prompt::Tokenizer tokenizer, tokenizer_of(c.model_name));
+  INVAR_TRY(std::vector<int32_t> tokens, tokenizer.encode(c.text));
   return deliver("", line_of(json(tokens)));
 }
 
@@ -100,13 +100,13 @@ Status do_render(const RenderCommand& c) {
 }
 
 Status do_decode(const TokensCommand& c) {
-  INVAR_TRY(const auto model, tokenizer_of(c.model_name));
+  INVAR_TRY(const prompt::Tokenizer tokenizer, tokenizer_of(c.model_name));
   INVAR_TRY(std::vector<int32_t> tokens, tokens_from(c.tokens, c.file));
   for (const int32_t t : tokens)
-    if (t < 0 || t >= model.tokenizer.vocab_size())
+    if (t < 0 || t >= tokenizer.vocab_size())
       return bad_input("token " + std::to_string(t) + ": outside the vocabulary of " +
-                       std::to_string(model.tokenizer.vocab_size()));
-  return deliver("", model.tokenizer.decode(tokens) + "\n");
+                       std::to_string(tokenizer.vocab_size()));
+  return deliver("", tokenizer.decode(tokens) + "\n");
 }
 
 }  // namespace

@@ -62,7 +62,10 @@ Status Generator::Impl::encode_prompts() {
   }
   if (any || jobs.empty()) return {};
   Error all = *jobs[0].prompt.problem;
-  for (size_t i = 1; i < jobs.size(); ++i) all.message += "; " + jobs[i].prompt.problem->message;
+  const size_t shown = std::min<size_t>(jobs.size(), 3);
+  for (size_t i = 1; i < shown; ++i) all.message += "; " + jobs[i].prompt.problem->message;
+  if (const size_t rest = jobs.size() - shown; rest > 0)
+    all.message += "; and " + std::to_string(rest) + " more prompts, all of them wrong";
   return all;
 }
 

@@ -100,6 +100,12 @@ Result<TokenizerFile> checked_tokenizer(const std::string& dir, json& config, js
 
 }  // namespace
 
+Result<prompt::Tokenizer> read_tokenizer(const ModelLocation& location) {
+  json config, older;
+  INVAR_TRY(TokenizerFile file, checked_tokenizer(location.folder + "/", config, older));
+  return std::move(file.tokenizer);
+}
+
 Result<TextTokenizer> open_tokenizer(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
   json config, older;

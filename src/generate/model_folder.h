@@ -50,7 +50,9 @@ struct ModelFolder {
 // Of a checkpoint folder the chat templates alone.
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);
 Result<ModelFolder> open_model(const ModelLocation&);
-// Of a checkpoint folder the tokenizer alone. max_length: model_max_length of
+// Of any folder the tokenizer alone.
+Result<prompt::Tokenizer> read_tokenizer(const ModelLocation&);
+// The same for an encoder. max_length: model_max_length of
 // tokenizer_config.json, 0 where it says none. not_covered: texts that are too long are cut at
 // their begin.
 struct TextTokenizer {

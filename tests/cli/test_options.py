@@ -195,3 +195,57 @@ def test_options_of_generation_where_nothing_is_generated(tmp_path, option):
         *option,
         names=["generates no tokens"],
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "--model-name", MODEL, "--messages", ""),
+        ("run", "--model-name", MODEL, "--prompt-text", "x", "--plan", ""),
+        ("run", "--model-name", "", "--prompt-text", "x"),
+        ("verify", "r.json", "--model-name", MODEL, "--steps", ""),
+        ("rerank", "--model-name", MODEL, "--query", "", "a document"),
+    ],
+)
+def test_an_empty_value_is_no_value(command):
+    option = command[command.index("") - 1]
+    assert f"{option}: empty" in refused(*command).text
+
+
+def test_an_empty_prompt_is_a_prompt():
+    assert invar("encode", "--model-name", MODEL, "--prompt-text", "").json() == [0]
+
+
+def test_encode_reads_the_tokenizer_of_an_encoder(tmp_path):
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_bytes((MODEL / name).read_bytes())
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    ids = [
+        invar("encode", "--model-name", m, "--prompt-text", "ROMEO:").json()
+        for m in (MODEL, tmp_path)
+    ]
+    assert ids[0] == ids[1]
+    text = [invar("decode", "--model-name", m, "--tokens", "5,6").out for m in (MODEL, tmp_path)]
+    assert text[0] == text[1]
+
+
+def test_a_file_of_bad_lines_alone_is_one_short_line(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_text("no\n" * 50)
+    said = refused("run", "--model-name", MODEL, "--prompt-file", path).text
+    assert "bad.jsonl:1:1" in said and "and 47 more prompts" in said and "bad.jsonl:4" not in said
+
+
+def test_a_redaction_is_the_same_receipt(tmp_path):
+    receipt, redacted = tmp_path / "r.json", tmp_path / "redacted.json"
+    invar("run", "--model-name", MODEL, "--prompt-text", "x", "--max-new-tokens", 1, "--salt-prompt",
+          "--receipt-path", receipt)  # fmt: skip
+    invar("redact", receipt, "--output", redacted)
+    assert "of equal hash" in invar("diff", receipt, redacted, code=1).text
+
+
+def test_the_text_of_a_receipt_needs_its_encoder(tmp_path):
+    receipt = tmp_path / "r.json"
+    invar("run", "--model-name", MODEL, "--prompt-text", "x", "--max-new-tokens", 1,
+          "--receipt-path", receipt)  # fmt: skip
+    assert "need --model-name" in refused("verify", receipt, "--text", "x").text

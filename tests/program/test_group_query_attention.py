@@ -11,7 +11,8 @@ from onnx import TensorProto, helper
 Q_HEADS, KV_HEADS, SIZE, POSITIONS = 4, 2, 16, 32
 
 
-def model(path, packed, **attributes):
+def model(path, packed, norm="", **attributes):
+    """norm: where each head of queries and new keys is normalised, "inside" the node or "outside"."""
     width = (Q_HEADS + 2 * KV_HEADS if packed else Q_HEADS) * SIZE
     floating = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
     past = ["batch", KV_HEADS, "past", SIZE]
@@ -28,10 +29,33 @@ def model(path, packed, **attributes):
         onnx.numpy_helper.from_array(f(angles).astype("f"), n)
         for n, f in (("cos", np.cos), ("sin", np.sin))
     ]
+    names, before = {"q": "q", "k": "k"}, []
+    weights = ["q_norm", "k_norm"] if norm else []
+    tables += [
+        onnx.numpy_helper.from_array(np.linspace(0.5, 1.5 + i, SIZE).astype("f"), n)
+        for i, n in enumerate(weights)
+    ]
+    if norm == "outside":
+        tables += [
+            onnx.numpy_helper.from_array(np.array([0, 0, heads, SIZE]), f"{n}_heads")
+            for n, heads in (("q", Q_HEADS), ("k", KV_HEADS))
+        ]
+        tables += [onnx.numpy_helper.from_array(np.array([0, 0, -1]), "flat")]
+        for n in names:
+            before += [
+                helper.make_node("Reshape", [n, f"{n}_heads"], [f"{n}4"]),
+                helper.make_node("SimplifiedLayerNormalization", [f"{n}4", f"{n}_norm"], [f"{n}n"],
+                                 epsilon=1e-3),
+                helper.make_node("Reshape", [f"{n}n", "flat"], [f"{n}_row"]),
+            ]  # fmt: skip
+            names[n] = f"{n}_row"
+    if norm == "inside":
+        attributes["qk_norm_epsilon"] = 1e-3
     node = helper.make_node(
         "GroupQueryAttention",
-        ["q", *(("", "") if packed else ("k", "v")), "past.key", "past.value", "seqlens_k", "total"]
-        + ["cos", "sin"],
+        [names["q"], *(("", "") if packed else (names["k"], "v")), "past.key", "past.value"]
+        + ["seqlens_k", "total", "cos", "sin"]
+        + (["", "", "", "", "", *weights] if norm == "inside" else []),
         ["y", "present.key", "present.value"],
         domain="com.microsoft",
         num_heads=Q_HEADS,
@@ -40,7 +64,7 @@ def model(path, packed, **attributes):
         **attributes,
     )
     outputs = [floating("y", None), floating("present.key", None), floating("present.value", None)]
-    graph = helper.make_graph([node], "gqa", inputs, outputs, tables)
+    graph = helper.make_graph([*before, node], "gqa", inputs, outputs, tables)
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
 
@@ -83,6 +107,25 @@ def test_prompts_steps_and_padding(tmp_path, packed, attributes):
             rows = slice(0, n) if step == 0 else slice(None)
             assert close(got[0][b, rows], want[0][b, rows]), (step, b)
             assert all(close(m[b, :, :n], w[b, :, :n]) for m, w in zip(mine, past)), (step, b)
+
+
+def test_heads_are_normalised(tmp_path):
+    """ONNX Runtime's host kernel has no weights of heads: the bits are those of nodes before it."""
+    rng = np.random.default_rng(4)
+    sizes = {"q": Q_HEADS * SIZE, "k": KV_HEADS * SIZE, "v": KV_HEADS * SIZE}
+    feed = {n: rng.standard_normal((2, 5, size)).astype("f") for n, size in sizes.items()}
+    packed = {"q": np.concatenate(list(feed.values()), -1)}
+    rest = {n: np.zeros((2, KV_HEADS, 0, SIZE), "f") for n in ("past.key", "past.value")}
+    rest |= {"seqlens_k": np.array([4, 4], "i4"), "total": np.array([5], "i4")}
+    answers = []
+    for name, inputs, is_packed in (
+        ("outside", feed, False), ("inside", feed, False), ("inside", packed, True), ("", feed, False)
+    ):  # fmt: skip
+        model(tmp_path / "m.onnx", is_packed, norm=name)
+        invar("compile", tmp_path / "m.onnx", "--stateless", "--output", tmp_path / "plan.invar")
+        answers.append([x.tobytes() for x in ours(tmp_path, inputs | rest)])
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0][:2] != answers[3][:2] and answers[0][2] == answers[3][2]
 
 
 def test_a_past_without_what_seqlens_counts_is_refused(tmp_path):

@@ -55,6 +55,7 @@ void add_encoder_commands(CLI::App& app, EncoderCommands& c, int& result) {
   add_encoder(*rerank, r);
   rerank->callback([&r, &result] {
     if (r.texts.empty() && r.text_file.empty()) throw CLI::RequiredError("a document or --documents");
+    if (r.query.empty()) throw CLI::ValidationError("--query", "empty: give the query");
     result = invar::cli::rerank(r);
   });
 }

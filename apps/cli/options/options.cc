@@ -247,6 +247,22 @@ void add_bench(CLI::App& app, BenchCommand& o, int& result) {
   cmd->callback([&o, &result] { result = bench(o); });
 }
 
+// An empty value, as of a variable of the shell that is not set, is no value. Texts may be empty.
+void refuse_empty_values(CLI::App& app) {
+  static constexpr const char* kTexts[] = {"prompt-text", "text", "query", "document", "system"};
+  const CLI::Validator given(
+      [](const std::string& value) -> std::string {
+        return value.empty() ? "empty: give a value, or leave the option out" : "";
+      },
+      "");
+  for (CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& names = option->get_lnames();
+    const bool is_text = !names.empty() && std::ranges::count(kTexts, names.front()) > 0;
+    if (!names.empty() && !is_text && option->get_items_expected_max() > 0) option->check(given);
+  }
+  for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
+}
+
 // What the options of each command are read into.
 struct Commands {
   RunCommand run;
@@ -291,6 +307,7 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   add_cache(app, c.cache, result);
   add_doctor(app, c.doctor, result);
   add_bench(app, c.bench, result);
+  refuse_empty_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -143,8 +143,9 @@ Result<generate::TensorProgram> tensor_program(const ReceiptCommand& c) {
 // Those of --input, or what the encoder makes of the texts.
 Result<run::Function::NamedTensors> given_inputs(const ReceiptCommand& c, Console& console) {
   if (!c.text && !c.query) return tensors_from("--input", c.inputs);
-  if (c.model.model_name.empty() || !c.inputs.empty() || !c.onnx_model.empty())
+  if (!c.inputs.empty() || !c.onnx_model.empty())
     return bad_input("--text and --query are for --model-name: leave --input and --model out");
+  if (c.model.model_name.empty()) return bad_input("--text and --query need --model-name, the encoder");
   if (c.text.has_value() == c.query.has_value() || c.query.has_value() != c.document.has_value())
     return bad_input("give --text of a receipt of embed, or --query and --document of one of rerank");
   const generate::EncoderText text{c.text ? *c.text : *c.query, c.document};

@@ -8,6 +8,7 @@ namespace invar::dispute {
 namespace {
 
 std::string text_of(const json::Value& v) {
+  if (v.kind == json::Value::null) return "nothing";
   if (v.kind == json::Value::string) return json::quote(json::brief(v.text));
   if (v.kind == json::Value::array) return "a list of " + std::to_string(v.items.size());
   return v.kind == json::Value::object ? "an object" : v.text;
@@ -74,7 +75,9 @@ Difference compare_receipts(const receipt::Receipt& a, const receipt::Receipt& b
       compare_field(section + ("." + m.first), m.second, member(member(right, section), m.first));
   d.equal = d.where.empty();
   if (d.equal) return d;
-  d.cause = cause_of(first);
+  d.cause = receipt::receipt_hash(a) == receipt::receipt_hash(b)
+                ? "the same receipt, of equal hash, whose prompt one side withholds (receipt.27)"
+                : cause_of(first);
   if (!first.starts_with("output.")) return d;
   const size_t steps = std::min(a.tokens.size(), b.tokens.size());
   size_t step = 0;

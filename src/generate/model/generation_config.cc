@@ -10,6 +10,7 @@
 #include "base/file/file.h"
 #include "base/text/json.h"
 #include "generate/model/generation_config_keys.h"
+#include "generate/onnx/onnx_folder.h"
 #include "sample/sample.h"
 
 namespace invar::generate {
@@ -72,11 +73,14 @@ class Reader {
     return {};
   }
 
-  Status read(const Value& file, GenerationConfig& d) {
+  // `search`: of genai_config.json, which has keys of its own and stop tokens elsewhere.
+  Status read(const Value& file, GenerationConfig& d, bool search = false) {
     std::set<std::string_view> seen;
     for (const auto& [key, value] : file.members) {
       if (!seen.insert(key).second) return bad_input(path_ + ": " + quoted(key) + " is given twice");
       key_ = key, value_ = &value;
+      if (search && std::ranges::count(harmless_search_keys(), key)) continue;
+      if (search && key == "eos_token_id") return uncovered("belongs into the object model");
       INVAR_CHECK_OK(read_key(d));
     }
     sample::Params p;  // ranges
@@ -224,6 +228,29 @@ Result<Value> read_object(const std::string& path) {
   return file;
 }
 
+const Value* member(const Value& object, std::string_view name) {
+  const auto found = std::ranges::find(object.members, name, [](const auto& m) { return m.first; });
+  return found == object.members.end() ? nullptr : &found->second;
+}
+
+// `search` of genai_config.json, where it is the settings of an ONNX model (onnx.32).
+Status read_search(const std::string& folder, GenerationConfig& d) {
+  const std::string path = folder + "/genai_config.json";
+  INVAR_TRY(const std::string model, onnx_model_in(folder));
+  if (model.empty()) return {};
+  INVAR_TRY(const Value file, read_object(path));
+  const Value* search = member(file, "search");
+  if (!search || search->kind == Value::null) return {};
+  if (search->kind != Value::object) return bad_input(path + ": 'search' is not a JSON object");
+  INVAR_CHECK_OK(Reader(path + ": search").read(*search, d, /*search=*/true));
+  // The builder writes the context as the greatest length of every model.
+  const Value* settings = member(file, "model");
+  const Value* context = settings ? member(*settings, "context_length") : nullptr;
+  const auto most = context ? whole_number<int64_t>(*context) : std::nullopt;
+  if (most && d.max_length && *d.max_length >= *most) d.max_length.reset();
+  return {};
+}
+
 std::string path_in(const std::string& folder) {
   return folder + "/generation_config.json";
 }
@@ -236,6 +263,7 @@ Result<GenerationConfig> read_generation_config(const std::string& folder) {
     const std::string path = folder + "/config.json";
     INVAR_TRY(const Value config, read_object(path));
     INVAR_CHECK_OK(Reader(path).read_substitute(config, d));
+    INVAR_CHECK_OK(read_search(folder, d));
     return d;
   }
   INVAR_TRY(const Value file, read_object(path_in(folder)));

@@ -76,6 +76,11 @@ std::span<const std::string_view> harmless_keys() {
   return kKeys;
 }
 
+std::span<const std::string_view> harmless_search_keys() {
+  static constexpr std::string_view kKeys[] = {"past_present_share_buffer", "chunk_size", "batch_size"};
+  return kKeys;
+}
+
 std::span<const std::string_view> harmless_caches() {
   static constexpr std::string_view kCaches[] = {
       "dynamic", "static",         "offloaded",        "offloaded_static",        "sliding_window",

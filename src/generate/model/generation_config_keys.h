@@ -24,6 +24,9 @@ std::span<const UnsupportedKey> implemented_keys();
 // beams where there is one.
 std::span<const std::string_view> harmless_keys();
 
+// The same of `search` in genai_config.json alone: memory, and how much is computed at once.
+std::span<const std::string_view> harmless_search_keys();
+
 // Values of cache_implementation that change no token: where keys and values are kept in memory. A
 // quantized cache has other bits.
 std::span<const std::string_view> harmless_caches();

@@ -242,6 +242,7 @@ void import_quantize(RuleRegistry& registry) {
   registry.add_rule("QLinearConv", 10, qlinear_conv);
   registry.add_rule("com.microsoft.MatMulIntegerToFloat", 1, matmul_integer_to_float);
   registry.add_rule("com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantize_matmul);
+  registry.add_rule("com.microsoft.GatherBlockQuantized", 1, gather_block_quantized);
 }
 
 }  // namespace invar::compiler

@@ -23,7 +23,11 @@ enum Operand : unsigned {
   kSin,
   kPositions,
   kBias,
-  kSink
+  kSink,
+  kKeyScale,
+  kValueScale,
+  kQueryNorm,
+  kKeyNorm
 };
 
 struct Heads {
@@ -98,6 +102,20 @@ Result<Value> rotated(NodeView& node, Value x, int64_t heads, Value positions) {
                             node.attr("interleaved", int64_t{interleaved != 0})});
 }
 
+// Each head normalised by its root mean square, where the node has a weight [size].
+Status normalise(NodeView& node, unsigned weight, int64_t size, Value& x) {
+  if (!node.has(weight)) return {};
+  if (node.shape(weight) != Shape{Dim::of(size)})
+    return bad_input("operand " + std::to_string(weight) + " is no weight of one head");
+  INVAR_TRY(const float epsilon, node.float_attr("qk_norm_epsilon", 1e-6f));
+  const Shape flat = shape_of(x.getType());
+  const Shape heads{flat[0], flat[1], Dim::of(flat[2].value / size), Dim::of(size)};
+  INVAR_TRY(x, reshape(node, x, heads));
+  INVAR_TRY(x, node.make<RmsnormOp>({x, node.in(weight)}, {node.attr("epsilon", epsilon)}));
+  INVAR_TRY(x, reshape(node, x, flat));
+  return {};
+}
+
 Status rotate(NodeView& node, const Heads& h, Projections& p, const Counts& counts) {
   INVAR_TRY(const int64_t rotary, node.int_attr("do_rotary", 0));
   if (!rotary) return {};
@@ -151,23 +169,27 @@ Result<Value> join(NodeView& node, const Heads& h, unsigned past_operand, unsign
 }  // namespace
 
 Status group_query_attention(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(1, 12,
-                             {"do_rotary", "k_quant_type", "kv_cache_bit_width", "kv_num_heads",
-                              "local_window_size", "num_heads", "qk_output", "rotary_interleaved", "scale",
-                              "sliding_window_cache", "smooth_softmax", "softcap", "v_quant_type"},
-                             3));
+  INVAR_CHECK_OK(
+      node.expect(1, 16,
+                  {"do_rotary", "k_quant_type", "kv_cache_bit_width", "kv_num_heads", "local_window_size",
+                   "num_heads", "qk_norm_epsilon", "qk_output", "rotary_interleaved", "scale",
+                   "sliding_window_cache", "smooth_softmax", "softcap", "v_quant_type"},
+                  3));
   // sliding_window_cache says where keys are kept; a past without those of before the window is
   // shorter than seqlens_k says, which is an error of the call (attention.15).
   for (const char* off : {"kv_cache_bit_width", "qk_output", "smooth_softmax"})
     INVAR_CHECK_OK(node.require_attr(off, int64_t{0}));
   if (!node.has(kSeqlens)) return bad_input("seqlens_k is missing");
   if (node.has(kBias)) return not_covered("attention_bias");
+  if (node.has(kKeyScale) || node.has(kValueScale)) return not_covered("quantised keys and values");
   INVAR_TRY(const Heads h, heads_of(node));
   INVAR_TRY(Projections p, projections(node, h));
   const Shape q = shape_of(p.q.getType());
   const auto tokens = dim_expr_of(q[1]);
   if (!tokens || !q[0].known()) return not_covered("an unknown number of queries");
   INVAR_TRY(const Counts counts, counts_of(node, q[0], *tokens));
+  INVAR_CHECK_OK(normalise(node, kQueryNorm, h.size, p.q));
+  INVAR_CHECK_OK(normalise(node, kKeyNorm, h.size, p.k));
   INVAR_CHECK_OK(rotate(node, h, p, counts));
   if (node.has(kPastKey) != node.has(kPastValue))
     return bad_input("past key without past value, or the reverse");
