@@ -8,7 +8,7 @@ from invar.autograd.rules import no_gradient, reduced_to, rule, watched, widened
 
 
 def _rows(x):
-    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    return x if x.ndim == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 # Sizes from which a GPU gains by transposing an operand before the product: multiplications, and
@@ -18,7 +18,7 @@ _FIRST, _SECOND = (2**32, 512), (2**33, 2048)
 
 def product(a, b, trans_a, trans_b):
     """matmul of a and b. Its bits do not depend on how operands lie in memory (matmul.3)."""
-    if a.is_cuda and b.dtype == torch.float32 and min(a.ndim, b.ndim) > 1 and not watched():
+    if a.is_cuda and min(a.ndim, b.ndim) > 1 and b.dtype == torch.float32 and not watched():
         a, trans_a, b, trans_b = _laid_out(a, trans_a, b, trans_b)
     return p.matmul(a, b, trans_a=trans_a, trans_b=trans_b)
 

@@ -30,7 +30,7 @@ def count(v):
 
 def spread(v, x):
     """x, of the result's shape, along the reduced axes again."""
-    return broadcast_to(x.reshape(kept(v)), v.shape(0))
+    return broadcast_to(x if v.attribute("keepdims", 0) else x.reshape(kept(v)), v.shape(0))
 
 
 @rule("reduce_sum", saves="")

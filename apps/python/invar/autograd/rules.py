@@ -88,7 +88,11 @@ class Vjp:
     def reduced(self, i, grad):
         """The gradient of operand i, which was broadcast to the shape of `grad`; None where it
         needs none or its contributions went to an accumulator."""
-        return sum_over_rows(self, i, grad) if self.needs(i) else None
+        if not self.needs(i):
+            return None
+        if self._accumulators is None and grad.shape == self._types[i][0]:
+            return grad
+        return sum_over_rows(self, i, grad)
 
     def refuse(self, i, what):
         """No gradient of operand i: an error where it needs one."""
