@@ -47,9 +47,7 @@ BYTES = sorted(
 
 
 def test_every_operation_has_a_spelling():
-    of_training = {op for op, row in OPSET.items() if row.get("room") in ("fixed", "optim")}
-    # No graph of ONNX has these.
-    assert set(OPSET) - set(emission.spellings()) == of_training | {"fixed_matmul"}
+    assert set(emission.spellings()) == set(OPSET)
 
 
 @pytest.mark.parametrize("op", BYTES)
