@@ -28,9 +28,13 @@ from invar.primitives import synchronize
 # Loaded when first asked for: these need torch.
 _LAZY = {
     "InferenceSession": "invar.session",
+    "bitexact": "invar.bitexact",
     "from_torch_module": "invar.convert_module",
     "nn": "invar.nn",
+    "optim": "invar.optim",
+    "reproducibility": "invar.reproducibility",
     "reproducible": "invar.reproducibility",
+    "training": "invar.training",
 }
 
 
@@ -69,5 +73,5 @@ __all__ = [
     "synchronize",
     "validate",
     "verify",
-    "from_torch_module",
+    *_LAZY,
 ]
