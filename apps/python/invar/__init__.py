@@ -40,6 +40,7 @@ _LAZY = {
     "from_torch_module": "invar.convert_module",
     "nn": "invar.nn",
     "optim": "invar.optim",
+    "reproducibility": "invar.reproducibility",
     "reproducible": "invar.reproducibility",
     "training": "invar.training",
 }

@@ -4,6 +4,7 @@ do; what it does not cover it names."""
 import pytest
 import torch
 from built import digest, invar, script, whole
+from invar import ops
 from invar.reproducibility import allowed, kernels_mode
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -140,6 +141,23 @@ def test_whole_numbers_stay_torchs():
         assert (x // 3 % 2 == 0).sum().item() == 6 and x.float().tolist()[1][4] == 9.0
         torch.manual_seed(1)
         assert sorted(torch.randperm(5).tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_floor_division():
+    with invar.reproducible():
+        for made in (X // 0.3, 2 // X):
+            assert torch.equal(made, made.floor())
+        assert torch.equal(X // 0.3, ops.floor_divide(X, 0.3))
+        assert (torch.tensor([-7]) // 2).tolist() == [-4]
+        assert (7 // torch.tensor([-2])).tolist() == [-4]
+
+
+def test_distributions_check_their_arguments():
+    with invar.reproducible():
+        normal = torch.distributions.Normal(torch.zeros(2), torch.ones(2))
+        assert torch.equal(normal.log_prob(torch.zeros(2)), torch.full((2,), -0.9189385))
+        with pytest.raises(ValueError, match="scale"):
+            torch.distributions.Normal(0.0, -1.0)
 
 
 def test_arguments_by_the_names_of_numpy():

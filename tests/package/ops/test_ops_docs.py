@@ -5,7 +5,7 @@ import inspect
 import re
 
 import pytest
-from accuracy import ops, torch
+from accuracy import invar, ops, torch
 from conftest import ROOT
 from invar import bitexact
 
@@ -91,3 +91,9 @@ def test_arguments_are_those_of_torch(name):
 def test_bitexact_is_described():
     for name in bitexact.__all__:
         assert "(spec: " in getattr(bitexact, name).__doc__.replace("\n    ", " ")
+
+
+def test_the_parts_of_the_package_need_no_import():
+    for name in ("bitexact", "nn", "optim", "training", "reproducibility"):
+        assert name in invar.__all__
+        assert getattr(invar, name).__name__ == f"invar.{name}"

@@ -143,8 +143,21 @@ def test_infinities_become_the_largest_numbers():
     assert torch.equal(ops.nan_to_num(EDGES), torch.nan_to_num(EDGES))
 
 
+def test_alpha_beside_a_number():
+    for name in ("add", "sub"):
+        ours, theirs = getattr(ops, name), getattr(torch, name)
+        for x, other, alpha in ((X, 0.5, 3), (INTS, 2, 3), (X.bfloat16(), 2, 0.5), (MORE, 0.5, 2)):
+            wanted = theirs(x, other, alpha=alpha)
+            assert raw(ours(x, other, alpha=alpha)) == raw(wanted)
+        message = f"{name}: argument 'alpha': expected an integer"
+        refused(RuntimeError, message, ours, INTS, 2, alpha=0.5)
+        refused(RuntimeError, message, ours, INTS, MORE, alpha=0.5)
+
+
 def test_refusals():
     x = torch.ones(2, 3)
+    for f in (ops.atan2, ops.logaddexp):
+        refused(NotImplementedError, "elements of float64 .operands meet", f, x, x.double())
     refused(
         RuntimeError, r"add: shapes \[2, 3\] and \[2\] do not broadcast", ops.add, x, torch.ones(2)
     )

@@ -1,5 +1,6 @@
 """Elements by index, and order."""
 
+import numpy as np
 import pytest
 from accuracy import case, check, ids, ops, randn, raw, refused, torch
 
@@ -130,8 +131,20 @@ def test_updates_join_in_order():
     assert ops.scatter(x, 0, i, torch.tensor([1.0, 5, 3])) == 3
 
 
+def test_topk_of_an_array_without_dimensions():
+    one = torch.tensor(3.0)
+    for k in (0, 1):
+        found, wanted = ops.topk(one, k), torch.topk(one, k)
+        assert all(torch.equal(a, b) for a, b in zip(found, wanted))
+
+
 def test_refusals():
-    refused(IndexError, "embedding: .*index 9", ops.embedding, torch.tensor([9]), W)
+    first = "embedding: argument 'input': expected indices of 0 ... 8, got some of "
+    refused(IndexError, first + "9 ... 9", ops.embedding, torch.tensor([9]), W)
+    refused(IndexError, first + "-1 ... 3", ops.embedding, torch.tensor([-1, 3]), W)
+    refused(IndexError, first + "-1 ... -1", ops.embedding, np.array([-1]), W.numpy())
+    bag = first.replace("embedding", "embedding_bag")
+    refused(IndexError, bag + "-2 ... 0", ops.embedding_bag, torch.tensor([[0, -2]]), W)
     refused(IndexError, "gather: .*index 4", ops.gather, SPREAD, 0, PLACES + 1)
     refused(
         RuntimeError,

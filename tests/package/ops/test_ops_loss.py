@@ -91,6 +91,10 @@ def test_refusals():
     )
     refused(RuntimeError, "cross_entropy: argument 'weight'", ops.cross_entropy, X, C, W[:3])
     refused(RuntimeError, "label_smoothing", ops.cross_entropy, X, C, label_smoothing=2.0)
-    refused(IndexError, "nll_loss: .*index 5", ops.nll_loss, LOG, C + 1)
+    classes = "nll_loss: argument 'target': expected indices of 0 ... 4, got some of "
+    refused(IndexError, classes + "-99 ... 5", ops.nll_loss, LOG, C + 1)
+    refused(IndexError, "cross_entropy: .* got some of -1 ... 4", ops.cross_entropy, X, C.clamp(-1))
+    ignored = ops.cross_entropy(X, C.clamp(-1), ignore_index=-1)
+    assert raw(ignored) == raw(ops.cross_entropy(X, C))
     refused(NotImplementedError, "float64", ops.cross_entropy, X.double(), C)
     refused(RuntimeError, "expected the shape of input", ops.binary_cross_entropy, P, P[:2])

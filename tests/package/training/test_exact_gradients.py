@@ -99,6 +99,30 @@ def test_micro_batches_have_the_same_gradients():
     assert model.fixed.grad is None
 
 
+def test_layers_of_transformers():
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    model = invar.from_torch_module(layer)
+    exact, x = t.ExactGradients(model), drawn(7, (6, 5, 8))
+    mask = torch.nn.Transformer.generate_square_subsequent_mask(5)
+    of = lambda layer, x: layer(x, src_mask=mask)[:, -1].square().mean(dim=-1)
+    found = set()
+    for size in (1, 4, 6):
+        exact.zero()
+        for part in x.split(size):
+            exact.backward(of(model, part))
+        exact.write(divisor=6)
+        found.add(b"".join(p.grad.numpy().tobytes() for p in model.parameters()))
+    assert len(found) == 1
+    ours = [p.grad.clone() for p in model.parameters()]
+    exact.close()
+    layer = layer.double()
+    layer.zero_grad()
+    of(layer, x.double()).mean().backward()
+    for a, b in zip(ours, layer.parameters()):
+        assert (a - b.grad).abs().max() <= 1e-5 * max(1, b.grad.abs().max())
+
+
 def test_close_gives_ordinary_gradients_back():
     model = Model()
     exact = t.ExactGradients(model)

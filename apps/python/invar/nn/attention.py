@@ -42,7 +42,9 @@ class MultiheadAttention(nn.MultiheadAttention):
         if module.add_zero_attn:
             yield "add_zero_attn=True"
 
-    def _projected(self, query, key, value):
+    def _projected(self, query, key, value, alone):
+        if alone and self._qkv_same_embed_dim:  # one product: exact gradients see whole parameters
+            return ops.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, dim=-1)
         if self._qkv_same_embed_dim:
             weights = self.in_proj_weight.chunk(3)
         else:
@@ -64,6 +66,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         if is_causal and attn_mask is None:
             raise RuntimeError("attn_mask: needed with is_causal=True, which is a hint about it")
         batched, first = query.ndim == 3, self.batch_first
+        alone = query is key and key is value
         if not batched:
             query, key, value = (x.unsqueeze(0) for x in (query, key, value))
             if key_padding_mask is not None:
@@ -72,7 +75,7 @@ class MultiheadAttention(nn.MultiheadAttention):
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
         n, length, _ = query.shape
         heads = lambda x: x.reshape(n, -1, self.num_heads, self.head_dim).transpose(1, 2)
-        q, k, v = map(heads, self._projected(query, key, value))
+        q, k, v = map(heads, self._projected(query, key, value, alone))
         bias = joined(
             as_bias(attn_mask, q.dtype), as_bias(key_padding_mask, q.dtype), n, self.num_heads
         )

@@ -1,12 +1,13 @@
 """Elements by index: embedding, gather, scatter (gather.1 to gather.9) and order (topk.1 to topk.5).
-Indices are i64 (or i32); a negative one counts from the end. On the host an index out of range is
-refused; on a GPU the next call reports it."""
+Indices are i64 (or i32); a negative one counts from the end, except in embeddings. On the host an
+index out of range is refused; on a GPU the next call reports it."""
 
 import math
+from collections.abc import Callable
 from typing import Any, cast
 
 from invar import primitives as p
-from invar.errors import NotCovered, OperandError, public
+from invar.errors import BadInput, DimensionError, NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._arrays import ValuesIndices
@@ -25,6 +26,21 @@ def index_of(name: str, x: Any, argument: str) -> Any:
             f"{name}: argument '{argument}': expected elements of int64 or int32, got {t.spelled(e)}"
         )
     return t.cast(x, "i64")
+
+
+def from_first(name: str, argument: str, index: Any, n: int, found: Callable[[Any], Any]) -> Any:
+    """found(index) of a function of torch that counts its n rows from the first alone: indices (i64)
+    below 0 become one that every operation refuses, where gather.2 would count from the end."""
+    lowest = t.number(-(2**63), "i64", index)
+    try:
+        return found(p.where(p.less(index, t.number(0, "i64", index)), lowest, index))
+    except BadInput as e:
+        if ": index " not in str(e):
+            raise
+        raise DimensionError(
+            f"{name}: argument '{argument}': expected indices of 0 ... {n - 1}, got some of "
+            f"{int(index.min())} ... {int(index.max())}"
+        ) from None
 
 
 def rows_of(table: Any, index: Any, axis: int = 0) -> Any:
@@ -54,7 +70,7 @@ def embedding(
         raise OperandError(
             f"{name}: argument 'weight': expected 2 dimensions, got {tuple(weight.shape)}"
         )
-    y = rows_of(weight, index)
+    y = from_first(name, "input", index, weight.shape[0], lambda i: rows_of(weight, i))
     return cast(Array, y if padding_idx is None else _unlearned(weight, index, y, padding_idx))
 
 
@@ -121,7 +137,8 @@ def embedding_bag(
     if padding_idx is not None:
         padding = _padding(weight, padding_idx)
         kept = p.logical_not(compared(name, "equal", index, padding))
-    rows = p.gather(t.cast(weight, "f32"), index, axis=0)
+    table = t.cast(weight, "f32")
+    rows = from_first(name, "input", index, len(table), lambda i: p.gather(table, i, axis=0))
     if per_sample_weights is not None:
         factors = t.f32(name, per_sample_weights, "per_sample_weights")
         rows = p.mul(rows, arr.insert(factors, factors.ndim))
@@ -396,6 +413,8 @@ def _sorted(name: str, x: Any, dim: int, largest: bool, k: int | None = None) ->
     n = row.shape[axis]
     if k is not None and not 0 <= k <= n:
         raise OperandError(f"{name}: argument 'k': expected one of 0 ... {n}, got {k}")
+    if x.ndim == 0:  # torch finds the element for k = 0, too
+        k = 1
     i = ordered(arr.detached(row), axis, largest)
     if k is not None and k < n:
         i = arr.cut(i, axis, 0, k)

@@ -11,7 +11,7 @@ from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
 from invar.ops.elementwise import compared
-from invar.ops.indexing import index_of
+from invar.ops.indexing import from_first, index_of
 
 
 def _checked(name: str, reduction: str, size_average: Any = None, reduce: Any = None) -> None:
@@ -254,7 +254,8 @@ def _negative_log(
     zero = t.number(0, "f32", x)
     ignored = compared(name, "equal", index, ignore)
     index = p.where(ignored, t.number(0, "i64", index), index)
-    picked = p.gather_elements(x, arr.insert(index, axis), axis=axis)
+    pick = lambda i: p.gather_elements(x, arr.insert(i, axis), axis=axis)
+    picked = from_first(name, "target", index, x.shape[axis], pick)
     w = None if weight is None else t.f32(name, weight, "weight")
     factor = None if w is None else p.gather(w, index, axis=0)
     loss = p.neg(arr.drop(picked, axis))

@@ -119,7 +119,6 @@ def manual_seed(seed: int) -> Generator:
 
 
 @public
-@public
 def dropout(
     input: Any,
     p: float = 0.5,
@@ -155,7 +154,6 @@ def dropout(
 
 
 @public
-@public
 def rand(
     *size: int | Sequence[int],
     seed: Any = None,
@@ -173,7 +171,6 @@ def rand(
     return _op("random_uniform", seed, offset, shape=size, dtype="f32")
 
 
-@public
 @public
 def randn(
     *size: int | Sequence[int],

@@ -42,7 +42,7 @@ EXACT = frozenset(
     """
     eq ne lt le gt ge eq_ ne_ lt_ le_ gt_ ge_ isnan isinf isfinite isposinf isneginf signbit
     logical_and logical_or logical_xor logical_not logical_and_ logical_or_ logical_not_
-    any all isclose allclose
+    any all _is_all_true _is_any_true isclose allclose
     """.split()
 ) - {"isclose", "allclose"}  # these two compute a bound
 

@@ -55,6 +55,7 @@ ALIASES = {
     "__abs__": "abs",
     "__add__": "add",
     "__div__": "div",
+    "__floordiv__": "floor_divide",
     "__matmul__": "matmul",
     "__mod__": "remainder",
     "__mul__": "mul",
@@ -71,6 +72,7 @@ REVERSED = {
     "__rsub__": "sub",
     "__rtruediv__": "div",
     "__rdiv__": "div",
+    "__rfloordiv__": "floor_divide",
     "__rpow__": "pow",
     "__rmatmul__": "matmul",
 }
