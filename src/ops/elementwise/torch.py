@@ -88,7 +88,7 @@ OTHERWISE = {
     "elu": "functional.elu({0}, {alpha})",
     "exp10": "torch.pow(10.0, {0})",
     "exp_f64": "torch.exp({0})",
-    "gelu_backward": "torch.ops.aten.gelu_backward({0}, {1})",
+    "gelu_backward": "torch.ops.aten.gelu_backward(*torch.broadcast_tensors({0}, {1}))",
     "gelu_tanh": 'functional.gelu({0}, approximate="tanh")',
     "gelu_tanh_backward": 'torch.ops.aten.gelu_backward({0}, {1}, approximate="tanh")',
     "hardsigmoid": hardsigmoid,
