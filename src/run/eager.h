@@ -30,7 +30,6 @@ Status run_operation(const std::string& op, const Attributes& attrs, std::span<c
                      const ops::View& out, const std::string& isa, Pool&,
                      const std::shared_ptr<Device>& device = {}, EagerMemory* memory = nullptr);
 
-
 // A GPU that computes operations on the streams of their callers.
 class EagerDevice {
  public:

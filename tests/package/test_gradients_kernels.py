@@ -12,9 +12,9 @@ if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
 sys.path.insert(0, str(BUILD / "python"))
 import torch  # noqa: E402
+from invar import primitives as p  # noqa: E402
 from invar import rooms  # noqa: E402
 from invar.modules import source as emit  # noqa: E402
-from invar import primitives as p  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 EPSILON = 1e-5

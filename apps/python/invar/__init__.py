@@ -82,6 +82,7 @@ __all__ = [
     "ops",
     "optim",
     "primitives",
+    "reproducibility",
     "reproducible",
     "set_isa",
     "set_threads",

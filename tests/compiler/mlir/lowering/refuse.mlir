@@ -81,7 +81,7 @@ func.func @quantised(%x: tensor<?x40xf32, #repro.dims<"seq", "">>, %v: tensor<6x
 // CHECK: error: Attention (domain ai.onnx opset 23, node "heads"): heads and sizes of queries, keys and values do not fit
 // CHECK: error: Attention (domain ai.onnx opset 25, node "window"): left_window_size is -2
 // CHECK: error: Attention (domain ai.onnx opset 23, node "scores")
-// CHECK: error: GroupQueryAttention (domain com.microsoft opset 1, node "group"): its seqlens_k decides at run time which keys are seen
+// CHECK: error: GroupQueryAttention (domain com.microsoft opset 1, node "group"): seqlens_k is missing
 // CHECK: error: MultiHeadAttention (domain com.microsoft opset 1, node "bias"): a bias of the projections: add it before the node
 func.func @attention(%q: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">>, %m: tensor<?x?xf32, #repro.dims<"seq", "seq">>, %c: tensor<?x4xf32, #repro.dims<"seq", "">>, %r: tensor<3x?xf32, #repro.dims<"", "seq">>,
                      %ok: tensor<?x2x?x4xf32, #repro.dims<"batch", "", "past", "">> {onnx.name = "ok"}, %ov: tensor<?x2x?x4xf32, #repro.dims<"batch", "", "past", "">> {onnx.name = "ov"})
