@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
@@ -13,7 +14,7 @@ namespace invar {
 namespace {
 
 TEST(DigestCache, KnowsWhatLayStillAndNotWhatWasChanged) {
-  const std::string path = testing::TempDir() + "/hashed";
+  const std::string path = testing::TempDir() + "/hashed." + std::to_string(::getpid());
   const auto write = [&path](const char* text) { std::ofstream(path) << text; };
   const auto open = [&path] { return *MappedFile::open(path); };
   const Digest abc = sha256("abc"), xyz = sha256("xyz");
