@@ -2,16 +2,8 @@
 
 import torch
 from invar import primitives as p
+from invar.autograd.norms import mean, over_rows, second_order
 from invar.autograd.rules import rule
-
-
-def mean(x, axes):
-    return p.reduce_mean(x, axes=axes, keepdims=1)
-
-
-def over_rows(x, rows):
-    """The sum over the first `rows` dimensions."""
-    return p.reduce_sum(x, axes=list(range(rows)), keepdims=0) if rows else x
 
 
 @rule("layernorm")
@@ -50,14 +42,6 @@ def layernorm_backward(v):
         u, q = p.sub(u, mean(u, axes)), p.sub(q, mean(q, axes))
         dx = p.mul(p.reciprocal(square), second_order(v, u, h, q, axes))
     return [dg, dx, dw]
-
-
-def second_order(v, u, h, q, axes):
-    """3 h B C - h A - u C - q B with A = mean(q u), B = mean(u h), C = mean(q h): the derivative of
-    sum(q r (u - h B)) by what h = r (...) was made of, over r^2."""
-    a, b, c = mean(p.mul(q, u), axes), mean(p.mul(u, h), axes), mean(p.mul(q, h), axes)
-    inner = p.sub(p.mul(p.mul(b, c), v.constant(3.0)), a)
-    return p.sub(p.sub(p.mul(h, inner), p.mul(u, c)), p.mul(q, b))
 
 
 @rule("layernorm_backward_weight")
