@@ -30,6 +30,17 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 
 
+def package_has_gpu():
+    """Whether torch and the Python package of this build compute on a GPU here."""
+    import invar as package
+    import torch
+
+    try:
+        return torch.cuda.is_available() and package.ops.neg(torch.ones(1, device="cuda")).is_cuda
+    except package.Error:  # a build without CUDA
+        return False
+
+
 class Done:
     """A finished program: exit code, output, and errors split into the error line(s) and the
     rest."""

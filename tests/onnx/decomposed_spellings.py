@@ -5,7 +5,6 @@ import itertools
 import math
 import re
 import struct
-import sys
 import warnings
 import zlib
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from conftest import BUILD, ROOT
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import torch  # noqa: E402
 import torch.nn.functional as functional  # noqa: E402
 from invar import NotCovered, _native, rooms  # noqa: E402

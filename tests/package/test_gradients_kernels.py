@@ -3,14 +3,11 @@ groupnorm and batchnorm): against torch in binary64, against compositions of oth
 for byte, and on every instruction set of this machine. Their bits on all cases are tested by
 invar_conformance."""
 
-import sys
-
 import pytest
 from conftest import BUILD, cpu_isas
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import torch  # noqa: E402
 from invar import primitives as p  # noqa: E402
 from invar import rooms  # noqa: E402

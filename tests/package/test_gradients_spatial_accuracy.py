@@ -3,7 +3,6 @@ binary64, the same bytes for every number of threads and instruction set; random
 
 import itertools
 import pickle
-import sys
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from conftest import BUILD, cpu_isas
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402

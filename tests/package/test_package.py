@@ -23,7 +23,6 @@ import random_weight_models  # noqa: E402
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
 from invar import CompileOptions, primitives  # noqa: E402

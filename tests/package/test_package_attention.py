@@ -1,8 +1,6 @@
 """The Python package: attention whose keys and values are tensors of the graph: past and present,
 masks, weights."""
 
-import sys
-
 import numpy as np
 import onnx
 import onnx.parser
@@ -13,7 +11,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
 from invar import CompileOptions, primitives  # noqa: E402

@@ -9,7 +9,6 @@ from onnx import TensorProto, helper
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import ml_dtypes  # noqa: E402
 import torch  # noqa: E402

@@ -1,31 +1,21 @@
 """Calls of single operations on tensors of torch: what they share, what they read, where they run,
 what they refuse. The parts on a GPU are skipped where torch or this build has none."""
 
-import sys
 import threading
 
 import numpy as np
 import pytest
-from conftest import BUILD
+from conftest import BUILD, package_has_gpu
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
 from invar import _native  # noqa: E402
 from invar import primitives as p  # noqa: E402
 from invar.autograd import Torch  # noqa: E402
 
-
-def has_gpu():
-    try:
-        return torch.cuda.is_available() and p.neg(torch.ones(1, device="cuda")).is_cuda
-    except invar.Error:  # a build without CUDA
-        return False
-
-
-GPU = has_gpu()
+GPU = package_has_gpu()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import copy
 import io
-import sys
 
 import numpy as np
 import onnx
@@ -12,7 +11,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
 from invar import CompileOptions  # noqa: E402

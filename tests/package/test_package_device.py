@@ -1,7 +1,6 @@
 """The Python package on a GPU: tensors of torch that lie there are read there, and results stay.
 Skipped where torch or this build has none."""
 
-import sys
 import threading
 
 import numpy as np
@@ -12,7 +11,6 @@ from conftest import invar as command
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 import torch  # noqa: E402
 from test_package_data_dependent_shapes import MASKED, MASKS, SHAPED, X  # noqa: E402

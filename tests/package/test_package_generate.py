@@ -16,7 +16,6 @@ from receipt_oracle import leaf, merkle_root
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 
 GOLDEN = ROOT / "tests/golden/romeo.receipt.json"

@@ -2,7 +2,6 @@
 of the command line."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from receipt_oracle import put, reseal
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402
 
 ASK = {"prompt": "JULIET:", "max_new_tokens": 12, "temperature": 0.8, "seed": 3}

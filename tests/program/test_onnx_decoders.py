@@ -286,39 +286,6 @@ def test_logits_of_half_precision_are_read_as_they_are(tmp_path):
     assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
 
 
-@pytest.mark.parametrize("window", [-1, 3])
-def test_a_decoder_of_the_genai_builder_keeps_its_keys(tmp_path, window):
-    path = folder(
-        tmp_path / "built", config="genai_config.json", model=builder_decoder(window=window)
-    )
-    _, receipt = run(path, tmp_path / "r.json")
-    assert receipt["output"]["tokens"] == by_onnxruntime(
-        path / "model.onnx", receipt["input"]["tokens"]
-    )
-    told = invar("run", "--model-name", path, "--prompt-text", PROMPT, "--max-new-tokens", 1,
-                 "--receipt-path", tmp_path / "one.json")  # fmt: skip
-    assert b"whole prefix" not in told.err
-    invar("compile", path / "model.onnx", "--stateless")
-    _, whole = run(path, tmp_path / "w.json", "--plan", path / "plan.invar")
-    assert whole["receipt_hash"] == receipt["receipt_hash"]
-
-
-def test_a_merged_decoder_of_optimum(tmp_path):
-    plain = folder(tmp_path / "plain", model=decoder("past + seq"))
-    path = folder(tmp_path / "merged", file="decoder_model_merged.onnx", model=merged())
-    answers = [run(p, tmp_path / "r.json")[1]["output"] for p in (plain, path)]
-    assert answers[0]["tokens"] == answers[1]["tokens"]
-    assert answers[0]["logits"] == answers[1]["logits"]
-    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
-
-
-def test_logits_of_half_precision_are_read_as_they_are(tmp_path):
-    path = folder(tmp_path / "half", model=builder_decoder(TensorProto.FLOAT16))
-    _, receipt = run(path, tmp_path / "r.json")
-    assert len(receipt["output"]["tokens"]) == NEW
-    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
-
-
 @pytest.mark.parametrize(
     "change, why",
     [

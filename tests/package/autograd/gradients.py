@@ -1,13 +1,10 @@
 """What the tests of gradients share: a primitive beside torch's function of float64 numbers."""
 
-import sys
-
 import pytest
 from conftest import BUILD
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import torch  # noqa: E402
 
 UNIT = 2.0**-24  # the rounding of one f32 operation

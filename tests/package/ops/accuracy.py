@@ -2,7 +2,6 @@
 and the same bytes on NumPy arrays, on operands that lie in memory in other ways, and in f16 and
 bf16."""
 
-import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +10,6 @@ from conftest import BUILD
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
-sys.path.insert(0, str(BUILD / "python"))
 import invar  # noqa: E402, F401
 import torch  # noqa: E402
 from invar import ops  # noqa: E402

@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 from accuracy import called, invar, ops, torch
-from conftest import cpu_isas
+from conftest import cpu_isas, package_has_gpu
 
 FAMILIES = (
     "activation", "attention", "elementwise", "indexing", "linalg", "loss", "normalization",
@@ -14,15 +14,8 @@ FAMILIES = (
 CASES = [c for family in FAMILIES for c in importlib.import_module(f"test_ops_{family}").CASES]
 
 
-def has_gpu():
-    try:
-        return torch.cuda.is_available() and ops.neg(torch.ones(1, device="cuda")).is_cuda
-    except invar.Error:  # a build without CUDA
-        return False
-
-
 WAYS = [("cpu", isa, threads) for isa in cpu_isas() for threads in (1, 2)]
-WAYS += [("cuda", "", 1)] if has_gpu() else []
+WAYS += [("cuda", "", 1)] if package_has_gpu() else []
 
 
 def flat(found):
