@@ -166,6 +166,11 @@ DIFFERENTIABLE = [
 ]
 
 
+def fixed(c, dtype):
+    is_real = lambda x: isinstance(x, torch.Tensor) and x.is_floating_point()  # noqa: E731
+    return {k: x.to(dtype) if is_real(x) else x for k, x in c.kwargs.items()}
+
+
 @pytest.mark.parametrize("c", DIFFERENTIABLE, ids=ids)
 def test_gradients_are_those_of_torch(c):
     """Of all floating operands, against torch's in float64."""
@@ -179,7 +184,7 @@ def test_gradients_are_those_of_torch(c):
             leaves.append(x.to(dtype).clone().requires_grad_())
             return leaves[-1]
 
-        y = function(*(leaf(a) if isinstance(a, torch.Tensor) else a for a in c.args), **c.kwargs)
+        y = function(*(leaf(a) if isinstance(a, torch.Tensor) else a for a in c.args), **fixed(c, dtype))
         y = y[0] if isinstance(y, tuple) else y
         weights = 1 + torch.arange(y.numel()).reshape(y.shape) % 3
         grads = torch.autograd.grad((y * weights).sum(), leaves, allow_unused=True)
@@ -190,9 +195,9 @@ def test_gradients_are_those_of_torch(c):
 
 
 @pytest.mark.parametrize("reduction", HOW)
-@pytest.mark.parametrize("steps", [9, 5])
+@pytest.mark.parametrize("steps", [9, 4])
 def test_gradients_of_alignments(reduction, steps):
-    """Of logits: torch's gradient of log_probs alone holds only behind log_softmax. Five steps fit two
+    """Of logits: torch's gradient of log_probs alone holds only behind log_softmax. Four steps fit two
     of the targets."""
     found = []
     lengths = torch.tensor([steps, min(steps, 7), steps]), LENGTHS[1]

@@ -234,3 +234,14 @@ class TransformerDecoder(nn.TransformerDecoder):
                 *(memory_key_padding_mask, bool(tgt_is_causal), memory_is_causal),
             )
         return tgt if self.norm is None else self.norm(tgt)
+
+
+@counterpart
+class Transformer(nn.Transformer):
+    """torch.nn.Transformer, whose encoder and decoder are Invar's."""
+
+    @staticmethod
+    def refusals(module: Any) -> Iterator[str]:
+        for name, cls in (("encoder", nn.TransformerEncoder), ("decoder", nn.TransformerDecoder)):
+            if not isinstance(getattr(module, name), cls):
+                yield f"custom_{name} of {type(getattr(module, name)).__name__}"

@@ -17,3 +17,22 @@ class Dropout(nn.Dropout):
         if not self.training or self.p == 0:
             return input
         return ops.dropout(input, self.p, True, **torch_seed(input))
+
+
+def _module(of, function):
+    """torch's module `of`, whose forward is ops.FUNCTION with a seed of torch's generator."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        if not self.training or self.p == 0:
+            return input
+        return getattr(ops, function)(input, self.p, True, **torch_seed(input))
+
+    made = type(of.__name__, (of,), {"forward": forward, "__module__": __name__})
+    return counterpart(made)
+
+
+Dropout1d = _module(nn.Dropout1d, "dropout1d")
+Dropout2d = _module(nn.Dropout2d, "dropout2d")
+Dropout3d = _module(nn.Dropout3d, "dropout3d")
+AlphaDropout = _module(nn.AlphaDropout, "alpha_dropout")
+FeatureAlphaDropout = _module(nn.FeatureAlphaDropout, "feature_alpha_dropout")
