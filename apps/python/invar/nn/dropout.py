@@ -1,5 +1,7 @@
 """Dropout by the counter-based generator (spec/sampling.md)."""
 
+import math
+
 import torch
 from torch import nn
 
@@ -19,13 +21,15 @@ class Dropout(nn.Dropout):
         return ops.dropout(input, self.p, True, **torch_seed(input))
 
 
-def _module(of, function):
-    """torch's module `of`, whose forward is ops.FUNCTION with a seed of torch's generator."""
+def _module(of, function, channels=True):
+    """torch's module `of`, whose forward is ops.FUNCTION with a seed of torch's generator. channels:
+    it draws one number for each channel."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if not self.training or self.p == 0:
             return input
-        return getattr(ops, function)(input, self.p, True, **torch_seed(input))
+        count = math.prod(input.shape[:2]) if channels else None
+        return getattr(ops, function)(input, self.p, True, **torch_seed(input, count))
 
     made = type(of.__name__, (of,), {"forward": forward, "__module__": __name__})
     return counterpart(made)
@@ -34,5 +38,5 @@ def _module(of, function):
 Dropout1d = _module(nn.Dropout1d, "dropout1d")
 Dropout2d = _module(nn.Dropout2d, "dropout2d")
 Dropout3d = _module(nn.Dropout3d, "dropout3d")
-AlphaDropout = _module(nn.AlphaDropout, "alpha_dropout")
+AlphaDropout = _module(nn.AlphaDropout, "alpha_dropout", channels=False)
 FeatureAlphaDropout = _module(nn.FeatureAlphaDropout, "feature_alpha_dropout")

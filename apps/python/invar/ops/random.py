@@ -263,16 +263,25 @@ def _traced(source: str, count: int, like: Any) -> tuple[Any, Any]:
     return seed, offset
 
 
-def torch_seed(like: Any) -> dict[str, Any]:
-    """Seed and offset for `like`, a tensor, from torch's generator of the host: one whole number of
-    it and 0. So torch.manual_seed, saved generator states and checkpoints of activations do what
-    they do elsewhere, on every device."""
+def torch_seed(like: Any, count: int | None = None) -> dict[str, Any]:
+    """Seed and offset for `count` numbers beside `like`, a tensor (as many as it has elements): one whole
+    number of torch's generator of the host, and 0. So torch.manual_seed, saved generator states and
+    checkpoints of activations do what they do elsewhere, on every device.
+
+    Within a part of a batch with exact gradients (training.20) the offset is that of its units."""
     if compiling():
         seed, offset = _traced("torch", 1, like)
         return {"seed": seed, "offset": offset}
-    from invar.autograd import seeds
+    from invar.autograd import exact, seeds
 
-    return {"seed": int(seeds.of_torch()), "offset": 0}
+    part = exact.part()
+    if part is None and exact.active() and like.requires_grad:
+        raise NotCovered(
+            "dropout with exact gradients: its mask must not depend on how a batch is split: say "
+            "which units the forward pass has (ExactGradients.part)"
+        )
+    offset = 0 if part is None else part.offset(math.prod(like.shape) if count is None else count)
+    return {"seed": int(seeds.of_torch()), "offset": offset}
 
 
 def _number(function: str, argument: str, value: Any, like: Any) -> Any:
