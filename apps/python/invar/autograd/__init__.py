@@ -173,6 +173,8 @@ def apply(call, operands):
 
 def node(call, operands):
     """The result, a node of the graph where an operand requires a gradient."""
+    if exact.active():
+        call, operands = exact.untransposed(call, operands)
     for x in operands:
         if isinstance(x, torch.Tensor) and x.requires_grad:
             if not torch.is_grad_enabled() or (rule := rule_of(call.op)) is None:
