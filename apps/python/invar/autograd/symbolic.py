@@ -73,6 +73,8 @@ _RULES = {
     "gather": _gather,
     "attention": _attention,
     "attention_backward": _attention_backward,
+    "cross_entropy": lambda attributes, x, target: target,
+    "cross_entropy_backward": lambda attributes, grad, x, target: x,
     "gather_elements": lambda attributes, x, indices: indices,
     **dict.fromkeys(("argmax", "argmin"), _without_axis),
     **dict.fromkeys(_native.operations("elementwise"), _broadcast),
