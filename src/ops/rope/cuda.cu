@@ -14,7 +14,8 @@ void enqueue(const Call& call, Stream stream) {
   int64_t rotary = attr_i(call, "rotary_dim", 0);
   if (rotary == 0) rotary = d;
   const int64_t half = rotary / 2, items = half + d - rotary, rows = row_count(in) * heads;
-  const int64_t seq = heads_first ? in.dim[2] : 1, of_all = heads_first ? in.dim[1] : 1;
+  const int64_t seq = in.dim[heads_first ? 2 : 1], of_all = heads_first ? in.dim[1] : 1;
+  const bool shared = call.in[1].dim[0] == 1;  // rope.7
   const float *x = in.as<const float>(), *c = call.in[1].as<const float>(), *s = call.in[2].as<const float>();
   float* out = call.out[0].as<float>();
   launch_for_each(stream, rows * items, [=] __device__(int64_t unit) {
@@ -24,7 +25,7 @@ void enqueue(const Call& call, Stream stream) {
       store_canonical(out + j, load(x + j));
       return;
     }
-    const int64_t angle = (heads_first ? row / seq / of_all * seq + row % seq : row) * half + item;
+    const int64_t batch = shared ? 0 : row / seq / of_all, angle = (batch * seq + row % seq) * half + item;
     const int64_t first = at + (interleaved ? 2 * item : item), second = first + (interleaved ? 1 : half);
     const F cos = load(c + angle), sin = load(s + angle), a = load(x + first), b = load(x + second);
     store_canonical(out + first, sub(mul(a, cos), mul(b, sin)));

@@ -33,10 +33,10 @@ def scaled_dot_product_attention(
     query [..., H, L, E], key [..., H, S, E], value [..., H, S, Ev] -> [..., H, L, Ev]; leading
     dimensions broadcast, and H may be missing. With enable_gqa key and value have a divisor of H
     heads. attn_mask: of bool, False hides a key; of numbers it is added to the scores, -inf hides;
-    broadcast to [..., H, L, S]. is_causal: query i sees keys 0 ... i. scale: by default 1 / sqrt(E).
-    Beyond torch: window = (left, right), how many keys before and after its own position a query
-    sees (-1: all); softcap c: scores become c · tanh(score / c); sinks [H]: a score for each head
-    that takes weight and has no value. A query that sees nothing gives 0.
+    broadcast to [..., H, L, S]. is_causal: query i sees keys 0 ... i. scale: by default 1 /
+    sqrt(E). Beyond torch: window = (left, right), how many keys before and after its own position a
+    query sees (-1: all); softcap c: scores become c · tanh(score / c); sinks [H]: a score for each
+    head that takes weight and has no value. A query that sees nothing gives 0.
 
     All of f32, bf16 or f16, computed in f32 and rounded once. Dropout is refused. Raises
     RuntimeError for shapes and types that do not fit. Spec: attention.1 to attention.18."""
@@ -77,12 +77,26 @@ def scaled_dot_product_attention(
         attributes["left"], attributes["right"] = arr.tuple_of(_NAME, "window", window, 2)
     if softcap:
         attributes["softcap"] = float(softcap)
-    y = p.attention(*(t.cast(x, "f32") for x in (q, k, v)), *more, **attributes)
-    return cast(Array, t.cast(y, e).reshape((*lead, *y.shape[2:])))
+    if e != "f32":
+        q, k, v = (t.cast(x, "f32") for x in (q, k, v))
+    y = p.attention(q, k, v, *more, **attributes)
+    if e != "f32":
+        y = t.cast(y, e)
+    return cast(Array, y if len(lead) == 2 else y.reshape((*lead, *y.shape[2:])))
 
 
 def _heads(q: Any, k: Any, v: Any, gqa: bool) -> tuple[Any, Any, Any, tuple[int, ...]]:
     """All as [B, H, S, D], and what the result has in the place of B and H."""
+    if q.ndim == k.ndim == v.ndim == 4:  # the common case at once
+        (batch, heads, _, size), (b, shared, keys, of_key), (*lead_v, values, _) = (
+            q.shape,
+            k.shape,
+            v.shape,
+        )
+        fits = shared == heads or (gqa and shared and heads % shared == 0)
+        if fits and b == batch and lead_v == [b, shared] and size == of_key and size:
+            if keys == values:
+                return q, k, v, (batch, heads)
     for argument, x in (("query", q), ("key", k), ("value", v)):
         if x.ndim < 2:
             raise OperandError(
@@ -142,10 +156,10 @@ def rope(
 ) -> Array:
     """Rotary embedding: each pair of elements of a head turned by the angle of its position.
 
-    input [..., H, S, D]; cos and sin [..., S, R / 2] without H (leading dimensions broadcast), where
-    R = rotary_dim (0: D); the elements from R on stay. A pair is (j, j + R / 2), or with interleaved
-    (2j, 2j + 1). All of f32, bf16 or f16, computed in f32; the result has input's type. Raises
-    RuntimeError for shapes and types that do not fit. Spec: rope.1 to rope.6."""
+    input [..., H, S, D]; cos and sin [..., S, R / 2] without H (leading dimensions broadcast),
+    where R = rotary_dim (0: D); the elements from R on stay. A pair is (j, j + R / 2), or with
+    interleaved (2j, 2j + 1). All of f32, bf16 or f16, computed in f32; the result has input's type.
+    Raises RuntimeError for shapes and types that do not fit. Spec: rope.1 to rope.7."""
     e = t.narrow_real("rope", input)
     t.same_kind("rope", input=input, cos=cos, sin=sin)
     x = t.cast(input, "f32")
@@ -157,15 +171,20 @@ def rope(
         )
     batch = tuple(x.shape[:-3])
     wanted = (*batch, x.shape[-2], half)
-    for argument, y in zip(("cos", "sin"), angles):
-        arr.fits_broadcast("rope", argument, y, wanted)
-    rows = (math.prod(batch), x.shape[-2], half)
+    if all(tuple(y.shape) == wanted[-2:] for y in angles):  # rope.7
+        angles = [y[None] for y in angles]
+    else:
+        for argument, y in zip(("cos", "sin"), angles):
+            arr.fits_broadcast("rope", argument, y, wanted)
+        rows = (math.prod(batch), x.shape[-2], half)
+        angles = [arr.expand(y, wanted).reshape(rows) for y in angles]
     made = p.rope(
-        x.reshape((rows[0], *x.shape[-3:])),
-        *(arr.expand(y, wanted).reshape(rows) for y in angles),
+        x if x.ndim == 4 else x.reshape((math.prod(batch), *x.shape[-3:])),
+        *angles,
         num_heads=x.shape[-3],
         rotary_dim=rotary_dim,
         interleaved=int(interleaved),
         heads_first=1,
     )
-    return cast(Array, t.cast(made, e).reshape(x.shape))
+    made = t.cast(made, e)
+    return cast(Array, made if x.ndim == 4 else made.reshape(x.shape))

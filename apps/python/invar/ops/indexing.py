@@ -32,8 +32,8 @@ def from_first(name: str, argument: str, index: Any, n: int, found: Callable[[An
     """found(index) of a function of torch that counts its n rows from the first alone: indices
     (i64) below 0 become one that every operation refuses, where gather.2 would count from the
     end."""
-    lowest = t.number(-(2**63), "i64", index)
-    counted = p.where(p.less(index, t.number(0, "i64", index)), lowest, index)
+    lowest, zero = t.constant(-(2**63), "i64", index), t.constant(0, "i64", index)
+    counted = p.where(p.less(index, zero), lowest, index)
     return in_range(name, argument, index, n, lambda: found(counted))
 
 

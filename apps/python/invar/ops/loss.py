@@ -288,8 +288,8 @@ def _of_rows(name: str, x: Any, target: Any, ignore: int, reduction: str) -> Any
         return loss
     if reduction == "sum":
         return _sum(loss)
-    ignored = compared(name, "equal", index, ignore)
-    counted = p.where(ignored, t.number(0, "f32", x), t.number(1, "f32", x))
+    ignored = p.equal(index, t.constant(ignore, "i64", index))
+    counted = p.where(ignored, t.constant(0, "f32", x), t.constant(1, "f32", x))
     return p.div(_sum(loss), _sum(counted))
 
 
