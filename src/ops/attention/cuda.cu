@@ -225,6 +225,7 @@ void enqueue_backward(const Call& call, Stream stream) {
   p.dq = call.out[0].as<float>(), p.dk = p.dq + o.q->elements(), p.dv = p.dk + o.k->elements();
   const int64_t rows = o.g.batch * o.g.kv_heads * o.g.rows;
   p.top = static_cast<float*>(call.shared), p.total = p.top + rows, p.mean = p.total + rows;
+  p.plain = o.g.softcap == 0 && !p.s.slopes && !p.s.float_mask;
   const int64_t wide = o.g.d > o.g.dv ? o.g.d : o.g.dv;
   (wide <= kGradTile       ? launch_gradients<1>
    : wide <= 2 * kGradTile ? launch_gradients<2>

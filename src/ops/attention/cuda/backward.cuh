@@ -11,23 +11,22 @@ namespace {
 
 extern __shared__ __align__(16) unsigned char grad_shared_memory[];
 
-template <int kSlices>
-__global__ void __launch_bounds__(kGradThreads) grad_rows_kernel(BackwardParams p, int tiles) {
+template <int kSlices, bool kHeld>
+__global__ void __launch_bounds__(kGradThreads, kSlices == 1 && !kHeld ? 2 : 1)
+    grad_rows_kernel(const __grid_constant__ BackwardParams p, int tiles) {
   trigger_and_wait();
   auto& shared = *reinterpret_cast<GradShared<kSlices>*>(grad_shared_memory);
   // The tiles that see most keys first.
-  const GradRows<kSlices> rows(p, shared, blockIdx.x / tiles,
-                               int64_t{tiles - 1 - static_cast<int>(blockIdx.x % tiles)} * kGradTile);
-  rows.find_top();
-  rows.find_total();
-  rows.find_mean();
-  rows.find_gradient();
+  const int heads = gridDim.x / tiles, tile = tiles - 1 - static_cast<int>(blockIdx.x) / heads;
+  GradRows<kSlices, kHeld>(p, shared, blockIdx.x % heads, int64_t{tile} * kGradTile).run();
 }
 template <int kSlices>
-__global__ void __launch_bounds__(kGradThreads) grad_keys_kernel(BackwardParams p, int tiles) {
+__global__ void __launch_bounds__(kGradThreads, kSlices == 1 ? 2 : 1)
+    grad_keys_kernel(const __grid_constant__ BackwardParams p, int tiles) {
   trigger_and_wait();
   auto& shared = *reinterpret_cast<GradShared<kSlices>*>(grad_shared_memory);
-  GradKeys<kSlices>(p, shared, blockIdx.x / tiles, int64_t{blockIdx.x % tiles} * kGradTile).run();
+  const int heads = gridDim.x / tiles;
+  GradKeys<kSlices>(p, shared, blockIdx.x % heads, int64_t{blockIdx.x / heads} * kGradTile).run();
 }
 
 template <int kSlices>
@@ -36,8 +35,10 @@ void launch_gradients(const BackwardParams& p, Stream stream) {
   const int64_t heads = g.batch * g.kv_heads, rows = ceil_div(g.rows, kGradTile),
                 keys = ceil_div(g.keys, kGradTile);
   const size_t bytes = sizeof(GradShared<kSlices>);
-  launch_dependent(grad_rows_kernel<kSlices>, dim3(grid_for(heads * rows)), dim3(kGradThreads), bytes, stream,
-                   p, static_cast<int>(rows));
+  const bool held = kSlices < 4 && g.keys <= num::kChain && g.softcap == 0;
+  launch_dependent(held ? grad_rows_kernel < kSlices, kSlices<4> : grad_rows_kernel<kSlices, false>,
+                   dim3(grid_for(heads * rows)), dim3(kGradThreads), bytes, stream, p,
+                   static_cast<int>(rows));
   launch_dependent(grad_keys_kernel<kSlices>, dim3(grid_for(heads * keys)), dim3(kGradThreads), bytes, stream,
                    p, static_cast<int>(keys));
 }

@@ -1,6 +1,5 @@
 // What the kernels of attention's gradients share: a thread block's tiles, scores, and sums.
 #pragma once
-#include "num/contract/lanes.h"
 #include "num/quotient/quotient.h"
 #include "ops/attention/cuda/common.cuh"
 
@@ -18,6 +17,7 @@ struct BackwardParams {
   AttentionParams s;  // q, k and v, what is added to scores and hides keys
   const float *grad, *y;
   float *dq, *dk, *dv, *top, *total, *mean;
+  bool plain;  // scores are scaled products
 };
 
 // The shared memory of a thread block; kSlices: of 64 columns of a row of an operand.
@@ -31,6 +31,25 @@ struct GradShared {
   float slope[kGradTile], top[kGradTile], total[kGradTile], mean[kGradTile];
 };
 
+// The store rule up to the payload of a NaN: every sum that is written gets the rest of it.
+__device__ inline F flushed(F x) {
+  F y;
+  asm("mul.ftz.f32 %0, %1, 0f3F800000;" : "=f"(y.v) : "f"(x.v));
+  return y;
+}
+// What a row sees of the 64 keys of a tile: [low, high), and [0, first) below high.
+struct KeyRange {
+  int low, high, first;
+  __device__ bool any() const { return high > 0 && (low < kGradTile || first > 0); }
+  __device__ bool all() const { return high == kGradTile && low == 0; }
+  __device__ bool has(int key) const { return key < high && (key >= low || key < first); }
+};
+struct TileSight {
+  bool some, all;  // whether any row may see any key; whether each sees all
+};
+__device__ inline int within_tile(int64_t position) {
+  return position <= 0 ? 0 : position < kGradTile ? static_cast<int>(position) : kGradTile;
+}
 __device__ inline bool not_finite(float x) {
   return !(fabsf(x) < kInf);
 }
@@ -98,15 +117,22 @@ struct GradBlock {
     if (g.mask) w.mask[r] = attention::mask_row(g, batch, q_head, i);
     if (p.s.slopes) w.slope[r] = p.s.slopes[q_head];
   }
-  __device__ bool sees(int r, int64_t key) const {
-    if (key >= w.high[r] || (key < w.low[r] && key >= g.first)) return false;
+  // What a row of the tile sees of the 64 keys from `key` on.
+  __device__ KeyRange range(int r, int64_t key) const {
+    return {within_tile(w.low[r] - key), within_tile(w.high[r] - key), within_tile(g.first - key)};
+  }
+  // What all rows of the tile see of them; the same in all threads.
+  __device__ TileSight tile_sight(int64_t key) const {
+    const int lane = threadIdx.x % kWarp;
+    const KeyRange a = range(lane, key), b = range(lane + kWarp, key);
+    const bool some = a.any() || b.any(), all = a.all() && b.all();
+    return {__any_sync(kFullWarp, some) != 0, __all_sync(kFullWarp, all) != 0 && !g.mask};
+  }
+  // Whether the mask leaves a key to row r.
+  __device__ bool unmasked(int r, int64_t key) const {
     if (!g.mask) return true;
     if (key >= p.s.mask_columns) return false;
     return p.s.bool_mask ? p.s.bool_mask[w.mask[r] + key] != 0 : p.s.float_mask[w.mask[r] + key] != -kInf;
-  }
-  // Whether row r of the tile may see any of 64 keys.
-  __device__ bool may_see(int r, int64_t key) const {
-    return w.high[r] > key && (w.low[r] < key + kGradTile || g.first > key);
   }
 
   // acc[r][c] = the contraction of row 4 ty + r of a with row tx + 16 c of b, stored. `size` is at
@@ -134,7 +160,7 @@ struct GradBlock {
 #pragma unroll
     for (int i = 0; i < kGradOwn * kGradOwn; ++i) {
       F& x = acc[i / kGradOwn][i % kGradOwn];
-      x = canonicalize(add(zero(), x));
+      x = flushed(add(zero(), x));
     }
   }
   // Continues chains: rows of the tile of weights with the rows of b.
@@ -187,41 +213,53 @@ struct GradBlock {
 #pragma unroll
     for (F& x : sums) x = zero();
   }
+  // contraction.3 and contraction.4 block by block, as num's join_block, whose loops a GPU must
+  // unroll. kept: the segment and the sums that wait in the tree.
   __device__ static void join(const num::BlockPosition& place, F (&sums)[kSums],
-                              float (&kept)[num::kSumsKept][kSums]) {
-    num::INVAR_ISA_NS::join_block(place, sums, [&](int i, int sum) { return &kept[sum][i]; });
+                              F (&kept)[num::kSumsKept][kSums]) {
+    const auto add_kept = [&](int which) {
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) sums[i] = add(kept[which][i], sums[i]);
+    };
+    const auto keep = [&](int which) {
+#pragma unroll
+      for (int i = 0; i < kSums; ++i) kept[which][i] = sums[i];
+    };
+    if (!place.opens) add_kept(0);
+#pragma unroll
+    for (int i = 0; place.opens && i < kSums; ++i) sums[i] = add(zero(), sums[i]);
+    if (!place.closes) return keep(0);
+    int level = 0;  // a finished segment climbs the tree; the last one to its root
+    for (; place.last ? level < 3 : place.segment >> level & 1; ++level)
+      if (place.segment >> level & 1) add_kept(1 + level);
+    if (!place.last) keep(1 + level);
   }
 
-  // attention.21: the score of a stored product, -inf where it is hidden, and its bend.
+  // attention.21: the score of a stored product, and its bend.
   __device__ F score(F product, int r, int64_t key, F& bend) const {
-    F s = canonicalize(mul(product, set1(g.scale)));
-    if (g.softcap != 0) {
-      bend = set1(bend_of(s.v, g.softcap));
-      s = canonicalize(mul(bend, set1(g.softcap)));
-    }
-    if (!sees(r, key)) return set1(-kInf);
-    if (p.s.slopes)
-      s = canonicalize(
-          add(s, canonicalize(mul(set1(w.slope[r]), set1(static_cast<float>(key - w.position[r]))))));
-    if (p.s.float_mask) s = canonicalize(add(s, set1(p.s.float_mask[w.mask[r] + key])));
+    F s = flushed(mul(product, set1(g.scale)));
+    if (!p.plain) s = adjusted(s, r, key, bend);
     return s;
   }
-  __device__ __noinline__ static float bend_of(float x, float cap) {
-    return canonicalize(tanh(canonicalize(div(set1(x), set1(cap))))).v;
+  __device__ __noinline__ F adjusted(F s, int r, int64_t key, F& bend) const {
+    if (g.softcap != 0) {
+      bend = flushed(tanh(flushed(div(s, set1(g.softcap)))));
+      s = flushed(mul(bend, set1(g.softcap)));
+    }
+    if (p.s.slopes)
+      s = flushed(add(s, flushed(mul(set1(w.slope[r]), set1(static_cast<float>(key - w.position[r]))))));
+    if (p.s.float_mask && key < p.s.mask_columns) s = flushed(add(s, set1(p.s.float_mask[w.mask[r] + key])));
+    return s;
   }
   // attention.23
-  __device__ F of_score(F weight, F dp, F mean, F bend, bool seen) const {
-    F d = canonicalize(mul(weight, canonicalize(sub(dp, mean))));
+  __device__ F of_score(F weight, F dp, F mean, F bend) const {
+    F d = flushed(mul(weight, flushed(sub(dp, mean))));
     if (g.softcap != 0) {
       const F one = set1(1.0f);
-      d = canonicalize(mul(d, canonicalize(mul(canonicalize(sub(one, bend)), canonicalize(add(one, bend))))));
+      d = flushed(mul(d, flushed(mul(flushed(sub(one, bend)), flushed(add(one, bend))))));
     }
-    return seen ? canonicalize(mul(d, set1(g.scale))) : zero();
+    return flushed(mul(d, set1(g.scale)));
   }
 };
-__device__ inline F grad_weight(F s, F top) {  // attention.22, before the division
-  return canonicalize(exp_stored(canonicalize(sub(s, top))));
-}
-
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS
