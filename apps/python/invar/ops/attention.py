@@ -40,14 +40,11 @@ def scaled_dot_product_attention(
 
     All of f32, bf16 or f16, computed in f32 and rounded once. Dropout is refused. Raises
     RuntimeError for shapes and types that do not fit. Spec: attention.1 to attention.18."""
-    e = t.narrow_real(_NAME, query, "query")
-    for argument, x in (("key", key), ("value", value)):
-        if t.type_of(x, argument) != e:
-            raise OperandError(
-                f"{_NAME}: argument '{argument}': expected elements of {t.spelled(e)} as 'query' has, "
-                f"got {t.spelled(t.type_of(x, argument))}"
-            )
-    t.same_kind(_NAME, query=query, key=key, value=value, attn_mask=attn_mask, sinks=sinks)
+    if t.are_f32(query, key, value) and attn_mask is sinks is None and _together(query, key, value):
+        e = "f32"  # the common case at once
+    else:
+        e = _element_type(query, key, value)
+        t.same_kind(_NAME, query=query, key=key, value=value, attn_mask=attn_mask, sinks=sinks)
     if dropout_p:
         raise NotCovered(f"{_NAME}: argument 'dropout_p': expected 0, got {dropout_p}")
     if is_causal and attn_mask is not None:
@@ -83,6 +80,22 @@ def scaled_dot_product_attention(
     if e != "f32":
         y = t.cast(y, e)
     return cast(Array, y if len(lead) == 2 else y.reshape((*lead, *y.shape[2:])))
+
+
+def _together(x: Any, *others: Any) -> bool:
+    """Whether arrays are on one device."""
+    return all(x.device == y.device for y in others)
+
+
+def _element_type(query: Any, key: Any, value: Any) -> str:
+    e = t.narrow_real(_NAME, query, "query")
+    for argument, x in (("key", key), ("value", value)):
+        if t.type_of(x, argument) != e:
+            raise OperandError(
+                f"{_NAME}: argument '{argument}': expected elements of {t.spelled(e)} as 'query' has, "
+                f"got {t.spelled(t.type_of(x, argument))}"
+            )
+    return e
 
 
 def _heads(q: Any, k: Any, v: Any, gqa: bool) -> tuple[Any, Any, Any, tuple[int, ...]]:
@@ -160,6 +173,12 @@ def rope(
     where R = rotary_dim (0: D); the elements from R on stay. A pair is (j, j + R / 2), or with
     interleaved (2j, 2j + 1). All of f32, bf16 or f16, computed in f32; the result has input's type.
     Raises RuntimeError for shapes and types that do not fit. Spec: rope.1 to rope.7."""
+    if t.are_f32(input, cos, sin) and len(input.shape) == 4 and _together(input, cos, sin):
+        _, heads, length, size = input.shape
+        if cos.shape == sin.shape == (length, (rotary_dim or size) // 2):  # the common case at once
+            return cast(
+                Array, _rotated(input, [cos[None], sin[None]], heads, interleaved, rotary_dim)
+            )
     e = t.narrow_real("rope", input)
     t.same_kind("rope", input=input, cos=cos, sin=sin)
     x = t.cast(input, "f32")
@@ -178,13 +197,18 @@ def rope(
             arr.fits_broadcast("rope", argument, y, wanted)
         rows = (math.prod(batch), x.shape[-2], half)
         angles = [arr.expand(y, wanted).reshape(rows) for y in angles]
-    made = p.rope(
-        x if x.ndim == 4 else x.reshape((math.prod(batch), *x.shape[-3:])),
+    four = x.reshape((math.prod(batch), *x.shape[-3:]))
+    made = _rotated(four, angles, x.shape[-3], interleaved, rotary_dim)
+    return cast(Array, t.cast(made, e).reshape(x.shape))
+
+
+def _rotated(x: Any, angles: Any, heads: int, interleaved: bool, rotary_dim: int) -> Any:
+    """x [B, H, S, D]."""
+    return p.rope(
+        x,
         *angles,
-        num_heads=x.shape[-3],
+        num_heads=heads,
         rotary_dim=rotary_dim,
         interleaved=int(interleaved),
         heads_first=1,
     )
-    made = t.cast(made, e)
-    return cast(Array, made if x.ndim == 4 else made.reshape(x.shape))

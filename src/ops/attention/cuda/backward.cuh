@@ -36,9 +36,12 @@ void launch_gradients(const BackwardParams& p, Stream stream) {
                 keys = ceil_div(g.keys, kGradTile);
   const size_t bytes = sizeof(GradShared<kSlices>);
   const bool held = kSlices < 4 && g.keys <= num::kChain && g.softcap == 0;
-  launch_dependent(held ? grad_rows_kernel < kSlices, kSlices<4> : grad_rows_kernel<kSlices, false>,
-                   dim3(grid_for(heads * rows)), dim3(kGradThreads), bytes, stream, p,
-                   static_cast<int>(rows));
+  const dim3 grid(grid_for(heads * rows)), threads(kGradThreads);
+  const int row_tiles = static_cast<int>(rows);
+  if (held)
+    launch_dependent(grad_rows_kernel < kSlices, kSlices<4>, grid, threads, bytes, stream, p, row_tiles);
+  else
+    launch_dependent(grad_rows_kernel<kSlices, false>, grid, threads, bytes, stream, p, row_tiles);
   launch_dependent(grad_keys_kernel<kSlices>, dim3(grid_for(heads * keys)), dim3(kGradThreads), bytes, stream,
                    p, static_cast<int>(keys));
 }

@@ -75,11 +75,11 @@ struct GradBlock {
         ty(threadIdx.x / kGradLanes),
         head(of_head) {}
 
-  __device__ int64_t row_at(int64_t row) const { return attention::gradient_row(g, head, row); }
-  __device__ int64_t key_at(int64_t key) const { return attention::gradient_key(g, head, key); }
+  __device__ int64_t index_of_row(int64_t row) const { return attention::gradient_row(g, head, row); }
+  __device__ int64_t index_of_key(int64_t key) const { return attention::gradient_key(g, head, key); }
   template <bool kKeys>
   __device__ const float* element(const float* x, int64_t i, int64_t size) const {
-    return x + (kKeys ? key_at(i) : row_at(i)) * size;
+    return x + (kKeys ? index_of_key(i) : index_of_row(i)) * size;
   }
 
   // Rows, or keys, [from, from + 64) of an operand, those beyond `n` and columns up to a multiple
@@ -181,7 +181,7 @@ struct GradBlock {
 #pragma unroll
           for (int r = 0; r < kGradOwn; ++r) {
             F* const c = acc + r * kGradOwn;
-            const F by = set1(x[r][i]);
+            const F by = set1(x[r][i]);  // contraction.2
             c[0] = fma(by, set1(z.x), c[0]), c[1] = fma(by, set1(z.y), c[1]);
             c[2] = fma(by, set1(z.z), c[2]), c[3] = fma(by, set1(z.w), c[3]);
           }

@@ -96,7 +96,7 @@ struct GradKeys : GradBlock<kSlices> {
     }
     const auto at = [&](float* x, int64_t size) {
       return [=, this](int r) {
-        return first_key + r < g.keys ? x + this->key_at(first_key + r) * size : nullptr;
+        return first_key + r < g.keys ? x + this->index_of_key(first_key + r) * size : nullptr;
       };
     };
     this->store_sums(dk, g.d, at(p.dk, g.d));

@@ -115,7 +115,7 @@ struct GradRows : GradBlock<kSlices> {
         for (int r = 0; r < kGradOwn; ++r)
 #pragma unroll
           for (int c = 0; c < kGradOwn; ++c) {
-            s[r][c] = weight(s[r][c], r);
+            s[r][c] = weight(s[r][c], r);  // reduction.2
             lane[of][r][c] = add(lane[of][r][c], s[r][c]);
           }
       });
@@ -126,7 +126,7 @@ struct GradRows : GradBlock<kSlices> {
         for (int c = 0; c < kGradOwn; ++c)
           sum[c] = add(add(lane[0][r][c], lane[2][r][c]), add(lane[1][r][c], lane[3][r][c]));
         float joined = add(add(sum[0], sum[2]), add(sum[1], sum[3])).v;
-        for (int step = kGradLanes / 2; step; step /= 2)
+        for (int step = kGradLanes / 2; step; step /= 2)  // reduction.4
           joined = joined + __shfl_down_sync(kFullWarp, joined, step, kGradLanes);
         total[r] = add(total[r], set1(joined));
       }
@@ -149,7 +149,8 @@ struct GradRows : GradBlock<kSlices> {
     constexpr int kParts = num::kRowLanes / kWarp;
     const int lane = threadIdx.x % kWarp;
     for (int r = threadIdx.x / kWarp; r < kGradTile; r += kGradThreads / kWarp) {
-      const float* const y = first_row + r < g.rows ? p.y + this->row_at(first_row + r) * g.dv : nullptr;
+      const float* const y =
+          first_row + r < g.rows ? p.y + this->index_of_row(first_row + r) * g.dv : nullptr;
       F part[kParts];
 #pragma unroll
       for (int i = 0; i < kParts; ++i) {
@@ -159,10 +160,10 @@ struct GradRows : GradBlock<kSlices> {
             there ? add(zero(), flushed(mul(set1(w.own[1][r * Base::kPitch + c]), set1(y[c])))) : zero();
       }
 #pragma unroll
-      for (int step = kParts / 2; step; step /= 2)
+      for (int step = kParts / 2; step; step /= 2)  // reduction.4
 #pragma unroll
         for (int i = 0; i < step; ++i) part[i] = add(part[i], part[i + step]);
-      float sum = part[0].v;
+      float sum = part[0].v;  // reduction.4
       for (int step = kWarp / 2; step; step /= 2) sum = sum + __shfl_down_sync(kFullWarp, sum, step);
       if (lane == 0) w.mean[r] = flushed(set1(sum)).v;
     }
@@ -197,7 +198,7 @@ struct GradRows : GradBlock<kSlices> {
       Base::join(num::block_position(block, g.keys), sums, kept);
     }
     this->store_sums(sums, g.d, [&](int r) {
-      return first_row + r < g.rows ? p.dq + this->row_at(first_row + r) * g.d : nullptr;
+      return first_row + r < g.rows ? p.dq + this->index_of_row(first_row + r) * g.d : nullptr;
     });
   }
   __device__ void add_tile(int64_t key, const TileSight& sight,

@@ -220,9 +220,9 @@ def test_spellings_in_torch():
         assert (expected - eval(text, scope)).abs().max() < 5e-6, text
 
 
-@pytest.mark.skipif(not package_has_gpu(), reason="no GPU")
-def test_a_cuda_graph_of_both_passes():
-    """make_graphed_callables, and a captured pass, have the bits of eager calls."""
+@pytest.mark.parametrize("device", DEVICES)
+def test_graphed_callables_have_the_bits_of_calls(device):
+    """torch.cuda.make_graphed_callables where there is a GPU; elsewhere a second call."""
 
     class Model(torch.nn.Module):
         def __init__(self):
@@ -235,11 +235,11 @@ def test_a_cuda_graph_of_both_passes():
             y = ops.scaled_dot_product_attention(q, k, v, is_causal=True)
             return ops.cross_entropy(y.reshape(-1, 20), torch.arange(60, device=x.device) % 20)
 
-    model, x = Model().cuda(), random(2, 30, 80).cuda()
+    model, x = Model().to(device), random(2, 30, 80).to(device)
     model(x).backward()
     expected, model.weight.grad = model.weight.grad, None
-    graphed = torch.cuda.make_graphed_callables(model, (x,))
+    again = torch.cuda.make_graphed_callables(model, (x,)) if device == "cuda" else model
     for _ in range(2):
         model.weight.grad = None
-        graphed(x).backward()
+        again(x).backward()
         assert same_bits(model.weight.grad, expected)
