@@ -219,8 +219,7 @@ bool broadcasts(const View& mask, const Sizes& n) {
 }
 
 // The byte size of keys, values and intermediate data fits int64_t; plans are untrusted files.
-bool countable(const Sizes& n) {
-  int64_t bytes = 64 * sizeof(float);
+bool countable(const Sizes& n, int64_t bytes = 64 * sizeof(float)) {
   for (int64_t x : {n.batch, n.q_heads, std::max(n.seq, n.keys) + 1, n.d + n.dv + 1})
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(x, 1), &bytes)) return false;
   return true;
@@ -414,6 +413,7 @@ const char* check_backward(const Call& c) {
   if (!is_f32(c.in[0]) || !same_shape(c.in[0], c.in[1])) return "a gradient shaped like y";
   const Sizes n = sizes(forward);
   if (n.d > 256 || n.dv > 256) return "heads of at most 256 elements";  // attention.20
+  if (!countable(n, 1024 * sizeof(float))) return "sizes that some memory holds";
   int64_t elements = 0;
   for (int i = 2; i < 5; ++i)
     if (__builtin_add_overflow(elements, c.in[i].elements(), &elements))
