@@ -87,6 +87,14 @@ def attention(
     return y if heads_first else y.transpose(1, 2).reshape(*shape[:2], -1)
 
 
+def backward(grad, y, q, k, v, *more, **attributes):
+    """The gradients of q, k and v, end to end."""
+    with torch.enable_grad():
+        leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+        made = attention(*leaves, *more, **attributes)
+    return torch.cat([g.reshape(-1) for g in torch.autograd.grad(made, leaves, grad)])
+
+
 def biased(mask, seen, k):
     """What is added to scores; None: nothing. The mask's columns are the first keys."""
     if mask is None:
@@ -145,4 +153,9 @@ def spelled(c):
     return f"rooms.attention.attention({', '.join(c[i] for i in range(len(c)))}{c.keywords()})"
 
 
-SPELLED = {"attention": spelled}
+SPELLED = {
+    "attention": spelled,
+    "attention_backward": lambda c: (
+        f"rooms.attention.backward({', '.join(c[i] for i in range(len(c)))}{c.keywords()})"
+    ),
+}

@@ -150,13 +150,14 @@ def rule_of(op):
 _CONSTANTS = {}  # numbers that rules use again and again
 
 
-def constant(like, value):
-    """A number as a tensor without dimensions, of the type and device of another."""
+def constant(like, value, dtype=None):
+    """A number as a tensor without dimensions, of the type (or `dtype`) and device of another."""
+    dtype = dtype or like.dtype
     if watched() or torch.is_inference_mode_enabled() or type(like) not in _PLAIN:
-        return torch.full((), value, dtype=like.dtype, device=like.device)
-    key = (value or str(value), like.dtype, like.device)  # 0 is not -0
+        return torch.full((), value, dtype=dtype, device=like.device)
+    key = (value or str(value), dtype, like.device)  # 0 is not -0
     if (made := _CONSTANTS.get(key)) is None:
-        made = torch.full((), value, dtype=like.dtype, device=like.device)
+        made = torch.full((), value, dtype=dtype, device=like.device)
         if like.is_cuda:
             stream = torch.cuda.current_stream(like.device)
             if torch.cuda.is_current_stream_capturing():
