@@ -53,7 +53,7 @@ class Call:
     """One call without its operands: the operation, its attributes, the result's type where it
     does not follow, and a forced instruction set."""
 
-    __slots__ = ("op", "attributes", "shape", "dtype", "isa", "_frozen", "_operation")
+    __slots__ = ("op", "attributes", "shape", "dtype", "isa", "_frozen", "_operation", "native")
 
     def __init__(self, op, attributes, shape=None, dtype=None, isa=""):
         self.op, self.shape, self.dtype, self.isa = op, shape, dtype, isa
@@ -62,6 +62,7 @@ class Call:
             for name, v in attributes.items()
         }
         self._frozen = self._operation = None
+        self.native = None  # the native operation, where calls with equal keywords share this one
 
     def run(self, operands, library):
         """Computes the result; knows of no gradients. On tensors of torch on a GPU it is queued on
@@ -145,7 +146,7 @@ def _call_of(op, given):
     made = _made(op, given)
     axis = made.attributes.get("axis")
     if operation is not None and not (isinstance(axis, int) and axis < 0):
-        made._operation = operation
+        made._operation = made.native = operation
         if len(_calls) >= _REMEMBERED:
             _calls.clear()
         _calls[operation] = made

@@ -16,7 +16,7 @@ import weakref
 
 from invar import _native
 
-_REGISTERED = {}  # id of a parameter -> (weak reference to it, its accumulator)
+REGISTERED = {}  # id of a parameter -> (weak reference to it, its accumulator)
 
 
 def register(parameter, accumulator):
@@ -27,23 +27,23 @@ def register(parameter, accumulator):
             "parameter: a tensor that is no leaf, or requires no gradient, has no exact gradient"
         )
     key = id(parameter)
-    gone = lambda _: _REGISTERED.pop(key, None)
-    _REGISTERED[key] = (weakref.ref(parameter, gone), accumulator)
+    gone = lambda _: REGISTERED.pop(key, None)
+    REGISTERED[key] = (weakref.ref(parameter, gone), accumulator)
 
 
 def unregister(parameter):
     """The parameter gets ordinary gradients again."""
-    _REGISTERED.pop(id(parameter), None)
+    REGISTERED.pop(id(parameter), None)
 
 
 def active():
     """Whether any parameter is registered."""
-    return bool(_REGISTERED)
+    return bool(REGISTERED)
 
 
 def accumulators(operands):
     """For each operand its accumulator or None; None where no operand has one."""
-    found = [_REGISTERED.get(id(x)) for x in operands]
+    found = [REGISTERED.get(id(x)) for x in operands]
     if not any(found):
         return None
     return [None if f is None or f[0]() is not x else f[1] for f, x in zip(found, operands)]
