@@ -112,9 +112,12 @@ nb::object forward(const nb::args& given) {
   const Operation& operation = of_handle(given[1]);
   const nb::tuple operands =
       nb::steal<nb::tuple>(PyTuple_GetSlice(given.ptr(), 2, PyTuple_GET_SIZE(given.ptr())));
+  nb::object result;
   std::shared_ptr<const Operation::Prepared> prepared;
-  nb::object result = operation.run(torch, items_of(operands), /*must=*/false, &prepared);
-  if (!result.is_valid()) {
+  if (const auto ready = operation.ready(torch, items_of(operands), /*must=*/false)) {
+    Operation::compute(torch, {&*ready, 1});
+    result = ready->result, prepared = ready->prepared;
+  } else {
     result = autograd->compute(operation.call, operands);
     prepared = std::make_shared<const Operation::Prepared>();
   }
@@ -147,33 +150,63 @@ nb::object call_node(const std::shared_ptr<Operation>& operation, const nb::tupl
   return result;
 }
 
+// Whether nothing but the graph of gradients can have a part in a call of these operands.
+bool are_plain(const Torch& torch, const nb::tuple& operands, bool& grad) {
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (!torch.is_plain(operands[i])) return false;
+  for (size_t i = 0; i < operands.size(); ++i) grad = grad || torch.requires_grad(operands[i]);
+  return operands.size() > 0;
+}
+
 // The result of operation `op` on plain tensors of torch with these keyword arguments;
 // NotImplemented for everything else: subclasses of tensors, modes, other libraries, and the first
 // call of an operation that has gradients.
 nb::object call(nb::handle op, const nb::tuple& operands, const nb::dict& given) {
   const nb::object otherwise = nb::borrow(Py_NotImplemented);
   const Torch* torch = Torch::loaded();
-  const size_t count = operands.size();
-  if (!torch || !count) return otherwise;
   bool grad = false;
-  for (size_t i = 0; i < count; ++i)
-    if (!torch->is_plain(operands[i])) return otherwise;
-  for (size_t i = 0; i < count; ++i) grad = grad || torch->requires_grad(operands[i]);
-  if (torch->is_watching()) return otherwise;
+  if (!torch || !are_plain(*torch, operands, grad) || torch->is_watching()) return otherwise;
   const std::shared_ptr<Operation> operation = operation_of(op, given);
   if (!operation) return otherwise;
-  nb::object result;
-  if (grad && torch->grad_enabled() && !operation->rule.is_none())
-    result = call_node(operation, operands);
-  else
-    result = operation->run(*torch, items_of(operands), /*must=*/false, nullptr);
-  return result.is_valid() ? result : otherwise;
+  if (grad && torch->grad_enabled() && !operation->rule.is_none()) {
+    nb::object result = call_node(operation, operands);
+    return result.is_valid() ? result : otherwise;
+  }
+  const auto ready = operation->ready(*torch, items_of(operands), /*must=*/false);
+  if (!ready) return otherwise;
+  Operation::compute(*torch, {&*ready, 1});
+  return ready->result;
+}
+
+// The results of several calls (operation, operands, keyword arguments) of plain tensors on one
+// device, none of which depends on another and none of which is a node; else NotImplemented.
+nb::object call_group(const nb::tuple& calls) {
+  const nb::object otherwise = nb::borrow(Py_NotImplemented);
+  const Torch* torch = Torch::loaded();
+  if (!torch || torch->is_watching()) return otherwise;
+  std::vector<Operation::Ready> ready;
+  bool grad = false;
+  for (nb::handle one : calls) {
+    const auto operands = nb::cast<nb::tuple>(one[1]);
+    if (!are_plain(*torch, operands, grad) || (grad && torch->grad_enabled())) return otherwise;
+    const std::shared_ptr<Operation> operation = operation_of(one[0], nb::cast<nb::dict>(one[2]));
+    if (!operation) return otherwise;
+    auto made = operation->ready(*torch, items_of(operands), /*must=*/false);
+    if (!made || (!ready.empty() && made->gpu != ready[0].gpu)) return otherwise;
+    ready.push_back(*std::move(made));
+  }
+  if (ready.empty()) return otherwise;
+  Operation::compute(*torch, ready);
+  nb::list results;
+  for (const Operation::Ready& r : ready) results.append(r.result);
+  return results;
 }
 
 }  // namespace
 
 void add_calls(nb::module_& m) {
   m.def("call", &call);
+  m.def("call_group", &call_group);
   m.def("forward", &forward);
   m.def("set_autograd", &set_autograd);
   m.def("prepared", &operation_of);

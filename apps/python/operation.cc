@@ -69,17 +69,17 @@ nb::object Operation::run(const nb::tuple& operands) const {
   const Torch* torch = Torch::loaded();
   if (!torch)
     throw Raised{not_covered(op_ + ": tensors of a torch without the DLPack exchange API; use a newer one")};
-  return run(*torch, items_of(operands), /*must=*/true, nullptr);
+  const std::optional<Ready> call = ready(*torch, items_of(operands), /*must=*/true);
+  compute(*torch, {&*call, 1});
+  return call->result;
 }
 
-nb::object Operation::run(const Torch& torch, Operands operands, bool must,
-                          std::shared_ptr<const Prepared>* used) const {
+std::optional<Operation::Ready> Operation::ready(const Torch& torch, Operands operands, bool must) const {
   raise_faults();
   const size_t count = operands.size();
   if (!count) throw Raised{not_covered(op_ + ": no operand says the library and the device of the result")};
-  std::vector<ops::View> in(count);
-  std::vector<nb::object> kept(count);
-  int on = -1;
+  std::optional<Ready> made(std::in_place);
+  made->in.resize(count), made->kept.resize(count);
   for (size_t i = 0; i < count; ++i) {
     const nb::handle x = operands[i];
     if (!torch.is_tensor(x))
@@ -89,32 +89,41 @@ nb::object Operation::run(const Torch& torch, Operands operands, bool must,
     std::optional<Operand> one = torch.operand(x, op_, i, must ? &why_not : nullptr);
     if (!one && !must) return {};
     if (!one) throw Raised{not_covered(named(i) + ": torch does not show its memory: " + why_not)};
-    if (i && one->gpu != on)
-      throw Raised{
-          bad_input(named(i) + " lies on " + device_name(one->gpu) + ", operand 0 on " + device_name(on))};
-    on = one->gpu, in[i] = one->view, kept[i] = std::move(one->kept);
+    if (i && one->gpu != made->gpu)
+      throw Raised{bad_input(named(i) + " lies on " + device_name(one->gpu) + ", operand 0 on " +
+                             device_name(made->gpu))};
+    made->gpu = one->gpu, made->in[i] = one->view, made->kept[i] = std::move(one->kept);
   }
-  const std::shared_ptr<const Prepared> call = prepared(in, on);
-  if (used) *used = call;
-  nb::object result = torch.empty(call->shape, call->strides, call->result.dtype, on);
-  ops::View out = call->result;
-  out.data = torch.data(result);
+  made->prepared = prepared(made->in, made->gpu);
+  const Prepared& p = *made->prepared;
+  made->result = torch.empty(p.shape, p.strides, p.result.dtype, made->gpu);
+  made->out = p.result;
+  made->out.data = torch.data(made->result);
+  return made;
+}
+
+void Operation::compute(const Torch& torch, std::span<const Ready> calls) {
+  const int on = calls[0].gpu;
   if (on < 0) {
     nb::gil_scoped_release free;
-    with_pool(
-        [&](Pool& pool, run::EagerMemory& memory) { or_raise(call->operation->run(in, out, pool, memory)); });
-    return result;
+    return with_pool([&](Pool& pool, run::EagerMemory& memory) {
+      for (const Ready& c : calls) or_raise(c.prepared->operation->run(c.in, c.out, pool, memory));
+    });
   }
   run::EagerDevice& device = gpu(on);
   const Stream stream = torch.stream(on);
-  std::vector<Torch::Memory> scratch;  // until the call is queued: the allocator knows the stream
+  std::vector<Torch::Memory> scratch;  // until the calls are queued: the allocator knows the stream
   nb::gil_scoped_release free;
   const DeviceScope here(on);
-  or_raise(call->operation->enqueue(in, out, device, stream, [&](size_t bytes) -> Result<void*> {
+  const run::EagerOperation::Scratch more = [&](size_t bytes) -> Result<void*> {
     INVAR_TRY(scratch.emplace_back(), torch.memory(bytes, on));
     return scratch.back()->tensor.data;
-  }));
-  return result;
+  };
+  if (calls.size() == 1)
+    return or_raise(calls[0].prepared->operation->enqueue(calls[0].in, calls[0].out, device, stream, more));
+  std::vector<run::EagerOperation::Part> parts;
+  for (const Ready& c : calls) parts.push_back({c.prepared->operation.get(), c.in, c.out});
+  or_raise(run::EagerOperation::enqueue_group(parts, device, stream, more));
 }
 
 std::shared_ptr<const Operation::Prepared> Operation::prepared(std::span<const ops::View> in, int gpu) const {
@@ -172,7 +181,9 @@ void add_operations(nb::module_& m) {
            nb::arg("op"), nb::arg("attributes"), nb::arg("isa") = "", nb::arg("dtype").none() = nb::none(),
            nb::arg("shape").none() = nb::none())
       .def("run", nb::overload_cast<const nb::tuple&>(&Operation::run, nb::const_))
-      .def("set_rule", [](Operation& o, nb::object call, nb::object rule) { o.call = call, o.rule = rule; });
+      .def(
+          "set_rule", [](Operation& o, nb::object call, nb::object rule) { o.call = call, o.rule = rule; },
+          nb::arg("call"), nb::arg("rule").none());
   m.def("has_exchange_api", [] { return Torch::loaded() != nullptr; });
   m.def("raise_faults", &raise_faults);
   m.def("run_operation", &run_operation);

@@ -30,14 +30,26 @@ class Operation {
     mutable std::deque<Node> nodes;  // references to which stay
   };
   using Operands = std::span<PyObject* const>;  // borrowed
+  // A call whose result exists and is not computed yet.
+  struct Ready {
+    std::shared_ptr<const Prepared> prepared;
+    std::vector<ops::View> in;
+    std::vector<nb::object> kept;  // owns the memory of `in`
+    ops::View out;
+    nb::object result;
+    int gpu = -1;  // -1: on the host
+  };
 
   Operation(std::string op, const nb::dict& attributes, std::string isa, std::optional<std::string> dtype,
             std::optional<std::vector<int64_t>> shape);
 
   // The result of these tensors of torch, computed without gradients.
   nb::object run(const nb::tuple& operands) const;
-  // The same; not valid: torch does not show the memory of an operand, and `must` is false.
-  nb::object run(const Torch& torch, Operands, bool must, std::shared_ptr<const Prepared>* used) const;
+  // The call of these operands; nullopt: torch does not show the memory of one, and `must` is
+  // false.
+  std::optional<Ready> ready(const Torch&, Operands, bool must) const;
+  // Computes them, on one device; on a GPU they are queued on the current stream.
+  static void compute(const Torch&, std::span<const Ready>);
 
   // The call and its rule of gradients, as invar.autograd has them (primitives.Call, rules.Rule).
   // Not valid: not asked for yet; a rule that is None: the result has no gradient.

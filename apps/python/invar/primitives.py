@@ -16,7 +16,7 @@ import numpy as np
 
 from invar import _native, arrays
 
-__all__ = ["call", *_native.operations()]
+__all__ = ["call", "group", *_native.operations()]
 
 _at_once = _native.call
 _REMEMBERED = 4096  # types of results that are remembered
@@ -69,13 +69,18 @@ class Call:
         the current stream."""
         if self._operation is not None and library is not Numpy:
             return self._operation.run(tuple(operands))
-        axis = self.attributes.get("axis")
-        if operands and isinstance(axis, int) and axis < 0:
-            self.attributes["axis"] = axis + np.ndim(operands[0])
         if library is not Numpy and _native.has_exchange_api():
             self._operation = self._prepared()
             return self._operation.run(tuple(operands))
-        return self._run_and_wait(operands, library)
+        return self._of_rank(operands)._run_and_wait(operands, library)
+
+    def _of_rank(self, operands):
+        """The call with its axis counted from the front."""
+        axis = self.attributes.get("axis")
+        if not operands or not isinstance(axis, int) or axis >= 0:
+            return self
+        attributes = {**self.attributes, "axis": axis + np.ndim(operands[0])}
+        return Call(self.op, attributes, self.shape, self.dtype, self.isa)
 
     def _prepared(self):
         """The native operation; equal calls share one."""
@@ -138,14 +143,12 @@ _calls = {}  # by the native operation
 
 
 def _call_of(op, given):
-    """The Call of these keywords; equal ones share it, unless an axis counts from the end and so
-    depends on the operands."""
+    """The Call of these keywords; equal ones share it."""
     operation = _native.prepared(op, given)
     if (made := _calls.get(operation)) is not None:
         return made
     made = _made(op, given)
-    axis = made.attributes.get("axis")
-    if operation is not None and not (isinstance(axis, int) and axis < 0):
+    if operation is not None:
         made._operation = made.native = operation
         if len(_calls) >= _REMEMBERED:
             _calls.clear()
@@ -161,6 +164,17 @@ def call(op: str, *operands: Any, **given: Any) -> Any:
         if result is not NotImplemented:
             return result
     return _otherwise(op, operands, given)
+
+
+def group(*calls: tuple[str, tuple[Any, ...], dict[str, Any]]) -> list[Any]:
+    """The results of several calls (operation, operands, keywords), none of which depends on
+    another. On a GPU some groups have kernels for all, which read what the calls share once (the
+    gradients of a normalization); the bits are those of single calls."""
+    if len(calls) > 1 and not _compiling():
+        results = _native.call_group(calls)
+        if results is not NotImplemented:
+            return results
+    return [call(op, *operands, **given) for op, operands, given in calls]
 
 
 def _otherwise(op, operands, given):

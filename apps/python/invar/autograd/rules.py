@@ -40,8 +40,8 @@ class Rule:
 class Vjp:
     """One call whose gradient is asked for. v[i]: operand i (None unless the rule saves it);
     v.result; v.grad: of the result; v.needs(i): whether operand i needs a gradient; v.shape(i),
-    v.dtype(i): those of operand i; v.attribute(name, default); v.memo: what rules keep for calls with
-    equal attributes and types."""
+    v.dtype(i): those of operand i; v.attribute(name, default); v.memo: what rules keep for calls
+    with equal attributes and types."""
 
     __slots__ = (
         "_accumulators", "_needs", "_types", "call", "grad", "memo", "operands", "result"
@@ -69,7 +69,7 @@ class Vjp:
         return i < len(self._needs) and self._needs[i]
 
     def shape(self, i):
-        return tuple(self._types[i][0])
+        return self._types[i][0]
 
     def dtype(self, i):
         return self._types[i][1]
@@ -77,7 +77,7 @@ class Vjp:
     def attribute(self, name, default=None):
         """An attribute of the call; `axis` counted from the front."""
         value = self.call.attributes.get(name, default)
-        return value + len(self.shape(0)) if name == "axis" and value < 0 else value
+        return value + len(self._types[0][0]) if name == "axis" and value < 0 else value
 
     def axis(self, default=-1):
         return self.attribute("axis", default)

@@ -63,7 +63,7 @@ def refuse(call, grad, types, accumulators):
         if (
             not len(shape)
             or shape[0] != rows
-            or (call.op == "gather" and call.attributes.get("axis"))
+            or (call.op == "gather" and call.attributes.get("axis", 0) % len(types[0][0]))
         ):
             name = next(a.name for a in accumulators if a is not None)
             raise _native.NotCovered(
