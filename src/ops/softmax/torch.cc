@@ -1,0 +1,26 @@
+// How torch says softmax, its logarithm and their gradients.
+#include "compiler/emit/torch/spelling.h"
+
+namespace invar::compiler {
+namespace {
+
+Result<std::string> forward(const TorchCall& c) {
+  return cat("torch.", c.op, "(", c[0], ", dim=", c.i("axis", -1), ")");
+}
+
+Result<std::string> backward(const TorchCall& c) {
+  const std::string op = c.op.substr(0, c.op.rfind("_backward"));
+  return cat("torch.ops.aten._", op, "_backward_data(", c[0], ", ", c[1], ", ", c.i("axis", -1),
+             ", torch.float32)");
+}
+
+}  // namespace
+
+void spell_softmax(TorchSpellings& spellings) {
+  for (const char* op : {"softmax", "log_softmax"}) {
+    spellings.add(op, forward);
+    spellings.add(std::string(op) + "_backward", backward);
+  }
+}
+
+}  // namespace invar::compiler
