@@ -55,7 +55,8 @@ static LogicalResult verify_computation(Operation* op, StringRef name, ValueRang
         fits = false;
       }
     const auto registered = made->getName().getRegisteredInfo();
-    fits = fits && registered && succeeded(registered->verifyInvariants(made));
+    fits = fits && registered && succeeded(registered->verifyInvariants(made)) &&
+           succeeded(registered->verifyRegionInvariants(made));  // compares the inferred type
   }
   made->erase();
   return fits ? success() : op->emitOpError("\"") << name << "\": " << reason;

@@ -9,6 +9,7 @@ include "mlir/IR/SymbolInterfaces.td"
 
 def TorchDialect : Dialect {
   let name = "torch";
+  let dependentDialects = ["::invar::compiler::ReproDialect"];  // whose operations verify
   let usePropertiesForAttributes = 0;
   let cppNamespace = "::invar::compiler";
 }
