@@ -1,5 +1,6 @@
 // Prints a module of the torch dialect as Python: a class of invar.modules.emitted.Module.
 #include <algorithm>
+#include <utility>
 
 #include "compiler/dialects/origin.h"
 #include "compiler/dialects/torch/template.h"
@@ -11,7 +12,7 @@ namespace invar::compiler {
 namespace {
 using namespace mlir;
 
-constexpr size_t kLongestName = 60;  // of a node, in a comment
+constexpr size_t kLongestHeading = 100;
 
 class ModulePrinter {
  public:
@@ -42,6 +43,7 @@ class ModulePrinter {
   void name_weights(func::FuncOp);
   std::string freed(Operation&);
   std::string comment(Operation&);
+  void add_heading(Operation&, Lines&);
   void add_sizes(ValueRange, Lines&);
   void add_size(const std::string& symbol, const std::string& text, Lines&);
   std::string forward();
@@ -54,6 +56,7 @@ class ModulePrinter {
   std::set<std::string> unmet_;  // symbols that a shape will decide
   // Dimensions that may be less than 0, with the symbols whose sizes are not yet known.
   std::vector<std::pair<DimExpr, std::set<std::string>>> waiting_;
+  std::string heading_;
   std::set<std::string> used_;  // of torch, functional, primitives, rooms
 };
 
@@ -119,13 +122,20 @@ std::string ModulePrinter::freed(Operation& op) {
 std::string ModulePrinter::comment(Operation& op) {
   std::vector<std::string> types;
   for (Type type : op.getResultTypes()) types.push_back(names_.type_text(type));
-  const plan::Origin origin = origin_of(op.getLoc());
-  std::string text = "  # " + python::join(types);
-  if (origin.name.empty()) return text;
-  const bool is_long = origin.name.size() > kLongestName;
-  const std::string name =
-      is_long ? "..." + origin.name.substr(origin.name.size() - kLongestName) : origin.name;
-  return text + " of " + python::literal(std::string_view(name));
+  return "  # " + python::join(types);
+}
+
+// Exporters name nodes by the module that they come from, "/layers.0/mlp/MatMul": a comment where
+// another begins.
+void ModulePrinter::add_heading(Operation& op, Lines& lines) {
+  const std::string name = origin_of(op.getLoc()).name;
+  const size_t slash = name.rfind('/');
+  if (slash == std::string::npos || slash == 0) return;
+  const std::string quoted = python::literal(std::string_view(name).substr(0, slash));
+  const std::string heading = "# " + quoted.substr(1, quoted.size() - 2);
+  if (heading == std::exchange(heading_, heading) || heading.size() > kLongestHeading) return;
+  if (!lines.empty() && !lines.back().empty()) lines.emplace_back();
+  lines.push_back(heading);
 }
 
 void ModulePrinter::add_size(const std::string& symbol, const std::string& text, Lines& lines) {
@@ -165,6 +175,7 @@ ModulePrinter::Lines ModulePrinter::block(func::FuncOp function) {
   add_sizes(function.getArguments(), lines);
   int number = 0;
   for (Operation& op : function.front()) {
+    if (isa<TorchPrimitiveOp, TorchExpressionOp, TorchFlowOp>(op)) add_heading(op, lines);
     if (auto control = dyn_cast<TorchFlowOp>(op))
       llvm::append_range(lines, flow(control, number));
     else if (isa<TorchPrimitiveOp, TorchExpressionOp>(op))
