@@ -4,14 +4,14 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "llvm/ADT/StringRef.h"
 #include "shape/dim_expr.h"
 
 namespace invar::compiler {
 
-// "{0}.reshape(({n*k}, 8))" is operand 0, ".reshape((", dimension n*k, ", 8))". Other braces are
+// "{0}.reshape(({k*n}, 8))" is operand 0, ".reshape((", dimension k*n, ", 8))". Other braces are
 // refused.
 struct TorchTemplate {
   struct Piece {
@@ -21,26 +21,31 @@ struct TorchTemplate {
   };
   std::vector<Piece> pieces;
 
-  static std::optional<TorchTemplate> parse(llvm::StringRef text) {
+  static std::optional<TorchTemplate> parse(std::string_view text) {
     TorchTemplate all;
     while (!text.empty()) {
-      const auto [before, rest] = text.split('{');
-      if (before.contains('}')) return std::nullopt;
-      if (!before.empty()) all.pieces.push_back({before.str()});
-      if (before.size() == text.size()) break;
-      const auto [inside, behind] = rest.split('}');
-      if (inside.size() == rest.size() || inside.empty()) return std::nullopt;
-      Piece piece;
-      const auto [end, error] = std::from_chars(inside.begin(), inside.end(), piece.operand);
-      if (error != std::errc() || end != inside.end()) {
-        piece = {.dim = DimExpr::parse_canonical(std::string_view(inside))};
-        if (!piece.dim) return std::nullopt;
-      }
-      if (!piece.dim && piece.operand < 0) return std::nullopt;
-      all.pieces.push_back(std::move(piece));
-      text = behind;
+      const std::string_view before = text.substr(0, text.find_first_of("{}"));
+      if (!before.empty()) all.pieces.push_back({std::string(before)});
+      text.remove_prefix(before.size());
+      if (text.empty()) break;
+      const size_t end = text.find('}');
+      if (text[0] == '}' || end == text.npos) return std::nullopt;
+      std::optional<Piece> piece = field(text.substr(1, end - 1));
+      if (!piece) return std::nullopt;
+      all.pieces.push_back(*std::move(piece));
+      text.remove_prefix(end + 1);
     }
     return all;
+  }
+
+ private:
+  static std::optional<Piece> field(std::string_view inside) {
+    Piece piece;
+    const char* behind = inside.data() + inside.size();
+    const auto [end, error] = std::from_chars(inside.data(), behind, piece.operand);
+    if (error == std::errc() && end == behind) return piece.operand < 0 ? std::nullopt : std::optional(piece);
+    piece = {{}, -1, DimExpr::parse_canonical(inside)};
+    return piece.dim ? std::optional(piece) : std::nullopt;
   }
 };
 

@@ -65,7 +65,7 @@ TEST(PythonText, Names) {
 }
 
 TEST(TorchTemplate, Fields) {
-  const auto text = TorchTemplate::parse("{0}.reshape(({n*k}, 8))");
+  const auto text = TorchTemplate::parse("{0}.reshape(({k*n}, 8))");
   ASSERT_TRUE(text && text->pieces.size() == 4);
   EXPECT_EQ(text->pieces[0].operand, 0);
   EXPECT_EQ(text->pieces[1].text, ".reshape((");
