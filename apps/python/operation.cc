@@ -25,6 +25,13 @@ nb::tuple infer(const std::string& op, const nb::dict& attributes, const std::ve
   return nb::make_tuple(std::string(name_of(t.dtype)), nb::tuple(nb::cast(t.shape)));
 }
 
+std::string torch_expression(const std::string& op, const nb::dict& attributes,
+                             const std::vector<Type>& operands, const Type& result) {
+  std::vector<compiler::TensorType> types;
+  for (const Type& t : operands) types.push_back(type_of(op, t));
+  return or_raise(compiler::torch_expression(op, attrs_of(attributes), types, type_of(op, result)));
+}
+
 // On arrays of any library, into an array of it; waits on a GPU.
 void run_operation(const std::string& op, const nb::dict& attributes, const std::vector<ReadOnly>& in,
                    const Array& out, const std::string& forced) {
@@ -191,6 +198,8 @@ void add_operations(nb::module_& m) {
         nb::arg("wanted").none() = nb::none());
   m.def("set_threads", &set_threads);
   m.def("set_isa", &set_isa, nb::arg("isa") = "");
+  m.def("torch_expression", &torch_expression, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
+        nb::arg("result"));
   m.def("operations", &operations, nb::arg("room") = "");
 }
 
