@@ -73,7 +73,7 @@ void add_execution(CLI::App& app, ExecutionOptions& o) {
 
 void add_explain(CLI::App& app, ExecutionOptions& o) {
   app.add_flag_callback(
-      "--explain", [&o] { o.explain = write_stderr; },
+      "--explain", [&o] { o.explain = explain_on_stderr; },
       "print what each pass that prepares the plan leaves, on standard error: kernels, views, fused "
       "operations, buffers, layouts");
 }
@@ -102,10 +102,13 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option("--seed", o.seed, "seed of the counter-based generator")
       ->check(whole(0, UINT64_MAX))
       ->capture_default_str();
+  auto* draws = app.add_flag_callback(
+      "--do-sample", [&o] { o.do_sample = true; }, "draw tokens, whatever the checkpoint says");
   auto* greedy = app.add_flag_callback(
       "--no-do-sample", [&o] { o.do_sample = false; }, "always take the most likely token");
   for (const char* drawing : {"--temperature", "--top-k", "--top-p", "--min-p"})
     greedy->excludes(app.get_option(drawing));
+  greedy->excludes(draws);
 }
 
 }  // namespace invar::cli
