@@ -103,11 +103,11 @@ Status do_infer(const InferCommand& c) {
     for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
     text += line_of(out);
   }
-  std::fprintf(stderr, "  sampling  %s, at most %lld new tokens\n", sample::describe(params).c_str(),
-               static_cast<long long>(max_new));
-  std::fprintf(stderr, "  infer     %zu tokens after %.3f s, %.1f tokens/s (%s%s)\n", count,
-               all[0].prefill_seconds, all[0].decode_tokens_per_second, std::string(session.isa()).c_str(),
-               of_set.c_str());
+  console.note("sampling", sample::describe(params) + ", at most " + std::to_string(max_new) + " new tokens");
+  char times[96];
+  std::snprintf(times, sizeof times, "%zu tokens after %.3f s, %.1f tokens/s", count, all[0].prefill_seconds,
+                all[0].decode_tokens_per_second);
+  console.note("infer", std::string(times) + " (" + std::string(session.isa()) + of_set + ")");
   return deliver(c.output, text);
 }
 

@@ -14,7 +14,8 @@ namespace invar::generate {
 class Phase {
  public:
   virtual ~Phase() = default;
-  virtual void progress(int64_t /*done*/, int64_t /*total*/) {}
+  // So many of `unit`, such as "tokens", are done.
+  virtual void progress(int64_t /*done*/, int64_t /*total*/, std::string_view /*unit*/) {}
   // Progress of a download in bytes: a person sees their number, the rate and the time left. False
   // ends it; what has come is kept for the next one.
   virtual bool bytes(uint64_t /*done*/, uint64_t /*total*/) { return true; }
@@ -24,8 +25,8 @@ class Phase {
 class Observer {
  public:
   virtual ~Observer() = default;
-  // "download", "plan", "export", "compile", "load" or "recompute" begins. Phases may nest. Never
-  // null.
+  // "download", "plan", "export", "compile", "load", "prefill", "decode", "recompute" or "seal"
+  // begins. Phases may nest. Never null.
   virtual std::unique_ptr<Phase> phase(std::string_view /*name*/) { return std::make_unique<Phase>(); }
   // What a person should know although it changes no bit: "damaged" files made anew, fewer
   // "threads".

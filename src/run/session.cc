@@ -274,6 +274,7 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
                     (end - first) * row * sizeof(float));
     }
     begin = end;
+    if (options().progress && size > chunk) options().progress(begin, size);
   }
   position[sequence] += count;
   if (all) return std::span<const float>(all_logits);

@@ -38,6 +38,9 @@ struct Options {
   const DigestCache* hashed = nullptr;
   // False: remember tokens only; each step computes the sequence anew from its start.
   bool use_cache = true;
+  // Gets how many of the tokens of one step have been computed, after each of several chunks, on
+  // the thread of the step. Empty: nobody asks.
+  std::function<void(int64_t done, int64_t total)> progress;
   // Gets, as text, what each pass of the preparation leaves (prepare/prepare.h). Empty: nobody
   // asks.
   std::function<void(std::string_view)> explain;

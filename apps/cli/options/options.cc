@@ -292,6 +292,9 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   app.name("invar");
   app.require_subcommand(1);
   app.set_version_flag("--version", "invar " INVAR_VERSION);
+  app.fallthrough();  // commands inherit it
+  add_global(app);
+  preset_display(argc, argv);
   int result = 0;
   Commands c;
   c.doctor.options.environment_was_good = environment_was_good;
@@ -314,7 +317,7 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    return fail(bad_input(std::string(e.what()) + ": see `invar --help`"));
+    return fail(bad_input(e.what()), "see `invar --help`");
   }
   return result;
 }

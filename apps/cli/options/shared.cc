@@ -73,7 +73,7 @@ void add_execution(CLI::App& app, ExecutionOptions& o) {
 
 void add_explain(CLI::App& app, ExecutionOptions& o) {
   app.add_flag_callback(
-      "--explain", [&o] { o.explain = write_stderr; },
+      "--explain", [&o] { o.explain = explain_on_stderr; },
       "print what each pass that prepares the plan leaves, on standard error: kernels, views, fused "
       "operations, buffers, layouts");
 }

@@ -9,6 +9,9 @@
 
 namespace invar::cli {
 
+// Those of every command, before or behind its name.
+void add_global(CLI::App& app);
+void preset_display(int argc, char** argv);
 void add_model(CLI::App& app, ModelOptions& o);
 void add_operation_set(CLI::App& app, std::string& set);
 CLI::Validator whole(uint64_t least, uint64_t most);

@@ -13,6 +13,7 @@
 #include "generate/encoder.h"
 #include "generate/tensors.h"
 #include "generate/verify.h"
+#include "progress/display.h"
 #include "signature/key_file.h"
 
 namespace invar::cli {
@@ -63,10 +64,27 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
+// The event of one receipt. `good` is the status where it holds: a receipt that is valid is not yet
+// verified.
+void announce(const std::string& name, const Result<generate::Verdict>& verdict, const char* good) {
+  if (!shows_events() || !verdict) return;
+  std::string detail;
+  if (!verdict->ok()) {
+    const receipt::Finding& f = verdict->findings.front();
+    detail = f.field + ": expected " + f.expected + ", found " + f.found;
+  }
+  emit({{"event", "verdict"},
+        {"receipt", name},
+        {"status", verdict->ok() ? good : "failed"},
+        {"verdict", verdict->verdict},
+        {"hash", verdict->receipt_hash},
+        {"detail", detail}});
+}
+
 // Prints a report for one receipt, a table for several and for batches. JSON: an object a line.
 class Verdicts {
  public:
-  explicit Verdicts(bool json) : json_(json) {}
+  Verdicts(bool json, const char* good) : json_(json), status_(good) {}
 
   void add(const std::string& name, const Result<generate::Verdict>& verdict) {
     const int code = !verdict        ? static_cast<int>(verdict.error().code)
@@ -74,6 +92,7 @@ class Verdicts {
                                      : static_cast<int>(Code::failed);
     code_ = std::max(code_, code);
     good_ += code == 0;
+    announce(name, verdict, status_);
     if (++count_ == 1) return (void)first_.emplace(name, verdict);  // more may follow
     if (count_ == 2) show(first_->first, first_->second);
     show(name, verdict);
@@ -98,13 +117,15 @@ class Verdicts {
   }
 
   const bool json_;
+  const char* const status_;
   int code_ = 0;
   size_t count_ = 0, good_ = 0;
   std::optional<std::pair<std::string, Result<generate::Verdict>>> first_;
 };
 
-int judge_all(const ReceiptCommand& c, const generate::Reader& reader, const generate::Judge& judge) {
-  Verdicts verdicts(c.json);
+int judge_all(const ReceiptCommand& c, const char* good, const generate::Reader& reader,
+              const generate::Judge& judge) {
+  Verdicts verdicts(c.json, good);
   for (const std::string& path : c.receipts)
     generate::judge_file(path, reader, judge,
                          [&](const auto& name, const auto& v) { verdicts.add(name, v); });
@@ -158,7 +179,7 @@ int validate(const ReceiptCommand& c) {
   auto required = required_keys(c);
   if (!required) return fail(required.error());
   generate::Reader reader(std::move(*required));
-  return judge_all(c, reader,
+  return judge_all(c, "valid", reader,
                    [&](std::string_view text, const std::string& name, const generate::InBatch* b) {
                      return reader.validate(text, name, b);
                    });
@@ -184,7 +205,7 @@ int verify(const ReceiptCommand& c) {
   const auto inputs = given_inputs(c, console);
   if (!inputs) return fail(inputs.error());
   generate::Verifier verifier(c.model, c.execution, console, selection, std::move(*required));
-  return judge_all(c, verifier.reader(),
+  return judge_all(c, "verified", verifier.reader(),
                    [&](std::string_view text, const std::string& name, const generate::InBatch* batch) {
                      return generate::verify_any(text, name, batch, verifier, *program, *inputs, c.execution,
                                                  selection, console);
