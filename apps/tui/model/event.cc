@@ -14,6 +14,9 @@ void read(const json& object, const char* key, std::string& out) {
 void read(const json& object, const char* key, int64_t& out) {
   if (const auto it = object.find(key); it != object.end() && it->is_number_integer()) out = it->get<int64_t>();
 }
+void read(const json& object, const char* key, double& out) {
+  if (const auto it = object.find(key); it != object.end() && it->is_number()) out = it->get<double>();
+}
 
 }  // namespace
 
@@ -34,7 +37,8 @@ std::optional<Event> parse_event(std::string_view line) {
     read(object, "unit", e.unit);
     read(object, "done", e.done);
     read(object, "total", e.total);
-    if (const auto it = object.find("ms"); it != object.end() && it->is_number()) e.ms = it->get<double>();
+    read(object, "ms", e.ms);
+    read(object, "per_second", e.per_second);
     read(object, "detail", e.detail);
     read(object, "topic", e.topic);
     read(object, "text", e.text);
@@ -48,6 +52,9 @@ std::optional<Event> parse_event(std::string_view line) {
     read(object, "kind", e.error_kind);
     read(object, "message", e.message);
     read(object, "hint", e.hint);
+    if (const auto it = object.find("items"); it != object.end() && it->is_array())
+      for (const json& item : *it)
+        if (item.is_string()) e.items.push_back(item.get<std::string>());
     return e;
   }
   return std::nullopt;

@@ -49,9 +49,9 @@ void Job::read_out(std::string_view bytes) {
 }
 
 void Job::say(const std::string& text) {
-  std::string& shown = answered_ ? answer_ : out_;
-  if (!shown.empty() && !shown.ends_with('\n')) shown += '\n';
-  append_bounded(shown, "> " + text + "\n");
+  answered_ = true;
+  if (!answer_.empty() && !answer_.ends_with('\n')) answer_ += '\n';
+  append_bounded(answer_, "> " + text + "\n");
 }
 
 void Job::read_line(std::string_view line, double now) {
@@ -71,7 +71,6 @@ void Job::apply(const Event& e, double now) {
     case Event::Kind::phase: return apply_phase(e, now);
     case Event::Kind::note: return add_log(e.topic.empty() ? e.text : e.topic + "  " + e.text);
     case Event::Kind::text: {
-      if (!answered_) answer_ = command() == "chat" ? out_ : "";
       answered_ = true;
       if (e.prompt != prompt_ && prompt_ >= 0 && command() != "chat")
         answer_ += (answer_.ends_with('\n') ? "\n" : "\n\n");
@@ -94,6 +93,7 @@ void Job::apply(const Event& e, double now) {
     case Event::Kind::error:
       error_ = e;
       add_log("error  " + e.message);
+      for (const std::string& item : e.items) add_log("       " + item);
       if (!e.hint.empty()) add_log("       " + e.hint);
       return;
   }
@@ -115,7 +115,11 @@ void Job::apply_phase(const Event& e, double now) {
   if (e.total >= 0) p->total = e.total;
   if (!e.unit.empty()) p->unit = e.unit;
   if (!e.detail.empty()) p->detail = e.detail;
-  measure(*p, now);
+  if (p->name == "decode" && e.per_second > 0)
+    rate_ = e.per_second;
+  else
+    measure(*p, now);
+  if (e.state == "stopped") p->state = PhaseView::State::stopped;
   if (e.state != "done") return;
   p->state = PhaseView::State::done;
   p->ms = e.ms >= 0 ? e.ms : 1000 * (now - p->began);
