@@ -96,16 +96,29 @@ Status Conversation::answer(const std::string& text) {
   for (;;) {
     INVAR_TRY(const std::optional<std::string> piece, stream.next());
     if (!piece) break;
-    INVAR_CHECK_OK(write_stdout(*piece));
+    if (!command_.json) {
+      INVAR_CHECK_OK(write_stdout(*piece));
+    }
     console_.text(turn, *piece);
   }
-  INVAR_CHECK_OK(write_stdout("\n"));
+  if (!command_.json) {
+    INVAR_CHECK_OK(write_stdout("\n"));
+  }
   INVAR_TRY(const generate::Answer a, stream.finish());
+  if (command_.json) {
+    const receipt::Receipt& r = a.receipt;
+    INVAR_CHECK_OK(write_stdout(line_of({{"turn", turn},
+                                         {"text", r.text},
+                                         {"tokens", r.tokens},
+                                         {"finish_reason", r.finish_reason},
+                                         {"receipt", path},
+                                         {"receipt_hash", a.receipt_hash}})));
+  }
   messages.push_back(message_of(a.receipt));
   messages_ = std::move(messages);
   if (shows_events())
     console_.receipt(path, a.receipt_hash);
-  else
+  else if (!command_.json)
     console_.note("receipt", path + "  " + a.receipt_hash.substr(0, 16));
   return {};
 }
@@ -152,12 +165,12 @@ std::optional<std::string> read_line() {
 
 // `worst`: the exit code of turns that had no answer.
 Status do_chat(const ChatCommand& c, int& worst) {
-  generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path};
+  generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path, {}};
   INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
   request.conversation = c.context;
   ChatOptions options = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, options));
-  Console console(false);
+  Console console(c.json);
   std::error_code ec;
   fs::create_directories(c.receipts, ec);
   if (ec) return bad_input(c.receipts + ": no folder for receipts: " + ec.message());

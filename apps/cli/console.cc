@@ -12,6 +12,7 @@
 #include "base/text/display.h"
 #include "progress/display.h"
 #include "progress/phase.h"
+#include "progress/terminal_text.h"
 
 namespace invar::cli {
 
@@ -42,12 +43,18 @@ void write_stderr(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+void write_line(std::string_view topic, std::string_view text) {
+  std::string name = printable(topic);
+  if (name.size() < 9) name.resize(9, ' ');
+  write_stderr(for_stream("  " + name + " " + std::string(text) + "\n", STDERR_FILENO));
+}
+
 void explain_on_stderr(std::string_view text) {
   shows_events() ? emit({{"event", "note"}, {"topic", "explain"}, {"text", text}}) : write_stderr(text);
 }
 
 std::string path_for_stdout(const std::string& path) {
-  return stdout_is_terminal() ? printable(path) : path;
+  return stdout_is_terminal() ? for_stream(printable(path), STDOUT_FILENO) : path;
 }
 
 std::string line_of(const nlohmann::json& value) {
@@ -67,7 +74,7 @@ const char* kind_of(Code code) {
 
 }  // namespace
 
-int fail(const Error& error, const std::string& hint) {
+int complain(const Error& error, const std::string& hint) {
   const int code = static_cast<int>(error.code);
   if (shows_events()) {
     nlohmann::ordered_json event = {
@@ -76,9 +83,20 @@ int fail(const Error& error, const std::string& hint) {
     if (!hint.empty()) event["hint"] = hint;
     emit(event);
   } else {
-    std::fprintf(stderr, "invar: %s%s%s\n", printable(error).c_str(), hint.empty() ? "" : ": ",
-                 printable(hint).c_str());
+    std::fprintf(stderr, "%s %s%s%s\n", painted("invar:", Tone::bad, STDERR_FILENO).c_str(),
+                 printable(error).c_str(), hint.empty() ? "" : ": ", printable(hint).c_str());
   }
+  return code;
+}
+
+int fail(const Error& error, const std::string& hint) {
+  const int code = complain(error, hint);
+  if (!display().json) return code;
+  nlohmann::json object = {
+      {"ok", false}, {"error", error.message}, {"kind", kind_of(error.code)}, {"exit_code", code}};
+  if (!error.items.empty()) object["items"] = error.items;
+  if (!hint.empty()) object["hint"] = hint;
+  (void)write_stdout(line_of(object));  // the reason of the error may be that it cannot be written
   return code;
 }
 
@@ -102,12 +120,12 @@ void Console::note(std::string_view topic, std::string_view text) {
   if (shows_events())
     emit({{"event", "note"}, {"topic", topic}, {"text", text}});
   else if (!display().quiet)
-    std::fprintf(stderr, "  %-9s %s\n", printable(topic).c_str(), printable(text).c_str());
+    write_line(topic, printable(text));
 }
 
 void Console::artifacts(const std::string& folder) {
   if (shows_events()) return note("artifacts", folder);
-  std::fprintf(stderr, "artifacts in %s\n", printable(folder).c_str());
+  write_stderr("artifacts in " + printable(folder) + "\n");
 }
 
 void Console::unsaved_receipt(const std::string& json) {

@@ -27,6 +27,8 @@ void keep_running_without_streams();
 Status write_stdout(std::string_view text);
 // Writes to stderr. The text shows nothing of unknown origin but by printable().
 void write_stderr(std::string_view text);
+// A line "  topic     text" on stderr, short enough for a terminal.
+void write_line(std::string_view topic, std::string_view text);
 // What --explain prints.
 void explain_on_stderr(std::string_view text);
 // A path for stdout: exact in a pipe, one line on a terminal.
@@ -35,6 +37,8 @@ std::string path_for_stdout(const std::string& path);
 std::string line_of(const nlohmann::json&);
 
 // Prints "invar: MESSAGE: HINT" on stderr, or an event, and returns the error's exit code.
+int complain(const Error& error, const std::string& hint = "");
+// The same; with --json also an object on stdout.
 int fail(const Error& error, const std::string& hint = "");
 // 0, or that of fail().
 int exit_code(const Status&);

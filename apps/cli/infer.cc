@@ -122,6 +122,11 @@ Status do_infer_tensors(const InferCommand& c) {
   INVAR_TRY(const generate::TensorAnswer answer,
             generate::infer_tensors(std::move(plan), c.plan, inputs, c.execution, c.receipt_path, console));
   json out;
+  if (!c.tensors_output.empty()) {
+    std::error_code ec;
+    std::filesystem::create_directories(c.tensors_output, ec);
+    if (ec) return bad_input("--tensors-output " + c.tensors_output + ": cannot be made: " + ec.message());
+  }
   for (const auto& [name, t] : answer.outputs) {
     std::string bytes(t.bytes.size(), '\0');
     copy_little_endian(bytes.data(), t.bytes.data(), bytes.size(), size_of(t.dtype));

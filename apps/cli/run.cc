@@ -1,10 +1,13 @@
 // invar run: prompts -> answers on stdout, receipts in files, what happened on stderr.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "artifacts.h"
 #include "base/text/decimal.h"
 #include "base/text/display.h"
 #include "commands.h"
@@ -208,6 +211,40 @@ Status Answers::together() {
   return {};
 }
 
+constexpr const char* kReceipt = "receipt";  // .json, without --receipt-path
+
+Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const ChatOptions& chat) {
+  const std::string receipt = c.receipt_path.value_or(std::string(kReceipt) + ".json");
+  if (!c.prompt_file.empty()) return generate::read_prompt_file(file_from(c.prompt_file), receipt, chat);
+  if (c.messages.empty()) {
+    INVAR_TRY(std::string text, text_from("--prompt-text", c.prompt_text.value_or("")));
+    return std::vector<generate::Prompt>{{std::move(text), receipt}};
+  }
+  INVAR_TRY(const std::string messages, generate::read_chat_file(file_from(c.messages)));
+  auto input = generate::chat_input(messages, c.messages, chat);
+  if (!input && c.messages.ends_with(".jsonl"))
+    return Error{input.error().code, input.error().message + "; --prompt-file takes a chat on each line"};
+  INVAR_CHECK_OK(input);
+  return std::vector<generate::Prompt>{{"", receipt, *std::move(input), c.messages}};
+}
+
+// Receipts that are there stay: the new ones are receipt-2.json, or receipt-2.1.json and so on.
+void keep_receipts(std::vector<generate::Prompt>& prompts, Console& console) {
+  std::string chosen = kReceipt;
+  const auto path = [&](const generate::Prompt& p) {
+    return chosen + p.receipt_path->substr(std::string_view(kReceipt).size());
+  };
+  std::error_code ec;
+  for (int n = 2;
+       std::ranges::any_of(prompts, [&](const auto& p) { return std::filesystem::exists(path(p), ec); }); ++n)
+    chosen = std::string(kReceipt) + "-" + std::to_string(n);
+  if (chosen == kReceipt) return;
+  if (console.says_details())
+    console.note("kept", *prompts.front().receipt_path + " is there: the new receipt is " +
+                             path(prompts.front()) + "; --receipt-path FILE replaces a file");
+  for (generate::Prompt& p : prompts) p.receipt_path = path(p);
+}
+
 // `worst`: the exit code of bad prompts of a file whose others have answers.
 Status do_run(const RunCommand& c, int& worst) {
   generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path, c.sign, c.salt_prompt};
@@ -218,21 +255,11 @@ Status do_run(const RunCommand& c, int& worst) {
   INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
   ChatOptions chat = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, chat));
-  if (!c.messages.empty()) {
-    INVAR_TRY(const std::string messages, generate::read_chat_file(c.messages));
-    auto input = generate::chat_input(messages, c.messages, chat);
-    if (!input && c.messages.ends_with(".jsonl"))
-      return Error{input.error().code, input.error().message + "; --prompt-file takes a chat on each line"};
-    INVAR_CHECK_OK(input);
-    request.prompts.push_back({"", c.receipt_path, *std::move(input), c.messages});
-  } else if (c.prompt_file.empty()) {
-    request.prompts.push_back({c.prompt_text.value_or(""), c.receipt_path});
-  } else {
-    INVAR_TRY(request.prompts, generate::read_prompt_file(c.prompt_file, c.receipt_path, chat));
-  }
+  INVAR_TRY(request.prompts, prompts_of(c, chat));
   request.batch_size = c.batch_size;
   const size_t count = request.prompts.size();
   Console console(c.json);
+  if (!c.receipt_path) keep_receipts(request.prompts, console);
   INVAR_TRY(generate::Generator generator, generate::Generator::open(std::move(request), console));
   // What becomes of the terminal ends no run: its receipt is the result.
   std::signal(SIGHUP, SIG_IGN);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/attributes.h"
+#include "base/byte_progress.h"
 #include "base/dtype.h"
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
@@ -40,6 +41,7 @@ struct Options {
   // exporter of ours made it; otherwise the graph itself is the program.
   bool trusts_recipe = false;
   DigestCache* hashed = nullptr;  // receives the digests that were computed; may be null
+  ByteProgress progress = {};     // of hashing weights, on the caller's thread; may be empty
 };
 
 struct CompiledProgram {

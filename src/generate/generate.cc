@@ -102,6 +102,7 @@ Status Generator::Impl::load(Observer& observer) {
   const auto open = [&]() -> Result<run::Session> {
     run::Options options = session_options(request.execution, longest, sequences);
     options.hashed = compiled.hashed.get();
+    options.load_progress = bytes_of(*loading);
     options.progress = [this](int64_t done, int64_t total) {
       if (prefilling) prefilling->progress(done, total, "tokens");
     };

@@ -116,7 +116,7 @@ Status Session::Impl::open_executor() {
   const Options& o = options();
   INVAR_CHECK_OK(validate(*executable, o.sequences));
   INVAR_TRY(weights, Weights::load(plan, context.folder, executable->weight_uses(), *context.pool,
-                                   {o.check_weights, o.hashed}, context.device));
+                                   {o.check_weights, o.hashed, o.load_progress}, context.device));
   executor = Executor::make(executable, *context.pool, context.device);
   executor->attach(weights);
   executor->observe(o.observe);

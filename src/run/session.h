@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_progress.h"
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
 #include "device/device.h"
@@ -41,6 +42,9 @@ struct Options {
   // Gets how many of the tokens of one step have been computed, after each of several chunks, on
   // the thread of the step. Empty: nobody asks.
   std::function<void(int64_t done, int64_t total)> progress;
+  // Gets how many bytes of weights open() has hashed, copied and packed, on its thread. Empty:
+  // nobody asks.
+  ByteProgress load_progress;
   // Gets, as text, what each pass of the preparation leaves (prepare/prepare.h). Empty: nobody
   // asks.
   std::function<void(std::string_view)> explain;

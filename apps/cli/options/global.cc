@@ -36,27 +36,28 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, T& value,
 void add_global(CLI::App& app) {
   Display& d = display();
   auto* form = add_choice(app, "--progress", d.progress, kProgress,
-                          "what standard error shows of the work: bars on a terminal and lines in a pipe "
-                          "(auto), or always one of these; json: events alone");
+                          "what standard error shows of the work; auto: bars on a terminal and lines in a "
+                          "pipe; json: events alone");
   app.add_flag("-q,--quiet", d.quiet, "errors alone on standard error")->excludes(form);
   app.add_flag("-v,--verbose", d.verbose, "also short phases; whole digests and paths");
   add_choice(app, "--color", d.color, kColors,
-             "colours of verdicts and errors (auto: on a terminal, unless NO_COLOR is set)");
+             "colours of verdicts and errors; auto: on a terminal, unless NO_COLOR is set");
 }
 
 // Errors of the parse itself have the form that the words ask for.
-void preset_display(int argc, char** argv) {
+void preset_display(const Words& words) {
   Display& d = display();
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word == "--") return;
-    const std::string_view value = i + 1 < argc ? argv[i + 1] : "";
-    if (word == "--progress=json" || (word == "--progress" && value == "json"))
-      d.progress = ProgressForm::json;
-    if (word == "--color=never" || (word == "--color" && value == "never")) d.color = ColorUse::never;
-    if (word == "--color=always" || (word == "--color" && value == "always")) d.color = ColorUse::always;
-    if (word == "--json") d.json = true;
-  }
+  d.json = words.json;
+  const auto& all = words.words;
+  for (size_t i = 0; i < all.size() && all[i] != "--"; ++i)
+    for (const std::string name : {"--progress", "--color"}) {
+      const std::string value = all[i] == name && i + 1 < all.size() ? all[i + 1]
+                                : all[i].starts_with(name + "=")     ? all[i].substr(name.size() + 1)
+                                                                     : "";
+      if (value == "json") d.progress = ProgressForm::json;
+      if (const auto color = kColors.find(value); color != kColors.end() && name == "--color")
+        d.color = color->second;
+    }
 }
 
 }  // namespace invar::cli

@@ -102,10 +102,13 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option("--seed", o.seed, "seed of the counter-based generator")
       ->check(whole(0, UINT64_MAX))
       ->capture_default_str();
+  auto* draws = app.add_flag_callback(
+      "--do-sample", [&o] { o.do_sample = true; }, "draw tokens, whatever the checkpoint says");
   auto* greedy = app.add_flag_callback(
       "--no-do-sample", [&o] { o.do_sample = false; }, "always take the most likely token");
   for (const char* drawing : {"--temperature", "--top-k", "--top-p", "--min-p"})
     greedy->excludes(app.get_option(drawing));
+  greedy->excludes(draws);
 }
 
 }  // namespace invar::cli

@@ -90,7 +90,7 @@ class ShownPhase : public generate::Phase {
 
 // Of every run. Their times stand in the summary behind the answer.
 bool is_brief(std::string_view name) {
-  return name == "prefill" || name == "decode" || name == "seal";
+  return name == "prefill" || name == "encode" || name == "decode" || name == "seal";
 }
 
 // Lines in a pipe: one at the end, and one every ten seconds before that.
@@ -101,8 +101,7 @@ class LinePhase : public ShownPhase {
   void done(std::string_view detail) override {
     open_ = false;
     if (is_brief(name_) && !display().verbose) return;
-    std::fprintf(stderr, "  %-9s %s (%s)\n", name_.c_str(), printable(detail).c_str(),
-                 duration(passed()).c_str());
+    write_line(name_, printable(detail) + " (" + duration(passed()) + ")");
   }
 
  protected:

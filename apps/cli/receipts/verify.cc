@@ -1,4 +1,6 @@
 // invar validate, invar verify: a receipt -> a verdict.
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include "generate/tensors.h"
 #include "generate/verify.h"
 #include "progress/display.h"
+#include "progress/terminal_text.h"
 #include "signature/key_file.h"
 
 namespace invar::cli {
@@ -64,6 +67,14 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
+// Lines that begin with a verdict.
+void print_verdict(const std::string& lines, const Result<generate::Verdict>& verdict) {
+  const size_t length = verdict ? verdict->verdict.size() : std::string_view("REFUSED").size();
+  const Tone tone = !verdict ? Tone::doubtful : verdict->ok() ? Tone::good : Tone::bad;
+  const std::string shown = for_stream(lines, STDOUT_FILENO);
+  print(painted(shown.substr(0, length), tone, STDOUT_FILENO) + shown.substr(length));
+}
+
 // The event of one receipt. `good` is the status where it holds: a receipt that is valid is not yet
 // verified.
 void announce(const std::string& name, const Result<generate::Verdict>& verdict, const char* good) {
@@ -103,17 +114,26 @@ class Verdicts {
     if (count_ > 1 && !json_)
       print(std::to_string(good_) + " of " + std::to_string(count_) + " hold\n");
     else if (count_ == 1 && !first_->second)
-      fail(first_->second.error());
+      refuse(first_->first, first_->second.error());
     else if (count_ == 1)
-      print(json_ ? json_of(*first_->second) : generate::report(*first_->second));
+      show_one(*first_->second);
     return code_;
   }
 
  private:
+  void refuse(const std::string& name, const Error& error) const {
+    complain(error);
+    if (json_) print(error_json(name, error));
+  }
+  void show_one(const generate::Verdict& v) const {
+    if (json_) return print(json_of(v));
+    print_verdict(generate::report(v), v);
+  }
   void show(const std::string& name, const Result<generate::Verdict>& verdict) const {
     // A person sees the row, which says the same.
-    if (!verdict && !(stdout_is_terminal() && stderr_is_terminal())) fail(verdict.error());
-    print(!json_ ? row_of(name, verdict) : verdict ? json_of(*verdict) : error_json(name, verdict.error()));
+    if (!verdict && !(stdout_is_terminal() && stderr_is_terminal())) complain(verdict.error());
+    if (!json_) return print_verdict(row_of(name, verdict), verdict);
+    print(verdict ? json_of(*verdict) : error_json(name, verdict.error()));
   }
 
   const bool json_;

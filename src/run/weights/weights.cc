@@ -15,7 +15,7 @@ static bool usable_in_place(const std::byte* data, DType t) {
 Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
                               Pool& pool, const Check& check, const std::shared_ptr<Device>& device) {
   INVAR_TRY(WeightLoader l, WeightLoader::begin(plan, folder, uses, check));
-  if (device) return upload(device, l, uses, pool);
+  if (device) return upload(device, l, uses, pool, check.progress);
   Weights r;
   const size_t count = plan.weights.size();
   INVAR_TRY(auto packed_block, Allocation::make(l.packed_bytes, "packed weights"));
@@ -49,7 +49,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
         p->use.kernel.cpu->pack(l.unpacked[i], p->use.operand, *p->use.attrs, packed + p->offset);
     });
   }
-  run_jobs(pool, std::move(jobs));
+  run_jobs(pool, check.progress, std::move(jobs));
   INVAR_CHECK_OK(l.check_digests());
   r.views_ = l.views(uses, packed);
   r.files_ = std::move(l.files), r.file_of_ = std::move(l.file_of);

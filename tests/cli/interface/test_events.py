@@ -3,10 +3,10 @@ docs/reference/events.schema.json."""
 
 import json
 
+import jsonschema
 import pytest
 from conftest import MODEL, ROOT, execute, invar
 
-jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = json.loads((ROOT / "docs/reference/events.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
