@@ -101,6 +101,7 @@ std::string without_tabs(const std::string& line) {
 // One paragraph, without line breaks.
 void wrap_paragraph(std::string_view text, int width, std::vector<std::string>& out) {
   std::string_view rest = text;
+  const size_t before = out.size();
   do {
     size_t end = prefix_in(rest, width);
     if (end == rest.size()) break;
@@ -114,7 +115,7 @@ void wrap_paragraph(std::string_view text, int width, std::vector<std::string>& 
     out.emplace_back(rest.substr(0, end));
     rest.remove_prefix(next);
   } while (!rest.empty());
-  out.emplace_back(rest);
+  if (!rest.empty() || out.size() == before) out.emplace_back(rest);
 }
 
 }  // namespace
