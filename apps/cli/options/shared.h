@@ -54,6 +54,8 @@ void add_commands(CLI::App& app, Commands& c, int& result);
 void add_encoder_commands(CLI::App& app, EncoderCommands& c, int& result);
 void add_receipt_commands(CLI::App& app, ReceiptCommands& c, int& result);
 
+// tui, which hands over to a program of its own.
+void add_tui(CLI::App& app, int& result);
 // help and completion, of all that `app` has when they run.
 void add_help(CLI::App& app, int& result);
 // What the definitions say; `above`: the name of the command around it.
