@@ -58,21 +58,19 @@ class Browser:
         self.read, self.write, self.buffer = here_in, here_out, b""
         self.number, self.session, self.events = 0, None, []
         target = next(
-            one
-            for one in self.command("Target.getTargets")["targetInfos"]
-            if one["type"] == "page"
+            one for one in self.command("Target.getTargets")["targetInfos"] if one["type"] == "page"
         )
-        attached = self.command(
-            "Target.attachToTarget", targetId=target["targetId"], flatten=True
-        )
+        attached = self.command("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "DOM", "Network"):
             self.command(f"{domain}.enable")
         self.open(url)
 
     def open(self, url):
-        self.command("Page.navigate", url=url)
-        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
+        """The page anew, whatever was open."""
+        for address in ("about:blank", url):
+            self.command("Page.navigate", url=address)
+            self.wait(f"document.readyState === 'complete' && location.href === '{address}'")
 
     def receive(self, timeout):
         while b"\0" not in self.buffer:
@@ -111,7 +109,9 @@ class Browser:
         end = time.monotonic() + timeout
         while not self.evaluate(f"Boolean({condition})"):
             if time.monotonic() > end:
-                raise Failed(f"not within {timeout} s: {condition}\n{self.evaluate('document.body.innerText')}")
+                raise Failed(
+                    f"not within {timeout} s: {condition}\n{self.evaluate('document.body.innerText')}"
+                )
             time.sleep(0.05)
 
     def choose(self, selector, *paths):

@@ -6,7 +6,7 @@ import shutil
 
 import browser
 import pytest
-from conftest import BUILD, MODEL, SHARDS, execute, invar
+from conftest import BUILD, MODEL, SHARDS, invar
 from receipt_oracle import put, reseal
 
 PAGE = BUILD / "web/invar-verify.html"
@@ -32,9 +32,7 @@ def chromium():
 
 @pytest.fixture
 def page(chromium):
-    chromium.open(PAGE.as_uri() + "#again")
-    chromium.evaluate("location.reload()")
-    chromium.wait("document.readyState === 'complete' && document.getElementById('start')")
+    chromium.open(PAGE.as_uri())
     return chromium
 
 
@@ -59,24 +57,28 @@ def give(page, model, receipt):
     return page.evaluate(RESULTS)
 
 
-def native(model, receipt):
-    """What `invar verify` says with these very files."""
-    plan = model / "plan.invar"
-    done = execute(["verify", receipt, "--model-name", model, "--plan", plan, "--json"])
-    return done
+def native(model, receipt, code):
+    """What `invar verify` says, which compiles the model anew."""
+    return invar("verify", receipt, "--model-name", model, "--json", code=code)
+
+
+def plain(rows):
+    """The browser shows runs of spaces and line ends as one space."""
+    return [[" ".join(text.split()) for text in row] for row in rows]
 
 
 def test_the_demo_receipt_is_verified(page, demo):
     [card] = give(page, *demo)
     assert card["verdict"] == "VERIFIED", card
-    expected = native(*demo).json()
+    expected = native(*demo, code=0).json()
     assert expected["verdict"] == "VERIFIED"
     rows = dict(card["rows"])
     assert rows.pop("plan").startswith("the one that invar"), rows
     assert rows.pop("receipt") == expected["receipt_hash"]
     assert rows.pop("folder") == "shakespeare-4m (given here)"
-    program = expected["compared"].pop("program")
-    assert rows.pop("program") == program.replace(str(demo[0]), "shakespeare-4m")
+    program = expected["compared"].pop("program").removesuffix("compiled from this folder: equal")
+    given = "the plan shakespeare-4m/plan.invar, as it was given: equal"
+    assert rows.pop("program") == program + given
     expected["compared"].pop("folder")
     assert rows == expected["compared"]
     assert "64 of 64 recomputed" in rows["steps"]
@@ -93,16 +95,20 @@ def test_nothing_leaves_the_page(page, demo):
 
 # What a forger can do whose hashes all fit, and what somebody does who cannot seal a receipt.
 FORGERIES = {
-    "a token": lambda r: put(r, "output.tokens", [7, *r["output"]["tokens"][1:]]),
+    "a token": lambda r: put(r, ("output", "tokens"), [7, *r["output"]["tokens"][1:]]),
     "a token, sealed": lambda r: reseal(
-        put(r, "output.tokens", [*r["output"]["tokens"][:30], 7, *r["output"]["tokens"][31:]])
+        put(r, ("output", "tokens"), [*r["output"]["tokens"][:30], 7, *r["output"]["tokens"][31:]])
     ),
     "logits, sealed": lambda r: reseal(
-        put(r, "output.logits", [*r["output"]["logits"][:40], "0" * 64, *r["output"]["logits"][41:]])
+        put(
+            r,
+            ("output", "logits"),
+            [*r["output"]["logits"][:40], "0" * 64, *r["output"]["logits"][41:]],
+        )
     ),
-    "the seed, sealed": lambda r: reseal(put(r, "input.seed", "1")),
-    "the prompt, sealed": lambda r: reseal(put(r, "input.prompt", "JULIET:")),
-    "the weights, sealed": lambda r: reseal(put(r, "model.weights", "0" * 64)),
+    "the seed, sealed": lambda r: reseal(put(r, ("input", "seed"), "1")),
+    "the prompt, sealed": lambda r: reseal(put(r, ("input", "prompt"), "JULIET:")),
+    "the weights, sealed": lambda r: reseal(put(r, ("model", "weights"), "0" * 64)),
 }
 
 
@@ -112,14 +118,10 @@ def test_a_forgery_is_found_in_the_field_that_invar_verify_names(page, demo, tmp
     forged = tmp_path / "forged.json"
     forged.write_text(json.dumps(FORGERIES[what](json.loads(receipt.read_text()))))
     [card] = give(page, model, forged)
-    done = native(model, forged)
-    assert done.code == 1, done.text
-    expected = done.json()
+    expected = native(model, forged, code=1).json()
     assert card["verdict"] == expected["verdict"] == "NOT VERIFIED"
     findings = [[f["field"], f["expected"], f["found"]] for f in expected["findings"]]
-    # The browser shows runs of spaces and line ends as one space.
-    plain = [[" ".join(text.split()) for text in row] for row in findings]
-    assert [[" ".join(text.split()) for text in row] for row in card["rows"]] == plain
+    assert plain(card["rows"]) == plain(findings)
 
 
 def test_a_changed_byte_of_a_weight_is_named(page, demo, tmp_path):
@@ -130,7 +132,7 @@ def test_a_changed_byte_of_a_weight_is_named(page, demo, tmp_path):
     content[-100] ^= 1
     shard.write_bytes(content)
     [card] = give(page, model, demo[1])
-    [finding] = invar("verify", demo[1], "--model-name", model, "--json", code=1).json()["findings"]
+    [finding] = native(model, demo[1], code=1).json()["findings"]
     assert finding["field"].startswith("model.tensors[model.layers.")
     assert card["verdict"] == "NOT VERIFIED"
     assert card["rows"] == [[finding["field"], finding["expected"], finding["found"]]]
@@ -171,22 +173,42 @@ def test_a_missing_shard_and_a_foreign_file_are_refused(page, demo, tmp_path):
     foreign.write_text('{"not": "a receipt"}')
     page.evaluate("document.getElementById('reset').click()")
     [card] = give(page, demo[0], foreign)
-    done = native(demo[0], foreign)
-    assert done.code == 2
+    done = native(demo[0], foreign, code=2)
     assert card["verdict"] == "REFUSED"
-    assert card["error"] == done.errors[0].removeprefix("invar: ").replace(
-        f"{tmp_path}/", ""
-    )
+    assert card["error"] == done.errors[0].removeprefix("invar: ").replace(f"{tmp_path}/", "")
 
 
-def test_receipts_that_a_page_cannot_check_are_refused_by_name(page, demo, tmp_path):
-    receipt = json.loads(demo[1].read_text())
-    weaker = tmp_path / "weaker.json"
-    receipt["program"]["operation_set"] = "default"
-    weaker.write_text(json.dumps(reseal(receipt)))
-    [card] = give(page, demo[0], weaker)
-    assert card["verdict"] in ("REFUSED", "NOT VERIFIED")
-    assert "default" in json.dumps(card) or "program" in json.dumps(card)
+def test_receipts_that_nobody_can_check_here_are_refused_by_name(page, tmp_path):
+    command = ["run", "--model-name", MODEL, "--prompt-text", "A secret:", "--max-new-tokens", "2"]
+    weaker, full, public = (tmp_path / f"{name}.json" for name in ("weaker", "full", "public"))
+    deterministic = ["--operation-set", "deterministic", "--receipt-path", weaker]
+    invar(*command, "--task-dir", tmp_path / "plan", *deterministic)
+    invar(*command, "--salt-prompt", "--receipt-path", full)
+    invar("redact", full, "-o", public)
+    model = tmp_path / "model"
+    shutil.copytree(MODEL, model)
+    for name in ("plan.invar", "plan.invar.constants"):
+        shutil.copy(tmp_path / "plan" / name, model / name)
+    [card] = give(page, model, weaker)
+    assert card["verdict"] == "REFUSED"
+    assert "promises the same bits on the same hardware" in card["error"]
+    page.evaluate("document.getElementById('reset').click()")
+    [card] = give(page, model, public)
+    assert card["verdict"] == "REFUSED" and "its prompt is withheld" in card["error"]
+
+
+def test_several_receipts_are_judged_one_after_another(page, demo, tmp_path):
+    forged = tmp_path / "forged.json"
+    forged.write_text(json.dumps(FORGERIES["the seed, sealed"](json.loads(demo[1].read_text()))))
+    page.choose("#folder", demo[0])
+    page.wait("given.files.length > 0")
+    page.choose("#files", demo[1], forged)
+    page.wait("document.querySelectorAll('#results article').length === 2 && worker === null")
+    verdicts = {card["title"]: card["verdict"] for card in page.evaluate(RESULTS)}
+    assert verdicts == {
+        "VERIFIED – receipt.json": "VERIFIED",
+        "NOT VERIFIED – forged.json": "NOT VERIFIED",
+    }
 
 
 def test_cancel_and_start_over(page, demo):
