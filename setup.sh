@@ -380,6 +380,7 @@ run_tests() {
     configure_and_build s390x build/s390x invar -DINVAR_TESTS=OFF
   fi
   build_web
+  configure_and_build web build/web invar_conformance
   python3 tools/one_ctest.py build/everything "${builds[@]}"
   say "Test: ctest over ${builds[*]#*=}"
   ctest --test-dir build/everything --output-on-failure --parallel "$jobs"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -14,6 +15,16 @@
 
 namespace invar::conformance {
 namespace {
+
+// An error of the GPU, or of its memory.
+[[noreturn]] void give_up(const Error& error) {
+#ifdef __cpp_exceptions
+  throw std::runtime_error(error.message);
+#else
+  std::fprintf(stderr, "%s\n", error.message.c_str());
+  std::abort();
+#endif
+}
 
 constexpr size_t kGuard = 256;
 constexpr std::byte kPoison{0xff};  // as floats: NaN, which shows if it is read
@@ -38,7 +49,7 @@ class Arena {
     if (pieces_.empty() || used_ + bytes > pieces_.back().second) {
       const size_t size = std::max<size_t>(bytes, size_t{64} << 20);
       auto memory = device_->allocate(size, "a test");
-      if (!memory) throw std::runtime_error(memory.error().message);
+      if (!memory) give_up(memory.error());
       pieces_.emplace_back(*memory, size);
       used_ = 0;
     }
@@ -87,7 +98,7 @@ class GuardedBlock {
 
  private:
   static void throw_on_error(const Status& status) {
-    if (!status) throw std::runtime_error(status.error().message);
+    if (!status) give_up(status.error());
   }
   size_t size_;
   Bytes raw_;
@@ -102,7 +113,7 @@ Arena* arena_of(ops::KernelRef k) {
   thread_local std::unique_ptr<Arena> arena;
   if (!arena) {
     auto device = gpu();
-    if (!device) throw std::runtime_error(device.error().message);
+    if (!device) give_up(device.error());
     arena = std::make_unique<Arena>(*device);
   }
   arena->device().make_current();
@@ -382,10 +393,16 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
 }  // namespace
 
 Result<std::vector<Bytes>> execute(ops::KernelRef k, const Case& c, const std::vector<Bytes>& inputs,
-                                   const RunMode& mode) try {
+                                   const RunMode& mode) {
+#ifdef __cpp_exceptions
+  try {
+    return run_case(k, c, inputs, mode);
+  } catch (const std::runtime_error& e) {  // of the GPU, or its memory
+    return bad_input(e.what());
+  }
+#else
   return run_case(k, c, inputs, mode);
-} catch (const std::runtime_error& e) {  // of the GPU, or its memory
-  return bad_input(e.what());
+#endif
 }
 
 namespace {

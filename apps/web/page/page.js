@@ -222,6 +222,8 @@ function result(v) {
     const body = element("tbody", {}, ...v.findings.map((f) => row(element("th", { scope: "row" }, f.field), element("td", {}, f.expected), element("td", {}, f.found))));
     card.append(element("table", {}, head, body));
   }
+  if (v.ok && (v.compared.plan || "").startsWith("as it was given"))
+    card.append(element("p", { class: "caution" }, "The plan decides what is computed, and this one was given: trust the verdict if you made the plan yourself."));
   if (v.ok) {
     const compared = [...Object.entries(v.compared), ["receipt", v.receipt_hash]];
     card.append(element("table", {}, element("tbody", {}, ...compared.map(([what, how]) => row(element("th", { scope: "row" }, what), element("td", {}, how))))));

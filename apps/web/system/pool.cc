@@ -19,3 +19,11 @@ int available_cores() {
 }
 
 }  // namespace invar
+
+// What is local to the one thread ends with the program.
+extern "C" {
+int __cxa_atexit(void (*)(void*), void*, void*);
+int __cxa_thread_atexit(void (*end)(void*), void* object, void* library) {
+  return __cxa_atexit(end, object, library);
+}
+}
