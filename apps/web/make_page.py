@@ -1,6 +1,6 @@
-"""The page as one file: `make_page.py MODULE.wasm OUT.html --version V [--known FILE]`. Everything is
-inside, so it works from any server and from a disk, and its Content-Security-Policy names the one
-script by its hash and forbids every connection."""
+"""The page as one file: `make_page.py MODULE.wasm OUT.html --version V [--known FILE]`. Everything
+is inside, so it works from any server and from a disk, and its Content-Security-Policy names the
+one script by its hash and forbids every connection."""
 
 import argparse
 import base64

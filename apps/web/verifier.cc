@@ -1,5 +1,5 @@
 // The program behind the page: `verifier verify MODEL PLAN RECEIPT...` judges receipts and writes
-// what happens as lines of JSON; `verifier outline PLAN` names a plan (plan_outline.h).
+// what happens as lines of JSON; `verifier outline PLAN` names a plan (src/plan/outline.h).
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "base/text/display.h"
 #include "generate/verify.h"
-#include "plan_outline.h"
+#include "plan/outline.h"
 
 namespace invar::web {
 namespace {
@@ -99,7 +99,7 @@ int outline(const std::string& path) {
   };
   const auto plan = plan::load(path);
   if (!plan) return fail(plan.error());
-  const auto digest = plan_outline(*plan);
+  const auto digest = plan::outline(*plan);
   if (!digest) return fail(digest.error());
   std::printf("%s %s\n", to_hex(plan->source->program).c_str(), to_hex(*digest).c_str());
   return 0;

@@ -3,28 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <stdexcept>
 
 #include "base/attribute_types.h"
 #include "base/endian.h"
 #include "conformance/fused.h"
+#include "conformance/give_up.h"
 
 namespace invar::conformance {
 namespace {
-
-// An error of the GPU, or of its memory.
-[[noreturn]] void give_up(const Error& error) {
-#ifdef __cpp_exceptions
-  throw std::runtime_error(error.message);
-#else
-  std::fprintf(stderr, "%s\n", error.message.c_str());
-  std::abort();
-#endif
-}
 
 constexpr size_t kGuard = 256;
 constexpr std::byte kPoison{0xff};  // as floats: NaN, which shows if it is read
@@ -394,15 +383,7 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
 
 Result<std::vector<Bytes>> execute(ops::KernelRef k, const Case& c, const std::vector<Bytes>& inputs,
                                    const RunMode& mode) {
-#ifdef __cpp_exceptions
-  try {
-    return run_case(k, c, inputs, mode);
-  } catch (const std::runtime_error& e) {  // of the GPU, or its memory
-    return bad_input(e.what());
-  }
-#else
-  return run_case(k, c, inputs, mode);
-#endif
+  return or_error([&] { return run_case(k, c, inputs, mode); });
 }
 
 namespace {

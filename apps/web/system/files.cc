@@ -1,5 +1,7 @@
 // The parts of base/file that need an operating system, where files are only read: nothing is
 // mapped lazily, truncated behind our back, or written.
+#include <sys/mman.h>
+
 #include <cerrno>
 
 #include "base/file/file.h"
@@ -23,3 +25,7 @@ int replace_file(const std::string&, const std::function<int(const std::string&)
 TemporaryFolder::~TemporaryFolder() = default;
 
 }  // namespace invar
+
+extern "C" int madvise(void*, size_t, int) {
+  return 0;  // the system takes no advice
+}

@@ -35,7 +35,8 @@ std::from_chars_result read_float(const char* first, const char* last, T& out) {
   }
 #if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 200000
   const std::string text(first, end);
-  const T value = static_cast<T>(sizeof(T) == 4 ? std::strtof(text.c_str(), nullptr) : std::strtod(text.c_str(), nullptr));
+  const T value = static_cast<T>(sizeof(T) == 4 ? std::strtof(text.c_str(), nullptr)
+                                                : std::strtod(text.c_str(), nullptr));
   const size_t exponent = std::min(text.find_first_of("eE"), text.size());
   const bool zero = text.find_first_of("123456789") >= exponent;
   if (std::isinf(value) || (value == 0 && !zero)) return {end, std::errc::result_out_of_range};

@@ -39,8 +39,7 @@ Status add_files(const std::string& folder, Templates& templates) {
   INVAR_TRY(const std::vector<std::string> names, names_in(additional));
   for (const std::string& name : names) {
     if (name.size() == kJinja.size() || !name.ends_with(kJinja)) continue;
-    INVAR_CHECK_OK(
-        add_file(name.substr(0, name.size() - kJinja.size()), additional + "/" + name, templates));
+    INVAR_CHECK_OK(add_file(name.substr(0, name.size() - kJinja.size()), additional + "/" + name, templates));
   }
   return {};
 }

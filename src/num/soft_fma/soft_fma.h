@@ -13,8 +13,8 @@ namespace invar::num::soft {
 
 // The sum of two numbers, rounded to odd: of the two neighbours of an inexact sum the one whose
 // last bit is 1. Rounding that to a format with at least two bits less rounds the exact sum
-// (Boldo and Melquiond, Emulation of a FMA and correctly rounded sums: proved algorithms using
-// rounding to odd, 2008). No intermediate result may overflow.
+// (Boldo and Melquiond, IEEE Transactions on Computers 57, 2008). No intermediate result may
+// overflow.
 INVAR_INLINE double add_to_odd(double a, double b) {
   const double s = a + b, t = s - a, error = (a - (s - t)) + (b - t);
   const uint64_t bits = std::bit_cast<uint64_t>(s);
@@ -54,7 +54,8 @@ INVAR_INLINE Unpacked unpack(double x) {
 INVAR_INTERNAL double fma_by_integers(double a, double b, double c) {
   using Wide = unsigned __int128;
   constexpr uint64_t kInfinity = 0x7ff0000000000000, kSize = 0x7fffffffffffffff;
-  const uint64_t x = std::bit_cast<uint64_t>(a), y = std::bit_cast<uint64_t>(b), z = std::bit_cast<uint64_t>(c);
+  const uint64_t x = std::bit_cast<uint64_t>(a), y = std::bit_cast<uint64_t>(b),
+                 z = std::bit_cast<uint64_t>(c);
   const bool finite = (x & kSize) < kInfinity && (y & kSize) < kInfinity;
   // NaN, infinities and zeros are exact; so is a finite product with an infinite addend.
   if (!finite || (x & kSize) == 0 || (y & kSize) == 0) return a * b + c;
@@ -75,16 +76,18 @@ INVAR_INTERNAL double fma_by_integers(double a, double b, double c) {
     }
     // What is shifted out leaves its trace in the last bit.
     const int shift = exponent - at;
-    if (shift > 126) other = 1;
-    else if (shift > 0) other = other >> shift | static_cast<Wide>((other << (128 - shift)) != 0);
+    if (shift > 126)
+      other = 1;
+    else if (shift > 0)
+      other = other >> shift | static_cast<Wide>((other << (128 - shift)) != 0);
     sum = sign == other_sign ? sum + other : sum - other;
     if (sum == 0) return 0.0;  // an exact cancellation
   }
   // sum * 2^exponent, rounded to 53 bits, or to fewer where the result is subnormal.
   const uint64_t high = static_cast<uint64_t>(sum >> 64);
   const int zeros = high ? std::countl_zero(high) : 64 + std::countl_zero(static_cast<uint64_t>(sum));
-  const int top = 127 - zeros;                       // the highest bit
-  const int64_t size = exponent + top;               // of the number: 2^size <= |number|
+  const int top = 127 - zeros;          // the highest bit
+  const int64_t size = exponent + top;  // of the number: 2^size <= |number|
   if (size > 1023) return sign ? -__builtin_inf() : __builtin_inf();
   int drop = size < -1022 ? -1074 - exponent : top - 52;  // bits below the last place
   uint64_t kept;

@@ -63,9 +63,9 @@ TEST(SoftFma, Special) {
   all(std::vector<double>{0, 1, 3, D::min(), D::denorm_min(), D::max(), D::infinity(), D::quiet_NaN(),
                           0x1p-537, 0x1.8p-537, 1 + 0x1p-52, 2 - 0x1p-52, 0x1p53, D::min() - D::denorm_min(),
                           0x1p1000, 0x1p-1000});
-  all(std::vector<float>{0, 1, 3, F::min(), F::denorm_min(), F::max(), F::infinity(), F::quiet_NaN(), 0x1p-75f,
-                         0x1.8p-75f, 1 + 0x1p-23f, 2 - 0x1p-23f, 0x1p24f, F::min() - F::denorm_min(), 0x1p100f,
-                         0x1p-100f});
+  all(std::vector<float>{0, 1, 3, F::min(), F::denorm_min(), F::max(), F::infinity(), F::quiet_NaN(),
+                         0x1p-75f, 0x1.8p-75f, 1 + 0x1p-23f, 2 - 0x1p-23f, 0x1p24f,
+                         F::min() - F::denorm_min(), 0x1p100f, 0x1p-100f});
 }
 
 // Addends near the product, near its last bits, and near the rounding limit, where two roundings
@@ -84,7 +84,9 @@ TEST(SoftFma, Binary32) {
       case 0: c = static_cast<float>(-product); break;
       case 1: c = std::nextafter(static_cast<float>(product), c); break;
       case 2: c = static_cast<float>(std::ldexp(product, static_cast<int>(next() % 60) - 30)); break;
-      case 3: c = static_cast<float>(std::ldexp(1.0, std::ilogb(product) + static_cast<int>(next() % 64) - 32)); break;
+      case 3:
+        c = static_cast<float>(std::ldexp(1.0, std::ilogb(product) + static_cast<int>(next() % 64) - 32));
+        break;
       default: break;
     }
     check(a, b, c, count);
@@ -98,8 +100,12 @@ TEST(SoftFma, Binary64) {
   const int64_t cases = INVAR_EMULATED ? 200'000 : 1'000'000;
   for (int64_t i = 0; i < cases; ++i) {
     const int kind = static_cast<int>(i % 3);  // moderate exponents, all exponents, subnormal results
-    const double a = kind == 0 ? number(next, -40, 40) : kind == 1 ? number(next, -1060, 1023) : number(next, -560, -500);
-    const double b = kind == 0 ? number(next, -40, 40) : kind == 1 ? number(next, -1060, 1023) : number(next, -560, -500);
+    const double a = kind == 0   ? number(next, -40, 40)
+                     : kind == 1 ? number(next, -1060, 1023)
+                                 : number(next, -560, -500);
+    const double b = kind == 0   ? number(next, -40, 40)
+                     : kind == 1 ? number(next, -1060, 1023)
+                                 : number(next, -560, -500);
     const double product = a * b;
     double c = kind == 2 ? number(next, -1074, -1000) : number(next, -1074, 1023);
     switch (i % 7) {

@@ -153,10 +153,10 @@ Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view json, s
   Json root;
   ScoreReader reader(root);
   if (!Json::sax_parse(json, &reader))
-    return bad_input(std::string(file) + (reader.out_of_range
-                                              ? ": not valid JSON: a number is out of range"
-                                              : ": not valid JSON at byte " + std::to_string(reader.wrong_at) +
-                                                    " of " + std::to_string(json.size())));
+    return bad_input(std::string(file) +
+                     (reader.out_of_range ? ": not valid JSON: a number is out of range"
+                                          : ": not valid JSON at byte " + std::to_string(reader.wrong_at) +
+                                                " of " + std::to_string(json.size())));
   return Reader(root, file).read();
 }
 

@@ -274,7 +274,8 @@ Result<Value> Interpreter::filter(const std::string& name, const Value& input, c
   for (const std::span<const Filter> filters : {value_filters(), sequence_filters()})
     for (const Filter& f : filters)
       if (f.name == name) {
-        INVAR_TRY(const BoundArguments bound, bind_arguments("the filter '" + name + "'", f.parameters, given));
+        INVAR_TRY(const BoundArguments bound,
+                  bind_arguments("the filter '" + name + "'", f.parameters, given));
         return f.function(*this, input, bound);
       }
   if (among({"attr", "filesizeformat", "forceescape", "pprint", "random", "striptags", "urlize", "wordcount",

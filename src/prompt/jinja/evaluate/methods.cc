@@ -7,7 +7,7 @@
 namespace invar::prompt::jinja {
 
 Result<BoundArguments> bind_arguments(const std::string& function, std::string_view parameters,
-                            const Arguments& given) {
+                                      const Arguments& given) {
   std::vector<std::string_view> names;
   for (size_t at = 0; at < parameters.size();) {
     const size_t end = std::min(parameters.find(',', at), parameters.size());

@@ -7,14 +7,14 @@
 #include "base/status.h"
 #include "plan/plan.h"
 
-namespace invar::web {
+namespace invar::plan {
 
 // The SHA-256 of the text of that. bad_input: a plan that does not say which program it is of.
-Result<Digest> plan_outline(const plan::Plan&);
+Result<Digest> outline(const Plan&);
 
 // The tensors of the program, as the plan claims them, must be those that it computes with: an
 // error names one that is not. A weight that is no such tensor is a constant, which the outline
 // covers.
-Status check_tensors(const plan::Plan&);
+Status check_tensors(const Plan&);
 
-}  // namespace invar::web
+}  // namespace invar::plan

@@ -1,5 +1,7 @@
 // Which model a receipt is checked against where nothing can be searched, downloaded or compiled:
 // the folder that a person gave, with the plan in it.
+// Compiled for WebAssembly alone, in the place of model/find_model.cc and cache/task_cache.cc.
+#ifdef __wasi__
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -11,7 +13,7 @@
 #include "generate/execution.h"
 #include "generate/model/find_model.h"
 #include "generate/task_cache.h"
-#include "plan_outline.h"
+#include "plan/outline.h"
 
 namespace invar::generate {
 namespace {
@@ -36,11 +38,12 @@ Result<std::string> origin_of(const plan::Plan& plan, const std::string& name) {
   const std::string program = to_hex(plan.source->program) + " ";
   const size_t at = known ? known->find(program) : std::string::npos;
   if (at == std::string::npos) return given;
-  INVAR_TRY(const Digest outline, web::plan_outline(plan));
+  INVAR_TRY(const Digest outline, plan::outline(plan));
   if (known->substr(at + program.size(), 64) == to_hex(outline))
     return std::string("the one that invar " INVAR_VERSION " compiles from this program");
-  return Error{Code::failed, name + ": it is not the plan that invar " INVAR_VERSION
-                                    " compiles from this program: it was changed, or another version made it"};
+  return Error{Code::failed, name +
+                                 ": it is not the plan that invar " INVAR_VERSION
+                                 " compiles from this program: it was changed, or another version made it"};
 }
 
 // The SHA-256 of a part of a file, which is read piece by piece.
@@ -89,9 +92,10 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
 }
 
 NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed) {
-  return {{}, "\"" + claimed.model_name + "\"" +
-                  (claimed.revision.empty() ? "" : ", revision " + claimed.revision) +
-                  " in the receipt: not checked"};
+  return {{},
+          "\"" + claimed.model_name + "\"" +
+              (claimed.revision.empty() ? "" : ", revision " + claimed.revision) +
+              " in the receipt: not checked"};
 }
 
 Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions& options, Observer& observer,
@@ -105,7 +109,7 @@ Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions& options,
     if (!exists(folder + "/" + w.file))
       return bad_input(w.file + " is missing, which holds the weight " + w.name +
                        (w.file.ends_with(".constants") ? std::string(": ") + kCompile : ""));
-  INVAR_CHECK_OK(web::check_tensors(plan));
+  INVAR_CHECK_OK(plan::check_tensors(plan));
   INVAR_CHECK_OK(check_size(plan));
   INVAR_TRY(const std::string origin,
             origin_of(plan, std::filesystem::path(options.plan).filename().string()));
@@ -132,3 +136,4 @@ std::map<std::string, std::string> describe_kind(const run::Session& s) {
 }
 
 }  // namespace invar::generate
+#endif
