@@ -3,12 +3,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/attributes.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
 #include "kernels/cuda/group.h"
@@ -48,7 +48,7 @@ class EagerDevice {
   std::shared_ptr<Device> device_;
   Allocation faults_;   // pinned: a word for each operation with indices
   Allocation no_past_;  // an int64_t 0
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<Allocation> sequences_;  // each {0, 0}, {1, 0}, ...; the last one is the longest
 };
 

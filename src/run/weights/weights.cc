@@ -15,7 +15,9 @@ static bool usable_in_place(const std::byte* data, DType t) {
 Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
                               Pool& pool, const Check& check, const std::shared_ptr<Device>& device) {
   INVAR_TRY(WeightLoader l, WeightLoader::begin(plan, folder, uses, check));
+#ifndef __wasi__
   if (device) return upload(device, l, uses, pool, check.progress);
+#endif
   Weights r;
   const size_t count = plan.weights.size();
   INVAR_TRY(auto packed_block, Allocation::make(l.packed_bytes, "packed weights"));
