@@ -128,9 +128,9 @@ void Operation::compute(const Torch& torch, std::span<const Ready> calls) {
   };
   if (calls.size() == 1)
     return or_raise(calls[0].prepared->operation->enqueue(calls[0].in, calls[0].out, device, stream, more));
-  std::vector<run::EagerOperation::Part> parts;
-  for (const Ready& c : calls) parts.push_back({c.prepared->operation.get(), c.in, c.out});
-  or_raise(run::EagerOperation::enqueue_group(parts, device, stream, more));
+  std::vector<run::EagerOperation::Member> members;
+  for (const Ready& c : calls) members.push_back({c.prepared->operation.get(), c.in, c.out});
+  or_raise(run::EagerOperation::enqueue_group(members, device, stream, more));
 }
 
 std::shared_ptr<const Operation::Prepared> Operation::prepared(std::span<const ops::View> in, int gpu) const {

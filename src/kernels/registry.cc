@@ -63,6 +63,18 @@ const GpuKernel* find_gpu_kernel(std::string_view op) {
   return nullptr;
 }
 
+namespace {
+constinit const RegisteredGroup* groups = nullptr;  // the first of a list
+}
+RegisteredGroup::RegisteredGroup(const GpuGroup& one) : group(one), next(groups) {
+  groups = this;
+}
+const GpuGroup* find_group(std::string_view first) {
+  for (const RegisteredGroup* r = groups; r; r = r->next)
+    if (r->group.ops[0] == first) return &r->group;
+  return nullptr;
+}
+
 std::vector<KernelRef> runnable_kernels(std::string_view op, bool gpu) {
   std::vector<KernelRef> list;
   for (std::string_view isa : isas()) {

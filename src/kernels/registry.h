@@ -24,6 +24,26 @@ const GpuKernel* find_gpu_kernel(std::string_view op);
 // Instruction sets of this build that this CPU can run, best first, "reference" last.
 std::span<const std::string_view> isas();
 
+// Different operations, none of which depends on another, with kernels of their own for all
+// together, which read what they share once. The bits are those of the operations one by one.
+struct GpuGroup {
+  std::span<const std::string_view> ops;                 // these, or the first two or more of them
+  bool (*fits)(std::span<const Call* const>);            // whether it can take these calls
+  size_t (*shared_bytes)(std::span<const Call* const>);  // bytes of Call::shared of the first
+  void (*enqueue)(std::span<const Call* const>, Stream);
+};
+
+// The group that starts with an operation. Null: none in this build.
+const GpuGroup* find_group(std::string_view first);
+
+// Makes a group known: a static beside its kernels.
+class RegisteredGroup {
+ public:
+  explicit RegisteredGroup(const GpuGroup& group);
+  const GpuGroup& group;
+  const RegisteredGroup* const next;
+};
+
 // A kernel of either processor, for code that treats both alike. One pointer is null, or both are.
 struct KernelRef {
   const CpuKernel* cpu = nullptr;

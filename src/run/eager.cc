@@ -193,17 +193,17 @@ Status EagerOperation::enqueue(std::span<const ops::View> in, const ops::View& o
   return {};
 }
 
-Status EagerOperation::enqueue_group(std::span<const Part> parts, EagerDevice& gpu, Stream stream,
+Status EagerOperation::enqueue_group(std::span<const Member> members, EagerDevice& gpu, Stream stream,
                                      const Scratch& scratch) {
   std::vector<ops::Call> calls;
   std::vector<const ops::Call*> all;
-  for (const Part& p : parts) calls.push_back({p.in, {&p.out, 1}, &p.operation->attrs_});
+  for (const Member& m : members) calls.push_back({m.in, {&m.out, 1}, &m.operation->attrs_});
   for (const ops::Call& c : calls) all.push_back(&c);
-  const ops::GpuGroup* const group = parts[0].operation->group_;
-  bool fits = group && parts.size() <= group->ops.size();
-  for (size_t i = 0; fits && i < parts.size(); ++i) fits = group->ops[i] == parts[i].operation->op_;
+  const ops::GpuGroup* const group = members[0].operation->group_;
+  bool fits = group && members.size() <= group->ops.size();
+  for (size_t i = 0; fits && i < members.size(); ++i) fits = group->ops[i] == members[i].operation->op_;
   if (!fits || !group->fits(all)) {
-    for (const Part& p : parts) INVAR_CHECK_OK(p.operation->enqueue(p.in, p.out, gpu, stream, scratch));
+    for (const Member& m : members) INVAR_CHECK_OK(m.operation->enqueue(m.in, m.out, gpu, stream, scratch));
     return {};
   }
   if (const size_t bytes = group->shared_bytes(all)) {
@@ -211,7 +211,7 @@ Status EagerOperation::enqueue_group(std::span<const Part> parts, EagerDevice& g
   }
   group->enqueue(all, stream);
   if (const Status started = launch_status(); !started)
-    return named(parts[0].operation->op_, started.error());
+    return named(members[0].operation->op_, started.error());
   return {};
 }
 

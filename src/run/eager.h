@@ -11,7 +11,6 @@
 #include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
-#include "kernels/cuda/group.h"
 #include "kernels/registry.h"
 
 namespace invar::run {
@@ -71,13 +70,13 @@ class EagerOperation {
   Status enqueue(std::span<const ops::View> in, const ops::View& out, EagerDevice&, Stream,
                  const Scratch&) const;
   // Operations that do not depend on each other's results: one after another, or by a kernel for
-  // all (kernels/cuda/group.h).
-  struct Part {
+  // all (ops::GpuGroup).
+  struct Member {
     const EagerOperation* operation;
     std::span<const ops::View> in;
     ops::View out;
   };
-  static Status enqueue_group(std::span<const Part>, EagerDevice&, Stream, const Scratch&);
+  static Status enqueue_group(std::span<const Member>, EagerDevice&, Stream, const Scratch&);
 
  private:
   EagerOperation() = default;

@@ -1,6 +1,6 @@
 // matmul by tiles or GEMV, with packed or plain b. The choice is free by matmul.3.
 #include "num/contract/binary64.h"
-#include "ops/matmul/cuda/float_b.cuh"
+#include "ops/matmul/cuda/turned.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -12,6 +12,10 @@ Shape shape(const Call& c) {
 }
 KernelChoice choose_kernel(const Shape& s, const View& b) {
   return matmul::select_kernel(s, fits_gemv(s, b.packed), multiprocessors(), variant());
+}
+// Variants from kRoutes on transpose operands of any size.
+Turned turned(const Shape& s, const View& b) {
+  return turned_operands(s, b, variant() >= matmul::kRoutes);
 }
 // matmul.5: binary64, a thread for each element of the result.
 __global__ void binary64_kernel(Shape s, const double* a, const double* b, double* out) {
@@ -38,7 +42,8 @@ void enqueue_binary64(const Call& call, const Shape& s, Stream stream) {
 size_t shared_bytes(const Call& call) {
   if (call.in[0].dtype == DType::f64) return 0;
   const Shape s = shape(call);
-  return workspace(s, choose_kernel(s, call.in[1]));
+  const Turned t = turned(s, call.in[1]);
+  return t.bytes_a + t.bytes_b + workspace(s, choose_kernel(s, call.in[1]));
 }
 
 template <class Reader>
@@ -47,20 +52,33 @@ WeightColumns<Reader, true> columns(const Shape& s, const View& b, const Reader&
 }
 
 void enqueue(const Call& call, Stream stream) {
-  const Shape s = shape(call);
+  Shape s = shape(call);
   if (call.in[0].dtype == DType::f64) return enqueue_binary64(call, s, stream);
   const View& b = call.in[1];
   const auto* a = call.in[0].as<const float>();
   auto* out = call.out[0].as<float>();
   if (enqueue_zeros(s, out, stream)) return;
   const KernelChoice c = choose_kernel(s, b);
+  const Turned t = turned(s, b);
+  auto* const copies = static_cast<std::byte*>(call.shared);
+  void* const work = copies + t.bytes_a + t.bytes_b;
+  if (t.a) {
+    auto* const copy = reinterpret_cast<float*>(copies);
+    enqueue_turn(a, copy, s.m, s.k, stream);
+    a = copy, s.trans_a = true;
+  }
   auto product = [&]<bool kLarge>(const auto& source, std::bool_constant<kLarge>) {
-    enqueue_product<kLarge>(s, c, a, source, out, call.shared, stream);
+    enqueue_product<kLarge>(s, c, a, source, out, work, stream);
   };
   constexpr std::true_type kFast{};
   constexpr std::false_type kRare{};
   if (!b.packed && b.dtype == DType::f32) {
     const auto* p = b.as<const float>();
+    if (t.b) {
+      auto* const copy = reinterpret_cast<float*>(copies + t.bytes_a);
+      enqueue_turn(p, copy, s.n, s.k, stream);
+      p = copy, s.trans_b = false;
+    }
     if (s.trans_b) return product(KContiguous{p, s.k, s.n, s.k}, kFast);
     if (s.n % 4 == 0 && reinterpret_cast<uintptr_t>(p) % 16 == 0)
       return product(OuterContiguous<true>{p, s.n, s.n, s.k}, kFast);

@@ -2,41 +2,12 @@
 
 import math
 
-import torch
 from invar import primitives as p
-from invar.autograd.rules import no_gradient, reduced_to, rule, watched, widened
+from invar.autograd.rules import no_gradient, reduced_to, rule, widened
 
 
 def _rows(x):
     return x if x.ndim == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-
-
-# Sizes from which a GPU gains by transposing an operand before the product: multiplications, and
-# how often the product reads an element (the other dimension of the result). Seen on an H100.
-_FIRST, _SECOND = (2**32, 512), (2**33, 2048)
-
-
-def product(a, b, trans_a, trans_b):
-    """matmul of a and b. Its bits do not depend on how operands lie in memory (matmul.3)."""
-    if a.is_cuda and min(a.ndim, b.ndim) > 1 and b.dtype == torch.float32 and not watched():
-        a, trans_a, b, trans_b = _laid_out(a, trans_a, b, trans_b)
-    return p.matmul(a, b, trans_a=trans_a, trans_b=trans_b)
-
-
-def _laid_out(a, trans_a, b, trans_b):
-    """Large operands as the product reads them fastest."""
-    m, k = (a.shape[-1], a.shape[-2]) if trans_a else (a.shape[-2], a.shape[-1])
-    n = b.shape[-2] if trans_b else b.shape[-1]
-    size = m * n * k
-    if trans_a and size >= _FIRST[0] and n >= _FIRST[1]:
-        a, trans_a = _transposed(a), 0
-    if trans_b and size >= _SECOND[0] and m >= _SECOND[1]:
-        b, trans_b = _transposed(b), 0
-    return a, trans_a, b, trans_b
-
-
-def _transposed(x):
-    return p.transpose(x, perm=[*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
 @rule("matmul", saves="others")
@@ -46,9 +17,9 @@ def matmul(v):
     grads = [None, None]
     if v.needs(0):
         da = (
-            product(widened(b), grad, trans_a=trans_b, trans_b=1)
+            p.matmul(widened(b), grad, trans_a=trans_b, trans_b=1)
             if trans_a
-            else product(grad, b, trans_a=0, trans_b=1 - trans_b)
+            else p.matmul(grad, b, trans_a=0, trans_b=1 - trans_b)
         )
         grads[0] = v.reduced(0, da)
     if v.needs(1):
@@ -63,9 +34,9 @@ def _second(v, a, grad, trans_a, trans_b):
             return _of_units(accumulator, a, grad, trans_b)
         a, grad = _rows(a), _rows(grad)
     db = (
-        product(grad, a, trans_a=1, trans_b=trans_a)
+        p.matmul(grad, a, trans_a=1, trans_b=trans_a)
         if trans_b
-        else product(a, grad, trans_a=1 - trans_a, trans_b=0)
+        else p.matmul(a, grad, trans_a=1 - trans_a, trans_b=0)
     )
     return v.reduced(1, db)
 

@@ -1,6 +1,7 @@
 // Reductions: the nest of dimensions, the partition of work, and scratch.
 #include <algorithm>
 
+#include "kernels/norm_gradients.h"
 #include "num/reduce/columns.h"
 #include "ops/reduce/reduce.h"
 
@@ -16,6 +17,8 @@ int64_t ceil_div(int64_t a, int64_t b) {
 }
 
 }  // namespace
+
+extern constexpr std::string_view kSumOperation = "reduce_sum";
 
 bool is_reduced(const Call& call, int axis) {
   if (!call.attrs) return true;

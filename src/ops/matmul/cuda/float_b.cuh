@@ -86,7 +86,7 @@ void enqueue_tiles(const Shape& s, const KernelChoice& c, const A& a, const B& b
   enqueue_tiles<T, 1>({&s, 1}, c, a, &b, &out, shared, stream);
 }
 
-// The tile of the choice. If it is one that is not instantiated, a smaller one runs, which needs less
+// The tile of the choice; if it is not instantiated, a smaller one, which needs less
 // memory.
 template <bool kLarge, class A, class B>
 void enqueue_chosen_tiles(const Shape& s, const KernelChoice& c, const A& a, const B& b, float* out,
