@@ -199,6 +199,7 @@ NB_MODULE(_native, m) {
   m.def("describe", &describe);
   m.def("retyped", &retyped);
   add_operations(m);
+  add_calls(m);
   add_generation(m);
   m.attr("most_opt") = compiler::kMaxOptLevel;
   m.attr("most_threads") = kMaxThreads;

@@ -60,6 +60,7 @@ class Compiler {
     weights_.folder = options.folder;
     weights_.constants_file = options.constants_file;
     weights_.threads = options.threads, weights_.hashed = options.hashed;
+    weights_.progress = options.progress;
     load_dialects(context_);
     module_ = import_graph(context_, graph, weights_.inline_constants, constraints);
   }

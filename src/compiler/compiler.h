@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/attributes.h"
+#include "base/byte_progress.h"
 #include "base/dtype.h"
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
@@ -45,6 +46,7 @@ struct Options {
   bool trusts_recipe = false;
   TorchModule torch_module = TorchModule::none;
   DigestCache* hashed = nullptr;  // receives the digests that were computed; may be null
+  ByteProgress progress = {};     // of hashing weights, on the caller's thread; may be empty
 };
 
 struct CompiledProgram {

@@ -25,10 +25,15 @@ Result<std::string> attention(const TorchCall& c) {
              c.i("q_heads") != c.i("kv_heads") ? ", enable_gqa=True" : "", ")");
 }
 
+Result<std::string> backward(const TorchCall& c) {
+  return cat("rooms.attention.backward(", python::join(c.from(0)), c.keywords(), ")");
+}
+
 }  // namespace
 
 void spell_attention(TorchSpellings& spellings) {
   spellings.add("attention", attention);
+  spellings.add("attention_backward", backward);
 }
 
 }  // namespace invar::compiler

@@ -89,6 +89,14 @@ def attention(
     return y if heads_first else y.transpose(1, 2).reshape(*shape[:2], -1)
 
 
+def backward(grad, y, q, k, v, *more, **attributes):
+    """The gradients of q, k and v, end to end."""
+    with torch.enable_grad():
+        leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+        made = attention(*leaves, *more, **attributes)
+    return torch.cat([g.reshape(-1) for g in torch.autograd.grad(made, leaves, grad)])
+
+
 def biased(mask, seen, k):
     """What is added to scores; None: nothing. The mask's columns are the first keys."""
     if mask is None:

@@ -1,4 +1,4 @@
-// How torch says softmax, its logarithm and their gradients.
+// How torch says softmax, its logarithm, the cross-entropy of rows and their gradients.
 #include "compiler/emit/torch/spelling.h"
 
 namespace invar::compiler {
@@ -21,6 +21,9 @@ void spell_softmax(TorchSpellings& spellings) {
     spellings.add(op, forward);
     spellings.add(std::string(op) + "_backward", backward);
   }
+  spellings.add("cross_entropy",
+                "functional.cross_entropy({0}, {1}, ignore_index={ignore}, reduction='none')");
+  spellings.add("cross_entropy_backward", "rooms.softmax.cross_entropy_backward({0}, {1}, {2}, {ignore})");
 }
 
 }  // namespace invar::compiler
