@@ -23,6 +23,7 @@ using namespace mlir;
 
 // Of emit(), beside the stages.
 constexpr char kProgramText[] = "program", kTorchModule[] = "torch-module";
+constexpr char kPlanConstants[] = "plan.invar.constants";
 
 std::string text_of(const RefusedNodes& r) {
   if (r.op.empty()) return r.reason;
@@ -277,6 +278,7 @@ Result<std::string> emit(const onnx::Graph& given, Options options, const std::s
           options.operation_set == OperationSet::any ? TorchModule::plain : TorchModule::reproducible;
   }
   if (stage == kTorchModule) {
+    options.constants_file = kPlanConstants;  // as compile_to() would write them
     INVAR_TRY(CompiledProgram program, compile(given, options));
     return std::move(program.torch_module);
   }

@@ -113,7 +113,7 @@ void try_model(std::string_view bytes) {
   if (static_cast<bool>(result) != static_cast<bool>(reference) ||
       (result ? *result != *reference : result.error().message != reference.error().message))
     defect("instruction sets give different answers");
-  options.opt = 0;
+  options.opt = 0, options.torch_module = compiler::TorchModule::reproducible;
   const auto plain = compiler::compile_to(*graph, options, folder() + "/plain.invar");
   if (!plain) defect("refused without rewrites alone: " + plain.error().message);
   inputs.clear();

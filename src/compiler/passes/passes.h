@@ -24,7 +24,7 @@
 
 namespace invar::compiler {
 
-// Loads the onnx, repro and plan dialects.
+// Loads the onnx, repro, plan and torch dialects.
 void load_dialects(mlir::MLIRContext&);
 
 // The bytes of constants that no external file holds and that are too large for an attribute. A

@@ -125,11 +125,11 @@ std::string ModulePrinter::comment(Operation& op) {
   return "  # " + python::join(types);
 }
 
-// Exporters name nodes by the module that they come from, "/layers.0/mlp/MatMul": a comment where
-// another begins.
+// Exporters name nodes by the module that they come from, "/layers.0/mlp/MatMul" or
+// "layers.0.mlp.silu": a comment where another begins.
 void ModulePrinter::add_heading(Operation& op, Lines& lines) {
   const std::string name = origin_of(op.getLoc()).name;
-  const size_t slash = name.rfind('/');
+  const size_t slash = name.find_last_of("/.");
   if (slash == std::string::npos || slash == 0) return;
   const std::string quoted = python::literal(std::string_view(name).substr(0, slash));
   const std::string heading = "# " + quoted.substr(1, quoted.size() - 2);

@@ -30,7 +30,7 @@ TEST(PythonText, Strings) {
   EXPECT_EQ(python::literal(std::string_view("\xc3\xa9\xf0\x9f\x98\x80\xff")), R"("\u00e9\U0001f600\udcff")");
 }
 
-TEST(PythonText, Tuples) {
+TEST(PythonText, Brackets) {
   EXPECT_EQ(python::tuple_of(std::vector<int64_t>{}), "()");
   EXPECT_EQ(python::tuple_of(std::vector<int64_t>{3}), "(3,)");
   EXPECT_EQ(python::tuple_of(std::vector<int64_t>{3, 4}), "(3, 4)");
