@@ -6,6 +6,8 @@ random values is Invar's (spec: random), for a seed that is one whole number fro
 Hence torch.manual_seed, Generator objects, saved generator states and checkpoints do what they do
 elsewhere, and the values do not depend on the device."""
 
+import math
+
 import torch
 
 from invar import primitives
@@ -143,8 +145,11 @@ def dropping(name):
         if not training or p == 0:
             return input
         from invar import ops
+        from invar.ops.random import torch_seed
 
-        return getattr(ops, name)(input, p, True, seed=int(key()), offset=0)
+        channels = name.endswith("d") or name.startswith("feature")
+        count = math.prod(input.shape[:2]) if channels else None
+        return getattr(ops, name)(input, p, True, **torch_seed(input, count))
 
     return drawn
 
