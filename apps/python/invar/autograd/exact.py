@@ -21,7 +21,7 @@ import weakref
 
 from invar import _native
 
-_REGISTERED = {}  # id of a parameter -> (weak reference to it, its accumulator)
+REGISTERED = {}  # id of a parameter -> (weak reference to it, its accumulator)
 
 
 def register(parameter, accumulator):
@@ -32,18 +32,18 @@ def register(parameter, accumulator):
             "parameter: a tensor that is no leaf, or requires no gradient, has no exact gradient"
         )
     key = id(parameter)
-    gone = lambda _: _REGISTERED.pop(key, None)
-    _REGISTERED[key] = (weakref.ref(parameter, gone), accumulator)
+    gone = lambda _: REGISTERED.pop(key, None)
+    REGISTERED[key] = (weakref.ref(parameter, gone), accumulator)
 
 
 def unregister(parameter):
     """The parameter gets ordinary gradients again."""
-    _REGISTERED.pop(id(parameter), None)
+    REGISTERED.pop(id(parameter), None)
 
 
 def active():
     """Whether any parameter is registered."""
-    return bool(_REGISTERED)
+    return bool(REGISTERED)
 
 
 def accumulators(operands):
@@ -53,12 +53,12 @@ def accumulators(operands):
 
 
 def _accumulator(x):
-    if (known := _REGISTERED.get(id(x))) is not None:
+    if (known := REGISTERED.get(id(x))) is not None:
         return known[1] if known[0]() is x else None
     base = _base(x)
     if base is None or not x.is_contiguous() or not base.is_contiguous() or x.dtype != base.dtype:
         return None
-    whole = _REGISTERED[id(base)][1]
+    whole = REGISTERED[id(base)][1]
     begin = x.storage_offset() - base.storage_offset()
     return whole.part(tuple(x.shape), begin) if hasattr(whole, "part") else None
 
@@ -66,7 +66,7 @@ def _accumulator(x):
 def _base(x):
     """The registered parameter of which x is a view that has a gradient, or None."""
     base = getattr(x, "_base", None)
-    known = _REGISTERED.get(id(base)) if base is not None and x.requires_grad else None
+    known = REGISTERED.get(id(base)) if base is not None and x.requires_grad else None
     return base if known is not None and known[0]() is base else None
 
 

@@ -19,14 +19,16 @@ OPERANDS = {
 }
 
 
-def gradients(call, rule, operands, result, grad, types, needs, accumulators):
+def gradients(about, operands, result, grad):
     """The gradients of a call: those of parameters with an accumulator go there, unit by unit."""
+    call, rule, types, accumulators = about.call, about.rule, about.types, about.accumulators
+    needs = about.needs
     refuse(call, grad, types, accumulators)
     own = [need and a is not None for need, a in zip(needs, accumulators)]
     rest = [need and a is None for need, a in zip(needs, accumulators)]
     grads = [None] * len(types)
     if any(rest):
-        grads = rule.function(Vjp(call, operands, result, grad, types, rest))
+        grads = rule.function(Vjp(about, operands, result, grad, types, rest))
     rows = grad.shape[0]
     accumulator = next(a for a in accumulators if a is not None)
     size = rows_of_unit(accumulator, rows, call.op)
@@ -41,7 +43,7 @@ def gradients(call, rule, operands, result, grad, types, needs, accumulators):
             for i, (shape, *kind) in enumerate(types)
         ]
         parts = [one(x) if i in batched else x for i, x in enumerate(operands)]
-        found = rule.function(Vjp(call, parts, one(result), one(grad), shapes, own))
+        found = rule.function(Vjp(about, parts, one(result), one(grad), shapes, own))
         for wanted, a, g in zip(own, accumulators, found):
             if wanted:
                 a.add_unit(g)
@@ -69,7 +71,7 @@ def refuse(call, grad, types, accumulators):
         if (
             not len(shape)
             or shape[0] != rows
-            or (call.op == "gather" and call.attributes.get("axis"))
+            or (call.op == "gather" and call.attributes.get("axis", 0) % len(types[0][0]))
         ):
             name = next(a.name for a in accumulators if a is not None)
             raise _native.NotCovered(
