@@ -116,12 +116,12 @@ def test_what_has_no_units_is_refused(registered):
 
 
 def test_registration():
-    w, before = leaf(4, seed=1), set(exact._REGISTERED)
+    w, before = leaf(4, seed=1), set(exact.REGISTERED)
     for wrong in (w * 2, w.detach()):
         with pytest.raises(ValueError, match="no leaf"):
             exact.register(wrong, Sums())
     exact.register(w, Sums())
     assert exact.active()
-    assert len(exact._REGISTERED) == len(before) + 1
+    assert len(exact.REGISTERED) == len(before) + 1
     del w
-    assert set(exact._REGISTERED) == before  # it does not keep parameters alive
+    assert set(exact.REGISTERED) == before  # it does not keep parameters alive
