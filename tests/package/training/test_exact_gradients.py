@@ -18,6 +18,15 @@ from tiny_training import Model, drawn, loss  # noqa: E402
 NAN = b"\0\0\xc0\x7f"
 
 
+@pytest.fixture(autouse=True)
+def registered_nowhere_else():
+    """What a test registers concerns no other, whatever keeps its parameters alive."""
+    from invar.autograd import exact
+
+    yield
+    exact.REGISTERED.clear()
+
+
 def accumulated(parts, shape):
     exact = t.ExactGradients([("w", torch.nn.Parameter(torch.zeros(shape)))])
     for part in parts:
@@ -158,6 +167,20 @@ def test_refusals_name_the_parameter():
         t.ExactGradients([("half", torch.nn.Parameter(torch.zeros(2, dtype=torch.bfloat16)))])
     with pytest.raises(invar.BadInput, match="no parameter that requires a gradient"):
         t.ExactGradients([])
+
+
+def test_packed_sequences_are_refused():
+    from torch.nn.utils import rnn
+
+    packed = rnn.pack_sequence([torch.ones(3, 4), torch.ones(2, 4)])
+    layer = invar.nn.GRU(4, 3)
+    layer(packed)
+    exact = t.ExactGradients(layer)
+    with pytest.raises(invar.NotCovered, match="packed sequence under ExactGradients"):
+        layer(packed)
+    invar.nn.GRU(4, 3)(packed)
+    exact.close()
+    layer(packed)
 
 
 @pytest.mark.parametrize("layer", [torch.nn.BatchNorm2d(3), torch.nn.Dropout(0.1)])
