@@ -125,3 +125,25 @@ def test_what_a_forward_pass_does_not_cover_is_named_when_it_is_reached():
     ours = invar.from_torch_module(Spectrum())
     with pytest.raises(invar.NotCovered, match="fft.*test_convert_module_accuracy.py:"):
         ours(torch.ones(2, 4))
+
+
+def test_every_module_of_torch_is_covered_or_refused_by_name():
+    """Also those that versions of torch add: what has no counterpart is named."""
+    from invar.convert_module import CONTAINERS, UNDER_THE_MODE
+    from invar.nn.counterparts import COUNTERPARTS
+
+    refused = set()
+    for name in dir(nn):
+        cls = getattr(nn, name)
+        if not (isinstance(cls, type) and issubclass(cls, nn.Module)) or cls in COUNTERPARTS:
+            continue
+        module = cls.__new__(cls)
+        nn.Module.__init__(module)
+        if cls.__name__ in CONTAINERS | UNDER_THE_MODE:
+            assert hasattr(invar.nn, name) or name in UNDER_THE_MODE, name
+            continue
+        with pytest.raises(invar.NotCovered, match=rf"torch\.nn\.[\w.]*{cls.__name__}"):
+            invar.from_torch_module(module)
+        refused.add(name)
+    assert {"SyncBatchNorm", "FractionalMaxPool2d", "LazyLinear", "DataParallel"} <= refused
+    assert not refused & {"LSTM", "GRU", "RNN", "CTCLoss", "Fold", "Dropout2d", "Transformer"}

@@ -162,9 +162,9 @@ def test_a_loss_is_torchs(name, reduction):
 
 
 def test_every_module_has_a_case():
-    known = {*CASES, *LOSSES, *SIGNED, *OF_THREE, *DROPOUTS, "Embedding", "EmbeddingBag", "TransformerEncoder",
-             "TransformerDecoder", "NonDynamicallyQuantizableLinear", "CTCLoss", "MultiMarginLoss",
-             "MultiLabelMarginLoss", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"}  # fmt: skip
+    known = {*CASES, *LOSSES, *SIGNED, *OF_THREE, *DROPOUTS, "Embedding", "EmbeddingBag",
+             "TransformerEncoder", "TransformerDecoder", "NonDynamicallyQuantizableLinear",
+             "CTCLoss", "MultiMarginLoss", "MultiLabelMarginLoss", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"}  # fmt: skip
     assert {cls.__name__ for cls in COUNTERPARTS} == known
     assert {n for n in nn.__all__ if getattr(nn, n) in COUNTERPARTS.values()} == known - {
         "NonDynamicallyQuantizableLinear"

@@ -189,7 +189,8 @@ X = torch.ones(2, 3)
 REFUSED = {
     "autocast": (lambda: torch.autocast("cpu")(torch.mm)(X, X.T), "autocast"),
     "fft": (lambda: torch.fft.fft(X), "torch.fft.fft"),
-    "multinomial": (lambda: torch.multinomial(X, 1), "multinomial"),
+    "poisson": (lambda: torch.poisson(X), "poisson"),
+    "mode": (lambda: X.mode(1), "mode"),
     "svd": (lambda: torch.linalg.svd(X), "svd"),
     "lgamma": (lambda: torch.lgamma(X), "lgamma"),
     "complex": (lambda: X.to(torch.complex64) * 1j, "complex64"),

@@ -69,6 +69,24 @@ def test_gradients(c):
         near(got, want, 512)
 
 
+DOUBLE = X[:, :3].double()
+IN_F64 = {
+    "softmax": lambda x: ops.softmax(x, 1),
+    "log_softmax": lambda x: ops.log_softmax(x, -1),
+    "softmin": lambda x: ops.softmin(x, 0),
+    "layer_norm": lambda x: ops.layer_norm(x, (3, 6), DOUBLE[0] + 2, DOUBLE[1]),
+    "rms_norm": lambda x: ops.rms_norm(x, (6,), DOUBLE[0, 0] + 2),
+}
+
+
+@pytest.mark.parametrize("name", IN_F64)
+def test_functions_of_f64_have_torchs_gradcheck(name):
+    x = DOUBLE.clone().requires_grad_()
+    assert torch.autograd.gradcheck(IN_F64[name], x)
+    assert torch.autograd.gradgradcheck(IN_F64[name], x)
+    assert IN_F64[name](x).dtype == torch.float64
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_narrow_operands_have_narrow_gradients(dtype):
     x, w = X.to(dtype).requires_grad_(), torch.randn(5, 6).to(dtype).requires_grad_()

@@ -15,6 +15,8 @@ CASES = [
     case("rms_norm", WIDE, (3000,), eps=1e-6),
     case("rms_norm", torch.empty(0, 6), (6,)),
     case("layer_norm", X, (6,), error=16),
+    case("layer_norm", X.double(), (6,), W.double(), B.double(), narrow=False),
+    case("rms_norm", X.double(), (4, 6), eps=1e-6, narrow=False),
     case("layer_norm", X, (6,), W, B, error=16),
     case("layer_norm", X, (6,), None, B, error=16),
     case("layer_norm", X, (4, 6), randn(4, 6), None, 1e-3, error=16),
@@ -103,7 +105,8 @@ def test_refusals():
     )
     refused(RuntimeError, "rms_norm: argument 'normalized_shape'", ops.rms_norm, X, (5,), W[:5])
     refused(RuntimeError, "rms_norm: argument 'weight': .* NumPy", ops.rms_norm, X, (6,), W.numpy())
-    refused(NotImplementedError, "float64", ops.layer_norm, X.double(), (6,))
+    refused(NotImplementedError, "float64", ops.group_norm, X.double().mT, 3)
+    refused(RuntimeError, "argument 'weight': expected elements of float64", ops.layer_norm, X.double(), (6,), W)  # fmt: skip
     refused(
         RuntimeError,
         "expected elements of a floating type, got int64",

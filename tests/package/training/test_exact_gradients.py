@@ -18,6 +18,15 @@ from tiny_training import Model, drawn, loss  # noqa: E402
 NAN = b"\0\0\xc0\x7f"
 
 
+@pytest.fixture(autouse=True)
+def registered_nowhere_else():
+    """What a test registers concerns no other, whatever keeps its parameters alive."""
+    from invar.autograd import exact
+
+    yield
+    exact.REGISTERED.clear()
+
+
 def accumulated(parts, shape):
     exact = t.ExactGradients([("w", torch.nn.Parameter(torch.zeros(shape)))])
     for part in parts:
@@ -144,8 +153,10 @@ def test_refusals_name_the_parameter():
     exact = t.ExactGradients(model)
     with pytest.raises(invar.NotCovered, match="^weight: it got a gradient that is not"):
         (model.weight * 2).sum().backward()
+    with pytest.raises(invar.NotCovered, match="^weight: it got a gradient that is not"):
+        p.matmul(drawn(1, (2, 4)), model.weight[:, ::2], trans_a=0, trans_b=0).sum().backward()
     with pytest.raises(invar.NotCovered, match="^bias: it got a gradient that is not"):
-        p.matmul(drawn(1, (2, 3)), model.bias.reshape(3, 1), trans_a=0, trans_b=0).sum().backward()
+        p.mul(drawn(1, (2, 3)), model.bias.clone()).sum().backward()
     with pytest.raises(invar.BadInput, match=r"^weight: contributions of shape \(2, 3\), expected"):
         exact.accumulators["weight"].add(torch.zeros(2, 3))
     with pytest.raises(invar.NotCovered, match="^weight: contributions of torch.float64"):
@@ -158,14 +169,28 @@ def test_refusals_name_the_parameter():
         t.ExactGradients([])
 
 
+def test_packed_sequences_are_refused():
+    from torch.nn.utils import rnn
+
+    packed = rnn.pack_sequence([torch.ones(3, 4), torch.ones(2, 4)])
+    layer = invar.nn.GRU(4, 3)
+    layer(packed)
+    exact = t.ExactGradients(layer)
+    with pytest.raises(invar.NotCovered, match="packed sequence under ExactGradients"):
+        layer(packed)
+    invar.nn.GRU(4, 3)(packed)
+    exact.close()
+    layer(packed)
+
+
 @pytest.mark.parametrize("layer", [torch.nn.BatchNorm2d(3), torch.nn.Dropout(0.1)])
 def test_modules_that_mix_units(layer):
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), layer)
-    with pytest.raises(invar.NotCovered, match=rf"^1 \({type(layer).__name__}\): in training mode"):
+    with pytest.raises(invar.NotCovered, match=rf"^1 \({type(layer).__name__}\): (in tr|its mask)"):
         t.ExactGradients(model)
     exact = t.ExactGradients(model.eval())
     model.train()
-    with pytest.raises(invar.NotCovered, match="in training mode"):
+    with pytest.raises(invar.NotCovered, match="in training mode|its mask"):
         exact.zero()
 
 
@@ -227,3 +252,157 @@ def test_units_that_meet_are_seen():
     exact = t.ExactGradients(plain)
     with pytest.raises(invar.NotCovered, match="^weight: its sum depends on which units"):
         exact.check(weighted, (drawn(5, (2, 7, 4)), drawn(6, (2, 7, 3))))
+
+
+def splits(exact, losses, batch, sizes=(1, 2, 4), seed=5):
+    """The gradients for each size of micro-batches, as bytes, by name."""
+    found = []
+    for size in sizes:
+        exact.zero()
+        for first in range(0, len(batch[0]), size):
+            part = [x[first : first + size] for x in batch]
+            with exact.part(first, len(part[0]), seed):
+                exact.backward(losses(*part))
+        exact.write()
+        named = exact.parameters.items()
+        found.append({n: x.grad.numpy().tobytes() for n, x in named if x.grad is not None})
+    return found
+
+
+def row_losses(y):
+    return invar.ops.sum(invar.ops.square(y).reshape(len(y), -1), 1)
+
+
+DROPOUTS = {
+    "elements": lambda: invar.nn.Dropout(0.4),
+    "channels": lambda: invar.nn.Dropout1d(0.4),
+    "alpha": lambda: invar.nn.AlphaDropout(0.4),
+    "attention": lambda: invar.nn.TransformerEncoderLayer(8, 2, 16, 0.4, batch_first=True),
+    "recurrent": lambda: invar.nn.GRU(8, 4, 2, dropout=0.4, batch_first=True),
+}
+
+
+@pytest.mark.parametrize("name", DROPOUTS)
+def test_masks_of_dropouts_are_those_of_units(name):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(invar.nn.Linear(8, 8), DROPOUTS[name]())
+    exact, x = t.ExactGradients(model), drawn(3, (8, 5, 8))
+
+    def losses(x):
+        y = model(x)
+        return row_losses(y[0] if isinstance(y, tuple) else y)
+
+    before = torch.get_rng_state()
+    whole, *parts = splits(exact, losses, [x], (8, 1, 3))
+    assert all(part == whole for part in parts) and whole
+    assert splits(exact, losses, [x], (8,), seed=6) != [whole]
+    assert torch.equal(torch.get_rng_state(), before)
+    exact.check(losses, (x,))
+    with pytest.raises(invar.NotCovered, match="say which units a pass has"):
+        exact.backward(losses(x))
+    model.eval()
+    assert splits(exact, losses, [x], (8,)) != [whole]
+
+
+def test_a_checkpoint_within_a_part_draws_again_what_it_drew():
+    from torch.utils.checkpoint import checkpoint
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(invar.nn.Linear(8, 8), invar.nn.Dropout(0.4), invar.nn.Linear(8, 2))
+    exact, x = t.ExactGradients(model), drawn(3, (6, 8))
+    plain = splits(exact, lambda x: row_losses(model(x)), [x], (6, 2))
+    again = lambda x: row_losses(checkpoint(model, x, use_reentrant=False))
+    assert splits(exact, again, [x], (6, 2)) == plain and plain[0] == plain[1]
+
+
+def test_parts_and_transpositions_of_parameters():
+    """Cross attention takes chunks of one matrix; products take transposed views."""
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = invar.nn.MultiheadAttention(8, 2, batch_first=True)
+            self.last = torch.nn.Parameter(drawn(4, (5, 8)))
+
+        def forward(self, x, y):
+            found = self.attention(x, y, y, need_weights=False)[0]
+            return row_losses(invar.ops.matmul(found, self.last.t()))
+
+    torch.manual_seed(0)
+    model, x, y = Model(), drawn(5, (4, 3, 8)), drawn(6, (4, 6, 8))
+    exact = t.ExactGradients(model)
+    exact.check(model, (x, y))
+    whole, *parts = splits(exact, model, [x, y])
+    assert all(part == whole for part in parts)
+    assert set(whole) == {n for n, _ in model.named_parameters()}
+    ours = {n: q.grad.double() for n, q in model.named_parameters()}
+    exact.close()
+    model.zero_grad()
+    model(x, y).sum().backward()
+    for name, q in model.named_parameters():
+        assert (q.grad - ours[name]).abs().max() <= 1e-5 * max(1, q.grad.abs().max()), name
+
+
+RULES = {
+    "layer_norm": (lambda x, w, b: invar.ops.layer_norm(x, (6,), w, b), (6,), (8, 5, 6)),
+    "rms_norm": (lambda x, w, b: invar.ops.add(invar.ops.rms_norm(x, (6,), w), b), (6,), (8, 5, 6)),
+    "group_norm": (lambda x, w, b: invar.ops.group_norm(x, 2, w, b), (6,), (8, 6, 3, 2)),
+    "batch_norm": (
+        lambda x, w, b: invar.ops.batch_norm(x, torch.ones(6), torch.full((6,), 2.0), w, b),
+        (6,),
+        (8, 6, 3, 2),
+    ),
+    "embedding": (
+        lambda x, w, b: invar.ops.mul(
+            invar.ops.embedding(x[:, :, 0].mul(3).long().abs() % 6, w), b
+        ),
+        (6, 6),
+        (8, 9, 6),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_units_at_once_are_units_one_by_one(name, rows, monkeypatch):
+    """rows: of axis 0, of each unit."""
+    from invar.autograd import units
+
+    function, shape, of = RULES[name]
+    x = wide(8, of[1:], seed=3) / 64
+    x.view(-1)[7] = 2.0**-30
+    found = []
+    for at_once in (units.AT_ONCE, {}):
+        monkeypatch.setattr(units, "AT_ONCE", at_once)
+        w = torch.nn.Parameter(drawn(1, shape))
+        b = torch.nn.Parameter(drawn(2, shape[:1]))
+        exact = t.ExactGradients([("w", w), ("b", b)])
+        y = function(x, w, b)
+        exact.backward(row_losses(y.reshape(8 // rows, rows, -1)))
+        found.append(exact.buffer.clone())
+        exact.close()
+    assert torch.equal(*found) and found[0].any()
+
+
+def test_a_trainer_with_dropout_repeats_its_steps(tmp_path):
+    """Steps that are resumed, split, or computed without exact gradients draw what they drew."""
+
+    def trainer(exact, micro_batch=None):
+        torch.manual_seed(0)
+        with invar.reproducible():
+            model = torch.nn.Sequential(
+                invar.nn.Linear(4, 8), invar.nn.Dropout(0.5), invar.nn.Linear(8, 3)
+            )
+        batches = lambda step: (drawn(step, (6, 4)),)
+        loss = lambda model, x: row_losses(model(x))
+        optimizer = invar.optim.SGD(model.parameters(), lr=0.01)
+        return t.Trainer(
+            model, optimizer, batches, loss, exact=exact, micro_batch=micro_batch, seed=3
+        )
+
+    for exact in (True, False):
+        whole = t.Recorder(trainer(exact)).run(4)
+        t.Recorder(trainer(exact), tmp_path / f"{exact}.json").run(2)
+        resumed = t.Recorder(trainer(exact), tmp_path / f"{exact}.json", resume=True).run(4)
+        assert resumed.hash == whole.hash
+    assert t.Recorder(trainer(True, 4)).run(4).hash == t.Recorder(trainer(True)).run(4).hash

@@ -270,3 +270,58 @@ def test_the_digest_of_a_state():
     assert t.state_digest(state) == hashlib.sha256(b"\1" + leaves[0] + leaves[1]).hexdigest()
     assert t.state_digest(state) != t.state_digest({**state, "a": 4})
     assert t.state_digest(state) != t.state_digest({"b": torch.tensor([1.0, 0.0]), "a": 3})
+
+
+PARTS = {
+    "main.py": "from part import training\nimport json, package.inner\n",
+    "part.py": "import tiny_training\ndef training(**how):\n    import late\n    return late.make(**how)\n",
+    "late.py": "from package import inner\nfrom tiny_training import training as make\n",
+    "package/__init__.py": "",
+    "package/inner.py": "from . import other\n",
+    "package/other.py": "X = 1\n",
+    "unused.py": "raise SystemExit\n",
+}
+
+
+def test_modules_beside_a_script_are_bound(tmp_path):
+    for name, text in (PARTS | {"tiny_training.py": SCRIPT.read_text()}).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    main_py, path = tmp_path / "main.py", tmp_path / "run.json"
+    receipt = t.Recorder(tiny_training.training(), path, script=main_py).run(3)
+    modules = receipt.data["program"]["modules"]
+    assert sorted(modules) == sorted({*PARTS, "tiny_training.py"} - {"main.py", "unused.py"})
+    jsonschema.validate(receipt.data, json.loads(SCHEMA.read_text()))
+    assert t.verify(path).holds
+    for name in ("late.py", "package/other.py"):
+        (tmp_path / name).write_text(PARTS[name] + "# more\n")
+        with pytest.raises(invar.BadInput, match=f"{name}: not the module of the receipt"):
+            t.verify(path)
+        (tmp_path / name).write_text(PARTS[name])
+    (tmp_path / "package/other.py").unlink()
+    with pytest.raises(invar.BadInput, match="other.py: a module of the receipt that is not there"):
+        t.verify(path)
+    (tmp_path / "package/other.py").write_text(PARTS["package/other.py"])
+    (tmp_path / "json.py").write_text("")  # hides the library's
+    with pytest.raises(invar.BadInput, match="json.py: the script imports it, and the receipt has"):
+        t.verify(path)
+    (tmp_path / "json.py").unlink()
+    data = copy.deepcopy(receipt.data)
+    data["program"]["modules"]["late.py"] = "0" * 64
+    with pytest.raises(invar.BadInput, match=r"steps\[0\].chain does not fit: the head"):
+        t.Receipt(data)
+    data["program"]["modules"] = {"../late.py": "0" * 64}
+    with pytest.raises(invar.BadInput, match="program.modules is ill-formed"):
+        t.Receipt(data)
+
+
+def test_a_module_of_the_same_name_elsewhere_is_not_taken(tmp_path):
+    """The script's own module is executed, although this process knows another of its name."""
+    text = SCRIPT.read_text()
+    (tmp_path / "tiny_training.py").write_text(text.replace("drawn(1, (4, 3))", "drawn(9, (4, 3))"))
+    (tmp_path / "script.py").write_text("from tiny_training import training\n")
+    path = tmp_path / "run.json"
+    t.Recorder(tiny_training.training(), path, script=tmp_path / "script.py").run(2)
+    verdict = t.verify(path)
+    assert (verdict.holds, verdict.tensor) == (False, "model.weight")
+    assert sys.modules["tiny_training"] is tiny_training

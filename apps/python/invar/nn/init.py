@@ -14,7 +14,10 @@ __all__ = [
     "kaiming_normal_",
     "kaiming_uniform_",
     "normal_",
+    "dirac_",
     "ones_",
+    "orthogonal_",
+    "sparse_",
     "trunc_normal_",
     "uniform_",
     "xavier_normal_",
@@ -43,6 +46,9 @@ eye_ = _specified(of_torch.eye_)
 kaiming_normal_ = _specified(of_torch.kaiming_normal_)
 kaiming_uniform_ = _specified(of_torch.kaiming_uniform_)
 normal_ = _specified(of_torch.normal_)
+dirac_ = _specified(of_torch.dirac_)
+orthogonal_ = _specified(of_torch.orthogonal_)
+sparse_ = _specified(of_torch.sparse_)
 ones_ = _specified(of_torch.ones_)
 trunc_normal_ = _specified(of_torch.trunc_normal_)
 uniform_ = _specified(of_torch.uniform_)

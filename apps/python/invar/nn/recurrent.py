@@ -163,7 +163,7 @@ class _Layers:
         return found, last if self.mode == "LSTM" else last[0]
 
     def _packed(self: Any, input: PackedSequence, hx: Any) -> Any:
-        if exact.active():
+        if any(id(p) in exact.REGISTERED for p in self.parameters()):
             raise Refused(
                 f"invar.nn.{type(self).__name__}: a packed sequence under ExactGradients: its rows are "
                 "no units; pad the sequences instead"

@@ -229,7 +229,9 @@ def _softmax(name: str, op: str, x: Any, dim: int | None, dtype: DType | None) -
         dim = 0 if x.ndim in (0, 1, 3) else 1  # as torch.nn.functional chooses
     if dtype is not None:
         x = t.cast(x, t.named(dtype))
-    e = t.narrow_real(name, x)
+    e = t.real(name, x)
+    if e == "f64":
+        return _softmax_f64(name, op, x, dim)
     if e == "f32" and -x.ndim <= dim < x.ndim and x.shape[dim]:
         return p.call(op, x, axis=dim % x.ndim)
     axis = arr.dim_of(name, dim, x.ndim)
@@ -239,14 +241,29 @@ def _softmax(name: str, op: str, x: Any, dim: int | None, dtype: DType | None) -
     return t.cast(p.call(op, row, axis=axis), e).reshape(x.shape)
 
 
+def _softmax_f64(name: str, op: str, x: Any, dim: int) -> Any:
+    """In binary64, one operation after the other: z = x - max; exp(z) / the sum, or z - log of it."""
+    axis = arr.dim_of(name, dim, x.ndim)
+    if arr.numel(x) == 0:
+        return x
+    row = x.reshape(1) if x.ndim == 0 else x
+    z = p.sub(row, p.reduce_max(arr.detached(row), axes=[axis], keepdims=1))
+    powers = p.exp_f64(z)
+    total = p.reduce_sum(powers, axes=[axis], keepdims=1)
+    y = p.div(powers, total) if op == "softmax" else p.sub(z, p.log_f64(total))
+    return y.reshape(x.shape)
+
+
 @public
 def softmax(
     input: Array, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Array:
     """exp(input - max) divided by its sum along a dimension; dtype: elements are converted first.
-    f32, bf16, f16. Without dim it is the one that torch chooses: 0 for 0, 1 or 3 dimensions, else 1.
+    f32, bf16, f16; f64 by one operation of binary64 after the other. Without dim it is the one that
+    torch chooses: 0 for 0, 1 or 3 dimensions, else 1.
 
-    Raises IndexError for a dimension out of range. Spec: softmax.1 to softmax.5."""
+    Raises IndexError for a dimension out of range. Spec: softmax.1 to softmax.5, elementwise.19,
+    functions.40, functions.41."""
     return cast(Array, _softmax("softmax", "softmax", input, dim, dtype))
 
 
@@ -264,5 +281,5 @@ def softmin(
 ) -> Array:
     """softmax of -input; arguments as softmax. Spec: elementwise.5, softmax.1 to softmax.5."""
     x: Any = input if dtype is None else t.cast(input, t.named(dtype))
-    t.narrow_real("softmin", x)
+    t.real("softmin", x)
     return cast(Array, _softmax("softmin", "softmax", real("softmin", "neg", x), dim, None))

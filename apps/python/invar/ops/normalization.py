@@ -46,6 +46,37 @@ def _common(x: Any, normalized_shape: Any, *weights: Any) -> bool:
     return tuple(normalized_shape) == row not in ((), (0,)) and all(w.shape == row for w in weights)
 
 
+def _in_f64(
+    name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, centred: bool
+) -> Any:
+    """A norm of f64 elements, whose weights are f64: each operation is one of binary64."""
+    for argument, v in (("weight", weight), ("bias", bias)):
+        if v is not None and t.type_of(v, argument) != "f64":
+            raise OperandError(
+                f"{name}: argument '{argument}': expected elements of float64 as 'input' has, got "
+                f"{t.spelled(t.type_of(v, argument))}"
+            )
+    shape = _rows(name, x, normalized_shape, None)
+    for argument, v in (("weight", weight), ("bias", bias)):
+        if v is not None and list(v.shape) != shape:
+            raise OperandError(
+                f"{name}: argument '{argument}': expected shape {tuple(shape)}, got {tuple(v.shape)}"
+            )
+    t.same_kind(name, input=x, weight=weight, bias=bias)
+    if not arr.numel(x):
+        return x
+    y = _normalized(x, list(range(x.ndim - len(shape), x.ndim)), eps, centred)
+    y = y if weight is None else p.mul(y, weight)
+    return y if bias is None else p.add(y, bias)
+
+
+def _normalized(x: Any, axes: list[int], eps: float, centred: bool) -> Any:
+    """(x - mean) / sqrt(mean of squares + eps), f64."""
+    x = p.sub(x, p.reduce_mean(x, axes=axes, keepdims=1)) if centred else x
+    squares = p.reduce_mean(p.mul(x, x), axes=axes, keepdims=1)
+    return p.div(x, p.sqrt(p.add(squares, t.number(eps, "f64", x))))
+
+
 @public
 def rms_norm(
     input: Array,
@@ -54,15 +85,20 @@ def rms_norm(
     eps: float | None = None,
 ) -> Array:
     """input / sqrt(mean of squares + eps) · weight over the last dimensions `normalized_shape`, which
-    weight has. eps: by default that of f32, 2^-23. The result has input's type and shape.
+    weight has. eps: by default that of f32, 2^-23, of f64 2^-52. The result has input's type and shape.
+    f64: one operation of binary64 after the other.
 
-    Raises RuntimeError for shapes and types that do not fit. Spec: rmsnorm.1 to rmsnorm.5."""
+    Raises RuntimeError for shapes and types that do not fit. Spec: rmsnorm.1 to rmsnorm.5, reduce.4,
+    elementwise.19."""
     if (
         eps is not None
         and isinstance(normalized_shape, tuple)
         and _common(input, normalized_shape, weight)
     ):
         return cast(Array, p.rmsnorm(input, weight, epsilon=float(eps)))
+    if t.real("rms_norm", input) == "f64":
+        least = t.EPSILON["f64"] if eps is None else float(eps)
+        return cast(Array, _in_f64("rms_norm", input, normalized_shape, weight, None, least, False))
     e = t.narrow_real("rms_norm", input)
     epsilon = t.EPSILON["f32"] if eps is None else float(eps)
     shape = _rows("rms_norm", input, normalized_shape, weight)
@@ -81,11 +117,16 @@ def layer_norm(
     eps: float = 1e-5,
 ) -> Array:
     """(input - mean) / sqrt(variance + eps) · weight + bias over the last dimensions
-    `normalized_shape`, which weight and bias have. The result has input's type and shape.
+    `normalized_shape`, which weight and bias have. The result has input's type and shape. f64: one
+    operation of binary64 after the other.
 
-    Raises RuntimeError for shapes and types that do not fit. Spec: layernorm.1 to layernorm.5."""
+    Raises RuntimeError for shapes and types that do not fit. Spec: layernorm.1 to layernorm.5,
+    reduce.4, elementwise.19."""
     if isinstance(normalized_shape, tuple) and _common(input, normalized_shape, weight, bias):
         return cast(Array, p.layernorm(input, weight, bias, epsilon=float(eps)))
+    if t.real("layer_norm", input) == "f64":
+        how = ("layer_norm", input, normalized_shape, weight, bias, float(eps), True)
+        return cast(Array, _in_f64(*how))
     e = t.narrow_real("layer_norm", input)
     more = () if bias is None else (bias,)
     shape = _rows("layer_norm", input, normalized_shape, weight, bias)

@@ -275,11 +275,6 @@ def torch_seed(like: Any, count: int | None = None) -> dict[str, Any]:
     from invar.autograd import exact, seeds
 
     part = exact.part()
-    if part is None and exact.active() and like.requires_grad:
-        raise NotCovered(
-            "dropout with exact gradients: its mask must not depend on how a batch is split: say "
-            "which units the forward pass has (ExactGradients.part)"
-        )
     offset = 0 if part is None else part.offset(math.prod(like.shape) if count is None else count)
     return {"seed": int(seeds.of_torch()), "offset": offset}
 

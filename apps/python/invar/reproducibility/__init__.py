@@ -78,8 +78,9 @@ class reproducible(contextlib.ContextDecorator):
 
     Functions and methods of torch go to invar.ops, with Invar's gradients. The arithmetic that they
     do not reach - of torch's own gradients, in place - is computed by Invar's primitives. torch's
-    optimisers step as those of invar.optim, others are made of torch's kernels. Copies, views, comparisons and whole numbers stay torch's. Everything else raises
-    invar.NotCovered, which is a NotImplementedError, too, and names the operation and your line.
+    optimisers step as those of invar.optim; others are made of torch's kernels. Copies, views,
+    comparisons and whole numbers stay torch's. Everything else raises invar.NotCovered, which is a
+    NotImplementedError, too, and names the operation and your line.
 
     A gradient that comes together from several places is the sum of two f32 tensors after the
     other, in the order of torch's graph of gradients, which is the same in each run of a program on

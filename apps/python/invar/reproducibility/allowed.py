@@ -7,9 +7,9 @@ What is not here and has no handler (kernels.py) is refused."""
 MOVES = frozenset(
     """
     _reshape_alias _reshape_copy _unsafe_view alias as_strided broadcast_tensors chunk clone contiguous
-    detach detach_ diagonal diagonal_backward empty empty_like empty_strided expand expand_as
+    detach detach_ diagonal diagonal_backward diagonal_copy empty empty_like empty_strided expand expand_as
     expand_copy flatten flip
-    fill fill_ full full_like hsplit lift lift_fresh lift_fresh_copy masked_fill masked_fill_
+    fill fill_ index_fill full full_like hsplit lift lift_fresh lift_fresh_copy masked_fill masked_fill_
     masked_select movedim new_empty new_empty_strided new_full new_ones new_zeros
     ones ones_like permute repeat
     repeat_interleave reshape resize_ roll rot90 scalar_tensor select select_backward
@@ -42,7 +42,8 @@ EXACT = frozenset(
     """
     eq ne lt le gt ge eq_ ne_ lt_ le_ gt_ ge_ isnan isinf isfinite isposinf isneginf signbit
     logical_and logical_or logical_xor logical_not logical_and_ logical_or_ logical_not_
-    any all _is_all_true _is_any_true isclose allclose
+    any all _is_all_true _is_any_true isclose allclose copysign heaviside fmax fmin searchsorted
+    bucketize
     """.split()
 ) - {"isclose", "allclose"}  # these two compute a bound
 

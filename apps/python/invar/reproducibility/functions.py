@@ -15,7 +15,7 @@ abs acos acosh add addmm addmv addcmul addcdiv amax amin argmax argmin argsort a
 baddbmm bmm ceil clamp cos cosh cumprod cumsum dist div dot einsum erf erfc exp exp2 expm1 fix floor fmod frac
 lerp logit log log10 log1p log2 logaddexp logsumexp log_softmax matmul max maximum mean min minimum mm mul
 mv neg norm outer pow prod reciprocal relu remainder round rsqrt nan_to_num scatter_add scatter_reduce index_add sigmoid sign
-sin sinh softmax sort sqrt square std std_mean sub sum tan tanh topk trunc var var_mean prelu
+sin sinh softmax sort sqrt square std sub sum tan tanh topk trunc var var_mean prelu
 conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d celu selu
 """.split()
 
@@ -111,6 +111,31 @@ def with_indices(pool, *args, **kwargs):
     return pool(*args, **{**kwargs, "return_indices": True})
 
 
+def weight_norm(v, g, dim=0):
+    """torch._weight_norm: v (g / the norm of v over all other dimensions)."""
+    others = None if dim == -1 else [d for d in range(v.ndim) if d != dim]
+    length = ops.vector_norm(v, 2, others, keepdim=dim != -1)
+    return ops.mul(v, ops.div(g, length))
+
+
+def std_mean(*args, **kwargs):
+    dim = args[1] if len(args) > 1 and not isinstance(args[1], bool) else kwargs.get("dim")
+    keepdim = kwargs.get("keepdim", False)
+    return ops.std(*args, **kwargs), ops.mean(args[0], dim, keepdim)
+
+
+def cdist(x1, x2, p=2.0, compute_mode=None):
+    """The norms of order p of the differences of all pairs of rows."""
+    return ops.vector_norm(ops.sub(x1.unsqueeze(-2), x2.unsqueeze(-3)), p, -1)
+
+
+OTHERS = {
+    "_weight_norm": weight_norm,
+    "std_mean": std_mean,
+    "cdist": cdist,
+}
+
+
 def routes():
     """A function or method of torch -> (its name, the function of invar.ops, whether its first two
     operands change places)."""
@@ -119,6 +144,9 @@ def routes():
     table = {getattr(F, name): (name, random.dropping(name), False) for name in DROPPING}
     for name, function in FUNCTIONS.items():
         table[getattr(torch, name)] = name, function, False
+    for name, function in OTHERS.items():
+        table[getattr(torch, name)] = name, function, False
+    table[F.rrelu] = "rrelu", random.rrelu, False
     for kind in ("max_pool", "adaptive_max_pool"):
         for n in (1, 2, 3):
             name = f"{kind}{n}d"

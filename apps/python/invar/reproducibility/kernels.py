@@ -173,7 +173,10 @@ def lerp(start, end, weight):
 
     if isinstance(weight, torch.Tensor):
         if weight.numel() != 1:
-            raise refused("torch.lerp", "a weight of several elements has no reproducible kernel")
+            near = weight.abs() < 0.5
+            return torch.where(
+                near, computed(between, start, end, weight), computed(from_end, start, end, weight)
+            )
         weight = weight.item()
     return computed(between if abs(weight) < 0.5 else from_end, start, end, weight)
 
@@ -372,12 +375,18 @@ def log_softmax_backward(grad, y, dim, input_dtype):
 # Products of matrices (spec/contraction.md).
 
 
-@handler("mm", "bmm", "mv", "dot", "matmul")
+@handler("mm", "bmm", "matmul")
 def matmul(a, b):
     return computed(lambda a, b: p("matmul", a, b, trans_a=0, trans_b=0), a, b)
 
 
-@handler("addmm", "baddbmm", "addmv")
+@handler("addmv")
+def addmv(x, a, b, beta=1, alpha=1):
+    x = x.unsqueeze(-1) if isinstance(x, torch.Tensor) and x.ndim else x
+    return addmm(x, a, b.unsqueeze(1), beta, alpha).squeeze(1)
+
+
+@handler("addmm", "baddbmm")
 def addmm(x, a, b, beta=1, alpha=1):
     def formula(x, a, b):
         product = scaled(p("matmul", a, b, trans_a=0, trans_b=0), alpha)

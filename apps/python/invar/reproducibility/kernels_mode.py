@@ -10,6 +10,7 @@ from invar.reproducibility import (
     allowed,
     kernels,
     kernels_loss,  # noqa: F401  registers handlers
+    kernels_more,  # noqa: F401
     kernels_optim,  # noqa: F401
     random,
 )

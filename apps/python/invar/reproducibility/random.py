@@ -6,6 +6,8 @@ random values is Invar's (spec: random), for a seed that is one whole number fro
 Hence torch.manual_seed, Generator objects, saved generator states and checkpoints do what they do
 elsewhere, and the values do not depend on the device."""
 
+import math
+
 import torch
 
 from invar import primitives
@@ -15,7 +17,7 @@ from invar.reproducibility.refusal import refused
 INTEGERS = frozenset("randperm randint randint_like random".split())
 OTHERS = frozenset(
     """
-    cauchy exponential geometric log_normal multinomial poisson binomial rrelu_with_noise
+    cauchy geometric poisson binomial rrelu_with_noise
     _standard_gamma _sample_dirichlet normal_functional _fused_dropout
     """.split()
 )
@@ -108,7 +110,59 @@ def bernoulli(x, p=None, *, generator=None):
     return found.to(x.dtype)
 
 
+def waiting(shape, device, generator=None):
+    """Exponential numbers, -ln(1 - u), at least 2^-25: none is 0."""
+    u = uniform(shape, device, generator)
+    number = lambda v: torch.full((), v, device=u.device)
+    found = primitives.neg(primitives.log1p(primitives.neg(u)))
+    return primitives.max(found, number(2.0**-25))
+
+
+def exponential_(x, lambd=1.0, *, generator=None):
+    found = waiting(x.shape, x.device, generator)
+    if lambd != 1:
+        found = primitives.div(found, torch.full((), float(lambd), device=found.device))
+    return x.copy_(cast(found, x.dtype))
+
+
+def log_normal_(x, mean=1.0, std=2.0, *, generator=None):
+    found = scaled(normal(x.shape, x.device, generator), mean, std)
+    return x.copy_(cast(primitives.exp(found), x.dtype))
+
+
+def multinomial(x, num_samples, replacement=False, *, generator=None):
+    """The classes of the largest of weight / exponential number; with replacement one set of such
+    numbers for each sample."""
+    weights = cast(x, torch.float32)
+    if not bool(((weights >= 0) & weights.isfinite()).all()) or not bool(
+        (weights > 0).any(-1).all()
+    ):
+        raise RuntimeError("multinomial: input: expected finite weights of 0 or more, not all 0")
+    if not replacement:
+        if int((weights > 0).sum(-1).min()) < num_samples:
+            raise RuntimeError(
+                f"multinomial: num_samples: {num_samples} are more than the classes with a weight"
+            )
+        waits = waiting(x.shape, x.device, generator)
+        order = torch.sort(primitives.div(weights, waits), dim=-1, descending=True, stable=True)
+        return order.indices[..., :num_samples].clone()
+    rows = weights.unsqueeze(-2).expand(*x.shape[:-1], num_samples, x.shape[-1])
+    waits = waiting(rows.shape, x.device, generator)
+    order = torch.sort(primitives.div(rows, waits), dim=-1, descending=True, stable=True)
+    return order.indices[..., 0].clone()
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """torch.nn.functional.rrelu; its slopes in training are those of invar.nn.RReLU."""
+    from invar import nn
+
+    return nn.RReLU(lower, upper).train(training)(input)
+
+
 DRAWN = {
+    "exponential_": exponential_,
+    "log_normal_": log_normal_,
+    "multinomial": multinomial,
     "rand": rand,
     "randn": randn,
     "rand_like": rand_like,
@@ -143,8 +197,11 @@ def dropping(name):
         if not training or p == 0:
             return input
         from invar import ops
+        from invar.ops.random import torch_seed
 
-        return getattr(ops, name)(input, p, True, seed=int(key()), offset=0)
+        channels = name.endswith("d") or name.startswith("feature")
+        count = math.prod(input.shape[:2]) if channels else None
+        return getattr(ops, name)(input, p, True, **torch_seed(input, count))
 
     return drawn
 

@@ -72,12 +72,9 @@ class Accumulator:
         self.magnitude += magnitude
         self.count += units
 
-    def part(self, shape: tuple[int, ...], begin: int) -> "Accumulator":
+    def part(self, shape: tuple[int, ...], begin: int) -> "_Part":
         """That of the elements from `begin` on, row-major, as a tensor of this shape."""
-        total = self.total.view(-1)[begin : begin + math.prod(shape)].view(shape)
-        found = Accumulator(self.name, shape, total, self.magnitude, self.count)
-        found.units = self.units
-        return found
+        return _Part(self, shape, begin)
 
     def _split(self, rows: int) -> tuple[int, int]:
         """(units, rows of each)."""
@@ -102,6 +99,20 @@ class Accumulator:
             return found
         count = torch.full((), divisor, dtype=torch.float32, device=found.device)
         return primitives.div(found, count)
+
+
+class _Part(Accumulator):
+    """Where the contributions of elements of a parameter go. How many units there are, the whole
+    accumulator says: it is told so before the backward pass, after the parts are made."""
+
+    def __init__(self, whole: Accumulator, shape: tuple[int, ...], begin: int) -> None:
+        self._whole, self.name, self.shape = whole, whole.name, shape
+        self.total = whole.total.view(-1)[begin : begin + math.prod(shape)].view(shape)
+        self.magnitude, self.count = whole.magnitude, whole.count
+
+    @property
+    def units(self) -> int | None:  # type: ignore[override]
+        return self._whole.units
 
 
 BATCHES = torch.nn.modules.batchnorm._BatchNorm
@@ -191,6 +202,20 @@ class ExactGradients:
                         "or invar.from_torch_module"
                     )
 
+    def _refuse_masks(self) -> None:
+        """Outside of a part the masks of dropouts would depend on the split."""
+        from invar.autograd import exact as registry
+
+        if registry.part() is not None or self._model is None:
+            return
+        for path, module in self._model.named_modules():
+            p = module.p if isinstance(module, DROPS) else getattr(module, "dropout", 0.0)
+            if module.training and isinstance(p, float) and p > 0:
+                raise _native.NotCovered(
+                    f"{path or 'model'} ({type(module).__name__}): its mask must not depend on how the "
+                    "batch is split: say which units a pass has, with ExactGradients.part()"
+                )
+
     @contextlib.contextmanager
     def part(self, first: int, units: int, seed: int = 0) -> Iterator[None]:
         """A context for the forward and backward pass of `units` units from unit `first` of the batch
@@ -217,6 +242,7 @@ class ExactGradients:
                 f"losses: {losses.dtype} {tuple(losses.shape)}, expected one torch.float32 loss for "
                 "each unit, [units]"
             )
+        self._refuse_masks()
         self._loss.add(losses)
         for accumulator in self._accumulators:
             accumulator.units = len(losses)

@@ -153,6 +153,17 @@ def _size(value):
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
+def _modules(value):
+    return (
+        isinstance(value, dict) and all(map(_digest, value.values())) and all(map(_beside, value))
+    )
+
+
+def _beside(name):
+    """Whether it is the path of a file below a folder."""
+    return bool(name) and not any(part in ("", ".", "..") for part in name.split("/"))
+
+
 def _texts(value):
     return isinstance(value, dict) and all(map(_text, value.values()))
 
@@ -161,7 +172,13 @@ def _texts(value):
 TENSOR = {"name": _text, "dtype": _text, "shape": _list(_size), "sha256": _digest}
 FORM = {
     "schema": _text,
-    "program": {"numerics": _text, "script": _text, "sha256": _digest, "settings": _settings},
+    "program": {
+        "numerics": _text,
+        "script": _text,
+        "sha256": _digest,
+        "modules": _modules,
+        "settings": _settings,
+    },
     "model": {"constants": _digest},
     "initial": {"state": _digest, "tensors": _list(lambda v: not list(_faults(v, TENSOR, "")))},
     "steps": _list(lambda v: isinstance(v, dict)),
@@ -177,7 +194,7 @@ STEP = {
     "tensors": _list(_digest),
     "chain": _digest,
 }
-OPTIONAL = {"steps.tensors", "execution", "states"}
+OPTIONAL = {"program.modules", "steps.tensors", "execution", "states"}
 
 
 def _faults(value, form, path):

@@ -10,6 +10,7 @@ import torch
 
 from invar import _native
 from invar.training import digest
+from invar.training.modules import files_of
 from invar.training.parallel import joined
 from invar.training.receipt import (
     NUMERICS,
@@ -40,7 +41,8 @@ class Recorder:
 
     path       of the receipt; None: it is only returned
     script     the file whose function training(**settings) makes the trainer, so that others can
-               execute steps again
+               execute steps again; the receipt binds it and the modules that it imports from beside
+               it (training.21)
     settings   of that function: numbers, texts, truth values
     every      steps between states that are kept beside the receipt (0: only the last)
     tensors    whether each step has the leaves of its tensors, so that a difference is named
@@ -71,14 +73,17 @@ class Recorder:
 
     def _head(self, script, settings):
         initial = digest.Digest(self.trainer.state())
+        program = {
+            "numerics": NUMERICS,
+            "script": Path(script).name if script is not None else "",
+            "sha256": hashlib.sha256(Path(script).read_bytes() if script else b"").hexdigest(),
+            "settings": settings_of(settings),
+        }
+        if script is not None and (modules := files_of(script)):
+            program["modules"] = modules
         return {
             "schema": SCHEMA,
-            "program": {
-                "numerics": NUMERICS,
-                "script": Path(script).name if script is not None else "",
-                "sha256": hashlib.sha256(Path(script).read_bytes() if script else b"").hexdigest(),
-                "settings": settings_of(settings),
-            },
+            "program": program,
             "model": {"constants": digest.Digest(self.trainer.constants()).root},
             "initial": {"state": initial.root, "tensors": initial.entries},
             "steps": [],

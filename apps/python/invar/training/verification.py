@@ -1,6 +1,7 @@
 """Receipt of a training -> verdict, by executing steps again (spec/training.md training.15 to
 training.18)."""
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 
 from invar import _native
 from invar.training import digest
+from invar.training.modules import files_of
 from invar.training.receipt import NUMERICS, Receipt, number, settings_of, shown
 from invar.training.recorder import kept_state
 
@@ -146,9 +148,49 @@ def maker(receipt, program, path=None):
         raise _native.BadInput(f"{program}: {e.strerror}: the script of the receipt") from None
     if hashlib.sha256(text).hexdigest() != stated["sha256"]:
         raise _native.BadInput(f"{program}: not the script of the receipt (its SHA-256 is another)")
-    return lambda **execution: script_of(program).training(
-        **{name: _value(v) for name, v in stated["settings"].items()}, **execution
-    )
+    compare_modules(program, stated.get("modules", {}))
+    settings = {name: _value(v) for name, v in stated["settings"].items()}
+
+    def make(**execution):
+        with beside(program):
+            return script_of(program).training(**settings, **execution)
+
+    return make
+
+
+def compare_modules(program, stated):
+    """Refuses modules beside a script that are not the receipt's."""
+    found = files_of(program)
+    for name in sorted(stated.keys() | found.keys()):
+        file = program.parent / name
+        if name not in found:
+            raise _native.BadInput(f"{file}: a module of the receipt that is not there")
+        if name not in stated:
+            raise _native.BadInput(f"{file}: the script imports it, and the receipt has it not")
+        if found[name] != stated[name]:
+            raise _native.BadInput(
+                f"{file}: not the module of the receipt (its SHA-256 is another)"
+            )
+
+
+@contextlib.contextmanager
+def beside(path):
+    """Modules are imported from the script's folder first, as Python runs a script: they are its own,
+    whatever of their names this process has from elsewhere."""
+    folder = Path(path).resolve().parent
+    others = {}
+    for file in files_of(path):
+        name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        if (known := sys.modules.get(name)) is not None:
+            where = getattr(known, "__file__", None)
+            if where is None or folder not in Path(where).resolve().parents:
+                others[name] = sys.modules.pop(name)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules.update(others)
 
 
 def script_of(path):
@@ -157,11 +199,7 @@ def script_of(path):
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(Path(path).resolve().parent))  # as Python runs a script
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        del sys.path[0]
+    spec.loader.exec_module(module)
     if not callable(getattr(module, "training", None)):
         raise _native.BadInput(f"{path}: it has no function training(**settings)")
     return module
