@@ -213,7 +213,8 @@ void enqueue(const Call& call, Stream stream) {
 
 size_t backward_shared_bytes(const Call& call) {
   const Geometry g = attention::backward_operands(call).g;
-  return static_cast<size_t>(3 * g.batch * g.kv_heads * g.rows) * sizeof(float);
+  return static_cast<size_t>(g.batch * g.kv_heads * (3 * g.rows + ceil_div(g.rows, kGradTile))) *
+         sizeof(float);
 }
 void enqueue_backward(const Call& call, Stream stream) {
   const attention::BackwardOperands o = attention::backward_operands(call);
@@ -225,6 +226,7 @@ void enqueue_backward(const Call& call, Stream stream) {
   p.dq = call.out[0].as<float>(), p.dk = p.dq + o.q->elements(), p.dv = p.dk + o.k->elements();
   const int64_t rows = o.g.batch * o.g.kv_heads * o.g.rows;
   p.top = static_cast<float*>(call.shared), p.total = p.top + rows, p.mean = p.total + rows;
+  p.whole = reinterpret_cast<uint32_t*>(p.mean + rows);
   p.plain = o.g.softcap == 0 && !p.s.slopes && !p.s.float_mask;
   const int64_t wide = o.g.d > o.g.dv ? o.g.d : o.g.dv;
   (wide <= kGradTile       ? launch_gradients<1>
