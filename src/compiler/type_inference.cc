@@ -1,5 +1,6 @@
 // Result types of single reproducible operations, for callers outside of the compiler
 // (invar.primitives).
+#include "compiler/passes/type_inference.h"
 #include "base/opset.h"
 #include "compiler/compiler.h"
 #include "compiler/lowering/rule_registry.h"
@@ -45,6 +46,12 @@ Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
                               const std::optional<TensorType>& wanted) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   load_dialects(context);
+  return infer_type(context, op, attrs, operands, wanted);
+}
+
+Result<TensorType> infer_type(MLIRContext& context, const std::string& op, const Attributes& attrs,
+                              const std::vector<TensorType>& operands,
+                              const std::optional<TensorType>& wanted) {
   const std::string name = ReproDialect::getDialectNamespace().str() + "." + op;
   const auto registered = RegisteredOperationName::lookup(name, &context);
   if (!registered || !op_info(op))

@@ -9,8 +9,8 @@ import numpy as np
 
 from invar import arrays
 from invar import primitives as p
+from invar.arrays import TORCH
 from invar.errors import ArgumentTypeError, NotCovered, OperandError
-from invar.modules.source import TORCH
 
 if TYPE_CHECKING:
     import torch
@@ -194,8 +194,8 @@ def constant(value: Any, name: str, like: Any) -> Any:
 
 
 def same_kind(name: str, **given: Any) -> None:
-    """Arguments that are arrays must be of one library and on one device. NumPy's arrays have a device,
-    too, which equals none of torch's."""
+    """Arguments that are arrays must be of one library and on one device. NumPy's arrays have a
+    device, too, which equals none of torch's."""
     first = ""
     place: Any = None
     for argument, x in given.items():
