@@ -18,6 +18,7 @@ struct BackwardParams {
   const float *grad, *y;
   float *dq, *dk, *dv, *top, *total, *mean;
   uint32_t* whole;  // of each tile of rows: whether keys that are hidden from it must be computed
+  void* tiles;      // of thread blocks, where their shared memory is too small
   bool plain;       // scores are scaled products
 };
 
