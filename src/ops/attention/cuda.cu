@@ -211,9 +211,12 @@ void enqueue(const Call& call, Stream stream) {
   }
 }
 
+// Tiles first, as they are aligned; then what rows keep.
 size_t backward_shared_bytes(const Call& call) {
   const Geometry g = attention::backward_operands(call).g;
-  return static_cast<size_t>(3 * g.batch * g.kv_heads * g.rows) * sizeof(float);
+  return tile_bytes(g) +
+         static_cast<size_t>(g.batch * g.kv_heads * (3 * g.rows + ceil_div(g.rows, kGradTile))) *
+             sizeof(float);
 }
 void enqueue_backward(const Call& call, Stream stream) {
   const attention::BackwardOperands o = attention::backward_operands(call);
@@ -224,12 +227,16 @@ void enqueue_backward(const Call& call, Stream stream) {
   p.grad = o.grad->as<const float>(), p.y = o.y->as<const float>();
   p.dq = call.out[0].as<float>(), p.dk = p.dq + o.q->elements(), p.dv = p.dk + o.k->elements();
   const int64_t rows = o.g.batch * o.g.kv_heads * o.g.rows;
-  p.top = static_cast<float*>(call.shared), p.total = p.top + rows, p.mean = p.total + rows;
+  const size_t tiles = tile_bytes(o.g);
+  p.tiles = call.shared, p.top = reinterpret_cast<float*>(static_cast<char*>(call.shared) + tiles);
+  p.total = p.top + rows, p.mean = p.total + rows;
+  p.whole = reinterpret_cast<uint32_t*>(p.mean + rows);
   p.plain = o.g.softcap == 0 && !p.s.slopes && !p.s.float_mask;
   const int64_t wide = o.g.d > o.g.dv ? o.g.d : o.g.dv;
-  (wide <= kGradTile       ? launch_gradients<1>
-   : wide <= 2 * kGradTile ? launch_gradients<2>
-                           : launch_gradients<4>)(p, stream);
+  (tiles                   ? launch_gradients<4, false>
+   : wide <= kGradTile     ? launch_gradients<1, true>
+   : wide <= 2 * kGradTile ? launch_gradients<2, true>
+                           : launch_gradients<4, true>)(p, stream);
 }
 
 }  // namespace

@@ -9,9 +9,8 @@ if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
 import invar  # noqa: E402
 import torch  # noqa: E402
-from invar import ops, rooms  # noqa: E402
+from invar import _native, ops, rooms  # noqa: E402
 from invar import primitives as p  # noqa: E402
-from invar.modules import source as emit  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 DEVICES = ["cpu"] + (["cuda"] if package_has_gpu() else [])
@@ -213,9 +212,8 @@ def test_spellings_in_torch():
         expected = p.call(name, *values, **attributes)
         names = "abcde"[: len(values)]
         types = [("i64" if x.dtype == torch.int64 else "f32", list(x.shape)) for x in values]
-        text = emit.in_torch(
-            emit.Call(name, list(names), attributes, types, ("f32", list(expected.shape)))
-        )
+        text = _native.torch_expression(name, attributes, types, ("f32", list(expected.shape)))
+        text = text.format(*names)
         scope = dict(zip(names, values), torch=torch, functional=functional, rooms=rooms)
         assert (expected - eval(text, scope)).abs().max() < 5e-6, text
 

@@ -17,7 +17,9 @@ struct BackwardParams {
   AttentionParams s;  // q, k and v, what is added to scores and hides keys
   const float *grad, *y;
   float *dq, *dk, *dv, *top, *total, *mean;
-  bool plain;  // scores are scaled products
+  uint32_t* whole;  // of each tile of rows: whether keys that are hidden from it must be computed
+  void* tiles;      // of thread blocks, where their shared memory is too small
+  bool plain;       // scores are scaled products
 };
 
 // The shared memory of a thread block; kSlices: of 64 columns of a row of an operand.
@@ -65,7 +67,8 @@ struct GradBlock {
   const Geometry& g;
   Shared& w;
   const int tx, ty;
-  int64_t head;
+  int64_t head, batch, first_head;       // the key head, its batch, and the first query head of its group
+  int64_t key_base, key_step, row_base;  // see index_of_key and index_of_row
 
   __device__ GradBlock(const BackwardParams& params, Shared& shared, int64_t of_head)
       : p(params),
@@ -73,44 +76,75 @@ struct GradBlock {
         w(shared),
         tx(threadIdx.x % kGradLanes),
         ty(threadIdx.x / kGradLanes),
-        head(of_head) {}
+        head(of_head),
+        batch(of_head / g.kv_heads),
+        first_head(of_head % g.kv_heads * g.group),
+        key_base(attention::gradient_key(g, of_head, 0)),
+        key_step(g.heads_first ? 1 : g.kv_heads),
+        row_base(attention::gradient_row(g, of_head, 0)) {}
 
-  __device__ int64_t index_of_row(int64_t row) const { return attention::gradient_row(g, head, row); }
-  __device__ int64_t index_of_key(int64_t key) const { return attention::gradient_key(g, head, key); }
+  // Which query of which head of the group a row is. A GPU divides 32 bits faster than 64.
+  struct RowPlace {
+    int64_t query, of_group;
+  };
+  __device__ RowPlace place_of(int64_t row) const {
+    if ((row | g.seq) >> 31) return {row % g.seq, row / g.seq};
+    const auto small = static_cast<uint32_t>(row), seq = static_cast<uint32_t>(g.seq);
+    return {small % seq, small / seq};
+  }
+  __device__ int64_t index_of_row(int64_t row) const {  // in heads, of q, y and grad
+    if (g.heads_first) return row_base + row;
+    const RowPlace place = place_of(row);
+    return row_base + place.query * g.q_heads + place.of_group;
+  }
+  __device__ int64_t index_of_key(int64_t key) const { return key_base + key * key_step; }
   template <bool kKeys>
   __device__ const float* element(const float* x, int64_t i, int64_t size) const {
     return x + (kKeys ? index_of_key(i) : index_of_row(i)) * size;
   }
 
-  // Rows, or keys, [from, from + 64) of an operand, those beyond `n` and columns up to a multiple
-  // of 4 as zeros.
-  template <bool kKeys>
-  __device__ void load_tile(float* to, const float* x, int64_t from, int64_t n, int64_t size) const {
-    const int columns = static_cast<int>(attention::up_to(size, 4));
-    for (int r = threadIdx.x / kWarp; r < kGradTile; r += kGradThreads / kWarp) {
-      const float* const row = from + r < n ? element<kKeys>(x, from + r, size) : nullptr;
-      for (int c = threadIdx.x % kWarp; c < columns; c += kWarp)
-        to[r * kPitch + c] = row && c < size ? row[c] : 0.0f;
-    }
-  }
-  template <bool kKeys>
-  __device__ bool some_not_finite(const float* x, int64_t from, int64_t n, int64_t size) const {
+  // f(row of the tile, column, four elements) for rows, or keys, [from, from + 64) of an operand,
+  // those beyond `n` and columns up to a multiple of 4 as zeros. Whether any element is infinite or
+  // NaN.
+  template <bool kKeys, class Fn>
+  __device__ bool each_four(const float* x, int64_t from, int64_t n, int64_t size, Fn f) const {
+    const bool packs = size % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
     bool bad = false;
-    for (int r = threadIdx.x / kWarp; r < kGradTile && from + r < n; r += kGradThreads / kWarp) {
-      const float* const row = element<kKeys>(x, from + r, size);
-      for (int c = threadIdx.x % kWarp; c < size; c += kWarp) bad = bad || not_finite(row[c]);
+#pragma unroll
+    for (int part = 0; part < kGradTile / kGradLanes; ++part) {
+      const int r = part * kGradLanes + ty;
+      const float* const row = from + r < n ? element<kKeys>(x, from + r, size) : nullptr;
+#pragma unroll
+      for (int slice = 0; slice < kSlices; ++slice) {
+        const int c = slice * kGradTile + 4 * tx;
+        if (c >= size) continue;
+        float4 v{};
+        if (row && packs)
+          v = *reinterpret_cast<const float4*>(row + c);
+        else if (row)
+          v = {row[c], c + 1 < size ? row[c + 1] : 0, c + 2 < size ? row[c + 2] : 0,
+               c + 3 < size ? row[c + 3] : 0};
+        bad = bad || not_finite(v.x) || not_finite(v.y) || not_finite(v.z) || not_finite(v.w);
+        f(r, c, v);
+      }
     }
     return bad;
+  }
+  template <bool kKeys>
+  __device__ bool load_tile(float* to, const float* x, int64_t from, int64_t n, int64_t size) const {
+    return each_four<kKeys>(x, from, n, size, [&](int r, int c, const float4& v) {
+      *reinterpret_cast<float4*>(to + r * kPitch + c) = v;
+    });
   }
 
   // What the rows of a tile see; rows beyond the last see nothing.
   __device__ void load_sight(int64_t first_row) const {
     const int r = threadIdx.x;
     if (r >= kGradTile) return;
-    const int64_t row = first_row + r, batch = head / g.kv_heads;
     w.low[r] = w.high[r] = w.position[r] = w.mask[r] = 0, w.slope[r] = 0;
-    if (row >= g.rows) return;
-    const int64_t i = row % g.seq, q_head = head % g.kv_heads * g.group + row / g.seq;
+    if (first_row + r >= g.rows) return;
+    const RowPlace place = place_of(first_row + r);
+    const int64_t i = place.query, q_head = first_head + place.of_group;
     const VisibleKeys see = attention::visible_keys(g, p.s.lengths, 0, batch, i);
     w.low[r] = see.low, w.high[r] = see.high;
     w.position[r] = attention::query_position(g, p.s.lengths, 0, batch, i);

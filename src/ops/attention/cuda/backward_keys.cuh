@@ -30,10 +30,7 @@ struct GradKeys : GradBlock<kSlices> {
     }
     __syncthreads();
     sight = this->tile_sight(first_key);
-    const float a = w.total[threadIdx.x % kWarp], b = w.total[threadIdx.x % kWarp + kWarp];
-    if (sight.some || __any_sync(kFullWarp, a != a || b != b)) return true;
-    return __syncthreads_or(this->template some_not_finite<false>(p.s.q, first_row, g.rows, g.d) ||
-                            this->template some_not_finite<false>(p.grad, first_row, g.rows, g.dv));
+    return sight.some || p.whole[head * ceil_div(g.rows, kGradTile) + first_row / kGradTile] != 0;
   }
   // P and dS of a tile from products.
   __device__ void weigh(const TileSight& sight, F (&s)[kGradOwn][kGradOwn],

@@ -12,13 +12,14 @@ struct GradRows : GradBlock<kSlices> {
   using Base = GradBlock<kSlices>;
   using Base::g, Base::head, Base::p, Base::tx, Base::ty, Base::w;
   int64_t first_row, tiles;  // key tiles that any row sees end before `tiles`
+  bool not_all_finite;       // of what this thread has loaded
 
   __device__ GradRows(const BackwardParams& params, typename Base::Shared& shared, int64_t of_head,
                       int64_t first)
       : Base(params, shared, of_head), first_row(first) {
     this->load_sight(first_row);
-    this->template load_tile<false>(w.own[0], p.s.q, first_row, g.rows, g.d);
-    this->template load_tile<false>(w.own[1], p.grad, first_row, g.rows, g.dv);
+    const bool of_q = this->template load_tile<false>(w.own[0], p.s.q, first_row, g.rows, g.d);
+    not_all_finite = this->template load_tile<false>(w.own[1], p.grad, first_row, g.rows, g.dv) || of_q;
     __syncthreads();
     int64_t end = 0;
     for (int r = 0; r < kGradTile; ++r) end = w.high[r] > end ? w.high[r] : end;
@@ -75,7 +76,7 @@ struct GradRows : GradBlock<kSlices> {
       for (int step = kGradLanes / 2; step; step /= 2)
         m = max_nan(m, __shfl_xor_sync(kFullWarp, m, step, kGradLanes));
       const int64_t row = first_row + row_of(r);
-      if (p.s.sinks && row < g.rows) m = max_nan(m, p.s.sinks[head % g.kv_heads * g.group + row / g.seq]);
+      if (p.s.sinks && row < g.rows) m = max_nan(m, p.s.sinks[this->first_head + row / g.seq]);
       if (tx == 0) w.top[row_of(r)] = m == -kInf ? 0.0f : flushed(set1(m)).v;
     }
     __syncthreads();
@@ -136,7 +137,7 @@ struct GradRows : GradBlock<kSlices> {
       const int64_t row = first_row + row_of(r);
       F sum = flushed(total[r]);
       if (p.s.sinks && row < g.rows) {
-        const float sink = p.s.sinks[head % g.kv_heads * g.group + row / g.seq];
+        const float sink = p.s.sinks[this->first_head + row / g.seq];
         sum = flushed(add(sum, weight(set1(sink), r)));
       }
       if (tx == 0) w.total[row_of(r)] = sum.v == 0 ? 1.0f : sum.v;
@@ -168,10 +169,14 @@ struct GradRows : GradBlock<kSlices> {
       if (lane == 0) w.mean[r] = flushed(set1(sum)).v;
     }
     __syncthreads();
+    bool whole = not_all_finite;
     if (const int r = threadIdx.x; r < kGradTile && first_row + r < g.rows) {
       const int64_t row = head * g.rows + first_row + r;
       p.top[row] = w.top[r], p.total[row] = w.total[r], p.mean[row] = w.mean[r];
+      whole = whole || w.total[r] != w.total[r];
     }
+    whole = __syncthreads_or(whole);
+    if (threadIdx.x == 0) p.whole[head * ceil_div(g.rows, kGradTile) + first_row / kGradTile] = whole;
   }
 
   // attention.24: dq.
@@ -191,7 +196,8 @@ struct GradRows : GradBlock<kSlices> {
         const int64_t key = t * kGradTile;
         const TileSight sight = this->tile_sight(key);
         if (t >= all) return;
-        if (!sight.some && !__syncthreads_or(this->template some_not_finite<true>(p.s.k, key, g.keys, g.d)))
+        if (!sight.some && !__syncthreads_or(this->template each_four<true>(p.s.k, key, g.keys, g.d,
+                                                                            [](int, int, const float4&) {})))
           return;
         add_tile(key, sight, total, held ? held + of : nullptr, sums);
       });
