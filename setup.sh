@@ -39,8 +39,8 @@ packages=(g++ cmake ninja-build ccache
 package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,
 # one of them big-endian · libcurl, by the name that every release has for what needs it ·
-# certificates to test with
-test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl "${package_packages[@]}")
+# certificates to test with · groff reads the pages for man
+test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl groff-base "${package_packages[@]}")
 cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
 # the instruction sets that only tools/evidence.sh goes through, and the second compiler
 evidence_packages=(g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu clang)
