@@ -158,6 +158,10 @@ struct CacheCommand {
   bool json = false;
 };
 
+struct TuiCommand {
+  std::string model_name, receipts;
+};
+
 // Parses and runs. environment_was_good: num::arithmetic_env_ok() as the program found it.
 int parse_and_run(int argc, char** argv, bool environment_was_good);
 
@@ -186,5 +190,6 @@ int answer(const DisputeCommand&);
 int judge(const DisputeCommand&);
 int doctor(const DoctorCommand&);
 int bench(const BenchCommand&);
+int tui(const TuiCommand&);
 
 }  // namespace invar::cli

@@ -117,6 +117,7 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   Commands c;
   c.doctor.options.environment_was_good = environment_was_good;
   add_commands(app, c, result);
+  add_tui(app, result);
   add_help(app, result);
   refuse_empty_values(app);
   const std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);

@@ -19,6 +19,8 @@ CLI::Validator whole(uint64_t least, uint64_t most);
 void add_decimal(CLI::App& app, const std::string& name, std::optional<float>& value, const char* help);
 CLI::Validator seconds(double most);
 void add_execution(CLI::App& app, ExecutionOptions& o);
+// What a decoder's partitions are; in commands that run one.
+void add_partitions(CLI::App& app, ExecutionOptions& o);
 void add_explain(CLI::App& app, ExecutionOptions& o);
 void add_sampling(CLI::App& app, SamplingOptions& o);
 
@@ -54,6 +56,8 @@ void add_commands(CLI::App& app, Commands& c, int& result);
 void add_encoder_commands(CLI::App& app, EncoderCommands& c, int& result);
 void add_receipt_commands(CLI::App& app, ReceiptCommands& c, int& result);
 
+// tui, which hands over to a program of its own.
+void add_tui(CLI::App& app, int& result);
 // help and completion, of all that `app` has when they run.
 void add_help(CLI::App& app, int& result);
 // What the definitions say; `above`: the name of the command around it.

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/text/read_float.h"
+
 namespace invar::receipt {
 namespace {
 
@@ -173,7 +175,13 @@ bool typed(const Value& v, Value::Kind kind, const std::string& path, Findings& 
 // A number in its canonical spelling.
 template <class T>
 bool number(const std::string& text, T& out) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const char *begin = text.data(), *stop = begin + text.size();
+  std::from_chars_result read;
+  if constexpr (std::is_floating_point_v<T>)
+    read = read_float(begin, stop, out);
+  else
+    read = std::from_chars(begin, stop, out);
+  const auto [end, error] = read;
   return error == std::errc() && end == text.data() + text.size() && decimal(out) == text;
 }
 
