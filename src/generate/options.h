@@ -52,7 +52,8 @@ struct GenerationSettings {
   std::optional<bool> do_sample;
   std::optional<float> temperature, top_p, min_p, epsilon_cutoff, repetition_penalty;
   std::optional<int32_t> top_k, no_repeat_ngram_size, forced_bos_token_id;
-  std::optional<int64_t> max_new_tokens, min_new_tokens;
+  std::optional<int64_t> max_new_tokens, min_new_tokens, short_circuit_length;
+  std::optional<int32_t> short_circuit_token;
   std::optional<bool> remove_invalid_values;
   std::optional<std::vector<int32_t>> forced_eos_token_id, suppress_tokens, begin_suppress_tokens;
   std::optional<std::vector<std::vector<int32_t>>> bad_words_ids;

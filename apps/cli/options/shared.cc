@@ -129,6 +129,15 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
       ->allow_extra_args(false)
       ->delimiter(',')
       ->check(whole(0, INT32_MAX));
+  auto* length =
+      app.add_option("--short-circuit-length", o.short_circuit_length,
+                     "behind so many new tokens comes --short-circuit-token, unless it came before")
+          ->check(whole(1, 1 << 30));
+  auto* token = app.add_option("--short-circuit-token", o.short_circuit_token,
+                               "the id of that token, such as the end of thinking")
+                    ->check(whole(0, INT32_MAX))
+                    ->needs(length);
+  length->needs(token);
   app.add_option("--seed", o.seed, "seed of the counter-based generator")
       ->check(whole(0, UINT64_MAX))
       ->capture_default_str();

@@ -66,6 +66,8 @@ const Field kFields[] = {
     {"input", "remove_invalid_values", &processor<&S::remove_invalid_values>, 2, kOptional},
     {"input", "suppress_tokens", &processor<&S::suppress_tokens>, 2, kOptional},
     {"input", "begin_suppress_tokens", &processor<&S::begin_suppress_tokens>, 2, kOptional},
+    {"input", "short_circuit_length", &processor<&S::short_circuit_length>, 2, kOptional},
+    {"input", "short_circuit_token", &processor<&S::short_circuit_token>, 2, kOptional},
     {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
     {"input", "chat", &of<&R::chat>, 2, kOptional, kSalted},
     {"input", "previous", &of<&R::previous>, 2, kOptional},

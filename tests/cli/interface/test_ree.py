@@ -36,6 +36,33 @@ def test_do_sample(tmp_path):
     refused("run", *SHORT, "--do-sample", "--no-do-sample", names=["--no-do-sample", "--do-sample"])
 
 
+def test_short_circuit(tmp_path):
+    """sampling.21: the token comes behind so many tokens, and what follows is computed with it."""
+    plain, forced, early = (tmp_path / f"{n}.json" for n in "abc")
+    invar("run", *SHORT, "--receipt-path", plain)
+    tokens = json.loads(plain.read_text())["output"]["tokens"]
+    token = next(t for t in range(100) if t not in tokens)
+    option = ["--short-circuit-length", 3, "--short-circuit-token"]
+    invar("run", *SHORT, *option, token, "--receipt-path", forced)
+    receipt = json.loads(forced.read_text())
+    assert receipt["output"]["tokens"][:4] == [*tokens[:3], token]
+    assert receipt["input"]["short_circuit_length"] == 3
+    assert receipt["input"]["short_circuit_token"] == token
+    assert invar("verify", forced, "--model-name", MODEL).out.startswith(b"VERIFIED")
+    invar("run", *SHORT, *option, tokens[1], "--receipt-path", early)  # it came before
+    assert json.loads(early.read_text())["output"]["tokens"] == tokens
+    for other in ({"short_circuit_token": token + 1}, {"short_circuit_length": 9}):
+        changed = json.loads(forced.read_text())
+        changed["input"].update(other)
+        (tmp_path / "bad.json").write_text(json.dumps(changed))
+        assert b"short_circuit" in invar("validate", tmp_path / "bad.json", code=1).out
+    invar("run", *SHORT, "--short-circuit-length", 8, "--short-circuit-token", token,
+          "--receipt-path", early)  # fmt: skip
+    assert hash_of(early) == hash_of(plain)  # no effect: one computation, one receipt
+    refused("run", *SHORT, "--short-circuit-length", 3, names=["--short-circuit-token"])
+    refused("run", *SHORT, *option, 10**6, "--receipt-path", early, names=["short_circuit_token"])
+
+
 @pytest.mark.parametrize("command", ["validate", "verify"])
 def test_receipt_path(command, answer):
     receipt = answer["receipt"]
