@@ -31,16 +31,17 @@ TEXT
 
 # --- what is needed -------------------------------------------------------------------------------
 # compiler and build · MLIR 19 with its tools · static zlib and zstd for it · JSON, command line ·
-# ONNX's protobuf
+# ONNX's protobuf · the terminal interface
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
-  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev)
+  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev
+  libncurses-dev)
 # the Python package
 package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,
 # one of them big-endian · libcurl, by the name that every release has for what needs it ·
-# certificates to test with
-test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl "${package_packages[@]}")
+# certificates to test with · a terminal to drive
+test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl tmux "${package_packages[@]}")
 cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
 # the instruction sets that only tools/evidence.sh goes through, and the second compiler
 evidence_packages=(g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu clang)

@@ -58,11 +58,11 @@ TEST(Form, EveryOptionOfRun) {
   form[Field::receipt_path] = "r.json";
   form[Field::extra] = "--stop 'the end' --isa scalar";
   EXPECT_THAT(line(form),
-              ElementsAre("run", "--model-name", "acme/tiny@v1", "--messages", "m.json", "--system", "Be brief.",
-                          "--max-new-tokens", "64", "--temperature", "0.8", "--top-k", "50", "--top-p", ".9",
-                          "--min-p", "1e-2", "--seed", "7", "--device", "cuda:1", "--n-partitions", "2",
-                          "--threads", "3", "--operation-set", "deterministic", "--receipt-path", "r.json",
-                          "--stop", "the end", "--isa", "scalar"));
+              ElementsAre("run", "--model-name", "acme/tiny@v1", "--messages", "m.json", "--system",
+                          "Be brief.", "--max-new-tokens", "64", "--temperature", "0.8", "--top-k", "50",
+                          "--top-p", ".9", "--min-p", "1e-2", "--seed", "7", "--device", "cuda:1",
+                          "--n-partitions", "2", "--threads", "3", "--operation-set", "deterministic",
+                          "--receipt-path", "r.json", "--stop", "the end", "--isa", "scalar"));
 }
 
 TEST(Form, GreedyLeavesTheNumbersOut) {
@@ -141,7 +141,8 @@ TEST(Form, VerifyNamesTheModelThatFits) {
   EXPECT_THAT(verify_arguments("r.json", "acme/tiny", "acme/tiny@v1", "cuda"),
               ElementsAre("verify", "--model-name", "acme/tiny@v1", "--device", "cuda", "r.json"));
   // Another model of the form is not the receipt's: invar looks for it.
-  EXPECT_THAT(verify_arguments("-r.json", "tiny", "models/mytiny", "cpu"), ElementsAre("verify", "./-r.json"));
+  EXPECT_THAT(verify_arguments("-r.json", "tiny", "models/mytiny", "cpu"),
+              ElementsAre("verify", "./-r.json"));
   EXPECT_THAT(verify_arguments("r.json", "", "models/tiny", "cpu"), ElementsAre("verify", "r.json"));
 }
 
@@ -178,7 +179,8 @@ TEST(ShellWords, AsAShell) {
 }
 
 TEST(ShellWords, QuotedIsReadAgain) {
-  for (const char* word : {"", "a", "a b", "it's", "$x", "-o", "a\nb", "\\", "\"", "日本", "~", "a;b", "#c", "{a,b}"}) {
+  for (const char* word :
+       {"", "a", "a b", "it's", "$x", "-o", "a\nb", "\\", "\"", "日本", "~", "a;b", "#c", "{a,b}"}) {
     const auto words = split_words(shell_quoted(word));
     ASSERT_TRUE(words);
     EXPECT_THAT(*words, ElementsAre(word));
