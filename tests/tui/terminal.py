@@ -10,7 +10,7 @@ from pathlib import Path
 from conftest import BUILD
 
 PROGRAM = BUILD / "bin/invar-tui"
-PATIENCE = 30  # seconds, for what takes milliseconds on a machine that is not busy
+PATIENCE = 120  # seconds, for what takes milliseconds on a machine that is not busy
 
 
 class Terminal:

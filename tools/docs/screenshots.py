@@ -6,7 +6,7 @@ screenshots.py [--check]
 Runs build/bin/invar-tui with the shipped model in a terminal of tmux, presses keys, and writes what
 the terminal shows as text in SVG. Times and folders of this machine are replaced by fixed ones, so
 that the same program gives the same file. --check writes nothing: exit code 1 where a file would be
-another. INVAR_BUILD: the build folder (default build)."""
+another. INVAR_BUILD: the build folder (default build); INVAR_BIN: the program (default bin/invar there)."""
 
 import argparse
 import os
@@ -21,6 +21,7 @@ from pages import ROOT
 
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/tui")]
 os.environ.setdefault("INVAR_BUILD", str(ROOT / "build"))
+from conftest import BIN  # noqa: E402
 from terminal import Terminal, missing  # noqa: E402
 
 WIDTH, HEIGHT = 8.4, 17  # of a cell
@@ -115,7 +116,7 @@ def pictures():
     size = (100, 28)
     (folder / "models").mkdir()
     (folder / "models/shakespeare-4m").symlink_to(ROOT / "models/shakespeare-4m")
-    t = Terminal(folder, "--model-name", "models/shakespeare-4m", size=size)
+    t = Terminal(folder, "--invar", BIN, "--model-name", "models/shakespeare-4m", size=size)
     try:
         t.wait("F5 run")
         t.keys("Tab", "Tab", "Tab")
@@ -132,7 +133,7 @@ def pictures():
         t.wait("─ phases ─")
         run = t.screen(colours=True)
         for prompt in ("JULIET:", "To be, or not to be"):
-            t.keys("F2", "S-Tab", "C-u") if prompt == "JULIET:" else t.keys("F2", "C-u")
+            t.keys("F2", "BTab", "C-u") if prompt == "JULIET:" else t.keys("F2", "C-u")
             t.type(prompt)
             t.keys("F5")
             t.wait("run: done", "not verified yet")
