@@ -15,6 +15,7 @@ Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off]
   wheel   the Python package: install what is missing and build build/dist/invar-*.whl for this
           machine's python3
   deps    only install what is missing; `deps --list` prints the names and installs nothing
+  web     the page that verifies receipts in a browser: build/web/invar-verify.html
   cross   what tools/evidence.sh needs: the packages of every instruction set and compiler, and the builds
   clean   remove build/ and build-wheel/
 
@@ -40,9 +41,14 @@ packages=(g++ cmake ninja-build ccache
 package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,
 # one of them big-endian · libcurl, by the name that every release has for what needs it ·
-# certificates to test with · a terminal to drive
-test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl tmux "${package_packages[@]}")
+# certificates to test with · a terminal to drive · the container image · groff reads the pages for man
+test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl tmux buildah debootstrap groff-base
+  "${package_packages[@]}")
 cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
+# WebAssembly: compiler, linker, C and C++ libraries · what runs a module while the page is made
+web_packages=(clang-19 lld-19 wasi-libc libc++-19-dev-wasm32 libclang-rt-19-dev-wasm32 nodejs)
+# the browser that the page is tested in
+browser_packages=(chromium)
 # the instruction sets that only tools/evidence.sh goes through, and the second compiler
 evidence_packages=(g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu clang)
 
@@ -149,7 +155,9 @@ cmake --preset release: ${wanted[*]}"
 }
 
 test_list() {
-  printf '%s\n' "${packages[@]}" "${test_packages[@]}"
+  printf '%s\n' "${packages[@]}" "${test_packages[@]}" "${web_packages[@]}"
+  # Ubuntu's package chromium is a snap, which opens no files of a test.
+  [[ $(system) == ubuntu* ]] || printf '%s\n' "${browser_packages[@]}"
   if can_cross; then printf '%s\n' "${cross_packages[@]}"; fi
 }
 can_cross() { [[ $(dpkg --print-architecture 2>/dev/null) == amd64 ]]; }
@@ -258,6 +266,22 @@ build_program() {
   configure_and_build release build invar "${options[@]}" "${with_cuda[@]}"
 }
 
+# The page that verifies receipts in a browser. It knows the plan of the shipped model, which
+# build/bin/invar compiles.
+build_web() {
+  local verifier=build/web/bin/invar_verifier.wasm known=build/web/known_plans.txt plans
+  say "Build: the verifier for browsers, $jobs at a time"
+  configure_and_build web build/web invar_verifier -DINVAR_TESTS=OFF
+  plans=$(mktemp -d)
+  phase plans build/bin/invar run --model-name models/shakespeare-4m --prompt-text x \
+    --max-new-tokens 1 --task-dir "$plans" --receipt-path "$plans/receipt.json"
+  node apps/web/run.mjs "$verifier" outline "$plans/plan.invar" >"$known.new"
+  cmp -s "$known.new" "$known" || cp "$known.new" "$known"
+  rm -rf "$plans" "$known.new"
+  configure_and_build web build/web invar_page "-DINVAR_KNOWN_PLANS=$root/$known"
+  say "build/web/invar-verify.html: open it in a browser, or put it on any server"
+}
+
 # What compiles the package is installed by pip into an environment of its own; the compiler's cache,
 # which goes by its name, knows most of it already.
 build_wheel() {
@@ -357,6 +381,8 @@ run_tests() {
     say "Build: the program alone for s390x, which is big-endian; tests/checkpoint/test_cross.py runs it"
     configure_and_build s390x build/s390x invar -DINVAR_TESTS=OFF
   fi
+  build_web
+  configure_and_build web build/web invar_conformance
   python3 tools/one_ctest.py build/everything "${builds[@]}"
   say "Test: ctest over ${builds[*]#*=}"
   ctest --test-dir build/everything --output-on-failure --parallel "$jobs"
@@ -371,7 +397,7 @@ while (($#)); do
     --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die 2 "--jobs needs a number"; jobs=$2; shift ;;
     --cuda) [[ ${2:-} =~ ^(auto|all|off)$ ]] || die 2 "--cuda needs auto, all or off"; cuda=$2; shift ;;
     --list) list=1 ;;
-    demo | test | build | wheel | deps | cross | clean)
+    demo | test | build | wheel | web | deps | cross | clean)
       [[ -z $command ]] || die 2 "one command at a time; see --help"
       command=$1 ;;
     *) die 2 "unknown: $1; see ./setup.sh --help" ;;
@@ -383,6 +409,12 @@ case $command in
   test) run_tests ;;
   build) install_packages "${packages[@]}"; count_jobs; prepare_build_folder; build_program ;;
   wheel) build_wheel ;;
+  web)
+    install_packages "${packages[@]}" "${web_packages[@]}"
+    count_jobs
+    prepare_build_folder
+    build_program native
+    build_web ;;
   deps)
     if [[ -n $list ]]; then
       mapfile -t all < <(test_list)

@@ -54,7 +54,7 @@ Status check_chooses_nothing(const InferCommand& c, const std::string& option) {
   const SamplingOptions& s = c.sampling;
   const bool chooses = s.max_new_tokens || s.min_new_tokens || s.temperature || s.top_k || s.top_p ||
                        s.min_p || s.repetition_penalty || s.no_repeat_ngram_size || s.suppress_tokens ||
-                       s.do_sample;
+                       s.short_circuit_length || s.do_sample;
   if (!chooses && c.stop_tokens.empty()) return {};
   return bad_input(
       option + " generates no tokens: leave --max-new-tokens, --stop-tokens and the options of sampling out");
@@ -79,20 +79,36 @@ Status do_infer(const InferCommand& c) {
   for (const plan::Weight& w : plan.weights) weights += w.length;
   Console console(false);
   const auto loading = console.phase("load");
-  INVAR_TRY(run::Session session,
-            run::Session::open(std::move(plan), folder_of(c.plan),
-                               generate::session_options(
-                                   c.execution, static_cast<int64_t>(rows) + (only_logits ? 0 : max_new),
-                                   only_logits ? 1 : static_cast<int64_t>(sequences.size()))));
+  std::unique_ptr<generate::Phase> prefill, decoding;
+  run::Options options =
+      generate::session_options(c.execution, static_cast<int64_t>(rows) + (only_logits ? 0 : max_new),
+                                only_logits ? 1 : static_cast<int64_t>(sequences.size()));
+  options.load_progress = generate::bytes_of(*loading);
+  options.progress = [&](int64_t done, int64_t total) {
+    if (prefill) prefill->progress(done, total, "tokens");
+  };
+  INVAR_TRY(run::Session session, run::Session::open(std::move(plan), folder_of(c.plan), options));
   loading->done(gigabytes(weights) + " of weights, memory " + gigabytes(session.peak_bytes()));
   generate::report_threads(session.threads(), c.execution, console);
+  prefill = console.phase("prefill");
   if (only_logits) {
     INVAR_TRY(const std::string all, generate::all_logits(session, sequences));
+    prefill->done(std::to_string(sequences.size()) + " sequences");
     INVAR_CHECK_OK(session.weights_unchanged());
     return write_file(c.logits_output, all);
   }
   INVAR_TRY(const sample::Params params, generate::sampling_params(c.sampling));
-  INVAR_TRY(const auto all, generate::generate_many(session, sequences, max_new, params, c.stop_tokens));
+  const auto advanced = [&](int64_t made) {
+    if (prefill) {
+      prefill->done(std::to_string(sequences.size()) + " sequences");
+      prefill.reset();
+      decoding = console.phase("decode");
+    }
+    decoding->progress(made, max_new * static_cast<int64_t>(sequences.size()), "tokens");
+  };
+  INVAR_TRY(const auto all,
+            generate::generate_many(session, sequences, max_new, params, c.stop_tokens, advanced));
+  if (decoding) decoding->done("");
   INVAR_CHECK_OK(session.weights_unchanged());
   size_t count = 0;
   std::string text;

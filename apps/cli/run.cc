@@ -42,6 +42,8 @@ void add_settings(json& sampling, const receipt::Receipt& r) {
   add("remove_invalid_values", s.remove_invalid_values, true);
   add("suppress_tokens", !s.suppress_tokens.empty(), s.suppress_tokens);
   add("begin_suppress_tokens", !s.begin_suppress_tokens.empty(), s.begin_suppress_tokens);
+  add("short_circuit_length", s.short_circuit_length > 0, s.short_circuit_length);
+  add("short_circuit_token", s.short_circuit_token >= 0, s.short_circuit_token);
   add("stop_strings", !r.stop_strings.empty(), r.stop_strings);
 }
 

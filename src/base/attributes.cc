@@ -2,6 +2,7 @@
 #include "base/attributes.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace invar {
@@ -24,7 +25,13 @@ Attributes::const_iterator Attributes::find(std::string_view name) const {
 
 const AttributeValue& Attributes::at(std::string_view name) const {
   const auto it = find(name);
-  if (it == end()) throw std::out_of_range("no attribute " + std::string(name));
+  if (it == end()) {
+#ifdef __cpp_exceptions
+    throw std::out_of_range("no attribute " + std::string(name));
+#else
+    std::abort();
+#endif
+  }
   return it->second;
 }
 

@@ -2,7 +2,6 @@
 // or compute regions of them in place.
 #pragma once
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <vector>
 

@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <stdexcept>
 
 #include "base/attribute_types.h"
 #include "base/endian.h"
 #include "conformance/fused.h"
+#include "conformance/give_up.h"
 
 namespace invar::conformance {
 namespace {
@@ -38,7 +38,7 @@ class Arena {
     if (pieces_.empty() || used_ + bytes > pieces_.back().second) {
       const size_t size = std::max<size_t>(bytes, size_t{64} << 20);
       auto memory = device_->allocate(size, "a test");
-      if (!memory) throw std::runtime_error(memory.error().message);
+      if (!memory) give_up(memory.error());
       pieces_.emplace_back(*memory, size);
       used_ = 0;
     }
@@ -87,7 +87,7 @@ class GuardedBlock {
 
  private:
   static void throw_on_error(const Status& status) {
-    if (!status) throw std::runtime_error(status.error().message);
+    if (!status) give_up(status.error());
   }
   size_t size_;
   Bytes raw_;
@@ -102,7 +102,7 @@ Arena* arena_of(ops::KernelRef k) {
   thread_local std::unique_ptr<Arena> arena;
   if (!arena) {
     auto device = gpu();
-    if (!device) throw std::runtime_error(device.error().message);
+    if (!device) give_up(device.error());
     arena = std::make_unique<Arena>(*device);
   }
   arena->device().make_current();
@@ -382,10 +382,8 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
 }  // namespace
 
 Result<std::vector<Bytes>> execute(ops::KernelRef k, const Case& c, const std::vector<Bytes>& inputs,
-                                   const RunMode& mode) try {
-  return run_case(k, c, inputs, mode);
-} catch (const std::runtime_error& e) {  // of the GPU, or its memory
-  return bad_input(e.what());
+                                   const RunMode& mode) {
+  return or_error([&] { return run_case(k, c, inputs, mode); });
 }
 
 namespace {

@@ -116,6 +116,9 @@ Status Generator::Impl::load(Observer& observer) {
     INVAR_TRY(described, receipt::describe(model.identity, compiled.plan));
     opened = open();
   }
+  if (!opened && opened.error().code == Code::not_covered && sequences > 1)
+    return not_covered("--batch-size " + std::to_string(request.batch_size) + ": " + opened.error().message +
+                       ": leave --batch-size out");
   INVAR_TRY(session, std::move(opened));
   loading->done(location.name + ", weights " + to_hex(described.weights).substr(0, 16));
   report_threads(session->threads(), request.execution, observer);

@@ -115,7 +115,8 @@ Result<Generation> generate(run::Session& session, std::span<const int32_t> prom
 Result<std::vector<Generation>> generate_many(run::Session& session,
                                               std::span<const std::vector<int32_t>> prompts, int64_t max_new,
                                               const sample::Params& params,
-                                              std::span<const int32_t> stop_tokens) {
+                                              std::span<const int32_t> stop_tokens,
+                                              const std::function<void(int64_t)>& made) {
   std::deque<GenerationLoop> loops;
   for (const auto& prompt : prompts)
     loops.emplace_back(session, GenerationTask{prompt, max_new, params, stop_tokens, {}}, 0,
@@ -133,6 +134,7 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
       count += static_cast<int64_t>(open.size());
     else
       first = Clock::now();
+    if (made) made(count + static_cast<int64_t>(loops.size()));
   }
   session.finish_overlapped();
   std::vector<Generation> all;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -76,9 +77,11 @@ Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int6
                             const sample::Params&, std::span<const int32_t> stop_tokens);
 
 // The same for many sequences, advanced together. The first result has the times of all of them.
+// `made` gets the number of all new tokens after each step.
 Result<std::vector<Generation>> generate_many(run::Session&, std::span<const std::vector<int32_t>> prompts,
                                               int64_t max_new, const sample::Params&,
-                                              std::span<const int32_t> stop_tokens);
+                                              std::span<const int32_t> stop_tokens,
+                                              const std::function<void(int64_t tokens)>& made = {});
 
 // The logits of every given token, sequence after sequence, as little-endian binary32. No token is
 // generated.

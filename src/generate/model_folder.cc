@@ -1,10 +1,10 @@
 #include "generate/model_folder.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
+#include "base/file/listing.h"
 #include "checkpoint/architecture.h"
 #include "checkpoint/text_config.h"
 #include "generate/model/chat_template_text.h"
@@ -14,11 +14,11 @@
 namespace invar::generate {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr FileKind kConfigFile{"a file of settings", uint64_t{16} << 20},
     kTokenizerFile{"a tokenizer", uint64_t{256} << 20};
+constexpr std::string_view kRanks = ".tiktoken";
 
 Result<json> parse_object(const std::string& path, std::string_view text) {
   json j = json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -29,8 +29,7 @@ Result<json> parse_object(const std::string& path, std::string_view text) {
 
 // An absent file is an empty object.
 Result<json> optional_object(const std::string& path) {
-  std::error_code ec;
-  if (!fs::exists(path, ec)) return json::object();
+  if (!exists(path)) return json::object();
   INVAR_TRY(std::string text, read_file(path, kConfigFile));
   return parse_object(path, text);
 }
@@ -54,14 +53,13 @@ struct TokenizerFile {
 // The tokenizer of a checkpoint folder: tokenizer.json, else tokenizer.model, else the one
 // *.tiktoken (spec/tokens.md tokens.16, tokens.18). `config` is tokenizer_config.json.
 Result<TokenizerFile> read_tokenizer(const std::string& dir, const json& config) {
-  std::error_code ec;
   const std::string json_file = dir + "tokenizer.json", model_file = dir + "tokenizer.model";
-  if (fs::exists(json_file, ec)) {
+  if (exists(json_file)) {
     INVAR_TRY(std::string content, read_file(json_file, kTokenizerFile));
     INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(content, json_file));
     return TokenizerFile{std::move(content), std::move(tokenizer)};
   }
-  if (fs::exists(model_file, ec)) {
+  if (exists(model_file)) {
     prompt::EndTokens ends;
     ends.begin = config.value("add_bos_token", json()) != false;
     ends.end = config.value("add_eos_token", json()) == true;
@@ -69,18 +67,19 @@ Result<TokenizerFile> read_tokenizer(const std::string& dir, const json& config)
     INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse_sentencepiece(content, model_file, ends));
     return TokenizerFile{std::move(content), std::move(tokenizer)};
   }
-  std::vector<fs::path> ranks;
-  for (const auto& entry : fs::directory_iterator(dir, ec))
-    if (entry.path().extension() == ".tiktoken") ranks.push_back(entry.path());
+  std::vector<std::string> ranks;
+  if (const auto names = names_in(dir))
+    for (const std::string& name : *names)
+      if (name.size() > kRanks.size() && name.ends_with(kRanks)) ranks.push_back(name);
   if (ranks.size() != 1)
     return bad_input(
         dir + ": no tokenizer.json, no tokenizer.model and " + std::to_string(ranks.size()) +
         " *.tiktoken files: make a tokenizer.json with transformers, python3 -c \"from transformers "
         "import AutoTokenizer as T; T.from_pretrained('FOLDER').save_pretrained('FOLDER')\", where "
         "FOLDER is this one");
-  INVAR_TRY(std::string content, read_file(ranks[0].string(), kTokenizerFile));
-  INVAR_TRY(prompt::Tokenizer tokenizer,
-            prompt::Tokenizer::parse_tiktoken(content, ranks[0].string(), ranks[0].stem().string()));
+  const std::string file = dir + ranks[0], stem = ranks[0].substr(0, ranks[0].size() - kRanks.size());
+  INVAR_TRY(std::string content, read_file(file, kTokenizerFile));
+  INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse_tiktoken(content, file, stem));
   return TokenizerFile{std::move(content), std::move(tokenizer)};
 }
 
@@ -137,8 +136,7 @@ Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation& location)
 
 // What is in a folder that has no config.json.
 static Error no_config(const std::string& folder) {
-  std::error_code ec;
-  if (std::filesystem::exists(folder + "/adapter_config.json", ec))
+  if (exists(folder + "/adapter_config.json"))
     return not_covered(
         "model " + folder +
         ": adapter_config.json and no config.json: an adapter of PEFT (LoRA) alone: merge it into "
@@ -154,7 +152,7 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
   const std::string config_file =
       dir + (onnx_model.empty() ? "config.json" : onnx_config_file(location.folder));
-  if (std::error_code ec; !std::filesystem::exists(config_file, ec)) return no_config(location.folder);
+  if (!exists(config_file)) return no_config(location.folder);
   INVAR_TRY(std::string config_text, read_file(config_file, kConfigFile));
   INVAR_TRY(json config, parse_object(config_file, config_text));
   std::string key = "max_position_embeddings";

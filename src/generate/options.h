@@ -31,6 +31,8 @@ struct ExecutionOptions {  // tuning: never changes a bit
   int threads = 0;
   int64_t prefill_chunk = 0;
   bool no_kv_cache = false;
+  int partitions = 0;           // parts of a decoder; 0 = one for each device
+  uint64_t weights_memory = 0;  // bytes; 0 = all
   // Gets, as text, what each pass of the preparation leaves. Empty: nobody asks.
   std::function<void(std::string_view)> explain;
 };
@@ -50,7 +52,8 @@ struct GenerationSettings {
   std::optional<bool> do_sample;
   std::optional<float> temperature, top_p, min_p, epsilon_cutoff, repetition_penalty;
   std::optional<int32_t> top_k, no_repeat_ngram_size, forced_bos_token_id;
-  std::optional<int64_t> max_new_tokens, min_new_tokens;
+  std::optional<int64_t> max_new_tokens, min_new_tokens, short_circuit_length;
+  std::optional<int32_t> short_circuit_token;
   std::optional<bool> remove_invalid_values;
   std::optional<std::vector<int32_t>> forced_eos_token_id, suppress_tokens, begin_suppress_tokens;
   std::optional<std::vector<std::vector<int32_t>>> bad_words_ids;

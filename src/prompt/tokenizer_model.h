@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "prompt/added_tokens.h"
 #include "prompt/decoders/decoder.h"
 #include "prompt/models/model.h"
@@ -47,7 +47,7 @@ struct Tokenizer::Impl {
   Status normalize(Normalizer::Text& text, Regex::Scratch& scratch) const;
 
   // Working memory of encode(), kept between calls. One call at a time takes one of them.
-  mutable std::mutex scratch_mutex;
+  mutable Mutex scratch_mutex;
   mutable std::vector<std::unique_ptr<EncodeScratch>> scratch;
 };
 

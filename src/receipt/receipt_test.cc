@@ -110,6 +110,8 @@ std::vector<Edit> edits_of_settings() {
        [](Receipt& r) { r.sampling.processors.forced_eos_token_id.push_back(9); }},
       {"input.suppress_tokens", [](Receipt& r) { ++r.sampling.processors.suppress_tokens[0]; }},
       {"input.begin_suppress_tokens", [](Receipt& r) { ++r.sampling.processors.begin_suppress_tokens[0]; }},
+      {"input.short_circuit_length", [](Receipt& r) { ++r.sampling.processors.short_circuit_length; }},
+      {"input.short_circuit_token", [](Receipt& r) { ++r.sampling.processors.short_circuit_token; }},
       {"input.stop_strings", [](Receipt& r) { r.stop_strings[0] += "x"; }},
   };
 }
@@ -210,7 +212,9 @@ Receipt full_receipt() {
                            .forced_eos_token_id = {1, 8},
                            .remove_invalid_values = true,
                            .suppress_tokens = {9},
-                           .begin_suppress_tokens = {0, 10}};
+                           .begin_suppress_tokens = {0, 10},
+                           .short_circuit_length = 3,
+                           .short_circuit_token = 6};
   r.stop_strings = {"\n\n", "ROMEO:"};
   r.chat = "{\"messages\":[{}]}";
   r.previous = sha256("the turn before");
@@ -356,6 +360,13 @@ TEST(Receipt, SettingsHaveOneSpelling) {
   EXPECT_EQ(stated([](Receipt& r, S& s) { r.stop_tokens = {}, s.min_new_tokens = 1; }),
             "input.min_new_tokens");
   EXPECT_EQ(stated([](Receipt&, S& s) { s.forced_bos_token_id = 1; }), "input.forced_bos_token_id");
+  const auto short_circuit = [&](int64_t length, int32_t token) {
+    return stated([&](Receipt&, S& s) { s.short_circuit_length = length, s.short_circuit_token = token; });
+  };
+  EXPECT_EQ(short_circuit(4, 1), "");
+  EXPECT_EQ(short_circuit(5, 1), "input.short_circuit_length");
+  EXPECT_EQ(short_circuit(0, 1), "input.short_circuit_token");
+  EXPECT_EQ(short_circuit(4, -1), "input.short_circuit_token");
   EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_strings = {"b", "a"}; }), "input.stop_strings[1]");
   EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_strings = {""}; }), "input.stop_strings[0]");
   EXPECT_EQ(stated([](Receipt&, S& s) { s.repetition_penalty = 0; }), "input.repetition_penalty");

@@ -3,14 +3,15 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/attributes.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
+#include "kernels/cuda/group.h"
 #include "kernels/registry.h"
 
 namespace invar::run {
@@ -47,7 +48,7 @@ class EagerDevice {
   std::shared_ptr<Device> device_;
   Allocation faults_;   // pinned: a word for each operation with indices
   Allocation no_past_;  // an int64_t 0
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<Allocation> sequences_;  // each {0, 0}, {1, 0}, ...; the last one is the longest
 };
 
@@ -69,6 +70,14 @@ class EagerOperation {
   // work of the stream may overwrite the scratch.
   Status enqueue(std::span<const ops::View> in, const ops::View& out, EagerDevice&, Stream,
                  const Scratch&) const;
+  // Operations that do not depend on each other's results: one after another, or by a kernel for
+  // all (kernels/cuda/group.h).
+  struct Part {
+    const EagerOperation* operation;
+    std::span<const ops::View> in;
+    ops::View out;
+  };
+  static Status enqueue_group(std::span<const Part>, EagerDevice&, Stream, const Scratch&);
 
  private:
   EagerOperation() = default;
@@ -78,6 +87,7 @@ class EagerOperation {
   Attributes attrs_;
   const ops::OpContract* contract_ = nullptr;
   ops::KernelRef host_kernel_, gpu_kernel_;  // empty: none in this build
+  const ops::GpuGroup* group_ = nullptr;     // that starts with this operation
   size_t fault_word_ = 0;                    // of EagerDevice
 };
 

@@ -132,6 +132,11 @@ Result<std::span<const float>> process(std::span<const float> given, const Proce
   logits.mask(p.suppress_tokens);  // sampling.17
   const size_t first = c.prompt.size() == 1 && forces_bos ? 1 : 0;
   if (position == first) logits.mask(p.begin_suppress_tokens);
+  // sampling.21
+  if (p.short_circuit_length > 0 && static_cast<int64_t>(position) == p.short_circuit_length &&
+      std::ranges::count(c.answer, p.short_circuit_token) == 0) {
+    INVAR_CHECK_OK(logits.force({&p.short_circuit_token, 1}, "short_circuit_token"));
+  }
   return logits.read();
 }
 
@@ -150,6 +155,10 @@ Status check(const Processors& p) {
     return bad_input("min_new_tokens: " + std::to_string(p.min_new_tokens) + " is negative");
   if (p.forced_bos_token_id < -1)
     return bad_input("forced_bos_token_id: " + std::to_string(p.forced_bos_token_id) + " is no token id");
+  if (p.short_circuit_length < 0)
+    return bad_input("short_circuit_length: " + std::to_string(p.short_circuit_length) + " is negative");
+  if (p.short_circuit_token < -1 || (p.short_circuit_token >= 0) != (p.short_circuit_length > 0))
+    return bad_input("short_circuit_token: a token id goes with short_circuit_length, and without it none");
   for (const auto& [name, tokens] : {std::pair("forced_eos_token_id", &p.forced_eos_token_id),
                                      std::pair("suppress_tokens", &p.suppress_tokens),
                                      std::pair("begin_suppress_tokens", &p.begin_suppress_tokens)})
@@ -171,6 +180,8 @@ std::string describe(const Processors& p) {
   say(!p.forced_eos_token_id.empty(), "forced last token");
   say(p.remove_invalid_values, "invalid logits removed");
   say(!p.suppress_tokens.empty(), "without " + count(p.suppress_tokens, "token"));
+  say(p.short_circuit_length > 0, "token " + std::to_string(p.short_circuit_token) + " behind " +
+                                      std::to_string(p.short_circuit_length) + " tokens at the latest");
   say(!p.begin_suppress_tokens.empty(), "not beginning with " + count(p.begin_suppress_tokens, "token"));
   return s;
 }

@@ -1,5 +1,6 @@
 // Logits processors: settings of a generation that change the logits before a token is chosen.
-// Names, meaning and order are those of transformers (spec/sampling.md sampling.10 to sampling.17).
+// Names, meaning and order are those of transformers (spec/sampling.md sampling.10 to sampling.17,
+// sampling.21).
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct Processors {
   bool remove_invalid_values = false;                 // NaN and infinities become finite
   std::vector<int32_t> suppress_tokens{};             // never chosen
   std::vector<int32_t> begin_suppress_tokens{};       // not chosen as the first token
+  int64_t short_circuit_length = 0;                   // 0 = off; else behind so many tokens this one,
+  int32_t short_circuit_token = -1;                   // unless it came before; -1 = off
 
   bool operator==(const Processors&) const = default;
 };

@@ -145,6 +145,21 @@ TEST(Processors, ATokenThatComesTwiceIsPenalizedOnce) {
   EXPECT_EQ(std::vector<float>(processed->begin(), processed->end()), (std::vector<float>{0.5f, -2, 3}));
 }
 
+// sampling.21: at this position alone, unless the token came before, and against every mask.
+TEST(Processors, ShortCircuit) {
+  const std::vector<float> logits{1, 2, 3};
+  const std::vector<int32_t> prompt{1}, answer{2, 0}, with_it{1, 0}, longer{2, 0, 2};
+  const Processors p{.suppress_tokens = {1}, .short_circuit_length = 2, .short_circuit_token = 1};
+  std::vector<float> room;
+  const auto out = [&](const std::vector<int32_t>& before) {
+    const auto processed = process(logits, p, {prompt, before, {}, 9}, room);
+    return processed ? std::vector<float>(processed->begin(), processed->end()) : std::vector<float>();
+  };
+  EXPECT_EQ(out(answer), (std::vector<float>{-kInf, 0, -kInf}));
+  for (const auto& other : {with_it, longer, prompt})
+    EXPECT_EQ(out(other), (std::vector<float>{1, -kInf, 3}));
+}
+
 TEST(Processors, TokensWithoutALogit) {
   const std::vector<float> logits{1, 2};
   const std::vector<int32_t> prompt{0}, none;
@@ -186,6 +201,9 @@ TEST(Processors, Refusals) {
   EXPECT_EQ(message({.processors = {.forced_eos_token_id = {-1}}}), "forced_eos_token_id");
   EXPECT_EQ(message({.processors = {.suppress_tokens = {-1}}}), "suppress_tokens");
   EXPECT_EQ(message({.processors = {.begin_suppress_tokens = {3, -1}}}), "begin_suppress_tokens");
+  EXPECT_EQ(message({.processors = {.short_circuit_length = -1}}), "short_circuit_length");
+  EXPECT_EQ(message({.processors = {.short_circuit_length = 1}}), "short_circuit_token");
+  EXPECT_EQ(message({.processors = {.short_circuit_token = 1}}), "short_circuit_token");
 }
 
 TEST(Processors, SaysWhatIsSet) {

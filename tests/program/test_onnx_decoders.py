@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from conftest import MODEL, invar
+from conftest import MODEL, invar, refused
 from node_models import F32, node
 from onnx import TensorProto, helper, numpy_helper
 
@@ -251,6 +251,15 @@ def test_kept_keys_give_the_bits_of_the_whole_sequence(tmp_path, hidden):
     _, whole = run(path, tmp_path / "w.json", "--plan", path / "plan.invar")
     assert whole["receipt_hash"] == receipt["receipt_hash"]
     assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+
+
+def test_a_batch_is_refused_by_the_option(tmp_path):
+    path = folder(tmp_path / "tiny", model=decoder())
+    prompts = tmp_path / "p.jsonl"
+    prompts.write_text('"A"\n"B"\n')
+    refused("run", "--model-name", path, "--prompt-file", prompts, "--batch-size", 2,
+            "--max-new-tokens", 2, "--receipt-path", tmp_path / "r.json", code=3,
+            names=["--batch-size 2: ", "leave --batch-size out"])  # fmt: skip
 
 
 @pytest.mark.parametrize("window", [-1, 3])

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/file/disk_reservation.h"
 #include "base/file/file.h"
 #include "commands.h"
 #include "conformance/machine.h"
@@ -14,6 +15,8 @@ namespace {
 
 using conformance::MachineReport;
 using nlohmann::json;
+
+constexpr uint64_t kReportBytes = 256 << 10;
 
 json json_of(const MachineReport& r) {
   json j = {{"ok", r.examination.findings.empty()},
@@ -49,6 +52,12 @@ json json_of(const MachineReport& r) {
 }  // namespace
 
 int doctor(const DoctorCommand& c) {
+  DiskReservation space;  // a report that cannot be written is said before the minute of work
+  if (!c.report.empty()) {
+    auto reserved = DiskReservation::make(c.report, kReportBytes);
+    if (!reserved) return fail(reserved.error());
+    space = *std::move(reserved);
+  }
   Console console(c.json);
   conformance::MachineOptions options = c.options;
   auto examining = console.phase("examine");
@@ -60,6 +69,7 @@ int doctor(const DoctorCommand& c) {
   examining->done(std::to_string(report->rows.size()) + " kernels");
   const json findings = json_of(*report);
   if (!c.report.empty()) {
+    space.shrink(0);
     if (const Status written = write_file(c.report, issue_report(findings)); !written)
       return fail(written.error());
     if (console.says_details()) console.note("report", c.report);

@@ -197,6 +197,7 @@ class Reader {
         word + ": no command of `invar" + (command_->name.empty() ? "" : " " + command_->name) + "`",
         did_you_mean(nearest(word, names), "invar " + (command_->name.empty() ? "" : command_->name + " ")));
     rest_ = true;
+    found_.json |= std::ranges::count(given_, "--json") > 0;
   }
 
   const CommandText& program_;

@@ -30,7 +30,7 @@ constexpr OptionWords kOptions[] = {
     {"opt", "LEVEL", kCompile, "0|1|2|3"},
     {"stateless", "", kCompile},
     {"size", "NAME=N", kOutput},
-    {"emit", "STAGE", kOutput, "onnx|repro|plan|program|..."},
+    {"emit", "STAGE", kOutput, "onnx|repro|plan|torch|program|torch-module|..."},
     {"prompt-text", "TEXT", kPrompt},
     {"prompt-file", "FILE", kPrompt},
     {"messages", "FILE", kPrompt},

@@ -47,6 +47,7 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   cmd->add_flag("--no-generation-config", o.sampling.no_generation_config,
                 "take no defaults of sampling and length from the checkpoint's generation_config.json");
   add_execution(*cmd, o.execution);
+  add_partitions(*cmd, o.execution);
   cmd->add_flag("--no-kv-cache", o.execution.no_kv_cache, "recompute the whole sequence at every token");
   add_explain(*cmd, o.execution);
   add_operation_set(*cmd, o.operation_set);
@@ -80,6 +81,7 @@ void add_conversation(CLI::App& app, ChatCommand& o, int& result) {
   cmd->add_flag("--no-generation-config", o.sampling.no_generation_config,
                 "take no defaults of sampling and length from the checkpoint's generation_config.json");
   add_execution(*cmd, o.execution);
+  add_partitions(*cmd, o.execution);
   add_operation_set(*cmd, o.operation_set);
   cmd->add_option("--receipts", o.receipts, "the folder of turn-1.json, turn-2.json, ...")
       ->capture_default_str();
@@ -110,8 +112,8 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
       "the model, or in the user's cache where that folder cannot be written)");
   cmd->add_option(
       "--emit", o.emit,
-      "print the IR of a stage instead: onnx, repro, plan, or behind a pass of this name; or the text of "
-      "the program (spec/program.md)");
+      "print the IR of a stage instead: onnx, repro, plan, torch, or behind a pass of this name; or the text "
+      "of the program (spec/program.md), or torch-module: the source of a torch.nn.Module");
   cmd->add_option("--opt", o.opt,
                   "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")
       ->check(whole(0, 3));
@@ -170,6 +172,7 @@ void add_infer(CLI::App& app, InferCommand& o, int& result) {
       ->check(whole(0, INT32_MAX));
   add_sampling(*cmd, o.sampling);
   add_execution(*cmd, o.execution);
+  add_partitions(*cmd, o.execution);
   cmd->add_flag("--no-kv-cache", o.execution.no_kv_cache, "recompute the whole sequence at every token");
   add_explain(*cmd, o.execution);
   cmd->add_option("-o,--output", o.output, "JSON result (default: standard output)");

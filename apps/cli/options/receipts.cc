@@ -53,6 +53,7 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   cmd->add_option("--dim", o.dims, "with --model: as in compile")->allow_extra_args(false);
   cmd->add_option("--choices", o.choices, "with --model: as in compile")->capture_default_str();
   add_execution(*cmd, o.execution);
+  add_partitions(*cmd, o.execution);
   auto* spot =
       cmd->add_option("--spot", o.selection.spot, "compute only so many steps, chosen by hash and salt")
           ->check(whole(1, INT32_MAX));

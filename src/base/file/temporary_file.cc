@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 namespace invar {
@@ -112,12 +114,16 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 void remove_temporaries() {
-  registry().mutex.lock();     // and never unlocked
-  for (int i = 0; i < 3; ++i)  // another thread may write into a folder meanwhile
+  registry().mutex.lock();  // and never unlocked
+  // Another thread may still make a folder anew or write into it: it soon waits for the lock.
+  constexpr int kPasses = 10;
+  for (int i = 0; i < kPasses; ++i) {
     for (const std::string& path : registry().paths) {
       std::error_code ec;
       std::filesystem::remove_all(path, ec);
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
 }
 
 }  // namespace invar

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/text/read_float.h"
+
 namespace invar {
 
 // A decimal number as text, rounded once to T: no hexadecimal, infinity or NaN, no locale, no wider
@@ -40,7 +42,7 @@ inline std::optional<uint64_t> parse_whole(std::string_view text, uint64_t least
 inline double shortest_decimal(float x) {
   char text[32];
   double value = 0;
-  std::from_chars(text, std::to_chars(text, text + sizeof text, x).ptr, value);
+  read_float(text, std::to_chars(text, text + sizeof text, x).ptr, value);
   return value;
 }
 

@@ -1,17 +1,16 @@
 #include "generate/model/chat_template_text.h"
 
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
+#include "base/file/listing.h"
 #include "base/text/json.h"
 #include "base/text/utf8.h"
 
 namespace invar::generate {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 // Names and texts are hashed as JSON, which holds UTF-8 alone.
@@ -23,25 +22,25 @@ Status check_utf8(std::string_view text, const std::string& what) {
 
 using Templates = std::map<std::string, std::string>;  // name -> text
 
-Status add_file(const std::string& name, const fs::path& path, Templates& templates) {
-  const std::string where = "chat template " + invar::json::quote(path.string());
-  INVAR_TRY(templates[name], read_file(path.string()));
+Status add_file(const std::string& name, const std::string& path, Templates& templates) {
+  const std::string where = "chat template " + invar::json::quote(path);
+  INVAR_TRY(templates[name], read_file(path));
   INVAR_CHECK_OK(check_utf8(name, where + ", its name"));
   return check_utf8(templates[name], where);
 }
 
-Status add_files(const fs::path& folder, Templates& templates) {
-  std::error_code ec;
-  if (fs::exists(folder / "chat_template.jinja", ec)) {
-    INVAR_CHECK_OK(add_file("default", folder / "chat_template.jinja", templates));
+Status add_files(const std::string& folder, Templates& templates) {
+  constexpr std::string_view kJinja = ".jinja";
+  if (exists(folder + "/chat_template.jinja")) {
+    INVAR_CHECK_OK(add_file("default", folder + "/chat_template.jinja", templates));
   }
-  const fs::path additional = folder / "additional_chat_templates";
-  if (!fs::is_directory(additional, ec)) return {};
-  for (fs::directory_iterator at(additional, ec), end; !ec && at != end; at.increment(ec)) {
-    if (at->path().extension() != ".jinja") continue;
-    INVAR_CHECK_OK(add_file(at->path().stem().string(), at->path(), templates));
+  const std::string additional = folder + "/additional_chat_templates";
+  if (!is_folder(additional)) return {};
+  INVAR_TRY(const std::vector<std::string> names, names_in(additional));
+  for (const std::string& name : names) {
+    if (name.size() == kJinja.size() || !name.ends_with(kJinja)) continue;
+    INVAR_CHECK_OK(add_file(name.substr(0, name.size() - kJinja.size()), additional + "/" + name, templates));
   }
-  if (ec) return bad_input(additional.string() + ": cannot be listed: " + ec.message());
   return {};
 }
 

@@ -28,6 +28,8 @@ GenerationSettings first_of(GenerationSettings first, const GenerationSettings& 
   take(first.suppress_tokens, second.suppress_tokens);
   take(first.begin_suppress_tokens, second.begin_suppress_tokens);
   take(first.bad_words_ids, second.bad_words_ids);
+  take(first.short_circuit_length, second.short_circuit_length);
+  take(first.short_circuit_token, second.short_circuit_token);
   take(first.stop_strings, second.stop_strings);
   return first;
 }
@@ -58,6 +60,8 @@ Result<sample::Params> params_of(const GenerationSettings& s, bool do_sample, in
   r.suppress_tokens = each_once(s.suppress_tokens.value_or(r.suppress_tokens));
   r.begin_suppress_tokens = each_once(s.begin_suppress_tokens.value_or(r.begin_suppress_tokens));
   r.bad_words_ids = each_once(s.bad_words_ids.value_or(r.bad_words_ids));
+  r.short_circuit_length = s.short_circuit_length.value_or(r.short_circuit_length);
+  r.short_circuit_token = s.short_circuit_token.value_or(r.short_circuit_token);
   p.processors = r;
   INVAR_CHECK_OK(sample::check(p));
   if (!do_sample) p = {};
@@ -107,6 +111,8 @@ Result<sample::Params> params_for(const ModelFolder& m, const DecodingParams& d,
                             : d.config.min_new_tokens.value_or(d.config.min_length.value_or(0) - tokens);
   least = m.stop_tokens.empty() ? 0 : std::clamp<int64_t>(least, 0, max_new_tokens);
   if (tokens != 1) p.processors.forced_bos_token_id = -1;
+  if (p.processors.short_circuit_length >= max_new_tokens)  // receipt.21: it has no effect
+    p.processors.short_circuit_length = 0, p.processors.short_circuit_token = -1;
   return p;
 }
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <limits>
 #include <set>
 #include <type_traits>
 
 #include "base/file/file.h"
+#include "base/file/listing.h"
 #include "base/text/json.h"
+#include "base/text/read_float.h"
 #include "generate/model/generation_config_keys.h"
 #include "generate/onnx/onnx_folder.h"
 #include "sample/sample.h"
@@ -30,7 +31,7 @@ bool is_off(const Value& v, std::string_view off) {
     case Value::number: break;
   }
   double value = 0;
-  if (std::from_chars(v.text.data(), v.text.data() + v.text.size(), value).ec != std::errc()) return false;
+  if (read_float(v.text.data(), v.text.data() + v.text.size(), value).ec != std::errc()) return false;
   return off == "0" ? value == 0 : off == "1" && value == 1;
 }
 
@@ -205,17 +206,12 @@ class Reader {
     float value = 0;
     const std::string& text = value_->text;
     if (value_->kind != Value::number) return bad_input(what() + " is not a number");
-    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc())
+    if (read_float(text.data(), text.data() + text.size(), value).ec != std::errc())
       return bad_input(what() + " is too large or too small for a binary32 number");
     out = value;
     return {};
   }
 };
-
-bool exists(const std::string& path) {
-  std::error_code ec;
-  return std::filesystem::exists(path, ec);
-}
 
 // An absent file is an empty object.
 Result<Value> read_object(const std::string& path) {

@@ -1,13 +1,11 @@
 #include "generate/onnx/onnx_folder.h"
 
-#include <filesystem>
-
 #include "base/file/file.h"
+#include "base/file/listing.h"
 
 namespace invar::generate {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr FileKind kConfigFile{"a file of settings", uint64_t{16} << 20};
@@ -21,9 +19,9 @@ constexpr const char* kNames[] = {"model.onnx",
                                   "onnx/decoder_model_merged.onnx"};
 
 bool has_checkpoint(const std::string& folder) {
-  std::error_code ec;
-  for (const auto& entry : fs::directory_iterator(folder, ec))
-    if (entry.path().extension() == ".safetensors") return true;
+  if (const auto names = names_in(folder))
+    for (const std::string& name : *names)
+      if (name.ends_with(".safetensors")) return true;
   return false;
 }
 
@@ -42,23 +40,21 @@ json member(const json& j, std::initializer_list<const char*> path) {
 
 Result<std::string> onnx_model_in(const std::string& folder) {
   if (has_checkpoint(folder)) return std::string();
-  std::error_code ec;
   if (auto text = read_file(folder + "/" + kGenai, kConfigFile)) {
     const json config = json::parse(*text, nullptr, false);
     const json name = member(config, {"model", "decoder", "filename"});
     const std::string path = name.is_string() ? name.get<std::string>() : "";
-    if (fs::path(path).filename() != path || !fs::is_regular_file(folder + "/" + path, ec))
+    if (path.empty() || path.find('/') != path.npos || !is_file(folder + "/" + path))
       return bad_input(folder + "/" + kGenai + ": model.decoder.filename names no file of the folder");
     return folder + "/" + path;
   }
   for (const char* name : kNames)
-    if (fs::is_regular_file(folder + "/" + name, ec)) return folder + "/" + name;
+    if (is_file(folder + "/" + name)) return folder + "/" + name;
   return std::string();
 }
 
 std::string onnx_config_file(const std::string& folder) {
-  std::error_code ec;
-  return fs::exists(folder + "/config.json", ec) ? "config.json" : kGenai;
+  return exists(folder + "/config.json") ? "config.json" : kGenai;
 }
 
 json context_of(const json& config) {

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <type_traits>
 
+#include "base/mutex.h"
 #include "device/shared_library.h"
 
 namespace invar::ops::cublas {
@@ -65,7 +65,7 @@ bool failed() {
 
 // One handle per stream; streams come and go with their sessions.
 struct Handles {
-  std::mutex mutex;
+  Mutex mutex;
   std::map<Stream, Handle> of;
 };
 Handles& handles() {

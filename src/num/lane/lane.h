@@ -22,6 +22,8 @@
 #include "num/lane/lane_avx2.h"
 #elif defined(INVAR_ISA_NEON)
 #include "num/lane/lane_neon.h"
+#elif defined(INVAR_ISA_WASM)
+#include "num/lane/lane_wasm.h"
 #else
 #include "num/lane/lane_scalar.h"
 #endif

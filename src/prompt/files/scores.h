@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text/read_float.h"
 #include "prompt/files/fields.h"
 
 namespace invar::prompt {
@@ -39,7 +40,7 @@ inline double score_of(std::string_view number) {
   const auto power = [](int64_t n) {
     const std::string text = "1e" + std::to_string(n);
     double power = 0;
-    std::from_chars(text.data(), text.data() + text.size(), power);
+    read_float(text.data(), text.data() + text.size(), power);
     return power;
   };
   for (; value != 0 && exponent < -308; exponent += 308) value /= power(308);
@@ -50,7 +51,15 @@ inline double score_of(std::string_view number) {
 
 // Makes a tree of JSON with such numbers.
 struct ScoreReader : nlohmann::detail::json_sax_dom_parser<Json> {
-  explicit ScoreReader(Json& root) : json_sax_dom_parser(root) {}
+  size_t wrong_at = 0;        // the byte of an error
+  bool out_of_range = false;  // the error is a number's
+
+  explicit ScoreReader(Json& root) : json_sax_dom_parser(root, /*allow_exceptions=*/false) {}
+  bool parse_error(size_t position, const std::string&, const Json::exception& e) {
+    wrong_at = position;
+    out_of_range = e.id / 100 == 4;
+    return false;
+  }
   bool number_float(double nearest, const std::string& text) {
     const double score = score_of(text);
     return json_sax_dom_parser::number_float(std::isfinite(score) ? score : nearest, text);

@@ -151,15 +151,12 @@ class Reader {
 
 Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view json, std::string_view file) {
   Json root;
-  try {
-    ScoreReader reader(root);
-    Json::sax_parse(json, &reader);
-  } catch (const Json::parse_error& e) {
-    return bad_input(std::string(file) + ": not valid JSON at byte " + std::to_string(e.byte) + " of " +
-                     std::to_string(json.size()));
-  } catch (const Json::exception& e) {  // a number out of range
-    return bad_input(std::string(file) + ": not valid JSON: a number is out of range");
-  }
+  ScoreReader reader(root);
+  if (!Json::sax_parse(json, &reader))
+    return bad_input(std::string(file) +
+                     (reader.out_of_range ? ": not valid JSON: a number is out of range"
+                                          : ": not valid JSON at byte " + std::to_string(reader.wrong_at) +
+                                                " of " + std::to_string(json.size())));
   return Reader(root, file).read();
 }
 

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/text/read_float.h"
+
 namespace invar::receipt {
 namespace {
 
@@ -64,6 +66,8 @@ const Field kFields[] = {
     {"input", "remove_invalid_values", &processor<&S::remove_invalid_values>, 2, kOptional},
     {"input", "suppress_tokens", &processor<&S::suppress_tokens>, 2, kOptional},
     {"input", "begin_suppress_tokens", &processor<&S::begin_suppress_tokens>, 2, kOptional},
+    {"input", "short_circuit_length", &processor<&S::short_circuit_length>, 2, kOptional},
+    {"input", "short_circuit_token", &processor<&S::short_circuit_token>, 2, kOptional},
     {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
     {"input", "chat", &of<&R::chat>, 2, kOptional, kSalted},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
@@ -171,7 +175,13 @@ bool typed(const Value& v, Value::Kind kind, const std::string& path, Findings& 
 // A number in its canonical spelling.
 template <class T>
 bool number(const std::string& text, T& out) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const char *begin = text.data(), *stop = begin + text.size();
+  std::from_chars_result read;
+  if constexpr (std::is_floating_point_v<T>)
+    read = read_float(begin, stop, out);
+  else
+    read = std::from_chars(begin, stop, out);
+  const auto [end, error] = read;
   return error == std::errc() && end == text.data() + text.size() && decimal(out) == text;
 }
 

@@ -99,6 +99,9 @@ static void check_settings(const Receipt& r, Findings& f) {
                  r.stop_tokens.empty() ? "no such member where there is no stop token"
                                        : "at most input.max_new_tokens",
                  std::to_string(p.min_new_tokens)});
+  if (p.short_circuit_length >= r.max_new_tokens && p.short_circuit_length > 0)
+    f.push_back(
+        {"input.short_circuit_length", "below input.max_new_tokens", std::to_string(p.short_circuit_length)});
   if (p.forced_bos_token_id >= 0 && r.prompt_tokens.size() != 1)
     f.push_back({"input.forced_bos_token_id", "no such member, but behind a prompt of one token",
                  std::to_string(p.forced_bos_token_id)});

@@ -36,6 +36,9 @@ class Weights {
   // views()[i] is the view of uses[i]. Equal packings of a weight are shared.
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
                               const Check&, const std::shared_ptr<Device>& device = {});
+  // The bytes that load() would take, as bytes() counts them. Reads no weight.
+  static Result<uint64_t> needed(const plan::Plan&, const std::string& folder, std::span<const Use> uses,
+                                 bool on_device);
   std::span<const ops::View> views() const { return views_; }
   // Whether the mapped files still hold what was checked. Code failed: a file that kernels read, or
   // that weights were packed from, was written to or truncated meanwhile.

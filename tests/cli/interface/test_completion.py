@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import invar
+from conftest import BUILD, invar
 
 SCRIPTS = {shell: invar("completion", shell).out.decode() for shell in ("bash", "zsh", "fish")}
 
@@ -58,6 +58,19 @@ def test_bash(script):
     assert "prompts.jsonl" in complete(script, "invar", "verify", "")
     assert complete(script, "invar", "bench", "ge") == {"gemm"}
     assert complete(script, "invar", "completion", "f") == {"fish"}
+
+
+def test_installed(tmp_path):
+    """`cmake --install` writes the scripts and the pages for man beside the program."""
+    command = ["cmake", "--install", BUILD, "--component", "program", "--prefix", tmp_path]
+    subprocess.run(command, capture_output=True, check=True, timeout=120)
+    share = tmp_path / "share"
+    assert (share / "bash-completion/completions/invar").read_text() == SCRIPTS["bash"]
+    assert (share / "zsh/site-functions/_invar").read_text() == SCRIPTS["zsh"]
+    assert (share / "fish/vendor_completions.d/invar.fish").read_text() == SCRIPTS["fish"]
+    assert (share / "man/man1/invar-run.1").read_bytes() == invar("help", "run", "--man").out
+    version = subprocess.run([tmp_path / "bin/invar", "-V"], capture_output=True, check=True)
+    assert version.stdout == invar("-V").out
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

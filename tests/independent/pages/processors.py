@@ -86,6 +86,9 @@ def processed(logits, given, answer):
         logits = [finite(x) for x in logits]
     if not active("suppression_first"):
         suppressed(logits, given, position)
+    token = given.get("short_circuit_token")
+    if position == given.get("short_circuit_length") and token not in answer:  # sampling.21
+        logits = forced(logits, [token])
     return logits
 
 

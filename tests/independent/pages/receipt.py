@@ -16,6 +16,7 @@ FIELDS = [
     "input.repetition_penalty", "input.no_repeat_ngram_size", "input.bad_words_ids",
     "input.min_new_tokens", "input.forced_bos_token_id", "input.forced_eos_token_id",
     "input.remove_invalid_values", "input.suppress_tokens", "input.begin_suppress_tokens",
+    "input.short_circuit_length", "input.short_circuit_token",
     "input.stop_strings", "input.chat", "input.previous", "input.salt", "output.text",
     "output.finish_reason", "output.tokens", "output.logits",
 ]  # fmt: skip

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text/read_float.h"
 #include "prompt/jinja/value/python_text.h"
 
 namespace invar::prompt::jinja {
@@ -140,7 +141,7 @@ std::optional<Value> number_in(const std::string& s, bool fraction) {
   const char *begin = digits.data(), *end = begin + digits.size();
   int64_t i = 0;
   double d = 0;
-  const auto [stop, wrong] = fraction ? std::from_chars(begin, end, d) : std::from_chars(begin, end, i);
+  const auto [stop, wrong] = fraction ? read_float(begin, end, d) : std::from_chars(begin, end, i);
   if (wrong != std::errc() || stop != end) return std::nullopt;
   return fraction ? Value{d} : Value{i};
 }
@@ -273,7 +274,8 @@ Result<Value> Interpreter::filter(const std::string& name, const Value& input, c
   for (const std::span<const Filter> filters : {value_filters(), sequence_filters()})
     for (const Filter& f : filters)
       if (f.name == name) {
-        INVAR_TRY(const BoundArguments bound, bind("the filter '" + name + "'", f.parameters, given));
+        INVAR_TRY(const BoundArguments bound,
+                  bind_arguments("the filter '" + name + "'", f.parameters, given));
         return f.function(*this, input, bound);
       }
   if (among({"attr", "filesizeformat", "forceescape", "pprint", "random", "striptags", "urlize", "wordcount",

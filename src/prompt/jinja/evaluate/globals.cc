@@ -125,7 +125,7 @@ Result<Value> call_global(Interpreter& in, const std::string& name, Arguments gi
   if (name == "dict") return make_dict(in, given);
   if (name == "namespace") return in.new_namespace(std::move(given));
   const bool raises = name == "raise_exception";
-  INVAR_TRY(const BoundArguments bound, bind(name + "()", raises ? "message" : "format", given));
+  INVAR_TRY(const BoundArguments bound, bind_arguments(name + "()", raises ? "message" : "format", given));
   if (!bound[0]) return bad_input(name + "() needs an argument");
   if (raises) {
     INVAR_TRY(const std::string message, str(*bound[0]));

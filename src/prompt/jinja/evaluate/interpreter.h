@@ -47,7 +47,8 @@ struct Arguments {
 // The values of parameters, null where none is given.
 using BoundArguments = std::vector<const Value*>;
 // `parameters` are names with a comma between. Errors: too many, unknown, or given twice.
-Result<BoundArguments> bind(const std::string& function, std::string_view parameters, const Arguments&);
+Result<BoundArguments> bind_arguments(const std::string& function, std::string_view parameters,
+                                      const Arguments&);
 
 class Interpreter {
  public:

@@ -6,8 +6,8 @@
 
 namespace invar::prompt::jinja {
 
-Result<BoundArguments> bind(const std::string& function, std::string_view parameters,
-                            const Arguments& given) {
+Result<BoundArguments> bind_arguments(const std::string& function, std::string_view parameters,
+                                      const Arguments& given) {
   std::vector<std::string_view> names;
   for (size_t at = 0; at < parameters.size();) {
     const size_t end = std::min(parameters.find(',', at), parameters.size());
@@ -315,13 +315,13 @@ Result<Value> call_method(Interpreter& in, const Value& v, const std::string& na
   INVAR_CHECK_OK(in.spend(s ? s->size() / 64 : 0));
   if (s && name == "format") return format_braces(*s, given);
   if (s && among(kClasses, name)) {
-    INVAR_TRY(const BoundArguments none, bind(name + "()", "", given));
+    INVAR_TRY(const BoundArguments none, bind_arguments(name + "()", "", given));
     INVAR_TRY(const bool holds, is_class(*s, name));
     return Value{holds};
   }
   for (const Entry& e : methods(v)) {
     if (e.name != name) continue;
-    INVAR_TRY(const BoundArguments bound, bind(name + "()", e.parameters, given));
+    INVAR_TRY(const BoundArguments bound, bind_arguments(name + "()", e.parameters, given));
     return e.function(in, v, bound);
   }
   return not_covered("the method " + name + "() of " + std::string(type_name(v)) + " is not covered");

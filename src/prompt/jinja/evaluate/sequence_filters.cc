@@ -284,7 +284,7 @@ Result<Value> choosing_filter(Interpreter& in, const std::string& name, const Va
     return v;
   };
   if (name == "map" && given.positional.empty()) {
-    INVAR_TRY(const BoundArguments bound, bind("the filter 'map'", "attribute,default", given));
+    INVAR_TRY(const BoundArguments bound, bind_arguments("the filter 'map'", "attribute,default", given));
     if (!bound[0]) return bad_input("map requires a filter argument");
     for (const Value& one : all) {
       INVAR_TRY(Value made, at_path(in, one, *bound[0], bound[1]));

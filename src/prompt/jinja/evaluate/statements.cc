@@ -252,7 +252,7 @@ Result<Value> Interpreter::call(const Value& callee, Arguments given) {
   if (const auto* loop = std::get_if<std::shared_ptr<Loop>>(&callee.v)) {
     const Loop& l = **loop;
     if (!l.node->recursive) return bad_input("the loop is not marked 'recursive', so it cannot be called");
-    INVAR_TRY(const BoundArguments bound, bind("loop", "iterable", given));
+    INVAR_TRY(const BoundArguments bound, bind_arguments("loop", "iterable", given));
     if (!bound[0]) return bad_input("loop() needs something to iterate over");
     INVAR_TRY(std::vector<Value> items, loop_items(*l.node, *l.scope, *bound[0]));
     std::string out;

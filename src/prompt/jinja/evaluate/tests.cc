@@ -50,12 +50,12 @@ const char* comparison_of(const std::string& name) {
 Result<bool> Interpreter::test(const std::string& name, const Value& v, const Arguments& given) {
   INVAR_CHECK_OK(spend(1));
   const auto one = [&](const char* parameter) -> Result<const Value*> {
-    INVAR_TRY(const BoundArguments bound, bind("the test '" + name + "'", parameter, given));
+    INVAR_TRY(const BoundArguments bound, bind_arguments("the test '" + name + "'", parameter, given));
     if (!bound[0]) return bad_input("the test '" + name + "' needs an argument");
     return bound[0];
   };
   if (const auto holds = of_type(name, v)) {
-    INVAR_TRY(const BoundArguments none, bind("the test '" + name + "'", "", given));
+    INVAR_TRY(const BoundArguments none, bind_arguments("the test '" + name + "'", "", given));
     return *holds;
   }
   if (const char* op = comparison_of(name)) {

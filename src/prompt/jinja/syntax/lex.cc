@@ -2,6 +2,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/text/read_float.h"
 #include "base/text/utf8.h"
 #include "prompt/jinja/syntax/syntax.h"
 #include "prompt/jinja/value/python_text.h"
@@ -238,7 +239,7 @@ Status Lexer::number() {
   int64_t whole = 0;
   double real = 0;
   const auto [stop, wrong] =
-      fraction ? std::from_chars(begin, end, real) : std::from_chars(begin, end, whole, base);
+      fraction ? read_float(begin, end, real) : std::from_chars(begin, end, whole, base);
   if (wrong == std::errc::result_out_of_range)
     return not_covered("line " + std::to_string(line_) + ": the number " + digits +
                        " needs more than 64 bits");

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text/read_float.h"
 #include "prompt/jinja/value/python_text.h"
 
 namespace invar::prompt::jinja {
@@ -103,7 +104,7 @@ Result<Value> from_json(const invar::json::Value& j) {
         return not_covered("the number " + invar::json::brief(j.text) + " needs more than 64 bits");
       }
       double d = 0;
-      const auto [stop, error] = std::from_chars(begin, end, d);
+      const auto [stop, error] = read_float(begin, end, d);
       if (error == std::errc() && stop == end) return Value{d};
       return not_covered("the number " + invar::json::brief(j.text) + " is beyond binary64");
     }
