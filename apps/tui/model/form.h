@@ -60,7 +60,7 @@ struct FieldInfo {
   const char* option;    // "" = positional, or the form decides
   const char* commands;  // that take it, separated by spaces; "" = all
   const char* initial;
-  std::vector<const char*> choices;
+  std::vector<const char*> choices;  // of another kind than choice: some of the values
   const char* help;
 };
 const FieldInfo& info(Field);

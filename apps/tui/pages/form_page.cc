@@ -77,6 +77,7 @@ FormPage::Did FormPage::handle(const Key& key) {
     form_[focus_] = edit().text();
     return Did::handled;
   }
+  if (key.is(K::enter) && !info(focus_).choices.empty()) return Did::choose;
   if (key.is(K::enter) && has_browser(focus_)) return Did::browse;
   switch (key.kind) {
     case K::up:
