@@ -32,16 +32,17 @@ TEXT
 
 # --- what is needed -------------------------------------------------------------------------------
 # compiler and build · MLIR 19 with its tools · static zlib and zstd for it · JSON, command line ·
-# ONNX's protobuf
+# ONNX's protobuf · the terminal interface
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
-  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev)
+  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev
+  libncurses-dev)
 # the Python package
 package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,
 # one of them big-endian · libcurl, by the name that every release has for what needs it ·
-# certificates to test with · the container image · groff reads the pages for man
-test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl buildah debootstrap groff-base
+# certificates to test with · a terminal to drive · the container image · groff reads the pages for man
+test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl tmux buildah debootstrap groff-base
   "${package_packages[@]}")
 cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
 # WebAssembly: compiler, linker, C and C++ libraries · what runs a module while the page is made

@@ -150,7 +150,8 @@ void Loop::start(const Request& r) {
   // Receipts go into folders that are there.
   std::error_code ec;
   const Form& form = app_.form();
-  if (arguments.front() == "run") fs::create_directories(fs::path(form[Field::receipt_path]).parent_path(), ec);
+  if (arguments.front() == "run")
+    fs::create_directories(fs::path(form[Field::receipt_path]).parent_path(), ec);
   const Status saved = save_form(saved_form_path(), form);
   if (!saved) app_.say(saved.error().message);
   const Status started = child_.start(options_.invar, arguments, r.speaks);

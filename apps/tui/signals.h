@@ -5,7 +5,7 @@ namespace invar::tui {
 
 class Signals {
  public:
-  Signals();  // of SIGWINCH, SIGCHLD, SIGINT, SIGTERM, SIGHUP and SIGCONT; SIGPIPE is ignored
+  Signals();           // of SIGWINCH, SIGCHLD, SIGINT, SIGTERM, SIGHUP and SIGCONT; SIGPIPE is ignored
   int stream() const;  // to poll
   // What came since the last call.
   struct Came {

@@ -89,7 +89,8 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
   const char* const name = std::getenv("TERM");
   if (const std::string problem = terminal_problem(name); !problem.empty()) return no_terminal(problem);
   ::tcgetattr(STDIN_FILENO, &before);
-  if (!::newterm(name, stdout, stdin)) return no_terminal("TERM=" + std::string(name) + " cannot be drawn on");
+  if (!::newterm(name, stdout, stdin))
+    return no_terminal("TERM=" + std::string(name) + " cannot be drawn on");
   opened = true;
   struct sigaction action = {};
   action.sa_handler = crashed;

@@ -17,13 +17,19 @@ def phase(name, state, **members):
 
 
 def odd():
-    """Text that a terminal would obey, wide characters, lines that are no events, unknown events."""
+    """Text that a terminal would obey, wide characters, lines that are no events, unknown
+    events."""
     print("a line that is no event: \x1b[2J\x1b]0;title\x07", file=sys.stderr, flush=True)
     print('{"event":"tomorrow","of":["another","version"]}', file=sys.stderr, flush=True)
-    print('{"event":"phase","phase":"prefill","state":"running","done":"many","total":[]}', file=sys.stderr)
+    print(
+        '{"event":"phase","phase":"prefill","state":"running","done":"many","total":[]}',
+        file=sys.stderr,
+    )
     print('{"event":"text","prompt":0,"text":17}\n[]\n{"event":', file=sys.stderr, flush=True)
     phase("prefill", "running", done=5, total=10, unit="tokens")
-    event(event="text", prompt=0, text="\x1b[31mred\x1b[0m \u202eturned 日本語 e\u0301 \U0001f600\n")
+    event(
+        event="text", prompt=0, text="\x1b[31mred\x1b[0m \u202eturned 日本語 e\u0301 \U0001f600\n"
+    )
     event(event="text", prompt=0, text="word " * 60 + "\n" + "long" * 60 + "\nthe last line")
 
 
@@ -51,13 +57,19 @@ def deaf():
 
 def flood():
     """Much output at once."""
-    for i in range(20000):
+    for i in range(3000):
         event(event="text", prompt=0, text=f"line {i} of the flood\n")
         print(f"log {i}", file=sys.stderr)
 
 
 def refused():
-    event(event="error", code=3, kind="not covered", message="rope: this scaling is not covered", hint="see models")
+    event(
+        event="error",
+        code=3,
+        kind="not covered",
+        message="rope: this scaling is not covered",
+        hint="see models",
+    )
     sys.exit(3)
 
 

@@ -5,11 +5,12 @@ import os
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 from conftest import BUILD
 
 PROGRAM = BUILD / "bin/invar-tui"
-PATIENCE = 30  # seconds, for what takes milliseconds on a machine that is not busy
+PATIENCE = 120  # seconds, for what takes milliseconds on a machine that is not busy
 
 
 class Terminal:
@@ -28,16 +29,14 @@ class Terminal:
         script = (
             f"cd '{folder}'; env -u NO_COLOR {wanted} '{PROGRAM}' "
             + " ".join(f"'{a}'" for a in arguments)
-            + f"; echo \"rc=$?\" >'{self.log}'; stty -a >>'{self.log}'; exec sleep 1000"
+            + f"; echo \"rc=$?\" >'{self.log}'; stty -a >>'{self.log}'; echo end >>'{self.log}'; exec sleep 1000"
         )
         self.tmux("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "-s", "t", script)
 
     def tmux(self, *arguments):
         command = ["tmux", "-u", "-f", "/dev/null", "-S", self.socket, *arguments]
         environment = {k: v for k, v in os.environ.items() if k not in ("TMUX", "NO_COLOR")}
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=True, env=environment
-        )
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         return done.stdout
 
     def screen(self, colours=False):
@@ -70,23 +69,20 @@ class Terminal:
 
     def pid(self):
         shell = self.tmux("list-panes", "-t", "t", "-F", "#{pane_pid}").strip()
-        done = subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True)
-        return int(done.stdout.split()[0])
+        return int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
 
     def ended(self):
         """The exit code, and whether the terminal is as before; once the program has ended."""
         end = time.monotonic() + PATIENCE
         while True:
             text = self.log.read_text() if self.log.exists() else ""
-            if "rc=" in text and "-iexten" not in text and "iexten" in text:
+            if text.endswith("end\n"):
                 return int(text.split("rc=")[1].split()[0]), " echo " in text and " icanon" in text
             assert time.monotonic() < end, f"still there:\n{self.screen()}\n{text}"
             time.sleep(0.03)
 
     def close(self):
-        subprocess.run(
-            ["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False
-        )
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False)
 
 
 def missing():

@@ -160,7 +160,7 @@ const std::vector<CommandWords>& command_words() {
       {"chat",
        kRun,
        {"invar chat --model-name org/name", "invar chat --model-name org/name --system \"Be brief.\""}},
-      {"tui", kRun, {"invar tui"}},
+      {"tui", kRun, {"invar tui", "invar tui --model-name models/shakespeare-4m"}},
       {"embed", kRun, {"invar embed --model-name org/name \"a text\" \"another\" --output vectors.npy"}},
       {"rerank", kRun, {"invar rerank --model-name org/name --query \"a query\" --documents documents.txt"}},
       {"verify",

@@ -62,11 +62,11 @@ void Browser::list() {
   at_ = 0;
   if (wants_ == Wants::model)
     for (const HubModel& m : hub_)
-      entries_.push_back({Entry::Kind::hub, m.name + (m.bytes ? "  (" + size_text(m.bytes) + ")" : ""), m.name});
+      entries_.push_back(
+          {Entry::Kind::hub, m.name + (m.bytes ? "  (" + size_text(m.bytes) + ")" : ""), m.name});
   const fs::path folder(folder_);
   if (wants_ == Wants::folder) entries_.push_back({Entry::Kind::here, "this folder", shown_path(folder)});
-  if (folder.has_relative_path())
-    entries_.push_back({Entry::Kind::up, "..", folder.parent_path().string()});
+  if (folder.has_relative_path()) entries_.push_back({Entry::Kind::up, "..", folder.parent_path().string()});
   std::vector<Entry> folders, files;
   std::error_code ec;
   for (fs::directory_iterator it(folder, ec); !ec && it != fs::directory_iterator(); it.increment(ec)) {
@@ -96,7 +96,8 @@ void Browser::list() {
 void Browser::move(long by) {
   if (entries_.empty()) return;
   moved_ = true;
-  at_ = static_cast<size_t>(std::clamp(static_cast<long>(at_) + by, 0L, static_cast<long>(entries_.size()) - 1));
+  at_ = static_cast<size_t>(
+      std::clamp(static_cast<long>(at_) + by, 0L, static_cast<long>(entries_.size()) - 1));
 }
 
 void Browser::select(size_t at) {

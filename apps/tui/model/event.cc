@@ -12,7 +12,8 @@ void read(const json& object, const char* key, std::string& out) {
   if (const auto it = object.find(key); it != object.end() && it->is_string()) out = it->get<std::string>();
 }
 void read(const json& object, const char* key, int64_t& out) {
-  if (const auto it = object.find(key); it != object.end() && it->is_number_integer()) out = it->get<int64_t>();
+  if (const auto it = object.find(key); it != object.end() && it->is_number_integer())
+    out = it->get<int64_t>();
 }
 void read(const json& object, const char* key, double& out) {
   if (const auto it = object.find(key); it != object.end() && it->is_number()) out = it->get<double>();

@@ -66,7 +66,8 @@ std::optional<std::string> problem(const Form& form, Field f) {
     if (is_required(form, f)) return std::string("needed by ") + form[Field::command];
     return std::nullopt;
   }
-  if (row.kind == Kind::whole && !is_whole(value)) return "expected a whole number, got " + shell_quoted(value);
+  if (row.kind == Kind::whole && !is_whole(value))
+    return "expected a whole number, got " + shell_quoted(value);
   if (row.kind == Kind::decimal && !is_decimal(value))
     return "expected a number such as 0.8, got " + shell_quoted(value);
   if (row.kind == Kind::words) {
@@ -171,8 +172,9 @@ std::vector<std::string> verify_arguments(const std::string& receipt, const std:
   std::vector<std::string> out = {"verify"};
   std::string name = forms_model;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  const bool same = !receipts_model.empty() && (name == receipts_model || name.ends_with("/" + receipts_model) ||
-                                                name.starts_with(receipts_model + "@"));
+  const bool same =
+      !receipts_model.empty() && (name == receipts_model || name.ends_with("/" + receipts_model) ||
+                                  name.starts_with(receipts_model + "@"));
   if (same) add_option(out, "--model-name", forms_model);
   if (device != "cpu") add_option(out, "--device", device);
   out.push_back(positional(receipt));

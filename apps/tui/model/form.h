@@ -47,20 +47,20 @@ enum class Kind {
   words,   // quoted as a shell reads them
   whole,   // a whole number
   decimal,
-  model,   // a folder, or a name of the hub
+  model,  // a folder, or a name of the hub
   file,
   folder,
 };
 
 struct FieldInfo {
   Field field;
-  const char* key;       // in the saved form
+  const char* key;  // in the saved form
   const char* label;
   Kind kind;
   const char* option;    // "" = positional, or the form decides
   const char* commands;  // that take it, separated by spaces; "" = all
   const char* initial;
-  std::vector<const char*> choices;
+  std::vector<const char*> choices;  // of another kind than choice: some of the values
   const char* help;
 };
 const FieldInfo& info(Field);
@@ -68,7 +68,8 @@ const std::vector<FieldInfo>& fields();  // in the order of the form
 
 // The choices of fields whose value is not an option's value.
 inline constexpr const char *kFromText = "text", *kFromFile = "prompt file", *kFromMessages = "chat messages";
-inline constexpr const char *kOfModel = "as the model says", *kGreedy = "most likely token", *kSet = "set below";
+inline constexpr const char *kOfModel = "as the model says", *kGreedy = "most likely token",
+                            *kSet = "set below";
 inline constexpr const char* kUnset = "not set";
 
 struct Problem {

@@ -7,10 +7,10 @@
 namespace invar::tui {
 namespace {
 
-constexpr size_t kMostLog = 1 << 20;        // of a log that is shown
-constexpr size_t kLongestLine = 1 << 20;   // of an event; longer ones are cut
-constexpr size_t kMostText = 8 << 20;      // of an answer that is shown
-constexpr size_t kMostPhases = 64;         // the last ones
+constexpr size_t kMostLog = 1 << 20;      // of a log that is shown
+constexpr size_t kLongestLine = 1 << 20;  // of an event; longer ones are cut
+constexpr size_t kMostText = 8 << 20;     // of an answer that is shown
+constexpr size_t kMostPhases = 64;        // the last ones
 
 // The start of what has become too long goes.
 void append_bounded(std::string& text, std::string_view more, size_t most = kMostText) {
@@ -124,7 +124,8 @@ void Job::apply_phase(const Event& e, double now) {
   p->state = PhaseView::State::done;
   p->ms = e.ms >= 0 ? e.ms : 1000 * (now - p->began);
   if (p->name == "decode" && p->done > 0 && p->ms > 0) rate_ = 1000 * static_cast<double>(p->done) / p->ms;
-  add_log(p->name + "  " + p->detail + (p->detail.empty() ? "" : "  ") + "(" + duration_text(p->ms / 1000) + ")");
+  add_log(p->name + "  " + p->detail + (p->detail.empty() ? "" : "  ") + "(" + duration_text(p->ms / 1000) +
+          ")");
 }
 
 // Tokens per second since the first event of the phase that counts them.
@@ -182,7 +183,8 @@ std::string duration_text(double seconds) {
   else if (seconds < 60)
     std::snprintf(text, sizeof text, "%.1f s", seconds);
   else
-    std::snprintf(text, sizeof text, "%d:%02d", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
+    std::snprintf(text, sizeof text, "%d:%02d", static_cast<int>(seconds) / 60,
+                  static_cast<int>(seconds) % 60);
   return text;
 }
 

@@ -74,7 +74,7 @@ class Job {
   std::vector<PhaseView> phases_;
   std::string answer_, out_, line_;
   bool answered_ = false;
-  int64_t prompt_ = -1;  // whose text comes
+  int64_t prompt_ = -1;           // whose text comes
   std::string log_, last_error_;  // the last line of `invar: ...`
   std::vector<ReceiptView> receipts_;
   std::optional<Event> error_;

@@ -38,7 +38,8 @@ bool read_receipt(const std::string& text, ReceiptEntry& e) {
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return false;
   const auto schema = object.find("schema"), hash = object.find("receipt_hash");
-  if (schema == object.end() || !schema->is_string() || hash == object.end() || !hash->is_string()) return false;
+  if (schema == object.end() || !schema->is_string() || hash == object.end() || !hash->is_string())
+    return false;
   if (!schema->get<std::string>().starts_with("invar-receipt")) return false;
   e.hash = hash->get<std::string>();
   e.model = text_at(object, "model", "name");

@@ -9,7 +9,8 @@ bool is_space(char c) {
 
 bool is_plain(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-         std::string_view("_@%+=:,./-").find(c) != std::string_view::npos || static_cast<unsigned char>(c) >= 0x80;
+         std::string_view("_@%+=:,./-").find(c) != std::string_view::npos ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 // A word without the spaces around it; `at` moves behind it.

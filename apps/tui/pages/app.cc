@@ -68,7 +68,8 @@ void App::show(Page page) {
 std::string App::receipts_folder() const {
   if (!receipts_opened_.empty()) return receipts_opened_;
   const Form& form = form_page_.form();
-  if (form[Field::command] == "chat" && !form[Field::receipts_folder].empty()) return form[Field::receipts_folder];
+  if (form[Field::command] == "chat" && !form[Field::receipts_folder].empty())
+    return form[Field::receipts_folder];
   const std::string parent = fs::path(form[Field::receipt_path]).parent_path().string();
   return parent.empty() || !file_exists(parent) ? "." : parent;
 }
@@ -260,7 +261,8 @@ void App::browse() {
   const std::string now = form_page_.form()[f];
   const Kind kind = info(f).kind;
   if (f == Field::receipts) {
-    popup_ = make_browser("receipts", Browser(Browser::Wants::file, now.empty() ? receipts_folder() : now, ".json"),
+    popup_ = make_browser("receipts",
+                          Browser(Browser::Wants::file, now.empty() ? receipts_folder() : now, ".json"),
                           [this, f](const std::string& path) { form_page_.set(f, shell_quoted(path)); });
     return;
   }
@@ -297,7 +299,8 @@ void App::draw(Canvas& canvas, double now) {
   }
   if (page_ == Page::form) form_page_.draw(canvas, r);
   if (page_ == Page::run) {
-    const bool of_job = check && job_ && !job_->receipts().empty() && job_->receipts().back().path == checked_;
+    const bool of_job =
+        check && job_ && !job_->receipts().empty() && job_->receipts().back().path == checked_;
     run_page_.draw(canvas, r, job(), of_job ? check : nullptr, verdicts_, now);
   }
   if (page_ == Page::receipts) receipts_.draw(canvas, r, check, verdicts_);
@@ -317,8 +320,10 @@ void App::draw_header(Canvas& canvas, double now) {
     canvas.press({from, 0, x - from, 1}, function_key(2 + i));
   }
   std::string right = running() ? active_->command() + " " + duration_text(active_->seconds(now)) + " " : "";
-  if (!running() && job_) right = job_->command() + (job_->state() == Job::State::done ? " done " : " ended ");
-  if (columns(right) < canvas.width() - x) canvas.put(canvas.width() - columns(right), 0, right, Style::title);
+  if (!running() && job_)
+    right = job_->command() + (job_->state() == Job::State::done ? " done " : " ended ");
+  if (columns(right) < canvas.width() - x)
+    canvas.put(canvas.width() - columns(right), 0, right, Style::title);
 }
 
 void App::draw_footer(Canvas& canvas) {
@@ -333,8 +338,10 @@ void App::draw_footer(Canvas& canvas) {
     Key press;
   };
   std::vector<Hint> hints = {{"F1", "help", function_key(1)}};
-  if (running()) hints.push_back({"F6", "stop", function_key(6)});
-  else hints.push_back({"F5", "run", function_key(5)});
+  if (running())
+    hints.push_back({"F6", "stop", function_key(6)});
+  else
+    hints.push_back({"F5", "run", function_key(5)});
   if (page_ == Page::form) hints.push_back({"F8", "reset", function_key(8)});
   if (page_ == Page::run) {
     if (job_ && !job_->receipts().empty()) hints.push_back({"v", "verify", text_key("v")});

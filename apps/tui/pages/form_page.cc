@@ -77,6 +77,7 @@ FormPage::Did FormPage::handle(const Key& key) {
     form_[focus_] = edit().text();
     return Did::handled;
   }
+  if (key.is(K::enter) && !info(focus_).choices.empty()) return Did::choose;
   if (key.is(K::enter) && has_browser(focus_)) return Did::browse;
   switch (key.kind) {
     case K::up:
@@ -142,7 +143,8 @@ void FormPage::draw_fields(Canvas& canvas, const Rect& r) {
     const int y = r.y + p.y - scroll_;
     const int top = std::max(y, r.y), bottom = std::min(y + p.height, r.y + r.height);
     if (top >= bottom) continue;
-    draw_field(canvas, {r.x, top, kLabel, 1}, {r.x + kLabel, top, r.width - kLabel - 1, bottom - top}, p.field);
+    draw_field(canvas, {r.x, top, kLabel, 1}, {r.x + kLabel, top, r.width - kLabel - 1, bottom - top},
+               p.field);
     canvas.press({r.x, top, r.width, bottom - top}, {K::focus, {}, static_cast<int>(p.field)});
   }
   if (scroll_ > 0) canvas.put(r.x + r.width - 1, r.y, "▲", Style::dim);
@@ -168,9 +170,9 @@ void FormPage::draw_about(Canvas& canvas, const Rect& r) {
   const std::string problem = problem_of(focus_);
   const bool wide = r.height > 8;
   int y = r.y;
-  canvas.rule(r.x, y++, r.width, info(focus_).label + (*info(focus_).option
-                                                           ? "   " + std::string(info(focus_).option)
-                                                           : std::string()));
+  canvas.rule(
+      r.x, y++, r.width,
+      info(focus_).label + (*info(focus_).option ? "   " + std::string(info(focus_).option) : std::string()));
   const int help_rows = wide ? r.height / 3 : (r.height - 1) / 2;
   if (!problem.empty()) {
     canvas.put(r.x, y++, clip(one_line(problem), r.width), Style::bad);

@@ -67,9 +67,11 @@ void ReceiptsPage::draw(Canvas& canvas, const Rect& r, const Job* check, const V
     const int x = canvas.put(r.x, y, padded(p ? one_line(p->name) : check->command(), 10), Style::accent);
     if (p && p->fraction()) canvas.progress(x, y, std::min(40, list.width - 12), *p->fraction());
   }
-  if (!problem_.empty()) canvas.put(list.x, list.y, clip(one_line(problem_), list.width), Style::bad);
+  if (!problem_.empty())
+    canvas.put(list.x, list.y, clip(one_line(problem_), list.width), Style::bad);
   else if (count == 0 && !folder_.unread())
-    canvas.put(list.x, list.y, clip("No receipts here. F5 makes one, o opens another folder.", list.width), Style::dim);
+    canvas.put(list.x, list.y, clip("No receipts here. F5 makes one, o opens another folder.", list.width),
+               Style::dim);
   page_ = std::max(1, list.height);
   first_ = first_in_view(at_, first_, count, list.height);
   for (int i = 0; i < list.height && first_ + static_cast<size_t>(i) < count; ++i) {
@@ -103,14 +105,16 @@ std::string ReceiptsPage::about(const Verdicts& verdicts) const {
   const ReceiptEntry* const e = selected();
   if (!e) return "";
   const auto found = verdicts.find(e->path);
-  std::string out = "file     " + e->path + "\nhash     " + e->hash + "\nmodel    " + e->model + "\nmade     " +
-                    date_text(e->modified) + ", " + size_text(e->bytes) + (e->version.empty() ? "" : ", Invar " + e->version) +
-                    (e->device.empty() ? "" : ", " + e->device) + "\nset      " + e->operation_set + ", numerics " + e->numerics +
-                    "\n";
+  std::string out = "file     " + e->path + "\nhash     " + e->hash + "\nmodel    " + e->model +
+                    "\nmade     " + date_text(e->modified) + ", " + size_text(e->bytes) +
+                    (e->version.empty() ? "" : ", Invar " + e->version) +
+                    (e->device.empty() ? "" : ", " + e->device) + "\nset      " + e->operation_set +
+                    ", numerics " + e->numerics + "\n";
   if (found != verdicts.end())
     out += "verdict  " + verdict_word(found->second.status) + "  " + found->second.detail + "\n";
-  out += "tokens   " + std::to_string(e->prompt_tokens) + " of the prompt, " + std::to_string(e->answer_tokens) +
-         " of the answer" + (e->finish.empty() ? "" : ", ended by " + e->finish) + "\n";
+  out += "tokens   " + std::to_string(e->prompt_tokens) + " of the prompt, " +
+         std::to_string(e->answer_tokens) + " of the answer" +
+         (e->finish.empty() ? "" : ", ended by " + e->finish) + "\n";
   return out + "\nprompt\n" + e->prompt + "\n\nanswer\n" + e->answer;
 }
 

@@ -38,7 +38,9 @@ RunPage::Did RunPage::handle(const Key& key, const Job* job) {
     const int step = key.is(K::tab) ? 1 : 2;
     return pane_ = static_cast<Pane>((static_cast<int>(pane_) + step) % 3), Did::handled;
   }
-  Scroller& scroller = pane_ == Pane::answer ? answer_scroll_ : pane_ == Pane::log ? log_scroll_ : phases_scroll_;
+  Scroller& scroller = pane_ == Pane::answer ? answer_scroll_
+                       : pane_ == Pane::log  ? log_scroll_
+                                             : phases_scroll_;
   const bool speaks = conversation_ && job && job->running();
   if (speaks && key.is(K::enter)) return line_.text().empty() ? Did::handled : Did::say;
   const bool of_line = key.is(K::home) || key.is(K::end);
@@ -50,7 +52,8 @@ RunPage::Did RunPage::handle(const Key& key, const Job* job) {
 void RunPage::draw(Canvas& canvas, const Rect& r, const Job* job, const Job* check, const Verdicts& verdicts,
                    double now) {
   if (!job) {
-    canvas.put(r.x + 1, r.y + 1, clip("Nothing has run yet. F2 is the form, F5 runs it.", r.width - 2), Style::dim);
+    canvas.put(r.x + 1, r.y + 1, clip("Nothing has run yet. F2 is the form, F5 runs it.", r.width - 2),
+               Style::dim);
     return;
   }
   draw_status(canvas, {r.x, r.y, r.width, 1}, *job, now);
@@ -69,9 +72,12 @@ void RunPage::draw(Canvas& canvas, const Rect& r, const Job* job, const Job* che
     draw_log(canvas, {rest.x, rest.y + phases, left, rest.height - phases}, *job);
     draw_answer(canvas, {rest.x + left + 2, rest.y, rest.width - left - 2, rest.height}, *job);
   } else if (rest.height >= 14) {
+    // Phases that are over give their place to the answer, until Tab asks for them.
+    const bool over = !job->running() && !(check && check->running()) && pane_ != Pane::phases;
     const int count = static_cast<int>(job->phases().size() + (check ? check->phases().size() : 0));
-    const int phases = std::clamp(count, 1, rest.height >= 20 ? 8 : 5) + 1, log = rest.height >= 20 ? 6 : 4;
-    draw_phases(canvas, {rest.x, rest.y, rest.width, phases}, *job, check, now);
+    const int most = rest.height >= 20 ? 8 : 5, log = rest.height >= 20 ? 6 : 4;
+    const int phases = over ? 0 : std::clamp(count, 1, most) + 1;
+    if (phases) draw_phases(canvas, {rest.x, rest.y, rest.width, phases}, *job, check, now);
     draw_answer(canvas, {rest.x, rest.y + phases, rest.width, rest.height - phases - log}, *job);
     draw_log(canvas, {rest.x, rest.y + rest.height - log, rest.width, log}, *job);
   } else if (pane_ == Pane::answer) {
@@ -89,7 +95,8 @@ void RunPage::draw_status(Canvas& canvas, const Rect& r, const Job& job, double 
   const PhaseView* const phase = job.current();
   std::string text = job.command() + ": " + job.summary();
   if (job.running() && phase) {
-    text = job.command() + ": " + (job.state() == Job::State::cancelling ? "stopping, in " : "") + phase->name;
+    text =
+        job.command() + ": " + (job.state() == Job::State::cancelling ? "stopping, in " : "") + phase->name;
     if (phase->done >= 0)
       text += " " + std::to_string(phase->done) +
               (phase->total > 0 ? " of " + std::to_string(phase->total) : std::string()) + " " + phase->unit;
@@ -112,19 +119,21 @@ void RunPage::draw_phase(Canvas& canvas, const Rect& r, const PhaseView& p, doub
   const Style style = p.state == PhaseView::State::done      ? Style::good
                       : p.state == PhaseView::State::stopped ? Style::warn
                                                              : Style::accent;
-  const char* const mark = p.state == PhaseView::State::done ? "✓" : p.state == PhaseView::State::stopped ? "×" : "▸";
+  const char* const mark = p.state == PhaseView::State::done      ? "✓"
+                           : p.state == PhaseView::State::stopped ? "×"
+                                                                  : "▸";
   canvas.put(r.x, r.y, mark, style);
   int x = canvas.put(r.x + 2, r.y, padded(one_line(p.name), 10), Style::bold);
   const double seconds = p.state == PhaseView::State::running ? now - p.began : p.ms / 1000;
-  const std::string time = p.state == PhaseView::State::stopped ? "stopped" : duration_text(std::max(0.0, seconds));
+  const std::string time =
+      p.state == PhaseView::State::stopped ? "stopped" : duration_text(std::max(0.0, seconds));
   const int end = r.x + r.width - 9;
   canvas.put(r.x + r.width - 8, r.y, time, Style::dim);
   if (const auto fraction = p.fraction(); p.state != PhaseView::State::done && fraction) {
     const int bar = std::min(30, (end - x) / 2);
     canvas.progress(x, r.y, bar, *fraction);
     x += bar + 1;
-    const std::string count =
-        std::to_string(p.done) + "/" + std::to_string(p.total) + " " + p.unit;
+    const std::string count = std::to_string(p.done) + "/" + std::to_string(p.total) + " " + p.unit;
     canvas.put(x, r.y, clip(one_line(count), end - x));
     return;
   }
@@ -169,9 +178,11 @@ int RunPage::draw_result(Canvas& canvas, const Rect& r, const Job& job, const Jo
   const bool small = r.height < 16;
   const int rows = small ? 2 : 4, width = r.width - 10;
   int y = r.y + r.height - rows;
-  if (!small) canvas.rule(r.x, y++, r.width, job.receipts().size() == 1
-                                                 ? "receipt"
-                                                 : "the last of " + std::to_string(job.receipts().size()) + " receipts");
+  if (!small)
+    canvas.rule(r.x, y++, r.width,
+                job.receipts().size() == 1
+                    ? "receipt"
+                    : "the last of " + std::to_string(job.receipts().size()) + " receipts");
   if (!small) {
     canvas.put(r.x, y, "receipt", Style::bold);
     canvas.put(r.x + 10, y++, clip_middle(one_line(short_path(last.path)), width));
@@ -182,7 +193,11 @@ int RunPage::draw_result(Canvas& canvas, const Rect& r, const Job& job, const Jo
   if (check && check->running()) {
     const PhaseView* const p = check->current();
     std::string text = "verifying";
-    if (p) text += ": " + p->name + (p->total > 0 ? " " + std::to_string(std::max<int64_t>(0, p->done)) + "/" + std::to_string(p->total) : "");
+    if (p)
+      text +=
+          ": " + p->name +
+          (p->total > 0 ? " " + std::to_string(std::max<int64_t>(0, p->done)) + "/" + std::to_string(p->total)
+                        : "");
     canvas.put(r.x + 10, y, clip(one_line(text), width), Style::accent);
   } else if (status.empty()) {
     canvas.put(r.x + 10, y, clip("not verified yet: v computes it again", width), Style::dim);

@@ -8,16 +8,31 @@ namespace invar::tui {
 struct Key {
   enum class Kind {
     none,
-    text,   // typed characters, or a paste
+    text,  // typed characters, or a paste
     paste,
-    enter, tab, back_tab, backspace, erase, escape,
-    up, down, left, right, page_up, page_down, home, end, word_left, word_right,
+    enter,
+    tab,
+    back_tab,
+    backspace,
+    erase,
+    escape,
+    up,
+    down,
+    left,
+    right,
+    page_up,
+    page_down,
+    home,
+    end,
+    word_left,
+    word_right,
     function,  // F`number`
     control,   // Ctrl with the letter `number`, from 'a' on
     focus,     // a press on entry `number` of what is shown
     choose,    // the same, and choose it
-    wheel_up, wheel_down,
-    mouse,     // a press at x, y, before a screen says what lies there
+    wheel_up,
+    wheel_down,
+    mouse,  // a press at x, y, before a screen says what lies there
   };
   Kind kind = Kind::none;
   std::string text = {};

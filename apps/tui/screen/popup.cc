@@ -125,10 +125,10 @@ class BrowserPopup : public Popup {
   static void draw_entry(Canvas& canvas, const Rect& r, const Browser::Entry& e, bool selected) {
     using E = Browser::Entry::Kind;
     const char* what = e.kind == E::hub ? "hub" : e.kind == E::model ? "model" : e.kind == E::here ? "." : "";
-    const Style style = selected                    ? Style::focus
-                        : e.kind == E::folder       ? Style::accent
-                        : e.kind == E::up           ? Style::accent
-                                                    : Style::plain;
+    const Style style = selected              ? Style::focus
+                        : e.kind == E::folder ? Style::accent
+                        : e.kind == E::up     ? Style::accent
+                                              : Style::plain;
     canvas.put(r.x, r.y, padded(what, 6), selected ? Style::focus : Style::dim);
     canvas.put(r.x + 6, r.y, padded(one_line(e.name), r.width - 6), style);
   }

@@ -141,7 +141,8 @@ void Wrapped::set(const std::string& text, int width) {
   lines_.resize(stable_lines_);
   const size_t last = text.rfind('\n');
   if (last != text.npos && last + 1 > stable_.size()) {
-    for (std::string& line : wrap(std::string_view(text).substr(stable_.size(), last - stable_.size()), width))
+    for (std::string& line :
+         wrap(std::string_view(text).substr(stable_.size(), last - stable_.size()), width))
       lines_.push_back(std::move(line));
     stable_ = text.substr(0, last + 1);
     stable_lines_ = lines_.size();

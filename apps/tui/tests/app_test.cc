@@ -67,15 +67,22 @@ TEST_F(AppTest, VerifiesWhatItRan) {
   app.ended(0, 0, 2);
   app.take_requests();
   key(text_key("v"));
-  EXPECT_THAT(app.take_requests().at(0).arguments, ElementsAre("verify", "--model-name", "tiny", "r/run-1.json"));
+  EXPECT_THAT(app.take_requests().at(0).arguments,
+              ElementsAre("verify", "--model-name", "tiny", "r/run-1.json"));
   app.read_err(
-      "{\"event\":\"phase\",\"phase\":\"recompute\",\"state\":\"running\",\"done\":3,\"total\":12,\"unit\":\"tokens\"}\n", 2);
+      "{\"event\":\"phase\",\"phase\":\"recompute\",\"state\":\"running\",\"done\":3,\"total\":12,\"unit\":"
+      "\"tokens\"}\n",
+      2);
   EXPECT_THAT(shown(app), HasSubstr("verifying: recompute 3/12"));
-  app.read_err("{\"event\":\"verdict\",\"receipt\":\"r/run-1.json\",\"status\":\"verified\",\"detail\":\"\"}\n", 2);
+  app.read_err(
+      "{\"event\":\"verdict\",\"receipt\":\"r/run-1.json\",\"status\":\"verified\",\"detail\":\"\"}\n", 2);
   app.ended(0, 0, 3);
   EXPECT_THAT(shown(app), HasSubstr("VERIFIED"));
   key(text_key("v"));
-  app.read_err("{\"event\":\"verdict\",\"receipt\":\"r/run-1.json\",\"status\":\"failed\",\"detail\":\"output.text\"}\n", 3);
+  app.read_err(
+      "{\"event\":\"verdict\",\"receipt\":\"r/"
+      "run-1.json\",\"status\":\"failed\",\"detail\":\"output.text\"}\n",
+      3);
   app.ended(1, 0, 4);
   EXPECT_THAT(shown(app), HasSubstr("FAILED  output.text"));
   EXPECT_THAT(shown(app), Not(HasSubstr("VERIFIED")));

@@ -74,7 +74,8 @@ TEST_F(Folder, ModelsFirst) {
   Browser b(Browser::Wants::model, path_.string());
   EXPECT_THAT(names(b), ElementsAre("..", "zoo/", "apple/"));
   EXPECT_EQ(b.at(), 1u);
-  b.set_hub(hub_models(R"({"models":[{"name":"acme/tiny","bytes":8400000},{"name":"acme/tiny"},{"name":3}]})"));
+  b.set_hub(
+      hub_models(R"({"models":[{"name":"acme/tiny","bytes":8400000},{"name":"acme/tiny"},{"name":3}]})"));
   EXPECT_THAT(names(b), ElementsAre("acme/tiny  (8.40 MB)", "..", "zoo/", "apple/"));
   EXPECT_EQ(b.choose(), "acme/tiny");
   b.jump("a");

@@ -27,8 +27,8 @@ TEST(Event, OfTheSchema) {
 }
 
 TEST(Event, WhatIsNone) {
-  for (const char* line : {"", "text", "[]", "{}", "{\"event\":3}", "{\"event\":\"tomorrow\"}", "{\"event\":\"phase\"",
-                           "\xff", "{\"event\":\"note\",\"text\":\"\xff\"}"})
+  for (const char* line : {"", "text", "[]", "{}", "{\"event\":3}", "{\"event\":\"tomorrow\"}",
+                           "{\"event\":\"phase\"", "\xff", "{\"event\":\"note\",\"text\":\"\xff\"}"})
     EXPECT_FALSE(parse_event(line)) << line;
   // Members of other types are as if they were missing.
   const auto e = parse_event(R"({"event":"phase","phase":[],"done":"many","total":1.5,"ms":"1"})");
@@ -76,7 +76,8 @@ TEST(Job, EventsOfTextStandForStandardOutput) {
 
 TEST(Job, SeveralPrompts) {
   const Job job = job_of(
-      "{\"event\":\"text\",\"prompt\":0,\"text\":\"a\"}\n{\"event\":\"text\",\"prompt\":0,\"text\":\"b\\n\"}\n"
+      "{\"event\":\"text\",\"prompt\":0,\"text\":\"a\"}\n{\"event\":\"text\",\"prompt\":0,\"text\":\"b\\n\"}"
+      "\n"
       "{\"event\":\"text\",\"prompt\":1,\"text\":\"c\"}\n");
   EXPECT_EQ(job.answer(), "ab\n\n-- prompt 2 --\nc");
 }
@@ -94,17 +95,20 @@ TEST(Job, AConversation) {
 TEST(Job, TokensPerSecond) {
   Job job({"run"}, 0);
   const auto decode = [&](int done, double now) {
-    job.read_err("{\"event\":\"phase\",\"phase\":\"decode\",\"state\":\"running\",\"done\":" + std::to_string(done) +
-                     ",\"total\":100,\"unit\":\"tokens\"}\n",
+    job.read_err("{\"event\":\"phase\",\"phase\":\"decode\",\"state\":\"running\",\"done\":" +
+                     std::to_string(done) + ",\"total\":100,\"unit\":\"tokens\"}\n",
                  now);
   };
   decode(1, 10);
   EXPECT_EQ(job.tokens_per_second(), 0);
   decode(21, 12);
   EXPECT_EQ(job.tokens_per_second(), 10);
-  job.read_err("{\"event\":\"phase\",\"phase\":\"decode\",\"state\":\"running\",\"done\":30,\"per_second\":12.5}\n", 13);
+  job.read_err(
+      "{\"event\":\"phase\",\"phase\":\"decode\",\"state\":\"running\",\"done\":30,\"per_second\":12.5}\n",
+      13);
   EXPECT_EQ(job.tokens_per_second(), 12.5);
-  job.read_err("{\"event\":\"phase\",\"phase\":\"decode\",\"state\":\"done\",\"done\":100,\"ms\":5000}\n", 14);
+  job.read_err("{\"event\":\"phase\",\"phase\":\"decode\",\"state\":\"done\",\"done\":100,\"ms\":5000}\n",
+               14);
   EXPECT_EQ(job.tokens_per_second(), 20);
 }
 
@@ -112,7 +116,8 @@ TEST(Job, ReceiptsAndVerdicts) {
   const Job job = job_of(
       "{\"event\":\"receipt\",\"path\":\"a.json\",\"hash\":\"83d3\"}\n"
       "{\"event\":\"verdict\",\"receipt\":\"a.json\",\"status\":\"verified\",\"detail\":\"\"}\n"
-      "{\"event\":\"verdict\",\"receipt\":\"b.json\",\"status\":\"failed\",\"hash\":\"99\",\"detail\":\"output.text\"}\n");
+      "{\"event\":\"verdict\",\"receipt\":\"b.json\",\"status\":\"failed\",\"hash\":\"99\",\"detail\":"
+      "\"output.text\"}\n");
   ASSERT_EQ(job.receipts().size(), 2u);
   EXPECT_EQ(job.receipts()[0].status, "verified");
   EXPECT_EQ(job.receipts()[0].hash, "83d3");
@@ -122,7 +127,8 @@ TEST(Job, ReceiptsAndVerdicts) {
 TEST(Job, HowItEnds) {
   Job job = job_of(
       "{\"event\":\"phase\",\"phase\":\"load\",\"state\":\"started\"}\n"
-      "{\"event\":\"error\",\"code\":3,\"kind\":\"not covered\",\"message\":\"no\",\"items\":[\"a\",7],\"hint\":\"h\"}\n");
+      "{\"event\":\"error\",\"code\":3,\"kind\":\"not "
+      "covered\",\"message\":\"no\",\"items\":[\"a\",7],\"hint\":\"h\"}\n");
   job.end(3, 0, 5);
   EXPECT_EQ(job.state(), Job::State::failed);
   EXPECT_EQ(job.summary(), "exit code 3: no");

@@ -46,7 +46,8 @@ TEST(Text, Wraps) {
 }
 
 TEST(Text, WrappingAnewGivesTheSame) {
-  const std::string text = "The quality of mercy is not strained.\nIt droppeth\tas the 日本語 gentle rain\n\nend";
+  const std::string text =
+      "The quality of mercy is not strained.\nIt droppeth\tas the 日本語 gentle rain\n\nend";
   for (const int width : {5, 11, 40}) {
     Wrapped grown;
     for (size_t n = 0; n <= text.size(); ++n) grown.set(text.substr(0, n), width);

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Draws the terminal interface for the documentation: docs/images/tui-*.svg.
+
+screenshots.py [--check]
+
+Runs build/bin/invar-tui with the shipped model in a terminal of tmux, presses keys, and writes what
+the terminal shows as text in SVG. Times and folders of this machine are replaced by fixed ones, so
+that the same program gives the same file. --check writes nothing: exit code 1 where a file would be
+another. INVAR_BUILD: the build folder (default build); INVAR_BIN: the program (default bin/invar there)."""
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from pages import ROOT
+
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/tui")]
+os.environ.setdefault("INVAR_BUILD", str(ROOT / "build"))
+from conftest import BIN  # noqa: E402
+from terminal import Terminal, missing  # noqa: E402
+
+WIDTH, HEIGHT = 8.4, 17  # of a cell
+COLOURS = dict(enumerate("#2e3436 #cc4444 #4e9a06 #c4a000 #3465a4 #75507b #06989a #d3d7cf".split()))
+BACKGROUND, FOREGROUND, DIM = "#16191d", "#d3d7cf", "#8a9299"
+# What another run shows otherwise.
+FIXED = [
+    (r"\b\d+(\.\d+)? tokens/s", "5867 tokens/s"),
+    (r"\b\d+(\.\d+)? m?s\b", "27 ms"),
+    (r"\(\w+, \d+ threads?\)", "(avx2, 4 threads)"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d", "2026-11-26 20:42"),
+]
+
+
+def fixed(text):
+    """The text with values that depend on the machine replaced, each in its own columns."""
+    for pattern, value in FIXED:
+        text = re.sub(pattern, lambda m: value[: len(m[0])].rjust(len(m[0])), text)
+    return text
+
+
+class Cells:
+    """What `tmux capture-pane -e` prints: runs of text with a style."""
+
+    def __init__(self, line):
+        self.runs = []  # (column, text, foreground, background, bold)
+        self.front, self.back, self.bold, self.dim, self.reverse = None, None, False, False, False
+        column = 0
+        for i, part in enumerate(
+            re.split(r"\x1b\[([0-9;]*)m", re.sub(r"\x1b\(B|\x0f|\x0e", "", line))
+        ):
+            if i % 2:
+                self.set([int(c or 0) for c in part.split(";")])
+            elif part:
+                self.runs.append((column, part, *self.colours(), self.bold))
+                column += len(part)
+
+    def set(self, codes):
+        for c in codes:
+            if c == 0:
+                self.front = self.back = None
+                self.bold = self.dim = self.reverse = False
+            elif c == 1:
+                self.bold = True
+            elif c == 2:
+                self.dim = True
+            elif c == 7:
+                self.reverse = True
+            elif 30 <= c <= 37 or c == 39:
+                self.front = COLOURS.get(c - 30)
+            elif 40 <= c <= 47 or c == 49:
+                self.back = COLOURS.get(c - 40)
+
+    def colours(self):
+        front = self.front or (DIM if self.dim else FOREGROUND)
+        back = self.back or BACKGROUND
+        return (back, front) if self.reverse else (front, back)
+
+
+def svg_of(capture, size):
+    """The screen as SVG; what depends on the machine is fixed before the styles are read."""
+    width, height = size[0] * WIDTH + 16, size[1] * HEIGHT + 16
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+        f'viewBox="0 0 {width:g} {height:g}" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" '
+        'font-size="14" xml:space="preserve">',
+        f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>',
+    ]
+    for row, line in enumerate(capture.rstrip("\n").split("\n")):
+        y = 8 + row * HEIGHT
+        for column, text, front, back, bold in Cells(fixed(line)).runs:
+            x, length = 8 + column * WIDTH, len(text) * WIDTH
+            if back != BACKGROUND:
+                out.append(
+                    f'<rect x="{x:g}" y="{y}" width="{length:g}" height="{HEIGHT}" fill="{back}"/>'
+                )
+            if not text.strip():
+                continue
+            start = len(text) - len(text.lstrip())
+            text = text.strip()
+            weight = ' font-weight="bold"' if bold else ""
+            out.append(
+                f'<text x="{x + start * WIDTH:g}" y="{y + 13}" textLength="{len(text) * WIDTH:g}" '
+                f'fill="{front}"{weight}>{escape(text)}</text>'
+            )
+    return "\n".join([*out, "</svg>\n"])
+
+
+def pictures():
+    """{file name: SVG}"""
+    folder = Path(tempfile.mkdtemp(prefix="invar-pictures-"))
+    size = (100, 28)
+    (folder / "models").mkdir()
+    (folder / "models/shakespeare-4m").symlink_to(ROOT / "models/shakespeare-4m")
+    t = Terminal(folder, "--invar", BIN, "--model-name", "models/shakespeare-4m", size=size)
+    try:
+        t.wait("F5 run")
+        t.keys("Tab", "Tab", "Tab")
+        t.type("ROMEO:")
+        t.keys("Tab")
+        t.type("64")
+        t.wait("--max-new-tokens 64")
+        form = t.screen(colours=True)
+        t.keys("F5")
+        t.wait("run: done", "not verified yet")
+        t.keys("v")
+        t.wait("VERIFIED", gone=["verifying"])
+        t.keys("Tab", "Tab")
+        t.wait("─ phases ─")
+        run = t.screen(colours=True)
+        for prompt in ("JULIET:", "To be, or not to be"):
+            t.keys("F2", "BTab", "C-u") if prompt == "JULIET:" else t.keys("F2", "C-u")
+            t.type(prompt)
+            t.keys("F5")
+            t.wait("run: done", "not verified yet")
+        t.keys("F4")
+        t.wait("3 receipts")
+        t.keys("v")
+        t.wait("JULIET:", "To be, or", "VERIFIED")
+        t.keys("Up")
+        receipts = t.screen(colours=True)
+    finally:
+        t.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    shown = {"form": form, "run": run, "receipts": receipts}
+    return {f"tui-{name}.svg": svg_of(capture, size) for name, capture in shown.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    if missing():
+        sys.exit(f"screenshots.py: {missing()}")
+    other = []
+    for name, svg in pictures().items():
+        path = ROOT / "docs/images" / name
+        if check and (not path.exists() or path.read_text() != svg):
+            other.append(name)
+        elif not check:
+            path.write_text(svg)
+    if other:
+        sys.exit(f"screenshots.py: other than what the program shows: {', '.join(other)}")
+
+
+if __name__ == "__main__":
+    main()
