@@ -40,8 +40,9 @@ packages=(g++ cmake ninja-build ccache
 package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,
 # one of them big-endian · libcurl, by the name that every release has for what needs it ·
-# certificates to test with
-test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl "${package_packages[@]}")
+# certificates to test with · the container image
+test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl buildah debootstrap
+  "${package_packages[@]}")
 cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
 # WebAssembly: compiler, linker, C and C++ libraries · what runs a module while the page is made
 web_packages=(clang-19 lld-19 wasi-libc libc++-19-dev-wasm32 libclang-rt-19-dev-wasm32 nodejs)

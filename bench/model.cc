@@ -27,11 +27,11 @@ double median(std::vector<double> v) {
 
 }  // namespace
 
-Status measure_model(const Settings& s, const std::string& model_name, Report& report) {
+Status measure_model(const Settings& s, const std::string& model_name, Report& report,
+                     generate::Observer& observer) {
   const std::string name = model_name.empty() ? source_root() + "/models/shakespeare-4m" : model_name;
-  generate::Observer quiet;
   INVAR_TRY(const auto location, generate::resolve(name));
-  INVAR_TRY(const auto compiled, generate::prepare(location, generate::ModelOptions(), quiet));
+  INVAR_TRY(const auto compiled, generate::prepare(location, generate::ModelOptions(), observer));
   double weight_bytes = 0;
   double flops = 0;  // of a token: a multiplication and an addition for each weight
   for (const plan::Weight& w : compiled.plan.weights) {
@@ -57,6 +57,7 @@ Status measure_model(const Settings& s, const std::string& model_name, Report& r
                                                          generate::session_options(how, kPrompt + kNew)));
       const std::vector<int32_t> prompt(kPrompt, 1);
       std::vector<double> prefill, decode;
+      const auto measuring = observer.phase("measure");
       for (int i = 0; i <= kRuns; ++i) {
         session.reset();
         auto start = Clock::now();
@@ -68,7 +69,9 @@ Status measure_model(const Settings& s, const std::string& model_name, Report& r
           INVAR_TRY([[maybe_unused]] auto next, session.step({&token, 1}));
         }
         if (i) decode.push_back(seconds_since(start) / kNew);  // the first run warms up
+        measuring->progress(i + 1, kRuns + 1, "runs");
       }
+      measuring->done("model, " + std::to_string(session.threads()) + " threads");
       if (!device) {
         Peaks peaks(session.isa());
         Pool pool(n);

@@ -7,6 +7,7 @@
 #include "bench/peak/peak.h"
 #include "bench/peer.h"
 #include "bench/suite.h"
+#include "generate/observer.h"
 
 namespace invar::bench {
 
@@ -57,6 +58,6 @@ Result<Report> measure_on_device(const Settings&, const std::vector<Item>&, cons
 
 // A prompt and an answer of a model, per token, as rows of the report; the limit of decoding is
 // reading the weights once per token. `model_name`: "" is the shipped model.
-Status measure_model(const Settings&, const std::string& model_name, Report&);
+Status measure_model(const Settings&, const std::string& model_name, Report&, generate::Observer&);
 
 }  // namespace invar::bench

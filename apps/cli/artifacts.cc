@@ -12,13 +12,27 @@ namespace invar::cli {
 using nlohmann::json;
 static constexpr FileKind kTokensFile{"a file of tokens", uint64_t{64} << 20, true};
 
+Result<std::string> text_from(const std::string& option, const std::string& given) {
+  static constexpr FileKind kText{"a text", uint64_t{64} << 20, true};
+  if (given != "-") return given;
+  auto text = read_file("/dev/stdin", kText);
+  if (!text) return Error{text.error().code, option + " -: " + text.error().message};
+  if (text->ends_with('\n')) text->pop_back();
+  if (text->ends_with('\r')) text->pop_back();
+  return text;
+}
+
+std::string file_from(const std::string& given) {
+  return given == "-" ? "/dev/stdin" : given;
+}
+
 Status deliver(const std::string& output, const std::string& text) {
   return output.empty() ? write_stdout(text) : write_file(output, text);
 }
 
 Result<json> tokens_in(const std::string& file) {
   if (file.empty()) return bad_input("no tokens: pass --tokens 0,5,7 or a JSON file of ids");
-  INVAR_TRY(std::string text, read_file(file, kTokensFile));
+  INVAR_TRY(std::string text, read_file(file_from(file), kTokensFile));
   json j = json::parse(text, nullptr, false);
   if (j.is_object()) j = j.value("tokens", json());
   return j;

@@ -12,6 +12,10 @@
 
 namespace invar::cli {
 
+// The text of an option; of "-" what stands on standard input, without the line break at its end.
+Result<std::string> text_from(const std::string& option, const std::string& given);
+// The file of an option; of "-" standard input.
+std::string file_from(const std::string& given);
 // Prints to stdout, or writes the file.
 Status deliver(const std::string& output, const std::string& text);
 // Where ids are not given: from a file, a JSON list, or an object with "tokens".

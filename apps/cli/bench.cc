@@ -14,14 +14,15 @@ Status do_bench(const BenchCommand& c) {
   bench::Settings settings = c.settings;
   if (!c.suites.empty()) settings.suites = c.suites;
   const bool model = std::find(c.suites.begin(), c.suites.end(), "model") != c.suites.end();
-  const bool draw = stderr_is_terminal();
-  INVAR_TRY(bench::Report report,
-            bench::measure(settings, [&](size_t done, size_t total, const std::string& next) {
-              if (draw) std::fprintf(stderr, "\r\033[K  %zu of %zu  %s", done, total, next.c_str());
+  Console console(c.json);
+  auto measuring = console.phase("measure");
+  INVAR_TRY(bench::Report report, bench::measure(settings, [&](size_t done, size_t total, const auto&) {
+              measuring->progress(static_cast<int64_t>(done), static_cast<int64_t>(total), "measurements");
             }));
-  if (draw) std::fputs("\r\033[K", stderr);
+  if (!report.rows.empty()) measuring->done(std::to_string(report.rows.size()) + " measurements");
+  measuring.reset();
   if (model) {
-    INVAR_CHECK_OK(bench::measure_model(settings, c.model_name, report));
+    INVAR_CHECK_OK(bench::measure_model(settings, c.model_name, report, console));
   }
   if (report.rows.empty()) return bad_input("nothing to measure: no such operation in these suites");
   if (!c.plot.empty()) {

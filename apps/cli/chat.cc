@@ -12,6 +12,7 @@
 #include "console.h"
 #include "generate/generate.h"
 #include "generate/task_cache.h"
+#include "progress/display.h"
 #include "prompt/chat.h"
 
 namespace invar::cli {
@@ -90,19 +91,35 @@ Status Conversation::answer(const std::string& text) {
   INVAR_TRY(std::string input, generate::chat_input(messages.dump(), "the conversation", options_));
   const std::string path = receipt_path();
   INVAR_CHECK_OK(generator_.add({"", path, std::move(input), "the conversation"}));
-  generate::AnswerStream stream = generator_.stream(turns_++);
+  const size_t turn = turns_++;
+  generate::AnswerStream stream = generator_.stream(turn, console_);
   for (;;) {
     INVAR_TRY(const std::optional<std::string> piece, stream.next());
     if (!piece) break;
-    INVAR_CHECK_OK(write_stdout(*piece));
-    std::fflush(stdout);
+    if (!command_.json) {
+      INVAR_CHECK_OK(write_stdout(*piece));
+    }
+    console_.text(turn, *piece);
   }
-  INVAR_CHECK_OK(write_stdout("\n"));
-  INVAR_TRY(const generate::Answer a, stream.finish(console_));
+  if (!command_.json) {
+    INVAR_CHECK_OK(write_stdout("\n"));
+  }
+  INVAR_TRY(const generate::Answer a, stream.finish());
+  if (command_.json) {
+    const receipt::Receipt& r = a.receipt;
+    INVAR_CHECK_OK(write_stdout(line_of({{"turn", turn},
+                                         {"text", r.text},
+                                         {"tokens", r.tokens},
+                                         {"finish_reason", r.finish_reason},
+                                         {"receipt", path},
+                                         {"receipt_hash", a.receipt_hash}})));
+  }
   messages.push_back(message_of(a.receipt));
   messages_ = std::move(messages);
-  std::fprintf(stderr, "  %-9s %s  %s\n", "receipt", printable(path).c_str(),
-               a.receipt_hash.substr(0, 16).c_str());
+  if (shows_events())
+    console_.receipt(path, a.receipt_hash);
+  else if (!command_.json)
+    console_.note("receipt", path + "  " + a.receipt_hash.substr(0, 16));
   return {};
 }
 
@@ -118,7 +135,7 @@ Result<bool> Conversation::take(const std::string& line) {
   } else if (line == "/quit") {
     return false;
   } else if (line == "/help") {
-    write_stderr(kHelp);
+    shows_events() ? console_.note("help", kHelp) : write_stderr(kHelp);
   } else if (line == "/reset") {
     reset();
   } else if (const auto system = argument("/system")) {
@@ -136,7 +153,7 @@ Result<bool> Conversation::take(const std::string& line) {
 std::optional<std::string> read_line() {
   std::string text, line;
   for (bool more = true; more;) {
-    if (stderr_is_terminal()) write_stderr(text.empty() ? "> " : ". ");
+    if (stderr_is_terminal() && !shows_events()) write_stderr(text.empty() ? "> " : ". ");
     if (!std::getline(std::cin, line)) return text.empty() ? std::nullopt : std::optional(text);
     if (line.ends_with('\r')) line.pop_back();
     more = line.ends_with('\\');
@@ -148,12 +165,12 @@ std::optional<std::string> read_line() {
 
 // `worst`: the exit code of turns that had no answer.
 Status do_chat(const ChatCommand& c, int& worst) {
-  generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path};
+  generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path, {}};
   INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
   request.conversation = c.context;
   ChatOptions options = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, options));
-  Console console(false);
+  Console console(c.json);
   std::error_code ec;
   fs::create_directories(c.receipts, ec);
   if (ec) return bad_input(c.receipts + ": no folder for receipts: " + ec.message());

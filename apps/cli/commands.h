@@ -28,7 +28,8 @@ struct RunCommand {
   int64_t batch_size = 1;             // prompts of the file that are computed together
   std::string tools;                  // a file
   ChatOptions chat;
-  std::string receipt_path = "receipt.json";
+  // Absent: receipt.json, or the first of receipt-2.json, ... that is not there.
+  std::optional<std::string> receipt_path;
   bool record_model_path = false;  // into the receipt's execution section
   std::vector<std::string> sign;   // files of private keys
   bool salt_prompt = false;
@@ -38,6 +39,7 @@ struct RunCommand {
 struct ExportCommand {
   std::string model_name, output;
   bool colocate_tensors = false;
+  bool json = false;
 };
 struct CompileCommand {
   std::string model, output, emit;
@@ -48,6 +50,7 @@ struct CompileCommand {
   std::vector<std::string> dims;   // NAME=N: dimensions that are fixed
   std::string choices = "all";     // numerics choices that may be applied
   bool stateless = false;          // past keys and values stay tensors
+  bool json = false;
 };
 struct InferCommand {
   std::string plan;
@@ -65,6 +68,7 @@ struct InferCommand {
 struct TokensCommand {  // encode, decode
   std::string model_name, text, file;
   std::vector<int32_t> tokens;
+  bool json = false;
 };
 struct ChatCommand {
   ModelOptions model;
@@ -76,14 +80,16 @@ struct ChatCommand {
   std::string receipts = "receipts";  // a folder
   int64_t context = 4096;             // positions of the conversation, at most the model's
   bool record_model_path = false;
+  bool json = false;
 };
 struct RenderCommand {
   std::string model_name, messages, tools;  // folder or hub name, files
   ChatOptions chat;
   bool json = false;
 };
-struct ReceiptCommand {               // validate, verify
-  std::vector<std::string> receipts;  // at least one
+struct ReceiptCommand {                    // validate, verify
+  std::vector<std::string> receipts;       // at least one
+  std::vector<std::string> receipt_paths;  // more of them, as REE names them
   ModelOptions model;
   ExecutionOptions execution;
   receipt::StepSelection selection;
@@ -109,11 +115,13 @@ struct EncoderCommand {  // embed, rerank
 };
 struct KeyCommand {  // keygen
   std::string path;
+  bool json = false;
 };
 struct SealCommand {                  // sign, redact, seal
   std::vector<std::string> receipts;  // at least one
   std::vector<std::string> keys;      // files of private keys
   std::string output;
+  bool json = false;
 };
 struct DisputeCommand {     // trace, diff, answer, dispute
   std::string file, other;  // diff: both files; answer: the question; dispute: the folder of the case
@@ -128,6 +136,7 @@ struct DisputeCommand {     // trace, diff, answer, dispute
 };
 struct DoctorCommand {
   conformance::MachineOptions options;
+  std::string report;  // a file
   bool json = false;
 };
 struct BenchCommand {
@@ -139,6 +148,7 @@ struct BenchCommand {
 
 struct DownloadCommand {
   std::string model_name, revision;
+  bool json = false;
 };
 struct CacheCommand {
   std::string tasks_root;
@@ -146,6 +156,10 @@ struct CacheCommand {
   std::string max_size;  // as parse_size() reads it; "" = no bound
   bool all = false;
   bool json = false;
+};
+
+struct TuiCommand {
+  std::string model_name, receipts;
 };
 
 // Parses and runs. environment_was_good: num::arithmetic_env_ok() as the program found it.
@@ -176,5 +190,6 @@ int answer(const DisputeCommand&);
 int judge(const DisputeCommand&);
 int doctor(const DoctorCommand&);
 int bench(const BenchCommand&);
+int tui(const TuiCommand&);
 
 }  // namespace invar::cli

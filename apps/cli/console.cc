@@ -3,18 +3,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/text/display.h"
-#include "base/text/size_text.h"
+#include "progress/display.h"
+#include "progress/phase.h"
+#include "progress/terminal_text.h"
 
 namespace invar::cli {
 
@@ -45,112 +43,109 @@ void write_stderr(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+void write_line(std::string_view topic, std::string_view text) {
+  std::string name = printable(topic);
+  if (name.size() < 9) name.resize(9, ' ');
+  write_stderr(for_stream("  " + name + " " + std::string(text) + "\n", STDERR_FILENO));
+}
+
+void explain_on_stderr(std::string_view text) {
+  shows_events() ? emit({{"event", "note"}, {"topic", "explain"}, {"text", text}}) : write_stderr(text);
+}
+
 std::string path_for_stdout(const std::string& path) {
-  return stdout_is_terminal() ? printable(path) : path;
+  return stdout_is_terminal() ? for_stream(printable(path), STDOUT_FILENO) : path;
 }
 
 std::string line_of(const nlohmann::json& value) {
   return printable_json(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
-int fail(const Error& error) {
-  std::fprintf(stderr, "invar: %s\n", printable(error).c_str());
-  return static_cast<int>(error.code);
+namespace {
+
+const char* kind_of(Code code) {
+  switch (code) {
+    case Code::failed: return "failed";
+    case Code::bad_input: return "bad input";
+    case Code::not_covered: return "not covered";
+    default: return "internal error";
+  }
+}
+
+}  // namespace
+
+int complain(const Error& error, const std::string& hint) {
+  const int code = static_cast<int>(error.code);
+  if (shows_events()) {
+    nlohmann::ordered_json event = {
+        {"event", "error"}, {"code", code}, {"kind", kind_of(error.code)}, {"message", error.message}};
+    if (!error.items.empty()) event["items"] = error.items;
+    if (!hint.empty()) event["hint"] = hint;
+    emit(event);
+  } else {
+    std::fprintf(stderr, "%s %s%s%s\n", painted("invar:", Tone::bad, STDERR_FILENO).c_str(),
+                 printable(error).c_str(), hint.empty() ? "" : ": ", printable(hint).c_str());
+  }
+  return code;
+}
+
+int fail(const Error& error, const std::string& hint) {
+  const int code = complain(error, hint);
+  if (!display().json) return code;
+  nlohmann::json object = {
+      {"ok", false}, {"error", error.message}, {"kind", kind_of(error.code)}, {"exit_code", code}};
+  if (!error.items.empty()) object["items"] = error.items;
+  if (!hint.empty()) object["hint"] = hint;
+  (void)write_stdout(line_of(object));  // the reason of the error may be that it cannot be written
+  return code;
 }
 
 int exit_code(const Status& s) {
   return s ? 0 : fail(s.error());
 }
 
-namespace {
-
-std::string duration(double ms) {  // "12 ms", "1.2 s"
-  char text[32];
-  std::snprintf(text, sizeof text, ms < 1000 ? "%.0f ms" : "%.1f s", ms < 1000 ? ms : ms / 1000);
-  return text;
-}
-
-class ConsolePhase : public generate::Phase {
- public:
-  ConsolePhase(std::string_view name, bool quiet)
-      : name_(printable(name)), quiet_(quiet), start_(std::chrono::steady_clock::now()), last_(start_) {
-    if (!quiet_ && stderr_is_terminal()) {
-      std::fprintf(stderr, "  %-9s …", name_.c_str());
-      drawn_ = true;
-    }
-  }
-
-  void progress(int64_t done, int64_t total) override {  // redraws the bar, a terminal only
-    const auto now = std::chrono::steady_clock::now();
-    if (!drawn_ || total <= 0 || now - last_ < std::chrono::milliseconds(50)) return;
-    last_ = now;
-    draw(static_cast<uint64_t>(done * 100 / total), "");
-  }
-
-  bool bytes(uint64_t done, uint64_t total) override {  // a line every ten seconds in a pipe
-    const auto now = std::chrono::steady_clock::now();
-    if (!began_) began_ = now, at_first_ = done;
-    const auto pause = drawn_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
-    if (quiet_ || total == 0 || now - last_ < pause) return true;
-    last_ = now;
-    const double seconds = std::chrono::duration<double>(now - *began_).count();
-    const double rate = static_cast<double>(done - std::min(done, at_first_)) / std::max(seconds, 1e-3);
-    std::string text = size_text(done) + " of " + size_text(total);
-    if (rate > 0)
-      text += ", " + size_text(static_cast<uint64_t>(rate)) + "/s, " +
-              duration(1000 * std::ceil(static_cast<double>(total - done) / rate)) + " left";
-    if (drawn_)
-      draw(done * 100 / total, "  " + text);
-    else
-      std::fprintf(stderr, "  %-9s %s\n", name_.c_str(), text.c_str());
-    return true;
-  }
-
-  void done(std::string_view detail) override {
-    open_ = false;
-    if (quiet_) return;
-    if (drawn_) std::fputs("\r\033[K", stderr);
-    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start_;
-    std::fprintf(stderr, "  %-9s %s (%s)\n", name_.c_str(), printable(detail).c_str(),
-                 duration(ms.count()).c_str());
-  }
-
-  ~ConsolePhase() override {  // an unfinished phase leaves the line clean
-    if (open_ && drawn_) std::fputs("\r\033[K", stderr);
-  }
-
- private:
-  void draw(uint64_t percent, const std::string& behind) const {
-    constexpr uint64_t kWidth = 30;
-    std::string bar;
-    for (uint64_t i = 0; i < kWidth; ++i) bar += i < percent * kWidth / 100 ? "█" : "░";
-    std::fprintf(stderr, "\r\033[K  %-9s %s %3d%%%s", name_.c_str(), bar.c_str(), static_cast<int>(percent),
-                 behind.c_str());
-  }
-
-  std::string name_;
-  bool quiet_, open_ = true, drawn_ = false;
-  std::optional<std::chrono::steady_clock::time_point> began_;  // the first bytes
-  uint64_t at_first_ = 0;
-  std::chrono::steady_clock::time_point start_, last_;
-};
-
-}  // namespace
-
 std::unique_ptr<generate::Phase> Console::phase(std::string_view name) {
-  return std::make_unique<ConsolePhase>(name, quiet_);
+  ProgressForm form = display().progress;
+  if (form == ProgressForm::automatic)
+    form = quiet_ || display().quiet ? ProgressForm::none
+           : stderr_is_terminal()    ? ProgressForm::bar
+                                     : ProgressForm::lines;
+  // The answer itself shows how far it is.
+  if (form == ProgressForm::bar && name == "decode" && stdout_is_terminal() && !quiet_)
+    form = ProgressForm::none;
+  return make_phase(name, form);
 }
 
 void Console::note(std::string_view topic, std::string_view text) {
-  std::fprintf(stderr, "  %-9s %s\n", printable(topic).c_str(), printable(text).c_str());
+  if (shows_events())
+    emit({{"event", "note"}, {"topic", topic}, {"text", text}});
+  else if (!display().quiet)
+    write_line(topic, printable(text));
 }
 
 void Console::artifacts(const std::string& folder) {
-  std::fprintf(stderr, "artifacts in %s\n", printable(folder).c_str());
+  if (shows_events()) return note("artifacts", folder);
+  write_stderr("artifacts in " + printable(folder) + "\n");
 }
 
 void Console::unsaved_receipt(const std::string& json) {
+  if (shows_events()) return note("unsaved receipt", json);
   std::fprintf(stderr, "%s\n", printable_json(json).c_str());
+}
+
+bool Console::says_details() const {
+  return shows_events() || !(quiet_ || display().quiet);
+}
+
+void Console::text(size_t prompt, std::string_view piece) {
+  if (shows_events() && !piece.empty()) emit({{"event", "text"}, {"prompt", prompt}, {"text", piece}});
+}
+
+void Console::receipt(const std::string& path, const std::string& hash) {
+  if (shows_events()) return emit({{"event", "receipt"}, {"path", path}, {"hash", hash}});
+  if (!says_details()) return;
+  note("receipt", path);
+  note("hash", hash);
 }
 
 }  // namespace invar::cli

@@ -93,8 +93,8 @@ int report(const Computed& all) {
       const int code = fail(*out.problem);
       worst = worst == 0 || code == 2 ? code : worst;
     } else if (out.cut > 0) {
-      write_stderr("  cut       " + printable(all.texts[i].name) + ": the last " + std::to_string(out.cut) +
-                   " tokens are beyond the model's length: left out\n");
+      Console(false).note("cut", all.texts[i].name + ": the last " + std::to_string(out.cut) +
+                                     " tokens are beyond the model's length: left out");
     }
   }
   return worst;
@@ -142,8 +142,9 @@ void summary(const char* name, const Computed& all, const std::string& detail) {
   int64_t tokens = 0;
   for (const EncoderOutput& out : all.outputs) tokens += out.tokens;
   const size_t count = all.outputs.size();
-  std::fprintf(stderr, "  %-9s %zu text%s, %lld tokens%s (%s)%s\n", name, count, count == 1 ? "" : "s",
-               static_cast<long long>(tokens), detail.c_str(), all.isa.c_str(), receipts_line(all).c_str());
+  Console(false).note(name, std::to_string(count) + " text" + (count == 1 ? "" : "s") + ", " +
+                                std::to_string(tokens) + " tokens" + detail + " (" + all.isa + ")" +
+                                receipts_line(all));
 }
 
 Status do_embed(const EncoderCommand& c, int& worst) {

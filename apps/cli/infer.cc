@@ -103,11 +103,11 @@ Status do_infer(const InferCommand& c) {
     for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
     text += line_of(out);
   }
-  std::fprintf(stderr, "  sampling  %s, at most %lld new tokens\n", sample::describe(params).c_str(),
-               static_cast<long long>(max_new));
-  std::fprintf(stderr, "  infer     %zu tokens after %.3f s, %.1f tokens/s (%s%s)\n", count,
-               all[0].prefill_seconds, all[0].decode_tokens_per_second, std::string(session.isa()).c_str(),
-               of_set.c_str());
+  console.note("sampling", sample::describe(params) + ", at most " + std::to_string(max_new) + " new tokens");
+  char times[96];
+  std::snprintf(times, sizeof times, "%zu tokens after %.3f s, %.1f tokens/s", count, all[0].prefill_seconds,
+                all[0].decode_tokens_per_second);
+  console.note("infer", std::string(times) + " (" + std::string(session.isa()) + of_set + ")");
   return deliver(c.output, text);
 }
 
@@ -122,6 +122,11 @@ Status do_infer_tensors(const InferCommand& c) {
   INVAR_TRY(const generate::TensorAnswer answer,
             generate::infer_tensors(std::move(plan), c.plan, inputs, c.execution, c.receipt_path, console));
   json out;
+  if (!c.tensors_output.empty()) {
+    std::error_code ec;
+    std::filesystem::create_directories(c.tensors_output, ec);
+    if (ec) return bad_input("--tensors-output " + c.tensors_output + ": cannot be made: " + ec.message());
+  }
   for (const auto& [name, t] : answer.outputs) {
     std::string bytes(t.bytes.size(), '\0');
     copy_little_endian(bytes.data(), t.bytes.data(), bytes.size(), size_of(t.dtype));

@@ -7,10 +7,12 @@
 #include "commands.h"
 #include "console.h"
 #include "num/env.h"
+#include "progress/interrupt.h"
 
 int main(int argc, char** argv) try {
   invar::cli::keep_running_without_streams();
   invar::report_truncated_maps();
+  invar::cli::clean_up_on_signals();
   // A library may have left this thread rounding or flushing otherwise; numbers are read from text
   // here, too.
   const bool environment_was_good = invar::num::arithmetic_env_ok();

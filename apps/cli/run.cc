@@ -1,10 +1,13 @@
 // invar run: prompts -> answers on stdout, receipts in files, what happened on stderr.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "artifacts.h"
 #include "base/text/decimal.h"
 #include "base/text/display.h"
 #include "commands.h"
@@ -12,6 +15,7 @@
 #include "generate/generate.h"
 #include "generate/task_cache.h"
 #include "generate/verify.h"
+#include "progress/display.h"
 #include "prompt/chat.h"
 
 namespace invar::cli {
@@ -80,35 +84,35 @@ std::string stop_strings(const receipt::Receipt& r) {
   return n == 0 ? "" : ", " + std::to_string(n) + " stop string" + (n == 1 ? "" : "s");
 }
 
-void report(const Answer& a, const std::string& receipt_path, const run::Session& session) {
+void report(const Answer& a, const std::string& receipt_path, const run::Session& session, Console& console) {
   const receipt::Receipt& r = a.receipt;
-  if (stdout_is_terminal()) std::fputs("\n", stderr);
-  std::fprintf(stderr, "  %-9s %s%s, at most %lld new tokens\n", "sampling",
-               sample::describe(r.sampling).c_str(), stop_strings(r).c_str(),
-               static_cast<long long>(r.max_new_tokens));
-  std::fprintf(stderr, "  %-9s %zu tokens, %.0f tokens/s (%s, %d thread%s)\n", "infer", r.tokens.size(),
-               a.decode_tokens_per_second, std::string(session.isa()).c_str(), session.threads(),
-               session.threads() == 1 ? "" : "s");
+  if (stdout_is_terminal() && !shows_events()) std::fputs("\n", stderr);
+  console.note("sampling", sample::describe(r.sampling) + stop_strings(r) + ", at most " +
+                               std::to_string(r.max_new_tokens) + " new tokens");
+  char rate[32];
+  std::snprintf(rate, sizeof rate, "%.0f", a.decode_tokens_per_second);
+  const int threads = session.threads();
+  console.note("infer", std::to_string(r.tokens.size()) + " tokens, " + rate + " tokens/s (" +
+                            std::string(session.isa()) + ", " + std::to_string(threads) + " thread" +
+                            (threads == 1 ? ")" : "s)"));
   if (r.operation_set != name_of(OperationSet::reproducible)) {
     const std::string& libraries = r.execution.at("libraries");
-    std::fprintf(stderr, "  %-9s %s (%s): not for others to verify\n", "set", r.operation_set.c_str(),
-                 libraries == "none" ? "no library used" : libraries.c_str());
+    console.note("set", r.operation_set + " (" + (libraries == "none" ? "no library used" : libraries) +
+                            "): not for others to verify");
   }
-  std::fprintf(stderr, "  %-9s %s\n  %-9s %s\n", "receipt", printable(receipt_path).c_str(), "hash",
-               a.receipt_hash.c_str());
-  for (const receipt::KeySignature& s : r.signatures)
-    std::fprintf(stderr, "  %-9s by %s\n", "signed", to_hex(s.key).c_str());
+  console.receipt(receipt_path, a.receipt_hash);
+  for (const receipt::KeySignature& s : r.signatures) console.note("signed", "by " + to_hex(s.key));
 }
 
 // What the command writes of one answer after another.
 class Answers {
  public:
-  Answers(const RunCommand& c, generate::Generator& generator, size_t count)
-      : c_(c), generator_(generator), count_(count) {}
+  Answers(const RunCommand& c, generate::Generator& generator, size_t count, Console& console)
+      : c_(c), generator_(generator), count_(count), console_(console) {}
   // Each as it is computed.
-  Status one_by_one(Console&);
+  Status one_by_one();
   // Several computed together, written in the order of the prompts.
-  Status together(Console&);
+  Status together();
   // Of the prompts without an answer the worst exit code, or 0.
   int worst() const { return worst_; }
   // What became of standard output, which is no reason to stop.
@@ -126,6 +130,7 @@ class Answers {
   const RunCommand& c_;
   generate::Generator& generator_;
   const size_t count_;
+  Console& console_;
   int worst_ = 0;
   Status written_;
 };
@@ -148,39 +153,40 @@ void Answers::begin(size_t i) {
 }
 
 void Answers::end(size_t i, const Answer& a) {
-  if (!c_.json) report(a, path(i), generator_.session());
+  if (console_.says_details()) report(a, path(i), generator_.session(), console_);
   if (c_.json && written_) written_ = write_stdout(line_of(json_of(a, path(i), generator_.session())));
 }
 
-Status Answers::one_by_one(Console& console) {
+Status Answers::one_by_one() {
   for (size_t i = 0; i < count_; ++i) {
     if (refused(i)) continue;
-    begin(i);
-    generate::AnswerStream stream = generator_.stream(i);
-    for (;;) {
+    generate::AnswerStream stream = generator_.stream(i, console_);
+    for (bool began = false;; began = true) {
       INVAR_TRY(const std::optional<std::string> piece, stream.next());
+      if (!began) begin(i);  // behind the bar of the prompt's phase
       if (!piece) break;
       write(*piece);
+      console_.text(i, *piece);
     }
     write("\n");
-    INVAR_TRY(const Answer a, stream.finish(console));
+    INVAR_TRY(const Answer a, stream.finish());
     end(i, a);
   }
   return {};
 }
 
-Status Answers::together(Console& console) {
+Status Answers::together() {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   std::map<size_t, Answer> waiting;  // for those before them
   size_t written = 0, answers = 0, tokens = 0;
-  generate::AnswerBatch batch = generator_.batch();
+  generate::AnswerBatch batch = generator_.batch(console_);
   for (bool more = true; more;) {
-    INVAR_TRY(auto complete, batch.next(console));
+    INVAR_TRY(auto complete, batch.next());
     more = complete.has_value();
     if (complete) {
       ++answers, tokens += complete->answer.receipt.tokens.size();
-      if (!c_.json) console.note("answered", generator_.prompt(complete->prompt).name);
+      if (console_.says_details()) console_.note("answered", generator_.prompt(complete->prompt).name);
       waiting.emplace(complete->prompt, std::move(complete->answer));
     }
     for (; written < count_; ++written) {
@@ -191,6 +197,7 @@ Status Answers::together(Console& console) {
       }
       begin(written);
       write(found->second.receipt.text + "\n");
+      console_.text(written, found->second.receipt.text);
       end(written, found->second);
       waiting.erase(found);
     }
@@ -200,8 +207,42 @@ Status Answers::together(Console& console) {
   std::snprintf(text, sizeof text, "%zu answers, %lld at a time: %zu tokens in %.2f s, %.1f tokens/s",
                 answers, static_cast<long long>(generator_.session().sequences()), tokens, seconds.count(),
                 static_cast<double>(tokens) / seconds.count());
-  if (!c_.json) console.note("batch", text);
+  if (console_.says_details()) console_.note("batch", text);
   return {};
+}
+
+constexpr const char* kReceipt = "receipt";  // .json, without --receipt-path
+
+Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const ChatOptions& chat) {
+  const std::string receipt = c.receipt_path.value_or(std::string(kReceipt) + ".json");
+  if (!c.prompt_file.empty()) return generate::read_prompt_file(file_from(c.prompt_file), receipt, chat);
+  if (c.messages.empty()) {
+    INVAR_TRY(std::string text, text_from("--prompt-text", c.prompt_text.value_or("")));
+    return std::vector<generate::Prompt>{{std::move(text), receipt}};
+  }
+  INVAR_TRY(const std::string messages, generate::read_chat_file(file_from(c.messages)));
+  auto input = generate::chat_input(messages, c.messages, chat);
+  if (!input && c.messages.ends_with(".jsonl"))
+    return Error{input.error().code, input.error().message + "; --prompt-file takes a chat on each line"};
+  INVAR_CHECK_OK(input);
+  return std::vector<generate::Prompt>{{"", receipt, *std::move(input), c.messages}};
+}
+
+// Receipts that are there stay: the new ones are receipt-2.json, or receipt-2.1.json and so on.
+void keep_receipts(std::vector<generate::Prompt>& prompts, Console& console) {
+  std::string chosen = kReceipt;
+  const auto path = [&](const generate::Prompt& p) {
+    return chosen + p.receipt_path->substr(std::string_view(kReceipt).size());
+  };
+  std::error_code ec;
+  for (int n = 2;
+       std::ranges::any_of(prompts, [&](const auto& p) { return std::filesystem::exists(path(p), ec); }); ++n)
+    chosen = std::string(kReceipt) + "-" + std::to_string(n);
+  if (chosen == kReceipt) return;
+  if (console.says_details())
+    console.note("kept", *prompts.front().receipt_path + " is there: the new receipt is " +
+                             path(prompts.front()) + "; --receipt-path FILE replaces a file");
+  for (generate::Prompt& p : prompts) p.receipt_path = path(p);
 }
 
 // `worst`: the exit code of bad prompts of a file whose others have answers.
@@ -214,27 +255,16 @@ Status do_run(const RunCommand& c, int& worst) {
   INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
   ChatOptions chat = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, chat));
-  if (!c.messages.empty()) {
-    INVAR_TRY(const std::string messages, generate::read_chat_file(c.messages));
-    auto input = generate::chat_input(messages, c.messages, chat);
-    if (!input && c.messages.ends_with(".jsonl"))
-      return Error{input.error().code, input.error().message + "; --prompt-file takes a chat on each line"};
-    INVAR_CHECK_OK(input);
-    request.prompts.push_back({"", c.receipt_path, *std::move(input), c.messages});
-  } else if (c.prompt_file.empty()) {
-    request.prompts.push_back({c.prompt_text.value_or(""), c.receipt_path});
-  } else {
-    INVAR_TRY(request.prompts, generate::read_prompt_file(c.prompt_file, c.receipt_path, chat));
-  }
+  INVAR_TRY(request.prompts, prompts_of(c, chat));
   request.batch_size = c.batch_size;
   const size_t count = request.prompts.size();
   Console console(c.json);
+  if (!c.receipt_path) keep_receipts(request.prompts, console);
   INVAR_TRY(generate::Generator generator, generate::Generator::open(std::move(request), console));
   // What becomes of the terminal ends no run: its receipt is the result.
   std::signal(SIGHUP, SIG_IGN);
-  Answers answers(c, generator, count);
-  INVAR_CHECK_OK(generator.session().sequences() > 1 ? answers.together(console)
-                                                     : answers.one_by_one(console));
+  Answers answers(c, generator, count, console);
+  INVAR_CHECK_OK(generator.session().sequences() > 1 ? answers.together() : answers.one_by_one());
   worst = answers.worst();
   return answers.written();
 }

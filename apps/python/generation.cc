@@ -72,7 +72,7 @@ class Generation {
  public:
   explicit Generation(generate::Request request) {
     generator_.emplace(unlocked([&] { return generate::Generator::open(std::move(request), listener_); }));
-    stream_.emplace(generator_->stream(0));
+    stream_.emplace(generator_->stream(0, listener_));
   }
   // The next piece that is not empty; none behind the last, and then the answer is sealed.
   std::optional<std::string> next() {
@@ -81,7 +81,7 @@ class Generation {
     while (!answer_) {
       const auto piece = or_raise(stream_->next());
       if (!piece)
-        answer_.emplace(or_raise(stream_->finish(listener_)));
+        answer_.emplace(or_raise(stream_->finish()));
       else if (!piece->empty())
         return piece;
     }

@@ -2,6 +2,7 @@
 // raises invar.Error.
 #include <deque>
 #include <mutex>
+#include <set>
 
 #include "arrays.h"
 #include "base/hash/digest_cache.h"
@@ -73,12 +74,13 @@ class Program {
   std::mutex mutex_;
 };
 
-// Returns the digests that were computed.
+// Returns the digests that were computed. torch_module: "reproducible" or "plain" writes module.py
+// beside the plan; "": none.
 DigestCache compile(const std::string& model, const std::string& folder, const std::string& plan,
                     const std::vector<std::pair<std::string, ReadOnly>>& bound,
                     const std::vector<std::pair<std::string, int64_t>>& dims,
                     const std::string& operation_set, const std::string& choices, int opt,
-                    const std::string& stages) {
+                    const std::string& stages, const std::string& torch_module) {
   const auto set = operation_set_from(operation_set);
   if (!set)
     throw Raised{bad_input("operation_set: '" + operation_set + "' is not known; use one of " +
@@ -94,65 +96,36 @@ DigestCache compile(const std::string& model, const std::string& folder, const s
   options.folder = folder, options.operation_set = *set, options.choices = choices;
   options.stateless = true;  // programs and modules are functions of tensors
   options.opt = opt, options.artifacts = stages;
+  if (!torch_module.empty())
+    options.torch_module =
+        torch_module == "plain" ? compiler::TorchModule::plain : compiler::TorchModule::reproducible;
   DigestCache hashed;
   options.hashed = &hashed;
   or_raise(compiler::compile_to(graph, options, plan));
   return hashed;
 }
 
-// A plan as dictionaries: what the emitter of PyTorch modules reads.
+// What a plan says of its interface: inputs and outputs as (name, element type, dimensions), the
+// files of its weights, digest, operation set and choices.
 nb::dict describe(const std::string& path) {
   const plan::Plan p = or_raise(plan::load(path));
-  nb::dict d;
-  auto shape = [&p](const std::vector<plan::DimRef>& dims) {
+  auto ports = [&p](const std::vector<plan::Port>& all) {
     nb::list list;
-    for (const plan::DimRef& dim : dims)
-      list.append(dim.symbol < 0 ? nb::cast(dim.value) : nb::cast(p.symbols[dim.symbol].text()));
-    return list;
-  };
-  auto ports = [&](const std::vector<plan::Port>& all) {
-    nb::list list;
-    for (const plan::Port& port : all) list.append(nb::make_tuple(port.name, port.value));
-    return list;
-  };
-  nb::list symbols, values, weights, nodes, bodies, bindings;
-  for (const DimExpr& symbol : p.symbols) symbols.append(symbol.text());
-  for (const plan::Value& v : p.values)
-    values.append(nb::make_tuple(std::string(name_of(v.dtype)), shape(v.shape)));
-  for (const plan::Weight& w : p.weights) {
-    nb::dict one;
-    one["name"] = w.name, one["dtype"] = std::string(name_of(w.dtype)), one["shape"] = w.shape;
-    one["file"] = w.file, one["offset"] = w.offset, one["length"] = w.length;
-    weights.append(one);
-  }
-  auto described = [](const std::vector<plan::Node>& all) {
-    nb::list list;
-    for (const plan::Node& n : all) {
-      nb::dict one;
-      nb::list in;
-      for (const plan::Operand& o : n.in)
-        in.append(nb::make_tuple(o.kind == plan::Operand::weight ? "weight" : "value", o.index));
-      Attributes attrs = n.attrs;
-      if (const auto it = attrs.find("numerics"); it != attrs.end()) attrs.erase(it);
-      one["op"] = n.op, one["in"] = in, one["out"] = n.out, one["attributes"] = dict_of(attrs);
-      one["bodies"] = n.bodies;
-      list.append(one);
+    for (const plan::Port& port : all) {
+      const plan::Value& value = p.values[port.value];
+      nb::list shape;
+      for (const plan::DimRef& dim : value.shape)
+        shape.append(dim.symbol < 0 ? nb::cast(dim.value) : nb::cast(p.symbols[dim.symbol].text()));
+      list.append(nb::make_tuple(port.name, std::string(name_of(value.dtype)), nb::tuple(shape)));
     }
     return list;
   };
-  nodes = described(p.nodes);
-  for (const plan::Body& b : p.bodies) {
-    nb::dict one;
-    one["inputs"] = b.inputs, one["outputs"] = b.outputs, one["nodes"] = described(b.nodes);
-    bodies.append(one);
-  }
-  for (const plan::Binding& b : p.bindings)
-    bindings.append(nb::make_tuple(p.symbols[b.symbol].text(), b.value, b.element));
-  d["bindings"] = bindings, d["bodies"] = bodies;
-  d["symbols"] = symbols, d["values"] = values, d["weights"] = weights, d["nodes"] = nodes;
-  d["choices"] = p.choices;
-  d["inputs"] = ports(p.inputs), d["outputs"] = ports(p.outputs);
-  d["digest"] = to_hex(plan::digest(p));
+  std::set<std::string> files;
+  for (const plan::Weight& w : p.weights) files.insert(w.file);
+  nb::dict d;
+  d["inputs"] = ports(p.inputs), d["outputs"] = ports(p.outputs),
+  d["files"] = std::vector<std::string>(files.begin(), files.end());
+  d["choices"] = p.choices, d["digest"] = to_hex(plan::digest(p));
   d["operation_set"] = std::string(name_of(p.operation_set));
   return d;
 }
@@ -222,10 +195,11 @@ NB_MODULE(_native, m) {
       .def_prop_ro("libraries", &Program::libraries);
   m.def("compile", &compile, nb::arg("model"), nb::arg("folder"), nb::arg("plan"), nb::arg("bound"),
         nb::arg("dims"), nb::kw_only(), nb::arg("operation_set"), nb::arg("choices"), nb::arg("opt"),
-        nb::arg("stages"));
+        nb::arg("stages"), nb::arg("torch_module") = "");
   m.def("describe", &describe);
   m.def("retyped", &retyped);
   add_operations(m);
+  add_calls(m);
   add_generation(m);
   m.attr("most_opt") = compiler::kMaxOptLevel;
   m.attr("most_threads") = kMaxThreads;

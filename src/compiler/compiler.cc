@@ -5,8 +5,9 @@
 #include <filesystem>
 
 #include "base/file/file.h"
-#include "compiler/dialects/dialects.h"
+#include "compiler/dialects/torch/dialect.h"
 #include "compiler/emit/program_source.h"
+#include "compiler/emit/torch/torch_module.h"
 #include "compiler/lowering/rule_registry.h"
 #include "compiler/passes/make_stateful/make_stateful.h"
 #include "compiler/passes/passes.h"
@@ -19,6 +20,9 @@
 namespace invar::compiler {
 namespace {
 using namespace mlir;
+
+// Of emit(), beside the stages.
+constexpr char kProgramText[] = "program", kTorchModule[] = "torch-module";
 
 std::string text_of(const RefusedNodes& r) {
   if (r.op.empty()) return r.reason;
@@ -55,6 +59,7 @@ class Compiler {
     weights_.folder = options.folder;
     weights_.constants_file = options.constants_file;
     weights_.threads = options.threads, weights_.hashed = options.hashed;
+    weights_.progress = options.progress;
     load_dialects(context_);
     module_ = import_graph(context_, graph, weights_.inline_constants, constraints);
   }
@@ -89,12 +94,21 @@ class Compiler {
         {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights_pass(&c.weights_); }},
         {"repro-sink-transposes", 3, [](Compiler&) { return sink_transposes_pass(); }},
         {"repro-prepare-plan", 0, [](Compiler&) { return prepare_plan_pass(); }, kRepro},
-        {"repro-to-plan", 0, [](Compiler& c) { return lower_to_plan_pass(&c.weights_); }, kPlan}};
+        {"repro-to-plan", 0, [](Compiler& c) { return lower_to_plan_pass(&c.weights_); }, kPlan},
+        {"plan-to-torch", 0,
+         [](Compiler& c) { return lower_to_torch_pass(&c.weights_.errors, c.is_plain()); }, kTorch}};
     return all;
   }
-  static constexpr char kOnnx[] = "onnx", kRepro[] = "repro", kPlan[] = "plan";
+  static constexpr char kOnnx[] = "onnx", kRepro[] = "repro", kPlan[] = "plan", kTorch[] = "torch";
+  // After the stage "plan": the last one.
+  Status lower_to_torch() {
+    const auto numbered = llvm::count_if(stages(), [](const Stage& s) { return !s.wanted; });
+    INVAR_CHECK_OK(run_pass(stages().back().pass(*this)));
+    return write_artifact(static_cast<int>(numbered), stages().back().name);
+  }
 
  private:
+  bool is_plain() const { return options_.torch_module == TorchModule::plain; }
   Status run_pass(std::unique_ptr<Pass>);
   Status write_artifact(int number, const std::string& stage) {
     if (options_.artifacts.empty()) return {};
@@ -156,7 +170,8 @@ Status Compiler::run(const std::string& until) {
   }
   std::string names;
   for (const std::string& name : compiler::stages()) names += (names.empty() ? "" : ", ") + name;
-  return bad_input("stage " + until + ": there is none of this name; there are " + names + ", program");
+  return bad_input("stage " + until + ": there is none of this name; there are " + names + ", " +
+                   kProgramText + ", " + kTorchModule);
 }
 
 }  // namespace
@@ -172,12 +187,11 @@ llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> earlier_pass_names()
 }
 
 void load_dialects(MLIRContext& context) {
-  context.loadDialect<func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();
+  context.loadDialect<func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect, TorchDialect>();
 }
 
 namespace {
 
-constexpr char kProgramText[] = "program";
 constexpr char kNoProgram[] =
     "it has an attribute of a kind that the text of a program does not have (program.12)";
 
@@ -215,8 +229,13 @@ Result<CompiledProgram> compile(const onnx::Graph& given, const Options& options
   // The plan parser decides what a valid plan is, so its checks apply to what the compiler writes.
   if (auto read = plan::parse(plan::print(plan), graph.name); !read)
     return not_covered("the program does not fit into a plan: " + read.error().message);
+  std::string torch_module;
+  if (options.torch_module != TorchModule::none) {
+    INVAR_CHECK_OK(compiler.lower_to_torch());
+    INVAR_TRY(torch_module, print_torch_module(compiler.module(), to_hex(plan::digest(plan))));
+  }
   return CompiledProgram{std::move(plan), std::move(compiler.constants()), std::move(program_text),
-                         compiler.why_stateless()};
+                         compiler.why_stateless(), std::move(torch_module)};
 }
 
 Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const std::string& path) {
@@ -234,20 +253,33 @@ Result<plan::Plan> compile_to(const onnx::Graph& graph, Options options, const s
     if (has_constants) {
       INVAR_CHECK_OK(write_file((folder / options.constants_file).string(), program.constants));
     }
+    if (!program.torch_module.empty()) {
+      INVAR_CHECK_OK(write_file((folder / kTorchModuleFile).string(), program.torch_module));
+    }
     INVAR_CHECK_OK(write_file((folder / p.filename()).string(), plan::print(program.plan)));
   }
   return std::move(program.plan);
 }
 
 std::vector<std::string> stages() {
-  std::vector<std::string> names = {Compiler::kOnnx, Compiler::kRepro, Compiler::kPlan};
+  std::vector<std::string> names = {Compiler::kOnnx, Compiler::kRepro, Compiler::kPlan, Compiler::kTorch};
   for (const Compiler::Stage& stage : Compiler::stages())
     if (!stage.wanted) names.emplace_back(stage.name);
   return names;
 }
 
-Result<std::string> emit(const onnx::Graph& given, const Options& options, const std::string& stage) {
+Result<std::string> emit(const onnx::Graph& given, Options options, const std::string& stage) {
   const num::ArithmeticEnv env;
+  if (stage == kTorchModule || stage == Compiler::kTorch || stage == "plan-to-torch") {
+    options.stateless = true, options.make_stateful = false;  // a module is a function of tensors
+    if (options.torch_module == TorchModule::none)
+      options.torch_module =
+          options.operation_set == OperationSet::any ? TorchModule::plain : TorchModule::reproducible;
+  }
+  if (stage == kTorchModule) {
+    INVAR_TRY(CompiledProgram program, compile(given, options));
+    return std::move(program.torch_module);
+  }
   if (stage == kProgramText) {
     INVAR_TRY(CompiledProgram program, compile(given, options));
     if (program.program_text.empty()) return not_covered(given.name + ": " + kNoProgram);

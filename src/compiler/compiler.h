@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/attributes.h"
+#include "base/byte_progress.h"
 #include "base/dtype.h"
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
@@ -20,6 +21,10 @@ namespace invar::compiler {
 //   2: canonicalization: identity copies, casts of casts and equal operations are removed.
 //   3: transposes move to where they cancel.
 inline constexpr int kMaxOptLevel = 3;
+
+// The source of a torch.nn.Module that computes what the plan does: none, one that calls Invar's
+// operations, or one that calls torch's own, of whose bits nothing is promised.
+enum class TorchModule { none, reproducible, plain };
 
 struct Options {
   std::string folder;  // of the graph's external files; weights are hashed from there
@@ -39,7 +44,9 @@ struct Options {
   // Whether the recipe in the graph's metadata names the program. Only for a graph that is as an
   // exporter of ours made it; otherwise the graph itself is the program.
   bool trusts_recipe = false;
+  TorchModule torch_module = TorchModule::none;
   DigestCache* hashed = nullptr;  // receives the digests that were computed; may be null
+  ByteProgress progress = {};     // of hashing weights, on the caller's thread; may be empty
 };
 
 struct CompiledProgram {
@@ -49,6 +56,7 @@ struct CompiledProgram {
   std::string constants;
   std::string program_text;   // of plan.source (spec/program.md); empty if there is none
   std::string why_stateless;  // why Options::make_stateful changed nothing; else empty
+  std::string torch_module;   // Python, for Options::torch_module; it reads weights where the plan does
 };
 
 // Nodes without a reproducible lowering are refused together: the error has one item for each
@@ -56,13 +64,17 @@ struct CompiledProgram {
 Result<CompiledProgram> compile(const onnx::Graph&, const Options&);
 // Compiles and writes PATH and, if there are constants (onnx.19), PATH.constants.
 // Options::artifacts receives copies. Weight files in the plan are relative to Options::folder, so
-// PATH belongs there or where they are linked.
+// PATH belongs there or where they are linked. With Options::torch_module the module's source lies
+// beside it.
+inline constexpr char kTorchModuleFile[] = "module.py";
 Result<plan::Plan> compile_to(const onnx::Graph&, Options, const std::string& path);
-// The stages that emit() accepts: the dialects "onnx", "repro" and "plan", each after its last
-// pass, and the passes by name.
+// The stages that emit() accepts: the dialects "onnx", "repro", "plan" and "torch", each after its
+// last pass, and the passes by name.
 std::vector<std::string> stages();
-// The MLIR text after a stage, which invar-opt reads; for "program" the text of spec/program.md.
-Result<std::string> emit(const onnx::Graph&, const Options&, const std::string& stage);
+// The MLIR text after a stage, which invar-opt reads; for "program" the text of spec/program.md;
+// for "torch-module" the source of a torch.nn.Module. The stages of torch are stateless, and for
+// the operation set "default" they have torch's own operations.
+Result<std::string> emit(const onnx::Graph&, Options, const std::string& stage);
 
 struct TensorType {
   DType dtype;
@@ -75,5 +87,10 @@ struct TensorType {
 Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
                               const std::vector<TensorType>& operands,
                               const std::optional<TensorType>& wanted = {});
+
+// The expression by which torch's own functions compute an operation; {0}, {1}, ... are its
+// operands. not_covered: torch has none for it, or not for these types.
+Result<std::string> torch_expression(const std::string& op, const Attributes& attrs,
+                                     const std::vector<TensorType>& operands, const TensorType& result);
 
 }  // namespace invar::compiler

@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/dialects/dialects.h"
+#include "compiler/dialects/torch/dialect.h"
+#include "compiler/emit/torch/torch_module.h"
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -11,7 +12,7 @@
 int main(int argc, char** argv) {
   using namespace invar::compiler;
   mlir::DialectRegistry registry;
-  registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect>();
+  registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect, TorchDialect>();
   mlir::registerPass([] { return lower_onnx_pass(); });
   mlir::registerPass([] { return recognize_idioms_pass(*choices_of("all")); });
   mlir::registerPass([] { return fuse_operations_pass(); });
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
   mlir::registerPass([] { return sink_transposes_pass(); });
   mlir::registerPass([] { return prepare_plan_pass(); });
   mlir::registerPass([] { return lower_to_plan_pass(nullptr); });
+  mlir::registerPass([] { return lower_to_torch_pass(); });
   for (const auto& [earlier, present] : earlier_pass_names())
     mlir::PassPipelineRegistration<>(earlier, present, [name = present](mlir::OpPassManager& passes) {
       if (failed(mlir::parsePassPipeline(name, passes))) llvm::report_fatal_error(name);

@@ -1,5 +1,6 @@
 // Result types of single reproducible operations, for callers outside of the compiler
 // (invar.primitives).
+#include "compiler/passes/type_inference.h"
 #include "base/opset.h"
 #include "compiler/compiler.h"
 #include "compiler/lowering/rule_registry.h"
@@ -15,10 +16,10 @@ Attribute attribute_of(Builder& build, const AttributeValue& value) {
   return build.getDenseI64ArrayAttr(std::get<std::vector<int64_t>>(value));
 }
 
-// The verifier's message about a missing attribute or one of a wrong kind; empty if attributes fit.
-// Type inference runs afterwards and relies on the attributes.
-std::string attribute_error(OpBuilder& build, const std::string& name, ValueRange operands,
-                            llvm::ArrayRef<NamedAttribute> attrs) {
+// The verifier's message about a missing attribute, one of a wrong kind, or a number of operands;
+// empty if these fit. Type inference runs afterwards and relies on them.
+std::string call_error(OpBuilder& build, const std::string& name, ValueRange operands,
+                       llvm::ArrayRef<NamedAttribute> attrs) {
   std::string first_error;
   ScopedDiagnosticHandler handler(build.getContext(), [&](Diagnostic& d) {
     if (first_error.empty()) first_error = d.str();
@@ -27,7 +28,8 @@ std::string attribute_error(OpBuilder& build, const std::string& name, ValueRang
                             RankedTensorType::get({}, build.getF32Type()));
   const bool fits = succeeded(made->getName().getRegisteredInfo()->verifyInvariants(made));
   made->erase();
-  return !fits && llvm::StringRef(first_error).contains("attribute") ? first_error : "";
+  const llvm::StringRef error(first_error);
+  return !fits && (error.contains("attribute") || error.contains("operands, but found")) ? first_error : "";
 }
 
 Result<TensorType> type_of(Type type) {
@@ -44,6 +46,12 @@ Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
                               const std::optional<TensorType>& wanted) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   load_dialects(context);
+  return infer_type(context, op, attrs, operands, wanted);
+}
+
+Result<TensorType> infer_type(MLIRContext& context, const std::string& op, const Attributes& attrs,
+                              const std::vector<TensorType>& operands,
+                              const std::optional<TensorType>& wanted) {
   const std::string name = ReproDialect::getDialectNamespace().str() + "." + op;
   const auto registered = RegisteredOperationName::lookup(name, &context);
   if (!registered || !op_info(op))
@@ -74,7 +82,7 @@ Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
   }
   if (operands.empty() && !wanted)
     return not_covered(op + ": the type of its result does not follow from operands");
-  if (const std::string wrong = attribute_error(build, name, values, given); !wrong.empty())
+  if (const std::string wrong = call_error(build, name, values, given); !wrong.empty())
     return bad_input(op + ": " + wrong.substr(wrong.find("op ") == wrong.npos ? 0 : wrong.find("op ") + 3));
   const Result<Operation*> made =
       make_checked(build, build.getUnknownLoc(), name, values, given, wanted ? tensor(*wanted) : Type());

@@ -62,16 +62,21 @@ void Examination::add(Examination more) {
   std::move(more.findings.begin(), more.findings.end(), std::back_inserter(findings));
 }
 
-Examination examine(std::span<const ops::KernelRef> rows, std::span<const Room> rooms, Pool& pool) {
+Examination examine(std::span<const ops::KernelRef> rows, std::span<const Room> rooms, Pool& pool,
+                    const CaseProgress& progress) {
   std::vector<CaseJob> jobs;
   for (const Room& room : rooms) {
     for (const Case& c : room.vectors) jobs.emplace_back(room, c, true);
     for (const Case& c : room.golden) jobs.emplace_back(room, c, false);
   }
-  std::atomic<size_t> next{0};
-  pool.run(pool.threads(), [&](int, int64_t, int64_t) {
+  std::atomic<size_t> next{0}, done{0};
+  pool.run(pool.threads(), [&](int worker, int64_t, int64_t) {
     const num::ArithmeticEnv env;
-    for (size_t i; (i = next.fetch_add(1)) < jobs.size();) examine(jobs[i], rows);
+    for (size_t i; (i = next.fetch_add(1)) < jobs.size();) {
+      examine(jobs[i], rows);
+      const size_t count = done.fetch_add(1) + 1;
+      if (worker == 0 && progress) progress(count, jobs.size());
+    }
   });
   Examination result;
   for (CaseJob& job : jobs) {

@@ -2,6 +2,7 @@
 // Every row runs on the chosen vectors and golden digests; rows are not compared with each other,
 // so a wrong one cannot hide another.
 #pragma once
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -26,7 +27,10 @@ struct Examination {
 };
 
 // rows: those that this processor can run. Rooms without any of them are skipped.
-Examination examine(std::span<const ops::KernelRef> rows, std::span<const Room> rooms, Pool&);
+// `progress`: how many cases are done, on the calling thread.
+using CaseProgress = std::function<void(size_t done, size_t total)>;
+Examination examine(std::span<const ops::KernelRef> rows, std::span<const Room> rooms, Pool&,
+                    const CaseProgress& progress = {});
 
 // One line on what the findings of a row suggest.
 std::string suspicion(const Examination&, ops::KernelRef);

@@ -47,7 +47,7 @@ Result<MachineReport> examine_machine(const MachineOptions& c) {
     work();
   });
   do {
-    r.examination.add(examine(r.rows, rooms, pool));
+    r.examination.add(examine(r.rows, rooms, pool, c.progress));
     r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   } while (r.seconds < c.soak);
   // After the examination: loading one runs its code.

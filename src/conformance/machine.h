@@ -22,6 +22,7 @@ struct MachineOptions {
   int threads = 0;                   // 0 = one per core
   double soak = 0;                   // seconds to go on checking
   bool environment_was_good = true;  // of the main thread, before Invar set it
+  CaseProgress progress = {};
 };
 
 struct MachineReport {

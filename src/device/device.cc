@@ -59,6 +59,7 @@ class Cuda final : public Device {
   }
   Status start() {
     make_current();
+    if (cudaGetDeviceCount(&others_) == cudaSuccess) --others_;
     return done(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cannot make a stream");
   }
 
@@ -100,7 +101,8 @@ class Cuda final : public Device {
     return done(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_), "cannot copy from it");
   }
   Status copy(void* to, const void* from, size_t bytes) override {
-    return done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "cannot copy within it");
+    reach(to);
+    return done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cannot copy within it");
   }
   Status fill(void* device, int byte, size_t bytes) override {
     return done(cudaMemsetAsync(device, byte, bytes, stream_), "cannot fill memory");
@@ -156,8 +158,24 @@ class Cuda final : public Device {
     return Error{Code::bad_input, where() + ": " + what + ": " + text(e) + "; --device cpu still works"};
   }
 
+  // Memory of another GPU: from now on copies to it go directly, if there is a path between the
+  // two.
+  void reach(const void* memory) {
+    cudaPointerAttributes at{};
+    int can = 0;
+    if (others_ == 0 || cudaPointerGetAttributes(&at, memory) != cudaSuccess) return;
+    const bool is_near = at.device == info_.index || at.device == reached_;
+    if (is_near || cudaDeviceCanAccessPeer(&can, info_.index, at.device) != cudaSuccess) return;
+    reached_ = at.device;
+    if (!can) return;
+    make_current();
+    cudaDeviceEnablePeerAccess(at.device, 0);
+    cudaGetLastError();  // it may be enabled already
+  }
+
   Info info_;
   cudaStream_t stream_ = nullptr;
+  int others_ = 0, reached_ = -1;  // GPUs beside this one, and the last that was reached
 };
 
 }  // namespace

@@ -102,6 +102,10 @@ Status Generator::Impl::load(Observer& observer) {
   const auto open = [&]() -> Result<run::Session> {
     run::Options options = session_options(request.execution, longest, sequences);
     options.hashed = compiled.hashed.get();
+    options.load_progress = bytes_of(*loading);
+    options.progress = [this](int64_t done, int64_t total) {
+      if (prefilling) prefilling->progress(done, total, "tokens");
+    };
     return run::Session::open(compiled.plan, compiled.folder, options);
   };
   auto opened = open();
@@ -112,6 +116,9 @@ Status Generator::Impl::load(Observer& observer) {
     INVAR_TRY(described, receipt::describe(model.identity, compiled.plan));
     opened = open();
   }
+  if (!opened && opened.error().code == Code::not_covered && sequences > 1)
+    return not_covered("--batch-size " + std::to_string(request.batch_size) + ": " + opened.error().message +
+                       ": leave --batch-size out");
   INVAR_TRY(session, std::move(opened));
   loading->done(location.name + ", weights " + to_hex(described.weights).substr(0, 16));
   report_threads(session->threads(), request.execution, observer);
@@ -194,6 +201,7 @@ GenerationTask Generator::Impl::task(const Job& job) const {
 }
 
 Result<Answer> Generator::Impl::seal(Job& job, const Generation& made, Observer& observer) {
+  const auto sealing = observer.phase("seal");
   INVAR_CHECK_OK(session->weights_unchanged());
   const std::string model_path = request.record_model_path ? request.model.model_name : "";
   Answer answer;
@@ -211,9 +219,13 @@ Result<Answer> Generator::Impl::seal(Job& job, const Generation& made, Observer&
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
   answer.prefill_seconds = made.prefill_seconds;
   answer.decode_tokens_per_second = made.decode_tokens_per_second;
-  if (!job.prompt.receipt_path) return answer;
+  if (!job.prompt.receipt_path) {
+    sealing->done(answer.receipt_hash);
+    return answer;
+  }
   space.shrink(reserved -= std::exchange(job.receipt_bytes, 0));  // for this one
   INVAR_CHECK_OK(save_receipt(*job.prompt.receipt_path, receipt::print(answer.receipt), observer));
+  sealing->done(answer.receipt_hash);
   return answer;
 }
 

@@ -80,11 +80,11 @@ class Generator {
   const Error* problem(size_t prompt) const;
   // The prompt as the model gets it: of a chat what the template made.
   const Prompt& prompt(size_t prompt) const;
-  // Begins the answer to this prompt of the request. The generator outlives the stream.
-  AnswerStream stream(size_t prompt);
-  // Begins the answers to all prompts of the request that have no problem. The generator outlives
-  // the batch, and no stream is open beside it.
-  AnswerBatch batch();
+  // Begins the answer to this prompt of the request. Generator and observer outlive the stream.
+  AnswerStream stream(size_t prompt, Observer&);
+  // Begins the answers to all prompts of the request that have no problem. Generator and observer
+  // outlive the batch, and no stream is open beside it.
+  AnswerBatch batch(Observer&);
   const run::Session& session() const;
 
   struct Impl;  // generate/generate.cc
@@ -104,7 +104,7 @@ class AnswerStream {
   Result<std::optional<std::string>> next();
   // After the last piece: checks that the weights' files have not changed, seals the receipt and
   // writes it.
-  Result<Answer> finish(Observer&);
+  Result<Answer> finish();
 
  private:
   friend class Generator;
@@ -126,7 +126,7 @@ class AnswerBatch {
   ~AnswerBatch();
   // The answer that is complete next, in no order of the prompts; its receipt is written. None
   // behind the last.
-  Result<std::optional<Complete>> next(Observer&);
+  Result<std::optional<Complete>> next();
 
  private:
   friend class Generator;

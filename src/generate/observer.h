@@ -8,24 +8,32 @@
 #include <string>
 #include <string_view>
 
+#include "base/byte_progress.h"
+
 namespace invar::generate {
 
 // One step of the journey. Destroyed without done(): it failed, or there was nothing to do.
 class Phase {
  public:
   virtual ~Phase() = default;
-  virtual void progress(int64_t /*done*/, int64_t /*total*/) {}
-  // Progress of a download in bytes: a person sees their number, the rate and the time left. False
-  // ends it; what has come is kept for the next one.
+  // So many of `unit`, such as "tokens", are done.
+  virtual void progress(int64_t /*done*/, int64_t /*total*/, std::string_view /*unit*/) {}
+  // Progress in bytes: a person sees their number, the rate and the time left. False ends a
+  // download; what has come is kept for the next one.
   virtual bool bytes(uint64_t /*done*/, uint64_t /*total*/) { return true; }
   virtual void done(std::string_view /*detail*/) {}
 };
 
+// A phase that gets the progress of work on bytes.
+inline ByteProgress bytes_of(Phase& phase) {
+  return [&phase](uint64_t done, uint64_t total) { phase.bytes(done, total); };
+}
+
 class Observer {
  public:
   virtual ~Observer() = default;
-  // "download", "plan", "export", "compile", "load" or "recompute" begins. Phases may nest. Never
-  // null.
+  // "download", "plan", "export", "compile", "load", "prefill", "decode", "encode" (texts),
+  // "recompute" or "seal" begins. Phases may nest. Never null.
   virtual std::unique_ptr<Phase> phase(std::string_view /*name*/) { return std::make_unique<Phase>(); }
   // What a person should know although it changes no bit: "damaged" files made anew, fewer
   // "threads".

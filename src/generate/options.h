@@ -31,6 +31,8 @@ struct ExecutionOptions {  // tuning: never changes a bit
   int threads = 0;
   int64_t prefill_chunk = 0;
   bool no_kv_cache = false;
+  int partitions = 0;           // parts of a decoder; 0 = one for each device
+  uint64_t weights_memory = 0;  // bytes; 0 = all
   // Gets, as text, what each pass of the preparation leaves. Empty: nobody asks.
   std::function<void(std::string_view)> explain;
 };

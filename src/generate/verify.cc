@@ -177,6 +177,7 @@ Result<run::Session*> Verifier::Impl::session(const Verification& v, LoadedModel
   m.session.reset();  // frees its memory first
   run::Options options = session_options(how, m.capacity);
   options.hashed = m.compiled.hashed.get();
+  options.load_progress = bytes_of(*loading);
   INVAR_TRY(m.session, run::Session::open(m.compiled.plan, m.compiled.folder, options));
   if (repeats) {
     INVAR_CHECK_OK(check_kind(v, *m.session));

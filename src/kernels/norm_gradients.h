@@ -25,4 +25,7 @@ int64_t norm_weight_units(const Call&, int phase);
 size_t norm_weight_scratch(const Call&);
 size_t norm_weight_shared(const Call&);
 
+// Whether a reduce_sum is over the first `count` axes, at least one.
+bool sums_leading_axes(const Call&, int count);
+
 }  // namespace invar::ops

@@ -420,6 +420,9 @@ TEST(Receipt, NotAReceiptAtAll) {
   EXPECT_EQ(message("{\"schema\": \n oops"), "r.json:2:2: not JSON: expected a value");
   EXPECT_EQ(message("{\"a\": 1}"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
   EXPECT_EQ(message("[]"), "r.json: not a receipt: it has neither \"schema\" nor \"receipt_hash\"");
+  for (const char* ree :
+       {R"({"receipt_hash": "0", "tokens_hash": "1"})", R"({"execution": {"ree_version": "0.4.0"}})"})
+    EXPECT_EQ(message(ree).find("r.json: a receipt of Gensyn's REE: "), 0u) << message(ree);
   EXPECT_EQ(message("{\"schema\": 3}"), "no error");
   EXPECT_EQ(message("{\"schema\": \"invar-training-receipt 1\"}"),
             "r.json: a receipt of a training (spec/training.md): its steps are executed by `python -m "

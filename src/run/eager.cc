@@ -139,6 +139,7 @@ Result<EagerOperation> EagerOperation::make(std::string op, Attributes attrs, st
   while (made.fault_word_ < with_indices.size() && with_indices[made.fault_word_] != op) ++made.fault_word_;
   if (const auto kernel = select_kernel(op, isa, false)) made.host_kernel_ = *kernel;
   if (const auto kernel = select_kernel(op, isa, true)) made.gpu_kernel_ = *kernel;
+  made.group_ = ops::find_group(op);
   if (!has_attribute_types(attrs))
     return bad_input(op + ": an attribute is of another type than the room names");
   made.op_ = std::move(op), made.attrs_ = std::move(attrs), made.isa_ = std::move(isa);
@@ -189,6 +190,28 @@ Status EagerOperation::enqueue(std::span<const ops::View> in, const ops::View& o
   call.gpu.fault = reinterpret_cast<uint32_t*>(gpu.faults_.data()) + fault_word_;
   kernel->enqueue(call, stream);
   if (const Status started = launch_status(); !started) return named(op_, started.error());
+  return {};
+}
+
+Status EagerOperation::enqueue_group(std::span<const Part> parts, EagerDevice& gpu, Stream stream,
+                                     const Scratch& scratch) {
+  std::vector<ops::Call> calls;
+  std::vector<const ops::Call*> all;
+  for (const Part& p : parts) calls.push_back({p.in, {&p.out, 1}, &p.operation->attrs_});
+  for (const ops::Call& c : calls) all.push_back(&c);
+  const ops::GpuGroup* const group = parts[0].operation->group_;
+  bool fits = group && parts.size() <= group->ops.size();
+  for (size_t i = 0; fits && i < parts.size(); ++i) fits = group->ops[i] == parts[i].operation->op_;
+  if (!fits || !group->fits(all)) {
+    for (const Part& p : parts) INVAR_CHECK_OK(p.operation->enqueue(p.in, p.out, gpu, stream, scratch));
+    return {};
+  }
+  if (const size_t bytes = group->shared_bytes(all)) {
+    INVAR_TRY(calls[0].shared, scratch(bytes));
+  }
+  group->enqueue(all, stream);
+  if (const Status started = launch_status(); !started)
+    return named(parts[0].operation->op_, started.error());
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
+#include "kernels/cuda/group.h"
 #include "kernels/registry.h"
 
 namespace invar::run {
@@ -69,6 +70,14 @@ class EagerOperation {
   // work of the stream may overwrite the scratch.
   Status enqueue(std::span<const ops::View> in, const ops::View& out, EagerDevice&, Stream,
                  const Scratch&) const;
+  // Operations that do not depend on each other's results: one after another, or by a kernel for
+  // all (kernels/cuda/group.h).
+  struct Part {
+    const EagerOperation* operation;
+    std::span<const ops::View> in;
+    ops::View out;
+  };
+  static Status enqueue_group(std::span<const Part>, EagerDevice&, Stream, const Scratch&);
 
  private:
   EagerOperation() = default;
@@ -78,6 +87,7 @@ class EagerOperation {
   Attributes attrs_;
   const ops::OpContract* contract_ = nullptr;
   ops::KernelRef host_kernel_, gpu_kernel_;  // empty: none in this build
+  const ops::GpuGroup* group_ = nullptr;     // that starts with this operation
   size_t fault_word_ = 0;                    // of EagerDevice
 };
 

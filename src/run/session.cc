@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "num/env.h"
-#include "run/execute/executor.h"
-#include "run/prepare/prepare.h"
+#include "run/partitions/placement.h"
 #include "run/segments/prefix_executor.h"
 #include "run/session.h"
 #include "run/thread_setup.h"
@@ -18,48 +17,62 @@ constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
 // Up to this many rows a step computes the logits of all and returns the last. This is cheaper than
 // a second pass over the weights for the last row alone.
 constexpr int64_t kTailRows = 8;
+// At least so many sequences are worth a pass of their own through all weights.
+constexpr size_t kPassSequences = 8;
 constexpr int64_t kMaxCapacity = int64_t{1} << 31;
 constexpr int64_t kMaxSequences = 1 << 16;
+
+void add_new(std::vector<std::string> names, std::vector<std::string>& all) {
+  for (std::string& name : names)
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
+}
 
 }  // namespace
 
 struct Session::Impl {
   plan::Plan plan;
   ExecutionContext context;
+  StageContext stage_context;
   // Runs the plan step by step, or null: `prefix` runs it over the whole sequence.
-  std::shared_ptr<const Executable> executable;
-  std::unique_ptr<Executor> executor;
+  std::unique_ptr<Pipeline> pipeline;
   std::unique_ptr<PrefixExecutor> prefix;
-  Weights weights;  // of `executor`
-  std::string isa, device_name = "cpu";
+  std::string isa, device_name = "cpu", placement;
   int64_t vocab = 0, chunk = 0, tail_rows = 0;
   std::vector<DecoderInput> inputs;
-  int ids = -1, positions = -1, logits = -1;  // values of the plan
-  bool recompute = false;                     // only the tokens are remembered
-  std::vector<int64_t> position;              // per sequence
-  std::vector<int32_t> history;               // the tokens, with `recompute`
-  std::vector<float> all_logits;              // what step() returned with `all`
-  std::vector<ops::Sequence> batch;           // of step_many()
-  std::function<void()> overlapped;           // runs during the next step
+  DecoderPorts ports;
+  bool recompute = false;            // only the tokens are remembered
+  std::vector<int64_t> position;     // per sequence
+  std::vector<int32_t> history;      // the tokens, with `recompute`
+  std::vector<float> all_logits;     // what step() returned with `all`
+  std::vector<ops::Sequence> batch;  // of step_many()
+  std::vector<int32_t> batch_tokens;
+  std::vector<ops::Sequence> pass_sequences;  // of step()
+  std::vector<StagePass> passes;
+  std::function<void()> overlapped;  // runs during the next step
 
   const Options& options() const { return context.options; }
-  bool has_memory() const { return executable && executable->has_memory; }
+  bool has_memory() const;
   Status open();
   Status check_options() const;
-  Status open_executor();
-  Status bind_ports();
+  Status open_decoder();
+  Status find_ports();
+  Status check_sequences() const;
   Status check_append(int64_t sequence, std::span<const int32_t> tokens) const;
   void parallel_for(int count, const std::function<void(int)>& f);
   void finish_overlapped();
-  Status run(bool tail) {
-    return executor->run(tail, [this] { finish_overlapped(); });
+  Status run(const Pipeline::Take& take) {
+    return pipeline->run(
+        passes, [this] { finish_overlapped(); }, take);
   }
-  Status run_chunk(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail);
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all, int64_t sequence);
   Result<std::span<const float>> run_prefixes(size_t count, bool all);
   Result<std::span<const float>> step_many(std::span<const NextToken> next);
-  std::vector<std::string> names(std::vector<std::string> (*names_of)(const Executable&)) const;
 };
+
+bool Session::Impl::has_memory() const {
+  return pipeline && std::all_of(pipeline->stages().begin(), pipeline->stages().end(),
+                                 [](const auto& stage) { return stage->has_memory(); });
+}
 
 Status Session::Impl::check_options() const {
   const Options& o = options();
@@ -83,48 +96,59 @@ Status Session::Impl::open() {
   position.assign(static_cast<size_t>(o.sequences), 0);
   INVAR_TRY(context.pool, start_pool(o.threads));
   const num::ArithmeticEnv env;
-  INVAR_TRY(context.device, Device::named(o.device));
-  const Device* const device = context.device.get();
   INVAR_TRY(inputs, decoder_inputs(plan));
   if (takes_whole_sequence(inputs) && !plan.states.empty())
     return not_covered(
         "the plan remembers tokens, and takes a mask or past keys and values beside: compile with "
         "--stateless");
-  if (plan.bodies.empty() && plan.bindings.empty() && !takes_whole_sequence(inputs)) {
-    INVAR_TRY(executable,
-              prepare(plan, {o.isa, context.device, static_cast<bool>(o.observe)}, {}, explain(o.explain)));
-  }
-  isa = device ? ops::kCuda : o.isa.empty() ? ops::isas().front() : o.isa;
-  if (device) device_name = "cuda:" + std::to_string(device->info().index) + " " + device->info().name;
+  INVAR_CHECK_OK(find_ports());
+  INVAR_CHECK_OK(open_decoder());
+  isa = context.device ? ops::kCuda : o.isa.empty() ? ops::isas().front() : o.isa;
   recompute = !o.use_cache || !has_memory();
   if (recompute && o.sequences > 1)
     return not_covered(
         "several sequences need " +
         std::string(o.use_cache ? "a plan with memory between steps" : "their memory between steps") +
         ": run one sequence at a time");
-  chunk = std::min(o.chunk ? o.chunk : device ? kDeviceChunk : kDefaultChunk, o.capacity);
+  const int64_t lanes = pipeline ? static_cast<int64_t>(pipeline->lanes()) : 1;
+  chunk = std::min(o.chunk          ? o.chunk
+                   : context.device ? std::max(kDeviceChunk / lanes, kDefaultChunk)
+                                    : kDefaultChunk,
+                   o.capacity);
   if (!has_memory()) chunk = o.capacity;  // all rows in one chunk
   tail_rows = has_memory() ? std::min(kTailRows, chunk) : chunk;
-  INVAR_CHECK_OK(bind_ports());
+  INVAR_CHECK_OK(check_sequences());
   if (recompute) history.reserve(o.capacity);
-  if (executable) return open_executor();
-  INVAR_TRY(prefix, PrefixExecutor::open(plan, inputs, logits, context));
+  if (!pipeline) {
+    INVAR_TRY(prefix, PrefixExecutor::open(plan, inputs, ports.logits, context));
+    return {};
+  }
+  INVAR_CHECK_OK(pipeline->load());
+  return pipeline->reserve(chunk, tail_rows);
+}
+
+// The stages of the decoder, or the device on which its prefixes run.
+Status Session::Impl::open_decoder() {
+  const Options& o = options();
+  if (!plan.bodies.empty() || !plan.bindings.empty() || takes_whole_sequence(inputs)) {
+    if (o.partitions > 1 || o.weights_memory || o.device.find(',') != o.device.npos)
+      return not_covered(
+          "a program with control flow, computed sizes, or a mask is computed anew over each prefix, in one "
+          "partition: leave partitions, further devices and the weights' memory out");
+    INVAR_TRY(context.device, Device::named(o.device));
+    if (const Device* const d = context.device.get())
+      device_name = "cuda:" + std::to_string(d->info().index) + " " + d->info().name;
+    return {};
+  }
+  stage_context = {context.folder, context.pool.get(), o};
+  INVAR_TRY(PlacedDecoder placed, place(plan, ports, stage_context));
+  pipeline = std::move(placed.pipeline), context.device = std::move(placed.device);
+  device_name = std::move(placed.devices), placement = std::move(placed.placement);
   return {};
 }
 
-Status Session::Impl::open_executor() {
-  const Options& o = options();
-  INVAR_CHECK_OK(validate(*executable, o.sequences));
-  INVAR_TRY(weights, Weights::load(plan, context.folder, executable->weight_uses(), *context.pool,
-                                   {o.check_weights, o.hashed}, context.device));
-  executor = Executor::make(executable, *context.pool, context.device);
-  executor->attach(weights);
-  executor->observe(o.observe);
-  return executor->reserve(chunk, tail_rows, o.capacity, o.sequences);
-}
-
 // plan.9: finds the inputs and outputs that a session knows, and checks their shapes.
-Status Session::Impl::bind_ports() {
+Status Session::Impl::find_ports() {
   // Whether a row of a step has `row` elements of the value, for every number of rows.
   auto per_row = [&](int v, int64_t row) {
     const plan::Value& value = plan.values[v];
@@ -142,37 +166,33 @@ Status Session::Impl::bind_ports() {
     return seq == 1 && constant == row;
   };
   for (const DecoderInput& i : inputs) {
-    if (i.kind == DecoderInput::Kind::ids) ids = i.value;
-    if (i.kind == DecoderInput::Kind::positions) positions = i.value;
+    if (i.kind == DecoderInput::Kind::ids) ports.ids = i.value;
+    if (i.kind == DecoderInput::Kind::positions) ports.positions = i.value;
   }
   const bool whole = takes_whole_sequence(inputs);
   for (const plan::Port& i : plan.inputs) {
     if (whole) break;
     if (plan.values[i.value].dtype != DType::i64 || !per_row(i.value, 1))
       return bad_input("the plan's input '" + i.name + "' is not i64 [batch, seq]");
-    if (options().sequences > 1 && executable->batch_of(i.value) != Executable::Batch::leading)
-      return not_covered("the plan's input '" + i.name +
-                         "' does not have sequences on its leading axis: run one sequence at a time");
   }
   for (const plan::Port& o : plan.outputs)
-    if (o.name == "logits") logits = o.value;
-  if (logits < 0) return bad_input("the plan has no output 'logits'");
-  const plan::Value& out = plan.values[logits];
+    if (o.name == "logits") ports.logits = o.value;
+  if (ports.logits < 0) return bad_input("the plan has no output 'logits'");
+  const plan::Value& out = plan.values[ports.logits];
   if (!out.shape.empty() && out.shape.back().symbol < 0) vocab = out.shape.back().value;
-  if (out.dtype != DType::f32 || vocab < 1 || vocab > INT32_MAX || (!whole && !per_row(logits, vocab)))
+  if (out.dtype != DType::f32 || vocab < 1 || vocab > INT32_MAX || (!whole && !per_row(ports.logits, vocab)))
     return bad_input("the plan's output 'logits' is not f32 [batch, seq, vocabulary]");
   return {};
 }
 
-// One pass through the program.
-Status Session::Impl::run_chunk(std::span<const int32_t> tokens, int64_t sequence, int64_t past, bool tail) {
-  const ops::Sequence one{sequence, past};
-  INVAR_CHECK_OK(executor->bind(static_cast<int64_t>(tokens.size()), {&one, 1}));
-  std::copy(tokens.begin(), tokens.end(), executor->port(ids).as<int64_t>());
-  if (positions >= 0)
-    for (size_t i = 0; i < tokens.size(); ++i)
-      executor->port(positions).as<int64_t>()[i] = past + static_cast<int64_t>(i);
-  return run(tail);
+Status Session::Impl::check_sequences() const {
+  if (options().sequences == 1) return {};
+  for (const plan::Port& i : plan.inputs)
+    for (const auto& stage : pipeline->stages())
+      if (!stage->has_leading_sequences(i.value))
+        return not_covered("the plan's input '" + i.name +
+                           "' does not have sequences on its leading axis: run one sequence at a time");
+  return {};
 }
 
 void Session::Impl::parallel_for(int count, const std::function<void(int)>& f) {
@@ -217,14 +237,24 @@ Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToke
   if (next.size() == 1) return step({&next[0].token, 1}, false, next[0].sequence);
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
-  INVAR_CHECK_OK(executor->bind(1, batch));
-  for (size_t i = 0; i < next.size(); ++i) {
-    executor->port(ids).as<int64_t>()[i] = next[i].token;
-    if (positions >= 0) executor->port(positions).as<int64_t>()[i] = batch[i].past;
+  batch_tokens.clear(), passes.clear();
+  for (const NextToken& n : next) batch_tokens.push_back(n.token);
+  // Several passes overlap in the lanes.
+  const size_t count = std::clamp<size_t>(next.size() / kPassSequences, 1, pipeline->lanes());
+  const size_t row = static_cast<size_t>(vocab);
+  for (size_t p = 0; p < count; ++p) {
+    const size_t begin = p * next.size() / count, size = (p + 1) * next.size() / count - begin;
+    passes.push_back({std::span(batch_tokens).subspan(begin, size), std::span(batch).subspan(begin, size)});
   }
-  INVAR_CHECK_OK(run(true));
+  if (count > 1) all_logits.resize(next.size() * row);
+  std::span<const float> found;
+  INVAR_CHECK_OK(run([&](size_t p, std::span<const float> logits) {
+    found = logits;
+    if (count > 1)
+      std::copy(logits.begin(), logits.end(), all_logits.begin() + p * next.size() / count * row);
+  }));
   for (const NextToken& n : next) ++position[n.sequence];
-  return std::span<const float>(executor->port(logits).as<float>(), next.size() * static_cast<size_t>(vocab));
+  return count > 1 ? std::span<const float>(all_logits) : found;
 }
 
 Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> tokens, bool all,
@@ -234,7 +264,7 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
   if (all && count > tail_rows && tail_rows < chunk) {
-    INVAR_CHECK_OK(executor->reserve(chunk, chunk, options().capacity, options().sequences));
+    INVAR_CHECK_OK(pipeline->reserve(chunk, chunk));
     tail_rows = chunk;
   }
 
@@ -258,23 +288,27 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
   if (!has_memory() || (!all && size <= kTailRows)) wanted = size;
   const size_t row = static_cast<size_t>(vocab);
   if (all) all_logits.resize(static_cast<size_t>(count) * row);
-  std::span<const float> last;
-  for (int64_t begin = 0; begin < size;) {
+  passes.clear(), pass_sequences.clear();
+  for (int64_t begin = 0, end; begin < size; begin = end) {
     const bool tail = begin >= size - wanted;
-    const int64_t end =
-        std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
-    INVAR_CHECK_OK(run_chunk(rest.subspan(begin, end - begin), sequence, past + begin, tail));
-    if (tail) {
-      const float* out = executor->port(logits).as<float>();
-      last = {out + (end - begin - 1) * vocab, row};
-      // Of the rows [begin, end) those that belong to `tokens`.
-      const int64_t first = std::max(begin, size - count);
-      if (all)
-        std::memcpy(all_logits.data() + (first - (size - count)) * vocab, out + (first - begin) * vocab,
-                    (end - first) * row * sizeof(float));
-    }
-    begin = end;
+    end = std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
+    passes.push_back({rest.subspan(begin, end - begin), {}, tail});
+    pass_sequences.push_back({sequence, past + begin});
   }
+  for (size_t p = 0; p < passes.size(); ++p) passes[p].sequences = {&pass_sequences[p], 1};
+  std::span<const float> last;
+  int64_t done = 0;
+  INVAR_CHECK_OK(run([&](size_t p, std::span<const float> logits) {
+    done += passes[p].rows();
+    if (options().progress && size > chunk) options().progress(done, size);
+    if (logits.empty()) return;
+    last = logits.last(row);
+    if (!all) return;
+    // Of the rows of the pass those that belong to `tokens`.
+    const int64_t begin = pass_sequences[p].past - past, first = std::max(begin, size - count);
+    const auto wanted_rows = logits.subspan((first - begin) * row);
+    std::copy(wanted_rows.begin(), wanted_rows.end(), all_logits.begin() + (first - (size - count)) * row);
+  }));
   position[sequence] += count;
   if (all) return std::span<const float>(all_logits);
   return last;
@@ -290,13 +324,6 @@ Result<std::span<const float>> Session::Impl::run_prefixes(size_t count, bool al
     all_logits.insert(all_logits.end(), last.begin(), last.end());
   }
   return std::span<const float>(all_logits);
-}
-
-std::vector<std::string> Session::Impl::names(std::vector<std::string> (*names_of)(const Executable&)) const {
-  if (executable) return names_of(*executable);
-  std::vector<std::string> all;
-  prefix->block().add_names(names_of, all);
-  return all;
 }
 
 Result<Session> Session::open(plan::Plan plan, const std::string& folder, Options options) {
@@ -331,18 +358,29 @@ std::string_view Session::device() const {
 const Device::Info* Session::gpu() const {
   return impl_->context.device ? &impl_->context.device->info() : nullptr;
 }
+std::string_view Session::placement() const {
+  return impl_->placement;
+}
 std::string_view Session::isa() const {
   return impl_->isa;
 }
 size_t Session::peak_bytes() const {
-  return (impl_->executor ? impl_->executor->bytes() + impl_->weights.bytes() : impl_->prefix->bytes()) +
+  return (impl_->pipeline ? impl_->pipeline->bytes() : impl_->prefix->bytes()) +
          impl_->all_logits.capacity() * sizeof(float);
 }
 std::vector<std::string> Session::kernels() const {
-  return impl_->names([](const Executable& e) { return e.kernels(); });
+  std::vector<std::string> all;
+  if (impl_->prefix) impl_->prefix->block().add_names([](const Executable& e) { return e.kernels(); }, all);
+  if (impl_->pipeline)
+    for (const auto& stage : impl_->pipeline->stages()) add_new(stage->kernels(), all);
+  return all;
 }
 std::vector<std::string> Session::libraries() const {
-  return impl_->names([](const Executable& e) { return e.libraries(); });
+  std::vector<std::string> all;
+  if (impl_->prefix) impl_->prefix->block().add_names([](const Executable& e) { return e.libraries(); }, all);
+  if (impl_->pipeline)
+    for (const auto& stage : impl_->pipeline->stages()) add_new(stage->libraries(), all);
+  return all;
 }
 int64_t Session::chunk() const {
   return impl_->chunk;
@@ -375,7 +413,9 @@ void Session::finish_overlapped() {
   impl_->finish_overlapped();
 }
 Status Session::weights_unchanged() {
-  return impl_->prefix ? impl_->prefix->block().weights_unchanged() : impl_->weights.unchanged(impl_->plan);
+  if (impl_->prefix) return impl_->prefix->block().weights_unchanged();
+  for (const auto& stage : impl_->pipeline->stages()) INVAR_CHECK_OK(stage->weights_unchanged());
+  return {};
 }
 
 }  // namespace invar::run

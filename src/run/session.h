@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_progress.h"
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
 #include "device/device.h"
@@ -28,7 +29,7 @@ struct NodeResults {
 // Tuning: none of it reaches the arithmetic.
 struct Options {
   int threads = 0;             // 0 = one per available core
-  std::string device = "cpu";  // or "cuda", "cuda:1"
+  std::string device = "cpu";  // or "cuda", "cuda:1"; of a session also a list: "cuda:0,cuda:1"
   std::string isa;             // "" = the best this CPU has; else exactly this one, or an error
   int64_t capacity = 0;        // positions that the memory of a sequence holds (prompt + answer)
   int64_t sequences = 1;       // each with memory of its own
@@ -38,6 +39,18 @@ struct Options {
   const DigestCache* hashed = nullptr;
   // False: remember tokens only; each step computes the sequence anew from its start.
   bool use_cache = true;
+  // Gets how many of the tokens of one step have been computed, after each of several chunks, on
+  // the thread of the step. Empty: nobody asks.
+  std::function<void(int64_t done, int64_t total)> progress;
+  // Gets how many bytes of weights open() has hashed, copied and packed, on its thread. Empty:
+  // nobody asks.
+  ByteProgress load_progress;
+  // The decoder is split by layers into so many parts, which are spread over the devices in their
+  // order; 0 = one for each device.
+  int partitions = 0;
+  // The most bytes that weights may take in the memory of the device; 0 = all. What does not fit is
+  // loaded anew in every pass.
+  uint64_t weights_memory = 0;
   // Gets, as text, what each pass of the preparation leaves (prepare/prepare.h). Empty: nobody
   // asks.
   std::function<void(std::string_view)> explain;
@@ -70,8 +83,10 @@ class Session {
   int64_t position(int64_t sequence = 0) const;  // tokens in its memory
   int threads() const;
   std::string_view isa() const;     // "cuda" on a GPU
-  std::string_view device() const;  // "cpu", or "cuda:0 NVIDIA H200"
-  const Device::Info* gpu() const;  // null on the host
+  std::string_view device() const;  // "cpu", or "cuda:0 NVIDIA H200"; a list if there are several
+  // "layers 0-5 on cuda:0; 6-11 on cpu"; empty: the decoder is in one part.
+  std::string_view placement() const;
+  const Device::Info* gpu() const;  // null where the host computes, too
   size_t peak_bytes() const;
   // The kernel row of every operation of the plan, e.g. "matmul avx2", for tests. An operation that
   // has only a reference row (nothing to vectorise) shows that one under every instruction set.

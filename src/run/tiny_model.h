@@ -1,4 +1,4 @@
-// For tests: a one-layer Llama with random weights, as a plan and weight files in a new folder.
+// For tests: a small Llama with random weights, as a plan and weight files in a new folder.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct TinyModel {
   std::string folder;
   plan::Plan plan;
 
-  explicit TinyModel(bool with_state = true);
+  explicit TinyModel(bool with_state = true, int layers = 1);
   ~TinyModel();
   TinyModel(const TinyModel&) = delete;
 };

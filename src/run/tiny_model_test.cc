@@ -90,53 +90,75 @@ class Builder {
   std::string bytes_[2] = {"header", "odd"};  // so that the weights of the second file are not aligned
 };
 
+struct LayerWeights {
+  Operand q, k, v, o, gate, up, down, norm1, norm2;
+};
+
+constexpr int64_t kQ = TinyModel::kHeads * TinyModel::kHeadDim,
+                  kKv = TinyModel::kKvHeads * TinyModel::kHeadDim;
+
+LayerWeights layer_weights(Builder& b, int layer) {
+  constexpr int64_t kWidth = TinyModel::kWidth, kHidden = TinyModel::kHidden;
+  const auto weight = [&](const char* name, std::vector<int64_t> shape, DType t, size_t file) {
+    const std::string of_layer = layer ? std::to_string(layer) + "." + name : name;
+    return b.weight(of_layer.c_str(), std::move(shape), t, file);
+  };
+  LayerWeights w;
+  w.q = weight("q", {kQ, kWidth}, DType::bf16, 0), w.k = weight("k", {kKv, kWidth}, DType::bf16, 0);
+  w.v = weight("v", {kKv, kWidth}, DType::f32, 1), w.o = weight("o", {kWidth, kQ}, DType::bf16, 1);
+  w.gate = weight("gate", {kHidden, kWidth}, DType::bf16, 0);
+  w.up = weight("up", {kHidden, kWidth}, DType::f32, 0);
+  w.down = weight("down", {kWidth, kHidden}, DType::bf16, 1);
+  w.norm1 = weight("norm1", {kWidth}, DType::bf16, 0), w.norm2 = weight("norm2", {kWidth}, DType::f32, 1);
+  return w;
+}
+
+Operand add_layer(Builder& b, const LayerWeights& w, Operand x, Operand cos, Operand sin, int state) {
+  constexpr int64_t kWidth = TinyModel::kWidth, kHidden = TinyModel::kHidden;
+  constexpr int64_t kHeads = TinyModel::kHeads, kKvHeads = TinyModel::kKvHeads;
+  const Operand h = b.norm(x, w.norm1);
+  const Attributes rope = {{"interleaved", int64_t{0}}, {"rotary_dim", int64_t{0}}};
+  Attributes rope_q = rope, rope_k = rope;
+  rope_q["num_heads"] = kHeads, rope_k["num_heads"] = kKvHeads;
+  // Neighbours, as in compiled plans: they may run concurrently.
+  const Operand plain_q = b.linear(h, w.q, kQ), plain_k = b.linear(h, w.k, kKv), v = b.linear(h, w.v, kKv);
+  const Operand q = b.node("rope", {plain_q, cos, sin}, b.rows(kQ), rope_q);
+  const Operand k = b.node("rope", {plain_k, cos, sin}, b.rows(kKv), rope_k);
+  const Operand a = b.node("attention", {q, k, v}, b.rows(kQ),
+                           {{"q_heads", kHeads},
+                            {"kv_heads", kKvHeads},
+                            {"causal", int64_t{1}},
+                            {"scale", F32Bits{std::bit_cast<uint32_t>(0.35355338f)}}},
+                           state);
+  const Operand y = b.node("add", {x, b.linear(a, w.o, kWidth)}, b.rows(kWidth));
+  const Operand n = b.norm(y, w.norm2);
+  const Operand g = b.node("silu", {b.linear(n, w.gate, kHidden)}, b.rows(kHidden));
+  const Operand m = b.node("mul", {g, b.linear(n, w.up, kHidden)}, b.rows(kHidden));
+  return b.node("add", {y, b.linear(m, w.down, kWidth)}, b.rows(kWidth));
+}
+
 }  // namespace
 
-TinyModel::TinyModel(bool with_state) {
+TinyModel::TinyModel(bool with_state, int layers) {
   std::string name = std::filesystem::temp_directory_path() / "invar-run-XXXXXX";
   folder = ::mkdtemp(name.data());
   Builder b(plan);
-  constexpr int64_t kQ = kHeads * kHeadDim, kKv = kKvHeads * kHeadDim;
   const Operand embed = b.weight("embed", {kVocab, kWidth}, DType::bf16, 0);
-  const Operand wq = b.weight("q", {kQ, kWidth}, DType::bf16, 0),
-                wk = b.weight("k", {kKv, kWidth}, DType::bf16, 0);
-  const Operand wv = b.weight("v", {kKv, kWidth}, DType::f32, 1),
-                wo = b.weight("o", {kWidth, kQ}, DType::bf16, 1);
-  const Operand gate = b.weight("gate", {kHidden, kWidth}, DType::bf16, 0);
-  const Operand up = b.weight("up", {kHidden, kWidth}, DType::f32, 0);
-  const Operand down = b.weight("down", {kWidth, kHidden}, DType::bf16, 1);
-  const Operand norm1 = b.weight("norm1", {kWidth}, DType::bf16, 0),
-                norm2 = b.weight("norm2", {kWidth}, DType::f32, 1);
+  std::vector<LayerWeights> weights{layer_weights(b, 0)};
   const Operand freq = b.constant("inv_freq", {1, 1, kHeadDim / 2}, {1.0f, 0.1f, 0.01f, 0.001f}, 1);
+  for (int l = 1; l < layers; ++l) weights.push_back(layer_weights(b, l));
 
   const Operand ids = b.input("input_ids"), positions = b.input("position_ids");
   const Operand column = b.node("reshape", {positions}, b.value({{0, 0}, {0, 1}, {1, -1}}, DType::i64));
   const Operand angle = b.node("mul", {b.node("cast", {column}, b.rows(1)), freq}, b.rows(kHeadDim / 2));
   const Operand cos = b.node("cos", {angle}, b.rows(kHeadDim / 2)),
                 sin = b.node("sin", {angle}, b.rows(kHeadDim / 2));
-
-  const Operand x = b.node("gather", {embed, ids}, b.rows(kWidth));
-  const Operand h = b.norm(x, norm1);
-  const Attributes rope = {{"interleaved", int64_t{0}}, {"rotary_dim", int64_t{0}}};
-  Attributes rope_q = rope, rope_k = rope;
-  rope_q["num_heads"] = kHeads, rope_k["num_heads"] = kKvHeads;
-  // Neighbours, as in compiled plans: they may run concurrently.
-  const Operand plain_q = b.linear(h, wq, kQ), plain_k = b.linear(h, wk, kKv), v = b.linear(h, wv, kKv);
-  const Operand q = b.node("rope", {plain_q, cos, sin}, b.rows(kQ), rope_q);
-  const Operand k = b.node("rope", {plain_k, cos, sin}, b.rows(kKv), rope_k);
-  if (with_state) plan.states = {{"layer 0"}};
-  const Operand a = b.node("attention", {q, k, v}, b.rows(kQ),
-                           {{"q_heads", kHeads},
-                            {"kv_heads", kKvHeads},
-                            {"causal", int64_t{1}},
-                            {"scale", F32Bits{std::bit_cast<uint32_t>(0.35355338f)}}},
-                           with_state ? 0 : -1);
-  const Operand y = b.node("add", {x, b.linear(a, wo, kWidth)}, b.rows(kWidth));
-  const Operand n = b.norm(y, norm2);
-  const Operand g = b.node("silu", {b.linear(n, gate, kHidden)}, b.rows(kHidden));
-  const Operand m = b.node("mul", {g, b.linear(n, up, kHidden)}, b.rows(kHidden));
-  const Operand z = b.node("add", {y, b.linear(m, down, kWidth)}, b.rows(kWidth));
-  plan.outputs = {{"logits", b.linear(z, embed, kVocab).index}};
+  Operand x = b.node("gather", {embed, ids}, b.rows(kWidth));
+  for (int l = 0; l < layers; ++l) {
+    if (with_state) plan.states.push_back({"layer " + std::to_string(l)});
+    x = add_layer(b, weights[l], x, cos, sin, with_state ? l : -1);
+  }
+  plan.outputs = {{"logits", b.linear(x, embed, kVocab).index}};
   plan::assign_slots(plan);
   b.write(folder);
 }

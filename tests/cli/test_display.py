@@ -37,6 +37,7 @@ def on_terminal(*args, env=None):
     termios.tcsetattr(slave, termios.TCSANOW, attributes)
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
     command = [BIN] + [a if isinstance(a, bytes) else str(a) for a in args]
+    env = env or {**os.environ, "NO_COLOR": "1"}
     process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env)
     os.close(slave)
     out = b""

@@ -1,5 +1,8 @@
 """invar doctor: sound here, and not sound where a known answer is another."""
 
+import getpass
+import json
+import os
 import re
 import shutil
 
@@ -34,8 +37,31 @@ def test_this_machine_is_sound():
         assert word in text, word
 
 
-def test_json_lists_every_row():
-    found = invar("doctor", "--json").json()
+def check_report(path, found, home):
+    """`--report FILE`: what an issue needs, and nothing private."""
+    text = path.read_text()
+    report = json.loads(text)
+    assert report["doctor"]["rows"] == found["rows"]
+    assert report["report"] == "invar-doctor 1" and len(report["conformance"]) == 64
+    assert report["system"]["kernel"] and report["processor"]["flags"]
+    assert report["environment"]["HF_TOKEN"] == "set"
+    assert report["environment"]["TMPDIR"] == "~/tmp"
+    assert report["environment"]["LD_LIBRARY_PATH"] == "/home/USER/lib:/opt/lib"
+    assert report["limits"]["open_files"]
+    for private in ("hf_secret", "alice", "bob", str(home)):
+        assert private not in text
+    if getpass.getuser() != "root":
+        assert f"/{getpass.getuser()}/" not in text
+
+
+def test_json_lists_every_row(tmp_path):
+    home, path = tmp_path / "home/alice", tmp_path / "report.json"
+    env = {**os.environ, "HOME": str(home), "TMPDIR": str(home / "tmp"), "HF_TOKEN": "hf_secret",
+           "LD_LIBRARY_PATH": "/home/bob/lib:/opt/lib"}  # fmt: skip
+    done = invar("doctor", "--report", path, "--json", "--progress", "json", env=env)
+    found = done.json()
+    check_report(path, found, home)
+    assert b'"phase":"examine","state":"running"' in done.err
     assert found["ok"] and found["findings"] == [] and found["environment_as_found"]
     assert sorted(found["isas"]) == sorted(cpu_isas() + (["cuda"] if found["gpu"] else []))
     rows = {(r["operation"], r["isa"]) for r in found["rows"]}
@@ -84,3 +110,9 @@ def test_texts_that_are_none(rooms):
     refused("doctor", "--rooms", rooms, names=["golden.txt"])
     (rooms / OWN[0] / "tests/golden.txt").unlink()
     refused("doctor", "--rooms", rooms, names=["golden.txt"])
+
+
+def test_a_report_that_cannot_be_written(tmp_path):
+    """Said before the work."""
+    done = refused("doctor", "--report", tmp_path / "no/folder/r.json", names=["no/folder/r.json"])
+    assert b"examine" not in done.err

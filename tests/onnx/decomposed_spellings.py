@@ -19,7 +19,7 @@ if not (BUILD / "python/invar").is_dir():
 import torch  # noqa: E402
 import torch.nn.functional as functional  # noqa: E402
 from invar import NotCovered, _native, rooms  # noqa: E402
-from invar.modules import source as emission  # noqa: E402
+from invar.modules.emitted import TYPES  # noqa: E402
 
 OPSET = tomllib.loads((ROOT / "spec/opset.toml").read_text())
 del OPSET["choice"]  # no operations
@@ -30,7 +30,6 @@ LARGEST = 1 << 14  # elements of a case, and
 # Cases of a line: spellings differ by ranks, types and attributes, not by sizes around a kernel's
 # tiles.
 CHOSEN = 6
-TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in emission.TORCH.items()}
 
 
 @dataclass
@@ -198,6 +197,12 @@ def evaluated(text, operands):
         return eval(text, {"torch": torch, "functional": functional, "rooms": rooms, **names})
 
 
+def text_of(op, attributes, types, result):
+    """How torch says it, with operands x0, x1, ..."""
+    text = _native.torch_expression(op, attributes, types, result)
+    return text.format(*(f"x{i}" for i in range(len(types))))
+
+
 def reproducible(case, operands):
     """The native kernel's result; absent attributes are what the room's spec.md says."""
     result = torch.empty(case.result[1], dtype=TYPES[case.result[0]])
@@ -223,15 +228,7 @@ def written(op, floats=ordinary, every=1):
         if joins_twice(case, operands) or any(names_nothing(case, i) for i in range(len(operands))):
             continue
         try:
-            text = emission.in_torch(
-                emission.Call(
-                    op,
-                    [f"x{i}" for i in range(len(operands))],
-                    case.attributes,
-                    case.types(),
-                    case.result,
-                )
-            )
+            text = text_of(op, case.attributes, case.types(), case.result)
             got = evaluated(text, operands)
         except (NotCovered, RuntimeError, IndexError):
             assert refused(case), case

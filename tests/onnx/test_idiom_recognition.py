@@ -5,7 +5,7 @@ the others: test_idiom_recognition_accuracy.py."""
 import decomposed_spellings as spelled
 import pytest
 import torch
-from decomposed_spellings import OPSET, emission
+from decomposed_spellings import OPSET
 
 # Moves, integers, comparisons, choices and single operations of IEEE 754 round in one way only,
 # wherever they run.
@@ -44,10 +44,6 @@ BYTES = sorted(
     {op for op, o in OPSET.items() if o["numerics"] in EXACT and op not in ROUNDED}
     | set(SUMS_OF_FEW_BITS)
 )
-
-
-def test_every_operation_has_a_spelling():
-    assert set(emission.spellings()) == set(OPSET)
 
 
 @pytest.mark.parametrize("op", BYTES)
@@ -89,59 +85,47 @@ def test_results_lie_where_the_operands_do(op):
         (
             "matmul",
             {"trans_b": 0},
-            [("f32", ["n", 3]), ("f32", [3, 4])],
-            ("f32", ["n", 4]),
+            [("f32", [5, 3]), ("f32", [3, 4])],
+            ("f32", [5, 4]),
             "torch.matmul(x0, x1)",
         ),
         (
             "matmul",
             {"trans_b": 1},
-            [("f32", ["n", 3]), ("bf16", [4, 3])],
-            ("f32", ["n", 4]),
+            [("f32", [5, 3]), ("bf16", [4, 3])],
+            ("f32", [5, 4]),
             "functional.linear(x0, x1.float())",
         ),
         (
             "slice",
             {"starts": [0, 1], "steps": [1, 2]},
-            [("f32", ["n", 9])],
-            ("f32", ["n", 4]),
+            [("f32", [5, 9])],
+            ("f32", [5, 4]),
             "x0[:, 1::2]",
-        ),
-        (
-            "slice",
-            {"starts": [0, -2], "steps": [1, 1]},
-            [("f32", [2, "n"])],
-            ("f32", [2, 2]),
-            "x0.narrow(1, -2, 2)",
         ),
         (
             "gather",
             {"axis": 0},
-            [("bf16", [9, 4]), ("i64", ["n"])],
-            ("f32", ["n", 4]),
+            [("bf16", [9, 4]), ("i64", [5])],
+            ("f32", [5, 4]),
             "x0[x1].float()",
         ),
         (
             "conv",
             {"strides": [2, 2], "dilations": [1, 1], "pads": [1, 1, 1, 1], "groups": 1},
-            [("f32", ["n", 3, 9, 9]), ("f32", [4, 3, 3, 3]), ("f32", [4])],
-            ("f32", ["n", 4, 5, 5]),
+            [("f32", [5, 3, 9, 9]), ("f32", [4, 3, 3, 3]), ("f32", [4])],
+            ("f32", [5, 4, 5, 5]),
             "functional.conv2d(x0, x1, x2, stride=2, padding=1)",
         ),
-        ("reshape", {}, [("f32", ["n", 6])], ("f32", ["n", 2, 3]), "x0.reshape((n, 2, 3))"),
+        ("reshape", {}, [("f32", [5, 6])], ("f32", [5, 2, 3]), "x0.reshape((5, 2, 3))"),
         (
             "reduce_mean",
             {"axes": [1], "keepdims": 1},
-            [("f32", ["n", 6])],
-            ("f32", ["n", 1]),
+            [("f32", [5, 6])],
+            ("f32", [5, 1]),
             "torch.mean(x0, dim=(1,), keepdim=True)",
         ),
     ],
 )
 def test_texts_are_what_a_person_writes(op, attributes, types, result, text):
-    assert (
-        emission.in_torch(
-            emission.Call(op, [f"x{i}" for i in range(len(types))], attributes, types, result)
-        )
-        == text
-    )
+    assert spelled.text_of(op, attributes, types, result) == text

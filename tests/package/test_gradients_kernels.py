@@ -9,9 +9,8 @@ from conftest import BUILD, cpu_isas
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
 import torch  # noqa: E402
+from invar import _native, rooms  # noqa: E402
 from invar import primitives as p  # noqa: E402
-from invar import rooms  # noqa: E402
-from invar.modules import source as emit  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 EPSILON = 1e-5
@@ -173,7 +172,7 @@ def test_every_instruction_set_has_the_same_bits(name):
         assert same_bits(best, CALLS[name](g, x, w, isa)), isa
 
 
-# torch.py of the rooms: what a module's source says of these operations.
+# torch.cc of the rooms: what a module's source says of these operations.
 SPELLED = {
     "rmsnorm_backward": (3, {"epsilon": EPSILON}),
     "rmsnorm_backward_weight": (2, {"axis": 1, "epsilon": EPSILON}),
@@ -193,10 +192,8 @@ def test_spellings_in_torch(name):
     operands = [random(5, 40), y, random(40, seed=2)][:count]
     expected = p.call(name, *operands, **attributes)
     types = [("f32", list(x.shape)) for x in operands]
-    call = emit.Call(
-        name, ["a", "b", "c"][:count], attributes, types, ("f32", list(expected.shape))
-    )
-    text = emit.in_torch(call)
+    text = _native.torch_expression(name, attributes, types, ("f32", list(expected.shape)))
+    text = text.format(*"abc")
     values = dict(zip("abc", operands), torch=torch, functional=functional, rooms=rooms)
     assert error(expected, eval(text, values).double()) < 2e-6
 

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 from invar import optim
-from invar.optim import lr_scheduler, scalars
+from invar.optim import lr_scheduler, rounded, scalars
 from test_optim import DEVICES, data, each_case, made, of, run, set_gradients
 
 
@@ -109,6 +109,10 @@ def test_schedules():
         ("StepLR", dict(step_size=3)),
         ("LinearLR", dict(total_iters=4)),
         ("ExponentialLR", dict(gamma=0.9)),
+        ("MultiStepLR", dict(milestones=[3, 5, 9])),
+        ("LambdaLR", dict(lr_lambda=lambda t: 1 / (1 + t))),
+        ("MultiplicativeLR", dict(lr_lambda=lambda t: 0.5)),
+        ("CyclicLR", dict(base_lr=0.01, max_lr=0.1, step_size_up=3, mode="triangular2")),
     ):
         make = lambda o: getattr(lr_scheduler, name)(o, **options)  # noqa: B023, E731
         assert rates(make, optim.SGD) == rates(make, torch.optim.SGD)
@@ -127,3 +131,77 @@ def test_schedules():
     assert joined == pytest.approx([0.025, 0.05, 0.075, *cosine], abs=1e-12)
     with pytest.raises(ValueError, match="T_max"):
         lr_scheduler.CosineAnnealingLR(optim.SGD(made()), 0)
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("MultiStepLR", dict(milestones=[3, 3, 3, 5, 9], gamma=0.3)),
+        ("PolynomialLR", dict(total_iters=8, power=0.9)),
+        ("PolynomialLR", dict(total_iters=9, power=2)),
+        (
+            "CyclicLR",
+            dict(base_lr=0.01, max_lr=0.1, step_size_up=3, mode="exp_range", gamma=0.97),
+        ),
+        ("OneCycleLR", dict(max_lr=0.5, total_steps=13)),
+        ("OneCycleLR", dict(max_lr=0.5, total_steps=20, three_phase=True)),
+        ("OneCycleLR", dict(max_lr=0.5, total_steps=13, anneal_strategy="linear")),
+        ("CosineAnnealingWarmRestarts", dict(T_0=3, T_mult=2, eta_min=0.01)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["SGD", "AdamW"])
+def test_schedules_near_those_of_torch(name, options, kind):
+    """Rates and, where they go around, momenta; with a state dict in the middle."""
+
+    def rates(schedules, optimizers):
+        found = []
+        parameters = [torch.nn.Parameter(torch.zeros(1))]
+        more = dict(momentum=0.9) if kind == "SGD" else {}
+        make = lambda: getattr(optimizers, kind)(parameters, lr=0.1, **more)  # noqa: E731
+        optimizer = make()
+        scheduler = getattr(schedules, name)(optimizer, **options)
+        for i in range(12):
+            if i == 6:
+                states = copy.deepcopy((optimizer.state_dict(), scheduler.state_dict()))
+                optimizer = make()
+                scheduler = getattr(schedules, name)(optimizer, **options)
+                optimizer.load_state_dict(states[0])
+                scheduler.load_state_dict(states[1])
+            group = optimizer.param_groups[0]
+            found += [group["lr"], *group.get("betas", [group.get("momentum")])]
+            optimizer.step()
+            scheduler.step()
+        return found
+
+    ours = rates(lr_scheduler, optim)
+    assert ours == pytest.approx(rates(torch.optim.lr_scheduler, torch.optim), rel=1e-12)
+    assert len(set(ours)) > 3
+
+
+def test_warm_restarts_by_epoch():
+    make = lambda m: m.CosineAnnealingWarmRestarts(  # noqa: E731
+        torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1), 3, 2
+    )
+    ours, theirs = make(lr_scheduler), make(torch.optim.lr_scheduler)
+    for epoch in (0, 1.5, 3, 8.25, 9, 20.75, 2, 21):
+        ours.step(epoch)
+        theirs.step(epoch)
+        assert ours.get_last_lr() == pytest.approx(theirs.get_last_lr(), rel=1e-9), epoch
+    assert ours.state_dict().keys() == theirs.state_dict().keys()
+
+
+def test_powers_are_rounded():
+    from fractions import Fraction
+
+    for base, exponent in ((0.96, 0.004), (0.96, 12.5), (0.3, 0.9), (1.7, -3.25), (0.999, 1e4)):
+        found = rounded.pow_of(base, exponent)
+        assert found == pytest.approx(base**exponent, rel=1e-14)
+        whole = Fraction(exponent)  # found ** q is near base ** p where exponent = p / q
+        if whole.denominator <= 4:
+            q, wanted = whole.denominator, Fraction(base) ** whole.numerator
+            low, high = (Fraction(math.nextafter(found, t)) for t in (0.0, math.inf))
+            half = lambda other: ((Fraction(found) + other) / 2) ** q  # noqa: B023, E731
+            assert half(low) <= wanted <= half(high)
+    assert rounded.pow_of(0.25, 0.5) == 0.5 and rounded.pow_of(0.0, 0.0) == 1.0
+    assert rounded.pow_of(0.0, 2.0) == 0.0 and rounded.pow_of(0.5, 2000.0) == 0.0
+    assert rounded.pow_of(0.9, 3.0) == float(Fraction(0.9) ** 3)

@@ -177,8 +177,8 @@ def test_the_source_reads_as_python(tmp_path):
     """A loop is a function and a call; so are branches, but for those of which elements are
     selected."""
     for top, texts in (
-        (growing(), ("def body_0(", "self.loop(body_0, ", "primitives.where(")),
-        (chosen(), (" if self.holds(", "if_0 = if_0")),
+        (growing(), ("def loop_1_body(", "self.loop(loop_1_body, ", "primitives.where(")),
+        (chosen(), ("(if_0_then if self.holds(", "if_0 = if_0")),
     ):
         onnx.save(model(top), tmp_path / f"{top.output[0].name}.onnx")
         invar.convert(

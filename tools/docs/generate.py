@@ -138,8 +138,16 @@ def usage(*command):
 
 def commands_of(help_text):
     """The commands that a text of --help lists."""
-    begin = re.search(r"^\w*commands:", help_text, re.M | re.I)
-    return re.findall(r"^  (\w+)  ", help_text[begin.end() :], re.M) if begin else []
+    if "COMMAND [OPTIONS]\n" not in help_text:
+        return []
+    return re.findall(r"^  ([a-z]+)  ", help_text.split("\nEvery command\n")[0], re.M)
+
+
+def own(help_text):
+    """A command's help without what every command has."""
+    start, end = help_text.split("\nEvery command\n")
+    examples = end.split("\nExamples\n")
+    return start + ("\nExamples\n" + examples[1].split("\nExit codes\n")[0] if examples[1:] else "")
 
 
 def cli_options():
@@ -148,8 +156,8 @@ def cli_options():
     text = [
         "# Options of the command line",
         "",
-        "`tools/docs/generate.py` writes this page: the output of `--help`.",
-        "[The command line](cli.md) says what the options mean.",
+        "`tools/docs/generate.py` writes this page: the output of `--help`, of commands without what",
+        "every command has. [The command line](cli.md) says what the options mean.",
         "",
         "## invar",
         "",
@@ -158,10 +166,17 @@ def cli_options():
         "```",
     ]
     for command in commands_of(top):
-        own = usage(command)
-        text += ["", f"## invar {command}", "", "```", own, "```"]
-        for inner in commands_of(own):
-            text += ["", f"## invar {command} {inner}", "", "```", usage(command, inner), "```"]
+        shown = usage(command)
+        text += ["", f"## invar {command}", "", "```", own(shown), "```"]
+        for inner in commands_of(shown):
+            text += [
+                "",
+                f"## invar {command} {inner}",
+                "",
+                "```",
+                own(usage(command, inner)),
+                "```",
+            ]
     return "\n".join(text) + "\n"
 
 

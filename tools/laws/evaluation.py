@@ -1,5 +1,5 @@
 """Law 11: no text becomes code. The Python package calls neither eval, exec nor compile of Python,
-whose text may come from a file; what modules/source.py writes is a module and is imported as one."""
+whose text may come from a file; what the compiler writes is a module and is imported as one."""
 
 import ast
 

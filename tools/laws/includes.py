@@ -47,7 +47,7 @@ MAY = {
     },
     "conformance": {"base", "device", "num", "kernels"},
 }
-IMPORT_CODE = re.compile(r"src/ops/[a-z0-9_]+/import([./]|_[a-z0-9_]+\.)")
+IMPORT_CODE = re.compile(r"src/ops/[a-z0-9_]+/(import([./]|_[a-z0-9_]+\.)|torch\.cc)")
 OF_IMPORT_CODE = {"base", "num", "ops", "compiler"}
 OF_TESTS = {"ops": {"device"}, "num": {"base"}}  # what the tests of a stage may include beyond that
 LIBRARIES = {"base", "num"}
@@ -62,8 +62,8 @@ OPENED = [
     (
         IMPORT_CODE.pattern,
         r"compiler/(dialects/constant_data|lowering/(op_builder|rule_registry|builders/\w+)|"
-        r"passes/idiom_recognition)\.h$",
-        "the rooms' rules are conversion patterns",
+        r"emit/torch/spelling|passes/idiom_recognition)\.h$",
+        "the rooms' rules are conversion patterns, and they say how torch spells them",
     ),
     (
         r"src/run/prepare/executable\.h$|tests/operation_sets/",

@@ -19,9 +19,9 @@ void add_chat(CLI::App& app, ChatOptions& o, std::string& tools) {
 }
 
 void add_run(CLI::App& app, RunCommand& o, int& result) {
-  auto* cmd = app.add_subcommand("run", "export, compile, infer, decode; write a receipt");
+  auto* cmd = app.add_subcommand("run", "export, compile, infer, decode; write a receipt")->alias("run-all");
   add_model(*cmd, o.model);
-  auto* text = cmd->add_option("--prompt-text", o.prompt_text, "the prompt");
+  auto* text = cmd->add_option("--prompt-text", o.prompt_text, "the prompt; - is standard input");
   auto* file = cmd->add_option(
       "--prompt-file", o.prompt_file,
       "JSON lines: a string, a list of messages, or an object with \"prompt\" or \"messages\"; one "
@@ -47,10 +47,14 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   cmd->add_flag("--no-generation-config", o.sampling.no_generation_config,
                 "take no defaults of sampling and length from the checkpoint's generation_config.json");
   add_execution(*cmd, o.execution);
+  add_partitions(*cmd, o.execution);
   cmd->add_flag("--no-kv-cache", o.execution.no_kv_cache, "recompute the whole sequence at every token");
   add_explain(*cmd, o.execution);
   add_operation_set(*cmd, o.operation_set);
-  cmd->add_option("--receipt-path", o.receipt_path, "where the receipt goes")->capture_default_str();
+  cmd->add_option(
+      "--receipt-path", o.receipt_path,
+      "where the receipt goes, also in place of another (default: receipt.json, and receipt-2.json "
+      "where that is there)");
   cmd->add_flag("--record-model-path", o.record_model_path,
                 "also write the path of the model on this machine into the receipt");
   cmd->add_option("--sign", o.sign, "sign every receipt with this private key of `invar keygen`; repeatable")
@@ -77,6 +81,7 @@ void add_conversation(CLI::App& app, ChatCommand& o, int& result) {
   cmd->add_flag("--no-generation-config", o.sampling.no_generation_config,
                 "take no defaults of sampling and length from the checkpoint's generation_config.json");
   add_execution(*cmd, o.execution);
+  add_partitions(*cmd, o.execution);
   add_operation_set(*cmd, o.operation_set);
   cmd->add_option("--receipts", o.receipts, "the folder of turn-1.json, turn-2.json, ...")
       ->capture_default_str();
@@ -85,6 +90,7 @@ void add_conversation(CLI::App& app, ChatCommand& o, int& result) {
       ->capture_default_str();
   cmd->add_flag("--record-model-path", o.record_model_path,
                 "also write the path of the model on this machine into the receipts");
+  cmd->add_flag("--json", o.json, "one JSON object per answer on standard output");
   cmd->callback([&o, &result] { result = chat(o); });
 }
 
@@ -93,17 +99,21 @@ void add_export(CLI::App& app, ExportCommand& o, int& result) {
   cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
   cmd->add_option("-o,--output", o.output, "folder for model.onnx")->required();
   cmd->add_flag("--colocate-tensors", o.colocate_tensors, "copy the weights instead of linking them");
+  cmd->add_flag("--json", o.json, "one JSON object instead of the path");
   cmd->callback([&o, &result] { result = export_model(o); });
 }
 
 void add_compile(CLI::App& app, CompileCommand& o, int& result) {
   auto* cmd = app.add_subcommand("compile", "ONNX model -> plan");
   cmd->add_option("model", o.model, "a .onnx file")->required();
-  cmd->add_option("-o,--output", o.output, "the plan (default: plan.invar beside the model)");
+  cmd->add_option(
+      "-o,--output", o.output,
+      "the plan; elsewhere than beside the model its weights are linked (default: plan.invar beside "
+      "the model, or in the user's cache where that folder cannot be written)");
   cmd->add_option(
       "--emit", o.emit,
-      "print the IR of a stage instead: onnx, repro, plan, or behind a pass of this name; or the text of "
-      "the program (spec/program.md)");
+      "print the IR of a stage instead: onnx, repro, plan, torch, or behind a pass of this name; or the text "
+      "of the program (spec/program.md), or torch-module: the source of a torch.nn.Module");
   cmd->add_option("--opt", o.opt,
                   "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")
       ->check(whole(0, 3));
@@ -126,13 +136,15 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
       ->capture_default_str();
   cmd->add_flag("--stateless", o.stateless,
                 "past keys and values stay inputs and outputs: a plan for `infer --input`");
+  cmd->add_flag("--json", o.json, "one JSON object instead of the lines");
   cmd->callback([&o, &result] { result = compile(o); });
 }
 
 void add_encode(CLI::App& app, TokensCommand& o, int& result) {
   auto* cmd = app.add_subcommand("encode", "text -> token ids");
   cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
-  cmd->add_option("--prompt-text", o.text, "the text")->required();
+  cmd->add_option("--prompt-text", o.text, "the text; - is standard input")->required();
+  cmd->add_flag("--json", o.json, "an object with the ids instead of their list");
   cmd->callback([&o, &result] { result = encode(o); });
 }
 
@@ -160,6 +172,7 @@ void add_infer(CLI::App& app, InferCommand& o, int& result) {
       ->check(whole(0, INT32_MAX));
   add_sampling(*cmd, o.sampling);
   add_execution(*cmd, o.execution);
+  add_partitions(*cmd, o.execution);
   cmd->add_flag("--no-kv-cache", o.execution.no_kv_cache, "recompute the whole sequence at every token");
   add_explain(*cmd, o.execution);
   cmd->add_option("-o,--output", o.output, "JSON result (default: standard output)");
@@ -169,8 +182,10 @@ void add_infer(CLI::App& app, InferCommand& o, int& result) {
   cmd->add_option("--input", o.inputs,
                   "NAME=FILE.npy for every input of a plan without memory: tensors instead of tokens");
   cmd->add_option("--tensors-output", o.tensors_output,
-                  "with --input: write each output to FOLDER/NAME.npy, too");
+                  "with --input: write each output to FOLDER/NAME.npy, too; the folder is made");
   cmd->add_option("--receipt-path", o.receipt_path, "with --input: where the receipt goes");
+  cmd->add_flag_callback(
+      "--json", [] {}, "accepted as in other commands: the result is JSON");
   cmd->callback([&o, &result] { result = infer(o); });
 }
 
@@ -179,6 +194,7 @@ void add_decode(CLI::App& app, TokensCommand& o, int& result) {
   cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
   cmd->add_option("--tokens", o.tokens, "ids, comma separated")->delimiter(',')->check(whole(0, INT32_MAX));
   cmd->add_option("file", o.file, "the JSON that infer wrote, or a JSON list of ids");
+  cmd->add_flag("--json", o.json, "an object with the text");
   cmd->callback([&o, &result] { result = decode(o); });
 }
 
@@ -187,6 +203,7 @@ void add_download(CLI::App& app, DownloadCommand& o, int& result) {
       app.add_subcommand("download", "model of the Hugging Face hub -> the local cache; prints its folder");
   cmd->add_option("model", o.model_name, "org/name or org/name@revision")->required();
   cmd->add_option("--revision", o.revision, "branch, tag or commit (default: main)");
+  cmd->add_flag("--json", o.json, "one JSON object instead of the path");
   cmd->callback([&o, &result] { result = download(o); });
 }
 
@@ -218,6 +235,10 @@ void add_doctor(CLI::App& app, DoctorCommand& o, int& result) {
   cmd->add_option("--soak", o.options.soak,
                   "go on for so many seconds: faulty hardware may need a while to show")
       ->check(seconds(1e6));
+  cmd->add_option(
+      "--report", o.report,
+      "also write what an issue needs to a file: versions, processor, GPU, limits, environment and "
+      "findings as JSON, without names of users and folders");
   cmd->add_flag("--json", o.json, "the findings as JSON");
   cmd->callback([&o, &result] { result = doctor(o); });
 }
@@ -247,54 +268,9 @@ void add_bench(CLI::App& app, BenchCommand& o, int& result) {
   cmd->callback([&o, &result] { result = bench(o); });
 }
 
-// An empty value, as of a variable of the shell that is not set, is no value. Texts may be empty,
-// and the path of a receipt has a message of its own.
-void refuse_empty_values(CLI::App& app) {
-  static constexpr const char* kTexts[] = {"prompt-text", "text",   "query",
-                                           "document",    "system", "receipt-path"};
-  const CLI::Validator given(
-      [](const std::string& value) -> std::string {
-        return value.empty() ? "empty: give a value, or leave the option out" : "";
-      },
-      "");
-  for (CLI::Option* option : app.get_options()) {
-    const std::vector<std::string>& names = option->get_lnames();
-    const bool is_text = !names.empty() && std::ranges::count(kTexts, names.front()) > 0;
-    if (!names.empty() && !is_text && option->get_items_expected_max() > 0) option->check(given);
-  }
-  for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
-}
-
-// What the options of each command are read into.
-struct Commands {
-  RunCommand run;
-  ExportCommand export_model;
-  CompileCommand compile;
-  TokensCommand encode, decode;
-  ChatCommand chat;
-  RenderCommand render;
-  InferCommand infer;
-  EncoderCommands encoders;
-  ReceiptCommands receipts;
-  DownloadCommand download;
-  CacheCommand cache;
-  DoctorCommand doctor;
-  BenchCommand bench;
-};
-
 }  // namespace
 
-int parse_and_run(int argc, char** argv, bool environment_was_good) {
-  CLI::App app{
-      "Invar: AI inference that does not change with the machine.\n"
-      "Exit codes: 0 done or verified, 1 verification failed, 2 bad input, 3 not covered, 70 internal "
-      "error."};
-  app.name("invar");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "invar " INVAR_VERSION);
-  int result = 0;
-  Commands c;
-  c.doctor.options.environment_was_good = environment_was_good;
+void add_commands(CLI::App& app, Commands& c, int& result) {
   add_run(app, c.run, result);
   add_conversation(app, c.chat, result);
   add_export(app, c.export_model, result);
@@ -309,14 +285,6 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   add_cache(app, c.cache, result);
   add_doctor(app, c.doctor, result);
   add_bench(app, c.bench, result);
-  refuse_empty_values(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
-    return fail(bad_input(std::string(e.what()) + ": see `invar --help`"));
-  }
-  return result;
 }
 
 }  // namespace invar::cli

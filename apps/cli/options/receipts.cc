@@ -11,17 +11,31 @@ void add_required_keys(CLI::App& app, ReceiptCommand& o) {
       ->allow_extra_args(false);
 }
 
+// The receipts, one after another or, as REE has it, behind --receipt-path.
+void add_receipts(CLI::App& app, ReceiptCommand& o) {
+  app.add_option("receipt", o.receipts, "receipts, and batches of them");
+  app.add_option("--receipt-path", o.receipt_paths, "a receipt, as REE writes it; repeatable")
+      ->allow_extra_args(false);
+}
+void take_receipts(ReceiptCommand& o) {
+  o.receipts.insert(o.receipts.end(), o.receipt_paths.begin(), o.receipt_paths.end());
+  if (o.receipts.empty()) throw CLI::RequiredError("a receipt");
+}
+
 void add_validate(CLI::App& app, ReceiptCommand& o, int& result) {
   auto* cmd = app.add_subcommand("validate", "check a receipt's structure, hashes and signatures");
-  cmd->add_option("receipt", o.receipts, "receipts, and batches of them")->required();
+  add_receipts(*cmd, o);
   add_required_keys(*cmd, o);
   cmd->add_flag("--json", o.json, "the verdict as JSON");
-  cmd->callback([&o, &result] { result = validate(o); });
+  cmd->callback([&o, &result] {
+    take_receipts(o);
+    result = validate(o);
+  });
 }
 
 void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   auto* cmd = app.add_subcommand("verify", "recompute a receipt and compare bit for bit");
-  cmd->add_option("receipt", o.receipts, "receipts, and batches of them")->required();
+  add_receipts(*cmd, o);
   add_required_keys(*cmd, o);
   cmd->add_option("--model-name", o.model.model_name,
                   "the checkpoint: a folder, or org/name[@revision] on the Hugging Face hub");
@@ -39,6 +53,7 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   cmd->add_option("--dim", o.dims, "with --model: as in compile")->allow_extra_args(false);
   cmd->add_option("--choices", o.choices, "with --model: as in compile")->capture_default_str();
   add_execution(*cmd, o.execution);
+  add_partitions(*cmd, o.execution);
   auto* spot =
       cmd->add_option("--spot", o.selection.spot, "compute only so many steps, chosen by hash and salt")
           ->check(whole(1, INT32_MAX));
@@ -50,12 +65,18 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   cmd->add_option("--steps", o.steps, "A:B: compute only the steps from A up to, and without, B; from 0")
       ->excludes(spot);
   cmd->add_flag("--json", o.json, "the verdict as JSON");
-  cmd->callback([&o, &result] { result = verify(o); });
+  cmd->add_option("--task-dir", o.model.task_dir, "as REE has it; verify keeps nothing, so it has no effect");
+  cmd->add_option("--tasks-root", o.model.tasks_root, "the same");
+  cmd->callback([&o, &result] {
+    take_receipts(o);
+    result = verify(o);
+  });
 }
 
 void add_keygen(CLI::App& app, KeyCommand& o, int& result) {
   auto* cmd = app.add_subcommand("keygen", "make an Ed25519 key for --sign");
   cmd->add_option("path", o.path, "the private key; PATH.pub becomes the public one")->required();
+  cmd->add_flag("--json", o.json, "one JSON object");
   cmd->callback([&o, &result] { result = keygen(o); });
 }
 
@@ -63,6 +84,7 @@ void add_sign(CLI::App& app, SealCommand& o, int& result) {
   auto* cmd = app.add_subcommand("sign", "add a signature to receipts or batches");
   cmd->add_option("receipt", o.receipts, "receipts, and batches of them")->required();
   cmd->add_option("--key", o.keys, "the private key; repeatable")->required()->allow_extra_args(false);
+  cmd->add_flag("--json", o.json, "one JSON object a signature");
   cmd->callback([&o, &result] { result = sign(o); });
 }
 
@@ -70,6 +92,7 @@ void add_redact(CLI::App& app, SealCommand& o, int& result) {
   auto* cmd = app.add_subcommand("redact", "a receipt with the same hash that does not show its prompt");
   cmd->add_option("receipt", o.receipts, "a receipt of `run --salt-prompt`")->required()->expected(1);
   cmd->add_option("-o,--output", o.output, "the redacted receipt")->required();
+  cmd->add_flag("--json", o.json, "one JSON object instead of the hash");
   cmd->callback([&o, &result] { result = redact(o); });
 }
 
@@ -79,6 +102,7 @@ void add_seal(CLI::App& app, SealCommand& o, int& result) {
   cmd->add_option("-o,--output", o.output, "the batch")->required();
   cmd->add_option("--sign", o.keys, "sign the batch with this private key; repeatable")
       ->allow_extra_args(false);
+  cmd->add_flag("--json", o.json, "one JSON object instead of the hash");
   cmd->callback([&o, &result] { result = seal(o); });
 }
 
@@ -99,6 +123,8 @@ void add_trace(CLI::App& app, DisputeCommand& o, int& result) {
   cmd->add_option("--values", o.values, "VALUE:ROW: instead: this row, and the rows that it is computed from")
       ->excludes(rows);
   cmd->add_option("-o,--output", o.output, "the file (default: standard output)");
+  cmd->add_flag_callback(
+      "--json", [] {}, "accepted as in other commands: the result is JSON");
   cmd->callback([&o, &result] { result = trace(o); });
 }
 
@@ -121,6 +147,8 @@ void add_answer(CLI::App& app, DisputeCommand& o, int& result) {
   cmd->add_option("--receipt", o.receipt, "the disputed receipt")->required();
   add_disputed_model(*cmd, o);
   cmd->add_option("-o,--output", o.output, "the file (default: standard output)");
+  cmd->add_flag_callback(
+      "--json", [] {}, "accepted as in other commands: the answer is JSON");
   cmd->callback([&o, &result] { result = answer(o); });
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text/decimal.h"
+#include "base/text/size_text.h"
 #include "base/thread_pool.h"
 #include "console.h"
 
@@ -71,9 +72,38 @@ void add_execution(CLI::App& app, ExecutionOptions& o) {
       ->check(whole(0, 1 << 20));
 }
 
+void add_partitions(CLI::App& app, ExecutionOptions& o) {
+  app.add_option(
+         "--n-partitions", o.partitions,
+         "split the model by layers into so many parts, over the devices of --device, which is a list "
+         "then (cuda:0,cuda:1); never changes a bit")
+      ->check(whole(1, 1 << 16));
+  app.add_option_function<std::string>(
+         "--weights-memory",
+         [&o](const std::string& text) {
+           const std::optional<uint64_t> bytes = parse_size(text);
+           if (!bytes || *bytes == 0)
+             throw CLI::ValidationError("--weights-memory", text + " is not a size, such as 20GB");
+           o.weights_memory = *bytes;
+         },
+         "at most so many bytes of weights in the device's memory, such as 20GB; layers that do not fit are "
+         "loaded at every step; never changes a bit")
+      ->type_name("SIZE");
+  app.add_option_function<int>(
+         "--tensor-parallel",
+         [](const int& n) {
+           if (n != 1)
+             throw CLI::ValidationError("--tensor-parallel", std::to_string(n) +
+                                                                 ": a layer is not split over devices; "
+                                                                 "--n-partitions splits the model by layers");
+         },
+         "1: each layer is on one device")
+      ->type_name("N");
+}
+
 void add_explain(CLI::App& app, ExecutionOptions& o) {
   app.add_flag_callback(
-      "--explain", [&o] { o.explain = write_stderr; },
+      "--explain", [&o] { o.explain = explain_on_stderr; },
       "print what each pass that prepares the plan leaves, on standard error: kernels, views, fused "
       "operations, buffers, layouts");
 }
@@ -102,10 +132,13 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option("--seed", o.seed, "seed of the counter-based generator")
       ->check(whole(0, UINT64_MAX))
       ->capture_default_str();
+  auto* draws = app.add_flag_callback(
+      "--do-sample", [&o] { o.do_sample = true; }, "draw tokens, whatever the checkpoint says");
   auto* greedy = app.add_flag_callback(
       "--no-do-sample", [&o] { o.do_sample = false; }, "always take the most likely token");
   for (const char* drawing : {"--temperature", "--top-k", "--top-p", "--min-p"})
     greedy->excludes(app.get_option(drawing));
+  greedy->excludes(draws);
 }
 
 }  // namespace invar::cli

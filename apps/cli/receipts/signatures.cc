@@ -1,6 +1,7 @@
 // invar keygen, sign, redact, seal: what is made of receipts without a model.
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/file/file.h"
@@ -42,7 +43,8 @@ Result<std::string> with_signatures(Sealed sealed, const std::vector<signature::
 Status do_keygen(const KeyCommand& c) {
   INVAR_TRY(const signature::PrivateKey key, signature::make_key());
   INVAR_CHECK_OK(signature::write_key_pair(c.path, key));
-  return write_stdout(to_hex(key.public_key) + "\n");
+  const std::string id = to_hex(key.public_key);
+  return write_stdout(c.json ? line_of({{"public_key", id}, {"path", c.path}}) : id + "\n");
 }
 
 // Each file is replaced whole, after all keys have been read.
@@ -62,9 +64,11 @@ Status do_sign(const SealCommand& c) {
       INVAR_TRY(made, with_signatures(std::move(r), keys));
     }
     INVAR_CHECK_OK(write_file(path, made));
-    for (const signature::PrivateKey& key : keys)
-      INVAR_CHECK_OK(
-          write_stdout("signed by " + to_hex(key.public_key) + "  " + path_for_stdout(path) + "\n"));
+    for (const signature::PrivateKey& key : keys) {
+      const std::string id = to_hex(key.public_key);
+      INVAR_CHECK_OK(write_stdout(c.json ? line_of({{"public_key", id}, {"path", path}})
+                                         : "signed by " + id + "  " + path_for_stdout(path) + "\n"));
+    }
   }
   return {};
 }
@@ -83,7 +87,8 @@ Status do_redact(const SealCommand& c) {
   if (!redacted) return Error{redacted.error().code, path + ": " + redacted.error().message};
   INVAR_CHECK_OK(expect_another_file(c.output, path));
   INVAR_CHECK_OK(write_file(c.output, receipt::print(*redacted)));
-  return write_stdout(to_hex(receipt::receipt_hash(*redacted)) + "\n");
+  const std::string hash = to_hex(receipt::receipt_hash(*redacted));
+  return write_stdout(c.json ? line_of({{"receipt_hash", hash}, {"path", c.output}}) : hash + "\n");
 }
 
 // The receipt's path from the batch's folder on.
@@ -113,7 +118,8 @@ Status do_seal(const SealCommand& c) {
   const Digest hash = receipt::batch_hash(batch);
   INVAR_TRY(const std::string made, with_signatures(std::move(batch), keys));
   INVAR_CHECK_OK(write_file(c.output, made));
-  return write_stdout(to_hex(hash) + "\n");
+  return write_stdout(c.json ? line_of({{"batch_hash", to_hex(hash)}, {"path", c.output}})
+                             : to_hex(hash) + "\n");
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // invar validate, invar verify: a receipt -> a verdict.
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -13,6 +15,8 @@
 #include "generate/encoder.h"
 #include "generate/tensors.h"
 #include "generate/verify.h"
+#include "progress/display.h"
+#include "progress/terminal_text.h"
 #include "signature/key_file.h"
 
 namespace invar::cli {
@@ -63,10 +67,35 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
+// Lines that begin with a verdict.
+void print_verdict(const std::string& lines, const Result<generate::Verdict>& verdict) {
+  const size_t length = verdict ? verdict->verdict.size() : std::string_view("REFUSED").size();
+  const Tone tone = !verdict ? Tone::doubtful : verdict->ok() ? Tone::good : Tone::bad;
+  const std::string shown = for_stream(lines, STDOUT_FILENO);
+  print(painted(shown.substr(0, length), tone, STDOUT_FILENO) + shown.substr(length));
+}
+
+// The event of one receipt. `good` is the status where it holds: a receipt that is valid is not yet
+// verified.
+void announce(const std::string& name, const Result<generate::Verdict>& verdict, const char* good) {
+  if (!shows_events() || !verdict) return;
+  std::string detail;
+  if (!verdict->ok()) {
+    const receipt::Finding& f = verdict->findings.front();
+    detail = f.field + ": expected " + f.expected + ", found " + f.found;
+  }
+  emit({{"event", "verdict"},
+        {"receipt", name},
+        {"status", verdict->ok() ? good : "failed"},
+        {"verdict", verdict->verdict},
+        {"hash", verdict->receipt_hash},
+        {"detail", detail}});
+}
+
 // Prints a report for one receipt, a table for several and for batches. JSON: an object a line.
 class Verdicts {
  public:
-  explicit Verdicts(bool json) : json_(json) {}
+  Verdicts(bool json, const char* good) : json_(json), status_(good) {}
 
   void add(const std::string& name, const Result<generate::Verdict>& verdict) {
     const int code = !verdict        ? static_cast<int>(verdict.error().code)
@@ -74,6 +103,7 @@ class Verdicts {
                                      : static_cast<int>(Code::failed);
     code_ = std::max(code_, code);
     good_ += code == 0;
+    announce(name, verdict, status_);
     if (++count_ == 1) return (void)first_.emplace(name, verdict);  // more may follow
     if (count_ == 2) show(first_->first, first_->second);
     show(name, verdict);
@@ -84,27 +114,38 @@ class Verdicts {
     if (count_ > 1 && !json_)
       print(std::to_string(good_) + " of " + std::to_string(count_) + " hold\n");
     else if (count_ == 1 && !first_->second)
-      fail(first_->second.error());
+      refuse(first_->first, first_->second.error());
     else if (count_ == 1)
-      print(json_ ? json_of(*first_->second) : generate::report(*first_->second));
+      show_one(*first_->second);
     return code_;
   }
 
  private:
+  void refuse(const std::string& name, const Error& error) const {
+    complain(error);
+    if (json_) print(error_json(name, error));
+  }
+  void show_one(const generate::Verdict& v) const {
+    if (json_) return print(json_of(v));
+    print_verdict(generate::report(v), v);
+  }
   void show(const std::string& name, const Result<generate::Verdict>& verdict) const {
     // A person sees the row, which says the same.
-    if (!verdict && !(stdout_is_terminal() && stderr_is_terminal())) fail(verdict.error());
-    print(!json_ ? row_of(name, verdict) : verdict ? json_of(*verdict) : error_json(name, verdict.error()));
+    if (!verdict && !(stdout_is_terminal() && stderr_is_terminal())) complain(verdict.error());
+    if (!json_) return print_verdict(row_of(name, verdict), verdict);
+    print(verdict ? json_of(*verdict) : error_json(name, verdict.error()));
   }
 
   const bool json_;
+  const char* const status_;
   int code_ = 0;
   size_t count_ = 0, good_ = 0;
   std::optional<std::pair<std::string, Result<generate::Verdict>>> first_;
 };
 
-int judge_all(const ReceiptCommand& c, const generate::Reader& reader, const generate::Judge& judge) {
-  Verdicts verdicts(c.json);
+int judge_all(const ReceiptCommand& c, const char* good, const generate::Reader& reader,
+              const generate::Judge& judge) {
+  Verdicts verdicts(c.json, good);
   for (const std::string& path : c.receipts)
     generate::judge_file(path, reader, judge,
                          [&](const auto& name, const auto& v) { verdicts.add(name, v); });
@@ -158,7 +199,7 @@ int validate(const ReceiptCommand& c) {
   auto required = required_keys(c);
   if (!required) return fail(required.error());
   generate::Reader reader(std::move(*required));
-  return judge_all(c, reader,
+  return judge_all(c, "valid", reader,
                    [&](std::string_view text, const std::string& name, const generate::InBatch* b) {
                      return reader.validate(text, name, b);
                    });
@@ -184,7 +225,7 @@ int verify(const ReceiptCommand& c) {
   const auto inputs = given_inputs(c, console);
   if (!inputs) return fail(inputs.error());
   generate::Verifier verifier(c.model, c.execution, console, selection, std::move(*required));
-  return judge_all(c, verifier.reader(),
+  return judge_all(c, "verified", verifier.reader(),
                    [&](std::string_view text, const std::string& name, const generate::InBatch* batch) {
                      return generate::verify_any(text, name, batch, verifier, *program, *inputs, c.execution,
                                                  selection, console);

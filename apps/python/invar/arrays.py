@@ -22,6 +22,22 @@ NUMPY = {
     "u8": np.uint8,
     "bool": np.bool_,
 }
+# -> as torch does.
+TORCH = {
+    "f32": "torch.float32",
+    "bf16": "torch.bfloat16",
+    "f16": "torch.float16",
+    "f64": "torch.float64",
+    "i64": "torch.int64",
+    "i32": "torch.int32",
+    "i16": "torch.int16",
+    "i8": "torch.int8",
+    "u64": "torch.uint64",
+    "u32": "torch.uint32",
+    "u16": "torch.uint16",
+    "u8": "torch.uint8",
+    "bool": "torch.bool",
+}
 CUDA = 2  # kDLCUDA
 NAMES = {np.dtype(t): name for name, t in NUMPY.items()}
 

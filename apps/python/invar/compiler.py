@@ -35,9 +35,9 @@ class Tensor:
 
 class Artifacts:
     """The folder of a compilation: plan, constants, and links to the model's weight files, or
-    copies of them. One that nobody named goes with this object. With `debug`, or INVAR_DEBUG set, it
-    stays, its place is named on standard error, and the text of every stage of the compiler lies in
-    it."""
+    copies of them. One that nobody named goes with this object. With `debug`, or INVAR_DEBUG set,
+    it stays, its place is named on standard error, and the text of every stage of the compiler lies
+    in it."""
 
     hashed: Any  # what compile() has read of the weights; None where a copy serves
 
@@ -67,8 +67,10 @@ class Artifacts:
         operation_set: str = "reproducible",
         opt: int | None = None,
         dims: Mapping[str, int] | None = None,
+        torch_module: str = "",
     ) -> dict[str, Any]:
-        """Compiles a path or a ModelProto; returns the plan's description."""
+        """Compiles a path or a ModelProto; returns the plan's description. torch_module:
+        "reproducible" or "plain" also writes the source of a module of torch, module.py."""
         if isinstance(model, str | os.PathLike):
             source = Path(model).absolute()
         elif hasattr(model, "SerializeToString"):
@@ -98,10 +100,11 @@ class Artifacts:
             choices=choices_text(choices),
             opt=_native.most_opt if opt is None else opt,
             stages=str(self.path) if self.debug else "",
+            torch_module=torch_module,
         )
         self.hashed = None if colocate_tensors else hashed  # a copy is another file
         described = _native.describe(str(plan))
-        for file in {w["file"] for w in described["weights"]} - {"plan.invar.constants"}:
+        for file in set(described["files"]) - {"plan.invar.constants"}:
             self.place(source.parent / file, self.path / file, colocate_tensors)
         return described
 
@@ -143,8 +146,7 @@ def sizes_of(dims: Mapping[str, int] | None) -> list[tuple[str, int]]:
 
 
 def ports_of(described: dict[str, Any], which: str) -> tuple[Tensor, ...]:
-    types = described["values"]
-    return tuple(Tensor(name, types[v][0], tuple(types[v][1])) for name, v in described[which])
+    return tuple(Tensor(*port) for port in described[which])
 
 
 class Program:

@@ -16,7 +16,7 @@ import numpy as np
 
 from invar import _native, arrays
 
-__all__ = ["call", *_native.operations()]
+__all__ = ["call", "group", *_native.operations()]
 
 _at_once = _native.call
 _REMEMBERED = 4096  # types of results that are remembered
@@ -53,7 +53,7 @@ class Call:
     """One call without its operands: the operation, its attributes, the result's type where it
     does not follow, and a forced instruction set."""
 
-    __slots__ = ("op", "attributes", "shape", "dtype", "isa", "_frozen", "_operation")
+    __slots__ = ("op", "attributes", "shape", "dtype", "isa", "_frozen", "_operation", "native")
 
     def __init__(self, op, attributes, shape=None, dtype=None, isa=""):
         self.op, self.shape, self.dtype, self.isa = op, shape, dtype, isa
@@ -62,19 +62,25 @@ class Call:
             for name, v in attributes.items()
         }
         self._frozen = self._operation = None
+        self.native = None  # the native operation, where calls with equal keywords share this one
 
     def run(self, operands, library):
         """Computes the result; knows of no gradients. On tensors of torch on a GPU it is queued on
         the current stream."""
         if self._operation is not None and library is not Numpy:
             return self._operation.run(tuple(operands))
-        axis = self.attributes.get("axis")
-        if operands and isinstance(axis, int) and axis < 0:
-            self.attributes["axis"] = axis + np.ndim(operands[0])
         if library is not Numpy and _native.has_exchange_api():
             self._operation = self._prepared()
             return self._operation.run(tuple(operands))
-        return self._run_and_wait(operands, library)
+        return self._of_rank(operands)._run_and_wait(operands, library)
+
+    def _of_rank(self, operands):
+        """The call with its axis counted from the front."""
+        axis = self.attributes.get("axis")
+        if not operands or not isinstance(axis, int) or axis >= 0:
+            return self
+        attributes = {**self.attributes, "axis": axis + np.ndim(operands[0])}
+        return Call(self.op, attributes, self.shape, self.dtype, self.isa)
 
     def _prepared(self):
         """The native operation; equal calls share one."""
@@ -137,15 +143,13 @@ _calls = {}  # by the native operation
 
 
 def _call_of(op, given):
-    """The Call of these keywords; equal ones share it, unless an axis counts from the end and so
-    depends on the operands."""
+    """The Call of these keywords; equal ones share it."""
     operation = _native.prepared(op, given)
     if (made := _calls.get(operation)) is not None:
         return made
     made = _made(op, given)
-    axis = made.attributes.get("axis")
-    if operation is not None and not (isinstance(axis, int) and axis < 0):
-        made._operation = operation
+    if operation is not None:
+        made._operation = made.native = operation
         if len(_calls) >= _REMEMBERED:
             _calls.clear()
         _calls[operation] = made
@@ -160,6 +164,17 @@ def call(op: str, *operands: Any, **given: Any) -> Any:
         if result is not NotImplemented:
             return result
     return _otherwise(op, operands, given)
+
+
+def group(*calls: tuple[str, tuple[Any, ...], dict[str, Any]]) -> list[Any]:
+    """The results of several calls (operation, operands, keywords), none of which depends on
+    another. On a GPU some groups have kernels for all, which read what the calls share once (the
+    gradients of a normalization); the bits are those of single calls."""
+    if len(calls) > 1 and not _compiling():
+        results = _native.call_group(calls)
+        if results is not NotImplemented:
+            return results
+    return [call(op, *operands, **given) for op, operands, given in calls]
 
 
 def _otherwise(op, operands, given):

@@ -20,6 +20,10 @@ std::string folder_of(const std::string& path);
 // gone and `path` stays.
 int replace_file(const std::string& path, const std::function<int(const std::string& temporary)>& make);
 
+// Removes the temporary files and folders that this process has now. No more are made: a thread
+// that would make one waits for ever. For a program that a signal ends.
+void remove_temporaries();
+
 // A folder of mode 0700 that is removed with its content on destruction. Movable.
 class TemporaryFolder {
  public:

@@ -26,7 +26,7 @@ class Weight_Op<Dialect dialect, dag more>
 
 // Data-dependent control flow, "loop" or "if" (spec/plan.md plan.16). Bodies are functions of the
 // module.
-class Flow_Op<Dialect dialect> : Op<dialect, "flow"> {
+class Flow_Op<Dialect dialect, list<Trait> traits = []> : Op<dialect, "flow", traits> {
   let cppNamespace = "::invar::compiler";
   let arguments = (ins StrAttr:$op, FlatSymbolRefArrayAttr:$bodies, Variadic<AnyRankedTensor>:$inputs,
                    I64Attr:$carried);

@@ -2,6 +2,7 @@
 #include "compiler/dialects/dialects.h"
 
 #include "base/opset.h"
+#include "compiler/dialects/torch/dialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -95,7 +96,7 @@ LogicalResult verify_repro_op(Operation* op) {
     if (!element.isBF16() && !element.isF16()) continue;
     if (repro.elementwise() || repro.copies()) continue;  // these declare their own type constraints
     unsigned i = operand.getOperandNumber();
-    if (!repro.widens(i) || !operand.get().getDefiningOp<ReproWeightOp>())
+    if (!repro.widens(i) || !isa_and_nonnull<ReproWeightOp, TorchWeightOp>(operand.get().getDefiningOp()))
       return op->emitOpError("operand #")
              << i << " has element type " << element << ", which only a weight may have here";
   }

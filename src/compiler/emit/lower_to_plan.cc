@@ -90,7 +90,7 @@ Status LowerToPlan::lower_weights(WeightStorage& storage) {
     if (!inline_bytes) return bad_input("weight \"" + w.getName().str() + "\": its data are not here");
     ranges.back().bytes = *inline_bytes;
   }
-  INVAR_CHECK_OK(hash_ranges(storage.folder, ranges, storage.threads, storage.hashed));
+  INVAR_CHECK_OK(hash_ranges(storage.folder, ranges, storage.threads, storage.hashed, storage.progress));
   storage.constants.reserve(storage.constants.size() + constant_bytes);
   size_t next = 0;
   for (ReproWeightOp w : ops) {

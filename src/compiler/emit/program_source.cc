@@ -29,7 +29,7 @@ Status hash_tensors(const std::vector<const onnx::TensorRef*>& tensors, const Op
   std::vector<HashRequest> ranges;
   for (const onnx::TensorRef* t : tensors)
     if (!known.contains(location_of(*t))) ranges.push_back({t->file, t->offset, t->length});
-  INVAR_CHECK_OK(hash_ranges(options.folder, ranges, options.threads, options.hashed));
+  INVAR_CHECK_OK(hash_ranges(options.folder, ranges, options.threads, options.hashed, options.progress));
   for (const HashRequest& r : ranges) known.emplace(Location(r.file, r.offset, r.length), r.sha256);
   return {};
 }

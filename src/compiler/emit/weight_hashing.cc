@@ -12,8 +12,8 @@
 
 namespace invar::compiler {
 
-Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int threads,
-                   DigestCache* cache) {
+Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int threads, DigestCache* cache,
+                   const ByteProgress& progress) {
   std::map<std::string, MappedFile> files;
   std::map<std::tuple<std::string, uint64_t, uint64_t>, std::vector<HashRequest*>> by_location;
   for (HashRequest& r : ranges) {
@@ -37,12 +37,17 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
   // Largest first, so that threads finish at about the same time.
   std::stable_sort(work.begin(), work.end(), [](auto& a, auto& b) { return a[0]->length > b[0]->length; });
   std::atomic<size_t> next{0};
+  uint64_t total = 0;
+  for (const auto& list : work) total += list[0]->length;
+  ByteMeter meter(progress, total);
+  const std::thread::id caller = std::this_thread::get_id();
   auto worker = [&] {
     for (size_t i; (i = next++) < work.size();) {
       const HashRequest& r = *work[i][0];
       Digest d =
           r.bytes.data() ? sha256(r.bytes) : sha256(files.at(r.file).bytes().data() + r.offset, r.length);
       for (HashRequest* range : work[i]) range->sha256 = d;
+      meter.add(r.length, std::this_thread::get_id() == caller);
     }
   };
   size_t wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());

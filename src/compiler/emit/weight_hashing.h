@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_progress.h"
 #include "base/hash/digest_cache.h"
 #include "base/hash/sha256.h"
 #include "base/status.h"
@@ -20,6 +21,7 @@ struct HashRequest {
 };
 // Fills in the digests. Equal ranges are hashed once. threads: 0 = one per core. The cache, which
 // may be null, receives the digests of file ranges.
-Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int threads, DigestCache* cache);
+Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int threads, DigestCache* cache,
+                   const ByteProgress& progress = {});
 
 }  // namespace invar::compiler

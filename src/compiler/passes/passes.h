@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_progress.h"
 #include "base/hash/digest_cache.h"
 #include "base/hash/sha256.h"
 #include "base/status.h"
@@ -106,6 +107,7 @@ struct WeightStorage {
   std::string folder, constants_file;
   int threads = 0;
   DigestCache* hashed = nullptr;
+  ByteProgress progress = {};  // of hashing
   InlineConstants inline_constants;
   std::string constants;                                          // out: content of constants_file
   std::map<std::pair<Digest, size_t>, int64_t> constant_offsets;  // digest and size -> offset

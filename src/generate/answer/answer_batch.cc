@@ -12,10 +12,15 @@ struct AnswerBatch::Impl {
     size_t prompt;
     GenerationLoop loop;
   };
-  explicit Impl(Generator::Impl& g) : generator(g), rows(static_cast<size_t>(g.sequences)) {}
+  Impl(Generator::Impl& g, Observer& o) : generator(g), observer(o), rows(static_cast<size_t>(g.sequences)) {
+    for (const Job& job : g.jobs) total += job.skipped() ? 0 : job.max_new_tokens;
+  }
   void begin_prompts();
 
   Generator::Impl& generator;
+  Observer& observer;
+  std::unique_ptr<Phase> decoding;         // prompts and answers
+  int64_t made = 0, total = 0;             // tokens of answers; the most there can be
   std::vector<std::unique_ptr<Row>> rows;  // by the session's sequence; null: it is free
   size_t next_prompt = 0;
 };
@@ -32,31 +37,37 @@ void AnswerBatch::Impl::begin_prompts() {
   }
 }
 
-AnswerBatch Generator::batch() {
-  return AnswerBatch(std::make_unique<AnswerBatch::Impl>(*impl_));
+AnswerBatch Generator::batch(Observer& observer) {
+  return AnswerBatch(std::make_unique<AnswerBatch::Impl>(*impl_, observer));
 }
 
 AnswerBatch::AnswerBatch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 AnswerBatch::AnswerBatch(AnswerBatch&&) noexcept = default;
 AnswerBatch::~AnswerBatch() = default;
 
-Result<std::optional<AnswerBatch::Complete>> AnswerBatch::next(Observer& observer) {
+Result<std::optional<AnswerBatch::Complete>> AnswerBatch::next() {
   const num::ArithmeticEnv env;
   Generator::Impl& g = impl_->generator;
+  if (!impl_->decoding) impl_->decoding = impl_->observer.phase("decode");
   for (;;) {
     for (auto& row : impl_->rows) {
       if (!row || !row->loop.complete()) continue;
       g.session->finish_overlapped();
       const std::unique_ptr<Impl::Row> done = std::move(row);
-      INVAR_TRY(Answer answer, g.seal(g.jobs[done->prompt], done->loop.generation(), observer));
+      INVAR_TRY(Answer answer, g.seal(g.jobs[done->prompt], done->loop.generation(), impl_->observer));
       return std::optional(Complete{done->prompt, std::move(answer)});
     }
     impl_->begin_prompts();
     std::vector<GenerationLoop*> open;
     for (const auto& row : impl_->rows)
       if (row) open.push_back(&row->loop);
-    if (open.empty()) return std::optional<Complete>();
+    if (open.empty()) {
+      impl_->decoding->done(std::to_string(impl_->made) + " tokens");
+      return std::optional<Complete>();
+    }
     INVAR_CHECK_OK(GenerationLoop::advance(*g.session, open));
+    impl_->made += static_cast<int64_t>(open.size());
+    impl_->decoding->progress(impl_->made, impl_->total, "tokens");
   }
 }
 

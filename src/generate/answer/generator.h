@@ -54,6 +54,7 @@ struct Generator::Impl {
   DiskReservation space;  // of `reserved` bytes, for the receipts that are not written yet
   uint64_t reserved = 0;
   std::optional<run::Session> session;
+  Phase* prefilling = nullptr;  // that of the step which computes a prompt
 };
 
 }  // namespace invar::generate

@@ -100,6 +100,7 @@ Status make_plan(const ModelLocation& location, const ModelOptions& options, Ope
   compiler::Options compiler;
   prepared.hashed = std::make_shared<DigestCache>();
   compiler.folder = folder, compiler.operation_set = set, compiler.hashed = prepared.hashed.get();
+  compiler.progress = bytes_of(*compiling);
   compiler.trusts_recipe = true;  // we exported the model just now
   INVAR_TRY(compiler.artifacts, artifacts_folder(observer));
   INVAR_TRY(prepared.plan, compiler::compile_to(graph, compiler, folder + "/plan.invar"));

@@ -111,9 +111,12 @@ Result<std::vector<EncoderOutput>> EncoderModel::compute(const std::vector<Encod
     of_length[tokens[i].ids.size()].push_back(i);
   }
   std::vector<std::pair<size_t, Function::NamedTensors>> rows;
+  const auto encoding = observer.phase("encode");
+  const auto total = static_cast<int64_t>(texts.size());
   for (const auto& [length, members] : of_length)
     for (size_t begin = 0; begin < members.size(); begin += impl_->batch_size) {
       const size_t end = std::min(begin + impl_->batch_size, members.size());
+      encoding->progress(static_cast<int64_t>(rows.size()), total, "texts");
       std::vector<const Tokens*> batch;
       for (size_t i = begin; i < end; ++i) batch.push_back(&tokens[members[i]]);
       if (const auto results = impl_->step(batch)) {
@@ -130,6 +133,7 @@ Result<std::vector<EncoderOutput>> EncoderModel::compute(const std::vector<Encod
               Error{alone.error().code, texts[members[i]].name + ": " + alone.error().message};
       }
     }
+  encoding->done(std::to_string(total) + " texts");
   INVAR_CHECK_OK(impl_->loaded.function.weights_unchanged());
   for (auto& [i, row] : rows) {
     outputs[i].values = values_of(row);

@@ -89,6 +89,7 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;
   options.stateless = true, options.make_stateful = keeps_memory;
+  options.progress = bytes_of(*compiling);
   options.hashed = made.hashed.get(), options.constants_file = kOnnxConstants;
   INVAR_TRY(options.artifacts, artifacts_folder(observer));
   INVAR_TRY(compiler::CompiledProgram compiled, compiler::compile(graph, options));

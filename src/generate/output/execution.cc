@@ -22,6 +22,8 @@ run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_
   options.sequences = sequences;
   options.chunk = o.prefill_chunk;
   options.use_cache = !o.no_kv_cache;
+  options.partitions = o.partitions;
+  options.weights_memory = o.weights_memory;
   return options;
 }
 
@@ -74,6 +76,7 @@ std::map<std::string, std::string> describe_execution(const run::Session& s, con
                                                {"threads", std::to_string(s.threads())},
                                                {"version", INVAR_VERSION}};
   if (!model_path.empty()) fields["model_path"] = model_path;
+  if (!s.placement().empty()) fields["placement"] = s.placement();
   if (plan.operation_set == OperationSet::reproducible) return fields;
   fields.merge(describe_kind(s));
   fields["kv_cache"] = o.no_kv_cache ? "no" : "yes";

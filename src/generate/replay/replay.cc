@@ -8,7 +8,7 @@ namespace {
 using Deliver = std::function<void(int64_t position, std::span<const float> row)>;
 
 void report(Phase& phase, size_t done, std::span<const int32_t> tokens) {
-  phase.progress(static_cast<int64_t>(done), static_cast<int64_t>(tokens.size()));
+  phase.progress(static_cast<int64_t>(done), static_cast<int64_t>(tokens.size()), "tokens");
 }
 
 }  // namespace

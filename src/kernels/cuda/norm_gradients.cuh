@@ -1,5 +1,6 @@
 // The gradients of layernorm (kCentred) and rmsnorm on a GPU. Included by their cuda.cu.
 #pragma once
+#include "kernels/cuda/group.h"
 #include "kernels/cuda/normalization.cuh"
 #include "kernels/norm_gradients.h"
 
@@ -49,6 +50,10 @@ struct WeightedRow {
     for (int k = 0; k < kV; ++k) v[k] = {mul(g[k], h[k]), e[k]};
   }
 };
+// Where the statistics of rows go, for kernels that follow; null: nowhere.
+struct RowStatisticsOut {
+  float *scale, *mean;
+};
 template <bool kCentred, bool kVectors, bool kFloats>
 struct NormBackward {
   static constexpr bool kAligned = kVectors, kStoresRow = true;
@@ -60,6 +65,7 @@ struct NormBackward {
   float* dx;
   int64_t n;
   float epsilon;
+  RowStatisticsOut to;
 
   INVAR_DEVICE WeightedRow<kVectors, kFloats> source(int64_t r, int64_t = 0) const {
     return {grad + r * n, x + r * n, w};
@@ -82,23 +88,33 @@ struct NormBackward {
       const F u = kCentred ? sub(v.a, average) : v.a;
       return mul(fma(neg(normalized<kCentred>(v.b, s)), slope, u), s.scale);
     });
+    if (!to.scale || !row.leader()) return;
+    to.scale[r] = s.scale.v;
+    if (kCentred) to.mean[r] = s.mean.v;
   }
 };
 template <bool kCentred, bool kAligned, bool kFloats>
-void launch_norm_backward(const Call& call, Stream stream) {
-  launch_norm(
-      NormBackward<kCentred, kAligned, kFloats>{call.in[0].as<const float>(), call.in[1].as<const float>(),
-                                                weight_vector(call.in[2]), call.out[0].as<float>(),
-                                                call.in[2].elements(), attr_f(call, "epsilon", 1e-5f)},
-      norm_backward_rows(call, 0), call, stream);
+void launch_norm_backward(const Call& call, const RowStatisticsOut& to, void* shared, Stream stream) {
+  const NormBackward<kCentred, kAligned, kFloats> fn{call.in[0].as<const float>(),
+                                                     call.in[1].as<const float>(),
+                                                     weight_vector(call.in[2]),
+                                                     call.out[0].as<float>(),
+                                                     call.in[2].elements(),
+                                                     attr_f(call, "epsilon", 1e-5f),
+                                                     to};
+  launch_norm(fn, norm_backward_rows(call, 0), shared, stream);
+}
+template <bool kCentred>
+void enqueue_norm_backward_to(const Call& call, const RowStatisticsOut& to, void* shared, Stream stream) {
+  const WeightVector w = weight_vector(call.in[2]);
+  if (!rows_are_aligned(call, call.in[2].elements()) || !aligned(call.in[1].data) || !aligned(w))
+    return launch_norm_backward<kCentred, false, false>(call, to, shared, stream);
+  if (w.format == DType::f32) return launch_norm_backward<kCentred, true, true>(call, to, shared, stream);
+  launch_norm_backward<kCentred, true, false>(call, to, shared, stream);
 }
 template <bool kCentred>
 void enqueue_norm_backward(const Call& call, Stream stream) {
-  const WeightVector w = weight_vector(call.in[2]);
-  if (!rows_are_aligned(call, call.in[2].elements()) || !aligned(call.in[1].data) || !aligned(w))
-    return launch_norm_backward<kCentred, false, false>(call, stream);
-  if (w.format == DType::f32) return launch_norm_backward<kCentred, true, true>(call, stream);
-  launch_norm_backward<kCentred, true, false>(call, stream);
+  enqueue_norm_backward_to<kCentred>(call, {}, call.shared, stream);
 }
 template <bool kCentred>
 size_t norm_backward_bytes(const Call& call) {
@@ -132,27 +148,29 @@ struct NormStatistics {
     if (kCentred) mean[r] = s.mean.v;
   }
 };
-// The elements grad * (x normalized) of a column.
+// The elements of a column: grad * (x normalized), and grad itself.
 template <bool kCentred>
 struct ScaledColumn {
   static constexpr bool kVectors = false;
-  using Element = F;
+  using Element = Pair;
   const float *grad, *x, *scale, *mean;
   int64_t stride;
   template <int>
-  INVAR_DEVICE void load(int64_t i, F* v) const {
+  INVAR_DEVICE void load(int64_t i, Pair* v) const {
     const RowStatistics s{kCentred ? F{mean[i]} : zero(), {scale[i]}};
-    *v = canonicalize(mul({grad[i * stride]}, canonicalize(normalized<kCentred>({x[i * stride]}, s))));
+    const F g{grad[i * stride]};
+    *v = {canonicalize(mul(g, canonicalize(normalized<kCentred>({x[i * stride]}, s)))), g};
   }
 };
-template <bool kCentred>
+// The gradient of the weight and, with kBias, that of the bias.
+template <bool kCentred, bool kBias>
 struct NormBackwardWeight {
-  static constexpr int kReductions = 1;
+  static constexpr int kReductions = kBias ? 2 : 1;
   static constexpr bool kStoresRow = false;
   template <int>
   using Join = SumOp;
   const float *grad, *x, *scale, *mean;
-  float* dw;
+  float *dw, *db;
   int64_t n;
 
   INVAR_DEVICE ScaledColumn<kCentred> source(int64_t, int64_t column) const {
@@ -160,23 +178,42 @@ struct NormBackwardWeight {
   }
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
-    const F total = row.template reduce<SumOp>([](F lane, F v) { return add(lane, v); });
-    if (row.leader()) store_canonical(dw + r, total);
+    const auto products = [](F lane, const Pair& v) { return add(lane, v.a); };
+    Pair totals{};
+    if constexpr (kBias)
+      totals =
+          row.template reduce_both<SumOp>(products, [](F lane, const Pair& v) { return add(lane, v.b); });
+    else
+      totals.a = row.template reduce<SumOp>(products);
+    if (!row.leader()) return;
+    store_canonical(dw + r, totals.a);
+    if (kBias) store_canonical(db + r, totals.b);
   }
 };
+template <bool kCentred, bool kBias>
+void launch_weight_columns(const Call& call, const RowStatisticsOut& from, float* dw, float* db, void* shared,
+                           Stream stream) {
+  const NormWeightRows r = norm_weight_rows(call);
+  launch_columns(
+      NormBackwardWeight<kCentred, kBias>{call.in[0].as<const float>(), call.in[1].as<const float>(),
+                                          from.scale, from.mean, dw, db, r.n},
+      column_blocks(1, r.n, r.rows), shared, stream);
+}
 
 // Call::shared: the statistics, then what the reductions of rows and of columns need, in turn.
+inline size_t bytes_after_statistics(const NormWeightRows& r, size_t of_rows, int sums) {
+  const size_t of_columns = column_bytes(column_blocks(1, r.n, r.rows), sums);
+  return static_cast<size_t>(2 * r.rows) * sizeof(float) + (of_rows > of_columns ? of_rows : of_columns);
+}
 template <bool kCentred>
 size_t norm_backward_weight_bytes(const Call& call) {
   const NormWeightRows r = norm_weight_rows(call);
-  const size_t of_rows = row_bytes(r.rows, r.n, kCentred ? 2 : 1);
-  const size_t of_columns = column_bytes(column_blocks(1, r.n, r.rows), 1);
-  return static_cast<size_t>(2 * r.rows) * sizeof(float) + (of_rows > of_columns ? of_rows : of_columns);
+  return bytes_after_statistics(r, row_bytes(r.rows, r.n, kCentred ? 2 : 1), 1);
 }
 template <bool kCentred>
 void enqueue_norm_backward_weight(const Call& call, Stream stream) {
   const NormWeightRows r = norm_weight_rows(call);
-  const float *grad = call.in[0].as<const float>(), *x = call.in[1].as<const float>();
+  const auto* x = call.in[1].as<const float>();
   float *scale = static_cast<float*>(call.shared), *mean = scale + r.rows, *room = mean + r.rows;
   const float epsilon = attr_f(call, "epsilon", 1e-5f);
   if (r.n % 4 == 0 && aligned(x))
@@ -184,23 +221,65 @@ void enqueue_norm_backward_weight(const Call& call, Stream stream) {
   else
     launch_unaligned_rows(NormStatistics<kCentred, false>{x, scale, mean, r.n, epsilon}, r.rows, r.n, room,
                           stream);
-  launch_columns(NormBackwardWeight<kCentred>{grad, x, scale, mean, call.out[0].as<float>(), r.n},
-                 column_blocks(1, r.n, r.rows), room, stream);
+  launch_weight_columns<kCentred, false>(call, {scale, mean}, call.out[0].as<float>(), nullptr, room, stream);
+}
+
+// All gradients of a normalization: of x, of the weight and, with a bias, of that, which is
+// reduce_sum of grad over the rows. The statistics are computed once, and columns are read once.
+inline bool fits_norm_group(std::span<const Call* const> calls) {
+  const Call &dx = *calls[0], &dw = *calls[1];
+  const NormWeightRows r = norm_weight_rows(dw);
+  bool fits = dw.in[0].data == dx.in[0].data && dw.in[1].data == dx.in[1].data && r.rows > 0 &&
+              r.rows == norm_backward_rows(dx, 0) &&
+              attr_f(dw, "epsilon", 1e-5f) == attr_f(dx, "epsilon", 1e-5f);
+  if (calls.size() > 2) {
+    const Call& db = *calls[2];
+    fits = fits && db.in[0].data == dx.in[0].data && db.in[0].dtype == DType::f32 &&
+           db.out[0].elements() == r.n && sums_leading_axes(db, dx.in[0].rank - dx.in[2].rank);
+  }
+  return fits;
+}
+template <bool kCentred>
+size_t norm_group_bytes(std::span<const Call* const> calls) {
+  const NormWeightRows r = norm_weight_rows(*calls[1]);
+  return bytes_after_statistics(r, norm_backward_bytes<kCentred>(*calls[0]), calls.size() > 2 ? 2 : 1);
+}
+template <bool kCentred>
+void enqueue_norm_group(std::span<const Call* const> calls, Stream stream) {
+  const Call &dx = *calls[0], &dw = *calls[1];
+  const int64_t rows = norm_weight_rows(dw).rows;
+  auto* const scale = static_cast<float*>(dx.shared);
+  const RowStatisticsOut statistics{scale, scale + rows};
+  float* const room = statistics.mean + rows;
+  enqueue_norm_backward_to<kCentred>(dx, statistics, room, stream);
+  auto* const to = dw.out[0].as<float>();
+  if (calls.size() > 2)
+    launch_weight_columns<kCentred, true>(dw, statistics, to, calls[2]->out[0].as<float>(), room, stream);
+  else
+    launch_weight_columns<kCentred, false>(dw, statistics, to, nullptr, room, stream);
 }
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS
 
-// The registry rows of both operations.
-#define INVAR_NORM_GRADIENTS(name, centred)                                                   \
-  extern const GpuKernel INVAR_ROW_OF(name##_backward), INVAR_ROW_OF(name##_backward_weight); \
-  const GpuKernel INVAR_ROW_OF(name##_backward) = {                                           \
-      .op = #name "_backward",                                                                \
-      .isa = INVAR_ISA,                                                                       \
-      .shared_bytes = INVAR_ISA_NS::norm_backward_bytes<centred>,                             \
-      .enqueue = INVAR_ISA_NS::enqueue_norm_backward<centred>};                               \
-  const GpuKernel INVAR_ROW_OF(name##_backward_weight) = {                                    \
-      .op = #name "_backward_weight",                                                         \
-      .isa = INVAR_ISA,                                                                       \
-      .shared_bytes = INVAR_ISA_NS::norm_backward_weight_bytes<centred>,                      \
+// The registry rows of both operations, and of their group.
+#define INVAR_NORM_GRADIENTS(name, centred)                                                        \
+  extern const GpuKernel INVAR_ROW_OF(name##_backward), INVAR_ROW_OF(name##_backward_weight);      \
+  namespace {                                                                                      \
+  constexpr std::string_view kGradientsOf_##name[] = {#name "_backward", #name "_backward_weight", \
+                                                      "reduce_sum"};                               \
+  constexpr GpuGroup kGroup_##name{kGradientsOf_##name, INVAR_ISA_NS::fits_norm_group,             \
+                                   INVAR_ISA_NS::norm_group_bytes<centred>,                        \
+                                   INVAR_ISA_NS::enqueue_norm_group<centred>};                     \
+  const RegisteredGroup kRegistered_##name(kGroup_##name);                                         \
+  }                                                                                                \
+  const GpuKernel INVAR_ROW_OF(name##_backward) = {                                                \
+      .op = #name "_backward",                                                                     \
+      .isa = INVAR_ISA,                                                                            \
+      .shared_bytes = INVAR_ISA_NS::norm_backward_bytes<centred>,                                  \
+      .enqueue = INVAR_ISA_NS::enqueue_norm_backward<centred>};                                    \
+  const GpuKernel INVAR_ROW_OF(name##_backward_weight) = {                                         \
+      .op = #name "_backward_weight",                                                              \
+      .isa = INVAR_ISA,                                                                            \
+      .shared_bytes = INVAR_ISA_NS::norm_backward_weight_bytes<centred>,                           \
       .enqueue = INVAR_ISA_NS::enqueue_norm_backward_weight<centred>};

@@ -29,11 +29,15 @@ struct NormOp {
   }
 };
 template <class Fn>
-void launch_norm(const Fn& fn, int64_t rows, const Call& call, Stream stream) {
+void launch_norm(const Fn& fn, int64_t rows, void* shared, Stream stream) {
   if constexpr (Fn::kAligned)
-    launch_rows(fn, rows, fn.n, call.shared, stream);
+    launch_rows(fn, rows, fn.n, shared, stream);
   else
-    launch_unaligned_rows(fn, rows, fn.n, call.shared, stream);
+    launch_unaligned_rows(fn, rows, fn.n, shared, stream);
+}
+template <class Fn>
+void launch_norm(const Fn& fn, int64_t rows, const Call& call, Stream stream) {
+  launch_norm(fn, rows, call.shared, stream);
 }
 bool rows_are_aligned(const Call& call, int64_t n) {
   return aligned(call.in[0].data) && aligned(call.out[0].data) && n % 4 == 0;

@@ -66,4 +66,13 @@ size_t norm_weight_shared(const Call& call) {
   return static_cast<size_t>(2 * r.rows + r.segments * r.n) * sizeof(float);
 }
 
+bool sums_leading_axes(const Call& c, int count) {
+  const auto axes = c.attrs->find("axes");
+  if (axes == c.attrs->end()) return count == c.in[0].rank && count > 0;
+  const auto& all = std::get<std::vector<int64_t>>(axes->second);
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] != static_cast<int64_t>(i)) return false;
+  return count > 0 && all.size() == static_cast<size_t>(count);
+}
+
 }  // namespace invar::ops

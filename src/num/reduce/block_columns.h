@@ -48,8 +48,20 @@ class ColumnRow : RowPass<kPhase> {
 
   template <class Join, class A, class B>
   INVAR_DEVICE Pair reduce_both(A step_a, B step_b) {
-    const F a = reduce<Join>(step_a);
-    return {a, reduce<Join>(step_b)};
+    if constexpr (kPhase != kWhole) {
+      const F a = reduce<Join>(step_a);
+      return {a, reduce<Join>(step_b)};
+    }
+    Pair total{set1(Join::kStart), set1(Join::kStart)};
+    for (int64_t begin = 0; begin < n_; begin += kRowSegment) {
+      F a[kLanes], b[kLanes];
+      start<Join>(a), start<Join>(b);
+      add_elements<8 / kLanes>(
+          begin, [&](int k, const Element& v) { a[k] = step_a(a[k], v), b[k] = step_b(b[k], v); });
+      total.a = Join::join(total.a, join<Join>(a));
+      total.b = Join::join(total.b, join<Join>(b));
+    }
+    return total;
   }
 
   template <class Fn>
@@ -90,13 +102,16 @@ class ColumnRow : RowPass<kPhase> {
     load_elements<1>(source_, i, &v);
     return v;
   }
-  template <class Join, class Step>
-  INVAR_DEVICE F segment(int64_t begin, Step step) {
-    F lane[kLanes];
+  template <class Join>
+  INVAR_DEVICE static void start(F* lane) {
 #pragma unroll
     for (int k = 0; k < kLanes; ++k) lane[k] = set1(Join::kStart);
+  }
+  // Calls add(k, element) for the elements of the thread's lane k in the segment that starts at
+  // `begin`. kAhead: steps whose loads are in flight.
+  template <int kAhead, class Add>
+  INVAR_DEVICE void add_elements(int64_t begin, Add add) {
     const int count = !there_ ? 0 : n_ - begin < kRowSegment ? static_cast<int>(n_ - begin) : kRowSegment;
-    constexpr int kAhead = 16 / kLanes;  // steps whose loads are in flight
 #pragma unroll 1
     for (int s = 0; s < count; s += kAhead * kRowLanes) {
       Element v[kAhead][kLanes];
@@ -111,9 +126,12 @@ class ColumnRow : RowPass<kPhase> {
       for (int a = 0; a < kAhead; ++a)
 #pragma unroll
         for (int k = 0; k < kLanes; ++k)
-          if (s + a * kRowLanes + k * kClasses + class_ < count) lane[k] = step(lane[k], v[a][k]);
+          if (s + a * kRowLanes + k * kClasses + class_ < count) add(k, v[a][k]);
     }
-    // reduction.4: a thread's lanes are kClasses apart; then the classes.
+  }
+  // reduction.4: a thread's lanes are kClasses apart; then the classes.
+  template <class Join>
+  INVAR_DEVICE F join(F* lane) {
     float* own = room_ + threadIdx.x;
     __syncthreads();  // the last segment's sum has been read
     *own = join_own<Join, kLanes>(lane).v;
@@ -124,6 +142,13 @@ class ColumnRow : RowPass<kPhase> {
       __syncthreads();
     }
     return {room_[threadIdx.x % kColumns]};
+  }
+  template <class Join, class Step>
+  INVAR_DEVICE F segment(int64_t begin, Step step) {
+    F lane[kLanes];
+    start<Join>(lane);
+    add_elements<16 / kLanes>(begin, [&](int k, const Element& v) { lane[k] = step(lane[k], v); });
+    return join<Join>(lane);
   }
 };
 

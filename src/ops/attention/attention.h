@@ -47,6 +47,39 @@ int64_t units(const Call&, int phase);
 size_t scratch_bytes(const Call&);
 size_t state_bytes(const Call&, int64_t capacity);
 
+// The gradients (attention.20 to attention.24). Row h * seq + i of a key head is query i of its
+// h-th head.
+constexpr int64_t kWidestGradient = 256;  // of D and Dv
+constexpr int64_t kGradientRows = 48;     // rows, or keys, of a unit: a multiple of tile heights
+struct BackwardOperands {
+  const View *grad, *y, *q, *k, *v;
+  Geometry g;  // of the forward call
+};
+BackwardOperands backward_operands(const Call&);
+INVAR_INLINE int64_t gradient_row(const Geometry& g, int64_t head,
+                                  int64_t row) {  // in heads, of q, y and grad
+  return head_row(g, head / g.kv_heads, row % g.seq, head % g.kv_heads * g.group + row / g.seq, g.seq,
+                  g.q_heads);
+}
+INVAR_INLINE int64_t gradient_key(const Geometry& g, int64_t head, int64_t key) {  // of k and v
+  return head_row(g, head / g.kv_heads, key, head % g.kv_heads, g.keys, g.kv_heads);
+}
+INVAR_INLINE constexpr int64_t up_to(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+// What the CPU kernel keeps of each key head (Call::shared): operands packed for tiles, floats from
+// the start of the head's memory. Panels are [16 columns][elements of a row][16].
+struct BackwardLayout {
+  int64_t q, grad, k, v;          // rows of d_padded or dv_padded elements
+  int64_t q_t, grad_t, k_t, v_t;  // panels
+  int64_t top, total, mean, flags, all;
+  int64_t d_padded, rows_padded, keys_padded;
+  explicit BackwardLayout(const Geometry&);
+};
+int64_t backward_units(const Call&, int phase);
+size_t backward_scratch_bytes(const Call&);
+size_t backward_shared_bytes(const Call&);
+
 // The keys of a block of a head in one slot; the values follow all keys of the slot.
 INVAR_INLINE float* keys(const Geometry& g, void* slot, int64_t head, int64_t block) {
   return static_cast<float*>(slot) + (head * g.blocks + block) * g.d * kBlock;

@@ -9,23 +9,18 @@
 #include "num/exp/exp.h"
 #include "num/hyperbolic/hyperbolic_ff.h"
 #include "num/reduce/lanes.h"
+#include "ops/attention/cpu/backward.h"
 #include "ops/attention/visibility.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-using attention::Geometry;
 using attention::kBlock;
 using attention::KeyMask;
-using attention::kKeyPanel;
 using attention::kRowGroup;
 using attention::kScoreRow;
-using attention::VisibleKeys;
 static_assert(kRowGroup % kMaxRows == 0 && kMaxRows <= attention::kTallest);
-
-constexpr int kVectorsPerKeyPanel = kKeyPanel / kW;  // vectors per key panel
-constexpr float kInf = __builtin_inff();
 
 // Scratch of a unit: per row the query, the accumulated result, maximum and sum; scores, then
 // weights, of a tile.
@@ -394,13 +389,21 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const CpuKernel INVAR_ROW;
-const CpuKernel INVAR_ROW = {.op = "attention",
-                             .isa = INVAR_ISA,
-                             .phases = 3,
-                             .units = attention::units,
-                             .run = INVAR_ISA_NS::run,
-                             .scratch_bytes = attention::scratch_bytes,
-                             .state_bytes = attention::state_bytes};
+extern const CpuKernel INVAR_ROW_OF(attention), INVAR_ROW_OF(attention_backward);
+const CpuKernel INVAR_ROW_OF(attention) = {.op = "attention",
+                                           .isa = INVAR_ISA,
+                                           .phases = 3,
+                                           .units = attention::units,
+                                           .run = INVAR_ISA_NS::run,
+                                           .scratch_bytes = attention::scratch_bytes,
+                                           .state_bytes = attention::state_bytes};
+
+const CpuKernel INVAR_ROW_OF(attention_backward) = {.op = "attention_backward",
+                                                    .isa = INVAR_ISA,
+                                                    .phases = 3,
+                                                    .units = attention::backward_units,
+                                                    .run = INVAR_ISA_NS::run_backward,
+                                                    .scratch_bytes = attention::backward_scratch_bytes,
+                                                    .shared_bytes = attention::backward_shared_bytes};
 
 }  // namespace invar::ops

@@ -6,6 +6,7 @@
 
 #include "kernels/forced_route.h"
 #include "ops/attention/cuda/append.cuh"
+#include "ops/attention/cuda/backward.cuh"
 #include "ops/attention/cuda/decode_blocks.cuh"
 #include "ops/attention/cuda/decode_cluster.cuh"
 #include "ops/attention/cuda/prefill_tile.cuh"
@@ -210,14 +211,39 @@ void enqueue(const Call& call, Stream stream) {
   }
 }
 
+size_t backward_shared_bytes(const Call& call) {
+  const Geometry g = attention::backward_operands(call).g;
+  return static_cast<size_t>(3 * g.batch * g.kv_heads * g.rows) * sizeof(float);
+}
+void enqueue_backward(const Call& call, Stream stream) {
+  const attention::BackwardOperands o = attention::backward_operands(call);
+  Call forward = call;
+  forward.in = call.in.subspan(2);
+  BackwardParams p{};
+  p.s = attention_params(forward, o.g, {});
+  p.grad = o.grad->as<const float>(), p.y = o.y->as<const float>();
+  p.dq = call.out[0].as<float>(), p.dk = p.dq + o.q->elements(), p.dv = p.dk + o.k->elements();
+  const int64_t rows = o.g.batch * o.g.kv_heads * o.g.rows;
+  p.top = static_cast<float*>(call.shared), p.total = p.top + rows, p.mean = p.total + rows;
+  p.plain = o.g.softcap == 0 && !p.s.slopes && !p.s.float_mask;
+  const int64_t wide = o.g.d > o.g.dv ? o.g.d : o.g.dv;
+  (wide <= kGradTile       ? launch_gradients<1>
+   : wide <= 2 * kGradTile ? launch_gradients<2>
+                           : launch_gradients<4>)(p, stream);
+}
+
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const GpuKernel INVAR_ROW;
-const GpuKernel INVAR_ROW = {.op = "attention",
-                             .isa = INVAR_ISA,
-                             .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                             .state_bytes = INVAR_ISA_NS::state_bytes,
-                             .enqueue = INVAR_ISA_NS::enqueue};
+extern const GpuKernel INVAR_ROW_OF(attention), INVAR_ROW_OF(attention_backward);
+const GpuKernel INVAR_ROW_OF(attention_backward) = {.op = "attention_backward",
+                                                    .isa = INVAR_ISA,
+                                                    .shared_bytes = INVAR_ISA_NS::backward_shared_bytes,
+                                                    .enqueue = INVAR_ISA_NS::enqueue_backward};
+const GpuKernel INVAR_ROW_OF(attention) = {.op = "attention",
+                                           .isa = INVAR_ISA,
+                                           .shared_bytes = INVAR_ISA_NS::shared_bytes,
+                                           .state_bytes = INVAR_ISA_NS::state_bytes,
+                                           .enqueue = INVAR_ISA_NS::enqueue};
 
 }  // namespace invar::ops

@@ -1,7 +1,26 @@
 import torch as t
 
 
+def backward(call):
+    """The backward pass of causal attention, heads last."""
+    a, (grad, _, *operands) = call.attrs, call.inputs
+    heads = [a["q_heads"], a["q_heads"], a["kv_heads"], a["kv_heads"]]
+    grad, q, k, v = (
+        x.view(*x.shape[:2], h, -1).transpose(1, 2).contiguous()
+        for x, h in zip((grad, *operands), heads)
+    )
+    if len(operands) > 3 or not a.get("causal", 1) or len(a.keys() & {"left", "right", "softcap"}):
+        return {}
+    leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+    y = t.nn.functional.scaled_dot_product_attention(
+        *leaves, is_causal=True, scale=a["scale"], enable_gqa=heads[1] != heads[2]
+    )
+    return {"sdpa": lambda: t.autograd.grad(y, leaves, grad, retain_graph=True)}
+
+
 def torch(call):
+    if call.op == "attention_backward":
+        return backward(call)
     a, more = call.attrs, list(call.inputs[3:])
     hq, hk, scale = a["q_heads"], a["kv_heads"], a["scale"]
     q, k, v = call.inputs[:3]

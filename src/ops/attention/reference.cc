@@ -219,8 +219,7 @@ bool broadcasts(const View& mask, const Sizes& n) {
 }
 
 // The byte size of keys, values and intermediate data fits int64_t; plans are untrusted files.
-bool countable(const Sizes& n) {
-  int64_t bytes = 64 * sizeof(float);
+bool countable(const Sizes& n, int64_t bytes = 64 * sizeof(float)) {
   for (int64_t x : {n.batch, n.q_heads, std::max(n.seq, n.keys) + 1, n.d + n.dv + 1})
     if (__builtin_mul_overflow(bytes, std::max<int64_t>(x, 1), &bytes)) return false;
   return true;
@@ -274,6 +273,156 @@ bool batch_independent(const Call& c, uint64_t batched) {
   return batched == expected;
 }
 
+// attention.20 - attention.24. Row `row` of a key head is query `row % seq` of its head `row /
+// seq`.
+class Gradients {
+ public:
+  Gradients(const Call& call, int64_t head, float* scratch)
+      : c(call), forward(call), rules(call), head(head), top(scratch) {
+    forward.in = call.in.subspan(2);
+    n = sizes(forward), more = optional_operands(forward), group = n.q_heads / n.kv_heads,
+    rows = group * n.seq;
+    total = top + rows, mean = total + rows, p = mean + rows, ds = p + std::max(rows, n.keys);
+  }
+  static int64_t floats(const Call& call) {
+    Call forward = call;
+    forward.in = call.in.subspan(2);
+    const Sizes n = sizes(forward);
+    const int64_t rows = n.q_heads / n.kv_heads * n.seq;
+    return 3 * rows + 2 * std::max(rows, n.keys);
+  }
+  void run() {
+    const View& out = c.out[0];
+    const int64_t dq = 0, dk = c.in[2].elements(), dv = dk + c.in[3].elements();
+    for (int64_t r = 0; r < rows; ++r) {
+      prepare(r);
+      for (int64_t j = 0; j < n.keys; ++j) pair(r, j, p[j], ds[j]);
+      for (int64_t i = 0; i < n.d; ++i)
+        store_canonical(out, dq + query(r) * n.d + i,
+                        num::reference::contract(
+                            n.keys, [&](int64_t j) { return ds[j]; },
+                            [&](int64_t j) { return value(c.in[3], key(j) * n.d + i); }));
+    }
+    for (int64_t j = 0; j < n.keys; ++j) {
+      for (int64_t r = 0; r < rows; ++r) pair(r, j, p[r], ds[r]);
+      sum_rows(p, c.in[0], n.dv, dv + key(j) * n.dv);
+      sum_rows(ds, c.in[2], n.d, dk + key(j) * n.d);
+    }
+  }
+
+ private:
+  int64_t query(int64_t r) const {
+    return head_row(n, head / n.kv_heads, r % n.seq, head % n.kv_heads * group + r / n.seq, n.seq, n.q_heads);
+  }
+  int64_t key(int64_t j) const {
+    return head_row(n, head / n.kv_heads, j, head % n.kv_heads, n.keys, n.kv_heads);
+  }
+  void sum_rows(const float* by, const View& of, int64_t size, int64_t at) const {
+    for (int64_t i = 0; i < size; ++i)
+      store_canonical(c.out[0], at + i,
+                      num::reference::contract(
+                          rows, [&](int64_t r) { return by[r]; },
+                          [&](int64_t r) { return value(of, query(r) * size + i); }));
+  }
+  float product(const View& a, int64_t r, const View& b, int64_t j, int64_t size) const {
+    return stored(num::reference::contract(
+        size, [&](int64_t i) { return value(a, query(r) * size + i); },
+        [&](int64_t i) { return value(b, key(j) * size + i); }));
+  }
+  static float stored(float x) { return num::canonicalize(x); }
+  // attention.21: the score, -inf where it is hidden, and the bend.
+  float score(int64_t r, int64_t j, float& bend) const {
+    const int64_t i = r % n.seq, h = head % n.kv_heads * group + r / n.seq, batch = head / n.kv_heads;
+    Query query{rules, n.keys, i, Mask(more.mask, batch, h, i), nullptr};
+    if (more.lengths) {
+      query.n = std::clamp<int64_t>(more.lengths->as<int64_t>()[batch], 0, n.keys);
+      query.p = query.n - n.seq + i;
+    }
+    float s = stored(product(c.in[2], r, c.in[3], j, n.d) * rules.scale);
+    if (rules.cap != 0) {
+      bend = stored(num::reference::tanh(stored(s / rules.cap)));
+      s = stored(bend * rules.cap);
+    }
+    if (!query.sees(j)) return -kInf;
+    if (more.slopes) s = stored(s + stored(value(*more.slopes, h) * static_cast<float>(j - query.p)));
+    return stored(query.mask.plus(s, j));
+  }
+  float sink(int64_t r) const { return value(*more.sinks, head % n.kv_heads * group + r / n.seq); }
+  // attention.21 and the mean of attention.23.
+  void prepare(int64_t r) {
+    float bend = 0, most = -kInf;
+    for (int64_t j = 0; j < n.keys; ++j) most = maximum(most, p[j] = score(r, j, bend));
+    if (more.sinks) most = maximum(most, sink(r));
+    top[r] = most == -kInf ? 0 : stored(most);
+    float sum =
+        stored(num::reference::row_sum_of(n.keys, [&](int64_t j) { return weight(stored(p[j] - top[r])); }));
+    if (more.sinks) sum = stored(sum + weight(stored(sink(r) - top[r])));
+    total[r] = sum == 0 ? 1 : sum;
+    mean[r] = stored(num::reference::row_sum_of(n.dv, [&](int64_t i) {
+      return stored(value(c.in[0], query(r) * n.dv + i) * value(c.in[1], query(r) * n.dv + i));
+    }));
+  }
+  // attention.22 and attention.23: P and dS.
+  void pair(int64_t r, int64_t j, float& of_value, float& of_score) const {
+    float bend = 0;
+    const float s = score(r, j, bend);
+    of_value = stored(weight(stored(s - top[r])) / total[r]);
+    float d = stored(of_value * stored(product(c.in[0], r, c.in[4], j, n.dv) - mean[r]));
+    if (rules.cap != 0) d = stored(d * stored(stored(1 - bend) * stored(1 + bend)));
+    of_score = hidden(r, j) ? 0 : stored(d * rules.scale);
+  }
+  bool hidden(int64_t r, int64_t j) const {
+    const int64_t i = r % n.seq, h = head % n.kv_heads * group + r / n.seq, batch = head / n.kv_heads;
+    Query query{rules, n.keys, i, Mask(more.mask, batch, h, i), nullptr};
+    if (more.lengths) {
+      query.n = std::clamp<int64_t>(more.lengths->as<int64_t>()[batch], 0, n.keys);
+      query.p = query.n - n.seq + i;
+    }
+    return !query.sees(j);
+  }
+
+  const Call& c;
+  Call forward;
+  Sizes n;
+  OptionalOperands more;
+  Rules rules;
+  int64_t head, group, rows;
+  float *top, *total, *mean, *p, *ds;
+};
+int64_t backward_units(const Call& call, int) {
+  Call forward = call;
+  forward.in = call.in.subspan(2);
+  const Sizes n = sizes(forward);
+  return n.batch * n.kv_heads;
+}
+size_t backward_scratch(const Call& call) {
+  return static_cast<size_t>(Gradients::floats(call)) * sizeof(float);
+}
+void run_backward(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
+  for (int64_t head = begin; head < end; ++head) Gradients(call, head, static_cast<float*>(scratch)).run();
+}
+
+// The operands of the forward call with y as its result, and a gradient of y.
+const char* check_backward(const Call& c) {
+  if (c.in.size() < 5 || c.out.size() != 1)
+    return "grad, y, q, k, v, the operands that its attributes name, and one result";
+  Call forward = c;
+  forward.in = c.in.subspan(2), forward.out = c.in.subspan(1, 1);
+  if (const char* wrong = check(forward)) return wrong;
+  if (c.capacity) return "no memory";
+  if (!is_f32(c.in[0]) || !same_shape(c.in[0], c.in[1])) return "a gradient shaped like y";
+  const Sizes n = sizes(forward);
+  if (n.d > 256 || n.dv > 256) return "heads of at most 256 elements";  // attention.20
+  if (!countable(n, 1024 * sizeof(float))) return "sizes that some memory holds";
+  int64_t elements = 0;
+  for (int i = 2; i < 5; ++i)
+    if (__builtin_add_overflow(elements, c.in[i].elements(), &elements))
+      return "sizes that some memory holds";
+  if (!is_f32(c.out[0]) || c.out[0].rank != 1 || c.out[0].dim[0] != elements)
+    return "a result f32 [elements of q, k and v]";
+  return nullptr;
+}
+
 }  // namespace
 
 extern const OpContract contract_attention;
@@ -287,5 +436,14 @@ const CpuKernel row_attention_reference = {.op = "attention",
                                            .run = run,
                                            .scratch_bytes = scratch_bytes,
                                            .state_bytes = state_bytes};
+
+extern const OpContract contract_attention_backward;
+extern const CpuKernel row_attention_backward_reference;
+const OpContract contract_attention_backward = {.op = "attention_backward", .check = check_backward};
+const CpuKernel row_attention_backward_reference = {.op = "attention_backward",
+                                                    .isa = "reference",
+                                                    .units = backward_units,
+                                                    .run = run_backward,
+                                                    .scratch_bytes = backward_scratch};
 
 }  // namespace invar::ops

@@ -1,4 +1,6 @@
 // Geometry of attention calls and their work units, scratch and KV cache sizes on the CPU.
+#include "num/contract/schedule.h"
+#include "num/reduce/schedule.h"
 #include "ops/attention/attention.h"
 
 namespace invar::ops::attention {
@@ -63,6 +65,48 @@ size_t state_bytes(const Call& call, int64_t capacity) {
   const int64_t blocks = ((capacity > g.keys ? capacity : g.keys) + kBlock - 1) / kBlock;
   const int64_t block = kBlock * (g.d + g.dv_padded) + g.group * (g.dv_padded + kPartHead);
   return static_cast<size_t>(g.kv_heads * blocks * block) * sizeof(float);
+}
+
+BackwardOperands backward_operands(const Call& call) {
+  Call forward = call;
+  forward.in = call.in.subspan(2);
+  return {&call.in[0], &call.in[1], &call.in[2], &call.in[3], &call.in[4], geometry(forward)};
+}
+
+BackwardLayout::BackwardLayout(const Geometry& g)
+    : d_padded(up_to(g.d, kKeyPanel)),
+      rows_padded(up_to(g.rows, kKeyPanel)),
+      keys_padded(up_to(g.keys, kKeyPanel)) {
+  int64_t next = 0;
+  const auto take = [&](int64_t floats) { return next += floats, next - floats; };
+  q = take(rows_padded * d_padded), grad = take(rows_padded * g.dv_padded);
+  k = take(keys_padded * d_padded), v = take(keys_padded * g.dv_padded);
+  q_t = take(rows_padded * g.d), grad_t = take(rows_padded * g.dv);
+  k_t = take(keys_padded * g.d), v_t = take(keys_padded * g.dv);
+  top = take(rows_padded), total = take(rows_padded), mean = take(rows_padded), flags = take(kKeyPanel);
+  all = next;
+}
+
+// Phases: packing, four operands of each key head; rows; keys.
+int64_t backward_units(const Call& call, int phase) {
+  const Geometry g = backward_operands(call).g;
+  const int64_t heads = g.batch * g.kv_heads;
+  if (phase == 0) return heads * 4;
+  return heads * (up_to(phase == 1 ? g.rows : g.keys, kGradientRows) / kGradientRows);
+}
+
+// Scores, gradients of scores and bends of a tile of rows over all keys, or of a tile of keys over
+// the rows of one chain, whose sums are kept, too.
+size_t backward_scratch_bytes(const Call& call) {
+  const Geometry g = backward_operands(call).g;
+  const int64_t columns = up_to(g.keys > num::kChain ? g.keys : num::kChain, num::kRowLanes) + kKeyPanel;
+  const int64_t kept = num::kSumsKept * (up_to(g.d, kKeyPanel) + g.dv_padded);
+  return static_cast<size_t>(kTallest * (3 * columns + kept)) * sizeof(float) + 64;
+}
+
+size_t backward_shared_bytes(const Call& call) {
+  const Geometry g = backward_operands(call).g;
+  return static_cast<size_t>(g.batch * g.kv_heads * BackwardLayout(g).all) * sizeof(float);
 }
 
 }  // namespace invar::ops::attention

@@ -1,3 +1,5 @@
+"""Attention in torch, where functional.scaled_dot_product_attention has no such."""
+
 import torch
 import torch.nn.functional as functional
 
@@ -87,6 +89,14 @@ def attention(
     return y if heads_first else y.transpose(1, 2).reshape(*shape[:2], -1)
 
 
+def backward(grad, y, q, k, v, *more, **attributes):
+    """The gradients of q, k and v, end to end."""
+    with torch.enable_grad():
+        leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+        made = attention(*leaves, *more, **attributes)
+    return torch.cat([g.reshape(-1) for g in torch.autograd.grad(made, leaves, grad)])
+
+
 def biased(mask, seen, k):
     """What is added to scores; None: nothing. The mask's columns are the first keys."""
     if mask is None:
@@ -127,22 +137,3 @@ def weighted(q, k, v, bias, sinks, scale, softcap):
         scores = torch.cat((scores, sinks.view(-1, 1, 1).expand(*scores.shape[:3], 1)), -1)
     weights = torch.softmax(scores, -1)
     return torch.matmul(torch.where(scores > float("-inf"), weights, 0.0)[..., : k.shape[-2]], v)
-
-
-def spelled(c):
-    others = {
-        name
-        for name, value in c.attributes.items()
-        if value != {"left": -1, "right": -1}.get(name, 0)
-    }
-    if c.heads_first and others <= {"q_heads", "kv_heads", "scale", "causal", "heads_first"}:
-        causal = ", is_causal=True" if c.get("causal", 1) else ""
-        shared = ", enable_gqa=True" if c.q_heads != c.kv_heads else ""
-        return (
-            f"functional.scaled_dot_product_attention({c[0]}, {c[1]}, {c[2]}{causal}, "
-            f"scale={c.text('scale')}{shared})"
-        )
-    return f"rooms.attention.attention({', '.join(c[i] for i in range(len(c)))}{c.keywords()})"
-
-
-SPELLED = {"attention": spelled}

@@ -1,14 +1,16 @@
-"""The gradient of attention as a composition: the weights P again (memory for all scores), then
-dV = Pᵀ dY, dP = dY Vᵀ, dS = P (dP − row sum of dY Y), dQ = dS K, dK = dSᵀ Q. Heads that share a key
-head stand one after another as rows of one matrix, so sums over them are contractions
-(spec/contraction.md). A NaN or infinity in a key that a mask hides from some queries reaches their
-gradients."""
+"""The gradient of attention: attention_backward (attention.20 to attention.24), or the composition
+that has the same bits. The composition has memory for all scores and serves gradients of gradients,
+of masks, sinks and slopes, and heads wider than 256: the weights P again, then dV = Pᵀ dY,
+dP = dY Vᵀ, dS = P (dP − row sum of dY Y), dQ = dS K, dK = dSᵀ Q. Heads that share a key head stand
+one after another as rows of one matrix, so sums over them are contractions (spec/contraction.md). A
+NaN or infinity in a key that is hidden from some queries reaches their gradients."""
 
 import torch
 from invar import primitives as p
 from invar.autograd.rules import reduced_to, rule
 
 _MORE = ("mask", "sinks", "lengths", "slopes")  # optional operands, in their order
+_WIDEST = 256  # elements of a head that attention_backward takes (attention.20)
 
 
 class _Layout:
@@ -37,6 +39,10 @@ class _Layout:
 
     def given(self, x, shape):
         return (x if self.first else x.transpose(1, 2)).reshape(shape)
+
+    def width(self, x, heads):
+        """Elements of a head."""
+        return x.shape[-1] if self.first else x.shape[-1] // heads
 
 
 def _number(like, n):
@@ -129,6 +135,9 @@ def attention(v):
         if v.attribute("state"):
             v.refuse(i, "attention with memory has no gradient")
     layout, names = _Layout(v), [n for n in _MORE if v.attribute(n, 0)]
+    if not torch.is_grad_enabled() and not any(v.needs(i) for i in range(3, len(v))):
+        if all(layout.width(v[i], layout.keys) <= _WIDEST for i in (1, 2)):
+            return _at_once(v)
     here = {name: 3 + names.index(name) if name in names else None for name in _MORE}
     more = [None if here[name] is None else v[here[name]] for name in _MORE]
     q = layout.taken(v[0], layout.heads)
@@ -155,7 +164,10 @@ def attention(v):
     if weights.bent is not None:
         one, bent = v.constant(1.0), weights.bent
         scores = p.mul(scores, p.mul(p.sub(one, bent), p.add(one, bent)))
-    scores = layout.grouped(p.mul(scores, weights.scale))
+    scores = p.mul(scores, weights.scale)
+    if weights.seen is not None:
+        scores = p.where(weights.seen, scores, v.constant(0.0))
+    scores = layout.grouped(scores)
     if v.needs(0):
         found = layout.apart(p.matmul(scores, k, trans_a=0, trans_b=0))
         grads[0] = layout.given(found, v.shape(0))
@@ -163,6 +175,16 @@ def attention(v):
         found = p.matmul(scores, layout.grouped(q), trans_a=1, trans_b=0)
         grads[1] = layout.given(found, v.shape(1))
     return grads
+
+
+def _at_once(v):
+    """By the operation, whose result has the gradients of q, k and v end to end."""
+    found = p.attention_backward(v.grad, v.result, *v.operands, **v.call.attributes)
+    parts = found.split([v[i].numel() for i in range(3)])
+    return [
+        *(part.view(v.shape(i)) if v.needs(i) else None for i, part in enumerate(parts)),
+        *[None] * (len(v) - 3),
+    ]
 
 
 def _of_bias(v, here, weights, scores, grads):

@@ -1,3 +1,5 @@
+"""Gradients of LayerNorm in torch."""
+
 import torch
 
 
@@ -19,21 +21,3 @@ def backward(grad, x, weight, epsilon):
 def backward_weight(grad, x, axis, epsilon):
     product = grad * normalized(x, tuple(range(axis, x.dim())), epsilon)[0]
     return product.sum(tuple(range(axis))) if axis else product
-
-
-def spelled(c):
-    return (
-        f"functional.layer_norm({c[0]}, {c.shape_of(1)}, "
-        f"{', '.join(c[i] for i in range(1, len(c)))}, eps={c.text('epsilon')})"
-    )
-
-
-SPELLED = {
-    "layernorm": spelled,
-    "layernorm_backward": lambda c: (
-        f"rooms.layernorm.backward({c[0]}, {c[1]}, {c[2]}, {c.text('epsilon')})"
-    ),
-    "layernorm_backward_weight": lambda c: (
-        f"rooms.layernorm.backward_weight({c[0]}, {c[1]}, {c.axis}, {c.text('epsilon')})"
-    ),
-}

@@ -2,22 +2,13 @@
 
 import torch
 from invar import primitives as p
-from invar.autograd.norms import mean, over_rows, second_order
+from invar.autograd.norms import gradients, mean, over_rows, second_order
 from invar.autograd.rules import rule
 
 
 @rule("layernorm")
 def layernorm(v):
-    x, w, epsilon = v[0], v[1], v.attribute("epsilon")
-    rows = x.ndim - w.ndim
-    grads = [None] * len(v)
-    if v.needs(0):
-        grads[0] = p.layernorm_backward(v.grad, x, w, epsilon=epsilon)
-    if v.needs(1):
-        grads[1] = p.layernorm_backward_weight(v.grad, x, axis=rows, epsilon=epsilon)
-    if len(v) == 3 and v.needs(2):
-        grads[2] = over_rows(v.grad, rows)
-    return grads
+    return gradients(v, "layernorm", v[0].ndim - v[1].ndim, v.attribute("epsilon"))
 
 
 @rule("layernorm_backward")

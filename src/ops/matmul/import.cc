@@ -257,6 +257,11 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Loc
                wide ? Type(Float64Type::get(context)) : Type(Float32Type::get(context)), out);
 }
 
+LogicalResult MatmulExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                                SmallVectorImpl<Type>& out) {
+  return infer(loc, op.getA(), op.getB(), false, op.getTransB() != 0, Float32Type::get(context), out);
+}
+
 LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
                                                 SmallVectorImpl<Type>& out) {
   Shape a = shape_of(op.getA().getType()), index = shape_of(op.getIndex().getType());

@@ -25,3 +25,8 @@ def Repro_MatmulIntegerOp : Repro_InferOp<"matmul_integer",
     (ins Repro_Integers:$a, Repro_Integers:$b, Variadic<Repro_Integers>:$zeros)>;
 // The sums and the magnitude of the units' products transpose(a) x b, without a copy for each unit.
 def Repro_FixedMatmulOp : Repro_InferOp<"fixed_matmul", (ins Repro_F32:$a, Repro_F32:$b)>;
+// Matrix product of rows rounded to 16-bit integers, exact in between (spec/exact16.md).
+def Repro_MatmulExact16Op : Repro_InferOp<"matmul_exact16",
+    (ins Repro_F32:$a, RankedTensorOf<[F32, BF16, F16]>:$b, I64Attr:$trans_b)> {
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand == 1; }";
+}

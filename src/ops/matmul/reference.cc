@@ -1,10 +1,11 @@
 // spec: spec.md matmul.1 - matmul.5, grouped_matmul.1 - 3, fixed_matmul.1, matmul_integer.1 - 2,
-// matmul_nbits.1 - 3; the sum: spec/contraction.md.
+// matmul_nbits.1 - 3, matmul_exact16.1 - 3; the sums: spec/contraction.md, spec/exact16.md.
 #include "num/contract/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
 #include "kernels/reference.h"
 #include "num/binary64.h"
+#include "num/exact16/reference.h"
 #include "num/fixed/reference.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
@@ -194,6 +195,33 @@ static void run_nbits(const Call& call, int, int64_t begin, int64_t end, void*) 
                           [&](int64_t k) { return weight(j, k); }));
 }
 
+static void run_exact16(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &a = call.in[0], &b = call.in[1];
+  const matmul::Shape s = shape(call);
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t row = unit / s.n, j = unit % s.n;
+    const matmul::Offsets at = matmul::offsets(s, row / s.m);
+    auto left = [&](int64_t k) { return value(a, at.a + row % s.m * s.k + k); };
+    auto right = [&](int64_t k) { return value(b, at.b + (s.trans_b ? j * s.k + k : k * s.n + j)); };
+    const int32_t ea = num::reference::exact16_row_scale(s.k, left);
+    const int32_t eb = num::reference::exact16_row_scale(s.k, right);
+    const bool integers = ea != num::kExact16NoIntegers && eb != num::kExact16NoIntegers;
+    int64_t sum = 0;
+    for (int64_t k = 0; integers && k < s.k; ++k)
+      sum += num::reference::exact16_integer(left(k), ea) * num::reference::exact16_integer(right(k), eb);
+    call.out[0].as<float>()[unit] = num::reference::exact16_result(sum, ea, eb);
+  }
+}
+
+static const char* check_exact16(const Call& c) {
+  if (!has_operands(c, 2, 1)) return "two operands and one result";
+  if (!is_f32(c.in[0]) || !is_weight(c.in[1]) || !is_f32(c.out[0]))
+    return "f32 (the second operand may be bf16 or f16)";
+  if (attr_i(c, "trans_a", 0)) return "a first operand that is not transposed";
+  if (const char* wrong = check_shapes(c)) return wrong;
+  return last_dim(c.in[0]) <= num::kExact16LongestRow ? nullptr : "rows of at most 2^22 elements";
+}
+
 // Whether v has one value per column and group: [N, groups] with trans_b, else [groups, N], or [N]
 // for one group.
 static bool per_group(const View& v, int64_t n, int64_t groups, bool trans_b) {
@@ -289,6 +317,12 @@ const OpContract contract_matmul_integer = {
     .op = "matmul_integer", .check = check_integer, .batch_independent = batch_independent_integer};
 const CpuKernel row_matmul_integer_reference = {
     .op = "matmul_integer", .isa = "reference", .units = row_units, .run = run_integer};
+extern const OpContract contract_matmul_exact16;
+extern const CpuKernel row_matmul_exact16_reference;
+const OpContract contract_matmul_exact16 = {
+    .op = "matmul_exact16", .check = check_exact16, .batch_independent = batch_independent};
+const CpuKernel row_matmul_exact16_reference = {
+    .op = "matmul_exact16", .isa = "reference", .units = units, .run = run_exact16};
 extern const OpContract contract_matmul_nbits;
 extern const CpuKernel row_matmul_nbits_reference;
 const OpContract contract_matmul_nbits = {

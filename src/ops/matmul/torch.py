@@ -1,3 +1,5 @@
+"""Products of integers and of quantized matrices in torch."""
+
 import torch
 
 
@@ -30,33 +32,3 @@ def dequantized(b, scales, zeros=None, *, k, bits=8, block=0, trans_b=0, zero=0)
 def halves(packed):
     """The two numbers of each byte, the low one first."""
     return torch.stack((packed & 15, packed >> 4), -1).flatten(-2)
-
-
-def matmul(c):
-    if c.trans_b and not c.trans_a and c.rank(1) == 2:
-        return f"functional.linear({c[0]}, {c[1]})"
-    return f"torch.matmul({c[0]}{'.mT' if c.trans_a else ''}, {c[1]}{'.mT' if c.trans_b else ''})"
-
-
-def grouped(c):
-    """Each row, as [1, K], times its matrix of the stack."""
-    matrices = ", ".join(c[i] for i in range(2, len(c)))
-    stack = c[2] if c.rank(2) == 3 else f"torch.stack(({matrices},))"
-    chosen = f"{stack}[{c[1]}]{'.mT' if c.trans_b else ''}"
-    return f"torch.matmul({c[0]}.unsqueeze(-2), {chosen}).squeeze(-2)"
-
-
-def nbits(c):
-    k = c.operand_types[0][1][-1]
-    weights = f"rooms.matmul.dequantized({', '.join(c[i] for i in range(1, len(c)))}, k={k}{c.keywords()})"
-    return f"functional.linear({c[0]}, {weights})"
-
-
-SPELLED = {
-    "matmul": matmul,
-    "grouped_matmul": grouped,
-    "matmul_integer": lambda c: (
-        f"rooms.matmul.matmul_integer({', '.join(c[i] for i in range(len(c)))})"
-    ),
-    "matmul_nbits": nbits,
-}

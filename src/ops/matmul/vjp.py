@@ -162,4 +162,4 @@ def matmul_nbits(v):
     return grads
 
 
-no_gradient("matmul_integer", "fixed_matmul")
+no_gradient("matmul_exact16", "matmul_integer", "fixed_matmul")

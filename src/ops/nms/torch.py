@@ -1,3 +1,5 @@
+"""Non-maximum suppression in torch."""
+
 import torch
 
 
@@ -50,12 +52,3 @@ def nms(boxes, scores, most, threshold, least=None, k=0, centred=False):
         row = hides.gather(1, order[..., i : i + 1].expand(batches, classes, n)).gather(-1, order)
         left = left & ~(taken & row)
     return order.new_full((batches, classes, k + 1), -1).scatter(-1, place, order)[..., :k]
-
-
-def spelled(c):
-    least = f", {c[4]}" if len(c) > 4 else ""
-    centred = ", centred=True" if c.center_point_box else ""
-    return f"rooms.nms.nms({c[0]}, {c[1]}, {c[2]}, {c[3]}{least}, k={c.type[1][2]}{centred})"
-
-
-SPELLED = {"nms": spelled}

@@ -1,3 +1,5 @@
+"""Pooling in torch, where functional has no such windows."""
+
 import torch
 import torch.nn.functional as functional
 
@@ -91,82 +93,3 @@ def average_pool(x, out, count_include_pad=0, ends=(), **how):
 def lp_pool(x, out, p=2, **how):
     values, _, _ = windows(x, out, 0.0, **how)
     return torch.linalg.vector_norm(values.flatten(-len(out)), p, dim=-1)
-
-
-class Windows:
-    def __init__(self, c):
-        n = self.axes = c.rank() - 2
-        self.kernel = list(c.kernel)
-        self.strides, self.dilations = list(c.strides or [1] * n), list(c.dilations or [1] * n)
-        pads = list(c.pads or [0] * 2 * n)
-        self.begins, self.ends = pads[:n], pads[n:]
-        self.out = f"({', '.join(map(str, c.type[1][2:]))}{',' if n == 1 else ''})"
-        # torch pads both ends alike, at most half a window, and of averages and norms has no
-        # dilated ones.
-        self.alike = self.begins == self.ends and all(
-            0 <= 2 * p <= k for p, k in zip(self.begins, self.kernel)
-        )
-        self.dense = set(self.dilations) <= {1}
-        self.ceil = bool(c.ceil_mode) or self.rounded_up(c)
-
-    def rounded_up(self, c):
-        """Whether there are more windows than fit."""
-        sizes = zip(
-            c.operand_types[0][1][2:],
-            c.type[1][2:],
-            self.kernel,
-            self.strides,
-            self.dilations,
-            self.begins,
-            self.ends,
-        )
-        return any(
-            isinstance(n, int) and isinstance(o, int) and (o - 1) * s + (k - 1) * d + 1 > n + b + e
-            for n, o, k, s, d, b, e in sizes
-        )
-
-    def text(self, name, c, *more):
-        how = f"kernel={self.kernel}, strides={self.strides}, dilations={self.dilations}, pads={self.begins}"
-        return f"rooms.pool.{name}({', '.join([c[0], self.out, *more, how])})"
-
-    def plain(self, *more):
-        short = lambda v: v[0] if len(set(v)) == 1 else tuple(v)
-        text = [str(short(self.kernel)), f"stride={short(self.strides)}"]
-        text += [f"padding={short(self.begins)}"] if any(self.begins) else []
-        return ", ".join([*text, *(["ceil_mode=True"] if self.ceil else []), *more])
-
-
-def largest(c):
-    w = Windows(c)
-    if not w.alike:
-        return w.text("max_pool", c)
-    dilated = [] if w.dense else [f"dilation={tuple(w.dilations)}"]
-    return f"functional.max_pool{w.axes}d({c[0]}, {w.plain(*dilated)})"
-
-
-def indices(c):
-    w = Windows(c)
-    plain = ['plain="ceil"' if w.ceil else "plain=True"] if w.alike else []
-    return w.text("max_pool_indices", c, f"column_major={c.get('column_major', 0)}", *plain)
-
-
-def average(c):
-    w, padded = Windows(c), bool(c.count_include_pad)
-    if w.alike and w.dense:
-        return f"functional.avg_pool{w.axes}d({c[0]}, {w.plain(f'count_include_pad={padded}')})"
-    return w.text("average_pool", c, f"count_include_pad={int(padded)}", f"ends={w.ends}")
-
-
-def norm(c):
-    w, p = Windows(c), c.get("p", 2)
-    if p == 2 and w.dense and not (any(w.begins) or any(w.ends) or w.ceil):
-        return f"functional.lp_pool{w.axes}d({c[0]}, 2, {w.plain()})"
-    return w.text("lp_pool", c, f"p={p}")
-
-
-SPELLED = {
-    "max_pool": largest,
-    "max_pool_indices": indices,
-    "average_pool": average,
-    "lp_pool": norm,
-}

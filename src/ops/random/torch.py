@@ -1,3 +1,5 @@
+"""The counter-based generator (random.2) in torch."""
+
 import torch
 
 
@@ -34,10 +36,3 @@ def dropout(x, seed, offset, ratio):
     u = uniform(seed, offset, x.shape)
     one = torch.ones((), device=x.device)
     return torch.where(u >= ratio, x * (one / (one - ratio)), torch.zeros_like(x))
-
-
-SPELLED = {
-    "random_bits": "rooms.random.bits({0}, {1}, {shape})",
-    "random_uniform": "rooms.random.uniform({0}, {1}, {shape})",
-    "random_dropout": "rooms.random.dropout({0}, {1}, {2}, ratio={ratio})",
-}

@@ -9,23 +9,29 @@ from invar.autograd.rules import broadcast_to, no_gradient, rule
 
 def axes_of(v):
     """The reduced axes, counted from the front."""
-    rank = len(v.shape(0))
-    axes = v.attribute("axes")
-    return list(range(rank)) if axes is None else [a % rank for a in axes]
+    return _about(v)[0]
 
 
 def kept(v):
     """The shape of the result with the reduced axes as 1."""
-    shape = list(v.shape(0))
-    for axis in axes_of(v):
-        shape[axis] = 1
-    return shape
+    return _about(v)[1]
 
 
 def count(v):
     """How many elements make one of the result."""
-    shape = v.shape(0)
-    return math.prod([shape[axis] for axis in axes_of(v)])
+    return _about(v)[2]
+
+
+def _about(v):
+    if (known := v.memo.get("reduce")) is None:
+        shape = list(v.shape(0))
+        axes = v.attribute("axes")
+        axes = list(range(len(shape))) if axes is None else [a % len(shape) for a in axes]
+        number = math.prod([shape[axis] for axis in axes])
+        for axis in axes:
+            shape[axis] = 1
+        known = v.memo["reduce"] = axes, shape, number
+    return known
 
 
 def spread(v, x):

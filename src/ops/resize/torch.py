@@ -1,5 +1,6 @@
+"""ONNX Resize in torch, where functional.interpolate has no such."""
+
 import math
-import struct
 
 import torch
 
@@ -99,69 +100,3 @@ def resize(
         torch.tensor(extrapolation if x.is_floating_point() else 0, dtype=x.dtype, device=x.device),
         x,
     )
-
-
-def of_bits(listed):
-    return [struct.unpack("<f", struct.pack("<I", b % 2**32))[0] for b in listed]
-
-
-MODES = {
-    (0, 1): "nearest",
-    (1, 1): "linear",
-    (1, 2): "bilinear",
-    (1, 3): "trilinear",
-    (3, 2): "bicubic",
-}
-
-
-def interpolated(c):
-    """The same as a call of functional.interpolate; None where it has no such resize."""
-    x, y, axes = c.operand_types[0][1], c.type[1], c.rank() - 2
-    order, how = c.get("order", 0), c.get("coordinates", 0)
-    mode = MODES.get((order, axes))
-    sizes = [(n, m) for n, m in zip(x[2:], y[2:])]
-    scales = of_bits(c.scales or [0] * c.rank())
-    if (
-        not mode
-        or order == 0
-        or c.type[0] != "f32"
-        or x[:2] != y[:2]
-        or not all(isinstance(v, int) and v for s in sizes for v in s)
-    ):
-        return None
-    if (
-        c.antialias
-        or c.exclude_outside
-        or any(s and s * n != m for s, n, m in zip(scales[2:], x[2:], y[2:]))
-        or set(scales[:2]) - {0, 1}
-    ):
-        return None
-    if (order == 3 and c.get("cubic", -0.75) != -0.75) or how not in (
-        HALF_PIXEL,
-        PYTORCH,
-        ALIGN_CORNERS,
-    ):
-        return None
-    if how == PYTORCH and any(m == 1 for _, m in sizes):
-        return None
-    return (
-        f'functional.interpolate({c[0]}, size={tuple(y[2:])}, mode="{mode}", '
-        f"align_corners={how == ALIGN_CORNERS})"
-    )
-
-
-def spelled(c):
-    plain = interpolated(c)
-    if plain:
-        return plain
-    bits = {
-        name: of_bits(c.attributes[name]) for name in ("scales", "roi") if c.attributes.get(name)
-    }
-    lists = "".join(f", {name}={values!r}" for name, values in bits.items() if any(values))
-    return (
-        f"rooms.resize.resize({c[0]}, "
-        f"{c.shape}{c.keywords(*sorted(c.attributes.keys() - bits.keys()))}{lists})"
-    )
-
-
-SPELLED = {"resize": spelled}

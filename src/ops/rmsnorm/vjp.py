@@ -2,19 +2,13 @@
 
 import torch
 from invar import primitives as p
-from invar.autograd.norms import mean, over_rows, second_order
+from invar.autograd.norms import gradients, mean, over_rows, second_order
 from invar.autograd.rules import rule
 
 
 @rule("rmsnorm")
 def rmsnorm(v):
-    x, w, epsilon = v[0], v[1], v.attribute("epsilon")
-    dx = dw = None
-    if v.needs(0):
-        dx = p.rmsnorm_backward(v.grad, x, w, epsilon=epsilon)
-    if v.needs(1):
-        dw = p.rmsnorm_backward_weight(v.grad, x, axis=x.ndim - w.ndim, epsilon=epsilon)
-    return [dx, dw]
+    return gradients(v, "rmsnorm", v[0].ndim - v[1].ndim, v.attribute("epsilon"))
 
 
 @rule("rmsnorm_backward")

@@ -26,9 +26,11 @@ void rotate_pairs(const float* x, const float* c, const float* s, int64_t half, 
   }
 }
 
-// The row of cosines for a row of x [B, H, S, D].
-INVAR_INLINE int64_t angle_row(const View& x, int64_t row) {
-  return row / x.dim[2] / x.dim[1] * x.dim[2] + row % x.dim[2];
+// The row of cosines for a row of x [B, S, H D] or [B, H, S, D]; rope.7.
+INVAR_INLINE int64_t angle_row(const View& x, const View& cos, bool heads_first, int64_t row) {
+  const int64_t seq = x.dim[heads_first ? 2 : 1];
+  if (cos.dim[0] == 1) return row % seq;
+  return heads_first ? row / seq / x.dim[1] * seq + row % seq : row;
 }
 
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
@@ -40,7 +42,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   int64_t half = rotary / 2;
   auto rotate = attr_i(call, "interleaved", 0) ? rotate_pairs : rotate_halves;
   for (int64_t row = begin; row < end; ++row) {
-    const int64_t angles = heads_first ? angle_row(call.in[0], row) : row;
+    const int64_t angles = angle_row(call.in[0], call.in[1], heads_first, row);
     const float *c = call.in[1].as<const float>() + angles * half,
                 *s = call.in[2].as<const float>() + angles * half;
     for (int64_t h = 0; h < heads; ++h) {

@@ -1,6 +1,6 @@
 // Rotary embedding: a thread takes one pair of a head's row (rope.2, rope.3), or one element that
 // is not rotated.
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/fast_divide.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -14,17 +14,22 @@ void enqueue(const Call& call, Stream stream) {
   int64_t rotary = attr_i(call, "rotary_dim", 0);
   if (rotary == 0) rotary = d;
   const int64_t half = rotary / 2, items = half + d - rotary, rows = row_count(in) * heads;
-  const int64_t seq = heads_first ? in.dim[2] : 1, of_all = heads_first ? in.dim[1] : 1;
+  const int64_t seq = in.dim[heads_first ? 2 : 1], of_all = heads_first ? in.dim[1] : 1;
+  const bool shared = call.in[1].dim[0] == 1;  // rope.7
   const float *x = in.as<const float>(), *c = call.in[1].as<const float>(), *s = call.in[2].as<const float>();
   float* out = call.out[0].as<float>();
+  const FastDivmod by_items(items), by_heads(heads), by_seq(seq), by_all(of_all);
   launch_for_each(stream, rows * items, [=] __device__(int64_t unit) {
-    const int64_t head = unit / items, item = unit % items, row = head / heads, at = head * d;
+    int64_t head = unit;
+    const int64_t item = by_items.remainder(head), row = by_heads.quotient(head), at = head * d;
     if (item >= half) {
       const int64_t j = at + rotary + item - half;
       store_canonical(out + j, load(x + j));
       return;
     }
-    const int64_t angle = (heads_first ? row / seq / of_all * seq + row % seq : row) * half + item;
+    int64_t batch = row;
+    const int64_t position = by_seq.remainder(batch);
+    const int64_t angle = ((shared ? 0 : by_all.quotient(batch)) * seq + position) * half + item;
     const int64_t first = at + (interleaved ? 2 * item : item), second = first + (interleaved ? 1 : half);
     const F cos = load(c + angle), sin = load(s + angle), a = load(x + first), b = load(x + second);
     store_canonical(out + first, sub(mul(a, cos), mul(b, sin)));

@@ -93,8 +93,9 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc
                     "cannot rotate " + std::to_string(rotated) + " of " + std::to_string(size) + " elements");
   if (const Shape sin = shape_of(op.getSin().getType()); cos != sin)
     return (may_be_equal(cos, sin) ? refuse : mismatch)(loc, "cosines and sines differ in shape");
-  if (cos != Shape{x[0], x[heads_first ? 2 : 1], Dim::of(rotated / 2)})
-    return refuse(loc, "covered are angles of shape [batch, sequence, rotated / 2]");
+  const Dim& seq = x[heads_first ? 2 : 1];
+  if (cos != Shape{x[0], seq, Dim::of(rotated / 2)} && cos != Shape{Dim::of(1), seq, Dim::of(rotated / 2)})
+    return refuse(loc, "covered are angles of shape [batch or 1, sequence, rotated / 2]");
   out.push_back(op.getX().getType());
   return success();
 }

@@ -1,4 +1,4 @@
-// spec: spec.md rope.1 - rope.6.
+// spec: spec.md rope.1 - rope.7.
 #include "kernels/reference.h"
 #include "kernels/check.h"
 
@@ -13,7 +13,8 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   int64_t half = rotary / 2;
   bool interleaved = attr_i(call, "interleaved", 0) != 0;
   for (int64_t row = begin; row < end; ++row) {
-    const int64_t angles = heads_first ? row / (x.dim[1] * x.dim[2]) * x.dim[2] + row % x.dim[2] : row;
+    const int64_t seq = x.dim[heads_first ? 2 : 1], batch = row / seq / (heads_first ? x.dim[1] : 1);
+    const int64_t angles = (cos.dim[0] == 1 ? 0 : batch) * seq + row % seq;  // rope.7
     for (int64_t h = 0; h < heads; ++h) {
       int64_t at = row * width + h * d;
       for (int64_t j = 0; j < half; ++j) {
@@ -40,14 +41,14 @@ static const char* check(const Call& c) {
     return "x [B, S, heads * D], or [B, heads, S, D] with heads_first";
   int64_t d = heads_first ? x.dim[3] : x.dim[2] / heads;
   if (rotary < 0 || rotary > d || (rotary ? rotary : d) % 2 != 0) return "an even rotary_dim of at most D";
-  if (!same_shape(cos, sin) || cos.rank != 3 || cos.dim[0] != x.dim[0] ||
+  if (!same_shape(cos, sin) || cos.rank != 3 || (cos.dim[0] != x.dim[0] && cos.dim[0] != 1) ||
       cos.dim[1] != x.dim[heads_first ? 2 : 1] || cos.dim[2] * 2 != (rotary ? rotary : d))
-    return "cos and sin [B, S, rotary_dim / 2]";
+    return "cos and sin [B or 1, S, rotary_dim / 2]";
   return same_shape(x, c.out[0]) ? nullptr : "a result shaped like x";
 }
 
-static bool batch_independent(const Call&, uint64_t batched) {
-  return batched == 7;
+static bool batch_independent(const Call& c, uint64_t batched) {
+  return batched == 7 || (batched == 1 && c.in[1].dim[0] == 1);
 }
 
 extern const OpContract contract_rope;

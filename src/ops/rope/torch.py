@@ -1,3 +1,5 @@
+"""Rotary embeddings in torch."""
+
 import torch
 
 
@@ -12,6 +14,3 @@ def rope(x, cos, sin, num_heads, rotary_dim=0, interleaved=0, heads_first=0):
     pair = a * cos - b * sin, b * cos + a * sin
     turned = torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1)
     return torch.cat((turned, rest), -1).reshape(x.shape)
-
-
-SPELLED = {"rope": lambda c: f"rooms.rope.rope({c[0]}, {c[1]}, {c[2]}{c.keywords()})"}

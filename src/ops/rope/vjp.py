@@ -1,7 +1,7 @@
 """Gradients of the rotary embedding: the rotation back."""
 
 from invar import primitives as p
-from invar.autograd.rules import rule
+from invar.autograd.rules import reduced_to, rule
 
 
 def _pairs(v, x):
@@ -29,5 +29,6 @@ def rope(v):
         of_sin = p.sub(p.mul(g2, x1), p.mul(g1, x2))
         for i, product in ((1, of_cos), (2, of_sin)):
             if v.needs(i):
-                grads[i] = p.reduce_sum(product, axes=[2], keepdims=0)
+                product = p.reduce_sum(product, axes=[2], keepdims=0)
+                grads[i] = reduced_to(product, v.shape(i))  # rope.7
     return grads

@@ -2,6 +2,7 @@
 // columns.
 #include "ops/softmax/cpu/backward.h"
 #include "ops/softmax/cpu/contiguous.h"
+#include "ops/softmax/cpu/cross_entropy.h"
 #include "ops/softmax/cpu/strided.h"
 
 namespace invar::ops {
@@ -48,5 +49,12 @@ INVAR_SOFTMAX(log_softmax, true)
                                         .scratch_bytes = softmax_scratch};
 INVAR_SOFTMAX_BACKWARD(softmax_backward, false)
 INVAR_SOFTMAX_BACKWARD(log_softmax_backward, true)
+
+#define INVAR_CROSS_ENTROPY(name)            \
+  extern const CpuKernel INVAR_ROW_OF(name); \
+  const CpuKernel INVAR_ROW_OF(name) = {     \
+      .op = #name, .isa = INVAR_ISA, .units = cross_entropy_units, .run = INVAR_ISA_NS::run_##name};
+INVAR_CROSS_ENTROPY(cross_entropy)
+INVAR_CROSS_ENTROPY(cross_entropy_backward)
 
 }  // namespace invar::ops

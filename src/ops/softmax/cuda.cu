@@ -126,6 +126,122 @@ void enqueue_backward(const Call& call, Stream stream) {
   launch_unaligned_rows(fn, a.outer, a.n, call.shared, stream);
 }
 
+// cross_entropy and its gradient: rows of x [N, C] with a class each.
+struct Classes {
+  const int64_t* target;
+  int64_t ignore, n;
+  uint32_t* fault;
+  INVAR_DEVICE int64_t at(int64_t r) const {  // or a negative number
+    const int64_t t = target[r];
+    return t != ignore && t >= 0 && t < n ? t : -1;
+  }
+};
+template <bool kAligned>
+struct CrossEntropy {
+  static constexpr int kReductions = 2;
+  static constexpr bool kStoresRow = false;
+  template <int k>
+  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::SumOp>;
+  const float* x;
+  float* loss;
+  Classes classes;
+  INVAR_DEVICE lanes::ContiguousRow<kAligned> source(int64_t r, int64_t = 0) const {
+    return {x + r * classes.n};
+  }
+  template <class Row>
+  INVAR_DEVICE void operator()(Row& row, int64_t r) const {
+    const F most = row.template reduce<Join<0>>([](F lane, F v) { return maximum(lane, v); });
+    const F sum =
+        row.template reduce<Join<1>>([=](F lane, F v) { return add(lane, lanes::exp_stored(sub(v, most))); });
+    if (!row.leader()) return;
+    const int64_t t = classes.at(r);
+    F y = zero();  // softmax.12
+    if (t >= 0)
+      y = neg(canonicalize(sub(sub(set1(x[r * classes.n + t]), most), lanes::log(sum))));
+    else if (classes.target[r] != classes.ignore)
+      y = from_bits(set1_i(0x7fc00000)), *classes.fault = 1;
+    loss[r] = canonicalize(y).v;
+  }
+};
+// The elements of a row of x, and what softmax.13 adds to each.
+template <bool kAligned>
+struct ClassRow {
+  static constexpr bool kVectors = kAligned;
+  using Element = lanes::Pair;
+  const float* x;
+  int64_t t;
+  F u;
+  INVAR_DEVICE const float* at(int64_t i) const { return x + i; }
+  template <int kV>
+  INVAR_DEVICE void load(int64_t i, lanes::Pair* v) const {
+    F a[kV];
+    lanes::load_vector<kV>(x + i, a);
+#pragma unroll
+    for (int k = 0; k < kV; ++k) v[k] = {a[k], i + k == t ? u : zero()};
+  }
+};
+template <bool kAligned>
+struct CrossEntropyBackward {
+  static constexpr int kReductions = 2;
+  static constexpr bool kStoresRow = true;
+  template <int k>
+  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::SumOp>;
+  const float *grad, *x;
+  float* dx;
+  Classes classes;
+  INVAR_DEVICE F of_class(int64_t r, int64_t t) const {
+    return t < 0 ? zero() : canonicalize(add(zero(), canonicalize(neg(set1(grad[r])))));
+  }
+  INVAR_DEVICE ClassRow<kAligned> source(int64_t r, int64_t = 0) const {
+    const int64_t t = classes.at(r);
+    return {x + r * classes.n, t, of_class(r, t)};
+  }
+  template <class Row>
+  INVAR_DEVICE void operator()(Row& row, int64_t r) const {
+    const F most =
+        row.template reduce<Join<0>>([](F lane, const lanes::Pair& v) { return maximum(lane, v.a); });
+    const F sum = row.template reduce<Join<1>>(
+        [=](F lane, const lanes::Pair& v) { return add(lane, lanes::exp_stored(sub(v.a, most))); });
+    const F l = lanes::log(sum), u = of_class(r, classes.at(r));
+    if (row.leader() && classes.at(r) < 0 && classes.target[r] != classes.ignore) *classes.fault = 1;
+    row.give(dx + r * classes.n, [=](const lanes::Pair& v) {
+      const F y = canonicalize(sub(sub(v.a, most), l));
+      const F e = lanes::exp_stored(select(lt(zero(), y), zero(), y));
+      return fma(neg(e), u, v.b);  // softmax.13
+    });
+  }
+};
+template <class Aligned, class Other>
+void launch_classes(const Aligned& aligned_fn, const Other& fn, bool is_aligned, const Call& call,
+                    int64_t rows, Stream stream) {
+  const int64_t n = fn.classes.n;
+  if (is_aligned && n % 4 == 0) return launch_rows(aligned_fn, rows, n, call.shared, stream);
+  launch_unaligned_rows(fn, rows, n, call.shared, stream);
+}
+Classes classes_of(const Call& call, size_t operand) {
+  return {call.in[operand].as<const int64_t>(), attr_i(call, "ignore", -100), call.in[operand - 1].dim[1],
+          call.gpu.fault};
+}
+void enqueue_cross_entropy(const Call& call, Stream stream) {
+  const Classes classes = classes_of(call, 1);
+  const float* x = call.in[0].as<const float>();
+  float* loss = call.out[0].as<float>();
+  launch_classes(CrossEntropy<true>{x, loss, classes}, CrossEntropy<false>{x, loss, classes}, aligned(x),
+                 call, call.in[0].dim[0], stream);
+}
+void enqueue_cross_entropy_backward(const Call& call, Stream stream) {
+  const Classes classes = classes_of(call, 2);
+  const float *grad = call.in[0].as<const float>(), *x = call.in[1].as<const float>();
+  float* dx = call.out[0].as<float>();
+  launch_classes(CrossEntropyBackward<true>{grad, x, dx, classes},
+                 CrossEntropyBackward<false>{grad, x, dx, classes}, aligned(x) && aligned(dx), call,
+                 call.in[1].dim[0], stream);
+}
+size_t cross_entropy_shared(const Call& call) {
+  const View& x = call.in[call.in.size() - 2];
+  return row_bytes(x.dim[0], x.dim[1], 2);
+}
+
 template <template <class> class Fn>
 void enqueue(const Call& call, Stream stream) {
   const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
@@ -167,5 +283,14 @@ const GpuKernel INVAR_ROW_OF(log_softmax) = {.op = "log_softmax",
                                         .enqueue = INVAR_ISA_NS::enqueue_backward<log>};
 INVAR_SOFTMAX_BACKWARD(softmax_backward, false)
 INVAR_SOFTMAX_BACKWARD(log_softmax_backward, true)
+
+#define INVAR_CROSS_ENTROPY(name)                                                           \
+  extern const GpuKernel INVAR_ROW_OF(name);                                                \
+  const GpuKernel INVAR_ROW_OF(name) = {.op = #name,                                        \
+                                        .isa = INVAR_ISA,                                   \
+                                        .shared_bytes = INVAR_ISA_NS::cross_entropy_shared, \
+                                        .enqueue = INVAR_ISA_NS::enqueue_##name};
+INVAR_CROSS_ENTROPY(cross_entropy)
+INVAR_CROSS_ENTROPY(cross_entropy_backward)
 
 }  // namespace invar::ops

@@ -50,6 +50,29 @@ LogicalResult LogSoftmaxBackwardOp::inferReturnTypes(MLIRContext*, std::optional
   return infer_backward(loc, op.getGrad(), op.getY(), op.getAxis(), out);
 }
 
+static LogicalResult check_classes(std::optional<Location> loc, Value x, Value target) {
+  const Shape rows = shape_of(x.getType()), classes = shape_of(target.getType());
+  if (rows.size() != 2 || classes.size() != 1 || !may_be_equal(rows[0], classes[0]))
+    return mismatch(loc, "rows [N, C] and classes [N]");
+  if (rows[1] == Dim::of(0)) return mismatch(loc, "rows without elements");
+  return success();
+}
+LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                               SmallVectorImpl<Type>& out) {
+  if (failed(check_classes(loc, op.getX(), op.getTarget()))) return failure();
+  out.push_back(tensor_of({shape_of(op.getX().getType())[0]}, element_of(op.getX())));
+  return success();
+}
+LogicalResult CrossEntropyBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                                       SmallVectorImpl<Type>& out) {
+  if (failed(check_classes(loc, op.getX(), op.getTarget()))) return failure();
+  const Shape grad = shape_of(op.getGrad().getType());
+  if (grad.size() != 1 || !may_be_equal(grad[0], shape_of(op.getX().getType())[0]))
+    return mismatch(loc, "a gradient of another shape than the losses");
+  out.push_back(op.getX().getType());
+  return success();
+}
+
 void import_softmax(RuleRegistry& registry) {
   registry.add_rule("Softmax", 1, softmax<SoftmaxOp>);
   registry.add_rule("LogSoftmax", 1, softmax<LogSoftmaxOp>);

@@ -73,6 +73,78 @@ bool backward_batch_independent(const Call& c, uint64_t batched) {
   return batched == 3 && axis_in(c.in[0], attr_i(c, "axis", -1)) > 0;
 }
 
+// softmax.12, softmax.13: row `i` of x [N, C].
+struct ClassRow {
+  const View& x;
+  int64_t i, n;
+  float most, log_sum = 0;
+  ClassRow(const View& of, int64_t row) : x(of), i(row), n(of.dim[1]), most(value(of, row * n)) {
+    for (int64_t j = 1; j < n; ++j) most = maximum(most, value(x, i * n + j));
+    log_sum = num::reference::log(num::reference::row_sum_of(
+        n, [&](int64_t j) { return num::canonicalize(num::reference::exp(value(x, i * n + j) - most)); }));
+  }
+  float y(int64_t j) const { return num::canonicalize((value(x, i * n + j) - most) - log_sum); }
+};
+bool has_class(const Call& call, int64_t t, int64_t n) {
+  return t != attr_i(call, "ignore", -100) && t >= 0 && t < n;
+}
+int64_t class_units(const Call& call, int) {
+  return call.in.back().elements();
+}
+void run_cross_entropy(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &x = call.in[0], &target = call.in[1];
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t t = target.as<int64_t>()[i];
+    float loss = t == attr_i(call, "ignore", -100) ? 0.0f : NAN;
+    if (has_class(call, t, x.dim[1])) loss = -ClassRow(x, i).y(t);
+    store_canonical(call.out[0], i, loss);
+  }
+}
+void run_cross_entropy_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &grad = call.in[0], &x = call.in[1], &target = call.in[2];
+  for (int64_t i = begin; i < end; ++i) {
+    const ClassRow row(x, i);
+    const int64_t t = target.as<int64_t>()[i];
+    const bool there = has_class(call, t, row.n);
+    const float u = there ? num::canonicalize(0.0f + num::canonicalize(-value(grad, i))) : 0.0f;
+    for (int64_t j = 0; j < row.n; ++j) {
+      const float y = row.y(j), e = num::canonicalize(num::reference::exp(y > 0 ? 0 : y));
+      store_canonical(call.out[0], i * row.n + j, std::fma(-e, u, there && j == t ? u : 0.0f));
+    }
+  }
+}
+const char* check_classes(const View& x, const View& target) {
+  if (!is_f32(x) || x.rank != 2 || x.dim[1] < 1) return "rows f32 [N, C], C >= 1";
+  if (target.dtype != DType::i64 || target.rank != 1 || target.dim[0] != x.dim[0]) return "classes i64 [N]";
+  return nullptr;
+}
+const char* check_cross_entropy(const Call& c) {
+  if (!has_operands(c, 2, 1)) return "two operands and one result";
+  if (const char* wrong = check_classes(c.in[0], c.in[1])) return wrong;
+  return is_f32(c.out[0]) && c.out[0].rank == 1 && c.out[0].dim[0] == c.in[0].dim[0] ? nullptr
+                                                                                     : "a result f32 [N]";
+}
+const char* check_cross_entropy_backward(const Call& c) {
+  if (!has_operands(c, 3, 1)) return "three operands and one result";
+  if (const char* wrong = check_classes(c.in[1], c.in[2])) return wrong;
+  if (!is_f32(c.in[0]) || c.in[0].rank != 1 || c.in[0].dim[0] != c.in[1].dim[0]) return "a gradient f32 [N]";
+  return is_f32(c.out[0]) && same_shape(c.out[0], c.in[1]) ? nullptr : "a result shaped like the rows";
+}
+bool class_out_of_bounds(const Call& c, OutOfBounds& found) {
+  const size_t operand = c.in.size() - 1;
+  const View &x = c.in[operand - 1], &target = c.in[operand];
+  for (int64_t i = 0; i < target.elements(); ++i) {
+    const int64_t t = target.as<int64_t>()[i];
+    if (t == attr_i(c, "ignore", -100) || (t >= 0 && t < x.dim[1])) continue;
+    found = {static_cast<int>(operand), i, t, x.dim[1]};
+    return true;
+  }
+  return false;
+}
+bool rows_batch_independent(const Call& c, uint64_t batched) {
+  return batched == (uint64_t{1} << c.in.size()) - 1;
+}
+
 }  // namespace
 
 extern const OpContract contract_softmax, contract_log_softmax;
@@ -95,5 +167,17 @@ const CpuKernel row_log_softmax_reference = {
       .op = #name, .isa = "reference", .units = units, .run = run_backward<log>};
 INVAR_SOFTMAX_BACKWARD(softmax_backward, false)
 INVAR_SOFTMAX_BACKWARD(log_softmax_backward, true)
+
+#define INVAR_CROSS_ENTROPY(name)                                                   \
+  extern const OpContract contract_##name;                                          \
+  extern const CpuKernel row_##name##_reference;                                    \
+  const OpContract contract_##name = {.op = #name,                                  \
+                                      .check = check_##name,                        \
+                                      .find_out_of_bounds = class_out_of_bounds,    \
+                                      .batch_independent = rows_batch_independent}; \
+  const CpuKernel row_##name##_reference = {                                        \
+      .op = #name, .isa = "reference", .units = class_units, .run = run_##name};
+INVAR_CROSS_ENTROPY(cross_entropy)
+INVAR_CROSS_ENTROPY(cross_entropy_backward)
 
 }  // namespace invar::ops

@@ -34,6 +34,10 @@ int64_t softmax_backward_units(const Call& call, int) {
   return s.outer * s.blocks;
 }
 
+int64_t cross_entropy_units(const Call& call, int) {
+  return call.in[call.in.size() - 1].dim[0];
+}
+
 // The maximum and the sum of each segment.
 size_t softmax_shared(const Call& call) {
   const int64_t units = softmax_columns(call).outer * softmax_segments(call);

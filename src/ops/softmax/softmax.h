@@ -12,5 +12,6 @@ size_t softmax_scratch(const Call&);
 int64_t softmax_segments(const Call&);
 size_t softmax_shared(const Call&);
 int64_t softmax_backward_units(const Call&, int phase);  // rows, or blocks of columns
+int64_t cross_entropy_units(const Call&, int phase);     // rows
 
 }  // namespace invar::ops

@@ -1,13 +1,11 @@
 // Partitioning of a plan into segments: a block of nodes is split where data-dependent sizes become
 // known (plan.15) and at control flow (plan.16). All sizes of a segment are known when it starts.
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <set>
 #include <utility>
 
-#include "plan/keywords.h"
-#include "plan/plan.h"
-#include "shape/dim_expr.h"
+#include "plan/analysis/segment_builder.h"
 
 namespace invar::plan {
 namespace {
@@ -28,39 +26,21 @@ Block block_of(const Plan& p, int body) {
 
 // From which stage of its block on each value and each symbol is available. A stage becomes a
 // segment. The plan is indexed once, the stages are filled in block by block.
-class Availability {
+class Availability : public SymbolUses {
  public:
   Availability(const Plan& p, std::vector<BlockPartition>& all)
-      : value_at(p.values.size(), -1),
+      : SymbolUses(p),
+        value_at(p.values.size(), -1),
         made_at(p.values.size(), -1),
         symbol_at(p.symbols.size(), -1),
-        typical(typical_sizes(p)),
         p_(p),
         owner_(p.symbols.size(), kNone) {
-    std::map<std::string, int> index;
-    for (size_t s = 0; s < p.symbols.size(); ++s)
-      if (const std::string* name = p.symbols[s].as_symbol()) index[*name] = static_cast<int>(s);
-    for (const DimExpr& symbol : p.symbols) {
-      std::vector<int>& names = names_.emplace_back();
-      symbol.all_symbols([&](const std::string& name) {
-        if (const auto at = index.find(name); at != index.end()) names.push_back(at->second);
-        return true;
-      });
-    }
     for (size_t b = 0; b < p.bindings.size(); ++b)
       bound_at_[p.bindings[b].value].push_back(static_cast<int>(b));
     walk(-1, all);
     for (size_t s = 0; s < owner_.size(); ++s)
       if (owner_[s] != kNone)
         all[static_cast<size_t>(owner_[s] + 1)].own_symbols.push_back(static_cast<int>(s));
-  }
-  // The named symbols that a symbol is computed from; of a name, itself.
-  const std::vector<int>& names_of(int symbol) const { return names_[symbol]; }
-  std::vector<int> symbols_of(int v) const {
-    std::vector<int> symbols;
-    for (const DimRef& d : p_.values[v].shape)
-      if (d.symbol >= 0) symbols.push_back(d.symbol);
-    return symbols;
   }
   // The bindings to elements of a value.
   const std::vector<int>& bound_at(int v) const {
@@ -76,7 +56,6 @@ class Availability {
   std::vector<int> value_at, made_at;
   // Per symbol: the stage of the current block from which on it is known; -1: it does not occur.
   std::vector<int> symbol_at;
-  const std::vector<double> typical;  // sizes of all symbols
 
  private:
   static constexpr int kNone = -2;
@@ -99,7 +78,6 @@ class Availability {
   }
 
   const Plan& p_;
-  std::vector<std::vector<int>> names_;
   std::map<int, std::vector<int>> bound_at_;
   std::vector<int> owner_;
   int next_ = 0;
@@ -214,90 +192,14 @@ class StageAssignment {
   int count_ = 1;
 };
 
-// Builds one segment as a plan of its own, with its own numbering of values, weights and symbols.
-class SegmentBuilder {
- public:
-  SegmentBuilder(const Plan& whole, const Availability& available, int stage)
-      : p_(whole), available_(available), stage_(stage) {
-    segment_.plan.numerics = p_.numerics;
-    segment_.plan.operation_set = p_.operation_set;
-    segment_.plan.choices = p_.choices;
-  }
-  void add(const Node& n, int number) {
-    Node& made = segment_.plan.nodes.emplace_back(n);
-    segment_.node_numbers.push_back(number);
-    for (Operand& o : made.in) o.index = o.kind == Operand::value ? input(o.index) : weight(o.index);
-    for (int& v : made.out) v = value(v);
-  }
-  // Makes a value an output: a later segment, control flow or the caller reads it.
-  void keep(int v) {
-    if (!kept_.insert(v).second) return;
-    segment_.outputs.push_back(v);
-    segment_.plan.outputs.push_back({"v" + std::to_string(v), value(v)});
-  }
-  Segment finish() && {
-    renumber_symbols();
-    std::vector<double> typical;
-    for (int symbol : segment_.symbols) typical.push_back(available_.typical[symbol]);
-    assign_slots(segment_.plan, typical);
-    return std::move(segment_);
-  }
-
- private:
-  int value(int v) {
-    const auto [known, is_new] = values_.emplace(v, static_cast<int>(segment_.plan.values.size()));
-    if (is_new) {
-      segment_.plan.values.push_back(p_.values[v]), segment_.plan.values.back().slot = -1;
-      segment_.values.push_back(v);
-    }
-    return known->second;
-  }
-  int input(int v) {
-    if (available_.made_at[v] != stage_ && !values_.contains(v)) {
-      segment_.inputs.push_back(v);
-      segment_.plan.inputs.push_back({"v" + std::to_string(v), value(v)});
-    }
-    return value(v);
-  }
-  int weight(int w) {
-    const auto [known, is_new] = weights_.emplace(w, static_cast<int>(segment_.plan.weights.size()));
-    if (is_new) segment_.plan.weights.push_back(p_.weights[w]);
-    return known->second;
-  }
-
-  // Keeps the symbols that occur and the names they are computed from.
-  void renumber_symbols() {
-    std::vector<int>& symbols = segment_.symbols;
-    for (int v : segment_.values)
-      for (int symbol : available_.symbols_of(v)) {
-        symbols.push_back(symbol);
-        symbols.insert(symbols.end(), available_.names_of(symbol).begin(), available_.names_of(symbol).end());
-      }
-    std::sort(symbols.begin(), symbols.end());
-    symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
-    for (int symbol : symbols) segment_.plan.symbols.push_back(p_.symbols[symbol]);
-    for (Value& v : segment_.plan.values)
-      for (DimRef& d : v.shape)
-        if (d.symbol >= 0)
-          d.symbol =
-              static_cast<int>(std::lower_bound(symbols.begin(), symbols.end(), d.symbol) - symbols.begin());
-  }
-
-  const Plan& p_;
-  const Availability& available_;
-  int stage_;
-  Segment segment_;
-  std::set<int> kept_;
-  std::map<int, int> values_, weights_;  // numbers of the whole plan -> numbers of the segment
-};
-
 }  // namespace
 
 static void partition_block(const Plan& p, Availability& available, int body, BlockPartition& made) {
   const Block block = block_of(p, body);
   StageAssignment stages(p, available, body, block);
   std::vector<SegmentBuilder> builders;
-  for (int stage = 0; stage < stages.count(); ++stage) builders.emplace_back(p, available, stage);
+  for (int stage = 0; stage < stages.count(); ++stage)
+    builders.emplace_back(p, available, available.made_at, stage);
   const auto keep = [&](int v) {
     if (available.made_at[v] >= 0) builders[available.made_at[v]].keep(v);
   };

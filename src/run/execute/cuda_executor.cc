@@ -138,9 +138,10 @@ Status CudaExecutor::queue(bool tail) {
 }
 
 bool CudaExecutor::is_downloaded(int v, bool tail) const {
+  if (!tail && !executable_->values[v].feeds_state) return false;
   if (selected_outputs_)
     return std::find(selected_outputs_->begin(), selected_outputs_->end(), v) != selected_outputs_->end();
-  return (tail || executable_->values[v].feeds_state) && !inputs_.contains(v);
+  return !inputs_.contains(v);
 }
 
 // Queued behind the nodes, and never recorded in a graph, since the target alternates between

@@ -27,12 +27,14 @@ Executor::Executor(std::shared_ptr<const Executable> executable, std::shared_ptr
   }
 }
 
-void Executor::attach(const Weights& weights) {
+Status Executor::attach(const Weights& weights) {
+  INVAR_CHECK_OK(release_memory());  // recorded steps read the weights before
   size_t next = 0;
   for (size_t n = 0; n < nodes_.size(); ++n)
     for (size_t i = 0; i < nodes_[n].in.size(); ++i)
       if (executable_->nodes[n].node->in[i].kind == plan::Operand::weight)
         nodes_[n].in[i] = weights.views()[next++];
+  return {};
 }
 
 Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t max_sequences,

@@ -22,7 +22,8 @@ class Executor {
   virtual ~Executor() = default;
   const Executable& executable() const { return *executable_; }
 
-  void attach(const Weights&);  // loaded for executable().weight_uses()
+  // Weights that were loaded for executable().weight_uses(). May be called again with others.
+  Status attach(const Weights&);
   // Allocates the memory of `max_sequences` sequences and of the largest steps. These are one
   // sequence with up to `rows` rows in the nodes that feed a state and up to `tail_rows` in the
   // others, and every sequence with one row. On a GPU `host_ports` also allocates the host's side

@@ -28,6 +28,7 @@ Result<std::shared_ptr<const Executable>> prepare(const plan::Plan& plan, const 
   executable->node_numbers.assign(numbering.nodes.begin(), numbering.nodes.end());
   executable->value_numbers.assign(numbering.values.begin(), numbering.values.end());
   executable->values.resize(plan.values.size());
+  for (int v : numbering.feeding_outputs) executable->values[v].feeds_state = true;
   for (const Pass& pass : passes()) {
     if (target.observed && pass.merges) continue;
     INVAR_CHECK_OK(pass.run(*executable, target));

@@ -26,9 +26,10 @@ struct Pass {
 };
 std::span<const Pass> passes();  // in their order
 
-// What a plan that is a part of another one is called there: numbers of its nodes and values.
+// Of a plan that is a part of another one: the numbers of its nodes and values there, and its
+// outputs that states of other parts depend on.
 struct Numbering {
-  std::span<const int> nodes, values;
+  std::span<const int> nodes, values, feeding_outputs{};
 };
 // Called with what each pass leaves.
 using PassObserver = std::function<void(const Pass&, const Executable&)>;

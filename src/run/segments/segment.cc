@@ -100,7 +100,7 @@ Status SegmentExecutor::resize(const ExecutionContext& context, const std::vecto
   std::vector<ops::Sequence> sequences;
   for (int64_t i = 0; i < executable->constant_sequences(); ++i) sequences.push_back({i, 0});
   executor_ = Executor::make(std::move(executable), *context.pool, context.device);
-  executor_->attach(*weights_);
+  INVAR_CHECK_OK(executor_->attach(*weights_));
   INVAR_CHECK_OK(executor_->reserve(positions, positions, positions, static_cast<int64_t>(sequences.size()),
                                     /*host_ports=*/false));
   INVAR_CHECK_OK(executor_->bind(positions, sequences));

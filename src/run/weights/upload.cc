@@ -52,7 +52,7 @@ struct UploadQueue {
 }  // namespace
 
 Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoader& l,
-                                std::span<const Use> uses, Pool& pool) {
+                                std::span<const Use> uses, Pool& pool, const ByteProgress& progress) {
   if (!native_in_storage(8)) return not_covered("a big-endian host with a GPU");
   Weights r;
   const size_t count = l.plan->weights.size();
@@ -119,7 +119,7 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
       if (!done && status) status = done;
     });
   }
-  run_jobs(pool, std::move(hashes), std::move(copies), copying);
+  run_jobs(pool, progress, std::move(hashes), std::move(copies), copying);
   INVAR_CHECK_OK(status);
   INVAR_CHECK_OK(l.check_digests());
   r.views_ = l.views(uses, packed);

@@ -11,14 +11,22 @@ static bool same_packing(const Weights::Use& a, const Weights::Use& b) {
   return a.weight == b.weight && a.operand == b.operand && a.kernel == b.kernel && *a.attrs == *b.attrs;
 }
 
-void run_jobs(Pool& pool, Jobs jobs, Jobs reserved, int reserved_workers) {
+void run_jobs(Pool& pool, const ByteProgress& progress, Jobs jobs, Jobs reserved, int reserved_workers) {
   std::atomic<size_t> next[2] = {};
   Jobs* const lists[2] = {&reserved, &jobs};
   for (Jobs* list : lists)
     std::stable_sort(list->begin(), list->end(), [](auto& a, auto& b) { return a.first > b.first; });
+  uint64_t total = 0;
+  for (const Jobs* list : lists)
+    for (const auto& [bytes, job] : *list) total += bytes;
+  ByteMeter meter(progress, total);
   pool.run(pool.threads(), [&](int worker, int64_t, int64_t) {
     for (int i = worker < reserved_workers ? 0 : 1; i < 2; ++i)
-      for (size_t j; (j = next[i].fetch_add(1)) < lists[i]->size();) (*lists[i])[j].second(worker);
+      for (size_t j; (j = next[i].fetch_add(1)) < lists[i]->size();) {
+        const auto& [bytes, job] = (*lists[i])[j];
+        job(worker);
+        meter.add(bytes, worker == 0);
+      }
   });
 }
 

@@ -50,8 +50,9 @@ struct WeightLoader {
 // Runs jobs of very different sizes, the largest first, each by the next free worker. Which worker
 // runs a job is left to chance; this is allowed because jobs only hash, copy and pack. The
 // `reserved` jobs are for the first `reserved_workers` workers only, which run them before the
-// others.
+// others. The calling thread reports their progress.
 using Jobs = std::vector<std::pair<uint64_t, std::function<void(int worker)>>>;
-void run_jobs(Pool& pool, Jobs jobs, Jobs reserved = {}, int reserved_workers = 0);
+void run_jobs(Pool& pool, const ByteProgress& progress, Jobs jobs, Jobs reserved = {},
+              int reserved_workers = 0);
 
 }  // namespace invar::run

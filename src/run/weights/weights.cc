@@ -12,11 +12,22 @@ static bool usable_in_place(const std::byte* data, DType t) {
   return native_in_storage(size_of(t)) && reinterpret_cast<uintptr_t>(data) % size_of(t) == 0;
 }
 
+Result<uint64_t> Weights::needed(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
+                                 bool on_device) {
+  INVAR_TRY(const WeightLoader l, WeightLoader::begin(plan, folder, uses, {false, nullptr}));
+  uint64_t bytes = l.packed_bytes;
+  for (size_t i = 0; i < plan.weights.size(); ++i) {
+    const bool copied = !on_device && !usable_in_place(l.stored[i], l.unpacked[i].dtype);
+    if (l.used[i] && (l.read_unpacked[i] || copied)) bytes += Allocation::round_up(plan.weights[i].length);
+  }
+  return bytes;
+}
+
 Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
                               Pool& pool, const Check& check, const std::shared_ptr<Device>& device) {
   INVAR_TRY(WeightLoader l, WeightLoader::begin(plan, folder, uses, check));
 #ifndef __wasi__
-  if (device) return upload(device, l, uses, pool);
+  if (device) return upload(device, l, uses, pool, check.progress);
 #endif
   Weights r;
   const size_t count = plan.weights.size();
@@ -51,7 +62,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
         p->use.kernel.cpu->pack(l.unpacked[i], p->use.operand, *p->use.attrs, packed + p->offset);
     });
   }
-  run_jobs(pool, std::move(jobs));
+  run_jobs(pool, check.progress, std::move(jobs));
   INVAR_CHECK_OK(l.check_digests());
   r.views_ = l.views(uses, packed);
   r.files_ = std::move(l.files), r.file_of_ = std::move(l.file_of);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_progress.h"
 #include "base/file/file.h"
 #include "base/hash/digest_cache.h"
 #include "base/thread_pool.h"
@@ -30,10 +31,14 @@ class Weights {
   struct Check {
     bool wanted = true;
     const DigestCache* known = nullptr;
+    ByteProgress progress = {};  // of hashing, copying and packing
   };
   // views()[i] is the view of uses[i]. Equal packings of a weight are shared.
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
                               const Check&, const std::shared_ptr<Device>& device = {});
+  // The bytes that load() would take, as bytes() counts them. Reads no weight.
+  static Result<uint64_t> needed(const plan::Plan&, const std::string& folder, std::span<const Use> uses,
+                                 bool on_device);
   std::span<const ops::View> views() const { return views_; }
   // Whether the mapped files still hold what was checked. Code failed: a file that kernels read, or
   // that weights were packed from, was written to or truncated meanwhile.
@@ -43,7 +48,7 @@ class Weights {
 
  private:
   static Result<Weights> upload(const std::shared_ptr<Device>&, WeightLoader&, std::span<const Use> uses,
-                                Pool&);
+                                Pool&, const ByteProgress&);
   std::vector<MappedFile> files_;
   std::vector<int> file_of_;  // per weight
   std::vector<Allocation> allocations_;

@@ -11,6 +11,7 @@ config.test_exec_root = lit_config.params["out"]
 quoted = lambda path: '"' + path + '"'
 opt, tools = lit_config.params["invar_opt"], lit_config.params["tools"]
 pipeline = lambda passes: quoted(opt) + f" --pass-pipeline='builtin.module({passes})'"
+to_torch = "onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-to-plan,plan-to-torch)"
 config.substitutions += [
     ("%lower", pipeline("onnx-to-repro")),
     ("%recognize", pipeline("onnx-to-repro,func.func(repro-recognize-idioms)")),
@@ -19,6 +20,8 @@ config.substitutions += [
     ("%sink", pipeline("func.func(repro-sink-transposes)")),
     ("%earlier_sink", pipeline("func.func(repro-turn)")),
     ("%plan", pipeline("onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-to-plan)")),
+    ("%torch", pipeline(to_torch)),
+    ("%plain", pipeline(to_torch.replace("plan-to-torch", "plan-to-torch{plain=true}"))),
     ("%opt", quoted(opt)),
     ("%check", quoted(tools + "/FileCheck") + ' "%s"'),
     ("%not", quoted(tools + "/not")),

@@ -8,8 +8,8 @@ from accuracy import called, invar, ops, torch
 from conftest import cpu_isas, package_has_gpu
 
 FAMILIES = (
-    "activation", "attention", "elementwise", "indexing", "linalg", "loss", "normalization",
-    "reduction", "shape", "spatial",
+    "activation", "attention", "elementwise", "indexing", "linalg", "loss", "neural",
+    "normalization", "reduction", "shape", "spatial",
 )  # fmt: skip
 CASES = [c for family in FAMILIES for c in importlib.import_module(f"test_ops_{family}").CASES]
 

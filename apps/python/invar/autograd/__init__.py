@@ -75,51 +75,69 @@ def unwrapped(x):
     return x
 
 
+class About:
+    """What the backward pass knows of a node: the call and its rule; for each operand (shape,
+    dtype, device), whether it requires a gradient, and, if parameters with exact gradients are
+    registered, its accumulator. Nodes of equal calls share `memo`, in which a rule may leave what
+    it derives."""
+
+    __slots__ = ("accumulators", "call", "dtypes", "memo", "needs", "rule", "types")
+
+    def __init__(self, call, rule, operands, needs, accumulators=None):
+        self.call, self.rule, self.needs, self.accumulators = call, rule, needs, accumulators
+        self.types = [(x.shape, x.dtype, x.device) for x in operands]
+        self.dtypes = [x.dtype if need else None for x, need in zip(operands, needs)]
+        self.memo = {}
+
+
+def about(call, rule, operands, needs):
+    """About these operands, and which of them and of the result (the last) the rule reads."""
+    return About(call, rule, operands, needs), kept(rule, needs)
+
+
+def kept(rule, needs):
+    of_operands = (True,) * len(needs) if rule.keeps_operands else rule.kept(needs)
+    return (*of_operands, rule.keeps_result)
+
+
 def remember(ctx, call, rule, operands, result):
-    """Keeps for the backward pass what the rule reads, and the types of other operands."""
+    """Keeps for the backward pass what the rule reads, and what it knows of other operands."""
+    needs = ctx.needs_input_grad[2:]
     accumulators = exact.accumulators(operands) if exact.active() else None
-    types, saved = None, operands
-    if not rule.keeps_operands:
-        types, saved = [], []
-        for x, keep in zip(operands, rule.kept(ctx.needs_input_grad[2:])):
-            saved.append(x if keep else None)
-            types.append(None if keep else (x.shape, x.dtype, x.device))
-    ctx.about = call, rule, types, accumulators
-    ctx.save_for_backward(*saved, result if rule.keeps_result else None)
+    ctx.about = About(call, rule, operands, needs, accumulators)
+    keeps = kept(rule, needs)
+    ctx.save_for_backward(*[x if k else None for x, k in zip((*operands, result), keeps)])
 
 
 def gradients(ctx, grad):
     """The gradients of the operands: differentiable, because rules are made of primitives."""
-    call, rule, types, accumulators = ctx.about
+    about = ctx.about
+    rule = about.rule
     *operands, result = ctx.saved_tensors
-    needs = ctx.needs_input_grad[2:]
     if rule.reads and not grad.is_contiguous():
         grad = grad.contiguous()  # once for all operations of the rule
-    if types is None:
-        types = [(x.shape, x.dtype, x.device) for x in operands]
+    if about.accumulators is None:
+        grads = rule.function(Vjp(about, operands, result, grad))
     else:
-        types = [t or (x.shape, x.dtype, x.device) for t, x in zip(types, operands)]
-    if accumulators is None:
-        grads = rule.function(Vjp(call, operands, result, grad, types, needs))
-    else:
-        grads = exact_gradients(call, rule, operands, result, grad, types, needs, accumulators)
+        grads = exact_gradients(about, operands, result, grad)
     return [
-        g if g is None or not need else g if g.dtype is dtype else typed(g, dtype)
-        for g, need, (_, dtype, _) in zip(grads, needs, types)
+        None if dtype is None or g is None else g if g.dtype is dtype else typed(g, dtype)
+        for g, dtype in zip(grads, about.dtypes)
     ]
 
 
-def exact_gradients(call, rule, operands, result, grad, types, needs, accumulators):
+def exact_gradients(about, operands, result, grad):
     """The gradients, without those of parameters whose accumulators get contributions."""
+    call = about.call
     if torch.is_grad_enabled():
         raise _native.NotCovered(
             f"{call.op}: a parameter with exact gradients has no gradients of gradients"
         )
     if call.op in units.OPERANDS:
-        grads = units.gradients(call, rule, operands, result, grad, types, needs, accumulators)
+        grads = units.gradients(about, operands, result, grad)
     else:
-        grads = rule.function(Vjp(call, operands, result, grad, types, needs, accumulators))
-    exact.check(call, accumulators, grads)
+        grads = about.rule.function(Vjp(about, operands, result, grad))
+    exact.check(call, about.accumulators, grads)
     return grads
 
 
@@ -144,7 +162,26 @@ class Apply(torch.autograd.Function):
         return (None, None, *gradients(ctx, grad))
 
 
-_apply = super(torch.autograd.Function, Apply).apply  # where no transform is active
+class ApplyAtOnce(torch.autograd.Function):
+    """The same for plain tensors, from the second call of an operation on: its forward pass is
+    native (apps/python/calls.cc), which the module calls without a way through Python."""
+
+    forward = staticmethod(_native.forward)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return (None, *gradients(ctx, grad))
+
+
+ApplyAtOnce._backward_cls.apply = ApplyAtOnce.backward  # what torch's engine calls, itself
+
+
+def _native_apply(function):  # where no transform is active
+    return super(torch.autograd.Function, function).apply
+
+
+_apply = _native_apply(Apply)
+_native.set_autograd(_native_apply(ApplyAtOnce), compute, about, exact.REGISTERED)
 
 
 def refuse_forward_mode(call, operands):
@@ -173,9 +210,16 @@ def apply(call, operands):
 
 def node(call, operands):
     """The result, a node of the graph where an operand requires a gradient."""
+    if exact.active():
+        call, operands = exact.untransposed(call, operands)
     for x in operands:
         if isinstance(x, torch.Tensor) and x.requires_grad:
-            if not torch.is_grad_enabled() or (rule := rule_of(call.op)) is None:
+            if not torch.is_grad_enabled():
+                break
+            rule = rule_of(call.op)
+            if call.native is not None:
+                call.native.set_rule(call, rule)  # from the next call on it is native
+            if rule is None:
                 break
             return _apply(call, rule, *operands)
     return compute(call, operands)

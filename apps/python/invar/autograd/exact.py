@@ -8,15 +8,20 @@ split matters (spec/training.md). It is an object with
     add(per_unit)            a tensor [U, *parameter.shape] of f32
     add_matmul(a, b)         optional: the contributions a[u]^T b[u] of [U, T, M] and [U, T, N]
 
-While a parameter is registered, operations that have it as an operand itself give it to the
-accumulator, and the parameter gets no gradient from them. An operation that cannot is refused by
-name. In eager mode only."""
+    part(shape, begin)       optional: an accumulator of the elements from `begin` on, row-major, as a
+                             tensor of this shape
 
+While a parameter is registered, operations that have it as an operand itself give it to the
+accumulator, and the parameter gets no gradient from them. So do those that have a part of it that
+lies together in memory, such as a chunk of its rows, and products with its transposition. An
+operation that cannot is refused by name. In eager mode only."""
+
+import threading
 import weakref
 
 from invar import _native
 
-_REGISTERED = {}  # id of a parameter -> (weak reference to it, its accumulator)
+REGISTERED = {}  # id of a parameter -> (weak reference to it, its accumulator)
 
 
 def register(parameter, accumulator):
@@ -27,26 +32,90 @@ def register(parameter, accumulator):
             "parameter: a tensor that is no leaf, or requires no gradient, has no exact gradient"
         )
     key = id(parameter)
-    gone = lambda _: _REGISTERED.pop(key, None)
-    _REGISTERED[key] = (weakref.ref(parameter, gone), accumulator)
+    gone = lambda _: REGISTERED.pop(key, None)
+    REGISTERED[key] = (weakref.ref(parameter, gone), accumulator)
 
 
 def unregister(parameter):
     """The parameter gets ordinary gradients again."""
-    _REGISTERED.pop(id(parameter), None)
+    REGISTERED.pop(id(parameter), None)
 
 
 def active():
     """Whether any parameter is registered."""
-    return bool(_REGISTERED)
+    return bool(REGISTERED)
 
 
 def accumulators(operands):
     """For each operand its accumulator or None; None where no operand has one."""
-    found = [_REGISTERED.get(id(x)) for x in operands]
-    if not any(found):
+    found = [_accumulator(x) for x in operands]
+    return found if any(f is not None for f in found) else None
+
+
+def _accumulator(x):
+    if (known := REGISTERED.get(id(x))) is not None:
+        return known[1] if known[0]() is x else None
+    base = _base(x)
+    if base is None or not x.is_contiguous() or not base.is_contiguous() or x.dtype != base.dtype:
         return None
-    return [None if f is None or f[0]() is not x else f[1] for f, x in zip(found, operands)]
+    whole = REGISTERED[id(base)][1]
+    begin = x.storage_offset() - base.storage_offset()
+    return whole.part(tuple(x.shape), begin) if hasattr(whole, "part") else None
+
+
+def _base(x):
+    """The registered parameter of which x is a view that has a gradient, or None."""
+    base = getattr(x, "_base", None)
+    known = REGISTERED.get(id(base)) if base is not None and x.requires_grad else None
+    return base if known is not None and known[0]() is base else None
+
+
+def untransposed(call, operands):
+    """The call with parameters themselves where a product has their transposed views."""
+    if call.op != "matmul":
+        return call, operands
+    for i, name in ((1, "trans_b"), (0, "trans_a")):
+        base = _base(operands[i])
+        if base is None or operands[i].ndim != 2 or base.ndim != 2 or not base.is_contiguous():
+            continue
+        x = operands[i]
+        same = x.data_ptr() == base.data_ptr() and x.shape == base.shape[::-1]
+        if same and x.stride() == base.stride()[::-1] and not x.is_contiguous():
+            given = {**call.attributes, name: 1 - call.attributes.get(name, 0)}
+            call = type(call)(call.op, given, call.shape, call.dtype, call.isa)
+            operands = [base if k == i else y for k, y in enumerate(operands)]
+    return call, operands
+
+
+_here = threading.local()
+
+
+class Part:
+    """Which units of a batch the forward pass that runs has: `units` from unit `first` on. Random
+    numbers are those of the units' places in the whole batch."""
+
+    def __init__(self, first, units):
+        self.first, self.units = first, units
+
+    def __enter__(self):
+        self._before, _here.part = part(), self
+        return self
+
+    def __exit__(self, *error):
+        _here.part = self._before
+
+    def offset(self, count, name="dropout"):
+        """Where the numbers of these units begin, of `count` numbers for all of them."""
+        if count % max(self.units, 1):
+            raise _native.NotCovered(
+                f"{name}: {count} random numbers are no multiple of the {self.units} units"
+            )
+        return self.first * (count // max(self.units, 1))
+
+
+def part():
+    """The Part in force, or None."""
+    return getattr(_here, "part", None)
 
 
 def check(call, accumulators, grads):

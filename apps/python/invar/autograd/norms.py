@@ -1,5 +1,5 @@
-"""What the gradients of layer and RMS normalization share. r: the reciprocal root; h: the normalized
-row; u: the gradient times the weight."""
+"""What the gradients of layer and RMS normalization share. r: the reciprocal root; h: the
+normalized row; u: the gradient times the weight."""
 
 from invar import primitives as p
 
@@ -11,6 +11,20 @@ def mean(x, axes):
 def over_rows(x, rows):
     """The sum over the first `rows` dimensions."""
     return p.reduce_sum(x, axes=list(range(rows)), keepdims=0) if rows else x
+
+
+def gradients(v, op, rows, epsilon):
+    """Those of x, of the weight and, if there is one, of the bias, in one group."""
+    x, w, g = v[0], v[1], v.grad
+    calls = (
+        (f"{op}_backward", (g, x, w), {"epsilon": epsilon}),
+        (f"{op}_backward_weight", (g, x), {"axis": rows, "epsilon": epsilon}),
+        ("reduce_sum", (g,), {"axes": list(range(rows)), "keepdims": 0}),
+    )
+    if v.needs(0) and v.needs(1) and rows and v.needs(2) == (len(v) == 3):
+        return p.group(*calls[: len(v)])  # the common case
+    grads = [p.call(c[0], *c[1], **c[2]) if v.needs(i) else None for i, c in enumerate(calls[:2])]
+    return [*grads, over_rows(g, rows) if v.needs(2) else None][: len(v)]
 
 
 def second_order(v, u, h, q, axes):

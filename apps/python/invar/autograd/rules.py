@@ -40,13 +40,24 @@ class Rule:
 class Vjp:
     """One call whose gradient is asked for. v[i]: operand i (None unless the rule saves it);
     v.result; v.grad: of the result; v.needs(i): whether operand i needs a gradient; v.shape(i),
-    v.dtype(i): those of operand i; v.attribute(name, default)."""
+    v.dtype(i): those of operand i; v.attribute(name, default); v.memo: what rules keep for calls
+    with equal attributes and types."""
 
-    __slots__ = ("_accumulators", "_needs", "_types", "call", "grad", "operands", "result")
+    __slots__ = (
+        "_accumulators", "_needs", "_types", "call", "grad", "memo", "operands", "result"
+    )  # fmt: skip
 
-    def __init__(self, call, operands, result, grad, types, needs, accumulators=None):
-        self.call, self.operands, self.result, self.grad = call, operands, result, grad
-        self._types, self._needs, self._accumulators = types, needs, accumulators
+    def __init__(self, about, operands, result, grad, types=None, needs=None):
+        self.call, self.operands, self.result, self.grad = about.call, operands, result, grad
+        if types is None:
+            self._types, self._needs, self._accumulators = (
+                about.types,
+                about.needs,
+                about.accumulators,
+            )
+            self.memo = about.memo
+        else:  # of a part of the operands
+            self._types, self._needs, self._accumulators, self.memo = types, needs, None, {}
 
     def __getitem__(self, i):
         return self.operands[i]
@@ -58,7 +69,7 @@ class Vjp:
         return i < len(self._needs) and self._needs[i]
 
     def shape(self, i):
-        return tuple(self._types[i][0])
+        return self._types[i][0]
 
     def dtype(self, i):
         return self._types[i][1]
@@ -66,7 +77,7 @@ class Vjp:
     def attribute(self, name, default=None):
         """An attribute of the call; `axis` counted from the front."""
         value = self.call.attributes.get(name, default)
-        return value + len(self.shape(0)) if name == "axis" and value < 0 else value
+        return value + len(self._types[0][0]) if name == "axis" and value < 0 else value
 
     def axis(self, default=-1):
         return self.attribute("axis", default)
@@ -150,13 +161,14 @@ def rule_of(op):
 _CONSTANTS = {}  # numbers that rules use again and again
 
 
-def constant(like, value):
-    """A number as a tensor without dimensions, of the type and device of another."""
+def constant(like, value, dtype=None):
+    """A number as a tensor without dimensions, of the type (or `dtype`) and device of another."""
+    dtype = dtype or like.dtype
     if watched() or torch.is_inference_mode_enabled() or type(like) not in _PLAIN:
-        return torch.full((), value, dtype=like.dtype, device=like.device)
-    key = (value or str(value), like.dtype, like.device)  # 0 is not -0
+        return torch.full((), value, dtype=dtype, device=like.device)
+    key = (value or str(value), dtype, like.device)  # 0 is not -0
     if (made := _CONSTANTS.get(key)) is None:
-        made = torch.full((), value, dtype=like.dtype, device=like.device)
+        made = torch.full((), value, dtype=dtype, device=like.device)
         if like.is_cuda:
             stream = torch.cuda.current_stream(like.device)
             if torch.cuda.is_current_stream_capturing():

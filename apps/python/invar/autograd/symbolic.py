@@ -2,6 +2,8 @@
 all of them. Element types, and what a size may be, come from the operation's own inference for the
 sizes at hand; an operation that has no rule here is compiled for these sizes alone."""
 
+import math
+
 import torch
 
 from invar import _native
@@ -60,12 +62,19 @@ def _attention(attributes, q, k, v, *more):
     return (*q[:-1], width * attributes["q_heads"])
 
 
+def _attention_backward(attributes, grad, y, q, k, v, *more):
+    return (math.prod(q) + math.prod(k) + math.prod(v),)
+
+
 _RULES = {
     "matmul": _matmul,
     "transpose": _transpose,
     "concat": _concat,
     "gather": _gather,
     "attention": _attention,
+    "attention_backward": _attention_backward,
+    "cross_entropy": lambda attributes, x, target: target,
+    "cross_entropy_backward": lambda attributes, grad, x, target: x,
     "gather_elements": lambda attributes, x, indices: indices,
     **dict.fromkeys(("argmax", "argmin"), _without_axis),
     **dict.fromkeys(_native.operations("elementwise"), _broadcast),

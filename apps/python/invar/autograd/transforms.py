@@ -21,7 +21,7 @@ class Transformed(torch.autograd.Function):
         call, rule, *operands = inputs
         if rule is None:
             ctx.mark_non_differentiable(output)
-            ctx.about = call, rule, None, None
+            ctx.about = autograd.About(call, rule, (), ())
         else:
             autograd.remember(ctx, call, rule, operands, output)
 
@@ -32,7 +32,7 @@ class Transformed(torch.autograd.Function):
     @staticmethod
     def jvp(ctx, *tangents):
         raise _native.NotCovered(
-            f"{ctx.about[0].op}: forward-mode derivatives (jvp) are not covered; use reverse mode "
+            f"{ctx.about.call.op}: forward-mode derivatives (jvp) are not covered; use reverse mode "
             "(grad, vjp)"
         )
 

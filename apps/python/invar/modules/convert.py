@@ -1,4 +1,4 @@
-"""ONNX model -> torch.nn.Module, as source that a person can read."""
+"""ONNX model -> torch.nn.Module, by the source that the compiler writes."""
 
 import hashlib
 import importlib.abc
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from invar import _native
 from invar.compiler import Artifacts, Choices, Model
-from invar.modules.source import source as source_of
 
 if TYPE_CHECKING:
     import torch
@@ -70,17 +69,22 @@ def converted(
         raise _native.BadInput(f"options: {type(options).__name__} is no CompileOptions")
     artifacts = Artifacts(options.artifacts_dir, debug)
     described = artifacts.compile(
-        onnx_model_or_path, None, options.colocate_tensors, options.choices, dims=dims
+        onnx_model_or_path,
+        None,
+        options.colocate_tensors,
+        options.choices,
+        dims=dims,
+        torch_module="reproducible" if options.requires_reproducibility else "plain",
     )
-    source = source_of(described, options.requires_reproducibility)
-    (artifacts.path / "module.py").write_text(source, encoding="utf-8")
+    source = (artifacts.path / "module.py").read_text(encoding="utf-8")
     module = build(source, described["digest"])
     module.load(artifacts.path)
     return module
 
 
 class Emitted(importlib.abc.ExecutionLoader):
-    """Loads an emitted source as Python loads a file of it: tracebacks and inspect show its lines."""
+    """Loads an emitted source as Python loads a file of it: tracebacks and inspect show its
+    lines."""
 
     def __init__(self, source):
         self.source = source

@@ -5,10 +5,15 @@ import sys
 import numpy as np
 import torch
 
-from invar import _native
-from invar.modules import convert, dims, source
+from invar import _native, arrays
+from invar.modules import convert
 
-TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in source.TORCH.items()}
+TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in arrays.TORCH.items()}
+
+
+def is_name(dim):
+    """Whether a dimension of INPUTS is a name: not a number, not computed from names."""
+    return isinstance(dim, str) and dim.isidentifier()
 
 
 class Module(torch.nn.Module):
@@ -40,31 +45,44 @@ class Module(torch.nn.Module):
             tensor.detach().reshape(-1).view(torch.uint8).copy_(torch.from_numpy(np.array(stored)))
 
     def sizes(self, *inputs):
-        """Checks the inputs against INPUTS; returns what the named dimensions are, in the order of
-        their first appearance."""
+        """Checks the inputs against INPUTS, except for dimensions that are computed from others;
+        returns what the named dimensions are, in the order of their first appearance."""
         if len(inputs) != len(self.INPUTS):
             raise _native.BadInput(
                 f"{len(inputs)} inputs; the model takes {len(self.INPUTS)}: {', '.join(self.INPUTS)}"
             )
         found = {}
-        for x, (name, (dtype, shape)) in zip(inputs, self.INPUTS.items()):
+        for x, (name, (_, shape)) in zip(inputs, self.INPUTS.items()):
             if not isinstance(x, torch.Tensor):
                 raise _native.BadInput(f"input '{name}': {type(x).__name__} is no torch.Tensor")
             if x.dim() == len(shape):
                 for n, d in zip(x.shape, shape):
-                    if isinstance(d, str) and d.isidentifier():
+                    if is_name(d):
                         found.setdefault(d, n)
         for x, (name, (dtype, shape)) in zip(inputs, self.INPUTS.items()):
-            wanted = [dims.value(d, found) for d in shape]
-            if x.dtype != TYPES[dtype] or list(x.shape) != wanted:
-                takes = ", ".join(
-                    str(d) if n in (d, None) else f"{d} = {n}" for d, n in zip(shape, wanted)
-                )
-                raise _native.BadInput(
-                    f"input '{name}': it is {x.dtype} {list(x.shape)}, the model takes "
-                    f"{TYPES[dtype]} [{takes}]"
-                )
+            wanted = [found.get(d) if isinstance(d, str) else d for d in shape]
+            given = [n if d is None else d for d, n in zip(wanted, x.shape)]
+            missing = any(is_name(d) and n is None for d, n in zip(shape, wanted))
+            if (
+                x.dtype != TYPES[dtype]
+                or list(x.shape) != given
+                or x.dim() != len(shape)
+                or missing
+            ):
+                self.refuse(name, x, wanted)
         return tuple(found.values())
+
+    def expect(self, name, x, wanted):
+        """Checks an input some of whose dimensions are computed from others."""
+        if tuple(x.shape) != wanted:
+            self.refuse(name, x, wanted)
+
+    def refuse(self, name, x, wanted):
+        dtype, shape = self.INPUTS[name]
+        takes = ", ".join(str(d) if n in (d, None) else f"{d} = {n}" for d, n in zip(shape, wanted))
+        raise _native.BadInput(
+            f"input '{name}': it is {x.dtype} {list(x.shape)}, the model takes {TYPES[dtype]} [{takes}]"
+        )
 
     def size(self, value, element, name):
         """A dimension that an element of a value decides (spec/plan.md plan.15)."""

@@ -5,6 +5,7 @@ from torch import nn
 
 from invar import ops
 from invar.nn.counterparts import counterpart
+from invar.ops.random import torch_seed
 
 
 def _module(of, function, *arguments):
@@ -43,3 +44,26 @@ Softsign = _module(nn.Softsign, "softsign")
 Tanh = _module(nn.Tanh, "tanh")
 Tanhshrink = _module(nn.Tanhshrink, "tanhshrink")
 Threshold = _module(nn.Threshold, "threshold", "threshold", "value")
+
+
+@counterpart
+class Softmax2d(nn.Softmax2d):
+    """torch.nn.Softmax2d: softmax over the channels of an image."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        if input.ndim not in (3, 4):
+            raise ValueError(f"input: expected 3 or 4 dimensions, got {input.ndim}")
+        return ops.softmax(input, -3)
+
+
+@counterpart
+class RReLU(nn.RReLU):
+    """torch.nn.RReLU; in training its slopes are Invar's numbers for a seed that torch's generator
+    draws, as those of Dropout."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        if not self.training:
+            return ops.rrelu(input, self.lower, self.upper)
+        u = ops.to(ops.rand(*input.shape, device=input.device, **torch_seed(input)), input.dtype)
+        slope = ops.add(ops.mul(u, self.upper - self.lower), self.lower)
+        return ops.where(ops.lt(input, 0), ops.mul(input, slope), input)

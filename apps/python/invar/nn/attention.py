@@ -9,6 +9,7 @@ from torch import nn
 
 from invar import ops
 from invar.nn.counterparts import counterpart
+from invar.ops.random import torch_seed
 from invar.reproducibility import functions
 
 
@@ -84,7 +85,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         if need_weights or p:
             scores = ops.matmul(ops.mul(q, 1 / math.sqrt(self.head_dim)), k.mT)
             weights = ops.softmax(scores if bias is None else ops.add(scores, bias), dim=-1)
-            weights = ops.dropout(weights, p, True) if p else weights
+            weights = ops.dropout(weights, p, True, **torch_seed(weights)) if p else weights
             found = ops.matmul(weights, v)
         else:
             found = ops.scaled_dot_product_attention(q, k, v, attn_mask=bias)
@@ -101,14 +102,20 @@ class MultiheadAttention(nn.MultiheadAttention):
         return found if first else found.transpose(0, 1), weights
 
 
-def activation_of(function):
-    """The name in invar.ops of an activation that is a function of torch; "" for a module or a
-    function of Invar, None for another."""
-    name = getattr(function, "__name__", "")
-    if isinstance(function, nn.Module) or getattr(function, "__module__", "").startswith("invar."):
-        return ""
-    torchs = (getattr(torch.nn.functional, name, None), getattr(torch, name, None))
-    return name if name in functions.NEURAL and function in torchs else None
+# Activations that are functions of torch -> ours.
+ACTIVATIONS = {
+    getattr(space, name): getattr(ops, name)
+    for space in (nn.functional, torch)
+    for name in functions.NEURAL
+    if hasattr(space, name) and hasattr(ops, name)
+}
+
+
+def is_activation(function):
+    """Whether it is a module, a function of Invar, or a function of torch that Invar has."""
+    if isinstance(function, nn.Module) or function in ACTIVATIONS:
+        return True
+    return getattr(function, "__module__", "").startswith("invar.")
 
 
 class _Layer:
@@ -116,12 +123,11 @@ class _Layer:
 
     @staticmethod
     def refusals(module: Any) -> Iterator[str]:
-        if activation_of(module.activation) is None:
+        if not is_activation(module.activation):
             yield f"activation={getattr(module.activation, '__name__', module.activation)!r}"
 
     def _feed_forward(self, x, dropout):
-        name = activation_of(self.activation)
-        activation = getattr(ops, name) if name else self.activation
+        activation = ACTIVATIONS.get(self.activation, self.activation)
         return dropout(self.linear2(self.dropout(activation(self.linear1(x)))))
 
     def _attended(self, attention, x, other, mask, padding, is_causal, dropout):
@@ -228,3 +234,14 @@ class TransformerDecoder(nn.TransformerDecoder):
                 *(memory_key_padding_mask, bool(tgt_is_causal), memory_is_causal),
             )
         return tgt if self.norm is None else self.norm(tgt)
+
+
+@counterpart
+class Transformer(nn.Transformer):
+    """torch.nn.Transformer, whose encoder and decoder are Invar's."""
+
+    @staticmethod
+    def refusals(module: Any) -> Iterator[str]:
+        for name, cls in (("encoder", nn.TransformerEncoder), ("decoder", nn.TransformerDecoder)):
+            if not isinstance(getattr(module, name), cls):
+                yield f"custom_{name} of {type(getattr(module, name)).__name__}"

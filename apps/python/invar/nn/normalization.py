@@ -91,3 +91,9 @@ class InstanceNorm2d(nn.InstanceNorm2d):
 @counterpart
 class InstanceNorm3d(nn.InstanceNorm3d):
     _apply_instance_norm = _InstanceNorm._apply_instance_norm
+
+
+@counterpart
+class LocalResponseNorm(nn.LocalResponseNorm):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return ops.local_response_norm(input, self.size, self.alpha, self.beta, self.k)

@@ -65,12 +65,25 @@ AvgPool2d = _module(nn.AvgPool2d, "avg_pool2d", _AvgPool)
 AvgPool3d = _module(nn.AvgPool3d, "avg_pool3d", _AvgPool)
 AdaptiveAvgPool1d = _module(nn.AdaptiveAvgPool1d, "adaptive_avg_pool1d", _AdaptivePool)
 AdaptiveAvgPool2d = _module(nn.AdaptiveAvgPool2d, "adaptive_avg_pool2d", _AdaptivePool)
+AdaptiveAvgPool3d = _module(nn.AdaptiveAvgPool3d, "adaptive_avg_pool3d", _AdaptivePool)
 LPPool1d = _module(nn.LPPool1d, "lp_pool1d", _LPPool)
 LPPool2d = _module(nn.LPPool2d, "lp_pool2d", _LPPool)
+LPPool3d = _module(nn.LPPool3d, "lp_pool3d", _LPPool)
 
 
+class _MaxUnpool:
+    def forward(self, input: torch.Tensor, indices: torch.Tensor, output_size: Any = None) -> Any:
+        return self._function(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+
+MaxUnpool1d = _module(nn.MaxUnpool1d, "max_unpool1d", _MaxUnpool)
+MaxUnpool2d = _module(nn.MaxUnpool2d, "max_unpool2d", _MaxUnpool)
+MaxUnpool3d = _module(nn.MaxUnpool3d, "max_unpool3d", _MaxUnpool)
 AdaptiveMaxPool1d = _module(nn.AdaptiveMaxPool1d, "adaptive_max_pool1d", _AdaptivePool)
 AdaptiveMaxPool2d = _module(nn.AdaptiveMaxPool2d, "adaptive_max_pool2d", _AdaptivePool)
+AdaptiveMaxPool3d = _module(nn.AdaptiveMaxPool3d, "adaptive_max_pool3d", _AdaptivePool)
 
 
 def _padding(of, mode):

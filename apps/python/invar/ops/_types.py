@@ -9,8 +9,8 @@ import numpy as np
 
 from invar import arrays
 from invar import primitives as p
+from invar.arrays import TORCH
 from invar.errors import ArgumentTypeError, NotCovered, OperandError
-from invar.modules.source import TORCH
 
 if TYPE_CHECKING:
     import torch
@@ -184,9 +184,18 @@ def number(value: Any, name: str, like: Any) -> Any:
     return torch.full((), value, dtype=dtype_like(name, like), device=like.device)
 
 
+def constant(value: Any, name: str, like: Any) -> Any:
+    """number() for operands that only this package sees: the same one serves every call."""
+    if isinstance(like, np.ndarray):
+        return number(value, name, like)
+    from invar.autograd.rules import constant as shared
+
+    return shared(like, value, dtype_like(name, like))
+
+
 def same_kind(name: str, **given: Any) -> None:
-    """Arguments that are arrays must be of one library and on one device. NumPy's arrays have a device,
-    too, which equals none of torch's."""
+    """Arguments that are arrays must be of one library and on one device. NumPy's arrays have a
+    device, too, which equals none of torch's."""
     first = ""
     place: Any = None
     for argument, x in given.items():

@@ -33,21 +33,18 @@ def scaled_dot_product_attention(
     query [..., H, L, E], key [..., H, S, E], value [..., H, S, Ev] -> [..., H, L, Ev]; leading
     dimensions broadcast, and H may be missing. With enable_gqa key and value have a divisor of H
     heads. attn_mask: of bool, False hides a key; of numbers it is added to the scores, -inf hides;
-    broadcast to [..., H, L, S]. is_causal: query i sees keys 0 ... i. scale: by default 1 / sqrt(E).
-    Beyond torch: window = (left, right), how many keys before and after its own position a query
-    sees (-1: all); softcap c: scores become c · tanh(score / c); sinks [H]: a score for each head
-    that takes weight and has no value. A query that sees nothing gives 0.
+    broadcast to [..., H, L, S]. is_causal: query i sees keys 0 ... i. scale: by default 1 /
+    sqrt(E). Beyond torch: window = (left, right), how many keys before and after its own position a
+    query sees (-1: all); softcap c: scores become c · tanh(score / c); sinks [H]: a score for each
+    head that takes weight and has no value. A query that sees nothing gives 0.
 
     All of f32, bf16 or f16, computed in f32 and rounded once. Dropout is refused. Raises
     RuntimeError for shapes and types that do not fit. Spec: attention.1 to attention.18."""
-    e = t.narrow_real(_NAME, query, "query")
-    for argument, x in (("key", key), ("value", value)):
-        if t.type_of(x, argument) != e:
-            raise OperandError(
-                f"{_NAME}: argument '{argument}': expected elements of {t.spelled(e)} as 'query' has, "
-                f"got {t.spelled(t.type_of(x, argument))}"
-            )
-    t.same_kind(_NAME, query=query, key=key, value=value, attn_mask=attn_mask, sinks=sinks)
+    if t.are_f32(query, key, value) and attn_mask is sinks is None and _together(query, key, value):
+        e = "f32"  # the common case at once
+    else:
+        e = _element_type(query, key, value)
+        t.same_kind(_NAME, query=query, key=key, value=value, attn_mask=attn_mask, sinks=sinks)
     if dropout_p:
         raise NotCovered(f"{_NAME}: argument 'dropout_p': expected 0, got {dropout_p}")
     if is_causal and attn_mask is not None:
@@ -77,12 +74,42 @@ def scaled_dot_product_attention(
         attributes["left"], attributes["right"] = arr.tuple_of(_NAME, "window", window, 2)
     if softcap:
         attributes["softcap"] = float(softcap)
-    y = p.attention(*(t.cast(x, "f32") for x in (q, k, v)), *more, **attributes)
-    return cast(Array, t.cast(y, e).reshape((*lead, *y.shape[2:])))
+    if e != "f32":
+        q, k, v = (t.cast(x, "f32") for x in (q, k, v))
+    y = p.attention(q, k, v, *more, **attributes)
+    if e != "f32":
+        y = t.cast(y, e)
+    return cast(Array, y if len(lead) == 2 else y.reshape((*lead, *y.shape[2:])))
+
+
+def _together(x: Any, *others: Any) -> bool:
+    """Whether arrays are on one device."""
+    return all(x.device == y.device for y in others)
+
+
+def _element_type(query: Any, key: Any, value: Any) -> str:
+    e = t.narrow_real(_NAME, query, "query")
+    for argument, x in (("key", key), ("value", value)):
+        if t.type_of(x, argument) != e:
+            raise OperandError(
+                f"{_NAME}: argument '{argument}': expected elements of {t.spelled(e)} as 'query' has, "
+                f"got {t.spelled(t.type_of(x, argument))}"
+            )
+    return e
 
 
 def _heads(q: Any, k: Any, v: Any, gqa: bool) -> tuple[Any, Any, Any, tuple[int, ...]]:
     """All as [B, H, S, D], and what the result has in the place of B and H."""
+    if q.ndim == k.ndim == v.ndim == 4:  # the common case at once
+        (batch, heads, _, size), (b, shared, keys, of_key), (*lead_v, values, _) = (
+            q.shape,
+            k.shape,
+            v.shape,
+        )
+        fits = shared == heads or (gqa and shared and heads % shared == 0)
+        if fits and b == batch and lead_v == [b, shared] and size == of_key and size:
+            if keys == values:
+                return q, k, v, (batch, heads)
     for argument, x in (("query", q), ("key", k), ("value", v)):
         if x.ndim < 2:
             raise OperandError(
@@ -142,10 +169,16 @@ def rope(
 ) -> Array:
     """Rotary embedding: each pair of elements of a head turned by the angle of its position.
 
-    input [..., H, S, D]; cos and sin [..., S, R / 2] without H (leading dimensions broadcast), where
-    R = rotary_dim (0: D); the elements from R on stay. A pair is (j, j + R / 2), or with interleaved
-    (2j, 2j + 1). All of f32, bf16 or f16, computed in f32; the result has input's type. Raises
-    RuntimeError for shapes and types that do not fit. Spec: rope.1 to rope.6."""
+    input [..., H, S, D]; cos and sin [..., S, R / 2] without H (leading dimensions broadcast),
+    where R = rotary_dim (0: D); the elements from R on stay. A pair is (j, j + R / 2), or with
+    interleaved (2j, 2j + 1). All of f32, bf16 or f16, computed in f32; the result has input's type.
+    Raises RuntimeError for shapes and types that do not fit. Spec: rope.1 to rope.7."""
+    if t.are_f32(input, cos, sin) and len(input.shape) == 4 and _together(input, cos, sin):
+        _, heads, length, size = input.shape
+        if cos.shape == sin.shape == (length, (rotary_dim or size) // 2):  # the common case at once
+            return cast(
+                Array, _rotated(input, [cos[None], sin[None]], heads, interleaved, rotary_dim)
+            )
     e = t.narrow_real("rope", input)
     t.same_kind("rope", input=input, cos=cos, sin=sin)
     x = t.cast(input, "f32")
@@ -157,15 +190,25 @@ def rope(
         )
     batch = tuple(x.shape[:-3])
     wanted = (*batch, x.shape[-2], half)
-    for argument, y in zip(("cos", "sin"), angles):
-        arr.fits_broadcast("rope", argument, y, wanted)
-    rows = (math.prod(batch), x.shape[-2], half)
-    made = p.rope(
-        x.reshape((rows[0], *x.shape[-3:])),
-        *(arr.expand(y, wanted).reshape(rows) for y in angles),
-        num_heads=x.shape[-3],
+    if all(tuple(y.shape) == wanted[-2:] for y in angles):  # rope.7
+        angles = [y[None] for y in angles]
+    else:
+        for argument, y in zip(("cos", "sin"), angles):
+            arr.fits_broadcast("rope", argument, y, wanted)
+        rows = (math.prod(batch), x.shape[-2], half)
+        angles = [arr.expand(y, wanted).reshape(rows) for y in angles]
+    four = x.reshape((math.prod(batch), *x.shape[-3:]))
+    made = _rotated(four, angles, x.shape[-3], interleaved, rotary_dim)
+    return cast(Array, t.cast(made, e).reshape(x.shape))
+
+
+def _rotated(x: Any, angles: Any, heads: int, interleaved: bool, rotary_dim: int) -> Any:
+    """x [B, H, S, D]."""
+    return p.rope(
+        x,
+        *angles,
+        num_heads=heads,
         rotary_dim=rotary_dim,
         interleaved=int(interleaved),
         heads_first=1,
     )
-    return cast(Array, t.cast(made, e).reshape(x.shape))

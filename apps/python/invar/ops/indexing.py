@@ -1,6 +1,6 @@
-"""Elements by index: embedding, gather, scatter (gather.1 to gather.9) and order (topk.1 to topk.5).
-Indices are i64 (or i32); a negative one counts from the end, except in embeddings. On the host an
-index out of range is refused; on a GPU the next call reports it."""
+"""Elements by index: embedding, gather, scatter (gather.1 to gather.9) and order (topk.1 to
+topk.5). Indices are i64 (or i32); a negative one counts from the end, except in embeddings. On the
+host an index out of range is refused; on a GPU the next call reports it."""
 
 import math
 from collections.abc import Callable
@@ -29,11 +29,18 @@ def index_of(name: str, x: Any, argument: str) -> Any:
 
 
 def from_first(name: str, argument: str, index: Any, n: int, found: Callable[[Any], Any]) -> Any:
-    """found(index) of a function of torch that counts its n rows from the first alone: indices (i64)
-    below 0 become one that every operation refuses, where gather.2 would count from the end."""
-    lowest = t.number(-(2**63), "i64", index)
+    """found(index) of a function of torch that counts its n rows from the first alone: indices
+    (i64) below 0 become one that every operation refuses, where gather.2 would count from the
+    end."""
+    lowest, zero = t.constant(-(2**63), "i64", index), t.constant(0, "i64", index)
+    counted = p.where(p.less(index, zero), lowest, index)
+    return in_range(name, argument, index, n, lambda: found(counted))
+
+
+def in_range(name: str, argument: str, index: Any, n: int, found: Callable[[], Any]) -> Any:
+    """found(), whose refusal of an index outside 0 ... n - 1 becomes torch's."""
     try:
-        return found(p.where(p.less(index, t.number(0, "i64", index)), lowest, index))
+        return found()
     except BadInput as e:
         if ": index " not in str(e):
             raise
@@ -106,13 +113,14 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Array:
-    """The sum, mean or max of the embeddings of each bag: input [B, L], or [N] with offsets [B] where
-    bags begin -> [B, D], of weight's type. A bag without elements gives 0.
+    """The sum, mean or max of the embeddings of each bag: input [B, L], or [N] with offsets [B]
+    where bags begin -> [B, D], of weight's type. A bag without elements gives 0.
 
-    Bags of [B, L] are reduced in row order (reduce.3, reduce.6); those of offsets join their elements
-    one by one in ascending order (gather.9). per_sample_weights multiply the rows (mode "sum").
-    Indices equal to padding_idx are left out. max_norm, scale_grad_by_freq and sparse are refused.
-    Raises RuntimeError for shapes and types that do not fit. Spec: gather.2, gather.8, gather.9."""
+    Bags of [B, L] are reduced in row order (reduce.3, reduce.6); those of offsets join their
+    elements one by one in ascending order (gather.9). per_sample_weights multiply the rows (mode
+    "sum"). Indices equal to padding_idx are left out. max_norm, scale_grad_by_freq and sparse are
+    refused. Raises RuntimeError for shapes and types that do not fit. Spec: gather.2, gather.8,
+    gather.9."""
     name = "embedding_bag"
     arr.refuse(name, max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
     index: Any = index_of(name, input, "input")
@@ -190,8 +198,8 @@ def _bags_by_offsets(
 
 @public
 def gather(input: Array, dim: int, index: Array, *, sparse_grad: bool = False) -> Array:
-    """The elements of input whose index along a dimension `index` gives; index has input's rank and is
-    no longer beside dim. The result has index's shape and input's type. Spec: gather.5."""
+    """The elements of input whose index along a dimension `index` gives; index has input's rank and
+    is no longer beside dim. The result has index's shape and input's type. Spec: gather.5."""
     arr.refuse("gather", sparse_grad=sparse_grad)
     t.type_of(input)
     t.same_kind("gather", input=input, index=index)
@@ -231,7 +239,8 @@ def take_along_dim(input: Array, indices: Array, dim: int | None = None) -> Arra
 
 @public
 def index_select(input: Array, dim: int, index: Array) -> Array:
-    """The slices of input along a dimension that index [N] names, of input's type. Spec: gather.2."""
+    """The slices of input along a dimension that index [N] names, of input's type. Spec:
+    gather.2."""
     t.type_of(input)
     t.same_kind("index_select", input=input, index=index)
     axis = arr.dim_of("index_select", dim, input.ndim)
@@ -279,9 +288,9 @@ def _scattered(name: str, x: Any, dim: int, index: Any, src: Any, reduction: int
 def scatter(
     input: Array, dim: int, index: Array, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Array:
-    """input, in which the elements that index names along a dimension are src (or one number): the last
-    of several. reduce = "add" or "multiply" joins them in row-major order of index instead. Spec:
-    gather.7, gather.9."""
+    """input, in which the elements that index names along a dimension are src (or one number): the
+    last of several. reduce = "add" or "multiply" joins them in row-major order of index instead.
+    Spec: gather.7, gather.9."""
     source = value if src is None else src
     if source is None or (reduce is not None and reduce not in ("add", "multiply")):
         raise OperandError(
@@ -293,9 +302,9 @@ def scatter(
 
 @public
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
-    """input, to whose elements that index names along a dimension those of src are added, one by one in
-    row-major order of index, each sum rounded. f32, i64, i32; bf16 and f16 in f32, rounded at the end.
-    Spec: gather.7, gather.9."""
+    """input, to whose elements that index names along a dimension those of src are added, one by
+    one in row-major order of index, each sum rounded. f32, i64, i32; bf16 and f16 in f32, rounded
+    at the end. Spec: gather.7, gather.9."""
     return cast(Array, _scattered("scatter_add", input, dim, index, src, 1))
 
 
@@ -315,9 +324,9 @@ def scatter_reduce(
 
 @public
 def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
-    """input, to whose slices along a dimension that index [N] names those of source (times alpha) are
-    added, in ascending order of index's elements, each sum rounded. f32, i64, i32; bf16 and f16 in
-    f32, rounded at the end. Spec: gather.8, gather.9."""
+    """input, to whose slices along a dimension that index [N] names those of source (times alpha)
+    are added, in ascending order of index's elements, each sum rounded. f32, i64, i32; bf16 and f16
+    in f32, rounded at the end. Spec: gather.8, gather.9."""
     e = t.type_of(input)
     t.same_kind("index_add", input=input, index=index, source=source)
     axis = arr.dim_of("index_add", dim, input.ndim)
@@ -347,8 +356,8 @@ def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Num
 
 @public
 def masked_fill(input: Array, mask: Array, value: Any) -> Array:
-    """value (a number, or an array without dimensions) where mask (bool, broadcast) holds, else input;
-    of input's type. Spec: elementwise.15."""
+    """value (a number, or an array without dimensions) where mask (bool, broadcast) holds, else
+    input; of input's type. Spec: elementwise.15."""
     e = t.type_of(input)
     if t.type_of(mask, "mask") != "bool":
         raise OperandError(
@@ -361,9 +370,9 @@ def masked_fill(input: Array, mask: Array, value: Any) -> Array:
 
 @public
 def one_hot(tensor: Array, num_classes: int = -1) -> Array:
-    """1 at the class that each element (i64) names, else 0: [...] -> [..., num_classes], i64. With -1
-    there are as many as the largest class needs, which is read on the host: that waits for a GPU.
-    Spec: move.11."""
+    """1 at the class that each element (i64) names, else 0: [...] -> [..., num_classes], i64. With
+    -1 there are as many as the largest class needs, which is read on the host: that waits for a
+    GPU. Spec: move.11."""
     x: Any = index_of("one_hot", tensor, "tensor")
     if num_classes == -1:
         if arr.numel(x) == 0:
@@ -376,8 +385,8 @@ def one_hot(tensor: Array, num_classes: int = -1) -> Array:
 
 
 def ordered(x: Any, axis: int, largest: bool) -> Any:
-    """The indices that sort along an axis, stably. Integers that f32 does not have go by digits of 24
-    bits, the lowest first; f64 by the integers that order as its bits do."""
+    """The indices that sort along an axis, stably. Integers that f32 does not have go by digits of
+    24 bits, the lowest first; f64 by the integers that order as its bits do."""
     e = t.NAMES[x.dtype]
     by = lambda v: p.topk(v, axis=axis, largest=int(largest))
     if e not in ("i64", "i32", "f64", "u64", "u32"):
@@ -428,8 +437,8 @@ def topk(
     input: Array, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True
 ) -> ValuesIndices:
     """(values, indices) of the k largest (smallest) elements along a dimension (None: the last), in
-    order; of equals the lower index comes first; NaN is larger than infinity. Any type but u64. Spec:
-    topk.1 to topk.5."""
+    order; of equals the lower index comes first; NaN is larger than infinity. Any type but u64.
+    Spec: topk.1 to topk.5."""
     return _sorted("topk", input, -1 if dim is None else dim, largest, k)
 
 

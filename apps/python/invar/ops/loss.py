@@ -1,7 +1,7 @@
-"""Losses, with the arguments and defaults of torch.nn.functional. Elements are f32, bf16 or f16: a loss
-is computed in f32 and rounded once at the end. reduction = "sum" is one sum over all elements in
-row-major order (reduce.3), "mean" that sum divided by how many count. size_average and reduce, which
-torch deprecates, are refused."""
+"""Losses, with the arguments and defaults of torch.nn.functional. Elements are f32, bf16 or f16: a
+loss is computed in f32 and rounded once at the end. reduction = "sum" is one sum over all elements
+in row-major order (reduce.3), "mean" that sum divided by how many count. size_average and reduce,
+which torch deprecates, are refused."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
 from invar.ops.elementwise import compared
-from invar.ops.indexing import from_first, index_of
+from invar.ops.indexing import from_first, in_range, index_of
 
 
 def _checked(name: str, reduction: str, size_average: Any = None, reduce: Any = None) -> None:
@@ -120,8 +120,8 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Array:
-    """gap² · (0.5 / beta) where gap = |input - target| < beta, else gap - beta / 2; with beta = 0 the
-    l1_loss. Spec: elementwise.5, elementwise.15, reduce.3, reduce.4."""
+    """gap² · (0.5 / beta) where gap = |input - target| < beta, else gap - beta / 2; with beta = 0
+    the l1_loss. Spec: elementwise.5, elementwise.15, reduce.3, reduce.4."""
     name = "smooth_l1_loss"
     _checked(name, reduction, size_average, reduce)
     if beta < 0:
@@ -276,6 +276,23 @@ def _negative_log(
     return p.div(_sum(loss), _sum(counted))
 
 
+def _of_rows(name: str, x: Any, target: Any, ignore: int, reduction: str) -> Any:
+    """cross_entropy of rows [N, C], without weights: one operation, with the bits of
+    _negative_log."""
+    _classes(name, x, target, None)
+    index = index_of(name, target, "target")
+    t.same_kind(name, input=x, target=target)
+    made = lambda: p.cross_entropy(x, index, ignore=ignore)
+    loss = in_range(name, "target", index, x.shape[1], made)
+    if reduction == "none":
+        return loss
+    if reduction == "sum":
+        return _sum(loss)
+    ignored = p.equal(index, t.constant(ignore, "i64", index))
+    counted = p.where(ignored, t.constant(0, "f32", x), t.constant(1, "f32", x))
+    return p.div(_sum(loss), _sum(counted))
+
+
 @public
 def nll_loss(
     input: Array,
@@ -309,13 +326,13 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Array:
-    """nll_loss of log_softmax over the classes: input [N, C, ...] (or [C]), target [N, ...] of class
-    indices, or of input's shape of probabilities. label_smoothing s: (1 - s) · loss + (s / C) · the
-    sum over all classes. With probabilities "mean" divides by the number of rows, and ignore_index
-    is not used.
+    """nll_loss of log_softmax over the classes: input [N, C, ...] (or [C]), target [N, ...] of
+    class indices, or of input's shape of probabilities. label_smoothing s: (1 - s) · loss + (s / C)
+    · the sum over all classes. With probabilities "mean" divides by the number of rows, and
+    ignore_index is not used.
 
     Raises RuntimeError for shapes and types that do not fit, IndexError for a class out of range.
-    Spec: softmax.6, gather.5, elementwise.5, elementwise.15, reduce.3."""
+    Spec: softmax.6, softmax.12, gather.5, elementwise.5, elementwise.15, reduce.3."""
     name = "cross_entropy"
     _checked(name, reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
@@ -327,8 +344,11 @@ def cross_entropy(
     if x.ndim == 0:
         raise OperandError(f"{name}: argument 'input': expected at least 1 dimension, got none")
     axis = 0 if x.ndim == 1 else 1
+    classes = t.type_of(target, "target") not in t.FLOATS
+    if classes and x.ndim == 2 and weight is None and not label_smoothing and arr.numel(x):
+        return cast(Array, t.cast(_of_rows(name, x, target, ignore_index, reduction), e))
     log = p.log_softmax(x, axis=axis) if arr.numel(x) else x
-    if t.type_of(target, "target") not in t.FLOATS:
+    if classes:
         loss = _negative_log(name, log, target, weight, ignore_index, reduction, label_smoothing)
         return cast(Array, t.cast(loss, e))
     _same_shape(name, input, target)

@@ -258,3 +258,34 @@ def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> 
     lengths: list[Any] = [of("max", vector_norm(x, 2, dim, True), eps) for x in (x1, x2)]
     made = of("mul", of("div", x1, lengths[0]), of("div", x2, lengths[1]))
     return cast(Array, sum(made, dim))
+
+
+@public
+def local_response_norm(
+    input: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Array:
+    """input / (k + alpha · the mean of the squares of `size` channels around its own)^beta: input [N,
+    C, ...]. Channels beyond the ends count as 0. f32, bf16, f16.
+
+    Raises RuntimeError for shapes and types that do not fit. Spec: pool.5, elementwise.5,
+    elementwise.11."""
+    name = "local_response_norm"
+    e = t.narrow_real(name, input)
+    if input.ndim < 3 or size < 1:
+        raise OperandError(
+            f"{name}: expected input [N, C, ...] and size of at least 1, got {tuple(input.shape)} and {size}"
+        )
+    x: Any = t.cast(input, "f32")
+    if not math.prod(x.shape):
+        return input
+    n, c, rest = x.shape[0], x.shape[1], math.prod(x.shape[2:])
+    squares = p.mul(x, x).reshape(n, 1, c, rest)
+    squares = p.pad(squares, begins=[0, 0, size // 2, 0], shape=(n, 1, c + size - 1, rest))
+    one = [1, 1]
+    mean = p.average_pool(
+        squares, kernel=[size, 1], strides=one, dilations=one, pads=[0] * 4, ceil_mode=0,
+        count_include_pad=1,
+    )  # fmt: skip
+    at = lambda v: t.number(v, "f32", x)
+    scale = p.pow(p.add(p.mul(mean.reshape(x.shape), at(alpha)), at(k)), at(beta))
+    return cast(Array, t.cast(p.div(x, scale), e))

@@ -240,12 +240,48 @@ def _drawn(
     if seed is None:
         if offset is not None:
             raise OperandError(f"{function}: argument 'offset': expected a seed with it, got none")
+        if generator is None and arrays.is_tensor(like) and compiling():
+            return _traced("invar", count, like)
         seed, offset = (generator or default_generator).draw(count)
     elif generator is not None:
         raise OperandError(f"{function}: argument 'generator': expected none beside a seed")
     return _number(function, "seed", seed, like), _number(
         function, "offset", 0 if offset is None else offset, like
     )
+
+
+def compiling() -> bool:
+    """Whether torch's compiler follows this call: a graph draws when it runs."""
+    torch = arrays.torch()
+    return torch is not None and bool(torch.compiler.is_compiling())
+
+
+def _traced(source: str, count: int, like: Any) -> tuple[Any, Any]:
+    from invar.autograd import seeds
+
+    seed, offset = seeds.traced(source, count, like.device)
+    return seed, offset
+
+
+def torch_seed(like: Any, count: int | None = None) -> dict[str, Any]:
+    """Seed and offset for `count` numbers beside `like`, a tensor (as many as it has elements): one whole
+    number of torch's generator of the host, and 0. So torch.manual_seed, saved generator states and
+    checkpoints of activations do what they do elsewhere, on every device.
+
+    Within a part of a batch with exact gradients (training.20) the offset is that of its units."""
+    if compiling():
+        seed, offset = _traced("torch", 1, like)
+        return {"seed": seed, "offset": offset}
+    from invar.autograd import exact, seeds
+
+    part = exact.part()
+    if part is None and exact.active() and like.requires_grad:
+        raise NotCovered(
+            "dropout with exact gradients: its mask must not depend on how a batch is split: say "
+            "which units the forward pass has (ExactGradients.part)"
+        )
+    offset = 0 if part is None else part.offset(math.prod(like.shape) if count is None else count)
+    return {"seed": int(seeds.of_torch()), "offset": offset}
 
 
 def _number(function: str, argument: str, value: Any, like: Any) -> Any:

@@ -340,7 +340,7 @@ def _adaptive(n: int, kind: str) -> Callable[..., Any]:
             p.average_pool(x, **how, count_include_pad=0) if kind == "avg" else p.max_pool(x, **how)
         )
 
-    def computed(input: Any, output_size: Any) -> Any:
+    def computed(input: Any, output_size: Any, indices: bool = False) -> Any:
         x, e = _batched(name, input, n)
         size = (output_size,) * n if not isinstance(output_size, Sequence) else tuple(output_size)
         if len(size) != n:
@@ -349,20 +349,31 @@ def _adaptive(n: int, kind: str) -> Callable[..., Any]:
             )
         whole = [b if a is None else a for a, b in zip(size, x.shape[2:])]
         _positive(name, output_size=whole, input=x.shape[2:])
-        return _result(_adapted(name, x, whole, pool), input, n, e)
+        y = _result(_adapted(name, x, whole, pool), input, n, e)
+        if not indices:
+            return y
+        from invar.ops.neural.windows import adapted_indices
+
+        i = adapted_indices(x, whole)
+        return ValuesIndices(y, i if input.ndim == n + 2 else arr.drop(i, 0))
 
     def average(input: Array, output_size: Any) -> Array:
         return cast(Array, computed(input, output_size))
 
-    def largest(input: Array, output_size: Any, return_indices: bool = False) -> Array:
-        arr.refuse(name, return_indices=return_indices)
-        return cast(Array, computed(input, output_size))
+    def largest(input: Array, output_size: Any, return_indices: bool = False) -> Any:
+        return computed(input, output_size, return_indices)
 
     function: Any = average if kind == "avg" else largest
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"The {'mean' if kind == 'avg' else 'largest'} of windows that give the {n} spatial dimensions "
-        "output_size (None: as they are).\n\nOutput i of m is made of the elements from floor(i · n / "
+        "output_size (None: as they are)"
+        + (
+            ""
+            if kind == "avg"
+            else "; with return_indices (values, indices), which count in the channel (i64)"
+        )
+        + ".\n\nOutput i of m is made of the elements from floor(i · n / "
         "m) to ceil((i + 1) · n / m). f32, bf16, f16. Raises RuntimeError for shapes that do not fit. "
         "Spec: pool.2, " + ("pool.5." if kind == "avg" else "pool.3.")
     )

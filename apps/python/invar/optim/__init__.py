@@ -9,17 +9,25 @@ are the same numbers on every machine."""
 
 from invar.optim import lr_scheduler
 from invar.optim.adam import Adam, AdamW
+from invar.optim.adaptive import Adadelta, Adagrad, RMSprop
 from invar.optim.clip import clip_grad_norm_, clip_grad_value_, get_total_norm
 from invar.optim.lion import Lion
+from invar.optim.moments import Adamax, NAdam, RAdam
 from invar.optim.optimizer import Optimizer
 from invar.optim.sgd import SGD
 
 __all__ = [
     "SGD",
+    "Adadelta",
+    "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
     "Lion",
+    "NAdam",
     "Optimizer",
+    "RAdam",
+    "RMSprop",
     "clip_grad_norm_",
     "clip_grad_value_",
     "get_total_norm",

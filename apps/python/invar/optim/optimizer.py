@@ -50,6 +50,19 @@ class Optimizer(torch.optim.Optimizer):
         """(name, attributes, scalars) of step `count` (from 1; scalars by spec optim.7)."""
         raise NotImplementedError
 
+    def computed(
+        self,
+        group: dict[str, Any],
+        step: Step,
+        x: Tensor,
+        g: Tensor,
+        states: list[Tensor],
+        rounded: Tensor,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """(new parameters, new states) of parameters, gradients and states that lie end to end."""
+        result = p.call(step[0], x, g, *states, rounded, **step[1])
+        return result[0], self.new_states(states, result)
+
     def new_states(self, states: list[Tensor], result: Tensor) -> list[Tensor]:
         """The new state tensors, joined, from the old ones and the operation's result."""
         return list(result[1:])
@@ -119,8 +132,8 @@ class Optimizer(torch.optim.Optimizer):
     def _step(
         self, group: dict[str, Any], device: torch.device, count: int, params: list[Tensor]
     ) -> None:
-        op, attributes, scalars = self.operation(group, count)
-        rounded = torch.tensor(scalars, dtype=torch.float64).to(torch.float32)
+        step = self.operation(group, count)
+        rounded = torch.tensor(step[2], dtype=torch.float64).to(torch.float32)
         rounded = rounded.to(device, non_blocking=True)
         names = self.state_names(group)
         for part in buckets(params):
@@ -128,13 +141,13 @@ class Optimizer(torch.optim.Optimizer):
             if group.get("maximize"):
                 grads = p.neg(grads)
             kept = self._kept(part, names, count) if names else []
-            result = p.call(op, joined(part), grads, *kept, rounded, **attributes)
-            split_into(part, result[0])
-            for old, new in zip(kept, self.new_states(kept, result)):
+            found, states = self.computed(group, step, joined(part), grads, kept, rounded)
+            split_into(part, found)
+            for old, new in zip(kept, states):
                 old.copy_(new)
         steps = torch.full([len(params)], float(count)).unbind() if self.counts else []
-        for x, step in zip(params, steps):
-            self.state[x]["step"] = step
+        for x, done in zip(params, steps):
+            self.state[x]["step"] = done
 
     def _kept(self, part: list[Tensor], names: list[str], count: int) -> list[Tensor]:
         """For each name the state of these parameters, end to end; zeros before the first step. The

@@ -10,7 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, resolve_name
 
 from invar import _native
-from invar.reproducibility import functions, gradients
+from invar.reproducibility import functions, gradients, optimizers
 from invar.reproducibility.kernels_mode import Kernels, has_floats
 from invar.reproducibility.refusal import Outside, refused
 
@@ -77,8 +77,8 @@ class reproducible(contextlib.ContextDecorator):
             optimizer.step()
 
     Functions and methods of torch go to invar.ops, with Invar's gradients. The arithmetic that they
-    do not reach - of torch's own gradients, of optimisers, in place - is computed by Invar's
-    primitives. Copies, views, comparisons and whole numbers stay torch's. Everything else raises
+    do not reach - of torch's own gradients, in place - is computed by Invar's primitives. torch's
+    optimisers step as those of invar.optim, others are made of torch's kernels. Copies, views, comparisons and whole numbers stay torch's. Everything else raises
     invar.NotCovered, which is a NotImplementedError, too, and names the operation and your line.
 
     A gradient that comes together from several places is the sum of two f32 tensors after the
@@ -97,6 +97,7 @@ class reproducible(contextlib.ContextDecorator):
             stack.enter_context(sdpa_kernel(SDPBackend.MATH))
             stack.enter_context(kernels)
             stack.enter_context(Functions(kernels))
+            stack.enter_context(optimizers.routed())
             self._entered.append(stack.pop_all())
         return self
 

@@ -1,5 +1,7 @@
 """Which functions and methods of torch go to invar.ops: data."""
 
+import functools
+
 import torch
 import torch.nn.functional as F
 
@@ -24,16 +26,20 @@ rms_norm layer_norm group_norm batch_norm instance_norm local_response_norm norm
 cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy
 binary_cross_entropy_with_logits kl_div cosine_embedding_loss margin_ranking_loss
 hinge_embedding_loss soft_margin_loss gaussian_nll_loss poisson_nll_loss cosine_similarity
-triplet_margin_loss
+triplet_margin_loss triplet_margin_with_distance_loss multi_margin_loss multilabel_margin_loss
+multilabel_soft_margin_loss ctc_loss pairwise_distance
 relu relu6 leaky_relu elu selu celu gelu silu mish softplus softsign hardsigmoid hardswish hardtanh
 logsigmoid tanhshrink softshrink hardshrink softmin softmax log_softmax threshold prelu glu
 sigmoid tanh
-scaled_dot_product_attention embedding embedding_bag dropout dropout1d dropout2d dropout3d
-alpha_dropout feature_alpha_dropout
+scaled_dot_product_attention embedding embedding_bag unfold fold grid_sample affine_grid
+max_unpool1d max_unpool2d max_unpool3d
 max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d
 adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d lp_pool1d lp_pool2d
 adaptive_max_pool3d lp_pool3d interpolate upsample pad
 """.split()
+
+# Those that draw.
+DROPPING = "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout".split()
 
 # Another name in torch -> the name in invar.ops.
 ALIASES = {
@@ -100,10 +106,24 @@ def missing():
     return sorted({target for *_, target, _ in _targets() if not hasattr(ops, target)})
 
 
+def with_indices(pool, *args, **kwargs):
+    """(values, indices), whatever return_indices says."""
+    return pool(*args, **{**kwargs, "return_indices": True})
+
+
 def routes():
     """A function or method of torch -> (its name, the function of invar.ops, whether its first two
     operands change places)."""
-    table = {F.dropout: ("dropout", random.dropout, False)}
+    from invar.nn.recurrent import FUNCTIONS
+
+    table = {getattr(F, name): (name, random.dropping(name), False) for name in DROPPING}
+    for name, function in FUNCTIONS.items():
+        table[getattr(torch, name)] = name, function, False
+    for kind in ("max_pool", "adaptive_max_pool"):
+        for n in (1, 2, 3):
+            name = f"{kind}{n}d"
+            found = functools.partial(with_indices, getattr(ops, name))
+            table[getattr(F, f"{name}_with_indices")] = name, found, False
     for name, spaces, target, swapped in _targets():
         function = getattr(ops, target, None)
         if function is None:

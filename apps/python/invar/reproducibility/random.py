@@ -136,11 +136,17 @@ def drawn(function, base, args, kwargs):
     return DRAWN[name](*args, **kwargs)
 
 
-def dropout(input, p=0.5, training=True, inplace=False):
-    """torch.nn.functional.dropout by Invar's mask (random.5)."""
-    if not training or p == 0:
-        return input
-    return _functions().dropout(input, p, True, seed=int(key()), offset=0)
+def dropping(name):
+    """torch.nn.functional.dropout, or one of its kind, by Invar's mask (random.5)."""
+
+    def drawn(input, p=0.5, training="alpha" not in name, inplace=False):
+        if not training or p == 0:
+            return input
+        from invar import ops
+
+        return getattr(ops, name)(input, p, True, seed=int(key()), offset=0)
+
+    return drawn
 
 
 def whole_numbers(function, name, args, kwargs):

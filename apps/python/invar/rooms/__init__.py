@@ -1,6 +1,6 @@
-"""How torch spells the operations of each room: the files src/ops/ROOM/torch.py, here under the
-names of their rooms. SPELLED maps an operation to a format string (operands {0}, {1}, ...,
-attributes by name, {shape}, {dtype}) or to a function of modules.source.Call."""
+"""Functions on tensors of torch that emitted modules call where torch has none: the files
+src/ops/ROOM/torch.py, here under the names of their rooms. Which operation calls what is in
+src/ops/ROOM/torch.cc."""
 
 import importlib
 import pkgutil

@@ -1,6 +1,8 @@
 """Gradients of parameters as exact sums over units (spec/training.md training.1 to training.6)."""
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -61,6 +63,22 @@ class Accumulator:
             primitives.fixed_sum(contribution), primitives.fixed_magnitude(contribution), 1
         )
 
+    def add_rows(
+        self, rows: torch.Tensor, sums: torch.Tensor, magnitude: torch.Tensor, units: int
+    ) -> None:
+        """Adds what fixed_sum made of single rows of the parameter (i64 indices, which may repeat),
+        and the magnitude of all units."""
+        self.total.view(self.shape[0], -1).index_add_(0, rows, sums)  # modulo 2^64
+        self.magnitude += magnitude
+        self.count += units
+
+    def part(self, shape: tuple[int, ...], begin: int) -> "Accumulator":
+        """That of the elements from `begin` on, row-major, as a tensor of this shape."""
+        total = self.total.view(-1)[begin : begin + math.prod(shape)].view(shape)
+        found = Accumulator(self.name, shape, total, self.magnitude, self.count)
+        found.units = self.units
+        return found
+
     def _split(self, rows: int) -> tuple[int, int]:
         """(units, rows of each)."""
         units = self.units or rows
@@ -86,7 +104,8 @@ class Accumulator:
         return primitives.div(found, count)
 
 
-MIXES = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd)
+BATCHES = torch.nn.modules.batchnorm._BatchNorm
+DROPS = torch.nn.modules.dropout._DropoutNd
 
 
 class ExactGradients:
@@ -105,9 +124,15 @@ class ExactGradients:
         exact.write(divisor=units)
 
     model: a torch.nn.Module, or (name, parameter) pairs. Parameters that require no gradient are
-    left alone. Refused by name: parameters that are not float32; BatchNorm and Dropout in training
-    mode, whose results depend on the split; a parameter that gets a gradient which is not of single
-    units. Only eager mode."""
+    left alone. Refused by name: parameters that are not float32; BatchNorm in training mode, whose
+    results join units; a parameter that gets a gradient which is not of single units. Only eager
+    mode.
+
+    Random numbers of invar.nn's dropouts are those of each unit's place in the batch, where the
+    forward pass says which units it has, and all parts have one seed:
+
+        with exact.part(first, len(part), seed=step):
+            exact.backward(loss(model(part)))"""
 
     def __init__(self, model: torch.nn.Module | Iterable[tuple[str, torch.nn.Parameter]]) -> None:
         self._model = model if isinstance(model, torch.nn.Module) else None
@@ -153,14 +178,29 @@ class ExactGradients:
 
     def _refuse_mixing(self) -> None:
         for path, module in self._model.named_modules() if self._model is not None else ():
-            if not (isinstance(module, MIXES) and module.training):
-                continue
-            if isinstance(module, torch.nn.modules.dropout._DropoutNd) and module.p == 0:
-                continue
-            raise _native.NotCovered(
-                f"{path or 'model'} ({type(module).__name__}): in training mode its result depends "
-                "on how the batch is split; use eval(), or gradients that are not exact"
-            )
+            kind = f"{path or 'model'} ({type(module).__name__})"
+            if isinstance(module, BATCHES) and module.training:
+                raise _native.NotCovered(
+                    f"{kind}: in training mode its result joins the units of a batch; use eval(), "
+                    "GroupNorm, or gradients that are not exact"
+                )
+            if isinstance(module, DROPS) and module.training and module.p != 0:
+                if type(module).__module__.startswith("torch."):
+                    raise _native.NotCovered(
+                        f"{kind}: its mask depends on how the batch is split; take that of invar.nn, "
+                        "or invar.from_torch_module"
+                    )
+
+    @contextlib.contextmanager
+    def part(self, first: int, units: int, seed: int = 0) -> Iterator[None]:
+        """A context for the forward and backward pass of `units` units from unit `first` of the batch
+        on. torch's generator of the host begins with `seed` there, and afterwards goes on as before;
+        dropouts that draw from it have masks that do not depend on the parts (training.20)."""
+        from invar.autograd import exact as registry
+
+        with torch.random.fork_rng(devices=[]), registry.Part(first, units):
+            torch.default_generator.manual_seed(seed)
+            yield
 
     def zero(self) -> None:
         """Forgets all contributions, and the gradients that write() made."""
@@ -191,7 +231,8 @@ class ExactGradients:
         for parts in (((0, 2),), ((0, 1), (1, 2))):
             self.zero()
             for first, last in parts:
-                self.backward(losses(*(x[first:last] for x in batch)))
+                with self.part(first, last - first):
+                    self.backward(losses(*(x[first:last] for x in batch)))
             found.append(self.buffer.clone())
         self.zero()
         for x, before in zip(buffers, kept):

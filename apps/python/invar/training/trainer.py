@@ -1,5 +1,6 @@
 """Steps of a training, whose bits do not depend on how they are computed."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,11 @@ class Facts:
     loss: float
 
 
+def step_seed(seed: int, index: int) -> int:
+    """The seed of step `index`, 32 bits (training.20)."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{index}".encode()).digest()[:4], "little")
+
+
 class Trainer:
     """A model, an optimiser and data: all that decides the bits of a training.
 
@@ -32,7 +38,8 @@ class Trainer:
     schedule    step -> {"lr": number, ...} for all parameter groups, or None: as they are
 
     micro_batch, the number of units that are computed at once (None: all), and the workers of a
-    torch.distributed group reach no bit. exact=False takes ordinary gradients of the mean of the
+    torch.distributed group reach no bit. seed: of random numbers that torch's generator draws in the
+    forward pass, those of dropout; each step has its own (training.20). exact=False takes ordinary gradients of the mean of the
     losses of the whole batch, for models that ExactGradients refuses (training.7); then there are
     neither micro-batches nor workers.
 
@@ -50,10 +57,11 @@ class Trainer:
         micro_batch: int | None = None,
         group: Any = None,
         exact: bool = True,
+        seed: int = 0,
     ) -> None:
         self.model, self.optimizer, self.batches, self.loss = model, optimizer, batches, loss
         self.schedule, self.micro_batch, self.group = schedule, micro_batch, group
-        self.exact = ExactGradients(model) if exact else None
+        self.exact, self.seed = ExactGradients(model) if exact else None, seed
         self._checked = False  # whether units are seen to be apart, which the first step does
         names = {id(p): name for name, p in model.named_parameters()}
         self._named = {}
@@ -73,7 +81,8 @@ class Trainer:
         batch = tuple(self.batches(index))
         units = self._units(index, batch)
         settings = self._settings(index)
-        loss = self._exact(batch, units) if self.exact else self._ordinary(batch, units)
+        seed = step_seed(self.seed, index)
+        loss = (self._exact if self.exact else self._ordinary)(batch, units, seed)
         self.optimizer.step()
         if self.exact is None:
             self.optimizer.zero_grad(set_to_none=True)
@@ -108,7 +117,7 @@ class Trainer:
             )
         return losses
 
-    def _exact(self, batch, units):
+    def _exact(self, batch, units, seed):
         first, last = share(units, self.group)
         size = units if self.micro_batch is None else self.micro_batch
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
@@ -119,17 +128,20 @@ class Trainer:
         self.exact.zero()
         for begin in range(first, last, size):
             part = tuple(x[begin : min(begin + size, last)] for x in batch)
-            self.exact.backward(self._losses(*part))
+            with self.exact.part(begin, len(part[0]), seed):
+                self.exact.backward(self._losses(*part))
         if joined(self.group):
             self.exact.all_reduce(self.group)
         self.exact.write(divisor=units)
         return self.exact.loss(divisor=units).item()
 
-    def _ordinary(self, batch, units):
+    def _ordinary(self, batch, units, seed):
         if self.micro_batch or joined(self.group):
             raise _native.NotCovered("micro-batches and workers need exact gradients")
-        loss = primitives.reduce_mean(self._losses(*batch), axes=[0], keepdims=0)
-        loss.backward()
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(seed)
+            loss = primitives.reduce_mean(self._losses(*batch), axes=[0], keepdims=0)
+            loss.backward()
         return loss.item()
 
     def state(self) -> dict[str, Any]:

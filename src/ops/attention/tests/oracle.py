@@ -1,11 +1,26 @@
-"""The outputs of attention from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of attention and its gradients from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import functools
 import math
 from decimal import Decimal
 from fractions import Fraction
 
-from oracle import INF, add, canon, contract, div, exp, fma, joined, maximum, mul, rounded, sub
+from oracle import (
+    INF,
+    add,
+    canon,
+    contract,
+    div,
+    exp,
+    fma,
+    joined,
+    maximum,
+    mul,
+    rounded,
+    row_sum,
+    sub,
+)
 
 
 def tanh(x):
@@ -111,4 +126,114 @@ def attention(inputs, shapes, out, attrs):
     return result
 
 
-OPERATIONS = {"attention": attention}
+def gradients(inputs, shapes, out, attrs):
+    """attention.20 to attention.24."""
+    g, y = inputs[:2]
+    inputs, shapes = inputs[2:], shapes[2:]
+    f = Forward(inputs, shapes, attrs)
+    q, k, v = inputs[:3]
+    dq, dk, dv = ([0.0] * len(x) for x in (q, k, v))
+    for b in range(f.batch):
+        for head in range(f.kv_heads):
+            rows = [(head * f.group + h, i) for h in range(f.group) for i in range(f.seq)]
+            at = lambda r, size: f.row(b, r[1], r[0], f.seq, f.heads, size)
+            key = lambda j, size: f.row(b, j, head, f.total, f.kv_heads, size)
+            of = lambda x, start, size: x[start : start + size]
+            P, dS = [], []
+            for r in rows:
+                s, bends, hidden = f.scores(b, r, head)
+                top = functools.reduce(maximum, s, -INF)
+                if f.sinks:
+                    top = maximum(top, f.sinks[r[0]])
+                top = 0.0 if top == -INF else canon(top)
+                w = [canon(exp(canon(sub(x, top)))) for x in s]
+                total = canon(row_sum(w))
+                if f.sinks:
+                    total = canon(add(total, canon(exp(canon(sub(f.sinks[r[0]], top))))))
+                total = 1.0 if total == 0 else total
+                P.append([canon(div(x, total)) for x in w])
+                own = of(g, at(r, f.dv), f.dv)
+                products = [canon(mul(a, c)) for a, c in zip(own, of(y, at(r, f.dv), f.dv))]
+                mean = canon(row_sum(products))
+                line = []
+                for j, weight in enumerate(P[-1]):
+                    d = canon(contract(own, of(v, key(j, f.dv), f.dv)))
+                    d = canon(mul(weight, canon(sub(d, mean))))
+                    if f.cap:
+                        t = bends[j]
+                        bent = canon(mul(canon(sub(1.0, t)), canon(add(1.0, t))))
+                        d = canon(mul(d, bent))
+                    line.append(0.0 if hidden[j] else canon(mul(d, attrs["scale"])))
+                dS.append(line)
+                for c in range(f.d):
+                    column = [k[key(j, f.d) + c] for j in range(f.total)]
+                    dq[at(r, f.d) + c] = canon(contract(line, column))
+            for j in range(f.total):
+                for x, by, size, result in ((q, dS, f.d, dk), (g, P, f.dv, dv)):
+                    for c in range(size):
+                        column = [x[at(r, size) + c] for r in rows]
+                        result[key(j, size) + c] = canon(contract([a[j] for a in by], column))
+    return dq + dk + dv
+
+
+class Forward:
+    """Operands and attributes of attention, and the scores of its gradient."""
+
+    def __init__(self, inputs, shapes, attrs):
+        more = list(zip(inputs[3:], shapes[3:]))
+        take = lambda name: more.pop(0) if attrs.get(name) else (None, ())
+        self.mask, self.mask_shape = take("mask")
+        self.sinks, self.lengths, self.slopes = (take(n)[0] for n in ("sinks", "lengths", "slopes"))
+        self.q, self.k = inputs[:2]
+        self.first, axis = attrs.get("heads_first", 0), 2 if attrs.get("heads_first") else 1
+        self.batch, self.seq, self.total = shapes[0][0], shapes[0][axis], shapes[1][axis]
+        self.heads, self.kv_heads = attrs["q_heads"], attrs["kv_heads"]
+        self.group, self.attrs, self.cap = self.heads // self.kv_heads, attrs, attrs.get("softcap")
+        self.d, self.dv = (
+            shapes[n][3] if self.first else shapes[n][2] // self.kv_heads for n in (1, 2)
+        )
+
+    def row(self, b, i, h, rows, of, size):
+        return (((b * of + h) * rows + i) if self.first else ((b * rows + i) * of + h)) * size
+
+    def masked(self, b, h, i, j):
+        sizes = [self.batch, self.heads, self.seq][-(len(self.mask_shape) - 1) :]
+        at = 0
+        for index, size in zip([b, h, i][-len(sizes) :], self.mask_shape[:-1]):
+            at = at * size + (0 if size == 1 else index)
+        return self.mask[at * self.mask_shape[-1] + j]
+
+    def scores(self, b, row, head):
+        """Scores, bends, and whether keys are hidden, of a row (head, query)."""
+        (h, i), attrs = row, self.attrs
+        seen = min(max(self.lengths[b], 0), self.total) if self.lengths else self.total
+        p = seen - self.seq + i if self.lengths else i
+        left, right = attrs.get("left", -1), attrs.get("right", -1)
+        start = self.row(b, i, h, self.seq, self.heads, self.d)
+        s, bends, hidden = [], [], []
+        for j in range(self.total):
+            away = j >= seen or (attrs.get("causal", 1) and j > p) or (right >= 0 and j > p + right)
+            away = away or (left >= 0 and j < p - left and j >= attrs.get("first", 0))
+            added = None
+            if attrs.get("mask") and not away:
+                away = j >= self.mask_shape[-1]
+                added = None if away else self.masked(b, h, i, j)
+                if isinstance(added, int):
+                    away, added = added == 0, None
+                away = away or added == -INF
+            begin = self.row(b, j, head, self.total, self.kv_heads, self.d)
+            x = contract(self.q[start : start + self.d], self.k[begin : begin + self.d])
+            x = canon(mul(canon(x), attrs["scale"]))
+            bend = 0.0
+            if self.cap:
+                bend = canon(tanh(canon(div(x, self.cap))))
+                x = canon(mul(bend, self.cap))
+            if self.slopes and not away:
+                x = canon(add(x, canon(mul(self.slopes[h], float(j - p)))))
+            if added is not None and not away:
+                x = canon(add(x, added))
+            s.append(-INF if away else x), bends.append(bend), hidden.append(away)
+        return s, bends, hidden
+
+
+OPERATIONS = {"attention": attention, "attention_backward": gradients}

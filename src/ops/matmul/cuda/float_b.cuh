@@ -86,20 +86,31 @@ void enqueue_tiles(const Shape& s, const KernelChoice& c, const A& a, const B& b
   enqueue_tiles<T, 1>({&s, 1}, c, a, &b, &out, shared, stream);
 }
 
-// kLarge: whether kernels with large tiles are instantiated for this b. If the choice is a tile
-// that is not, a smaller one runs, which needs less memory.
+// The tile of the choice. If it is one that is not instantiated, a smaller one runs, which needs less
+// memory.
+template <bool kLarge, class A, class B>
+void enqueue_chosen_tiles(const Shape& s, const KernelChoice& c, const A& a, const B& b, float* out,
+                          void* shared, Stream stream) {
+  if constexpr (kLarge && B::kPerWord <= 2)
+    if (c.route == Route::largest) return enqueue_tiles<Largest>(s, c, a, b, out, shared, stream);
+  if constexpr (kLarge)
+    if (is_large(c) || c.route == Route::largest)
+      return enqueue_tiles<Large>(s, c, a, b, out, shared, stream);
+  enqueue_tiles<Small>(s, c, a, b, out, shared, stream);
+}
+// kLarge: whether kernels with large tiles are instantiated for this b.
 template <bool kLarge, class B>
 void enqueue_product(const Shape& s, const KernelChoice& c, const float* a, const B& b, float* out,
                      void* shared, Stream stream) {
-  const KContiguous rows{a, s.k, s.m, s.k};
-  if (s.trans_a)
-    return enqueue_tiles<Small>(s, c, OuterContiguous<false>{a, s.m, s.m, s.k}, b, out, shared, stream);
-  if constexpr (kLarge && B::kPerWord <= 2)
-    if (c.route == Route::largest) return enqueue_tiles<Largest>(s, c, rows, b, out, shared, stream);
-  if constexpr (kLarge)
-    if (is_large(c) || c.route == Route::largest)
-      return enqueue_tiles<Large>(s, c, rows, b, out, shared, stream);
-  enqueue_tiles<Small>(s, c, rows, b, out, shared, stream);
+  if (!s.trans_a)
+    return enqueue_chosen_tiles<kLarge>(s, c, KContiguous{a, s.k, s.m, s.k}, b, out, shared, stream);
+  // Of gradients of weights. Only plain f32 has kernels with large tiles for them.
+  constexpr bool kPlain = std::is_same_v<B, KContiguous> || std::is_same_v<B, OuterContiguous<true>>;
+  if constexpr (kLarge && kPlain)
+    if (s.m % 4 == 0 && reinterpret_cast<uintptr_t>(a) % 16 == 0)
+      return enqueue_chosen_tiles<true>(s, c, OuterContiguous<true>{a, s.m, s.m, s.k}, b, out, shared,
+                                        stream);
+  enqueue_tiles<Small>(s, c, OuterContiguous<false>{a, s.m, s.m, s.k}, b, out, shared, stream);
 }
 
 // matmul.4: nothing to sum.

@@ -1,5 +1,5 @@
-"""The outputs of matmul, grouped_matmul, matmul_integer and matmul_nbits from spec.md, without the
-C++ code (tests/conformance/oracle.py)."""
+"""The outputs of matmul, grouped_matmul, matmul_integer, matmul_nbits and matmul_exact16 from
+spec.md, without the C++ code (tests/conformance/oracle.py)."""
 
 import itertools
 import math
@@ -106,6 +106,36 @@ def matmul_nbits(inputs, shapes, out, attrs):
     ]
 
 
+def exact16_row(row):
+    """exact16.1 and exact16.2: the scale and the integers; None: it has a NaN or an infinity."""
+    if not all(math.isfinite(x) for x in row):
+        return None
+    exact = [Fraction(x) for x in row]
+    m = max(map(abs, exact), default=0)
+    if m == 0:
+        return 0, [0] * len(row)
+    p = math.frexp(m)[1]
+    e = p - 15 if round(m / Fraction(2) ** (p - 15)) <= 32639 else p - 14
+    return e, [round(x / Fraction(2) ** e) for x in exact]
+
+
+def exact16_product(row, column):
+    """exact16.3 to exact16.5."""
+    a, b = exact16_row(row), exact16_row(column)
+    if a is None or b is None:
+        return math.nan
+    total = sum(x * y for x, y in zip(a[1], b[1]))
+    extra = max(total.bit_length() - 24, 0)
+    y = Fraction(round(Fraction(total, 2**extra)) * 2**extra) * Fraction(2) ** (a[0] + b[0])
+    if abs(y) < Fraction(2) ** -126:
+        return -0.0 if total < 0 else 0.0
+    return math.copysign(math.inf, y) if abs(y) >= 2**128 else float(y)
+
+
+def matmul_exact16(inputs, shapes, out, attrs):
+    return products(*inputs, shapes, out, attrs, exact16_product)
+
+
 def fixed_matmul(inputs, shapes, out, attrs):
     """fixed_matmul.1: fixed.3 and fixed.4 of the products."""
     (units, length, rows_a), (_, _, columns) = shapes
@@ -132,6 +162,7 @@ OPERATIONS = {
     "fixed_matmul": fixed_matmul,
     "matmul": matmul,
     "grouped_matmul": grouped_matmul,
+    "matmul_exact16": matmul_exact16,
     "matmul_integer": matmul_integer,
     "matmul_nbits": matmul_nbits,
 }

@@ -12,6 +12,8 @@ def rope(inputs, shapes, out, attrs):
         row = (
             i // (out[1] * out[2]) * out[2] + i % out[2] if attrs.get("heads_first") else i // heads
         )
+        if shapes[1][0] == 1:  # rope.7
+            row %= out[2] if attrs.get("heads_first") else out[1]
         c, s = inputs[1][row * half : (row + 1) * half], inputs[2][row * half : (row + 1) * half]
         y = [canon(v) for v in x]
         for j in range(half):

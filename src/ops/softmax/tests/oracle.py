@@ -54,6 +54,31 @@ def along(f):
     return run
 
 
+def cross_entropy(inputs, shapes, out, attrs):
+    x, target = inputs
+    n, result = shapes[0][1], []
+    for i, t in enumerate(target):
+        y = log_softmax(x[i * n : (i + 1) * n])
+        result.append(0.0 if t == attrs["ignore"] else canon(-y[t]) if 0 <= t < n else math.nan)
+    return result
+
+
+def cross_entropy_backward(inputs, shapes, out, attrs):
+    grad, x, target = inputs
+    n, result = shapes[1][1], []
+    for i, t in enumerate(target):
+        there = t != attrs["ignore"] and 0 <= t < n
+        u = canon(oracle.add(0.0, canon(-grad[i]))) if there else 0.0
+        row = [u if there and j == t else 0.0 for j in range(n)]
+        for y, here in zip(log_softmax(x[i * n : (i + 1) * n]), row):
+            result.append(canon(fma(-canon(exp(0.0 if y > 0 else y)), u, here)))
+    return result
+
+
 OPERATIONS = {
-    f.__name__: along(f) for f in (softmax, log_softmax, softmax_backward, log_softmax_backward)
+    **{
+        f.__name__: along(f) for f in (softmax, log_softmax, softmax_backward, log_softmax_backward)
+    },
+    "cross_entropy": cross_entropy,
+    "cross_entropy_backward": cross_entropy_backward,
 }

@@ -1,5 +1,6 @@
-// Liveness backwards from the stateful nodes. The other nodes, above all the projection to the
-// vocabulary, are not needed for rows of a prompt whose logits nobody asks for.
+// Liveness backwards from the stateful nodes, and from outputs that feed states of other stages.
+// The other nodes, above all the projection to the vocabulary, are not needed for rows of a prompt
+// whose logits nobody asks for.
 #include "run/prepare/passes/passes.h"
 
 namespace invar::run {

@@ -1,0 +1,84 @@
+// invar doctor: does this machine, with this build, compute what the specification says?
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/file/disk_reservation.h"
+#include "base/file/file.h"
+#include "commands.h"
+#include "conformance/machine.h"
+#include "console.h"
+#include "doctor/report.h"
+#include "plan/plan.h"
+
+namespace invar::cli {
+namespace {
+
+using conformance::MachineReport;
+using nlohmann::json;
+
+constexpr uint64_t kReportBytes = 256 << 10;
+
+json json_of(const MachineReport& r) {
+  json j = {{"ok", r.examination.findings.empty()},
+            {"version", INVAR_VERSION},
+            {"numerics", plan::kNumerics},
+            {"compiler", conformance::kCompiler},
+            {"machine", r.machine},
+            {"processor", r.cpu},
+            {"cores", r.cores},
+            {"gpu", r.has_gpu ? json(r.gpu) : json(nullptr)},
+            {"isas", r.isas},
+            {"isas_not_here", r.missing},
+            {"libraries", r.libraries},
+            {"environment_as_found", r.environment_was_good},
+            {"seconds", r.seconds},
+            {"rows", json::array()},
+            {"findings", json::array()}};
+  for (const ops::KernelRef k : r.rows)
+    j["rows"].push_back({{"operation", k.op()},
+                         {"isa", k.isa()},
+                         {"checks", r.examination.checks.at(k)},
+                         {"wrong", r.examination.wrong(k)}});
+  for (const conformance::Finding& f : r.examination.findings)
+    j["findings"].push_back({{"operation", f.row.op()},
+                             {"isa", f.row.isa()},
+                             {"case", f.text},
+                             {"difference", f.what},
+                             {"repeats", f.stable},
+                             {"suspicion", conformance::suspicion(r.examination, f.row)}});
+  return j;
+}
+
+}  // namespace
+
+int doctor(const DoctorCommand& c) {
+  DiskReservation space;  // a report that cannot be written is said before the minute of work
+  if (!c.report.empty()) {
+    auto reserved = DiskReservation::make(c.report, kReportBytes);
+    if (!reserved) return fail(reserved.error());
+    space = *std::move(reserved);
+  }
+  Console console(c.json);
+  conformance::MachineOptions options = c.options;
+  auto examining = console.phase("examine");
+  options.progress = [&](size_t done, size_t total) {
+    examining->progress(static_cast<int64_t>(done), static_cast<int64_t>(total), "cases");
+  };
+  const auto report = conformance::examine_machine(options);
+  if (!report) return fail(report.error());
+  examining->done(std::to_string(report->rows.size()) + " kernels");
+  const json findings = json_of(*report);
+  if (!c.report.empty()) {
+    space.shrink(0);
+    if (const Status written = write_file(c.report, issue_report(findings)); !written)
+      return fail(written.error());
+    if (console.says_details()) console.note("report", c.report);
+  }
+  const std::string text =
+      c.json ? line_of(findings) : conformance::table(*report, INVAR_VERSION, std::string(plan::kNumerics));
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) != 0) return fail(bad_input("standard output: cannot be written"));
+  return report->examination.findings.empty() ? 0 : static_cast<int>(Code::failed);
+}
+
+}  // namespace invar::cli

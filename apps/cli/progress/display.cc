@@ -1,0 +1,39 @@
+#include "progress/display.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/text/decimal.h"
+#include "base/text/display.h"
+#include "console.h"
+
+namespace invar::cli {
+
+Display& display() {
+  static Display chosen;
+  return chosen;
+}
+
+bool shows_events() {
+  return display().progress == ProgressForm::json;
+}
+
+void emit(const nlohmann::ordered_json& event) {
+  write_stderr(printable_json(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
+  std::fflush(stderr);
+}
+
+int terminal_width() {
+  winsize size{};
+  for (const int stream : {STDERR_FILENO, STDOUT_FILENO})
+    if (::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* columns = std::getenv("COLUMNS");
+  const auto given = parse_whole(columns ? columns : "", 1, 10000);
+  return given ? static_cast<int>(*given) : 80;
+}
+
+}  // namespace invar::cli

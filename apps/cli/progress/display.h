@@ -1,0 +1,29 @@
+// How the command line shows its work and its errors: chosen once, before anything is shown.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+namespace invar::cli {
+
+// What standard error shows of the work. `automatic`: bars on a terminal, quiet lines in a pipe.
+enum class ProgressForm { automatic, bar, lines, json, none };
+enum class ColorUse { automatic, always, never };
+
+struct Display {
+  ProgressForm progress = ProgressForm::automatic;
+  ColorUse color = ColorUse::automatic;
+  bool quiet = false;    // errors alone
+  bool verbose = false;  // also short phases, whole digests and paths
+  bool json = false;     // results are JSON: errors, too
+};
+Display& display();
+
+// Whether standard error has events (docs/reference/events.md) and nothing else.
+bool shows_events();
+// One event on a line of its own.
+void emit(const nlohmann::ordered_json& event);
+// Columns of the terminal behind standard error, 80 where nobody knows.
+int terminal_width();
+
+}  // namespace invar::cli

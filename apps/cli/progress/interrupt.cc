@@ -1,0 +1,63 @@
+#include "progress/interrupt.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+
+#include "base/file/temporary_file.h"
+#include "console.h"
+#include "progress/display.h"
+
+namespace invar::cli {
+namespace {
+
+int pipe_of_signals[2] = {-1, -1};
+
+extern "C" void tell_thread(int signal) {  // async-signal-safe
+  const char number = static_cast<char>(signal);
+  [[maybe_unused]] const auto written = ::write(pipe_of_signals[1], &number, 1);
+}
+
+void end_by(int signal) {
+  remove_temporaries();
+  if (shows_events())
+    emit({{"event", "error"}, {"code", 128 + signal}, {"kind", "cancelled"}, {"message", "cancelled"}});
+  else if (stderr_is_terminal())
+    write_stderr("\r\033[K");
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);
+  ::_exit(128 + signal);  // the signal is blocked
+}
+
+void wait_for_signal() {
+  char signal;
+  while (::read(pipe_of_signals[0], &signal, 1) != 1)
+    if (errno != EINTR) return;
+  end_by(signal);
+}
+
+}  // namespace
+
+void clean_up_on_signals() {
+  if (::pipe2(pipe_of_signals, O_CLOEXEC) != 0) return;
+  try {
+    std::thread(wait_for_signal).detach();
+  } catch (const std::system_error&) {
+    return;  // no thread: signals end the process as they always do
+  }
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction old {};
+    if (::sigaction(signal, nullptr, &old) != 0 || old.sa_handler == SIG_IGN) continue;
+    struct sigaction action {};
+    action.sa_handler = tell_thread;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(signal, &action, nullptr);
+  }
+}
+
+}  // namespace invar::cli

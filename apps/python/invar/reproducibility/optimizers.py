@@ -1,0 +1,96 @@
+"""Steps of torch.optim under reproducible(): those of the classes that invar.optim has, too, are
+invar.optim's, with the same bits (spec: optim). Others are made of torch's kernels, which
+kernels_mode judges.
+
+torch's own hooks of steps serve: before a step, its optimiser gives way to a copy without
+parameters, which calls the closure and no more; after it, before all other hooks, ours steps."""
+
+import contextlib
+import inspect
+import threading
+
+import torch
+from torch.optim import optimizer as of_torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from invar import _native, optim
+
+NAMES = "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam".split()
+COUNTERPARTS = {getattr(torch.optim, name): getattr(optim, name) for name in NAMES}
+
+
+def counterpart(optimizer):
+    """An optimiser of invar.optim with the groups and the state of torch's, the same objects; None
+    where it does not cover them (element types, tensors as rates, gradient scaling)."""
+    cls = COUNTERPARTS.get(type(optimizer))
+    if cls is None or getattr(optimizer, "grad_scale", None) is not None:
+        return None
+    ours = object.__new__(cls)
+    ours.__dict__ = optimizer.__dict__
+    try:
+        for i, group in enumerate(optimizer.param_groups):
+            ours._check(group, i)
+            for x in group["params"]:
+                grad = x.grad
+                if grad is not None and (grad.dtype, grad.layout) != (torch.float32, torch.strided):
+                    return None
+    except _native.NotCovered:
+        return None
+    return ours
+
+
+def before(optimizer, args, kwargs):
+    from invar.reproducibility import reproducible
+
+    forget(optimizer)
+    if not reproducible.is_active() or (ours := counterpart(optimizer)) is None:
+        return None
+    empty = object.__new__(type(optimizer))
+    empty.__dict__ = optimizer.__dict__ | {"param_groups": []}
+    handle = optimizer.register_step_post_hook(lambda *_: stepped(ours))
+    optimizer._optimizer_step_post_hooks.move_to_end(handle.id, last=False)
+    _begun.__dict__.setdefault("steps", {})[id(optimizer)] = handle
+    return (empty, *args[1:]), kwargs
+
+
+def stepped(ours):
+    with torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes():
+        inspect.unwrap(type(ours).step)(ours)
+    for group in ours.param_groups:
+        if group.get("fused"):  # torch's fused kernels count on the device
+            for x in group["params"]:
+                if x.is_cuda and "step" in ours.state.get(x, {}):
+                    ours.state[x]["step"] = ours.state[x]["step"].to(x.device)
+
+
+_begun = threading.local()  # .steps: id of an optimiser -> the hook of its step
+
+
+def forget(optimizer, *_):
+    """Removes the hook of a step that is over, or was broken off."""
+    if (handle := _begun.__dict__.get("steps", {}).pop(id(optimizer), None)) is not None:
+        handle.remove()
+
+
+_lock = threading.Lock()
+_contexts, _handles = 0, []
+
+
+@contextlib.contextmanager
+def routed():
+    """torch's optimisers step so, in threads under reproducible()."""
+    global _contexts
+    with _lock:
+        _contexts += 1
+        if _contexts == 1:
+            _handles.append(of_torch.register_optimizer_step_pre_hook(before))
+            _handles.append(of_torch.register_optimizer_step_post_hook(forget))
+    try:
+        yield
+    finally:
+        for handle in _begun.__dict__.pop("steps", {}).values():
+            handle.remove()
+        with _lock:
+            _contexts -= 1
+            while not _contexts and _handles:
+                _handles.pop().remove()

@@ -1,0 +1,18 @@
+// Signals as bytes of a pipe, so that they wake the loop that waits for keys and processes.
+#pragma once
+
+namespace invar::tui {
+
+class Signals {
+ public:
+  Signals();  // of SIGWINCH, SIGCHLD, SIGINT, SIGTERM, SIGHUP and SIGCONT; SIGPIPE is ignored
+  int stream() const;  // to poll
+  // What came since the last call.
+  struct Came {
+    bool resized = false, continued = false;
+    int end = 0;  // the signal that asks the program to end, or 0
+  };
+  Came take();
+};
+
+}  // namespace invar::tui

@@ -1,0 +1,10 @@
+// How torch says a batch normalization.
+#include "compiler/emit/torch/spelling.h"
+
+namespace invar::compiler {
+
+void spell_batchnorm(TorchSpellings& spellings) {
+  spellings.add("batchnorm", "functional.batch_norm({0}, {3}, {4}, {1}, {2}, eps={epsilon})");
+}
+
+}  // namespace invar::compiler

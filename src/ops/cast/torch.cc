@@ -1,0 +1,13 @@
+// How torch says a cast.
+#include "compiler/emit/torch/spelling.h"
+
+namespace invar::compiler {
+
+void spell_cast(TorchSpellings& spellings) {
+  // The operand as it is: a narrow one is what is cast.
+  spellings.add("cast", [](const TorchCall& c) -> Result<std::string> {
+    return cat(c.operands[0], ".to(", c.dtype(), ")");
+  });
+}
+
+}  // namespace invar::compiler

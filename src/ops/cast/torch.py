@@ -1,1 +1,0 @@
-SPELLED = {"cast": "{0}.to({dtype})"}

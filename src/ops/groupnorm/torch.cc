@@ -1,0 +1,11 @@
+// How torch says a group normalization: torch.group_norm, because that of functional refuses groups
+// of one element.
+#include "compiler/emit/torch/spelling.h"
+
+namespace invar::compiler {
+
+void spell_groupnorm(TorchSpellings& spellings) {
+  spellings.add("groupnorm", "torch.group_norm({0}, {groups}, {1}, {2}, {epsilon})");
+}
+
+}  // namespace invar::compiler

@@ -1,0 +1,11 @@
+// How torch says a change of shape or of the elements' type.
+#include "compiler/emit/torch/spelling.h"
+
+namespace invar::compiler {
+
+void spell_reshape(TorchSpellings& spellings) {
+  spellings.add("bitcast", "{0}.view({dtype})");
+  spellings.add("reshape", "{0}.reshape({shape})");
+}
+
+}  // namespace invar::compiler

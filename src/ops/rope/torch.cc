@@ -1,0 +1,17 @@
+// How torch says rotary embeddings: a helper in torch.py.
+#include "compiler/emit/torch/spelling.h"
+
+namespace invar::compiler {
+namespace {
+
+Result<std::string> rope(const TorchCall& c) {
+  return cat("rooms.rope.rope(", python::join(c.from(0)), c.keywords(), ")");
+}
+
+}  // namespace
+
+void spell_rope(TorchSpellings& spellings) {
+  spellings.add("rope", rope);
+}
+
+}  // namespace invar::compiler

@@ -1,0 +1,29 @@
+// How torch says softmax, its logarithm, the cross-entropy of rows and their gradients.
+#include "compiler/emit/torch/spelling.h"
+
+namespace invar::compiler {
+namespace {
+
+Result<std::string> forward(const TorchCall& c) {
+  return cat("torch.", c.op, "(", c[0], ", dim=", c.i("axis", -1), ")");
+}
+
+Result<std::string> backward(const TorchCall& c) {
+  const std::string op = c.op.substr(0, c.op.rfind("_backward"));
+  return cat("torch.ops.aten._", op, "_backward_data(", c[0], ", ", c[1], ", ", c.i("axis", -1),
+             ", torch.float32)");
+}
+
+}  // namespace
+
+void spell_softmax(TorchSpellings& spellings) {
+  for (const char* op : {"softmax", "log_softmax"}) {
+    spellings.add(op, forward);
+    spellings.add(std::string(op) + "_backward", backward);
+  }
+  spellings.add("cross_entropy",
+                "functional.cross_entropy({0}, {1}, ignore_index={ignore}, reduction='none')");
+  spellings.add("cross_entropy_backward", "rooms.softmax.cross_entropy_backward({0}, {1}, {2}, {ignore})");
+}
+
+}  // namespace invar::compiler

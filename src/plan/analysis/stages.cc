@@ -1,0 +1,243 @@
+// The stages of a decoder, see stages.h.
+#include "plan/stages.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+#include "plan/analysis/segment_builder.h"
+
+namespace invar::plan {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Bytes of one position of a value: what a step of one token holds.
+uint64_t bytes_of_token(const Value& v) {
+  uint64_t bytes = size_of(v.dtype);
+  for (const DimRef& d : v.shape)
+    if (d.symbol < 0) bytes *= static_cast<uint64_t>(std::max<int64_t>(d.value, 1));
+  return bytes;
+}
+
+bool is_integer(DType t) {
+  return t == DType::i64 || t == DType::i32;
+}
+
+// A node whose other operands are all integers looks rows of its weights up, and reads no others.
+bool looks_up(const Plan& p, const Node& n) {
+  bool any = false;
+  for (const Operand& o : n.in) {
+    if (o.kind != Operand::value) continue;
+    if (!is_integer(p.values[o.index].dtype)) return false;
+    any = true;
+  }
+  return any;
+}
+
+// Per position of the plan's nodes: bytes of a token that cross from the nodes before it.
+std::vector<uint64_t> crossing_bytes(const Plan& p) {
+  const size_t end = p.nodes.size();
+  std::vector<int> made(p.values.size(), -1), last(p.values.size(), -1);
+  for (size_t n = 0; n < end; ++n) {
+    for (const Operand& o : p.nodes[n].in)
+      if (o.kind == Operand::value) last[o.index] = static_cast<int>(n);
+    for (int v : p.nodes[n].out) made[v] = static_cast<int>(n);
+  }
+  std::vector<uint64_t> bytes(end + 1), leaving(end + 1);
+  uint64_t now = 0;
+  for (size_t v = 0; v < p.values.size(); ++v)
+    if (made[v] >= 0 && last[v] > made[v]) {
+      bytes[made[v] + 1] += bytes_of_token(p.values[v]);
+      leaving[last[v] + 1] += bytes_of_token(p.values[v]);
+    }
+  for (size_t at = 0; at <= end; ++at) now += bytes[at] - leaving[at], bytes[at] = now;
+  return bytes;
+}
+
+// The first node of every layer, and the end of the nodes.
+Result<std::vector<int>> layer_starts(const Plan& p) {
+  if (!p.bodies.empty() || !p.bindings.empty())
+    return not_covered("a program with control flow or computed sizes is not split by layers");
+  std::vector<int> stateful;
+  for (size_t n = 0; n < p.nodes.size(); ++n)
+    if (p.nodes[n].state >= 0) stateful.push_back(static_cast<int>(n));
+  if (stateful.empty())
+    return not_covered("the plan has no memory between steps, so its layers are not known");
+  const std::vector<uint64_t> crossing = crossing_bytes(p);
+  std::vector<int> cuts;
+  for (size_t s = 1; s < stateful.size(); ++s) {
+    int best = stateful[s];
+    for (int at = stateful[s]; at > stateful[s - 1]; --at)
+      if (crossing[at] < crossing[best]) best = at;
+    cuts.push_back(best);
+  }
+  // Two states with much alive between them belong to one layer.
+  uint64_t least = std::numeric_limits<uint64_t>::max();
+  for (int at : cuts) least = std::min(least, crossing[at]);
+  std::erase_if(cuts, [&](int at) { return crossing[at] / 2 > least; });
+  std::vector<int> starts{0};
+  starts.insert(starts.end(), cuts.begin(), cuts.end());
+  starts.push_back(static_cast<int>(p.nodes.size()));
+  return starts;
+}
+
+// The cost of the nodes [begin, ...): each call of add() goes on by some nodes.
+class CostSum {
+ public:
+  explicit CostSum(const Plan& p) : p_(p), seen_(p.weights.size()) {}
+  void add(int begin, int end) {
+    for (int n = begin; n < end; ++n) {
+      const Node& node = p_.nodes[n];
+      const bool lookup = looks_up(p_, node);
+      bool has_value = false;
+      for (const Operand& o : node.in) has_value |= o.kind == Operand::value;
+      for (const Operand& o : node.in) {
+        if (o.kind == Operand::value) {
+          if (node.state >= 0 && &o != &node.in[0]) cost_.state += bytes_of_token(p_.values[o.index]);
+          continue;
+        }
+        const Weight& w = p_.weights[o.index];
+        uint64_t elements = 1;
+        for (int64_t d : w.shape) elements *= static_cast<uint64_t>(d);
+        const uint64_t bytes = elements * size_of(w.dtype);
+        if (!seen_[o.index]) cost_.weights += bytes;
+        seen_[o.index] = true;
+        if (!lookup && has_value && w.shape.size() > 1) cost_.products += elements, cost_.read += bytes;
+      }
+    }
+  }
+  const StageCost& cost() const { return cost_; }
+
+ private:
+  const Plan& p_;
+  std::vector<bool> seen_;
+  StageCost cost_;
+};
+
+// The best cut of blocks into stages by dynamic programming. share[i][j]: of blocks [i, j).
+std::vector<int> best_cut(const std::vector<std::vector<double>>& share, int blocks, int count) {
+  using Table = std::vector<std::vector<double>>;
+  const Table empty(count + 1, std::vector<double>(blocks + 1, kNever));
+  Table most = empty;  // [n][i]: of blocks [i, end) in n stages
+  most[0][blocks] = 0;
+  for (int n = 1; n <= count; ++n)
+    for (int i = 0; i < blocks; ++i)
+      for (int j = i + 1; j <= blocks; ++j)
+        most[n][i] = std::min(most[n][i], std::max(share[i][j], most[n - 1][j]));
+  const double bound = most[count][0];
+  Table squares = empty;
+  squares[0][blocks] = 0;
+  for (int n = 1; n <= count; ++n)
+    for (int i = 0; i < blocks; ++i)
+      for (int j = i + 1; j <= blocks; ++j)
+        if (share[i][j] <= bound)
+          squares[n][i] = std::min(squares[n][i], share[i][j] * share[i][j] + squares[n - 1][j]);
+  std::vector<int> cut{0};
+  for (int n = count; n > 0; --n) {
+    const int i = cut.back();
+    int j = i + 1;
+    while (!(share[i][j] <= bound && share[i][j] * share[i][j] + squares[n - 1][j] == squares[n][i])) ++j;
+    cut.push_back(j);
+  }
+  return cut;
+}
+
+// Per value: whether the node of some state depends on it.
+std::vector<bool> values_that_feed(const Plan& p) {
+  std::vector<bool> feeds(p.values.size());
+  for (auto n = p.nodes.rbegin(); n != p.nodes.rend(); ++n) {
+    bool needed = n->state >= 0;
+    for (int v : n->out) needed = needed || feeds[v];
+    for (const Operand& o : n->in)
+      if (needed && o.kind == Operand::value) feeds[o.index] = true;
+  }
+  return feeds;
+}
+
+std::vector<Stage> stages_at(const Plan& p, const std::vector<int>& starts, const std::vector<int>& cut) {
+  std::vector<Stage> stages;
+  const SymbolUses uses(p);
+  const std::vector<bool> feeds = values_that_feed(p);
+  const int count = static_cast<int>(cut.size()) - 1;
+  std::vector<int> made_at(p.values.size(), -1), last_read(p.values.size(), -1);
+  for (int s = 0; s < count; ++s)
+    for (int n = starts[cut[s]]; n < starts[cut[s + 1]]; ++n) {
+      for (int v : p.nodes[n].out) made_at[v] = s;
+      for (const Operand& o : p.nodes[n].in)
+        if (o.kind == Operand::value) last_read[o.index] = s;
+    }
+  for (int s = 0; s < count; ++s) {
+    SegmentBuilder builder(p, uses, made_at, s);
+    CostSum sum(p);
+    for (int n = starts[cut[s]]; n < starts[cut[s + 1]]; ++n) builder.add(p.nodes[n], n);
+    sum.add(starts[cut[s]], starts[cut[s + 1]]);
+    Stage stage;
+    stage.first_layer = cut[s], stage.layers = cut[s + 1] - cut[s], stage.cost = sum.cost();
+    for (size_t v = 0; v < p.values.size(); ++v)
+      if (made_at[v] == s && last_read[v] > s) {
+        builder.keep(static_cast<int>(v));
+        stage.cost.handed_over += bytes_of_token(p.values[v]);
+      }
+    for (const Port& o : p.outputs)
+      if (made_at[o.value] == s) builder.keep(o.value);
+    stage.segment = std::move(builder).finish();
+    for (size_t o = 0; o < stage.segment.outputs.size(); ++o)
+      if (const int v = stage.segment.outputs[o]; feeds[v] && last_read[v] > s)
+        stage.feeding_outputs.push_back(stage.segment.plan.outputs[o].value);
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+}  // namespace
+
+Result<int> layer_count(const Plan& p) {
+  INVAR_TRY(const std::vector<int> starts, layer_starts(p));
+  return static_cast<int>(starts.size()) - 1;
+}
+
+Result<std::vector<Stage>> split_by_layers(const Plan& p, int count) {
+  INVAR_TRY(const std::vector<int> starts, layer_starts(p));
+  const int blocks = static_cast<int>(starts.size()) - 1;
+  if (count < 1) return bad_input("a model has at least 1 partition, not " + std::to_string(count));
+  if (count > blocks)
+    return bad_input(std::to_string(count) + " partitions: the model has " + std::to_string(blocks) +
+                     " layer" + (blocks == 1 ? "" : "s") + ", and a partition has at least one of them");
+  CostSum all(p);
+  all.add(0, starts.back());
+  const double bytes = std::max<double>(static_cast<double>(all.cost().weights), 1),
+               products = std::max<double>(static_cast<double>(all.cost().products), 1);
+  std::vector<std::vector<double>> share(blocks + 1, std::vector<double>(blocks + 1, kNever));
+  for (int i = 0; i < blocks; ++i) {
+    CostSum sum(p);
+    for (int j = i + 1; j <= blocks; ++j) {
+      sum.add(starts[j - 1], starts[j]);
+      share[i][j] = std::max(static_cast<double>(sum.cost().weights) / bytes,
+                             static_cast<double>(sum.cost().products) / products);
+    }
+  }
+  return stages_at(p, starts, best_cut(share, blocks, count));
+}
+
+std::string stage_report(const std::vector<Stage>& stages, const StageSpeed& speed) {
+  std::string text =
+      "stage  layers      weights GB  state B/token  hand over B/token  decode ms  prompt ms/token\n";
+  char line[160];
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const StageCost& c = stages[s].cost;
+    const std::string layers = std::to_string(stages[s].first_layer) + "-" +
+                               std::to_string(stages[s].first_layer + stages[s].layers - 1);
+    const double decode = static_cast<double>(c.read) / speed.bytes_per_second * 1e3;
+    const double prompt = static_cast<double>(c.products) / speed.products_per_second * 1e3;
+    std::snprintf(line, sizeof line, "%5zu  %-10s  %10.3f  %13llu  %17llu  %9.3f  %15.5f\n", s,
+                  layers.c_str(), static_cast<double>(c.weights) * 1e-9,
+                  static_cast<unsigned long long>(c.state), static_cast<unsigned long long>(c.handed_over),
+                  decode, prompt);
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace invar::plan

@@ -1,0 +1,156 @@
+// A stage in this process, see local_stage.h.
+#include "run/partitions/local_stage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "num/env.h"
+#include "run/thread_setup.h"
+
+namespace invar::run {
+
+constexpr int kPrefetchThreads = 4;
+
+LocalStage::LocalStage(plan::Stage stage, const DecoderPorts& ports, std::shared_ptr<Device> device,
+                       const StageContext& context)
+    : stage_(std::move(stage)), context_(context), device_(std::move(device)) {
+  lane_ = device_ ? "cuda:" + std::to_string(device_->info().index) : "cpu";
+  const plan::Segment& s = stage_.segment;
+  for (size_t v = 0; v < s.values.size(); ++v) own_[s.values[v]] = static_cast<int>(v);
+  ids_ = own(ports.ids), positions_ = own(ports.positions), logits_ = own(ports.logits);
+}
+
+LocalStage::~LocalStage() {
+  if (prefetched_.valid()) prefetched_.wait();
+}
+
+int LocalStage::own(int v) const {
+  const auto at = own_.find(v);
+  return at == own_.end() ? -1 : at->second;
+}
+
+Result<std::unique_ptr<LocalStage>> LocalStage::prepare(plan::Stage stage, const DecoderPorts& ports,
+                                                        std::shared_ptr<Device> device,
+                                                        const StageContext& context) {
+  std::unique_ptr<LocalStage> s(new LocalStage(std::move(stage), ports, std::move(device), context));
+  const Options& o = context.options;
+  const Target target{o.isa, s->device_, static_cast<bool>(o.observe)};
+  const plan::Segment& segment = s->stage_.segment;
+  INVAR_TRY(s->executable_,
+            run::prepare(s->plan(), target, {segment.node_numbers, segment.values, s->stage_.feeding_outputs},
+                         run::explain(o.explain)));
+  s->has_memory_ = s->executable_->has_memory;
+  if (s->plan().states.empty() && s->stage_.layers > 0)  // then it has memory unless a node lacks its state
+    s->has_memory_ = std::none_of(s->executable_->nodes.begin(), s->executable_->nodes.end(),
+                                  [](const PreparedNode& n) { return n.contract->stateful; });
+  return s;
+}
+
+Result<uint64_t> LocalStage::weight_bytes() const {
+  return Weights::needed(plan(), context_.folder, executable_->weight_uses(), device_ != nullptr);
+}
+
+void LocalStage::stream(LocalStage* next) {
+  streamed_ = true;
+  next_ = device_ && next != this ? next : nullptr;  // on the host the stage that runs needs all threads
+}
+
+Result<Weights> LocalStage::loaded(bool check, Pool& pool, const ByteProgress& progress) const {
+  return Weights::load(plan(), context_.folder, executable_->weight_uses(), pool,
+                       {check, context_.options.hashed, progress}, device_);
+}
+
+Status LocalStage::load() {
+  const Options& o = context_.options;
+  INVAR_CHECK_OK(validate(*executable_, o.sequences));
+  executor_ = Executor::make(executable_, *context_.pool, device_);
+  if (logits_ >= 0) executor_->select_outputs({logits_});
+  executor_->observe(o.observe);
+  if (streamed_) {
+    INVAR_TRY(weights_,
+              Weights::load(plan(), context_.folder, {}, *context_.pool, {o.check_weights, o.hashed, o.load_progress}));
+    return {};
+  }
+  INVAR_TRY(weights_, loaded(o.check_weights, *context_.pool, o.load_progress));
+  return executor_->attach(weights_);
+}
+
+Status LocalStage::reserve(int64_t rows, int64_t tail_rows) {
+  const Options& o = context_.options;
+  if (!streamed_) return executor_->reserve(rows, tail_rows, o.capacity, o.sequences);
+  INVAR_TRY(const Weights weights, loaded(false, *context_.pool));  // kernels size their memory by them
+  streamed_bytes_ = weights.bytes();
+  INVAR_CHECK_OK(executor_->attach(weights));
+  return executor_->reserve(rows, tail_rows, o.capacity, o.sequences);
+}
+
+void LocalStage::prefetch() {
+  if (prefetched_.valid()) return;
+  prefetched_ = std::async(std::launch::async, [this]() -> Result<Weights> {
+    const num::ArithmeticEnv env;
+    if (!prefetch_pool_) {
+      INVAR_TRY(prefetch_pool_, start_pool(std::min(kPrefetchThreads, context_.pool->threads())));
+    }
+    return loaded(false, *prefetch_pool_);
+  });
+}
+
+Result<Weights> LocalStage::take_prefetched() {
+  if (prefetched_.valid()) return prefetched_.get();
+  return loaded(false, *context_.pool);
+}
+
+Status LocalStage::begin(const StagePass& pass) {
+  tail_ = pass.tail;
+  const int64_t rows = pass.rows();
+  INVAR_CHECK_OK(executor_->bind(rows, pass.sequences));
+  if (ids_ >= 0) std::copy(pass.tokens.begin(), pass.tokens.end(), executor_->port(ids_).as<int64_t>());
+  if (positions_ < 0) return {};
+  int64_t* at = executor_->port(positions_).as<int64_t>();
+  for (const ops::Sequence& s : pass.sequences)
+    for (int64_t i = 0; i < rows; ++i) *at++ = s.past + i;
+  return {};
+}
+
+Status LocalStage::hand_in(int v, const Handover& h) {
+  if (h.device) return executor_->feed_device(own(v), h.memory.data());
+  return executor_->feed(own(v), {h.memory.data(), h.bytes});
+}
+
+Status LocalStage::run(const std::function<void()>& overlapped) {
+  if (!streamed_) return executor_->run(tail_, overlapped);
+  INVAR_TRY(const Weights weights, take_prefetched());
+  if (next_) next_->prefetch();
+  INVAR_CHECK_OK(executor_->attach(weights));
+  return executor_->run(tail_, overlapped);
+}
+
+// To another GPU by a copy between the two, to the host or from there through the host's memory.
+Status LocalStage::hand_out(int v, Handover& h) {
+  const ops::View& view = executor_->device_view(own(v));
+  h.bytes = bytes_of(view);
+  if (h.memory.size() < h.bytes) {
+    const char* const purpose = "activations between stages";
+    INVAR_TRY(h.memory, device_ && !h.device ? Allocation::make_pinned(h.bytes, purpose, device_)
+                                             : Allocation::make(h.bytes, purpose, h.device));
+  }
+  if (h.bytes == 0) return {};
+  if (!device_) {
+    std::memcpy(h.memory.data(), view.data, h.bytes);
+    return {};
+  }
+  INVAR_CHECK_OK(h.device ? device_->copy(h.memory.data(), view.data, h.bytes)
+                          : device_->download(h.memory.data(), view.data, h.bytes));
+  return device_->wait();
+}
+
+std::span<const std::byte> LocalStage::output(int v) {
+  const ops::View view = executor_->port(own(v));
+  return {static_cast<const std::byte*>(view.data), bytes_of(view)};
+}
+
+size_t LocalStage::bytes() const {
+  return executor_->bytes() + (streamed_ ? streamed_bytes_ : weights_.bytes());
+}
+
+}  // namespace invar::run

@@ -1,0 +1,83 @@
+// A stage in this process: an executor with its weights, which stay in memory or, with too little
+// of it, are loaded for every pass.
+#pragma once
+
+#include <future>
+#include <map>
+#include <optional>
+
+#include "run/execute/executor.h"
+#include "run/partitions/stage.h"
+#include "run/prepare/prepare.h"
+
+namespace invar::run {
+
+// What all stages of a process share. It outlives them.
+struct StageContext {
+  std::string folder;
+  Pool* pool = nullptr;
+  Options options;
+};
+
+class LocalStage final : public Stage {
+ public:
+  static Result<std::unique_ptr<LocalStage>> prepare(plan::Stage stage, const DecoderPorts& ports,
+                                                     std::shared_ptr<Device> device,
+                                                     const StageContext& context);
+  ~LocalStage() override;
+
+  const std::string& lane() const override { return lane_; }
+  std::shared_ptr<Device> device() const override { return device_; }
+  bool has_memory() const override { return has_memory_; }
+  bool has_leading_sequences(int v) const override {
+    return own(v) < 0 || executable_->batch_of(own(v)) == Executable::Batch::leading;
+  }
+  std::vector<std::string> kernels() const override { return executable_->kernels(); }
+  std::vector<std::string> libraries() const override { return executable_->libraries(); }
+
+  // The memory that the weights take.
+  Result<uint64_t> weight_bytes() const;
+  // From now on load() only checks the weights, and run() loads them. `next`: the stage whose
+  // weights are loaded while this one runs; null: none.
+  void stream(LocalStage* next);
+
+  Status load() override;
+  Status reserve(int64_t rows, int64_t tail_rows) override;
+  Status begin(const StagePass&) override;
+  Status hand_in(int v, const Handover&) override;
+  Status run(const std::function<void()>& overlapped) override;
+  Status hand_out(int v, Handover&) override;
+  std::span<const std::byte> output(int v) override;
+  size_t bytes() const override;
+  Status weights_unchanged() override { return weights_.unchanged(stage_.segment.plan); }
+
+ private:
+  LocalStage(plan::Stage stage, const DecoderPorts& ports, std::shared_ptr<Device> device,
+             const StageContext& context);
+  const plan::Plan& plan() const { return stage_.segment.plan; }
+  // The number in the stage's plan of a value of the whole plan; -1: it is not there.
+  int own(int v) const;
+  Result<Weights> loaded(bool check, Pool& pool, const ByteProgress& progress = {}) const;
+  void prefetch();
+  Result<Weights> take_prefetched();
+
+  plan::Stage stage_;
+  const StageContext& context_;
+  const std::shared_ptr<Device> device_;
+  std::string lane_;
+  std::map<int, int> own_;  // values of the whole plan -> of the stage's
+  int ids_ = -1, positions_ = -1, logits_ = -1;
+  bool has_memory_ = true;
+  std::shared_ptr<const Executable> executable_;
+  std::unique_ptr<Executor> executor_;
+  Weights weights_;  // resident, or of a streamed stage those that were checked
+  bool tail_ = true;
+
+  bool streamed_ = false;
+  LocalStage* next_ = nullptr;
+  std::unique_ptr<Pool> prefetch_pool_;
+  std::future<Result<Weights>> prefetched_;
+  size_t streamed_bytes_ = 0;
+};
+
+}  // namespace invar::run

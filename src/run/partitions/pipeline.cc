@@ -1,0 +1,199 @@
+// The pipeline of stages, see pipeline.h.
+#include "run/partitions/pipeline.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "num/env.h"
+
+namespace invar::run {
+
+// done[s]: how many passes stage s is through with. A stage takes the passes in their order, and a
+// pass goes through the stages in theirs.
+struct Pipeline::Jobs {
+  std::span<const StagePass> passes;
+  std::vector<size_t> done;
+  std::vector<bool> busy;  // per lane
+  size_t taken = 0;        // passes whose logits the caller has taken
+  Status status;
+  bool failed() const { return !status; }
+};
+
+Pipeline::Pipeline(std::vector<std::unique_ptr<Stage>> stages) : stages_(std::move(stages)) {
+  std::map<std::string, size_t> lanes;
+  for (const auto& s : stages_) lane_of_.push_back(lanes.emplace(s->lane(), lanes.size()).first->second);
+  lanes_ = std::max<size_t>(lanes.size(), 1);
+  // One pass in each lane, and one on its way between two.
+  slots_ = lanes_ == 1 ? 1 : lanes_ + 1;
+}
+
+Result<std::unique_ptr<Pipeline>> Pipeline::make(std::vector<std::unique_ptr<Stage>> stages,
+                                                 const std::vector<plan::Stage>& parts,
+                                                 const DecoderPorts& ports) {
+  std::unique_ptr<Pipeline> p(new Pipeline(std::move(stages)));
+  INVAR_CHECK_OK(p->connect(parts, ports));
+  if (p->lanes_ > 1) p->start_lanes();
+  return p;
+}
+
+Pipeline::~Pipeline() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& t : threads_) t.join();
+}
+
+Status Pipeline::connect(const std::vector<plan::Stage>& parts, const DecoderPorts& ports) {
+  std::map<int, size_t> maker;      // value -> stage
+  std::map<int, bool> feeds_later;  // value -> whether states of later stages depend on it
+  logits_ = ports.logits, last_ = parts.size() - 1;
+  feeds_.assign(parts.size(), false);
+  for (size_t s = 0; s < parts.size(); ++s) {
+    const plan::Segment& segment = parts[s].segment;
+    feeds_[s] = !segment.plan.states.empty() || !parts[s].feeding_outputs.empty();
+    if (parts.size() == 1) break;
+    for (size_t o = 0; o < segment.outputs.size(); ++o) {
+      const int v = segment.outputs[o];
+      maker[v] = s;
+      feeds_later[v] = std::count(parts[s].feeding_outputs.begin(), parts[s].feeding_outputs.end(),
+                                  segment.plan.outputs[o].value) > 0;
+      if (v == logits_) last_ = s;
+    }
+    for (int v : segment.inputs) {
+      const auto from = maker.find(v);
+      if (from == maker.end()) continue;  // an input of the decoder
+      Edge edge{from->second, s, v, feeds_later[v], {}};
+      const auto source = stages_[edge.from]->device(), target = stages_[s]->device();
+      edge.memory.resize(slots_);
+      for (Handover& h : edge.memory) h.device = source ? target : nullptr;
+      edges_.push_back(std::move(edge));
+    }
+  }
+  results_.resize(lanes_ > 1 ? slots_ + 1 : 0);  // one more: that of the last call
+  return {};
+}
+
+Status Pipeline::load() {
+  for (const auto& s : stages_) INVAR_CHECK_OK(s->load());
+  return {};
+}
+
+Status Pipeline::reserve(int64_t rows, int64_t tail_rows) {
+  for (const auto& s : stages_) INVAR_CHECK_OK(s->reserve(rows, tail_rows));
+  return {};
+}
+
+size_t Pipeline::bytes() const {
+  size_t bytes = 0;
+  for (const auto& s : stages_) bytes += s->bytes();
+  for (const Edge& e : edges_)
+    for (const Handover& h : e.memory) bytes += h.memory.size();
+  for (const Handover& h : results_) bytes += h.memory.size();
+  return bytes;
+}
+
+Status Pipeline::run_stage(size_t stage, const StagePass& pass, size_t slot,
+                           const std::function<void()>& overlapped) {
+  if (is_skipped(stage, pass)) return {};
+  Stage& s = *stages_[stage];
+  INVAR_CHECK_OK(s.begin(pass));
+  for (Edge& e : edges_)
+    if (e.to == stage && (pass.tail || e.feeds)) INVAR_CHECK_OK(s.hand_in(e.value, e.memory[slot]));
+  INVAR_CHECK_OK(s.run(overlapped));
+  for (Edge& e : edges_)
+    if (e.from == stage && (pass.tail || e.feeds)) INVAR_CHECK_OK(s.hand_out(e.value, e.memory[slot]));
+  return {};
+}
+
+static std::span<const float> floats(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+Status Pipeline::run_in_order(std::span<const StagePass> passes, const std::function<void()>& overlapped,
+                              const Take& take) {
+  for (size_t p = 0; p < passes.size(); ++p) {
+    for (size_t s = 0; s < stages_.size(); ++s) INVAR_CHECK_OK(run_stage(s, passes[p], 0, overlapped));
+    take(p, passes[p].tail ? floats(stages_[last_]->output(logits_)) : std::span<const float>());
+  }
+  return {};
+}
+
+void Pipeline::start_lanes() {
+  for (size_t lane = 0; lane < lanes_; ++lane) threads_.emplace_back([this, lane] { work(lane); });
+}
+
+// Of the stages of a lane the first pass that is ready, the last stage first: what is nearer to its
+// end frees memory sooner.
+bool Pipeline::next_job(size_t lane, size_t& stage, size_t& pass) const {
+  if (!jobs_ || jobs_->failed()) return false;
+  for (size_t s = stages_.size(); s-- > 0;) {
+    const size_t p = jobs_->done[s];
+    if (lane_of_[s] != lane || p == jobs_->passes.size()) continue;
+    if (s == 0 ? p >= jobs_->taken + slots_ : jobs_->done[s - 1] <= p) continue;
+    stage = s, pass = p;
+    return true;
+  }
+  return false;
+}
+
+void Pipeline::work(size_t lane) {
+  const num::ArithmeticEnv env;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    size_t stage = 0, pass = 0;
+    changed_.wait(lock, [&] { return ends_ || next_job(lane, stage, pass); });
+    if (ends_) return;
+    Jobs& jobs = *jobs_;
+    jobs.busy[lane] = true;
+    lock.unlock();
+    const StagePass& p = jobs.passes[pass];
+    const bool is_last = stage == last_ && p.tail;
+    Status status = num::arithmetic_env_ok()
+                        ? run_stage(stage, p, pass % slots_, {})
+                        : Status(Error{Code::internal, "the arithmetic of a lane changed"});
+    if (status && is_last) status = stages_[stage]->hand_out(logits_, result(pass));
+    lock.lock();
+    jobs.busy[lane] = false;
+    if (!status && !jobs.failed()) jobs.status = std::move(status);
+    ++jobs.done[stage];
+    changed_.notify_all();
+  }
+}
+
+Status Pipeline::run_overlapped(std::span<const StagePass> passes, const std::function<void()>& overlapped,
+                                const Take& take) {
+  Jobs jobs{passes, std::vector<size_t>(stages_.size()), std::vector<bool>(lanes_), 0, {}};
+  std::unique_lock lock(mutex_);
+  jobs_ = &jobs;
+  changed_.notify_all();
+  if (overlapped && passes.size() == 1) {  // the logits that it reads lie in the place before
+    lock.unlock();
+    overlapped();
+    lock.lock();
+  }
+  for (; jobs.taken < passes.size() && !jobs.failed(); ++jobs.taken, changed_.notify_all()) {
+    changed_.wait(lock, [&] { return jobs.failed() || jobs.done.back() > jobs.taken; });
+    if (jobs.failed()) break;
+    const Handover& h = result(jobs.taken);
+    const bool tail = passes[jobs.taken].tail;
+    lock.unlock();
+    take(jobs.taken, tail ? floats({h.memory.data(), h.bytes}) : std::span<const float>());
+    lock.lock();
+  }
+  changed_.wait(lock, [&] { return std::count(jobs.busy.begin(), jobs.busy.end(), true) == 0; });
+  jobs_ = nullptr;
+  first_result_ = (first_result_ + passes.size()) % results_.size();
+  return jobs.status;
+}
+
+Status Pipeline::run(std::span<const StagePass> passes, const std::function<void()>& overlapped,
+                     const Take& take) {
+  if (lanes_ == 1) return run_in_order(passes, overlapped, take);
+  if (overlapped && passes.size() > 1) overlapped();
+  return run_overlapped(passes, overlapped, take);
+}
+
+}  // namespace invar::run

@@ -1,0 +1,74 @@
+// Runs the passes of a decoder through its stages. Each lane, a device or a worker process, has a
+// thread of its own, so that stages compute different passes at the same time. A single lane runs
+// in the calling thread.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "run/partitions/stage.h"
+
+namespace invar::run {
+
+class Pipeline {
+ public:
+  // Called for each pass, in their order; without a tail it has no logits. The logits of the last
+  // pass of a call of run() are valid until its next call, those of the others until `take`
+  // returns.
+  using Take = std::function<void(size_t pass, std::span<const float> logits)>;
+
+  // segments: per stage its part of the plan.
+  static Result<std::unique_ptr<Pipeline>> make(std::vector<std::unique_ptr<Stage>> stages,
+                                                const std::vector<plan::Stage>& parts,
+                                                const DecoderPorts& ports);
+  ~Pipeline();
+
+  std::span<const std::unique_ptr<Stage>> stages() const { return stages_; }
+  size_t lanes() const { return lanes_; }
+  // All weights, the stages one after another.
+  Status load();
+  Status reserve(int64_t rows, int64_t tail_rows);
+  Status run(std::span<const StagePass> passes, const std::function<void()>& overlapped, const Take& take);
+  size_t bytes() const;
+
+ private:
+  // What one stage hands to another: a value of the whole plan, and memory for each pass in flight.
+  struct Edge {
+    size_t from, to;
+    int value;
+    bool feeds;  // also in passes without a tail
+    std::vector<Handover> memory;
+  };
+  struct Jobs;  // the passes of one call of run(), as far as the lanes are with them
+  explicit Pipeline(std::vector<std::unique_ptr<Stage>> stages);
+  Status connect(const std::vector<plan::Stage>& parts, const DecoderPorts& ports);
+  void start_lanes();
+  void work(size_t lane);
+  bool is_skipped(size_t stage, const StagePass& pass) const { return !pass.tail && !feeds_[stage]; }
+  Status run_stage(size_t stage, const StagePass& pass, size_t slot, const std::function<void()>& overlapped);
+  Status run_in_order(std::span<const StagePass> passes, const std::function<void()>& overlapped,
+                      const Take& take);
+  Status run_overlapped(std::span<const StagePass> passes, const std::function<void()>& overlapped,
+                        const Take& take);
+  Handover& result(size_t pass) { return results_[(first_result_ + pass) % results_.size()]; }
+  bool next_job(size_t lane, size_t& stage, size_t& pass) const;
+
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<Edge> edges_;
+  std::vector<bool> feeds_;      // per stage: whether it runs in passes without a tail
+  std::vector<size_t> lane_of_;  // per stage
+  size_t lanes_ = 1, slots_ = 1, last_ = 0;
+  int logits_ = -1;
+  // With several lanes: the logits of each pass in flight, and those that the last call returned.
+  std::vector<Handover> results_;
+  size_t first_result_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ends_ = false;
+  Jobs* jobs_ = nullptr;  // null: the lanes wait
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace invar::run

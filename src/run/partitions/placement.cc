@@ -1,0 +1,129 @@
+// Where the stages of a decoder are, see placement.h.
+#include "run/partitions/placement.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/text/size_text.h"
+
+namespace invar::run {
+namespace {
+
+// The whole plan as its only stage.
+plan::Stage only_stage(const plan::Plan& p) {
+  plan::Stage stage;
+  stage.segment.plan = p;
+  stage.segment.values.resize(p.values.size());
+  std::iota(stage.segment.values.begin(), stage.segment.values.end(), 0);
+  return stage;
+}
+
+Status check_partitions(const plan::Plan& p, const Options& o, size_t devices) {
+  if (o.partitions < 0) return bad_input("partitions: " + std::to_string(o.partitions) + " is below 1");
+  const int count = std::max(o.partitions, static_cast<int>(devices));
+  if (o.partitions > 0 && static_cast<size_t>(o.partitions) < devices)
+    return bad_input(std::to_string(devices) + " devices are named for " + std::to_string(o.partitions) +
+                     " partition" + (o.partitions == 1 ? "" : "s") +
+                     ": name no more devices than partitions");
+  if (count > 1 && p.operation_set == OperationSet::deterministic)
+    return not_covered(
+        "partitions: what a deterministic program computes may depend on how it is cut; use the operation "
+        "set reproducible");
+  if (count > 1 && o.observe)
+    return not_covered(
+        "the results of single operations are observed in one partition: leave partitions out");
+  return {};
+}
+
+// Keeps the first stages in memory, as many as fit beside the largest of the others: that which
+// runs, and on a GPU that which is loaded meanwhile.
+Status limit_weights(std::span<LocalStage* const> stages, uint64_t limit) {
+  std::vector<uint64_t> bytes;
+  for (LocalStage* s : stages) {
+    INVAR_TRY(const uint64_t mine, s->weight_bytes());
+    bytes.push_back(mine);
+  }
+  std::vector<uint64_t> largest(bytes.size() + 1);  // of the stages from here on
+  for (size_t s = bytes.size(); s-- > 0;) largest[s] = std::max(largest[s + 1], bytes[s]);
+  const uint64_t total = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+  if (total <= limit) return {};
+  const uint64_t at_once = stages[0]->device() ? 2 : 1;
+  if (at_once * largest[0] > limit)
+    return bad_input("weights-memory: " + std::to_string(limit) + " bytes are less than the " +
+                     std::to_string(at_once * largest[0]) + " that the largest layer needs" +
+                     (at_once == 2 ? ", beside the one that is loaded meanwhile" : ""));
+  size_t resident = 0;
+  for (uint64_t used = 0; used + bytes[resident] + at_once * largest[resident + 1] <= limit; ++resident)
+    used += bytes[resident];
+  for (size_t s = resident; s < stages.size(); ++s)
+    stages[s]->stream(stages[s + 1 < stages.size() ? s + 1 : resident]);
+  return {};
+}
+
+std::string layers_of(const plan::Stage& s) {
+  const std::string first = std::to_string(s.first_layer);
+  return s.layers == 1 ? first : first + "-" + std::to_string(s.first_layer + s.layers - 1);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> device_list(const std::string& text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, end - begin));
+    if (names.back().empty() || names.back().find(' ') != std::string::npos)
+      return bad_input("device '" + text + "': names, comma separated, such as cuda:0,cuda:1");
+    begin = end + 1;
+  }
+  return names;
+}
+
+Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, const StageContext& context) {
+  const Options& o = context.options;
+  INVAR_TRY(const std::vector<std::string> names, device_list(o.device));
+  INVAR_CHECK_OK(check_partitions(p, o, names.size()));
+  const int count = std::max(o.partitions, static_cast<int>(names.size()));
+  PlacedDecoder placed;
+  if (o.weights_memory > 0) {
+    if (count > 1) return not_covered("a limit of the weights' memory is for one partition: leave it out");
+    INVAR_TRY(const int layers, plan::layer_count(p));
+    INVAR_TRY(placed.parts, plan::split_by_layers(p, layers));
+  } else if (count == 1) {
+    placed.parts.push_back(only_stage(p));
+  } else {
+    INVAR_TRY(placed.parts, plan::split_by_layers(p, count));
+  }
+
+  std::map<std::string, std::shared_ptr<Device>> devices;
+  std::vector<std::unique_ptr<Stage>> stages;
+  std::vector<LocalStage*> local;
+  bool on_host = false;
+  const size_t n = placed.parts.size();
+  for (size_t s = 0; s < n; ++s) {
+    const std::string& name = names[s * names.size() / n];
+    auto known = devices.find(name);
+    if (known == devices.end()) {
+      INVAR_TRY(auto device, Device::named(name));
+      known = devices.emplace(name, std::move(device)).first;
+      const Device* const d = known->second.get();
+      placed.devices += (placed.devices.empty() ? "" : ", ") +
+                        (d ? "cuda:" + std::to_string(d->info().index) + " " + d->info().name : "cpu");
+    }
+    on_host |= !known->second;
+    placed.device = known->second;
+    if (count > 1) placed.placement += (s ? "; " : "layers ") + layers_of(placed.parts[s]) + " on " + name;
+    INVAR_TRY(auto stage, LocalStage::prepare(placed.parts[s], ports, known->second, context));
+    local.push_back(stage.get());
+    stages.push_back(std::move(stage));
+  }
+  if (on_host) placed.device = nullptr;
+  if (o.weights_memory > 0) {
+    INVAR_CHECK_OK(limit_weights(local, o.weights_memory));
+  }
+  INVAR_TRY(placed.pipeline, Pipeline::make(std::move(stages), placed.parts, ports));
+  return placed;
+}
+
+}  // namespace invar::run

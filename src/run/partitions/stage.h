@@ -1,0 +1,71 @@
+// A stage of a decoder: some of its layers, with their weights and states, on one device. A
+// pipeline (pipeline.h) hands activations from stage to stage.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/memory.h"
+#include "kernels/op_contract.h"
+#include "plan/plan.h"
+#include "plan/stages.h"
+#include "run/prepare/executable.h"
+
+namespace invar::run {
+
+// One pass through the program: as many tokens of each of some sequences.
+struct StagePass {
+  std::span<const int32_t> tokens;           // sequence after sequence
+  std::span<const ops::Sequence> sequences;  // with their positions before the pass
+  bool tail = true;                          // false: only what feeds a state runs
+  int64_t rows() const { return static_cast<int64_t>(tokens.size() / sequences.size()); }
+};
+
+// The values of the whole plan that a session feeds and takes; -1: there is none.
+struct DecoderPorts {
+  int ids = -1, positions = -1, logits = -1;
+};
+
+// The memory through which one stage hands a value to another, for one pass.
+struct Handover {
+  Allocation memory;
+  size_t bytes = 0;
+  std::shared_ptr<Device> device;  // that it lies on; null: the host
+};
+
+class Stage {
+ public:
+  virtual ~Stage() = default;
+  // Where it computes, e.g. "cpu", "cuda:1". Stages of one lane run one after another.
+  virtual const std::string& lane() const = 0;
+  // The device whose memory it can read inputs from; null: the host's alone.
+  virtual std::shared_ptr<Device> device() const = 0;
+
+  // What its preparation found, known from the start.
+  virtual bool has_memory() const = 0;
+  // Whether an input of the decoder, if the stage reads it, has sequences on its leading axis
+  // alone.
+  virtual bool has_leading_sequences(int v) const = 0;
+  virtual std::vector<std::string> kernels() const = 0;
+  virtual std::vector<std::string> libraries() const = 0;
+
+  // Loads and checks the weights.
+  virtual Status load() = 0;
+  virtual Status reserve(int64_t rows, int64_t tail_rows) = 0;
+  // Values are those of the whole plan. hand_in() is called before run(), hand_out() after it.
+  // `overlapped`: as for Executor::run.
+  virtual Status begin(const StagePass&) = 0;
+  virtual Status hand_in(int v, const Handover&) = 0;
+  virtual Status run(const std::function<void()>& overlapped) = 0;
+  virtual Status hand_out(int v, Handover&) = 0;
+  // An output on the host, until the next run.
+  virtual std::span<const std::byte> output(int v) = 0;
+
+  virtual size_t bytes() const = 0;
+  virtual Status weights_unchanged() = 0;
+};
+
+}  // namespace invar::run
