@@ -12,8 +12,10 @@ set(CMAKE_AR /usr/lib/llvm-19/bin/llvm-ar)
 set(CMAKE_RANLIB /usr/lib/llvm-19/bin/llvm-ranlib)
 set(CMAKE_EXECUTABLE_SUFFIX .wasm)
 set(CMAKE_CXX_FLAGS_INIT "-msimd128 -fno-exceptions -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_SIGNAL")
+# -O0 at the end: where Binaryen is installed, too, clang would run its optimizer for a minute, and the
+# page would depend on what else is installed. (clang 19 with --no-wasm-opt does not link at all.)
 set(CMAKE_EXE_LINKER_FLAGS_INIT
-    "-lwasi-emulated-mman -lwasi-emulated-signal -Wl,--stack-first -Wl,-z,stack-size=4194304")
+    "-lwasi-emulated-mman -lwasi-emulated-signal -Wl,--stack-first -Wl,-z,stack-size=4194304 -O0")
 # The host's JSON header alone: its folder holds the host's C library, too.
 find_path(INVAR_HOST_NLOHMANN nlohmann/json.hpp PATHS /usr/include /usr/local/include NO_DEFAULT_PATH)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/host/include)

@@ -166,7 +166,10 @@ async function start() {
   const receipts = [...given.receipts.keys()].map((path) => path.split("/").pop());
   mine.onmessage = ({ data }) => {
     if (mine !== worker) return;
-    if (data.read !== undefined) $("phase").dataset.read = `${size(data.read)} read`;
+    if (data.read !== undefined && $("progress").hasAttribute("data-reading")) {
+      $("progress").value = (data.read % data.total) / data.total; // weights are read twice
+      $("phase").textContent = `${$("phase").dataset.what}: ${size(data.read)} read`;
+    }
     if (data.line) line(data.line);
     if (data.crash) refuse(data.crash + (data.said ? `: ${data.said}` : ""));
     if (data.crash || data.exit !== undefined) {
@@ -203,6 +206,8 @@ function line(data) {
   const what = PHASES[data.phase] || data.phase;
   const steps = data.total ? `: ${data.done} of ${data.total} tokens` : "";
   $("phase").textContent = data.finished ? `${what}: ${data.finished}` : what + steps;
+  $("phase").dataset.what = what;
+  $("progress").toggleAttribute("data-reading", data.phase === "hash" || data.phase === "load");
   if (data.total) $("progress").value = data.done / data.total;
   else $("progress").removeAttribute("value");
 }
