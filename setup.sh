@@ -34,13 +34,14 @@ TEXT
 # ONNX's protobuf
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
-  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev)
+  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev
+  libopenmpi-dev)
 # the Python package
 package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,
 # one of them big-endian · libcurl, by the name that every release has for what needs it ·
 # certificates to test with
-test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl "${package_packages[@]}")
+test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl openmpi-bin "${package_packages[@]}")
 cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
 # the instruction sets that only tools/evidence.sh goes through, and the second compiler
 evidence_packages=(g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu clang)

@@ -48,6 +48,8 @@ struct CompileCommand {
   std::vector<std::string> dims;   // NAME=N: dimensions that are fixed
   std::string choices = "all";     // numerics choices that may be applied
   bool stateless = false;          // past keys and values stay tensors
+  int partitions = 0;              // of the report of stages
+  bool report = false;
 };
 struct InferCommand {
   std::string plan;

@@ -128,6 +128,12 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
       ->capture_default_str();
   cmd->add_flag("--stateless", o.stateless,
                 "past keys and values stay inputs and outputs: a plan for `infer --input`");
+  auto* parts = cmd->add_option("--n-partitions", o.partitions, "with --report: the number of partitions")
+                    ->check(whole(1, 1 << 16));
+  parts->needs(cmd->add_flag("--report", o.report,
+                             "write no plan and read no weights: print the layers, bytes and estimated time "
+                             "of each partition")
+                   ->needs(parts));
   cmd->callback([&o, &result] { result = compile(o); });
 }
 
@@ -315,6 +321,8 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   refuse_empty_values(app);
   try {
     app.parse(argc, argv);
+  } catch (const Launched& l) {
+    return l.code;
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
     return fail(bad_input(std::string(e.what()) + ": see `invar --help`"));

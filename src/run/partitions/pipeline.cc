@@ -77,8 +77,11 @@ Status Pipeline::connect(const std::vector<plan::Stage>& parts, const DecoderPor
 }
 
 Status Pipeline::load() {
-  for (const auto& s : stages_) INVAR_CHECK_OK(s->load());
-  return {};
+  for (const auto& s : stages_) INVAR_CHECK_OK(s->start_load());
+  Status first;  // every stage is waited for: it may have begun
+  for (const auto& s : stages_)
+    if (Status loaded = s->load(); first && !loaded) first = std::move(loaded);
+  return first;
 }
 
 Status Pipeline::reserve(int64_t rows, int64_t tail_rows) {
