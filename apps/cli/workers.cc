@@ -70,29 +70,24 @@ std::string between(const std::string& text, const std::string& before, const st
 Error lost_process(const std::string& said) {
   std::string flat;
   for (char c : said) flat += c == '\n' ? ' ' : c;
-  const std::string rank = between(flat, "process rank ", " "), process = between(flat, "with PID ", " "),
-                    host = between(flat, " on node ", " "), signal = between(flat, "exited on signal ", ".");
+  const std::string rank = between(flat, "process rank ", " "), host = between(flat, " on node ", " "),
+                    signal = between(flat, "exited on signal ", ".");
   if (rank.empty() || signal.empty())
     return {Code::failed,
             "the workers' processes ended: " + (flat.empty() ? "mpirun does not say why" : flat)};
   const std::string who = rank == "0" ? "the run's process" : "worker " + rank;
-  return {Code::failed, who + " (process " + process + " on " + host + ") was ended by signal " + signal +
-                            ": the run is given up"};
+  return {Code::failed, who + " on " + host + " was ended by signal " + signal + ": the run is given up"};
 }
 
 std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
   std::error_code ec;
   std::vector<std::string> command = {"mpirun",
-                                      "-q",
                                       "--bind-to",
                                       "none",
                                       "--oversubscribe",
                                       "--mca",
                                       "btl_vader_single_copy_mechanism",
                                       "none",
-                                      "--mca",
-                                      "orte_tmpdir_base",
-                                      "/tmp",
                                       "-x",
                                       kJob,
                                       "-n",

@@ -104,10 +104,14 @@ Status Pipeline::run_stage(size_t stage, const StagePass& pass, size_t slot,
   Stage& s = *stages_[stage];
   INVAR_CHECK_OK(s.begin(pass));
   for (Edge& e : edges_)
-    if (e.to == stage && (pass.tail || e.feeds)) INVAR_CHECK_OK(s.hand_in(e.value, e.memory[slot]));
+    if (e.to == stage && (pass.tail || e.feeds)) {
+      INVAR_CHECK_OK(s.hand_in(e.value, e.memory[slot]));
+    }
   INVAR_CHECK_OK(s.run(overlapped));
   for (Edge& e : edges_)
-    if (e.from == stage && (pass.tail || e.feeds)) INVAR_CHECK_OK(s.hand_out(e.value, e.memory[slot]));
+    if (e.from == stage && (pass.tail || e.feeds)) {
+      INVAR_CHECK_OK(s.hand_out(e.value, e.memory[slot]));
+    }
   return {};
 }
 

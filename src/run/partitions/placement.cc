@@ -148,7 +148,8 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
     INVAR_TRY(placed.parts, plan::split_by_layers(p, count));
   }
 
-  INVAR_TRY(const std::vector<LocalStage*> local, Placing{names, count, ports, context, placed}.stages());
+  Placing placing{names, count, ports, context, placed};
+  INVAR_TRY(const std::vector<LocalStage*> local, placing.stages());
   if (o.weights_memory > 0) {
     INVAR_CHECK_OK(limit_weights(local, o.weights_memory));
   }

@@ -23,8 +23,10 @@ Result<std::unique_ptr<RemoteStage>> RemoteStage::open(Transport& transport, int
   p.put(std::string_view(plan::print(segment.plan)));
   const Digest digest = plan::digest(segment.plan);
   p.put(std::as_bytes(std::span(digest)));
-  p.put(segment.values), p.put(segment.inputs), p.put(segment.outputs), p.put(segment.node_numbers);
-  p.put(stage.feeding_outputs);
+  p.put(segment.inputs), p.put(segment.outputs), p.put(segment.node_numbers);
+  std::vector<int> feeding;
+  for (int v : stage.feeding_outputs) feeding.push_back(segment.values[v]);
+  p.put(feeding);
   p.put(int64_t{stage.first_layer}), p.put(int64_t{stage.layers});
   p.put(int64_t{ports.ids}), p.put(int64_t{ports.positions}), p.put(int64_t{ports.logits});
   p.put(std::string_view(context.folder)), p.put(std::string_view(device)), p.put(std::string_view(o.isa));

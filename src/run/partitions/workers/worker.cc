@@ -32,6 +32,21 @@ class Worker {
   std::map<int64_t, Held> held_;
 };
 
+// The text of a plan gives values numbers of its own, so those of the whole plan are known of the
+// stage's inputs and outputs alone.
+bool number_ports(plan::Stage& stage, const std::vector<int>& feeding) {
+  plan::Segment& s = stage.segment;
+  if (s.inputs.size() != s.plan.inputs.size() || s.outputs.size() != s.plan.outputs.size()) return false;
+  s.values.assign(s.plan.values.size(), -2);  // -1: what the decoder does not have
+  for (size_t i = 0; i < s.inputs.size(); ++i) s.values[s.plan.inputs[i].value] = s.inputs[i];
+  for (size_t o = 0; o < s.outputs.size(); ++o) {
+    s.values[s.plan.outputs[o].value] = s.outputs[o];
+    if (std::count(feeding.begin(), feeding.end(), s.outputs[o]))
+      stage.feeding_outputs.push_back(s.plan.outputs[o].value);
+  }
+  return true;
+}
+
 Result<Packet> Worker::open(Packet& p) {
   const int64_t id = p.number();
   held_.erase(id);
@@ -43,9 +58,9 @@ Result<Packet> Worker::open(Packet& p) {
                   std::as_bytes(std::span(found)).end()))
     return Error{Code::failed,
                  "the plan has digest " + to_hex(found) + " here, which the run does not give it"};
-  stage.segment.values = p.numbers(), stage.segment.inputs = p.numbers();
-  stage.segment.outputs = p.numbers(), stage.segment.node_numbers = p.numbers();
-  stage.feeding_outputs = p.numbers();
+  stage.segment.inputs = p.numbers(), stage.segment.outputs = p.numbers();
+  stage.segment.node_numbers = p.numbers();
+  const std::vector<int> feeding = p.numbers();
   stage.first_layer = static_cast<int>(p.number()), stage.layers = static_cast<int>(p.number());
   DecoderPorts ports;
   ports.ids = static_cast<int>(p.number()), ports.positions = static_cast<int>(p.number());
@@ -56,13 +71,12 @@ Result<Packet> Worker::open(Packet& p) {
   Options& o = h.context.options;
   o.isa = p.text(), o.threads = static_cast<int>(p.number());
   o.capacity = p.number(), o.sequences = p.number(), o.check_weights = p.number() != 0;
-  if (!p.ok() || stage.segment.values.size() != stage.segment.plan.values.size())
-    return Error{Code::internal, "a stage that cannot be read"};
+  if (!p.ok() || !number_ports(stage, feeding)) return Error{Code::internal, "a stage that cannot be read"};
   INVAR_TRY(h.pool, start_pool(o.threads));
   h.context.pool = h.pool.get();
   INVAR_TRY(const std::shared_ptr<Device> device, Device::named(device_name));
   h.outputs = stage.segment.outputs;
-  for (int v : stage.feeding_outputs) h.feeding.push_back(stage.segment.values[v]);
+  h.feeding = feeding;
   std::vector<int> mixed;
   INVAR_TRY(h.stage, LocalStage::prepare(std::move(stage), ports, device, h.context));
   for (int v : {ports.ids, ports.positions})
