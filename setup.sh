@@ -37,6 +37,8 @@ packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
   nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev
   libncurses-dev)
+# workers in processes and on hosts
+mpi_packages=(libopenmpi-dev openmpi-bin)
 # the Python package
 package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,
@@ -155,7 +157,7 @@ cmake --preset release: ${wanted[*]}"
 }
 
 test_list() {
-  printf '%s\n' "${packages[@]}" "${test_packages[@]}" "${web_packages[@]}"
+  printf '%s\n' "${packages[@]}" "${mpi_packages[@]}" "${test_packages[@]}" "${web_packages[@]}"
   # Ubuntu's package chromium is a snap, which opens no files of a test.
   [[ $(system) == ubuntu* ]] || printf '%s\n' "${browser_packages[@]}"
   if can_cross; then printf '%s\n' "${cross_packages[@]}"; fi
@@ -407,7 +409,7 @@ done
 case $command in
   demo) demo ;;
   test) run_tests ;;
-  build) install_packages "${packages[@]}"; count_jobs; prepare_build_folder; build_program ;;
+  build) install_packages "${packages[@]}" "${mpi_packages[@]}"; count_jobs; prepare_build_folder; build_program ;;
   wheel) build_wheel ;;
   web)
     install_packages "${packages[@]}" "${web_packages[@]}"

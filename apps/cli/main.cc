@@ -8,6 +8,7 @@
 #include "console.h"
 #include "num/env.h"
 #include "progress/interrupt.h"
+#include "workers.h"
 
 int main(int argc, char** argv) try {
   invar::cli::keep_running_without_streams();
@@ -17,7 +18,8 @@ int main(int argc, char** argv) try {
   // here, too.
   const bool environment_was_good = invar::num::arithmetic_env_ok();
   const invar::num::ArithmeticEnv env;
-  return invar::cli::parse_and_run(argc, argv, environment_was_good);
+  invar::cli::remember_arguments(argc, argv);
+  return invar::cli::run_in_job(invar::cli::parse_and_run, argc, argv, environment_was_good);
 } catch (const std::bad_alloc&) {
   return invar::cli::fail(
       {invar::Code::bad_input, "out of memory: use a smaller model, a shorter context, or a larger machine"});

@@ -16,6 +16,7 @@
 #include "generate/model_folder.h"
 #include "generate/task_cache.h"
 #include "plan/memory_report.h"
+#include "plan/stages.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/checkpoint.h"
 #include "compiler/compiler.h"
@@ -95,6 +96,12 @@ Status do_compile(const CompileCommand& c) {
   if (!c.emit.empty()) {
     INVAR_TRY(std::string text, compiler::emit(graph, options, c.emit));
     return deliver(c.output, text);
+  }
+  if (c.report) {  // on paper: the weights need not be here
+    options.threads = -1;
+    INVAR_TRY(const compiler::CompiledProgram program, compiler::compile(graph, options));
+    INVAR_TRY(const auto parts, plan::split_by_layers(program.plan, c.partitions));
+    return deliver("", plan::stage_report(parts, {}));
   }
   Console console(c.json);
   INVAR_TRY(options.artifacts, generate::artifacts_folder(console));

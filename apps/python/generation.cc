@@ -262,11 +262,12 @@ void add_generation(nb::module_& m) {
       .def(
           "__init__",
           [](ExecutionOptions* self, const std::string& device, const std::string& isa, int threads,
-             int64_t prefill_chunk, bool kv_cache) {
-            new (self) ExecutionOptions{device, false, isa, threads, prefill_chunk, !kv_cache};
+             int64_t prefill_chunk, bool kv_cache, int n_partitions, uint64_t weights_memory) {
+            new (self) ExecutionOptions{device,        false,     isa,          threads,
+                                        prefill_chunk, !kv_cache, n_partitions, weights_memory};
           },
           nb::kw_only(), nb::arg("device"), nb::arg("isa"), nb::arg("threads"), nb::arg("prefill_chunk"),
-          nb::arg("kv_cache") = true);
+          nb::arg("kv_cache") = true, nb::arg("n_partitions") = 0, nb::arg("weights_memory") = 0);
   nb::class_<SamplingOptions>(m, "SamplingOptions")
       .def(
           "__init__",

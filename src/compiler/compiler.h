@@ -28,7 +28,7 @@ enum class TorchModule { none, reproducible, plain };
 
 struct Options {
   std::string folder;  // of the graph's external files; weights are hashed from there
-  int threads = 0;     // for hashing; 0: one per core
+  int threads = 0;     // for hashing; 0: one per core; -1: weights are not read, for a plan on paper
   std::string constants_file = "constants.bin";  // the plan's name for the file of CompiledProgram::constants
   int opt = kMaxOptLevel;
   std::string artifacts;  // a folder that receives the text of every stage; empty: none

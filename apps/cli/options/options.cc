@@ -137,6 +137,12 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
   cmd->add_flag("--stateless", o.stateless,
                 "past keys and values stay inputs and outputs: a plan for `infer --input`");
   cmd->add_flag("--json", o.json, "one JSON object instead of the lines");
+  auto* parts = cmd->add_option("--n-partitions", o.partitions, "with --report: the number of partitions")
+                    ->check(whole(1, 1 << 16));
+  parts->needs(cmd->add_flag("--report", o.report,
+                             "write no plan and read no weights: print the layers, bytes and estimated time "
+                             "of each partition")
+                   ->needs(parts));
   cmd->callback([&o, &result] { result = compile(o); });
 }
 

@@ -127,6 +127,8 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   std::ranges::reverse(words.words);  // as CLI11 takes them
   try {
     app.parse(std::move(words.words));
+  } catch (const Launched& l) {
+    return l.code;
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
     const Advice advice = advice_of(e, words.command);

@@ -7,6 +7,7 @@
 #include "base/text/size_text.h"
 #include "base/thread_pool.h"
 #include "console.h"
+#include "workers.h"
 
 namespace invar::cli {
 
@@ -89,6 +90,17 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
          "at most so many bytes of weights in the device's memory, such as 20GB; layers that do not fit are "
          "loaded at every step; never changes a bit")
       ->type_name("SIZE");
+  app.add_option(
+      "--workers", o.workers,
+      "a process for each partition, by MPI: `processes` on this machine, or hosts, comma separated "
+      "(node1,node2:2)");
+  app.add_option("--worker-timeout", o.worker_timeout,
+                 "seconds after which a worker without a sign of life ends the run")
+      ->check(whole(1, 86400))
+      ->capture_default_str();
+  app.parse_complete_callback([&o] {
+    if (const std::optional<int> code = run_under_mpirun(o)) throw Launched{*code};
+  });
   app.add_option_function<int>(
          "--tensor-parallel",
          [](const int& n) {

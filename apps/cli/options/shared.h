@@ -19,6 +19,10 @@ CLI::Validator whole(uint64_t least, uint64_t most);
 void add_decimal(CLI::App& app, const std::string& name, std::optional<float>& value, const char* help);
 CLI::Validator seconds(double most);
 void add_execution(CLI::App& app, ExecutionOptions& o);
+// Thrown where the command ran in other processes, with their exit code.
+struct Launched {
+  int code;
+};
 // What a decoder's partitions are; in commands that run one.
 void add_partitions(CLI::App& app, ExecutionOptions& o);
 void add_explain(CLI::App& app, ExecutionOptions& o);

@@ -115,13 +115,17 @@ def sampling_of(numbers, seed, do_sample, generation_config, **others):
     return made
 
 
-def execution_of(device, isa, threads, prefill_chunk, kv_cache=True):
+def execution_of(
+    device, isa, threads, prefill_chunk, kv_cache=True, n_partitions=0, weights_memory=0
+):
     return _native.ExecutionOptions(
         device=text_of("device", device),
         isa=text_of("isa", isa),
         threads=whole("threads", threads, 0, _native.most_threads),
         prefill_chunk=whole("prefill_chunk", prefill_chunk, 0, 1 << 20),
         kv_cache=flag("kv_cache", kv_cache),
+        n_partitions=whole("n_partitions", n_partitions, 0, 1 << 16),
+        weights_memory=whole("weights_memory", weights_memory, 0, 2**63 - 1),
     )
 
 
@@ -241,6 +245,8 @@ def generate(
     threads: int = 0,
     prefill_chunk: int = 0,
     kv_cache: bool = True,
+    n_partitions: int = 0,
+    weights_memory: int = 0,
     plan: Path | None = None,
     operation_set: str | None = None,
     task_dir: Path | None = None,
@@ -287,6 +293,10 @@ def generate(
     These change no bit of a reproducible program.
     device, isa, threads (0: one per core), prefill_chunk (tokens of the prompt per step; 0:
     chosen), kv_cache
+    n_partitions       the model is split by layers into so many parts over the devices of `device`,
+                       which is a list then ("cuda:0,cuda:1"); 0: one for each device
+    weights_memory     at most so many bytes of weights in the device's memory; layers that do not
+                       fit are loaded at every step; 0: all of them stay
     plan               a compiled plan that is used instead of compiling the checkpoint
     task_dir, tasks_root, colocate_tensors    where export and plan are kept, as --task-dir,
                                               --tasks-root and --colocate-tensors
@@ -346,7 +356,7 @@ def generate(
     )
     native = _native.Generation(
         where,
-        execution_of(device, isa, threads, prefill_chunk, kv_cache),
+        execution_of(device, isa, threads, prefill_chunk, kv_cache, n_partitions, weights_memory),
         sampling,
         "" if prompt is None else text_of("prompt", prompt),
         chat=chat,
@@ -461,6 +471,8 @@ def verify(
     isa: str = "",
     threads: int = 0,
     prefill_chunk: int = 0,
+    n_partitions: int = 0,
+    weights_memory: int = 0,
     spot: int | None = None,
     salt: str | None = None,
     steps: tuple[int, int] | None = None,
@@ -478,7 +490,8 @@ def verify(
     model     the checkpoint: a folder, or "org/name"; None: it is found by what the receipt says
               and what this user ran before
     plan      compared instead of compiling the checkpoint, which stands for the plan then
-    device, isa, threads, prefill_chunk       as for generate(); the verdict does not depend on them
+    device, isa, threads, prefill_chunk, n_partitions, weights_memory
+              as for generate(); the verdict does not depend on them
 
     spot      an int: only so many steps are computed, which the receipt's hash and `salt` choose;
               the verdict is then SPOT CHECKED
@@ -510,7 +523,14 @@ def verify(
         receipt,
         require_key,
         _native.ModelOptions(model_name=path_of("model", model), plan=path_of("plan", plan)),
-        execution_of(device, isa, threads, prefill_chunk),
+        execution_of(
+            device,
+            isa,
+            threads,
+            prefill_chunk,
+            n_partitions=n_partitions,
+            weights_memory=weights_memory,
+        ),
         0 if spot is None else whole("spot", spot, 1, INT32),
         "" if salt is None else text_of("salt", salt),
         steps,

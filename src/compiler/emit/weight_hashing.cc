@@ -33,7 +33,9 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
     by_location[{r.file, r.offset, r.length}].push_back(&r);
   }
   std::vector<std::vector<HashRequest*>> work;
-  for (auto& [key, list] : by_location) work.push_back(std::move(list));
+  for (auto& [key, list] : by_location)
+    if (threads >= 0 || list[0]->bytes.data()) work.push_back(std::move(list));
+  if (threads < 0) cache = nullptr;
   // Largest first, so that threads finish at about the same time.
   std::stable_sort(work.begin(), work.end(), [](auto& a, auto& b) { return a[0]->length > b[0]->length; });
   std::atomic<size_t> next{0};

@@ -19,7 +19,8 @@ struct HashRequest {
   std::string_view bytes = {};  // if not null, these instead of the file's
   Digest sha256{};              // out
 };
-// Fills in the digests. Equal ranges are hashed once. threads: 0 = one per core. The cache, which
+// Fills in the digests. Equal ranges are hashed once. threads: 0 = one per core; -1 = files are not
+// read, and their digests stay 0. The cache, which
 // may be null, receives the digests of file ranges.
 Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int threads, DigestCache* cache,
                    const ByteProgress& progress = {});

@@ -222,9 +222,12 @@ Result<std::vector<Stage>> split_by_layers(const Plan& p, int count) {
 }
 
 std::string stage_report(const std::vector<Stage>& stages, const StageSpeed& speed) {
-  std::string text =
-      "stage  layers      weights GB  state B/token  hand over B/token  decode ms  prompt ms/token\n";
   char line[160];
+  std::snprintf(line, sizeof line, "times at %.3g GB/s of memory and %.3g T products/s\n",
+                speed.bytes_per_second * 1e-9, speed.products_per_second * 1e-12);
+  std::string text =
+      std::string(line) +
+      "stage  layers      weights GB  state B/token  hand over B/token  decode ms  prompt ms/token\n";
   for (size_t s = 0; s < stages.size(); ++s) {
     const StageCost& c = stages[s].cost;
     const std::string layers = std::to_string(stages[s].first_layer) + "-" +

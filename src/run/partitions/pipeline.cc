@@ -77,8 +77,11 @@ Status Pipeline::connect(const std::vector<plan::Stage>& parts, const DecoderPor
 }
 
 Status Pipeline::load() {
-  for (const auto& s : stages_) INVAR_CHECK_OK(s->load());
-  return {};
+  for (const auto& s : stages_) INVAR_CHECK_OK(s->start_load());
+  Status first;  // every stage is waited for: it may have begun
+  for (const auto& s : stages_)
+    if (Status loaded = s->load(); first && !loaded) first = std::move(loaded);
+  return first;
 }
 
 Status Pipeline::reserve(int64_t rows, int64_t tail_rows) {
@@ -101,10 +104,14 @@ Status Pipeline::run_stage(size_t stage, const StagePass& pass, size_t slot,
   Stage& s = *stages_[stage];
   INVAR_CHECK_OK(s.begin(pass));
   for (Edge& e : edges_)
-    if (e.to == stage && (pass.tail || e.feeds)) INVAR_CHECK_OK(s.hand_in(e.value, e.memory[slot]));
+    if (e.to == stage && (pass.tail || e.feeds)) {
+      INVAR_CHECK_OK(s.hand_in(e.value, e.memory[slot]));
+    }
   INVAR_CHECK_OK(s.run(overlapped));
   for (Edge& e : edges_)
-    if (e.from == stage && (pass.tail || e.feeds)) INVAR_CHECK_OK(s.hand_out(e.value, e.memory[slot]));
+    if (e.from == stage && (pass.tail || e.feeds)) {
+      INVAR_CHECK_OK(s.hand_out(e.value, e.memory[slot]));
+    }
   return {};
 }
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/text/size_text.h"
+#include "run/partitions/workers/remote_stage.h"
 
 namespace invar::run {
 namespace {
@@ -66,6 +66,58 @@ std::string layers_of(const plan::Stage& s) {
   return s.layers == 1 ? first : first + "-" + std::to_string(s.first_layer + s.layers - 1);
 }
 
+// Makes the stages: in this process, or with workers the first ones here and the others there.
+struct Placing {
+  const std::vector<std::string>& names;
+  const int count;
+  const DecoderPorts& ports;
+  const StageContext& context;
+  PlacedDecoder& placed;
+  std::map<std::string, std::shared_ptr<Device>> devices{};
+  bool on_host = false;
+
+  void describe(size_t s, const std::string& where, const std::string& device) {
+    if (placed.devices.find(device) == std::string::npos)
+      placed.devices += (placed.devices.empty() ? "" : ", ") + device;
+    if (count > 1) placed.placement += (s ? "; " : "layers ") + layers_of(placed.parts[s]) + " on " + where;
+  }
+  Result<LocalStage*> place_here(size_t s, const std::string& name) {
+    auto known = devices.find(name);
+    if (known == devices.end()) {
+      INVAR_TRY(auto device, Device::named(name));
+      known = devices.emplace(name, std::move(device)).first;
+    }
+    const Device* const d = known->second.get();
+    describe(s, name, d ? "cuda:" + std::to_string(d->info().index) + " " + d->info().name : "cpu");
+    on_host |= !d, placed.device = known->second;
+    INVAR_TRY(auto stage, LocalStage::prepare(placed.parts[s], ports, known->second, context));
+    LocalStage* const made = stage.get();
+    placed.stages.push_back(std::move(stage));
+    return made;
+  }
+  Result<std::vector<LocalStage*>> stages() {
+    std::vector<LocalStage*> local;
+    const size_t n = placed.parts.size();
+    Transport* const workers = count > 1 ? Transport::current() : nullptr;
+    for (size_t s = 0; s < n; ++s) {
+      const std::string& name = names[s * names.size() / n];
+      const int rank = workers ? static_cast<int>(s * static_cast<size_t>(workers->size()) / n) : 0;
+      if (rank == 0) {
+        INVAR_TRY(LocalStage* const stage, place_here(s, name));
+        local.push_back(stage);
+        continue;
+      }
+      INVAR_TRY(auto stage, RemoteStage::open(*workers, rank, static_cast<int>(s), placed.parts[s], ports,
+                                              name, context));
+      describe(s, name + " of " + workers->name_of(rank), stage->device_name());
+      on_host = true;
+      placed.stages.push_back(std::move(stage));
+    }
+    if (on_host) placed.device = nullptr;
+    return local;
+  }
+};
+
 }  // namespace
 
 Result<std::vector<std::string>> device_list(const std::string& text) {
@@ -96,33 +148,12 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
     INVAR_TRY(placed.parts, plan::split_by_layers(p, count));
   }
 
-  std::map<std::string, std::shared_ptr<Device>> devices;
-  std::vector<std::unique_ptr<Stage>> stages;
-  std::vector<LocalStage*> local;
-  bool on_host = false;
-  const size_t n = placed.parts.size();
-  for (size_t s = 0; s < n; ++s) {
-    const std::string& name = names[s * names.size() / n];
-    auto known = devices.find(name);
-    if (known == devices.end()) {
-      INVAR_TRY(auto device, Device::named(name));
-      known = devices.emplace(name, std::move(device)).first;
-      const Device* const d = known->second.get();
-      placed.devices += (placed.devices.empty() ? "" : ", ") +
-                        (d ? "cuda:" + std::to_string(d->info().index) + " " + d->info().name : "cpu");
-    }
-    on_host |= !known->second;
-    placed.device = known->second;
-    if (count > 1) placed.placement += (s ? "; " : "layers ") + layers_of(placed.parts[s]) + " on " + name;
-    INVAR_TRY(auto stage, LocalStage::prepare(placed.parts[s], ports, known->second, context));
-    local.push_back(stage.get());
-    stages.push_back(std::move(stage));
-  }
-  if (on_host) placed.device = nullptr;
+  Placing placing{names, count, ports, context, placed};
+  INVAR_TRY(const std::vector<LocalStage*> local, placing.stages());
   if (o.weights_memory > 0) {
     INVAR_CHECK_OK(limit_weights(local, o.weights_memory));
   }
-  INVAR_TRY(placed.pipeline, Pipeline::make(std::move(stages), placed.parts, ports));
+  INVAR_TRY(placed.pipeline, Pipeline::make(std::move(placed.stages), placed.parts, ports));
   return placed;
 }
 

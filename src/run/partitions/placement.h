@@ -12,6 +12,7 @@ Result<std::vector<std::string>> device_list(const std::string& text);
 // A decoder on its devices: the pipeline, and what its stages refer to.
 struct PlacedDecoder {
   std::vector<plan::Stage> parts;
+  std::vector<std::unique_ptr<Stage>> stages;  // until the pipeline has them
   std::unique_ptr<Pipeline> pipeline;
   // The one device that computes, if all stages are on GPUs; null: the host has a part in it.
   std::shared_ptr<Device> device;

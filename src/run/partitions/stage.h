@@ -52,7 +52,8 @@ class Stage {
   virtual std::vector<std::string> kernels() const = 0;
   virtual std::vector<std::string> libraries() const = 0;
 
-  // Loads and checks the weights.
+  // Loads and checks the weights. Stages elsewhere do so from start_load() on.
+  virtual Status start_load() { return {}; }
   virtual Status load() = 0;
   virtual Status reserve(int64_t rows, int64_t tail_rows) = 0;
   // Values are those of the whole plan. hand_in() is called before run(), hand_out() after it.

@@ -1,0 +1,182 @@
+// Runs with several processes, see workers.h.
+#include "workers.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/text/decimal.h"
+#include "console.h"
+#include "run/partitions/workers/worker.h"
+
+namespace invar::cli {
+namespace {
+
+constexpr const char* kJob = "INVAR_JOB";  // set in processes that mpirun started: the patience in seconds
+
+std::vector<std::string>& arguments() {
+  static std::vector<std::string> all;
+  return all;
+}
+
+volatile sig_atomic_t child = 0;
+void pass_on(int signal) {
+  if (child > 0) ::kill(static_cast<pid_t>(child), signal);
+}
+
+// What mpirun itself writes stands between two lines of dashes. It is kept apart from what the
+// processes write, which goes on.
+class MpirunText {
+ public:
+  void take(std::string_view text) {
+    for (char c : text) {
+      line_ += c;
+      if (c == '\n') end_line();
+    }
+  }
+  void finish() {
+    if (!line_.empty()) end_line();
+  }
+  const std::string& said() const { return said_; }
+
+ private:
+  void end_line() {
+    if (line_.starts_with("--------------------"))
+      inside_ = !inside_;
+    else if (inside_ || line_.find("mpirun") == 0 || line_.find("ORTE") != std::string::npos)
+      said_ += line_;
+    else if (line_ != "\n" || !said_.empty())
+      write_stderr(line_);
+    line_.clear();
+  }
+  std::string line_, said_;
+  bool inside_ = false;
+};
+
+std::string between(const std::string& text, const std::string& before, const std::string& after) {
+  const size_t begin = text.find(before);
+  if (begin == std::string::npos) return "";
+  const size_t from = begin + before.size(), to = text.find(after, from);
+  return text.substr(from, to == std::string::npos ? to : to - from);
+}
+
+// One line for what mpirun said about a process that a signal ended.
+Error lost_process(const std::string& said) {
+  std::string flat;
+  for (char c : said) flat += c == '\n' ? ' ' : c;
+  const std::string rank = between(flat, "process rank ", " "), host = between(flat, " on node ", " "),
+                    signal = between(flat, "exited on signal ", ".");
+  if (rank.empty() || signal.empty())
+    return {Code::failed,
+            "the workers' processes ended: " + (flat.empty() ? "mpirun does not say why" : flat)};
+  const std::string who = rank == "0" ? "the run's process" : "worker " + rank;
+  return {Code::failed, who + " on " + host + " was ended by signal " + signal + ": the run is given up"};
+}
+
+std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
+  std::error_code ec;
+  std::vector<std::string> command = {"mpirun",
+                                      "--bind-to",
+                                      "none",
+                                      "--oversubscribe",
+                                      "--mca",
+                                      "btl_vader_single_copy_mechanism",
+                                      "none",
+                                      "-x",
+                                      kJob,
+                                      "-n",
+                                      std::to_string(std::max(o.partitions, 1))};
+  if (o.workers != "processes") command.insert(command.end(), {"--host", o.workers});
+  command.push_back(std::filesystem::read_symlink("/proc/self/exe", ec).string());
+  command.insert(command.end(), arguments().begin() + 1, arguments().end());
+  return command;
+}
+
+[[noreturn]] void become_mpirun(const ExecutionOptions& o, int errors, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no process stays behind
+  if (::getppid() != parent) ::_exit(1);
+  ::dup2(errors, STDERR_FILENO);
+  ::setenv(kJob, std::to_string(o.worker_timeout).c_str(), 1);
+  if (::geteuid() == 0) {  // whoever runs this as root means it
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  }
+  std::vector<std::string> command = mpirun_command(o);
+  std::vector<char*> argv;
+  for (std::string& s : command) argv.push_back(s.data());
+  argv.push_back(nullptr);
+  ::execvp(argv[0], argv.data());
+  ::_exit(127);
+}
+
+}  // namespace
+
+void remember_arguments(int argc, char** argv) {
+  arguments().assign(argv, argv + argc);
+}
+
+std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
+  if (o.workers.empty() || std::getenv(kJob)) return {};
+  if (o.partitions < 2)
+    return fail(bad_input("--workers: one process for each partition: give --n-partitions 2 or more"));
+  int errors[2];
+  if (::pipe2(errors, O_CLOEXEC) != 0)
+    return fail({Code::internal, "--workers: no pipe: " + std::string(std::strerror(errno))});
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0)
+    return fail(bad_input("--workers: the system starts no process: " + std::string(std::strerror(errno))));
+  if (pid == 0) become_mpirun(o, errors[1], parent);
+  child = pid;
+  ::close(errors[1]);
+  for (int s : {SIGTERM, SIGHUP}) ::signal(s, pass_on);
+  ::signal(SIGINT, SIG_IGN);  // mpirun gets it from the terminal, too
+  MpirunText text;
+  char buffer[4096];
+  for (ssize_t n; (n = ::read(errors[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);)
+    if (n > 0) text.take({buffer, static_cast<size_t>(n)});
+  text.finish();
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (code == 127 && text.said().empty())
+    return fail(bad_input("--workers: mpirun is not installed; install openmpi-bin, or leave --workers out"));
+  if (code >= 128 || text.said().find("exited on signal") != std::string::npos)
+    return fail(lost_process(text.said()));
+  if (code != 0 && text.said().find("MPI_ABORT") == std::string::npos &&
+      text.said().find("non-zero") == std::string::npos && !text.said().empty())
+    return fail(lost_process(text.said()));
+  return code;
+}
+
+int run_in_job(int (*program)(int argc, char** argv, bool), int argc, char** argv,
+               bool environment_was_good) {
+  const char* const patience = std::getenv(kJob);
+  double seconds = 0;
+  if (!patience) return program(argc, argv, environment_was_good);
+  if (const std::string wrong = parse_decimal(patience, seconds); !wrong.empty())
+    return fail(bad_input(std::string(kJob) + ": " + wrong));
+  auto transport = run::Transport::join(seconds);
+  if (!transport) return fail(transport.error());
+  run::Transport& t = **transport;
+  int code = 0;
+  if (t.rank() > 0) {
+    code = exit_code(run::work_for(t));
+  } else {
+    code = exit_code(t.greet());
+    run::Transport::set_current(&t);
+    if (code == 0) code = program(argc, argv, environment_was_good);
+    run::Transport::set_current(nullptr);
+  }
+  t.end(code);
+  return code;
+}
+
+}  // namespace invar::cli

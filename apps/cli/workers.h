@@ -1,0 +1,21 @@
+// Several processes for one run (--workers): the command that the user gave starts mpirun, which
+// starts the same command once for each partition. Process 0 is the run, the others are workers.
+#pragma once
+
+#include <optional>
+
+#include "commands.h"
+
+namespace invar::cli {
+
+// What the program was called with; to be called first.
+void remember_arguments(int argc, char** argv);
+
+// Runs the command again under mpirun, if --workers asks for it and this is not one of its
+// processes. Returns its exit code, or none: go on here.
+std::optional<int> run_under_mpirun(const ExecutionOptions& o);
+
+// Calls `program` in process 0, and the worker's loop in the others; alone, `program`.
+int run_in_job(int (*program)(int argc, char** argv, bool), int argc, char** argv, bool environment_was_good);
+
+}  // namespace invar::cli

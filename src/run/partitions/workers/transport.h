@@ -1,0 +1,83 @@
+// Messages between the processes of one run, by MPI. Process 0 is the run itself; the others are
+// workers, which hold stages and answer it. Whoever waits for a process watches its heartbeat, so a
+// worker that dies or stops is an error after `patience`, never a wait without end.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "run/partitions/workers/packet.h"
+
+namespace invar::run {
+
+// What a message is about.
+enum class Kind : uint32_t { hello, open, load, reserve, pass, unchanged, close, quit, answer };
+
+class Transport {
+ public:
+  // Joins the processes that mpirun started. bad_input: this build or machine has no MPI.
+  static Result<std::unique_ptr<Transport>> join(double patience_seconds);
+  // The transport of this process; null: it runs alone.
+  static Transport* current();
+  static void set_current(Transport*);
+  ~Transport();
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  // Who a process is, for messages: "worker 2 on node7". From its hello.
+  std::string name_of(int rank) const;
+
+  // Process 0: hears every worker once, and checks that it is of this version and these numerics.
+  Status greet();
+  // Process 0: sends a message, or waits for the answer to it. An answer that is an error has the
+  // worker's name in front.
+  Status send(int to, Kind kind, const Packet& packet);
+  Result<Packet> answer(int from);
+  Result<Packet> call(int to, Kind kind, const Packet& packet);
+
+  // A worker: says hello, and waits for the next message, however long it takes.
+  Status say_hello();
+  Result<Packet> next(Kind& kind);
+  Status reply(const Result<Packet>& result);
+
+  // Ends the run on all processes: in good order, or at once where one of them does not answer.
+  void end(int exit_code);
+
+ private:
+  struct Library;
+  struct Peer {
+    std::string host;
+    int64_t process = 0;
+    uint64_t sent = 0, received = 0;  // messages
+    std::chrono::steady_clock::time_point heard;
+  };
+  Transport();
+  Status transmit(int to, Kind kind, std::span<const std::byte> payload);
+  Result<Packet> receive(int from, Kind& kind);
+  Status await(int peer, void* request);
+  Status watch(int peer, int& turns);
+  Error gave_up(int peer, const std::string& what);
+  void beat();
+
+  std::unique_ptr<Library> library_;
+  int rank_ = 0, size_ = 1;
+  double patience_ = 0;
+  std::vector<Peer> peers_;
+  std::atomic<bool> failed_{false};
+  struct Heartbeat;
+  std::unique_ptr<Heartbeat> heartbeat_;
+};
+
+// What a worker says of itself, and whether process 0 can work with it. "": it can.
+struct Hello {
+  std::string version, numerics, host;
+  int64_t process = 0;
+};
+Hello own_hello();
+std::string mismatch(const Hello& own, const Hello& other);
+
+}  // namespace invar::run

@@ -1,0 +1,176 @@
+// A worker process, see worker.h. remote_stage.cc writes what is read here.
+#include "run/partitions/workers/worker.h"
+
+#include <algorithm>
+#include <map>
+
+#include "num/env.h"
+#include "run/partitions/local_stage.h"
+#include "run/thread_setup.h"
+
+namespace invar::run {
+namespace {
+
+// A stage with all that it refers to.
+struct Held {
+  StageContext context;
+  std::unique_ptr<Pool> pool;
+  std::unique_ptr<LocalStage> stage;
+  std::vector<int> outputs, feeding;  // values of the whole plan
+  std::map<int, Handover> memory;     // of inputs and outputs
+};
+
+class Worker {
+ public:
+  Result<Packet> open(Packet& p);
+  Result<Packet> load(Held& h);
+  Result<Packet> reserve(Held& h, Packet& p);
+  Result<Packet> pass(Held& h, Packet& p);
+  Result<Packet> handle(Kind kind, Packet& p);
+
+ private:
+  std::map<int64_t, Held> held_;
+};
+
+// The text of a plan gives values numbers of its own, so those of the whole plan are known of the
+// stage's inputs and outputs alone.
+bool number_ports(plan::Stage& stage, const std::vector<int>& feeding) {
+  plan::Segment& s = stage.segment;
+  if (s.inputs.size() != s.plan.inputs.size() || s.outputs.size() != s.plan.outputs.size()) return false;
+  s.values.assign(s.plan.values.size(), -2);  // -1: what the decoder does not have
+  for (size_t i = 0; i < s.inputs.size(); ++i) s.values[s.plan.inputs[i].value] = s.inputs[i];
+  for (size_t o = 0; o < s.outputs.size(); ++o) {
+    s.values[s.plan.outputs[o].value] = s.outputs[o];
+    if (std::count(feeding.begin(), feeding.end(), s.outputs[o]))
+      stage.feeding_outputs.push_back(s.plan.outputs[o].value);
+  }
+  return true;
+}
+
+Result<Packet> Worker::open(Packet& p) {
+  const int64_t id = p.number();
+  held_.erase(id);
+  plan::Stage stage;
+  INVAR_TRY(stage.segment.plan, plan::parse(p.text(), "a stage of the plan"));
+  const auto said = p.data();
+  const Digest found = plan::digest(stage.segment.plan);
+  if (!std::equal(said.begin(), said.end(), std::as_bytes(std::span(found)).begin(),
+                  std::as_bytes(std::span(found)).end()))
+    return Error{Code::failed,
+                 "the plan has digest " + to_hex(found) + " here, which the run does not give it"};
+  stage.segment.inputs = p.numbers(), stage.segment.outputs = p.numbers();
+  stage.segment.node_numbers = p.numbers();
+  const std::vector<int> feeding = p.numbers();
+  stage.first_layer = static_cast<int>(p.number()), stage.layers = static_cast<int>(p.number());
+  DecoderPorts ports;
+  ports.ids = static_cast<int>(p.number()), ports.positions = static_cast<int>(p.number());
+  ports.logits = static_cast<int>(p.number());
+  Held& h = held_[id];
+  h.context.folder = p.text();
+  const std::string device_name = p.text();
+  Options& o = h.context.options;
+  o.isa = p.text(), o.threads = static_cast<int>(p.number());
+  o.capacity = p.number(), o.sequences = p.number(), o.check_weights = p.number() != 0;
+  if (!p.ok() || !number_ports(stage, feeding)) return Error{Code::internal, "a stage that cannot be read"};
+  INVAR_TRY(h.pool, start_pool(o.threads));
+  h.context.pool = h.pool.get();
+  INVAR_TRY(const std::shared_ptr<Device> device, Device::named(device_name));
+  h.outputs = stage.segment.outputs;
+  h.feeding = feeding;
+  std::vector<int> mixed;
+  INVAR_TRY(h.stage, LocalStage::prepare(std::move(stage), ports, device, h.context));
+  for (int v : {ports.ids, ports.positions})
+    if (v >= 0 && !h.stage->has_leading_sequences(v)) mixed.push_back(v);
+  Packet answer;
+  answer.put(int64_t{h.stage->has_memory()});
+  answer.put(mixed);
+  answer.put(h.stage->kernels()), answer.put(h.stage->libraries());
+  answer.put(std::string_view(device ? device->info().name : "cpu"));
+  return answer;
+}
+
+Result<Packet> Worker::load(Held& h) {
+  INVAR_CHECK_OK(h.stage->load());
+  return Packet();
+}
+
+Result<Packet> Worker::reserve(Held& h, Packet& p) {
+  const int64_t rows = p.number(), tail_rows = p.number();
+  INVAR_CHECK_OK(h.stage->reserve(rows, tail_rows));
+  Packet answer;
+  answer.put(static_cast<int64_t>(h.stage->bytes()));
+  return answer;
+}
+
+Result<Packet> Worker::pass(Held& h, Packet& p) {
+  const std::vector<int> tokens = p.numbers();
+  std::vector<ops::Sequence> sequences;
+  for (int64_t i = 0, n = p.number(); i < n && p.ok(); ++i) {
+    const int64_t slot = p.number(), past = p.number();
+    sequences.push_back({slot, past});
+  }
+  const bool tail = p.number() != 0;
+  if (!p.ok() || sequences.empty()) return Error{Code::internal, "a pass that cannot be read"};
+  INVAR_CHECK_OK(h.stage->begin({tokens, sequences, tail}));
+  for (int64_t i = 0, n = p.number(); i < n && p.ok(); ++i) {
+    const int v = static_cast<int>(p.number());
+    const auto data = p.data();
+    Handover& in = h.memory[v];
+    in.bytes = data.size();
+    if (in.memory.size() < in.bytes) {
+      INVAR_TRY(in.memory, Allocation::make(in.bytes, "activations between stages"));
+    }
+    std::copy(data.begin(), data.end(), in.memory.data());
+    INVAR_CHECK_OK(h.stage->hand_in(v, in));
+  }
+  if (!p.ok()) return Error{Code::internal, "a pass that cannot be read"};
+  INVAR_CHECK_OK(h.stage->run({}));
+  Packet answer;
+  const std::vector<int>& outputs = tail ? h.outputs : h.feeding;
+  answer.put(static_cast<int64_t>(outputs.size()));
+  for (int v : outputs) {
+    Handover& out = h.memory[v];
+    INVAR_CHECK_OK(h.stage->hand_out(v, out));
+    answer.put(int64_t{v});
+    answer.put(std::span<const std::byte>(out.memory.data(), out.bytes));
+  }
+  return answer;
+}
+
+Result<Packet> Worker::handle(Kind kind, Packet& p) {
+  if (kind == Kind::open) return open(p);
+  const int64_t id = p.number();
+  const auto found = held_.find(id);
+  if (kind == Kind::close) {
+    held_.erase(id);
+    return Packet();
+  }
+  if (found == held_.end() || !found->second.stage)
+    return Error{Code::internal, "a stage that was not opened"};
+  Held& h = found->second;
+  switch (kind) {
+    case Kind::load: return load(h);
+    case Kind::reserve: return reserve(h, p);
+    case Kind::pass: return pass(h, p);
+    case Kind::unchanged: INVAR_CHECK_OK(h.stage->weights_unchanged()); return Packet();
+    default: return Error{Code::internal, "a message that a worker does not expect"};
+  }
+}
+
+}  // namespace
+
+Status work_for(Transport& transport) {
+  const num::ArithmeticEnv env;
+  INVAR_CHECK_OK(transport.say_hello());
+  Worker worker;
+  for (;;) {
+    Kind kind{};
+    INVAR_TRY(Packet packet, transport.next(kind));
+    if (kind == Kind::quit) return {};
+    const Result<Packet> result =
+        num::arithmetic_env_ok() ? worker.handle(kind, packet) : Result<Packet>(wrong_arithmetic());
+    INVAR_CHECK_OK(transport.reply(result));
+  }
+}
+
+}  // namespace invar::run

@@ -1,0 +1,205 @@
+"""A model in partitions: the receipt of one partition, for every number of them, in one process and
+in several; what a worker that dies, stops or has other weights does to a run."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from checkpoints import write_holes
+from conftest import BIN as INVAR
+from conftest import MODEL
+
+HAS_MPI = (pathlib.Path(INVAR).parent / "libinvar_mpi.so").exists() and shutil.which("mpirun")
+needs_mpi = pytest.mark.skipif(not HAS_MPI, reason="this build or machine has no MPI")
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    return tmp_path_factory.mktemp("tasks")
+
+
+def command(tasks, receipt, *options, tokens=24):
+    return [
+        INVAR, "run", "--model-name", MODEL, "--prompt-text", "ROMEO:\nWhat say", "--threads", "1",
+        "--max-new-tokens", str(tokens), "--tasks-root", tasks, "--receipt-path", receipt, *options,
+    ]  # fmt: skip
+
+
+def hash_of(tasks, receipt, *options):
+    subprocess.run(command(tasks, receipt, *options), check=True, capture_output=True, timeout=60)
+    return json.loads(receipt.read_text())
+
+
+@pytest.fixture(scope="module")
+def whole(tasks, tmp_path_factory):
+    return hash_of(tasks, tmp_path_factory.mktemp("whole") / "receipt.json")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--n-partitions", "2"),
+        ("--n-partitions", "5", "--prefill-chunk", "3"),
+        ("--n-partitions", "3", "--no-kv-cache"),
+        ("--device", "cpu,cpu"),
+        ("--weights-memory", "6MB"),
+    ],
+)
+def test_same_receipt(tasks, tmp_path, whole, options):
+    receipt = hash_of(tasks, tmp_path / "receipt.json", *options)
+    assert receipt["receipt_hash"] == whole["receipt_hash"]
+    assert receipt["execution"].get("placement", "").count("layers") == (
+        "--weights-memory" not in options
+    )
+
+
+def test_verified_in_other_partitions(tasks, tmp_path, whole):
+    receipt = tmp_path / "receipt.json"
+    receipt.write_text(json.dumps(whole))
+    done = subprocess.run(
+        [INVAR, "verify", receipt, "--model-name", MODEL, "--n-partitions", "4"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0 and done.stdout.startswith("VERIFIED"), done.stdout + done.stderr
+
+
+def test_what_is_not_covered(tasks, tmp_path):
+    def line(*options):
+        done = subprocess.run(
+            command(tasks, tmp_path / "r.json", *options),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode in (2, 3)
+        return done.stderr.splitlines()[-1]
+
+    assert "6 partitions: the model has 5 layers" in line("--n-partitions", "6")
+    assert "a layer is not split over devices" in line("--tensor-parallel", "2")
+    assert "give --n-partitions 2 or more" in line("--workers", "processes")
+    assert "is not a size" in line("--weights-memory", "much")
+
+
+@needs_mpi
+@pytest.mark.parametrize("n", ["2", "4"])
+def test_processes_have_the_same_receipt(tasks, tmp_path, whole, n):
+    options = ("--n-partitions", n, "--workers", "processes", "--prefill-chunk", "4")
+    receipt = hash_of(tasks, tmp_path / "receipt.json", *options)
+    assert receipt["receipt_hash"] == whole["receipt_hash"]
+    assert receipt["execution"]["placement"].count("worker") == int(n) - 1
+
+
+def children_of(pid):
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@needs_mpi
+@pytest.mark.parametrize("what", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_lost_worker_ends_the_run(tasks, tmp_path, what):
+    receipt = tmp_path / "receipt.json"
+    options = (
+        "--n-partitions",
+        "2",
+        "--workers",
+        "processes",
+        "--worker-timeout",
+        "3",
+        "--no-kv-cache",
+    )
+    run = subprocess.Popen(
+        command(tasks, receipt, *options, tokens=4000),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    workers = []
+    assert run.stdout.read(1)  # the answer has begun
+    (mpirun,) = children_of(run.pid)
+    workers = sorted(children_of(mpirun))
+    assert len(workers) == 2
+    os.kill(workers[1], what)
+    out, err = run.communicate(timeout=40)
+    assert run.returncode == 1, err
+    last = err.strip().splitlines()[-1]
+    expected = "was ended by signal 9" if what == signal.SIGKILL else "no sign of life for 3 s"
+    assert (
+        last.startswith("invar: worker 1") and expected in last and "the run is given up" in last
+    ), err
+    assert not receipt.exists()
+    deadline = time.time() + 10
+    while any(map(is_running, workers)) and time.time() < deadline:
+        time.sleep(0.1)
+    assert not any(map(is_running, [mpirun, *workers]))
+
+
+@needs_mpi
+def test_a_worker_names_weights_that_differ(tmp_path):
+    model = tmp_path / "model"
+    shutil.copytree(MODEL, model)
+    tasks = tmp_path / "tasks"
+    base = [INVAR, "run", "--model-name", model, "--prompt-text", "a", "--max-new-tokens", "1"]
+    base += ["--tasks-root", tasks, "--receipt-path", tmp_path / "r.json"]
+    subprocess.run(base, check=True, capture_output=True, timeout=60)
+    plan = next(tasks.glob("*/plan.invar"))
+    weights = model / "model.safetensors"
+    damaged = bytearray(weights.read_bytes())
+    damaged[-5] ^= 1  # of the last stage's
+    weights.write_bytes(damaged)
+    done = subprocess.run(
+        [*base, "--plan", plan, "--n-partitions", "2", "--workers", "processes"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert "weight" in done.stderr and not done.stdout.strip(), done.stderr
+
+
+LLAMA_72B = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
+    "hidden_size": 8192, "intermediate_size": 29568, "num_hidden_layers": 80,
+    "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 152064,
+    "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "rope_theta": 1000000.0,
+    "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+def test_a_model_of_72b_on_paper(tmp_path):
+    """The file of weights is a hole: nothing reads it."""
+    write_holes(tmp_path / "in", LLAMA_72B, shards=8)
+    run = lambda *args: subprocess.run(  # noqa: E731
+        [INVAR, *args], check=True, capture_output=True, text=True, timeout=100
+    )
+    run("export", "--model-name", tmp_path / "in", "-o", tmp_path / "out")
+    model = tmp_path / "out/model.onnx"
+    reports = [run("compile", model, "--n-partitions", "8", "--report").stdout for _ in range(2)]
+    assert reports[0] == reports[1]
+    rows = [line.split() for line in reports[0].splitlines()[2:]]
+    assert len(rows) == 8 and not (tmp_path / "out/plan.invar").exists()
+    layers = [tuple(map(int, row[1].split("-"))) for row in rows]
+    assert layers[0][0] == 0 and layers[-1][1] == 79
+    assert all(a[1] + 1 == b[0] for a, b in zip(layers, layers[1:], strict=False))
+    gigabytes = [float(row[2]) for row in rows]
+    assert 140 < sum(gigabytes) < 150 and max(gigabytes) < 1.12 * sum(gigabytes) / 8
