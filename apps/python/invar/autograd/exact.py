@@ -87,7 +87,9 @@ def untransposed(call, operands):
     return call, operands
 
 
-_here = threading.local()
+# The Part in force. Of the whole process: a checkpoint computes its forward pass again on the thread
+# that torch has for a GPU's gradients.
+_current = None
 
 
 class Part:
@@ -95,14 +97,18 @@ class Part:
     numbers are those of the units' places in the whole batch."""
 
     def __init__(self, first, units):
-        self.first, self.units = first, units
+        self.first, self.units, self.thread = first, units, threading.get_ident()
 
     def __enter__(self):
-        self._before, _here.part = part(), self
+        global _current
+        if _current is not None and _current.thread != self.thread:
+            raise RuntimeError("another thread of this process has a part of a batch in force")
+        self._before, _current = _current, self
         return self
 
     def __exit__(self, *error):
-        _here.part = self._before
+        global _current
+        _current = self._before
 
     def offset(self, count, name="dropout"):
         """Where the numbers of these units begin, of `count` numbers for all of them."""
@@ -115,7 +121,7 @@ class Part:
 
 def part():
     """The Part in force, or None."""
-    return getattr(_here, "part", None)
+    return _current
 
 
 def check(call, accumulators, grads):
