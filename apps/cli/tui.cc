@@ -1,4 +1,5 @@
-// invar tui: a program of its own beside this one, so that `invar` needs no library of the terminal.
+// invar tui: a program of its own beside this one, so that `invar` needs no library of the
+// terminal.
 #include <unistd.h>
 
 #include <cerrno>

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/attributes.h"
-#include "base/byte_progress.h"
 #include "base/dtype.h"
+#include "base/file/byte_progress.h"
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
 #include "onnx/onnx.h"

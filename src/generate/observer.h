@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/byte_progress.h"
+#include "base/file/byte_progress.h"
 
 namespace invar::generate {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/byte_progress.h"
+#include "base/file/byte_progress.h"
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
 #include "device/device.h"

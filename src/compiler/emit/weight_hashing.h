@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/byte_progress.h"
+#include "base/file/byte_progress.h"
 #include "base/hash/digest_cache.h"
 #include "base/hash/sha256.h"
 #include "base/status.h"

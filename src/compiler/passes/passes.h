@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/byte_progress.h"
+#include "base/file/byte_progress.h"
 #include "base/hash/digest_cache.h"
 #include "base/hash/sha256.h"
 #include "base/status.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/byte_progress.h"
+#include "base/file/byte_progress.h"
 #include "base/file/file.h"
 #include "base/hash/digest_cache.h"
 #include "base/thread_pool.h"
