@@ -63,9 +63,9 @@ class Terminal:
         self.tmux("resize-window", "-t", "t", "-x", str(width), "-y", str(height))
 
     def press(self, x, y):
-        """The left button at a column and a row from 0."""
-        at = f"{x + 1};{y + 1}"
-        self.tmux("send-keys", "-t", "t", "-l", f"\x1b[<0;{at}M\x1b[<0;{at}m")
+        """The left button at a column and a row from 0, as terminals named screen report it."""
+        at = chr(33 + x) + chr(33 + y)
+        self.type(f"\x1b[M {at}\x1b[M#{at}")
 
     def pid(self):
         shell = self.tmux("list-panes", "-t", "t", "-F", "#{pane_pid}").strip()
