@@ -26,6 +26,7 @@ set(NLOHMANN_INCLUDE ${CMAKE_BINARY_DIR}/host/include CACHE PATH "")
 set(INVAR_NOT_IN_WEB
     base/thread_pool.cc base/file/disk_reservation.cc base/file/map_registry.cc
     base/file/temporary_file.cc device/machine.cc run/weights/upload.cc run/npy.cc
+    run/partitions/local_stage.cc run/partitions/pipeline.cc run/partitions/placement.cc
     signature/key_file.cc)
 # Rooms that no language model needs for speed: the reference computes them, to the same bits.
 set(INVAR_REFERENCE_ROOMS batchnorm conv fixed groupnorm nms optim pool quantize random resize)
