@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/mutex.h"
+#include "base/sync/mutex.h"
 #include "prompt/added_tokens.h"
 #include "prompt/decoders/decoder.h"
 #include "prompt/models/model.h"

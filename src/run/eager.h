@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/attributes.h"
-#include "base/mutex.h"
+#include "base/sync/mutex.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
 #include "kernels/registry.h"

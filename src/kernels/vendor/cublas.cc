@@ -5,7 +5,7 @@
 #include <map>
 #include <type_traits>
 
-#include "base/mutex.h"
+#include "base/sync/mutex.h"
 #include "device/shared_library.h"
 
 namespace invar::ops::cublas {

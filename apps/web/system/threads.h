@@ -1,0 +1,74 @@
+// What <mutex>, <condition_variable>, <thread> and <future> lack in a C++ library without threads.
+// Included in front of every file of the web build. There is one lane and one stage, so no thread is
+// ever started, and nothing waits.
+#pragma once
+
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace std {
+
+struct mutex {
+  void lock() {}
+  void unlock() {}
+  bool try_lock() { return true; }
+};
+
+template <class M>
+class unique_lock {
+ public:
+  unique_lock() = default;
+  explicit unique_lock(M&) {}
+  void lock() {}
+  void unlock() {}
+};
+
+struct condition_variable {
+  template <class Lock, class Condition>
+  void wait(Lock&, Condition holds) {
+    if (!holds()) abort();  // nobody could change that
+  }
+  void notify_one() {}
+  void notify_all() {}
+};
+
+struct thread {
+  thread() = default;
+  template <class F, class... Args>
+  explicit thread(F&&, Args&&...) {
+    abort();
+  }
+  bool joinable() const { return false; }
+  void join() {}
+  static unsigned hardware_concurrency() { return 1; }
+};
+
+enum class launch { async = 1, deferred = 2 };
+
+template <class T>
+class future {
+ public:
+  future() = default;
+  explicit future(T value) : value_(std::move(value)) {}
+  bool valid() const { return value_.has_value(); }
+  void wait() const {}
+  T get() {
+    T value = *std::move(value_);
+    value_.reset();
+    return value;
+  }
+
+ private:
+  optional<T> value_;
+};
+
+// At once.
+template <class F>
+future<invoke_result_t<F>> async(launch, F&& f) {
+  return future<invoke_result_t<F>>(f());
+}
+
+}  // namespace std
