@@ -16,8 +16,6 @@ set(CMAKE_CXX_FLAGS_INIT "-msimd128 -fno-exceptions -D_WASI_EMULATED_MMAN -D_WAS
 # page would depend on what else is installed. (clang 19 with --no-wasm-opt does not link at all.)
 set(CMAKE_EXE_LINKER_FLAGS_INIT
     "-lwasi-emulated-mman -lwasi-emulated-signal -Wl,--stack-first -Wl,-z,stack-size=4194304 -O0")
-# <mutex> and <future> for a library without threads, in every file.
-string(APPEND CMAKE_CXX_FLAGS_INIT " -include ${CMAKE_CURRENT_LIST_DIR}/../apps/web/system/threads.h")
 # The host's JSON header alone: its folder holds the host's C library, too.
 find_path(INVAR_HOST_NLOHMANN nlohmann/json.hpp PATHS /usr/include /usr/local/include NO_DEFAULT_PATH)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/host/include)

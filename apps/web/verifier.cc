@@ -22,7 +22,7 @@ void write(const ordered_json& line) {
 class LinePhase : public generate::Phase {
  public:
   explicit LinePhase(std::string_view name) : name_(name) { write({{"phase", name_}}); }
-  void progress(int64_t done, int64_t total) override {
+  void progress(int64_t done, int64_t total, std::string_view) override {
     write({{"phase", name_}, {"done", done}, {"total", total}});
   }
   void done(std::string_view detail) override {

@@ -1,5 +1,5 @@
 // What <mutex>, <condition_variable>, <thread> and <future> lack in a C++ library without threads.
-// Included in front of every file of the web build. There is one lane and one stage, so no thread is
+// Included in front of every file of src/run. There is one lane and one stage, so no thread is
 // ever started, and nothing waits.
 #pragma once
 
