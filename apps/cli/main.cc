@@ -7,7 +7,7 @@
 #include "commands.h"
 #include "console.h"
 #include "num/env.h"
-#include "workers.h"
+#include "workers/workers.h"
 
 int main(int argc, char** argv) try {
   invar::cli::keep_running_without_streams();

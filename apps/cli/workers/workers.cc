@@ -1,5 +1,5 @@
 // Runs with several processes, see workers.h.
-#include "workers.h"
+#include "workers/workers.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 #include "base/text/decimal.h"
 #include "console.h"
-#include "run/partitions/workers/worker.h"
+#include "run/workers.h"
 
 namespace invar::cli {
 namespace {

@@ -14,9 +14,6 @@ from checkpoints import write_holes
 from conftest import BIN as INVAR
 from conftest import MODEL
 
-HAS_MPI = (pathlib.Path(INVAR).parent / "libinvar_mpi.so").exists() and shutil.which("mpirun")
-needs_mpi = pytest.mark.skipif(not HAS_MPI, reason="this build or machine has no MPI")
-
 
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory):
@@ -87,7 +84,6 @@ def test_what_is_not_covered(tasks, tmp_path):
     assert "is not a size" in line("--weights-memory", "much")
 
 
-@needs_mpi
 @pytest.mark.parametrize("n", ["2", "4"])
 def test_processes_have_the_same_receipt(tasks, tmp_path, whole, n):
     options = ("--n-partitions", n, "--workers", "processes", "--prefill-chunk", "4")
@@ -115,7 +111,6 @@ def is_running(pid):
         return False
 
 
-@needs_mpi
 @pytest.mark.parametrize("what", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_lost_worker_ends_the_run(tasks, tmp_path, what):
     receipt = tmp_path / "receipt.json"
@@ -153,7 +148,6 @@ def test_a_lost_worker_ends_the_run(tasks, tmp_path, what):
     assert not any(map(is_running, [mpirun, *workers]))
 
 
-@needs_mpi
 def test_a_worker_names_weights_that_differ(tmp_path):
     model = tmp_path / "model"
     shutil.copytree(MODEL, model)
