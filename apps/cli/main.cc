@@ -8,7 +8,7 @@
 #include "console.h"
 #include "num/env.h"
 #include "progress/interrupt.h"
-#include "workers.h"
+#include "workers/workers.h"
 
 int main(int argc, char** argv) try {
   invar::cli::keep_running_without_streams();

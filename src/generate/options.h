@@ -36,7 +36,7 @@ struct ExecutionOptions {  // tuning: never changes a bit
   std::string workers = {};     // processes of their own: "processes" here, or hosts; "" = none
   int worker_timeout = 60;      // seconds without a sign of life
   // Gets, as text, what each pass of the preparation leaves. Empty: nobody asks.
-  std::function<void(std::string_view)> explain;
+  std::function<void(std::string_view)> explain = {};
 };
 
 constexpr int64_t kMaxNewTokens = 128;  // where neither the user nor the checkpoint says it

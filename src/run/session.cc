@@ -55,7 +55,8 @@ struct Session::Impl {
   Status open();
   Status check_options() const;
   Status open_decoder();
-  Status find_ports();
+  void find_ports();
+  Status check_ports();
   Status check_sequences() const;
   Status check_append(int64_t sequence, std::span<const int32_t> tokens) const;
   void parallel_for(int count, const std::function<void(int)>& f);
@@ -101,7 +102,7 @@ Status Session::Impl::open() {
     return not_covered(
         "the plan remembers tokens, and takes a mask or past keys and values beside: compile with "
         "--stateless");
-  INVAR_CHECK_OK(find_ports());
+  find_ports();
   INVAR_CHECK_OK(open_decoder());
   isa = context.device ? ops::kCuda : o.isa.empty() ? ops::isas().front() : o.isa;
   recompute = !o.use_cache || !has_memory();
@@ -117,6 +118,7 @@ Status Session::Impl::open() {
                    o.capacity);
   if (!has_memory()) chunk = o.capacity;  // all rows in one chunk
   tail_rows = has_memory() ? std::min(kTailRows, chunk) : chunk;
+  INVAR_CHECK_OK(check_ports());
   INVAR_CHECK_OK(check_sequences());
   if (recompute) history.reserve(o.capacity);
   if (!pipeline) {
@@ -147,8 +149,18 @@ Status Session::Impl::open_decoder() {
   return {};
 }
 
-// plan.9: finds the inputs and outputs that a session knows, and checks their shapes.
-Status Session::Impl::find_ports() {
+// plan.9: finds the inputs and outputs that a session knows.
+void Session::Impl::find_ports() {
+  for (const DecoderInput& i : inputs) {
+    if (i.kind == DecoderInput::Kind::ids) ports.ids = i.value;
+    if (i.kind == DecoderInput::Kind::positions) ports.positions = i.value;
+  }
+  for (const plan::Port& o : plan.outputs)
+    if (o.name == "logits") ports.logits = o.value;
+}
+
+// Checks their shapes.
+Status Session::Impl::check_ports() {
   // Whether a row of a step has `row` elements of the value, for every number of rows.
   auto per_row = [&](int v, int64_t row) {
     const plan::Value& value = plan.values[v];
@@ -165,18 +177,12 @@ Status Session::Impl::find_ports() {
     }
     return seq == 1 && constant == row;
   };
-  for (const DecoderInput& i : inputs) {
-    if (i.kind == DecoderInput::Kind::ids) ports.ids = i.value;
-    if (i.kind == DecoderInput::Kind::positions) ports.positions = i.value;
-  }
   const bool whole = takes_whole_sequence(inputs);
   for (const plan::Port& i : plan.inputs) {
     if (whole) break;
     if (plan.values[i.value].dtype != DType::i64 || !per_row(i.value, 1))
       return bad_input("the plan's input '" + i.name + "' is not i64 [batch, seq]");
   }
-  for (const plan::Port& o : plan.outputs)
-    if (o.name == "logits") ports.logits = o.value;
   if (ports.logits < 0) return bad_input("the plan has no output 'logits'");
   const plan::Value& out = plan.values[ports.logits];
   if (!out.shape.empty() && out.shape.back().symbol < 0) vocab = out.shape.back().value;

@@ -7,7 +7,7 @@
 #include "base/text/size_text.h"
 #include "base/thread_pool.h"
 #include "console.h"
-#include "workers.h"
+#include "workers/workers.h"
 
 namespace invar::cli {
 

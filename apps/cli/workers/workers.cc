@@ -1,5 +1,5 @@
 // Runs with several processes, see workers.h.
-#include "workers.h"
+#include "workers/workers.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 #include "base/text/decimal.h"
 #include "console.h"
-#include "run/partitions/workers/worker.h"
+#include "run/workers.h"
 
 namespace invar::cli {
 namespace {
@@ -44,6 +44,8 @@ class MpirunText {
     if (!line_.empty()) end_line();
   }
   const std::string& said() const { return said_; }
+  // Whether a process said itself why the run ends.
+  bool explained() const { return explained_; }
 
  private:
   void end_line() {
@@ -52,11 +54,11 @@ class MpirunText {
     else if (inside_ || line_.find("mpirun") == 0 || line_.find("ORTE") != std::string::npos)
       said_ += line_;
     else if (line_ != "\n" || !said_.empty())
-      write_stderr(line_);
+      explained_ |= line_.starts_with("invar: "), write_stderr(line_);
     line_.clear();
   }
   std::string line_, said_;
-  bool inside_ = false;
+  bool inside_ = false, explained_ = false;
 };
 
 std::string between(const std::string& text, const std::string& before, const std::string& after) {
@@ -146,6 +148,7 @@ std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (code != 0 && text.explained()) return code < 128 ? code : static_cast<int>(Code::failed);
   if (code == 127 && text.said().empty())
     return fail(bad_input("--workers: mpirun is not installed; install openmpi-bin, or leave --workers out"));
   if (code >= 128 || text.said().find("exited on signal") != std::string::npos)
