@@ -202,7 +202,7 @@ def test_resize_and_mouse(open_terminal):
     t.press(20, row)
     t.wait("deterministic")
     t.keys("d", "Enter")
-    t.wait("--operation-set deterministic")
+    t.wait("‹ deterministic ›")
 
 
 def test_paste_and_editing(odd):
