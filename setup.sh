@@ -409,7 +409,11 @@ done
 case $command in
   demo) demo ;;
   test) run_tests ;;
-  build) install_packages "${packages[@]}" "${mpi_packages[@]}"; count_jobs; prepare_build_folder; build_program ;;
+  build)
+    install_packages "${packages[@]}" "${mpi_packages[@]}"
+    count_jobs
+    prepare_build_folder
+    build_program ;;
   wheel) build_wheel ;;
   web)
     install_packages "${packages[@]}" "${web_packages[@]}"

@@ -29,7 +29,8 @@ class Terminal:
         script = (
             f"cd '{folder}'; env -u NO_COLOR {wanted} '{PROGRAM}' "
             + " ".join(f"'{a}'" for a in arguments)
-            + f"; echo \"rc=$?\" >'{self.log}'; stty -a >>'{self.log}'; echo end >>'{self.log}'; exec sleep 1000"
+            + f"; echo \"rc=$?\" >'{self.log}'; stty -a >>'{self.log}'; echo end >>'{self.log}'"
+            + "; exec sleep 1000"
         )
         self.tmux("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), "-s", "t", script)
 

@@ -16,12 +16,13 @@ from conftest import BIN, MODEL
 sys.path.insert(0, str(Path(__file__).parent))
 from terminal import PATIENCE, PROGRAM, Terminal, missing  # noqa: E402
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 FAKE = Path(__file__).parent / "fake_invar.py"
 
 
 @pytest.fixture
 def open_terminal(tmp_path):
+    if missing():
+        pytest.skip("tmux or build/bin/invar-tui is not here")
     opened = []
 
     def start(*arguments, **options):

@@ -3,6 +3,7 @@
 
 namespace invar::tui {
 
+// Long because it is a table.
 const std::vector<FieldInfo>& fields() {
   static const std::vector<FieldInfo> rows = {
       {Field::command,

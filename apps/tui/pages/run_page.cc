@@ -162,7 +162,7 @@ void RunPage::draw_answer(Canvas& canvas, const Rect& r, const Job& job) {
 }
 
 void RunPage::draw_log(Canvas& canvas, const Rect& r, const Job& job) {
-  title(canvas, r, "log", Pane::log);
+  title(canvas, r, "log tail", Pane::log);
   log_.set(job.log(), r.width - 1);
   draw_lines(canvas, {r.x, r.y + 1, r.width, r.height - 1}, log_.lines(), log_scroll_, Style::dim);
 }

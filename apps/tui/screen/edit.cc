@@ -163,8 +163,8 @@ bool Edit::move_row(int by) {
     at = after;
   }
   // The end of a row that goes on is the start of the next one.
-  const bool goes_on = at == to.end && at < text_.size() && text_[at] != '\n';
-  cursor_ = goes_on ? previous(at) : at;
+  const bool wraps = at == to.end && at < text_.size() && text_[at] != '\n';
+  cursor_ = wraps ? previous(at) : at;
   return true;
 }
 

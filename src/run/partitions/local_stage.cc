@@ -67,8 +67,8 @@ Status LocalStage::load() {
   if (logits_ >= 0) executor_->select_outputs({logits_});
   executor_->observe(o.observe);
   if (streamed_) {
-    INVAR_TRY(weights_,
-              Weights::load(plan(), context_.folder, {}, *context_.pool, {o.check_weights, o.hashed, o.load_progress}));
+    INVAR_TRY(weights_, Weights::load(plan(), context_.folder, {}, *context_.pool,
+                                      {o.check_weights, o.hashed, o.load_progress}));
     return {};
   }
   INVAR_TRY(weights_, loaded(o.check_weights, *context_.pool, o.load_progress));

@@ -26,7 +26,7 @@ struct RowsOf {
 // One block for each row: its scale, then words of two k. kPlanes: bytes h0 h1 l0 l1, else q0 q1.
 template <class W, bool kPlanes>
 __global__ void __launch_bounds__(kQuantizeThreads)
-    quantize_kernel(RowsOf<W> rows, uint32_t* words, int32_t* scales) {
+    quantize_rows_kernel(RowsOf<W> rows, uint32_t* words, int32_t* scales) {
   trigger_and_wait();
   __shared__ uint32_t warp_largest[kQuantizeThreads / kWarp];
   for (int64_t i = blockIdx.x; i < rows.count; i += gridDim.x) {
@@ -148,8 +148,8 @@ size_t quantized_bytes(int64_t rows, int64_t k) {
 }
 template <bool kPlanes, class W>
 void enqueue_quantize(const RowsOf<W>& rows, const Quantized& to, Stream stream) {
-  launch_dependent(quantize_kernel<W, kPlanes>, dim3(grid_for(rows.count)), dim3(kQuantizeThreads), 0, stream,
-                   rows, to.words, to.scales);
+  launch_dependent(quantize_rows_kernel<W, kPlanes>, dim3(grid_for(rows.count)), dim3(kQuantizeThreads), 0,
+                   stream, rows, to.words, to.scales);
 }
 // b: matrices of [K, N], or [N, K] with trans_b, by columns.
 void enqueue_columns(const View& b, bool trans_b, void* memory, Stream stream) {
