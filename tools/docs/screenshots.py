@@ -4,10 +4,9 @@
 screenshots.py [--check]
 
 Runs build/bin/invar-tui with the shipped model in a terminal of tmux, presses keys, and writes what
-the terminal shows as text in SVG. Times and folders of this machine are replaced by fixed ones, so
-that the same program gives the same file. --check writes nothing: exit code 1 where a file would be
-another. INVAR_BUILD: the build folder (default build); INVAR_BIN: the program (default
-build/bin/invar)."""
+the terminal shows as text in SVG. Times and folders of this machine are replaced by fixed ones: of
+a number only its width remains. --check writes nothing: exit code 1 where a file would be another.
+INVAR_BUILD: the build folder (default build); INVAR_BIN: the program (default build/bin/invar)."""
 
 import argparse
 import itertools
