@@ -235,7 +235,8 @@ void App::ended(int code, int signal, double now) {
       verdict.detail = code == 0 ? "" : job.summary();
     }
     // Hashes that hold take nothing from what a recomputation of the same receipt found.
-    if (verdict.status == "valid" && before_.status == "verified" && before_.hash == verdict.hash) {
+    if (verdict.status == "valid" && before_.status == "verified" && !verdict.hash.empty() &&
+        before_.hash == verdict.hash) {
       verdict = before_;
       message_ = "the hashes hold: VALID";
     }
