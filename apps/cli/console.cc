@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +18,8 @@
 namespace invar::cli {
 
 bool stdout_is_terminal() {
-  return isatty(STDOUT_FILENO) == 1;
+  const char* const piped = std::getenv(kPipedOutput);
+  return !(piped && std::string_view(piped) == "1") && isatty(STDOUT_FILENO) == 1;
 }
 bool stderr_is_terminal() {
   return isatty(STDERR_FILENO) == 1;

@@ -155,7 +155,7 @@ void Loop::start(const Request& r) {
   const Status saved = save_form(saved_form_path(), form);
   if (!saved) app_.say(saved.error().message);
   const Status started = child_.start(options_.invar, arguments, r.speaks);
-  if (!started) app_.not_started(started.error().message);
+  if (!started) app_.not_started(started.error().message, seconds_now());
 }
 
 void Loop::serve(const Request& r) {

@@ -164,8 +164,9 @@ void keep_epsilon(std::vector<Choice>& choices, float epsilon) {
 Status check(const Params& p) {
   constexpr float least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
   if (!(p.temperature >= least && p.temperature <= most))
-    return bad_input("temperature: " + text(p.temperature) + " is outside " + text(least) + " to " +
-                     text(most) + ", the normal binary32 numbers above 0 (use greedy decoding for 0)");
+    return bad_input(
+        "temperature: " + text(p.temperature) + " is outside " + text(least) + " to " + text(most) +
+        ", the normal binary32 numbers above 0; for greedy decoding turn do_sample off (--no-do-sample)");
   if (p.top_k < 0) return bad_input("top_k: " + std::to_string(p.top_k) + " is negative; use 0 for no limit");
   if (!(p.top_p >= least && p.top_p <= 1))
     return bad_input("top_p: " + text(p.top_p) + " is outside " + text(least) +

@@ -92,6 +92,21 @@ def test_processes_have_the_same_receipt(tasks, tmp_path, whole, n):
     assert receipt["execution"]["placement"].count("worker") == int(n) - 1
 
 
+def test_piped_output_of_processes(tasks, tmp_path):
+    """mpirun has a terminal for process 0; a pipe gets what it gets without mpirun."""
+    workers = ("--n-partitions", "2", "--workers", "processes")
+    answers = [
+        subprocess.run(
+            command(tasks, tmp_path / "r.json", *options),
+            check=True,
+            capture_output=True,
+            timeout=60,
+        ).stdout
+        for options in ((), workers)
+    ]
+    assert answers[0] == answers[1]
+
+
 def children_of(pid):
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):

@@ -41,7 +41,7 @@ class Terminal:
         return done.stdout
 
     def screen(self, colours=False):
-        return self.tmux("capture-pane", "-p", *(["-e"] if colours else []), "-t", "t")
+        return self.tmux("capture-pane", "-p", *(["-e", "-N"] if colours else []), "-t", "t")
 
     def keys(self, *names):
         """Names of tmux: Enter, F5, C-c."""

@@ -4,11 +4,12 @@
 screenshots.py [--check]
 
 Runs build/bin/invar-tui with the shipped model in a terminal of tmux, presses keys, and writes what
-the terminal shows as text in SVG. Times and folders of this machine are replaced by fixed ones, so
-that the same program gives the same file. --check writes nothing: exit code 1 where a file would be
-another. INVAR_BUILD: the build folder (default build); INVAR_BIN: the program (default bin/invar there)."""
+the terminal shows as text in SVG. Times and folders of this machine are replaced by fixed ones: of
+a number only its width remains. --check writes nothing: exit code 1 where a file would be another.
+INVAR_BUILD: the build folder (default build); INVAR_BIN: the program (default build/bin/invar)."""
 
 import argparse
+import itertools
 import os
 import re
 import shutil
@@ -27,10 +28,13 @@ from terminal import Terminal, missing  # noqa: E402
 WIDTH, HEIGHT = 8.4, 17  # of a cell
 COLOURS = dict(enumerate("#2e3436 #cc4444 #4e9a06 #c4a000 #3465a4 #75507b #06989a #d3d7cf".split()))
 BACKGROUND, FOREGROUND, DIM = "#16191d", "#d3d7cf", "#8a9299"
-# What another run shows otherwise.
+# What another run shows otherwise: numbers whose digits are these, and whole texts. An escape
+# sequence, which ends with a letter, may stand right before a number.
+NUMBERS = [
+    (r"(?<![\d.])\d+(\.\d+)?(?= tokens/s)", "5867"),
+    (r"(?<![\d.])\d+(\.\d+)?(?= m?s\b)", "27"),
+]
 FIXED = [
-    (r"\b\d+(\.\d+)? tokens/s", "5867 tokens/s"),
-    (r"\b\d+(\.\d+)? m?s\b", "27 ms"),
     (r"\(\w+, \d+ threads?\)", "(avx2, 4 threads)"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d", "2026-11-26 20:42"),
 ]
@@ -38,17 +42,26 @@ FIXED = [
 
 def fixed(text):
     """The text with values that depend on the machine replaced, each in its own columns."""
+    for pattern, digits in NUMBERS:
+        text = re.sub(
+            pattern,
+            lambda m, d=digits: "".join(
+                c if c == "." else n for c, n in zip(m[0], itertools.cycle(d), strict=False)
+            ),
+            text,
+        )
     for pattern, value in FIXED:
-        text = re.sub(pattern, lambda m: value[: len(m[0])].rjust(len(m[0])), text)
+        text = re.sub(pattern, lambda m: value[: len(m[0])].ljust(len(m[0])), text)
     return text
 
 
 class Cells:
     """What `tmux capture-pane -e` prints: runs of text with a style."""
 
-    def __init__(self, line):
+    def __init__(self, line, style):
         self.runs = []  # (column, text, foreground, background, bold)
-        self.front, self.back, self.bold, self.dim, self.reverse = None, None, False, False, False
+        # A line goes on with the style of the line above.
+        self.front, self.back, self.bold, self.dim, self.reverse = style
         column = 0
         for i, part in enumerate(
             re.split(r"\x1b\[([0-9;]*)m", re.sub(r"\x1b\(B|\x0f|\x0e", "", line))
@@ -75,6 +88,9 @@ class Cells:
             elif 40 <= c <= 47 or c == 49:
                 self.back = COLOURS.get(c - 40)
 
+    def style(self):
+        return self.front, self.back, self.bold, self.dim, self.reverse
+
     def colours(self):
         front = self.front or (DIM if self.dim else FOREGROUND)
         back = self.back or BACKGROUND
@@ -87,12 +103,15 @@ def svg_of(capture, size):
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" '
-        'font-size="14" xml:space="preserve">',
+        'font-size="14">',
         f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>',
     ]
+    style = (None, None, False, False, False)
     for row, line in enumerate(capture.rstrip("\n").split("\n")):
         y = 8 + row * HEIGHT
-        for column, text, front, back, bold in Cells(fixed(line)).runs:
+        cells = Cells(fixed(line), style)
+        style = cells.style()
+        for column, text, front, back, bold in cells.runs:
             x, length = 8 + column * WIDTH, len(text) * WIDTH
             if back != BACKGROUND:
                 out.append(
@@ -101,7 +120,8 @@ def svg_of(capture, size):
             if not text.strip():
                 continue
             start = len(text) - len(text.lstrip())
-            text = text.strip()
+            # Browsers make one space of many, and stretch the rest to textLength.
+            text = text.strip().replace(" ", "\u00a0")
             weight = ' font-weight="bold"' if bold else ""
             out.append(
                 f'<text x="{x + start * WIDTH:g}" y="{y + 13}" textLength="{len(text) * WIDTH:g}" '
@@ -132,16 +152,18 @@ def pictures():
         t.keys("Tab", "Tab")
         t.wait("─ phases ─")
         run = t.screen(colours=True)
-        for prompt in ("JULIET:", "To be, or not to be"):
-            t.keys("F2", "BTab", "C-u") if prompt == "JULIET:" else t.keys("F2", "C-u")
+        for number, prompt in ((2, "JULIET:"), (3, "To be, or not to be")):
+            t.keys("F2", "BTab", "C-u") if number == 2 else t.keys("F2", "C-u")
             t.type(prompt)
+            t.wait("more options", prompt)
             t.keys("F5")
-            t.wait("run: done", "not verified yet")
+            t.wait("run: done", f"receipt   receipts/run-{number}.json", "not verified yet")
         t.keys("F4")
         t.wait("3 receipts")
         t.keys("v")
-        t.wait("JULIET:", "To be, or", "VERIFIED")
-        t.keys("Up")
+        t.wait("JULIET:", "To be, or", "verdict  VERIFIED")
+        t.keys("Down")
+        t.wait("file     receipts/run-2.json")
         receipts = t.screen(colours=True)
     finally:
         t.close()

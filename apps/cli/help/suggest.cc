@@ -139,6 +139,7 @@ class Reader {
       return keep(word);
     }
     found_.json |= name == "json";
+    found_.version |= name == "version";
     if (o->is_flag() || equal == word.npos) {
       keep(word);
       if (!o->is_flag()) value_behind(*o, "--" + name);
@@ -155,6 +156,7 @@ class Reader {
       wrong("-" + word.substr(1, 1) + ": no option of `invar" + (command_->name.empty() ? "" : " ") +
                 command_->name + "`",
             "");
+    found_.version |= word == "-V";
     keep(word);
     if (o && !o->is_flag() && word.size() == 2) value_behind(*o, word);
   }

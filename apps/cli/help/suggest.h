@@ -25,6 +25,7 @@ struct Words {
   std::vector<std::string> words;  // what CLI11 gets: an empty value stands alone, as in --text ""
   std::string command;             // whose words these are; "" before there is one
   bool json = false;               // --json stands there
+  bool version = false;            // --version or -V does
   std::optional<Advice> wrong;     // the first word that is no option, command or value
 };
 // Reads the words behind the name of the program as CLI11 will.

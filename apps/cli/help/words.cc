@@ -74,6 +74,7 @@ constexpr OptionWords kOptions[] = {
     {"n-partitions", "N", kDevice},
     {"partitions", "N", kDevice},
     {"workers", "WORKERS", kDevice},
+    {"worker-timeout", "SECONDS", kDevice},
     {"tensor-parallel", "N", kDevice},
     {"weights-memory", "SIZE", kDevice},
     {"bench threads", "LIST", kDevice},

@@ -33,7 +33,12 @@ Advice advice_of(const CLI::ParseError& e, const std::string& command) {
   const std::string see = "see `invar " + (command.empty() ? "" : command + " ") + "--help`";
   if (command.empty() && e.get_name() == "RequiredError")
     return {bad_input("a command is needed, such as `invar run`"), "`invar --help` lists them"};
-  return {bad_input(e.what()), see};
+  const std::string text = e.what(), name = text.substr(0, text.find(": "));
+  if (e.get_name() == "ExtrasError")
+    return {bad_input(text.substr(std::min(text.size(), name.size() + 2)) + ": not expected"), see};
+  if (text.find(": At Most 1 required") == name.size())
+    return {bad_input(name + ": given more than once"), see};
+  return {bad_input(text), see};
 }
 
 int help_width() {
@@ -124,6 +129,8 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   Words words = read_words(describe(app), given);
   preset_display(words);
   if (words.wrong) return fail(words.wrong->error, words.wrong->hint);
+  // CLI11 asks a command for its required options before it sees this flag of the program.
+  if (words.version) return exit_code(write_stdout("invar " INVAR_VERSION "\n"));
   std::ranges::reverse(words.words);  // as CLI11 takes them
   try {
     app.parse(std::move(words.words));

@@ -101,7 +101,7 @@ class LinePhase : public ShownPhase {
   void done(std::string_view detail) override {
     open_ = false;
     if (is_brief(name_) && !display().verbose) return;
-    write_line(name_, printable(detail) + " (" + duration(passed()) + ")");
+    write_line(name_, printable(detail) + (detail.empty() ? "(" : " (") + duration(passed()) + ")");
   }
 
  protected:

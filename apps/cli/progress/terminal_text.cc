@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "console.h"
 #include "help/command_text.h"
 #include "progress/display.h"
 
@@ -14,6 +15,10 @@ namespace {
 
 constexpr size_t kDigest = 64, kShown = 16;  // hexadecimal digits
 constexpr int kShortestPath = 24;            // columns that a path keeps
+
+bool is_terminal(int stream) {
+  return stream == STDOUT_FILENO ? stdout_is_terminal() : ::isatty(stream) == 1;
+}
 
 bool is_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -91,7 +96,7 @@ std::string_view variable(const char* name) {
 std::string painted(std::string_view text, Tone tone, int stream) {
   const ColorUse use = display().color;
   const bool shown = use == ColorUse::always ||
-                     (use == ColorUse::automatic && ::isatty(stream) == 1 && variable("NO_COLOR").empty() &&
+                     (use == ColorUse::automatic && is_terminal(stream) && variable("NO_COLOR").empty() &&
                       variable("TERM") != "dumb" && !variable("TERM").empty());
   if (!shown) return std::string(text);
   const char* const code = tone == Tone::good ? "32" : tone == Tone::bad ? "31" : "33";
@@ -110,7 +115,7 @@ std::string fitted(std::string_view lines, int width, std::string_view home) {
 }
 
 std::string for_stream(std::string_view lines, int stream) {
-  if (::isatty(stream) != 1 || display().verbose) return std::string(lines);
+  if (!is_terminal(stream) || display().verbose) return std::string(lines);
   return fitted(lines, terminal_width(), variable("HOME"));
 }
 

@@ -92,6 +92,8 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
                                       "none",
                                       "-x",
                                       kJob,
+                                      "-x",
+                                      kPipedOutput,
                                       "-n",
                                       std::to_string(std::max(o.partitions, 1))};
   if (o.workers != "processes") command.insert(command.end(), {"--host", o.workers});
@@ -105,6 +107,7 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
   if (::getppid() != parent) ::_exit(1);
   ::dup2(errors, STDERR_FILENO);
   ::setenv(kJob, std::to_string(o.worker_timeout).c_str(), 1);
+  ::setenv(kPipedOutput, stdout_is_terminal() ? "0" : "1", 1);
   if (::geteuid() == 0) {  // whoever runs this as root means it
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);

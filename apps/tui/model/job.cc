@@ -106,6 +106,9 @@ void Job::apply_phase(const Event& e, double now) {
   });
   PhaseView* p = it == phases_.rend() ? nullptr : &*it;
   if (!p) {
+    // Without an error, a phase that stopped before this one had nothing to do.
+    if (!error_)
+      std::erase_if(phases_, [](const PhaseView& one) { return one.state == PhaseView::State::stopped; });
     if (phases_.size() == kMostPhases) phases_.erase(phases_.begin());
     p = &phases_.emplace_back();
     p->name = e.phase, p->began = now;
@@ -123,7 +126,9 @@ void Job::apply_phase(const Event& e, double now) {
   if (e.state != "done") return;
   p->state = PhaseView::State::done;
   p->ms = e.ms >= 0 ? e.ms : 1000 * (now - p->began);
-  if (p->name == "decode" && p->done > 0 && p->ms > 0) rate_ = 1000 * static_cast<double>(p->done) / p->ms;
+  // `invar` has said it without the first token, which prefill made.
+  if (p->name == "decode" && p->done > 0 && p->ms > 0 && (e.done > 0 || rate_ <= 0))
+    rate_ = 1000 * static_cast<double>(p->done) / p->ms;
   add_log(p->name + "  " + p->detail + (p->detail.empty() ? "" : "  ") + "(" + duration_text(p->ms / 1000) +
           ")");
 }

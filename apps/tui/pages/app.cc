@@ -206,6 +206,7 @@ void App::check(const std::string& path, const std::string& model, const char* c
   active_ = &*check_;
   stopping_ = false;
   checked_ = path;
+  before_ = verdicts_[path];
   verdicts_[path] = {path, "", "…", ""};
   requests_.push_back({Request::Kind::start, what});
 }
@@ -233,15 +234,23 @@ void App::ended(int code, int signal, double now) {
                                                 : "";
       verdict.detail = code == 0 ? "" : job.summary();
     }
+    // Hashes that hold take nothing from what a recomputation of the same receipt found.
+    if (verdict.status == "valid" && before_.status == "verified" && !verdict.hash.empty() &&
+        before_.hash == verdict.hash) {
+      verdict = before_;
+      message_ = "the hashes hold: VALID";
+    }
     if (verdict.status.empty()) message_ = job.command() + ": " + job.summary();
   } else if (job.state() == Job::State::failed) {
     message_ = job.summary();
   }
+  if (page_ == Page::receipts && &job != &*check_ && !job.receipts().empty())
+    receipts_.open(receipts_folder());  // there are new ones
 }
 
-void App::not_started(const std::string& why) {
-  if (active_) active_->read_err(why + "\n", 0);
-  ended(127, 0, 0);
+void App::not_started(const std::string& why, double now) {
+  if (active_) active_->read_err("invar: " + why + "\n", now);
+  ended(127, 0, now);
   message_ = why;
 }
 

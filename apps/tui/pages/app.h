@@ -42,7 +42,7 @@ class App {
   void read_err(std::string_view bytes, double now);
   void read_out(std::string_view bytes);
   void ended(int code, int signal, double now);
-  void not_started(const std::string& why);
+  void not_started(const std::string& why, double now);
   void set_hub(const std::vector<HubModel>&);
   // A little work that waits; whether some is left.
   bool work() { return page_ == Page::receipts && receipts_.read_some(); }
@@ -81,6 +81,7 @@ class App {
   std::optional<Job> job_, check_;
   Job* active_ = nullptr;  // one of them
   std::string checked_;    // the receipt of check_
+  ReceiptView before_;     // what was known of it
   bool stopping_ = false, ran_ = false;
   Verdicts verdicts_;
   std::unique_ptr<Popup> popup_;

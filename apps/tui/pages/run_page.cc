@@ -72,9 +72,11 @@ void RunPage::draw(Canvas& canvas, const Rect& r, const Job* job, const Job* che
     draw_log(canvas, {rest.x, rest.y + phases, left, rest.height - phases}, *job);
     draw_answer(canvas, {rest.x + left + 2, rest.y, rest.width - left - 2, rest.height}, *job);
   } else if (rest.height >= 14) {
-    // Phases that are over give their place to the answer, until Tab asks for them.
-    const bool over = !job->running() && !(check && check->running()) && pane_ != Pane::phases;
+    // Phases that are over give their place to the answer, until Tab asks for them. Those of a run
+    // that failed stay: they say where.
     const int count = static_cast<int>(job->phases().size() + (check ? check->phases().size() : 0));
+    const bool useful = job->state() != Job::State::done && count > 0;
+    const bool over = !job->running() && !useful && !(check && check->running()) && pane_ != Pane::phases;
     const int most = rest.height >= 20 ? 8 : 5, log = rest.height >= 20 ? 6 : 4;
     const int phases = over ? 0 : std::clamp(count, 1, most) + 1;
     if (phases) draw_phases(canvas, {rest.x, rest.y, rest.width, phases}, *job, check, now);

@@ -93,6 +93,25 @@ TEST_F(AppTest, VerifiesWhatItRan) {
   EXPECT_THAT(shown(app), Not(HasSubstr("FAILED")));
 }
 
+TEST_F(AppTest, AFailedRunShowsItsPhases) {
+  const char* const load = "{\"event\":\"phase\",\"phase\":\"load\",\"state\":\"started\"}\n";
+  key(function_key(5));
+  app.read_err(load, 1);
+  app.ended(0, 11, 2);
+  EXPECT_THAT(shown(app), HasSubstr("─ phases"));
+  EXPECT_THAT(shown(app), HasSubstr("× load"));
+  key(function_key(5));
+  app.read_err(load, 1);
+  app.ended(0, 0, 2);
+  EXPECT_THAT(shown(app), Not(HasSubstr("─ phases")));
+}
+
+TEST_F(AppTest, AProgramThatDoesNotStart) {
+  key(function_key(5));
+  app.not_started("/nowhere/invar: No such file or directory", 1);
+  EXPECT_THAT(shown(app), HasSubstr("run: exit code 127: /nowhere/invar: No such file or directory"));
+}
+
 TEST_F(AppTest, StopsAndLeaves) {
   key(function_key(5));
   app.take_requests();

@@ -136,6 +136,13 @@ TEST(Job, HowItEnds) {
   EXPECT_EQ(job.log(), "error  no\n       a\n       h");
   EXPECT_EQ(job.seconds(100), 5);
 
+  // A phase with nothing to do makes way for the next; one that failed stays.
+  const std::string plan = "{\"event\":\"phase\",\"phase\":\"plan\",\"state\":\"stopped\"}\n";
+  const std::string next = "{\"event\":\"phase\",\"phase\":\"export\",\"state\":\"started\"}\n";
+  ASSERT_EQ(job_of(plan + next).phases().size(), 1u);
+  EXPECT_EQ(job_of(plan + next).phases()[0].name, "export");
+  EXPECT_EQ(job_of(plan + "{\"event\":\"error\",\"message\":\"no\"}\n" + next).phases().size(), 2u);
+
   job = job_of("invar: model: not there\n");
   job.end(2, 0, 1);
   EXPECT_EQ(job.summary(), "exit code 2: model: not there");

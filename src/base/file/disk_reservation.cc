@@ -37,8 +37,8 @@ Result<DiskReservation> DiskReservation::make(const std::string& path, uint64_t 
     if (error == EOPNOTSUPP || error == EINVAL) error = fill(made.fd_, bytes);
   }
   if (error)
-    return bad_input("cannot write '" + path + "': " + std::strerror(error) + " (" + std::to_string(bytes) +
-                     " bytes are needed)");
+    return bad_input("cannot write '" + path + "': " + std::strerror(error) +
+                     (made.fd_ < 0 ? std::string() : " (" + std::to_string(bytes) + " bytes are needed)"));
   return made;
 }
 
