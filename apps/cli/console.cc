@@ -17,10 +17,10 @@
 namespace invar::cli {
 
 bool stdout_is_terminal() {
-  return isatty(STDOUT_FILENO) == 1;
+  return is_terminal(STDOUT_FILENO);
 }
 bool stderr_is_terminal() {
-  return isatty(STDERR_FILENO) == 1;
+  return is_terminal(STDERR_FILENO);
 }
 
 void keep_running_without_streams() {

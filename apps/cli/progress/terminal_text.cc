@@ -88,10 +88,14 @@ std::string_view variable(const char* name) {
 
 }  // namespace
 
+bool is_terminal(int stream) {
+  return ::isatty(stream) == 1 && (stream != STDOUT_FILENO || variable(kJobOutput) != "file");
+}
+
 std::string painted(std::string_view text, Tone tone, int stream) {
   const ColorUse use = display().color;
   const bool shown = use == ColorUse::always ||
-                     (use == ColorUse::automatic && ::isatty(stream) == 1 && variable("NO_COLOR").empty() &&
+                     (use == ColorUse::automatic && is_terminal(stream) && variable("NO_COLOR").empty() &&
                       variable("TERM") != "dumb" && !variable("TERM").empty());
   if (!shown) return std::string(text);
   const char* const code = tone == Tone::good ? "32" : tone == Tone::bad ? "31" : "33";
@@ -110,7 +114,7 @@ std::string fitted(std::string_view lines, int width, std::string_view home) {
 }
 
 std::string for_stream(std::string_view lines, int stream) {
-  if (::isatty(stream) != 1 || display().verbose) return std::string(lines);
+  if (!is_terminal(stream) || display().verbose) return std::string(lines);
   return fitted(lines, terminal_width(), variable("HOME"));
 }
 
