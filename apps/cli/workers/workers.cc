@@ -84,7 +84,8 @@ Error lost_process(const std::string& said) {
   for (char c : said) flat += c == '\n' ? ' ' : c;
   const std::string rank = between(flat, "process rank ", " "), host = between(flat, " on node ", " "),
                     signal = between(flat, "exited on signal ", ".");
-  if (said.find("unable to reliably start") != std::string::npos)
+  if (said.find("unable to reliably start") != std::string::npos ||
+      said.find("plm_rsh_agent") != std::string::npos)  // no ssh at all
     return bad_input(
         "--workers: a host cannot be reached: mpirun starts processes by ssh without a password; "
         "`processes` is this machine");
@@ -144,6 +145,8 @@ std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
   if (o.workers.empty() || std::getenv(kJob)) return {};
   if (o.partitions < 2)
     return fail(bad_input("--workers: one process for each partition: give --n-partitions 2 or more"));
+  // Here, where --json is known; processes say it one by one.
+  if (const Status mpi = run::Transport::check_mpi(); !mpi) return fail(mpi.error());
   int errors[2];
   if (::pipe2(errors, O_CLOEXEC) != 0)
     return fail({Code::internal, "--workers: no pipe: " + std::string(std::strerror(errno))});
