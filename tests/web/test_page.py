@@ -211,6 +211,20 @@ def test_several_receipts_are_judged_one_after_another(page, demo, tmp_path):
     }
 
 
+def test_receipts_of_one_name_are_each_judged(page, demo, tmp_path):
+    forged = json.dumps(FORGERIES["the seed, sealed"](json.loads(demo[1].read_text())))
+    for folder, text in (("a", forged), ("b", demo[1].read_text())):
+        (tmp_path / "chats" / folder).mkdir(parents=True)
+        (tmp_path / "chats" / folder / "turn-1.json").write_text(text)
+    page.drop(demo[0], tmp_path / "chats")
+    page.wait("document.querySelectorAll('#results article').length === 2 && worker === null")
+    verdicts = {card["title"]: card["verdict"] for card in page.evaluate(RESULTS)}
+    assert verdicts == {
+        "NOT VERIFIED – chats/a/turn-1.json": "NOT VERIFIED",
+        "VERIFIED – chats/b/turn-1.json": "VERIFIED",
+    }
+
+
 def test_cancel_and_start_over(page, demo):
     page.choose("#folder", demo[0])
     page.wait("given.files.length > 0")

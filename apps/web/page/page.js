@@ -161,9 +161,10 @@ async function start() {
   show();
   const root = found.name;
   const files = [...found.files].map(([path, file]) => ({ path: `/${root}/${path}`, file }));
-  for (const [path, file] of given.receipts) files.push({ path: `/${path.split("/").pop()}`, file });
+  // Under their whole paths: two folders may each have a turn-1.json.
+  for (const [path, file] of given.receipts) files.push({ path: `/${path}`, file });
   files.push({ path: "/known-plans", file: new Blob([$("known").textContent]) });
-  const receipts = [...given.receipts.keys()].map((path) => path.split("/").pop());
+  const receipts = [...given.receipts.keys()];
   mine.onmessage = ({ data }) => {
     if (mine !== worker) return;
     if (data.read !== undefined && $("progress").hasAttribute("data-reading")) {
