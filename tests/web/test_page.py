@@ -163,6 +163,18 @@ def test_a_missing_plan_is_named_with_its_command(page, demo):
     assert page.evaluate(RESULTS)[0]["verdict"] == "VERIFIED"
 
 
+def test_weights_that_come_last_are_awaited(page, demo):
+    small = [one for one in demo[0].iterdir() if one.suffix != ".safetensors"]
+    page.choose("#files", demo[1], *small)
+    page.wait("given.receipts.size > 0")
+    needed = page.evaluate("document.querySelector('#given .need').innerText")
+    assert needed.startswith("The weights of model are missing")
+    assert page.evaluate("worker === null && !document.querySelector('#results article')")
+    page.choose("#files", *(demo[0] / shard for shard in SHARDS))
+    page.wait("document.querySelector('#results article')")
+    assert page.evaluate(RESULTS)[0]["verdict"] == "VERIFIED"
+
+
 def test_a_missing_shard_and_a_foreign_file_are_refused(page, demo, tmp_path):
     model = tmp_path / "model"
     shutil.copytree(demo[0], model)
