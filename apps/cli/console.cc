@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -18,11 +17,10 @@
 namespace invar::cli {
 
 bool stdout_is_terminal() {
-  const char* const piped = std::getenv(kPipedOutput);
-  return !(piped && std::string_view(piped) == "1") && isatty(STDOUT_FILENO) == 1;
+  return is_terminal(STDOUT_FILENO);
 }
 bool stderr_is_terminal() {
-  return isatty(STDERR_FILENO) == 1;
+  return is_terminal(STDERR_FILENO);
 }
 
 void keep_running_without_streams() {

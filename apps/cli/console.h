@@ -11,9 +11,6 @@
 
 namespace invar::cli {
 
-// mpirun gives its process 0 a terminal of its own, in front of whatever the user chose: this
-// variable of the environment is 1 where that is none.
-inline constexpr const char* kPipedOutput = "INVAR_PIPED_OUTPUT";
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 

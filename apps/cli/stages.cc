@@ -39,6 +39,18 @@ Status do_export(const ExportCommand& c) {
   return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
 }
 
+json json_of(const std::vector<plan::Stage>& parts) {
+  json rows = json::array();
+  for (const plan::Stage& s : parts)
+    rows.push_back({{"first_layer", s.first_layer},
+                    {"layers", s.layers},
+                    {"weights_bytes", s.cost.weights},
+                    {"state_bytes_per_token", s.cost.state},
+                    {"handed_over_bytes_per_token", s.cost.handed_over},
+                    {"products_per_token", s.cost.products}});
+  return rows;
+}
+
 // Where the plan goes. A folder that cannot be written is no place.
 Result<std::string> place_of_plan(const CompileCommand& c, Console& console) {
   if (!c.output.empty()) return c.output;
@@ -101,7 +113,7 @@ Status do_compile(const CompileCommand& c) {
     options.threads = -1;
     INVAR_TRY(const compiler::CompiledProgram program, compiler::compile(graph, options));
     INVAR_TRY(const auto parts, plan::split_by_layers(program.plan, c.partitions));
-    return deliver("", plan::stage_report(parts, {}));
+    return deliver("", c.json ? line_of({{"partitions", json_of(parts)}}) : plan::stage_report(parts, {}));
   }
   Console console(c.json);
   INVAR_TRY(options.artifacts, generate::artifacts_folder(console));

@@ -163,6 +163,46 @@ def test_a_lost_worker_ends_the_run(tasks, tmp_path, what):
     assert not any(map(is_running, [mpirun, *workers]))
 
 
+@pytest.mark.parametrize("what", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_with_workers_ends_by_its_signal(tasks, tmp_path, what):
+    receipt = tmp_path / "receipt.json"
+    options = ("--n-partitions", "2", "--workers", "processes", "--no-kv-cache")
+    run = subprocess.Popen(
+        command(tasks, receipt, *options, tokens=480),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(
+            what, signal.SIG_DFL
+        ),  # shells ignore it in the background
+    )
+    assert run.stdout.read(1)  # the answer has begun
+    (mpirun,) = children_of(run.pid)
+    all_of_them = [mpirun, *children_of(mpirun)]
+    assert len(all_of_them) == 3
+    run.send_signal(what)
+    run.communicate(timeout=40)
+    assert run.returncode == -what and not receipt.exists()
+    deadline = time.time() + 10
+    while any(map(is_running, all_of_them)) and time.time() < deadline:
+        time.sleep(0.1)
+    assert not any(map(is_running, all_of_them))
+
+
+def test_a_pipe_gets_the_bytes_of_one_process(tasks, tmp_path):
+    """mpirun gives its processes a terminal, whatever the run's own output is."""
+    out = [
+        subprocess.run(
+            command(tasks, tmp_path / f"{n}.json", *options),
+            check=True,
+            capture_output=True,
+            timeout=60,
+            env={**os.environ, "TERM": "xterm"},
+        ).stdout
+        for n, options in enumerate([(), ("--n-partitions", "2", "--workers", "processes")])
+    ]
+    assert out[0] == out[1] and b"\x1b" not in out[0]
+
+
 def test_a_worker_names_weights_that_differ(tmp_path):
     model = tmp_path / "model"
     shutil.copytree(MODEL, model)
@@ -188,6 +228,20 @@ def test_a_worker_names_weights_that_differ(tmp_path):
     assert done.returncode == 1 and not done.stdout.strip(), done.stderr
     line = done.stderr.strip().splitlines()[-1]
     assert line.startswith("invar: worker 1 on ") and f"weight {name}" in line, done.stderr
+
+
+def test_a_report_as_json(tmp_path):
+    run = lambda *args: subprocess.run(  # noqa: E731
+        [INVAR, *args], check=True, capture_output=True, text=True, timeout=60
+    )
+    run("export", "--model-name", MODEL, "-o", tmp_path)
+    report = ["compile", tmp_path / "model.onnx", "--n-partitions", "2", "--report"]
+    parts = json.loads(run(*report, "--json").stdout)["partitions"]
+    assert [part["first_layer"] for part in parts] == [0, parts[0]["layers"]]
+    assert sum(part["layers"] for part in parts) == 5
+    rows = [line.split() for line in run(*report).stdout.splitlines()[2:]]
+    assert [int(row[3]) for row in rows] == [part["state_bytes_per_token"] for part in parts]
+    assert [int(row[4]) for row in rows] == [part["handed_over_bytes_per_token"] for part in parts]
 
 
 LLAMA_72B = {

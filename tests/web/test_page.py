@@ -163,6 +163,18 @@ def test_a_missing_plan_is_named_with_its_command(page, demo):
     assert page.evaluate(RESULTS)[0]["verdict"] == "VERIFIED"
 
 
+def test_weights_that_come_last_are_awaited(page, demo):
+    small = [one for one in demo[0].iterdir() if one.suffix != ".safetensors"]
+    page.choose("#files", demo[1], *small)
+    page.wait("given.receipts.size > 0")
+    needed = page.evaluate("document.querySelector('#given .need').innerText")
+    assert needed.startswith("The weights of model are missing")
+    assert page.evaluate("worker === null && !document.querySelector('#results article')")
+    page.choose("#files", *(demo[0] / shard for shard in SHARDS))
+    page.wait("document.querySelector('#results article')")
+    assert page.evaluate(RESULTS)[0]["verdict"] == "VERIFIED"
+
+
 def test_a_missing_shard_and_a_foreign_file_are_refused(page, demo, tmp_path):
     model = tmp_path / "model"
     shutil.copytree(demo[0], model)
@@ -208,6 +220,20 @@ def test_several_receipts_are_judged_one_after_another(page, demo, tmp_path):
     assert verdicts == {
         "VERIFIED – receipt.json": "VERIFIED",
         "NOT VERIFIED – forged.json": "NOT VERIFIED",
+    }
+
+
+def test_receipts_of_one_name_are_each_judged(page, demo, tmp_path):
+    forged = json.dumps(FORGERIES["the seed, sealed"](json.loads(demo[1].read_text())))
+    for folder, text in (("a", forged), ("b", demo[1].read_text())):
+        (tmp_path / "chats" / folder).mkdir(parents=True)
+        (tmp_path / "chats" / folder / "turn-1.json").write_text(text)
+    page.drop(demo[0], tmp_path / "chats")
+    page.wait("document.querySelectorAll('#results article').length === 2 && worker === null")
+    verdicts = {card["title"]: card["verdict"] for card in page.evaluate(RESULTS)}
+    assert verdicts == {
+        "NOT VERIFIED – chats/a/turn-1.json": "NOT VERIFIED",
+        "VERIFIED – chats/b/turn-1.json": "VERIFIED",
     }
 
 

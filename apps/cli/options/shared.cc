@@ -84,7 +84,9 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
          [&o](const std::string& text) {
            const std::optional<uint64_t> bytes = parse_size(text);
            if (!bytes || *bytes == 0)
-             throw CLI::ValidationError("--weights-memory", text + " is not a size, such as 20GB");
+             throw CLI::ValidationError(
+                 "--weights-memory",
+                 text + " is not a size, a whole number of B, kB, MB, GB or TB, such as 20GB");
            o.weights_memory = *bytes;
          },
          "at most so many bytes of weights in the device's memory, such as 20GB; layers that do not fit are "
@@ -101,13 +103,13 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
   app.parse_complete_callback([&o] {
     if (const std::optional<int> code = run_under_mpirun(o)) throw Launched{*code};
   });
-  app.add_option_function<int>(
+  app.add_option_function<std::string>(
          "--tensor-parallel",
-         [](const int& n) {
-           if (n != 1)
-             throw CLI::ValidationError("--tensor-parallel", std::to_string(n) +
-                                                                 ": a layer is not split over devices; "
-                                                                 "--n-partitions splits the model by layers");
+         [](const std::string& n) {
+           if (n != "1")
+             throw CLI::ValidationError("--tensor-parallel",
+                                        n + ": a layer is not split over devices; --n-partitions splits the "
+                                            "model by layers");
          },
          "1: each layer is on one device")
       ->type_name("N");

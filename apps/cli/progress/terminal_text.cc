@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <vector>
 
-#include "console.h"
 #include "help/command_text.h"
 #include "progress/display.h"
 
@@ -15,10 +14,6 @@ namespace {
 
 constexpr size_t kDigest = 64, kShown = 16;  // hexadecimal digits
 constexpr int kShortestPath = 24;            // columns that a path keeps
-
-bool is_terminal(int stream) {
-  return stream == STDOUT_FILENO ? stdout_is_terminal() : ::isatty(stream) == 1;
-}
 
 bool is_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
@@ -92,6 +87,10 @@ std::string_view variable(const char* name) {
 }
 
 }  // namespace
+
+bool is_terminal(int stream) {
+  return ::isatty(stream) == 1 && (stream != STDOUT_FILENO || variable(kJobOutput) != "file");
+}
 
 std::string painted(std::string_view text, Tone tone, int stream) {
   const ColorUse use = display().color;

@@ -6,6 +6,12 @@
 
 namespace invar::cli {
 
+// Set in processes that mpirun started to what the run's own standard output is: "terminal" or
+// "file". mpirun gives them a terminal in any case.
+inline constexpr const char* kJobOutput = "INVAR_JOB_OUTPUT";
+// Whether a person reads this stream (STDOUT_FILENO, STDERR_FILENO).
+bool is_terminal(int stream);
+
 enum class Tone { good, bad, doubtful };
 // The text in a colour, if this stream (STDOUT_FILENO, STDERR_FILENO) shows any: --color, NO_COLOR,
 // TERM=dumb.

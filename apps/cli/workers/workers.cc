@@ -13,6 +13,7 @@
 
 #include "base/text/decimal.h"
 #include "console.h"
+#include "progress/terminal_text.h"
 #include "run/workers.h"
 
 namespace invar::cli {
@@ -25,9 +26,18 @@ std::vector<std::string>& arguments() {
   return all;
 }
 
-volatile sig_atomic_t child = 0;
-void pass_on(int signal) {
-  if (child > 0) ::kill(static_cast<pid_t>(child), signal);
+volatile sig_atomic_t child = 0, ended_by = 0;
+void pass_on(int signal, siginfo_t* info, void*) {
+  ended_by = signal;
+  // What a terminal sends, mpirun gets, too. A second SIGINT would end it at once.
+  if (child > 0 && (signal != SIGINT || info->si_code <= 0)) ::kill(static_cast<pid_t>(child), signal);
+}
+
+// Ends this process as the signal would have, when mpirun has ended: the shell sees what happened.
+int end_as_asked(int signal) {
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+  return 128 + signal;
 }
 
 // What mpirun itself writes stands between two lines of dashes. It is kept apart from what the
@@ -74,6 +84,11 @@ Error lost_process(const std::string& said) {
   for (char c : said) flat += c == '\n' ? ' ' : c;
   const std::string rank = between(flat, "process rank ", " "), host = between(flat, " on node ", " "),
                     signal = between(flat, "exited on signal ", ".");
+  if (said.find("unable to reliably start") != std::string::npos ||
+      said.find("plm_rsh_agent") != std::string::npos)  // no ssh at all
+    return bad_input(
+        "--workers: a host cannot be reached: mpirun starts processes by ssh without a password; "
+        "`processes` is this machine");
   if (rank.empty() || signal.empty())
     return {Code::failed,
             "the workers' processes ended: " + (flat.empty() ? "mpirun does not say why" : flat)};
@@ -93,7 +108,7 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
                                       "-x",
                                       kJob,
                                       "-x",
-                                      kPipedOutput,
+                                      kJobOutput,
                                       "-n",
                                       std::to_string(std::max(o.partitions, 1))};
   if (o.workers != "processes") command.insert(command.end(), {"--host", o.workers});
@@ -107,7 +122,7 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
   if (::getppid() != parent) ::_exit(1);
   ::dup2(errors, STDERR_FILENO);
   ::setenv(kJob, std::to_string(o.worker_timeout).c_str(), 1);
-  ::setenv(kPipedOutput, stdout_is_terminal() ? "0" : "1", 1);
+  ::setenv(kJobOutput, is_terminal(STDOUT_FILENO) ? "terminal" : "file", 1);
   if (::geteuid() == 0) {  // whoever runs this as root means it
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
@@ -130,6 +145,8 @@ std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
   if (o.workers.empty() || std::getenv(kJob)) return {};
   if (o.partitions < 2)
     return fail(bad_input("--workers: one process for each partition: give --n-partitions 2 or more"));
+  // Here, where --json is known; processes say it one by one.
+  if (const Status mpi = run::Transport::check_mpi(); !mpi) return fail(mpi.error());
   int errors[2];
   if (::pipe2(errors, O_CLOEXEC) != 0)
     return fail({Code::internal, "--workers: no pipe: " + std::string(std::strerror(errno))});
@@ -140,8 +157,13 @@ std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
   if (pid == 0) become_mpirun(o, errors[1], parent);
   child = pid;
   ::close(errors[1]);
-  for (int s : {SIGTERM, SIGHUP}) ::signal(s, pass_on);
-  ::signal(SIGINT, SIG_IGN);  // mpirun gets it from the terminal, too
+  struct sigaction action {};
+  action.sa_sigaction = pass_on;
+  action.sa_flags = SA_SIGINFO;
+  for (int s : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction old {};
+    if (::sigaction(s, nullptr, &old) == 0 && old.sa_handler != SIG_IGN) ::sigaction(s, &action, nullptr);
+  }
   MpirunText text;
   char buffer[4096];
   for (ssize_t n; (n = ::read(errors[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);)
@@ -150,6 +172,10 @@ std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
+  if (ended_by) return end_as_asked(ended_by);
+  if (WIFSIGNALED(status) && text.said().empty())
+    return fail({Code::failed,
+                 "mpirun was ended by signal " + std::to_string(WTERMSIG(status)) + ": the run is given up"});
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (code != 0 && text.explained()) return code < 128 ? code : static_cast<int>(Code::failed);
   if (code == 127 && text.said().empty())

@@ -119,7 +119,7 @@ def execution_of(
     device, isa, threads, prefill_chunk, kv_cache=True, n_partitions=0, weights_memory=0
 ):
     return _native.ExecutionOptions(
-        device=text_of("device", device),
+        device=device_of(device),
         isa=text_of("isa", isa),
         threads=whole("threads", threads, 0, _native.most_threads),
         prefill_chunk=whole("prefill_chunk", prefill_chunk, 0, 1 << 20),
@@ -127,6 +127,13 @@ def execution_of(
         n_partitions=whole("n_partitions", n_partitions, 0, 1 << 16),
         weights_memory=whole("weights_memory", weights_memory, 0, 2**63 - 1),
     )
+
+
+def device_of(value):
+    """One device, or several: a list of names, or the text that the command line takes."""
+    if isinstance(value, list | tuple) and value:
+        return ",".join(text_of("device", name) for name in value)
+    return text_of("device", value)
 
 
 def warn(notes):
@@ -240,7 +247,7 @@ def generate(
     seed: int = 0,
     do_sample: bool | None = None,
     generation_config: bool = True,
-    device: str = "cpu",
+    device: str | list[str] | tuple[str, ...] = "cpu",
     isa: str = "",
     threads: int = 0,
     prefill_chunk: int = 0,
@@ -294,7 +301,8 @@ def generate(
     device, isa, threads (0: one per core), prefill_chunk (tokens of the prompt per step; 0:
     chosen), kv_cache
     n_partitions       the model is split by layers into so many parts over the devices of `device`,
-                       which is a list then ("cuda:0,cuda:1"); 0: one for each device
+                       which may be several then (["cuda:0", "cuda:1"] or "cuda:0,cuda:1"); 0: one
+                       for each device
     weights_memory     at most so many bytes of weights in the device's memory; layers that do not
                        fit are loaded at every step; 0: all of them stay
     plan               a compiled plan that is used instead of compiling the checkpoint
@@ -467,7 +475,7 @@ def verify(
     model: Path | None = None,
     *,
     plan: Path | None = None,
-    device: str = "cpu",
+    device: str | list[str] | tuple[str, ...] = "cpu",
     isa: str = "",
     threads: int = 0,
     prefill_chunk: int = 0,

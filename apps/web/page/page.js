@@ -56,16 +56,17 @@ function model() {
     else if (!files.has(base)) files.set(base, one.file);
   }
   const plans = [...files.keys()].filter((path) => path.endsWith(".invar"));
-  return { name, files, plan: plans[0] || "plan.invar", plans };
+  const weights = [...files].filter(([path]) => /\.(safetensors|onnx|data)$/.test(path));
+  return { name, files, weights, plan: plans[0] || "plan.invar", plans };
 }
 function ready() {
   const found = model();
-  return given.receipts.size > 0 && found !== null && found.plans.length === 1;
+  return given.receipts.size > 0 && found !== null && found.weights.length > 0 && found.plans.length === 1;
 }
 
 function show() {
   const found = model();
-  const weights = found ? [...found.files].filter(([path]) => /\.(safetensors|onnx|data)$/.test(path)) : [];
+  const weights = found ? found.weights : [];
   const row = (have, text, note) =>
     element("li", { class: have ? "have" : "need" }, text, ...(note ? [element("span", { class: "note" }, note)] : []));
   const rows = [];
@@ -74,9 +75,11 @@ function show() {
       given.receipts.size
         ? row(true, `Receipt: ${[...given.receipts.keys()].join(", ")}`)
         : row(false, "A receipt is missing", "receipt.json, which invar run writes"),
-      found
-        ? row(true, `Model: ${found.name}, ${weights.length} files of weights, ${size(weights.reduce((n, [, f]) => n + f.size, 0))}`)
-        : row(false, "The model is missing", "the folder of the checkpoint, with config.json in it"),
+      found && !weights.length
+        ? row(false, `The weights of ${found.name} are missing`, "the .safetensors files of the checkpoint")
+        : found
+          ? row(true, `Model: ${found.name}, ${weights.length} files of weights, ${size(weights.reduce((n, [, f]) => n + f.size, 0))}`)
+          : row(false, "The model is missing", "the folder of the checkpoint, with config.json in it"),
       found && found.plans.length === 1
         ? row(true, `Plan: ${found.plan}`)
         : found && found.plans.length
@@ -161,9 +164,10 @@ async function start() {
   show();
   const root = found.name;
   const files = [...found.files].map(([path, file]) => ({ path: `/${root}/${path}`, file }));
-  for (const [path, file] of given.receipts) files.push({ path: `/${path.split("/").pop()}`, file });
+  // Under their whole paths: two folders may each have a turn-1.json.
+  for (const [path, file] of given.receipts) files.push({ path: `/${path}`, file });
   files.push({ path: "/known-plans", file: new Blob([$("known").textContent]) });
-  const receipts = [...given.receipts.keys()].map((path) => path.split("/").pop());
+  const receipts = [...given.receipts.keys()];
   mine.onmessage = ({ data }) => {
     if (mine !== worker) return;
     if (data.read !== undefined && $("progress").hasAttribute("data-reading")) {

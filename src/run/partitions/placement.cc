@@ -139,7 +139,8 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
   const int count = std::max(o.partitions, static_cast<int>(names.size()));
   PlacedDecoder placed;
   if (o.weights_memory > 0) {
-    if (count > 1) return not_covered("a limit of the weights' memory is for one partition: leave it out");
+    if (count > 1)
+      return not_covered("weights-memory: a limit for one partition: leave it out, or the partitions");
     INVAR_TRY(const int layers, plan::layer_count(p));
     INVAR_TRY(placed.parts, plan::split_by_layers(p, layers));
   } else if (count == 1) {

@@ -22,7 +22,11 @@ PAGES = [
     "docs/reference/python.md",
 ]
 # Blocks that show what another library, or a script of one's own, has.
-ELSEWHERE = ("# before\n", "    Trainer(model, arguments, train_dataset=data).train()")
+ELSEWHERE = (
+    "# before\n",
+    "    Trainer(model, arguments, train_dataset=data).train()",
+    "torch.cuda.make_graphed_callables(",
+)
 
 
 def blocks_of(page):

@@ -63,6 +63,12 @@ std::string seconds_text(double s) {
 
 Transport* the_transport = nullptr;
 
+void* open_mpi() {
+  std::error_code ec;
+  const std::string folder = std::filesystem::read_symlink("/proc/self/exe", ec).parent_path();
+  return open_library({(folder + "/libinvar_mpi.so").c_str(), "libinvar_mpi.so"});
+}
+
 }  // namespace
 
 struct Transport::Library {
@@ -92,15 +98,17 @@ void Transport::set_current(Transport* t) {
   the_transport = t;
 }
 
+Status Transport::check_mpi() {
+  if (open_mpi()) return {};
+  return bad_input(
+      "workers: this build has no MPI; install libopenmpi-dev and openmpi-bin and build again, or leave "
+      "--workers out");
+}
+
 Result<std::unique_ptr<Transport>> Transport::join(double patience_seconds) {
   std::unique_ptr<Transport> t(new Transport);
-  std::error_code ec;
-  const std::string folder = std::filesystem::read_symlink("/proc/self/exe", ec).parent_path();
-  void* const opened = open_library({(folder + "/libinvar_mpi.so").c_str(), "libinvar_mpi.so"});
-  if (!opened)
-    return bad_input(
-        "workers: this build has no MPI; install libopenmpi-dev and openmpi-bin and build again, or leave "
-        "--workers out");
+  INVAR_CHECK_OK(check_mpi());
+  void* const opened = open_mpi();
   Library& l = *t->library_;
   l.start = function_of<int(int*, int*)>(opened, "invar_mpi_start");
   l.send = function_of<void*(int, int, const void*, int)>(opened, "invar_mpi_send");

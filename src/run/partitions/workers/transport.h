@@ -21,6 +21,8 @@ class Transport {
  public:
   // Joins the processes that mpirun started. bad_input: this build or machine has no MPI.
   static Result<std::unique_ptr<Transport>> join(double patience_seconds);
+  // bad_input: this machine has no MPI.
+  static Status check_mpi();
   // The transport of this process; null: it runs alone.
   static Transport* current();
   static void set_current(Transport*);
