@@ -406,3 +406,17 @@ def test_a_trainer_with_dropout_repeats_its_steps(tmp_path):
         resumed = t.Recorder(trainer(exact), tmp_path / f"{exact}.json", resume=True).run(4)
         assert resumed.hash == whole.hash
     assert t.Recorder(trainer(True, 4)).run(4).hash == t.Recorder(trainer(True)).run(4).hash
+
+
+def test_counts_that_do_not_fit_are_refused():
+    exact = t.ExactGradients(invar.nn.Linear(4, 4))
+    with pytest.raises(invar.BadInput, match="losses: 4 units, in a part of 3"), exact.part(0, 3):
+        exact.backward(row_losses(next(iter(exact._model.parameters()))))
+    for wrong in (-1, 1.0):
+        with pytest.raises(invar.BadInput, match="first: "), exact.part(wrong, 3):
+            pass
+    for wrong in (0, -1):
+        with pytest.raises(invar.BadInput, match=f"divisor: {wrong}, expected"):
+            exact.write(divisor=wrong)
+    with pytest.raises(invar.BadInput, match="model: NoneType is neither"):
+        t.ExactGradients(None)

@@ -1,6 +1,7 @@
 """Which functions and methods of torch go to invar.ops: data."""
 
 import functools
+import inspect
 
 import torch
 import torch.nn.functional as F
@@ -134,6 +135,32 @@ OTHERS = {
     "std_mean": std_mean,
     "cdist": cdist,
 }
+
+
+@functools.cache
+def places():
+    """A function of torch.nn.functional that takes `inplace` -> where that stands among its
+    arguments."""
+    names = {"relu", "rrelu", *DROPPING, *NEURAL}
+    found = {}
+    for function in (getattr(F, name) for name in names):
+        try:
+            parameters = list(inspect.signature(function).parameters)
+        except (TypeError, ValueError):  # of C++, which have no such argument
+            continue
+        if "inplace" in parameters:
+            found[function] = parameters.index("inplace")
+    return found
+
+
+# Those whose kernels in place kernels.py has; of others the result is computed, then copied.
+OWN_PLACE = frozenset(getattr(F, name) for name in ("relu", *DROPPING))
+
+
+def in_place(function, input, *args, **kwargs):
+    """An activation whose result goes to where its input was. The gradient needs the input as it
+    was before."""
+    return input.copy_(function(input.clone(), *args, **kwargs))
 
 
 def routes():
