@@ -383,3 +383,23 @@ def test_packed_sequences_of_a_script(sorted_):
         for i, n in enumerate(lengths):
             assert torch.equal(y[:n, i], model(x[:n, i : i + 1])[0][:, 0])
             assert not x.grad[n:, i].any() and x.grad[:n, i].any()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_with_dropout(causal):
+    """It draws from torch's generator; the mean of its weights is that of attention without."""
+    q, k = (whole((2, 3, 8), seed).div(8).requires_grad_() for seed in (3, 4))
+    v = torch.eye(3).expand(2, 3, 3)
+    drawn = lambda p: F.scaled_dot_product_attention(q, k, v, None, p, causal)
+    with invar.reproducible():
+        found = []
+        for _ in range(2):
+            torch.manual_seed(1)
+            y = drawn(0.5)
+            y.square().sum().backward()
+            found.append((y, q.grad, k.grad))
+            q.grad = k.grad = None
+        assert all(torch.equal(a, b) for a, b in zip(*found))
+        weights, kept = drawn(0.0), found[0][0] != 0
+        assert 0 < kept.sum() < kept.numel()
+        assert (found[0][0] / 2 - weights)[kept].abs().max() < 1e-6  # kept ones are doubled

@@ -420,3 +420,18 @@ def test_counts_that_do_not_fit_are_refused():
             exact.write(divisor=wrong)
     with pytest.raises(invar.BadInput, match="model: NoneType is neither"):
         t.ExactGradients(None)
+
+
+def test_masks_of_attention_of_a_script_are_those_of_units():
+    model, x = invar.nn.Linear(8, 24), drawn(3, (8, 5, 8))
+    exact = t.ExactGradients(model)
+
+    def losses(x):
+        q, k, v = model(x).chunk(3, -1)
+        with invar.reproducible():
+            attention = torch.nn.functional.scaled_dot_product_attention
+            return row_losses(attention(q, k, v, dropout_p=0.4, is_causal=True))
+
+    first, *others = splits(exact, losses, (x,), (8, 1, 3))
+    assert all(first == other for other in others)
+    assert splits(exact, losses, (x,), (8,), seed=6) != [first]
