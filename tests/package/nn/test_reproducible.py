@@ -331,3 +331,75 @@ def test_a_checkpoint_drops_out_the_same_again():
         y = checkpoint(lambda x: F.dropout(x * 2, 0.5), x, use_reentrant=False)
         y.sum().backward()
     assert torch.equal(x.grad == 0, y == 0)
+
+
+IN_PLACE = {
+    "relu": (), "relu6": (), "hardswish": (), "hardsigmoid": (), "silu": (), "mish": (), "selu": (),
+    "elu": (0.5,), "celu": (0.5,), "leaky_relu": (0.1,), "hardtanh": (-0.5, 0.5), "threshold": (0.1, 0.2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keyword", [True, False])
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_activations_in_place_have_the_bits_of_those_that_are_not(name, keyword):
+    function, more = getattr(F, name), IN_PLACE[name]
+    with invar.reproducible():
+        found = []
+        for place in (False, True):
+            x = (whole((5, 7), 3) / 4).requires_grad_()
+            y = x * 2
+            z = function(y, *more, inplace=place) if keyword else function(y, *more, place)
+            assert (z is y) == place
+            (z * whole((5, 7), 4)).sum().backward()
+            found.append((z, x.grad))
+        assert all(torch.equal(a, b) for a, b in zip(*found))
+        with pytest.raises(RuntimeError, match="leaf"):
+            function(torch.ones(3, requires_grad=True), *more, inplace=True)
+
+
+def test_whole_numbers_are_sorted_by_dimension_and_order():
+    x = torch.tensor([[3, 1, 2], [0, 5, 5]])
+    for options in (
+        {"descending": True},
+        {"dim": 0},
+        {"dim": 0, "descending": True, "stable": True},
+    ):
+        expected = torch.sort(x, **{**options, "stable": True})
+        with invar.reproducible():
+            assert all(torch.equal(a, b) for a, b in zip(torch.sort(x, **options), expected))
+            assert torch.equal(torch.argsort(x, **options), expected.indices)
+
+
+@pytest.mark.parametrize("sorted_", [False, True])
+def test_packed_sequences_of_a_script(sorted_):
+    """Those of a padded tensor, whose parts have the bits of sequences alone."""
+    lengths = [5, 3, 2] if sorted_ else [2, 5, 3]
+    model, x = torch.nn.LSTM(4, 6), (whole((5, 3, 4), 3) / 8).requires_grad_()
+    pack, unpack = torch.nn.utils.rnn.pack_padded_sequence, torch.nn.utils.rnn.pad_packed_sequence
+    with invar.reproducible():
+        y, found = unpack(model(pack(x, torch.tensor(lengths), enforce_sorted=sorted_))[0])
+        y.sum().backward()
+        assert found.tolist() == lengths
+        for i, n in enumerate(lengths):
+            assert torch.equal(y[:n, i], model(x[:n, i : i + 1])[0][:, 0])
+            assert not x.grad[n:, i].any() and x.grad[:n, i].any()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_with_dropout(causal):
+    """It draws from torch's generator; the mean of its weights is that of attention without."""
+    q, k = (whole((2, 3, 8), seed).div(8).requires_grad_() for seed in (3, 4))
+    v = torch.eye(3).expand(2, 3, 3)
+    drawn = lambda p: F.scaled_dot_product_attention(q, k, v, None, p, causal)
+    with invar.reproducible():
+        found = []
+        for _ in range(2):
+            torch.manual_seed(1)
+            y = drawn(0.5)
+            y.square().sum().backward()
+            found.append((y, q.grad, k.grad))
+            q.grad = k.grad = None
+        assert all(torch.equal(a, b) for a, b in zip(*found))
+        weights, kept = drawn(0.0), found[0][0] != 0
+        assert 0 < kept.sum() < kept.numel()
+        assert (found[0][0] / 2 - weights)[kept].abs().max() < 1e-6  # kept ones are doubled

@@ -406,3 +406,32 @@ def test_a_trainer_with_dropout_repeats_its_steps(tmp_path):
         resumed = t.Recorder(trainer(exact), tmp_path / f"{exact}.json", resume=True).run(4)
         assert resumed.hash == whole.hash
     assert t.Recorder(trainer(True, 4)).run(4).hash == t.Recorder(trainer(True)).run(4).hash
+
+
+def test_counts_that_do_not_fit_are_refused():
+    exact = t.ExactGradients(invar.nn.Linear(4, 4))
+    with pytest.raises(invar.BadInput, match="losses: 4 units, in a part of 3"), exact.part(0, 3):
+        exact.backward(row_losses(next(iter(exact._model.parameters()))))
+    for wrong in (-1, 1.0):
+        with pytest.raises(invar.BadInput, match="first: "), exact.part(wrong, 3):
+            pass
+    for wrong in (0, -1):
+        with pytest.raises(invar.BadInput, match=f"divisor: {wrong}, expected"):
+            exact.write(divisor=wrong)
+    with pytest.raises(invar.BadInput, match="model: NoneType is neither"):
+        t.ExactGradients(None)
+
+
+def test_masks_of_attention_of_a_script_are_those_of_units():
+    model, x = invar.nn.Linear(8, 24), drawn(3, (8, 5, 8))
+    exact = t.ExactGradients(model)
+
+    def losses(x):
+        q, k, v = model(x).chunk(3, -1)
+        with invar.reproducible():
+            attention = torch.nn.functional.scaled_dot_product_attention
+            return row_losses(attention(q, k, v, dropout_p=0.4, is_causal=True))
+
+    first, *others = splits(exact, losses, (x,), (8, 1, 3))
+    assert all(first == other for other in others)
+    assert splits(exact, losses, (x,), (8,), seed=6) != [first]

@@ -1,6 +1,7 @@
 """Receipts of trainings: what they say, what verify() and bisect() find."""
 
 import copy
+import hashlib
 import json
 import subprocess
 import sys
@@ -325,3 +326,27 @@ def test_a_module_of_the_same_name_elsewhere_is_not_taken(tmp_path):
     verdict = t.verify(path)
     assert (verdict.holds, verdict.tensor) == (False, "model.weight")
     assert sys.modules["tiny_training"] is tiny_training
+
+
+def test_an_error_of_a_script_judges_nothing(honest, tmp_path, capsys):
+    """Python's own code for an exception, 1, would say that the receipt does not hold."""
+    data, script = json.loads(honest.read_text()), tmp_path / "broken.py"
+    script.write_text("def training(**settings):\n    raise KeyError('lost')\n")
+    data["program"]["sha256"] = hashlib.sha256(script.read_bytes()).hexdigest()
+    data["program"].pop("modules", None)
+    head = previous = header_hash(data)
+    for step in data["steps"]:
+        previous = step["chain"] = chained(previous, step)
+    data["receipt_hash"] = previous
+    assert head != data["receipt_hash"]
+    (path := tmp_path / "run.json").write_text(json.dumps(data))
+    assert main(["verify", str(path), "--script", str(script)]) == 70
+    assert capsys.readouterr().err.endswith("invar: nothing is judged: KeyError\n")
+
+
+def test_a_device_that_is_not_there(honest, capsys):
+    assert main(["verify", str(honest), "--device", "gpu"]) == 2
+    assert capsys.readouterr().err == "invar: --device: 'gpu', expected cpu or cuda\n"
+    if not torch.cuda.is_available():
+        assert main(["verify", str(honest), "--device", "cuda"]) == 2
+        assert "there is no CUDA device here" in capsys.readouterr().err

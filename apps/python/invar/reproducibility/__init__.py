@@ -33,9 +33,16 @@ class Functions(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         route = _routes().get(function)
-        if route is None or not has_floats(args, kwargs) or asks_for_place(kwargs):
+        place = functions.places().get(function)
+        if place is not None and len(args) > place:  # as a keyword, as below
+            args, kwargs = args[:place], {**kwargs, "inplace": args[place]}
+        copied = place is not None and function not in functions.OWN_PLACE and kwargs.get("inplace")
+        asked = asks_for_place(kwargs) and not copied
+        if route is None or not has_floats(args, kwargs) or asked:
             return self.run(function, args, kwargs)
         name, counterpart, swapped = route
+        if copied:
+            counterpart = functools.partial(functions.in_place, counterpart)
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
             raise refused(
                 f"torch.{name}", "under torch.autocast: convert tensors and modules instead"

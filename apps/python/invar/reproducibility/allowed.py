@@ -23,6 +23,7 @@ MOVES = frozenset(
     pin_memory _pin_memory is_pinned record_stream pixel_shuffle pixel_unshuffle im2col
     _foreach_zero_ channel_shuffle reflection_pad1d reflection_pad2d reflection_pad3d
     replication_pad1d replication_pad2d replication_pad3d unfold_copy view_copy permute_copy
+    _pack_padded_sequence _pack_padded_sequence_backward
     """.split()
 )
 

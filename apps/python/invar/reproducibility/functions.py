@@ -1,6 +1,8 @@
 """Which functions and methods of torch go to invar.ops: data."""
 
 import functools
+import inspect
+import math
 
 import torch
 import torch.nn.functional as F
@@ -129,11 +131,68 @@ def cdist(x1, x2, p=2.0, compute_mode=None):
     return ops.vector_norm(ops.sub(x1.unsqueeze(-2), x2.unsqueeze(-3)), p, -1)
 
 
+def attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
+    """With dropout the weights are a tensor, as in invar.nn.MultiheadAttention; a query that sees
+    nothing gives 0."""
+    plain = query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa
+    if not dropout_p:
+        return ops.scaled_dot_product_attention(*plain)
+    if is_causal and attn_mask is not None:
+        return ops.scaled_dot_product_attention(*plain)  # refuses it
+    if enable_gqa:
+        times = query.shape[-3] // key.shape[-3]
+        key, value = (x.repeat_interleave(times, -3) for x in (key, value))
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = ops.matmul(ops.mul(query, scale), key.mT)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+    hidden = None
+    if attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, -math.inf)
+        else:
+            scores = ops.add(scores, attn_mask)
+        hidden = torch.isneginf(scores).all(-1, keepdim=True)
+        scores = scores.masked_fill(hidden, 0.0)
+    weights = ops.softmax(scores, -1)
+    if hidden is not None:
+        weights = weights.masked_fill(hidden, 0.0)
+    return ops.matmul(random.dropping("dropout")(weights, dropout_p, True), value)
+
+
 OTHERS = {
     "_weight_norm": weight_norm,
     "std_mean": std_mean,
     "cdist": cdist,
 }
+
+
+@functools.cache
+def places():
+    """A function of torch.nn.functional that takes `inplace` -> where that stands among its
+    arguments."""
+    names = {"relu", "rrelu", *DROPPING, *NEURAL}
+    found = {}
+    for function in (getattr(F, name) for name in names):
+        try:
+            parameters = list(inspect.signature(function).parameters)
+        except (TypeError, ValueError):  # of C++, which have no such argument
+            continue
+        if "inplace" in parameters:
+            found[function] = parameters.index("inplace")
+    return found
+
+
+# Those whose kernels in place kernels.py has; of others the result is computed, then copied.
+OWN_PLACE = frozenset(getattr(F, name) for name in ("relu", *DROPPING))
+
+
+def in_place(function, input, *args, **kwargs):
+    """An activation whose result goes to where its input was. The gradient needs the input as it
+    was before."""
+    return input.copy_(function(input.clone(), *args, **kwargs))
 
 
 def routes():
@@ -146,6 +205,7 @@ def routes():
         table[getattr(torch, name)] = name, function, False
     for name, function in OTHERS.items():
         table[getattr(torch, name)] = name, function, False
+    table[F.scaled_dot_product_attention] = "scaled_dot_product_attention", attention, False
     table[F.rrelu] = "rrelu", random.rrelu, False
     for kind in ("max_pool", "adaptive_max_pool"):
         for n in (1, 2, 3):

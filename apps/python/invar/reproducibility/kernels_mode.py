@@ -175,7 +175,9 @@ def ordered(function, base, args, kwargs):
     if function._overloadname == "stable":
         args, stable = (args[0], *args[2:]), args[1] if len(args) > 1 else True
         kwargs = {**kwargs, "stable": True} if stable is not None else kwargs
-    result = torch.sort(*args, **{**kwargs, "stable": True})
+    x, *given = args
+    names = {**dict(zip(("dim", "descending"), given)), **kwargs, "stable": True}
+    result = torch.sort(x, **names)
     return result[1] if base == "argsort" else tuple(result)
 
 

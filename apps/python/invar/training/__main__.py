@@ -1,9 +1,11 @@
 """python -m invar.training: receipts of trainings in files.
 
-Exit codes as those of `invar`: 0 it holds, 1 it does not, 2 bad input, 3 not covered."""
+Exit codes as those of `invar`: 0 it holds, 1 it does not, 2 bad input, 3 not covered, 70 an error
+of the script or of invar itself."""
 
 import argparse
 import sys
+import traceback
 
 import invar
 from invar import training
@@ -33,6 +35,10 @@ def main(arguments=None):
     except invar.Error as e:
         print(f"invar: {e}", file=sys.stderr)
         return 3 if isinstance(e, invar.NotCovered) else 2
+    except Exception as e:  # Python's own code, 1, would say that the receipt does not hold
+        traceback.print_exc()
+        print(f"invar: nothing is judged: {type(e).__name__}", file=sys.stderr)
+        return 70
 
 
 COMMANDS = {
@@ -45,8 +51,11 @@ COMMANDS = {
 
 def program(options, receipt):
     """The function that makes the trainer, with the options of execution."""
+    from invar.training.script import refuse_device
     from invar.training.verification import maker
 
+    if options.device:
+        refuse_device(options.device)
     if options.threads is not None:
         invar.set_threads(options.threads)
     make = maker(receipt, options.script)

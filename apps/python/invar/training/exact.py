@@ -146,6 +146,10 @@ class ExactGradients:
             exact.backward(loss(model(part)))"""
 
     def __init__(self, model: torch.nn.Module | Iterable[tuple[str, torch.nn.Parameter]]) -> None:
+        if not isinstance(model, torch.nn.Module | Iterable):
+            raise _native.BadInput(
+                f"model: {type(model).__name__} is neither a torch.nn.Module nor (name, parameter) pairs"
+            )
         self._model = model if isinstance(model, torch.nn.Module) else None
         named = model.named_parameters() if self._model is not None else model
         self.parameters = {name: p for name, p in named if p.requires_grad}
@@ -216,6 +220,17 @@ class ExactGradients:
                     "batch is split: say which units a pass has, with ExactGradients.part()"
                 )
 
+    def _refuse_count(self, units):
+        """Another number than the part's would give its units the masks of others."""
+        from invar.autograd import exact as registry
+
+        part = registry.part()
+        if part is not None and part.units != units:
+            raise _native.BadInput(
+                f"losses: {units} units, in a part of {part.units}: part(first, units) takes the number "
+                "of units of the pass"
+            )
+
     @contextlib.contextmanager
     def part(self, first: int, units: int, seed: int = 0) -> Iterator[None]:
         """A context for the forward and backward pass of `units` units from unit `first` of the batch
@@ -223,6 +238,9 @@ class ExactGradients:
         dropouts that draw from it have masks that do not depend on the parts (training.20)."""
         from invar.autograd import exact as registry
 
+        for name, value in (("first", first), ("units", units)):
+            if not isinstance(value, int) or value < 0:
+                raise _native.BadInput(f"{name}: {value!r}, expected a whole number from 0 on")
         with torch.random.fork_rng(devices=[]), registry.Part(first, units):
             torch.default_generator.manual_seed(seed)
             yield
@@ -243,6 +261,7 @@ class ExactGradients:
                 "each unit, [units]"
             )
         self._refuse_masks()
+        self._refuse_count(len(losses))
         self._loss.add(losses)
         for accumulator in self._accumulators:
             accumulator.units = len(losses)
@@ -280,12 +299,14 @@ class ExactGradients:
         """Writes .grad of every parameter: its sum, rounded to f32, divided by `divisor` (the number
         of units for a mean). A parameter without contributions gets None. A sum that may have
         overflowed, or has a contribution that is not finite, is NaN everywhere."""
+        _refuse_divisor(divisor)
         used = self.buffer[len(self.buffer) - len(self._accumulators) - 1 :].tolist()
         for p, accumulator, count in zip(self.parameters.values(), self._accumulators, used):
             p.grad = accumulator.value(divisor) if count else None
 
     def loss(self, divisor: int = 1) -> Any:
         """The sum of the losses, f32 [], divided by `divisor`."""
+        _refuse_divisor(divisor)
         return self._loss.value(divisor)
 
     def close(self) -> None:
@@ -298,12 +319,18 @@ class ExactGradients:
         self._hooks = []
 
 
+def _refuse_divisor(divisor):
+    if not divisor > 0:
+        raise _native.BadInput(f"divisor: {divisor}, expected the number of units, more than 0")
+
+
 def _refusal(name):
     def refuse(grad):
         if grad is not None:
             raise _native.NotCovered(
                 f"{name}: it got a gradient that is not a sum over single units (a view or a copy of "
-                "the parameter was used, or an operation that has no rule for units)"
+                "the parameter was used, an operation that has no rule for units, or one of torch's: "
+                "take invar.nn, invar.from_torch_module or invar.reproducible())"
             )
 
     return refuse

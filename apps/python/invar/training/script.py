@@ -44,6 +44,7 @@ def main(
     settings = {name: getattr(options, name) for name in settings_of(training)}
     job = functools.partial(run, training, outputs, script, settings, options)
     try:
+        refuse_options(options)
         backend = "nccl" if options.device.startswith("cuda") else "gloo"
         lines, found = launch(job, options.workers, backend=backend)
     except invar.Error as e:
@@ -87,6 +88,25 @@ def parsed(training, steps, short, arguments):
     how.add_argument("--threads", type=int, help="of each process")
     how.add_argument("--isa", default="", help="instruction set of the host: scalar, avx2, ...")
     return parser.parse_args(arguments)
+
+
+def refuse_options(options):
+    for name, least in (("steps", 1), ("every", 0)):
+        if (value := getattr(options, name)) < least:
+            raise _native.BadInput(f"--{name}: {value}, expected a whole number from {least} on")
+    refuse_device(options.device)
+
+
+def refuse_device(device):
+    """Refuses a text that names no device, and a device that is not here."""
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        kind = None
+    if kind not in ("cpu", "cuda"):
+        raise _native.BadInput(f"--device: {device!r}, expected cpu or cuda")
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise _native.BadInput("--device: there is no CUDA device here; use --device cpu")
 
 
 def run(training, outputs, script, settings, options, rank):
