@@ -1,5 +1,5 @@
-# Toolchain of the verifier for browsers: LLVM's own C++ library and clang for WebAssembly, with WASI
-# as the system. There are no threads and no exceptions, and no fused multiply-add either:
+# Toolchain of the verifier for browsers: LLVM's own C++ library and clang for WebAssembly, with
+# WASI as the system. There are no threads and no exceptions, and no fused multiply-add either:
 # src/num/soft_fma.
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR wasm32)
@@ -12,8 +12,9 @@ set(CMAKE_AR /usr/lib/llvm-19/bin/llvm-ar)
 set(CMAKE_RANLIB /usr/lib/llvm-19/bin/llvm-ranlib)
 set(CMAKE_EXECUTABLE_SUFFIX .wasm)
 set(CMAKE_CXX_FLAGS_INIT "-msimd128 -fno-exceptions -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_SIGNAL")
-# -O0 at the end: where Binaryen is installed, too, clang would run its optimizer for a minute, and the
-# page would depend on what else is installed. (clang 19 with --no-wasm-opt does not link at all.)
+# -O0 at the end: where Binaryen is installed, too, clang would run its optimizer for a minute, and
+# the page would depend on what else is installed. (clang 19 with --no-wasm-opt does not link at
+# all.)
 set(CMAKE_EXE_LINKER_FLAGS_INIT
     "-lwasi-emulated-mman -lwasi-emulated-signal -Wl,--stack-first -Wl,-z,stack-size=4194304 -O0")
 # The host's JSON header alone: its folder holds the host's C library, too.
@@ -21,8 +22,8 @@ find_path(INVAR_HOST_NLOHMANN nlohmann/json.hpp PATHS /usr/include /usr/local/in
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/host/include)
 file(CREATE_LINK ${INVAR_HOST_NLOHMANN}/nlohmann ${CMAKE_BINARY_DIR}/host/include/nlohmann SYMBOLIC)
 set(NLOHMANN_INCLUDE ${CMAKE_BINARY_DIR}/host/include CACHE PATH "")
-# What needs threads, signals, or files to write: apps/web/system has the few functions of these that
-# are called.
+# What needs threads, signals, or files to write: apps/web/system has the few functions of these
+# that are called.
 set(INVAR_NOT_IN_WEB
     base/thread_pool.cc base/file/disk_reservation.cc base/file/map_registry.cc
     base/file/temporary_file.cc device/machine.cc run/weights/upload.cc run/npy.cc

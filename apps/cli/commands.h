@@ -51,7 +51,7 @@ struct CompileCommand {
   std::string choices = "all";     // numerics choices that may be applied
   bool stateless = false;          // past keys and values stay tensors
   bool json = false;
-  int partitions = 0;              // of the report of stages
+  int partitions = 0;  // of the report of stages
   bool report = false;
 };
 struct InferCommand {

@@ -12,7 +12,8 @@ Q_HEADS, KV_HEADS, SIZE, POSITIONS = 4, 2, 16, 32
 
 
 def model(path, packed, norm="", **attributes):
-    """norm: where each head of queries and new keys is normalised, "inside" the node or "outside"."""
+    """norm: where each head of queries and new keys is normalised, "inside" the node or
+    "outside"."""
     width = (Q_HEADS + 2 * KV_HEADS if packed else Q_HEADS) * SIZE
     floating = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
     past = ["batch", KV_HEADS, "past", SIZE]

@@ -1,9 +1,10 @@
 """The functions of BitExact with their signatures: its programs run after `from invar import
 bitexact`.
 
-The results have BitExact's shapes: a reduction keeps its dimension as 1. They are batch-invariant (a
-row has the same bits alone and in any batch), the same on CPU and GPU, and have gradients. Beyond
-BitExact, inputs may have any strides, any number of dimensions and any of the types of invar.ops."""
+The results have BitExact's shapes: a reduction keeps its dimension as 1. They are batch-invariant
+(a row has the same bits alone and in any batch), the same on CPU and GPU, and have gradients.
+Beyond BitExact, inputs may have any strides, any number of dimensions and any of the types of
+invar.ops."""
 
 from invar import ops
 from invar.ops._types import Array

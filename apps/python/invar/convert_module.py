@@ -26,12 +26,13 @@ def from_torch_module(model: of_torch.Module, inplace: bool = False) -> of_torch
     """The module with the same parameters (the same tensors) and forward passes of Invar.
 
     Modules of torch.nn become those of invar.nn; other modules, whose forward passes are Python,
-    keep them, and the forward pass of the whole runs under invar.reproducible(): what is not covered
-    there raises invar.NotCovered with its line when it is reached. inplace: `model` itself is
-    changed and returned, and nothing is where it raises.
+    keep them, and the forward pass of the whole runs under invar.reproducible(): what is not
+    covered there raises invar.NotCovered with its line when it is reached. inplace: `model` itself
+    is changed and returned, and nothing is where it raises.
 
     Raises invar.NotCovered with the paths and classes of all modules that have no reproducible
-    counterpart (torch.nn.SyncBatchNorm, torch.jit.ScriptModule, ...), TypeError for what is no module."""
+    counterpart (torch.nn.SyncBatchNorm, torch.jit.ScriptModule, ...), TypeError for what is no
+    module."""
     if not isinstance(model, of_torch.Module):
         raise TypeError(f"model: {type(model).__name__} is no torch.nn.Module")
     refuse(model)

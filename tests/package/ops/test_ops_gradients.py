@@ -1,5 +1,5 @@
-"""Gradients of functions that are compositions, beside torch's in float64: each is a chain of the rules
-of its operations, so these are the chains."""
+"""Gradients of functions that are compositions, beside torch's in float64: each is a chain of the
+rules of its operations, so these are the chains."""
 
 import pytest
 from accuracy import as_type, case, ids, near, of_torch, ops, results, torch

@@ -52,8 +52,8 @@ def computed(c, device):
 
 
 def stored(x):
-    """Type, shape and bytes. Where a function uses an operand twice, torch adds the two gradients, and
-    its kernels for GPUs write other bits for NaN than those for hosts."""
+    """Type, shape and bytes. Where a function uses an operand twice, torch adds the two gradients,
+    and its kernels for GPUs write other bits for NaN than those for hosts."""
     if x.is_floating_point():
         x = torch.where(x.isnan(), torch.full_like(x, float("nan")), x)
     return x.dtype, tuple(x.shape), x.contiguous().view(-1).view(torch.uint8).numpy().tobytes()

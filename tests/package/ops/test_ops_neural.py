@@ -104,7 +104,8 @@ def near_of(got, wanted):
 @pytest.mark.parametrize("name", DROPPED)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_dropouts(name, dtype):
-    """Whole channels, or elements; as many as wanted; kept ones are scaled; the mask is the seed's."""
+    """Whole channels, or elements; as many as wanted; kept ones are scaled; the mask is the
+    seed's."""
     shape, first = DROPPED[name]
     function, x = getattr(ops, name), (randn(*shape).abs() + 1).to(dtype)
     y = function(x, 0.3, True, seed=3)
@@ -199,8 +200,8 @@ def test_gradients_are_those_of_torch(c):
 @pytest.mark.parametrize("reduction", HOW)
 @pytest.mark.parametrize("steps", [9, 4])
 def test_gradients_of_alignments(reduction, steps):
-    """Of logits: torch's gradient of log_probs alone holds only behind log_softmax. Four steps fit two
-    of the targets."""
+    """Of logits: torch's gradient of log_probs alone holds only behind log_softmax. Four steps fit
+    two of the targets."""
     found = []
     lengths = torch.tensor([steps, min(steps, 7), steps]), LENGTHS[1]
     for dtype, of, log in ((torch.float32, ops, ops), (torch.float64, F, torch)):

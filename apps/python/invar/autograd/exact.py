@@ -8,8 +8,8 @@ split matters (spec/training.md). It is an object with
     add(per_unit)            a tensor [U, *parameter.shape] of f32
     add_matmul(a, b)         optional: the contributions a[u]^T b[u] of [U, T, M] and [U, T, N]
 
-    part(shape, begin)       optional: an accumulator of the elements from `begin` on, row-major, as a
-                             tensor of this shape
+    part(shape, begin)       optional: an accumulator of the elements from `begin` on, row-major, as
+                             a tensor of this shape
 
 While a parameter is registered, operations that have it as an operand itself give it to the
 accumulator, and the parameter gets no gradient from them. So do those that have a part of it that
@@ -87,8 +87,8 @@ def untransposed(call, operands):
     return call, operands
 
 
-# The Part in force. Of the whole process: a checkpoint computes its forward pass again on the thread
-# that torch has for a GPU's gradients.
+# The Part in force. Of the whole process: a checkpoint computes its forward pass again on the
+# thread that torch has for a GPU's gradients.
 _current = None
 
 

@@ -1,5 +1,5 @@
-"""Contributions of units by rules that know of none (exact.py). What training.2 defines is the rule for
-each unit alone; here are forms for all units at once, of the same bits."""
+"""Contributions of units by rules that know of none (exact.py). What training.2 defines is the rule
+for each unit alone; here are forms for all units at once, of the same bits."""
 
 import math
 
@@ -127,7 +127,8 @@ def _batchnorm(call, operands, grad, own, accumulators, size):
 
 
 def _gather(call, operands, grad, own, accumulators, size):
-    """A table's rows: the sums of each pair of unit and row that comes, in the order of gather.9."""
+    """A table's rows: the sums of each pair of unit and row that comes, in the order of
+    gather.9."""
     table, index = accumulators[0], operands[1]
     if not hasattr(table, "add_rows") or not index.numel():
         return False

@@ -12,8 +12,8 @@ from invar.ops.random import torch_seed
 
 @counterpart
 class Dropout(nn.Dropout):
-    """torch.nn.Dropout by Invar's mask (random.5) for a seed that torch's generator draws: torch.manual_seed
-    fixes it, whatever the device."""
+    """torch.nn.Dropout by Invar's mask (random.5) for a seed that torch's generator draws:
+    torch.manual_seed fixes it, whatever the device."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if not self.training or self.p == 0:
@@ -22,8 +22,8 @@ class Dropout(nn.Dropout):
 
 
 def _module(of, function, channels=True):
-    """torch's module `of`, whose forward is ops.FUNCTION with a seed of torch's generator. channels:
-    it draws one number for each channel."""
+    """torch's module `of`, whose forward is ops.FUNCTION with a seed of torch's generator.
+    channels: it draws one number for each channel."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         if not self.training or self.p == 0:

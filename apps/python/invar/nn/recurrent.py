@@ -1,5 +1,5 @@
-"""Recurrent layers and cells: compositions of linear, sigmoid and tanh, one step after the other, with
-the gradients that follow."""
+"""Recurrent layers and cells: compositions of linear, sigmoid and tanh, one step after the other,
+with the gradients that follow."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -89,10 +89,10 @@ def layers(
     ways: int,
     dropout: float = 0.0,
 ) -> tuple[torch.Tensor, States]:
-    """The outputs of the last layer, as `rows` lies, and the last states of all. rows: the inputs of
-    all steps [N, T, ...], or packed end to end, whose products with weights are one call; split: rows
-    -> those of each step; first: states [layers * ways, N, H]; weights: (input, states, and biases and
-    projection or None) of each layer and way."""
+    """The outputs of the last layer, as `rows` lies, and the last states of all. rows: the inputs
+    of all steps [N, T, ...], or packed end to end, whose products with weights are one call; split:
+    rows -> those of each step; first: states [layers * ways, N, H]; weights: (input, states, and
+    biases and projection or None) of each layer and way."""
     last: list[States] = []
     for k in range(0, len(weights), ways):
         found = []
@@ -256,8 +256,9 @@ def of_torch(mode: str) -> Callable[..., Any]:
     """torch.lstm, torch.gru, torch.rnn_tanh or torch.rnn_relu, in both of their forms."""
 
     def function(input: torch.Tensor, second: Any, third: Any, *rest: Any) -> Any:
-        """(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or
-        (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)."""
+        """(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first),
+        or (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train,
+        bidirectional)."""
         packed = isinstance(rest[0], list | tuple)
         hx, params = (third, rest[0]) if packed else (second, third)
         biases, count, dropout, train, both, *first = rest[1:] if packed else rest

@@ -1,6 +1,7 @@
 """Activations (spec: elementwise.9, elementwise.10, elementwise.12) and softmax (softmax.1 to
 softmax.7), with the names, arguments and defaults of torch.nn.functional. Elements are f32, bf16 or
-f16; these are computed in f32 and rounded once. `inplace=True` is refused: results are new arrays."""
+f16; these are computed in f32 and rounded once. `inplace=True` is refused: results are new
+arrays."""
 
 from typing import Any, Protocol, cast
 
@@ -201,8 +202,8 @@ def logsigmoid(input: Array) -> Array:
 
 @public
 def gelu(input: Array, approximate: str = "none") -> Array:
-    """input · Φ(input) by the error function, or with approximate="tanh" by the formula of that name.
-    Spec: elementwise.12, elementwise.10."""
+    """input · Φ(input) by the error function, or with approximate="tanh" by the formula of that
+    name. Spec: elementwise.12, elementwise.10."""
     if approximate not in ("none", "tanh"):
         raise OperandError(
             f"gelu: argument 'approximate': expected 'none' or 'tanh', got {approximate!r}"
@@ -212,7 +213,8 @@ def gelu(input: Array, approximate: str = "none") -> Array:
 
 @public
 def glu(input: Array, dim: int = -1) -> Array:
-    """a · sigmoid(b) of the halves a and b along a dimension. Spec: elementwise.5, elementwise.10."""
+    """a · sigmoid(b) of the halves a and b along a dimension. Spec: elementwise.5,
+    elementwise.10."""
     t.narrow_real("glu", input)
     axis = arr.dim_of("glu", dim, input.ndim)
     if input.ndim == 0 or input.shape[axis] % 2:
@@ -242,7 +244,8 @@ def _softmax(name: str, op: str, x: Any, dim: int | None, dtype: DType | None) -
 
 
 def _softmax_f64(name: str, op: str, x: Any, dim: int) -> Any:
-    """In binary64, one operation after the other: z = x - max; exp(z) / the sum, or z - log of it."""
+    """In binary64, one operation after the other: z = x - max; exp(z) / the sum, or z - log of
+    it."""
     axis = arr.dim_of(name, dim, x.ndim)
     if arr.numel(x) == 0:
         return x

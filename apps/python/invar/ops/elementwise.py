@@ -343,8 +343,8 @@ arctan2 = atan2
 
 @public
 def logit(input: Array, eps: float | None = None) -> Array:
-    """log(x / (1 - x)), x limited to [eps, 1 - eps] where eps is given. Four operations, each rounded.
-    f32, bf16, f16. Spec: elementwise.5, elementwise.11."""
+    """log(x / (1 - x)), x limited to [eps, 1 - eps] where eps is given. Four operations, each
+    rounded. f32, bf16, f16. Spec: elementwise.5, elementwise.11."""
     x = t.f32("logit", input)
     if eps is not None:
         x = p.clip(x, min=eps, max=1 - eps)
@@ -356,7 +356,8 @@ def logit(input: Array, eps: float | None = None) -> Array:
 def clamp(
     input: Array, min: Array | Number | None = None, max: Array | Number | None = None
 ) -> Array:
-    """input limited to [min, max]: numbers, or arrays that broadcast; max where min > max. NaN stays.
+    """input limited to [min, max]: numbers, or arrays that broadcast; max where min > max. NaN
+    stays.
 
     f32, bf16, f16, f64, integers. Raises RuntimeError where neither bound is given. Spec:
     elementwise.8, formats.7."""

@@ -31,8 +31,8 @@ def _types(name: str, x: Any, y: Any, first: str = "input", second: str = "other
 
 
 def product(x: Any, y: Any, e: str, trans: int = 0) -> Any:
-    """x · y, or x · y with the last two dimensions of y exchanged (`trans`), of rank 2 or more (x of 1,
-    too, where y has 2). A y that is stored transposed is read where it lies."""
+    """x · y, or x · y with the last two dimensions of y exchanged (`trans`), of rank 2 or more (x
+    of 1, too, where y has 2). A y that is stored transposed is read where it lies."""
     if type(y) is not arr.np.ndarray and not y.is_contiguous() and y.mT.is_contiguous():
         y, trans = y.mT, 1 - trans
     if e in ("f32", "f64"):
@@ -124,7 +124,8 @@ def dot(input: Array, tensor: Array) -> Array:
 
 @public
 def outer(input: Array, vec2: Array) -> Array:
-    """All products of two rows: [M] x [N] -> [M, N], each one multiplication. Spec: elementwise.5."""
+    """All products of two rows: [M] x [N] -> [M, N], each one multiplication. Spec:
+    elementwise.5."""
     _ranks("outer", input=(input, 1), vec2=(vec2, 1))
     x: Any = input
     return cast(Array, binary("outer", "mul", x.reshape(-1, 1), vec2))
@@ -141,8 +142,8 @@ def _added(name: str, input: Any, made: Any, beta: Number, alpha: Number) -> Any
 
 @public
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
-    """beta · input + alpha · (mat1 x mat2): [M, K] x [K, N], input broadcast to [M, N]. The product is
-    rounded, then each written operation; an input with beta = 0 is not read. Types and errors of
+    """beta · input + alpha · (mat1 x mat2): [M, K] x [K, N], input broadcast to [M, N]. The product
+    is rounded, then each written operation; an input with beta = 0 is not read. Types and errors of
     matmul. Spec: matmul.2, elementwise.5."""
     return cast(Array, _added("addmm", input, mm(mat1, mat2), beta, alpha))
 
@@ -206,8 +207,8 @@ def matmul_integer(
     a: Array, b: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
 ) -> Array:
     """The exact product of integers of 8 bits minus their zero points: i8 or u8 [..., M, K] x
-    [..., K, N] -> i32, modulo 2^32 (ONNX MatMulInteger). a_zero_point has a's type, of one element or
-    [M]; b_zero_point b's, of one or [N]. Spec: matmul_integer.1, matmul_integer.2."""
+    [..., K, N] -> i32, modulo 2^32 (ONNX MatMulInteger). a_zero_point has a's type, of one element
+    or [M]; b_zero_point b's, of one or [N]. Spec: matmul_integer.1, matmul_integer.2."""
     for argument, x in (("a", a), ("b", b)):
         if t.type_of(x, argument) not in ("i8", "u8"):
             raise OperandError(
@@ -236,8 +237,8 @@ def matmul_nbits(
     zero: int = 0,
 ) -> Array:
     """input [..., M, K] times integers with scales: (weight - zero point) · scale, of 8 bits [K, N]
-    ([N, K] with trans_b) or 4 bits [N, groups, block / 2] with trans_b. The layouts of scales and zero
-    points stand in matmul_nbits.1. The result has input's type. Spec: matmul_nbits.1,
+    ([N, K] with trans_b) or 4 bits [N, groups, block / 2] with trans_b. The layouts of scales and
+    zero points stand in matmul_nbits.1. The result has input's type. Spec: matmul_nbits.1,
     matmul_nbits.2."""
     x = t.f32("matmul_nbits", input)
     more = [] if zero_points is None else [zero_points]
@@ -248,8 +249,8 @@ def matmul_nbits(
 @public
 def grouped_matmul(input: Array, indices: Array, weights: Array | Sequence[Array]) -> Array:
     """Each row of input [..., S, K] (or one for all, [..., 1, K]) times the matrix that its index
-    (i64 [..., S]) chooses of weights [G, K, N], or of a list of [K, N] -> [..., S, N]. The result has
-    input's type. Spec: grouped_matmul.1, grouped_matmul.2."""
+    (i64 [..., S]) chooses of weights [G, K, N], or of a list of [K, N] -> [..., S, N]. The result
+    has input's type. Spec: grouped_matmul.1, grouped_matmul.2."""
     x = t.f32("grouped_matmul", input)
     matrices = list(weights) if isinstance(weights, Sequence) else [weights]
     y = p.grouped_matmul(x, indices, *matrices, trans_b=0)

@@ -1,6 +1,6 @@
 """Normalizations (spec: rmsnorm.1 to rmsnorm.5, layernorm.1 to layernorm.5, groupnorm.1 to
-groupnorm.5, batchnorm.1 to batchnorm.4), with the arguments of torch.nn.functional. Elements are f32,
-bf16 or f16; these are computed in f32 and rounded once. Weights may be narrower than f32."""
+groupnorm.5, batchnorm.1 to batchnorm.4), with the arguments of torch.nn.functional. Elements are
+f32, bf16 or f16; these are computed in f32 and rounded once. Weights may be narrower than f32."""
 
 import math
 from collections.abc import Sequence
@@ -39,7 +39,8 @@ def _rows(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any = Non
 
 
 def _common(x: Any, normalized_shape: Any, *weights: Any) -> bool:
-    """Whether all are f32, and the weights are as long as x's last dimension, the normalized one."""
+    """Whether all are f32, and the weights are as long as x's last dimension, the normalized
+    one."""
     if not t.are_f32(x, *weights):
         return False
     row = x.shape[-1:]
@@ -84,12 +85,12 @@ def rms_norm(
     weight: Array | None = None,
     eps: float | None = None,
 ) -> Array:
-    """input / sqrt(mean of squares + eps) · weight over the last dimensions `normalized_shape`, which
-    weight has. eps: by default that of f32, 2^-23, of f64 2^-52. The result has input's type and shape.
-    f64: one operation of binary64 after the other.
+    """input / sqrt(mean of squares + eps) · weight over the last dimensions `normalized_shape`,
+    which weight has. eps: by default that of f32, 2^-23, of f64 2^-52. The result has input's type
+    and shape. f64: one operation of binary64 after the other.
 
-    Raises RuntimeError for shapes and types that do not fit. Spec: rmsnorm.1 to rmsnorm.5, reduce.4,
-    elementwise.19."""
+    Raises RuntimeError for shapes and types that do not fit. Spec: rmsnorm.1 to rmsnorm.5,
+    reduce.4, elementwise.19."""
     if (
         eps is not None
         and isinstance(normalized_shape, tuple)
@@ -159,7 +160,8 @@ def group_norm(
     bias: Array | None = None,
     eps: float = 1e-5,
 ) -> Array:
-    """layer_norm over each of num_groups groups of channels: input [N, C, ...], weight and bias [C].
+    """layer_norm over each of num_groups groups of channels: input [N, C, ...], weight and bias
+    [C].
 
     Raises RuntimeError for shapes and types that do not fit. Spec: groupnorm.1 to groupnorm.5."""
     e = t.narrow_real("group_norm", input)
@@ -175,7 +177,8 @@ def group_norm(
 
 
 def _updated(running: Any, found: Any, momentum: float) -> None:
-    """running = (1 - momentum) · running + momentum · found, in place; each operation is rounded."""
+    """running = (1 - momentum) · running + momentum · found, in place; each operation is
+    rounded."""
     if running is None:
         return
     old = binary("batch_norm", "mul", arr.detached(running), 1 - momentum)
@@ -210,11 +213,11 @@ def batch_norm(
 ) -> Array:
     """(input - mean) / sqrt(variance + eps) · weight + bias of each channel of input [N, C, ...].
 
-    Mean and variance are the running ones, or in training those of the batch, over all dimensions but
-    C (reduce.4, reduce.10). Then running_mean and running_var are updated in place: (1 - momentum) ·
-    running + momentum · batch, with the variance · n / (n - 1); each operation is rounded to f32, as
-    is the quotient n / (n - 1). Raises RuntimeError for shapes and types that do not fit, and in
-    training for one value a channel. Spec: batchnorm.1 to batchnorm.4."""
+    Mean and variance are the running ones, or in training those of the batch, over all dimensions
+    but C (reduce.4, reduce.10). Then running_mean and running_var are updated in place: (1 -
+    momentum) · running + momentum · batch, with the variance · n / (n - 1); each operation is
+    rounded to f32, as is the quotient n / (n - 1). Raises RuntimeError for shapes and types that do
+    not fit, and in training for one value a channel. Spec: batchnorm.1 to batchnorm.4."""
     e = t.narrow_real("batch_norm", input)
     c = _channels(
         "batch_norm",
@@ -256,10 +259,10 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Array:
-    """layer_norm of each channel of each sample of input [N, C, ...], weight and bias [C]: group_norm
-    with C groups. Without use_input_stats it is batch_norm with the running statistics. With both,
-    these are updated in place by the mean over the batch of the samples' (as batch_norm does).
-    Spec: groupnorm.1 to groupnorm.5."""
+    """layer_norm of each channel of each sample of input [N, C, ...], weight and bias [C]:
+    group_norm with C groups. Without use_input_stats it is batch_norm with the running statistics.
+    With both, these are updated in place by the mean over the batch of the samples' (as batch_norm
+    does). Spec: groupnorm.1 to groupnorm.5."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     t.narrow_real("instance_norm", input)
@@ -305,8 +308,8 @@ def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> 
 def local_response_norm(
     input: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Array:
-    """input / (k + alpha · the mean of the squares of `size` channels around its own)^beta: input [N,
-    C, ...]. Channels beyond the ends count as 0. f32, bf16, f16.
+    """input / (k + alpha · the mean of the squares of `size` channels around its own)^beta: input
+    [N, C, ...]. Channels beyond the ends count as 0. f32, bf16, f16.
 
     Raises RuntimeError for shapes and types that do not fit. Spec: pool.5, elementwise.5,
     elementwise.11."""

@@ -264,9 +264,9 @@ def _traced(source: str, count: int, like: Any) -> tuple[Any, Any]:
 
 
 def torch_seed(like: Any, count: int | None = None) -> dict[str, Any]:
-    """Seed and offset for `count` numbers beside `like`, a tensor (as many as it has elements): one whole
-    number of torch's generator of the host, and 0. So torch.manual_seed, saved generator states and
-    checkpoints of activations do what they do elsewhere, on every device.
+    """Seed and offset for `count` numbers beside `like`, a tensor (as many as it has elements): one
+    whole number of torch's generator of the host, and 0. So torch.manual_seed, saved generator
+    states and checkpoints of activations do what they do elsewhere, on every device.
 
     Within a part of a batch with exact gradients (training.20) the offset is that of its units."""
     if compiling():

@@ -54,8 +54,8 @@ def _wide(op: str, x: Any, dim: Dims, keepdim: bool, name: str) -> Any:
 def sum(
     input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Array:
-    """The sum over dimensions (None: all): f32, bf16, f16, f64; integers and bool become i64, modulo
-    2^64. dtype: elements are converted first.
+    """The sum over dimensions (None: all): f32, bf16, f16, f64; integers and bool become i64,
+    modulo 2^64. dtype: elements are converted first.
 
     The result drops the dimensions, or has 1 there with keepdim. Raises IndexError for a dimension
     out of range. Spec: reduce.2, reduce.3, reduce.11, reduce.13."""
@@ -165,8 +165,8 @@ def _extremes(name: str, input: Any, dim: Any, keepdim: bool, other: Any) -> Any
 
 @public
 def max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    """max(input): the largest element. max(input, dim, keepdim=False): (values, indices) of the first
-    largest along a dimension; the first NaN where there is one. max(input, other): maximum.
+    """max(input): the largest element. max(input, dim, keepdim=False): (values, indices) of the
+    first largest along a dimension; the first NaN where there is one. max(input, other): maximum.
 
     Any type of amax. Raises IndexError or RuntimeError where there are no elements. Spec: reduce.6,
     argmax.2, argmax.3."""
@@ -290,7 +290,8 @@ def norm(
 ) -> Array:
     """The norm of vectors over dimensions (None: all): p = "fro", 2 or None the root of the sum of
     squares, 1 the sum of magnitudes, 0 how many are not zero, ±inf the extreme magnitude, or any
-    other positive number. "nuc" is refused. f32, bf16, f16, f64 (p = 1, 2, ±inf). Spec: reduce.7."""
+    other positive number. "nuc" is refused. f32, bf16, f16, f64 (p = 1, 2, ±inf). Spec:
+    reduce.7."""
     if p == "nuc":
         raise NotCovered("norm: argument 'p': 'nuc'")
     return cast(Array, _norm("norm", input, 2.0 if p in ("fro", None) else p, dim, keepdim, dtype))
@@ -384,8 +385,8 @@ def dist(input: Array, other: Array, p: float = 2) -> Array:
 
 @public
 def equal(input: Array, other: Array) -> bool:
-    """Whether shapes and all elements are equal (NaN is not): read on the host. Spec: elementwise.7,
-    reduce.12."""
+    """Whether shapes and all elements are equal (NaN is not): read on the host. Spec:
+    elementwise.7, reduce.12."""
     t.same_kind("equal", input=input, other=other)
     if tuple(input.shape) != tuple(other.shape):
         return False

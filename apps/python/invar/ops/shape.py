@@ -1,5 +1,5 @@
-"""Other shapes: padding, joining and resizing (move.1 to move.9, resize.1 to resize.7). Functions that
-only move elements take any type and copy bits."""
+"""Other shapes: padding, joining and resizing (move.1 to move.9, resize.1 to resize.7). Functions
+that only move elements take any type and copy bits."""
 
 import math
 import struct
@@ -21,9 +21,9 @@ LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 def pad(
     input: Array, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Array:
-    """input with elements before and after: `pad` has two numbers for each dimension, the last dimension
-    first; a negative one cuts off. mode: "constant" (value, by default 0), "reflect", "replicate" or
-    "circular". Any type.
+    """input with elements before and after: `pad` has two numbers for each dimension, the last
+    dimension first; a negative one cuts off. mode: "constant" (value, by default 0), "reflect",
+    "replicate" or "circular". Any type.
 
     Raises RuntimeError for sizes that do not fit. Spec: move.4."""
     name = "pad"
@@ -233,12 +233,13 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Array:
-    """input [N, C, ...] with 1 to 3 spatial dimensions resized to `size`, or by `scale_factor`. mode:
-    "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic" or "area".
+    """input [N, C, ...] with 1 to 3 spatial dimensions resized to `size`, or by `scale_factor`.
+    mode: "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic" or "area".
 
     f32, bf16, f16; the nearest elements of any type, those of the exact quotient. Coordinates and
     weights are computed in binary64 (torch: in f32), a scale_factor is rounded to f32. Raises
-    RuntimeError for arguments that do not fit. Spec: resize.1 to resize.6, gather.2; "area": pool.5."""
+    RuntimeError for arguments that do not fit. Spec: resize.1 to resize.6, gather.2; "area":
+    pool.5."""
     name = "interpolate"
     e = t.type_of(input)
     n = input.ndim - 2
@@ -268,8 +269,8 @@ def interpolate(
 
 
 def _nearest(x: Any, whole: Sequence[int], middle: bool) -> Any:
-    """Element floor(i · n / m) of n for element i of m, or floor((i + 1/2) · n / m): by exact integers
-    (elementwise.14), of which a quotient in binary64 would miss some."""
+    """Element floor(i · n / m) of n for element i of m, or floor((i + 1/2) · n / m): by exact
+    integers (elementwise.14), of which a quotient in binary64 would miss some."""
     e = t.NAMES[x.dtype]
     for d, m in enumerate(whole):
         n = x.shape[d + 2]

@@ -1,6 +1,6 @@
-"""Convolutions (conv.1 to conv.5, conv_transpose.1 to conv_transpose.3) and pools (pool.1 to pool.8),
-with the arguments of torch.nn.functional. Elements are f32, bf16 or f16; these are computed in f32
-and rounded once. An input without batch is one of a batch of 1."""
+"""Convolutions (conv.1 to conv.5, conv_transpose.1 to conv_transpose.3) and pools (pool.1 to
+pool.8), with the arguments of torch.nn.functional. Elements are f32, bf16 or f16; these are
+computed in f32 and rounded once. An input without batch is one of a batch of 1."""
 
 import itertools
 import math
@@ -308,8 +308,8 @@ lp_pool1d, lp_pool2d, lp_pool3d = (_lp_pool(n) for n in (1, 2, 3))
 
 
 def _adapted(name: str, x: Any, size: Sequence[int], pool: Callable[..., Any]) -> Any:
-    """Pools so that each dimension has its size: of dimensions that it divides one pool, else window by
-    window: from floor(i · n / m) to ceil((i + 1) · n / m)."""
+    """Pools so that each dimension has its size: of dimensions that it divides one pool, else
+    window by window: from floor(i · n / m) to ceil((i + 1) · n / m)."""
     n = len(size)
     how = lambda kernel: {
         "kernel": list(kernel),

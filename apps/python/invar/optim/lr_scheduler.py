@@ -2,9 +2,9 @@
 
 torch's schedulers compute with Python floats. Those that only add, subtract, multiply and divide
 are reproducible as they are and stand here, too; LambdaLR and MultiplicativeLR are as reproducible
-as the function that they are given. Others of torch's call C's cos, pow or log, which differ between
-machines in the last place; those here round the true cosine or power once, and raise to whole powers
-by multiplications."""
+as the function that they are given. Others of torch's call C's cos, pow or log, which differ
+between machines in the last place; those here round the true cosine or power once, and raise to
+whole powers by multiplications."""
 
 import math
 from bisect import bisect_right

@@ -1,5 +1,5 @@
-"""More kernels of torch as formulas of primitives: order statistics, distances, factorisations, inverse
-functions. Registered as those of kernels.py are."""
+"""More kernels of torch as formulas of primitives: order statistics, distances, factorisations,
+inverse functions. Registered as those of kernels.py are."""
 
 import math
 
@@ -34,7 +34,8 @@ HANDLERS.update(vdot=dot, dot=dot, mv=mv)
 
 @handler("median")
 def median(x, dim=None, keepdim=False):
-    """The lower of two middle elements, NaN where there is one; of equal elements the first place."""
+    """The lower of two middle elements, NaN where there is one; of equal elements the first
+    place."""
     flat, axis = (x.reshape(-1), 0) if dim is None else (x if x.ndim else x.reshape(1), dim)
     values, places = torch.sort(flat, dim=axis, stable=True)
     n = flat.shape[axis]

@@ -1,9 +1,9 @@
 """Trainings whose bits never change, and receipts of them.
 
-ExactGradients sums gradients over the units of a batch in integers: any micro-batches and any number
-of workers give the same bits. Trainer computes steps with it; Recorder writes a receipt of the
-steps; verify() executes any of them again, on any machine, and bisect() finds the one that is wrong.
-`python -m invar.training` has the same for receipts in files. Clauses: spec/training.md."""
+ExactGradients sums gradients over the units of a batch in integers: any micro-batches and any
+number of workers give the same bits. Trainer computes steps with it; Recorder writes a receipt of
+the steps; verify() executes any of them again, on any machine, and bisect() finds the one that is
+wrong. `python -m invar.training` has the same for receipts in files. Clauses: spec/training.md."""
 
 from invar.training.bisection import Bisection, bisect, first_difference
 from invar.training.digest import load as load_tensors

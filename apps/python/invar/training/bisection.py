@@ -1,5 +1,5 @@
-"""Where a training went wrong: the first step that differs, by halves (spec/training.md training.17,
-training.18)."""
+"""Where a training went wrong: the first step that differs, by halves (spec/training.md
+training.17, training.18)."""
 
 import os
 from dataclasses import dataclass

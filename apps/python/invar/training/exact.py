@@ -13,8 +13,8 @@ from invar import _native, primitives
 class Accumulator:
     """Where the contributions of one parameter go: integers, in the buffer of ExactGradients.
 
-    units   the number of units of the losses whose backward pass runs; None: each index of axis 0 is
-            one"""
+    units   the number of units of the losses whose backward pass runs; None: each index of axis 0
+            is one"""
 
     units: int | None
 
@@ -31,8 +31,8 @@ class Accumulator:
 
     def add(self, per_row: torch.Tensor) -> None:
         """Adds contributions: f32 [rows, *shape of the parameter], where each unit has the same
-        number of rows, in order; the rows of a unit are summed first (reduction.1). A parameter that
-        is used more than once gets contributions of each use (training.2)."""
+        number of rows, in order; the rows of a unit are summed first (reduction.1). A parameter
+        that is used more than once gets contributions of each use (training.2)."""
         per_row = per_row.detach()
         if per_row.dtype != torch.float32:
             raise _native.NotCovered(f"{self.name}: contributions of {per_row.dtype}; only float32")
@@ -233,9 +233,10 @@ class ExactGradients:
 
     @contextlib.contextmanager
     def part(self, first: int, units: int, seed: int = 0) -> Iterator[None]:
-        """A context for the forward and backward pass of `units` units from unit `first` of the batch
-        on. torch's generator of the host begins with `seed` there, and afterwards goes on as before;
-        dropouts that draw from it have masks that do not depend on the parts (training.20)."""
+        """A context for the forward and backward pass of `units` units from unit `first` of the
+        batch on. torch's generator of the host begins with `seed` there, and afterwards goes on as
+        before; dropouts that draw from it have masks that do not depend on the parts
+        (training.20)."""
         from invar.autograd import exact as registry
 
         for name, value in (("first", first), ("units", units)):
@@ -296,9 +297,9 @@ class ExactGradients:
         torch.distributed.all_reduce(self.buffer, torch.distributed.ReduceOp.SUM, group=group)
 
     def write(self, divisor: int = 1) -> None:
-        """Writes .grad of every parameter: its sum, rounded to f32, divided by `divisor` (the number
-        of units for a mean). A parameter without contributions gets None. A sum that may have
-        overflowed, or has a contribution that is not finite, is NaN everywhere."""
+        """Writes .grad of every parameter: its sum, rounded to f32, divided by `divisor` (the
+        number of units for a mean). A parameter without contributions gets None. A sum that may
+        have overflowed, or has a contribution that is not finite, is NaN everywhere."""
         _refuse_divisor(divisor)
         used = self.buffer[len(self.buffer) - len(self._accumulators) - 1 :].tolist()
         for p, accumulator, count in zip(self.parameters.values(), self._accumulators, used):

@@ -9,9 +9,9 @@ from invar import _native
 
 
 def files_of(script: str | Path) -> dict[str, str]:
-    """SHA-256 of each file below the script's folder that it imports, by `import` statements anywhere
-    in it or in such files, and not of the script itself: path from the folder, with "/" -> digest
-    (training.21)."""
+    """SHA-256 of each file below the script's folder that it imports, by `import` statements
+    anywhere in it or in such files, and not of the script itself: path from the folder, with "/" ->
+    digest (training.21)."""
     script = Path(script)
     folder, found, left = script.parent, {}, [script]
     while left:

@@ -41,7 +41,8 @@ def settings_of(values):
 
 
 def header_hash(receipt):
-    """c_0: the Merkle root over the fields before the steps, as hexadecimal digits (training.12)."""
+    """c_0: the Merkle root over the fields before the steps, as hexadecimal digits
+    (training.12)."""
     fields = {"schema": receipt["schema"]}
     for section in ("program", "model"):
         fields |= {f"{section}.{key}": v for key, v in sorted(receipt[section].items())}

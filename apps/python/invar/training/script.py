@@ -1,4 +1,5 @@
-"""The command line of a training script, and what it prints: hashes that are the same everywhere."""
+"""The command line of a training script, and what it prints: hashes that are the same
+everywhere."""
 
 import argparse
 import functools
@@ -29,8 +30,9 @@ def main(
     summary: Callable[[torch.Tensor], str] | None = None,
     arguments: Sequence[str] | None = None,
 ) -> dict[str, str]:
-    """Runs a training script: training(device=..., **settings) -> Trainer, then prints the digests of
-    initial weights, trained weights, outputs(trainer) (a tensor) and losses, and the receipt's hash.
+    """Runs a training script: training(device=..., **settings) -> Trainer, then prints the digests
+    of initial weights, trained weights, outputs(trainer) (a tensor) and losses, and the receipt's
+    hash.
 
     script    the script's __file__
     steps     how many, unless --steps says it; short: with --short

@@ -38,10 +38,10 @@ class Trainer:
     schedule    step -> {"lr": number, ...} for all parameter groups, or None: as they are
 
     micro_batch, the number of units that are computed at once (None: all), and the workers of a
-    torch.distributed group reach no bit. seed: of random numbers that torch's generator draws in the
-    forward pass, those of dropout; each step has its own (training.20). exact=False takes ordinary
-    gradients of the mean of the losses of the whole batch, for models that ExactGradients refuses
-    (training.7); then there are neither micro-batches nor workers.
+    torch.distributed group reach no bit. seed: of random numbers that torch's generator draws in
+    the forward pass, those of dropout; each step has its own (training.20). exact=False takes
+    ordinary gradients of the mean of the losses of the whole batch, for models that ExactGradients
+    refuses (training.7); then there are neither micro-batches nor workers.
 
     A subclass may replace step(), state(), load_state() and constants() for a training of another
     form."""

@@ -175,8 +175,8 @@ def compare_modules(program, stated):
 
 @contextlib.contextmanager
 def beside(path):
-    """Modules are imported from the script's folder first, as Python runs a script: they are its own,
-    whatever of their names this process has from elsewhere."""
+    """Modules are imported from the script's folder first, as Python runs a script: they are its
+    own, whatever of their names this process has from elsewhere."""
     folder = Path(path).resolve().parent
     others = {}
     for file in files_of(path):

@@ -30,12 +30,12 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Array:
     """-log of the probability of the labels over all alignments: log_probs [T, N, C] of logarithms,
-    targets [N, S] (or joined end to end, [sum of lengths]), lengths [N] -> [N]; without N all have a
-    dimension less. "mean" divides by the lengths of targets, at least 1, and takes the mean.
+    targets [N, S] (or joined end to end, [sum of lengths]), lengths [N] -> [N]; without N all have
+    a dimension less. "mean" divides by the lengths of targets, at least 1, and takes the mean.
 
     A step joins at most three ways by logsumexp. Labels that no alignment fits give infinity, or 0
-    with zero_infinity, and no gradient. Lengths are read on the host. Raises RuntimeError for shapes
-    and types that do not fit. Spec: reduce.9, gather.5, elementwise.5, reduce.3."""
+    with zero_infinity, and no gradient. Lengths are read on the host. Raises RuntimeError for
+    shapes and types that do not fit. Spec: reduce.9, gather.5, elementwise.5, reduce.3."""
     name = "ctc_loss"
     _checked(name, reduction)
     e = t.narrow_real(name, log_probs, "log_probs")

@@ -1,6 +1,6 @@
-"""Dropout of whole channels, and dropout that keeps mean and variance (spec: random.5). What is kept
-follows from seed and offset, as in invar.ops.dropout; one number is drawn for each channel, or each
-element."""
+"""Dropout of whole channels, and dropout that keeps mean and variance (spec: random.5). What is
+kept follows from seed and offset, as in invar.ops.dropout; one number is drawn for each channel, or
+each element."""
 
 import math
 from collections.abc import Callable
@@ -106,8 +106,8 @@ def alpha_dropout(
     offset: Any = None,
     generator: Any = None,
 ) -> Array:
-    """a · input + b, and a · -s + b where an element is dropped (s: the limit of selu below), a and b
-    such that mean and variance stay those of normal inputs.
+    """a · input + b, and a · -s + b where an element is dropped (s: the limit of selu below), a and
+    b such that mean and variance stay those of normal inputs.
 
     seed, offset and generator as in dropout. f32, bf16, f16. Not training: input itself. Raises
     RuntimeError for probabilities out of range. Spec: random.5, elementwise.5, elementwise.15."""

@@ -87,7 +87,8 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """input where target is 1, max(0, margin - input) where it is -1. Spec: elementwise.5, reduce.3."""
+    """input where target is 1, max(0, margin - input) where it is -1. Spec: elementwise.5,
+    reduce.3."""
     name = "hinge_embedding_loss"
     _checked(name, reduction, size_average, reduce)
     (x,), e = _wide(name, input=input)
@@ -144,8 +145,8 @@ def gaussian_nll_loss(
     reduction: str = "mean",
 ) -> Array:
     """(log(v) + (input - target)² / v) / 2 with v = max(var, eps), which passes the gradient on to
-    var; full adds log(2 pi) / 2. var: a number, or an array of input's shape, or of it with the last
-    dimension left out or 1.
+    var; full adds log(2 pi) / 2. var: a number, or an array of input's shape, or of it with the
+    last dimension left out or 1.
 
     Values of var below 0 are refused on the host alone. Raises RuntimeError for shapes and types
     that do not fit. Spec: elementwise.5, elementwise.11, reduce.3."""
@@ -184,9 +185,9 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """exp(input) - target · input, or without log_input input - target · log(input + eps); full adds
-    Stirling's target · log(target) - target + log(2 pi · target) / 2 where target > 1.
-    Spec: elementwise.5, elementwise.11, reduce.3."""
+    """exp(input) - target · input, or without log_input input - target · log(input + eps); full
+    adds Stirling's target · log(target) - target + log(2 pi · target) / 2 where target > 1. Spec:
+    elementwise.5, elementwise.11, reduce.3."""
     name = "poisson_nll_loss"
     _checked(name, reduction, size_average, reduce)
     (x, y), e = _wide(name, input=input, target=target)
@@ -207,7 +208,8 @@ def poisson_nll_loss(
 def pairwise_distance(
     x1: Array, x2: Array, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Array:
-    """The norm of order p of x1 - x2 + eps along the last dimension. Spec: reduce.7, elementwise.5."""
+    """The norm of order p of x1 - x2 + eps along the last dimension. Spec: reduce.7,
+    elementwise.5."""
     (a, b), e = _wide("pairwise_distance", x1=x1, x2=x2)
     gap = op.add(op.sub(a, b), _at(eps, a))
     return cast(Array, t.cast(vector_norm(gap, p, -1, keepdim), e))
@@ -253,8 +255,8 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Array:
-    """triplet_margin_loss with a distance of yours, by default pairwise_distance; its bits are those
-    of what it calls. Spec: reduce.7, elementwise.5, reduce.3."""
+    """triplet_margin_loss with a distance of yours, by default pairwise_distance; its bits are
+    those of what it calls. Spec: reduce.7, elementwise.5, reduce.3."""
     name = "triplet_margin_with_distance_loss"
     _checked(name, reduction)
     if margin <= 0:
@@ -289,8 +291,8 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The sum over classes j other than y of max(0, margin - input[y] + input[j])^p · weight[y], divided
-    by their number: input [N, C] (or [C]), target [N] (or []) of classes, p 1 or 2.
+    """The sum over classes j other than y of max(0, margin - input[y] + input[j])^p · weight[y],
+    divided by their number: input [N, C] (or [C]), target [N] (or []) of classes, p 1 or 2.
 
     Raises RuntimeError for shapes and types that do not fit. Spec: gather.5, elementwise.5,
     reduce.3."""
@@ -323,8 +325,9 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Array:
-    """The sum over labels y and classes j that are no label of max(0, 1 - input[y] + input[j]), divided
-    by the number of classes: input [N, C] (or [C]), target of its shape: labels up to the first -1.
+    """The sum over labels y and classes j that are no label of max(0, 1 - input[y] + input[j]),
+    divided by the number of classes: input [N, C] (or [C]), target of its shape: labels up to the
+    first -1.
 
     Raises RuntimeError for shapes and types that do not fit. Spec: gather.5, elementwise.5,
     reduce.3."""

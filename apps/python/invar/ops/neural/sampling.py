@@ -51,8 +51,8 @@ def _placed(g: Any, size: int, padding: str, align: bool) -> Any:
 
 
 def _taken(flat: Any, corner: Sequence[Any], size: Sequence[int], weight: Any = None) -> Any:
-    """flat [N, C, elements] at whole places, f32 [N, L] for each dimension, times a weight [N, L] ->
-    [N, C, L]; 0 outside."""
+    """flat [N, C, elements] at whole places, f32 [N, L] for each dimension, times a weight [N, L]
+    -> [N, C, L]; 0 outside."""
     inside, index = None, None
     for x, n in zip(corner, size):
         here = p.logical_and(
@@ -77,9 +77,9 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Array:
-    """input [N, C, H, W] at the places of grid [N, h, w, 2] (x, y of -1 ... 1) -> [N, C, h, w]; with
-    three spatial dimensions grid [N, d, h, w, 3]. mode: "bilinear" or "nearest"; "bicubic" is refused.
-    padding_mode: "zeros", "border" or "reflection".
+    """input [N, C, H, W] at the places of grid [N, h, w, 2] (x, y of -1 ... 1) -> [N, C, h, w];
+    with three spatial dimensions grid [N, d, h, w, 3]. mode: "bilinear" or "nearest"; "bicubic" is
+    refused. padding_mode: "zeros", "border" or "reflection".
 
     The corners of a place are added in ascending order of their elements, each times the product of
     its weights, from the first dimension to the last. f32, bf16, f16; both of one type. Places that
@@ -142,9 +142,9 @@ def _interpolated(flat: Any, at: Sequence[Any], size: Sequence[int]) -> Any:
 
 @public
 def affine_grid(theta: Array, size: Sequence[int], align_corners: bool | None = None) -> Array:
-    """The grid for grid_sample of affine maps: theta [N, 2, 3] and size (N, C, H, W) -> [N, H, W, 2],
-    or theta [N, 3, 4] and size of five -> [N, D, H, W, 3]. The places before the map are rounded to
-    f32 once. f32, bf16, f16.
+    """The grid for grid_sample of affine maps: theta [N, 2, 3] and size (N, C, H, W) -> [N, H, W,
+    2], or theta [N, 3, 4] and size of five -> [N, D, H, W, 3]. The places before the map are
+    rounded to f32 once. f32, bf16, f16.
 
     Raises RuntimeError for shapes and types that do not fit. Spec: matmul.1, matmul.2."""
     name = "affine_grid"
@@ -169,7 +169,8 @@ def affine_grid(theta: Array, size: Sequence[int], align_corners: bool | None = 
 
 
 def _line(count: int, align: bool) -> Any:
-    """Places from -1 to 1: of elements' centres, or of the first and the last with align_corners."""
+    """Places from -1 to 1: of elements' centres, or of the first and the last with
+    align_corners."""
     i = np.arange(count, dtype=np.float64)
     if align:
         return ((2 * i - (count - 1)) / max(count - 1, 1)).astype(np.float32)

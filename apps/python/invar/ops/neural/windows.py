@@ -1,5 +1,5 @@
-"""Windows of images as columns, and back; the inverse of max_pool. Data moves by index (gather.5, gather.7
-to gather.9)."""
+"""Windows of images as columns, and back; the inverse of max_pool. Data moves by index (gather.5,
+gather.7 to gather.9)."""
 
 import itertools
 import math
@@ -69,9 +69,9 @@ class _Windows:
 def unfold(
     input: Array, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Array:
-    """Each window of an image as a column: input [N, C, H, W] (or [C, H, W]) -> [N, C * kernel height *
-    kernel width, windows]. Elements are copied; a gradient is their sum in ascending order of place and
-    window. f32, bf16, f16.
+    """Each window of an image as a column: input [N, C, H, W] (or [C, H, W]) -> [N, C * kernel
+    height * kernel width, windows]. Elements are copied; a gradient is their sum in ascending order
+    of place and window. f32, bf16, f16.
 
     Raises RuntimeError for shapes that do not fit. Spec: gather.2, gather.8, gather.9."""
     name = "unfold"
@@ -102,9 +102,9 @@ def fold(
     stride: Sizes = 1,
 ) -> Array:
     """The image whose elements are the sums of those of the windows that meet there: input [N, C *
-    kernel height * kernel width, windows] (or without N) -> [N, C, *output_size]. From +0 on they are
-    added one by one in ascending order of place in the kernel, each sum rounded; bf16 and f16 in f32,
-    rounded at the end.
+    kernel height * kernel width, windows] (or without N) -> [N, C, *output_size]. From +0 on they
+    are added one by one in ascending order of place in the kernel, each sum rounded; bf16 and f16
+    in f32, rounded at the end.
 
     Raises RuntimeError for shapes that do not fit. Spec: gather.8, gather.9."""
     name = "fold"
@@ -182,8 +182,8 @@ max_unpool1d, max_unpool2d, max_unpool3d = (_max_unpool(n) for n in (1, 2, 3))
 
 
 def adapted_indices(x: Any, size: Sequence[int]) -> Any:
-    """Where the largest elements of the windows of an adaptive pool stand: x [N, C, ...] -> i64 [N, C,
-    *size], counted in the channel."""
+    """Where the largest elements of the windows of an adaptive pool stand: x [N, C, ...] -> i64 [N,
+    C, *size], counted in the channel."""
     space, n = x.shape[2:], len(size)
     spans = [[(i * b // a, -(-(i + 1) * b // a)) for i in range(a)] for a, b in zip(size, space)]
     whole, made = np.arange(math.prod(space)).reshape(space), []
