@@ -27,6 +27,8 @@ set(NLOHMANN_INCLUDE ${CMAKE_BINARY_DIR}/host/include CACHE PATH "")
 set(INVAR_NOT_IN_WEB
     base/thread_pool.cc base/file/disk_reservation.cc base/file/map_registry.cc
     base/file/temporary_file.cc device/machine.cc run/weights/upload.cc run/npy.cc
+    run/partitions/workers/remote_stage.cc run/partitions/workers/transport.cc
+    run/partitions/workers/worker.cc
     signature/key_file.cc)
 # Rooms that no language model needs for speed: the reference computes them, to the same bits.
 set(INVAR_REFERENCE_ROOMS batchnorm conv fixed groupnorm nms optim pool quantize random resize)

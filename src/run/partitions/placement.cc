@@ -5,7 +5,9 @@
 #include <map>
 #include <numeric>
 
+#ifndef __wasi__
 #include "run/partitions/workers/remote_stage.h"
+#endif
 
 namespace invar::run {
 namespace {
@@ -95,23 +97,34 @@ struct Placing {
     placed.stages.push_back(std::move(stage));
     return made;
   }
+  // With workers the stages behind the first ones lie there. False: this stage is in this process.
+#ifdef __wasi__  // which has one process
+  Result<bool> place_there(size_t, const std::string&) {
+    return false;
+  }
+#else
+  Result<bool> place_there(size_t s, const std::string& name) {
+    Transport* const workers = count > 1 ? Transport::current() : nullptr;
+    const int rank =
+        workers ? static_cast<int>(s * static_cast<size_t>(workers->size()) / placed.parts.size()) : 0;
+    if (rank == 0) return false;
+    INVAR_TRY(auto stage,
+              RemoteStage::open(*workers, rank, static_cast<int>(s), placed.parts[s], ports, name, context));
+    describe(s, name + " of " + workers->name_of(rank), stage->device_name());
+    on_host = true;
+    placed.stages.push_back(std::move(stage));
+    return true;
+  }
+#endif
   Result<std::vector<LocalStage*>> stages() {
     std::vector<LocalStage*> local;
     const size_t n = placed.parts.size();
-    Transport* const workers = count > 1 ? Transport::current() : nullptr;
     for (size_t s = 0; s < n; ++s) {
       const std::string& name = names[s * names.size() / n];
-      const int rank = workers ? static_cast<int>(s * static_cast<size_t>(workers->size()) / n) : 0;
-      if (rank == 0) {
-        INVAR_TRY(LocalStage* const stage, place_here(s, name));
-        local.push_back(stage);
-        continue;
-      }
-      INVAR_TRY(auto stage, RemoteStage::open(*workers, rank, static_cast<int>(s), placed.parts[s], ports,
-                                              name, context));
-      describe(s, name + " of " + workers->name_of(rank), stage->device_name());
-      on_host = true;
-      placed.stages.push_back(std::move(stage));
+      INVAR_TRY(const bool there, place_there(s, name));
+      if (there) continue;
+      INVAR_TRY(LocalStage* const stage, place_here(s, name));
+      local.push_back(stage);
     }
     if (on_host) placed.device = nullptr;
     return local;
