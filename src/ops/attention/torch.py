@@ -46,7 +46,6 @@ def attention(
 ):
     """Scaled dot-product attention of [B, S, heads * D], or with heads_first of [B, heads, S, D];
     `more`: mask, sinks, lengths, slopes."""
-    shape = q.shape
     if not heads_first:
         q, k, v = (
             x.unflatten(-1, (h, -1)).transpose(1, 2)
@@ -86,7 +85,7 @@ def attention(
             scale,
             softcap,
         )
-    return y if heads_first else y.transpose(1, 2).reshape(*shape[:2], -1)
+    return y if heads_first else y.transpose(1, 2).flatten(2)
 
 
 def backward(grad, y, q, k, v, *more, **attributes):
