@@ -345,7 +345,7 @@ def test_stages_and_levels_that_are_not_there(tmp_path):
         "fold",
         names=[
             "stage fold",
-            "there are onnx, repro, plan, onnx-to-repro, repro-recognize-idioms, repro-fuse",
+            "there are onnx, repro, plan, torch, onnx-to-repro, repro-recognize-idioms, repro-fuse",
         ],
     )
     refused(

@@ -36,7 +36,11 @@ def test_every_operation_has_a_rule_or_none():
     assert set(rules._RULES) | rules._NONE <= set(_native.operations())
 
 
-REFUSED = {}  # operation -> why it has neither
+# operation -> why it has neither
+REFUSED = {
+    "attention_backward": "where gradients of gradients are wanted, the rule of attention is a composition",
+    "cross_entropy_backward": "the same",
+}
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
