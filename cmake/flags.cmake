@@ -6,7 +6,7 @@
 # depend on it. -fno-fast-math et al. are the defaults; tools/laws checks that nothing switches
 # them.
 set(flags -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror=return-type -fno-strict-aliasing)
-add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${flags}>")
 
 # Under a sanitizer with -O1: the instrumentation of what -O2 inlines takes half as long again to
 # compile.
