@@ -104,6 +104,7 @@ static const char* check_grouped(const Call& c) {
   if (!is_f32(a) || !is_f32(out) || index.dtype != DType::i64 || !is_weight(b))
     return "f32 rows, i64 indices, and matrices of f32, bf16 or f16";
   if (b.rank != 2 && !(b.rank == 3 && c.in.size() == 3)) return "matrices of rank 2, or one stack of rank 3";
+  if (b.rank == 3 && b.dim[0] == 0) return "at least one matrix";
   for (const View& other : c.in.subspan(matmul::kFirstMatrix))
     if (other.dtype != b.dtype || !same_shape(other, b)) return "matrices of one shape and type";
   const int64_t k = b.dim[b.rank - (trans_b ? 1 : 2)], n = b.dim[b.rank - (trans_b ? 2 : 1)];
