@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -112,7 +113,10 @@ TEST(SoftFma, Binary64) {
       case 0: c = -product; break;
       case 1: c = std::nextafter(-product, c); break;
       case 2: c = std::ldexp(product, static_cast<int>(next() % 240) - 120); break;
-      case 3: c = std::ldexp(1.0, std::ilogb(product) + static_cast<int>(next() % 240) - 120); break;
+      case 3:  // ilogb of infinity is INT_MAX
+        c = std::ldexp(1.0,
+                       std::clamp(std::ilogb(product), -2000, 2000) + static_cast<int>(next() % 240) - 120);
+        break;
       case 4: c = 0; break;
       default: break;
     }
