@@ -1,18 +1,14 @@
 """What a terminal would obey or hide in foreign text (names in files, paths, a model's answer) is
 shown escaped."""
 
-import fcntl
 import json
 import os
-import pty
 import shutil
-import struct
-import subprocess
-import termios
 import unicodedata
 
+import pseudo_terminal
 import pytest
-from conftest import BIN, MODEL, SHARDS, execute, invar, refused, rewrite_header
+from conftest import MODEL, SHARDS, execute, invar, refused, rewrite_header
 from onnx import TensorProto, helper
 
 HOSTILE = "\x1b[2J\nVERIFIED  r.json\r\x07\u009b1m\u202e\u2028\u200b\ufeff\x7f"
@@ -29,28 +25,10 @@ def assert_harmless(data, lines=None):
         assert text.count("\n") == lines, text
 
 
-def on_terminal(*args, env=None):
+def on_terminal(*args):
     """-> (exit code, bytes) of the program with standard output and error on a terminal."""
-    master, slave = pty.openpty()
-    attributes = termios.tcgetattr(slave)
-    attributes[1] &= ~termios.OPOST  # line breaks as they are written
-    termios.tcsetattr(slave, termios.TCSANOW, attributes)
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
-    command = [BIN] + [a if isinstance(a, bytes) else str(a) for a in args]
-    env = env or {**os.environ, "NO_COLOR": "1"}
-    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env)
-    os.close(slave)
-    out = b""
-    while True:
-        try:
-            part = os.read(master, 1 << 16)
-        except OSError:
-            break
-        if not part:
-            break
-        out += part
-    os.close(master)
-    return process.wait(), out
+    env = {**os.environ, "NO_COLOR": "1"}
+    return pseudo_terminal.on_terminal(*args, env=env, breaks=False)
 
 
 @pytest.fixture(scope="module")

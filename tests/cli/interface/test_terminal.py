@@ -1,40 +1,21 @@
 """What a terminal shows: colours where they are wanted, lines that fit, bars that go away."""
 
-import fcntl
 import os
-import pty
 import re
-import struct
-import subprocess
-import termios
 
+import pseudo_terminal
 import pytest
-from conftest import BIN, MODEL, execute, invar
+from conftest import MODEL, execute, invar
 
 WIDTH = 60
 
 
 def on_terminal(*args, width=WIDTH, **env):
-    """-> the bytes that the program writes to a terminal of this width."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    """-> (exit code, text) of the program on a terminal of this width."""
     env = {"TERM": "xterm", "HOME": "/nonexistent", "PATH": os.environ["PATH"],
            "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"], **env}  # fmt: skip
-    process = subprocess.Popen(
-        [BIN, *map(str, args)], stdin=slave, stdout=slave, stderr=slave, env=env
-    )
-    os.close(slave)
-    out = b""
-    while True:
-        try:
-            part = os.read(master, 1 << 16)
-        except OSError:
-            break
-        if not part:
-            break
-        out += part
-    os.close(master)
-    return process.wait(), out.decode()
+    code, out = pseudo_terminal.on_terminal(*args, env=env, width=width)
+    return code, out.decode()
 
 
 def shown(text):
