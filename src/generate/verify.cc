@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "generate/execution.h"
 #include "generate/model/find_model.h"
@@ -148,18 +149,18 @@ struct Verifier::Impl {
   const ExecutionOptions execution;
   Observer& observer;
   const receipt::StepSelection selection;
-  std::map<std::pair<std::string, OperationSet>, LoadedModel> loaded;  // by folder
+  std::map<std::tuple<std::string, OperationSet, std::string>, LoadedModel> loaded;  // by folder
 };
 
 Result<LoadedModel*> Verifier::Impl::load(const Verification& v) {
   INVAR_TRY(FoundModel found, find_model(model, v.claimed, observer));
-  const std::pair key(found.location.folder, v.set);
+  const std::tuple key(found.location.folder, v.set, v.claimed.profile);
   if (const auto known = loaded.find(key); known != loaded.end()) {
     known->second.found = std::move(found);  // another receipt may have found it in another way
     return &known->second;
   }
   ModelOptions options = model;
-  if (options.plan.empty()) options.operation_set = v.set;
+  if (options.plan.empty()) options.operation_set = v.set, options.profile = profile_from(v.claimed.profile);
   INVAR_TRY(ModelFolder folder, open_model(found.location));
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
   INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
