@@ -254,7 +254,8 @@ Status Verifier::Impl::examine(Verification& v) {
   v.compared("weights", to_hex(mine.weights));
   v.compared("named", name.text);
   v.compared("program", (mine.recipe.empty() ? "plan " : mine.recipe + ", ") +
-                            to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
+                            to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics +
+                            (mine.profile == name_of(Profile::exact16) ? ", exact16), " : "), ") +
                             (model.plan.empty() ? "compiled from this folder: equal"
                                                 : "the plan " + model.plan + ", as it was given: equal"));
   v.compared("steps", std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +

@@ -30,8 +30,8 @@ class ChooseExact16 : public PassWrapper<ChooseExact16, OperationPass<func::Func
   llvm::DenseMap<Value, bool> known_[2];  // by indices_count
 };
 
-// Whether the value follows from constants alone. The indices of a Gather along axis 0, which
-// choose an expert, may not count.
+// Whether the value follows from constants alone. The indices of a Gather of matrices along axis 0,
+// which choose an expert, may not count.
 bool ChooseExact16::is_constant(Value v, bool indices_count) {
   llvm::DenseMap<Value, bool>& all = known_[indices_count];
   if (const auto known = all.find(v); known != all.end()) return known->second;
@@ -40,6 +40,7 @@ bool ChooseExact16::is_constant(Value v, bool indices_count) {
   if (!yes && isa_and_nonnull<ReproOp>(op) && !op->hasAttr("state")) {
     auto gather = dyn_cast<GatherOp>(op);
     const bool chosen = !indices_count && gather && gather.getAxis().value_or(0) == 0 &&
+                        shape_of(gather.getTable().getType()).size() > 2 &&
                         origin_of(op->getLoc()).op == "Gather";
     yes = chosen ? is_constant(gather.getTable(), false)
                  : llvm::all_of(op->getOperands(), [&](Value x) { return is_constant(x, indices_count); });

@@ -84,7 +84,8 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
   v.compared.emplace_back("weights", to_hex(mine.weights));
   v.compared.emplace_back(
       "program",
-      mine.recipe + ", " + to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
+      mine.recipe + ", " + to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics +
+          (mine.profile == name_of(Profile::exact16) ? ", exact16), " : "), ") +
           (program.plan.empty()
                ? "compiled from " + (program.model.empty() ? program.encoder.model_name : program.model) +
                      ": equal"
