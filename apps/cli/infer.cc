@@ -11,6 +11,7 @@
 #include "console.h"
 #include "generate/execution.h"
 #include "generate/generation_loop.h"
+#include "generate/task_cache.h"
 #include "generate/tensors.h"
 #include "plan/plan.h"
 #include "run/npy.h"
@@ -67,6 +68,7 @@ Status do_infer(const InferCommand& c) {
     INVAR_CHECK_OK(check_chooses_nothing(c, "--logits-output"));
   }
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
+  INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
   INVAR_TRY(const auto sequences, sequences_from(c.tokens, c.tokens_file));
   size_t rows = 0;
   for (const auto& tokens : sequences) rows = std::max(rows, tokens.size());
@@ -133,6 +135,7 @@ Status do_infer_tensors(const InferCommand& c) {
     return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
+  INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
   INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
   Console console(true);
   INVAR_TRY(const generate::TensorAnswer answer,

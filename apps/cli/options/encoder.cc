@@ -23,6 +23,7 @@ void add_encoder(CLI::App& app, EncoderCommand& o) {
   app.add_option("--isa", o.execution.isa,
                  "force one instruction set: reference, scalar, avx2, avx512, neon");
   add_operation_set(app, o.operation_set);
+  add_numerics(app, o.model.profile);
   app.add_option("--receipt-path", o.receipt_path,
                  "where the receipt goes; of several texts r.json becomes r.1.json, r.2.json, ...");
   app.add_flag("--json", o.json, "JSON lines alone, nothing on standard error but errors");

@@ -30,6 +30,20 @@ void add_operation_set(CLI::App& app, std::string& set) {
                  "on this machine), reproducible (the same on any machine; the default)");
 }
 
+void add_numerics(CLI::App& app, std::optional<Profile>& profile) {
+  app.add_option_function<std::string>(
+         "--numerics",
+         [&profile](const std::string& name) {
+           profile = profile_from(name);
+           if (!profile)
+             throw CLI::ValidationError("--numerics",
+                                        name + " is not known; use one of " + std::string(kProfileNames));
+         },
+         "how matrix products with the model's weights are computed: fp32 (the default), or exact16, in rows "
+         "of 16-bit integers, which no order of summation changes")
+      ->type_name("NAME");
+}
+
 // CLI11 reads 010 as 8, takes +5 and 0x10, and wraps or cuts what is too large or negative. Only
 // plain digits pass.
 CLI::Validator whole(uint64_t least, uint64_t most) {
