@@ -12,6 +12,7 @@
 #include "console.h"
 #include "generate/generate.h"
 #include "generate/task_cache.h"
+#include "outputs/folders.h"
 #include "progress/display.h"
 #include "prompt/chat.h"
 
@@ -138,11 +139,16 @@ Result<bool> Conversation::take(const std::string& line) {
     shows_events() ? console_.note("help", kHelp) : write_stderr(kHelp);
   } else if (line == "/reset") {
     reset();
+    console_.note("forgotten", "the conversation begins anew");
   } else if (const auto system = argument("/system")) {
     system_ = *system;
     reset();
+    console_.note("forgotten", "the conversation begins anew, with this system message");
   } else if (const auto path = argument("/save")) {
+    OutputFolders folders;
+    INVAR_CHECK_OK(folders.make_above("/save", *path));
     INVAR_CHECK_OK(write_file(*path, messages_.dump(2) + "\n"));
+    console_.note("saved", std::to_string(messages_.size()) + " messages in " + *path);
   } else {
     return bad_input(line + ": no command of a conversation: /help lists them");
   }

@@ -21,6 +21,7 @@
 #include "generate/generate.h"
 #include "generate/model_folder.h"
 #include "generate/task_cache.h"
+#include "outputs/folders.h"
 #include "plan/memory_report.h"
 #include "plan/stages.h"
 #ifdef INVAR_COMPILER
@@ -88,11 +89,13 @@ Result<std::string> place_of_plan(const CompileCommand& c, Console& console) {
 Status link_weights(const plan::Plan& plan, const std::string& output, const std::string& model_folder) {
   std::error_code ec;
   if (fs::equivalent(folder_of(output), model_folder, ec)) return {};
+  const std::string constants = fs::path(output).filename().string() + ".constants";
   for (const plan::Weight& w : plan.weights) {
     const std::string entry = w.file.substr(0, w.file.find('/'));
+    if (entry == constants) continue;  // lies beside the plan
     const fs::path from = fs::absolute(fs::path(model_folder) / entry, ec),
                    to = fs::path(folder_of(output)) / entry;
-    if (!fs::exists(from, ec) || fs::equivalent(from, to, ec)) continue;  // constants lie beside the plan
+    if (!fs::exists(from, ec) || fs::equivalent(from, to, ec)) continue;
     if (fs::exists(fs::symlink_status(to, ec)) && !fs::is_symlink(to, ec))
       return bad_input(to.string() + ": is another file than the model's weights: choose another folder");
     if (const int error = replace_file(to.string(), [&](const std::string& temporary) {
@@ -210,6 +213,8 @@ Status check_accuracy(const CompileCommand& c, const onnx::Graph& graph, const c
 }
 
 Status do_compile(const CompileCommand& c) {
+  OutputFolders folders;
+  INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_TRY(const auto set, generate::operation_set(c.operation_set));
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
   INVAR_TRY(const auto dims, sizes_from("--dim", c.dims));

@@ -186,8 +186,9 @@ class Reader {
     keep(word);
     if (command_->commands.empty()) {
       for (const OptionText& o : command_->options)
-        if (!o.position.empty()) return check(o, o.position, word);
-      return;
+        if (!o.position.empty()) return check(o, o.shown_position(), word);
+      return wrong(word + ": `invar " + command_->name + "` takes no word without an option",
+                   find_option(*command_, "model-name") ? "did you mean --model-name " + word + "?" : "");
     }
     if (const CommandText* const next = find_command(*command_, word)) return (void)(command_ = next);
     std::vector<std::string> names;
@@ -218,7 +219,7 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
       {"max-length", {"max-new-tokens"}},
       {"n", {"max-new-tokens"}},
       {"checkpoint", {"model-name"}},
-      {"gpu", {"device"}},
+      {"gpu", {"device", "cuda"}},
       {"num-threads", {"threads"}},
       {"eos", {"stop"}},
       {"greedy", {"no-do-sample"}},
