@@ -21,9 +21,9 @@
 namespace invar::generate {
 namespace {
 
-constexpr uint64_t kAddressed = uint64_t{4} << 30;    // bytes that a module can address
-constexpr uint64_t kProgram = uint64_t{160} << 20;    // itself, the tokenizer, texts, and what no block fills
-constexpr int64_t kPositionsPerStep = 256;            // of a prompt
+constexpr uint64_t kAddressed = uint64_t{4} << 30;  // bytes that a module can address
+constexpr uint64_t kProgram = uint64_t{160} << 20;  // itself, the tokenizer, texts, and what no block fills
+constexpr int64_t kPositionsPerStep = 256;          // of a prompt
 
 constexpr char kCompile[] =
     "`invar run --model-name FOLDER --prompt-text x --max-new-tokens 1 --task-dir PLAN` makes it in the "
@@ -106,10 +106,10 @@ Status check_size(const plan::Plan& plan, const std::string& folder, int64_t pos
   INVAR_TRY(const Needs n, needs_of(plan, folder, positions));
   if (n.all() <= kAddressed) return {};
   return not_covered("the model is too large for a page: it needs " + size_text(n.all()) + " of memory (" +
-                     size_text(n.weights) + " for weights, " + size_text(n.states) + " for keys and values of " +
-                     std::to_string(positions) + " positions, " + size_text(n.activations + kProgram) +
-                     " for the rest), and WebAssembly addresses " + size_text(kAddressed) +
-                     ": use `invar verify`");
+                     size_text(n.weights) + " for weights, " + size_text(n.states) +
+                     " for keys and values of " + std::to_string(positions) + " positions, " +
+                     size_text(n.activations + kProgram) + " for the rest), and WebAssembly addresses " +
+                     size_text(kAddressed) + ": use `invar verify`");
 }
 
 std::string folder_of_plan(const std::string& path) {
