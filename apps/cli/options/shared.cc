@@ -119,9 +119,10 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
                  "seconds after which a worker without a sign of life ends the run")
       ->check(whole(1, 86400))
       ->capture_default_str();
-  app.parse_complete_callback([&o] {
+  app.parse_complete_callback([&o, &app] {
     expect_devices(o);
-    if (const std::optional<int> code = run_under_mpirun(o)) throw Launched{*code};
+    const bool ends_with_terminal = app.get_name() != "run" && app.get_name() != "chat";
+    if (const std::optional<int> code = run_under_mpirun(o, ends_with_terminal)) throw Launched{*code};
   });
   app.add_option_function<std::string>(
          "--tensor-parallel",
