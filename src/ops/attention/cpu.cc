@@ -8,7 +8,7 @@
 #include "num/reduce/lanes.h"
 #include "ops/attention/cpu/backward.h"
 #include "ops/attention/cpu/exact16.h"
-#include "ops/attention/cpu/rows.h"
+#include "ops/attention/cpu/key_blocks.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -128,7 +128,7 @@ void results(const Geometry& g, const float* p, const KeyMask* seen, const float
     result_columns<MR, kNarrow>(p, seen, values, column, put);
 }
 
-// The arithmetic of attention.3 and attention.5 to attention.8 (cpu/rows.h).
+// The arithmetic of attention.3 and attention.5 to attention.8 (cpu/key_blocks.h).
 struct FloatLaw {
   using Scratch = FloatScratch;
   static constexpr int kTileRows = kMaxRows;

@@ -4,7 +4,7 @@
 // instruction set.
 #pragma once
 #include "num/exact16/quantize.h"
-#include "ops/attention/cpu/rows.h"
+#include "ops/attention/cpu/key_blocks.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -236,7 +236,7 @@ INVAR_INLINE BlockWeights exact_weights(float* s, int n, float mb, const int32_t
                                                                                                  : e - 14};
 }
 
-// The arithmetic of attention_exact16 (cpu/rows.h).
+// The arithmetic of attention_exact16 (cpu/key_blocks.h).
 struct ExactLaw {
   using Scratch = ExactScratch;
   static constexpr int kTileRows = kExactRows;

@@ -1,5 +1,5 @@
 // attention_exact16 of a GPU (spec/attention-exact16.md) and its choice of kernels.
-#include "ops/attention/cuda/exact16/rows.cuh"
+#include "ops/attention/cuda/exact16/row_per_block.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
