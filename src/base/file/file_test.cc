@@ -198,7 +198,7 @@ TEST_F(FileTest, ACutOffFileIsNamedInJsonWhereThatIsAskedFor) {
         if (::truncate(path("a\"b\\c\xc3\xa4").c_str(), 0) != 0) std::_Exit(1);
         std::_Exit(map->text()[1 << 15]);
       },
-      ::testing::ExitedWithCode(2), R"(\{"file":".*a\\"b\\\\c\?\?"\}\nsecond '.*a"b\\c)");
+      ::testing::ExitedWithCode(2), R"(a\\"b\\\\c[?][?]"[}].*second '.*a"b\\c)");
 }
 
 TEST_F(FileTest, ATemporaryFolderIsPrivateAndGoesAway) {
