@@ -223,7 +223,13 @@ constexpr const char* kReceipt = "receipt";  // .json, without --receipt-path
 
 Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const ChatOptions& chat) {
   const std::string receipt = c.receipt_path.value_or(std::string(kReceipt) + ".json");
-  if (!c.prompt_file.empty()) return generate::read_prompt_file(file_from(c.prompt_file), receipt, chat);
+  if (!c.prompt_file.empty()) {
+    auto prompts = generate::read_prompt_file(file_from(c.prompt_file), receipt, chat);
+    if (!prompts && prompts.error().message.find(": not JSON: ") != std::string::npos)
+      return Error{prompts.error().code,
+                   prompts.error().message + "; each line is JSON, a text in quotes: \"ROMEO:\""};
+    return prompts;
+  }
   if (c.messages.empty()) {
     INVAR_TRY(std::string text, text_from("--prompt-text", c.prompt_text.value_or("")));
     return std::vector<generate::Prompt>{{std::move(text), receipt}};

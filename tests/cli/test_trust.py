@@ -377,7 +377,7 @@ def test_a_famous_name_does_not_vouch_for_other_weights(run, tmp_path):
 PROMPTS = 500
 
 
-def change_while_running(model, tmp_path, change):
+def change_while_running(model, tmp_path, change, *more):
     """Many prompts; after the first receipt `change` is done to the weights' files. Exit code,
     errors, receipts."""
     prompts, out = tmp_path / "prompts.jsonl", tmp_path / "out"
@@ -398,6 +398,7 @@ def change_while_running(model, tmp_path, change):
             out / "r.json",
             "--task-dir",
             tmp_path / "task",
+            *more,
         ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -423,6 +424,17 @@ def test_weights_cut_off_while_they_are_in_use(model, tmp_path):
         "became shorter while it was in use" in lines[0]
         or "was changed while it was in use" in lines[0]
     )
+
+
+def test_weights_cut_off_are_an_event_where_events_are_asked_for(model, tmp_path):
+    def change():
+        for shard in SHARDS:
+            os.truncate(model / shard, 0)
+
+    code, errors, _ = change_while_running(model, tmp_path, change, "--progress", "json")
+    events = [json.loads(line) for line in errors.splitlines()]
+    (error,) = [e for e in events if e["event"] == "error"]
+    assert code in (1, 2) and error["code"] == code and ".safetensors" in error["message"]
 
 
 def test_weights_overwritten_in_place_make_no_receipt(model, tmp_path):

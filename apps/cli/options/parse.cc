@@ -56,7 +56,7 @@ Advice advice_of(const CLI::ParseError& e, const CommandText& c) {
   const std::string text = e.what(), name = text.substr(0, text.find(": "));
   if (dynamic_cast<const CLI::ExtrasError*>(&e)) {
     const std::string extra = text.substr(std::min(text.size(), name.size() + 2));
-    return {bad_input(extra + ": `invar" + (c.name.empty() ? "" : " ") + c.name +
+    return {bad_input("'" + extra + "': `invar" + (c.name.empty() ? "" : " ") + c.name +
                       "` takes no more words without an option"),
             see};
   }
