@@ -17,7 +17,7 @@
 #include "base/hash/sha256.h"
 #include "commands.h"
 #include "console.h"
-#include "generate/accuracy/accuracy.h"
+#include "generate/accuracy.h"
 #include "generate/generate.h"
 #include "generate/model_folder.h"
 #include "generate/task_cache.h"

@@ -2,23 +2,22 @@
 #include "law.h"
 
 #include <math.h>
-#include <stdbool.h>
 
-// exact16.1. False: the row has no integers (exact16.5).
-static bool scale_of(const float* x, size_t n, int* e) {
+// exact16.1. 0: the row has no integers (exact16.5).
+static int scale_of(const float* x, size_t n, int* e) {
   double most = 0;
   for (size_t k = 0; k < n; k++) {
-    if (!isfinite(x[k])) return false;
+    if (!isfinite(x[k])) return 0;
     if (fabs((double)x[k]) > most) most = fabs((double)x[k]);
   }
   *e = 0;
-  if (most == 0) return true;
+  if (most == 0) return 1;
   int p;
   frexp(most, &p);  // 2^(p - 1) <= most < 2^p
   *e = p - 15;
   if (rint(ldexp(most, -*e)) > 32639) *e = p - 14;
   if (MUTATED(exact16_one_scale)) *e = p - 14;
-  return true;
+  return 1;
 }
 
 // exact16.2
@@ -38,7 +37,7 @@ static float result(int64_t v, int e) {
 // matmul_exact16: y[rows] = x[n] times the transpose of w[rows, n]
 void law_linear_exact16(const float* x, const float* w, size_t rows, size_t n, float* y) {
   int ea, eb;
-  bool const good = scale_of(x, n, &ea);
+  int const good = scale_of(x, n, &ea);
   for (size_t r = 0; r < rows; r++) {
     const float* const row = w + r * n;
     if (!good || !scale_of(row, n, &eb)) {

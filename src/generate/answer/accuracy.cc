@@ -1,4 +1,4 @@
-#include "generate/accuracy/accuracy.h"
+#include "generate/accuracy.h"
 
 #include <algorithm>
 #include <cmath>
