@@ -104,7 +104,7 @@ endfunction()
 # choices.
 function(invar_opset)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/spec/opset.toml)
-  file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room)")
+  file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room|split)")
   set(op "")
   foreach(line ${lines})
     if(line MATCHES "^\\[([a-z0-9_]+)\\]$")
@@ -121,6 +121,8 @@ function(invar_opset)
       string(APPEND table "    {\"${op}\", ${version}, \"${CMAKE_MATCH_1}\", \"${room}\"},\n")
       set(INVAR_ROOM_${op} ${room} PARENT_SCOPE)
       list(APPEND rooms ${room})
+    elseif(line MATCHES "^split = \"([a-z]+)\"$")
+      string(APPEND splits "    {\"${op}\", \"${CMAKE_MATCH_1}\"},\n")
     else()
       message(FATAL_ERROR "spec/opset.toml: not understood: ${line}")
     endif()
@@ -129,7 +131,8 @@ function(invar_opset)
   invar_attribute_table(attribute_table)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/opset/opset.cc CONTENT
        "#include \"base/attribute_types.h\"
-#include \"base/opset.h\"\n
+#include \"base/opset.h\"
+#include \"base/opset_splits.h\"\n
 namespace invar {
 static constexpr OpInfo kOps[] = {\n${table}};
 std::span<const OpInfo> opset() { return kOps; }
@@ -140,6 +143,8 @@ const OpInfo* op_info(std::string_view op) {
 }
 static constexpr std::string_view kChoices[] = {\"${choice_table}\"};
 std::span<const std::string_view> choices() { return kChoices; }
+static constexpr OpSplit kSplits[] = {\n${splits}};
+std::span<const OpSplit> op_splits() { return kSplits; }
 static constexpr AttributeInfo kAttributes[] = {\n${attribute_table}};
 std::span<const AttributeInfo> attribute_infos() { return kAttributes; }
 }  // namespace invar\n")
