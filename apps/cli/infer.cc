@@ -11,6 +11,7 @@
 #include "console.h"
 #include "generate/execution.h"
 #include "generate/generation_loop.h"
+#include "generate/task_cache.h"
 #include "generate/tensors.h"
 #include "outputs/folders.h"
 #include "plan/plan.h"
@@ -86,6 +87,7 @@ Status do_infer(const InferCommand& c) {
   OutputFolders folders;
   INVAR_CHECK_OK(make_folders(c, folders));
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
+  INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
   INVAR_TRY(const auto sequences, sequences_from(c.tokens, c.tokens_file));
   size_t rows = 0, given = 0;
   for (const auto& tokens : sequences) rows = std::max(rows, tokens.size()), given += tokens.size();
@@ -156,6 +158,7 @@ Status do_infer_tensors(const InferCommand& c) {
   OutputFolders folders;
   INVAR_CHECK_OK(make_folders(c, folders));
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
+  INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
   INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
   Console console(true);
   INVAR_TRY(const generate::TensorAnswer answer,

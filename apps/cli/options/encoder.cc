@@ -26,6 +26,7 @@ void add_encoder(CLI::App& app, EncoderCommand& o) {
                            "force one instruction set: reference, scalar, avx2, avx512, neon"));
   app.parse_complete_callback([&o] { expect_devices(o.execution); });
   add_operation_set(app, o.operation_set);
+  add_numerics(app, o.model.profile);
   app.add_option("--receipt-path", o.receipt_path,
                  "where the receipt goes; of several texts r.json becomes r.1.json, r.2.json, ...");
   app.add_flag("--json", o.json, "JSON lines alone, nothing on standard error but errors");

@@ -31,6 +31,20 @@ void add_operation_set(CLI::App& app, std::string& set) {
                  "on this machine), reproducible (the same on any machine; the default)");
 }
 
+void add_numerics(CLI::App& app, std::optional<Profile>& profile) {
+  app.add_option_function<std::string>(
+         "--numerics",
+         [&profile](const std::string& name) {
+           profile = profile_from(name);
+           if (!profile)
+             throw CLI::ValidationError("--numerics",
+                                        name + " is not known; use one of " + std::string(kProfileNames));
+         },
+         "how matrix products with the model's weights are computed: fp32 (the default), or exact16, in rows "
+         "of 16-bit integers, which no order of summation changes")
+      ->type_name("NAME");
+}
+
 // CLI11 reads 010 as 8, takes +5 and 0x10, and wraps or cuts what is too large or negative. Only
 // plain digits pass.
 CLI::Validator whole(uint64_t least, uint64_t most) {
@@ -105,9 +119,10 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
                  "seconds after which a worker without a sign of life ends the run")
       ->check(whole(1, 86400))
       ->capture_default_str();
-  app.parse_complete_callback([&o] {
+  app.parse_complete_callback([&o, &app] {
     expect_devices(o);
-    if (const std::optional<int> code = run_under_mpirun(o)) throw Launched{*code};
+    const bool ends_with_terminal = app.get_name() != "run" && app.get_name() != "chat";
+    if (const std::optional<int> code = run_under_mpirun(o, ends_with_terminal)) throw Launched{*code};
   });
   app.add_option_function<std::string>(
          "--tensor-parallel",

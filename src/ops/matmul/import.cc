@@ -152,10 +152,11 @@ Status matmul_nbits(NodeView& node) {
 }
 
 // A transposed weight as second factor is read as it is stored, with trans_b flipped.
-struct ReadTransposed : OpRewritePattern<MatmulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter& rewriter) const override {
-    auto weight = op.getB().getDefiningOp<ReproWeightOp>();
+template <class Op>
+struct ReadTransposed : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
+    auto weight = op.getB().template getDefiningOp<ReproWeightOp>();
     if (!weight || !weight.getTransposed()) return failure();
     rewriter.setInsertionPointAfter(weight);
     auto stored = cast<ReproWeightOp>(rewriter.clone(*weight));
@@ -330,7 +331,8 @@ void import_matmul(RuleRegistry& registry) {
   registry.add_rule("MatMulInteger", 10, matmul_integer);
   registry.add_rule("com.microsoft.FusedMatMul", 1, fused_matmul);
   registry.add_rule("com.microsoft.MatMulNBits", 1, matmul_nbits);
-  registry.add_pattern<ReadTransposed>();
+  registry.add_pattern<ReadTransposed<MatmulOp>>();
+  registry.add_pattern<ReadTransposed<MatmulExact16Op>>();
   registry.add_pattern<FuseGather>();
 }
 
