@@ -311,14 +311,15 @@ def test_the_report_names_folder_source_and_weights(run, tmp_path):
 
 
 def test_of_folders_with_the_same_weights_that_of_the_receipt_is_found(tmp_path):
-    for name in ("a", "b"):
+    for name in ("a", "b", "c"):  # b: another config.json, c: another chat template
         shutil.copytree(MODEL, tmp_path / name)
+    (tmp_path / "c/chat_template.jinja").write_text("{{ messages[0].content }}")
     config = json.loads((tmp_path / "b/config.json").read_text())
     (tmp_path / "b/config.json").write_text(json.dumps(config, indent=1))
-    for name in ("a", "b"):
+    for name in ("a", "b", "c"):
         invar("run", "--model-name", tmp_path / name, "--prompt-text", "ROMEO:", "--max-new-tokens", 2,
               "--receipt-path", tmp_path / f"{name}.json")  # fmt: skip
-    for name in ("a", "b"):
+    for name in ("a", "b", "c"):
         assert f"{tmp_path / name} (the folder" in invar("verify", tmp_path / f"{name}.json").text
 
 
