@@ -9,6 +9,7 @@
 
 #include "base/thread_pool.h"
 #include "bench/timing.h"
+#include "kernels/extensions/extensions.h"
 #include "num/env.h"
 
 namespace invar::bench {
@@ -73,9 +74,10 @@ Result<Measured> measure_one(const Item& item, const ops::CpuKernel& kernel, Poo
 Result<std::vector<std::string>> isas_of(const Settings& s) {
   if (s.isas.empty()) return std::vector<std::string>{std::string(ops::isas().front())};
   for (const std::string& isa : s.isas)
-    if (std::find(ops::isas().begin(), ops::isas().end(), isa) == ops::isas().end()) {
+    if (!ops::can_run(isa)) {
       std::string have;
-      for (std::string_view i : ops::isas()) have += (have.empty() ? "" : ", ") + std::string(i);
+      for (const auto list : {ops::isas(), ops::isa_extensions()})
+        for (std::string_view i : list) have += (have.empty() ? "" : ", ") + std::string(i);
       return bad_input("instruction set '" + isa +
                        "' is not available here; this CPU and build have: " + have);
     }

@@ -9,6 +9,7 @@
 #include "base/file/file.h"
 #include "base/opset.h"
 #include "conformance/rooms.h"
+#include "kernels/extensions/extensions.h"
 #include "kernels/forced_route.h"
 #include "num/env.h"
 
@@ -178,7 +179,7 @@ int run(const Options& options) {
       return std::printf("no such instruction set in this build: %s\n", isa.c_str()), 2;
     if (isa == ops::kCuda && !gpu())
       std::printf("not runnable here: %s\n", gpu().error().message.c_str());
-    else if (isa != ops::kCuda && std::ranges::find(ops::isas(), isa) == ops::isas().end())
+    else if (isa != ops::kCuda && !ops::can_run(isa))
       std::printf("not runnable here: %s\n", isa.c_str());
     else
       ++runnable;

@@ -1,15 +1,15 @@
 // The selection of the kernel that runs an operation, see kernel_selection.h.
 #include "run/prepare/kernel_selection.h"
 
-#include <algorithm>
+#include "kernels/extensions/extensions.h"
 
 namespace invar::run {
 
 Status check_isa(const std::string& isa) {
-  const auto here = ops::isas();
-  if (isa.empty() || std::find(here.begin(), here.end(), isa) != here.end()) return {};
+  if (isa.empty() || ops::can_run(isa)) return {};
   std::string have;
-  for (std::string_view i : here) have += (have.empty() ? "" : ", ") + std::string(i);
+  for (const auto list : {ops::isas(), ops::isa_extensions()})
+    for (std::string_view i : list) have += (have.empty() ? "" : ", ") + std::string(i);
   return bad_input("instruction set '" + isa + "' is not available here; this CPU and build have: " + have);
 }
 
