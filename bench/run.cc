@@ -9,8 +9,8 @@
 
 #include "base/thread_pool.h"
 #include "bench/timing.h"
-#include "kernels/extensions/extensions.h"
 #include "num/env.h"
+#include "run/eager.h"
 
 namespace invar::bench {
 namespace {
@@ -73,14 +73,7 @@ Result<Measured> measure_one(const Item& item, const ops::CpuKernel& kernel, Poo
 
 Result<std::vector<std::string>> isas_of(const Settings& s) {
   if (s.isas.empty()) return std::vector<std::string>{std::string(ops::isas().front())};
-  for (const std::string& isa : s.isas)
-    if (!ops::can_run(isa)) {
-      std::string have;
-      for (const auto list : {ops::isas(), ops::isa_extensions()})
-        for (std::string_view i : list) have += (have.empty() ? "" : ", ") + std::string(i);
-      return bad_input("instruction set '" + isa +
-                       "' is not available here; this CPU and build have: " + have);
-    }
+  for (const std::string& isa : s.isas) INVAR_CHECK_OK(run::check_isa(isa));
   return s.isas;
 }
 

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "base/isa.h"
-#include "kernels/extensions/extensions.h"
 #include "kernels/forced_route.h"
 #include "kernels/registry.h"
 #include "kernels/vendor/vendor_kernel.h"
@@ -52,13 +51,13 @@ std::span<const std::string_view> isas() {
   static const Runnable r(kBuilt);
   return r.all();
 }
-std::span<const std::string_view> isa_extensions() {
-  static const Runnable r(kExtensions);
-  return r.all();
-}
-bool can_run(std::string_view isa) {
-  return std::ranges::find(isas(), isa) != isas().end() ||
-         std::ranges::find(isa_extensions(), isa) != isa_extensions().end();
+// Whether this CPU has an instruction set or an extension.
+static bool can_run(std::string_view isa) {
+  static const Runnable extensions(kExtensions);
+  const auto in = [&](std::span<const std::string_view> list) {
+    return std::ranges::find(list, isa) != list.end();
+  };
+  return in(isas()) || in(extensions.all());
 }
 
 const CpuKernel* find_cpu_kernel(std::string_view op, std::string_view isa) {

@@ -1,15 +1,18 @@
 // The selection of the kernel that runs an operation, see kernel_selection.h.
 #include "run/prepare/kernel_selection.h"
 
-#include "kernels/extensions/extensions.h"
+#include <algorithm>
 
 namespace invar::run {
 
 Status check_isa(const std::string& isa) {
-  if (isa.empty() || ops::can_run(isa)) return {};
+  std::vector<std::string_view> here(ops::isas().begin(), ops::isas().end());
+  for (const ops::CpuKernel* k : ops::cpu_kernels())  // extensions have rows of a few operations
+    if (std::find(here.begin(), here.end(), k->isa) == here.end() && ops::find_cpu_kernel(k->op, k->isa))
+      here.push_back(k->isa);
+  if (isa.empty() || std::find(here.begin(), here.end(), isa) != here.end()) return {};
   std::string have;
-  for (const auto list : {ops::isas(), ops::isa_extensions()})
-    for (std::string_view i : list) have += (have.empty() ? "" : ", ") + std::string(i);
+  for (std::string_view i : here) have += (have.empty() ? "" : ", ") + std::string(i);
   return bad_input("instruction set '" + isa + "' is not available here; this CPU and build have: " + have);
 }
 
