@@ -106,7 +106,7 @@ endfunction()
 # choices.
 function(invar_opset)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/spec/opset.toml)
-  file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room)")
+  file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room|split)")
   set(op "")
   foreach(line ${lines})
     if(line MATCHES "^\\[([a-z0-9_]+)\\]$")
@@ -123,6 +123,8 @@ function(invar_opset)
       string(APPEND table "    {\"${op}\", ${version}, \"${CMAKE_MATCH_1}\", \"${room}\"},\n")
       set(INVAR_ROOM_${op} ${room} PARENT_SCOPE)
       list(APPEND rooms ${room})
+    elseif(line MATCHES "^split = \"([a-z]+)\"$")
+      string(APPEND splits "    {\"${op}\", \"${CMAKE_MATCH_1}\"},\n")
     else()
       message(FATAL_ERROR "spec/opset.toml: not understood: ${line}")
     endif()
@@ -131,7 +133,8 @@ function(invar_opset)
   invar_attribute_table(attribute_table)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/opset/opset.cc CONTENT
        "#include \"base/attribute_types.h\"
-#include \"base/opset.h\"\n
+#include \"base/opset.h\"
+#include \"base/opset_splits.h\"\n
 namespace invar {
 static constexpr OpInfo kOps[] = {\n${table}};
 std::span<const OpInfo> opset() { return kOps; }
@@ -142,6 +145,8 @@ const OpInfo* op_info(std::string_view op) {
 }
 static constexpr std::string_view kChoices[] = {\"${choice_table}\"};
 std::span<const std::string_view> choices() { return kChoices; }
+static constexpr OpSplit kSplits[] = {\n${splits}};
+std::span<const OpSplit> op_splits() { return kSplits; }
 static constexpr AttributeInfo kAttributes[] = {\n${attribute_table}};
 std::span<const AttributeInfo> attribute_infos() { return kAttributes; }
 }  // namespace invar\n")
@@ -217,7 +222,7 @@ function(invar_rooms)
   if(INVAR_CUDA)
     foreach(room ${INVAR_ROOMS})
       file(GLOB sources_cuda CONFIGURE_DEPENDS
-           ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/vendor/*.cu)
+           ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/cuda/*/*.cu ${dir}/${room}/vendor/*.cu)
       if(sources_cuda)
         add_library(invar_${room}_cuda OBJECT ${sources_cuda})
         target_include_directories(invar_${room}_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)

@@ -179,6 +179,7 @@ async function start() {
     if (data.crash || data.exit !== undefined) {
       if (!results) refuse(`the verifier ended with exit code ${data.exit} and no verdict`);
       end();
+      document.body.dataset.memory = data.memory || 0; // bytes, for tests
       document.body.dataset.seconds = ((performance.now() - began) / 1000).toFixed(2);
     }
   };
