@@ -2,7 +2,7 @@
 // which are gathered after they have been rounded once. Compiled once per instruction set.
 #pragma once
 #include "ops/matmul/cpu/exact16.h"
-#include "ops/matmul/cpu/grouped.h"
+#include "ops/matmul/cpu/group_rows.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -10,11 +10,8 @@ namespace {
 constexpr int64_t kGroupExactPanels = 8;  // panels of a unit
 
 ExactProduct exact_product_grouped(const GroupedShape& g) {
-  ExactProduct p{};
-  p.s.k = g.k, p.s.n = g.n, p.s.trans_b = g.trans_b;
-  p.pairs = exact_pairs(g.k);
-  p.panels = (g.n + kExactColumns - 1) / kExactColumns;
-  return p;
+  const ExactRows rows(g.k, g.groups ? g.rows / g.groups : 0);  // those of a matrix, on average
+  return {{}, rows, exact_pairs(g.k), (g.n + kExactColumns - 1) / kExactColumns, 0};
 }
 bool all_packed(const Call& call) {
   for (const View& b : call.in.subspan(kFirstMatrix))
@@ -23,16 +20,15 @@ bool all_packed(const Call& call) {
 }
 
 struct GroupedExactScratch {
-  double *sum, *powers;
+  void* product;  // of multiply_exact16
   int64_t* rows;
   float* out;
   int32_t* a;  // the gathered rows
 };
 GroupedExactScratch grouped_exact_scratch(void* scratch) {
   GroupedExactScratch w{};
-  w.sum = static_cast<double*>(scratch);
-  w.powers = w.sum + kExactRows * kExactColumns;
-  w.rows = reinterpret_cast<int64_t*>(w.powers + kExactColumns);
+  w.product = scratch;
+  w.rows = reinterpret_cast<int64_t*>(static_cast<char*>(scratch) + kExactScratch);
   w.out = reinterpret_cast<float*>(w.rows + kExactRows);
   w.a = reinterpret_cast<int32_t*>(w.out + kExactRows * kExactColumns);
   return w;
@@ -40,13 +36,13 @@ GroupedExactScratch grouped_exact_scratch(void* scratch) {
 size_t scratch_bytes_grouped_exact16(const Call& call) {
   const ExactProduct p = exact_product_grouped(matmul::grouped_shape(call));
   return static_cast<size_t>(
-      reinterpret_cast<char*>(grouped_exact_scratch(nullptr).a + kExactRows * p.row()) -
+      reinterpret_cast<char*>(grouped_exact_scratch(nullptr).a + p.rows.all(kExactRows)) -
       static_cast<char*>(nullptr));
 }
 size_t shared_bytes_grouped_exact16(const Call& call) {
   const GroupedShape g = matmul::grouped_shape(call);
   const ExactProduct p = exact_product_grouped(g);
-  return static_cast<size_t>(row_count(call.in[0]) * p.row() +
+  return static_cast<size_t>(p.rows.all(row_count(call.in[0])) +
                              (all_packed(call) ? 0 : g.groups * p.panels * p.panel())) *
          sizeof(int32_t);
 }
@@ -70,7 +66,7 @@ void quantize_grouped_exact16(const Call& call, const GroupedShape& g, const Exa
   auto* to = static_cast<int32_t*>(call.shared);
   for (int64_t u = begin; u < end; ++u) {
     if (u < rows) {
-      planes_of_row(call.in[0].as<const float>() + u * g.k, g.k, to + u * p.row());
+      quantize_row(call.in[0].as<const float>() + u * g.k, p.rows, to + u * p.row());
       continue;
     }
     const int64_t panel = u - rows, matrix = panel / p.panels, j = panel % p.panels * kExactColumns;
@@ -78,20 +74,19 @@ void quantize_grouped_exact16(const Call& call, const GroupedShape& g, const Exa
     if (b.packed) continue;
     const int64_t at = (g.stacked ? matrix * g.k * g.n : 0) + (g.trans_b ? j * g.k : j);
     pack_exact_panel(b, g.trans_b, at, g.k, g.n, num::min_i64(kExactColumns, g.n - j),
-                     to + rows * p.row() + panel * p.panel());
+                     to + p.rows.all(rows) + panel * p.panel());
   }
 }
 
 void run_grouped_exact16(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const GroupedShape g = matmul::grouped_shape(call);
-  ExactProduct p = exact_product_grouped(g);
+  const ExactProduct p = exact_product_grouped(g);
   if (phase == 0) return quantize_grouped_exact16(call, g, p, begin, end);
   const GroupedExactScratch w = grouped_exact_scratch(scratch);
   const auto* a = static_cast<const int32_t*>(call.shared);
-  const int32_t* unpacked = a + row_count(call.in[0]) * p.row();
+  const int32_t* unpacked = a + p.rows.all(row_count(call.in[0]));
   auto* const out = call.out[0].as<float>();
   const int64_t panels = p.panels;
-  p.s.n = kExactColumns;  // of w.out
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t group = unit % g.groups, first = unit / g.groups * kGroupExactPanels;
     const int64_t last = num::min_i64(first + kGroupExactPanels, panels);
@@ -110,7 +105,8 @@ void run_grouped_exact16(const Call& call, int phase, int64_t begin, int64_t end
                          static_cast<size_t>(p.row()) * sizeof(int32_t));
       for (int64_t panel = first; panel < last; ++panel) {
         const int64_t j = panel * kExactColumns, columns = num::min_i64(kExactColumns, g.n - j);
-        multiply_exact16(p, w.a, matrix + panel * p.panel(), count, columns, w.out, w.sum, w.powers);
+        multiply_exact16(p.rows, w.a, matrix + panel * p.panel(), count, columns, w.out, kExactColumns,
+                         w.product);
         for (int64_t i = 0; i < count; ++i)
           for (int64_t c = 0; c < columns; ++c) out[w.rows[i] * g.n + j + c] = w.out[i * kExactColumns + c];
       }
