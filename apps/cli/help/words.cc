@@ -223,6 +223,12 @@ bool OptionText::named(std::string_view name) const {
   return std::ranges::count(longs, name) > 0 || std::ranges::count(shorts, name) > 0;
 }
 
+std::string OptionText::shown_position() const {
+  std::string name = position;
+  std::ranges::transform(name, name.begin(), [](char c) { return c >= 'a' && c <= 'z' ? c - 32 : c; });
+  return name;
+}
+
 const OptionText* find_option(const CommandText& command, std::string_view name) {
   for (const OptionText& o : command.options)
     if (o.named(name)) return &o;
@@ -235,6 +241,15 @@ const CommandText* find_command(const CommandText& command, std::string_view nam
         std::ranges::count(c.aliases, name) > 0)
       return &c;
   return nullptr;
+}
+
+const CommandText* command_named(const CommandText& program, std::string_view name) {
+  for (const CommandText& c : program.commands) {
+    if (c.name == name) return &c;
+    for (const CommandText& deeper : c.commands)
+      if (deeper.name == name) return &deeper;
+  }
+  return &program;
 }
 
 }  // namespace invar::cli
