@@ -55,6 +55,7 @@ struct CompileCommand {
   bool stateless = false;                // past keys and values stay tensors
   bool json = false;
   int partitions = 0;  // of the report of stages
+  int tensor_parallel = 1;
   bool report = false;
 };
 struct InferCommand {

@@ -51,15 +51,18 @@ Status do_export(const ExportCommand& c) {
   return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
 }
 
-json json_of(const std::vector<plan::Stage>& parts) {
+json json_of(const std::vector<plan::RankCost>& parts) {
   json rows = json::array();
-  for (const plan::Stage& s : parts)
-    rows.push_back({{"first_layer", s.first_layer},
-                    {"layers", s.layers},
-                    {"weights_bytes", s.cost.weights},
-                    {"state_bytes_per_token", s.cost.state},
-                    {"handed_over_bytes_per_token", s.cost.handed_over},
-                    {"products_per_token", s.cost.products}});
+  for (const plan::RankCost& r : parts)
+    rows.push_back({{"partition", r.partition},
+                    {"rank", r.rank},
+                    {"first_layer", r.first_layer},
+                    {"layers", r.layers},
+                    {"weights_bytes", r.cost.weights},
+                    {"state_bytes_per_token", r.cost.state},
+                    {"handed_over_bytes_per_token", r.cost.handed_over},
+                    {"products_per_token", r.cost.products},
+                    {"gathers", r.gathers}});
   return rows;
 }
 
@@ -236,7 +239,8 @@ Status do_compile(const CompileCommand& c) {
   if (c.report) {  // on paper: the weights need not be here
     options.threads = -1;
     INVAR_TRY(const compiler::CompiledProgram program, compiler::compile(graph, options));
-    INVAR_TRY(const auto parts, plan::split_by_layers(program.plan, c.partitions));
+    INVAR_TRY(const auto stages, plan::split(program.plan, std::max(c.partitions, 1), c.tensor_parallel));
+    const std::vector<plan::RankCost> parts = plan::rank_costs(stages);
     return deliver("", c.json ? line_of({{"partitions", json_of(parts)}}) : plan::stage_report(parts, {}));
   }
   Console console(c.json);

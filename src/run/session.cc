@@ -114,9 +114,9 @@ Status Session::Impl::open() {
         "several sequences need " +
         std::string(o.use_cache ? "a plan with memory between steps" : "their memory between steps") +
         ": run one sequence at a time");
-  const int64_t lanes = pipeline ? static_cast<int64_t>(pipeline->lanes()) : 1;
+  const int64_t groups = pipeline ? static_cast<int64_t>(pipeline->groups()) : 1;
   chunk = std::min(o.chunk          ? o.chunk
-                   : context.device ? std::max(kDeviceChunk / lanes, kDefaultChunk)
+                   : context.device ? std::max(kDeviceChunk / groups, kDefaultChunk)
                                     : kDefaultChunk,
                    o.capacity);
   if (!has_memory()) chunk = o.capacity;  // all rows in one chunk
@@ -136,7 +136,7 @@ Status Session::Impl::open() {
 Status Session::Impl::open_decoder() {
   const Options& o = options();
   if (!plan.bodies.empty() || !plan.bindings.empty() || takes_whole_sequence(inputs)) {
-    if (o.partitions > 1 || o.weights_memory || o.device.find(',') != o.device.npos)
+    if (o.partitions > 1 || o.ranks > 1 || o.weights_memory || o.device.find(',') != o.device.npos)
       return not_covered(
           "a program with control flow, computed sizes, or a mask is computed anew over each prefix, in one "
           "partition: leave partitions, further devices and the weights' memory out");
@@ -276,7 +276,7 @@ Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToke
   batch_tokens.clear(), passes.clear();
   for (const NextToken& n : next) batch_tokens.push_back(n.token);
   // Several passes overlap in the lanes.
-  const size_t count = std::clamp<size_t>(next.size() / kPassSequences, 1, pipeline->lanes());
+  const size_t count = std::clamp<size_t>(next.size() / kPassSequences, 1, pipeline->groups());
   const size_t row = static_cast<size_t>(vocab);
   for (size_t p = 0; p < count; ++p) {
     const size_t begin = p * next.size() / count, size = (p + 1) * next.size() / count - begin;

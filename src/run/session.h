@@ -48,6 +48,9 @@ struct Options {
   // The decoder is split by layers into so many parts, which are spread over the devices in their
   // order; 0 = one for each device.
   int partitions = 0;
+  // Each part is divided by whole results among so many ranks, each with its part of the weights
+  // and of the memory, on consecutive devices.
+  int ranks = 1;
   // The most bytes that weights may take in the memory of the device; 0 = all. What does not fit is
   // loaded anew in every pass.
   uint64_t weights_memory = 0;

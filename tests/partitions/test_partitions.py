@@ -47,6 +47,11 @@ def whole(tasks, tmp_path_factory):
         ("--n-partitions", "5", "--prefill-chunk", "3"),
         ("--n-partitions", "3", "--no-kv-cache"),
         ("--device", "cpu,cpu"),
+        ("--tensor-parallel", "2"),
+        ("--tensor-parallel", "3", "--device", "cpu,cpu,cpu"),
+        ("--tensor-parallel", "4", "--prefill-chunk", "5"),
+        ("--tensor-parallel", "8", "--n-partitions", "2"),
+        ("--tensor-parallel", "2", "--n-partitions", "5", "--no-kv-cache"),
         ("--weights-memory", "6MB"),
     ],
 )
@@ -58,11 +63,12 @@ def test_same_receipt(tasks, tmp_path, whole, options):
     )
 
 
-def test_verified_in_other_partitions(tasks, tmp_path, whole):
+@pytest.mark.parametrize("options", [("--n-partitions", "4"), ("--tensor-parallel", "3")])
+def test_verified_in_other_partitions(tasks, tmp_path, whole, options):
     receipt = tmp_path / "receipt.json"
     receipt.write_text(json.dumps(whole))
     done = subprocess.run(
-        [INVAR, "verify", receipt, "--model-name", MODEL, "--n-partitions", "4"],
+        [INVAR, "verify", receipt, "--model-name", MODEL, *options],
         capture_output=True,
         text=True,
         timeout=60,
@@ -82,7 +88,16 @@ def test_what_is_not_covered(tasks, tmp_path):
         return done.stderr.splitlines()[-1]
 
     assert "6 partitions: the model has 5 layers" in line("--n-partitions", "6")
-    assert "a layer is not split over devices" in line("--tensor-parallel", "2")
+    assert "8 query heads and 4 key heads: at most 4 ranks" in line("--tensor-parallel", "5")
+    assert "0 is not a whole number" in line("--tensor-parallel", "0")
+    assert "3 devices are named for 1 partition of 2 ranks" in line(
+        "--tensor-parallel", "2", "--device", "cpu,cpu,cpu"
+    )
+    assert "weights-memory" in line("--tensor-parallel", "2", "--weights-memory", "6MB")
+    assert "deterministic" in line("--tensor-parallel", "2", "--operation-set", "deterministic")
+    assert "ranks are in one process" in line(
+        "--tensor-parallel", "2", "--n-partitions", "2", "--workers", "processes"
+    )
     assert "give --n-partitions 2 or more" in line("--workers", "processes")
     assert "is not a size" in line("--weights-memory", "much")
 
@@ -282,6 +297,26 @@ def test_a_report_as_json(tmp_path):
     rows = [line.split() for line in run(*report).stdout.splitlines()[2:]]
     assert [int(row[3]) for row in rows] == [part["state_bytes_per_token"] for part in parts]
     assert [int(row[4]) for row in rows] == [part["handed_over_bytes_per_token"] for part in parts]
+
+
+def test_a_report_of_ranks(tmp_path):
+    run = lambda *args: subprocess.run(  # noqa: E731
+        [INVAR, *args], check=True, capture_output=True, text=True, timeout=60
+    )
+    run("export", "--model-name", MODEL, "-o", tmp_path)
+    report = ["compile", tmp_path / "model.onnx", "--tensor-parallel", "2", "--report"]
+    ranks = json.loads(run(*report, "--json").stdout)["partitions"]
+    assert [rank["rank"] for rank in ranks] == [0, 1]
+    # 4 of each layer; the rows of the embedding before, the logits behind, which rank 0 alone has.
+    assert [rank["gathers"] for rank in ranks] == [22, 21]
+    alone = json.loads(run(*report[:-2], "1", "--report", "--json").stdout)["partitions"][0]
+    assert 2 * ranks[0]["state_bytes_per_token"] == alone["state_bytes_per_token"]
+    # Rank 0 has the table of the embedding beside its part of the output layer.
+    table = 2048 * 256 * 2
+    for rank, beside in zip(ranks, (table, 0), strict=True):
+        assert rank["weights_bytes"] - beside < 0.55 * alone["weights_bytes"]
+    rows = [line.split() for line in run(*report).stdout.splitlines()[2:]]
+    assert [row[1:3] for row in rows] == [["0", "22"], ["1", "21"]]
 
 
 LLAMA_72B = {

@@ -159,10 +159,14 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
   cmd->add_flag("--json", o.json, "one JSON object instead of the lines");
   auto* parts = cmd->add_option("--n-partitions", o.partitions, "with --report: the number of partitions")
                     ->check(whole(1, 1 << 16));
-  parts->needs(cmd->add_flag("--report", o.report,
-                             "write no plan and read no weights: print the layers, bytes and estimated time "
-                             "of each partition")
-                   ->needs(parts));
+  auto* ranks = cmd->add_option("--tensor-parallel", o.tensor_parallel,
+                                "with --report: the number of ranks that divide each partition")
+                    ->check(whole(1, 1 << 10));
+  auto* report =
+      cmd->add_flag("--report", o.report,
+                    "write no plan and read no weights: print the layers, bytes and estimated time "
+                    "of each partition and rank");
+  parts->needs(report), ranks->needs(report);
   cmd->callback([&o, &result] { result = compile(o); });
 }
 

@@ -124,16 +124,12 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
     const bool ends_with_terminal = app.get_name() != "run" && app.get_name() != "chat";
     if (const std::optional<int> code = run_under_mpirun(o, ends_with_terminal)) throw Launched{*code};
   });
-  app.add_option_function<std::string>(
-         "--tensor-parallel",
-         [](const std::string& n) {
-           if (n != "1")
-             throw CLI::ValidationError("--tensor-parallel",
-                                        n + ": a layer is not split over devices; --n-partitions splits the "
-                                            "model by layers");
-         },
-         "1: each layer is on one device")
-      ->type_name("N");
+  app.add_option(
+         "--tensor-parallel", o.tensor_parallel,
+         "divide each part by whole results (heads, columns) among so many ranks, over the devices of "
+         "--device; never changes a bit")
+      ->check(whole(1, 1 << 10))
+      ->capture_default_str();
 }
 
 void add_explain(CLI::App& app, ExecutionOptions& o) {

@@ -103,7 +103,7 @@ Result<uint64_t> Weights::needed(const plan::Plan& plan, const std::string& fold
 }
 
 Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
-                              Pool&, const Check& check, const std::shared_ptr<Device>&) {
+                              Pool&, const Check& check, const std::shared_ptr<Device>&, UploadQueues*) {
   INVAR_TRY(WeightLoader l, WeightLoader::begin(plan, folder, uses, check));
   const size_t count = plan.weights.size(), packings = l.packings.size();
   std::vector<uint64_t> sizes;

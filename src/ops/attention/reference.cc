@@ -146,7 +146,7 @@ class FloatBlock {
   float column(const float* v, int64_t stride) const {
     float ob = 0;
     for (int j = 0; j < n_; ++j)
-      if (seen_[j]) ob = std::fma(p_[j], v[j * stride], ob);
+      if (seen_[j]) ob = std::fma(p_[j], v[j * stride], ob);  // attention.8
     return ob;
   }
 

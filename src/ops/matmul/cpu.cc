@@ -112,6 +112,7 @@ const CpuKernel INVAR_ROW_OF(matmul_exact16) = {.op = "matmul_exact16",
                                                 .run = INVAR_ISA_NS::run_exact16,
                                                 .scratch_bytes = INVAR_ISA_NS::scratch_bytes_exact16,
                                                 .shared_bytes = INVAR_ISA_NS::shared_bytes_exact16,
+                                                .epilogue = true,
                                                 .pack_bytes = INVAR_ISA_NS::pack_bytes_exact16,
                                                 .pack = INVAR_ISA_NS::pack_exact16};
 const CpuKernel INVAR_ROW_OF(grouped_matmul_exact16) = {

@@ -263,8 +263,9 @@ LogicalResult MatmulExact16Op::inferReturnTypes(MLIRContext* context, std::optio
   return infer(loc, op.getA(), op.getB(), false, op.getTransB() != 0, Float32Type::get(context), out);
 }
 
-LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                                SmallVectorImpl<Type>& out) {
+template <class Adaptor>
+static LogicalResult infer_grouped(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                   SmallVectorImpl<Type>& out) {
   Shape a = shape_of(op.getA().getType()), index = shape_of(op.getIndex().getType());
   const bool trans_b = op.getTransB() != 0;
   if (op.getB().empty() || a.size() < 2 || index.size() + 1 != a.size())
@@ -282,6 +283,16 @@ LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optio
   index.push_back(n);
   out.push_back(tensor_of(index, Float32Type::get(context)));
   return success();
+}
+
+LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                                SmallVectorImpl<Type>& out) {
+  return infer_grouped(context, loc, op, out);
+}
+
+LogicalResult GroupedMatmulExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
+                                                       Adaptor op, SmallVectorImpl<Type>& out) {
+  return infer_grouped(context, loc, op, out);
 }
 
 LogicalResult FixedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
@@ -312,8 +323,9 @@ LogicalResult MatmulIntegerOp::inferReturnTypes(MLIRContext* context, std::optio
   return success();
 }
 
-LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                              SmallVectorImpl<Type>& out) {
+template <class Adaptor>
+static LogicalResult infer_nbits(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                 SmallVectorImpl<Type>& out) {
   Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
   const bool trans_b = op.getTransB() != 0;
   if (a.empty() || b.size() < 2 || (b.size() > 2 && !trans_b))
@@ -323,6 +335,16 @@ LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optiona
   a.back() = b[trans_b ? 0 : 1];
   out.push_back(tensor_of(a, Float32Type::get(context)));
   return success();
+}
+
+LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                              SmallVectorImpl<Type>& out) {
+  return infer_nbits(context, loc, op, out);
+}
+
+LogicalResult MatmulNbitsExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
+                                                     Adaptor op, SmallVectorImpl<Type>& out) {
+  return infer_nbits(context, loc, op, out);
 }
 
 void import_matmul(RuleRegistry& registry) {

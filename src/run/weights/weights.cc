@@ -48,9 +48,10 @@ Result<uint64_t> Weights::needed(const plan::Plan& plan, const std::string& fold
 }
 
 Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
-                              Pool& pool, const Check& check, const std::shared_ptr<Device>& device) {
+                              Pool& pool, const Check& check, const std::shared_ptr<Device>& device,
+                              UploadQueues* queues) {
   INVAR_TRY(WeightLoader l, WeightLoader::begin(plan, folder, uses, check));
-  if (device) return upload(device, l, uses, pool, check.progress);
+  if (device) return upload(device, l, uses, pool, check.progress, queues);
   Weights r;
   const size_t count = plan.weights.size();
   INVAR_TRY(auto packed_block, Allocation::make(l.packed_bytes, "packed weights"));

@@ -9,12 +9,36 @@ namespace {
 
 constexpr int64_t kGroupExactPanels = 8;  // panels of a unit
 
-ExactProduct exact_product_grouped(const GroupedShape& g) {
-  ExactProduct p{};
-  p.s.k = g.k, p.s.n = g.n, p.s.trans_b = g.trans_b;
-  p.pairs = exact_pairs(g.k);
-  p.panels = (g.n + kExactColumns - 1) / kExactColumns;
-  return p;
+struct GroupedExact {
+  GroupedShape g;
+  int64_t pairs, panels;
+  // In int32: a panel of a matrix, pairs and the scales of its columns; a row, both planes and its
+  // scale.
+  int64_t panel() const { return (pairs + 1) * kExactColumns; }
+  int64_t row() const { return 2 * pairs + 1; }
+};
+GroupedExact grouped_exact(const Call& call) {
+  const GroupedShape g = matmul::grouped_shape(call);
+  return {g, exact_pairs(g.k), (g.n + kExactColumns - 1) / kExactColumns};
+}
+// f(pair, q[2 pair], q[2 pair + 1]) of a row; behind its end 0. Returns its scale.
+template <class Fn>
+INVAR_INLINE int32_t for_each_rounded_pair(const float* x, int64_t k, Fn f) {
+  constexpr int64_t kPart = 2 * kW;
+  alignas(64) int32_t q[kPart];
+  const int32_t e = scale_of_row(F32{}, x, k);
+  const bool none = e == num::kExact16NoIntegers;
+  const num::Exact16Factors by = num::exact16_factors(none ? 0 : e);
+  const F first = set1(none ? 0.0f : by.first), second = set1(by.second);
+  for (int64_t i = 0; i < k; i += kPart) {
+    const int64_t n = num::min_i64(kPart, k - i);
+    for (int64_t j = 0; j < kPart; j += kW) {
+      const int left = static_cast<int>(num::min_i64(kW, n - j));
+      store_i(q + j, exact_integers(left > 0 ? get_part<F32>(x + i + j, left) : zero(), first, second));
+    }
+    for (int64_t j = 0; j < n; j += 2) f((i + j) / 2, q[j], q[j + 1]);
+  }
+  return e;
 }
 bool all_packed(const Call& call) {
   for (const View& b : call.in.subspan(kFirstMatrix))
@@ -38,16 +62,15 @@ GroupedExactScratch grouped_exact_scratch(void* scratch) {
   return w;
 }
 size_t scratch_bytes_grouped_exact16(const Call& call) {
-  const ExactProduct p = exact_product_grouped(matmul::grouped_shape(call));
+  const GroupedExact p = grouped_exact(call);
   return static_cast<size_t>(
       reinterpret_cast<char*>(grouped_exact_scratch(nullptr).a + kExactRows * p.row()) -
       static_cast<char*>(nullptr));
 }
 size_t shared_bytes_grouped_exact16(const Call& call) {
-  const GroupedShape g = matmul::grouped_shape(call);
-  const ExactProduct p = exact_product_grouped(g);
+  const GroupedExact p = grouped_exact(call);
   return static_cast<size_t>(row_count(call.in[0]) * p.row() +
-                             (all_packed(call) ? 0 : g.groups * p.panels * p.panel())) *
+                             (all_packed(call) ? 0 : p.g.groups * p.panels * p.panel())) *
          sizeof(int32_t);
 }
 size_t pack_bytes_grouped_exact16(const View& b, int i, const Attributes& attrs) {
@@ -58,19 +81,24 @@ size_t pack_bytes_grouped_exact16(const View& b, int i, const Attributes& attrs)
 // which the matrices change fastest, as in grouped.h.
 int64_t units_grouped_exact16(const Call& call, int phase) {
   if (call.out[0].elements() == 0) return 0;
-  const GroupedShape g = matmul::grouped_shape(call);
-  const ExactProduct p = exact_product_grouped(g);
-  if (phase == 0) return row_count(call.in[0]) + (all_packed(call) ? 0 : g.groups * p.panels);
-  return (p.panels + kGroupExactPanels - 1) / kGroupExactPanels * g.groups;
+  const GroupedExact p = grouped_exact(call);
+  if (phase == 0) return row_count(call.in[0]) + (all_packed(call) ? 0 : p.g.groups * p.panels);
+  return (p.panels + kGroupExactPanels - 1) / kGroupExactPanels * p.g.groups;
 }
 
-void quantize_grouped_exact16(const Call& call, const GroupedShape& g, const ExactProduct& p, int64_t begin,
-                              int64_t end) {
+void quantize_grouped_exact16(const Call& call, const GroupedExact& p, int64_t begin, int64_t end) {
+  const GroupedShape& g = p.g;
   const int64_t rows = row_count(call.in[0]);
   auto* to = static_cast<int32_t*>(call.shared);
   for (int64_t u = begin; u < end; ++u) {
     if (u < rows) {
-      planes_of_row(call.in[0].as<const float>() + u * g.k, g.k, to + u * p.row());
+      int32_t *high = to + u * p.row(), *low = high + p.pairs;
+      low[p.pairs] = for_each_rounded_pair(call.in[0].as<const float>() + u * g.k, g.k,
+                                           [&](int64_t i, int32_t q0, int32_t q1) {
+                                             const int32_t h0 = (q0 + 128) >> 8, h1 = (q1 + 128) >> 8;
+                                             high[i] = pair_of(h0, h1);
+                                             low[i] = pair_of(q0 - h0 * 256, q1 - h1 * 256);
+                                           });
       continue;
     }
     const int64_t panel = u - rows, matrix = panel / p.panels, j = panel % p.panels * kExactColumns;
@@ -82,16 +110,44 @@ void quantize_grouped_exact16(const Call& call, const GroupedShape& g, const Exa
   }
 }
 
+// The products of `count` gathered rows with one panel, into w.out.
+void multiply_grouped_exact16(const GroupedExact& p, const int32_t* panel, int64_t count, int64_t columns,
+                              const GroupedExactScratch& w) {
+  for (int64_t i = 0; i < count * kExactColumns; ++i) w.sum[i] = 0;
+  for (int64_t first = 0; first < p.pairs; first += kExactPairs) {
+    const int64_t pairs = num::min_i64(kExactPairs, p.pairs - first);
+    for (int64_t r = 0; r < count; r += kExactTileRows) {
+      auto tiles = [&](auto tall) __attribute__((always_inline)) {
+        for (int64_t c = 0; c < columns; c += kExactVectors * kW)
+          exact_tile<decltype(tall)::value>(w.a + r * p.row() + first, p.row(), p.pairs,
+                                            panel + first * kExactColumns + c, pairs,
+                                            w.sum + r * kExactColumns + c);
+      };
+      dispatch_tile_rows<kExactTileRows>(static_cast<int>(num::min_i64(kExactTileRows, count - r)), tiles);
+    }
+  }
+  const int32_t* scales = panel + p.pairs * kExactColumns;
+  for (int64_t c = 0; c < kExactColumns; ++c) w.powers[c] = exact_power(scales[c]);
+  auto wide = [](const double* at) __attribute__((always_inline)) {
+    return from_bits(load_l(reinterpret_cast<const int64_t*>(at)));
+  };
+  for (int64_t r = 0; r < count; ++r) {
+    const D power = set1_d(exact_power(w.a[r * p.row() + 2 * p.pairs]));
+    for (int64_t c = 0; c < kExactColumns; c += kW)
+      store(w.out + r * kExactColumns + c,
+            exact_result(wide(w.sum + r * kExactColumns + c), mul(power, wide(w.powers + c))));
+  }
+}
+
 void run_grouped_exact16(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
-  const GroupedShape g = matmul::grouped_shape(call);
-  ExactProduct p = exact_product_grouped(g);
-  if (phase == 0) return quantize_grouped_exact16(call, g, p, begin, end);
+  const GroupedExact p = grouped_exact(call);
+  const GroupedShape& g = p.g;
+  if (phase == 0) return quantize_grouped_exact16(call, p, begin, end);
   const GroupedExactScratch w = grouped_exact_scratch(scratch);
   const auto* a = static_cast<const int32_t*>(call.shared);
   const int32_t* unpacked = a + row_count(call.in[0]) * p.row();
   auto* const out = call.out[0].as<float>();
   const int64_t panels = p.panels;
-  p.s.n = kExactColumns;  // of w.out
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t group = unit % g.groups, first = unit / g.groups * kGroupExactPanels;
     const int64_t last = num::min_i64(first + kGroupExactPanels, panels);
@@ -110,7 +166,7 @@ void run_grouped_exact16(const Call& call, int phase, int64_t begin, int64_t end
                          static_cast<size_t>(p.row()) * sizeof(int32_t));
       for (int64_t panel = first; panel < last; ++panel) {
         const int64_t j = panel * kExactColumns, columns = num::min_i64(kExactColumns, g.n - j);
-        multiply_exact16(p, w.a, matrix + panel * p.panel(), count, columns, w.out, w.sum, w.powers);
+        multiply_grouped_exact16(p, matrix + panel * p.panel(), count, columns, w);
         for (int64_t i = 0; i < count; ++i)
           for (int64_t c = 0; c < columns; ++c) out[w.rows[i] * g.n + j + c] = w.out[i * kExactColumns + c];
       }
