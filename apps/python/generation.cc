@@ -251,23 +251,28 @@ void add_generation(nb::module_& m) {
           "__init__",
           [](ModelOptions* self, const std::string& model_name, const std::string& plan,
              const std::string& task_dir, const std::string& tasks_root, bool colocate_tensors,
-             const std::string& operation_set) {
+             const std::string& operation_set, const std::string& numerics) {
             new (self) ModelOptions{model_name,       plan,
                                     task_dir,         tasks_root,
                                     colocate_tensors, or_raise(generate::operation_set(operation_set))};
+            self->profile = or_raise(generate::profile(numerics));
           },
           nb::kw_only(), nb::arg("model_name"), nb::arg("plan") = "", nb::arg("task_dir") = "",
-          nb::arg("tasks_root") = "", nb::arg("colocate_tensors") = false, nb::arg("operation_set") = "");
+          nb::arg("tasks_root") = "", nb::arg("colocate_tensors") = false, nb::arg("operation_set") = "",
+          nb::arg("numerics") = "");
   nb::class_<ExecutionOptions>(m, "ExecutionOptions")
       .def(
           "__init__",
           [](ExecutionOptions* self, const std::string& device, const std::string& isa, int threads,
-             int64_t prefill_chunk, bool kv_cache, int n_partitions, uint64_t weights_memory) {
-            new (self) ExecutionOptions{device,        false,     isa,          threads,
-                                        prefill_chunk, !kv_cache, n_partitions, weights_memory};
+             int64_t prefill_chunk, bool kv_cache, int n_partitions, uint64_t weights_memory,
+             int tensor_parallel) {
+            new (self) ExecutionOptions{device,       false,          isa,
+                                        threads,      prefill_chunk,  !kv_cache,
+                                        n_partitions, weights_memory, tensor_parallel};
           },
           nb::kw_only(), nb::arg("device"), nb::arg("isa"), nb::arg("threads"), nb::arg("prefill_chunk"),
-          nb::arg("kv_cache") = true, nb::arg("n_partitions") = 0, nb::arg("weights_memory") = 0);
+          nb::arg("kv_cache") = true, nb::arg("n_partitions") = 0, nb::arg("weights_memory") = 0,
+          nb::arg("tensor_parallel") = 1);
   nb::class_<SamplingOptions>(m, "SamplingOptions")
       .def(
           "__init__",

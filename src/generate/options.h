@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/operation_set.h"
+#include "base/profile.h"
 
 namespace invar::generate {
 
@@ -22,6 +23,8 @@ struct ModelOptions {      // where the model and its compiled form are
   std::optional<OperationSet> operation_set;
   std::string revision = {};  // branch, tag or commit of a hub model; "" = that in the name, or main
   bool offline = false;       // nothing is downloaded
+  // Of the plan; absent = that of an existing plan, fp32 for a new one.
+  std::optional<Profile> profile = {};
 };
 
 struct ExecutionOptions {  // tuning: never changes a bit
@@ -33,6 +36,7 @@ struct ExecutionOptions {  // tuning: never changes a bit
   bool no_kv_cache = false;
   int partitions = 0;           // parts of a decoder; 0 = one for each device
   uint64_t weights_memory = 0;  // bytes; 0 = all
+  int tensor_parallel = 1;      // ranks that divide each part
   std::string workers = {};     // processes of their own: "processes" here, or hosts; "" = none
   int worker_timeout = 60;      // seconds without a sign of life
   // Gets, as text, what each pass of the preparation leaves. Empty: nobody asks.

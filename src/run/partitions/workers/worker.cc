@@ -131,6 +131,7 @@ Result<Packet> Worker::pass(Held& h, Packet& p) {
   for (int v : outputs) {
     Handover& out = h.memory[v];
     INVAR_CHECK_OK(h.stage->hand_out(v, out));
+    INVAR_CHECK_OK(h.stage->handed_out());
     answer.put(int64_t{v});
     answer.put(std::span<const std::byte>(out.memory.data(), out.bytes));
   }
