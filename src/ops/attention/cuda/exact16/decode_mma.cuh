@@ -58,6 +58,7 @@ __device__ __noinline__ void exact_decode_rows(const AttentionParams& s, const E
   }
 }
 
+// Long because it is one pipeline: each step needs what the one before left in registers.
 __global__ void __launch_bounds__(kDecodeThreads, 3)
     exact_decode_kernel(const __grid_constant__ AttentionParams s) {
   extern __shared__ float4 memory[];
@@ -116,7 +117,10 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
     wait_for_copies<1>();
     __syncthreads();
     BlockSums sums;
-    product.score(mask);
+    if (mask.plain)
+      product.template score<true>(mask);
+    else
+      product.template score<false>(mask);
     product.maxima(sums.m);
 #pragma unroll
     for (int h = 0; h < 2; ++h)
@@ -176,7 +180,7 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
     for (int first = 0; first < 32; first += 16) {
       const int begin = warp * 32 + first;
       if (begin >= g.dv) continue;
-      exact_results(smem.values, all_high, all_low, sums, mask.end, begin, [&](int tile, int i, F ob) {
+      exact_results<false>(smem.values, all_high, all_low, sums, mask.end, begin, [&](int tile, int i, F ob) {
         const int r = lane / 4 + i / 2 * 8, column = begin + 8 * tile + 2 * t + i % 2;
         if (r < own.count && column < g.dv)
           store(s.partials + (own.to + r * g.seen) * g.dv_padded + column, ob);
