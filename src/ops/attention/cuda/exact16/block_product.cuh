@@ -59,9 +59,15 @@ struct ExactQueries {
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const auto at = [&](int64_t i) { return rows[h] && i < g.d ? rows[h][i] : 0.0f; };
+      float x[kSteps][8];  // elements 4 t and 16 + 4 t, and the three behind each, of 32
       uint32_t largest = 0;
-      for (int64_t i = t; i < g.d; i += 4) largest = umax(largest, magnitude(at(i)));
+#pragma unroll
+      for (int i = 0; i < 8 * kSteps; ++i) {
+        const int c = i / 8 * kMmaKeys + i / 4 % 2 * 16 + 4 * t + i % 4;
+        x[i / 8][i % 8] = rows[h] && c < g.d ? rows[h][c] : 0.0f;
+      }
+#pragma unroll
+      for (int i = 0; i < 8 * kSteps; ++i) largest = umax(largest, magnitude(x[i / 8][i % 8]));
       largest = umax(largest, __shfl_xor_sync(kFullWarp, largest, 1));
       const int32_t e = scale_of_largest(umax(largest, __shfl_xor_sync(kFullWarp, largest, 2)));
       const float scale = fabsf(g.scale);
@@ -74,7 +80,7 @@ struct ExactQueries {
         for (int part = 0; part < 2; ++part) {
           int32_t q[4];
 #pragma unroll
-          for (int i = 0; i < 4; ++i) q[i] = by.integer(at(step * kMmaKeys + part * 16 + 4 * t + i));
+          for (int i = 0; i < 4; ++i) q[i] = by.integer(x[step][4 * part + i]);
           const PlaneBytes bytes = plane_bytes(q);
           high[step][2 * part + h] = bytes.high, low[step][2 * part + h] = bytes.low;
         }
