@@ -31,7 +31,9 @@ Status measure_model(const Settings& s, const std::string& model_name, Report& r
                      generate::Observer& observer) {
   const std::string name = model_name.empty() ? source_root() + "/models/shakespeare-4m" : model_name;
   INVAR_TRY(const auto location, generate::resolve(name));
-  INVAR_TRY(const auto compiled, generate::prepare(location, generate::ModelOptions(), observer));
+  generate::ModelOptions options;
+  options.profile = s.profile;
+  INVAR_TRY(const auto compiled, generate::prepare(location, options, observer));
   double weight_bytes = 0;
   double flops = 0;  // of a token: a multiplication and an addition for each weight
   for (const plan::Weight& w : compiled.plan.weights) {

@@ -1,9 +1,11 @@
 // Measures items: ours and the peer's in turns, medians; the machine's limits in the same run.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/profile.h"
 #include "bench/peak/peak.h"
 #include "bench/peer.h"
 #include "bench/suite.h"
@@ -19,6 +21,7 @@ struct Settings {
   std::string device = "cpu";     // or "cuda", "cuda:1"
   double seconds = 0.4;           // per item, thread count and instruction set
   std::string peer, python;
+  std::optional<Profile> profile = {};  // of the suite model
 };
 
 struct Limit {  // one of the machine's, as measured

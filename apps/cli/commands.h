@@ -45,11 +45,14 @@ struct CompileCommand {
   std::string model, output, emit;
   std::vector<std::string> bound;  // NAME=FILE.npy: inputs that become constants
   std::string operation_set;
-  int opt = -1;                    // the compiler's default
-  std::vector<std::string> sizes;  // NAME=N: of symbols, for the report of memory
-  std::vector<std::string> dims;   // NAME=N: dimensions that are fixed
-  std::string choices = "all";     // numerics choices that may be applied
-  bool stateless = false;          // past keys and values stay tensors
+  std::optional<Profile> profile;
+  std::string accuracy_file;             // of prompts: --check-accuracy
+  std::optional<double> accuracy_bound;  // as a power of two
+  int opt = -1;                          // the compiler's default
+  std::vector<std::string> sizes;        // NAME=N: of symbols, for the report of memory
+  std::vector<std::string> dims;         // NAME=N: dimensions that are fixed
+  std::string choices = "all";           // numerics choices that may be applied
+  bool stateless = false;                // past keys and values stay tensors
   bool json = false;
   int partitions = 0;  // of the report of stages
   int tensor_parallel = 1;
@@ -57,13 +60,14 @@ struct CompileCommand {
 };
 struct InferCommand {
   std::string plan;
+  std::optional<Profile> profile;   // that the plan must have
   std::vector<std::string> tokens;  // of each sequence: ids, comma separated
   std::string tokens_file;          // a JSON list of ids, an object with "tokens", or a list of lists of ids
   ExecutionOptions execution;
   SamplingOptions sampling;
   std::vector<int32_t> stop_tokens;
   std::string output;               // JSON, a line for each sequence; "" = stdout
-  std::string logits_output;        // raw little-endian f32 [tokens given, vocab], sequence after sequence
+  std::string logits_output;        // f32 [tokens given, vocab], sequence after sequence: .npy, or bytes
   std::vector<std::string> inputs;  // NAME=FILE.npy: the plan as a function of tensors
   std::string tensors_output;       // folder for NAME.npy of each output; "" = digests alone
   std::optional<std::string> receipt_path;  // of the tensors; absent: no receipt

@@ -1,20 +1,27 @@
 // export, compile, encode, decode: each stage of the journey alone, its artifact on disk.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "artifacts.h"
+#include "base/file/file.h"
 #include "base/file/temporary_file.h"
 #include "base/hash/sha256.h"
 #include "commands.h"
 #include "console.h"
+#include "generate/accuracy.h"
 #include "generate/generate.h"
 #include "generate/model_folder.h"
 #include "generate/task_cache.h"
+#include "outputs/folders.h"
 #include "plan/memory_report.h"
 #include "plan/stages.h"
 #ifdef INVAR_COMPILER
@@ -28,6 +35,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+#ifdef INVAR_COMPILER
+constexpr FileKind kPromptsFile{"a file of prompts", uint64_t{64} << 20};
+constexpr double kAccuracyBound = -8;  // log2: about what bf16 makes of a trained model
+#endif
 
 #ifdef INVAR_COMPILER
 Status do_export(const ExportCommand& c) {
@@ -80,11 +92,13 @@ Result<std::string> place_of_plan(const CompileCommand& c, Console& console) {
 Status link_weights(const plan::Plan& plan, const std::string& output, const std::string& model_folder) {
   std::error_code ec;
   if (fs::equivalent(folder_of(output), model_folder, ec)) return {};
+  const std::string constants = fs::path(output).filename().string() + ".constants";
   for (const plan::Weight& w : plan.weights) {
     const std::string entry = w.file.substr(0, w.file.find('/'));
+    if (entry == constants) continue;  // lies beside the plan
     const fs::path from = fs::absolute(fs::path(model_folder) / entry, ec),
                    to = fs::path(folder_of(output)) / entry;
-    if (!fs::exists(from, ec) || fs::equivalent(from, to, ec)) continue;  // constants lie beside the plan
+    if (!fs::exists(from, ec) || fs::equivalent(from, to, ec)) continue;
     if (fs::exists(fs::symlink_status(to, ec)) && !fs::is_symlink(to, ec))
       return bad_input(to.string() + ": is another file than the model's weights: choose another folder");
     if (const int error = replace_file(to.string(), [&](const std::string& temporary) {
@@ -95,7 +109,115 @@ Status link_weights(const plan::Plan& plan, const std::string& output, const std
   return {};
 }
 
+// The tokenizer beside the model, or beside the checkpoint's weights to which its own are links.
+Result<prompt::Tokenizer> tokenizer_beside(const std::string& model, const onnx::Graph& graph) {
+  const std::string folder = folder_of(model);
+  auto beside = generate::read_tokenizer({"", "", folder});
+  if (beside) return beside;
+  std::error_code ec;
+  for (const onnx::TensorRef& t : graph.initializers)
+    if (!t.file.empty()) {
+      const fs::path file = fs::weakly_canonical(fs::path(folder) / t.file, ec);
+      if (auto linked = generate::read_tokenizer({"", "", file.parent_path().string()})) return linked;
+      break;
+    }
+  return beside;
+}
+
+// The prompts of --check-accuracy: a JSON list of ids, a list of those, or a text in each line.
+Result<std::vector<std::vector<int32_t>>> accuracy_prompts(const CompileCommand& c,
+                                                           const onnx::Graph& graph) {
+  std::vector<std::vector<int32_t>> prompts;
+  INVAR_TRY(const std::string text, read_file(file_from(c.accuracy_file), kPromptsFile));
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin != text.npos && text[begin] == '[') {
+    const json list = json::parse(text, nullptr, false);
+    if (list.is_discarded()) return bad_input(c.accuracy_file + ": not well-formed JSON");
+    const bool several = !list.empty() && list[0].is_array();
+    for (const json& one : several ? list : json::array({list})) {
+      INVAR_TRY(prompts.emplace_back(), ids_of(one, c.accuracy_file));
+    }
+  } else {
+    const auto tokenizer = tokenizer_beside(c.model, graph);
+    if (!tokenizer)
+      return bad_input("--check-accuracy " + c.accuracy_file +
+                       ": texts need the model's tokenizer beside it: " + tokenizer.error().message +
+                       "; or give a JSON list of ids");
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.empty()) continue;
+      INVAR_TRY(prompts.emplace_back(), tokenizer->encode(line));
+    }
+  }
+  if (prompts.empty()) return bad_input("--check-accuracy " + c.accuracy_file + ": no prompt in it");
+  return prompts;
+}
+
+// One profile of the model, compiled in the folder and loaded.
+Result<run::Session> open_profile(const onnx::Graph& graph, compiler::Options options, bool exact16,
+                                  const std::string& folder, int64_t positions) {
+  options.exact16 = exact16;
+  const std::string path = folder + (exact16 ? "/exact16" : "/fp32");
+  INVAR_TRY(plan::Plan plan, compiler::compile_to(graph, options, path));
+  INVAR_CHECK_OK(link_weights(plan, path, options.folder));
+  run::Options how;
+  how.capacity = positions;
+  return run::Session::open(std::move(plan), folder, how);
+}
+
+std::string accuracy_text(const generate::Accuracy& a, double log2_error, double bound) {
+  char text[320];
+  std::snprintf(text, sizeof text,
+                "prompts   %lld, %lld tokens\nlogits    relative error 2^%.1f of fp32, bound 2^%g\n"
+                "loss      %.6f fp32, %.6f exact16\nagreement %lld of %lld most likely tokens\n",
+                static_cast<long long>(a.sequences), static_cast<long long>(a.tokens), log2_error, bound,
+                a.loss, a.other_loss, static_cast<long long>(a.agreeing), static_cast<long long>(a.tokens));
+  return text;
+}
+
+Status check_accuracy(const CompileCommand& c, const onnx::Graph& graph, const compiler::Options& options) {
+  if (c.profile != Profile::exact16)
+    return bad_input("--check-accuracy compares exact16 with fp32: give --numerics exact16");
+  INVAR_TRY(const auto prompts, accuracy_prompts(c, graph));
+  size_t longest = 0;
+  for (const auto& tokens : prompts) longest = std::max(longest, tokens.size());
+  std::error_code ec;
+  INVAR_TRY(const TemporaryFolder folder, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+  Console console(c.json);
+  const auto compiling = console.phase("compile");
+  const auto positions = static_cast<int64_t>(longest);
+  INVAR_TRY(run::Session fp32, open_profile(graph, options, false, folder.path(), positions));
+  INVAR_TRY(run::Session exact16, open_profile(graph, options, true, folder.path(), positions));
+  compiling->done("fp32 and exact16");
+  const auto comparing = console.phase("compare");
+  const auto total = static_cast<int64_t>(prompts.size());
+  INVAR_TRY(const generate::Accuracy a, generate::compare_accuracy(fp32, exact16, prompts, [&](int64_t done) {
+              comparing->progress(done, total, "prompts");
+            }));
+  comparing->done("");
+  const double bound = c.accuracy_bound.value_or(kAccuracyBound);
+  const double log2_error = std::log2(a.error);
+  const bool holds = a.error == 0 || log2_error <= bound;                    // false for NaN, too
+  const json error = std::isfinite(log2_error) ? json(log2_error) : json();  // null: equal, or no number
+  INVAR_CHECK_OK(deliver("", !c.json ? accuracy_text(a, log2_error, bound)
+                                     : line_of({{"prompts", a.sequences},
+                                                {"tokens", a.tokens},
+                                                {"log2_error", error},
+                                                {"bound", bound},
+                                                {"loss", {{"fp32", a.loss}, {"exact16", a.other_loss}}},
+                                                {"agreeing", a.agreeing},
+                                                {"holds", holds}})));
+  if (holds) return {};
+  char text[160];
+  std::snprintf(text, sizeof text,
+                ": the logits under exact16 differ from those of fp32 by 2^%.1f, more than 2^%g", log2_error,
+                bound);
+  return Error{Code::failed, c.model + text};
+}
+
 Status do_compile(const CompileCommand& c) {
+  OutputFolders folders;
+  INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_TRY(const auto set, generate::operation_set(c.operation_set));
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
   INVAR_TRY(const auto dims, sizes_from("--dim", c.dims));
@@ -105,9 +227,11 @@ Status do_compile(const CompileCommand& c) {
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
   compiler::Options options;
   options.folder = folder_of(c.model), options.operation_set = set.value_or(OperationSet::reproducible);
+  options.exact16 = c.profile == Profile::exact16;
   if (c.opt >= 0) options.opt = c.opt;
   options.choices = c.choices, options.stateless = c.stateless;
   options.trusts_recipe = c.dims.empty() && c.bound.empty() && !c.stateless;
+  if (!c.accuracy_file.empty()) return check_accuracy(c, graph, options);
   if (!c.emit.empty()) {
     INVAR_TRY(std::string text, compiler::emit(graph, options, c.emit));
     return deliver(c.output, text);

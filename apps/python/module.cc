@@ -6,6 +6,7 @@
 
 #include "arrays.h"
 #include "base/hash/digest_cache.h"
+#include "base/profile.h"
 #include "base/text/display.h"
 #include "base/thread_pool.h"
 #include "compiler/compiler.h"
@@ -13,6 +14,7 @@
 #include "onnx/onnx.h"
 #include "operation.h"
 #include "plan/plan.h"
+#include "plan/program_text.h"
 
 namespace invar::python {
 namespace {
@@ -79,12 +81,16 @@ class Program {
 DigestCache compile(const std::string& model, const std::string& folder, const std::string& plan,
                     const std::vector<std::pair<std::string, ReadOnly>>& bound,
                     const std::vector<std::pair<std::string, int64_t>>& dims,
-                    const std::string& operation_set, const std::string& choices, int opt,
-                    const std::string& stages, const std::string& torch_module) {
+                    const std::string& operation_set, const std::string& numerics, const std::string& choices,
+                    int opt, const std::string& stages, const std::string& torch_module) {
   const auto set = operation_set_from(operation_set);
   if (!set)
     throw Raised{bad_input("operation_set: '" + operation_set + "' is not known; use one of " +
                            std::string(kOperationSetNames))};
+  const auto profile = profile_from(numerics);
+  if (!profile)
+    throw Raised{
+        bad_input("numerics: '" + numerics + "' is not known; use one of " + std::string(kProfileNames))};
   onnx::Graph graph = or_raise(onnx::read(model));
   or_raise(onnx::fix_dims(graph, dims));
   for (const auto& [name, array] : bound) {
@@ -94,6 +100,7 @@ DigestCache compile(const std::string& model, const std::string& folder, const s
   nb::gil_scoped_release free;
   compiler::Options options;
   options.folder = folder, options.operation_set = *set, options.choices = choices;
+  options.exact16 = *profile == Profile::exact16;
   options.stateless = true;  // programs and modules are functions of tensors
   options.opt = opt, options.artifacts = stages;
   if (!torch_module.empty())
@@ -127,6 +134,7 @@ nb::dict describe(const std::string& path) {
   d["files"] = std::vector<std::string>(files.begin(), files.end());
   d["choices"] = p.choices, d["digest"] = to_hex(plan::digest(p));
   d["operation_set"] = std::string(name_of(p.operation_set));
+  d["numerics"] = std::string(name_of(plan::profile_of(p.choices)));
   return d;
 }
 
@@ -194,8 +202,8 @@ NB_MODULE(_native, m) {
       .def_prop_ro("kernels", &Program::kernels)
       .def_prop_ro("libraries", &Program::libraries);
   m.def("compile", &compile, nb::arg("model"), nb::arg("folder"), nb::arg("plan"), nb::arg("bound"),
-        nb::arg("dims"), nb::kw_only(), nb::arg("operation_set"), nb::arg("choices"), nb::arg("opt"),
-        nb::arg("stages"), nb::arg("torch_module") = "");
+        nb::arg("dims"), nb::kw_only(), nb::arg("operation_set"), nb::arg("numerics"), nb::arg("choices"),
+        nb::arg("opt"), nb::arg("stages"), nb::arg("torch_module") = "");
   m.def("describe", &describe);
   m.def("retyped", &retyped);
   add_operations(m);

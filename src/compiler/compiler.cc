@@ -9,6 +9,7 @@
 #include "compiler/emit/program_source.h"
 #include "compiler/emit/torch/torch_module.h"
 #include "compiler/lowering/rule_registry.h"
+#include "compiler/passes/choose_exact16.h"
 #include "compiler/passes/make_stateful/make_stateful.h"
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -90,6 +91,8 @@ class Compiler {
         {"repro-recognize-idioms", 0, [](Compiler& c) { return recognize_idioms_pass(c.choices_); }},
         {"repro-make-stateful", 0, [](Compiler& c) { return make_stateful_pass(&c.why_stateless_); }, "",
          &Options::make_stateful},
+        {"repro-choose-exact16", 0, [](Compiler& c) { return choose_exact16_pass(&c.report_.refused); }, "",
+         &Options::exact16},
         {"repro-fuse", 1, [](Compiler&) { return fuse_operations_pass(); }},
         {"repro-canonicalize", 2, [](Compiler&) { return canonicalize_pass(); }},
         {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights_pass(&c.weights_); }},
@@ -145,6 +148,9 @@ Status Compiler::run_pass(std::unique_ptr<Pass> pass) {
 
 Status Compiler::run(const std::string& until) {
   INVAR_TRY(choices_, choices_of(options_.choices));
+  if (options_.exact16 && options_.operation_set != OperationSet::reproducible)
+    return not_covered("the profile exact16 is for the operation set reproducible, not " +
+                       std::string(name_of(options_.operation_set)));
   INVAR_CHECK_OK(write_artifact(0, kOnnx));
   if (until == kOnnx) return {};
   int number = 0;

@@ -34,6 +34,8 @@ struct Options {
   std::string artifacts;  // a folder that receives the text of every stage; empty: none
   // Recorded in the plan. All operation sets compile to the same program.
   OperationSet operation_set = OperationSet::reproducible;
+  // The profile exact16 (exact16.7), of reproducible programs alone.
+  bool exact16 = false;
   std::string choices = "all";  // allowed numerics choices: all, none, or names separated by commas
   // Past keys and values stay inputs and outputs: the plan is a pure function of tensors instead of
   // a session's program (onnx.20).

@@ -5,6 +5,7 @@
 
 #include "compiler/dialects/torch/dialect.h"
 #include "compiler/emit/torch/torch_module.h"
+#include "compiler/passes/choose_exact16.h"
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect, TorchDialect>();
   mlir::registerPass([] { return lower_onnx_pass(); });
   mlir::registerPass([] { return recognize_idioms_pass(*choices_of("all")); });
+  mlir::registerPass([] { return choose_exact16_pass(nullptr); });
   mlir::registerPass([] { return fuse_operations_pass(); });
   mlir::registerPass([] { return canonicalize_pass(); });
   mlir::registerPass([] { return evaluate_weights_pass(nullptr); });

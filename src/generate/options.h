@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/operation_set.h"
+#include "base/profile.h"
 
 namespace invar::generate {
 
@@ -22,6 +23,8 @@ struct ModelOptions {      // where the model and its compiled form are
   std::optional<OperationSet> operation_set;
   std::string revision = {};  // branch, tag or commit of a hub model; "" = that in the name, or main
   bool offline = false;       // nothing is downloaded
+  // Of the plan; absent = that of an existing plan, fp32 for a new one.
+  std::optional<Profile> profile = {};
 };
 
 struct ExecutionOptions {  // tuning: never changes a bit

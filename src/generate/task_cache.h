@@ -30,6 +30,11 @@ struct CompiledModel {
 
 // The set of this name, absent for an empty one; an error lists the names.
 Result<std::optional<OperationSet>> operation_set(const std::string& name);
+// The same of a profile.
+Result<std::optional<Profile>> profile(const std::string& name);
+// bad_input: the plan in this file has not the profile or the set that was asked for.
+Status check_made_for(const plan::Plan&, const std::string& path, std::optional<OperationSet>,
+                      std::optional<Profile>);
 
 // How a task folder is used.
 // use      its plan, if that was made of the files as they are now (names, sizes, times, the

@@ -25,6 +25,7 @@ struct TensorProgram {
   std::vector<std::pair<std::string, int64_t>> dims;  // dimensions that are fixed
   run::Function::NamedTensors bound;                  // inputs that become constants
   std::string choices = "all";                        // numerics choices that may be applied
+  Profile profile = Profile::fp32;  // of a model that is compiled; verification asks the receipt
 };
 
 struct TensorAnswer {

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "generate/execution.h"
 #include "generate/model/find_model.h"
@@ -148,18 +149,18 @@ struct Verifier::Impl {
   const ExecutionOptions execution;
   Observer& observer;
   const receipt::StepSelection selection;
-  std::map<std::pair<std::string, OperationSet>, LoadedModel> loaded;  // by folder
+  std::map<std::tuple<std::string, OperationSet, std::string>, LoadedModel> loaded;  // by folder
 };
 
 Result<LoadedModel*> Verifier::Impl::load(const Verification& v) {
   INVAR_TRY(FoundModel found, find_model(model, v.claimed, observer));
-  const std::pair key(found.location.folder, v.set);
+  const std::tuple key(found.location.folder, v.set, v.claimed.profile);
   if (const auto known = loaded.find(key); known != loaded.end()) {
     known->second.found = std::move(found);  // another receipt may have found it in another way
     return &known->second;
   }
   ModelOptions options = model;
-  if (options.plan.empty()) options.operation_set = v.set;
+  if (options.plan.empty()) options.operation_set = v.set, options.profile = profile_from(v.claimed.profile);
   INVAR_TRY(ModelFolder folder, open_model(found.location));
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
   INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
@@ -253,7 +254,8 @@ Status Verifier::Impl::examine(Verification& v) {
   v.compared("weights", to_hex(mine.weights));
   v.compared("named", name.text);
   v.compared("program", (mine.recipe.empty() ? "plan " : mine.recipe + ", ") +
-                            to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
+                            to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics +
+                            (mine.profile == name_of(Profile::exact16) ? ", exact16), " : "), ") +
                             (model.plan.empty() ? "compiled from this folder: equal"
                                                 : "the plan " + model.plan + ", as it was given: equal"));
   v.compared("steps", std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +

@@ -449,7 +449,8 @@ TEST(Plan, SourceStandsBehindThePlaces) {
 
 // program.2
 TEST(Plan, ProgramText) {
-  EXPECT_EQ(program_text("toy-1", "invar-1", OperationSet::deterministic, {{"b", "0x3f800000"}, {"a", "2"}}),
+  EXPECT_EQ(program_text("toy-1", "invar-1", Profile::fp32, OperationSet::deterministic,
+                         {{"b", "0x3f800000"}, {"a", "2"}}),
             "invar-program 1\nrecipe \"toy-1\"\nnumerics \"invar-1\"\nprofile \"fp32\"\n"
             "operations \"deterministic\"\nparameter a 2\nparameter b 0x3f800000\n");
 }

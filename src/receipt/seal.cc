@@ -27,7 +27,7 @@ Result<Receipt> describe(const ModelIdentity& m, const plan::Plan& plan, int for
   std::sort(r.tensors.begin(), r.tensors.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   r.weights = plan::weights_digest(tensors);
   r.program = format > 1 ? plan.source->program : plan::digest(plan);
-  if (format > 1) r.recipe = plan.source->recipe, r.profile = plan::kProfile;
+  if (format > 1) r.recipe = plan.source->recipe, r.profile = name_of(plan::profile_of(plan.choices));
   r.numerics = plan.numerics;
   r.operation_set = name_of(plan.operation_set);
   r.unicode = m.unicode;

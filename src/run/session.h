@@ -69,6 +69,12 @@ struct NextToken {
   int32_t token;
 };
 
+// Tokens to append to a sequence.
+struct NewTokens {
+  int64_t sequence;
+  std::span<const int32_t> tokens;
+};
+
 // A loaded program with the memory of its sequences, numbered from 0. Not thread-safe: one step at
 // a time. The logits of a sequence depend neither on other sequences nor on which of them share a
 // step (plan.11).
@@ -106,6 +112,9 @@ class Session {
   // range, beyond capacity, no such sequence.
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all = false,
                                       int64_t sequence = 0);
+  // Batched prefill: appends at least one token to each of these different sequences, whatever
+  // their positions and counts, without logits. Errors are those of step().
+  Status append_many(std::span<const NewTokens>);
   // Batched decoding: appends one token to each of these different sequences in one step, whatever
   // their positions. Returns the logits of each, in their order, as step() does.
   Result<std::span<const float>> step_many(std::span<const NextToken>);

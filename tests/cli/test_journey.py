@@ -355,7 +355,7 @@ def test_one_character_of_the_file(answer, tmp_path):
         (("output", "text"), "To be.", "output.text"),
         (("program", "digest"), "0" * 64, "program.digest"),
         (("program", "recipe"), "llama-2", "program.recipe"),
-        (("program", "profile"), "exact16", "program.profile"),
+        (("program", "profile"), "exact16", "program.digest"),
         (("program", "numerics"), "invar-0", "program.numerics"),
         (("program", "unicode"), "1.0", "program.unicode"),
         (("model", "config"), "0" * 64, "model.config"),

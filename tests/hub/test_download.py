@@ -306,7 +306,10 @@ def test_a_killed_download_goes_on(hub, env, cache):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == -signal.SIGINT
+    assert process.stderr.read().count(b"invar: ") == 0  # it ends as it was told to
     assert incomplete.stat().st_size == 500_000 and not (repository(cache) / "refs").exists()
+    kept = [p.name for p in (repository(cache) / "blobs").iterdir()]
+    assert [n for n in kept if n != incomplete.name and n not in map(digest, FILES.values())] == []
     fetch(env)
     assert_whole(cache)
     assert hub.requests(digest(content), server="storage")[-1][3]["Range"] == "bytes=500000-"

@@ -40,6 +40,7 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run")
     run.add_argument("model")
+    run.add_argument("--numerics", default="fp32", choices=["fp32", "exact16"])
     run.add_argument("--prompt-text", required=True)
     run.add_argument("--receipt-path", required=True)
     run.add_argument("--max-new-tokens", type=int, default=128)
@@ -52,14 +53,19 @@ def main():
     verify.add_argument("model")
     verify.add_argument("receipt")
     args = parser.parse_args()
-    model = Model(args.model)
+    if args.command == "run":
+        profile = args.numerics
+    else:
+        receipt = json.loads(Path(args.receipt).read_bytes())
+        profile = receipt["program"]["profile"]
+    model = Model(args.model, profile)
     if args.command == "run":
         parameters = parameters_of(model, args)
         receipt = model.run(args.prompt_text, args.max_new_tokens, parameters, EXECUTION)
         Path(args.receipt_path).write_text(json.dumps(receipt, indent=1), encoding="utf-8")
         print(receipt["receipt_hash"])
         return 0
-    finding = next(model.findings(json.loads(Path(args.receipt).read_bytes())), None)
+    finding = next(model.findings(receipt), None)
     print(f"NOT VERIFIED: {finding}" if finding else "VERIFIED")
     return 1 if finding else 0
 

@@ -26,6 +26,7 @@ RECEIPTS = {
     "romeo": HERE.parent / "golden/romeo.receipt.json",
     "edges": HERE / "edges.receipt.json",
     "tied": HERE / "tied.receipt.json",
+    "exact16": HERE / "exact16.receipt.json",  # of the model that ships
     # Settings of generation_config.json and --stop; the model is the one that ships.
     "greedy": HERE.parent / "golden/receipts/romeo.settings-greedy.json",
     "drawn": HERE.parent / "golden/receipts/romeo.settings-drawn.json",
@@ -55,6 +56,9 @@ TABLE = {
     "row_joins_neighbours": ("reduction.4", "neighbours join, stride 1 first", "romeo"),
     "block_sum_linear": ("reduction.6", "the sum of a block without tree", "romeo"),
     # contraction.md
+    "exact16_one_scale": ("exact16.1", "e is always p - 14", "exact16"),
+    "exact16_truncates": ("exact16.2", "integers are cut", "exact16"),
+    "exact16_three_products": ("exact16.3", "low bytes are not multiplied", "exact16"),
     "chain_blocks_of_128": ("contraction.2", "blocks of 128", "romeo"),
     "chain_multiplies_and_adds": ("contraction.2", "the product rounds, then the sum", "romeo"),
     "chain_descends": ("contraction.2", "k descends", "romeo"),
@@ -164,7 +168,7 @@ class Witnesses:
         if name in RECEIPTS:
             receipt = json.loads(RECEIPTS[name].read_bytes())
             folder = self.folders.get(name, model_examples.SHIPPED)
-            return Model(folder).findings(receipt)
+            return Model(folder, receipt["program"]["profile"]).findings(receipt)
         module = examples if hasattr(examples, name) else model_examples
         return getattr(module, name)()
 

@@ -26,6 +26,8 @@ EDGES = {
 }  # fmt: skip
 
 
+EXACT16 = {"--numerics": "exact16"}
+
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 
@@ -75,6 +77,20 @@ def test_the_demo(shipped, tmp_path):
     path.write_text(json.dumps(own), encoding="utf-8")
     done = execute(["verify", path, "--model-name", MODEL])
     assert done.code == 0 and b"VERIFIED" in done.out, done.text
+
+
+def test_the_profile_exact16(edges, tmp_path):
+    """exact16.7, exact16.8: the model that ships, and one with every kind of number."""
+    golden = json.loads(mutations.RECEIPTS["exact16"].read_bytes())
+    own = Model(MODEL, "exact16").run("ROMEO:", 64, Parameters(True, f32(0.8), 50), {})
+    assert own["receipt_hash"] == golden["receipt_hash"]
+    made = invar_run(
+        MODEL, tmp_path / "r.json", {"--prompt-text": "ROMEO:", "--max-new-tokens": 64} | EXACT16
+    )
+    assert made["receipt_hash"] == golden["receipt_hash"]
+    options = EDGES | {"--max-new-tokens": 40}
+    receipt = invar_run(edges, tmp_path / "r.json", options | EXACT16)
+    assert own_run(Model(edges, "exact16"), options, receipt["execution"]) == receipt
 
 
 def test_a_false_receipt_is_found(shipped):

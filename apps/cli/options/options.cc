@@ -1,7 +1,9 @@
 // The options of the command line.
+#include "base/text/decimal.h"
 #include "base/thread_pool.h"
 #include "console.h"
 #include "options/shared.h"
+#include "options/values.h"
 
 namespace invar::cli {
 namespace {
@@ -51,6 +53,7 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   cmd->add_flag("--no-kv-cache", o.execution.no_kv_cache, "recompute the whole sequence at every token");
   add_explain(*cmd, o.execution);
   add_operation_set(*cmd, o.operation_set);
+  add_numerics(*cmd, o.model.profile);
   cmd->add_option(
       "--receipt-path", o.receipt_path,
       "where the receipt goes, also in place of another (default: receipt.json, and receipt-2.json "
@@ -83,6 +86,7 @@ void add_conversation(CLI::App& app, ChatCommand& o, int& result) {
   add_execution(*cmd, o.execution);
   add_partitions(*cmd, o.execution);
   add_operation_set(*cmd, o.operation_set);
+  add_numerics(*cmd, o.model.profile);
   cmd->add_option("--receipts", o.receipts, "the folder of turn-1.json, turn-2.json, ...")
       ->capture_default_str();
   cmd->add_option("--context", o.context, "positions that the conversation may take, at most the model's")
@@ -130,6 +134,22 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
                   "INPUT.AXIS where it has no name (input.0=1); once for each dimension")
       ->allow_extra_args(false);
   add_operation_set(*cmd, o.operation_set);
+  add_numerics(*cmd, o.profile);
+  auto* accuracy = cmd->add_option(
+      "--check-accuracy", o.accuracy_file,
+      "with --numerics exact16: write no plan; compute these prompts, a text in each line or a JSON list of "
+      "ids, under fp32 and exact16, and compare logits, losses and most likely tokens");
+  cmd->add_option_function<std::string>(
+         "--accuracy-bound",
+         [&o](const std::string& text) {
+           const std::string power = text.starts_with("2^") ? text.substr(2) : text;
+           if (const std::string wrong = parse_decimal(power, o.accuracy_bound.emplace()); !wrong.empty())
+             throw CLI::ValidationError("--accuracy-bound", wrong);
+         },
+         "with --check-accuracy: the largest relative error of the logits, as a power of two (default: "
+         "2^-8)")
+      ->type_name("NUMBER")
+      ->needs(accuracy);
   cmd->add_option("--choices", o.choices,
                   "numerics choices that may be applied: all, none, or names, comma separated "
                   "(spec/choices.md)")
@@ -173,6 +193,7 @@ void add_infer(CLI::App& app, InferCommand& o, int& result) {
   auto* cmd =
       app.add_subcommand("infer", "plan + token ids -> new token ids, or logits; plan + tensors -> tensors");
   cmd->add_option("plan", o.plan, "a compiled plan")->required();
+  add_numerics(*cmd, o.profile);
   cmd->add_option("--tokens", o.tokens,
                   "ids, comma separated; given several times, sequences that are computed together")
       ->allow_extra_args(false);
@@ -187,8 +208,8 @@ void add_infer(CLI::App& app, InferCommand& o, int& result) {
   add_explain(*cmd, o.execution);
   cmd->add_option("-o,--output", o.output, "JSON result (default: standard output)");
   cmd->add_option("--logits-output", o.logits_output,
-                  "generate nothing; write the logits of every given token (little-endian f32 [tokens, "
-                  "vocab])");
+                  "generate nothing; write the logits of every given token: f32 [tokens, vocab], of a name "
+                  "in .npy as NumPy reads it, else little-endian bytes");
   cmd->add_option("--input", o.inputs,
                   "NAME=FILE.npy for every input of a plan without memory: tensors instead of tokens");
   cmd->add_option("--tensors-output", o.tensors_output,
@@ -263,9 +284,11 @@ void add_bench(CLI::App& app, BenchCommand& o, int& result) {
                   "thread counts, comma separated (default: 1 and one per core)")
       ->delimiter(',')
       ->check(whole(1, kMaxThreads));
-  cmd->add_option("--isa", o.settings.isas, "instruction sets, comma separated (default: the best)")
-      ->delimiter(',');
-  cmd->add_option("--device", o.settings.device, "cpu, cuda or cuda:N")->capture_default_str();
+  check_isa(cmd->add_option("--isa", o.settings.isas, "instruction sets, comma separated (default: the best)")
+                ->delimiter(','));
+  check_device(cmd->add_option("--device", o.settings.device, "cpu, cuda or cuda:N")->capture_default_str(),
+               /*is_list=*/false);
+  cmd->parse_complete_callback([&o] { expect_device(o.settings.device); });
   cmd->add_option("--seconds", o.settings.seconds, "per operation, shape and thread count")
       ->check(seconds(3600))
       ->capture_default_str();
@@ -273,6 +296,7 @@ void add_bench(CLI::App& app, BenchCommand& o, int& result) {
       ->check(CLI::IsMember({"torch"}));
   cmd->add_option("--python", o.settings.python, "the Python that has the peer");
   cmd->add_option("--model-name", o.model_name, "of the suite model: checkpoint folder, or org/name");
+  add_numerics(*cmd, o.settings.profile);
   cmd->add_option("--plot", o.plot, "also draw the result (SVG)");
   cmd->add_flag("--json", o.json, "the result as one JSON object");
   cmd->callback([&o, &result] { result = bench(o); });

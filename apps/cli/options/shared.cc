@@ -7,6 +7,7 @@
 #include "base/text/size_text.h"
 #include "base/thread_pool.h"
 #include "console.h"
+#include "options/values.h"
 #include "workers/workers.h"
 
 namespace invar::cli {
@@ -28,6 +29,20 @@ void add_operation_set(CLI::App& app, std::string& set) {
   app.add_option("--operation-set", set,
                  "what is promised of the bits: default (nothing), deterministic (the same in every run "
                  "on this machine), reproducible (the same on any machine; the default)");
+}
+
+void add_numerics(CLI::App& app, std::optional<Profile>& profile) {
+  app.add_option_function<std::string>(
+         "--numerics",
+         [&profile](const std::string& name) {
+           profile = profile_from(name);
+           if (!profile)
+             throw CLI::ValidationError("--numerics",
+                                        name + " is not known; use one of " + std::string(kProfileNames));
+         },
+         "how matrix products with the model's weights are computed: fp32 (the default), or exact16, in rows "
+         "of 16-bit integers, which no order of summation changes")
+      ->type_name("NAME");
 }
 
 // CLI11 reads 010 as 8, takes +5 and 0x10, and wraps or cuts what is too large or negative. Only
@@ -64,11 +79,15 @@ CLI::Validator seconds(double most) {
 }
 
 void add_execution(CLI::App& app, ExecutionOptions& o) {
-  app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str();
+  check_device(
+      app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str(),
+      /*is_list=*/true);
   app.add_flag("--cpu-only", o.cpu_only, "never use a GPU");
   app.add_option("--threads", o.threads, "worker threads (default, 0: one per core)")
       ->check(whole(0, kMaxThreads));
-  app.add_option("--isa", o.isa, "force one instruction set: reference, scalar, avx2, avx512, neon");
+  check_isa(
+      app.add_option("--isa", o.isa, "force one instruction set: reference, scalar, avx2, avx512, neon"));
+  app.parse_complete_callback([&o] { expect_devices(o); });
   app.add_option("--prefill-chunk", o.prefill_chunk, "prompt tokens per step (default: 256)")
       ->check(whole(0, 1 << 20));
 }
@@ -100,8 +119,10 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
                  "seconds after which a worker without a sign of life ends the run")
       ->check(whole(1, 86400))
       ->capture_default_str();
-  app.parse_complete_callback([&o] {
-    if (const std::optional<int> code = run_under_mpirun(o)) throw Launched{*code};
+  app.parse_complete_callback([&o, &app] {
+    expect_devices(o);
+    const bool ends_with_terminal = app.get_name() != "run" && app.get_name() != "chat";
+    if (const std::optional<int> code = run_under_mpirun(o, ends_with_terminal)) throw Launched{*code};
   });
   app.add_option(
          "--tensor-parallel", o.tensor_parallel,

@@ -15,6 +15,7 @@ void add_global(CLI::App& app);
 void preset_display(const Words& words);
 void add_model(CLI::App& app, ModelOptions& o);
 void add_operation_set(CLI::App& app, std::string& set);
+void add_numerics(CLI::App& app, std::optional<Profile>& profile);
 CLI::Validator whole(uint64_t least, uint64_t most);
 void add_decimal(CLI::App& app, const std::string& name, std::optional<float>& value, const char* help);
 CLI::Validator seconds(double most);

@@ -2,6 +2,7 @@
 #include "workers/workers.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -27,10 +28,33 @@ std::vector<std::string>& arguments() {
 }
 
 volatile sig_atomic_t child = 0, ended_by = 0;
-void pass_on(int signal, siginfo_t* info, void*) {
+// mpirun has a session of its own, so a terminal's signals come here alone.
+void pass_on(int signal) {
   ended_by = signal;
-  // What a terminal sends, mpirun gets, too. A second SIGINT would end it at once.
-  if (child > 0 && (signal != SIGINT || info->si_code <= 0)) ::kill(static_cast<pid_t>(child), signal);
+  if (child > 0) ::kill(static_cast<pid_t>(child), signal == SIGHUP ? SIGTERM : signal);
+}
+// Ctrl-Z: mpirun stops its processes, then this one stops, until both go on.
+void pause_all(int) {
+  const int error = errno;
+  if (child > 0) ::kill(static_cast<pid_t>(child), SIGTSTP);
+  ::raise(SIGSTOP);
+  if (child > 0) ::kill(static_cast<pid_t>(child), SIGCONT);
+  errno = error;
+}
+
+void handle_signals(bool ends_with_terminal) {
+  struct sigaction action {};
+  action.sa_flags = SA_RESTART;
+  const auto handle = [&](int signal, void (*how)(int)) {
+    struct sigaction old {};
+    action.sa_handler = how;
+    if (::sigaction(signal, nullptr, &old) == 0 && old.sa_handler != SIG_IGN)
+      ::sigaction(signal, &action, nullptr);
+  };
+  handle(SIGINT, pass_on);
+  handle(SIGTERM, pass_on);
+  handle(SIGHUP, ends_with_terminal ? pass_on : SIG_IGN);
+  handle(SIGTSTP, pause_all);
 }
 
 // Ends this process as the signal would have, when mpirun has ended: the shell sees what happened.
@@ -105,6 +129,9 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
                                       "--mca",
                                       "btl_vader_single_copy_mechanism",
                                       "none",
+                                      "--mca",
+                                      "orte_forward_job_control",
+                                      "1",
                                       "-x",
                                       kJob,
                                       "-x",
@@ -120,6 +147,7 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
 [[noreturn]] void become_mpirun(const ExecutionOptions& o, int errors, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no process stays behind
   if (::getppid() != parent) ::_exit(1);
+  ::setsid();  // what becomes of the terminal is for the parent to say
   ::dup2(errors, STDERR_FILENO);
   ::setenv(kJob, std::to_string(o.worker_timeout).c_str(), 1);
   ::setenv(kJobOutput, is_terminal(STDOUT_FILENO) ? "terminal" : "file", 1);
@@ -135,13 +163,45 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
   ::_exit(127);
 }
 
+// Takes what mpirun and its processes write until they end. True: it was stopped, by a signal from
+// elsewhere, for `patience` seconds in which this process ran, and was ended.
+bool await_mpirun(pid_t pid, int errors, int patience, MpirunText& text, int& status) {
+  int stopped = 0;  // seconds
+  bool is_stopped = false, given_up = false, open = true;
+  for (char buffer[4096];;) {
+    pollfd from{errors, POLLIN, 0};
+    const int ready = ::poll(&from, open ? 1 : 0, open ? 1000 : 100);
+    if (ready > 0) {
+      const ssize_t n = ::read(errors, buffer, sizeof buffer);
+      if (n > 0) text.take({buffer, static_cast<size_t>(n)});
+      open = n > 0 || (n < 0 && errno == EINTR);
+      if (open) continue;
+    }
+    const pid_t changed = ::waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED);
+    if (changed == pid && (WIFEXITED(status) || WIFSIGNALED(status))) break;
+    if (changed == pid) is_stopped = WIFSTOPPED(status), stopped = 0;
+    if (!is_stopped || ready != 0 || ++stopped < patience || given_up) continue;
+    given_up = true;
+    ::kill(pid, SIGTERM), ::kill(pid, SIGCONT);
+  }
+  // Nothing waits for processes that it leaves behind; there are none, or they end by themselves.
+  for (char buffer[4096]; open;) {
+    pollfd from{errors, POLLIN, 0};
+    const ssize_t n = ::poll(&from, 1, 0) > 0 ? ::read(errors, buffer, sizeof buffer) : 0;
+    if (n > 0) text.take({buffer, static_cast<size_t>(n)});
+    open = n > 0;
+  }
+  text.finish();
+  return given_up;
+}
+
 }  // namespace
 
 void remember_arguments(int argc, char** argv) {
   arguments().assign(argv, argv + argc);
 }
 
-std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
+std::optional<int> run_under_mpirun(const ExecutionOptions& o, bool ends_with_terminal) {
   if (o.workers.empty() || std::getenv(kJob)) return {};
   if (o.partitions < 2)
     return fail(bad_input("--workers: one process for each partition: give --n-partitions 2 or more"));
@@ -157,21 +217,13 @@ std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
   if (pid == 0) become_mpirun(o, errors[1], parent);
   child = pid;
   ::close(errors[1]);
-  struct sigaction action {};
-  action.sa_sigaction = pass_on;
-  action.sa_flags = SA_SIGINFO;
-  for (int s : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction old {};
-    if (::sigaction(s, nullptr, &old) == 0 && old.sa_handler != SIG_IGN) ::sigaction(s, &action, nullptr);
-  }
+  handle_signals(ends_with_terminal);
   MpirunText text;
-  char buffer[4096];
-  for (ssize_t n; (n = ::read(errors[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);)
-    if (n > 0) text.take({buffer, static_cast<size_t>(n)});
-  text.finish();
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const bool stopped = await_mpirun(pid, errors[0], o.worker_timeout, text, status);
+  if (stopped)
+    return fail({Code::failed, "mpirun was stopped for " + std::to_string(o.worker_timeout) +
+                                   " s by a signal: the run is given up"});
   if (ended_by) return end_as_asked(ended_by);
   if (WIFSIGNALED(status) && text.said().empty())
     return fail({Code::failed,

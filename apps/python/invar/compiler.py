@@ -68,6 +68,7 @@ class Artifacts:
         opt: int | None = None,
         dims: Mapping[str, int] | None = None,
         torch_module: str = "",
+        numerics: str = "fp32",
     ) -> dict[str, Any]:
         """Compiles a path or a ModelProto; returns the plan's description. torch_module:
         "reproducible" or "plain" also writes the source of a module of torch, module.py."""
@@ -86,6 +87,8 @@ class Artifacts:
         ]
         if not isinstance(operation_set, str):
             raise _native.BadInput(f"operation_set: {type(operation_set).__name__} is no name")
+        if not isinstance(numerics, str):
+            raise _native.BadInput(f"numerics: {type(numerics).__name__} is no name")
         if opt is not None and (
             isinstance(opt, bool) or not isinstance(opt, int) or not 0 <= opt <= _native.most_opt
         ):
@@ -97,6 +100,7 @@ class Artifacts:
             bound,
             sizes_of(dims),
             operation_set=operation_set,
+            numerics=numerics,
             choices=choices_text(choices),
             opt=_native.most_opt if opt is None else opt,
             stages=str(self.path) if self.debug else "",
@@ -157,6 +161,7 @@ class Program:
     outputs: tuple[Tensor, ...]
     digest: str
     operation_set: str
+    numerics: str
     choices: tuple[str, ...]
 
     def __init__(
@@ -183,6 +188,7 @@ class Program:
         self.outputs = ports_of(described, "outputs")
         self.digest = described["digest"]
         self.operation_set = described["operation_set"]
+        self.numerics = described["numerics"]
         self.choices = tuple(described["choices"])
 
     def run(self, *inputs: Any, **named: Any) -> dict[str, Any]:
@@ -300,6 +306,7 @@ def compile(
     dims: Mapping[str, int] | None = None,
     choices: Choices = "all",
     operation_set: str = "reproducible",
+    numerics: str = "fp32",
     opt: int | None = None,
     device: str = "cpu",
     isa: str = "",
@@ -321,8 +328,14 @@ def compile(
     "deterministic": the same in every run on the same hardware with the same software; "default":
     nothing. The weaker two may run kernels of vendors' libraries.
 
+    numerics: how matrix products with the model's weights are computed (spec/program.md
+    exact16.7). "fp32": in binary32, in a fixed order; "exact16": in rows of 16-bit integers,
+    exactly, which no order changes. Other numerics are another program, with other bits.
+
     Raises NotCovered with all nodes that have no reproducible kernel, and BadInput for a model that
     is not what it should be."""
     artifacts = Artifacts(artifacts_dir)
-    described = artifacts.compile(model, bind, colocate_tensors, choices, operation_set, opt, dims)
+    described = artifacts.compile(
+        model, bind, colocate_tensors, choices, operation_set, opt, dims, numerics=numerics
+    )
     return Program(artifacts, described, device, isa, threads)

@@ -265,6 +265,7 @@ def generate(
     weights_memory: int = 0,
     plan: Path | None = None,
     operation_set: str | None = None,
+    numerics: str | None = None,
     task_dir: Path | None = None,
     tasks_root: Path | None = None,
     colocate_tensors: bool = False,
@@ -305,6 +306,8 @@ def generate(
     generation_config  False: nothing is taken from generation_config.json but the tokens that end
                        an answer
     operation_set      "reproducible" (the default), "deterministic" or "default"
+    numerics           how products with the model's weights are computed: "fp32" (the default), or
+                       "exact16", in rows of 16-bit integers; another program, with other bits
 
     These change no bit of a reproducible program.
     device, isa, threads (0: one per core), prefill_chunk (tokens of the prompt per step; 0:
@@ -372,6 +375,7 @@ def generate(
         tasks_root=path_of("tasks_root", tasks_root),
         colocate_tensors=flag("colocate_tensors", colocate_tensors),
         operation_set="" if operation_set is None else text_of("operation_set", operation_set),
+        numerics="" if numerics is None else text_of("numerics", numerics),
     )
     native = _native.Generation(
         where,

@@ -42,7 +42,8 @@ Result<std::optional<Program>> program_of_recipe(const onnx::Recipe& recipe, con
     if (!t.file.empty()) tensors.push_back(&t);  // another one follows from the parameters
   INVAR_CHECK_OK(hash_tensors(tensors, options, known));
   Program program;
-  program.text = plan::program_text(recipe.name, plan.numerics, plan.operation_set, recipe.parameters);
+  program.text = plan::program_text(recipe.name, plan.numerics, plan::profile_of(plan.choices),
+                                    plan.operation_set, recipe.parameters);
   program.source = {recipe.name, sha256(program.text), {}};
   for (const onnx::TensorRef* t : tensors) {
     const auto dtype = onnx::dtype_of(t->data_type);
@@ -69,8 +70,10 @@ Result<std::optional<Program>> program_of_graph(const onnx::Graph& graph, const 
       },
       choices);
   Program program;
-  program.text = plan::program_text(plan::kGraphRecipe, plan.numerics, plan.operation_set, {});
-  for (const std::string& choice : plan.choices) program.text += "choice " + choice + "\n";
+  program.text = plan::program_text(plan::kGraphRecipe, plan.numerics, plan::profile_of(plan.choices),
+                                    plan.operation_set, {});
+  for (const std::string& choice : plan.choices)
+    if (choice != kExact16Choice) program.text += "choice " + choice + "\n";
   program.text += form->text;
   program.source = {std::string(plan::kGraphRecipe), sha256(program.text), {}};
   for (onnx::NormalForm::Constant& c : form->constants)

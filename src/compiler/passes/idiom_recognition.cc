@@ -4,6 +4,7 @@
 #include "compiler/passes/idiom_recognition.h"
 
 #include "base/opset.h"
+#include "base/profile.h"
 #include "compiler/dialects/origin.h"
 #include "compiler/passes/canonicalize/patterns.h"
 #include "compiler/passes/passes.h"
@@ -80,6 +81,7 @@ void RecognizeIdioms::runOnOperation() {
 Result<std::vector<std::string>> choices_of(std::string_view text) {
   const auto known = invar::choices();
   std::vector<std::string> all(known.begin(), known.end()), wanted;
+  std::erase(all, kExact16Choice);  // no pattern: the profile decides
   if (text == "all") return all;
   if (text == "none") return wanted;
   SmallVector<llvm::StringRef> names;

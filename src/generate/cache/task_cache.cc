@@ -12,6 +12,7 @@
 #include "generate/cache/task_folder.h"
 #include "generate/onnx/compile_onnx.h"
 #include "generate/onnx/onnx_folder.h"
+#include "plan/program_text.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/checkpoint.h"
 #include "compiler/compiler.h"
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 #ifdef INVAR_COMPILER
 // What a plan depends on, cheap to compute: weights by name, size, time and inode, JSON files by
 // content.
-std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
+std::string key_of(const std::string& folder, bool colocate, OperationSet set, Profile profile) {
   std::error_code ec;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
@@ -41,6 +42,7 @@ std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
       .update(plan::kNumerics)
       .update(colocate ? "copy" : "link")
       .update(name_of(set));
+  if (profile != Profile::fp32) h.update(name_of(profile));
   h.update(fs::weakly_canonical(folder, ec).string());
   for (const std::string& name : names) {
     const std::string path = folder + "/" + name;
@@ -59,12 +61,13 @@ std::string key_of(const std::string& folder, bool colocate, OperationSet set) {
 
 // The same of an ONNX model: its file by content; the files around it, which may hold its weights,
 // by name, size, time and inode.
-Result<std::string> key_of_onnx(const std::string& model, OperationSet set) {
+Result<std::string> key_of_onnx(const std::string& model, OperationSet set, Profile profile) {
   std::error_code ec;
   const std::string folder = folder_of(model);
   INVAR_TRY(const MappedFile file, MappedFile::open(model));
   Sha256 h;
   h.update("onnx task 1, " INVAR_VERSION "\n").update(plan::kNumerics).update(name_of(set));
+  if (profile != Profile::fp32) h.update(name_of(profile));
   h.update(fs::weakly_canonical(model, ec).string() + "\n" + to_hex(sha256(file.text())));
   std::vector<std::string> others;
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
@@ -83,11 +86,11 @@ Result<std::string> key_of_onnx(const std::string& model, OperationSet set) {
 // Compiles into the folder what lies at `model`, or else exports before. `kept`: the folder where a
 // person will find the result, "" for none.
 Status make_plan(const ModelLocation& location, const ModelOptions& options, OperationSet set,
-                 const std::string& onnx_model, const std::string& folder, const std::string& kept,
-                 Observer& observer, CompiledModel& prepared) {
+                 Profile profile, const std::string& onnx_model, const std::string& folder,
+                 const std::string& kept, Observer& observer, CompiledModel& prepared) {
   if (!onnx_model.empty()) {
     TensorProgram program;
-    program.model = onnx_model;
+    program.model = onnx_model, program.profile = profile;
     return compile_onnx_into(folder, program, set, /*keeps_memory=*/true, observer, prepared);
   }
   const auto exporting = observer.phase("export");
@@ -100,6 +103,7 @@ Status make_plan(const ModelLocation& location, const ModelOptions& options, Ope
   compiler::Options compiler;
   prepared.hashed = std::make_shared<DigestCache>();
   compiler.folder = folder, compiler.operation_set = set, compiler.hashed = prepared.hashed.get();
+  compiler.exact16 = profile == Profile::exact16;
   compiler.progress = bytes_of(*compiling);
   compiler.trusts_recipe = true;  // we exported the model just now
   INVAR_TRY(compiler.artifacts, artifacts_folder(observer));
@@ -128,6 +132,25 @@ Result<std::optional<OperationSet>> operation_set(const std::string& name) {
                    std::string(kOperationSetNames));
 }
 
+Result<std::optional<Profile>> profile(const std::string& name) {
+  const auto known = profile_from(name);
+  if (known || name.empty()) return known;
+  return bad_input("numerics '" + name + "' are not known; use one of " + std::string(kProfileNames));
+}
+
+Status check_made_for(const plan::Plan& plan, const std::string& path, std::optional<OperationSet> set,
+                      std::optional<Profile> profile) {
+  const auto other = [&](const char* what, std::string_view is, std::string_view wanted, const char* option) {
+    return bad_input(path + ": it was compiled for the " + what + " " + std::string(is) + ", not " +
+                     std::string(wanted) + ": compile again, or leave " + option + " out");
+  };
+  if (set && plan.operation_set != *set)
+    return other("operation set", name_of(plan.operation_set), name_of(*set), "--operation-set");
+  if (const Profile is = plan::profile_of(plan.choices); profile && is != *profile)
+    return other("numerics", name_of(is), name_of(*profile), "--numerics");
+  return {};
+}
+
 Result<std::string> artifacts_folder(Observer& observer) {
   const char* wanted = std::getenv("INVAR_DEBUG");
   if (!wanted || !*wanted) return std::string();
@@ -151,11 +174,7 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
                               CachePolicy cache) {
   if (!options.plan.empty()) {
     INVAR_TRY(plan::Plan plan, plan::load(options.plan));
-    if (options.operation_set && plan.operation_set != *options.operation_set)
-      return bad_input(options.plan + ": it was compiled for the operation set " +
-                       std::string(name_of(plan.operation_set)) + ", not " +
-                       std::string(name_of(*options.operation_set)) +
-                       ": compile again, or leave --operation-set out");
+    INVAR_CHECK_OK(check_made_for(plan, options.plan, options.operation_set, options.profile));
     return CompiledModel{std::move(plan), folder_of(options.plan)};
   }
 #ifndef INVAR_COMPILER
@@ -167,18 +186,20 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
 #else
   CompiledModel prepared;
   const OperationSet set = options.operation_set.value_or(OperationSet::reproducible);
+  const Profile profile = options.profile.value_or(Profile::fp32);
   INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
   std::string key;
   if (onnx_model.empty()) {
-    key = key_of(location.folder, options.colocate_tensors, set);
+    key = key_of(location.folder, options.colocate_tensors, set, profile);
   } else {
-    INVAR_TRY(key, key_of_onnx(onnx_model, set));
+    INVAR_TRY(key, key_of_onnx(onnx_model, set, profile));
   }
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
   if (path.empty()) {
     std::error_code ec;
     INVAR_TRY(TemporaryFolder made, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
-    INVAR_CHECK_OK(make_plan(location, options, set, onnx_model, made.path(), "", observer, prepared));
+    INVAR_CHECK_OK(
+        make_plan(location, options, set, profile, onnx_model, made.path(), "", observer, prepared));
     prepared.folder = made.path();
     prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
     return prepared;
@@ -201,7 +222,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
       observer.note("damaged", task.path() + ": " + content.damage + "; made anew");
   }
   INVAR_TRY(const TemporaryFolder made, task.make_temporary());
-  INVAR_CHECK_OK(make_plan(location, options, set, onnx_model, made.path(), task.path(), observer, prepared));
+  INVAR_CHECK_OK(
+      make_plan(location, options, set, profile, onnx_model, made.path(), task.path(), observer, prepared));
   const bool another_was_faster = cache == CachePolicy::use && task.read(key).plan;
   if (!another_was_faster) {
     INVAR_CHECK_OK(task.store(made, key));

@@ -88,6 +88,7 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   made.hashed = std::make_shared<DigestCache>();
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;
+  options.exact16 = program.profile == Profile::exact16;
   options.stateless = true, options.make_stateful = keeps_memory;
   options.progress = bytes_of(*compiling);
   options.hashed = made.hashed.get(), options.constants_file = kOnnxConstants;

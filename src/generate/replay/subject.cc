@@ -29,7 +29,7 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
   INVAR_TRY(const FoundModel found, find_model(model, claimed, observer));
   INVAR_TRY(const ModelFolder folder, open_model(found.location));
   ModelOptions options = model;
-  if (options.plan.empty()) options.operation_set = set;
+  if (options.plan.empty()) options.operation_set = set, options.profile = profile_from(claimed.profile);
   INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
   INVAR_TRY(receipt::Receipt mine, receipt::describe(folder.identity, compiled.plan, claimed.format));
   if (static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size()) > folder.context)

@@ -24,12 +24,16 @@ Result<CompiledModel> program_of(const TensorProgram& program, const receipt::Re
   const OperationSet set = operation_set_from(claimed.operation_set).value();
   if (program.plan.empty() && !program.encoder.model_name.empty()) {
     ModelOptions options = program.encoder;
-    options.operation_set = set;
+    options.operation_set = set, options.profile = profile_from(claimed.profile);
     INVAR_TRY(const ModelLocation location,
               obtain({options.model_name, options.revision, options.offline}, observer));
     return prepare(location, options, observer, CachePolicy::none);
   }
-  if (program.plan.empty()) return compile_onnx(program, set, /*keeps_memory=*/false, observer);
+  if (program.plan.empty()) {
+    TensorProgram claimed_program = program;
+    claimed_program.profile = profile_from(claimed.profile).value_or(Profile::fp32);
+    return compile_onnx(claimed_program, set, /*keeps_memory=*/false, observer);
+  }
   INVAR_TRY(plan::Plan plan, plan::load(program.plan));
   return CompiledModel{std::move(plan), folder_of(program.plan)};
 }
@@ -80,7 +84,8 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
   v.compared.emplace_back("weights", to_hex(mine.weights));
   v.compared.emplace_back(
       "program",
-      mine.recipe + ", " + to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics + "), " +
+      mine.recipe + ", " + to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics +
+          (mine.profile == name_of(Profile::exact16) ? ", exact16), " : "), ") +
           (program.plan.empty()
                ? "compiled from " + (program.model.empty() ? program.encoder.model_name : program.model) +
                      ": equal"

@@ -260,10 +260,8 @@ struct AttendHeadsLast : OpRewritePattern<AttentionOp> {
   }
 };
 
-}  // namespace
-
-LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                            SmallVectorImpl<Type>& out) {
+template <class Adaptor>
+LogicalResult infer(std::optional<Location> loc, Adaptor op, SmallVectorImpl<Type>& out) {
   Shape q = shape_of(op.getQ().getType()), k = shape_of(op.getK().getType()),
         v = shape_of(op.getV().getType());
   const int64_t q_heads = op.getQHeads(), kv_heads = op.getKvHeads();
@@ -313,6 +311,17 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location
   y.back() = Dim::of(heads_first ? v[3].value : v[2].value / kv_heads * q_heads);
   out.push_back(tensor_of(y, getElementTypeOrSelf(op.getQ().getType())));
   return success();
+}
+
+}  // namespace
+
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                            SmallVectorImpl<Type>& out) {
+  return infer(loc, op, out);
+}
+LogicalResult AttentionExact16Op::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                                   SmallVectorImpl<Type>& out) {
+  return infer(loc, op, out);
 }
 
 // attention.20. The contract checks the operands against each other.

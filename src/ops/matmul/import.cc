@@ -152,10 +152,11 @@ Status matmul_nbits(NodeView& node) {
 }
 
 // A transposed weight as second factor is read as it is stored, with trans_b flipped.
-struct ReadTransposed : OpRewritePattern<MatmulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter& rewriter) const override {
-    auto weight = op.getB().getDefiningOp<ReproWeightOp>();
+template <class Op>
+struct ReadTransposed : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
+    auto weight = op.getB().template getDefiningOp<ReproWeightOp>();
     if (!weight || !weight.getTransposed()) return failure();
     rewriter.setInsertionPointAfter(weight);
     auto stored = cast<ReproWeightOp>(rewriter.clone(*weight));
@@ -262,8 +263,9 @@ LogicalResult MatmulExact16Op::inferReturnTypes(MLIRContext* context, std::optio
   return infer(loc, op.getA(), op.getB(), false, op.getTransB() != 0, Float32Type::get(context), out);
 }
 
-LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                                SmallVectorImpl<Type>& out) {
+template <class Adaptor>
+static LogicalResult infer_grouped(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                   SmallVectorImpl<Type>& out) {
   Shape a = shape_of(op.getA().getType()), index = shape_of(op.getIndex().getType());
   const bool trans_b = op.getTransB() != 0;
   if (op.getB().empty() || a.size() < 2 || index.size() + 1 != a.size())
@@ -281,6 +283,16 @@ LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optio
   index.push_back(n);
   out.push_back(tensor_of(index, Float32Type::get(context)));
   return success();
+}
+
+LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                                SmallVectorImpl<Type>& out) {
+  return infer_grouped(context, loc, op, out);
+}
+
+LogicalResult GroupedMatmulExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
+                                                       Adaptor op, SmallVectorImpl<Type>& out) {
+  return infer_grouped(context, loc, op, out);
 }
 
 LogicalResult FixedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
@@ -311,8 +323,9 @@ LogicalResult MatmulIntegerOp::inferReturnTypes(MLIRContext* context, std::optio
   return success();
 }
 
-LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                              SmallVectorImpl<Type>& out) {
+template <class Adaptor>
+static LogicalResult infer_nbits(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                 SmallVectorImpl<Type>& out) {
   Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
   const bool trans_b = op.getTransB() != 0;
   if (a.empty() || b.size() < 2 || (b.size() > 2 && !trans_b))
@@ -324,13 +337,24 @@ LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optiona
   return success();
 }
 
+LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                              SmallVectorImpl<Type>& out) {
+  return infer_nbits(context, loc, op, out);
+}
+
+LogicalResult MatmulNbitsExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
+                                                     Adaptor op, SmallVectorImpl<Type>& out) {
+  return infer_nbits(context, loc, op, out);
+}
+
 void import_matmul(RuleRegistry& registry) {
   registry.add_rule("MatMul", 1, matmul);
   registry.add_rule("Gemm", 11, gemm);
   registry.add_rule("MatMulInteger", 10, matmul_integer);
   registry.add_rule("com.microsoft.FusedMatMul", 1, fused_matmul);
   registry.add_rule("com.microsoft.MatMulNBits", 1, matmul_nbits);
-  registry.add_pattern<ReadTransposed>();
+  registry.add_pattern<ReadTransposed<MatmulOp>>();
+  registry.add_pattern<ReadTransposed<MatmulExact16Op>>();
   registry.add_pattern<FuseGather>();
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "base/operation_set.h"
+#include "base/profile.h"
 #include "base/text/json.h"
 
 namespace invar::receipt {
@@ -45,6 +46,14 @@ void check_ranges(const Receipt& r, Findings& f) {
   if (!operation_set_from(r.operation_set))
     f.push_back(
         {"program.operation_set", "one of " + std::string(kOperationSetNames), json::quote(r.operation_set)});
+  if (r.format > 1) {
+    const auto profile = profile_from(r.profile);
+    if (!profile)
+      f.push_back({"program.profile", "one of " + std::string(kProfileNames), json::quote(r.profile)});
+    else if (*profile != Profile::fp32 && r.operation_set != name_of(OperationSet::reproducible))
+      f.push_back({"program.profile", "fp32 where the operation set is " + json::quote(r.operation_set),
+                   json::quote(r.profile)});
+  }
   if (r.format == kTensorFormat) {
     check_tensors("input.tensors", r.input_tensors, f);
     check_tensors("output.tensors", r.output_tensors, f);

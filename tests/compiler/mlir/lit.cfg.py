@@ -15,6 +15,7 @@ to_torch = "onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-to-plan,
 config.substitutions += [
     ("%lower", pipeline("onnx-to-repro")),
     ("%recognize", pipeline("onnx-to-repro,func.func(repro-recognize-idioms)")),
+    ("%exact16", pipeline("func.func(repro-choose-exact16)")),
     ("%fold", pipeline("onnx-to-repro,func.func(repro-fuse,repro-prepare-plan)")),
     ("%canonicalize", pipeline("func.func(repro-canonicalize)")),
     ("%sink", pipeline("func.func(repro-sink-transposes)")),

@@ -34,6 +34,9 @@
   X(segment_starts_with_chain)    \
   X(segments_add_linearly)        \
   X(segments_tree_by_stride)      \
+  X(exact16_one_scale)            \
+  X(exact16_truncates)            \
+  X(exact16_three_products)       \
   X(norm_epsilon_outside_root)    \
   X(norm_root_rounds_once)        \
   X(norm_divides_by_root)         \

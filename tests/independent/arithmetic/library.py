@@ -36,6 +36,7 @@ for name, arguments in {
     "law_widen_bf16": [c_char_p, c_size_t, FLOATS],
     "law_widen_f16": [c_char_p, c_size_t, FLOATS],
     "law_linear": [FLOATS, FLOATS, c_size_t, c_size_t, FLOATS],
+    "law_linear_exact16": [FLOATS, FLOATS, c_size_t, c_size_t, FLOATS],
     "law_add": [FLOATS, FLOATS, c_size_t, FLOATS],
     "law_mul": [FLOATS, FLOATS, c_size_t, FLOATS],
     "law_silu": [FLOATS, c_size_t, FLOATS],

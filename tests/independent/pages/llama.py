@@ -32,7 +32,8 @@ class Shape:
 
 
 class Llama:
-    def __init__(self, checkpoint):
+    def __init__(self, checkpoint, profile="fp32"):
+        self.product = "linear" if profile == "fp32" else "linear_exact16"  # exact16.7
         self.shape = Shape(checkpoint.config, checkpoint.tensors)
         self.inv_freq, self.factor = inverse_frequencies(checkpoint.config, self.shape.head)
         self.weights = {name: t.values() for name, t in checkpoint.tensors.items()}
@@ -80,7 +81,7 @@ class Session:
     def linear(self, x, name):
         w = self.model.weights[f"{name}.weight"]
         rows = len(w) // len(x)
-        y = operation("linear", x, w, rows, len(x), n=rows)
+        y = operation(self.model.product, x, w, rows, len(x), n=rows)
         bias = self.model.weights.get(f"{name}.bias")
         return operation("add", y, bias, rows, n=rows) if bias else y
 

@@ -14,9 +14,10 @@ from pages.tokens import Tokenizer
 
 
 class Model:
-    def __init__(self, folder):
+    def __init__(self, folder, profile="fp32"):
+        self.profile = profile
         self.checkpoint = Checkpoint(folder)
-        self.llama = Llama(self.checkpoint)
+        self.llama = Llama(self.checkpoint, profile)
         self.tokenizer = Tokenizer(self.checkpoint.bytes_of("tokenizer.json"))
         names = sorted(self.checkpoint.tensors, key=str.encode)
         self.tensors = {name: self.checkpoint.tensors[name] for name in names}
@@ -36,7 +37,7 @@ class Model:
 
     def description(self):
         """The sections `model` and `program` of its receipts."""
-        text = program.program_text(self.checkpoint.config, self.llama.shape)
+        text = program.program_text(self.checkpoint.config, self.llama.shape, self.profile)
         tensors = [
             {"name": t.name, "dtype": t.dtype, "shape": t.shape, "sha256": t.sha256}
             for t in self.tensors.values()
@@ -60,7 +61,7 @@ class Model:
                 "recipe": "llama-1",
                 "digest": hashlib.sha256(text.encode()).hexdigest(),
                 "numerics": "invar-1",
-                "profile": "fp32",
+                "profile": self.profile,
                 "operation_set": "reproducible",
                 "unicode": "16.0.0",
             },

@@ -66,14 +66,14 @@ def parameters(config, shape):
     return found
 
 
-def program_text(config, shape):
+def program_text(config, shape, profile):
     """program.2"""
     found = parameters(config, shape)
     lines = [
         "invar-program 1",
         'recipe "llama-1"',
         'numerics "invar-1"',
-        'profile "fp32"',
+        f'profile "{profile}"',
         'operations "reproducible"',
         *(f"parameter {name} {found[name]}" for name in sorted(found)),
     ]

@@ -6,6 +6,23 @@
 namespace invar::compiler {
 namespace {
 
+// matmul_exact16.3: a second operand is stored in either way.
+struct FoldTransposeIntoExact16 : OpRewritePattern<MatmulExact16Op> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulExact16Op op, PatternRewriter& rewriter) const override {
+    auto transpose = op.getB().getDefiningOp<TransposeOp>();
+    if (!transpose || transpose.getPerm().size() < 2) return failure();
+    SmallVector<int64_t> rest(transpose.getPerm());
+    std::swap(rest[rest.size() - 2], rest.back());
+    if (!llvm::is_sorted(rest)) return failure();
+    rewriter.modifyOpInPlace(op, [&] {
+      op->setOperand(1, transpose.getX());
+      op.setTransB(op.getTransB() ? 0 : 1);
+    });
+    return success();
+  }
+};
+
 // matmul.3: transposition is tuning.
 struct FoldTransposeIntoMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -102,7 +119,8 @@ struct FoldExpandIntoPointwise : OpInterfaceRewritePattern<ReproOp> {
 }  // namespace
 
 void add_operand_patterns(RewritePatternSet& set) {
-  set.add<FoldTransposeIntoMatmul, FoldTransposesIntoAttention, FoldExpandIntoPointwise>(set.getContext());
+  set.add<FoldTransposeIntoMatmul, FoldTransposeIntoExact16, FoldTransposesIntoAttention,
+          FoldExpandIntoPointwise>(set.getContext());
 }
 
 }  // namespace invar::compiler

@@ -1,6 +1,8 @@
 // Messages between the processes of one run, by MPI. Process 0 is the run itself; the others are
-// workers, which hold stages and answer it. Whoever waits for a process watches its heartbeat, so a
-// worker that dies or stops is an error after `patience`, never a wait without end.
+// workers, which hold stages and answer it. Each gives a sign of life twice a second, whatever it
+// does, and whoever waits for a process watches for it: one that dies or stops is an error after
+// `patience`, never a wait without end. Time in which the watching process was stopped itself does
+// not count.
 #pragma once
 
 #include <atomic>
@@ -60,8 +62,13 @@ class Transport {
   Transport();
   Status transmit(int to, Kind kind, std::span<const std::byte> payload);
   Result<Packet> receive(int from, Kind& kind);
+  // A wait for something of a process, which is looked for again and again.
+  struct Wait {
+    int turns = 0;
+    std::chrono::steady_clock::time_point looked;
+  };
   Status await(int peer, void* request);
-  Status watch(int peer, int& turns);
+  Status watch(int peer, Wait& wait);
   Error gave_up(int peer, const std::string& what);
   void beat();
 

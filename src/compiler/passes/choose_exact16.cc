@@ -1,0 +1,114 @@
+#include "compiler/passes/choose_exact16.h"
+
+#include "base/profile.h"
+#include "compiler/dialects/origin.h"
+#include "compiler/passes/canonicalize/patterns.h"
+#include "num/exact16/quantize.h"
+
+namespace invar::compiler {
+namespace {
+
+// exact16.9: the operators whose products are of the profile.
+constexpr llvm::StringRef kProducts[] = {"MatMul", "Gemm", "FusedMatMul"};
+
+class ChooseExact16 : public PassWrapper<ChooseExact16, OperationPass<func::FuncOp>> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ChooseExact16)
+  explicit ChooseExact16(std::vector<RefusedNodes>* refused) : refused_(refused) {}
+  ChooseExact16(const ChooseExact16& other) : PassWrapper(other), refused_(other.refused_) {}
+  StringRef getArgument() const final { return "repro-choose-exact16"; }
+  StringRef getDescription() const final {
+    return "Compute products with the program's tensors in rows of 16-bit integers";
+  }
+  void runOnOperation() final;
+
+ private:
+  bool is_constant(Value, bool indices_count);
+  Status choose(MatmulOp);
+  void state_choice();
+  std::vector<RefusedNodes>* refused_;
+  llvm::DenseMap<Value, bool> known_[2];  // by indices_count
+};
+
+// Whether the value follows from constants alone. The indices of a Gather of matrices along axis 0,
+// which choose an expert, may not count.
+bool ChooseExact16::is_constant(Value v, bool indices_count) {
+  llvm::DenseMap<Value, bool>& all = known_[indices_count];
+  if (const auto known = all.find(v); known != all.end()) return known->second;
+  Operation* op = v.getDefiningOp();
+  bool yes = isa_and_nonnull<ReproWeightOp>(op);
+  if (!yes && isa_and_nonnull<ReproOp>(op) && !op->hasAttr("state")) {
+    auto gather = dyn_cast<GatherOp>(op);
+    const bool chosen = !indices_count && gather && gather.getAxis().value_or(0) == 0 &&
+                        shape_of(gather.getTable().getType()).size() > 2 &&
+                        origin_of(op->getLoc()).op == "Gather";
+    yes = chosen ? is_constant(gather.getTable(), false)
+                 : llvm::all_of(op->getOperands(), [&](Value x) { return is_constant(x, indices_count); });
+  }
+  all[v] = yes;
+  return yes;
+}
+
+Status ChooseExact16::choose(MatmulOp op) {
+  Value a = op.getA();
+  const Shape rows = shape_of(a.getType());
+  OpBuilder build(op);
+  if (op.getTransA().value_or(0)) {
+    SmallVector<int64_t> perm = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(rows.size())));
+    std::swap(perm.back(), perm[perm.size() - 2]);
+    a = make_transpose(build, op.getLoc(), a, perm);
+  }
+  const Dim k = shape_of(a.getType()).back();
+  if (k.constant() && k.value > num::kExact16LongestRow)
+    return not_covered("rows of " + std::to_string(k.value) + " elements; exact16.3 covers " +
+                       std::to_string(num::kExact16LongestRow));
+  INVAR_TRY(Operation * made,
+            make_checked(build, op.getLoc(), MatmulExact16Op::getOperationName(), {a, op.getB()},
+                         {build.getNamedAttr("trans_b", op.getTransBAttr())}, op.getType()));
+  op.replaceAllUsesWith(made->getResult(0));
+  op.erase();
+  return {};
+}
+
+void ChooseExact16::state_choice() {
+  Builder build(&getContext());
+  SmallVector<Attribute> names;
+  if (auto before = getOperation()->getAttrOfType<ArrayAttr>(kChoicesAttr))
+    names.append(before.begin(), before.end());
+  names.push_back(build.getStringAttr(llvm::StringRef(kExact16Choice)));
+  getOperation()->setAttr(kChoicesAttr, build.getArrayAttr(names));
+}
+
+void ChooseExact16::runOnOperation() {
+  if (getOperation()->hasAttr(kBody)) return;
+  for (auto& known : known_) known.clear();
+  state_choice();
+  bool failed = false;
+  for (Operation& op : llvm::make_early_inc_range(getOperation().front())) {
+    auto product = dyn_cast<MatmulOp>(op);
+    if (!product || element_of(product.getA()).isF64()) continue;
+    const plan::Origin origin = origin_of(op.getLoc());
+    if (!llvm::is_contained(kProducts, origin.op) || is_constant(product.getA(), true) ||
+        !is_constant(product.getB(), false))
+      continue;
+    const Status done = choose(product);
+    if (done) continue;
+    failed = true;
+    if (refused_)
+      refused_->push_back({.code = done.error().code,
+                           .op = origin.op + " (exact16",
+                           .node = origin.name,
+                           .reason = done.error().message});
+    else
+      op.emitError(done.error().message);
+  }
+  if (failed) signalPassFailure();
+}
+
+}  // namespace
+
+std::unique_ptr<Pass> choose_exact16_pass(std::vector<RefusedNodes>* refused) {
+  return std::make_unique<ChooseExact16>(refused);
+}
+
+}  // namespace invar::compiler

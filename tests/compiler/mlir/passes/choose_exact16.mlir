@@ -1,0 +1,30 @@
+// Products of an activation with what follows from constants become matmul_exact16: exact16.9.
+// RUN: %exact16 "%s" | %check
+
+// CHECK-LABEL: func.func @products
+// CHECK-SAME: plan.choices = ["exact16-1"]
+func.func @products(%x: tensor<5x4xf32>, %i: tensor<2xi64>) -> (tensor<5x3xf32>, tensor<4x5xf32>, tensor<5x3xf32>, tensor<5x5xf32>, tensor<5x3xf32>, tensor<2x3x3xf32>) {
+  %w = repro.weight "w" {file = "f", offset = 0 : i64, length = 48 : i64} : tensor<4x3xf32>
+  %s = repro.weight "s" {file = "f", offset = 48 : i64, length = 48 : i64} : tensor<2x4x3xf32>
+  // CHECK: repro.matmul_exact16 %arg0, %w {numerics = "exact16-1", trans_b = 0 : i64, version = 1 : i64}
+  %0 = repro.matmul %x, %w {numerics = "fp32-1", version = 1 : i64, trans_b = 0 : i64} : (tensor<5x4xf32>, tensor<4x3xf32>) -> tensor<5x3xf32> loc("a"("MatMul"("0")))
+  // A transposed first operand is transposed before; a cast of a constant is one.
+  // CHECK: %[[T:.*]] = repro.transpose %arg0
+  // CHECK: repro.matmul_exact16 %[[T]]
+  %y = repro.weight "y" {file = "f", offset = 96 : i64, length = 100 : i64} : tensor<5x5xf32>
+  %z = repro.relu %y {numerics = "ieee", version = 1 : i64} : (tensor<5x5xf32>) -> tensor<5x5xf32>
+  %2 = repro.matmul %x, %z {numerics = "fp32-1", version = 1 : i64, trans_a = 1 : i64, trans_b = 0 : i64} : (tensor<5x4xf32>, tensor<5x5xf32>) -> tensor<4x5xf32> loc("b"("Gemm"("1")))
+  // Not those of other operators, of two activations, or of two constants.
+  // CHECK: repro.matmul %
+  // CHECK: repro.matmul %
+  // CHECK: repro.matmul %
+  %3 = repro.matmul %x, %w {numerics = "fp32-1", version = 1 : i64, trans_b = 0 : i64} : (tensor<5x4xf32>, tensor<4x3xf32>) -> tensor<5x3xf32> loc("c"("Einsum"("2")))
+  %4 = repro.matmul %x, %x {numerics = "fp32-1", version = 1 : i64, trans_b = 1 : i64} : (tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x5xf32> loc("d"("MatMul"("3")))
+  %5 = repro.matmul %y, %0 {numerics = "fp32-1", version = 1 : i64, trans_b = 0 : i64} : (tensor<5x5xf32>, tensor<5x3xf32>) -> tensor<5x3xf32> loc("e"("MatMul"("4")))
+  // Which matrix an index chooses does not matter.
+  // CHECK: repro.matmul_exact16
+  %6 = repro.gather %s, %i {numerics = "convert-1", version = 1 : i64, axis = 0 : i64} : (tensor<2x4x3xf32>, tensor<2xi64>) -> tensor<2x4x3xf32> loc("f"("Gather"("5")))
+  %7 = repro.slice %x {numerics = "none", version = 1 : i64, starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : (tensor<5x4xf32>) -> tensor<3x4xf32>
+  %8 = repro.matmul %7, %6 {numerics = "fp32-1", version = 1 : i64, trans_b = 0 : i64} : (tensor<3x4xf32>, tensor<2x4x3xf32>) -> tensor<2x3x3xf32> loc("g"("MatMul"("6")))
+  return %0, %2, %3, %4, %5, %8 : tensor<5x3xf32>, tensor<4x5xf32>, tensor<5x3xf32>, tensor<5x5xf32>, tensor<5x3xf32>, tensor<2x3x3xf32>
+}
