@@ -225,6 +225,7 @@ function(invar_rooms)
     foreach(room ${INVAR_ROOMS})
       file(GLOB sources_cuda CONFIGURE_DEPENDS
            ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/cuda/*/*.cu ${dir}/${room}/vendor/*.cu)
+      list(FILTER sources_cuda EXCLUDE REGEX "/sm90a/")
       if(sources_cuda)
         add_library(invar_${room}_cuda OBJECT ${sources_cuda})
         target_include_directories(invar_${room}_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
