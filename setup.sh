@@ -311,9 +311,10 @@ build_wheel() {
 
 # --- commands -------------------------------------------------------------------------------------
 # Processor seconds of the builds with an empty compiler cache, and of what follows them, on a Zen 3
-# core (docs/notebook/2026-11-24-build-time.md).
-demo_seconds=(850 1)
-test_seconds=(4200 1800)
+# core: those of docs/notebook/2026-11-24-build-time.md by the number of files, which has grown to
+# 1.7 times as many since (36 of the program's 592 files, chosen at random: 1.9 s each on a Zen 5).
+demo_seconds=(1400 1)
+test_seconds=(7200 1900)
 # announce MADE BUILD REST: how long the command takes. MADE: a file that the last build step makes.
 announce() {
   local minutes=$((($2 + $3) / jobs / 60 + 1)) rest=$(($3 / jobs / 60 + 1))

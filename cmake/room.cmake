@@ -10,7 +10,9 @@
 #   cpu/extension.cc  compiled once per extension of an instruction set, defines INVAR_ROW_OF(NAME)
 #                  of the operations that gain
 #   cuda.cu        a GpuKernel for every operation of the room (builds with INVAR_CUDA); beside it
-#                  what it includes
+#                  what it includes. cuda/sm90a/FILE.cu: kernels of cuda/FILE.cu for compute
+#                  capability 9.0a alone, compiled where the build makes code for 9.0; then the
+#                  other is compiled with INVAR_SM90A
 #   LIBRARY.cc     library rows (kernels/vendor/vendor_kernel.h) of the operation that has the
 #                  room's name; LIBRARY.cu those of a GPU
 #   *_test.cc      part of invar_ops_test
@@ -230,6 +232,19 @@ function(invar_rooms)
                                    INVAR_ISA_NS=cuda)
         target_compile_options(invar_${room}_cuda PRIVATE ${INVAR_ISA_FLAGS_cuda})
         list(APPEND sources $<TARGET_OBJECTS:invar_${room}_cuda>)
+      endif()
+      file(GLOB sources_sm90a CONFIGURE_DEPENDS ${dir}/${room}/cuda/sm90a/*.cu)
+      if(sources_sm90a AND CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)(90|all|native)")
+        add_library(invar_${room}_sm90a OBJECT ${sources_sm90a})
+        set_target_properties(invar_${room}_sm90a PROPERTIES CUDA_ARCHITECTURES 90a-real)
+        target_include_directories(invar_${room}_sm90a PRIVATE ${CMAKE_SOURCE_DIR}/src)
+        target_compile_definitions(invar_${room}_sm90a PRIVATE INVAR_ISA="cuda" INVAR_ISA_NS=cuda)
+        target_compile_options(invar_${room}_sm90a PRIVATE ${INVAR_ISA_FLAGS_cuda})
+        foreach(file ${sources_sm90a})
+          cmake_path(GET file FILENAME name)
+          set_property(SOURCE ${dir}/${room}/cuda/${name} APPEND PROPERTY COMPILE_DEFINITIONS INVAR_SM90A)
+        endforeach()
+        list(APPEND sources $<TARGET_OBJECTS:invar_${room}_sm90a>)
       endif()
     endforeach()
   endif()

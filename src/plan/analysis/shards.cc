@@ -8,6 +8,7 @@
 
 #include "base/opset.h"
 #include "plan/analysis/split_rules.h"
+#include "plan/analysis/unfuse.h"
 
 namespace invar::plan {
 
@@ -201,10 +202,14 @@ class Sharding {
 Result<Shards> shard(const Plan& p, int ranks) {
   if (!p.bodies.empty() || !p.bindings.empty())
     return not_covered("tensor-parallel: a program with control flow or computed sizes is not divided");
-  Sharding s(p, ranks);
+  const Unfused layers = unfuse(p);
+  Sharding s(layers.plan, ranks);
   INVAR_CHECK_OK(s.divide());
   s.find_needs();
-  return std::move(s).build();
+  Shards made = std::move(s).build();
+  for (int& n : made.node_of) n = layers.node_of[n];
+  for (int& v : made.value_of) v = layers.value_of[v];
+  return made;
 }
 
 }  // namespace invar::plan

@@ -7,16 +7,17 @@
 #include "base/opset_splits.h"
 
 namespace invar::plan {
-namespace {
 
-using Shape = std::vector<DimRef>;
-
-std::string_view rule_of(const std::string& op) {
+std::string_view split_rule(std::string_view op) {
   for (const OpSplit& s : op_splits())
     if (s.op == op) return s.split;
   const OpInfo* const info = op_info(op);
   return info && info->room == "elementwise" ? "elements" : "";
 }
+
+namespace {
+
+using Shape = std::vector<DimRef>;
 
 int rank_of(const Shape& shape) {
   return static_cast<int>(shape.size());
@@ -91,6 +92,15 @@ std::vector<int64_t> lengths(const std::vector<Range>& ranges, int64_t unit) {
   return counts;
 }
 
+// Whether a slice takes all of a dimension.
+bool keeps_axis(const Node& n, const Shape& from, const Shape& to, int axis) {
+  if (split_rule(n.op) != "slice" || size_at(from, axis) < 1 || size_at(from, axis) != size_at(to, axis))
+    return false;
+  const auto steps = n.attrs.find("steps");
+  return steps == n.attrs.end() ||
+         std::get<std::vector<int64_t>>(steps->second)[static_cast<size_t>(axis)] == 1;
+}
+
 bool is_value(const Operand& o) {
   return o.kind == Operand::value;
 }
@@ -147,7 +157,7 @@ Status SplitRules::wish_heads(const Node& n) {
 }
 
 Status SplitRules::wish(const Node& n) {
-  const std::string_view rule = rule_of(n.op);
+  const std::string_view rule = split_rule(n.op);
   if (rule == "heads" && n.attrs.contains("q_heads")) return wish_heads(n);
   if (n.out.size() != 1 || wished_[n.out[0]].whole()) return {};
   const Layout& out = wished_[n.out[0]];
@@ -162,7 +172,7 @@ Status SplitRules::wish(const Node& n) {
     } else if (rule == "elements") {
       const int axis = out.axis - rank_of(shape) + rank_of(from);
       if (axis >= 0 && size_at(from, axis) == size_at(shape, out.axis)) wish_for(n.in[i], {axis, out.ranges});
-    } else if ((rule == "heads" || rule == "rows") && i == 0) {
+    } else if ((rule == "heads" || rule == "rows" || keeps_axis(n, from, shape, out.axis)) && i == 0) {
       wish_for(n.in[i], out);
     }
   }
@@ -171,11 +181,12 @@ Status SplitRules::wish(const Node& n) {
 
 std::optional<NodeSplit> SplitRules::split(const Node& n, const std::vector<Layout>& layouts) const {
   if (n.out.size() != 1 || n.in.empty() || !n.bodies.empty()) return {};
-  const std::string_view rule = rule_of(n.op);
+  const std::string_view rule = split_rule(n.op);
   if (rule == "columns") return columns(n);
   if (rule == "elements") return elements(n, layouts);
   if (rule == "heads") return n.attrs.contains("q_heads") ? attention_heads(n, layouts) : heads(n, layouts);
-  if (rule == "reshape" || rule == "transpose" || rule == "rows") return follow(n, layouts);
+  if (rule == "reshape" || rule == "transpose" || rule == "rows" || rule == "slice")
+    return follow(n, layouts);
   return {};
 }
 
@@ -293,11 +304,13 @@ SplitRules::Split SplitRules::follow(const Node& n, const std::vector<Layout>& l
   if (!is_value(n.in[0]) || layouts[n.in[0].index].whole()) return {};
   const Layout& l = layouts[n.in[0].index];
   const Shape& from = p_.values[n.in[0].index].shape;
-  const std::string_view rule = rule_of(n.op);
+  const std::string_view rule = split_rule(n.op);
   NodeSplit s{l, std::vector<Layout>(n.in.size())};
   s.in[0] = l;
   if (rule == "reshape") s.out = reshaped(from, l, p_.values[n.out[0]].shape);
   if (rule == "transpose") s.out.axis = permuted(n, rank_of(from), l.axis, true);
+  if (rule == "slice" && !keeps_axis(n, from, p_.values[n.out[0]].shape, l.axis)) return {};
+  if (rule == "rows" && n.in.size() < 2) return {};  // what a row is, its weights say
   for (size_t i = 1; i < n.in.size(); ++i) {
     if (is_value(n.in[i]) || rule != "rows") return {};
     if (l.axis >= rank_of(from) - static_cast<int>(p_.weights[n.in[i].index].shape.size())) return {};

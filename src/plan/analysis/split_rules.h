@@ -5,12 +5,14 @@
 //   heads      of attention, or of what comes before it
 //   rows       along the last dimensions, those of the weights; the others are divided
 //   reshape, transpose    as the operand is divided
+//   slice      the same; along the other dimensions
 //   join       puts the parts together
 // An operation without a rule is computed whole by every rank that needs it.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,9 @@ struct Layout {
   bool whole() const { return axis < 0; }
   bool operator==(const Layout&) const = default;
 };
+
+// The rule of an operation; "": none.
+std::string_view split_rule(std::string_view op);
 
 struct NodeSplit {
   Layout out;              // of the only result

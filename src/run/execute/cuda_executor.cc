@@ -11,6 +11,10 @@ namespace invar::run {
 
 constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing their nodes
 
+static bool is_selected(const std::optional<std::vector<int>>& ports, int v) {
+  return !ports || std::find(ports->begin(), ports->end(), v) != ports->end();
+}
+
 CudaExecutor::CudaExecutor(std::shared_ptr<const Executable> executable, std::shared_ptr<Device> device)
     : Executor(std::move(executable), std::move(device)) {}
 
@@ -72,7 +76,8 @@ Status CudaExecutor::feed(int v, std::span<const std::byte> bytes) {
   fed_on_device_.erase(v);
   if (bytes.empty()) return {};
   Allocation& input = inputs_[v];
-  if (!input.size()) {
+  if (input.size() < bytes.size()) {
+    INVAR_CHECK_OK(release_memory());
     INVAR_TRY(input, Allocation::make_pinned(bytes.size(), "an input", device_));
   }
   std::memcpy(input.data(), bytes.data(), bytes.size());
@@ -100,9 +105,12 @@ Status CudaExecutor::reserve_ports(const std::vector<uint64_t>& buffer_sizes) {
     INVAR_TRY(b, Allocation::make_pinned(bytes, port.name.c_str(), device_));
     return {};
   };
-  for (const plan::Port& p : plan.inputs) INVAR_CHECK_OK(reserve(inputs_[p.value], p, 1));
+  for (const plan::Port& p : plan.inputs)
+    if (is_selected(selected_inputs_, p.value)) {
+      INVAR_CHECK_OK(reserve(inputs_[p.value], p, 1));
+    }
   for (const plan::Port& p : plan.outputs)
-    if (!inputs_.contains(p.value)) {
+    if (!inputs_.contains(p.value) && is_selected(selected_outputs_, p.value)) {
       INVAR_CHECK_OK(reserve(outputs_[p.value], p, 2));
     }
   return {};
@@ -139,9 +147,7 @@ Status CudaExecutor::queue(bool tail) {
 
 bool CudaExecutor::is_downloaded(int v, bool tail) const {
   if (!tail && !executable_->values[v].feeds_state) return false;
-  if (selected_outputs_)
-    return std::find(selected_outputs_->begin(), selected_outputs_->end(), v) != selected_outputs_->end();
-  return !inputs_.contains(v);
+  return is_selected(selected_outputs_, v) && (selected_outputs_ || !inputs_.contains(v));
 }
 
 // Queued behind the nodes, and never recorded in a graph, since the target alternates between

@@ -18,6 +18,7 @@ class CudaExecutor final : public Executor {
   Status feed(int v, std::span<const std::byte> bytes) override;
   Status feed_device(int v, const void* bytes) override;
   void select_outputs(std::vector<int> outputs) override { selected_outputs_ = std::move(outputs); }
+  void select_inputs(std::vector<int> inputs) override { selected_inputs_ = std::move(inputs); }
   ops::View port(int v) const override;
   size_t bytes() const override;
 
@@ -44,7 +45,7 @@ class CudaExecutor final : public Executor {
   std::map<int, Allocation> inputs_, outputs_;
   bool second_half_ = false;
   std::set<int> fed_on_device_;  // inputs of this step that do not come from the host
-  std::optional<std::vector<int>> selected_outputs_;
+  std::optional<std::vector<int>> selected_inputs_, selected_outputs_;
   // Recorded steps, by batch, rows, past_bound(), tail and fed_on_device_.
   std::map<std::tuple<int64_t, int64_t, int64_t, bool, std::set<int>>, std::unique_ptr<Device::Graph>>
       graphs_;

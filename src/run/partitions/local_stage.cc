@@ -67,8 +67,12 @@ Status LocalStage::load() {
   const Options& o = context_.options;
   INVAR_CHECK_OK(validate(*executable_, o.sequences));
   executor_ = Executor::make(executable_, *context_.pool, device_);
-  // The others are handed over where they lie.
-  executor_->select_outputs(logits_ >= 0 ? std::vector{logits_} : std::vector<int>());
+  if (arena_) executor_->share_arena(arena_);
+  std::vector<int> inputs, outputs;  // the others are handed over where they lie
+  for (int v : {ids_, positions_})
+    if (v >= 0) inputs.push_back(v);
+  if (logits_ >= 0) outputs.push_back(logits_);
+  executor_->select_inputs(std::move(inputs)), executor_->select_outputs(std::move(outputs));
   executor_->observe(o.observe);
   if (checks_ && o.check_weights) {
     INVAR_TRY(checked_, Weights::load(*checks_, context_.folder, {}, *context_.pool,

@@ -39,6 +39,8 @@ class LocalStage final : public Stage {
 
   // The memory that the weights take.
   Result<uint64_t> weight_bytes() const;
+  // The memory of activations that the stages of a device share, since one of them runs at a time.
+  void share_arena(std::shared_ptr<Allocation> arena) { arena_ = std::move(arena); }
   // What the streamed stages of a device share.
   struct Streaming {
     UploadQueues queues;
@@ -84,6 +86,7 @@ class LocalStage final : public Stage {
   int ids_ = -1, positions_ = -1, logits_ = -1;
   bool has_memory_ = true;
   std::shared_ptr<const Executable> executable_;
+  std::shared_ptr<Allocation> arena_;  // null: the executor's own
   std::unique_ptr<Executor> executor_;
   Weights weights_;  // resident, or of a streamed stage those that were checked
   bool checks_own_ = true;

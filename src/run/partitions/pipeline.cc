@@ -33,8 +33,10 @@ Pipeline::Pipeline(std::vector<std::unique_ptr<Stage>> stages) : stages_(std::mo
 
 Result<std::unique_ptr<Pipeline>> Pipeline::make(std::vector<std::unique_ptr<Stage>> stages,
                                                  const std::vector<plan::Stage>& parts,
-                                                 const DecoderPorts& ports) {
+                                                 const DecoderPorts& ports,
+                                                 std::vector<std::shared_ptr<Allocation>> arenas) {
   std::unique_ptr<Pipeline> p(new Pipeline(std::move(stages)));
+  p->arenas_ = std::move(arenas);
   INVAR_CHECK_OK(p->connect(parts, ports));
   if (p->lanes_ > 1) p->start_lanes();
   return p;
@@ -45,7 +47,7 @@ Pipeline::~Pipeline() {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
-  changed_.notify_all();
+  notify();
   for (std::thread& t : threads_) t.join();
 }
 
@@ -117,6 +119,7 @@ Status Pipeline::reserve(int64_t rows, int64_t tail_rows) {
 size_t Pipeline::bytes() const {
   size_t bytes = 0;
   for (const auto& s : stages_) bytes += s->bytes();
+  for (const auto& a : arenas_) bytes += a->size();
   for (const Edge& e : edges_)
     for (const Handover& h : e.memory) bytes += h.memory.size();
   for (const Handover& h : results_) bytes += h.memory.size();
@@ -132,11 +135,20 @@ Status Pipeline::run_stage(size_t stage, const StagePass& pass, size_t slot,
     if (Edge& e = edges_[i]; pass.tail || e.feeds) {
       INVAR_CHECK_OK(s.hand_in(e.value, e.memory[slot]));
     }
-  INVAR_CHECK_OK(s.run(overlapped));
-  for (size_t i : edges_from_[stage])
-    if (Edge& e = edges_[i]; pass.tail || e.feeds) {
-      INVAR_CHECK_OK(s.hand_out(e.value, e.memory[slot]));
-    }
+  Status status;
+  bool done = false;
+  const auto hand_out = [&] {
+    for (size_t i : edges_from_[stage])
+      if (Edge& e = edges_[i]; status && (pass.tail || e.feeds)) status = s.hand_out(e.value, e.memory[slot]);
+    done = true;
+  };
+  INVAR_CHECK_OK(s.run([&] {  // a GPU queues it behind the nodes, and waits for all
+    hand_out();
+    if (overlapped) overlapped();
+  }));
+  if (done) return status;
+  hand_out();
+  INVAR_CHECK_OK(status);
   return s.handed_out();
 }
 
@@ -172,12 +184,37 @@ bool Pipeline::next_job(size_t lane, size_t& stage, size_t& pass) const {
   return false;
 }
 
+void Pipeline::notify() {
+  ++changes_;
+  changed_.notify_all();
+}
+
+// Between two steps of ranks a GPU's lane waits for less than it takes to wake up, so it looks for
+// a while before it sleeps.
+void Pipeline::wait_for_job(std::unique_lock<std::mutex>& lock, size_t lane, size_t& stage, size_t& pass) {
+  constexpr int kLooks = 200;
+  const bool looks = stages_[stages_of_[lane][0]]->device() != nullptr;
+  bool looked = false;
+  while (!ends_ && !next_job(lane, stage, pass)) {
+    if (!looks || looked || !jobs_) {
+      changed_.wait(lock);
+      looked = false;
+      continue;
+    }
+    const uint64_t before = changes_;
+    lock.unlock();
+    for (int i = 0; i < kLooks && changes_ == before; ++i) std::this_thread::yield();
+    lock.lock();
+    looked = changes_ == before;
+  }
+}
+
 void Pipeline::work(size_t lane) {
   const num::ArithmeticEnv env;
   std::unique_lock lock(mutex_);
   for (;;) {
     size_t stage = 0, pass = 0;
-    changed_.wait(lock, [&] { return ends_ || next_job(lane, stage, pass); });
+    wait_for_job(lock, lane, stage, pass);
     if (ends_) return;
     Jobs& jobs = *jobs_;
     jobs.busy[lane] = true;
@@ -193,7 +230,7 @@ void Pipeline::work(size_t lane) {
     jobs.busy[lane] = false;
     if (!status && !jobs.failed()) jobs.status = std::move(status);
     ++jobs.done[stage], --jobs.left[pass];
-    changed_.notify_all();
+    notify();
   }
 }
 
@@ -207,13 +244,13 @@ Status Pipeline::run_overlapped(std::span<const StagePass> passes, const std::fu
             {}};
   std::unique_lock lock(mutex_);
   jobs_ = &jobs;
-  changed_.notify_all();
+  notify();
   if (overlapped && passes.size() == 1) {  // the logits that it reads lie in the place before
     lock.unlock();
     overlapped();
     lock.lock();
   }
-  for (; jobs.taken < passes.size() && !jobs.failed(); ++jobs.taken, changed_.notify_all()) {
+  for (; jobs.taken < passes.size() && !jobs.failed(); ++jobs.taken, notify()) {
     changed_.wait(lock, [&] { return jobs.failed() || jobs.left[jobs.taken] == 0; });
     if (jobs.failed()) break;
     const Handover& h = result(jobs.taken);

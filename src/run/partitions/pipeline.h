@@ -3,6 +3,7 @@
 // in the calling thread.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -18,10 +19,12 @@ class Pipeline {
   // returns.
   using Take = std::function<void(size_t pass, std::span<const float> logits)>;
 
-  // parts: per stage its part of the plan; a stage reads from those before it.
+  // parts: per stage its part of the plan; a stage reads from those before it. arenas: what stages
+  // share.
   static Result<std::unique_ptr<Pipeline>> make(std::vector<std::unique_ptr<Stage>> stages,
                                                 const std::vector<plan::Stage>& parts,
-                                                const DecoderPorts& ports);
+                                                const DecoderPorts& ports,
+                                                std::vector<std::shared_ptr<Allocation>> arenas = {});
   ~Pipeline();
 
   std::span<const std::unique_ptr<Stage>> stages() const { return stages_; }
@@ -49,6 +52,8 @@ class Pipeline {
   void connect(size_t from, size_t to, int value, bool feeds);
   void start_lanes();
   void work(size_t lane);
+  void wait_for_job(std::unique_lock<std::mutex>&, size_t lane, size_t& stage, size_t& pass);
+  void notify();
   bool is_skipped(size_t stage, const StagePass& pass) const { return !pass.tail && !feeds_[stage]; }
   Status run_stage(size_t stage, const StagePass& pass, size_t slot, const std::function<void()>& overlapped);
   Status run_in_order(std::span<const StagePass> passes, const std::function<void()>& overlapped,
@@ -59,6 +64,7 @@ class Pipeline {
   bool next_job(size_t lane, size_t& stage, size_t& pass) const;
 
   std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<std::shared_ptr<Allocation>> arenas_;
   std::vector<Edge> edges_;
   std::vector<std::vector<size_t>> edges_to_, edges_from_;  // per stage
   std::vector<std::vector<size_t>> before_;                 // per stage: those that it reads from
@@ -73,6 +79,7 @@ class Pipeline {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::atomic<uint64_t> changes_ = 0;
   bool ends_ = false;
   Jobs* jobs_ = nullptr;  // null: the lanes wait
   std::vector<std::thread> threads_;

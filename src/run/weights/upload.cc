@@ -107,11 +107,9 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
   };
   std::mutex mutex;
   Status status;
-  Jobs copies, hashes;
+  Jobs copies, hashes = hash_jobs(l, pool.threads());
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = l.plan->weights[i].length;
-    if (l.needs_hash(i))
-      hashes.emplace_back(length, [&l, i, length](int) { l.digests[i] = sha256(l.stored[i], length); });
     if (!l.used[i]) continue;
     copies.emplace_back(length, [&, i](int worker) {
       const Status done = copy(connections.queues[static_cast<size_t>(worker)], i);

@@ -55,11 +55,14 @@ struct WeightLoader {
 // Whether the file at `path`, of so many bytes, holds the weight.
 Status check_place(const plan::Weight&, const std::string& path, uint64_t file_bytes);
 
+using Jobs = std::vector<std::pair<uint64_t, std::function<void(int worker)>>>;
+// What hashes the weights that must be hashed: two of about one length at a time, where that leaves
+// enough for all threads.
+Jobs hash_jobs(WeightLoader&, int threads);
 // Runs jobs of very different sizes, the largest first, each by the next free worker. Which worker
 // runs a job is left to chance; this is allowed because jobs only hash, copy and pack. The
 // `reserved` jobs are for the first `reserved_workers` workers only, which run them before the
 // others. The calling thread reports their progress.
-using Jobs = std::vector<std::pair<uint64_t, std::function<void(int worker)>>>;
 void run_jobs(Pool& pool, const ByteProgress& progress, Jobs jobs, Jobs reserved = {},
               int reserved_workers = 0);
 

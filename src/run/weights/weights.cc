@@ -71,11 +71,9 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   }
   for (const Allocation& b : r.allocations_) r.bytes_ += b.size();
 
-  Jobs jobs;
+  Jobs jobs = hash_jobs(l, pool.threads());
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = plan.weights[i].length;
-    if (l.needs_hash(i))
-      jobs.emplace_back(length, [&l, i, length](int) { l.digests[i] = sha256(l.stored[i], length); });
     auto mine = l.packings_of(static_cast<int>(i));
     if (!copied[i] && mine.empty()) continue;
     jobs.emplace_back(length, [&, i, length, mine = std::move(mine)](int) {

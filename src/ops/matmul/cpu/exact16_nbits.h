@@ -4,7 +4,7 @@
 // kExactJoined pairs, and then in int64 (spec.md matmul_nbits_exact16.3). Compiled once per
 // instruction set.
 #pragma once
-#include "ops/matmul/cpu/exact16_grouped.h"
+#include "ops/matmul/cpu/exact16.h"
 #include "ops/matmul/cpu/integer.h"
 #include "ops/matmul/nbits.h"
 
@@ -111,6 +111,22 @@ int64_t units_nbits_exact16(const Call& call, int phase) {
   if (phase == 1) return p.panels * p.row_blocks;
   return p.rows + (call.in[1].packed && call.in[2].packed ? 0 : p.panels);
 }
+// The integers of a row as pairs of k; behind its end 0.
+void pairs_of_row(const float* x, int64_t k, int32_t e, int32_t* to) {
+  alignas(64) int32_t q[2 * kW];
+  const bool none = e == num::kExact16NoIntegers;
+  const num::Exact16Factors by = num::exact16_factors(none ? 0 : e);
+  const F first = set1(none ? 0.0f : by.first), second = set1(by.second);
+  for (int64_t i = 0; i < k; i += 2 * kW) {
+    const int64_t n = num::min_i64(2 * kW, k - i);
+    for (int64_t j = 0; j < 2 * kW; j += kW) {
+      const int64_t left = num::min_i64(kW, n - j);
+      const F part = left > 0 ? get_part<F32>(x + i + j, static_cast<int>(left)) : zero();
+      store_i(q + j, exact_integers(part, first, second));
+    }
+    for (int64_t j = 0; j < n; j += 2) *to++ = pair_of(q[j], q[j + 1]);
+  }
+}
 void quantize_nbits_exact16(const Call& call, const NbitsExact& p, int64_t begin, int64_t end) {
   const NbitsShared w = nbits_shared(p, call.in[2].packed, call.shared);
   const int64_t k = p.l.k;
@@ -118,8 +134,9 @@ void quantize_nbits_exact16(const Call& call, const NbitsExact& p, int64_t begin
     if (u < p.rows) {
       const float* x = call.in[0].as<const float>() + u * k;
       int32_t* to = w.a + u * p.row();
-      to[p.pairs] =
-          for_each_rounded_pair(x, k, [&](int64_t at, int32_t q0, int32_t q1) { to[at] = pair_of(q0, q1); });
+      const int32_t e = scale_of_row(F32{}, x, k);
+      pairs_of_row(x, k, e, to);
+      to[p.pairs] = e;
       continue;
     }
     const int64_t panel = u - p.rows, j = panel * kByteColumns;

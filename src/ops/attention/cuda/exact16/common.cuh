@@ -1,6 +1,7 @@
 // What the kernels of attention_exact16 share: the layout of the cache and the numbers of
 // spec/attention-exact16.md. The cache of a head consists of blocks of 128 absolute positions: keys
-// as two planes of bytes [128][dk], values as two planes [dvr][128], the scales of both.
+// as two planes of bytes [128][dk], values as two planes [dvr][128], the scales of both, and what
+// tensor-core kernels make of them.
 #pragma once
 #include "num/exact16/quantize.h"
 #include "ops/attention/cuda/common.cuh"
@@ -11,6 +12,9 @@ namespace {
 constexpr int32_t kNoIntegers = num::kExact16NoIntegers;
 constexpr int32_t kZeroRow = -kNoIntegers;  // the scale of a row of zeros
 constexpr int32_t kHiddenKey = 2 * kZeroRow;
+// Scales with which no step of the tensor-core kernels over- or underflows. Others are kUnusual;
+// blocks with them are computed as exact_result() does.
+constexpr int32_t kUsualKeyScale = 40, kUsualValueScale = 60, kUnusual = kNoIntegers / 2;
 
 struct ExactLayout {
   int64_t dk, dvr;  // bytes of a row of keys; rows of a plane of values
@@ -19,11 +23,14 @@ struct ExactLayout {
   __host__ __device__ int64_t key_plane() const { return kBlock * dk; }
   __host__ __device__ int64_t value_plane() const { return kBlock * dvr; }
   __host__ __device__ int64_t scales() const { return 2 * (key_plane() + value_plane()); }
-  __host__ __device__ int64_t block() const { return scales() + int64_t{2} * kBlock * 4; }
+  __host__ __device__ int64_t block() const { return scales() + int64_t{5} * kBlock * 4; }
 };
 struct ExactCacheBlock {
   int8_t *keys, *values;  // their high planes
   int32_t *key_scales, *value_scales;
+  // 2^e of keys, or NaN; e of values, or kUnusual; e << 23.
+  float* key_powers;
+  int32_t *value_reaches, *value_shifts;
 };
 __device__ inline ExactCacheBlock exact_cache_block(const AttentionParams& s, const ExactLayout& at,
                                                     int64_t head, int64_t block) {
@@ -31,7 +38,13 @@ __device__ inline ExactCacheBlock exact_cache_block(const AttentionParams& s, co
   auto* const from = reinterpret_cast<int8_t*>(s.state + slot * s.slot_floats) +
                      (head % s.g.kv_heads * s.g.blocks + block) * at.block();
   auto* const scales = reinterpret_cast<int32_t*>(from + at.scales());
-  return {from, from + 2 * at.key_plane(), scales, scales + kBlock};
+  return {from,
+          from + 2 * at.key_plane(),
+          scales,
+          scales + kBlock,
+          reinterpret_cast<float*>(scales + 2 * kBlock),
+          scales + 3 * kBlock,
+          scales + 4 * kBlock};
 }
 
 // exact16.1; kZeroRow of a row of zeros.
@@ -55,6 +68,16 @@ __device__ inline uint32_t largest_of_warp(uint32_t u) {
 }
 __device__ inline uint32_t magnitude(float x) {
   return __float_as_uint(x) & 0x7fffffff;
+}
+
+// 2^e of a row of a query or key; 1 of a row of zeros; NaN if it has no integers or is unusual.
+__device__ inline float usual_power(int32_t e) {
+  if (e == kZeroRow) return 1.0f;
+  return e >= -kUsualKeyScale && e <= kUsualKeyScale ? num::exact16_power(e) : __uint_as_float(0x7fc00000);
+}
+__device__ inline int32_t usual_reach(int32_t e) {
+  if (e == kZeroRow || e == kNoIntegers) return e;
+  return e >= -kUsualValueScale && e <= kUsualValueScale ? e : kUnusual;
 }
 
 // exact16.4 and exact16.5; kZeroRow among the scales goes with a sum of 0.
@@ -111,20 +134,23 @@ __global__ void __launch_bounds__(kExactAppendThreads)
     const ExactCacheBlock to = exact_cache_block(s, at, head, position / kBlock);
     const int j = static_cast<int>(position % kBlock);
     const int64_t row = attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
-    auto append = [&](const float* x, int64_t n, int64_t padded, int8_t* high, int64_t plane, int64_t step,
-                      int32_t* scale) {
+    auto append = [&](const float* x, int64_t n, int64_t padded, int8_t* high, int64_t plane, int64_t step) {
       uint32_t largest = 0;
       for (int64_t c = lane; c < n; c += kWarp) largest = umax(largest, magnitude(x[c]));
       const int32_t e = scale_of_largest(largest_of_warp(largest));
       const Quantizer by(e);
-      if (lane == 0) *scale = e;
       for (int64_t c = lane; c < padded; c += kWarp) {
         const int32_t q = c < n ? by.integer(x[c]) : 0, h = (q + 128) >> 8;
         high[c * step] = static_cast<int8_t>(h), high[plane + c * step] = static_cast<int8_t>(q - h * 256);
       }
+      return e;
     };
-    append(s.k + row * g.d, g.d, at.dk, to.keys + j * at.dk, at.key_plane(), 1, to.key_scales + j);
-    append(s.v + row * g.dv, g.dv, g.dv, to.values + j, at.value_plane(), kBlock, to.value_scales + j);
+    const int32_t ek = append(s.k + row * g.d, g.d, at.dk, to.keys + j * at.dk, at.key_plane(), 1);
+    const int32_t ev = append(s.v + row * g.dv, g.dv, g.dv, to.values + j, at.value_plane(), kBlock);
+    if (lane > 0) continue;
+    to.key_scales[j] = ek, to.value_scales[j] = ev, to.key_powers[j] = usual_power(ek);
+    to.value_reaches[j] = usual_reach(ev);
+    to.value_shifts[j] = static_cast<int32_t>(static_cast<uint32_t>(ev) << 23);
   }
 }
 

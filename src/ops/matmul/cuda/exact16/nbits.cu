@@ -1,9 +1,11 @@
-// matmul_nbits_exact16 by dp2a, two products of a 16-bit integer of a and a byte of b at a time.
-// The bytes are q as in matmul_nbits' packed words, made signed; a group's sum takes its zero point
-// from the sum of the row's integers, and is exact in int32 for kPieceWords words. Times the
-// group's t it is added in int64 (spec.md matmul_nbits_exact16.3).
+// matmul_nbits_exact16 on tensor cores (nbits_mma.cuh), or by dp2a, two products of a 16-bit
+// integer of a and a byte of b at a time. b is held by columns, as signed bytes or as halves of
+// bytes. A group's sum takes its zero point from the sum of the row's integers, and is exact in
+// int32 for kPieceWords words. Times the group's t it is added in int64 (spec.md
+// matmul_nbits_exact16.3).
+#include "kernels/forced_route.h"
+#include "ops/matmul/cuda/exact16/nbits_mma.cuh"
 #include "ops/matmul/cuda/exact16/round_rows.cuh"
-#include "ops/matmul/cuda/packed_weight_reader.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -50,24 +52,22 @@ void enqueue_scales(const matmul::Nbits& l, const View& scales, void* to, Stream
 struct NbitsRounded {
   matmul::Nbits l;
   Rounded a;
-  const uint32_t* b;  // packed panels of words
+  const uint8_t* b;  // columns of ld_b integers
   const int32_t* t;
   const uint8_t* zeros;  // null: l.zero
   bool one_zero;
-  int64_t rows, words_a, words, rows_b;  // words: of four k; rows_b: of packed words
+  int64_t ld_b, rows, words_a, words;  // words: of four k
   int64_t row_blocks, column_blocks;
 };
 
 // The signed bytes of four k of a column.
 template <int kBits>
 __device__ uint32_t four_bytes(const NbitsRounded& in, int64_t w, int64_t j) {
-  const PanelSlice p = panel_slice(j / kPanelColumns, in.l.n, in.rows_b);
-  const uint32_t x = in.b[p.at + (kBits == 4 ? w / 2 : w) * p.width + j % kPanelColumns];
   if constexpr (kBits == 8) {
-    return x ^ 0x80808080u;
+    return *reinterpret_cast<const uint32_t*>(in.b + j * in.ld_b + 4 * w);
   } else {
-    const uint32_t even = x & 0x0f0f0f0fu, odd = x >> 4 & 0x0f0f0f0fu;
-    return __byte_perm(even, odd, w % 2 ? 0x7362 : 0x5140);
+    const uint32_t x = *reinterpret_cast<const uint16_t*>(in.b + j * (in.ld_b / 2) + 2 * w);
+    return __byte_perm(x & 0x0f0f, x >> 4 & 0x0f0f, 0x5140);
   }
 }
 
@@ -137,34 +137,112 @@ __global__ void __launch_bounds__(kTileThreads) nbits_exact16_kernel(NbitsRounde
   }
 }
 
-// Rows of packed words by b's own K, which may be rounded up to whole blocks.
-int64_t word_rows(const matmul::Nbits& of_b) {
-  return ceil_div(of_b.k, 32 / of_b.bits);
+// b by columns: K rounded up to pieces of 16, from b's own K, which may be whole blocks.
+int64_t column_length(const matmul::Nbits& of_b) {
+  return ceil_div(of_b.k, 16) * 16;
 }
-size_t words_bytes(const matmul::Nbits& of_b) {
-  return static_cast<size_t>(packed_words(of_b.n, word_rows(of_b))) * sizeof(uint32_t);
+size_t columns_bytes(const matmul::Nbits& of_b) {
+  return static_cast<size_t>(of_b.n * column_length(of_b) * of_b.bits / 8);
 }
-void enqueue_words(const matmul::Nbits& of_b, const View& b, void* to, Stream stream) {
-  if (of_b.bits == 4)
-    enqueue_pack_words(ReaderNbits<4>{of_b, b}, of_b.n, of_b.k, static_cast<uint32_t*>(to), stream);
-  else
-    enqueue_pack_words(ReaderNbits<8>{of_b, b}, of_b.n, of_b.k, static_cast<uint32_t*>(to), stream);
+void enqueue_columns(const matmul::Nbits& l, const View& b, void* to, Stream stream) {
+  const int64_t per_word = 32 / l.bits, words = column_length(l) / per_word;
+  auto* const out = static_cast<uint32_t*>(to);
+  launch_for_each(stream, l.n * words, [=] __device__(int64_t at) {
+    const int64_t j = at / words, first = at % words * per_word;
+    uint32_t w = 0;
+    for (int64_t i = 0; i < per_word && first + i < l.k; ++i) {
+      const auto q = static_cast<uint32_t>(matmul::integer(l, b, j, first + i));
+      w |= (l.bits == 8 ? q ^ 0x80 : q) << l.bits * i;
+    }
+    out[at] = w;
+  });
 }
 
-// Call::shared: rows of a, then what is not packed of the scales and of b.
+int offset_of(const matmul::Nbits& l) {  // of q and of zero points as they are held
+  return l.bits == 8 ? 128 : 0;
+}
+int64_t piece_of(const matmul::Nbits& l) {
+  return l.block == 0 || l.block > kLongestPiece ? kLongestPiece : l.block;
+}
+// Whether the code that the calling thread's device runs has tensor cores' instructions.
+bool has_mma() {
+  thread_local int known_device = -1;
+  thread_local bool has = false;
+  int device = 0;
+  cudaGetDevice(&device);
+  if (device != known_device) {
+    cudaFuncAttributes code{};
+    has = cudaFuncGetAttributes(&code, nbits_mma_kernel<8>) == cudaSuccess && code.ptxVersion >= 80;
+    known_device = device;
+  }
+  return has;
+}
+bool takes_mma(const matmul::Nbits& l) {
+  if (variant() % 2 == 1 || l.k == 0) return false;
+  const int64_t piece = piece_of(l);
+  return piece % 32 == 0 && l.block % piece == 0 && has_mma();
+}
+bool has_zeros(const Call& call, const matmul::Nbits& l) {
+  return call.in.size() > 3 || matmul::zero_point(l) != offset_of(l);
+}
+
+// Call::shared: rows of a, as words or planes, and their scales; sums of pieces and a table of zero
+// points for tensor cores; then what is not packed of the scales and of b.
 struct NbitsParts {
-  size_t scales, b, end;
+  size_t scales_a, sums, zeros, scales, b, end;
 };
 NbitsParts parts_of(const Call& call) {
   const matmul::Nbits l = matmul::nbits(call);
+  const int64_t rows = row_count(call.in[0]);
+  const bool mma = takes_mma(l);
   NbitsParts p{};
-  p.scales = aligned(rounded_bytes(row_count(call.in[0]), ceil_div(l.k, 2)));
+  auto size = [](int64_t count) { return aligned(static_cast<size_t>(count) * sizeof(int32_t)); };
+  p.scales_a = mma ? aligned(static_cast<size_t>(2 * rows * ceil_div(l.k, 16) * 16)) : 0;
+  p.sums = p.scales_a + (mma ? size(rows) : aligned(rounded_bytes(rows, ceil_div(l.k, 2))));
+  p.zeros = p.sums + (mma && has_zeros(call, l) ? size(rows * ceil_div(l.k, piece_of(l))) : 0);
+  p.scales = p.zeros + (mma && has_zeros(call, l) ? size((call.in.size() > 3 ? l.blocks : 1) * l.n) : 0);
   p.b = p.scales + (call.in[2].packed ? 0 : aligned(scales_bytes(l)));
-  p.end = p.b + (call.in[1].packed ? 0 : words_bytes(matmul::nbits(call.in[1], *call.attrs)));
+  p.end = p.b + (call.in[1].packed ? 0 : columns_bytes(matmul::nbits(call.in[1], *call.attrs)));
   return p;
 }
 size_t shared_bytes_nbits_exact16(const Call& call) {
   return parts_of(call).end;
+}
+
+void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of, Stream stream) {
+  const matmul::Nbits l = of.l;
+  auto* const shared = static_cast<uint8_t*>(call.shared);
+  NbitsPlanes in{l, of.rows, ceil_div(l.k, 16) * 16, of.ld_b, shared};
+  auto* const scales = reinterpret_cast<int32_t*>(shared + at.scales_a);
+  in.ea = scales, in.b = of.b, in.t = of.t;
+  in.piece = piece_of(l), in.pieces = ceil_div(l.k, in.piece), in.zero_groups = 1;
+  in.row_tiles = ceil_div(in.rows, NbitsTile::kRows), in.column_tiles = ceil_div(l.n, NbitsTile::kColumns);
+  launch_dependent(round_planes_kernel, dim3(grid_for(in.rows)), dim3(kRoundThreads), 0, stream,
+                   RowsToRound<F32>{call.in[0].as<const float>(), l.k, 0, in.rows, l.k, 1}, in.ld, shared,
+                   scales);
+  if (has_zeros(call, l)) {
+    auto* const sums = reinterpret_cast<int32_t*>(shared + at.sums);
+    constexpr int kThreads = 256;
+    launch_dependent(piece_sums_kernel, dim3(grid_for(ceil_div(in.rows * in.pieces, kThreads / kWarp))),
+                     dim3(kThreads), 0, stream, in, sums);
+    auto* const table = reinterpret_cast<int32_t*>(shared + at.zeros);
+    const uint8_t* const zeros = of.zeros;
+    const bool one = of.one_zero;
+    const int offset = offset_of(l);
+    if (zeros) in.zero_groups = l.blocks;
+    launch_for_each(stream, in.zero_groups * l.n, [=] __device__(int64_t i) {
+      table[i] =
+          (zeros ? matmul::zero_point(l, zeros, one, i % l.n, i / l.n) : matmul::zero_point(l)) - offset;
+    });
+    in.of_a = sums, in.zeros = table;
+  }
+  const dim3 grid(grid_for(in.row_tiles * in.column_tiles)), block(NbitsTile::kThreads);
+  constexpr size_t kShared = NbitsTile::kStages * (2 * NbitsTile::kRows + NbitsTile::kColumns) * kStepK;
+  auto* const out = call.out[0].as<float>();
+  if (l.bits == 4)
+    launch_dependent(nbits_mma_kernel<4>, grid, block, kShared, stream, in, out);
+  else
+    launch_dependent(nbits_mma_kernel<8>, grid, block, kShared, stream, in, out);
 }
 
 void enqueue_nbits_exact16(const Call& call, Stream stream) {
@@ -174,18 +252,19 @@ void enqueue_nbits_exact16(const Call& call, Stream stream) {
   const NbitsParts at = parts_of(call);
   auto* const shared = static_cast<std::byte*>(call.shared);
   NbitsRounded in{l, rounded(shared, rows, words_a)};
-  in.b = call.in[1].as<const uint32_t>(), in.t = call.in[2].as<const int32_t>();
+  in.b = call.in[1].as<const uint8_t>(), in.t = call.in[2].as<const int32_t>(), in.ld_b = column_length(of_b);
   if (!call.in[2].packed) {
     enqueue_scales(l, call.in[2], shared + at.scales, stream);
     in.t = reinterpret_cast<const int32_t*>(shared + at.scales);
   }
   if (!call.in[1].packed) {
-    enqueue_words(of_b, call.in[1], shared + at.b, stream);
-    in.b = reinterpret_cast<const uint32_t*>(shared + at.b);
+    enqueue_columns(of_b, call.in[1], shared + at.b, stream);
+    in.b = reinterpret_cast<const uint8_t*>(shared + at.b);
   }
   if (call.in.size() > 3) in.zeros = call.in[3].as<const uint8_t>(), in.one_zero = call.in[3].elements() == 1;
-  in.rows = rows, in.words_a = words_a, in.words = ceil_div(l.k, 4), in.rows_b = word_rows(of_b);
+  in.rows = rows, in.words_a = words_a, in.words = ceil_div(l.k, 4);
   in.row_blocks = ceil_div(rows, kTile), in.column_blocks = ceil_div(l.n, kTile);
+  if (takes_mma(l)) return enqueue_mma(call, at, in, stream);
   enqueue_round<false>(RowsToRound<F32>{call.in[0].as<const float>(), l.k, words_a, rows, l.k, 1}, in.a,
                        stream);
   const dim3 grid(grid_for(in.row_blocks * in.column_blocks)), block(kTileThreads);
@@ -197,11 +276,11 @@ void enqueue_nbits_exact16(const Call& call, Stream stream) {
 }
 
 size_t pack_bytes_nbits_exact16(const View& v, int i, const Attributes& attrs) {
-  if (i == 1) return words_bytes(matmul::nbits(v, attrs));
+  if (i == 1) return columns_bytes(matmul::nbits(v, attrs));
   return i == 2 && v.elements() != 1 ? scales_bytes(matmul::nbits_of(v, i, attrs)) : 0;
 }
 void enqueue_pack_nbits_exact16(const View& v, int i, const Attributes& attrs, void* packed, Stream stream) {
-  if (i == 1) return enqueue_words(matmul::nbits(v, attrs), v, packed, stream);
+  if (i == 1) return enqueue_columns(matmul::nbits(v, attrs), v, packed, stream);
   enqueue_scales(matmul::nbits_of(v, i, attrs), v, packed, stream);
 }
 

@@ -18,6 +18,26 @@ struct RowsToRound {
   int64_t k, words, count, row, step;
 };
 
+// exact16.1 of a row, by a block of threads.
+template <class W>
+__device__ inline int32_t scale_of_block(const RowsToRound<W>& rows, const typename W::T* x,
+                                         uint32_t (&warp_largest)[kRoundThreads / kWarp]) {
+  uint32_t largest = 0;
+  for (int64_t k = threadIdx.x; k < rows.k; k += kRoundThreads) {
+    const uint32_t u = __float_as_uint(W::one(x[k * rows.step])) & 0x7fffffff;
+    largest = u > largest ? u : largest;
+  }
+  for (int step = kWarp / 2; step > 0; step /= 2) {
+    const uint32_t u = __shfl_xor_sync(kFullWarp, largest, step);
+    largest = u > largest ? u : largest;
+  }
+  __syncthreads();
+  if (threadIdx.x % kWarp == 0) warp_largest[threadIdx.x / kWarp] = largest;
+  __syncthreads();
+  for (const uint32_t u : warp_largest) largest = u > largest ? u : largest;
+  return num::exact16_scale(largest);
+}
+
 // One block for each row: its scale, then words of two k. kPlanes: bytes h0 h1 l0 l1, else q0 q1.
 template <class W, bool kPlanes>
 __global__ void __launch_bounds__(kRoundThreads)
@@ -26,20 +46,7 @@ __global__ void __launch_bounds__(kRoundThreads)
   __shared__ uint32_t warp_largest[kRoundThreads / kWarp];
   for (int64_t i = blockIdx.x; i < rows.count; i += gridDim.x) {
     const typename W::T* x = rows.p + i * rows.row;
-    uint32_t largest = 0;
-    for (int64_t k = threadIdx.x; k < rows.k; k += kRoundThreads) {
-      const uint32_t u = __float_as_uint(W::one(x[k * rows.step])) & 0x7fffffff;
-      largest = u > largest ? u : largest;
-    }
-    for (int step = kWarp / 2; step > 0; step /= 2) {
-      const uint32_t u = __shfl_xor_sync(kFullWarp, largest, step);
-      largest = u > largest ? u : largest;
-    }
-    __syncthreads();
-    if (threadIdx.x % kWarp == 0) warp_largest[threadIdx.x / kWarp] = largest;
-    __syncthreads();
-    for (const uint32_t u : warp_largest) largest = u > largest ? u : largest;
-    const int32_t e = num::exact16_scale(largest);
+    const int32_t e = scale_of_block(rows, x, warp_largest);
     if (threadIdx.x == 0) scales[i] = e;
     const bool none = e == num::kExact16NoIntegers;
     const num::Exact16Factors by = num::exact16_factors(none ? 0 : e);
