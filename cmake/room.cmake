@@ -135,8 +135,7 @@ function(invar_opset)
   invar_attribute_table(attribute_table)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/opset/opset.cc CONTENT
        "#include \"base/attribute_types.h\"
-#include \"base/opset.h\"
-#include \"base/opset_splits.h\"\n
+#include \"base/opset.h\"\n
 namespace invar {
 static constexpr OpInfo kOps[] = {\n${table}};
 std::span<const OpInfo> opset() { return kOps; }

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/opset.h"
-#include "base/opset_splits.h"
 
 namespace invar::plan {
 
@@ -185,8 +184,7 @@ std::optional<NodeSplit> SplitRules::split(const Node& n, const std::vector<Layo
   if (rule == "columns") return columns(n);
   if (rule == "elements") return elements(n, layouts);
   if (rule == "heads") return n.attrs.contains("q_heads") ? attention_heads(n, layouts) : heads(n, layouts);
-  if (rule == "shape" || rule == "order" || rule == "rows" || rule == "part")
-    return follow(n, layouts);
+  if (rule == "shape" || rule == "order" || rule == "rows" || rule == "part") return follow(n, layouts);
   return {};
 }
 

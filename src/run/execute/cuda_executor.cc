@@ -186,8 +186,8 @@ Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
   if (executable_->shaped_by_past || step_shape_.rows > kGraphRows) {
     INVAR_CHECK_OK(queue(tail));
   } else {
-    auto& graph = graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_,
-                           in_place_}];
+    auto& graph =
+        graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_, in_place_}];
     if (!graph) {
       INVAR_CHECK_OK(device_->begin_capture());
       const Status queued = queue(tail);

@@ -45,7 +45,7 @@ class CudaExecutor final : public Executor {
   // that `overlapped` can read the last step's.
   std::map<int, Allocation> inputs_, outputs_;
   bool second_half_ = false;
-  std::set<int> fed_on_device_;         // inputs of this step that do not come from the host
+  std::set<int> fed_on_device_;          // inputs of this step that do not come from the host
   std::map<int, const void*> in_place_;  // of these, the ones that are read where they lie
   std::optional<std::vector<int>> selected_inputs_, selected_outputs_;
   // Recorded steps, by batch, rows, past_bound(), tail, fed_on_device_ and in_place_.

@@ -59,8 +59,7 @@ void LocalStage::stream(LocalStage* next, std::shared_ptr<Streaming> streaming) 
 
 Result<Weights> LocalStage::loaded(bool check, Pool& pool, const ByteProgress& progress) const {
   return Weights::load(plan(), context_.folder, executable_->weight_uses(), pool,
-                       {check, context_.options.hashed, progress}, device_,
-                       queues_.get());
+                       {check, context_.options.hashed, progress}, device_, queues_.get());
 }
 
 Status LocalStage::load() {
