@@ -17,12 +17,17 @@ size_t state_bytes_exact16(const Call& call, int64_t capacity) {
 }
 
 constexpr int64_t kFewExactRows = 16, kFewExactKeys = 16;
+constexpr int kExactTileWarps = 8;
 // The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
 // forced routes of tests.
 enum class ExactRoute { automatic, row_per_warp, tiles, decode, count };
 ExactRoute exact_route(const Geometry& g) {
   const auto route = static_cast<ExactRoute>(variant() % static_cast<int>(ExactRoute::count));
   if (device_attribute(cudaDevAttrComputeCapabilityMajor) < 8 || g.d > 256) return ExactRoute::row_per_warp;
+  const size_t tile = g.d > 128 ? sizeof(ExactPrefillSmem<8, 64, kExactTileWarps>)
+                                : sizeof(ExactPrefillSmem<4, 128, kExactTileWarps>);
+  if (tile > static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)))
+    return ExactRoute::row_per_warp;
   const bool narrow = g.d <= kDecodeSteps * kMmaKeys && g.dv <= kDecodeColumns;
   if (!narrow && route == ExactRoute::decode) return ExactRoute::tiles;
   if (route != ExactRoute::automatic) return route;
@@ -43,7 +48,7 @@ void launch_exact_prefill(const AttentionParams& s, Stream stream) {
   launch_dependent(exact_prefill_kernel<kSteps, kColumns, kWarps>,
                    dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * tiles),
                         static_cast<unsigned>(ceil_div(s.g.dv, kColumns))),
-                   dim3(kWarps * kWarp), sizeof(ExactPrefillSmem<kSteps, kColumns>), stream, s,
+                   dim3(kWarps * kWarp), sizeof(ExactPrefillSmem<kSteps, kColumns, kWarps>), stream, s,
                    static_cast<int>(tiles));
 }
 void launch_exact_append_blocks(const AttentionParams& s, Stream stream) {
@@ -81,7 +86,8 @@ void enqueue_exact16(const Call& call, Stream stream) {
   else if (route == ExactRoute::decode)
     launch_exact_decode(s, call.shared, stream);
   else
-    (g.d > 128 ? launch_exact_prefill<8, 64, 4> : launch_exact_prefill<4, 128, 4>)(s, stream);
+    (g.d > 128 ? launch_exact_prefill<8, 64, kExactTileWarps>
+               : launch_exact_prefill<4, 128, kExactTileWarps>)(s, stream);
 }
 
 }  // namespace

@@ -54,6 +54,10 @@ struct ExactQueries {
   uint32_t high[kSteps][4], low[kSteps][4];
   float factor[2];  // of scores: the scale of the row and that of attention; NaN if not ordinary
 
+  __device__ void get(int step, uint32_t (&of_high)[4], uint32_t (&of_low)[4]) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) of_high[i] = high[step][i], of_low[i] = low[step][i];
+  }
   // rows[h] is null beyond the last one.
   __device__ void load(const Geometry& g, const float* const (&rows)[2]) {
     const int t = threadIdx.x % 4;
@@ -88,6 +92,32 @@ struct ExactQueries {
   }
 };
 
+// The same in shared memory, which leaves registers for other things.
+template <int kSteps>
+struct ExactQuerySmem {
+  uint4 high[kSteps][kWarp], low[kSteps][kWarp];
+};
+template <int kSteps>
+struct SharedQueries {
+  ExactQuerySmem<kSteps>& at;
+  float factor[2];
+  __device__ void load(const Geometry& g, const float* const (&rows)[2]) {
+    ExactQueries<kSteps> q;
+    q.load(g, rows);
+    factor[0] = q.factor[0], factor[1] = q.factor[1];
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+      at.high[i][threadIdx.x % kWarp] = make_uint4(q.high[i][0], q.high[i][1], q.high[i][2], q.high[i][3]);
+      at.low[i][threadIdx.x % kWarp] = make_uint4(q.low[i][0], q.low[i][1], q.low[i][2], q.low[i][3]);
+    }
+  }
+  __device__ void get(int step, uint32_t (&high)[4], uint32_t (&low)[4]) const {
+    const uint4 h = at.high[step][threadIdx.x % kWarp], l = at.low[step][threadIdx.x % kWarp];
+    high[0] = h.x, high[1] = h.y, high[2] = h.z, high[3] = h.w;
+    low[0] = l.x, low[1] = l.y, low[2] = l.z, low[3] = l.w;
+  }
+};
+
 // What the rows see of a block: ScoreMask if some key is hidden or something is added to scores.
 struct RowMasks {
   bool plain;
@@ -117,19 +147,19 @@ __device__ __noinline__ float masked_score(const AttentionParams& s, const Score
 }
 
 // kRuns: of 32 keys, from run `first_run` of the block on.
-template <int kSteps, int kColumns, int kRuns>
+template <int kSteps, int kColumns, int kRuns, class Queries>
 struct ExactBlockProduct {
   const AttentionParams& s;
   const ExactKeySmem<kSteps>& keys;
   const ExactValueSmem<kColumns>& values;
-  const ExactQueries<kSteps>& q;
+  const Queries& q;
   int64_t block;
   int first_run;
   float x[kRuns][4][4];  // scores, then p: of runs of 32 keys, tiles of 8, and a tile's row and column
 
   __device__ ExactBlockProduct(const AttentionParams& s, const ExactKeySmem<kSteps>& keys,
-                               const ExactValueSmem<kColumns>& values, const ExactQueries<kSteps>& q,
-                               int64_t block, int first_run)
+                               const ExactValueSmem<kColumns>& values, const Queries& q, int64_t block,
+                               int first_run)
       : s(s), keys(keys), values(values), q(q), block(block), first_run(first_run) {}
 
   // The key of element i of a tile of a run.
@@ -153,7 +183,9 @@ struct ExactBlockProduct {
         }
         PlaneSums sums[2];
 #pragma unroll
-        for (int part = 0; part < kSteps / 2; ++part)
+        for (int part = 0; part < kSteps / 2; ++part) {
+          uint32_t qh[2][4], ql[2][4];
+          q.get(2 * part, qh[0], ql[0]), q.get(2 * part + 1, qh[1], ql[1]);
 #pragma unroll
           for (int tile = 0; tile < 2; ++tile) {
             const int key = (first_run + run) * kMmaKeys + key_of(2 * pair + tile, row);
@@ -162,9 +194,10 @@ struct ExactBlockProduct {
             load_matrices(bl, shared_address(keys.planes[1][key]) + swizzled(4 * part + matrix, row));
 #pragma unroll
             for (int k = 0; k < 2; ++k)
-              sums[tile].template add<false>(q.high[2 * part + k], q.low[2 * part + k], bh[2 * k],
-                                             bh[2 * k + 1], bl[2 * k], bl[2 * k + 1]);
+              sums[tile].template add<false>(qh[k], ql[k], bh[2 * k], bh[2 * k + 1], bl[2 * k],
+                                             bl[2 * k + 1]);
           }
+        }
         const float4 of_keys =
             *reinterpret_cast<const float4*>(keys.powers + (first_run + run) * kMmaKeys + 16 * pair + 4 * t);
         const float powers[4] = {of_keys.x, of_keys.y, of_keys.z, of_keys.w};

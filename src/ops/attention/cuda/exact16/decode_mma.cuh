@@ -115,7 +115,8 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
     mask.end = static_cast<int>(num::min_i64(kBlock, own.high.high - base));
     mask.plain =
         g.plain_scores && base + kBlock <= own.low.high && (base >= own.high.low || base + kBlock <= g.first);
-    ExactBlockProduct<kDecodeSteps, kDecodeColumns, 1> product(s, smem.keys, smem.values, q, own.block, warp);
+    ExactBlockProduct<kDecodeSteps, kDecodeColumns, 1, ExactQueries<kDecodeSteps>> product(
+        s, smem.keys, smem.values, q, own.block, warp);
     wait_for_copies<1>();
     __syncthreads();
     BlockSums sums;

@@ -8,10 +8,11 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-template <int kSteps, int kColumns>
+template <int kSteps, int kColumns, int kWarps>
 struct ExactPrefillSmem {
   ExactKeySmem<kSteps> keys[2];
   ExactValueSmem<kColumns> values;
+  ExactQuerySmem<kSteps> queries[kWarps];
 };
 
 // The 16 rows of a warp, from `first` on: what they see, and their results so far.
@@ -22,7 +23,7 @@ struct ExactPrefillWarp {
   VisibleKeys low, high;  // of the first and of the last row
   QueryRow row[2];
   bool exists[2], ordinary = true;
-  ExactQueries<kSteps> q;
+  SharedQueries<kSteps> q;
   OnlineSoftmax running[2];
   float o[kColumns / 8][4] = {};
 
@@ -30,8 +31,15 @@ struct ExactPrefillWarp {
     const QueryRow own = query_row(s.g, head, r < s.g.rows ? r : s.g.rows - 1);
     return attention::visible_keys(s.g, s.lengths, past, own.batch, own.i);
   }
-  __device__ ExactPrefillWarp(const AttentionParams& s, int64_t head, int64_t past, int64_t first)
-      : s(s), head(head), past(past), first(first), low(sight(first)), high(sight(first + kMmaRows - 1)) {
+  __device__ ExactPrefillWarp(const AttentionParams& s, int64_t head, int64_t past, int64_t first,
+                              ExactQuerySmem<kSteps>& queries)
+      : s(s),
+        head(head),
+        past(past),
+        first(first),
+        low(sight(first)),
+        high(sight(first + kMmaRows - 1)),
+        q{queries, {}} {
     const Geometry& g = s.g;
     const float* from[2];
 #pragma unroll
@@ -72,7 +80,7 @@ struct ExactPrefillWarp {
   __device__ __forceinline__ void attend(const ExactKeySmem<kSteps>& keys,
                                          const ExactValueSmem<kColumns>& values, int64_t block,
                                          const RowMasks& mask) {
-    ExactBlockProduct<kSteps, kColumns, 4> product(s, keys, values, q, block, 0);
+    ExactBlockProduct<kSteps, kColumns, 4, SharedQueries<kSteps>> product(s, keys, values, q, block, 0);
     BlockSums sums;
     product.template score<kPlain>(mask);
     product.maxima(sums.m);
@@ -131,11 +139,11 @@ struct ExactPrefillWarp {
 };
 
 template <int kSteps, int kColumns, int kWarps>
-__global__ void __launch_bounds__(kWarps* kWarp, kWarps <= 4 ? 2 : 1)
+__global__ void __launch_bounds__(kWarps* kWarp)
     exact_prefill_kernel(const __grid_constant__ AttentionParams s, int tiles) {
   extern __shared__ float4 memory[];
   constexpr int kThreads = kWarps * kWarp, kStride = ExactKeySmem<kSteps>::kStride;
-  auto& smem = *reinterpret_cast<ExactPrefillSmem<kSteps, kColumns>*>(memory);
+  auto& smem = *reinterpret_cast<ExactPrefillSmem<kSteps, kColumns, kWarps>*>(memory);
   trigger_and_wait();
   const Geometry& g = s.g;
   const ExactLayout at(g);
@@ -145,7 +153,8 @@ __global__ void __launch_bounds__(kWarps* kWarp, kWarps <= 4 ? 2 : 1)
   for (int i = threadIdx.x; at.dk < kStride && i < 2 * kBlock * kStride / 16; i += kThreads)
     for (auto& keys : smem.keys) reinterpret_cast<int4*>(keys.planes)[i] = {};
   __syncthreads();
-  ExactPrefillWarp<kSteps, kColumns> own(s, head, past, first_row + threadIdx.x / kWarp * kMmaRows);
+  ExactPrefillWarp<kSteps, kColumns> own(s, head, past, first_row + threadIdx.x / kWarp * kMmaRows,
+                                         smem.queries[threadIdx.x / kWarp]);
   // What a row sees begins and ends no earlier than what the row before it sees.
   const VisibleKeys low = own.sight(first_row), high = own.sight(first_row + kWarps * kMmaRows - 1);
   const auto next_block = [&](int64_t block) {
