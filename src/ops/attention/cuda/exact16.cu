@@ -1,5 +1,6 @@
 // attention_exact16 of a GPU (spec/attention-exact16.md) and its choice of kernels.
 #include "kernels/forced_route.h"
+#include "ops/attention/cuda/exact16/append.cuh"
 #include "ops/attention/cuda/exact16/decode_mma.cuh"
 #include "ops/attention/cuda/exact16/prefill_mma.cuh"
 #include "ops/attention/cuda/exact16/row_per_warp.cuh"
@@ -15,7 +16,7 @@ size_t state_bytes_exact16(const Call& call, int64_t capacity) {
   return static_cast<size_t>(g.kv_heads * blocks * ExactLayout(g).block());
 }
 
-constexpr int64_t kFewExactRows = 16;
+constexpr int64_t kFewExactRows = 16, kFewExactKeys = 16;
 // The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
 // forced routes of tests.
 enum class ExactRoute { automatic, row_per_warp, tiles, decode, count };
@@ -45,6 +46,11 @@ void launch_exact_prefill(const AttentionParams& s, Stream stream) {
                    dim3(kWarps * kWarp), sizeof(ExactPrefillSmem<kSteps, kColumns>), stream, s,
                    static_cast<int>(tiles));
 }
+void launch_exact_append_blocks(const AttentionParams& s, Stream stream) {
+  const int64_t blocks = ceil_div(s.g.keys, kBlock) + 1;
+  launch_dependent(exact_append_blocks_kernel, dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * blocks)),
+                   dim3(kBlockAppendThreads), 0, stream, s, static_cast<int>(blocks));
+}
 void launch_exact_decode(AttentionParams s, void* shared, Stream stream) {
   const Geometry& g = s.g;
   s.partials = static_cast<float*>(shared), s.max_sums = s.partials + exact_partials(g) * g.dv_padded;
@@ -61,7 +67,9 @@ void enqueue_exact16(const Call& call, Stream stream) {
   const Geometry g = attention::geometry(call);
   const AttentionParams s = attention_params(call, g);
   const int64_t heads = g.batch * g.kv_heads;
-  if (heads * g.keys)
+  if (g.keys >= kFewExactKeys)
+    launch_exact_append_blocks(s, stream);
+  else if (heads * g.keys)
     launch_dependent(exact_append_kernel,
                      dim3(grid_for(ceil_div(heads * g.keys, kExactAppendThreads / kWarp))),
                      dim3(kExactAppendThreads), 0, stream, s);

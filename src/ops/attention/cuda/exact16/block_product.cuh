@@ -59,9 +59,15 @@ struct ExactQueries {
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const auto at = [&](int64_t i) { return rows[h] && i < g.d ? rows[h][i] : 0.0f; };
+      float x[kSteps][8];  // elements 4 t and 16 + 4 t, and the three behind each, of 32
       uint32_t largest = 0;
-      for (int64_t i = t; i < g.d; i += 4) largest = umax(largest, magnitude(at(i)));
+#pragma unroll
+      for (int i = 0; i < 8 * kSteps; ++i) {
+        const int c = i / 8 * kMmaKeys + i / 4 % 2 * 16 + 4 * t + i % 4;
+        x[i / 8][i % 8] = rows[h] && c < g.d ? rows[h][c] : 0.0f;
+      }
+#pragma unroll
+      for (int i = 0; i < 8 * kSteps; ++i) largest = umax(largest, magnitude(x[i / 8][i % 8]));
       largest = umax(largest, __shfl_xor_sync(kFullWarp, largest, 1));
       const int32_t e = scale_of_largest(umax(largest, __shfl_xor_sync(kFullWarp, largest, 2)));
       const float scale = fabsf(g.scale);
@@ -74,7 +80,7 @@ struct ExactQueries {
         for (int part = 0; part < 2; ++part) {
           int32_t q[4];
 #pragma unroll
-          for (int i = 0; i < 4; ++i) q[i] = by.integer(at(step * kMmaKeys + part * 16 + 4 * t + i));
+          for (int i = 0; i < 4; ++i) q[i] = by.integer(x[step][4 * part + i]);
           const PlaneBytes bytes = plane_bytes(q);
           high[step][2 * part + h] = bytes.high, low[step][2 * part + h] = bytes.low;
         }
@@ -131,14 +137,16 @@ struct ExactBlockProduct {
     return (first_run + run) * kMmaKeys + key_of(tile, threadIdx.x % 4 * 2 + i % 2);
   }
 
-  // attention_exact16.2 and what attention.3 does to scores; -inf of hidden keys.
+  // attention_exact16.2 and what attention.3 does to scores; -inf of hidden keys. kPlain: none is,
+  // and nothing is done.
+  template <bool kPlain>
   __device__ __forceinline__ void score(const RowMasks& mask) {
     const int lane = threadIdx.x % kWarp, row = lane % 8, matrix = lane / 8, t = lane % 4;
 #pragma unroll
     for (int run = 0; run < kRuns; ++run)
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
-        if ((first_run + run) * kMmaKeys >= mask.end) {
+        if (!kPlain && (first_run + run) * kMmaKeys >= mask.end) {
 #pragma unroll
           for (int i = 0; i < 8; ++i) x[run][2 * pair + i / 4][i % 4] = -kInf;
           continue;
@@ -168,16 +176,17 @@ struct ExactBlockProduct {
             to = sums[tile].rounded(i) * powers[2 * tile + i % 2] * q.factor[i / 2];
           }
       }
-    if (mask.plain) return;
+    if constexpr (!kPlain) {
 #pragma unroll
-    for (int run = 0; run < kRuns; ++run)
+      for (int run = 0; run < kRuns; ++run)
 #pragma unroll
-      for (int tile = 0; tile < 4; ++tile)
+        for (int tile = 0; tile < 4; ++tile)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float& at = x[run][tile][i];
-          at = masked_score(s, *mask.of[i / 2], block, key(run, tile, i), at);
-        }
+          for (int i = 0; i < 4; ++i) {
+            float& at = x[run][tile][i];
+            at = masked_score(s, *mask.of[i / 2], block, key(run, tile, i), at);
+          }
+    }
   }
 
   // attention.5, over the four threads of a row.
@@ -243,7 +252,7 @@ struct ExactBlockProduct {
 
 // O_b of 16 columns from column `first` on of those in shared memory, from planes of W -> put(tile,
 // i, O_b). Keys from `end` on are hidden.
-template <int kColumns, class Put>
+template <bool kPlain, int kColumns, class Put>
 __device__ __forceinline__ void exact_results(const ExactValueSmem<kColumns>& values,
                                               const uint32_t (&high)[4][4], const uint32_t (&low)[4][4],
                                               const BlockSums& sums, int end, int first, Put put) {
@@ -251,7 +260,7 @@ __device__ __forceinline__ void exact_results(const ExactValueSmem<kColumns>& va
   PlaneSums of[2];
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
-    if (part * 2 * kMmaKeys >= end) continue;
+    if (!kPlain && part * 2 * kMmaKeys >= end) continue;
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
       const int column = first + 8 * tile + row;
