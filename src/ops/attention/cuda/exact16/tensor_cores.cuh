@@ -11,9 +11,11 @@ constexpr int kTileBytes = 128;              // of a row of shared memory, at le
 
 // Four 8 x 16 matrices of bytes, whose rows begin at the addresses of 8 lanes each.
 __device__ inline void load_matrices(uint32_t (&x)[4], uint32_t address) {
+#if __CUDA_ARCH__ >= 800
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
                : "r"(address));
+#endif
 }
 // c += a b: 16 x 32 by 32 x 8 bytes. kWeights: a is unsigned.
 template <bool kWeights>
