@@ -178,6 +178,11 @@ bool has_zeros(const Call& call, const matmul::Nbits& l) {
   return call.in.size() > 3 || matmul::zero_point(l) != offset_of(l);
 }
 
+// Few rows: K may be split where parts of two steps are whole pieces.
+constexpr int64_t kSplitRows = 128;
+bool may_split(const matmul::Nbits& l, int64_t rows) {
+  return !is_whole(l) && rows <= kSplitRows && 2 * kStepK % piece_of(l) == 0;
+}
 // Call::shared: rows of a, as words or planes, and their scales; sums of pieces and a table of zero
 // points for tensor cores, sums of the planes; then what is not packed of the scales and of b.
 struct NbitsParts {
@@ -199,7 +204,9 @@ NbitsParts parts_of(const Call& call) {
   p.sums = p.scales_a + (mma ? size(rows) : aligned(rounded_bytes(rows, ceil_div(l.k, 2))));
   p.zeros = p.sums + (mma && has_zeros(call, l) ? size(rows * ceil_div(l.k, piece_of(l))) : 0);
   p.planes = p.zeros + (mma && has_zeros(call, l) ? size((call.in.size() > 3 ? l.blocks : 1) * l.n) : 0);
-  p.scales = p.planes + (mma && is_whole(l) ? size(2 * rows_at_once(rows, l.n) * l.n) : 0);
+  p.scales = p.planes + (mma && is_whole(l)          ? size(2 * rows_at_once(rows, l.n) * l.n)
+                         : mma && may_split(l, rows) ? size(2 * rows * l.n)
+                                                     : 0);
   p.b = p.scales + (call.in[2].packed ? 0 : aligned(scales_bytes(l)));
   p.end = p.b + (call.in[1].packed ? 0 : columns_bytes(matmul::nbits(call.in[1], *call.attrs)));
   return p;
@@ -222,6 +229,13 @@ void enqueue_whole(const NbitsPlanes& in, int32_t* sums, float* out, Stream stre
     launch_dependent(join_planes_kernel, dim3(grid_for(ceil_div(rows * in.l.n, kThreads))), dim3(kThreads), 0,
                      stream, in, sums, first, rows, out);
   }
+}
+// Parts of K for few rows, of whole pieces, until their tiles fill the machine.
+int64_t splits_of(const NbitsPlanes& in) {
+  const int64_t wanted = 2 * multiprocessors() / (in.row_tiles * in.column_tiles);
+  const int64_t most = in.l.k / (4 * kStepK);
+  const int64_t splits = wanted < most ? wanted : most;
+  return may_split(in.l, in.rows) && splits > 1 ? splits : 1;
 }
 void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of, Stream stream) {
   const matmul::Nbits l = of.l;
@@ -252,13 +266,25 @@ void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of,
   }
   if (is_whole(l))
     return enqueue_whole(in, reinterpret_cast<int32_t*>(shared + at.planes), call.out[0].as<float>(), stream);
-  const dim3 grid(grid_for(in.row_tiles * in.column_tiles)), block(NbitsTile::kThreads);
+  in.splits = splits_of(in), in.steps = ceil_div(ceil_div(l.k, kStepK), in.splits);
+  if (in.splits > 1) {
+    in.steps += in.steps % 2, in.splits = ceil_div(ceil_div(l.k, kStepK), in.steps);
+    in.totals = reinterpret_cast<unsigned long long*>(shared + at.planes);
+    auto* const totals = in.totals;
+    launch_for_each(stream, in.rows * l.n, [=] __device__(int64_t i) { totals[i] = 0; });
+  }
+  const dim3 grid(grid_for(in.row_tiles * in.column_tiles * in.splits)), block(NbitsTile::kThreads);
   constexpr size_t kShared = NbitsTile::kStages * (2 * NbitsTile::kRows + NbitsTile::kColumns) * kStepK;
   auto* const out = call.out[0].as<float>();
   if (l.bits == 4)
     launch_dependent(nbits_mma_kernel<4>, grid, block, kShared, stream, in, out);
   else
     launch_dependent(nbits_mma_kernel<8>, grid, block, kShared, stream, in, out);
+  if (in.splits > 1)
+    launch_for_each(stream, in.rows * l.n, [=] __device__(int64_t i) {
+      out[i] = rounded_result(static_cast<int64_t>(in.totals[i]), in.ea[i / in.l.n],
+                              in.t[in.l.blocks * in.l.n + i % in.l.n]);
+    });
 }
 
 void enqueue_nbits_exact16(const Call& call, Stream stream) {

@@ -22,6 +22,8 @@ struct NbitsPlanes {
   const int32_t *t, *zeros;  // [groups][n]; zeros of one group for all where zero_groups is 1
   int64_t piece, pieces, zero_groups;
   int64_t row_tiles, column_tiles;
+  int64_t steps, splits;       // of kStepK of K, and parts of K with so many, each of whole pieces
+  unsigned long long* totals;  // [rows][n], where there are several
 };
 
 // One block for each row: the planes' bytes, zeros from k on, and its scale.
@@ -119,26 +121,28 @@ __device__ inline void store_sums(const NbitsPlanes& in, const NbitsSums& s, int
 #pragma unroll
       for (int q = 0; q < 4; ++q) {
         const int64_t to = m + 16 * i + q / 2 * 8, c = n + 8 * j + q % 2;
-        if (to < in.rows && c < in.l.n)
+        if (to >= in.rows || c >= in.l.n) continue;
+        if (in.totals)
+          add_integer(in.totals + to * in.l.n + c, static_cast<unsigned long long>(s.all[i][j][q]));
+        else
           out[to * in.l.n + c] = rounded_result(s.all[i][j][q], in.ea[to], in.t[in.l.blocks * in.l.n + c]);
       }
 }
 #endif
 
 // A tile of 64 x 64 results of 4 warps.
-template <int kBits>
-__global__ void __launch_bounds__(NbitsTile::kThreads, NbitsTile::kBlocks)
-    nbits_mma_kernel(NbitsPlanes in, float* out) {
+template <int kBits, class T = NbitsTile>
+__global__ void __launch_bounds__(T::kThreads, T::kBlocks) nbits_mma_kernel(NbitsPlanes in, float* out) {
 #if __CUDA_ARCH__ >= 800
   trigger_and_wait();
-  using T = NbitsTile;
   constexpr int kPlaneBytes = T::kRows * kStepK, kStage = 3 * kPlaneBytes;
   constexpr int kHalves = T::kColumns * kPieces / T::kThreads;  // of a thread, to widen
   extern __shared__ __align__(128) uint8_t stages[];
   const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(stages));
   const int lane = threadIdx.x % kWarp, row = threadIdx.x / 64 * 32, column = threadIdx.x / 32 % 2 * 32;
-  const int64_t i0 = blockIdx.x % in.row_tiles * T::kRows, j0 = blockIdx.x / in.row_tiles * T::kColumns;
-  const int64_t steps = ceil_div(in.l.k, kStepK);
+  const int64_t tile = blockIdx.x / in.splits, first = blockIdx.x % in.splits * in.steps;
+  const int64_t i0 = tile % in.row_tiles * T::kRows, j0 = tile / in.row_tiles * T::kColumns;
+  const int64_t steps = num::min_i64(first + in.steps, ceil_div(in.l.k, kStepK));
   auto load = [&](int64_t step) {
     if (step < steps) {
       uint8_t* const to = stages + step % T::kStages * kStage;
@@ -173,9 +177,9 @@ __global__ void __launch_bounds__(NbitsTile::kThreads, NbitsTile::kBlocks)
   const int64_t m = i0 + row + lane / 4, n = j0 + column + lane % 4 * 2;
   const int row_a = row + lane % 16, row_b = column + lane / 16 * 8 + lane % 8;
   const int half_a = lane / 16, half_b = lane / 8 % 2;
-  for (int64_t step = 0; step < T::kStages - 1; ++step) load(step);
-  if (kBits == 4) load_halves(0);
-  for (int64_t step = 0; step < steps; ++step) {
+  for (int i = 0; i < T::kStages - 1; ++i) load(first + i);
+  if (kBits == 4) load_halves(first);
+  for (int64_t step = first; step < steps; ++step) {
     if constexpr (kBits == 4) store_halves(step);
     wait_copies<T::kStages - 2>();
     __syncthreads();

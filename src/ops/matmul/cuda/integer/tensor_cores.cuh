@@ -2,6 +2,8 @@
 // Rows of both operands have their k side by side, a multiple of 16 bytes from row to row. The sums
 // are exact modulo 2^32 (matmul_integer.2), so splits of K are free: they are added atomically.
 #pragma once
+#include <type_traits>
+
 #include "num/contract/schedule.h"
 #include "ops/matmul/cuda/async_copy.cuh"
 #include "ops/matmul/matmul.h"
@@ -70,7 +72,9 @@ __global__ void __launch_bounds__(256) byte_corrections_kernel(ByteProducts in) 
 }
 
 // Sums of integers modulo 2^32: no order changes a bit.
-__device__ inline void add_integer(int32_t* integer_at, int32_t y) {
+template <class T>
+__device__ inline void add_integer(T* integer_at, T y) {
+  static_assert(std::is_integral_v<T>);
   atomicAdd(integer_at, y);
 }
 
