@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "bench/timing.h"
 #include "num/env.h"
+#include "run/eager.h"
 
 namespace invar::bench {
 namespace {
@@ -72,13 +73,7 @@ Result<Measured> measure_one(const Item& item, const ops::CpuKernel& kernel, Poo
 
 Result<std::vector<std::string>> isas_of(const Settings& s) {
   if (s.isas.empty()) return std::vector<std::string>{std::string(ops::isas().front())};
-  for (const std::string& isa : s.isas)
-    if (std::find(ops::isas().begin(), ops::isas().end(), isa) == ops::isas().end()) {
-      std::string have;
-      for (std::string_view i : ops::isas()) have += (have.empty() ? "" : ", ") + std::string(i);
-      return bad_input("instruction set '" + isa +
-                       "' is not available here; this CPU and build have: " + have);
-    }
+  for (const std::string& isa : s.isas) INVAR_CHECK_OK(run::check_isa(isa));
   return s.isas;
 }
 

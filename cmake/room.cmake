@@ -7,8 +7,12 @@
 #   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA
 #                  (INVAR_ROW_OF(NAME) where several operations share the room), a CpuKernel
 #   cpu_ISA.cc     an override for one instruction set, compiled instead of cpu.cc there
+#   cpu/extension.cc  compiled once per extension of an instruction set, defines INVAR_ROW_OF(NAME)
+#                  of the operations that gain
 #   cuda.cu        a GpuKernel for every operation of the room (builds with INVAR_CUDA); beside it
-#                  what it includes
+#                  what it includes. cuda/sm90a/FILE.cu: kernels of cuda/FILE.cu for compute
+#                  capability 9.0a alone, compiled where the build makes code for 9.0; then the
+#                  other is compiled with INVAR_SM90A
 #   LIBRARY.cc     library rows (kernels/vendor/vendor_kernel.h) of the operation that has the
 #                  room's name; LIBRARY.cu those of a GPU
 #   *_test.cc      part of invar_ops_test
@@ -104,7 +108,7 @@ endfunction()
 # choices.
 function(invar_opset)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/spec/opset.toml)
-  file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room)")
+  file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room|split)")
   set(op "")
   foreach(line ${lines})
     if(line MATCHES "^\\[([a-z0-9_]+)\\]$")
@@ -121,6 +125,8 @@ function(invar_opset)
       string(APPEND table "    {\"${op}\", ${version}, \"${CMAKE_MATCH_1}\", \"${room}\"},\n")
       set(INVAR_ROOM_${op} ${room} PARENT_SCOPE)
       list(APPEND rooms ${room})
+    elseif(line MATCHES "^split = \"([a-z]+)\"$")
+      string(APPEND splits "    {\"${op}\", \"${CMAKE_MATCH_1}\"},\n")
     else()
       message(FATAL_ERROR "spec/opset.toml: not understood: ${line}")
     endif()
@@ -140,6 +146,8 @@ const OpInfo* op_info(std::string_view op) {
 }
 static constexpr std::string_view kChoices[] = {\"${choice_table}\"};
 std::span<const std::string_view> choices() { return kChoices; }
+static constexpr OpSplit kSplits[] = {\n${splits}};
+std::span<const OpSplit> op_splits() { return kSplits; }
 static constexpr AttributeInfo kAttributes[] = {\n${attribute_table}};
 std::span<const AttributeInfo> attribute_infos() { return kAttributes; }
 }  // namespace invar\n")
@@ -172,6 +180,29 @@ function(invar_rooms)
         target_compile_options(invar_${room}_${isa} PRIVATE ${INVAR_ISA_FLAGS_${isa}})
         list(APPEND sources $<TARGET_OBJECTS:invar_${room}_${isa}>)
       endif()
+      set(file ${dir}/${room}/cpu/extension.cc)
+      if(NOT EXISTS ${file} OR room IN_LIST INVAR_REFERENCE_ROOMS)
+        continue()
+      endif()
+      # The operations with rows there, best extension first.
+      file(STRINGS ${file} rows REGEX "^const CpuKernel INVAR_ROW_OF")
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+      foreach(extension ${INVAR_ISA_EXTENSIONS_${isa}})
+        add_library(invar_${room}_${extension} OBJECT ${file})
+        target_include_directories(invar_${room}_${extension} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+        string(TOUPPER ${isa} ISA)
+        string(TOUPPER ${extension} EXTENSION)
+        target_compile_definitions(invar_${room}_${extension} PRIVATE
+                                   INVAR_ISA="${extension}" INVAR_ISA_NS=${extension} INVAR_ISA_${ISA}=1
+                                   INVAR_EXTENSION_${EXTENSION}=1)
+        target_compile_options(invar_${room}_${extension} PRIVATE
+                               ${INVAR_ISA_FLAGS_${isa}} ${INVAR_ISA_EXTENSION_FLAGS_${extension}})
+        list(APPEND sources $<TARGET_OBJECTS:invar_${room}_${extension}>)
+        foreach(row ${rows})
+          string(REGEX REPLACE "^[^(]*\\(([a-z0-9_]+)\\).*" "\\1" op "${row}")
+          list(APPEND rows_of_${op} ${extension})
+        endforeach()
+      endforeach()
     endforeach()
     list(APPEND sources ${dir}/${room}/reference.cc)
     if(EXISTS ${dir}/${room}/room.cc)
@@ -192,7 +223,8 @@ function(invar_rooms)
   if(INVAR_CUDA)
     foreach(room ${INVAR_ROOMS})
       file(GLOB sources_cuda CONFIGURE_DEPENDS
-           ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/vendor/*.cu)
+           ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/cuda/*/*.cu ${dir}/${room}/vendor/*.cu)
+      list(FILTER sources_cuda EXCLUDE REGEX "/sm90a/")
       if(sources_cuda)
         add_library(invar_${room}_cuda OBJECT ${sources_cuda})
         target_include_directories(invar_${room}_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
@@ -201,12 +233,31 @@ function(invar_rooms)
         target_compile_options(invar_${room}_cuda PRIVATE ${INVAR_ISA_FLAGS_cuda})
         list(APPEND sources $<TARGET_OBJECTS:invar_${room}_cuda>)
       endif()
+      file(GLOB sources_sm90a CONFIGURE_DEPENDS ${dir}/${room}/cuda/sm90a/*.cu)
+      if(sources_sm90a AND CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)(90|all|native)")
+        add_library(invar_${room}_sm90a OBJECT ${sources_sm90a})
+        set_target_properties(invar_${room}_sm90a PROPERTIES CUDA_ARCHITECTURES 90a-real)
+        target_include_directories(invar_${room}_sm90a PRIVATE ${CMAKE_SOURCE_DIR}/src)
+        target_compile_definitions(invar_${room}_sm90a PRIVATE INVAR_ISA="cuda" INVAR_ISA_NS=cuda)
+        target_compile_options(invar_${room}_sm90a PRIVATE ${INVAR_ISA_FLAGS_cuda})
+        foreach(file ${sources_sm90a})
+          cmake_path(GET file FILENAME name)
+          set_property(SOURCE ${dir}/${room}/cuda/${name} APPEND PROPERTY COMPILE_DEFINITIONS INVAR_SM90A)
+        endforeach()
+        list(APPEND sources $<TARGET_OBJECTS:invar_${room}_sm90a>)
+      endif()
     endforeach()
   endif()
   foreach(op ${INVAR_OPS})
     string(APPEND declared "extern const OpContract contract_${op};\n")
     string(APPEND contracts "    &contract_${op},\n")
     foreach(isa ${INVAR_ISAS} reference)
+      foreach(extension ${INVAR_ISA_EXTENSIONS_${isa}})
+        if(extension IN_LIST rows_of_${op})
+          string(APPEND declared "extern const CpuKernel row_${op}_${extension};\n")
+          string(APPEND cpu_kernels "    &row_${op}_${extension},\n")
+        endif()
+      endforeach()
       if(isa STREQUAL reference OR TARGET invar_${INVAR_ROOM_${op}}_${isa})
         string(APPEND declared "extern const CpuKernel row_${op}_${isa};\n")
         string(APPEND cpu_kernels "    &row_${op}_${isa},\n")
@@ -218,12 +269,14 @@ function(invar_rooms)
     endif()
   endforeach()
   list(JOIN INVAR_ISAS "\", \"" isas)
+  list(JOIN INVAR_ISA_EXTENSIONS "\", \"" extensions)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/rows.inc CONTENT
        "namespace invar::ops {\n${declared}
 static const OpContract* const kContracts[] = {\n${contracts}};
 static const CpuKernel* const kCpuKernels[] = {\n${cpu_kernels}};
 static const GpuKernel* const kGpuKernels[] = {\n${gpu_kernels}    nullptr};
-static constexpr std::string_view kBuilt[] = {\"${isas}\", \"reference\"};\n}\n")
+static constexpr std::string_view kBuilt[] = {\"${isas}\", \"reference\"};
+static constexpr std::string_view kExtensions[] = {\"${extensions}\"};\n}\n")
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/ops/vendor_rows.inc CONTENT
        "namespace invar::ops {\n${library_declared}
 static const VendorRow* const kVendorRows[] = {\n${library_listed}};\n}\n")

@@ -6,6 +6,7 @@
 #include "bench/report.h"
 #include "commands.h"
 #include "console.h"
+#include "outputs/folders.h"
 
 namespace invar::cli {
 namespace {
@@ -14,6 +15,8 @@ Status do_bench(const BenchCommand& c) {
   bench::Settings settings = c.settings;
   if (!c.suites.empty()) settings.suites = c.suites;
   const bool model = std::find(c.suites.begin(), c.suites.end(), "model") != c.suites.end();
+  OutputFolders folders;
+  INVAR_CHECK_OK(folders.make_above("--plot", c.plot));
   Console console(c.json);
   auto measuring = console.phase("measure");
   INVAR_TRY(bench::Report report, bench::measure(settings, [&](size_t done, size_t total, const auto&) {

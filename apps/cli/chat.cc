@@ -11,7 +11,9 @@
 #include "commands.h"
 #include "console.h"
 #include "generate/generate.h"
+#include "generate/model_folder.h"
 #include "generate/task_cache.h"
+#include "outputs/folders.h"
 #include "progress/display.h"
 #include "prompt/chat.h"
 
@@ -138,11 +140,16 @@ Result<bool> Conversation::take(const std::string& line) {
     shows_events() ? console_.note("help", kHelp) : write_stderr(kHelp);
   } else if (line == "/reset") {
     reset();
+    console_.note("forgotten", "the conversation begins anew");
   } else if (const auto system = argument("/system")) {
     system_ = *system;
     reset();
+    console_.note("forgotten", "the conversation begins anew, with this system message");
   } else if (const auto path = argument("/save")) {
+    OutputFolders folders;
+    INVAR_CHECK_OK(folders.make_above("/save", *path));
     INVAR_CHECK_OK(write_file(*path, messages_.dump(2) + "\n"));
+    console_.note("saved", std::to_string(messages_.size()) + " messages in " + *path);
   } else {
     return bad_input(line + ": no command of a conversation: /help lists them");
   }
@@ -163,6 +170,10 @@ std::optional<std::string> read_line() {
   return text;
 }
 
+Error no_chat_template(const ChatCommand& c) {
+  return bad_input(c.model.model_name + ": the model has no chat template: use `invar run --prompt-text`");
+}
+
 // `worst`: the exit code of turns that had no answer.
 Status do_chat(const ChatCommand& c, int& worst) {
   generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path, {}};
@@ -174,9 +185,13 @@ Status do_chat(const ChatCommand& c, int& worst) {
   std::error_code ec;
   fs::create_directories(c.receipts, ec);
   if (ec) return bad_input(c.receipts + ": no folder for receipts: " + ec.message());
+  if (fs::is_directory(c.model.model_name, ec)) {  // before the work of loading; of the hub behind it
+    INVAR_TRY(const auto location, generate::resolve(c.model.model_name));
+    INVAR_TRY(const auto templates, generate::open_chat_templates(location));
+    if (templates.texts.empty()) return no_chat_template(c);
+  }
   INVAR_TRY(generate::Generator generator, generate::Generator::open(std::move(request), console));
-  if (generator.chat_templates().texts.empty())
-    return bad_input(c.model.model_name + ": the model has no chat template: use `invar run --prompt-text`");
+  if (generator.chat_templates().texts.empty()) return no_chat_template(c);
   std::signal(SIGHUP, SIG_IGN);
   Conversation conversation(c, std::move(options), generator, console);
   while (const auto line = read_line()) {

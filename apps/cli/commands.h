@@ -55,6 +55,7 @@ struct CompileCommand {
   bool stateless = false;                // past keys and values stay tensors
   bool json = false;
   int partitions = 0;  // of the report of stages
+  int tensor_parallel = 1;
   bool report = false;
 };
 struct InferCommand {
@@ -66,7 +67,7 @@ struct InferCommand {
   SamplingOptions sampling;
   std::vector<int32_t> stop_tokens;
   std::string output;               // JSON, a line for each sequence; "" = stdout
-  std::string logits_output;        // raw little-endian f32 [tokens given, vocab], sequence after sequence
+  std::string logits_output;        // f32 [tokens given, vocab], sequence after sequence: .npy, or bytes
   std::vector<std::string> inputs;  // NAME=FILE.npy: the plan as a function of tensors
   std::string tensors_output;       // folder for NAME.npy of each output; "" = digests alone
   std::optional<std::string> receipt_path;  // of the tensors; absent: no receipt

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/display.h"
+#include "help/near_model.h"
 #include "progress/display.h"
 #include "progress/phase.h"
 #include "progress/terminal_text.h"
@@ -72,9 +73,14 @@ const char* kind_of(Code code) {
   }
 }
 
+std::string hint_of(const Error& error, const std::string& given) {
+  return given.empty() ? near_models(error.message) : given;
+}
+
 }  // namespace
 
-int complain(const Error& error, const std::string& hint) {
+int complain(const Error& error, const std::string& given) {
+  const std::string hint = hint_of(error, given);
   const int code = static_cast<int>(error.code);
   if (shows_events()) {
     nlohmann::ordered_json event = {
@@ -89,7 +95,8 @@ int complain(const Error& error, const std::string& hint) {
   return code;
 }
 
-int fail(const Error& error, const std::string& hint) {
+int fail(const Error& error, const std::string& given) {
+  const std::string hint = hint_of(error, given);
   const int code = complain(error, hint);
   if (!display().json) return code;
   nlohmann::json object = {

@@ -15,6 +15,7 @@
 #include "console.h"
 #include "generate/encoder.h"
 #include "generate/task_cache.h"
+#include "outputs/folders.h"
 #include "run/npy.h"
 
 namespace invar::cli {
@@ -46,10 +47,12 @@ struct Computed {
   std::vector<EncoderText> texts;
   std::vector<EncoderOutput> outputs;
   std::string isa;
+  OutputFolders folders;
 };
 
 // Before anything is computed: the folders are there, and no file is written twice.
-Status check_outputs(const EncoderCommand& c, const std::vector<EncoderText>& texts) {
+Status check_outputs(const EncoderCommand& c, Computed& all) {
+  const std::vector<EncoderText>& texts = all.texts;
   namespace fs = std::filesystem;
   std::vector<std::string> paths;
   if (!c.output.empty()) paths.push_back(c.output);
@@ -57,9 +60,8 @@ Status check_outputs(const EncoderCommand& c, const std::vector<EncoderText>& te
     if (c.receipt_path) paths.push_back(t.receipt_path);
   for (size_t i = 0; i < paths.size(); ++i) {
     std::error_code ec;
-    const fs::path folder = fs::absolute(paths[i], ec).parent_path();
-    if (!fs::is_directory(folder, ec))
-      return bad_input("cannot write '" + paths[i] + "': there is no folder " + folder.string());
+    INVAR_CHECK_OK(
+        all.folders.make_above(i == 0 && !c.output.empty() ? "--output" : "--receipt-path", paths[i]));
     if (i > 0 &&
         fs::absolute(paths[0], ec).lexically_normal() == fs::absolute(paths[i], ec).lexically_normal())
       return bad_input("--output and --receipt-path name one file, '" + paths[i] + "': give them two");
@@ -70,7 +72,7 @@ Status check_outputs(const EncoderCommand& c, const std::vector<EncoderText>& te
 Result<Computed> compute(const EncoderCommand& c, bool pairs) {
   Computed all;
   INVAR_TRY(all.texts, texts_of(c, pairs ? "document" : "text"));
-  INVAR_CHECK_OK(check_outputs(c, all.texts));
+  INVAR_CHECK_OK(check_outputs(c, all));
   if (pairs)
     for (EncoderText& t : all.texts) t.second = std::exchange(t.text, c.query);
   generate::EncoderOptions options{c.prompt_name, pairs, c.batch_size};

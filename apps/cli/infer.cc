@@ -13,6 +13,7 @@
 #include "generate/generation_loop.h"
 #include "generate/task_cache.h"
 #include "generate/tensors.h"
+#include "outputs/folders.h"
 #include "plan/plan.h"
 #include "run/npy.h"
 
@@ -61,17 +62,35 @@ Status check_chooses_nothing(const InferCommand& c, const std::string& option) {
       option + " generates no tokens: leave --max-new-tokens, --stop-tokens and the options of sampling out");
 }
 
+// Bytes of f32, or of a name in .npy an array of them.
+std::string file_of_logits(const std::string& name, const std::string& bytes, int64_t vocab) {
+  if (!name.ends_with(".npy")) return bytes;
+  const auto row = static_cast<size_t>(vocab) * sizeof(float);
+  run::Tensor t{DType::f32, {static_cast<int64_t>(bytes.size() / row), vocab}, {}};
+  t.bytes.resize(bytes.size());
+  copy_little_endian(t.bytes.data(), bytes.data(), bytes.size(), sizeof(float));
+  return run::npy_of(t);
+}
+
+Status make_folders(const InferCommand& c, OutputFolders& folders) {
+  INVAR_CHECK_OK(folders.make_above("--output", c.output));
+  INVAR_CHECK_OK(folders.make_above("--logits-output", c.logits_output));
+  return folders.make_above("--receipt-path", c.receipt_path.value_or(""));
+}
+
 Status do_infer(const InferCommand& c) {
   if (c.receipt_path)
     return bad_input("--receipt-path is for tensors (--input): `invar run` writes the receipt of an answer");
   if (!c.logits_output.empty()) {
     INVAR_CHECK_OK(check_chooses_nothing(c, "--logits-output"));
   }
+  OutputFolders folders;
+  INVAR_CHECK_OK(make_folders(c, folders));
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
   INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
   INVAR_TRY(const auto sequences, sequences_from(c.tokens, c.tokens_file));
-  size_t rows = 0;
-  for (const auto& tokens : sequences) rows = std::max(rows, tokens.size());
+  size_t rows = 0, given = 0;
+  for (const auto& tokens : sequences) rows = std::max(rows, tokens.size()), given += tokens.size();
   const bool only_logits = !c.logits_output.empty();
   const int64_t max_new = c.sampling.max_new_tokens.value_or(generate::kMaxNewTokens);
   const std::string of_set = plan.operation_set == OperationSet::reproducible
@@ -97,7 +116,9 @@ Status do_infer(const InferCommand& c) {
     INVAR_TRY(const std::string all, generate::all_logits(session, sequences));
     prefill->done(std::to_string(sequences.size()) + " sequences");
     INVAR_CHECK_OK(session.weights_unchanged());
-    return write_file(c.logits_output, all);
+    console.note("logits", c.logits_output + ": " + std::to_string(given) + " rows of " +
+                               std::to_string(session.vocab()) + " numbers");
+    return write_file(c.logits_output, file_of_logits(c.logits_output, all, session.vocab()));
   }
   INVAR_TRY(const sample::Params params, generate::sampling_params(c.sampling));
   const auto advanced = [&](int64_t made) {
@@ -134,6 +155,8 @@ Status do_infer_tensors(const InferCommand& c) {
   if (!c.tokens.empty() || !c.tokens_file.empty() || !c.logits_output.empty())
     return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
+  OutputFolders folders;
+  INVAR_CHECK_OK(make_folders(c, folders));
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
   INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
   INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
@@ -142,9 +165,7 @@ Status do_infer_tensors(const InferCommand& c) {
             generate::infer_tensors(std::move(plan), c.plan, inputs, c.execution, c.receipt_path, console));
   json out;
   if (!c.tensors_output.empty()) {
-    std::error_code ec;
-    std::filesystem::create_directories(c.tensors_output, ec);
-    if (ec) return bad_input("--tensors-output " + c.tensors_output + ": cannot be made: " + ec.message());
+    INVAR_CHECK_OK(folders.make("--tensors-output", c.tensors_output));
   }
   for (const auto& [name, t] : answer.outputs) {
     std::string bytes(t.bytes.size(), '\0');

@@ -15,6 +15,7 @@
 #include "generate/generate.h"
 #include "generate/task_cache.h"
 #include "generate/verify.h"
+#include "outputs/folders.h"
 #include "progress/display.h"
 #include "prompt/chat.h"
 
@@ -109,8 +110,9 @@ void report(const Answer& a, const std::string& receipt_path, const run::Session
 // What the command writes of one answer after another.
 class Answers {
  public:
-  Answers(const RunCommand& c, generate::Generator& generator, size_t count, Console& console)
-      : c_(c), generator_(generator), count_(count), console_(console) {}
+  Answers(const RunCommand& c, generate::Generator& generator, size_t count, std::string kept,
+          Console& console)
+      : c_(c), generator_(generator), count_(count), kept_(std::move(kept)), console_(console) {}
   // Each as it is computed.
   Status one_by_one();
   // Several computed together, written in the order of the prompts.
@@ -132,6 +134,7 @@ class Answers {
   const RunCommand& c_;
   generate::Generator& generator_;
   const size_t count_;
+  std::string kept_;  // what is said once, behind the first receipt
   Console& console_;
   int worst_ = 0;
   Status written_;
@@ -155,7 +158,10 @@ void Answers::begin(size_t i) {
 }
 
 void Answers::end(size_t i, const Answer& a) {
-  if (console_.says_details()) report(a, path(i), generator_.session(), console_);
+  if (console_.says_details()) {
+    report(a, path(i), generator_.session(), console_);
+    if (!kept_.empty()) console_.note("kept", std::exchange(kept_, ""));
+  }
   if (c_.json && written_) written_ = write_stdout(line_of(json_of(a, path(i), generator_.session())));
 }
 
@@ -217,7 +223,13 @@ constexpr const char* kReceipt = "receipt";  // .json, without --receipt-path
 
 Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const ChatOptions& chat) {
   const std::string receipt = c.receipt_path.value_or(std::string(kReceipt) + ".json");
-  if (!c.prompt_file.empty()) return generate::read_prompt_file(file_from(c.prompt_file), receipt, chat);
+  if (!c.prompt_file.empty()) {
+    auto prompts = generate::read_prompt_file(file_from(c.prompt_file), receipt, chat);
+    if (!prompts && prompts.error().message.find(": not JSON: ") != std::string::npos)
+      return Error{prompts.error().code,
+                   prompts.error().message + "; each line is JSON, a text in quotes: \"ROMEO:\""};
+    return prompts;
+  }
   if (c.messages.empty()) {
     INVAR_TRY(std::string text, text_from("--prompt-text", c.prompt_text.value_or("")));
     return std::vector<generate::Prompt>{{std::move(text), receipt}};
@@ -231,7 +243,8 @@ Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const Chat
 }
 
 // Receipts that are there stay: the new ones are receipt-2.json, or receipt-2.1.json and so on.
-void keep_receipts(std::vector<generate::Prompt>& prompts, Console& console) {
+// What to say of it, if anything.
+std::string keep_receipts(std::vector<generate::Prompt>& prompts) {
   std::string chosen = kReceipt;
   const auto path = [&](const generate::Prompt& p) {
     return chosen + p.receipt_path->substr(std::string_view(kReceipt).size());
@@ -240,11 +253,11 @@ void keep_receipts(std::vector<generate::Prompt>& prompts, Console& console) {
   for (int n = 2;
        std::ranges::any_of(prompts, [&](const auto& p) { return std::filesystem::exists(path(p), ec); }); ++n)
     chosen = std::string(kReceipt) + "-" + std::to_string(n);
-  if (chosen == kReceipt) return;
-  if (console.says_details())
-    console.note("kept", *prompts.front().receipt_path + " is there: the new receipt is " +
-                             path(prompts.front()) + "; --receipt-path FILE replaces a file");
+  if (chosen == kReceipt) return "";
+  const std::string kept = *prompts.front().receipt_path + " was there: the new receipt is " +
+                           path(prompts.front()) + "; --receipt-path FILE replaces a file";
   for (generate::Prompt& p : prompts) p.receipt_path = path(p);
+  return kept;
 }
 
 // `worst`: the exit code of bad prompts of a file whose others have answers.
@@ -261,11 +274,13 @@ Status do_run(const RunCommand& c, int& worst) {
   request.batch_size = c.batch_size;
   const size_t count = request.prompts.size();
   Console console(c.json);
-  if (!c.receipt_path) keep_receipts(request.prompts, console);
+  const std::string kept = c.receipt_path ? "" : keep_receipts(request.prompts);
+  OutputFolders folders;
+  INVAR_CHECK_OK(folders.make_above("--receipt-path", c.receipt_path.value_or("")));
   INVAR_TRY(generate::Generator generator, generate::Generator::open(std::move(request), console));
   // What becomes of the terminal ends no run: its receipt is the result.
   std::signal(SIGHUP, SIG_IGN);
-  Answers answers(c, generator, count, console);
+  Answers answers(c, generator, count, kept, console);
   INVAR_CHECK_OK(generator.session().sequences() > 1 ? answers.together() : answers.one_by_one());
   worst = answers.worst();
   return answers.written();

@@ -21,6 +21,7 @@
 #include "generate/generate.h"
 #include "generate/model_folder.h"
 #include "generate/task_cache.h"
+#include "outputs/folders.h"
 #include "plan/memory_report.h"
 #include "plan/stages.h"
 #ifdef INVAR_COMPILER
@@ -50,15 +51,18 @@ Status do_export(const ExportCommand& c) {
   return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
 }
 
-json json_of(const std::vector<plan::Stage>& parts) {
+json json_of(const std::vector<plan::RankCost>& parts) {
   json rows = json::array();
-  for (const plan::Stage& s : parts)
-    rows.push_back({{"first_layer", s.first_layer},
-                    {"layers", s.layers},
-                    {"weights_bytes", s.cost.weights},
-                    {"state_bytes_per_token", s.cost.state},
-                    {"handed_over_bytes_per_token", s.cost.handed_over},
-                    {"products_per_token", s.cost.products}});
+  for (const plan::RankCost& r : parts)
+    rows.push_back({{"partition", r.partition},
+                    {"rank", r.rank},
+                    {"first_layer", r.first_layer},
+                    {"layers", r.layers},
+                    {"weights_bytes", r.cost.weights},
+                    {"state_bytes_per_token", r.cost.state},
+                    {"handed_over_bytes_per_token", r.cost.handed_over},
+                    {"products_per_token", r.cost.products},
+                    {"gathers", r.gathers}});
   return rows;
 }
 
@@ -88,11 +92,13 @@ Result<std::string> place_of_plan(const CompileCommand& c, Console& console) {
 Status link_weights(const plan::Plan& plan, const std::string& output, const std::string& model_folder) {
   std::error_code ec;
   if (fs::equivalent(folder_of(output), model_folder, ec)) return {};
+  const std::string constants = fs::path(output).filename().string() + ".constants";
   for (const plan::Weight& w : plan.weights) {
     const std::string entry = w.file.substr(0, w.file.find('/'));
+    if (entry == constants) continue;  // lies beside the plan
     const fs::path from = fs::absolute(fs::path(model_folder) / entry, ec),
                    to = fs::path(folder_of(output)) / entry;
-    if (!fs::exists(from, ec) || fs::equivalent(from, to, ec)) continue;  // constants lie beside the plan
+    if (!fs::exists(from, ec) || fs::equivalent(from, to, ec)) continue;
     if (fs::exists(fs::symlink_status(to, ec)) && !fs::is_symlink(to, ec))
       return bad_input(to.string() + ": is another file than the model's weights: choose another folder");
     if (const int error = replace_file(to.string(), [&](const std::string& temporary) {
@@ -210,6 +216,8 @@ Status check_accuracy(const CompileCommand& c, const onnx::Graph& graph, const c
 }
 
 Status do_compile(const CompileCommand& c) {
+  OutputFolders folders;
+  INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_TRY(const auto set, generate::operation_set(c.operation_set));
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
   INVAR_TRY(const auto dims, sizes_from("--dim", c.dims));
@@ -231,7 +239,8 @@ Status do_compile(const CompileCommand& c) {
   if (c.report) {  // on paper: the weights need not be here
     options.threads = -1;
     INVAR_TRY(const compiler::CompiledProgram program, compiler::compile(graph, options));
-    INVAR_TRY(const auto parts, plan::split_by_layers(program.plan, c.partitions));
+    INVAR_TRY(const auto stages, plan::split(program.plan, std::max(c.partitions, 1), c.tensor_parallel));
+    const std::vector<plan::RankCost> parts = plan::rank_costs(stages);
     return deliver("", c.json ? line_of({{"partitions", json_of(parts)}}) : plan::stage_report(parts, {}));
   }
   Console console(c.json);

@@ -264,12 +264,15 @@ void add_generation(nb::module_& m) {
       .def(
           "__init__",
           [](ExecutionOptions* self, const std::string& device, const std::string& isa, int threads,
-             int64_t prefill_chunk, bool kv_cache, int n_partitions, uint64_t weights_memory) {
-            new (self) ExecutionOptions{device,        false,     isa,          threads,
-                                        prefill_chunk, !kv_cache, n_partitions, weights_memory};
+             int64_t prefill_chunk, bool kv_cache, int n_partitions, uint64_t weights_memory,
+             int tensor_parallel) {
+            new (self) ExecutionOptions{device,       false,          isa,
+                                        threads,      prefill_chunk,  !kv_cache,
+                                        n_partitions, weights_memory, tensor_parallel};
           },
           nb::kw_only(), nb::arg("device"), nb::arg("isa"), nb::arg("threads"), nb::arg("prefill_chunk"),
-          nb::arg("kv_cache") = true, nb::arg("n_partitions") = 0, nb::arg("weights_memory") = 0);
+          nb::arg("kv_cache") = true, nb::arg("n_partitions") = 0, nb::arg("weights_memory") = 0,
+          nb::arg("tensor_parallel") = 1);
   nb::class_<SamplingOptions>(m, "SamplingOptions")
       .def(
           "__init__",

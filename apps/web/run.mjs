@@ -38,4 +38,6 @@ const wasi = makeWasi({
   write: (stream, text) => (stream === 2 ? process.stderr : process.stdout).write(text),
 });
 const module = await WebAssembly.compile(readFileSync(process.argv[2]));
-process.exitCode = wasi.run(await WebAssembly.instantiate(module, wasi.imports));
+const instance = await WebAssembly.instantiate(module, wasi.imports);
+process.exitCode = wasi.run(instance);
+if (process.env.SHOW_MEMORY) console.error(`memory ${instance.exports.memory.buffer.byteLength}`);

@@ -36,6 +36,7 @@ Result<std::shared_ptr<Device>> Device::open(int) {
 #include <cuda_runtime_api.h>
 
 #include <cstring>
+#include <set>
 
 namespace invar {
 namespace {
@@ -164,9 +165,9 @@ class Cuda final : public Device {
     cudaPointerAttributes at{};
     int can = 0;
     if (others_ == 0 || cudaPointerGetAttributes(&at, memory) != cudaSuccess) return;
-    const bool is_near = at.device == info_.index || at.device == reached_;
-    if (is_near || cudaDeviceCanAccessPeer(&can, info_.index, at.device) != cudaSuccess) return;
-    reached_ = at.device;
+    if (at.device < 0 || at.device == info_.index || reached_.contains(at.device)) return;
+    if (cudaDeviceCanAccessPeer(&can, info_.index, at.device) != cudaSuccess) return;
+    reached_.insert(at.device);
     if (!can) return;
     make_current();
     cudaDeviceEnablePeerAccess(at.device, 0);
@@ -175,7 +176,8 @@ class Cuda final : public Device {
 
   Info info_;
   cudaStream_t stream_ = nullptr;
-  int others_ = 0, reached_ = -1;  // GPUs beside this one, and the last that was reached
+  int others_ = 0;         // GPUs beside this one
+  std::set<int> reached_;  // of these, the ones that copies went to
 };
 
 }  // namespace

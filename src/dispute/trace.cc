@@ -130,6 +130,7 @@ void Recorder::add(const run::NodeResults& r) {
 
 Status record(const Subject& s, Recorder& recorder, const Observer& before) {
   run::Options options = s.options;
+  options.progress = {};  // of the whole pass instead of one step
   options.observe = [&](const run::NodeResults& r) {
     if (before) before(r);
     recorder.add(r);
@@ -137,10 +138,13 @@ Status record(const Subject& s, Recorder& recorder, const Observer& before) {
   INVAR_TRY(run::Session session, run::Session::open(s.plan, s.folder, options));
   // In pieces, so that a step's activations and its logits stay bounded.
   const auto piece = static_cast<size_t>(session.chunk());
+  const auto total = static_cast<int64_t>(s.tokens.size());
   for (std::span<const int32_t> rest = s.tokens; !rest.empty();
        rest = rest.subspan(std::min(piece, rest.size()))) {
     INVAR_TRY(const auto logits, session.step(rest.first(std::min(piece, rest.size())), true));
     static_cast<void>(logits);
+    const auto left = static_cast<int64_t>(rest.size() - std::min(piece, rest.size()));
+    if (s.options.progress) s.options.progress(total - left, total);
   }
   return session.weights_unchanged();
 }

@@ -20,7 +20,7 @@ struct Subject {
   receipt::Receipt receipt;
   plan::Plan plan;
   std::string folder;           // of the plan's weight files
-  run::Options options;         // threads, instruction set, known digests; on the CPU
+  run::Options options;         // threads, instruction set, known digests, progress; on the CPU
   std::vector<int32_t> tokens;  // receipt.16: prompt and answer but its last token
   Computation of;
 };

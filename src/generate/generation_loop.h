@@ -48,8 +48,9 @@ class GenerationLoop {
   // loop.
   Result<std::optional<int32_t>> next();
   // A token more of each of these loops, none of them complete, each of another sequence of the
-  // session. A prompt is computed alone; all later tokens are computed in one step (plan.11). The
-  // commitments of those that are complete stand behind session.finish_overlapped().
+  // session: several prompts but for their last tokens in shared passes, then all in one step
+  // (plan.11). The commitments of those that are complete stand behind
+  // session.finish_overlapped().
   static Status advance(run::Session&, std::span<GenerationLoop* const>);
   bool complete() const { return !generation_.finish_reason.empty(); }
   int64_t sequence() const { return sequence_; }

@@ -36,6 +36,7 @@ struct ExecutionOptions {  // tuning: never changes a bit
   bool no_kv_cache = false;
   int partitions = 0;           // parts of a decoder; 0 = one for each device
   uint64_t weights_memory = 0;  // bytes; 0 = all
+  int tensor_parallel = 1;      // ranks that divide each part
   std::string workers = {};     // processes of their own: "processes" here, or hosts; "" = none
   int worker_timeout = 60;      // seconds without a sign of life
   // Gets, as text, what each pass of the preparation leaves. Empty: nobody asks.

@@ -68,7 +68,7 @@ class Reader {
     std::vector<int32_t> tokens;  // of prompt and answer
     bool withheld = false;
   };
-  Status check_signers(Verdict&, const std::vector<receipt::KeySignature>&, const InBatch*) const;
+  void check_signers(Verdict&, const std::vector<receipt::KeySignature>&, const InBatch*) const;
   void check_turn(Verdict&, const receipt::Receipt&);
 
   std::vector<signature::PublicKey> required_;

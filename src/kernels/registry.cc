@@ -1,4 +1,5 @@
 // The contracts and kernels of this build, and which kernels this CPU can run.
+#include <algorithm>
 #include <array>
 
 #include "base/isa.h"
@@ -11,13 +12,15 @@
 namespace invar::ops {
 namespace {
 
+template <size_t N>
 struct Runnable {
-  std::array<std::string_view, std::size(kBuilt)> isa;
+  std::array<std::string_view, N> isa;
   size_t count = 0;
-  Runnable() {
-    for (std::string_view i : kBuilt)
-      if (runs_here(i)) isa[count++] = i;
+  explicit Runnable(const std::string_view (&built)[N]) {
+    for (std::string_view i : built)
+      if (!i.empty() && runs_here(i)) isa[count++] = i;
   }
+  std::span<const std::string_view> all() const { return {isa.data(), count}; }
 };
 
 int g_variant = 0;
@@ -45,15 +48,23 @@ std::span<const GpuKernel* const> gpu_kernels() {
 }
 
 std::span<const std::string_view> isas() {
-  static const Runnable r;
-  return {r.isa.data(), r.count};
+  static const Runnable r(kBuilt);
+  return r.all();
+}
+// Whether this CPU has an instruction set or an extension.
+static bool can_run(std::string_view isa) {
+  static const Runnable extensions(kExtensions);
+  const auto in = [&](std::span<const std::string_view> list) {
+    return std::ranges::find(list, isa) != list.end();
+  };
+  return in(isas()) || in(extensions.all());
 }
 
 const CpuKernel* find_cpu_kernel(std::string_view op, std::string_view isa) {
   for (const CpuKernel* k : kCpuKernels)
-    if (k->op == op && (isa.empty() || k->isa == isa))
-      for (std::string_view can : isas())
-        if (can == k->isa) return k;
+    if (k->op == op && (isa.empty() || k->isa == isa) && can_run(k->isa)) return k;
+  const size_t base = isa.find('_');
+  if (base != isa.npos && can_run(isa)) return find_cpu_kernel(op, isa.substr(0, base));
   return nullptr;
 }
 
@@ -77,10 +88,11 @@ const GpuGroup* find_group(std::string_view first) {
 
 std::vector<KernelRef> runnable_kernels(std::string_view op, bool gpu) {
   std::vector<KernelRef> list;
-  for (std::string_view isa : isas()) {
-    const GpuKernel* const on_gpu = gpu && isa == isas().back() ? find_gpu_kernel(op) : nullptr;
-    if (on_gpu) list.push_back(on_gpu);
-    if (const CpuKernel* k = find_cpu_kernel(op, isa)) list.push_back(k);
+  const GpuKernel* const on_gpu = gpu ? find_gpu_kernel(op) : nullptr;
+  for (const CpuKernel* k : kCpuKernels) {
+    if (k->op != op || !can_run(k->isa)) continue;
+    if (on_gpu && k->isa == isas().back()) list.push_back(on_gpu);
+    list.push_back(k);
   }
   return list;
 }

@@ -23,6 +23,12 @@ struct StageCost {
 struct Stage {
   Segment segment;
   int first_layer = 0, layers = 0;
+  // Its partition, and with several ranks that which runs it (plan/shards.h). A rank has a stage
+  // for each stretch of a partition that it computes without parts of the others.
+  int partition = 0, rank = 0;
+  // With several ranks: per value of the segment's plan its number in the whole plan, for people;
+  // weights may be slices then, whose digests are not known.
+  std::vector<int> value_numbers{};
   StageCost cost;
   // The outputs of the segment's plan that states of later stages depend on.
   std::vector<int> feeding_outputs;
@@ -35,12 +41,23 @@ Result<int> layer_count(const Plan&);
 // share of any stage, of the weights' bytes or of the products; of equals the most even one, then
 // that with the earliest boundaries. bad_input: fewer layers than stages.
 Result<std::vector<Stage>> split_by_layers(const Plan&, int count);
+// The same, and divides every partition among so many ranks. A stage reads from the ones before it
+// alone; segments' values are then those of shard(), whose first ones are the plan's.
+Result<std::vector<Stage>> split(const Plan&, int partitions, int ranks);
 
-// A line per stage: layers, bytes, and the time of a token and of a prompt's token at the given
+// What a rank of a partition needs in all its stages.
+struct RankCost {
+  int partition = 0, rank = 0, first_layer = 0, layers = 0;
+  StageCost cost{};
+  int gathers = 0;  // how often it waits for parts of the others
+};
+std::vector<RankCost> rank_costs(const std::vector<Stage>&);
+
+// A line for each: layers, bytes, and the time of a token and of a prompt's token at the given
 // speeds of memory and of arithmetic.
 struct StageSpeed {
   double bytes_per_second = 1e12, products_per_second = 1e13;
 };
-std::string stage_report(const std::vector<Stage>&, const StageSpeed&);
+std::string stage_report(const std::vector<RankCost>&, const StageSpeed&);
 
 }  // namespace invar::plan

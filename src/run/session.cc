@@ -6,6 +6,7 @@
 
 #include "num/env.h"
 #include "run/partitions/placement.h"
+#include "run/partitions/prompt_passes.h"
 #include "run/segments/prefix_executor.h"
 #include "run/session.h"
 #include "run/thread_setup.h"
@@ -59,6 +60,7 @@ struct Session::Impl {
   Status check_ports();
   Status check_sequences() const;
   Status check_append(int64_t sequence, std::span<const int32_t> tokens) const;
+  Status check_appends(std::span<const NewTokens> all) const;
   void parallel_for(int count, const std::function<void(int)>& f);
   void finish_overlapped();
   Status run(const Pipeline::Take& take) {
@@ -67,6 +69,7 @@ struct Session::Impl {
   }
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all, int64_t sequence);
   Result<std::span<const float>> run_prefixes(size_t count, bool all);
+  Status append_many(std::span<const NewTokens> all);
   Result<std::span<const float>> step_many(std::span<const NextToken> next);
 };
 
@@ -111,9 +114,9 @@ Status Session::Impl::open() {
         "several sequences need " +
         std::string(o.use_cache ? "a plan with memory between steps" : "their memory between steps") +
         ": run one sequence at a time");
-  const int64_t lanes = pipeline ? static_cast<int64_t>(pipeline->lanes()) : 1;
+  const int64_t groups = pipeline ? static_cast<int64_t>(pipeline->groups()) : 1;
   chunk = std::min(o.chunk          ? o.chunk
-                   : context.device ? std::max(kDeviceChunk / lanes, kDefaultChunk)
+                   : context.device ? std::max(kDeviceChunk / groups, kDefaultChunk)
                                     : kDefaultChunk,
                    o.capacity);
   if (!has_memory()) chunk = o.capacity;  // all rows in one chunk
@@ -133,7 +136,7 @@ Status Session::Impl::open() {
 Status Session::Impl::open_decoder() {
   const Options& o = options();
   if (!plan.bodies.empty() || !plan.bindings.empty() || takes_whole_sequence(inputs)) {
-    if (o.partitions > 1 || o.weights_memory || o.device.find(',') != o.device.npos)
+    if (o.partitions > 1 || o.ranks > 1 || o.weights_memory || o.device.find(',') != o.device.npos)
       return not_covered(
           "a program with control flow, computed sizes, or a mask is computed anew over each prefix, in one "
           "partition: leave partitions, further devices and the weights' memory out");
@@ -229,24 +232,51 @@ Status Session::Impl::check_append(int64_t sequence, std::span<const int32_t> to
   return {};
 }
 
-Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToken> next) {
-  if (next.empty()) return bad_input("a step needs at least one token");
-  batch.clear();
+Status Session::Impl::check_appends(std::span<const NewTokens> all) const {
+  if (all.empty()) return bad_input("a step needs at least one token");
   std::vector<bool> used(position.size());
-  for (const NextToken& n : next) {
-    INVAR_CHECK_OK(check_append(n.sequence, {&n.token, 1}));
+  for (const NewTokens& n : all) {
+    INVAR_CHECK_OK(check_append(n.sequence, n.tokens));
     if (used[n.sequence])
       return bad_input("sequence " + std::to_string(n.sequence) + " stands in one step twice");
     used[n.sequence] = true;
-    batch.push_back({n.sequence, position[n.sequence]});
   }
+  return {};
+}
+
+Status Session::Impl::append_many(std::span<const NewTokens> all) {
+  INVAR_CHECK_OK(check_appends(all));
+  if (recompute) {
+    const auto stepped = step(all[0].tokens, false, all[0].sequence);  // there is but one sequence
+    return stepped ? Status() : stepped.error();
+  }
+  const num::ArithmeticEnv env;
+  if (!num::arithmetic_env_ok()) return wrong_arithmetic();
+  const PromptPasses prompts(all, position, chunk);
+  int64_t done = 0;
+  INVAR_CHECK_OK(pipeline->run(
+      prompts.passes(), [this] { finish_overlapped(); },
+      [&](size_t p, std::span<const float>) {
+        done += prompts.tokens(p);
+        if (options().progress && prompts.passes().size() > 1) options().progress(done, prompts.tokens());
+      }));
+  for (const NewTokens& n : all) position[n.sequence] += static_cast<int64_t>(n.tokens.size());
+  return {};
+}
+
+Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToken> next) {
+  std::vector<NewTokens> appended;
+  for (const NextToken& n : next) appended.push_back({n.sequence, {&n.token, 1}});
+  INVAR_CHECK_OK(check_appends(appended));
+  batch.clear();
+  for (const NextToken& n : next) batch.push_back({n.sequence, position[n.sequence]});
   if (next.size() == 1) return step({&next[0].token, 1}, false, next[0].sequence);
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
   batch_tokens.clear(), passes.clear();
   for (const NextToken& n : next) batch_tokens.push_back(n.token);
   // Several passes overlap in the lanes.
-  const size_t count = std::clamp<size_t>(next.size() / kPassSequences, 1, pipeline->lanes());
+  const size_t count = std::clamp<size_t>(next.size() / kPassSequences, 1, pipeline->groups());
   const size_t row = static_cast<size_t>(vocab);
   for (size_t p = 0; p < count; ++p) {
     const size_t begin = p * next.size() / count, size = (p + 1) * next.size() / count - begin;
@@ -401,6 +431,11 @@ Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bo
   auto logits = impl_->step(tokens, all, sequence);
   impl_->finish_overlapped();
   return logits;
+}
+Status Session::append_many(std::span<const NewTokens> all) {
+  const Status appended = impl_->append_many(all);
+  impl_->finish_overlapped();
+  return appended;
 }
 Result<std::span<const float>> Session::step_many(std::span<const NextToken> next) {
   auto logits = impl_->step_many(next);

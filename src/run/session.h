@@ -48,6 +48,9 @@ struct Options {
   // The decoder is split by layers into so many parts, which are spread over the devices in their
   // order; 0 = one for each device.
   int partitions = 0;
+  // Each part is divided by whole results among so many ranks, each with its part of the weights
+  // and of the memory, on consecutive devices.
+  int ranks = 1;
   // The most bytes that weights may take in the memory of the device; 0 = all. What does not fit is
   // loaded anew in every pass.
   uint64_t weights_memory = 0;
@@ -64,6 +67,12 @@ struct Options {
 struct NextToken {
   int64_t sequence;
   int32_t token;
+};
+
+// Tokens to append to a sequence.
+struct NewTokens {
+  int64_t sequence;
+  std::span<const int32_t> tokens;
 };
 
 // A loaded program with the memory of its sequences, numbered from 0. Not thread-safe: one step at
@@ -103,6 +112,9 @@ class Session {
   // range, beyond capacity, no such sequence.
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all = false,
                                       int64_t sequence = 0);
+  // Batched prefill: appends at least one token to each of these different sequences, whatever
+  // their positions and counts, without logits. Errors are those of step().
+  Status append_many(std::span<const NewTokens>);
   // Batched decoding: appends one token to each of these different sequences in one step, whatever
   // their positions. Returns the logits of each, in their order, as step() does.
   Result<std::span<const float>> step_many(std::span<const NextToken>);

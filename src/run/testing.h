@@ -118,6 +118,7 @@ inline void company_does_not_show(Session& s, int batch, const std::vector<Logit
         << "sequence " << b << " of " << batch << ", position " << position;
   };
   for (int turn = 0;; ++turn) {
+    std::vector<NewTokens> prompts;
     std::vector<NextToken> next;
     std::vector<int> who;
     int left = 0;
@@ -128,7 +129,13 @@ inline void company_does_not_show(Session& s, int batch, const std::vector<Logit
       if (at == static_cast<int64_t>(q.tokens.size())) continue;
       ++left;
       if (turn < q.joins || (turn + b) % 7 == 6) continue;
-      if (at == 0 && q.prompt) {
+      const int64_t several = at == 0 ? q.prompt : (turn + b) % 11 == 3 ? 2 + b % 5 : 1;
+      const auto more = std::span(q.tokens).subspan(at).first(
+          std::min<int64_t>(several, static_cast<int64_t>(q.tokens.size()) - at));
+      if (more.size() > 1 && (at || b % 4)) {
+        prompts.push_back({q.slot, more.first(more.size() - 1)});
+        next.push_back({q.slot, more.back()}), who.push_back(b);
+      } else if (at == 0 && q.prompt) {
         const auto out = s.step(std::span(q.tokens).first(q.prompt), false, q.slot);
         ASSERT_TRUE(out) << out.error().message;
         same(*out, b, q.prompt - 1);
@@ -138,6 +145,10 @@ inline void company_does_not_show(Session& s, int batch, const std::vector<Logit
     }
     if (!left) return;
     if (next.empty()) continue;
+    if (!prompts.empty()) {
+      const Status appended = s.append_many(prompts);
+      ASSERT_TRUE(appended) << appended.error().message;
+    }
     const auto out = s.step_many(next);
     ASSERT_TRUE(out) << out.error().message;
     ASSERT_EQ(out->size(), next.size() * kVocab);

@@ -8,9 +8,28 @@
 #include <openssl/evp.h>
 
 #include <memory>
+#else
+#include "signature/ed25519.h"
 #endif
 
 namespace invar::signature {
+
+// Whether the key is a point of small order, in any of its encodings: such a key has signatures
+// that hold for many messages, and that anybody can make. The y of these points, without the sign
+// of x; the last three are p - 1, p and p + 1.
+static bool has_small_order(PublicKey key) {
+  static constexpr std::string_view kPoints[] = {
+      "0000000000000000000000000000000000000000000000000000000000000000",
+      "0100000000000000000000000000000000000000000000000000000000000000",
+      "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+      "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+      "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+      "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+  };
+  key.back() &= 0x7f;
+  return std::ranges::find(kPoints, invar::to_hex(key)) != std::end(kPoints);
+}
 
 #ifdef INVAR_OPENSSL
 namespace {
@@ -29,26 +48,9 @@ const uint8_t* bytes(std::string_view message) {
   return reinterpret_cast<const uint8_t*>(message.data());
 }
 
-// Whether the key is a point of small order, in any of its encodings: such a key has signatures
-// that hold for many messages, and that anybody can make. The y of these points, without the sign
-// of x; the last three are p - 1, p and p + 1.
-bool has_small_order(PublicKey key) {
-  static constexpr std::string_view kPoints[] = {
-      "0000000000000000000000000000000000000000000000000000000000000000",
-      "0100000000000000000000000000000000000000000000000000000000000000",
-      "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-      "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-      "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-      "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-      "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-  };
-  key.back() &= 0x7f;
-  return std::ranges::find(kPoints, invar::to_hex(key)) != std::end(kPoints);
-}
-
 }  // namespace
 
-bool available() {
+bool can_sign() {
   return true;
 }
 
@@ -89,7 +91,7 @@ static Error missing(const char* what) {
   return not_covered(std::string("this build of invar has no OpenSSL and cannot ") + what +
                      ": install libssl-dev and build it again");
 }
-bool available() {
+bool can_sign() {
   return false;
 }
 Result<PrivateKey> key_of_seed(const Digest&) {
@@ -98,8 +100,8 @@ Result<PrivateKey> key_of_seed(const Digest&) {
 Result<Signature> sign(const PrivateKey&, std::string_view) {
   return missing("make signatures");
 }
-Result<bool> verify(const PublicKey&, const Signature&, std::string_view) {
-  return missing("check signatures");
+Result<bool> verify(const PublicKey& by, const Signature& signature, std::string_view message) {
+  return !has_small_order(by) && check_ed25519(by, signature, message);
 }
 
 #endif

@@ -20,8 +20,9 @@ struct PrivateKey {
   PublicKey public_key;
 };
 
-// Whether this build has OpenSSL. Where not, the functions below are errors: not_covered.
-bool available();
+// Whether this build has OpenSSL. Where not, signatures are checked by ed25519.h, and those of the
+// functions below that make keys and signatures are errors: not_covered.
+bool can_sign();
 
 Result<PrivateKey> make_key();
 Result<PrivateKey> key_of_seed(const Digest& seed);

@@ -524,8 +524,8 @@ def test_unwritable_receipt_path(run_on, tmp_path):
     (tmp_path / "folder").mkdir()
     for path in [
         tmp_path / "folder",
-        tmp_path / "missing/r.json",
         tmp_path / "file/r.json",
+        tmp_path / "file/more/r.json",
         "/proc/r.json",
     ]:
         refused(*replace(run_on(MODEL), path), names=[str(path)])

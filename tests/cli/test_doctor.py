@@ -114,5 +114,6 @@ def test_texts_that_are_none(rooms):
 
 def test_a_report_that_cannot_be_written(tmp_path):
     """Said before the work."""
-    done = refused("doctor", "--report", tmp_path / "no/folder/r.json", names=["no/folder/r.json"])
+    (tmp_path / "file").write_text("")
+    done = refused("doctor", "--report", tmp_path / "file/r.json", names=["file/r.json"])
     assert b"examine" not in done.err

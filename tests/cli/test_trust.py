@@ -311,14 +311,15 @@ def test_the_report_names_folder_source_and_weights(run, tmp_path):
 
 
 def test_of_folders_with_the_same_weights_that_of_the_receipt_is_found(tmp_path):
-    for name in ("a", "b"):
+    for name in ("a", "b", "c"):  # b: another config.json, c: another chat template
         shutil.copytree(MODEL, tmp_path / name)
+    (tmp_path / "c/chat_template.jinja").write_text("{{ messages[0].content }}")
     config = json.loads((tmp_path / "b/config.json").read_text())
     (tmp_path / "b/config.json").write_text(json.dumps(config, indent=1))
-    for name in ("a", "b"):
+    for name in ("a", "b", "c"):
         invar("run", "--model-name", tmp_path / name, "--prompt-text", "ROMEO:", "--max-new-tokens", 2,
               "--receipt-path", tmp_path / f"{name}.json")  # fmt: skip
-    for name in ("a", "b"):
+    for name in ("a", "b", "c"):
         assert f"{tmp_path / name} (the folder" in invar("verify", tmp_path / f"{name}.json").text
 
 
@@ -377,7 +378,7 @@ def test_a_famous_name_does_not_vouch_for_other_weights(run, tmp_path):
 PROMPTS = 500
 
 
-def change_while_running(model, tmp_path, change):
+def change_while_running(model, tmp_path, change, *more):
     """Many prompts; after the first receipt `change` is done to the weights' files. Exit code,
     errors, receipts."""
     prompts, out = tmp_path / "prompts.jsonl", tmp_path / "out"
@@ -398,6 +399,7 @@ def change_while_running(model, tmp_path, change):
             out / "r.json",
             "--task-dir",
             tmp_path / "task",
+            *more,
         ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -423,6 +425,17 @@ def test_weights_cut_off_while_they_are_in_use(model, tmp_path):
         "became shorter while it was in use" in lines[0]
         or "was changed while it was in use" in lines[0]
     )
+
+
+def test_weights_cut_off_are_an_event_where_events_are_asked_for(model, tmp_path):
+    def change():
+        for shard in SHARDS:
+            os.truncate(model / shard, 0)
+
+    code, errors, _ = change_while_running(model, tmp_path, change, "--progress", "json")
+    events = [json.loads(line) for line in errors.splitlines()]
+    (error,) = [e for e in events if e["event"] == "error"]
+    assert code in (1, 2) and error["code"] == code and ".safetensors" in error["message"]
 
 
 def test_weights_overwritten_in_place_make_no_receipt(model, tmp_path):

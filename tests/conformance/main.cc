@@ -178,7 +178,9 @@ int run(const Options& options) {
       return std::printf("no such instruction set in this build: %s\n", isa.c_str()), 2;
     if (isa == ops::kCuda && !gpu())
       std::printf("not runnable here: %s\n", gpu().error().message.c_str());
-    else if (isa != ops::kCuda && std::ranges::find(ops::isas(), isa) == ops::isas().end())
+    else if (isa != ops::kCuda && std::ranges::none_of(ops::cpu_kernels(), [&](auto* k) {
+               return k->isa == isa && ops::find_cpu_kernel(k->op, isa);
+             }))
       std::printf("not runnable here: %s\n", isa.c_str());
     else
       ++runnable;

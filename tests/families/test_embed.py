@@ -95,6 +95,10 @@ def test_receipts_do_not_depend_on_the_batch_and_verify(models, tmp_path):
     invar("embed", *model, texts[1], "--receipt-path", tmp_path / "one.json", "--isa", "scalar")
     one, two = (json.loads((tmp_path / f).read_text()) for f in ("one.json", "r.2.json"))
     assert one["receipt_hash"] == two["receipt_hash"]
+    new = ["--output", tmp_path / "a/b/v.npy", "--receipt-path", tmp_path / "c/r.json"]
+    invar("embed", *model, texts[1], *new)
+    assert np.load(tmp_path / "a/b/v.npy").shape[0] == 1
+    assert json.loads((tmp_path / "c/r.json").read_text())["receipt_hash"] == one["receipt_hash"]
     verify = ["verify", tmp_path / "one.json", "--model-name", model[1]]
     assert invar(*verify, "--text", texts[1]).text.lstrip().startswith("VERIFIED")
     done = invar(*verify, "--text", texts[0], code=1)
@@ -193,7 +197,7 @@ REFUSALS = [
             ("word_embedding_dimension", -1, 2),
         )
     ),
-    ("bert", ["embed", "a", "--output", "no/x.npy"], {}, 2, "no folder"),
+    ("bert", ["embed", "a", "--output", "/proc/no/x.npy"], {}, 2, "cannot be made"),
     ("bert", ["embed", "a", "--output", "x", "--receipt-path", "./x"], {}, 2, "one file"),
     (
         "bert",

@@ -65,8 +65,23 @@ def test_bits_do_not_depend_on_what_computes_them(model):
         ["--threads", 3, "--prefill-chunk", 5],
         ["--prefill-chunk", 1],
         ["--no-kv-cache"],
+        ["--tensor-parallel", 2],
     ):
         assert logits(plan, vector, *options).tobytes() == ours, options
+
+
+@pytest.mark.parametrize("model", ["phi3", "gpt_neox", "bloom", "mixtral", "qwen3"], indirect=True)
+def test_ranks_divide_fused_layers_heads_and_experts(model):
+    """Of two ranks the second has half of the weights, but for the embedding, and of the memory."""
+    _, plan = model
+
+    def ranks(count):
+        report = ["compile", plan.parent / "model.onnx", "--tensor-parallel", count, "--report"]
+        return invar(*report, "--json").json()["partitions"]
+
+    alone, (_, second) = ranks(1)[0], ranks(2)
+    assert second["weights_bytes"] < 0.52 * alone["weights_bytes"]
+    assert 2 * second["state_bytes_per_token"] == alone["state_bytes_per_token"]
 
 
 SHIPPED_TOKENS = 2048

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -13,6 +14,8 @@ import pytest
 from checkpoints import write_holes
 from conftest import BIN as INVAR
 from conftest import MODEL
+
+HOST = socket.gethostname()
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,11 @@ def whole(tasks, tmp_path_factory):
         ("--n-partitions", "5", "--prefill-chunk", "3"),
         ("--n-partitions", "3", "--no-kv-cache"),
         ("--device", "cpu,cpu"),
+        ("--tensor-parallel", "2"),
+        ("--tensor-parallel", "3", "--device", "cpu,cpu,cpu"),
+        ("--tensor-parallel", "4", "--prefill-chunk", "5"),
+        ("--tensor-parallel", "8", "--n-partitions", "2"),
+        ("--tensor-parallel", "2", "--n-partitions", "5", "--no-kv-cache"),
         ("--weights-memory", "6MB"),
     ],
 )
@@ -55,11 +63,21 @@ def test_same_receipt(tasks, tmp_path, whole, options):
     )
 
 
-def test_verified_in_other_partitions(tasks, tmp_path, whole):
+def test_ranks_of_an_exact16_program(tasks, tmp_path):
+    exact16 = ("--numerics", "exact16")
+    ranks = ("--tensor-parallel", "3", "--n-partitions", "2")
+    whole, divided = (
+        hash_of(tasks, tmp_path / "receipt.json", *exact16, *more) for more in ((), ranks)
+    )
+    assert whole["receipt_hash"] == divided["receipt_hash"]
+
+
+@pytest.mark.parametrize("options", [("--n-partitions", "4"), ("--tensor-parallel", "3")])
+def test_verified_in_other_partitions(tasks, tmp_path, whole, options):
     receipt = tmp_path / "receipt.json"
     receipt.write_text(json.dumps(whole))
     done = subprocess.run(
-        [INVAR, "verify", receipt, "--model-name", MODEL, "--n-partitions", "4"],
+        [INVAR, "verify", receipt, "--model-name", MODEL, *options],
         capture_output=True,
         text=True,
         timeout=60,
@@ -79,7 +97,16 @@ def test_what_is_not_covered(tasks, tmp_path):
         return done.stderr.splitlines()[-1]
 
     assert "6 partitions: the model has 5 layers" in line("--n-partitions", "6")
-    assert "a layer is not split over devices" in line("--tensor-parallel", "2")
+    assert "8 query heads and 4 key heads: at most 4 ranks" in line("--tensor-parallel", "5")
+    assert "0 is not a whole number" in line("--tensor-parallel", "0")
+    assert "3 devices are named for 1 partition of 2 ranks" in line(
+        "--tensor-parallel", "2", "--device", "cpu,cpu,cpu"
+    )
+    assert "weights-memory" in line("--tensor-parallel", "2", "--weights-memory", "6MB")
+    assert "deterministic" in line("--tensor-parallel", "2", "--operation-set", "deterministic")
+    assert "ranks are in one process" in line(
+        "--tensor-parallel", "2", "--n-partitions", "2", "--workers", "processes"
+    )
     assert "give --n-partitions 2 or more" in line("--workers", "processes")
     assert "is not a size" in line("--weights-memory", "much")
 
@@ -126,66 +153,103 @@ def is_running(pid):
         return False
 
 
-@pytest.mark.parametrize("what", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_lost_worker_ends_the_run(tasks, tmp_path, what):
-    receipt = tmp_path / "receipt.json"
-    options = (
-        "--n-partitions",
-        "2",
-        "--workers",
-        "processes",
-        "--worker-timeout",
-        "3",
-        "--no-kv-cache",
-    )
-    run = subprocess.Popen(
-        command(tasks, receipt, *options, tokens=480),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert run.stdout.read(1)  # the answer has begun
-    (mpirun,) = children_of(run.pid)
-    workers = sorted(children_of(mpirun))
-    assert len(workers) == 2
-    os.kill(workers[1], what)
-    out, err = run.communicate(timeout=40)
-    assert run.returncode == 1, err
-    last = err.strip().splitlines()[-1]
-    expected = "was ended by signal 9" if what == signal.SIGKILL else "no sign of life for 3 s"
-    assert (
-        last.startswith("invar: worker 1") and expected in last and "the run is given up" in last
-    ), err
-    assert not receipt.exists()
-    deadline = time.time() + 10
-    while any(map(is_running, workers)) and time.time() < deadline:
-        time.sleep(0.1)
-    assert not any(map(is_running, [mpirun, *workers]))
+WORKERS = ("--n-partitions", "2", "--workers", "processes", "--no-kv-cache")
+# What a shell ignores in the background, and what somebody may have ignored here.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
+
+
+class Job:
+    """A run with one worker that has begun to answer, and all its processes."""
+
+    def __init__(self, tasks, receipt, tokens=480, timeout=60):
+        self.receipt = receipt
+        self.run = subprocess.Popen(
+            command(tasks, receipt, *WORKERS, "--worker-timeout", str(timeout), tokens=tokens),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: [signal.signal(s, signal.SIG_DFL) for s in SIGNALS] and None,
+        )
+        assert self.run.stdout.read(1)
+        (self.mpirun,) = children_of(self.run.pid)
+        self.process_0, self.worker = sorted(children_of(self.mpirun))
+
+    def end(self):
+        """Its exit code and the last line; no process stays behind."""
+        err = self.run.communicate(timeout=40)[1]
+        deadline = time.time() + 20
+        everything = (self.mpirun, self.process_0, self.worker)
+        while any(map(is_running, everything)) and time.time() < deadline:
+            time.sleep(0.1)
+        assert not any(map(is_running, everything))
+        return self.run.returncode, (err.strip().splitlines() or [""])[-1]
+
+
+KILLED, SILENT = "was ended by signal 9", "has given no sign of life for 3 s: the run is given up"
+
+
+@pytest.mark.parametrize(
+    ("who", "what", "line"),
+    [
+        ("worker", signal.SIGKILL, f"invar: worker 1 on {HOST} {KILLED}"),
+        ("worker", signal.SIGSTOP, f"invar: worker 1 on {HOST} {SILENT}"),
+        ("process_0", signal.SIGKILL, f"invar: the run's process on {HOST} {KILLED}"),
+        ("process_0", signal.SIGSTOP, f"invar: process 0, the run itself, {SILENT}"),
+        ("mpirun", signal.SIGKILL, "invar: mpirun was ended by signal 9: the run is given up"),
+        (
+            "mpirun",
+            signal.SIGSTOP,
+            "invar: mpirun was stopped for 3 s by a signal: the run is given up",
+        ),
+    ],
+)
+def test_a_lost_process_ends_the_run(tasks, tmp_path, who, what, line):
+    job = Job(tasks, tmp_path / "receipt.json", timeout=3)
+    os.kill(getattr(job, who), what)
+    code, last = job.end()
+    assert code == 1 and last.startswith(line), last
+    assert not job.receipt.exists()
 
 
 @pytest.mark.parametrize("what", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_with_workers_ends_by_its_signal(tasks, tmp_path, what):
-    receipt = tmp_path / "receipt.json"
-    options = ("--n-partitions", "2", "--workers", "processes", "--no-kv-cache")
-    run = subprocess.Popen(
-        command(tasks, receipt, *options, tokens=480),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(
-            what, signal.SIG_DFL
-        ),  # shells ignore it in the background
-    )
-    assert run.stdout.read(1)  # the answer has begun
-    (mpirun,) = children_of(run.pid)
-    all_of_them = [mpirun, *children_of(mpirun)]
-    assert len(all_of_them) == 3
-    run.send_signal(what)
-    run.communicate(timeout=40)
-    assert run.returncode == -what and not receipt.exists()
-    deadline = time.time() + 10
-    while any(map(is_running, all_of_them)) and time.time() < deadline:
-        time.sleep(0.1)
-    assert not any(map(is_running, all_of_them))
+    job = Job(tasks, tmp_path / "receipt.json")
+    job.run.send_signal(what)
+    assert job.end()[0] == -what and not job.receipt.exists()
+
+
+def test_what_becomes_of_the_terminal_ends_no_run_with_workers(tasks, tmp_path, whole):
+    """As without workers: the receipt is the result."""
+    job = Job(tasks, tmp_path / "receipt.json", tokens=120)
+    job.run.send_signal(signal.SIGHUP)
+    assert job.end()[0] == 0
+    receipt = json.loads(job.receipt.read_text())
+    assert len(receipt["output"]["tokens"]) == 120
+    assert receipt["output"]["tokens"][:24] == whole["output"]["tokens"]
+
+
+def state(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def wait_for_states(pids, wanted):
+    deadline = time.time() + 20
+    while not all((state(pid) == "T") == wanted for pid in pids):
+        assert time.time() < deadline, [state(pid) for pid in pids]
+        time.sleep(0.05)
+
+
+def test_a_stopped_run_goes_on_however_long_it_was_stopped(tasks, tmp_path):
+    """Ctrl-Z stops every process, and the time does not count as silence."""
+    job = Job(tasks, tmp_path / "receipt.json", tokens=120, timeout=3)
+    computing = (job.process_0, job.worker)
+    job.run.send_signal(signal.SIGTSTP)
+    wait_for_states((job.run.pid, *computing), True)
+    time.sleep(7)
+    job.run.send_signal(signal.SIGCONT)
+    wait_for_states((job.run.pid, *computing), False)
+    code, last = job.end()
+    assert code == 0 and job.receipt.exists(), last
 
 
 def test_a_pipe_gets_the_bytes_of_one_process(tasks, tmp_path):
@@ -242,6 +306,26 @@ def test_a_report_as_json(tmp_path):
     rows = [line.split() for line in run(*report).stdout.splitlines()[2:]]
     assert [int(row[3]) for row in rows] == [part["state_bytes_per_token"] for part in parts]
     assert [int(row[4]) for row in rows] == [part["handed_over_bytes_per_token"] for part in parts]
+
+
+def test_a_report_of_ranks(tmp_path):
+    run = lambda *args: subprocess.run(  # noqa: E731
+        [INVAR, *args], check=True, capture_output=True, text=True, timeout=60
+    )
+    run("export", "--model-name", MODEL, "-o", tmp_path)
+    report = ["compile", tmp_path / "model.onnx", "--tensor-parallel", "2", "--report"]
+    ranks = json.loads(run(*report, "--json").stdout)["partitions"]
+    assert [rank["rank"] for rank in ranks] == [0, 1]
+    # 4 of each layer; the rows of the embedding before, the logits behind, which rank 0 alone has.
+    assert [rank["gathers"] for rank in ranks] == [22, 21]
+    alone = json.loads(run(*report[:-2], "1", "--report", "--json").stdout)["partitions"][0]
+    assert 2 * ranks[0]["state_bytes_per_token"] == alone["state_bytes_per_token"]
+    # Rank 0 has the table of the embedding beside its part of the output layer.
+    table = 2048 * 256 * 2
+    for rank, beside in zip(ranks, (table, 0), strict=True):
+        assert rank["weights_bytes"] - beside < 0.55 * alone["weights_bytes"]
+    rows = [line.split() for line in run(*report).stdout.splitlines()[2:]]
+    assert [row[1:3] for row in rows] == [["0", "22"], ["1", "21"]]
 
 
 LLAMA_72B = {

@@ -2,10 +2,12 @@
 `invar verify` with the same files."""
 
 import json
+import re
 import shutil
 
 import browser
 import pytest
+from checkpoints import write_holes
 from conftest import BUILD, MODEL, SHARDS, invar
 from receipt_oracle import put, reseal
 
@@ -82,6 +84,21 @@ def test_the_demo_receipt_is_verified(page, demo):
     expected["compared"].pop("folder")
     assert rows == expected["compared"]
     assert "64 of 64 recomputed" in rows["steps"]
+
+
+def test_a_receipt_of_exact16_is_verified(page, tmp_path):
+    model, receipt = tmp_path / "model", tmp_path / "receipt.json"
+    shutil.copytree(MODEL, model)
+    command = ["run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", "16"]
+    command += ["--numerics", "exact16", "--task-dir", tmp_path / "task"]
+    invar(*command, "--receipt-path", receipt)
+    for name in ("plan.invar", "plan.invar.constants"):
+        shutil.copy(tmp_path / "task" / name, model)
+    [card] = give(page, model, receipt)
+    assert card["verdict"] == "VERIFIED", card
+    rows = dict(card["rows"])
+    assert "exact16" in rows["program"] and "16 of 16 recomputed" in rows["steps"]
+    assert rows["plan"].startswith("the one that invar")
 
 
 def test_nothing_leaves_the_page(page, demo):
@@ -257,3 +274,93 @@ def test_files_are_dropped(page, demo):
     page.drop(demo[0], demo[1])
     page.wait("document.querySelector('#results article')")
     assert page.evaluate(RESULTS)[0]["verdict"] == "VERIFIED"
+
+
+def test_of_two_models_the_page_asks_for_one(page, demo, tmp_path):
+    other = tmp_path / "other-model"
+    shutil.copytree(demo[0], other)
+    (other / SHARDS[0]).write_bytes(b"no weights")
+    page.drop(demo[0], other, demo[1])
+    page.wait("document.querySelector('#given .choice')")
+    names = "[...document.querySelectorAll('.choice button')].map((one) => one.innerText)"
+    assert page.evaluate(names) == ["other-model", "shakespeare-4m"]
+    assert page.evaluate("worker === null && document.getElementById('start').disabled")
+    page.evaluate("document.querySelectorAll('.choice button')[1].click()")
+    page.wait("document.querySelector('#results article')")
+    [card] = page.evaluate(RESULTS)
+    assert card["verdict"] == "VERIFIED"
+    assert dict(card["rows"])["folder"] == "shakespeare-4m (given here)"
+    page.evaluate("document.querySelectorAll('.choice button')[0].click()")
+    page.wait("worker === null && document.querySelector('#results article')")
+    assert page.evaluate(RESULTS)[0]["verdict"] == "REFUSED"
+
+
+def test_signatures_are_checked(page, demo, tmp_path):
+    key, signed = tmp_path / "me.key", tmp_path / "signed.json"
+    invar("keygen", key)
+    shutil.copy(demo[1], signed)
+    invar("sign", signed, "--key", key)
+    [card] = give(page, demo[0], signed)
+    expected = native(demo[0], signed, code=0).json()
+    assert card["verdict"] == "VERIFIED"
+    assert dict(card["rows"])["signed"] == expected["compared"]["signed"]
+    receipt = json.loads(signed.read_text())
+    text = receipt["signatures"][0]["signature"]
+    receipt["signatures"][0]["signature"] = ("1" if text[0] == "0" else "0") + text[1:]
+    signed.write_text(json.dumps(receipt))
+    page.evaluate("document.getElementById('reset').click()")
+    [card] = give(page, demo[0], signed)
+    [finding] = native(demo[0], signed, code=1).json()["findings"]
+    assert finding["field"] == "signatures[0].signature"
+    assert card["verdict"] == "NOT VERIFIED"
+    assert card["rows"] == [[finding["field"], finding["expected"], finding["found"]]]
+
+
+LARGER = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 8, "head_dim": 64}
+
+
+def model_of_holes(folder, **changes):
+    """A model whose weights are all 0, with the tokenizer that ships, its plan and a receipt."""
+    config = {**json.loads((MODEL / "config.json").read_text()), **LARGER, **changes}
+    config["num_attention_heads"] = config["hidden_size"] // config["head_dim"]
+    model = folder / "model"
+    write_holes(model, config, shards=1)
+    for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
+        shutil.copy(MODEL / name, model)
+    command = ["run", "--model-name", model, "--prompt-text", "x", "--max-new-tokens", "2"]
+    invar(*command, "--task-dir", folder / "task", "--receipt-path", folder / "receipt.json")
+    for name in ("plan.invar", "plan.invar.constants"):
+        shutil.copy(folder / "task" / name, model)
+    return model, folder / "receipt.json"
+
+
+def test_weights_are_in_memory_once(page, tmp_path):
+    model, receipt = model_of_holes(tmp_path)
+    weights = (model / "model-00001-of-00001.safetensors").stat().st_size
+    assert weights > 200e6
+    [card] = give(page, model, receipt)
+    assert card["verdict"] == "VERIFIED", card
+    page.wait("document.body.dataset.memory")
+    assert weights < page.evaluate("Number(document.body.dataset.memory)") < weights + 64e6
+
+
+def test_a_model_that_is_too_large_is_refused_before_it_is_read(page, demo, tmp_path):
+    """The plan says that it is a thousand times wider, and the files are holes of that size."""
+    model = tmp_path / "model"
+    shutil.copytree(demo[0], model)
+    plan = model / "plan.invar"
+    text, n = re.subn(r"\b704\b", "704000", plan.read_text())
+    text, m = re.subn(r"\blength 360448\b", "length 360448000", text)
+    assert n >= m == 15
+    plan.write_text(text)
+    for shard in SHARDS:
+        with (model / shard).open("r+b") as file:
+            file.truncate(1 << 30)
+    [card] = give(page, model, demo[1])
+    assert card["verdict"] == "REFUSED"
+    assert re.match(
+        r"the model is too large for a page: it needs [56]\.\d+ GB of memory \(5\.\d+ GB for "
+        r"weights, \d+ kB for keys and values of 67 positions, ",
+        card["error"],
+    ), card
+    assert page.evaluate("!document.body.dataset.memory || document.body.dataset.memory < 1e9")

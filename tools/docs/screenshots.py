@@ -4,12 +4,12 @@
 screenshots.py [--check]
 
 Runs build/bin/invar-tui with the shipped model in a terminal of tmux, presses keys, and writes what
-the terminal shows as text in SVG. Times and folders of this machine are replaced by fixed ones: of
-a number only its width remains. --check writes nothing: exit code 1 where a file would be another.
-INVAR_BUILD: the build folder (default build); INVAR_BIN: the program (default build/bin/invar)."""
+the terminal shows as text in SVG. Times and speeds come from steady_invar.py; the time of a run and
+dates, which the terminal interface itself reads, are replaced by fixed ones. --check writes
+nothing: exit code 1 where a file would be another. INVAR_BUILD: the build folder (default build);
+INVAR_BIN: the program (default build/bin/invar)."""
 
 import argparse
-import itertools
 import os
 import re
 import shutil
@@ -28,31 +28,16 @@ from terminal import Terminal, missing  # noqa: E402
 WIDTH, HEIGHT = 8.4, 17  # of a cell
 COLOURS = dict(enumerate("#2e3436 #cc4444 #4e9a06 #c4a000 #3465a4 #75507b #06989a #d3d7cf".split()))
 BACKGROUND, FOREGROUND, DIM = "#16191d", "#d3d7cf", "#8a9299"
-# What another run shows otherwise: numbers whose digits are these, and whole texts. An escape
-# sequence, which ends with a letter, may stand right before a number.
-NUMBERS = [
-    (r"(?<![\d.])\d+(\.\d+)?(?= tokens/s)", "5867"),
-    (r"(?<![\d.])\d+(\.\d+)?(?= m?s\b)", "27"),
-]
-FIXED = [
-    (r"\(\w+, \d+ threads?\)", "(avx2, 4 threads)"),
-    (r"\d{4}-\d\d-\d\d \d\d:\d\d", "2026-11-26 20:42"),
-]
 
 
 def fixed(text):
-    """The text with values that depend on the machine replaced, each in its own columns."""
-    for pattern, digits in NUMBERS:
-        text = re.sub(
-            pattern,
-            lambda m, d=digits: "".join(
-                c if c == "." else n for c, n in zip(m[0], itertools.cycle(d), strict=False)
-            ),
-            text,
-        )
-    for pattern, value in FIXED:
-        text = re.sub(pattern, lambda m: value[: len(m[0])].ljust(len(m[0])), text)
-    return text
+    """The text with what another run shows otherwise replaced, the rest in its columns."""
+    text = re.sub(
+        r"( +)((?:\x1b\[[0-9;]*m)*)(\d+ tokens/s  )(\d+(?:\.\d+)? m?s)\b",  # at the right end
+        lambda m: " " * (len(m[1] + m[4]) - len("272 ms")) + m[2] + m[3] + "272 ms",
+        text,
+    )
+    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2026-11-26 20:42", text)
 
 
 class Cells:
@@ -136,7 +121,9 @@ def pictures():
     size = (100, 28)
     (folder / "models").mkdir()
     (folder / "models/shakespeare-4m").symlink_to(ROOT / "models/shakespeare-4m")
-    t = Terminal(folder, "--invar", BIN, "--model-name", "models/shakespeare-4m", size=size)
+    invar = Path(__file__).with_name("steady_invar.py")
+    os.environ["INVAR_BIN"] = str(BIN)
+    t = Terminal(folder, "--invar", invar, "--model-name", "models/shakespeare-4m", size=size)
     try:
         t.wait("F5 run")
         t.keys("Tab", "Tab", "Tab")

@@ -28,7 +28,7 @@ GPU = re.compile(
     r"\bcuda(Malloc\w*|Free\w*|HostAlloc|DeviceSynchronize|StreamSynchronize|EventSynchronize|Memcpy|Memset|StreamCreate\w*)\s*\(|"
     r"\b__?(exp|log|sin|cos|tan|pow|exp10|log2|log10|sincos|saturate|fdividef|frcp_rn|frsqrt_rn)f?\s*\(|"
     r"\b(exp|exp2|exp10|expm1|log|log2|log10|log1p|sin|cos|tan|tanh|sinh|cosh|erf|erfc|pow|rsqrt|"
-    r"cbrt|fmod)f\s*\(|\batomicAdd\s*\((?!.*(?:, 1u\)|taken, ))|\batomicExch\s*\((?!.*leader)"
+    r"cbrt|fmod)f\s*\(|\batomicAdd\s*\((?!.*(?:, 1u\)|taken, |integer_at, ))|\batomicExch\s*\((?!.*leader)"
 )
 
 KERNEL_OF_GPU = re.compile(
@@ -138,6 +138,7 @@ SELF_TEST = [
     ("the vendor's function", {"src/ops/softmax/cuda/rows.cuh": "y = __expf(x) + expf(x);\n"}, 1),
     ("an order of chance", {"src/ops/scatter/cuda.cu": "atomicAdd(&y[i], x);\n"}, 1),
     ("counts", {"src/ops/topk/cuda.cu": "atomicAdd(&count[i], 1u);\n"}, 0),
+    ("sums of integers", {"src/ops/matmul/cuda.cu": "atomicAdd(integer_at, y);\n"}, 0),
     (
         "gives places away",
         {"src/ops/gather/cuda/segments.cuh": "begin[i] = atomicAdd(taken, count[i]);\n"},

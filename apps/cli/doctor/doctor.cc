@@ -8,6 +8,7 @@
 #include "conformance/machine.h"
 #include "console.h"
 #include "doctor/report.h"
+#include "outputs/folders.h"
 #include "plan/plan.h"
 
 namespace invar::cli {
@@ -52,6 +53,8 @@ json json_of(const MachineReport& r) {
 }  // namespace
 
 int doctor(const DoctorCommand& c) {
+  OutputFolders folders;
+  if (const Status made = folders.make_above("--report", c.report); !made) return fail(made.error());
   DiskReservation space;  // a report that cannot be written is said before the minute of work
   if (!c.report.empty()) {
     auto reserved = DiskReservation::make(c.report, kReportBytes);

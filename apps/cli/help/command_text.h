@@ -19,6 +19,8 @@ struct OptionText {
   bool closed = false;               // whether there are no others
   bool required = false, repeats = false;
 
+  // As usage and errors name an option without dashes: FILE.
+  std::string shown_position() const;
   bool is_flag() const { return type.empty() && position.empty(); }
   bool named(std::string_view name) const;  // long or short, without dashes
 };
@@ -34,6 +36,8 @@ struct CommandText {
 // Null: there is none.
 const OptionText* find_option(const CommandText&, std::string_view name);
 const CommandText* find_command(const CommandText&, std::string_view name);
+// The command of this whole name, such as "cache list"; the program of another.
+const CommandText* command_named(const CommandText& program, std::string_view name);
 
 // What the definitions do not say: the words of help/words.cc.
 struct OptionWords {

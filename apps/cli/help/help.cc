@@ -11,7 +11,7 @@ namespace {
 constexpr int kColumn = 26;  // where texts begin
 
 std::string dashed(const OptionText& o) {
-  if (!o.position.empty()) return o.type == o.position ? o.type : o.position;
+  if (!o.position.empty()) return o.shown_position();
   std::string names;
   for (const std::string& s : o.shorts) names += (names.empty() ? "-" : ", -") + s;
   for (const std::string& l : o.longs) names += (names.empty() ? "--" : ", --") + l;

@@ -26,7 +26,7 @@ std::string roff(std::string_view text) {
 }
 
 std::string tag(const OptionText& o) {
-  if (!o.position.empty()) return "\\fI" + roff(o.position) + "\\fR";
+  if (!o.position.empty()) return "\\fI" + roff(o.shown_position()) + "\\fR";
   std::string names;
   for (const std::string& s : o.shorts) names += (names.empty() ? "\\fB\\-" : ", \\fB\\-") + roff(s) + "\\fR";
   for (const std::string& l : o.longs)

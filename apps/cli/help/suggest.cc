@@ -182,12 +182,21 @@ class Reader {
     for (const std::string& choice : o.choices) list += (list.empty() ? "" : ", ") + choice;
     wrong(name + ": " + value + " is not one of " + list, did_you_mean(nearest(value, o.choices)));
   }
+  // The first of these options that the command has and that is not given yet.
+  std::string option_for(const std::string& word) const {
+    for (const std::string name : {"--model-name", "--prompt-text"})
+      if (find_option(*command_, std::string_view(name).substr(2)) &&
+          std::ranges::count(found_.words, name) == 0)
+        return "did you mean " + name + " '" + word + "'?";
+    return "";
+  }
   void bare(const std::string& word) {
     keep(word);
     if (command_->commands.empty()) {
       for (const OptionText& o : command_->options)
-        if (!o.position.empty()) return check(o, o.position, word);
-      return;
+        if (!o.position.empty()) return check(o, o.shown_position(), word);
+      return wrong("'" + word + "': `invar " + command_->name + "` takes no word without an option",
+                   option_for(word));
     }
     if (const CommandText* const next = find_command(*command_, word)) return (void)(command_ = next);
     std::vector<std::string> names;
@@ -218,7 +227,7 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
       {"max-length", {"max-new-tokens"}},
       {"n", {"max-new-tokens"}},
       {"checkpoint", {"model-name"}},
-      {"gpu", {"device"}},
+      {"gpu", {"device", "cuda"}},
       {"num-threads", {"threads"}},
       {"eos", {"stop"}},
       {"greedy", {"no-do-sample"}},

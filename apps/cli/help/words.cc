@@ -21,12 +21,15 @@ constexpr OptionWords kOptions[] = {
     {"task-dir", "FOLDER", kModel},
     {"tasks-root", "FOLDER", kModel},
     {"colocate-tensors", "", kModel},
+    {"numerics", "PROFILE", kModel, "fp32|exact16"},
     {"operation-set", "SET", kModel, "default|deterministic|reproducible"},
     {"download model", "MODEL", kModel},
     {"model", "FILE", kModel},
     {"bind", "NAME=FILE", kCompile},
     {"dim", "NAME=N", kCompile},
     {"choices", "CHOICES", kCompile, "all|none|..."},
+    {"check-accuracy", "FILE", kCompile},
+    {"accuracy-bound", "NUMBER", kCompile},
     {"opt", "LEVEL", kCompile, "0|1|2|3"},
     {"stateless", "", kCompile},
     {"size", "NAME=N", kOutput},
@@ -75,6 +78,7 @@ constexpr OptionWords kOptions[] = {
     {"partitions", "N", kDevice},
     {"workers", "WORKERS", kDevice},
     {"worker-timeout", "SECONDS", kDevice},
+    {"worker-model", "FOLDER", kDevice},
     {"tensor-parallel", "N", kDevice},
     {"weights-memory", "SIZE", kDevice},
     {"bench threads", "LIST", kDevice},
@@ -223,6 +227,12 @@ bool OptionText::named(std::string_view name) const {
   return std::ranges::count(longs, name) > 0 || std::ranges::count(shorts, name) > 0;
 }
 
+std::string OptionText::shown_position() const {
+  std::string name = position;
+  std::ranges::transform(name, name.begin(), [](char c) { return c >= 'a' && c <= 'z' ? c - 32 : c; });
+  return name;
+}
+
 const OptionText* find_option(const CommandText& command, std::string_view name) {
   for (const OptionText& o : command.options)
     if (o.named(name)) return &o;
@@ -235,6 +245,15 @@ const CommandText* find_command(const CommandText& command, std::string_view nam
         std::ranges::count(c.aliases, name) > 0)
       return &c;
   return nullptr;
+}
+
+const CommandText* command_named(const CommandText& program, std::string_view name) {
+  for (const CommandText& c : program.commands) {
+    if (c.name == name) return &c;
+    for (const CommandText& deeper : c.commands)
+      if (deeper.name == name) return &deeper;
+  }
+  return &program;
 }
 
 }  // namespace invar::cli

@@ -1,5 +1,6 @@
 // The options of the commands for encoders.
 #include "options/shared.h"
+#include "options/values.h"
 
 namespace invar::cli {
 namespace {
@@ -16,12 +17,14 @@ void add_encoder(CLI::App& app, EncoderCommand& o) {
   app.add_option("--batch-size", o.batch_size, "texts of one length in a step; never changes a bit")
       ->check(whole(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--device", o.execution.device, "cpu, cuda or cuda:N; never changes a bit")
-      ->capture_default_str();
+  check_device(app.add_option("--device", o.execution.device, "cpu, cuda or cuda:N; never changes a bit")
+                   ->capture_default_str(),
+               /*is_list=*/false);
   app.add_option("--threads", o.execution.threads, "worker threads (default, 0: one per core)")
       ->check(whole(0, 1024));
-  app.add_option("--isa", o.execution.isa,
-                 "force one instruction set: reference, scalar, avx2, avx512, neon");
+  check_isa(app.add_option("--isa", o.execution.isa,
+                           "force one instruction set: reference, scalar, avx2, avx512, neon"));
+  app.parse_complete_callback([&o] { expect_devices(o.execution); });
   add_operation_set(app, o.operation_set);
   add_numerics(app, o.model.profile);
   app.add_option("--receipt-path", o.receipt_path,

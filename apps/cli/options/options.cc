@@ -3,6 +3,7 @@
 #include "base/thread_pool.h"
 #include "console.h"
 #include "options/shared.h"
+#include "options/values.h"
 
 namespace invar::cli {
 namespace {
@@ -158,10 +159,14 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
   cmd->add_flag("--json", o.json, "one JSON object instead of the lines");
   auto* parts = cmd->add_option("--n-partitions", o.partitions, "with --report: the number of partitions")
                     ->check(whole(1, 1 << 16));
-  parts->needs(cmd->add_flag("--report", o.report,
-                             "write no plan and read no weights: print the layers, bytes and estimated time "
-                             "of each partition")
-                   ->needs(parts));
+  auto* ranks = cmd->add_option("--tensor-parallel", o.tensor_parallel,
+                                "with --report: the number of ranks that divide each partition")
+                    ->check(whole(1, 1 << 10));
+  auto* report =
+      cmd->add_flag("--report", o.report,
+                    "write no plan and read no weights: print the layers, bytes and estimated time "
+                    "of each partition and rank");
+  parts->needs(report), ranks->needs(report);
   cmd->callback([&o, &result] { result = compile(o); });
 }
 
@@ -203,8 +208,8 @@ void add_infer(CLI::App& app, InferCommand& o, int& result) {
   add_explain(*cmd, o.execution);
   cmd->add_option("-o,--output", o.output, "JSON result (default: standard output)");
   cmd->add_option("--logits-output", o.logits_output,
-                  "generate nothing; write the logits of every given token (little-endian f32 [tokens, "
-                  "vocab])");
+                  "generate nothing; write the logits of every given token: f32 [tokens, vocab], of a name "
+                  "in .npy as NumPy reads it, else little-endian bytes");
   cmd->add_option("--input", o.inputs,
                   "NAME=FILE.npy for every input of a plan without memory: tensors instead of tokens");
   cmd->add_option("--tensors-output", o.tensors_output,
@@ -279,9 +284,11 @@ void add_bench(CLI::App& app, BenchCommand& o, int& result) {
                   "thread counts, comma separated (default: 1 and one per core)")
       ->delimiter(',')
       ->check(whole(1, kMaxThreads));
-  cmd->add_option("--isa", o.settings.isas, "instruction sets, comma separated (default: the best)")
-      ->delimiter(',');
-  cmd->add_option("--device", o.settings.device, "cpu, cuda or cuda:N")->capture_default_str();
+  check_isa(cmd->add_option("--isa", o.settings.isas, "instruction sets, comma separated (default: the best)")
+                ->delimiter(','));
+  check_device(cmd->add_option("--device", o.settings.device, "cpu, cuda or cuda:N")->capture_default_str(),
+               /*is_list=*/false);
+  cmd->parse_complete_callback([&o] { expect_device(o.settings.device); });
   cmd->add_option("--seconds", o.settings.seconds, "per operation, shape and thread count")
       ->check(seconds(3600))
       ->capture_default_str();

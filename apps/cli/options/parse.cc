@@ -5,6 +5,7 @@
 #include "base/file/file.h"
 #include "console.h"
 #include "options/shared.h"
+#include "options/values.h"
 #include "progress/display.h"
 
 namespace invar::cli {
@@ -28,14 +29,43 @@ void refuse_empty_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 }
 
+std::string list_of(const std::vector<std::string>& words, const std::string& last) {
+  std::string list;
+  for (size_t i = 0; i < words.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == words.size() ? last : ", ") + words[i];
+  return list;
+}
+
+// Words of CLI11 -> how help names an option without dashes.
+std::string shown_name(const CommandText& c, const std::string& name) {
+  for (const OptionText& o : c.options)
+    if (o.position == name) return o.shown_position();
+  return name;
+}
+
 // The lines of CLI11 as those of the program: without the names of its exceptions.
-Advice advice_of(const CLI::ParseError& e, const std::string& command) {
-  const std::string see = "see `invar " + (command.empty() ? "" : command + " ") + "--help`";
-  if (command.empty() && e.get_name() == "RequiredError")
+Advice advice_of(const CLI::ParseError& e, const CommandText& c) {
+  const std::string see = "see `invar " + (c.name.empty() ? "" : c.name + " ") + "--help`";
+  if (c.name.empty() && e.get_name() == "RequiredError")
     return {bad_input("a command is needed, such as `invar run`"), "`invar --help` lists them"};
+  if (!c.commands.empty() && e.get_name() == "RequiredError") {
+    std::vector<std::string> names;
+    for (const CommandText& one : c.commands) names.push_back("`invar " + one.name + "`");
+    return {bad_input(c.name + ": a command is needed: " + list_of(names, " or ")), see};
+  }
   const std::string text = e.what(), name = text.substr(0, text.find(": "));
-  if (e.get_name() == "ExtrasError")
-    return {bad_input(text.substr(std::min(text.size(), name.size() + 2)) + ": not expected"), see};
+  if (dynamic_cast<const CLI::ExtrasError*>(&e)) {
+    const std::string extra = text.substr(std::min(text.size(), name.size() + 2));
+    return {bad_input("'" + extra + "': `invar" + (c.name.empty() ? "" : " ") + c.name +
+                      "` takes no more words without an option"),
+            see};
+  }
+  if (const size_t required = text.find(" is required"); required != text.npos) {
+    const CommandWords* const words = words_for_command(c.name);
+    const std::string example =
+        words && !words->examples.empty() ? ", as in `" + std::string(words->examples.front()) + "`" : "";
+    return {bad_input(shown_name(c, text.substr(0, required)) + text.substr(required) + example), see};
+  }
   if (text.find(": At Most 1 required") == name.size())
     return {bad_input(name + ": given more than once"), see};
   return {bad_input(text), see};
@@ -128,6 +158,7 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   const std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
   Words words = read_words(describe(app), given);
   preset_display(words);
+  show_truncation();
   if (words.wrong) return fail(words.wrong->error, words.wrong->hint);
   // CLI11 asks a command for its required options before it sees this flag of the program.
   if (words.version) return exit_code(write_stdout("invar " INVAR_VERSION "\n"));
@@ -136,9 +167,12 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
     app.parse(std::move(words.words));
   } catch (const Launched& l) {
     return l.code;
+  } catch (const Refused& r) {
+    return fail(r.advice.error, r.advice.hint);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    const Advice advice = advice_of(e, words.command);
+    const CommandText program = describe(app);
+    const Advice advice = advice_of(e, *command_named(program, words.command));
     return fail(advice.error, advice.hint);
   }
   return result;

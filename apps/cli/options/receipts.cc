@@ -1,5 +1,6 @@
 // The options of commands for receipts.
 #include "options/shared.h"
+#include "options/values.h"
 
 namespace invar::cli {
 namespace {
@@ -112,6 +113,14 @@ void add_disputed_model(CLI::App& app, DisputeCommand& o) {
                  "the checkpoint: a folder, or org/name in the Hugging Face cache");
   app.add_option("--plan", o.model.plan, "use this compiled plan instead of compiling the checkpoint");
   add_execution(app, o.execution);
+  app.parse_complete_callback([&o] {  // instead of looking for a GPU
+    const std::string& device = o.execution.device;
+    if (device != "cpu")
+      throw Refused{{not_covered("--device " + device +
+                                 ": the results of single operations are observed on the CPU alone: leave "
+                                 "--device out"),
+                     ""}};
+  });
 }
 
 void add_trace(CLI::App& app, DisputeCommand& o, int& result) {

@@ -7,6 +7,7 @@
 #include "base/text/size_text.h"
 #include "base/thread_pool.h"
 #include "console.h"
+#include "options/values.h"
 #include "workers/workers.h"
 
 namespace invar::cli {
@@ -78,11 +79,15 @@ CLI::Validator seconds(double most) {
 }
 
 void add_execution(CLI::App& app, ExecutionOptions& o) {
-  app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str();
+  check_device(
+      app.add_option("--device", o.device, "cpu, cuda or cuda:N; never changes a bit")->capture_default_str(),
+      /*is_list=*/true);
   app.add_flag("--cpu-only", o.cpu_only, "never use a GPU");
   app.add_option("--threads", o.threads, "worker threads (default, 0: one per core)")
       ->check(whole(0, kMaxThreads));
-  app.add_option("--isa", o.isa, "force one instruction set: reference, scalar, avx2, avx512, neon");
+  check_isa(
+      app.add_option("--isa", o.isa, "force one instruction set: reference, scalar, avx2, avx512, neon"));
+  app.parse_complete_callback([&o] { expect_devices(o); });
   app.add_option("--prefill-chunk", o.prefill_chunk, "prompt tokens per step (default: 256)")
       ->check(whole(0, 1 << 20));
 }
@@ -114,19 +119,19 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
                  "seconds after which a worker without a sign of life ends the run")
       ->check(whole(1, 86400))
       ->capture_default_str();
-  app.parse_complete_callback([&o] {
-    if (const std::optional<int> code = run_under_mpirun(o)) throw Launched{*code};
+  app.add_option("--worker-model", model_of_workers(),
+                 "the checkpoint's folder on the workers' hosts, where it does not lie at its path here");
+  app.parse_complete_callback([&o, &app] {
+    expect_devices(o);
+    const bool ends_with_terminal = app.get_name() != "run" && app.get_name() != "chat";
+    if (const std::optional<int> code = run_under_mpirun(o, ends_with_terminal)) throw Launched{*code};
   });
-  app.add_option_function<std::string>(
-         "--tensor-parallel",
-         [](const std::string& n) {
-           if (n != "1")
-             throw CLI::ValidationError("--tensor-parallel",
-                                        n + ": a layer is not split over devices; --n-partitions splits the "
-                                            "model by layers");
-         },
-         "1: each layer is on one device")
-      ->type_name("N");
+  app.add_option(
+         "--tensor-parallel", o.tensor_parallel,
+         "divide each part by whole results (heads, columns) among so many ranks, over the devices of "
+         "--device; never changes a bit")
+      ->check(whole(1, 1 << 10))
+      ->capture_default_str();
 }
 
 void add_explain(CLI::App& app, ExecutionOptions& o) {

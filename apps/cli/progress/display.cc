@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/file/map_registry.h"
 #include "base/text/decimal.h"
 #include "base/text/display.h"
 #include "console.h"
@@ -25,6 +26,19 @@ bool shows_events() {
 void emit(const nlohmann::ordered_json& event) {
   write_stderr(printable_json(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
   std::fflush(stderr);
+}
+
+void show_truncation() {
+  constexpr const char* kAfter = "': the file became shorter while it was in use: restore it and run again";
+  static const std::string after = std::string(kAfter) + "\n", after_json = std::string(kAfter) + "\"}\n";
+  TruncationLine error{STDERR_FILENO, "invar: '", after.c_str()}, result{STDOUT_FILENO};
+  if (shows_events())
+    error = {STDERR_FILENO, "{\"event\":\"error\",\"code\":2,\"kind\":\"bad input\",\"message\":\"'",
+             after_json.c_str(), true};
+  if (display().json)
+    result = {STDOUT_FILENO, "{\"ok\":false,\"exit_code\":2,\"kind\":\"bad input\",\"error\":\"'",
+              after_json.c_str(), true};
+  say_truncation_as(error, result);
 }
 
 int terminal_width() {

@@ -23,6 +23,9 @@ Display& display();
 bool shows_events();
 // One event on a line of its own.
 void emit(const nlohmann::ordered_json& event);
+// The line about a file that became shorter while it was read, which a signal handler writes: as
+// every other error.
+void show_truncation();
 // Columns of the terminal behind standard error, 80 where nobody knows.
 int terminal_width();
 

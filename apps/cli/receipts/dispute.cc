@@ -11,6 +11,7 @@
 #include "dispute/compare.h"
 #include "dispute/judge.h"
 #include "generate/verify.h"
+#include "outputs/folders.h"
 
 namespace invar::cli {
 namespace {
@@ -31,6 +32,28 @@ Result<generate::DisputedRun> open_same_model(const DisputeCommand& c, Console& 
                                  f.expected + ", found " + f.found};
 }
 
+// The forward passes over a subject as phases: loading, and tokens.
+class Passes {
+ public:
+  Passes(dispute::Subject& subject, Console& console) : console_(console) {
+    subject.options.load_progress = [this](uint64_t done, uint64_t total) {
+      if (!loading_) loading_ = console_.phase("load");
+      loading_->bytes(done, total);
+    };
+    subject.options.progress = [this](int64_t done, int64_t total) {
+      if (loading_) std::exchange(loading_, nullptr)->done("");
+      if (!recomputing_) recomputing_ = console_.phase("recompute");
+      recomputing_->progress(done, total, "tokens");
+      if (done == total)
+        std::exchange(recomputing_, nullptr)->done("a forward pass of " + std::to_string(total) + " tokens");
+    };
+  }
+
+ private:
+  Console& console_;
+  std::unique_ptr<generate::Phase> loading_, recomputing_;
+};
+
 // "V:ROW"
 Result<std::pair<int64_t, int64_t>> place_of(const std::string& text) {
   const size_t colon = text.find(':');
@@ -41,7 +64,8 @@ Result<std::pair<int64_t, int64_t>> place_of(const std::string& text) {
 }
 
 Result<std::string> traced(const DisputeCommand& c, Console& console) {
-  INVAR_TRY(const generate::DisputedRun run, open(c, c.receipt, console));
+  INVAR_TRY(generate::DisputedRun run, open(c, c.receipt, console));
+  Passes passes(run.subject, console);
   if (c.rows >= 0) {
     INVAR_TRY(const dispute::Rows rows, dispute::rows(run.subject, c.rows));
     return print(rows);
@@ -58,7 +82,8 @@ Result<std::string> traced(const DisputeCommand& c, Console& console) {
 Result<std::string> answered(const DisputeCommand& c, Console& console) {
   INVAR_TRY(const std::string text, read_file(c.file, dispute::kExchangeFile));
   INVAR_TRY(const dispute::Question question, dispute::parse_as<dispute::Question>(text, c.file));
-  INVAR_TRY(const generate::DisputedRun run, open_same_model(c, console));
+  INVAR_TRY(generate::DisputedRun run, open_same_model(c, console));
+  Passes passes(run.subject, console);
   return dispute::answer(run.subject, question);
 }
 
@@ -95,7 +120,10 @@ Result<dispute::Ruling> ruling(const DisputeCommand& c, Console& console) {
       return bad_input(path + ": computation." + other.member + ": " + other.a + ", and here it is " +
                        other.b + "; a case is about one receipt");
   }
+  const auto judging = console.phase("judge");
   INVAR_TRY(dispute::Ruling r, dispute::judge(run.subject, a, b, asked ? &*asked : nullptr, c.close));
+  judging->done(std::to_string(a.texts.size()) + " answers of a, " + std::to_string(b.texts.size()) +
+                " of b");
   if (const auto* question = std::get_if<dispute::Question>(&r)) {
     INVAR_CHECK_OK(write_file(path, print(*question)));
   }
@@ -139,7 +167,8 @@ std::string json_of(const dispute::Ruling& r) {
 
 Result<dispute::Difference> difference(const DisputeCommand& c, Console& console) {
   if (c.other.empty()) {
-    INVAR_TRY(const generate::DisputedRun run, open(c, c.file, console));
+    INVAR_TRY(generate::DisputedRun run, open(c, c.file, console));
+    Passes passes(run.subject, console);
     return dispute::compare_with_machine(run.subject, run.other_model);
   }
   INVAR_TRY(const std::string a, read_file(c.file, dispute::kExchangeFile));
@@ -151,22 +180,28 @@ Result<dispute::Difference> difference(const DisputeCommand& c, Console& console
   INVAR_TRY(dispute::Difference d, dispute::compare_files(left, right));
   if (c.receipt.empty() || d.equal) return d;
   INVAR_TRY(const generate::DisputedRun run, open_same_model(c, console));
+  const auto judging = console.phase("judge");
   INVAR_CHECK_OK(dispute::decide(run.subject, left, right, d));
+  judging->done("one element, by the reference kernel");
   return d;
+}
+
+int write(const DisputeCommand& c, Result<std::string> (&make)(const DisputeCommand&, Console&)) {
+  Console console(false);
+  OutputFolders folders;
+  if (const Status made = folders.make_above("--output", c.output); !made) return fail(made.error());
+  const Result<std::string> text = make(c, console);
+  return text ? exit_code(deliver(c.output, *text)) : fail(text.error());
 }
 
 }  // namespace
 
 int trace(const DisputeCommand& c) {
-  Console console(false);
-  const Result<std::string> text = traced(c, console);
-  return text ? exit_code(deliver(c.output, *text)) : fail(text.error());
+  return write(c, traced);
 }
 
 int answer(const DisputeCommand& c) {
-  Console console(false);
-  const Result<std::string> text = answered(c, console);
-  return text ? exit_code(deliver(c.output, *text)) : fail(text.error());
+  return write(c, answered);
 }
 
 int diff(const DisputeCommand& c) {

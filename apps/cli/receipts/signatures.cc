@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "console.h"
 #include "generate/verify.h"
+#include "outputs/folders.h"
 #include "receipt/batch.h"
 #include "receipt/seal.h"
 #include "signature/key_file.h"
@@ -41,6 +42,8 @@ Result<std::string> with_signatures(Sealed sealed, const std::vector<signature::
 }
 
 Status do_keygen(const KeyCommand& c) {
+  OutputFolders folders;
+  INVAR_CHECK_OK(folders.make_above("keygen", c.path));
   INVAR_TRY(const signature::PrivateKey key, signature::make_key());
   INVAR_CHECK_OK(signature::write_key_pair(c.path, key));
   const std::string id = to_hex(key.public_key);
@@ -86,6 +89,8 @@ Status do_redact(const SealCommand& c) {
   auto redacted = receipt::redact(r);
   if (!redacted) return Error{redacted.error().code, path + ": " + redacted.error().message};
   INVAR_CHECK_OK(expect_another_file(c.output, path));
+  OutputFolders folders;
+  INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_CHECK_OK(write_file(c.output, receipt::print(*redacted)));
   const std::string hash = to_hex(receipt::receipt_hash(*redacted));
   return write_stdout(c.json ? line_of({{"receipt_hash", hash}, {"path", c.output}}) : hash + "\n");

@@ -2,6 +2,7 @@
 #include "workers/workers.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,7 +20,8 @@
 namespace invar::cli {
 namespace {
 
-constexpr const char* kJob = "INVAR_JOB";  // set in processes that mpirun started: the patience in seconds
+// Set in processes that mpirun started: the patience in seconds, and the value of --worker-model.
+constexpr const char *kJob = "INVAR_JOB", *kJobModel = "INVAR_JOB_MODEL";
 
 std::vector<std::string>& arguments() {
   static std::vector<std::string> all;
@@ -27,10 +29,33 @@ std::vector<std::string>& arguments() {
 }
 
 volatile sig_atomic_t child = 0, ended_by = 0;
-void pass_on(int signal, siginfo_t* info, void*) {
+// mpirun has a session of its own, so a terminal's signals come here alone.
+void pass_on(int signal) {
   ended_by = signal;
-  // What a terminal sends, mpirun gets, too. A second SIGINT would end it at once.
-  if (child > 0 && (signal != SIGINT || info->si_code <= 0)) ::kill(static_cast<pid_t>(child), signal);
+  if (child > 0) ::kill(static_cast<pid_t>(child), signal == SIGHUP ? SIGTERM : signal);
+}
+// Ctrl-Z: mpirun stops its processes, then this one stops, until both go on.
+void pause_all(int) {
+  const int error = errno;
+  if (child > 0) ::kill(static_cast<pid_t>(child), SIGTSTP);
+  ::raise(SIGSTOP);
+  if (child > 0) ::kill(static_cast<pid_t>(child), SIGCONT);
+  errno = error;
+}
+
+void handle_signals(bool ends_with_terminal) {
+  struct sigaction action {};
+  action.sa_flags = SA_RESTART;
+  const auto handle = [&](int signal, void (*how)(int)) {
+    struct sigaction old {};
+    action.sa_handler = how;
+    if (::sigaction(signal, nullptr, &old) == 0 && old.sa_handler != SIG_IGN)
+      ::sigaction(signal, &action, nullptr);
+  };
+  handle(SIGINT, pass_on);
+  handle(SIGTERM, pass_on);
+  handle(SIGHUP, ends_with_terminal ? pass_on : SIG_IGN);
+  handle(SIGTSTP, pause_all);
 }
 
 // Ends this process as the signal would have, when mpirun has ended: the shell sees what happened.
@@ -87,8 +112,11 @@ Error lost_process(const std::string& said) {
   if (said.find("unable to reliably start") != std::string::npos ||
       said.find("plm_rsh_agent") != std::string::npos)  // no ssh at all
     return bad_input(
-        "--workers: a host cannot be reached: mpirun starts processes by ssh without a password; "
-        "`processes` is this machine");
+        "--workers: a host cannot be reached, or has no Open MPI: `ssh HOST orted --version` must work "
+        "without a question; `processes` is this machine");
+  if (const std::string program = between(flat, "Executable: ", " "); !program.empty())
+    return bad_input("--workers: " + between(flat, "Node: ", " ") + " has no program " + program +
+                     ": install the same Invar there, at the same path");
   if (rank.empty() || signal.empty())
     return {Code::failed,
             "the workers' processes ended: " + (flat.empty() ? "mpirun does not say why" : flat)};
@@ -105,8 +133,13 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
                                       "--mca",
                                       "btl_vader_single_copy_mechanism",
                                       "none",
+                                      "--mca",
+                                      "orte_forward_job_control",
+                                      "1",
                                       "-x",
                                       kJob,
+                                      "-x",
+                                      kJobModel,
                                       "-x",
                                       kJobOutput,
                                       "-n",
@@ -120,8 +153,10 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
 [[noreturn]] void become_mpirun(const ExecutionOptions& o, int errors, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no process stays behind
   if (::getppid() != parent) ::_exit(1);
+  ::setsid();  // what becomes of the terminal is for the parent to say
   ::dup2(errors, STDERR_FILENO);
   ::setenv(kJob, std::to_string(o.worker_timeout).c_str(), 1);
+  ::setenv(kJobModel, model_of_workers().c_str(), 1);
   ::setenv(kJobOutput, is_terminal(STDOUT_FILENO) ? "terminal" : "file", 1);
   if (::geteuid() == 0) {  // whoever runs this as root means it
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -135,13 +170,50 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
   ::_exit(127);
 }
 
+// Takes what mpirun and its processes write until they end. True: it was stopped, by a signal from
+// elsewhere, for `patience` seconds in which this process ran, and was ended.
+bool await_mpirun(pid_t pid, int errors, int patience, MpirunText& text, int& status) {
+  int stopped = 0;  // seconds
+  bool is_stopped = false, given_up = false, open = true;
+  for (char buffer[4096];;) {
+    pollfd from{errors, POLLIN, 0};
+    const int ready = ::poll(&from, open ? 1 : 0, open ? 1000 : 100);
+    if (ready > 0) {
+      const ssize_t n = ::read(errors, buffer, sizeof buffer);
+      if (n > 0) text.take({buffer, static_cast<size_t>(n)});
+      open = n > 0 || (n < 0 && errno == EINTR);
+      if (open) continue;
+    }
+    const pid_t changed = ::waitpid(pid, &status, WNOHANG | WUNTRACED | WCONTINUED);
+    if (changed == pid && (WIFEXITED(status) || WIFSIGNALED(status))) break;
+    if (changed == pid) is_stopped = WIFSTOPPED(status), stopped = 0;
+    if (!is_stopped || ready != 0 || ++stopped < patience || given_up) continue;
+    given_up = true;
+    ::kill(pid, SIGTERM), ::kill(pid, SIGCONT);
+  }
+  // Nothing waits for processes that it leaves behind; there are none, or they end by themselves.
+  for (char buffer[4096]; open;) {
+    pollfd from{errors, POLLIN, 0};
+    const ssize_t n = ::poll(&from, 1, 0) > 0 ? ::read(errors, buffer, sizeof buffer) : 0;
+    if (n > 0) text.take({buffer, static_cast<size_t>(n)});
+    open = n > 0;
+  }
+  text.finish();
+  return given_up;
+}
+
 }  // namespace
+
+std::string& model_of_workers() {
+  static std::string folder;
+  return folder;
+}
 
 void remember_arguments(int argc, char** argv) {
   arguments().assign(argv, argv + argc);
 }
 
-std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
+std::optional<int> run_under_mpirun(const ExecutionOptions& o, bool ends_with_terminal) {
   if (o.workers.empty() || std::getenv(kJob)) return {};
   if (o.partitions < 2)
     return fail(bad_input("--workers: one process for each partition: give --n-partitions 2 or more"));
@@ -157,21 +229,13 @@ std::optional<int> run_under_mpirun(const ExecutionOptions& o) {
   if (pid == 0) become_mpirun(o, errors[1], parent);
   child = pid;
   ::close(errors[1]);
-  struct sigaction action {};
-  action.sa_sigaction = pass_on;
-  action.sa_flags = SA_SIGINFO;
-  for (int s : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction old {};
-    if (::sigaction(s, nullptr, &old) == 0 && old.sa_handler != SIG_IGN) ::sigaction(s, &action, nullptr);
-  }
+  handle_signals(ends_with_terminal);
   MpirunText text;
-  char buffer[4096];
-  for (ssize_t n; (n = ::read(errors[0], buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);)
-    if (n > 0) text.take({buffer, static_cast<size_t>(n)});
-  text.finish();
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const bool stopped = await_mpirun(pid, errors[0], o.worker_timeout, text, status);
+  if (stopped)
+    return fail({Code::failed, "mpirun was stopped for " + std::to_string(o.worker_timeout) +
+                                   " s by a signal: the run is given up"});
   if (ended_by) return end_as_asked(ended_by);
   if (WIFSIGNALED(status) && text.said().empty())
     return fail({Code::failed,
@@ -200,7 +264,8 @@ int run_in_job(int (*program)(int argc, char** argv, bool), int argc, char** arg
   run::Transport& t = **transport;
   int code = 0;
   if (t.rank() > 0) {
-    code = exit_code(run::work_for(t));
+    const char* const model = std::getenv(kJobModel);
+    code = exit_code(run::work_for(t, model ? model : ""));
   } else {
     code = exit_code(t.greet());
     run::Transport::set_current(&t);

@@ -116,7 +116,14 @@ def sampling_of(numbers, seed, do_sample, generation_config, **others):
 
 
 def execution_of(
-    device, isa, threads, prefill_chunk, kv_cache=True, n_partitions=0, weights_memory=0
+    device,
+    isa,
+    threads,
+    prefill_chunk,
+    kv_cache=True,
+    n_partitions=0,
+    weights_memory=0,
+    tensor_parallel=1,
 ):
     return _native.ExecutionOptions(
         device=device_of(device),
@@ -126,6 +133,7 @@ def execution_of(
         kv_cache=flag("kv_cache", kv_cache),
         n_partitions=whole("n_partitions", n_partitions, 0, 1 << 16),
         weights_memory=whole("weights_memory", weights_memory, 0, 2**63 - 1),
+        tensor_parallel=whole("tensor_parallel", tensor_parallel, 1, 1 << 10),
     )
 
 
@@ -253,6 +261,7 @@ def generate(
     prefill_chunk: int = 0,
     kv_cache: bool = True,
     n_partitions: int = 0,
+    tensor_parallel: int = 1,
     weights_memory: int = 0,
     plan: Path | None = None,
     operation_set: str | None = None,
@@ -306,6 +315,8 @@ def generate(
     n_partitions       the model is split by layers into so many parts over the devices of `device`,
                        which may be several then (["cuda:0", "cuda:1"] or "cuda:0,cuda:1"); 0: one
                        for each device
+    tensor_parallel    each part is divided by whole results, heads and columns, among so many ranks
+                       over the devices of `device`
     weights_memory     at most so many bytes of weights in the device's memory; layers that do not
                        fit are loaded at every step; 0: all of them stay
     plan               a compiled plan that is used instead of compiling the checkpoint
@@ -368,7 +379,16 @@ def generate(
     )
     native = _native.Generation(
         where,
-        execution_of(device, isa, threads, prefill_chunk, kv_cache, n_partitions, weights_memory),
+        execution_of(
+            device,
+            isa,
+            threads,
+            prefill_chunk,
+            kv_cache,
+            n_partitions,
+            weights_memory,
+            tensor_parallel,
+        ),
         sampling,
         "" if prompt is None else text_of("prompt", prompt),
         chat=chat,
@@ -484,6 +504,7 @@ def verify(
     threads: int = 0,
     prefill_chunk: int = 0,
     n_partitions: int = 0,
+    tensor_parallel: int = 1,
     weights_memory: int = 0,
     spot: int | None = None,
     salt: str | None = None,
@@ -502,7 +523,7 @@ def verify(
     model     the checkpoint: a folder, or "org/name"; None: it is found by what the receipt says
               and what this user ran before
     plan      compared instead of compiling the checkpoint, which stands for the plan then
-    device, isa, threads, prefill_chunk, n_partitions, weights_memory
+    device, isa, threads, prefill_chunk, n_partitions, tensor_parallel, weights_memory
               as for generate(); the verdict does not depend on them
 
     spot      an int: only so many steps are computed, which the receipt's hash and `salt` choose;
@@ -542,6 +563,7 @@ def verify(
             prefill_chunk,
             n_partitions=n_partitions,
             weights_memory=weights_memory,
+            tensor_parallel=tensor_parallel,
         ),
         0 if spot is None else whole("spot", spot, 1, INT32),
         "" if salt is None else text_of("salt", salt),

@@ -49,9 +49,21 @@ void Job::read_out(std::string_view bytes) {
 }
 
 void Job::say(const std::string& text) {
+  asked_ = !text.starts_with('/') && !text.ends_with('\\');
+  answered_ = true;
+  if (!answer_.empty()) answer_ += answer_.ends_with('\n') ? "\n" : "\n\n";
+  append_bounded(answer_, "> " + text + "\n");
+}
+
+bool Job::waits() const {
+  return is_conversation() && state_ == State::running && loaded_ && !asked_ && !current();
+}
+
+// What the program says within a conversation, on lines of its own.
+void Job::add_remark(std::string_view text) {
   answered_ = true;
   if (!answer_.empty() && !answer_.ends_with('\n')) answer_ += '\n';
-  append_bounded(answer_, "> " + text + "\n");
+  append_bounded(answer_, std::string(text) + (text.ends_with('\n') ? "" : "\n"));
 }
 
 void Job::read_line(std::string_view line, double now) {
@@ -69,17 +81,21 @@ void Job::add_log(std::string_view line) {
 void Job::apply(const Event& e, double now) {
   switch (e.kind) {
     case Event::Kind::phase: return apply_phase(e, now);
-    case Event::Kind::note: return add_log(e.topic.empty() ? e.text : e.topic + "  " + e.text);
+    case Event::Kind::note:
+      if (is_conversation() && (e.topic == "help" || e.topic == "forgotten" || e.topic == "saved"))
+        return add_remark(e.topic == "help" ? e.text : "  " + e.topic + ": " + e.text);
+      return add_log(e.topic.empty() ? e.text : e.topic + "  " + e.text);
     case Event::Kind::text: {
       answered_ = true;
-      if (e.prompt != prompt_ && prompt_ >= 0 && command() != "chat")
+      if (e.prompt != prompt_ && prompt_ >= 0 && !is_conversation())
         answer_ += (answer_.ends_with('\n') ? "\n" : "\n\n");
-      if (e.prompt != prompt_ && (e.prompt > 0 || prompt_ >= 0) && command() != "chat")
+      if (e.prompt != prompt_ && (e.prompt > 0 || prompt_ >= 0) && !is_conversation())
         answer_ += "-- prompt " + std::to_string(e.prompt + 1) + " --\n";
       prompt_ = e.prompt;
       return append_bounded(answer_, e.text);
     }
     case Event::Kind::receipt:
+      asked_ = false;
       receipts_.push_back({e.path, e.hash, "", ""});
       return add_log("receipt  " + e.path + "  " + e.hash);
     case Event::Kind::verdict: {
@@ -92,6 +108,8 @@ void Job::apply(const Event& e, double now) {
     }
     case Event::Kind::error:
       error_ = e;
+      asked_ = false;
+      if (is_conversation() && loaded_) add_remark("  ! " + e.message);
       add_log("error  " + e.message);
       for (const std::string& item : e.items) add_log("       " + item);
       if (!e.hint.empty()) add_log("       " + e.hint);
@@ -125,6 +143,7 @@ void Job::apply_phase(const Event& e, double now) {
   if (e.state == "stopped") p->state = PhaseView::State::stopped;
   if (e.state != "done") return;
   p->state = PhaseView::State::done;
+  loaded_ |= p->name == "load";
   p->ms = e.ms >= 0 ? e.ms : 1000 * (now - p->began);
   // `invar` has said it without the first token, which prefill made.
   if (p->name == "decode" && p->done > 0 && p->ms > 0 && (e.done > 0 || rate_ <= 0))
@@ -154,7 +173,10 @@ void Job::end(int code, int signal, double now) {
   line_.clear();
   const bool cancelled = state_ == State::cancelling && (signal != 0 || code != 0);
   code_ = code, signal_ = signal, ended_ = now;
-  state_ = cancelled ? State::cancelled : code == 0 && signal == 0 ? State::done : State::failed;
+  // A conversation goes on behind a line that was refused.
+  const bool refused = is_conversation() && loaded_ && code == 2 && signal == 0;
+  const bool done = refused || (code == 0 && signal == 0);
+  state_ = cancelled ? State::cancelled : done ? State::done : State::failed;
   for (PhaseView& p : phases_)
     if (p.state == PhaseView::State::running) p.state = PhaseView::State::stopped;
 }
@@ -163,7 +185,7 @@ std::string Job::summary() const {
   switch (state_) {
     case State::running: return "running";
     case State::cancelling: return "stopping";
-    case State::done: return "done";
+    case State::done: return code_ == 0 ? "done" : "done; what was refused stands above";
     case State::cancelled: return "stopped: no receipt of what was under way";
     case State::failed: break;
   }

@@ -42,6 +42,9 @@ class Job {
   void end(int code, int signal, double now);
   // What the user said in a conversation.
   void say(const std::string& text);
+  bool is_conversation() const { return command() == "chat"; }
+  // A conversation that runs and waits for what the user says.
+  bool waits() const;
 
   const std::vector<std::string>& arguments() const { return arguments_; }
   const std::string& command() const { return arguments_.front(); }
@@ -67,13 +70,14 @@ class Job {
   void apply_phase(const Event&, double now);
   void measure(const PhaseView&, double now);
   void add_log(std::string_view line);
+  void add_remark(std::string_view text);
 
   std::vector<std::string> arguments_;
   double began_, ended_ = 0;
   State state_ = State::running;
   std::vector<PhaseView> phases_;
   std::string answer_, out_, line_;
-  bool answered_ = false;
+  bool answered_ = false, loaded_ = false, asked_ = false;
   int64_t prompt_ = -1;           // whose text comes
   std::string log_, last_error_;  // the last line of `invar: ...`
   std::vector<ReceiptView> receipts_;

@@ -32,6 +32,23 @@ int64_t count_at(const json& object, const char* a, const char* b) {
   return value != part->end() && value->is_array() ? static_cast<int64_t>(value->size()) : 0;
 }
 
+std::string title_of(const std::string& prompt, const std::string& chat) {
+  std::string title = prompt;
+  const json object = json::parse(chat, nullptr, /*allow_exceptions=*/false);
+  const auto messages = object.is_object() ? object.find("messages") : object.end();
+  if (messages != object.end() && messages->is_array())
+    for (const json& message : *messages)
+      if (message.is_object() && message.contains("content") && message["content"].is_string())
+        title = message["content"].get<std::string>();
+  std::string line;
+  for (const char c : title.substr(0, 400))
+    if (c != '\n' && c != '\r' && c != '\t')
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  return line;
+}
+
 }  // namespace
 
 bool read_receipt(const std::string& text, ReceiptEntry& e) {
@@ -44,10 +61,12 @@ bool read_receipt(const std::string& text, ReceiptEntry& e) {
   e.hash = hash->get<std::string>();
   e.model = text_at(object, "model", "name");
   e.prompt = text_at(object, "input", "prompt");
+  e.title = title_of(e.prompt, text_at(object, "input", "chat"));
   e.answer = text_at(object, "output", "text");
   e.finish = text_at(object, "output", "finish_reason");
   e.operation_set = text_at(object, "program", "operation_set");
   e.numerics = text_at(object, "program", "numerics");
+  e.profile = text_at(object, "program", "profile");
   e.device = text_at(object, "execution", "device");
   e.version = text_at(object, "execution", "version");
   e.prompt_tokens = count_at(object, "input", "tokens");

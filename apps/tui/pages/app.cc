@@ -353,8 +353,10 @@ void App::draw_footer(Canvas& canvas) {
     hints.push_back({"F5", "run", function_key(5)});
   if (page_ == Page::form) hints.push_back({"F8", "reset", function_key(8)});
   if (page_ == Page::run) {
-    if (job_ && !job_->receipts().empty()) hints.push_back({"v", "verify", text_key("v")});
-    hints.push_back({"e", "edit", function_key(2)});
+    const bool speaks = run_page_.speaks(job());
+    if (speaks) hints.push_back({"Enter", "say", {K::enter}});
+    if (!speaks && job_ && !job_->receipts().empty()) hints.push_back({"v", "verify", text_key("v")});
+    if (!speaks) hints.push_back({"e", "edit", function_key(2)});
     hints.push_back({"Tab", "answer/log/phases", {K::tab}});
   }
   if (page_ == Page::receipts) {

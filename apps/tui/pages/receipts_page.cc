@@ -96,7 +96,7 @@ void ReceiptsPage::draw_row(Canvas& canvas, const Rect& r, const ReceiptEntry& e
   const int model = narrow ? 12 : 18, verdict = 9;
   x = canvas.put(x, r.y, padded(one_line(e.model), model), style) + 1;
   const int room = r.x + r.width - x - verdict - 1;
-  canvas.put(x, r.y, clip(one_line(e.prompt.empty() ? e.name : e.prompt.substr(0, 400)), room), style);
+  canvas.put(x, r.y, clip(one_line(e.title.empty() ? e.name : e.title), room), style);
   canvas.put(r.x + r.width - verdict, r.y, verdict_word(status),
              selected || status.empty() ? style : verdict_style(status));
 }
@@ -109,7 +109,7 @@ std::string ReceiptsPage::about(const Verdicts& verdicts) const {
                     "\nmade     " + date_text(e->modified) + ", " + size_text(e->bytes) +
                     (e->version.empty() ? "" : ", Invar " + e->version) +
                     (e->device.empty() ? "" : ", " + e->device) + "\nset      " + e->operation_set +
-                    ", numerics " + e->numerics + "\n";
+                    ", numerics " + e->numerics + (e->profile.empty() ? "" : ", " + e->profile) + "\n";
   if (found != verdicts.end())
     out += "verdict  " + verdict_word(found->second.status) + "  " + found->second.detail + "\n";
   out += "tokens   " + std::to_string(e->prompt_tokens) + " of the prompt, " +

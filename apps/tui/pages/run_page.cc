@@ -41,7 +41,7 @@ RunPage::Did RunPage::handle(const Key& key, const Job* job) {
   Scroller& scroller = pane_ == Pane::answer ? answer_scroll_
                        : pane_ == Pane::log  ? log_scroll_
                                              : phases_scroll_;
-  const bool speaks = conversation_ && job && job->running();
+  const bool speaks = this->speaks(job);
   if (speaks && key.is(K::enter)) return line_.text().empty() ? Did::handled : Did::say;
   const bool of_line = key.is(K::home) || key.is(K::end);
   if (!(speaks && of_line) && scroller.handle(key)) return Did::handled;
@@ -58,7 +58,7 @@ void RunPage::draw(Canvas& canvas, const Rect& r, const Job* job, const Job* che
   }
   draw_status(canvas, {r.x, r.y, r.width, 1}, *job, now);
   Rect rest{r.x, r.y + 1, r.width, r.height - 1};
-  if (conversation_ && job->running()) {
+  if (speaks(job)) {
     const int y = rest.y + rest.height - 1;
     canvas.put(rest.x, y, "say ▸ ", Style::accent);
     line_.draw(canvas, {rest.x + 6, y, rest.width - 6, 1}, true);
@@ -75,8 +75,10 @@ void RunPage::draw(Canvas& canvas, const Rect& r, const Job* job, const Job* che
     // Phases that are over give their place to the answer, until Tab asks for them. Those of a run
     // that failed stay: they say where.
     const int count = static_cast<int>(job->phases().size() + (check ? check->phases().size() : 0));
-    const bool useful = job->state() != Job::State::done && count > 0;
-    const bool over = !job->running() && !useful && !(check && check->running()) && pane_ != Pane::phases;
+    const bool useful = !job->running() && job->state() != Job::State::done && count > 0;
+    // In a conversation the line above says what is under way.
+    const bool over = (job->is_conversation() ? !job->answer().empty() : !job->running()) && !useful &&
+                      !(check && check->running()) && pane_ != Pane::phases;
     const int most = rest.height >= 20 ? 8 : 5, log = rest.height >= 20 ? 6 : 4;
     const int phases = over ? 0 : std::clamp(count, 1, most) + 1;
     if (phases) draw_phases(canvas, {rest.x, rest.y, rest.width, phases}, *job, check, now);
@@ -95,7 +97,7 @@ void RunPage::draw_status(Canvas& canvas, const Rect& r, const Job& job, double 
   std::string right = duration_text(job.seconds(now));
   if (job.tokens_per_second() > 0) right = rate_text(job.tokens_per_second()) + " tokens/s  " + right;
   const PhaseView* const phase = job.current();
-  std::string text = job.command() + ": " + job.summary();
+  std::string text = job.command() + ": " + (job.waits() ? "type below; /help lists more" : job.summary());
   if (job.running() && phase) {
     text =
         job.command() + ": " + (job.state() == Job::State::cancelling ? "stopping, in " : "") + phase->name;
@@ -158,7 +160,7 @@ void RunPage::draw_phases(Canvas& canvas, const Rect& r, const Job& job, const J
 
 void RunPage::draw_answer(Canvas& canvas, const Rect& r, const Job& job) {
   const bool answers = job.command() == "run" || job.command() == "chat";
-  title(canvas, r, answers ? "answer" : "output", Pane::answer);
+  title(canvas, r, job.is_conversation() ? "conversation" : answers ? "answer" : "output", Pane::answer);
   answer_.set(job.answer(), r.width - 1);
   draw_lines(canvas, {r.x, r.y + 1, r.width, r.height - 1}, answer_.lines(), answer_scroll_);
 }
@@ -202,8 +204,13 @@ int RunPage::draw_result(Canvas& canvas, const Rect& r, const Job& job, const Jo
                         : "");
     canvas.put(r.x + 10, y, clip(one_line(text), width), Style::accent);
   } else if (status.empty()) {
-    canvas.put(r.x + 10, y, clip("not verified yet: v computes it again", width), Style::dim);
-    canvas.press({r.x, y, r.width, 1}, text_key("v"));
+    const bool later = speaks(&job);  // the key is a letter of what is said
+    canvas.put(r.x + 10, y,
+               clip(later ? "not verified yet: after /quit v computes it again"
+                          : "not verified yet: v computes it again",
+                    width),
+               Style::dim);
+    if (!later) canvas.press({r.x, y, r.width, 1}, text_key("v"));
   } else {
     const int x = canvas.put(r.x + 10, y, verdict_word(status), verdict_style(status));
     canvas.put(x + 2, y, clip(one_line(detail), r.x + r.width - x - 2));

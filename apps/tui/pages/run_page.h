@@ -18,6 +18,8 @@ class RunPage {
   void draw(Canvas&, const Rect&, const Job*, const Job* check, const Verdicts&, double now);
   enum class Did { nothing, handled, say };
   Did handle(const Key&, const Job*);
+  // Whether keys are text for a conversation.
+  bool speaks(const Job* job) const { return conversation_ && job && job->running(); }
   // What was typed for the conversation.
   std::string take_line();
 

@@ -46,6 +46,8 @@ TEST(Form, EveryOptionOfRun) {
   form[Field::system] = "Be brief.";
   form[Field::new_tokens] = "64";
   form[Field::partitions] = "2";
+  form[Field::tensor_parallel] = "1";
+  form[Field::numerics] = "exact16";
   form[Field::device] = "cuda:0,cuda:1";
   form[Field::threads] = "3";
   form[Field::operation_set] = "deterministic";
@@ -57,12 +59,13 @@ TEST(Form, EveryOptionOfRun) {
   form[Field::seed] = "7";
   form[Field::receipt_path] = "r.json";
   form[Field::extra] = "--stop 'the end' --isa scalar";
-  EXPECT_THAT(line(form),
-              ElementsAre("run", "--model-name", "acme/tiny@v1", "--messages", "m.json", "--system",
-                          "Be brief.", "--max-new-tokens", "64", "--temperature", "0.8", "--top-k", "50",
-                          "--top-p", ".9", "--min-p", "1e-2", "--seed", "7", "--device", "cuda:0,cuda:1",
-                          "--n-partitions", "2", "--threads", "3", "--operation-set", "deterministic",
-                          "--receipt-path", "r.json", "--stop", "the end", "--isa", "scalar"));
+  EXPECT_THAT(
+      line(form),
+      ElementsAre("run", "--model-name", "acme/tiny@v1", "--messages", "m.json", "--system", "Be brief.",
+                  "--max-new-tokens", "64", "--temperature", "0.8", "--top-k", "50", "--top-p", ".9",
+                  "--min-p", "1e-2", "--seed", "7", "--device", "cuda:0,cuda:1", "--n-partitions", "2",
+                  "--tensor-parallel", "1", "--threads", "3", "--numerics", "exact16", "--operation-set",
+                  "deterministic", "--receipt-path", "r.json", "--stop", "the end", "--isa", "scalar"));
 }
 
 TEST(Form, GreedyLeavesTheNumbersOut) {
@@ -99,6 +102,20 @@ TEST(Form, OtherCommands) {
   form[Field::command] = "export";
   form[Field::model] = "m";
   EXPECT_THAT(line(form), ElementsAre("export", "--model-name", "m", "--output", "p.invar"));
+}
+
+TEST(Form, Devices) {
+  Form form;
+  form[Field::model] = "m";
+  for (const char* good : {"cpu", "cuda", "cuda:0", "cuda:12", "cuda:0,cpu,cuda"}) {
+    form[Field::device] = good;
+    EXPECT_THAT(form.problems(), IsEmpty()) << good;
+  }
+  for (const char* wrong : {"cdua", "CPU", "cuda:", "cuda:x", "cpu,", ",cpu", "cuda:0 cpu"}) {
+    form[Field::device] = wrong;
+    ASSERT_EQ(form.problems().size(), 1u) << wrong;
+    EXPECT_EQ(form.problems()[0].field, Field::device);
+  }
 }
 
 TEST(Form, Problems) {

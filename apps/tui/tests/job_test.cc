@@ -89,7 +89,30 @@ TEST(Job, AConversation) {
   job.read_err("{\"event\":\"text\",\"prompt\":0,\"text\":\"A king.\"}\n", 0);
   job.say("Of what?");
   job.read_err("{\"event\":\"text\",\"prompt\":1,\"text\":\"Denmark.\"}\n", 0);
-  EXPECT_EQ(job.answer(), "> Who art thou?\nA king.\n> Of what?\nDenmark.");
+  EXPECT_EQ(job.answer(), "> Who art thou?\nA king.\n\n> Of what?\nDenmark.");
+}
+
+TEST(Job, AConversationWaitsAndGoesOnBehindWhatWasRefused) {
+  Job job({"chat"}, 0);
+  EXPECT_FALSE(job.waits());
+  job.read_err("{\"event\":\"phase\",\"phase\":\"load\",\"state\":\"done\",\"ms\":1}\n", 0);
+  EXPECT_TRUE(job.waits());
+  job.say("Who?");
+  EXPECT_FALSE(job.waits());
+  job.read_err("{\"event\":\"receipt\",\"path\":\"r\",\"hash\":\"a\"}\n", 0);
+  job.say("/nope");
+  job.read_err("{\"event\":\"error\",\"code\":2,\"kind\":\"bad input\",\"message\":\"no command\"}\n", 0);
+  job.read_err("{\"event\":\"note\",\"topic\":\"forgotten\",\"text\":\"all\"}\n", 0);
+  job.read_err("{\"event\":\"note\",\"topic\":\"template\",\"text\":\"a note\"}\n", 0);
+  EXPECT_EQ(job.answer(), "> Who?\n\n> /nope\n  ! no command\n  forgotten: all\n");
+  EXPECT_THAT(job.log(), HasSubstr("template  a note"));
+  job.read_err("{\"event\":\"phase\",\"phase\":\"prefill\",\"state\":\"started\"}\n", 0);
+  EXPECT_FALSE(job.waits());
+  job.end(2, 0, 1);
+  EXPECT_EQ(job.state(), Job::State::done);
+  Job unloaded({"chat"}, 0);
+  unloaded.end(2, 0, 1);
+  EXPECT_EQ(unloaded.state(), Job::State::failed);
 }
 
 TEST(Job, TokensPerSecond) {

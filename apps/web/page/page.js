@@ -2,7 +2,8 @@
 "use strict";
 
 const $ = (id) => document.getElementById(id);
-const given = { receipts: new Map(), files: [], unread: [] }; // files: { path, file }
+// files: { path, file }; chosen: the folder of one of several models, null: none was chosen.
+const given = { receipts: new Map(), files: [], unread: [], chosen: null };
 let worker = null;
 let results = 0;
 
@@ -37,55 +38,89 @@ async function add(entries) {
       given.files.push({ path, file });
     }
   }
+  changed();
+}
+function changed() {
   show();
   if (ready() && !worker) start();
 }
 
-// The model's folder: the one nearest to the root that has a file of settings. Its files keep their
-// places in it; a plan may lie anywhere.
-function model() {
+// The folders of models: those that have a file of settings and lie in no other such folder.
+function modelFolders() {
   const settings = given.files.filter(({ path }) => /(^|\/)(config|genai_config)\.json$/.test(path));
-  if (!settings.length) return null;
-  settings.sort((a, b) => a.path.split("/").length - b.path.split("/").length);
-  const root = settings[0].path.slice(0, settings[0].path.lastIndexOf("/") + 1);
+  const all = new Set(settings.map(({ path }) => path.slice(0, path.lastIndexOf("/") + 1)));
+  return [...all].filter((one) => ![...all].some((other) => other !== one && one.startsWith(other))).sort();
+}
+// The one model, or the chosen one; null: there is none, or it is to be chosen. Its files keep their
+// places in its folder; what lies in no folder of a model, such as a plan, belongs to it, too.
+function model() {
+  const folders = modelFolders();
+  const root = folders.length === 1 ? folders[0] : folders.find((one) => one === given.chosen);
+  if (root === undefined) return null;
   const name = root.split("/").filter(Boolean).pop() || "model";
   const files = new Map();
   for (const one of given.files) {
     const base = one.path.split("/").pop();
-    if (one.path.startsWith(root) && one.path !== root) files.set(one.path.slice(root.length), one.file);
-    else if (!files.has(base)) files.set(base, one.file);
+    if (one.path.startsWith(root)) files.set(one.path.slice(root.length), one.file);
+    else if (!files.has(base) && !folders.some((folder) => one.path.startsWith(folder))) files.set(base, one.file);
   }
   const plans = [...files.keys()].filter((path) => path.endsWith(".invar"));
   const weights = [...files].filter(([path]) => /\.(safetensors|onnx|data)$/.test(path));
   return { name, files, weights, plan: plans[0] || "plan.invar", plans };
+}
+// A row with a button for each of several models.
+function choiceOf(folders) {
+  const choice = element("li", { class: "need" }, "Which model is it?");
+  const buttons = element("span", { class: "note choice" });
+  for (const folder of folders) {
+    const chosen = folder === given.chosen;
+    const button = element("button", { type: "button", "aria-pressed": chosen }, folder.replace(/\/$/, ""));
+    button.onclick = () => {
+      given.chosen = folder;
+      changed();
+    };
+    buttons.append(button);
+  }
+  choice.append(buttons);
+  if (given.chosen) choice.className = "have";
+  return choice;
 }
 function ready() {
   const found = model();
   return given.receipts.size > 0 && found !== null && found.weights.length > 0 && found.plans.length === 1;
 }
 
+const HOW_TO_MAKE_A_PLAN =
+  "the compiled model: invar run --model-name FOLDER --prompt-text x --max-new-tokens 1 --task-dir PLAN makes it in the folder PLAN";
+function row(have, text, note) {
+  const notes = note ? [element("span", { class: "note" }, note)] : [];
+  return element("li", { class: have ? "have" : "need" }, text, ...notes);
+}
+function receiptRow() {
+  if (!given.receipts.size) return row(false, "A receipt is missing", "receipt.json, which invar run writes");
+  return row(true, `Receipt: ${[...given.receipts.keys()].join(", ")}`);
+}
+function modelRow(found) {
+  if (!found) return row(false, "The model is missing", "the folder of the checkpoint, with config.json in it");
+  if (!found.weights.length)
+    return row(false, `The weights of ${found.name} are missing`, "the .safetensors files of the checkpoint");
+  const bytes = found.weights.reduce((n, [, file]) => n + file.size, 0);
+  return row(true, `Model: ${found.name}, ${found.weights.length} files of weights, ${size(bytes)}`);
+}
+function planRow(found) {
+  const plans = found ? found.plans : [];
+  if (plans.length === 1) return row(true, `Plan: ${plans[0]}`);
+  if (!plans.length) return row(false, "plan.invar is missing", HOW_TO_MAKE_A_PLAN);
+  return row(false, `More than one plan: ${plans.join(", ")}`, "start over, and give one");
+}
 function show() {
   const found = model();
-  const weights = found ? found.weights : [];
-  const row = (have, text, note) =>
-    element("li", { class: have ? "have" : "need" }, text, ...(note ? [element("span", { class: "note" }, note)] : []));
+  const folders = modelFolders();
   const rows = [];
   if (given.receipts.size || given.files.length) {
-    rows.push(
-      given.receipts.size
-        ? row(true, `Receipt: ${[...given.receipts.keys()].join(", ")}`)
-        : row(false, "A receipt is missing", "receipt.json, which invar run writes"),
-      found && !weights.length
-        ? row(false, `The weights of ${found.name} are missing`, "the .safetensors files of the checkpoint")
-        : found
-          ? row(true, `Model: ${found.name}, ${weights.length} files of weights, ${size(weights.reduce((n, [, f]) => n + f.size, 0))}`)
-          : row(false, "The model is missing", "the folder of the checkpoint, with config.json in it"),
-      found && found.plans.length === 1
-        ? row(true, `Plan: ${found.plan}`)
-        : found && found.plans.length
-          ? row(false, `More than one plan: ${found.plans.join(", ")}`, "start over, and give one")
-          : row(false, "plan.invar is missing", "the compiled model: invar run --model-name FOLDER --prompt-text x --max-new-tokens 1 --task-dir PLAN makes it in the folder PLAN"),
-    );
+    rows.push(receiptRow());
+    if (folders.length > 1) rows.push(choiceOf(folders));
+    if (folders.length < 2 || found) rows.push(modelRow(found), planRow(found));
   }
   for (const name of given.unread) rows.push(row(false, `${name} cannot be read`, "choose it with a button instead"));
   $("given").replaceChildren(...rows);
@@ -179,6 +214,7 @@ async function start() {
     if (data.crash || data.exit !== undefined) {
       if (!results) refuse(`the verifier ended with exit code ${data.exit} and no verdict`);
       end();
+      document.body.dataset.memory = data.memory || 0; // bytes, for tests
       document.body.dataset.seconds = ((performance.now() - began) / 1000).toFixed(2);
     }
   };
@@ -254,6 +290,7 @@ $("reset").onclick = () => {
   given.receipts.clear();
   given.files = [];
   given.unread = [];
+  given.chosen = null;
   $("results").replaceChildren();
   $("start").textContent = "Verify";
   show();

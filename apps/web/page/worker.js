@@ -34,7 +34,8 @@ onmessage = async ({ data }) => {
   });
   try {
     const instance = await WebAssembly.instantiate(data.module, wasi.imports);
-    postMessage({ exit: wasi.run(instance) });
+    const exit = wasi.run(instance);
+    postMessage({ exit, memory: instance.exports.memory.buffer.byteLength });
   } catch (error) {
     const memory = /memory|allocation|unreachable/i.test(error.message);
     postMessage({

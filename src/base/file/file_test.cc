@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/file/disk_reservation.h"
+#include "base/file/map_registry.h"
 #include "base/file/temporary_file.h"
 
 namespace invar {
@@ -185,6 +186,19 @@ TEST_F(FileTest, ReadingWhatWasCutOffEndsWithTheNameOfTheFile) {
         std::_Exit(map->text()[1 << 15]);
       },
       ::testing::ExitedWithCode(2), "w': the file became shorter while it was in use");
+}
+
+TEST_F(FileTest, ACutOffFileIsNamedInJsonWhereThatIsAskedFor) {
+  ASSERT_TRUE(write_file(path("a\"b\\c\xc3\xa4"), std::string(1 << 16, 'w')));
+  EXPECT_EXIT(
+      {
+        report_truncated_maps();
+        say_truncation_as({STDERR_FILENO, "{\"file\":\"", "\"}\n", true}, {STDERR_FILENO, "second '", "'\n"});
+        auto map = MappedFile::open(path("a\"b\\c\xc3\xa4"));
+        if (::truncate(path("a\"b\\c\xc3\xa4").c_str(), 0) != 0) std::_Exit(1);
+        std::_Exit(map->text()[1 << 15]);
+      },
+      ::testing::ExitedWithCode(2), R"(a\\"b\\\\c[?][?]"[}].*second '.*a"b\\c)");
 }
 
 TEST_F(FileTest, ATemporaryFolderIsPrivateAndGoesAway) {

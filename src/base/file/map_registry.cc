@@ -25,10 +25,25 @@ struct Slot {
 Slot slots[kSlots];
 std::mutex mutex;  // writers alone
 
-void say(const char* text) {
-  size_t left = std::strlen(text);
-  for (ssize_t n; left > 0 && (n = ::write(STDERR_FILENO, text, left)) > 0; text += n)
+TruncationLine lines[2] = {
+    {STDERR_FILENO, "invar: '", "': the file became shorter while it was in use: restore it and run again\n"},
+    {STDERR_FILENO}};
+
+void say(int stream, const char* text, size_t left) {
+  for (ssize_t n; left > 0 && (n = ::write(stream, text, left)) > 0; text += n)
     left -= static_cast<size_t>(n);
+}
+
+void say(const TruncationLine& line, const char* path) {
+  if (!line.before) return;
+  say(line.stream, line.before, std::strlen(line.before));
+  if (!line.json) say(line.stream, path, std::strlen(path));
+  for (; line.json && *path; ++path) {  // a path that is cut may begin within a character of UTF-8
+    const bool is_ascii = static_cast<unsigned char>(*path) < 0x80;
+    if (*path == '"' || *path == '\\') say(line.stream, "\\", 1);
+    say(line.stream, is_ascii ? path : "?", 1);
+  }
+  say(line.stream, line.after, std::strlen(line.after));
 }
 
 void on_bus_error(int signal, siginfo_t* info, void*) {
@@ -36,9 +51,7 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
   for (const Slot& s : slots) {
     const std::byte* data = s.data.load(std::memory_order_acquire);
     if (!data || at < data || at >= data + s.size.load(std::memory_order_relaxed)) continue;
-    say("invar: '");
-    say(s.path);
-    say("': the file became shorter while it was in use: restore it and run again\n");
+    for (const TruncationLine& line : lines) say(line, s.path);
     ::_exit(2);
   }
   ::signal(signal, SIG_DFL);  // not ours: the fault happens again and ends the process as usual
@@ -67,6 +80,10 @@ void unregister_map(const std::byte* data) {
   for (Slot& s : slots)
     if (s.data.load(std::memory_order_relaxed) == data)
       return s.data.store(nullptr, std::memory_order_release);
+}
+
+void say_truncation_as(const TruncationLine& first, const TruncationLine& second) {
+  lines[0] = first, lines[1] = second;
 }
 
 void report_truncated_maps() {

@@ -1,6 +1,7 @@
 // SHA-256 and Merkle roots, see sha256.h.
 #include "base/hash/sha256.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <vector>
@@ -51,6 +52,9 @@ void sha256_blocks_portable(uint32_t state[8], const uint8_t* data, size_t block
 Sha256Blocks sha256_blocks_native() {
   return nullptr;
 }
+Sha256TwoBlocks sha256_two_blocks_native() {
+  return nullptr;
+}
 #endif
 
 namespace {
@@ -60,10 +64,31 @@ void compress(uint32_t state[8], const uint8_t* data, size_t blocks) {
   best(state, data, blocks);
 }
 
+constexpr uint32_t kInitial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+// The digest of a message of `total` bytes, of which the last `bytes` are not in `state` yet.
+Digest finish_message(uint32_t state[8], const uint8_t* rest, size_t bytes, uint64_t total) {
+  compress(state, rest, bytes / 64);
+  uint8_t block[64] = {};
+  size_t held = bytes % 64;
+  if (held > 0) std::memcpy(block, rest + bytes / 64 * 64, held);
+  block[held++] = 0x80;
+  if (held > 56) {
+    compress(state, block, 1);
+    std::memset(block, 0, sizeof block);
+  }
+  for (int i = 0; i < 8; ++i) block[56 + i] = static_cast<uint8_t>(total * 8 >> (56 - 8 * i));
+  compress(state, block, 1);
+  Digest d;
+  for (int i = 0; i < 32; ++i) d[i] = static_cast<uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+  return d;
+}
+
 }  // namespace
 
-Sha256::Sha256()
-    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {
+Sha256::Sha256() {
+  std::memcpy(state_, kInitial, sizeof kInitial);
 }
 
 Sha256& Sha256::update(const void* data, size_t bytes) {
@@ -84,23 +109,24 @@ Sha256& Sha256::update(const void* data, size_t bytes) {
 }
 
 Digest Sha256::finish() {
-  size_t held = total_ % 64;
-  block_[held++] = 0x80;
-  if (held > 56) {
-    std::memset(block_ + held, 0, 64 - held);
-    compress(state_, block_, 1);
-    held = 0;
-  }
-  std::memset(block_ + held, 0, 56 - held);
-  for (int i = 0; i < 8; ++i) block_[56 + i] = static_cast<uint8_t>(total_ * 8 >> (56 - 8 * i));
-  compress(state_, block_, 1);
-  Digest d;
-  for (int i = 0; i < 32; ++i) d[i] = static_cast<uint8_t>(state_[i / 4] >> (24 - 8 * (i % 4)));
-  return d;
+  return finish_message(state_, block_, total_ % 64, total_);
 }
 
 Digest sha256(const void* data, size_t bytes) {
   return Sha256().update(data, bytes).finish();
+}
+
+std::array<Digest, 2> sha256_of_two(std::span<const std::byte> a, std::span<const std::byte> b) {
+  static const Sha256TwoBlocks two = sha256_two_blocks_native();
+  if (!two) return {sha256(a.data(), a.size()), sha256(b.data(), b.size())};
+  uint32_t states[2][8];
+  for (auto& state : states) std::memcpy(state, kInitial, sizeof kInitial);
+  const uint8_t* const data[2] = {reinterpret_cast<const uint8_t*>(a.data()),
+                                  reinterpret_cast<const uint8_t*>(b.data())};
+  const size_t blocks = std::min(a.size(), b.size()) / 64;
+  two(states, data, blocks);
+  return {finish_message(states[0], data[0] + 64 * blocks, a.size() - 64 * blocks, a.size()),
+          finish_message(states[1], data[1] + 64 * blocks, b.size() - 64 * blocks, b.size())};
 }
 
 Digest merkle_root(std::span<const Digest> leaves) {

@@ -46,5 +46,9 @@ Sha256Blocks sha256_blocks_native() {
   return nullptr;
 }
 
+Sha256TwoBlocks sha256_two_blocks_native() {
+  return nullptr;
+}
+
 }  // namespace invar
 #endif

@@ -83,6 +83,18 @@ TEST(Sha256, LongMessage) {
   EXPECT_EQ(to_hex(h.finish()), "987523e7780392e283b404990c4e84e580bc75c451138b0c86c4f81c296eeebe");
 }
 
+TEST(Sha256, TwoMessagesAtOnce) {
+  std::vector<std::byte> text(1000);
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::byte>(i * 37 + i / 7);
+  const std::span all(text);
+  for (const size_t a : {0, 1, 55, 56, 63, 64, 65, 119, 120, 128, 500, 999})
+    for (const size_t b : {0, 3, 56, 64, 191, 640, 1000}) {
+      const auto [first, second] = sha256_of_two(all.first(a), all.last(b));
+      EXPECT_EQ(first, sha256(text.data(), a)) << a << " " << b;
+      EXPECT_EQ(second, sha256(text.data() + text.size() - b, b)) << a << " " << b;
+    }
+}
+
 TEST(Merkle, Shapes) {
   std::vector<Digest> d;
   for (char c : std::string("abcde")) d.push_back(sha256(&c, 1));

@@ -87,20 +87,24 @@ Status GenerationLoop::take(run::Session& session, std::span<const float> logits
 }
 
 Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* const> loops) {
-  std::vector<run::NextToken> next;
-  std::vector<GenerationLoop*> decoding;
-  for (GenerationLoop* const loop : loops) {
-    if (const auto& tokens = loop->generation().tokens; !tokens.empty()) {
-      next.push_back({loop->sequence(), tokens.back()});
-      decoding.push_back(loop);
-      continue;
-    }
-    INVAR_TRY(const std::span<const float> logits, session.step(loop->unfed_, false, loop->sequence()));
-    INVAR_CHECK_OK(take(session, logits, {&loop, 1}));
+  if (loops.size() == 1 && loops[0]->generation().tokens.empty()) {
+    INVAR_TRY(const std::span<const float> logits,
+              session.step(loops[0]->unfed_, false, loops[0]->sequence()));
+    return take(session, logits, loops);
   }
-  if (next.empty()) return {};
+  std::vector<run::NewTokens> prompts;  // without their last tokens
+  std::vector<run::NextToken> next;
+  for (const GenerationLoop* const loop : loops) {
+    const std::span<const int32_t> tokens =
+        loop->generation().tokens.empty() ? loop->unfed_ : std::span(loop->generation().tokens).last(1);
+    if (tokens.size() > 1) prompts.push_back({loop->sequence(), tokens.first(tokens.size() - 1)});
+    next.push_back({loop->sequence(), tokens.back()});
+  }
+  if (!prompts.empty()) {
+    INVAR_CHECK_OK(session.append_many(prompts));
+  }
   INVAR_TRY(const std::span<const float> logits, session.step_many(next));
-  return take(session, logits, decoding);
+  return take(session, logits, loops);
 }
 
 Result<Generation> generate(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,

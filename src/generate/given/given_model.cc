@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "base/file/file.h"
@@ -14,12 +15,15 @@
 #include "generate/model/find_model.h"
 #include "generate/task_cache.h"
 #include "plan/outline.h"
+#include "plan/stages.h"
+#include "run/weights_needed.h"
 
 namespace invar::generate {
 namespace {
 
-// What a module can address, less what is not weights.
-constexpr uint64_t kMostWeights = (uint64_t{4} << 30) - (uint64_t{512} << 20);
+constexpr uint64_t kAddressed = uint64_t{4} << 30;  // bytes that a module can address
+constexpr uint64_t kProgram = uint64_t{160} << 20;  // itself, the tokenizer, texts, and what no block fills
+constexpr int64_t kPositionsPerStep = 256;          // of a prompt
 
 constexpr char kCompile[] =
     "`invar run --model-name FOLDER --prompt-text x --max-new-tokens 1 --task-dir PLAN` makes it in the "
@@ -73,21 +77,67 @@ Status hash_tensors(plan::Plan& plan, const std::string& folder, Observer& obser
   return {};
 }
 
-// Weights are in memory twice: as they are stored, and as the kernels read them.
-Status check_size(const plan::Plan& plan) {
-  uint64_t bytes = 0;
-  for (const plan::Weight& w : plan.weights) bytes += w.length;
-  if (2 * bytes <= kMostWeights) return {};
-  return not_covered("the model is too large for a page: its weights need 2 x " + size_text(bytes) +
-                     " of memory, and WebAssembly addresses 4 GiB: use `invar verify`");
+struct Needs {
+  uint64_t weights = 0, states = 0, activations = 0;  // bytes
+  uint64_t all() const { return weights + states + activations + kProgram; }
+};
+
+// The memory that the computation of so many positions takes. A program whose steps remember
+// nothing loads its weights part by part: for it, what they take in their files counts.
+Result<Needs> needs_of(const plan::Plan& plan, const std::string& folder, int64_t positions) {
+  Needs n;
+  std::map<std::string, int64_t> sizes;
+  for (const DimExpr& symbol : plan.symbols)
+    if (const std::string* name = symbol.as_symbol())
+      sizes[*name] = *name == "batch" ? 1 : std::min(positions, kPositionsPerStep);
+  INVAR_TRY(const plan::Footprint footprint, plan::footprint(plan, sizes));
+  n.weights = static_cast<uint64_t>(footprint.weights);
+  n.activations = static_cast<uint64_t>(footprint.buffers);
+  const auto parts = plan::split_by_layers(plan, 1);
+  if (!parts) return n;
+  n.states = parts->front().cost.state * static_cast<uint64_t>(positions);
+  INVAR_TRY(n.weights, run::weights_needed(plan, folder));
+  return n;
+}
+
+// Before anything of the weights is read.
+Status check_size(const plan::Plan& plan, const std::string& folder, int64_t positions) {
+  INVAR_TRY(const Needs n, needs_of(plan, folder, positions));
+  if (n.all() <= kAddressed) return {};
+  return not_covered("the model is too large for a page: it needs " + size_text(n.all()) + " of memory (" +
+                     size_text(n.weights) + " for weights, " + size_text(n.states) +
+                     " for keys and values of " + std::to_string(positions) + " positions, " +
+                     size_text(n.activations + kProgram) + " for the rest), and WebAssembly addresses " +
+                     size_text(kAddressed) + ": use `invar verify`");
+}
+
+std::string folder_of_plan(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+// The plan that was given, if it can be used with the files that were given.
+Result<plan::Plan> given_plan(const std::string& path) {
+  if (!exists(path))
+    return bad_input(std::string("plan.invar is missing, the compiled model: a page has no compiler; ") +
+                     kCompile);
+  INVAR_TRY(plan::Plan plan, plan::load(path));
+  for (const plan::Weight& w : plan.weights)
+    if (!exists(folder_of_plan(path) + "/" + w.file))
+      return bad_input(w.file + " is missing, which holds the weight " + w.name +
+                       (w.file.ends_with(".constants") ? std::string(": ") + kCompile : ""));
+  INVAR_CHECK_OK(plan::check_tensors(plan));
+  return plan;
 }
 
 }  // namespace
 
-Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt&, Observer&) {
+Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt& claimed, Observer&) {
   const std::string& folder = wanted.model_name;
   if (folder.empty())
     return bad_input("no model is given: give the folder of the checkpoint, with config.json in it");
+  INVAR_TRY(const plan::Plan plan, given_plan(wanted.plan));
+  const size_t positions = claimed.prompt_tokens.size() + claimed.tokens.size();
+  INVAR_CHECK_OK(check_size(plan, folder_of_plan(wanted.plan), static_cast<int64_t>(positions)));
   return FoundModel{{std::filesystem::path(folder).filename().string(), "", folder}, "given here"};
 }
 
@@ -100,17 +150,8 @@ NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed) {
 
 Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions& options, Observer& observer,
                               CachePolicy) {
-  if (!exists(options.plan))
-    return bad_input(std::string("plan.invar is missing, the compiled model: a page has no compiler; ") +
-                     kCompile);
-  INVAR_TRY(plan::Plan plan, plan::load(options.plan));
-  const std::string folder = std::filesystem::path(options.plan).parent_path().string();
-  for (const plan::Weight& w : plan.weights)
-    if (!exists(folder + "/" + w.file))
-      return bad_input(w.file + " is missing, which holds the weight " + w.name +
-                       (w.file.ends_with(".constants") ? std::string(": ") + kCompile : ""));
-  INVAR_CHECK_OK(plan::check_tensors(plan));
-  INVAR_CHECK_OK(check_size(plan));
+  INVAR_TRY(plan::Plan plan, given_plan(options.plan));
+  const std::string folder = folder_of_plan(options.plan);
   INVAR_TRY(const std::string origin,
             origin_of(plan, std::filesystem::path(options.plan).filename().string()));
   observer.note("plan", origin);

@@ -9,6 +9,8 @@
 #include "base/file/file.h"
 #include "base/hash/sha256.h"
 #include "generate/cache/task_folder.h"
+#include "generate/model/chat_template_text.h"
+#include "generate/model_folder.h"
 #include "generate/task_cache.h"
 
 namespace invar::generate {
@@ -47,13 +49,18 @@ std::vector<std::string> remembered(const Digest& weights) {
   return folders;
 }
 
-// Whether the folder's config.json and tokenizer.json are those of the receipt, if it has them.
+// Whether the folder's config.json and tokenizer.json, if it has them, and its chat template are
+// those of the receipt.
 bool has_files_of(const std::string& folder, const receipt::Receipt& claimed) {
   const auto fits = [&](const char* name, const Digest& wanted) {
     const auto text = read_file(folder + "/" + name);
     return !text || sha256(*text) == wanted;
   };
-  return fits("config.json", claimed.config) && fits("tokenizer.json", claimed.tokenizer);
+  if (!fits("config.json", claimed.config) || !fits("tokenizer.json", claimed.tokenizer)) return false;
+  const auto location = resolve(folder);
+  if (!location) return false;
+  const auto templates = open_chat_templates(*location);
+  return templates && sha256(chat_template_text(*templates)) == claimed.chat_template;
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_
   options.use_cache = !o.no_kv_cache;
   options.partitions = o.partitions;
   options.weights_memory = o.weights_memory;
+  options.ranks = o.tensor_parallel;
   return options;
 }
 

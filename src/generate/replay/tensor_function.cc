@@ -9,7 +9,7 @@ namespace invar::generate {
 
 Result<LoadedFunction> open_function(const plan::Plan& plan, const std::string& folder,
                                      const ExecutionOptions& o, const DigestCache* hashed) {
-  if (o.partitions > 1 || o.weights_memory)
+  if (o.partitions > 1 || o.tensor_parallel > 1 || o.weights_memory)
     return not_covered(
         "partitions and weights-memory are for decoders: a function of tensors is in one part");
   run::Options options = run_options(o);

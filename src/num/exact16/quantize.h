@@ -23,6 +23,12 @@ INVAR_INLINE int32_t exact16_scale(uint32_t largest) {
   return significand < kExact16Largest * 512 + 256 ? p - 15 : p - 14;
 }
 
+// The scale of a row of scales, whose integers have two more bits (matmul_nbits_exact16.2), from
+// the scale of exact16.1.
+INVAR_INLINE int32_t exact16_scale_of_scales(int32_t e) {
+  return e == kExact16NoIntegers ? e : e - 2;
+}
+
 INVAR_INLINE float exact16_power(int32_t e) {  // 2^e for -126 <= e <= 127
   return __builtin_bit_cast(float, static_cast<uint32_t>(e + 127) << 23);
 }

@@ -31,4 +31,15 @@ static inline float exact16_result(int64_t sum, int32_t ea, int32_t eb) {
   return static_cast<float>(y);
 }
 
+// Of two rows of k elements.
+template <class Left, class Right>
+static float exact16_product(int64_t k, Left left, Right right) {
+  const int32_t ea = exact16_row_scale(k, left), eb = exact16_row_scale(k, right);
+  const bool integers = ea != kExact16NoIntegers && eb != kExact16NoIntegers;
+  int64_t sum = 0;
+  for (int64_t i = 0; integers && i < k; ++i)
+    sum += exact16_integer(left(i), ea) * exact16_integer(right(i), eb);
+  return exact16_result(sum, ea, eb);
+}
+
 }  // namespace invar::num::reference

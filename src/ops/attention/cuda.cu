@@ -111,22 +111,7 @@ size_t shared_bytes(const Call& call) {
 }
 
 AttentionParams attention_params(const Call& call, const Geometry& g, const KernelPlan& p) {
-  AttentionParams s{};
-  s.g = g;
-  s.q = call.in[0].as<const float>(), s.k = call.in[1].as<const float>(), s.v = call.in[2].as<const float>();
-  if (s.g.mask) {
-    s.mask_columns = attention::mask_columns(s.g);
-    if (s.g.mask->dtype == DType::f32)
-      s.float_mask = s.g.mask->as<const float>();
-    else
-      s.bool_mask = s.g.mask->as<const uint8_t>();
-  }
-  if (s.g.sinks) s.sinks = s.g.sinks->as<const float>();
-  if (s.g.slopes) s.slopes = s.g.slopes->as<const float>();
-  if (s.g.lengths) s.lengths = s.g.lengths->as<const int64_t>();
-  s.past = call.gpu.past_now, s.sequences = call.sequences;
-  s.y = call.out[0].as<float>(), s.state = static_cast<float*>(call.state);
-  s.slot_floats = static_cast<int64_t>(call.slot_bytes / sizeof(float));
+  AttentionParams s = attention_params(call, g);
   s.queries_t = static_cast<float*>(call.shared);
   s.partials = s.queries_t + p.queries, s.max_sums = s.partials + p.partials;
   return s;

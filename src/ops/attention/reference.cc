@@ -1,5 +1,6 @@
-// spec: spec/attention.md attention.1 - attention.19; sums: spec/contraction.md, spec/reduction.md.
-// A KV cache slot: one row per position, all key heads and then all value heads.
+// spec: spec/attention.md attention.1 - attention.24, spec/attention-exact16.md; sums:
+// spec/contraction.md, spec/reduction.md. A KV cache slot: one row per position, all key heads and
+// then all value heads.
 #include <algorithm>
 #include <cmath>
 
@@ -8,6 +9,7 @@
 #include "num/contract/reference.h"
 #include "num/reduce/reference.h"
 #include "num/reference.h"
+#include "ops/attention/reference/exact16.h"
 
 namespace invar::ops {
 namespace {
@@ -33,7 +35,7 @@ int64_t units(const Call& call, int phase) {
 }
 
 size_t scratch_bytes(const Call& call) {
-  return static_cast<size_t>(2 * kBlock + sizes(call).dv) * sizeof(float);
+  return static_cast<size_t>(kBlock + sizes(call).dv) * sizeof(float);
 }
 
 int64_t positions(const Call& call, int64_t capacity) {
@@ -129,10 +131,37 @@ struct OnlineSoftmax {
   float result(float o, float ob) const { return later ? std::fma(o, f, ob) : std::fma(ob, f, o); }
 };
 
+// The arithmetic of a block: attention.3, attention.6 to attention.8.
+class FloatBlock {
+ public:
+  static float product(const float* q, const float* k, int64_t d) {
+    return num::reference::contract(
+        d, [&](int64_t i) { return q[i]; }, [&](int64_t i) { return k[i]; });
+  }
+  float weigh(const float* s, const bool* seen, int count, float mb, const float*, int64_t, int64_t) {
+    n_ = count, seen_ = seen;
+    for (int j = 0; j < count; ++j) p_[j] = seen[j] ? weight(s[j] - mb) : 0.0f;
+    return num::reference::block_sum(p_, count);
+  }
+  float column(const float* v, int64_t stride) const {
+    float ob = 0;
+    for (int j = 0; j < n_; ++j)
+      if (seen_[j]) ob = std::fma(p_[j], v[j * stride], ob);  // attention.8
+    return ob;
+  }
+
+ private:
+  int n_ = 0;
+  const bool* seen_ = nullptr;
+  float p_[kBlock];
+};
+
 // One query of one head; position j of the KV cache is at k0 + j * stride and v0 + j * stride.
+template <class Block>
 void attend(const Query& query, const float* q, const float* k0, const float* v0, int64_t stride,
             const Sizes& n, const float* sink, float* scratch, const View& out, int64_t at) {
-  float *s = scratch, *p = scratch + kBlock, *o = scratch + 2 * kBlock;
+  float *s = scratch, *o = scratch + kBlock;
+  Block own;
   float m = -kInf, l = 0;
   for (int64_t i = 0; i < n.dv; ++i) o[i] = 0;
   for (int64_t first = 0; first < query.n; first += kBlock) {
@@ -140,25 +169,14 @@ void attend(const Query& query, const float* q, const float* k0, const float* v0
     float mb = -kInf;
     bool seen[kBlock];
     for (int j = 0; j < count; ++j) {
-      p[j] = 0;
       if (!(seen[j] = query.sees(first + j))) continue;
-      const float* k = k0 + (first + j) * stride;
-      const float product = num::reference::contract(
-          n.d, [&](int64_t i) { return q[i]; }, [&](int64_t i) { return k[i]; });
-      s[j] = query.score(product * query.rules.scale, first + j);
+      s[j] = query.score(Block::product(q, k0 + (first + j) * stride, n.d) * query.rules.scale, first + j);
       mb = maximum(mb, s[j]);  // attention.5
     }
     if (mb == -kInf) continue;
-    for (int j = 0; j < count; ++j)
-      if (seen[j]) p[j] = weight(s[j] - mb);
-    const float lb = num::reference::block_sum(p, count);  // attention.7
-    const OnlineSoftmax join(mb, lb, m, l);
-    for (int64_t i = 0; i < n.dv; ++i) {
-      float ob = 0;
-      for (int j = 0; j < count; ++j)
-        if (seen[j]) ob = std::fma(p[j], v0[(first + j) * stride + i], ob);  // attention.8
-      o[i] = join.result(o[i], ob);
-    }
+    const float* v = v0 + first * stride;
+    const OnlineSoftmax join(mb, own.weigh(s, seen, count, mb, v, stride, n.dv), m, l);
+    for (int64_t i = 0; i < n.dv; ++i) o[i] = join.result(o[i], own.column(v + i, stride));
   }
   if (sink && *sink != -kInf) {  // attention.17
     const OnlineSoftmax join(*sink, 1, m, l);
@@ -173,6 +191,7 @@ int64_t head_row(const Sizes& n, int64_t batch, int64_t i, int64_t head, int64_t
   return n.heads_first ? (batch * heads + head) * rows + i : (batch * rows + i) * heads + head;
 }
 
+template <class Block>
 void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const View &q = call.in[0], &k = call.in[1], &v = call.in[2], &out = call.out[0];
   const Sizes n = sizes(call);
@@ -204,9 +223,9 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
     }
     const int64_t at = head_row(n, batch, i, h, n.seq, n.q_heads);
     const float* base = memory(sequence, 0);
-    attend(query, q.as<const float>() + at * n.d, base + kv * n.d, base + n.kv_heads * n.d + kv * n.dv,
-           stride, n, m.sinks ? m.sinks->as<const float>() + h : nullptr, static_cast<float*>(scratch), out,
-           at * n.dv);
+    attend<Block>(query, q.as<const float>() + at * n.d, base + kv * n.d, base + n.kv_heads * n.d + kv * n.dv,
+                  stride, n, m.sinks ? m.sinks->as<const float>() + h : nullptr, static_cast<float*>(scratch),
+                  out, at * n.dv);
   }
 }
 
@@ -261,6 +280,13 @@ const char* check(const Call& c) {
   if (m.lengths && (m.lengths->dtype != DType::i64 || m.lengths->rank != 1 || m.lengths->dim[0] != n.batch))
     return "lengths i64 [B]";
   return nullptr;
+}
+
+const char* check_exact16(const Call& c) {
+  if (const char* wrong = check(c)) return wrong;
+  const Sizes n = sizes(c);
+  return n.d > num::kExact16LongestRow || n.dv > num::kExact16LongestRow ? "heads of at most 2^22 elements"
+                                                                         : nullptr;
 }
 
 bool batch_independent(const Call& c, uint64_t batched) {
@@ -433,9 +459,23 @@ const CpuKernel row_attention_reference = {.op = "attention",
                                            .isa = "reference",
                                            .phases = 2,
                                            .units = units,
-                                           .run = run,
+                                           .run = run<FloatBlock>,
                                            .scratch_bytes = scratch_bytes,
                                            .state_bytes = state_bytes};
+
+extern const OpContract contract_attention_exact16;
+extern const CpuKernel row_attention_exact16_reference;
+const OpContract contract_attention_exact16 = {.op = "attention_exact16",
+                                               .check = check_exact16,
+                                               .batch_independent = batch_independent,
+                                               .stateful = true};
+const CpuKernel row_attention_exact16_reference = {.op = "attention_exact16",
+                                                   .isa = "reference",
+                                                   .phases = 2,
+                                                   .units = units,
+                                                   .run = run<ExactBlock>,
+                                                   .scratch_bytes = scratch_bytes,
+                                                   .state_bytes = state_bytes};
 
 extern const OpContract contract_attention_backward;
 extern const CpuKernel row_attention_backward_reference;

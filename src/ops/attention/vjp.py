@@ -7,7 +7,7 @@ NaN or infinity in a key that is hidden from some queries reaches their gradient
 
 import torch
 from invar import primitives as p
-from invar.autograd.rules import reduced_to, rule
+from invar.autograd.rules import no_gradient, reduced_to, rule
 
 _MORE = ("mask", "sinks", "lengths", "slopes")  # optional operands, in their order
 _WIDEST = 256  # elements of a head that attention_backward takes (attention.20)
@@ -199,3 +199,6 @@ def _of_bias(v, here, weights, scores, grads):
     if slopes and v.needs(slopes):
         product = p.mul(scores, p.cast(weights.distances, dtype="f32"))
         grads[slopes] = p.reduce_sum(product, axes=[0, 2, 3], keepdims=0)
+
+
+no_gradient("attention_exact16")

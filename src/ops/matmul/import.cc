@@ -192,20 +192,23 @@ SmallVector<Value> matrices_of(Value table) {
 
 // A product of single rows with matrices that an index chooses reads only those that are chosen,
 // once for all their rows (grouped_matmul.2).
-struct FuseGather : OpRewritePattern<MatmulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter& rewriter) const override {
+template <class Op, class Grouped>
+struct FuseGather : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  static bool transposes_a(MatmulOp op) { return op.getTransA().value_or(0) != 0; }
+  static bool transposes_a(MatmulExact16Op) { return false; }
+  LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
     Value chosen = op.getB();
     bool trans_b = op.getTransB() != 0;
-    if (auto transpose = chosen.getDefiningOp<TransposeOp>()) {
+    if (auto transpose = chosen.template getDefiningOp<TransposeOp>()) {
       SmallVector<int64_t> swapped = llvm::to_vector(llvm::seq<int64_t>(0, transpose.getPerm().size()));
       if (swapped.size() < 2) return failure();
       std::swap(swapped.back(), swapped[swapped.size() - 2]);
       if (transpose.getPerm() != llvm::ArrayRef(swapped)) return failure();
       chosen = transpose.getX(), trans_b = !trans_b;
     }
-    auto gather = chosen.getDefiningOp<GatherOp>();
-    if (!gather || gather.getAxis().value_or(0) != 0 || op.getTransA().value_or(0)) return failure();
+    auto gather = chosen.template getDefiningOp<GatherOp>();
+    if (!gather || gather.getAxis().value_or(0) != 0 || transposes_a(op)) return failure();
     const Shape table = shape_of(gather.getTable().getType()),
                 index = shape_of(gather.getIndices().getType());
     Shape rows = shape_of(op.getA().getType());
@@ -223,7 +226,7 @@ struct FuseGather : OpRewritePattern<MatmulOp> {
                                    gather.getIndices()};
     operands.append(matrices_of(gather.getTable()));
     Result<Operation*> made =
-        make_checked(rewriter, op.getLoc(), GroupedMatmulOp::getOperationName(), operands,
+        make_checked(rewriter, op.getLoc(), Grouped::getOperationName(), operands,
                      {rewriter.getNamedAttr("trans_b", rewriter.getI64IntegerAttr(trans_b))}, {});
     if (!made) return failure();
     rewriter.replaceOp(op, reshaped((*made)->getResult(0), op.getType()));
@@ -263,8 +266,9 @@ LogicalResult MatmulExact16Op::inferReturnTypes(MLIRContext* context, std::optio
   return infer(loc, op.getA(), op.getB(), false, op.getTransB() != 0, Float32Type::get(context), out);
 }
 
-LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                                SmallVectorImpl<Type>& out) {
+template <class Adaptor>
+static LogicalResult infer_grouped(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                   SmallVectorImpl<Type>& out) {
   Shape a = shape_of(op.getA().getType()), index = shape_of(op.getIndex().getType());
   const bool trans_b = op.getTransB() != 0;
   if (op.getB().empty() || a.size() < 2 || index.size() + 1 != a.size())
@@ -282,6 +286,16 @@ LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optio
   index.push_back(n);
   out.push_back(tensor_of(index, Float32Type::get(context)));
   return success();
+}
+
+LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                                SmallVectorImpl<Type>& out) {
+  return infer_grouped(context, loc, op, out);
+}
+
+LogicalResult GroupedMatmulExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
+                                                       Adaptor op, SmallVectorImpl<Type>& out) {
+  return infer_grouped(context, loc, op, out);
 }
 
 LogicalResult FixedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
@@ -312,8 +326,9 @@ LogicalResult MatmulIntegerOp::inferReturnTypes(MLIRContext* context, std::optio
   return success();
 }
 
-LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                              SmallVectorImpl<Type>& out) {
+template <class Adaptor>
+static LogicalResult infer_nbits(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                 SmallVectorImpl<Type>& out) {
   Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
   const bool trans_b = op.getTransB() != 0;
   if (a.empty() || b.size() < 2 || (b.size() > 2 && !trans_b))
@@ -325,6 +340,16 @@ LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optiona
   return success();
 }
 
+LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
+                                              SmallVectorImpl<Type>& out) {
+  return infer_nbits(context, loc, op, out);
+}
+
+LogicalResult MatmulNbitsExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
+                                                     Adaptor op, SmallVectorImpl<Type>& out) {
+  return infer_nbits(context, loc, op, out);
+}
+
 void import_matmul(RuleRegistry& registry) {
   registry.add_rule("MatMul", 1, matmul);
   registry.add_rule("Gemm", 11, gemm);
@@ -333,7 +358,8 @@ void import_matmul(RuleRegistry& registry) {
   registry.add_rule("com.microsoft.MatMulNBits", 1, matmul_nbits);
   registry.add_pattern<ReadTransposed<MatmulOp>>();
   registry.add_pattern<ReadTransposed<MatmulExact16Op>>();
-  registry.add_pattern<FuseGather>();
+  registry.add_pattern<FuseGather<MatmulOp, GroupedMatmulOp>>();
+  registry.add_pattern<FuseGather<MatmulExact16Op, GroupedMatmulExact16Op>>();
 }
 
 }  // namespace invar::compiler

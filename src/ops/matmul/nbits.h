@@ -15,6 +15,8 @@ struct Nbits {
 Nbits nbits(const Call&);
 // From B alone: k may be rounded up, and the number of groups is unknown.
 Nbits nbits(const View& b, const Attributes&);
+// From scales (operand 2) or zero points (operand 3) alone: columns and groups.
+Nbits nbits_of(const View&, int operand, const Attributes&);
 
 // Integer k of column j, and the zero point of its group. Signed ones are offset to 0 ... 255, both
 // alike.

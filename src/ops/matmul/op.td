@@ -30,3 +30,14 @@ def Repro_MatmulExact16Op : Repro_InferOp<"matmul_exact16",
     (ins Repro_F32:$a, RankedTensorOf<[F32, BF16, F16]>:$b, I64Attr:$trans_b)> {
   let extraClassDeclaration = "static bool widens(unsigned operand) { return operand == 1; }";
 }
+// grouped_matmul with the products of matmul_exact16.
+def Repro_GroupedMatmulExact16Op : Repro_InferOp<"grouped_matmul_exact16",
+    (ins Repro_F32:$a, Repro_I64:$index, Variadic<RankedTensorOf<[F32, BF16, F16]>>:$b, I64Attr:$trans_b)> {
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand >= 2; }";
+}
+// The operands of matmul_nbits; rows of a in 16 bits, exact in between (matmul_nbits_exact16.2).
+def Repro_MatmulNbitsExact16Op : Repro_InferOp<"matmul_nbits_exact16",
+    (ins Repro_F32:$a, Repro_Integers:$b, Repro_Wide:$scales, Optional<Repro_Integers>:$zeros, I64Attr:$bits,
+     I64Attr:$block, I64Attr:$trans_b, I64Attr:$zero)> {
+  let extraClassDeclaration = "static bool widens(unsigned operand) { return operand == 2; }";
+}

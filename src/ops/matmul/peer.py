@@ -4,6 +4,7 @@ import torch as t
 def torch(call):
     return {
         "matmul": matmul,
+        "matmul_exact16": matmul_exact16,
         "grouped_matmul": grouped_matmul,
         "matmul_integer": matmul_integer,
         "matmul_nbits": matmul_nbits,
@@ -36,6 +37,18 @@ def matmul(call):
                 half, weight
             )
     return ways
+
+
+# On a GPU the weights' own type, which tensor cores multiply; f32 for comparison.
+def matmul_exact16(call):
+    (a, b), trans_b = call.inputs, call.attrs.get("trans_b")
+    weight = b if trans_b else b.mT  # [N, K]
+    if call.gpu and b.dtype != t.float32:
+        half = a.to(b.dtype)
+        name = f"linear {b.dtype}".replace("torch.", "")
+        return {name: lambda: t.nn.functional.linear(half, weight)}
+    dense = weight.float().contiguous()
+    return {"linear": lambda: t.nn.functional.linear(a, dense)}
 
 
 # A product for each expert that is chosen; a grouped one of rows that are sorted before.

@@ -1,5 +1,6 @@
 // spec: spec.md matmul.1 - matmul.5, grouped_matmul.1 - 3, fixed_matmul.1, matmul_integer.1 - 2,
-// matmul_nbits.1 - 3, matmul_exact16.1 - 3; the sums: spec/contraction.md, spec/exact16.md.
+// matmul_nbits.1 - 3, matmul_exact16.1 - 3, grouped_matmul_exact16.1 - 3,
+// matmul_nbits_exact16.1 - 5; the sums: spec/contraction.md, spec/exact16.md.
 #include "num/contract/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"
@@ -204,14 +205,28 @@ static void run_exact16(const Call& call, int, int64_t begin, int64_t end, void*
     const matmul::Offsets at = matmul::offsets(s, row / s.m);
     auto left = [&](int64_t k) { return value(a, at.a + row % s.m * s.k + k); };
     auto right = [&](int64_t k) { return value(b, at.b + (s.trans_b ? j * s.k + k : k * s.n + j)); };
-    const int32_t ea = num::reference::exact16_row_scale(s.k, left);
-    const int32_t eb = num::reference::exact16_row_scale(s.k, right);
-    const bool integers = ea != num::kExact16NoIntegers && eb != num::kExact16NoIntegers;
-    int64_t sum = 0;
-    for (int64_t k = 0; integers && k < s.k; ++k)
-      sum += num::reference::exact16_integer(left(k), ea) * num::reference::exact16_integer(right(k), eb);
-    call.out[0].as<float>()[unit] = num::reference::exact16_result(sum, ea, eb);
+    call.out[0].as<float>()[unit] = num::reference::exact16_product(s.k, left, right);
   }
+}
+
+static void run_grouped_exact16(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const matmul::GroupedShape s = matmul::grouped_shape(call);
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t g = matmul::matrix_index(call.in[1].as<const int64_t>()[row], s.groups);
+    const View& b = call.in[matmul::kFirstMatrix + (s.stacked || g < 0 ? 0 : g)];
+    const int64_t matrix = s.stacked ? g * s.k * s.n : 0;
+    for (int64_t j = 0; j < s.n; ++j)
+      call.out[0].as<float>()[row * s.n + j] =
+          g < 0 ? num::f32_from_bits(0x7fc00000)
+                : num::reference::exact16_product(
+                      s.k, [&](int64_t k) { return value(call.in[0], row / s.share * s.k + k); },
+                      [&](int64_t k) { return value(b, matrix + (s.trans_b ? j * s.k + k : k * s.n + j)); });
+  }
+}
+
+static const char* check_grouped_exact16(const Call& c) {
+  if (const char* wrong = check_grouped(c)) return wrong;
+  return last_dim(c.in[0]) <= num::kExact16LongestRow ? nullptr : "rows of at most 2^22 elements";
 }
 
 static const char* check_exact16(const Call& c) {
@@ -268,6 +283,32 @@ static const char* check_nbits(const Call& c) {
 
 static bool batch_independent_nbits(const Call& c, uint64_t batched) {
   return batched == 1 && c.in[0].rank > 1;
+}
+
+static void run_nbits_exact16(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View &b = call.in[1], &scales = call.in[2];
+  const matmul::Nbits l = matmul::nbits(call);
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t row = unit / l.n, j = unit % l.n;
+    auto left = [&](int64_t k) { return value(call.in[0], row * l.k + k); };
+    auto scale = [&](int64_t g) { return value(scales, matmul::scale_index(l, scales, j, g)); };
+    const int32_t ea = num::reference::exact16_row_scale(l.k, left);
+    const int32_t es = num::exact16_scale_of_scales(num::reference::exact16_row_scale(l.blocks, scale));
+    const bool integers = ea != num::kExact16NoIntegers && es != num::kExact16NoIntegers;
+    int64_t sum = 0;
+    for (int64_t k = 0; integers && k < l.k; ++k) {
+      const int64_t g = l.block ? k / l.block : 0;
+      const int z = call.in.size() > 3 ? matmul::zero_point(l, call.in[3], j, g) : matmul::zero_point(l);
+      sum += num::reference::exact16_integer(scale(g), es) * num::reference::exact16_integer(left(k), ea) *
+             (matmul::integer(l, b, j, k) - z);
+    }
+    call.out[0].as<float>()[unit] = num::reference::exact16_result(sum, ea, es);
+  }
+}
+
+static const char* check_nbits_exact16(const Call& c) {
+  if (const char* wrong = check_nbits(c)) return wrong;
+  return last_dim(c.in[0]) <= num::kExact16LongestRow ? nullptr : "rows of at most 2^22 elements";
 }
 
 // fixed_matmul.1: element i of the product of unit u.
@@ -330,6 +371,20 @@ const OpContract contract_matmul_nbits = {
     .op = "matmul_nbits", .check = check_nbits, .batch_independent = batch_independent_nbits};
 const CpuKernel row_matmul_nbits_reference = {
     .op = "matmul_nbits", .isa = "reference", .units = row_units, .run = run_nbits};
+extern const OpContract contract_grouped_matmul_exact16;
+extern const CpuKernel row_grouped_matmul_exact16_reference;
+const OpContract contract_grouped_matmul_exact16 = {.op = "grouped_matmul_exact16",
+                                                    .check = check_grouped_exact16,
+                                                    .find_out_of_bounds = find_out_of_bounds_grouped,
+                                                    .batch_independent = batch_independent_grouped};
+const CpuKernel row_grouped_matmul_exact16_reference = {
+    .op = "grouped_matmul_exact16", .isa = "reference", .units = row_units, .run = run_grouped_exact16};
+extern const OpContract contract_matmul_nbits_exact16;
+extern const CpuKernel row_matmul_nbits_exact16_reference;
+const OpContract contract_matmul_nbits_exact16 = {
+    .op = "matmul_nbits_exact16", .check = check_nbits_exact16, .batch_independent = batch_independent_nbits};
+const CpuKernel row_matmul_nbits_exact16_reference = {
+    .op = "matmul_nbits_exact16", .isa = "reference", .units = units, .run = run_nbits_exact16};
 extern const OpContract contract_fixed_matmul;
 extern const CpuKernel row_fixed_matmul_reference;
 const OpContract contract_fixed_matmul = {.op = "fixed_matmul", .check = check_fixed};

@@ -118,8 +118,7 @@ int64_t zero_groups(const Nbits& l, const View& zeros) {
   return l.bits == 4 ? 2 * zeros.dim[1] : l.blocks;
 }
 
-// From a scale or zero point operand alone.
-static Nbits nbits_of(const View& v, int operand, const Attributes& attrs) {
+Nbits nbits_of(const View& v, int operand, const Attributes& attrs) {
   Nbits l{};
   l.bits = attr_i(attrs, "bits", 8), l.trans_b = attr_i(attrs, "trans_b", 0) != 0;
   l.is_signed = v.dtype == DType::i8;

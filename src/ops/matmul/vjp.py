@@ -133,4 +133,10 @@ def matmul_nbits(v):
     return grads
 
 
-no_gradient("matmul_exact16", "matmul_integer", "fixed_matmul")
+no_gradient(
+    "matmul_exact16",
+    "grouped_matmul_exact16",
+    "matmul_nbits_exact16",
+    "matmul_integer",
+    "fixed_matmul",
+)

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <optional>
+#include <map>
+#include <numeric>
+#include <tuple>
 
 #include "plan/analysis/segment_builder.h"
+#include "plan/shards.h"
 
 namespace invar::plan {
 namespace {
@@ -19,21 +22,6 @@ uint64_t bytes_of_token(const Value& v) {
   for (const DimRef& d : v.shape)
     if (d.symbol < 0) bytes *= static_cast<uint64_t>(std::max<int64_t>(d.value, 1));
   return bytes;
-}
-
-bool is_integer(DType t) {
-  return t == DType::i64 || t == DType::i32;
-}
-
-// A node whose other operands are all integers looks rows of its weights up, and reads no others.
-bool looks_up(const Plan& p, const Node& n) {
-  bool any = false;
-  for (const Operand& o : n.in) {
-    if (o.kind != Operand::value) continue;
-    if (!is_integer(p.values[o.index].dtype)) return false;
-    any = true;
-  }
-  return any;
 }
 
 // Per position of the plan's nodes: bytes of a token that cross from the nodes before it.
@@ -83,7 +71,7 @@ Result<std::vector<int>> layer_starts(const Plan& p) {
   return starts;
 }
 
-// The cost of the nodes [begin, ...): each call of add() goes on by some nodes.
+// The cost of some nodes.
 class CostSum {
  public:
   explicit CostSum(const Plan& p) : p_(p), seen_(p.weights.size()) {}
@@ -156,49 +144,53 @@ std::vector<bool> values_that_feed(const Plan& p) {
   return feeds;
 }
 
-std::vector<Stage> stages_at(const Plan& p, const std::vector<int>& starts, const std::vector<int>& cut) {
-  std::vector<Stage> stages;
+// The stages of a plan, which have their layers already. stage_of: of every node; a stage reads
+// from earlier ones alone. numbers: of the nodes, for people.
+void fill_stages(const Plan& p, const std::vector<int>& stage_of, const std::vector<int>& numbers,
+                 std::vector<Stage>& stages) {
   const SymbolUses uses(p);
   const std::vector<bool> feeds = values_that_feed(p);
-  const int count = static_cast<int>(cut.size()) - 1;
-  std::vector<int> made_at(p.values.size(), -1), last_read(p.values.size(), -1);
-  for (int s = 0; s < count; ++s)
-    for (int n = starts[cut[s]]; n < starts[cut[s + 1]]; ++n) {
-      for (int v : p.nodes[n].out) made_at[v] = s;
-      for (const Operand& o : p.nodes[n].in)
-        if (o.kind == Operand::value) last_read[o.index] = s;
-    }
-  for (int s = 0; s < count; ++s) {
-    SegmentBuilder builder(p, uses, made_at, s);
-    CostSum sum(p);
-    for (int n = starts[cut[s]]; n < starts[cut[s + 1]]; ++n) builder.add(p.nodes[n], n);
-    sum.add(starts[cut[s]], starts[cut[s + 1]]);
-    Stage stage;
-    stage.first_layer = cut[s], stage.layers = cut[s + 1] - cut[s], stage.cost = sum.cost();
-    for (size_t v = 0; v < p.values.size(); ++v)
-      if (made_at[v] == s && last_read[v] > s) {
-        builder.keep(static_cast<int>(v));
-        stage.cost.handed_over += bytes_of_token(p.values[v]);
+  std::vector<int> made_at(p.values.size(), -1);
+  // Read by other stages; of these, by ones that are not of the same rank.
+  std::vector<bool> is_handed_over(p.values.size()), leaves(p.values.size());
+  std::vector<std::vector<int>> nodes(stages.size()), values(stages.size());
+  for (size_t n = 0; n < p.nodes.size(); ++n) {
+    nodes[stage_of[n]].push_back(static_cast<int>(n));
+    for (int v : p.nodes[n].out) made_at[v] = stage_of[n];
+    for (const Operand& o : p.nodes[n].in)
+      if (o.kind == Operand::value && made_at[o.index] >= 0 && made_at[o.index] != stage_of[n]) {
+        const Stage &from = stages[made_at[o.index]], &to = stages[stage_of[n]];
+        is_handed_over[o.index] = true;
+        if (from.rank != to.rank || from.partition != to.partition) leaves[o.index] = true;
       }
+  }
+  for (size_t v = 0; v < p.values.size(); ++v)
+    if (is_handed_over[v]) values[made_at[v]].push_back(static_cast<int>(v));
+  for (size_t s = 0; s < stages.size(); ++s) {
+    Stage& stage = stages[s];
+    SegmentBuilder builder(p, uses, made_at, static_cast<int>(s));
+    CostSum sum(p);
+    for (int n : nodes[s]) builder.add(p.nodes[n], numbers[n]), sum.add(n, n + 1);
+    stage.cost = sum.cost();
+    for (int v : values[s]) {
+      builder.keep(v);
+      if (leaves[v]) stage.cost.handed_over += bytes_of_token(p.values[v]);
+    }
     for (const Port& o : p.outputs)
-      if (made_at[o.value] == s) builder.keep(o.value);
+      if (made_at[o.value] == static_cast<int>(s)) builder.keep(o.value);
     stage.segment = std::move(builder).finish();
     for (size_t o = 0; o < stage.segment.outputs.size(); ++o)
-      if (const int v = stage.segment.outputs[o]; feeds[v] && last_read[v] > s)
+      if (const int v = stage.segment.outputs[o]; feeds[v] && is_handed_over[v])
         stage.feeding_outputs.push_back(stage.segment.plan.outputs[o].value);
-    stages.push_back(std::move(stage));
   }
-  return stages;
 }
 
-}  // namespace
+// Where partitions end: layers and nodes.
+struct Bounds {
+  std::vector<int> layers, nodes;
+};
 
-Result<int> layer_count(const Plan& p) {
-  INVAR_TRY(const std::vector<int> starts, layer_starts(p));
-  return static_cast<int>(starts.size()) - 1;
-}
-
-Result<std::vector<Stage>> split_by_layers(const Plan& p, int count) {
+Result<Bounds> layer_bounds(const Plan& p, int count) {
   INVAR_TRY(const std::vector<int> starts, layer_starts(p));
   const int blocks = static_cast<int>(starts.size()) - 1;
   if (count < 1) return bad_input("a model has at least 1 partition, not " + std::to_string(count));
@@ -218,26 +210,118 @@ Result<std::vector<Stage>> split_by_layers(const Plan& p, int count) {
                              static_cast<double>(sum.cost().products) / products);
     }
   }
-  return stages_at(p, starts, best_cut(share, blocks, count));
+  Bounds cut{best_cut(share, blocks, count), {}};
+  for (int block : cut.layers) cut.nodes.push_back(starts[block]);
+  return cut;
 }
 
-std::string stage_report(const std::vector<Stage>& stages, const StageSpeed& speed) {
-  char line[160];
+// Per node of a divided plan its stage: a partition of a rank is cut wherever ranks read what
+// others have computed, for all of them at once, so that they keep step. Makes the stages, in an
+// order in which they can run.
+std::vector<int> stages_of(const Shards& s, const Bounds& cut, std::vector<Stage>& stages) {
+  const Plan& p = s.plan;
+  std::vector<int> maker(p.values.size(), -1), partition_of;
+  std::vector<std::tuple<int, int, int>> place;  // depth, partition, rank
+  std::vector<bool> crosses(p.values.size());    // another rank reads it
+  for (size_t n = 0; n < p.nodes.size(); ++n) {
+    for (const Operand& o : p.nodes[n].in)
+      if (o.kind == Operand::value && maker[o.index] >= 0 && s.rank_of[maker[o.index]] != s.rank_of[n])
+        crosses[o.index] = true;
+    for (int v : p.nodes[n].out) maker[v] = static_cast<int>(n);
+  }
+  for (size_t n = 0; n < p.nodes.size(); ++n) {
+    const auto after = std::upper_bound(cut.nodes.begin(), cut.nodes.end(), s.node_of[n]);
+    const int partition = static_cast<int>(after - cut.nodes.begin()) - 1;
+    int depth = 0;
+    for (const Operand& o : p.nodes[n].in) {
+      if (o.kind != Operand::value || maker[o.index] < 0) continue;
+      const auto& [before, its_partition, rank] = place[maker[o.index]];
+      depth = std::max(depth, before + (its_partition != partition || crosses[o.index]));
+    }
+    place.emplace_back(depth, partition, s.rank_of[n]);
+  }
+  std::vector<std::tuple<int, int, int>> all = place;
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  for (const auto& [depth, partition, rank] : all) {
+    Stage& stage = stages.emplace_back();
+    stage.partition = partition, stage.rank = rank;
+    stage.first_layer = cut.layers[partition];
+    stage.layers = cut.layers[partition + 1] - cut.layers[partition];
+  }
+  std::vector<int> stage_of;
+  for (const auto& one : place)
+    stage_of.push_back(static_cast<int>(std::lower_bound(all.begin(), all.end(), one) - all.begin()));
+  return stage_of;
+}
+
+}  // namespace
+
+Result<int> layer_count(const Plan& p) {
+  INVAR_TRY(const std::vector<int> starts, layer_starts(p));
+  return static_cast<int>(starts.size()) - 1;
+}
+
+Result<std::vector<Stage>> split_by_layers(const Plan& p, int count) {
+  INVAR_TRY(const Bounds cut, layer_bounds(p, count));
+  std::vector<Stage> stages(static_cast<size_t>(count));
+  std::vector<int> stage_of, numbers(p.nodes.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (int s = 0; s < count; ++s) {
+    stage_of.resize(static_cast<size_t>(cut.nodes[s + 1]), s);
+    stages[s].first_layer = cut.layers[s], stages[s].layers = cut.layers[s + 1] - cut.layers[s];
+    stages[s].partition = s;
+  }
+  fill_stages(p, stage_of, numbers, stages);
+  return stages;
+}
+
+Result<std::vector<Stage>> split(const Plan& p, int partitions, int ranks) {
+  if (ranks == 1) return split_by_layers(p, partitions);
+  INVAR_TRY(const Bounds cut, layer_bounds(p, partitions));
+  INVAR_TRY(const Shards shards, shard(p, ranks));
+  std::vector<Stage> stages;
+  const std::vector<int> stage_of = stages_of(shards, cut, stages);
+  fill_stages(shards.plan, stage_of, shards.node_of, stages);
+  for (Stage& s : stages)
+    for (int v : s.segment.values) s.value_numbers.push_back(shards.value_of[v]);
+  return stages;
+}
+
+std::vector<RankCost> rank_costs(const std::vector<Stage>& stages) {
+  std::map<std::pair<int, int>, RankCost> found;
+  for (const Stage& s : stages) {
+    const auto [at, is_new] = found.try_emplace({s.partition, s.rank});
+    RankCost& r = at->second;
+    if (is_new) r = {s.partition, s.rank, s.first_layer, s.layers};
+    r.gathers += !is_new;
+    r.cost.weights += s.cost.weights, r.cost.products += s.cost.products, r.cost.read += s.cost.read;
+    r.cost.state += s.cost.state, r.cost.handed_over += s.cost.handed_over;
+  }
+  std::vector<RankCost> all;
+  for (const auto& [place, cost] : found) all.push_back(cost);
+  return all;
+}
+
+std::string stage_report(const std::vector<RankCost>& all, const StageSpeed& speed) {
+  const bool ranked = std::any_of(all.begin(), all.end(), [](const RankCost& r) { return r.rank > 0; });
+  char line[200];
   std::snprintf(line, sizeof line, "times at %.3g GB/s of memory and %.3g T products/s\n",
                 speed.bytes_per_second * 1e-9, speed.products_per_second * 1e-12);
-  std::string text =
-      std::string(line) +
-      "stage  layers      weights GB  state B/token  hand over B/token  decode ms  prompt ms/token\n";
-  for (size_t s = 0; s < stages.size(); ++s) {
-    const StageCost& c = stages[s].cost;
-    const std::string layers = std::to_string(stages[s].first_layer) + "-" +
-                               std::to_string(stages[s].first_layer + stages[s].layers - 1);
+  std::string text = std::string(line) + "stage  " + (ranked ? "rank  gathers  " : "") +
+                     "layers      weights GB  state B/token  hand over B/token  decode ms  prompt ms/token\n";
+  for (const RankCost& r : all) {
+    const StageCost& c = r.cost;
+    const std::string layers =
+        std::to_string(r.first_layer) + "-" + std::to_string(r.first_layer + r.layers - 1);
     const double decode = static_cast<double>(c.read) / speed.bytes_per_second * 1e3;
     const double prompt = static_cast<double>(c.products) / speed.products_per_second * 1e3;
-    std::snprintf(line, sizeof line, "%5zu  %-10s  %10.3f  %13llu  %17llu  %9.3f  %15.5f\n", s,
-                  layers.c_str(), static_cast<double>(c.weights) * 1e-9,
-                  static_cast<unsigned long long>(c.state), static_cast<unsigned long long>(c.handed_over),
-                  decode, prompt);
+    std::snprintf(line, sizeof line, "%5d  ", r.partition);
+    text += line;
+    if (ranked) std::snprintf(line, sizeof line, "%4d  %7d  ", r.rank, r.gathers), text += line;
+    std::snprintf(line, sizeof line, "%-10s  %10.3f  %13llu  %17llu  %9.3f  %15.5f\n", layers.c_str(),
+                  static_cast<double>(c.weights) * 1e-9, static_cast<unsigned long long>(c.state),
+                  static_cast<unsigned long long>(c.handed_over), decode, prompt);
     text += line;
   }
   return text;

@@ -155,7 +155,7 @@ Status CpuExecutor::feed(int v, std::span<const std::byte> bytes) {
   if (bytes.empty()) return {};
   ops::View& view = values_[v];
   const bool in_place = reinterpret_cast<uintptr_t>(bytes.data()) % size_of(view.dtype) == 0;
-  std::byte* const own = arena_.data() + buffer_offset_[executable_->values[v].buffer];
+  std::byte* const own = arena_->data() + buffer_offset_[executable_->values[v].buffer];
   if (!in_place) std::memcpy(own, bytes.data(), bytes.size());
   void* const at =
       in_place ? const_cast<std::byte*>(bytes.data()) : own;  // kernels do not write their inputs

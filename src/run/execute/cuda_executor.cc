@@ -11,6 +11,10 @@ namespace invar::run {
 
 constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing their nodes
 
+static bool is_selected(const std::optional<std::vector<int>>& ports, int v) {
+  return !ports || std::find(ports->begin(), ports->end(), v) != ports->end();
+}
+
 CudaExecutor::CudaExecutor(std::shared_ptr<const Executable> executable, std::shared_ptr<Device> device)
     : Executor(std::move(executable), std::move(device)) {}
 
@@ -69,10 +73,11 @@ std::vector<const ops::Call*> CudaExecutor::calls(size_t begin, size_t end) cons
 }
 
 Status CudaExecutor::feed(int v, std::span<const std::byte> bytes) {
-  fed_on_device_.erase(v);
+  fed_on_device_.erase(v), in_place_.erase(v);
   if (bytes.empty()) return {};
   Allocation& input = inputs_[v];
-  if (!input.size()) {
+  if (input.size() < bytes.size()) {
+    INVAR_CHECK_OK(release_memory());
     INVAR_TRY(input, Allocation::make_pinned(bytes.size(), "an input", device_));
   }
   std::memcpy(input.data(), bytes.data(), bytes.size());
@@ -83,6 +88,18 @@ Status CudaExecutor::feed_device(int v, const void* bytes) {
   fed_on_device_.insert(v);
   const size_t n = bytes_of(values_[v]);
   return n ? device_->copy(values_[v].data, bytes, n) : Status();
+}
+
+Status CudaExecutor::feed_in_place(int v, void* bytes) {
+  fed_on_device_.insert(v);
+  in_place_[v] = bytes;
+  if (values_[v].data == bytes) return {};
+  values_[v].data = bytes;
+  for (size_t n = 0; n < nodes_.size(); ++n)  // no value is a view of an input
+    for (size_t i = 0; i < nodes_[n].in.size(); ++i)
+      if (executable_->nodes[n].node->in[i] == plan::Operand{plan::Operand::value, v})
+        nodes_[n].in[i].data = bytes;
+  return {};
 }
 
 ops::View CudaExecutor::port(int v) const {
@@ -100,9 +117,12 @@ Status CudaExecutor::reserve_ports(const std::vector<uint64_t>& buffer_sizes) {
     INVAR_TRY(b, Allocation::make_pinned(bytes, port.name.c_str(), device_));
     return {};
   };
-  for (const plan::Port& p : plan.inputs) INVAR_CHECK_OK(reserve(inputs_[p.value], p, 1));
+  for (const plan::Port& p : plan.inputs)
+    if (is_selected(selected_inputs_, p.value)) {
+      INVAR_CHECK_OK(reserve(inputs_[p.value], p, 1));
+    }
   for (const plan::Port& p : plan.outputs)
-    if (!inputs_.contains(p.value)) {
+    if (!inputs_.contains(p.value) && is_selected(selected_outputs_, p.value)) {
       INVAR_CHECK_OK(reserve(outputs_[p.value], p, 2));
     }
   return {};
@@ -139,9 +159,7 @@ Status CudaExecutor::queue(bool tail) {
 
 bool CudaExecutor::is_downloaded(int v, bool tail) const {
   if (!tail && !executable_->values[v].feeds_state) return false;
-  if (selected_outputs_)
-    return std::find(selected_outputs_->begin(), selected_outputs_->end(), v) != selected_outputs_->end();
-  return !inputs_.contains(v);
+  return is_selected(selected_outputs_, v) && (selected_outputs_ || !inputs_.contains(v));
 }
 
 // Queued behind the nodes, and never recorded in a graph, since the target alternates between
@@ -168,7 +186,8 @@ Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
   if (executable_->shaped_by_past || step_shape_.rows > kGraphRows) {
     INVAR_CHECK_OK(queue(tail));
   } else {
-    auto& graph = graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_}];
+    auto& graph =
+        graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_, in_place_}];
     if (!graph) {
       INVAR_CHECK_OK(device_->begin_capture());
       const Status queued = queue(tail);

@@ -61,7 +61,9 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     INVAR_CHECK_OK(
         reserve_header(sizeof(StepHeader) + static_cast<uint64_t>(max_sequences) * sizeof(ops::Sequence)));
   }
-  INVAR_TRY(arena_, Allocation::make(total, "activations", device_));  // on an error the old one stays
+  if (arena_->size() < total) {  // on an error the old one stays
+    INVAR_TRY(*arena_, Allocation::make(total, "activations", device_));
+  }
   step_shape_ = {};
   buffer_offset_ = std::move(offset);
   capacity_ = capacity;
@@ -111,6 +113,10 @@ Status Executor::reserve_shared(size_t bytes) {
 
 Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   const Executable& e = *executable_;
+  if (bound_arena_ != arena_->data()) {  // another executor needed a larger one
+    INVAR_CHECK_OK(release_memory());
+    step_shape_ = {}, bound_arena_ = arena_->data();
+  }
   StepHeader& header = header_in(step_header_);
   std::copy(sequences.begin(), sequences.end(), sequences_in(step_header_));
   header.past = 0;
@@ -122,7 +128,7 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   step_shape_ = {};
   for (size_t v = 0; reshape && v < values_.size(); ++v) {
     e.shape(static_cast<int>(v), step, values_[v]);
-    values_[v].data = arena_.data() + buffer_offset_[e.values[v].buffer] + e.values[v].offset;
+    values_[v].data = arena_->data() + buffer_offset_[e.values[v].buffer] + e.values[v].offset;
   }
   for (size_t n = 0; n < nodes_.size(); ++n)
     if (reshape || e.nodes[n].contract->stateful) {
@@ -176,7 +182,7 @@ Error Executor::out_of_bounds_error(size_t node, const ops::OutOfBounds& out_of_
 }
 
 size_t Executor::bytes() const {
-  return arena_.size() + states_.size() + shared_.size();
+  return (shares_arena_ ? 0 : arena_->size()) + states_.size() + shared_.size();
 }
 
 }  // namespace invar::run

@@ -22,6 +22,9 @@ class Executor {
   virtual ~Executor() = default;
   const Executable& executable() const { return *executable_; }
 
+  // Before reserve(): takes the memory of activations from executors of the same device, which run
+  // in turn. What one leaves there is gone when the next one runs.
+  void share_arena(std::shared_ptr<Allocation> arena) { arena_ = std::move(arena), shares_arena_ = true; }
   // Weights that were loaded for executable().weight_uses(). May be called again with others.
   Status attach(const Weights&);
   // Allocates the memory of `max_sequences` sequences and of the largest steps. These are one
@@ -47,8 +50,12 @@ class Executor {
   // Sets an input from device memory of the same size: copied on the device, in the order of its
   // queue. On a GPU only.
   virtual Status feed_device(int v, const void* bytes) = 0;
-  // The outputs that run() downloads from a GPU. Until this is called: all.
+  // The same, read where it lies until the step is over.
+  virtual Status feed_in_place(int v, void* bytes) = 0;
+  // The outputs that run() downloads from a GPU, and the inputs that are written through port();
+  // the others are fed, or handed on where they lie. Until these are called: all.
   virtual void select_outputs(std::vector<int> outputs) = 0;
+  virtual void select_inputs(std::vector<int> inputs) = 0;
   // The host's view of an input or output: written before run(), read after it.
   virtual ops::View port(int v) const = 0;
   // The view of an input or output where the nodes read or write it, valid until the next run.
@@ -92,11 +99,11 @@ class Executor {
   Error out_of_bounds_error(size_t node, const ops::OutOfBounds&) const;
 
   const std::shared_ptr<const Executable> executable_;
-  const std::shared_ptr<Device> device_;  // null: the host
-  std::vector<BoundNode> nodes_;          // per node of the executable
-  std::vector<ops::View> values_;         // per value, in the current step
-  std::vector<uint64_t> buffer_offset_;   // per buffer, into arena_
-  Allocation arena_;                      // all buffers
+  const std::shared_ptr<Device> device_;                                // null: the host
+  std::vector<BoundNode> nodes_;                                        // per node of the executable
+  std::vector<ops::View> values_;                                       // per value, in the current step
+  std::vector<uint64_t> buffer_offset_;                                 // per buffer, into arena_
+  std::shared_ptr<Allocation> arena_ = std::make_shared<Allocation>();  // all buffers
   Allocation step_header_;
   int64_t capacity_ = 0;
   StepShape step_shape_{};  // of the last bind(); 0 rows: none holds
@@ -107,7 +114,8 @@ class Executor {
 
   Allocation states_;  // of all nodes
   Allocation shared_;  // of the node that runs, between its phases
-  bool uses_libraries_ = false;
+  bool uses_libraries_ = false, shares_arena_ = false;
+  const std::byte* bound_arena_ = nullptr;  // that values_ point into
 };
 
 }  // namespace invar::run

@@ -36,8 +36,10 @@ Result<std::unique_ptr<LocalStage>> LocalStage::prepare(plan::Stage stage, const
   const Options& o = context.options;
   const Target target{o.isa, s->device_, static_cast<bool>(o.observe)};
   const plan::Segment& segment = s->stage_.segment;
+  const std::span<const int> values =
+      s->stage_.value_numbers.empty() ? segment.values : s->stage_.value_numbers;
   INVAR_TRY(s->executable_,
-            run::prepare(s->plan(), target, {segment.node_numbers, segment.values, s->stage_.feeding_outputs},
+            run::prepare(s->plan(), target, {segment.node_numbers, values, s->stage_.feeding_outputs},
                          run::explain(o.explain)));
   s->has_memory_ = s->executable_->has_memory;
   if (s->plan().states.empty() && s->stage_.layers > 0)  // then it has memory unless a node lacks its state
@@ -50,28 +52,38 @@ Result<uint64_t> LocalStage::weight_bytes() const {
   return Weights::needed(plan(), context_.folder, executable_->weight_uses(), device_ != nullptr);
 }
 
-void LocalStage::stream(LocalStage* next) {
-  streamed_ = true;
+void LocalStage::stream(LocalStage* next, std::shared_ptr<Streaming> streaming) {
+  streamed_ = true, streaming_ = std::move(streaming);
   next_ = device_ && next != this ? next : nullptr;  // on the host the stage that runs needs all threads
 }
 
 Result<Weights> LocalStage::loaded(bool check, Pool& pool, const ByteProgress& progress) const {
   return Weights::load(plan(), context_.folder, executable_->weight_uses(), pool,
-                       {check, context_.options.hashed, progress}, device_);
+                       {check, context_.options.hashed, progress}, device_, queues_.get());
 }
 
 Status LocalStage::load() {
   const Options& o = context_.options;
   INVAR_CHECK_OK(validate(*executable_, o.sequences));
   executor_ = Executor::make(executable_, *context_.pool, device_);
-  if (logits_ >= 0) executor_->select_outputs({logits_});
+  if (arena_) executor_->share_arena(arena_);
+  std::vector<int> inputs, outputs;  // the others are handed over where they lie
+  for (int v : {ids_, positions_})
+    if (v >= 0) inputs.push_back(v);
+  if (logits_ >= 0) outputs.push_back(logits_);
+  executor_->select_inputs(std::move(inputs)), executor_->select_outputs(std::move(outputs));
   executor_->observe(o.observe);
+  if (checks_ && o.check_weights) {
+    INVAR_TRY(checked_, Weights::load(*checks_, context_.folder, {}, *context_.pool,
+                                      {true, o.hashed, o.load_progress}));
+  }
   if (streamed_) {
     INVAR_TRY(weights_, Weights::load(plan(), context_.folder, {}, *context_.pool,
                                       {o.check_weights, o.hashed, o.load_progress}));
     return {};
   }
-  INVAR_TRY(weights_, loaded(o.check_weights, *context_.pool, o.load_progress));
+  INVAR_TRY(weights_, loaded(o.check_weights && checks_own_, *context_.pool, o.load_progress));
+  queues_.reset();
   return executor_->attach(weights_);
 }
 
@@ -88,10 +100,11 @@ void LocalStage::prefetch() {
   if (prefetched_.valid()) return;
   prefetched_ = std::async(std::launch::async, [this]() -> Result<Weights> {
     const num::ArithmeticEnv env;
-    if (!prefetch_pool_) {
-      INVAR_TRY(prefetch_pool_, start_pool(std::min(kPrefetchThreads, context_.pool->threads())));
+    const std::lock_guard lock(streaming_->mutex);
+    if (!streaming_->pool) {
+      INVAR_TRY(streaming_->pool, start_pool(std::min(kPrefetchThreads, context_.pool->threads())));
     }
-    return loaded(false, *prefetch_pool_);
+    return loaded(false, *streaming_->pool);
   });
 }
 
@@ -113,7 +126,7 @@ Status LocalStage::begin(const StagePass& pass) {
 }
 
 Status LocalStage::hand_in(int v, const Handover& h) {
-  if (h.device) return executor_->feed_device(own(v), h.memory.data());
+  if (h.device) return executor_->feed_in_place(own(v), h.memory.data());
   return executor_->feed(own(v), {h.memory.data(), h.bytes});
 }
 
@@ -139,9 +152,8 @@ Status LocalStage::hand_out(int v, Handover& h) {
     std::memcpy(h.memory.data(), view.data, h.bytes);
     return {};
   }
-  INVAR_CHECK_OK(h.device ? device_->copy(h.memory.data(), view.data, h.bytes)
-                          : device_->download(h.memory.data(), view.data, h.bytes));
-  return device_->wait();
+  return h.device ? device_->copy(h.memory.data(), view.data, h.bytes)
+                  : device_->download(h.memory.data(), view.data, h.bytes);
 }
 
 std::span<const std::byte> LocalStage::output(int v) {

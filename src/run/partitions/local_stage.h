@@ -4,11 +4,13 @@
 
 #include <future>
 #include <map>
+#include <mutex>
 #include <optional>
 
 #include "run/execute/executor.h"
 #include "run/partitions/stage.h"
 #include "run/prepare/prepare.h"
+#include "run/weights/upload_queues.h"
 
 namespace invar::run {
 
@@ -37,9 +39,22 @@ class LocalStage final : public Stage {
 
   // The memory that the weights take.
   Result<uint64_t> weight_bytes() const;
+  // What the stages of a device share: the memory of activations, since one of them runs at a time,
+  // and the queues to the device.
+  void share(std::shared_ptr<Allocation> arena, std::shared_ptr<UploadQueues> queues) {
+    arena_ = std::move(arena), queues_ = std::move(queues);
+  }
+  // What the streamed stages share.
+  struct Streaming {
+    std::mutex mutex;
+    std::unique_ptr<Pool> pool;  // loads the next stage while one runs
+  };
   // From now on load() only checks the weights, and run() loads them. `next`: the stage whose
   // weights are loaded while this one runs; null: none.
-  void stream(LocalStage* next);
+  void stream(LocalStage* next, std::shared_ptr<Streaming>);
+  // From now on it checks the weights of `whole`, which outlives it, before it loads its own; null:
+  // it checks none. For stages that have slices of weights.
+  void check_instead(const plan::Plan* whole) { checks_ = whole, checks_own_ = false; }
 
   Status load() override;
   Status reserve(int64_t rows, int64_t tail_rows) override;
@@ -47,9 +62,13 @@ class LocalStage final : public Stage {
   Status hand_in(int v, const Handover&) override;
   Status run(const std::function<void()>& overlapped) override;
   Status hand_out(int v, Handover&) override;
+  Status handed_out() override { return device_ ? device_->wait() : Status(); }
   std::span<const std::byte> output(int v) override;
   size_t bytes() const override;
-  Status weights_unchanged() override { return weights_.unchanged(stage_.segment.plan); }
+  Status weights_unchanged() override {
+    if (checks_own_) return weights_.unchanged(stage_.segment.plan);
+    return checks_ ? checked_.unchanged(*checks_) : Status();
+  }
 
  private:
   LocalStage(plan::Stage stage, const DecoderPorts& ports, std::shared_ptr<Device> device,
@@ -69,13 +88,18 @@ class LocalStage final : public Stage {
   int ids_ = -1, positions_ = -1, logits_ = -1;
   bool has_memory_ = true;
   std::shared_ptr<const Executable> executable_;
+  std::shared_ptr<Allocation> arena_;     // null: the executor's own
+  std::shared_ptr<UploadQueues> queues_;  // while weights are to be loaded; null: of each load
   std::unique_ptr<Executor> executor_;
   Weights weights_;  // resident, or of a streamed stage those that were checked
+  bool checks_own_ = true;
+  const plan::Plan* checks_ = nullptr;
+  Weights checked_;
   bool tail_ = true;
 
   bool streamed_ = false;
   LocalStage* next_ = nullptr;
-  std::unique_ptr<Pool> prefetch_pool_;
+  std::shared_ptr<Streaming> streaming_;
   std::future<Result<Weights>> prefetched_;
   size_t streamed_bytes_ = 0;
 };

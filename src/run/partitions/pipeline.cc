@@ -10,12 +10,13 @@
 namespace invar::run {
 
 // done[s]: how many passes stage s is through with. A stage takes the passes in their order, and a
-// pass goes through the stages in theirs.
+// pass goes through a stage behind those that it reads from.
 struct Pipeline::Jobs {
   std::span<const StagePass> passes;
   std::vector<size_t> done;
-  std::vector<bool> busy;  // per lane
-  size_t taken = 0;        // passes whose logits the caller has taken
+  std::vector<bool> busy;    // per lane
+  std::vector<size_t> left;  // per pass: the stages that it has to go through
+  size_t taken = 0;          // passes whose logits the caller has taken
   Status status;
   bool failed() const { return !status; }
 };
@@ -24,14 +25,18 @@ Pipeline::Pipeline(std::vector<std::unique_ptr<Stage>> stages) : stages_(std::mo
   std::map<std::string, size_t> lanes;
   for (const auto& s : stages_) lane_of_.push_back(lanes.emplace(s->lane(), lanes.size()).first->second);
   lanes_ = std::max<size_t>(lanes.size(), 1);
+  stages_of_.resize(lanes_);
+  for (size_t s = stages_.size(); s-- > 0;) stages_of_[lane_of_[s]].push_back(s);
   // One pass in each lane, and one on its way between two.
   slots_ = lanes_ == 1 ? 1 : lanes_ + 1;
 }
 
 Result<std::unique_ptr<Pipeline>> Pipeline::make(std::vector<std::unique_ptr<Stage>> stages,
                                                  const std::vector<plan::Stage>& parts,
-                                                 const DecoderPorts& ports) {
+                                                 const DecoderPorts& ports,
+                                                 std::vector<std::shared_ptr<Allocation>> arenas) {
   std::unique_ptr<Pipeline> p(new Pipeline(std::move(stages)));
+  p->arenas_ = std::move(arenas);
   INVAR_CHECK_OK(p->connect(parts, ports));
   if (p->lanes_ > 1) p->start_lanes();
   return p;
@@ -42,7 +47,7 @@ Pipeline::~Pipeline() {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
-  changed_.notify_all();
+  notify();
   for (std::thread& t : threads_) t.join();
 }
 
@@ -50,7 +55,11 @@ Status Pipeline::connect(const std::vector<plan::Stage>& parts, const DecoderPor
   std::map<int, size_t> maker;      // value -> stage
   std::map<int, bool> feeds_later;  // value -> whether states of later stages depend on it
   logits_ = ports.logits, last_ = parts.size() - 1;
+  int ranks = 1;
+  for (const plan::Stage& s : parts) ranks = std::max(ranks, s.rank + 1);
+  groups_ = std::max<size_t>(lanes_ / static_cast<size_t>(ranks), 1);
   feeds_.assign(parts.size(), false);
+  edges_to_.resize(parts.size()), edges_from_.resize(parts.size()), before_.resize(parts.size());
   for (size_t s = 0; s < parts.size(); ++s) {
     const plan::Segment& segment = parts[s].segment;
     feeds_[s] = !segment.plan.states.empty() || !parts[s].feeding_outputs.empty();
@@ -64,16 +73,34 @@ Status Pipeline::connect(const std::vector<plan::Stage>& parts, const DecoderPor
     }
     for (int v : segment.inputs) {
       const auto from = maker.find(v);
-      if (from == maker.end()) continue;  // an input of the decoder
-      Edge edge{from->second, s, v, feeds_later[v], {}};
-      const auto source = stages_[edge.from]->device(), target = stages_[s]->device();
-      edge.memory.resize(slots_);
-      for (Handover& h : edge.memory) h.device = source ? target : nullptr;
-      edges_.push_back(std::move(edge));
+      if (from != maker.end()) connect(from->second, s, v, feeds_later[v]);  // else an input of the decoder
     }
+  }
+  for (size_t s = 0; s < parts.size(); ++s) {
+    std::vector<size_t>& before = before_[s];
+    for (size_t e : edges_to_[s]) before.push_back(edges_[e].from);
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
   }
   results_.resize(lanes_ > 1 ? slots_ + 1 : 0);  // one more: that of the last call
   return {};
+}
+
+void Pipeline::connect(size_t from, size_t to, int value, bool feeds) {
+  const auto source = stages_[from]->device(), target = stages_[to]->device();
+  const auto device = source ? target : nullptr;
+  size_t e = 0;
+  for (; e < edges_from_[from].size(); ++e) {
+    const Edge& known = edges_[edges_from_[from][e]];
+    if (known.value == value && known.memory[0].device == device) break;
+  }
+  if (e == edges_from_[from].size()) {
+    edges_from_[from].push_back(edges_.size());
+    Edge& edge = edges_.emplace_back(Edge{from, {}, value, feeds, std::vector<Handover>(slots_)});
+    for (Handover& h : edge.memory) h.device = device;
+  }
+  edges_[edges_from_[from][e]].to.push_back(to);
+  edges_to_[to].push_back(edges_from_[from][e]);
 }
 
 Status Pipeline::load() {
@@ -92,6 +119,7 @@ Status Pipeline::reserve(int64_t rows, int64_t tail_rows) {
 size_t Pipeline::bytes() const {
   size_t bytes = 0;
   for (const auto& s : stages_) bytes += s->bytes();
+  for (const auto& a : arenas_) bytes += a->size();
   for (const Edge& e : edges_)
     for (const Handover& h : e.memory) bytes += h.memory.size();
   for (const Handover& h : results_) bytes += h.memory.size();
@@ -103,16 +131,25 @@ Status Pipeline::run_stage(size_t stage, const StagePass& pass, size_t slot,
   if (is_skipped(stage, pass)) return {};
   Stage& s = *stages_[stage];
   INVAR_CHECK_OK(s.begin(pass));
-  for (Edge& e : edges_)
-    if (e.to == stage && (pass.tail || e.feeds)) {
+  for (size_t i : edges_to_[stage])
+    if (Edge& e = edges_[i]; pass.tail || e.feeds) {
       INVAR_CHECK_OK(s.hand_in(e.value, e.memory[slot]));
     }
-  INVAR_CHECK_OK(s.run(overlapped));
-  for (Edge& e : edges_)
-    if (e.from == stage && (pass.tail || e.feeds)) {
-      INVAR_CHECK_OK(s.hand_out(e.value, e.memory[slot]));
-    }
-  return {};
+  Status status;
+  bool done = false;
+  const auto hand_out = [&] {
+    for (size_t i : edges_from_[stage])
+      if (Edge& e = edges_[i]; status && (pass.tail || e.feeds)) status = s.hand_out(e.value, e.memory[slot]);
+    done = true;
+  };
+  INVAR_CHECK_OK(s.run([&] {  // a GPU queues it behind the nodes, and waits for all
+    hand_out();
+    if (overlapped) overlapped();
+  }));
+  if (done) return status;
+  hand_out();
+  INVAR_CHECK_OK(status);
+  return s.handed_out();
 }
 
 static std::span<const float> floats(std::span<const std::byte> bytes) {
@@ -136,14 +173,40 @@ void Pipeline::start_lanes() {
 // end frees memory sooner.
 bool Pipeline::next_job(size_t lane, size_t& stage, size_t& pass) const {
   if (!jobs_ || jobs_->failed()) return false;
-  for (size_t s = stages_.size(); s-- > 0;) {
+  for (size_t s : stages_of_[lane]) {
     const size_t p = jobs_->done[s];
-    if (lane_of_[s] != lane || p == jobs_->passes.size()) continue;
-    if (s == 0 ? p >= jobs_->taken + slots_ : jobs_->done[s - 1] <= p) continue;
+    if (p == jobs_->passes.size() || p >= jobs_->taken + slots_) continue;
+    if (std::any_of(before_[s].begin(), before_[s].end(), [&](size_t b) { return jobs_->done[b] <= p; }))
+      continue;
     stage = s, pass = p;
     return true;
   }
   return false;
+}
+
+void Pipeline::notify() {
+  ++changes_;
+  changed_.notify_all();
+}
+
+// Between two steps of ranks a GPU's lane waits for less than it takes to wake up, so it looks for
+// a while before it sleeps.
+void Pipeline::wait_for_job(std::unique_lock<std::mutex>& lock, size_t lane, size_t& stage, size_t& pass) {
+  constexpr int kLooks = 200;
+  const bool looks = stages_[stages_of_[lane][0]]->device() != nullptr;
+  bool looked = false;
+  while (!ends_ && !next_job(lane, stage, pass)) {
+    if (!looks || looked || !jobs_) {
+      changed_.wait(lock);
+      looked = false;
+      continue;
+    }
+    const uint64_t before = changes_;
+    lock.unlock();
+    for (int i = 0; i < kLooks && changes_ == before; ++i) std::this_thread::yield();
+    lock.lock();
+    looked = changes_ == before;
+  }
 }
 
 void Pipeline::work(size_t lane) {
@@ -151,7 +214,7 @@ void Pipeline::work(size_t lane) {
   std::unique_lock lock(mutex_);
   for (;;) {
     size_t stage = 0, pass = 0;
-    changed_.wait(lock, [&] { return ends_ || next_job(lane, stage, pass); });
+    wait_for_job(lock, lane, stage, pass);
     if (ends_) return;
     Jobs& jobs = *jobs_;
     jobs.busy[lane] = true;
@@ -162,27 +225,33 @@ void Pipeline::work(size_t lane) {
                         ? run_stage(stage, p, pass % slots_, {})
                         : Status(Error{Code::internal, "the arithmetic of a lane changed"});
     if (status && is_last) status = stages_[stage]->hand_out(logits_, result(pass));
+    if (status && is_last) status = stages_[stage]->handed_out();
     lock.lock();
     jobs.busy[lane] = false;
     if (!status && !jobs.failed()) jobs.status = std::move(status);
-    ++jobs.done[stage];
-    changed_.notify_all();
+    ++jobs.done[stage], --jobs.left[pass];
+    notify();
   }
 }
 
 Status Pipeline::run_overlapped(std::span<const StagePass> passes, const std::function<void()>& overlapped,
                                 const Take& take) {
-  Jobs jobs{passes, std::vector<size_t>(stages_.size()), std::vector<bool>(lanes_), 0, {}};
+  Jobs jobs{passes,
+            std::vector<size_t>(stages_.size()),
+            std::vector<bool>(lanes_),
+            std::vector<size_t>(passes.size(), stages_.size()),
+            0,
+            {}};
   std::unique_lock lock(mutex_);
   jobs_ = &jobs;
-  changed_.notify_all();
+  notify();
   if (overlapped && passes.size() == 1) {  // the logits that it reads lie in the place before
     lock.unlock();
     overlapped();
     lock.lock();
   }
-  for (; jobs.taken < passes.size() && !jobs.failed(); ++jobs.taken, changed_.notify_all()) {
-    changed_.wait(lock, [&] { return jobs.failed() || jobs.done.back() > jobs.taken; });
+  for (; jobs.taken < passes.size() && !jobs.failed(); ++jobs.taken, notify()) {
+    changed_.wait(lock, [&] { return jobs.failed() || jobs.left[jobs.taken] == 0; });
     if (jobs.failed()) break;
     const Handover& h = result(jobs.taken);
     const bool tail = passes[jobs.taken].tail;

@@ -3,6 +3,7 @@
 // in the calling thread.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -18,14 +19,18 @@ class Pipeline {
   // returns.
   using Take = std::function<void(size_t pass, std::span<const float> logits)>;
 
-  // segments: per stage its part of the plan.
+  // parts: per stage its part of the plan; a stage reads from those before it. arenas: what stages
+  // share.
   static Result<std::unique_ptr<Pipeline>> make(std::vector<std::unique_ptr<Stage>> stages,
                                                 const std::vector<plan::Stage>& parts,
-                                                const DecoderPorts& ports);
+                                                const DecoderPorts& ports,
+                                                std::vector<std::shared_ptr<Allocation>> arenas = {});
   ~Pipeline();
 
   std::span<const std::unique_ptr<Stage>> stages() const { return stages_; }
-  size_t lanes() const { return lanes_; }
+  // Into how many passes a step is divided so that all lanes work: the ranks of a partition work on
+  // the same one.
+  size_t groups() const { return groups_; }
   // All weights, the stages one after another.
   Status load();
   Status reserve(int64_t rows, int64_t tail_rows);
@@ -33,9 +38,10 @@ class Pipeline {
   size_t bytes() const;
 
  private:
-  // What one stage hands to another: a value of the whole plan, and memory for each pass in flight.
+  // A value that a stage hands to others on one device, and memory for each pass in flight.
   struct Edge {
-    size_t from, to;
+    size_t from;
+    std::vector<size_t> to;
     int value;
     bool feeds;  // also in passes without a tail
     std::vector<Handover> memory;
@@ -43,8 +49,11 @@ class Pipeline {
   struct Jobs;  // the passes of one call of run(), as far as the lanes are with them
   explicit Pipeline(std::vector<std::unique_ptr<Stage>> stages);
   Status connect(const std::vector<plan::Stage>& parts, const DecoderPorts& ports);
+  void connect(size_t from, size_t to, int value, bool feeds);
   void start_lanes();
   void work(size_t lane);
+  void wait_for_job(std::unique_lock<std::mutex>&, size_t lane, size_t& stage, size_t& pass);
+  void notify();
   bool is_skipped(size_t stage, const StagePass& pass) const { return !pass.tail && !feeds_[stage]; }
   Status run_stage(size_t stage, const StagePass& pass, size_t slot, const std::function<void()>& overlapped);
   Status run_in_order(std::span<const StagePass> passes, const std::function<void()>& overlapped,
@@ -55,10 +64,14 @@ class Pipeline {
   bool next_job(size_t lane, size_t& stage, size_t& pass) const;
 
   std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<std::shared_ptr<Allocation>> arenas_;
   std::vector<Edge> edges_;
-  std::vector<bool> feeds_;      // per stage: whether it runs in passes without a tail
-  std::vector<size_t> lane_of_;  // per stage
-  size_t lanes_ = 1, slots_ = 1, last_ = 0;
+  std::vector<std::vector<size_t>> edges_to_, edges_from_;  // per stage
+  std::vector<std::vector<size_t>> before_;                 // per stage: those that it reads from
+  std::vector<bool> feeds_;                     // per stage: whether it runs in passes without a tail
+  std::vector<size_t> lane_of_;                 // per stage
+  std::vector<std::vector<size_t>> stages_of_;  // per lane, the last stage first
+  size_t lanes_ = 1, groups_ = 1, slots_ = 1, last_ = 0;
   int logits_ = -1;
   // With several lanes: the logits of each pass in flight, and those that the last call returned.
   std::vector<Handover> results_;
@@ -66,6 +79,7 @@ class Pipeline {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::atomic<uint64_t> changes_ = 0;
   bool ends_ = false;
   Jobs* jobs_ = nullptr;  // null: the lanes wait
   std::vector<std::thread> threads_;

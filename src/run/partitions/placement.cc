@@ -21,13 +21,22 @@ plan::Stage only_stage(const plan::Plan& p) {
   return stage;
 }
 
+// Without a number each device has a partition, or a rank of one.
+int partitions_of(const Options& o, size_t devices) {
+  if (o.partitions > 0) return o.partitions;
+  return std::max(static_cast<int>(devices) / std::max(o.ranks, 1), 1);
+}
+
 Status check_partitions(const plan::Plan& p, const Options& o, size_t devices) {
   if (o.partitions < 0) return bad_input("partitions: " + std::to_string(o.partitions) + " is below 1");
-  const int count = std::max(o.partitions, static_cast<int>(devices));
-  if (o.partitions > 0 && static_cast<size_t>(o.partitions) < devices)
-    return bad_input(std::to_string(devices) + " devices are named for " + std::to_string(o.partitions) +
-                     " partition" + (o.partitions == 1 ? "" : "s") +
-                     ": name no more devices than partitions");
+  if (o.ranks < 1) return bad_input("tensor-parallel: " + std::to_string(o.ranks) + " is below 1");
+  const int count = partitions_of(o, devices) * o.ranks;
+  if (static_cast<size_t>(count) < devices)
+    return bad_input(std::to_string(devices) + " devices are named for " +
+                     std::to_string(partitions_of(o, devices)) + " partition" +
+                     (count == o.ranks ? "" : "s") +
+                     (o.ranks == 1 ? "" : " of " + std::to_string(o.ranks) + " ranks") +
+                     ": name no more devices than " + (o.ranks == 1 ? "partitions" : "ranks"));
   if (count > 1 && p.operation_set == OperationSet::deterministic)
     return not_covered(
         "partitions: what a deterministic program computes may depend on how it is cut; use the operation "
@@ -58,8 +67,9 @@ Status limit_weights(std::span<LocalStage* const> stages, uint64_t limit) {
   size_t resident = 0;
   for (uint64_t used = 0; used + bytes[resident] + at_once * largest[resident + 1] <= limit; ++resident)
     used += bytes[resident];
+  const auto streaming = std::make_shared<LocalStage::Streaming>();
   for (size_t s = resident; s < stages.size(); ++s)
-    stages[s]->stream(stages[s + 1 < stages.size() ? s + 1 : resident]);
+    stages[s]->stream(stages[s + 1 < stages.size() ? s + 1 : resident], streaming);
   return {};
 }
 
@@ -71,17 +81,33 @@ std::string layers_of(const plan::Stage& s) {
 // Makes the stages: in this process, or with workers the first ones here and the others there.
 struct Placing {
   const std::vector<std::string>& names;
-  const int count;
+  const int count, ranks;  // partitions times ranks; ranks
   const DecoderPorts& ports;
   const StageContext& context;
   PlacedDecoder& placed;
   std::map<std::string, std::shared_ptr<Device>> devices{};
   bool on_host = false;
+  std::vector<std::string> wheres{};  // per partition and rank
 
+  // Of every rank of a partition the first stage.
   void describe(size_t s, const std::string& where, const std::string& device) {
     if (placed.devices.find(device) == std::string::npos)
       placed.devices += (placed.devices.empty() ? "" : ", ") + device;
-    if (count > 1) placed.placement += (s ? "; " : "layers ") + layers_of(placed.parts[s]) + " on " + where;
+    if (count == 1) return;
+    const plan::Stage& part = placed.parts[s];
+    const size_t known = static_cast<size_t>(part.partition * ranks + part.rank);
+    wheres.resize(static_cast<size_t>(count));
+    if (wheres[known].empty()) wheres[known] = where;
+  }
+  std::string placement() const {
+    std::string text;
+    for (int p = 0; p * ranks < count && count > 1; ++p) {
+      const auto part = std::find_if(placed.parts.begin(), placed.parts.end(),
+                                     [p](const plan::Stage& s) { return s.partition == p; });
+      text += (p ? "; " : "layers ") + layers_of(*part) + " on ";
+      for (int r = 0; r < ranks; ++r) text += (r ? " + " : "") + wheres[static_cast<size_t>(p * ranks + r)];
+    }
+    return text;
   }
   Result<LocalStage*> place_here(size_t s, const std::string& name) {
     auto known = devices.find(name);
@@ -105,6 +131,8 @@ struct Placing {
 #else
   Result<bool> place_there(size_t s, const std::string& name) {
     Transport* const workers = count > 1 ? Transport::current() : nullptr;
+    if (workers && ranks > 1)
+      return not_covered("tensor-parallel: ranks are in one process: leave --workers out, or give 1");
     const int rank =
         workers ? static_cast<int>(s * static_cast<size_t>(workers->size()) / placed.parts.size()) : 0;
     if (rank == 0) return false;
@@ -118,15 +146,16 @@ struct Placing {
 #endif
   Result<std::vector<LocalStage*>> stages() {
     std::vector<LocalStage*> local;
-    const size_t n = placed.parts.size();
-    for (size_t s = 0; s < n; ++s) {
-      const std::string& name = names[s * names.size() / n];
+    for (size_t s = 0; s < placed.parts.size(); ++s) {
+      const int place = count == 1 ? 0 : placed.parts[s].partition * ranks + placed.parts[s].rank;
+      const std::string& name = names[static_cast<size_t>(place) * names.size() / static_cast<size_t>(count)];
       INVAR_TRY(const bool there, place_there(s, name));
       if (there) continue;
       INVAR_TRY(LocalStage* const stage, place_here(s, name));
       local.push_back(stage);
     }
     if (on_host) placed.device = nullptr;
+    placed.placement = placement();
     return local;
   }
 };
@@ -149,25 +178,37 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
   const Options& o = context.options;
   INVAR_TRY(const std::vector<std::string> names, device_list(o.device));
   INVAR_CHECK_OK(check_partitions(p, o, names.size()));
-  const int count = std::max(o.partitions, static_cast<int>(names.size()));
+  const int partitions = partitions_of(o, names.size()), count = partitions * o.ranks;
   PlacedDecoder placed;
   if (o.weights_memory > 0) {
     if (count > 1)
-      return not_covered("weights-memory: a limit for one partition: leave it out, or the partitions");
+      return not_covered(
+          "weights-memory: a limit for one partition of one rank: leave it out, or the others");
     INVAR_TRY(const int layers, plan::layer_count(p));
     INVAR_TRY(placed.parts, plan::split_by_layers(p, layers));
   } else if (count == 1) {
     placed.parts.push_back(only_stage(p));
   } else {
-    INVAR_TRY(placed.parts, plan::split_by_layers(p, count));
+    INVAR_TRY(placed.parts, plan::split(p, partitions, o.ranks));
   }
 
-  Placing placing{names, count, ports, context, placed};
+  Placing placing{names, count, o.ranks, ports, context, placed};
   INVAR_TRY(const std::vector<LocalStage*> local, placing.stages());
+  for (size_t s = 0; s < local.size() && o.ranks > 1; ++s) local[s]->check_instead(s == 0 ? &p : nullptr);
+  std::map<std::string, std::pair<std::shared_ptr<Allocation>, std::shared_ptr<UploadQueues>>> shared;
+  std::vector<std::shared_ptr<Allocation>> arenas;
+  for (size_t s = 0; s < local.size() && local.size() > 1; ++s) {
+    auto& [arena, queues] = shared[local[s]->lane()];
+    if (!arena) {
+      arenas.push_back(arena = std::make_shared<Allocation>());
+      queues = std::make_shared<UploadQueues>();
+    }
+    local[s]->share(arena, queues);
+  }
   if (o.weights_memory > 0) {
     INVAR_CHECK_OK(limit_weights(local, o.weights_memory));
   }
-  INVAR_TRY(placed.pipeline, Pipeline::make(std::move(placed.stages), placed.parts, ports));
+  INVAR_TRY(placed.pipeline, Pipeline::make(std::move(placed.stages), placed.parts, ports, arenas));
   return placed;
 }
 

@@ -56,12 +56,14 @@ class Stage {
   virtual Status start_load() { return {}; }
   virtual Status load() = 0;
   virtual Status reserve(int64_t rows, int64_t tail_rows) = 0;
-  // Values are those of the whole plan. hand_in() is called before run(), hand_out() after it.
+  // Values are those of the whole plan. hand_in() is called before run(), hand_out() after it; what
+  // it has handed out has arrived when handed_out() returns.
   // `overlapped`: as for Executor::run.
   virtual Status begin(const StagePass&) = 0;
   virtual Status hand_in(int v, const Handover&) = 0;
   virtual Status run(const std::function<void()>& overlapped) = 0;
   virtual Status hand_out(int v, Handover&) = 0;
+  virtual Status handed_out() { return {}; }
   // An output on the host, until the next run.
   virtual std::span<const std::byte> output(int v) = 0;
 

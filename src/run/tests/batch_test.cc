@@ -2,6 +2,7 @@
 // step.
 #include "base/opset.h"
 #include "kernels/registry.h"
+#include "run/partitions/prompt_passes.h"
 #include "run/testing.h"
 
 namespace invar::run {
@@ -35,6 +36,38 @@ TEST_F(SequencesTest, CompanyDoesNotShow) {
   }
 }
 
+TEST_F(SequencesTest, PromptsOfSmallChunks) {
+  const std::vector<Logits> truth = alone(*model);
+  for (int64_t chunk : {1, 7, 40}) {
+    Options o = many(17, 2);
+    o.chunk = chunk;
+    Session s = open(*model, o);
+    company_does_not_show(s, 17, truth);
+  }
+}
+
+// What the passes hold: similar lengths share one, and padding stays before the longest end.
+TEST(PromptPassesTest, SimilarLengthsShareAPass) {
+  const std::vector<int32_t> tokens(100, 3);
+  const auto of = [&](int64_t sequence, size_t count) {
+    return NewTokens{sequence, std::span(tokens).first(count)};
+  };
+  const NewTokens prompts[] = {of(0, 8), of(1, 2), of(2, 6), of(3, 45), of(4, 7)};
+  const int64_t position[] = {0, 3, 45, 0, 0};  // sequence 2 ends last, at 51
+  const PromptPasses all(prompts, position, 20);
+  std::string shown;
+  for (size_t p = 0; p < all.passes().size(); ++p) {
+    const StagePass& pass = all.passes()[p];
+    EXPECT_FALSE(pass.tail);
+    shown += std::to_string(pass.rows()) + ":";
+    for (const ops::Sequence& s : pass.sequences)
+      shown += " " + std::to_string(s.slot) + "@" + std::to_string(s.past);
+    shown += " (" + std::to_string(all.tokens(p)) + ")\n";
+  }
+  EXPECT_EQ(shown, "20: 3@0 (20)\n20: 3@20 (20)\n8: 0@0 4@0 (15)\n6: 2@45 3@40 (11)\n2: 1@3 (2)\n");
+  EXPECT_EQ(all.tokens(), 68);
+}
+
 TEST_F(SequencesTest, ASequenceIsForgottenAlone) {
   Session s = open(*model, many(2)), one = open(*model, options());
   const int32_t a[] = {5, 6, 7}, b[] = {9};
@@ -63,6 +96,15 @@ TEST_F(SequencesTest, BadUseIsRefused) {
   ASSERT_TRUE(s.step(std::vector<int32_t>(kTokens, 2), false, 1));
   EXPECT_EQ(message({{0, 1}, {1, 1}}),
             "the memory of sequence 1 has 150 positions, 150 in use; 1 more do not fit");
+  const int32_t two[] = {1, 1}, beyond[] = {1, 61};
+  const auto appended = [&](std::vector<NewTokens> all) {
+    const Status r = s.append_many(all);
+    return r ? "accepted" : r.error().message;
+  };
+  EXPECT_EQ(appended({{0, two}, {2, {}}}), "a step needs at least one token");
+  EXPECT_EQ(appended({{0, two}, {0, two}}), "sequence 0 stands in one step twice");
+  EXPECT_EQ(appended({{0, two}, {2, beyond}}),
+            "token 61 at position 1 of sequence 2 is outside the vocabulary of 61");
   EXPECT_EQ(s.position(0), 0);  // refused calls change nothing
   EXPECT_EQ(message({{0, 1}, {2, 1}}), "accepted");
 }

@@ -4,9 +4,9 @@
 // that are large in comparison to all weights pass one at a time.
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 #include "base/endian.h"
+#include "run/weights/upload_queues.h"
 #include "run/weights/weight_loading.h"
 
 namespace invar::run {
@@ -15,44 +15,45 @@ namespace {
 constexpr uint64_t kPiece = 4 << 20;  // bytes per transfer
 constexpr int kHashing = 4;           // workers that hash per worker that copies, which is five times as fast
 
-// One worker's connection to the device: two queues, each with a piece of pinned memory. One piece
-// is filled while the other is sent.
-struct UploadQueue {
-  struct Staging {
-    std::shared_ptr<Device> device;
-    Allocation pinned;
-  } staging[2];
-  int next = 0;
-  Allocation unpacked;  // device memory of a weight that is about to be packed
-  static Result<UploadQueue> open(int index) {
-    UploadQueue queue;
-    for (Staging& s : queue.staging) {
-      INVAR_TRY(s.device, Device::open(index));
-      INVAR_TRY(s.pinned, Allocation::make_pinned(kPiece, "uploads", s.device));
-    }
-    return queue;
-  }
-  Status send(std::byte* to, const std::byte* from, uint64_t bytes) {
-    for (uint64_t at = 0; at < bytes; at += kPiece) {
-      const uint64_t n = std::min(kPiece, bytes - at);
-      Staging& s = staging[next ^= 1];
-      INVAR_CHECK_OK(s.device->wait());
-      s.device->make_current();
-      std::memcpy(s.pinned.data(), from + at, n);
-      INVAR_CHECK_OK(s.device->upload(to + at, s.pinned.data(), n));
-    }
-    return {};
-  }
-  Status wait() {
-    for (Staging& s : staging) INVAR_CHECK_OK(s.device->wait());
-    return {};
-  }
-};
-
 }  // namespace
 
+Result<UploadQueue> UploadQueue::open(int index) {
+  UploadQueue queue;
+  for (Staging& s : queue.staging) {
+    INVAR_TRY(s.device, Device::open(index));
+    INVAR_TRY(s.pinned, Allocation::make_pinned(kPiece, "uploads", s.device));
+  }
+  return queue;
+}
+
+Status UploadQueue::send(std::byte* to, const std::byte* from, uint64_t bytes) {
+  for (uint64_t at = 0; at < bytes; at += kPiece) {
+    const uint64_t n = std::min(kPiece, bytes - at);
+    Staging& s = staging[next ^= 1];
+    INVAR_CHECK_OK(s.device->wait());
+    s.device->make_current();
+    std::memcpy(s.pinned.data(), from + at, n);
+    INVAR_CHECK_OK(s.device->upload(to + at, s.pinned.data(), n));
+  }
+  return {};
+}
+
+Status UploadQueue::wait() {
+  for (Staging& s : staging) INVAR_CHECK_OK(s.device->wait());
+  return {};
+}
+
+Status UploadQueues::open(int count, int index) {
+  while (queues.size() < static_cast<size_t>(count)) {
+    INVAR_TRY(UploadQueue queue, UploadQueue::open(index));
+    queues.push_back(std::move(queue));
+  }
+  return {};
+}
+
 Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoader& l,
-                                std::span<const Use> uses, Pool& pool, const ByteProgress& progress) {
+                                std::span<const Use> uses, Pool& pool, const ByteProgress& progress,
+                                UploadQueues* kept) {
   if (!native_in_storage(8)) return not_covered("a big-endian host with a GPU");
   Weights r;
   const size_t count = l.plan->weights.size();
@@ -71,11 +72,10 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
   for (const Allocation& b : r.allocations_) r.bytes_ += b.size();
 
   const int copying = l.needs_hash() ? (pool.threads() + kHashing) / (1 + kHashing) : pool.threads();
-  std::vector<UploadQueue> queues;
-  for (int w = 0; w < copying; ++w) {
-    INVAR_TRY(UploadQueue queue, UploadQueue::open(device->info().index));
-    queues.push_back(std::move(queue));
-  }
+  UploadQueues own;
+  UploadQueues& connections = kept ? *kept : own;
+  const std::lock_guard alone(connections.mutex);
+  INVAR_CHECK_OK(connections.open(copying, device->info().index));
   // So this memory is at most a sixteenth of all weights plus one weight.
   const uint64_t large = total / 16 / static_cast<uint64_t>(copying);
   uint64_t most = 0;
@@ -87,11 +87,11 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
   auto copy = [&](UploadQueue& queue, size_t i) -> Status {
     const uint64_t length = l.plan->weights[i].length;
     ops::View view = l.unpacked[i];
-    std::unique_lock alone(one_at_a_time, std::defer_lock);
-    Allocation own;
+    std::unique_lock turn(one_at_a_time, std::defer_lock);
+    Allocation large_one;
     if (!l.read_unpacked[i]) {
-      Allocation& unpacked = length > large ? own : queue.unpacked;
-      if (length > large) alone.lock();
+      Allocation& unpacked = length > large ? large_one : queue.unpacked;
+      if (length > large) turn.lock();
       if (unpacked.size() < length) {
         INVAR_TRY(unpacked, Allocation::make(length > large ? length : most, "a weight on its way", device));
       }
@@ -107,14 +107,12 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
   };
   std::mutex mutex;
   Status status;
-  Jobs copies, hashes;
+  Jobs copies, hashes = hash_jobs(l, pool.threads());
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = l.plan->weights[i].length;
-    if (l.needs_hash(i))
-      hashes.emplace_back(length, [&l, i, length](int) { l.digests[i] = sha256(l.stored[i], length); });
     if (!l.used[i]) continue;
     copies.emplace_back(length, [&, i](int worker) {
-      const Status done = copy(queues[static_cast<size_t>(worker)], i);
+      const Status done = copy(connections.queues[static_cast<size_t>(worker)], i);
       const std::lock_guard lock(mutex);
       if (!done && status) status = done;
     });

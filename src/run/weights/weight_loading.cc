@@ -3,12 +3,37 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
+
+#include "base/hash/sha256_blocks.h"
 
 namespace invar::run {
 
 static bool same_packing(const Weights::Use& a, const Weights::Use& b) {
   return a.weight == b.weight && a.operand == b.operand && a.kernel == b.kernel && *a.attrs == *b.attrs;
+}
+
+Jobs hash_jobs(WeightLoader& l, int threads) {
+  uint64_t total = 0;
+  std::vector<size_t> left;
+  for (size_t i = 0; i < l.stored.size(); ++i)
+    if (l.needs_hash(i)) left.push_back(i), total += l.plan->weights[i].length;
+  const auto length = [&l](size_t i) { return static_cast<size_t>(l.plan->weights[i].length); };
+  std::stable_sort(left.begin(), left.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
+  Jobs jobs;
+  const uint64_t share = total / static_cast<uint64_t>(threads);  // longer pairs would end last
+  for (size_t at = 0; at < left.size();) {
+    const size_t a = left[at++];
+    if (at < left.size() && length(left[at]) >= length(a) / 2 && length(a) + length(left[at]) <= share) {
+      const size_t b = left[at++];
+      jobs.emplace_back(length(a) + length(b), [&l, a, b, length](int) {
+        const auto both = sha256_of_two({l.stored[a], length(a)}, {l.stored[b], length(b)});
+        l.digests[a] = both[0], l.digests[b] = both[1];
+      });
+    } else {
+      jobs.emplace_back(length(a), [&l, a, length](int) { l.digests[a] = sha256(l.stored[a], length(a)); });
+    }
+  }
+  return jobs;
 }
 
 void run_jobs(Pool& pool, const ByteProgress& progress, Jobs jobs, Jobs reserved, int reserved_workers) {
@@ -30,6 +55,13 @@ void run_jobs(Pool& pool, const ByteProgress& progress, Jobs jobs, Jobs reserved
   });
 }
 
+Status check_place(const plan::Weight& w, const std::string& path, uint64_t file_bytes) {
+  if (w.offset <= file_bytes && w.length <= file_bytes - w.offset) return {};
+  return bad_input(path + ": the file has " + std::to_string(file_bytes) + " bytes, but weight " + w.name +
+                   " should lie at offset " + std::to_string(w.offset) + " with " + std::to_string(w.length) +
+                   " bytes; fetch the file again or compile anew");
+}
+
 Result<WeightLoader> WeightLoader::begin(const plan::Plan& plan, const std::string& folder,
                                          std::span<const Weights::Use> uses, const Weights::Check& check) {
   WeightLoader l;
@@ -37,55 +69,41 @@ Result<WeightLoader> WeightLoader::begin(const plan::Plan& plan, const std::stri
   const size_t count = plan.weights.size();
   l.stored.resize(count), l.unpacked.resize(count), l.used.resize(count), l.read_unpacked.resize(count);
   if (check.wanted) l.digests.resize(count), l.must_hash.assign(count, true);
-  std::map<std::string, size_t> opened;  // file name -> index into files
+  INVAR_CHECK_OK(l.find_bytes(check));
   for (size_t i = 0; i < count; ++i) {
     const plan::Weight& w = plan.weights[i];
-    const std::string path = folder + "/" + w.file;
-    auto it = opened.find(w.file);
-    if (it == opened.end()) {
-      auto file = MappedFile::open(path);
-      if (!file) return Error{file.error().code, file.error().message + " (it holds weight " + w.name + ")"};
-      l.files.push_back(*std::move(file));
-      it = opened.emplace(w.file, l.files.size() - 1).first;
-    }
-    l.file_of.push_back(static_cast<int>(it->second));
-    const auto bytes = l.files[it->second].bytes();
-    if (w.offset > bytes.size() || w.length > bytes.size() - w.offset)
-      return bad_input(path + ": the file has " + std::to_string(bytes.size()) + " bytes, but weight " +
-                       w.name + " should lie at offset " + std::to_string(w.offset) + " with " +
-                       std::to_string(w.length) + " bytes; fetch the file again or compile anew");
-    if (check.wanted && check.known && check.known->has(l.files[it->second], w.offset, w.length, w.sha256))
-      l.digests[i] = w.sha256, l.must_hash[i] = false;
-    l.stored[i] = bytes.data() + w.offset;
     l.unpacked[i].data = const_cast<std::byte*>(l.stored[i]);  // kernels do not write their inputs
     l.unpacked[i].dtype = w.dtype;
     l.unpacked[i].rank = static_cast<int>(w.shape.size());
     std::copy(w.shape.begin(), w.shape.end(), l.unpacked[i].dim);
   }
+  l.plan_packings(uses);
+  return l;
+}
 
-  l.packing_of.assign(uses.size(), -1);
-  l.packings_by_weight.resize(count);
+void WeightLoader::plan_packings(std::span<const Weights::Use> uses) {
+  packing_of.assign(uses.size(), -1);
+  packings_by_weight.resize(plan->weights.size());
   for (size_t u = 0; u < uses.size(); ++u) {
     const Weights::Use& use = uses[u];
-    l.used[use.weight] = true;
-    const size_t bytes = use.kernel.pack_bytes(l.unpacked[use.weight], use.operand, *use.attrs);
+    used[use.weight] = true;
+    const size_t bytes = use.kernel.pack_bytes(unpacked[use.weight], use.operand, *use.attrs);
     if (bytes == 0) {
-      l.read_unpacked[use.weight] = true;
+      read_unpacked[use.weight] = true;
       continue;
     }
-    std::vector<int>& of_weight = l.packings_by_weight[use.weight];
+    std::vector<int>& of_weight = packings_by_weight[use.weight];
     const auto same = std::find_if(of_weight.begin(), of_weight.end(),
-                                   [&](int p) { return same_packing(l.packings[p].use, use); });
+                                   [&](int p) { return same_packing(packings[p].use, use); });
     if (same != of_weight.end()) {
-      l.packing_of[u] = *same;
+      packing_of[u] = *same;
       continue;
     }
-    l.packing_of[u] = static_cast<int>(l.packings.size());
-    of_weight.push_back(l.packing_of[u]);
-    l.packings.push_back({use, l.packed_bytes});
-    l.packed_bytes += Allocation::round_up(bytes);
+    packing_of[u] = static_cast<int>(packings.size());
+    of_weight.push_back(packing_of[u]);
+    packings.push_back({use, packed_bytes});
+    packed_bytes += Allocation::round_up(bytes);
   }
-  return l;
 }
 
 std::vector<const WeightLoader::Packing*> WeightLoader::packings_of(int weight) const {

@@ -1,5 +1,6 @@
 // The part of loading weights that is the same for the host and a GPU: opens the files and decides
-// what is hashed and packed, before a byte is read.
+// what is hashed and packed, before a byte is read. A page for browsers maps no files: it has a
+// find_bytes() and a Weights::load() of its own, read_weights.cc.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +24,8 @@ struct WeightLoader {
   std::string folder;
   std::vector<MappedFile> files;
   std::vector<int> file_of;  // per weight
-  // Per weight: its bytes in the file, a view of them or of a copy, whether a node uses it, and
-  // whether one reads it unpacked.
+  // Per weight: its bytes in the mapped file, a view of them or of a copy, whether a node uses it,
+  // and whether one reads it unpacked.
   std::vector<const std::byte*> stored;
   std::vector<ops::View> unpacked;
   std::vector<bool> used, read_unpacked;
@@ -40,18 +41,28 @@ struct WeightLoader {
 
   static Result<WeightLoader> begin(const plan::Plan&, const std::string& folder,
                                     std::span<const Weights::Use> uses, const Weights::Check&);
+  // Opens the files, fills `stored`, and looks up which digests are known.
+  Status find_bytes(const Weights::Check&);
   std::vector<const Packing*> packings_of(int weight) const;
   // Whether every digest is the plan's.
   Status check_digests() const;
   // The view of every use, once `unpacked` points to the weights and `packed` to the packings.
   std::vector<ops::View> views(std::span<const Weights::Use> uses, std::byte* packed) const;
-};
 
+ private:
+  void plan_packings(std::span<const Weights::Use> uses);
+};
+// Whether the file at `path`, of so many bytes, holds the weight.
+Status check_place(const plan::Weight&, const std::string& path, uint64_t file_bytes);
+
+using Jobs = std::vector<std::pair<uint64_t, std::function<void(int worker)>>>;
+// What hashes the weights that must be hashed: two of about one length at a time, where that leaves
+// enough for all threads.
+Jobs hash_jobs(WeightLoader&, int threads);
 // Runs jobs of very different sizes, the largest first, each by the next free worker. Which worker
 // runs a job is left to chance; this is allowed because jobs only hash, copy and pack. The
 // `reserved` jobs are for the first `reserved_workers` workers only, which run them before the
 // others. The calling thread reports their progress.
-using Jobs = std::vector<std::pair<uint64_t, std::function<void(int worker)>>>;
 void run_jobs(Pool& pool, const ByteProgress& progress, Jobs jobs, Jobs reserved = {},
               int reserved_workers = 0);
 

@@ -1,6 +1,8 @@
 // Loading weights on the host: hashes, copies and packs them all in parallel.
 #include "run/weights/weights.h"
 
+#include <map>
+
 #include "base/endian.h"
 #include "run/weights/weight_loading.h"
 
@@ -10,6 +12,28 @@ namespace invar::run {
 // and aligned to their type.
 static bool usable_in_place(const std::byte* data, DType t) {
   return native_in_storage(size_of(t)) && reinterpret_cast<uintptr_t>(data) % size_of(t) == 0;
+}
+
+Status WeightLoader::find_bytes(const Weights::Check& check) {
+  std::map<std::string, size_t> opened;  // file name -> index into files
+  for (size_t i = 0; i < plan->weights.size(); ++i) {
+    const plan::Weight& w = plan->weights[i];
+    const std::string path = folder + "/" + w.file;
+    auto it = opened.find(w.file);
+    if (it == opened.end()) {
+      auto file = MappedFile::open(path);
+      if (!file) return Error{file.error().code, file.error().message + " (it holds weight " + w.name + ")"};
+      files.push_back(*std::move(file));
+      it = opened.emplace(w.file, files.size() - 1).first;
+    }
+    file_of.push_back(static_cast<int>(it->second));
+    const MappedFile& file = files[it->second];
+    INVAR_CHECK_OK(check_place(w, path, file.bytes().size()));
+    if (check.wanted && check.known && check.known->has(file, w.offset, w.length, w.sha256))
+      digests[i] = w.sha256, must_hash[i] = false;
+    stored[i] = file.bytes().data() + w.offset;
+  }
+  return {};
 }
 
 Result<uint64_t> Weights::needed(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
@@ -24,11 +48,10 @@ Result<uint64_t> Weights::needed(const plan::Plan& plan, const std::string& fold
 }
 
 Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
-                              Pool& pool, const Check& check, const std::shared_ptr<Device>& device) {
+                              Pool& pool, const Check& check, const std::shared_ptr<Device>& device,
+                              UploadQueues* queues) {
   INVAR_TRY(WeightLoader l, WeightLoader::begin(plan, folder, uses, check));
-#ifndef __wasi__
-  if (device) return upload(device, l, uses, pool, check.progress);
-#endif
+  if (device) return upload(device, l, uses, pool, check.progress, queues);
   Weights r;
   const size_t count = plan.weights.size();
   INVAR_TRY(auto packed_block, Allocation::make(l.packed_bytes, "packed weights"));
@@ -48,11 +71,9 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   }
   for (const Allocation& b : r.allocations_) r.bytes_ += b.size();
 
-  Jobs jobs;
+  Jobs jobs = hash_jobs(l, pool.threads());
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = plan.weights[i].length;
-    if (l.needs_hash(i))
-      jobs.emplace_back(length, [&l, i, length](int) { l.digests[i] = sha256(l.stored[i], length); });
     auto mine = l.packings_of(static_cast<int>(i));
     if (!copied[i] && mine.empty()) continue;
     jobs.emplace_back(length, [&, i, length, mine = std::move(mine)](int) {

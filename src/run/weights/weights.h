@@ -17,6 +17,7 @@
 namespace invar::run {
 
 struct WeightLoader;
+struct UploadQueues;
 
 class Weights {
  public:
@@ -33,9 +34,11 @@ class Weights {
     const DigestCache* known = nullptr;
     ByteProgress progress = {};  // of hashing, copying and packing
   };
-  // views()[i] is the view of uses[i]. Equal packings of a weight are shared.
+  // views()[i] is the view of uses[i]. Equal packings of a weight are shared. queues: to the
+  // device, kept for later loads; null: made for this one.
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
-                              const Check&, const std::shared_ptr<Device>& device = {});
+                              const Check&, const std::shared_ptr<Device>& device = {},
+                              UploadQueues* queues = nullptr);
   // The bytes that load() would take, as bytes() counts them. Reads no weight.
   static Result<uint64_t> needed(const plan::Plan&, const std::string& folder, std::span<const Use> uses,
                                  bool on_device);
@@ -48,7 +51,7 @@ class Weights {
 
  private:
   static Result<Weights> upload(const std::shared_ptr<Device>&, WeightLoader&, std::span<const Use> uses,
-                                Pool&, const ByteProgress&);
+                                Pool&, const ByteProgress&, UploadQueues*);
   std::vector<MappedFile> files_;
   std::vector<int> file_of_;  // per weight
   std::vector<Allocation> allocations_;

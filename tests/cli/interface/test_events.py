@@ -2,6 +2,7 @@
 docs/reference/events.schema.json."""
 
 import json
+import shutil
 
 import jsonschema
 import pytest
@@ -120,3 +121,22 @@ def test_errors_of_the_parse():
         done = execute(args)
         (error,) = events(done)
         assert done.code == 2 and error["kind"] == "bad input" and error["hint"]
+
+
+def test_phases_of_disputes(tmp_path, answer):
+    receipt, checked = answer["receipt"], ["--model-name", MODEL, "--progress", "json"]
+    done = of(events(invar("trace", receipt, "-o", tmp_path / "t.json", *checked)), "phase")
+    assert [e["phase"] for e in done if e["state"] == "done"][-2:] == ["load", "recompute"]
+    reached = [e for e in done if e["phase"] == "recompute" and e["state"] == "running"][-1]
+    assert reached["done"] == reached["total"] and reached["unit"] == "tokens"
+    invar("trace", receipt, "--model-name", MODEL, "-o", tmp_path / "case/a/1.json")
+    shutil.copytree(tmp_path / "case/a", tmp_path / "case/b")
+    done = of(events(invar("dispute", tmp_path / "case", "--receipt", receipt, *checked)), "phase")
+    assert [e["phase"] for e in done if e["state"] == "done"][-1] == "judge"
+    question = tmp_path / "case/question.json"
+    done = events(
+        invar("answer", question, "--receipt", receipt, "-o", tmp_path / "case/b/2.json", *checked)
+    )
+    assert [e["phase"] for e in of(done, "phase") if e["state"] == "done"][-1] == "recompute"
+    done = events(invar("diff", receipt, *checked))
+    assert [e["phase"] for e in of(done, "phase") if e["state"] == "done"][-1] == "recompute"

@@ -51,7 +51,7 @@ def test_receipts_stay(tmp_path):
     for name in ("receipt.json", "receipt-2.json", "receipt-3.json"):
         done = invar(*run, cwd=tmp_path)
         assert name.encode() in done.err
-        assert (b"  kept      receipt.json is there" in done.err) == (name != "receipt.json")
+        assert (b"  kept      receipt.json was there" in done.err) == (name != "receipt.json")
         (tmp_path / name).write_text(name)  # never written again
     assert (tmp_path / "receipt.json").read_text() == "receipt.json"
     assert (tmp_path / "receipt-2.json").read_text() == "receipt-2.json"

@@ -3,6 +3,7 @@
 
 import functools
 import math
+import struct
 from decimal import Decimal
 from fractions import Fraction
 
@@ -32,7 +33,88 @@ def tanh(x):
     return rounded(Fraction((e - 1) / (e + 1)))
 
 
-def attention(inputs, shapes, out, attrs):
+def float_product(query, key):
+    return contract(query, key)
+
+
+def float_block(s, mb, block, keys, values):
+    """attention.6 to attention.8: the sum and the results of the visible keys of a block."""
+    w = [canon(exp(sub(x, mb))) for x in s]
+    lane = [0.0] * 128
+    for x, j in zip(w, keys):
+        lane[j - block] = add(0.0, x)
+    ob = [0.0] * len(values[0])
+    for c in range(len(ob)):
+        for x, row in zip(w, values):
+            ob[c] = fma(x, row[c], ob[c])
+    return joined(lane), ob
+
+
+def exact_row(row):
+    """exact16.1 and exact16.2: the scale and the integers; None: it has a NaN or an infinity."""
+    if not all(math.isfinite(x) for x in row):
+        return None
+    m = max(abs(Fraction(x)) for x in row)
+    if m == 0:
+        return 0, [0] * len(row)
+    e = math.frexp(m)[1] - 15
+    if round(m / Fraction(2) ** e) > 32639:
+        e += 1
+    return e, [round(Fraction(x) / Fraction(2) ** e) for x in row]
+
+
+def exact_result(total, e):
+    """exact16.4"""
+    extra = max(total.bit_length() - 24, 0)
+    y = Fraction(round(Fraction(total, 2**extra)) * 2**extra) * Fraction(2) ** e
+    if abs(y) < Fraction(2) ** -126:
+        return -0.0 if total < 0 else 0.0
+    return math.copysign(math.inf, y) if abs(y) >= 2**128 else float(y)
+
+
+def exact_product(query, key):
+    """attention_exact16.2"""
+    a, b = exact_row(query), exact_row(key)
+    if a is None or b is None:
+        return math.nan
+    return exact_result(sum(x * y for x, y in zip(a[1], b[1])), a[0] + b[0])
+
+
+BINARY32 = lambda bits: struct.unpack(">f", bytes.fromhex(bits))[0]
+WEIGHT = [BINARY32(x) for x in ("3c1d0166", "3d64fe23", "3e7601bc", "3f317096", "3f800000")]
+
+
+def exact_block(s, mb, block, keys, values):
+    """attention_exact16.3 to attention_exact16.5."""
+    s, values = zip(*((x, row) for x, row in zip(s, values) if x != -INF))
+    weights = []
+    for x in s:
+        d = sub(x, mb)
+        d = d if d > -87 else -87.0
+        n = sub(fma(d, BINARY32("3fb8aa3b"), 1.5 * 2**23), 1.5 * 2**23)
+        f = fma(d, BINARY32("3fb8aa3b"), -n)
+        y = functools.reduce(lambda total, c: fma(total, f, c), WEIGHT)
+        weights.append((int(n), Fraction(y) * Fraction(2) ** int(n)))
+    lb = float(rounded(Fraction(sum(round(p * 2**22) for _, p in weights)))) * 2**-22
+    rows = [exact_row(row) for row in values]
+    width = len(values[0])
+    if None in rows:
+        ob = [math.nan] * width
+    else:
+        used = [(n, p, *row) for (n, p), row in zip(weights, rows) if any(row[1])]
+        top = max((n + e for n, p, e, q in used), default=None)
+        integers = [round(p * Fraction(2) ** (14 + e - top)) for n, p, e, q in used]
+        assert all(w <= 23171 for w in integers)
+        ob = [
+            exact_result(sum(w * row[3][c] for w, row in zip(integers, used)), top - 14)
+            if used
+            else 0.0
+            for c in range(width)
+        ]
+    return (lb if math.isfinite(mb) else math.nan), ob
+
+
+def attention(inputs, shapes, out, attrs, product=float_product, of_block=float_block):
     q, k, v = inputs[:3]
     more = list(zip(inputs[3:], shapes[3:]))
     mask, mask_shape = more.pop(0) if attrs.get("mask") else (None, ())
@@ -96,7 +178,7 @@ def attention(inputs, shapes, out, attrs):
                     keys = [j for j in range(block, min(total, block + 128)) if visible(j)]
                     s = [
                         mul(
-                            contract(query, k[row(b, j, g, total, kv_heads, d) :][:d]),
+                            product(query, k[row(b, j, g, total, kv_heads, d) :][:d]),
                             attrs["scale"],
                         )
                         for j in keys
@@ -110,20 +192,18 @@ def attention(inputs, shapes, out, attrs):
                     mb = functools.reduce(maximum, s, -INF)
                     if mb == -INF:
                         continue
-                    w = [canon(exp(sub(x, mb))) for x in s]
-                    lane = [0.0] * 128
-                    for x, j in zip(w, keys):
-                        lane[j - block] = add(0.0, x)
-                    ob = [0.0] * dv
-                    for c in range(dv):
-                        for x, j in zip(w, keys):
-                            ob[c] = fma(x, v[row(b, j, g, total, kv_heads, dv) + c], ob[c])
-                    m, l, o = fold(mb, joined(lane), ob, m, l, o)
+                    values = [v[row(b, j, g, total, kv_heads, dv) :][:dv] for j in keys]
+                    lb, ob = of_block(s, mb, block, keys, values)
+                    m, l, o = fold(mb, lb, ob, m, l, o)
                 if sinks and sinks[h] != -INF:
                     m, l, o = fold(sinks[h], 1.0, [0.0] * dv, m, l, o)
                 at = row(b, i, h, seq, heads, dv)
                 result[at : at + dv] = [0.0 if m == -INF else canon(div(x, l)) for x in o]
     return result
+
+
+def attention_exact16(inputs, shapes, out, attrs):
+    return attention(inputs, shapes, out, attrs, exact_product, exact_block)
 
 
 def gradients(inputs, shapes, out, attrs):
@@ -236,4 +316,8 @@ class Forward:
         return s, bends, hidden
 
 
-OPERATIONS = {"attention": attention, "attention_backward": gradients}
+OPERATIONS = {
+    "attention": attention,
+    "attention_backward": gradients,
+    "attention_exact16": attention_exact16,
+}

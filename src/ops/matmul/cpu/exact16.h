@@ -1,43 +1,52 @@
-// Products of rows rounded to 16-bit integers (spec/exact16.md). A is held as two planes of bytes,
-// B whole, both as pairs of int16 along k: one instruction multiplies and adds two k. The sums are
-// exact, so their order is free. Compiled once per instruction set.
+// Products of rows rounded to 16-bit integers (spec/exact16.md). The sums are exact, so their order
+// is free: what multiplies the integers is each instruction set's own (exact16/pair_products.h, and
+// for many rows exact16/wide_*.h). Compiled once per instruction set.
 #pragma once
-#include "kernels/cpu/gemm_microkernel.h"
 #include "num/exact16/quantize.h"
+#include "ops/matmul/cpu/exact16/pair_products.h"
 #include "ops/matmul/matmul.h"
+#if INVAR_EXTENSION_AVX512_AMX
+#include "ops/matmul/cpu/exact16/wide_amx.h"
+#elif INVAR_EXTENSION_AVX512_VNNI || INVAR_EXTENSION_AVX2_VNNI
+#include "ops/matmul/cpu/exact16/wide_vnni.h"
+#elif INVAR_EXTENSION_NEON_DOT
+#include "ops/matmul/cpu/exact16/wide_dot.h"
+#else
+#include "ops/matmul/cpu/exact16/wide_none.h"
+#endif
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-constexpr int64_t kExactColumns = 32;  // of a panel of B
-// Pairs of k whose sums stay below 2^31: 2 * 32639 * 128 each.
-constexpr int64_t kExactPairs = 256;
-constexpr int64_t kExactRows = 48;  // rows of A that use one panel
-// Two vectors of B, the sums of both planes of each row, and an operand fill the registers.
-constexpr int kExactVectors = 2, kExactTileRows = kW == 16 || kW == 4 ? 6 : kW == 1 ? 2 : 3;
+constexpr int64_t kExactRows = 48;  // rows of A that use one panel, where products are not wide
 
-INVAR_INLINE int64_t exact_pairs(int64_t k) {
-  return (k + 1) / 2;
-}
-INVAR_INLINE int32_t pair_of(int32_t low, int32_t high) {
-  return static_cast<int32_t>((static_cast<uint32_t>(low) & 0xffff) | static_cast<uint32_t>(high) << 16);
-}
+// How rows of A are held, in int32, each with its scale last: as planes of pairs
+// (exact16/pair_products.h), or as WideRow if there are enough rows.
+struct ExactRows {
+  int64_t k;
+  bool wide;
+  ExactRows(int64_t k, int64_t rows) : k(k), wide(kWideProducts && rows >= kWideFewest && k > 0) {}
+  int64_t words() const { return wide ? WideRow(k).words() : 2 * exact_pairs(k); }
+  int64_t row() const { return words() + 1; }
+  // Of `count` rows, with what wide products read behind the last.
+  int64_t all(int64_t count) const { return (count + (wide ? 15 : 0)) * row(); }
+  int64_t block() const { return wide ? kWideRows : kExactRows; }  // rows that use one panel
+};
 
 struct ExactProduct {
   matmul::Shape s;
+  ExactRows rows;
   int64_t pairs, panels, row_blocks;
-  // In int32: a panel of B, pairs and the scales of its columns; a row of A, both planes and its
-  // scale.
+  // In int32: a panel of B, pairs and the scales of its columns; a row of A and its scale.
   int64_t panel() const { return (pairs + 1) * kExactColumns; }
-  int64_t row() const { return 2 * pairs + 1; }
+  int64_t row() const { return rows.row(); }
 };
 ExactProduct exact_product(const Call& call) {
-  ExactProduct p{matmul::shape(call.in[0], call.in[1], call.out[0], false, attr_i(call, "trans_b", 0) != 0),
-                 0, 0, 0};
-  p.pairs = exact_pairs(p.s.k);
-  p.panels = (p.s.n + kExactColumns - 1) / kExactColumns;
-  p.row_blocks = (p.s.m + kExactRows - 1) / kExactRows;
-  return p;
+  const matmul::Shape s =
+      matmul::shape(call.in[0], call.in[1], call.out[0], false, attr_i(call, "trans_b", 0) != 0);
+  const ExactRows rows(s.k, s.m);
+  return {s, rows, exact_pairs(s.k), (s.n + kExactColumns - 1) / kExactColumns,
+          (s.m + rows.block() - 1) / rows.block()};
 }
 
 INVAR_INLINE I magnitude_bits(F x) {
@@ -62,34 +71,64 @@ INVAR_INLINE int32_t scale_of_row(W, const typename W::T* x, int64_t k) {
   return num::exact16_scale(static_cast<uint32_t>(largest));
 }
 
-// f(pair, q[2 pair], q[2 pair + 1]) of a row with the scale e; beyond its end 0.
+// f(q, begin, n) of n <= kWideStep integers from k = `begin` on of a row with the scale e; those up
+// to a multiple of 4 are 0.
 template <class W, class Fn>
-INVAR_INLINE void for_each_pair(W, const typename W::T* x, int64_t k, int32_t e, Fn f) {
-  constexpr int64_t kPart = 256;
-  alignas(64) int32_t q[kPart];
+INVAR_INLINE void for_each_part(W, const typename W::T* x, int64_t k, int32_t e, Fn f) {
+  alignas(64) int32_t q[kWideStep + 4];
   const num::Exact16Factors by = num::exact16_factors(e == num::kExact16NoIntegers ? 0 : e);
   const F first = set1(e == num::kExact16NoIntegers ? 0.0f : by.first), second = set1(by.second);
-  for (int64_t begin = 0; begin < k; begin += kPart) {
-    const int64_t n = num::min_i64(kPart, k - begin);
+  for (int64_t begin = 0; begin < k; begin += kWideStep) {
+    const int64_t n = num::min_i64(kWideStep, k - begin);
     for (int64_t i = 0; i < n; i += kW)
       store_i(q + i, exact_integers(get_part<W>(x + begin + i, static_cast<int>(num::min_i64(kW, n - i))),
                                     first, second));
-    if (n % 2) q[n] = 0;
-    for (int64_t i = 0; i < n; i += 2) f((begin + i) / 2, q[i], q[i + 1]);
+    for (int64_t i = n; i % 4; ++i) q[i] = 0;
+    f(q, begin, n);
   }
 }
 
-void planes_of_row(const float* x, int64_t k, int32_t* row) {
-  const int64_t pairs = exact_pairs(k);
-  const int32_t e = scale_of_row(F32{}, x, k);
-  int32_t *high = row, *low = row + pairs;
-  for_each_pair(
-      F32{}, x, k, e, [&](int64_t i, int32_t q0, int32_t q1) __attribute__((always_inline)) {
-        const int32_t h0 = (q0 + 128) >> 8, h1 = (q1 + 128) >> 8;
-        high[i] = pair_of(h0, h1);
-        low[i] = pair_of(q0 - h0 * 256, q1 - h1 * 256);
+void quantize_row(const float* x, const ExactRows& rows, int32_t* row) {
+  const int32_t e = row[rows.words()] = scale_of_row(F32{}, x, rows.k);
+  for_each_part(
+      F32{}, x, rows.k, e, [&](const int32_t* q, int64_t begin, int64_t n) __attribute__((always_inline)) {
+        if (rows.wide)
+          write_wide_row(q, begin, n, WideRow(rows.k), row);
+        else
+          write_exact_planes(q, begin, n, exact_pairs(rows.k), row);
       });
-  row[2 * pairs] = e;
+}
+
+// Packs `columns` <= kW columns of B that lie side by side in memory along k: kW x kW integers are
+// transposed at a time.
+template <class W>
+INVAR_INLINE void pack_exact_rows(W, const typename W::T* b, int64_t k, int64_t columns, int32_t* to,
+                                  int32_t* scales) {
+  constexpr int kDepth = kW < 2 ? 2 : kW;
+  alignas(64) float first[kW], second[kW];
+  for (int64_t c = 0; c < kW; ++c) first[c] = 0, second[c] = 0;
+  for (int64_t c = 0; c < columns; ++c) {
+    const int32_t e = scales[c] = scale_of_row(W{}, b + c * k, k);
+    const bool none = e == num::kExact16NoIntegers;
+    const num::Exact16Factors by = num::exact16_factors(none ? 0 : e);
+    first[c] = none ? 0.0f : by.first, second[c] = by.second;
+  }
+  const F f0 = load(first), f1 = load(second);
+  for (int64_t i = 0; i < k; i += kDepth) {
+    I q[kDepth];
+    for (int at = 0; at < kDepth; at += kW) {
+      const int left = static_cast<int>(num::min_i64(kW, k - i - at));
+      F x[kW];
+      for (int c = 0; c < kW; ++c)
+        x[c] = c < columns && left > 0 ? get_part<W>(b + c * k + i + at, left) : zero();
+      transpose(x);
+      for (int c = 0; c < kW; ++c) q[at + c] = exact_integers(x[c], f0, f1);
+    }
+    for (int64_t r = 0; r < kDepth && i + r < k; r += 2) {
+      const I pair = bit_or(bit_and(q[r], set1_i(0xffff)), shift_left<16>(q[r + 1]));
+      store_i(to + (i + r) / 2 * kExactColumns, pair);
+    }
+  }
 }
 
 // Packs columns [0, columns) of B, which begin at b, into a panel.
@@ -101,13 +140,8 @@ INVAR_INLINE void pack_exact_panel(W, const typename W::T* b, bool trans_b, int6
   if (columns < kExactColumns)
     for (int64_t i = 0; i < (pairs + 1) * kExactColumns; ++i) panel[i] = 0;
   if (trans_b) {
-    for (int64_t j = 0; j < columns; ++j) {
-      const int32_t e = scales[j] = scale_of_row(W{}, b + j * k, k);
-      for_each_pair(
-          W{}, b + j * k, k, e, [&](int64_t i, int32_t q0, int32_t q1) __attribute__((always_inline)) {
-            panel[i * kExactColumns + j] = pair_of(q0, q1);
-          });
-    }
+    for (int64_t j = 0; j < columns; j += kW)
+      pack_exact_rows(W{}, b + j * k, k, num::min_i64(kW, columns - j), panel + j, scales + j);
     return;
   }
   for (int64_t j = 0; j < columns; j += kW) {
@@ -147,38 +181,6 @@ void pack_exact_panel(const View& b, bool trans_b, int64_t at, int64_t k, int64_
   });
 }
 
-// Adds 256 high + low of R rows and kExactVectors vectors over `pairs` pairs to the exact sums at
-// `sum`, rows kExactColumns apart.
-template <int R>
-INVAR_INLINE void exact_tile(const int32_t* a, int64_t lda, int64_t plane, const int32_t* b, int64_t pairs,
-                             double* sum) {
-  I high[R * kExactVectors], low[R * kExactVectors];
-#pragma GCC unroll 32
-  for (int i = 0; i < R * kExactVectors; ++i) high[i] = low[i] = set1_i(0);
-  for (int64_t k = 0; k < pairs; ++k) {
-    I w[kExactVectors];
-#pragma GCC unroll 32
-    for (int v = 0; v < kExactVectors; ++v)
-      w[v] = bits(in_register(load(reinterpret_cast<const float*>(b + k * kExactColumns + v * kW))));
-#pragma GCC unroll 32
-    for (int r = 0; r < R; ++r) {
-      const I h = set1_i(a[r * lda + k]), l = set1_i(a[r * lda + plane + k]);
-#pragma GCC unroll 32
-      for (int v = 0; v < kExactVectors; ++v) {
-        const int i = r * kExactVectors + v;
-        high[i] = bits(in_register(from_bits(add(high[i], pair_products(h, w[v])))));
-        low[i] = bits(in_register(from_bits(add(low[i], pair_products(l, w[v])))));
-      }
-    }
-  }
-#pragma GCC unroll 32
-  for (int i = 0; i < R * kExactVectors; ++i) {
-    auto* at = reinterpret_cast<int64_t*>(sum + i / kExactVectors * kExactColumns + i % kExactVectors * kW);
-    const D both = fma(to_double(high[i]), set1_d(256), to_double(low[i]));
-    store_l(at, bits(add(from_bits(load_l(at)), both)));
-  }
-}
-
 // exact16.4 and exact16.5. power: 2^(ea + eb), or NaN.
 INVAR_INLINE F exact_result(D sum, D power) {
   const D y = mul(to_double(to_float(sum)), power);
@@ -211,10 +213,13 @@ void pack_exact16(const View& v, int, const Attributes& attrs, void* packed) {
 size_t shared_bytes_exact16(const Call& call) {
   const ExactProduct p = exact_product(call);
   const int64_t b = call.in[1].packed ? 0 : p.s.matrices_b * p.panels * p.panel();
-  return static_cast<size_t>(row_count(call.in[0]) * p.row() + b) * sizeof(int32_t);
+  return static_cast<size_t>(p.rows.all(row_count(call.in[0])) + b) * sizeof(int32_t);
 }
+// Of multiply_exact16: sums, powers of two, and what wide products keep.
+constexpr int64_t kExactTallest = kWideRows > kExactRows ? kWideRows : kExactRows;
+constexpr size_t kExactScratch = (kExactTallest + 1) * kExactColumns * sizeof(double) + wide_scratch_bytes();
 size_t scratch_bytes_exact16(const Call&) {
-  return (kExactRows + 1) * kExactColumns * sizeof(double);
+  return kExactScratch;
 }
 // Phase 0: rows of A, then panels of B that is not packed; phase 1: panels of row blocks.
 int64_t units_exact16(const Call& call, int phase) {
@@ -229,41 +234,36 @@ void quantize_exact16(const Call& call, const ExactProduct& p, int64_t begin, in
   auto* to = static_cast<int32_t*>(call.shared);
   for (int64_t u = begin; u < end; ++u) {
     if (u < rows) {
-      planes_of_row(call.in[0].as<const float>() + u * p.s.k, p.s.k, to + u * p.row());
+      quantize_row(call.in[0].as<const float>() + u * p.s.k, p.rows, to + u * p.row());
       continue;
     }
     const int64_t panel = u - rows, j = panel % p.panels * kExactColumns;
     const int64_t matrix = panel / p.panels * p.s.k * p.s.n;
     pack_exact_panel(call.in[1], p.s.trans_b, matrix + (p.s.trans_b ? j * p.s.k : j), p.s.k, p.s.n,
-                     num::min_i64(kExactColumns, p.s.n - j), to + rows * p.row() + panel * p.panel());
+                     num::min_i64(kExactColumns, p.s.n - j), to + p.rows.all(rows) + panel * p.panel());
   }
 }
 
-// The products of `rows` rows of A at `left` with one panel, into out.
-void multiply_exact16(const ExactProduct& p, const int32_t* left, const int32_t* panel, int64_t rows,
-                      int64_t columns, float* out, double* sum, double* powers) {
-  for (int64_t i = 0; i < rows * kExactColumns; ++i) sum[i] = 0;
-  for (int64_t first = 0; first < p.pairs; first += kExactPairs) {
-    const int64_t pairs = num::min_i64(kExactPairs, p.pairs - first);
-    for (int64_t r = 0; r < rows; r += kExactTileRows) {
-      auto tiles = [&](auto tall) __attribute__((always_inline)) {
-        for (int64_t c = 0; c < columns; c += kExactVectors * kW)
-          exact_tile<decltype(tall)::value>(left + r * p.row() + first, p.row(), p.pairs,
-                                            panel + first * kExactColumns + c, pairs,
-                                            sum + r * kExactColumns + c);
-      };
-      dispatch_tile_rows<kExactTileRows>(static_cast<int>(num::min_i64(kExactTileRows, rows - r)), tiles);
-    }
-  }
-  const int32_t* scales = panel + p.pairs * kExactColumns;
+// The products of `rows` <= block() rows of A at `left` with one panel, into out, whose rows are n
+// apart.
+void multiply_exact16(const ExactRows& layout, const int32_t* left, const int32_t* panel, int64_t rows,
+                      int64_t columns, float* out, int64_t n, void* scratch) {
+  auto* sum = static_cast<double*>(scratch);
+  double *powers = sum + kExactTallest * kExactColumns, *more = powers + kExactColumns;
+  const int64_t pairs = exact_pairs(layout.k);
+  if (layout.wide)
+    sum_exact_wide(left, layout.row(), panel, layout.k, rows, columns, sum, more);
+  else
+    sum_exact_pairs(left, layout.row(), panel, pairs, rows, columns, sum);
+  const int32_t* scales = panel + pairs * kExactColumns;
   for (int64_t c = 0; c < kExactColumns; ++c) powers[c] = exact_power(scales[c]);
   auto wide = [](const double* at) __attribute__((always_inline)) {
     return from_bits(load_l(reinterpret_cast<const int64_t*>(at)));
   };
   for (int64_t r = 0; r < rows; ++r) {
-    const D power = set1_d(exact_power(left[r * p.row() + 2 * p.pairs]));
+    const D power = set1_d(exact_power(left[r * layout.row() + layout.words()]));
     for (int64_t c = 0; c < columns; c += kW)
-      store_part(out + r * p.s.n + c,
+      store_part(out + r * n + c,
                  exact_result(wide(sum + r * kExactColumns + c), mul(power, wide(powers + c))),
                  static_cast<int>(num::min_i64(kW, columns - c)));
   }
@@ -273,16 +273,17 @@ void run_exact16(const Call& call, int phase, int64_t begin, int64_t end, void* 
   const ExactProduct p = exact_product(call);
   if (phase == 0) return quantize_exact16(call, p, begin, end);
   const auto* a = static_cast<const int32_t*>(call.shared);
-  const auto* b = call.in[1].packed ? call.in[1].as<const int32_t>() : a + row_count(call.in[0]) * p.row();
-  auto* sum = static_cast<double*>(scratch);
+  const auto* b = call.in[1].packed ? call.in[1].as<const int32_t>() : a + p.rows.all(row_count(call.in[0]));
   for (int64_t u = begin; u < end; ++u) {
-    const int64_t row = u % p.row_blocks * kExactRows, panel = u / p.row_blocks % p.panels;
+    const int64_t row = u % p.row_blocks * p.rows.block(), panel = u / p.row_blocks % p.panels;
     const int64_t batch = u / p.row_blocks / p.panels, j = panel * kExactColumns;
+    const int64_t rows = num::min_i64(p.rows.block(), p.s.m - row);
+    const int64_t columns = num::min_i64(kExactColumns, p.s.n - j), to = (batch * p.s.m + row) * p.s.n + j;
     const matmul::Offsets at = matmul::offsets(p.s, batch);
-    multiply_exact16(
-        p, a + ((p.s.k ? at.a / p.s.k : 0) + row) * p.row(), b + (at.b_matrix * p.panels + panel) * p.panel(),
-        num::min_i64(kExactRows, p.s.m - row), num::min_i64(kExactColumns, p.s.n - j),
-        call.out[0].as<float>() + (batch * p.s.m + row) * p.s.n + j, sum, sum + kExactRows * kExactColumns);
+    multiply_exact16(p.rows, a + ((p.s.k ? at.a / p.s.k : 0) + row) * p.row(),
+                     b + (at.b_matrix * p.panels + panel) * p.panel(), rows, columns,
+                     call.out[0].as<float>() + to, p.s.n, scratch);
+    notify_epilogue(call, {to, columns, rows, p.s.n});
   }
 }
 

@@ -2,12 +2,10 @@
 // a are gathered one K block at a time. Compiled once per instruction set.
 #pragma once
 #include "ops/matmul/cpu/float_b.h"
+#include "ops/matmul/cpu/group_rows.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
-
-using matmul::GroupedShape;
-using matmul::kFirstMatrix;
 
 constexpr int64_t kGroupRows = 8 * kMaxRows;  // rows that are computed together
 constexpr int64_t kGroupPanels = 8;           // panels of a unit
@@ -73,19 +71,6 @@ void compute_group(const Call& call, const GroupedShape& s, const WorkPartition&
   }
 }
 
-// Calls compute() when w.rows lists kGroupRows rows that choose matrix `group`, and for the rest.
-template <class Compute>
-void for_each_rows(const Call& call, const GroupedShape& s, int64_t group, int64_t* rows, Compute compute) {
-  const auto* index = call.in[1].as<const int64_t>();
-  int64_t count = 0;
-  for (int64_t row = 0; row < s.rows; ++row) {
-    if (matmul::matrix_index(index[row], s.groups) != group) continue;
-    rows[count++] = row;
-    if (count == kGroupRows) compute(count), count = 0;
-  }
-  if (count) compute(count);
-}
-
 void run_grouped(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   const GroupedShape g = matmul::grouped_shape(call);
   const GroupedScratch w = grouped_scratch(scratch);
@@ -100,9 +85,10 @@ void run_grouped(const Call& call, int, int64_t begin, int64_t end, void* scratc
         for (int64_t j = 0; j < columns; ++j) out[w.rows[i] * g.n + column + j] = x;
     };
     if (group == 0)  // no matrix: grouped_matmul.1
-      for_each_rows(call, g, -1, w.rows, [&](int64_t count) { fill(count, num::f32_from_bits(0x7fc00000)); });
+      for_each_rows<kGroupRows>(call, g, -1, w.rows,
+                                [&](int64_t count) { fill(count, num::f32_from_bits(0x7fc00000)); });
     const View& b = call.in[kFirstMatrix + (g.stacked ? 0 : static_cast<size_t>(group))];
-    for_each_rows(call, g, group, w.rows, [&](int64_t count) {
+    for_each_rows<kGroupRows>(call, g, group, w.rows, [&](int64_t count) {
       if (g.k == 0) return fill(count, 0);
       WorkPartition c{};
       c.panels = (g.n + kPanel - 1) / kPanel;

@@ -1,7 +1,9 @@
-// matmul_integer by tiles: dp4a, four products of bytes at a time. Bytes are made signed (unsigned
-// ones less 128, and their zero points alike), and (a - za)(b - zb) is summed as ab - za b - zb a +
-// za zb, all modulo 2^32 (matmul_integer.2).
+// matmul_integer on tensor cores (integer/tensor_cores.cuh), or without them by tiles: dp4a, four
+// products of bytes at a time. There bytes are made signed (unsigned ones less 128, and their zero
+// points alike), and (a - za)(b - zb) is summed as ab - za b - zb a + za zb, all modulo 2^32
+// (matmul_integer.2).
 #include "ops/matmul/cuda/gemm.cuh"
+#include "ops/matmul/cuda/integer/tensor_cores.cuh"
 #include "ops/matmul/cuda/select_kernel.h"
 
 namespace invar::ops {
@@ -169,13 +171,10 @@ ZeroPoints zeros(const Call& call, size_t operand) {
   return {z.as<const uint8_t>(), z.elements() == 1, is_signed};
 }
 
-void enqueue(const Call& call, Stream stream) {
+void enqueue_tiles(const Call& call, const Shape& s, Stream stream) {
   const View &a = call.in[0], &b = call.in[1];
-  const Shape s = matmul::shape(a, b, call.out[0], false, false);
   const int64_t bytes = s.k;
   auto* out = call.out[0].as<int32_t>();
-  if (bytes == 0)
-    return launch_for_each(stream, s.batches * s.m * s.n, [=] __device__(int64_t i) { out[i] = 0; });
   const I32Out to{out, zeros(call, 2), zeros(call, 3), a.rank < 2 ? 1 : a.dim[a.rank - 2], bytes};
   const int64_t words = ceil_div(bytes, 4);
   const ByteRows left{a.as<const uint8_t>(), s.m, bytes, flip(a)};
@@ -203,17 +202,109 @@ void enqueue(const Call& call, Stream stream) {
     sized(WeightColumns<ReaderBytes, false>{of_b, nullptr, s.n, words, words});
 }
 
+// B for tensor cores: the columns of all matrices, ld bytes each, then their sums.
+struct TurnedBytes {
+  int64_t k, n, matrices, ld;
+  size_t bytes() const { return static_cast<size_t>(columns() * (ld + 4)); }
+  int64_t columns() const { return matrices * n; }
+};
+TurnedBytes turned_bytes(const View& b) {
+  const int64_t n = last_dim(b), k = b.dim[b.rank - 2];
+  return {k, n, n && k ? b.elements() / n / k : 0, ceil_div(k, 16) * 16};
+}
+int32_t* sums_of(const TurnedBytes& t, void* memory) {
+  return reinterpret_cast<int32_t*>(static_cast<uint8_t*>(memory) + t.columns() * t.ld);
+}
+void enqueue_sums(const uint8_t* p, int64_t rows, int64_t ld, bool is_signed, int32_t* sums, Stream stream) {
+  constexpr int kThreads = 256;
+  launch_dependent(byte_sums_kernel, dim3(grid_for(ceil_div(rows, kThreads / kWarp))), dim3(kThreads), 0,
+                   stream, p, rows, ld, is_signed, sums);
+}
+void enqueue_turn_bytes(const View& b, void* memory, Stream stream) {
+  const TurnedBytes t = turned_bytes(b);
+  auto* const to = static_cast<uint8_t*>(memory);
+  launch_dependent(turn_bytes_kernel,
+                   dim3(grid_for(t.matrices * ceil_div(t.ld, kTurnBytes) * ceil_div(t.n, kTurnBytes))),
+                   dim3(256), 0, stream, b.as<const uint8_t>(), t.matrices, t.k, t.n, t.ld,
+                   static_cast<uint8_t>(flip(b)), to);
+  enqueue_sums(to, t.columns(), t.ld, true, sums_of(t, memory), stream);
+}
+
+// Call::shared: the sums of rows of a, a copy of a whose rows are whole pieces, b if it is not
+// packed.
+struct ByteParts {
+  size_t a, b, end;
+};
+ByteParts parts_of(const Call& call) {
+  auto whole = [](int64_t bytes) { return static_cast<size_t>((bytes + 255) / 256 * 256); };
+  const TurnedBytes b = turned_bytes(call.in[1]);
+  const int64_t rows = row_count(call.in[0]);
+  const size_t a = whole(rows * 4), end_a = a + whole(rows * b.ld);
+  return {a, end_a, end_a + (call.in[1].packed ? 0 : b.bytes())};
+}
+ByteZeros zeros_of(const Call& call, size_t operand, int32_t moved) {
+  const bool is_signed = call.in[operand - 2].dtype == DType::i8;
+  if (call.in.size() <= operand) return {nullptr, true, is_signed, moved};
+  const View& z = call.in[operand];
+  return {z.as<const uint8_t>(), z.elements() == 1, is_signed, moved};
+}
+
+void enqueue_tensor_cores(const Call& call, const Shape& s, Stream stream) {
+  const View &a = call.in[0], &b = call.in[1];
+  const TurnedBytes t = turned_bytes(b);
+  const ByteParts at = parts_of(call);
+  auto* const shared = static_cast<uint8_t*>(call.shared);
+  const int64_t rows = row_count(a);
+  ByteProducts in{};
+  in.s = s, in.out = call.out[0].as<int32_t>();
+  in.a = a.as<const uint8_t>(), in.ld_a = in.ld_b = t.ld;
+  in.rows_a = a.rank < 2 ? 1 : a.dim[a.rank - 2];
+  in.zero_a = zeros_of(call, 2, 0), in.zero_b = zeros_of(call, 3, b.dtype == DType::u8 ? 128 : 0);
+  if (t.ld != s.k || reinterpret_cast<uintptr_t>(in.a) % 16) {
+    launch_dependent(pad_rows_kernel, dim3(grid_for(ceil_div(rows * t.ld, 256))), dim3(256), 0, stream, in.a,
+                     rows, s.k, t.ld, shared + at.a);
+    in.a = shared + at.a;
+  }
+  void* of_b = b.data;
+  if (!b.packed) enqueue_turn_bytes(b, of_b = shared + at.b, stream);
+  in.b = static_cast<const uint8_t*>(of_b);
+  if (in.zero_a.p) in.sum_b = sums_of(t, of_b);
+  if (in.zero_b.p || in.zero_b.moved) {
+    auto* const sums = reinterpret_cast<int32_t*>(shared);
+    enqueue_sums(in.a, rows, t.ld, a.dtype == DType::i8, sums, stream);
+    in.sum_a = sums;
+  }
+  enqueue_byte_products(in, a.dtype == DType::u8, variant() % 4, stream);
+}
+
+size_t shared_bytes(const Call& call) {
+  if (call.out[0].elements() == 0 || last_dim(call.in[0]) == 0 || !has_tensor_cores()) return 0;
+  return parts_of(call).end;
+}
+void enqueue(const Call& call, Stream stream) {
+  const Shape s = matmul::shape(call.in[0], call.in[1], call.out[0], false, false);
+  auto* out = call.out[0].as<int32_t>();
+  if (call.out[0].elements() == 0) return;
+  if (s.k == 0)
+    return launch_for_each(stream, s.batches * s.m * s.n, [=] __device__(int64_t i) { out[i] = 0; });
+  if (has_tensor_cores()) return enqueue_tensor_cores(call, s, stream);
+  enqueue_tiles(call, s, stream);
+}
+
 size_t pack_bytes(const View& v, int i, const Attributes&) {
   if (i != 1) return 0;
-  const int64_t n = last_dim(v), k = v.dim[v.rank - 2], matrices = n && k ? v.elements() / n / k : 0;
-  return static_cast<size_t>(matrices * packed_words(n, ceil_div(k, 4))) * sizeof(uint32_t);
+  const TurnedBytes t = turned_bytes(v);
+  if (has_tensor_cores()) return t.bytes();
+  return static_cast<size_t>(t.matrices * packed_words(t.n, ceil_div(t.k, 4))) * sizeof(uint32_t);
 }
 void enqueue_pack(const View& v, int, const Attributes&, void* packed, Stream stream) {
-  const int64_t n = last_dim(v), k = v.dim[v.rank - 2], matrices = n && k ? v.elements() / n / k : 0;
-  ReaderBytes reader{v.as<const uint8_t>(), n, k, flip(v)};
-  for (int64_t m = 0; m < matrices; ++m, reader.advance(k * n))
-    enqueue_pack_words(reader, n, ceil_div(k, 4),
-                       static_cast<uint32_t*>(packed) + m * packed_words(n, ceil_div(k, 4)), stream);
+  if (v.elements() == 0) return;
+  if (has_tensor_cores()) return enqueue_turn_bytes(v, packed, stream);
+  const TurnedBytes t = turned_bytes(v);
+  ReaderBytes reader{v.as<const uint8_t>(), t.n, t.k, flip(v)};
+  for (int64_t m = 0; m < t.matrices; ++m, reader.advance(t.k * t.n))
+    enqueue_pack_words(reader, t.n, ceil_div(t.k, 4),
+                       static_cast<uint32_t*>(packed) + m * packed_words(t.n, ceil_div(t.k, 4)), stream);
 }
 
 }  // namespace
@@ -222,6 +313,7 @@ void enqueue_pack(const View& v, int, const Attributes&, void* packed, Stream st
 extern const GpuKernel INVAR_ROW_OF(matmul_integer);
 const GpuKernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
                                                 .isa = INVAR_ISA,
+                                                .shared_bytes = INVAR_ISA_NS::shared_bytes,
                                                 .pack_bytes = INVAR_ISA_NS::pack_bytes,
                                                 .enqueue = INVAR_ISA_NS::enqueue,
                                                 .enqueue_pack = INVAR_ISA_NS::enqueue_pack};

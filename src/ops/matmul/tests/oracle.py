@@ -1,5 +1,5 @@
-"""The outputs of matmul, grouped_matmul, matmul_integer, matmul_nbits and matmul_exact16 from
-spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of the operations of this room from spec.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import itertools
 import math
@@ -38,6 +38,10 @@ def products(left, right, shapes, out, attrs, product):
 
 
 def grouped_matmul(inputs, shapes, out, attrs):
+    return grouped(inputs, shapes, out, attrs, lambda row, column: canon(contract(row, column)))
+
+
+def grouped(inputs, shapes, out, attrs, product):
     a, index, k, n = inputs[0], inputs[1], shapes[0][-1], out[-1]
     if len(shapes[2]) == 3:
         stack = [inputs[2][g * k * n : (g + 1) * k * n] for g in range(shapes[2][0])]
@@ -48,7 +52,7 @@ def grouped_matmul(inputs, shapes, out, attrs):
     for row, g in enumerate(index):
         x, b = a[row // share * k : (row // share + 1) * k], stack[g]
         columns = [b[j * k : (j + 1) * k] if attrs.get("trans_b", 0) else b[j::n] for j in range(n)]
-        result += [canon(contract(x, column)) for column in columns]
+        result += [product(x, column) for column in columns]
     return result
 
 
@@ -68,8 +72,9 @@ def matmul_integer(inputs, shapes, out, attrs):
     )
 
 
-def matmul_nbits(inputs, shapes, out, attrs):
-    a, b, scales = inputs[:3]
+def quantized_columns(inputs, shapes, out, attrs):
+    """matmul_nbits.1: of each column the integers q - z of each group, and the scale of each."""
+    b, scales = inputs[1:3]
     k, n, bits = shapes[0][-1], out[-1], attrs.get("bits", 8)
     block = attrs.get("block", 0) or max(k, 1)
     groups = -(-k // block) if attrs.get("block", 0) else 1
@@ -82,7 +87,7 @@ def matmul_nbits(inputs, shapes, out, attrs):
     def nibble(data, column, i):  # each column begins with a byte
         return data[column + i // 2] >> 4 * (i % 2) & 15
 
-    def weight(j, i):
+    def difference(j, i):
         g = i // block
         if len(inputs) < 4:
             z = attrs.get("zero", 0)
@@ -93,17 +98,31 @@ def matmul_nbits(inputs, shapes, out, attrs):
                 else of_group(inputs[3], j, g)
             )
         if bits == 4:
-            q = nibble(b, j * groups * block // 2, i)
-        else:
-            q = b[j * (len(b) // n) + i if attrs.get("trans_b") else i * n + j]
-        return canon(mul(float(q - z), of_group(scales, j, g)))
+            return nibble(b, j * groups * block // 2, i) - z
+        return b[j * (len(b) // n) + i if attrs.get("trans_b") else i * n + j] - z
 
-    columns = [[weight(j, i) for i in range(k)] for j in range(n)]
     return [
-        canon(contract(row, c))
-        for row in (rows(a, k) if k else [[]] * math.prod(out[:-1]))
-        for c in columns
+        (
+            [
+                [difference(j, i) for i in range(g * block, min(k, (g + 1) * block))]
+                for g in range(groups)
+            ],
+            [of_group(scales, j, g) for g in range(groups)],
+        )
+        for j in range(n)
     ]
+
+
+def matmul_nbits(inputs, shapes, out, attrs):
+    columns = [
+        [canon(mul(float(d), s)) for group, s in zip(*column) for d in group]
+        for column in quantized_columns(inputs, shapes, out, attrs)
+    ]
+    return [canon(contract(row, c)) for row in rows_of(inputs, shapes, out) for c in columns]
+
+
+def rows_of(inputs, shapes, out):
+    return rows(inputs[0], shapes[0][-1]) if shapes[0][-1] else [[]] * math.prod(out[:-1])
 
 
 def exact16_row(row):
@@ -124,9 +143,13 @@ def exact16_product(row, column):
     a, b = exact16_row(row), exact16_row(column)
     if a is None or b is None:
         return math.nan
-    total = sum(x * y for x, y in zip(a[1], b[1]))
+    return exact16_result(sum(x * y for x, y in zip(a[1], b[1])), a[0] + b[0])
+
+
+def exact16_result(total, e):
+    """exact16.4."""
     extra = max(total.bit_length() - 24, 0)
-    y = Fraction(round(Fraction(total, 2**extra)) * 2**extra) * Fraction(2) ** (a[0] + b[0])
+    y = Fraction(round(Fraction(total, 2**extra)) * 2**extra) * Fraction(2) ** e
     if abs(y) < Fraction(2) ** -126:
         return -0.0 if total < 0 else 0.0
     return math.copysign(math.inf, y) if abs(y) >= 2**128 else float(y)
@@ -134,6 +157,27 @@ def exact16_product(row, column):
 
 def matmul_exact16(inputs, shapes, out, attrs):
     return products(*inputs, shapes, out, attrs, exact16_product)
+
+
+def grouped_matmul_exact16(inputs, shapes, out, attrs):
+    return grouped(inputs, shapes, out, attrs, exact16_product)
+
+
+def matmul_nbits_exact16(inputs, shapes, out, attrs):
+    """matmul_nbits_exact16.2 and matmul_nbits_exact16.3."""
+
+    def product(row, groups, scales):
+        a, t = exact16_row(row), exact16_row(scales)
+        if a is None or t is None:
+            return math.nan
+        es = t[0] - 2
+        left, total = iter(a[1]), 0
+        for group, s in zip(groups, scales):
+            total += round(Fraction(s) / Fraction(2) ** es) * sum(next(left) * d for d in group)
+        return exact16_result(total, a[0] + es)
+
+    columns = quantized_columns(inputs, shapes, out, attrs)
+    return [product(row, *column) for row in rows_of(inputs, shapes, out) for column in columns]
 
 
 def fixed_matmul(inputs, shapes, out, attrs):
@@ -162,7 +206,9 @@ OPERATIONS = {
     "fixed_matmul": fixed_matmul,
     "matmul": matmul,
     "grouped_matmul": grouped_matmul,
+    "grouped_matmul_exact16": grouped_matmul_exact16,
     "matmul_exact16": matmul_exact16,
     "matmul_integer": matmul_integer,
     "matmul_nbits": matmul_nbits,
+    "matmul_nbits_exact16": matmul_nbits_exact16,
 }

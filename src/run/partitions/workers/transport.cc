@@ -21,6 +21,9 @@ constexpr int kHeader = 1, kPayload = 2, kHeartbeat = 3;  // tags
 constexpr size_t kPiece = size_t{256} << 20;              // MPI counts bytes in an int
 constexpr uint64_t kMagic = 0x313052415649;               // "IVAR01"
 constexpr auto kBeat = std::chrono::milliseconds(500);
+constexpr auto kStopped = std::chrono::seconds(5);  // nobody looks so rarely who runs
+// A lost process 0 is reported by the first worker, and the others end with it.
+constexpr double kNextWorker = 2;  // seconds
 
 struct Header {
   uint64_t magic, number, bytes;
@@ -81,7 +84,7 @@ struct Transport::Library {
   void (*abort)(int) = nullptr;
 };
 
-// A worker's sign of life, while it computes, too.
+// The signs of life, also while this process computes.
 struct Transport::Heartbeat {
   std::mutex mutex;
   std::condition_variable ends;
@@ -124,26 +127,34 @@ Result<std::unique_ptr<Transport>> Transport::join(double patience_seconds) {
   t->patience_ = patience_seconds;
   t->peers_.resize(static_cast<size_t>(t->size_));
   for (Peer& p : t->peers_) p.heard = Clock::now();
-  if (t->rank_ > 0) t->beat();
+  t->beat();
   return t;
 }
 
+// One that does not take the last sign gets no other, so that it holds up nobody else's.
 void Transport::beat() {
   heartbeat_ = std::make_unique<Heartbeat>();
   heartbeat_->thread = std::thread([this] {
     Heartbeat& h = *heartbeat_;
+    std::vector<void*> on_its_way(rank_ == 0 ? static_cast<size_t>(size_) : 1);
     std::unique_lock lock(h.mutex);
-    while (!h.ends.wait_for(lock, kBeat, [&] { return h.ended; })) {
-      void* const request = library_->send(0, kHeartbeat, nullptr, 0);
-      while (request && library_->test(request) == 0 && !h.ended) h.ends.wait_for(lock, kBeat / 10);
-    }
+    while (!h.ends.wait_for(lock, kBeat, [&] { return h.ended; }))
+      for (size_t to = rank_ == 0 ? 1 : 0; to < on_its_way.size(); ++to) {
+        void*& request = on_its_way[to];
+        if (request && library_->test(request) == 0) continue;
+        request = library_->send(static_cast<int>(to), kHeartbeat, nullptr, 0);
+      }
   });
 }
 
 std::string Transport::name_of(int rank) const {
   const Peer& p = peers_[static_cast<size_t>(rank)];
-  const std::string name = rank == 0 ? "the run" : "worker " + std::to_string(rank);
+  const std::string name = rank == 0 ? "process 0, the run itself," : "worker " + std::to_string(rank);
   return p.host.empty() ? name : name + " on " + p.host;
+}
+
+bool Transport::is_elsewhere(int rank) const {
+  return peers_[static_cast<size_t>(rank)].host != host_name();
 }
 
 Error Transport::gave_up(int peer, const std::string& what) {
@@ -151,36 +162,37 @@ Error Transport::gave_up(int peer, const std::string& what) {
   return {Code::failed, name_of(peer) + " " + what + ": the run is given up"};
 }
 
-// Called again and again while something is awaited of a process. Process 0 waits no longer than
-// `patience` without a sign of life, workers as long as it takes.
-Status Transport::watch(int peer, int& turns) {
+// Called again and again while something is awaited of a process.
+Status Transport::watch(int peer, Wait& wait) {
   if (failed_) return Error{Code::failed, "the run was given up"};
   Peer& p = peers_[static_cast<size_t>(peer)];
   const Clock::time_point now = Clock::now();
-  if (turns == 0) p.heard = std::max(p.heard, now);  // nobody looked before
-  if (rank_ == 0)
-    while (library_->arrived(peer, kHeartbeat) >= 0) {
-      void* const request = library_->receive(peer, kHeartbeat, nullptr, 0);
-      while (request && library_->test(request) == 0) std::this_thread::yield();
-      p.heard = now;
-    }
-  if (rank_ == 0 && std::chrono::duration<double>(now - p.heard).count() > patience_)
+  // Nobody looked before, or nobody here ran.
+  if (wait.turns == 0 || now - wait.looked > kStopped) p.heard = now;
+  wait.looked = now;
+  while (library_->arrived(peer, kHeartbeat) >= 0) {
+    void* const request = library_->receive(peer, kHeartbeat, nullptr, 0);
+    while (request && library_->test(request) == 0) std::this_thread::yield();
+    p.heard = now;
+  }
+  const double patience = patience_ + (rank_ > 0 ? kNextWorker * (rank_ - 1) : 0);
+  if (std::chrono::duration<double>(now - p.heard).count() > patience)
     return gave_up(peer, "has given no sign of life for " + seconds_text(patience_));
   // At first it is worth to look again at once; later another process needs the processor more.
-  if (++turns < 200)
+  if (++wait.turns < 200)
     std::this_thread::yield();
   else
-    std::this_thread::sleep_for(std::chrono::microseconds(turns < 2000 ? 50 : 500));
+    std::this_thread::sleep_for(std::chrono::microseconds(wait.turns < 2000 ? 50 : 500));
   return {};
 }
 
 Status Transport::await(int peer, void* request) {
   if (!request) return gave_up(peer, "cannot be reached");
-  for (int turns = 0;;) {
+  for (Wait wait;;) {
     const int done = library_->test(request);
     if (done < 0) return gave_up(peer, "lost a message");
     if (done > 0) return {};
-    INVAR_CHECK_OK(watch(peer, turns));
+    INVAR_CHECK_OK(watch(peer, wait));
   }
 }
 
@@ -196,7 +208,7 @@ Status Transport::transmit(int to, Kind kind, std::span<const std::byte> payload
 
 Result<Packet> Transport::receive(int from, Kind& kind) {
   Header header{};
-  for (int turns = 0; library_->arrived(from, kHeader) < 0;) INVAR_CHECK_OK(watch(from, turns));
+  for (Wait wait; library_->arrived(from, kHeader) < 0;) INVAR_CHECK_OK(watch(from, wait));
   INVAR_CHECK_OK(await(from, library_->receive(from, kHeader, &header, sizeof header)));
   if (header.magic != kMagic || header.number != peers_[static_cast<size_t>(from)].received++)
     return gave_up(from, "sent a message that does not follow the one before");
@@ -241,7 +253,7 @@ Result<Packet> Transport::next(Kind& kind) {
 }
 
 Hello own_hello() {
-  return {INVAR_VERSION, std::string(plan::kNumerics), host_name(), static_cast<int64_t>(::getpid())};
+  return {kOwnVersion, std::string(plan::kNumerics), host_name(), static_cast<int64_t>(::getpid())};
 }
 
 std::string mismatch(const Hello& own, const Hello& other) {

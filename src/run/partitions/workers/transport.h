@@ -1,6 +1,8 @@
 // Messages between the processes of one run, by MPI. Process 0 is the run itself; the others are
-// workers, which hold stages and answer it. Whoever waits for a process watches its heartbeat, so a
-// worker that dies or stops is an error after `patience`, never a wait without end.
+// workers, which hold stages and answer it. Each gives a sign of life twice a second, whatever it
+// does, and whoever waits for a process watches for it: one that dies or stops is an error after
+// `patience`, never a wait without end. Time in which the watching process was stopped itself does
+// not count.
 #pragma once
 
 #include <atomic>
@@ -15,7 +17,7 @@
 namespace invar::run {
 
 // What a message is about.
-enum class Kind : uint32_t { hello, open, load, reserve, pass, unchanged, close, quit, answer };
+enum class Kind : uint32_t { hello, find, keep, open, load, reserve, pass, unchanged, close, quit, answer };
 
 class Transport {
  public:
@@ -32,6 +34,8 @@ class Transport {
   int size() const { return size_; }
   // Who a process is, for messages: "worker 2 on node7". From its hello.
   std::string name_of(int rank) const;
+  // Process 0: whether a worker is on another host.
+  bool is_elsewhere(int rank) const;
 
   // Process 0: hears every worker once, and checks that it is of this version and these numerics.
   Status greet();
@@ -60,8 +64,13 @@ class Transport {
   Transport();
   Status transmit(int to, Kind kind, std::span<const std::byte> payload);
   Result<Packet> receive(int from, Kind& kind);
+  // A wait for something of a process, which is looked for again and again.
+  struct Wait {
+    int turns = 0;
+    std::chrono::steady_clock::time_point looked;
+  };
   Status await(int peer, void* request);
-  Status watch(int peer, int& turns);
+  Status watch(int peer, Wait& wait);
   Error gave_up(int peer, const std::string& what);
   void beat();
 
@@ -79,6 +88,7 @@ struct Hello {
   std::string version, numerics, host;
   int64_t process = 0;
 };
+extern const char kOwnVersion[];  // not constexpr: a test has a program with another one
 Hello own_hello();
 std::string mismatch(const Hello& own, const Hello& other);
 

@@ -1,0 +1,103 @@
+// attention_exact16 of a GPU (spec/attention-exact16.md) and its choice of kernels.
+#include "kernels/forced_route.h"
+#include "ops/attention/cuda/exact16/append.cuh"
+#include "ops/attention/cuda/exact16/decode_mma.cuh"
+#include "ops/attention/cuda/exact16/prefill_mma.cuh"
+#include "ops/attention/cuda/exact16/row_per_warp.cuh"
+#include "ops/attention/cuda/split_kv.cuh"
+
+namespace invar::ops {
+namespace INVAR_ISA_NS {
+namespace {
+
+size_t state_bytes_exact16(const Call& call, int64_t capacity) {
+  const Geometry g = attention::geometry(call);
+  const int64_t blocks = ceil_div(capacity > g.keys ? capacity : g.keys, kBlock);
+  return static_cast<size_t>(g.kv_heads * blocks * ExactLayout(g).block());
+}
+
+constexpr int64_t kFewExactRows = 16, kFewExactKeys = 16;
+constexpr int kExactTileWarps = 8;
+// The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
+// forced routes of tests.
+enum class ExactRoute { automatic, row_per_warp, tiles, decode, count };
+ExactRoute exact_route(const Geometry& g) {
+  const auto route = static_cast<ExactRoute>(variant() % static_cast<int>(ExactRoute::count));
+  if (device_attribute(cudaDevAttrComputeCapabilityMajor) < 8 || g.d > 256) return ExactRoute::row_per_warp;
+  const size_t tile = g.d > 128 ? sizeof(ExactPrefillSmem<8, 64, kExactTileWarps>)
+                                : sizeof(ExactPrefillSmem<4, 128, kExactTileWarps>);
+  if (tile > static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)))
+    return ExactRoute::row_per_warp;
+  const bool narrow = g.d <= kDecodeSteps * kMmaKeys && g.dv <= kDecodeColumns;
+  if (!narrow && route == ExactRoute::decode) return ExactRoute::tiles;
+  if (route != ExactRoute::automatic) return route;
+  return narrow && g.rows <= kFewExactRows ? ExactRoute::decode : ExactRoute::tiles;
+}
+// Partial results of key blocks, and their maxima and sums.
+int64_t exact_partials(const Geometry& g) {
+  return exact_route(g) == ExactRoute::decode ? g.batch * g.kv_heads * g.rows * g.seen : 0;
+}
+size_t shared_bytes_exact16(const Call& call) {
+  const Geometry g = attention::geometry(call);
+  return static_cast<size_t>(exact_partials(g) * (g.dv_padded + 2)) * sizeof(float);
+}
+
+template <int kSteps, int kColumns, int kWarps>
+void launch_exact_prefill(const AttentionParams& s, Stream stream) {
+  const int64_t tiles = ceil_div(s.g.rows, kWarps * kMmaRows);
+  launch_dependent(exact_prefill_kernel<kSteps, kColumns, kWarps>,
+                   dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * tiles),
+                        static_cast<unsigned>(ceil_div(s.g.dv, kColumns))),
+                   dim3(kWarps * kWarp), sizeof(ExactPrefillSmem<kSteps, kColumns, kWarps>), stream, s,
+                   static_cast<int>(tiles));
+}
+void launch_exact_append_blocks(const AttentionParams& s, Stream stream) {
+  const int64_t blocks = ceil_div(s.g.keys, kBlock) + 1;
+  launch_dependent(exact_append_blocks_kernel, dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * blocks)),
+                   dim3(kBlockAppendThreads), 0, stream, s, static_cast<int>(blocks));
+}
+void launch_exact_decode(AttentionParams s, void* shared, Stream stream) {
+  const Geometry& g = s.g;
+  s.partials = static_cast<float*>(shared), s.max_sums = s.partials + exact_partials(g) * g.dv_padded;
+  const int64_t rows = g.batch * g.kv_heads * g.rows,
+                units = g.batch * g.kv_heads * ceil_div(g.rows, kMmaRows) * g.seen;
+  launch_dependent(exact_decode_kernel,
+                   dim3(static_cast<unsigned>(num::min_i64(units, 3 * multiprocessors()))),
+                   dim3(kDecodeThreads), sizeof(ExactDecodeSmem), stream, s);
+  launch_dependent(combine_splits_kernel<2 * kWarp>, dim3(static_cast<unsigned>(rows)), dim3(kCombineThreads),
+                   0, stream, s);
+}
+
+void enqueue_exact16(const Call& call, Stream stream) {
+  const Geometry g = attention::geometry(call);
+  const AttentionParams s = attention_params(call, g);
+  const int64_t heads = g.batch * g.kv_heads;
+  if (g.keys >= kFewExactKeys)
+    launch_exact_append_blocks(s, stream);
+  else if (heads * g.keys)
+    launch_dependent(exact_append_kernel,
+                     dim3(grid_for(ceil_div(heads * g.keys, kExactAppendThreads / kWarp))),
+                     dim3(kExactAppendThreads), 0, stream, s);
+  if (heads * g.rows == 0) return;
+  const ExactRoute route = exact_route(g);
+  if (route == ExactRoute::row_per_warp)
+    launch_dependent(exact_rows_kernel, dim3(grid_for(ceil_div(heads * g.rows, kExactRowThreads / kWarp))),
+                     dim3(kExactRowThreads), 0, stream, s);
+  else if (route == ExactRoute::decode)
+    launch_exact_decode(s, call.shared, stream);
+  else
+    (g.d > 128 ? launch_exact_prefill<8, 64, kExactTileWarps>
+               : launch_exact_prefill<4, 128, kExactTileWarps>)(s, stream);
+}
+
+}  // namespace
+}  // namespace INVAR_ISA_NS
+
+extern const GpuKernel INVAR_ROW_OF(attention_exact16);
+const GpuKernel INVAR_ROW_OF(attention_exact16) = {.op = "attention_exact16",
+                                                   .isa = INVAR_ISA,
+                                                   .shared_bytes = INVAR_ISA_NS::shared_bytes_exact16,
+                                                   .state_bytes = INVAR_ISA_NS::state_bytes_exact16,
+                                                   .enqueue = INVAR_ISA_NS::enqueue_exact16};
+
+}  // namespace invar::ops

@@ -1,0 +1,225 @@
+// The product of few rows on Hopper: weights are the operand of 64 rows, activations the other, h
+// and l plane stacked, so each weight is read once. The work (blocks of weights) is cut evenly over
+// the multiprocessors; the parts of a tile meet as 64-bit integers (exact16.6).
+#pragma once
+#include "ops/matmul/cuda/exact16/select.h"
+#include "ops/matmul/cuda/exact16/wgmma.cuh"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+// kRows of each of kGroups warpgroups.
+template <int kRows, int kGroups>
+struct GemvHopper {
+  static constexpr int kThreads = (kGroups + 1) * kWarpgroup;
+  static constexpr int kActivations = 2 * kRows * kBlockK;  // bytes of a group
+  static constexpr int kStage = 2 * kPlane + kGroups * kActivations;
+  static constexpr int kMost = (220 << 10) / kStage;
+  static constexpr int kStages = kMost < 12 ? kMost : 12;
+  static constexpr int kSums = kRows / 2;                                    // of a thread
+  static constexpr int kGiven = kSums / 2 * kWarpgroup * sizeof(int64_t);  // bytes from the other block
+  static constexpr int kShared = kStages * kStage + kGroups * kGiven + 1024;
+  static constexpr int kPrefetched = 12;  // units of weights behind the ring that wait in the L2 cache
+
+  struct Tile {
+    int column, row_block, chunk, end;  // chunks of this block
+  };
+  __device__ static Tile tile_at(const GemvWork& w, int unit, int last) {
+    const int tile = unit / w.chunks, chunk = unit % w.chunks, rest = last - unit;
+    return {tile / w.row_blocks, tile % w.row_blocks, chunk,
+            rest < w.chunks - chunk ? chunk + rest : w.chunks};
+  }
+  // Calls f(tile) for units `from` to `to` of a block; the chunk of the unit is tile.chunk.
+  template <class Fn>
+  __device__ static void for_units(const GemvWork& w, int from, int to, Fn f) {
+    Tile at = tile_at(w, from, to);
+    for (int unit = from; unit < to; ++unit) {
+      f(at);
+      if (++at.chunk < w.chunks) continue;
+      at.chunk = 0;
+      if (++at.row_block < w.row_blocks) continue;
+      at.row_block = 0, ++at.column;
+    }
+  }
+
+  // One thread. Packed weights may be read before the grids ahead have ended: a ring of them.
+  __device__ static void produce(const ExactProduct& in, const GemvWork& w, bool packed, uint32_t shared,
+                                 Ring ring) {
+    const int first = w.first_unit(blockIdx.x), last = w.first_unit(blockIdx.x + 1);
+    auto weights = [&](const Tile& at, uint32_t to, uint32_t full) {
+      expect_bytes(full, kStage);
+      copy_bulk(to, in.b.block(0, at.column, at.chunk), 2 * kPlane, full);
+    };
+    const int ahead = !packed ? 0 : last - first < kStages ? last - first : kStages;
+    uint32_t stage = 0;
+    for_units(w, first, first + ahead, [&](const Tile& at) {
+      weights(at, shared + stage * kStage, ring.full + stage * 8);
+      ++stage;
+    });
+    if (packed)
+      for_units(w, first + ahead, last - first - ahead < kPrefetched ? last : first + ahead + kPrefetched,
+                [&](const Tile& at) { prefetch_bulk(in.b.block(0, at.column, at.chunk), 2 * kPlane); });
+    wait_for_previous_grid();
+    int left = ahead;  // stages that have their weights
+    for_units(w, first, last, [&](const Tile& at) {
+      const uint32_t to = shared + ring.at * kStage, full = ring.full_now();
+      wait_barrier(ring.empty_now(), ring.phase ^ 1);
+      if (left == 0)
+        weights(at, to, full);
+      else
+        --left;
+      for (int g = 0; g < kGroups; ++g) {
+        int64_t tile = at.row_block * kGroups + g;  // its last one twice: results that are not stored
+        if (tile >= in.a.tiles) tile = in.a.tiles - 1;
+        copy_bulk(to + 2 * kPlane + g * kActivations, in.a.block(0, tile, at.chunk), kActivations, full);
+      }
+      ring.next();
+    });
+  }
+
+  // This block's sums of a tile, and then, in the block that finishes last, those of all blocks.
+  __device__ static bool join_parts(const GemvWork& w, int unit, int group, int64_t (&sum)[kSums]) {
+    __shared__ uint32_t finished_before[kGroups];
+    const int t = threadIdx.x % kWarpgroup;
+    const int begin = unit / w.chunks * w.chunks;
+    const int lead = w.block_of(begin), end = w.block_of(begin + w.chunks - 1);
+    auto part_of = [&](int block) {  // the lead's is its last tile, the others' their first
+      const int slot = (block * 2 + (block == lead ? 1 : 0)) * kGroups + group;
+      return reinterpret_cast<longlong2*>(w.sums + int64_t{slot} * kSums * kWarpgroup) + t;
+    };
+    longlong2* mine = part_of(blockIdx.x);
+#pragma unroll
+    for (int i = 0; i < kSums / 2; ++i) mine[i * kWarpgroup] = make_longlong2(sum[2 * i], sum[2 * i + 1]);
+    __threadfence();
+    sync_warpgroup(group);
+    if (t == 0) finished_before[group] = atomicAdd(w.counters + lead * kGroups + group, 1);
+    sync_warpgroup(group);
+    const bool last = finished_before[group] == static_cast<uint32_t>(end - lead);
+    sync_warpgroup(group);
+    if (!last) return false;
+    __threadfence();
+    for (int block = lead; block <= end; ++block) {
+      if (block == static_cast<int>(blockIdx.x)) continue;
+      const longlong2* part = part_of(block);
+#pragma unroll
+      for (int i = 0; i < kSums / 2; ++i) {
+        const longlong2 two = __ldcg(part + i * kWarpgroup);
+        sum[2 * i] += two.x, sum[2 * i + 1] += two.y;
+      }
+    }
+    return true;
+  }
+
+  // Stores the sums from kFirst on.
+  template <int kFirst, int kCount>
+  __device__ static void store(const ExactProduct& in, const Tile& at, int group,
+                               const int64_t (&sum)[kSums]) {
+    const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
+    const int64_t n0 = int64_t{at.column} * kBlockRows + t / kWarp * 16 + lane / 4;
+    const int64_t m0 = int64_t{at.row_block * kGroups + group} * kRows + lane % 4 * 2;
+    const int32_t eb[2] = {in.b.scales[n0], in.b.scales[n0 + 8]};  // of all rows of a tile
+#pragma unroll
+    for (int i = kFirst; i < kFirst + kCount; ++i) {
+      const int64_t m = m0 + i / 4 * 8 + i % 2, n = n0 + i % 4 / 2 * 8;
+      if (m < in.s.m && n < in.s.n)
+        in.out[m * in.s.n + n] = exact_result(sum[i], in.a.scales[m], eb[i % 4 / 2]);
+    }
+  }
+
+  // The two blocks of a cluster: each gives the other half of its sums and stores the other half.
+  template <int kRank>
+  __device__ static void store_pair(const ExactProduct& in, const Tile& at, int group, uint32_t given,
+                                    int64_t (&sum)[kSums]) {
+    constexpr int kKeep = kRank * (kSums / 2), kGive = kSums / 2 - kKeep;
+    given += (group * kSums / 2 * kWarpgroup + threadIdx.x % kWarpgroup) * sizeof(int64_t);
+    wait_cluster();  // the other block has started
+#pragma unroll
+    for (int i = 0; i < kSums / 2; ++i)
+      store_to_block(given + i * kWarpgroup * sizeof(int64_t), 1 - kRank, sum[kGive + i]);
+    arrive_cluster();
+    wait_cluster();
+#pragma unroll
+    for (int i = 0; i < kSums / 2; ++i) sum[kKeep + i] += load_shared(given + i * kWarpgroup * sizeof(int64_t));
+    store<kKeep, kSums / 2>(in, at, group, sum);
+  }
+
+  __device__ static void consume(const ExactProduct& in, const GemvWork& w, uint32_t shared, Ring ring,
+                                 int group) {
+    const bool first_lane = threadIdx.x % kWarp == 0;
+    const int last = w.first_unit(blockIdx.x + 1);
+    wait_for_previous_grid();
+    for (int unit = w.first_unit(blockIdx.x); unit < last;) {
+      const Tile tile = tile_at(w, unit, last);
+      int from_h[kRows], from_l[kRows];  // of the weights' planes: with h of all rows, then with l
+#pragma unroll
+      for (int q = 0; q < kRows; ++q) from_h[q] = from_l[q] = 0;
+      uint32_t previous = 0;
+      for (int chunk = tile.chunk; chunk < tile.end; ++chunk) {
+        wait_barrier(ring.full_now(), ring.phase);
+        const uint32_t at = shared + ring.at * kStage;
+        const uint64_t h = operand(at), l = operand(at + kPlane);
+        const uint64_t x = operand(at + 2 * kPlane + group * kActivations);
+        begin_products();
+#pragma unroll
+        for (int step = 0; step < kBlockK / 32; ++step) {
+          multiply_add(from_h, h + 2 * step, x + 2 * step);
+          multiply_add(from_l, l + 2 * step, x + 2 * step);
+        }
+        commit_products();
+        wait_products<1>();
+        if (chunk > tile.chunk && first_lane) arrive(previous);
+        previous = ring.empty_now();
+        ring.next();
+      }
+      wait_products<0>();
+      if (first_lane) arrive(previous);
+      int64_t sum[kSums];
+#pragma unroll
+      for (int q = 0; q < kSums; ++q)
+        sum[q] =
+            int64_t{from_h[q]} * 65536 + (int64_t{from_h[kSums + q]} + from_l[q]) * 256 + from_l[kSums + q];
+      if (w.pairs) {
+        const uint32_t given = shared + kStages * kStage;
+        if (blockIdx.x % 2 == 0)
+          store_pair<0>(in, tile, group, given, sum);
+        else
+          store_pair<1>(in, tile, group, given, sum);
+        return;  // a block has one part of one tile
+      }
+      const bool whole = tile.chunk == 0 && tile.end == w.chunks;
+      if (whole || join_parts(w, unit, group, sum)) store<0, kSums>(in, tile, group, sum);
+      unit += tile.end - tile.chunk;
+    }
+  }
+};
+
+template <int kRows, int kGroups>
+__global__ void __launch_bounds__((kGroups + 1) * kWarpgroup, 1)
+    exact16_gemv_kernel(ExactProduct in, GemvWork work, bool packed) {
+  using R = GemvHopper<kRows, kGroups>;
+  extern __shared__ uint8_t memory[];
+  __shared__ uint64_t barriers[2 * R::kStages];
+  const uint32_t shared = (shared_address(memory) + 1023) / 1024 * 1024;
+  const Ring ring{shared_address(barriers), shared_address(barriers + R::kStages), R::kStages};
+  trigger_next_grid();
+  if (threadIdx.x == 0) {
+    for (uint32_t i = 0; i < R::kStages; ++i) {
+      init_barrier(ring.full + 8 * i, 1);
+      init_barrier(ring.empty + 8 * i, kGroups * kWarpgroup / kWarp);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  if (work.pairs) arrive_cluster();
+  const int group = threadIdx.x / kWarpgroup;
+  if (group == kGroups) {
+    if (kGroups == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
+    if (threadIdx.x % kWarpgroup == 0) R::produce(in, work, packed, shared, ring);
+  } else {
+    if (kGroups == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
+    R::consume(in, work, shared, ring, group);
+  }
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS

@@ -1,0 +1,12 @@
+// The kernels for Hopper. They are compiled for compute capability 9.0a alone (sm90a/), where the
+// build makes code for 9.0.
+#pragma once
+#include "ops/matmul/cuda/exact16/select.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+
+void enqueue_gemm_hopper(const ExactProduct& in, Stream stream);
+// packed: b may be read before the grids ahead have ended.
+void enqueue_gemv_hopper(const ExactProduct& in, const GemvWork& work, bool packed, Stream stream);
+
+}  // namespace invar::ops::INVAR_ISA_NS

@@ -1,0 +1,76 @@
+// How a GPU holds the 16-bit integers of rows (spec/exact16.md): two planes of bytes, in blocks
+// that one bulk copy moves and the tensor cores of Hopper read as they are.
+#pragma once
+#include "kernels/cuda/launch.h"
+#include "num/exact16/quantize.h"
+#include "ops/matmul/matmul.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+
+constexpr int kBlockK = 128;    // k of a block; rows are zero behind K
+constexpr int kBlockRows = 64;  // rows of a block of weights, and of activations but a few
+constexpr int kPlane = kBlockRows * kBlockK;
+constexpr int64_t kBlocksToJoin = 512;  // blocks whose three sums fit 32 bits (exact16.3)
+
+// Blocks [matrix][tile of `height` rows][chunk of kBlockK k]: the h plane, then the l plane, each
+// `height` rows of kBlockK bytes, with the 16 bytes of group g of row r at group g ^ (r & 7). Then
+// the scales, of all rows of all tiles.
+struct Planes {
+  uint8_t* blocks;
+  int32_t* scales;
+  int64_t tiles, chunks;  // of a matrix
+  int height;
+
+  __host__ __device__ int64_t block_bytes() const { return int64_t{2} * height * kBlockK; }
+  __device__ const uint8_t* block(int64_t matrix, int64_t tile, int64_t chunk) const {
+    return blocks + ((matrix * tiles + tile) * chunks + chunk) * block_bytes();
+  }
+  __device__ const int32_t* scales_of(int64_t matrix) const { return scales + matrix * tiles * height; }
+};
+// What a kernel of products is given.
+struct ExactProduct {
+  matmul::Shape s;
+  Planes a, b;
+  float* out;
+};
+
+namespace {
+
+Planes planes(void* memory, int64_t matrices, int64_t rows, int64_t k, int height) {
+  Planes p{static_cast<uint8_t*>(memory), nullptr, ceil_div(rows, height), ceil_div(k, kBlockK), height};
+  p.scales = reinterpret_cast<int32_t*>(p.blocks + matrices * p.tiles * p.chunks * p.block_bytes());
+  return p;
+}
+size_t planes_bytes(int64_t matrices, int64_t rows, int64_t k, int height) {
+  const Planes p = planes(nullptr, matrices, rows, k, height);
+  const int64_t per_tile = p.chunks * p.block_bytes() + int64_t{height} * int64_t{sizeof(int32_t)};
+  return static_cast<size_t>(matrices * p.tiles * per_tile);
+}
+
+// The matrices of a and b of one product.
+struct MatrixPair {
+  int64_t a, b;
+};
+__device__ inline MatrixPair matrices_of(const matmul::Shape& s, int64_t batch) {
+  if (s.batches == 1) return {0, 0};
+  const matmul::Offsets at = matmul::offsets(s, batch);
+  return {at.a / (s.m * s.k), at.b_matrix};
+}
+
+// exact16.4 and exact16.5.
+__device__ inline float exact_result(int64_t sum, int32_t ea, int32_t eb) {
+  const float v = __ll2float_rn(sum);
+  // The usual case: a normal result, whose exponent is the sum of exponents.
+  const int32_t bits = __float_as_int(v), e = ea + eb, field = (bits >> 23 & 255) + e;
+  if (sum != 0 && field >= 1 && field <= 254) return __int_as_float(bits + e * (1 << 23));
+  if (ea == num::kExact16NoIntegers || eb == num::kExact16NoIntegers) return __uint_as_float(0x7fc00000);
+  if (sum == 0) return 0.0f;
+  const uint32_t sign = static_cast<uint32_t>(bits) & 0x80000000u;
+  return __uint_as_float(field < 1 ? sign : sign | 0x7f800000u);
+}
+__device__ inline int64_t exact_sum(int high, int cross, int low) {
+  return int64_t{high} * 65536 + int64_t{cross} * 256 + low;
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS

@@ -1,0 +1,85 @@
+// Selects the kernel of an exact16 product: tuning, by the shape alone (matmul_exact16.3).
+#pragma once
+#include "kernels/forced_route.h"
+#include "ops/matmul/cuda/exact16/layout.cuh"
+
+namespace invar::ops::INVAR_ISA_NS {
+
+enum class ExactRoute { automatic, gemv, gemm, mma, plain };
+constexpr int kExactRoutes = 5;
+
+// The work of the kernel of few rows. Units: chunks of k, in tiles of 64 columns and of the rows of
+// all warpgroups. A block's units are consecutive; the first `longer` blocks have one more.
+struct GemvWork {
+  int row_blocks, chunks, units, each, longer;
+  uint32_t* counters;  // of a block and warpgroup: finished parts of the tile that begins last there
+  int64_t* sums;       // of a block and warpgroup: what it has of its first and of its last tile
+  int rows, groups;    // of a warpgroup; warpgroups
+  int grid;
+  bool pairs;  // each tile is cut into two equal parts: a cluster of two blocks
+  __device__ int first_unit(int block) const { return block * each + (block < longer ? block : longer); }
+  __device__ int block_of(int unit) const {
+    const int in_longer = longer * (each + 1);
+    return unit < in_longer ? unit / (each + 1) : longer + (unit - in_longer) / each;
+  }
+};
+
+namespace {
+
+GemvWork gemv_work(const matmul::Shape& s, int64_t multiprocessors) {
+  GemvWork w{};
+  w.groups = s.m > kBlockRows ? 2 : 1;
+  w.rows = 8;
+  while (w.rows < kBlockRows && w.rows < s.m) w.rows *= 2;
+  const int64_t row_blocks = ceil_div(s.m, int64_t{w.rows} * w.groups), chunks = ceil_div(s.k, kBlockK);
+  const int64_t tiles = ceil_div(s.n, kBlockRows) * row_blocks, units = tiles * chunks;
+  if (units > INT32_MAX) return w;  // units = 0: it does not fit
+  w.row_blocks = static_cast<int>(row_blocks), w.chunks = static_cast<int>(chunks);
+  w.units = static_cast<int>(units);
+  int64_t grid = multiprocessors < units ? multiprocessors : units;
+  // Whole tiles, or whole parts of each, where that leaves few multiprocessors without work.
+  for (int64_t g = grid; 20 * g >= 17 * multiprocessors; --g)
+    if (tiles % g == 0 || g % tiles == 0) {
+      grid = g;
+      break;
+    }
+  w.grid = static_cast<int>(grid);
+  w.each = w.units / w.grid, w.longer = w.units % w.grid;
+  w.pairs = grid == 2 * tiles && chunks % 2 == 0;
+  return w;
+}
+int64_t gemv_counters(const GemvWork& w) {
+  return ceil_div(int64_t{w.grid} * w.groups, 64) * 64;
+}
+size_t gemv_bytes(const GemvWork& w) {
+  const int64_t sums = int64_t{w.grid} * w.groups * 2 * (w.rows / 2) * 128;
+  return static_cast<size_t>(gemv_counters(w)) * sizeof(uint32_t) +
+         static_cast<size_t>(sums) * sizeof(int64_t);
+}
+
+// What the calling thread's device and this build have.
+struct ExactKernels {
+  bool hopper, mma;
+  int64_t multiprocessors;
+};
+
+ExactRoute select_exact(const matmul::Shape& s, const ExactKernels& has, int forced) {
+  const int64_t tiles = ceil_div(s.m, 128) * ceil_div(s.n, 128);
+  const bool hopper = has.hopper && s.k <= kBlocksToJoin * kBlockK && tiles * s.batches <= INT32_MAX;
+  const auto fits = [&](ExactRoute r) {
+    if (r == ExactRoute::gemv) return hopper && s.batches == 1 && gemv_work(s, has.multiprocessors).units > 0;
+    if (r == ExactRoute::gemm) return hopper;
+    return r == ExactRoute::plain || (r == ExactRoute::mma && has.mma);
+  };
+  const auto route = static_cast<ExactRoute>(forced % kExactRoutes);
+  if (route != ExactRoute::automatic && fits(route)) return route;
+  // Tiles of 128 x 128 that leave multiprocessors without work lose to evenly cut chunks.
+  const int64_t waves = ceil_div(tiles, has.multiprocessors);
+  const bool narrow = 4 * tiles < 3 * waves * has.multiprocessors && waves <= 2;
+  if ((s.m <= 2 * kBlockRows || narrow) && fits(ExactRoute::gemv)) return ExactRoute::gemv;
+  if (hopper) return ExactRoute::gemm;
+  return has.mma ? ExactRoute::mma : ExactRoute::plain;
+}
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS

@@ -1,0 +1,129 @@
+// Hopper's asynchronous copies and matrix products (compute capability 9.0a): mbarriers, bulk
+// copies and wgmma of signed bytes.
+#pragma once
+#include "kernels/cuda/launch.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+constexpr int kWarpgroup = 128;  // threads
+
+__device__ inline uint32_t shared_address(const void* p) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+__device__ inline void init_barrier(uint32_t barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+__device__ inline void expect_bytes(uint32_t barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+               : "memory");
+}
+__device__ inline void arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// Waits until the phase of this parity has ended.
+__device__ inline void wait_barrier(uint32_t barrier, uint32_t parity) {
+  asm volatile(
+      "{\n.reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again;\n}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+__device__ inline void copy_bulk(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+__device__ inline void prefetch_bulk(const void* from, uint32_t bytes) {  // into the L2 cache
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)), "r"(bytes)
+               : "memory");
+}
+// All threads of a cluster that have not ended.
+__device__ inline void arrive_cluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ inline void wait_cluster() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// Stores into the shared memory of block `rank` of the cluster, at what is `address` here.
+__device__ inline void store_to_block(uint32_t address, uint32_t rank, int64_t value) {
+  asm volatile(
+      "{\n.reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "st.shared::cluster.b64 [there], %2;\n}" ::"r"(address),
+      "r"(rank), "l"(value)
+      : "memory");
+}
+__device__ inline int64_t load_shared(uint32_t address) {
+  int64_t value;
+  asm volatile("ld.shared.b64 %0, [%1];" : "=l"(value) : "r"(address) : "memory");
+  return value;
+}
+__device__ inline void sync_warpgroup(int which) {  // barrier 0 is that of __syncthreads()
+  asm volatile("bar.sync %0, %1;" ::"r"(which + 1), "n"(kWarpgroup) : "memory");
+}
+
+// An operand in shared memory: rows of 128 bytes in the 128-byte swizzle, 8 rows after 1024 bytes.
+__device__ inline uint64_t operand(uint32_t address) {
+  return uint64_t{(address & 0x3ffff) >> 4} | uint64_t{1} << 16 | uint64_t{64} << 32 | uint64_t{1} << 62;
+}
+__device__ inline void begin_products() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ inline void commit_products() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int kPending>
+__device__ inline void wait_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+// d [64, N] += 32 bytes of 64 rows times 32 bytes of N rows. The thread of lane i of warp w has, of
+// rows 16 w + i / 4 and 8 more, columns 8 j + i % 4 * 2 and the next: d[4 j ... 4 j + 3].
+#define INVAR_D8(d, i)                                                                        \
+  "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3]), "+r"(d[i + 4]), "+r"(d[i + 5]), \
+      "+r"(d[i + 6]), "+r"(d[i + 7])
+#define INVAR_WGMMA(columns, registers, a, b) \
+  "wgmma.mma_async.sync.aligned.m64n" columns "k32.s32.s8.s8 {" registers "}, " a ", " b ", 1;"
+#define INVAR_R8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define INVAR_R16 INVAR_R8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define INVAR_R32 INVAR_R16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define INVAR_R64                                                                                          \
+  INVAR_R32                                                                                                \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, " \
+  "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+__device__ inline void multiply_add(int (&d)[8], uint64_t a, uint64_t b) {
+  asm volatile(INVAR_WGMMA("16", INVAR_R8, "%8", "%9") : INVAR_D8(d, 0) : "l"(a), "l"(b));
+}
+__device__ inline void multiply_add(int (&d)[16], uint64_t a, uint64_t b) {
+  asm volatile(INVAR_WGMMA("32", INVAR_R16, "%16", "%17") : INVAR_D8(d, 0), INVAR_D8(d, 8) : "l"(a), "l"(b));
+}
+__device__ inline void multiply_add(int (&d)[32], uint64_t a, uint64_t b) {
+  asm volatile(INVAR_WGMMA("64", INVAR_R32, "%32", "%33")
+               : INVAR_D8(d, 0), INVAR_D8(d, 8), INVAR_D8(d, 16), INVAR_D8(d, 24)
+               : "l"(a), "l"(b));
+}
+__device__ inline void multiply_add(int (&d)[64], uint64_t a, uint64_t b) {
+  asm volatile(INVAR_WGMMA("128", INVAR_R64, "%64", "%65")
+               : INVAR_D8(d, 0), INVAR_D8(d, 8), INVAR_D8(d, 16), INVAR_D8(d, 24), INVAR_D8(d, 32),
+                 INVAR_D8(d, 40), INVAR_D8(d, 48), INVAR_D8(d, 56)
+               : "l"(a), "l"(b));
+}
+
+// A ring of stages in shared memory: `full` after the bytes of a stage have arrived, `empty` after
+// its consumers are done with it.
+struct Ring {
+  uint32_t full, empty, stages, at = 0, phase = 0;
+  __device__ uint32_t full_now() const { return full + at * 8; }
+  __device__ uint32_t empty_now() const { return empty + at * 8; }
+  __device__ void next() {
+    if (++at == stages) at = 0, phase ^= 1;
+  }
+};
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS

@@ -1,0 +1,36 @@
+// The kernels of matmul_exact16 for Hopper.
+#include "ops/matmul/cuda/exact16/gemm_hopper.cuh"
+#include "ops/matmul/cuda/exact16/gemv_hopper.cuh"
+#include "ops/matmul/cuda/exact16/hopper.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+
+void enqueue_gemm_hopper(const ExactProduct& in, Stream stream) {
+  GemmTiles tiles{};
+  tiles.rows = static_cast<int>(ceil_div(in.s.m, kGemmTile));
+  tiles.columns = static_cast<int>(ceil_div(in.s.n, kGemmTile));
+  tiles.per_product = tiles.rows * tiles.columns;
+  tiles.all = tiles.per_product * static_cast<int>(in.s.batches);
+  const int most = multiprocessors();
+  launch_dependent(exact16_gemm_kernel, dim3(grid_for(tiles.all < most ? tiles.all : most)),
+                   dim3(kGemmThreads), kGemmShared, stream, in, tiles);
+}
+
+template <int kRows, int kGroups>
+static void enqueue_gemv_of(const ExactProduct& in, const GemvWork& work, bool packed, Stream stream) {
+  using R = GemvHopper<kRows, kGroups>;
+  const dim3 grid(grid_for(work.grid)), block(R::kThreads);
+  if (work.pairs)
+    return launch_clusters(exact16_gemv_kernel<kRows, kGroups>, 2, grid, block, R::kShared, stream, in, work,
+                           packed);
+  launch_dependent(exact16_gemv_kernel<kRows, kGroups>, grid, block, R::kShared, stream, in, work, packed);
+}
+void enqueue_gemv_hopper(const ExactProduct& in, const GemvWork& work, bool packed, Stream stream) {
+  if (work.groups == 2) return enqueue_gemv_of<64, 2>(in, work, packed, stream);
+  if (work.rows == 64) return enqueue_gemv_of<64, 1>(in, work, packed, stream);
+  if (work.rows == 32) return enqueue_gemv_of<32, 1>(in, work, packed, stream);
+  if (work.rows == 16) return enqueue_gemv_of<16, 1>(in, work, packed, stream);
+  enqueue_gemv_of<8, 1>(in, work, packed, stream);
+}
+
+}  // namespace invar::ops::INVAR_ISA_NS

@@ -1,0 +1,28 @@
+// Divides a plan among ranks by whole results (tensor parallelism): columns of linear layers, heads
+// of attention. The result is a plan again: what each rank computes, and where their parts are
+// joined.
+#pragma once
+
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace invar::plan {
+
+struct Shards {
+  // The nodes of all ranks. Values of the whole plan keep their numbers where rank 0, or every
+  // rank, has them whole. Slices of weights have no digest.
+  Plan plan;
+  std::vector<int> rank_of, node_of;  // per node: its rank, and its node in the whole plan
+  std::vector<int> value_of;          // per value: its value in the whole plan
+};
+
+// Every operation is divided by its rule (analysis/split_rules.h), or computed by each rank that
+// needs it; one that looks rows of a weight up by rank 0. bad_input: the heads of an attention
+// cannot be shared among so many. not_covered: nothing can be divided, or control flow.
+Result<Shards> shard(const Plan&, int ranks);
+
+// Whether a node's other operands are all integers: it looks rows of its weights up.
+bool looks_up(const Plan&, const Node&);
+
+}  // namespace invar::plan

@@ -1,0 +1,88 @@
+// Tensor parallelism: a decoder whose partitions are divided among ranks computes the bytes that it
+// computes on one.
+#include <gmock/gmock.h>
+
+#include "plan/stages.h"
+#include "run/testing.h"
+
+namespace invar::run {
+namespace {
+
+constexpr int kLayers = 3;
+
+Options ranks(int count, int partitions = 1, int64_t sequences = 1) {
+  Options o = options(2);
+  o.ranks = count, o.partitions = partitions, o.sequences = sequences;
+  return o;
+}
+
+class RanksTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { model = new TinyModel(true, kLayers); }
+  static void TearDownTestSuite() { delete model; }
+  static std::string refusal(Options o) {
+    const auto s = Session::open(model->plan, model->folder, std::move(o));
+    return s ? "opened" : s.error().message;
+  }
+  static TinyModel* model;
+};
+TinyModel* RanksTest::model;
+
+TEST_F(RanksTest, SameBytesForEveryNumberAndPiece) {
+  Session whole = open(*model, options(1, "reference"));
+  const Logits truth = logits(whole, kTokens, true);
+  for (const int n : {2, 4})  // of 4 query heads and 2 key heads
+    for (const int partitions : {1, 2, 3})
+      for (const int piece : {1, 64, kTokens}) {
+        SCOPED_TRACE(std::to_string(n) + " ranks, " + std::to_string(partitions) + " partitions, pieces of " +
+                     std::to_string(piece));
+        Session s = open(*model, ranks(n, partitions));
+        EXPECT_TRUE(same_bytes(logits(s, piece, true), truth));
+        s.reset();
+        const Logits last = logits(s, piece, false);
+        EXPECT_TRUE(same_bytes(std::span(last).last(kVocab), std::span(truth).last(kVocab)));
+      }
+}
+
+TEST_F(RanksTest, CompanyDoesNotShow) {
+  const std::vector<Logits> truth = alone(*model);
+  Session s = open(*model, ranks(2, 2, kSequences));
+  for (int batch : {1, 3, 17}) company_does_not_show(s, batch, truth);
+}
+
+TEST_F(RanksTest, EachRankHasItsPartOfTheWeights) {
+  const auto stages = plan::split(model->plan, 1, 2);
+  ASSERT_TRUE(stages) << stages.error().message;
+  const std::vector<plan::RankCost> costs = plan::rank_costs(*stages);
+  ASSERT_EQ(costs.size(), 2U);
+  const auto whole = plan::rank_costs(*plan::split(model->plan, 1, 1));
+  for (const plan::RankCost& r : costs) EXPECT_LT(r.cost.products, whole[0].cost.products * 51 / 100);
+  EXPECT_LT(costs[1].cost.weights, whole[0].cost.weights * 6 / 10);
+  EXPECT_EQ(costs[0].cost.state, whole[0].cost.state / 2);
+  // The rows of the embedding; heads, their projection, hidden, down of each layer; logits.
+  EXPECT_EQ(costs[0].gathers, 4 * kLayers + 2);
+  EXPECT_EQ(costs[1].gathers, 4 * kLayers + 1);
+}
+
+TEST_F(RanksTest, WhatIsNotCoveredIsRefusedByName) {
+  EXPECT_EQ(
+      refusal(ranks(3)),
+      "tensor-parallel 3: attention has 4 query heads and 2 key heads: at most 2 ranks, or a multiple of "
+      "it up to 4");
+  EXPECT_EQ(refusal(ranks(0)), "tensor-parallel: 0 is below 1");
+  Options o = ranks(2);
+  o.device = "cpu,cpu,cpu";
+  EXPECT_EQ(refusal(o), "3 devices are named for 1 partition of 2 ranks: name no more devices than ranks");
+}
+
+TEST_F(RanksTest, ADamagedWeightIsNamed) {
+  const TinyModel damaged(true, kLayers);
+  plan::Plan plan = damaged.plan;
+  plan.weights.back().sha256[0] ^= 1;
+  const auto s = Session::open(plan, damaged.folder, ranks(2));
+  ASSERT_FALSE(s);
+  EXPECT_THAT(s.error().message, testing::StartsWith("weight " + plan.weights.back().name + " in "));
+}
+
+}  // namespace
+}  // namespace invar::run
