@@ -16,7 +16,7 @@ struct GemvHopper {
   static constexpr int kStage = 2 * kPlane + kGroups * kActivations;
   static constexpr int kMost = (220 << 10) / kStage;
   static constexpr int kStages = kMost < 12 ? kMost : 12;
-  static constexpr int kSums = kRows / 2;                                    // of a thread
+  static constexpr int kSums = kRows / 2;                                  // of a thread
   static constexpr int kGiven = kSums / 2 * kWarpgroup * sizeof(int64_t);  // bytes from the other block
   static constexpr int kShared = kStages * kStage + kGroups * kGiven + 1024;
   static constexpr int kPrefetched = 12;  // units of weights behind the ring that wait in the L2 cache
@@ -92,7 +92,7 @@ struct GemvHopper {
     for (int i = 0; i < kSums / 2; ++i) mine[i * kWarpgroup] = make_longlong2(sum[2 * i], sum[2 * i + 1]);
     __threadfence();
     sync_warpgroup(group);
-    if (t == 0) finished_before[group] = atomicAdd(w.counters + lead * kGroups + group, 1);
+    if (t == 0) finished_before[group] = atomicAdd(w.counters + lead * kGroups + group, 1u);
     sync_warpgroup(group);
     const bool last = finished_before[group] == static_cast<uint32_t>(end - lead);
     sync_warpgroup(group);
@@ -139,7 +139,8 @@ struct GemvHopper {
     arrive_cluster();
     wait_cluster();
 #pragma unroll
-    for (int i = 0; i < kSums / 2; ++i) sum[kKeep + i] += load_shared(given + i * kWarpgroup * sizeof(int64_t));
+    for (int i = 0; i < kSums / 2; ++i)
+      sum[kKeep + i] += load_shared(given + i * kWarpgroup * sizeof(int64_t));
     store<kKeep, kSums / 2>(in, at, group, sum);
   }
 
