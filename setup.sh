@@ -275,9 +275,13 @@ build_web() {
   say "Build: the verifier for browsers, $jobs at a time"
   configure_and_build web build/web invar_verifier -DINVAR_TESTS=OFF
   plans=$(mktemp -d)
-  phase plans build/bin/invar run --model-name models/shakespeare-4m --prompt-text x \
-    --max-new-tokens 1 --task-dir "$plans" --receipt-path "$plans/receipt.json"
-  node apps/web/run.mjs "$verifier" outline "$plans/plan.invar" >"$known.new"
+  : >"$known.new"
+  for numerics in fp32 exact16; do
+    phase "plan-$numerics" build/bin/invar run --model-name models/shakespeare-4m --prompt-text x \
+      --max-new-tokens 1 --numerics "$numerics" --task-dir "$plans/$numerics" \
+      --receipt-path "$plans/receipt.json"
+    node apps/web/run.mjs "$verifier" outline "$plans/$numerics/plan.invar" >>"$known.new"
+  done
   cmp -s "$known.new" "$known" || cp "$known.new" "$known"
   rm -rf "$plans" "$known.new"
   configure_and_build web build/web invar_page "-DINVAR_KNOWN_PLANS=$root/$known"

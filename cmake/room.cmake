@@ -135,8 +135,7 @@ function(invar_opset)
   invar_attribute_table(attribute_table)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/opset/opset.cc CONTENT
        "#include \"base/attribute_types.h\"
-#include \"base/opset.h\"
-#include \"base/opset_splits.h\"\n
+#include \"base/opset.h\"\n
 namespace invar {
 static constexpr OpInfo kOps[] = {\n${table}};
 std::span<const OpInfo> opset() { return kOps; }
@@ -225,6 +224,7 @@ function(invar_rooms)
     foreach(room ${INVAR_ROOMS})
       file(GLOB sources_cuda CONFIGURE_DEPENDS
            ${dir}/${room}/*.cu ${dir}/${room}/cuda/*.cu ${dir}/${room}/cuda/*/*.cu ${dir}/${room}/vendor/*.cu)
+      list(FILTER sources_cuda EXCLUDE REGEX "/sm90a/")
       if(sources_cuda)
         add_library(invar_${room}_cuda OBJECT ${sources_cuda})
         target_include_directories(invar_${room}_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)

@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 namespace invar {
@@ -45,6 +47,10 @@ inline bool runs_here([[maybe_unused]] std::string_view isa) {
            (c & bit_F16C);
   }
   if (isa == "scalar") return __builtin_cpu_supports("fma");
+#elif defined(__aarch64__) && defined(__linux__)
+  if (isa == "neon_dot") return getauxval(AT_HWCAP) & 1 << 20;  // HWCAP_ASIMDDP
+#elif defined(__aarch64__) && !defined(__ARM_FEATURE_DOTPROD)
+  if (isa == "neon_dot") return false;
 #endif
   return true;  // reference; elsewhere what is built is the architecture's base
 }

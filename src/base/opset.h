@@ -17,6 +17,12 @@ struct OpInfo {
 std::span<const OpInfo> opset();             // in the order of spec/opset.toml
 const OpInfo* op_info(std::string_view op);  // null: no such operation
 
+// How ranks divide the results of an operation among themselves (src/plan/analysis/split_rules.h).
+struct OpSplit {
+  std::string_view op, split;
+};
+std::span<const OpSplit> op_splits();  // of the operations that say it
+
 // The numerics choices (spec/choices.md) that this build knows, ascending.
 std::span<const std::string_view> choices();
 

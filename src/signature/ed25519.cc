@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/hash/sha512.h"
+#include "signature/sha512.h"
 
 namespace invar::signature {
 namespace {
@@ -109,14 +109,14 @@ struct Point {
 };
 constexpr Point kNeutral{kZero, kOne, kOne, kZero};
 
-struct Curve {
-  Number d, root;  // the curve's constant, and the square root of -1
+struct Constants {
+  Number d, root;  // d of the curve, and the square root of -1
   Point base;
-  Curve();
+  Constants();
 };
 
 // RFC 8032, 5.1.3. False: no point has this encoding.
-bool decode(const Curve& c, const Bytes& bytes, Point& p) {
+bool decode(const Constants& c, const Bytes& bytes, Point& p) {
   const bool is_odd = bytes[31] >> 7;
   const Number y = read(bytes), u = y * y - kOne, v = c.d * y * y + kOne;
   // The square root of u/v is u v^3 (u v^7)^((p - 5) / 8), or that times the root of -1.
@@ -129,22 +129,22 @@ bool decode(const Curve& c, const Bytes& bytes, Point& p) {
   return true;
 }
 
-Curve::Curve() {
+Constants::Constants() {
   d = kZero - number(121665) * inverse(number(121666));
   root = power(number(2), 253, 5);                          // 2^((p - 1) / 4)
   Bytes encoded = written(number(4) * inverse(number(5)));  // an even x
   decode(*this, encoded, base);
 }
 
-const Curve& curve() {
-  static const Curve the;
+const Constants& constants() {
+  static const Constants the;
   return the;
 }
 
 // Complete: also of a point with itself, and of any two.
 Point operator+(const Point& p, const Point& q) {
   const Number a = (p.y - p.x) * (q.y - q.x), b = (p.y + p.x) * (q.y + q.x);
-  const Number c = p.t * q.t * curve().d, cc = c + c, zz = p.z * q.z, d = zz + zz;
+  const Number c = p.t * q.t * constants().d, cc = c + c, zz = p.z * q.z, d = zz + zz;
   const Number e = b - a, f = d - cc, g = d + cc, h = b + a;
   return {e * f, g * h, f * g, e * h};
 }
@@ -197,11 +197,11 @@ bool check_ed25519(const PublicKey& key, const Signature& signature, std::string
   std::copy_n(signature.begin(), 32, r.begin());
   std::copy_n(signature.begin() + 32, 32, s.begin());
   Point a;
-  if (!is_below_order(s) || !decode(curve(), key, a)) return false;
+  if (!is_below_order(s) || !decode(constants(), key, a)) return false;
   std::string hashed(r.begin(), r.end());
   hashed.append(key.begin(), key.end()).append(message);
   a.x = kZero - a.x, a.t = kZero - a.t;
-  return encoded(s * curve().base + reduced(sha512(hashed)) * a) == r;
+  return encoded(s * constants().base + reduced(sha512(hashed)) * a) == r;
 }
 
 }  // namespace invar::signature

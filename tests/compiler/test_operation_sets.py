@@ -317,7 +317,7 @@ def test_the_doctor_checks_no_library():
         "oneDNN 99.1.0" in report["libraries"]
         and "oneDNN 99.1.0; not checked" in invar("doctor", env=PLANTED).text
     )
-    assert report["ok"] and not {r["isa"] for r in report["rows"]} - {
+    assert report["ok"] and not {r["isa"].split("_")[0] for r in report["rows"]} - {
         "reference",
         "scalar",
         "avx2",

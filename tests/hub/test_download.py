@@ -292,21 +292,34 @@ def stalling(content, count, seconds):
     return answer
 
 
-def test_a_killed_download_goes_on(hub, env, cache):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["download", "org/tiny"],
+        ["run", "--model-name", "org/tiny", "--prompt-text", "a", "--receipt-path", "r/r.json"],
+    ],
+    ids=["download", "run"],
+)
+def test_a_killed_download_goes_on(hub, env, cache, tmp_path, command, number):
     content = FILES[SHARDS[0]]
 
     hub.fail(SHARDS[0], stalling(content, 500_000, 60), server="storage")
     blob = repository(cache) / "blobs" / digest(content)
     started = {**env, "HF_HUB_DOWNLOAD_TIMEOUT": "60"}
-    process = subprocess.Popen([BIN, "download", "org/tiny"], env=started, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [BIN, *command, "--progress", "json"], env=started, stderr=subprocess.PIPE, cwd=tmp_path
+    )
     incomplete = blob.with_name(blob.name + ".incomplete")
     for _ in range(200):
         if incomplete.exists() and incomplete.stat().st_size == 500_000:
             break
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(20) == -signal.SIGINT
-    assert process.stderr.read().count(b"invar: ") == 0  # it ends as it was told to
+    process.send_signal(number)
+    assert process.wait(20) == -number
+    last = json.loads(process.stderr.read().splitlines()[-1])
+    assert (last["event"], last["code"], last["kind"]) == ("error", 128 + number, "cancelled")
+    assert not list(tmp_path.rglob("r.json"))
     assert incomplete.stat().st_size == 500_000 and not (repository(cache) / "refs").exists()
     kept = [p.name for p in (repository(cache) / "blobs").iterdir()]
     assert [n for n in kept if n != incomplete.name and n not in map(digest, FILES.values())] == []

@@ -63,6 +63,15 @@ def test_same_receipt(tasks, tmp_path, whole, options):
     )
 
 
+def test_ranks_of_an_exact16_program(tasks, tmp_path):
+    exact16 = ("--numerics", "exact16")
+    ranks = ("--tensor-parallel", "3", "--n-partitions", "2")
+    whole, divided = (
+        hash_of(tasks, tmp_path / "receipt.json", *exact16, *more) for more in ((), ranks)
+    )
+    assert whole["receipt_hash"] == divided["receipt_hash"]
+
+
 @pytest.mark.parametrize("options", [("--n-partitions", "4"), ("--tensor-parallel", "3")])
 def test_verified_in_other_partitions(tasks, tmp_path, whole, options):
     receipt = tmp_path / "receipt.json"

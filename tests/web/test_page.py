@@ -86,6 +86,21 @@ def test_the_demo_receipt_is_verified(page, demo):
     assert "64 of 64 recomputed" in rows["steps"]
 
 
+def test_a_receipt_of_exact16_is_verified(page, tmp_path):
+    model, receipt = tmp_path / "model", tmp_path / "receipt.json"
+    shutil.copytree(MODEL, model)
+    command = ["run", "--model-name", MODEL, "--prompt-text", "ROMEO:", "--max-new-tokens", "16"]
+    command += ["--numerics", "exact16", "--task-dir", tmp_path / "task"]
+    invar(*command, "--receipt-path", receipt)
+    for name in ("plan.invar", "plan.invar.constants"):
+        shutil.copy(tmp_path / "task" / name, model)
+    [card] = give(page, model, receipt)
+    assert card["verdict"] == "VERIFIED", card
+    rows = dict(card["rows"])
+    assert "exact16" in rows["program"] and "16 of 16 recomputed" in rows["steps"]
+    assert rows["plan"].startswith("the one that invar")
+
+
 def test_nothing_leaves_the_page(page, demo):
     assert give(page, *demo)[0]["verdict"] == "VERIFIED"
     assert [url for url in page.requests() if not url.startswith(("file:", "data:", "blob:"))] == []

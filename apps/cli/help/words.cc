@@ -78,6 +78,7 @@ constexpr OptionWords kOptions[] = {
     {"partitions", "N", kDevice},
     {"workers", "WORKERS", kDevice},
     {"worker-timeout", "SECONDS", kDevice},
+    {"worker-model", "FOLDER", kDevice},
     {"tensor-parallel", "N", kDevice},
     {"weights-memory", "SIZE", kDevice},
     {"bench threads", "LIST", kDevice},

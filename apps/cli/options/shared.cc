@@ -119,6 +119,8 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
                  "seconds after which a worker without a sign of life ends the run")
       ->check(whole(1, 86400))
       ->capture_default_str();
+  app.add_option("--worker-model", model_of_workers(),
+                 "the checkpoint's folder on the workers' hosts, where it does not lie at its path here");
   app.parse_complete_callback([&o, &app] {
     expect_devices(o);
     const bool ends_with_terminal = app.get_name() != "run" && app.get_name() != "chat";

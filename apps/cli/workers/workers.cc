@@ -20,7 +20,8 @@
 namespace invar::cli {
 namespace {
 
-constexpr const char* kJob = "INVAR_JOB";  // set in processes that mpirun started: the patience in seconds
+// Set in processes that mpirun started: the patience in seconds, and the value of --worker-model.
+constexpr const char *kJob = "INVAR_JOB", *kJobModel = "INVAR_JOB_MODEL";
 
 std::vector<std::string>& arguments() {
   static std::vector<std::string> all;
@@ -111,8 +112,11 @@ Error lost_process(const std::string& said) {
   if (said.find("unable to reliably start") != std::string::npos ||
       said.find("plm_rsh_agent") != std::string::npos)  // no ssh at all
     return bad_input(
-        "--workers: a host cannot be reached: mpirun starts processes by ssh without a password; "
-        "`processes` is this machine");
+        "--workers: a host cannot be reached, or has no Open MPI: `ssh HOST orted --version` must work "
+        "without a question; `processes` is this machine");
+  if (const std::string program = between(flat, "Executable: ", " "); !program.empty())
+    return bad_input("--workers: " + between(flat, "Node: ", " ") + " has no program " + program +
+                     ": install the same Invar there, at the same path");
   if (rank.empty() || signal.empty())
     return {Code::failed,
             "the workers' processes ended: " + (flat.empty() ? "mpirun does not say why" : flat)};
@@ -135,6 +139,8 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
                                       "-x",
                                       kJob,
                                       "-x",
+                                      kJobModel,
+                                      "-x",
                                       kJobOutput,
                                       "-n",
                                       std::to_string(std::max(o.partitions, 1))};
@@ -150,6 +156,7 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
   ::setsid();  // what becomes of the terminal is for the parent to say
   ::dup2(errors, STDERR_FILENO);
   ::setenv(kJob, std::to_string(o.worker_timeout).c_str(), 1);
+  ::setenv(kJobModel, model_of_workers().c_str(), 1);
   ::setenv(kJobOutput, is_terminal(STDOUT_FILENO) ? "terminal" : "file", 1);
   if (::geteuid() == 0) {  // whoever runs this as root means it
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -196,6 +203,11 @@ bool await_mpirun(pid_t pid, int errors, int patience, MpirunText& text, int& st
 }
 
 }  // namespace
+
+std::string& model_of_workers() {
+  static std::string folder;
+  return folder;
+}
 
 void remember_arguments(int argc, char** argv) {
   arguments().assign(argv, argv + argc);
@@ -252,7 +264,8 @@ int run_in_job(int (*program)(int argc, char** argv, bool), int argc, char** arg
   run::Transport& t = **transport;
   int code = 0;
   if (t.rank() > 0) {
-    code = exit_code(run::work_for(t));
+    const char* const model = std::getenv(kJobModel);
+    code = exit_code(run::work_for(t, model ? model : ""));
   } else {
     code = exit_code(t.greet());
     run::Transport::set_current(&t);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "commands.h"
 
@@ -10,6 +11,9 @@ namespace invar::cli {
 
 // What the program was called with; to be called first.
 void remember_arguments(int argc, char** argv);
+
+// The value of --worker-model: the checkpoint's folder on the workers' hosts.
+std::string& model_of_workers();
 
 // Runs the command again under mpirun, if --workers asks for it and this is not one of its
 // processes. Returns its exit code, or none: go on here. `ends_with_terminal`: whether SIGHUP ends

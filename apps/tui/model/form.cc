@@ -40,6 +40,18 @@ bool is_decimal(const std::string& text) {
   return at == text.size();
 }
 
+// cpu, cuda or cuda:N, or several with commas.
+bool is_devices(std::string_view list) {
+  for (size_t end = 0; end != list.npos; list.remove_prefix(end == list.npos ? 0 : end + 1)) {
+    end = list.find(',');
+    const std::string_view name = list.substr(0, end);
+    if (name != "cpu" && name != "cuda" &&
+        !(name.starts_with("cuda:") && is_whole(std::string(name.substr(5)))))
+      return false;
+  }
+  return true;
+}
+
 bool is_sampling_number(Field f) {
   return f == Field::temperature || f == Field::top_k || f == Field::top_p || f == Field::min_p;
 }
@@ -70,6 +82,8 @@ std::optional<std::string> problem(const Form& form, Field f) {
     return "expected a whole number, got " + shell_quoted(value);
   if (row.kind == Kind::decimal && !is_decimal(value))
     return "expected a number such as 0.8, got " + shell_quoted(value);
+  if (f == Field::device && !is_devices(value))
+    return "expected cpu, cuda or cuda:N, got " + shell_quoted(value);
   if (row.kind == Kind::words) {
     const auto words = split_words(value);
     if (!words) return words.error().message;

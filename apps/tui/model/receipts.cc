@@ -66,6 +66,7 @@ bool read_receipt(const std::string& text, ReceiptEntry& e) {
   e.finish = text_at(object, "output", "finish_reason");
   e.operation_set = text_at(object, "program", "operation_set");
   e.numerics = text_at(object, "program", "numerics");
+  e.profile = text_at(object, "program", "profile");
   e.device = text_at(object, "execution", "device");
   e.version = text_at(object, "execution", "version");
   e.prompt_tokens = count_at(object, "input", "tokens");

@@ -14,7 +14,7 @@ struct ReceiptEntry {
   int64_t modified = 0;    // seconds since 1970
   uint64_t bytes = 0;
   // Of the file, as it says; nothing of it is checked here.
-  std::string hash, model, prompt, answer, operation_set, numerics, device, version, finish;
+  std::string hash, model, prompt, answer, operation_set, numerics, profile, device, version, finish;
   std::string title;  // a line for the prompt: of a conversation what was said last
   int64_t prompt_tokens = 0, answer_tokens = 0;
 };

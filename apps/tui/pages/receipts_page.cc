@@ -109,7 +109,7 @@ std::string ReceiptsPage::about(const Verdicts& verdicts) const {
                     "\nmade     " + date_text(e->modified) + ", " + size_text(e->bytes) +
                     (e->version.empty() ? "" : ", Invar " + e->version) +
                     (e->device.empty() ? "" : ", " + e->device) + "\nset      " + e->operation_set +
-                    ", numerics " + e->numerics + "\n";
+                    ", numerics " + e->numerics + (e->profile.empty() ? "" : ", " + e->profile) + "\n";
   if (found != verdicts.end())
     out += "verdict  " + verdict_word(found->second.status) + "  " + found->second.detail + "\n";
   out += "tokens   " + std::to_string(e->prompt_tokens) + " of the prompt, " +

@@ -104,6 +104,20 @@ TEST(Form, OtherCommands) {
   EXPECT_THAT(line(form), ElementsAre("export", "--model-name", "m", "--output", "p.invar"));
 }
 
+TEST(Form, Devices) {
+  Form form;
+  form[Field::model] = "m";
+  for (const char* good : {"cpu", "cuda", "cuda:0", "cuda:12", "cuda:0,cpu,cuda"}) {
+    form[Field::device] = good;
+    EXPECT_THAT(form.problems(), IsEmpty()) << good;
+  }
+  for (const char* wrong : {"cdua", "CPU", "cuda:", "cuda:x", "cpu,", ",cpu", "cuda:0 cpu"}) {
+    form[Field::device] = wrong;
+    ASSERT_EQ(form.problems().size(), 1u) << wrong;
+    EXPECT_EQ(form.problems()[0].field, Field::device);
+  }
+}
+
 TEST(Form, Problems) {
   Form form;
   ASSERT_EQ(form.problems().size(), 1u);

@@ -31,6 +31,10 @@ struct condition_variable {
   void wait(Lock&, Condition holds) {
     if (!holds()) abort();  // nobody could change that
   }
+  template <class Lock>
+  void wait(Lock&) {
+    abort();
+  }
   void notify_one() {}
   void notify_all() {}
 };
@@ -45,6 +49,10 @@ struct thread {
   void join() {}
   static unsigned hardware_concurrency() { return 1; }
 };
+
+namespace this_thread {
+inline void yield() {}
+}  // namespace this_thread
 
 enum class launch { async = 1, deferred = 2 };
 

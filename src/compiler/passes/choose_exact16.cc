@@ -9,7 +9,8 @@ namespace invar::compiler {
 namespace {
 
 // exact16.9: the operators whose products are of the profile.
-constexpr llvm::StringRef kProducts[] = {"MatMul", "Gemm", "FusedMatMul"};
+constexpr llvm::StringRef kProducts[] = {"MatMul", "Gemm", "FusedMatMul"},
+                          kIntegerProducts[] = {"MatMulNBits"};
 
 class ChooseExact16 : public PassWrapper<ChooseExact16, OperationPass<func::FuncOp>> {
  public:
@@ -24,7 +25,13 @@ class ChooseExact16 : public PassWrapper<ChooseExact16, OperationPass<func::Func
 
  private:
   bool is_constant(Value, bool indices_count);
+  // Whether the operation is a product of the profile.
+  bool is_product(Operation*, Value a, Value b, llvm::ArrayRef<llvm::StringRef> operators);
   Status choose(MatmulOp);
+  // An operation of the profile in the place of `op`, with its operands and attributes.
+  template <class Exact>
+  Status choose_same(Operation* op);
+  Status choose_any(Operation*);
   void state_choice();
   std::vector<RefusedNodes>* refused_;
   llvm::DenseMap<Value, bool> known_[2];  // by indices_count
@@ -70,6 +77,35 @@ Status ChooseExact16::choose(MatmulOp op) {
   return {};
 }
 
+template <class Exact>
+Status ChooseExact16::choose_same(Operation* op) {
+  OpBuilder build(op);
+  SmallVector<NamedAttribute> attrs(op->getAttrs());
+  llvm::erase_if(attrs,
+                 [](NamedAttribute a) { return a.getName() == "numerics" || a.getName() == "version"; });
+  INVAR_TRY(Operation * made, make_checked(build, op->getLoc(), Exact::getOperationName(), op->getOperands(),
+                                           attrs, op->getResult(0).getType()));
+  op->replaceAllUsesWith(made);
+  op->erase();
+  return {};
+}
+
+bool ChooseExact16::is_product(Operation* op, Value a, Value b, llvm::ArrayRef<llvm::StringRef> operators) {
+  return llvm::is_contained(operators, origin_of(op->getLoc()).op) && !is_constant(a, true) &&
+         is_constant(b, false);
+}
+
+Status ChooseExact16::choose_any(Operation* op) {
+  if (isa<AttentionOp>(op)) return choose_same<AttentionExact16Op>(op);
+  if (auto n = dyn_cast<MatmulNbitsOp>(op); n && is_product(op, n.getA(), n.getB(), kIntegerProducts))
+    return choose_same<MatmulNbitsExact16Op>(op);
+  auto product = dyn_cast<MatmulOp>(op);
+  if (!product || element_of(product.getA()).isF64() ||
+      !is_product(op, product.getA(), product.getB(), kProducts))
+    return {};
+  return choose(product);
+}
+
 void ChooseExact16::state_choice() {
   Builder build(&getContext());
   SmallVector<Attribute> names;
@@ -85,13 +121,8 @@ void ChooseExact16::runOnOperation() {
   state_choice();
   bool failed = false;
   for (Operation& op : llvm::make_early_inc_range(getOperation().front())) {
-    auto product = dyn_cast<MatmulOp>(op);
-    if (!product || element_of(product.getA()).isF64()) continue;
     const plan::Origin origin = origin_of(op.getLoc());
-    if (!llvm::is_contained(kProducts, origin.op) || is_constant(product.getA(), true) ||
-        !is_constant(product.getB(), false))
-      continue;
-    const Status done = choose(product);
+    const Status done = choose_any(&op);
     if (done) continue;
     failed = true;
     if (refused_)

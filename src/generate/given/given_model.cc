@@ -16,7 +16,7 @@
 #include "generate/task_cache.h"
 #include "plan/outline.h"
 #include "plan/stages.h"
-#include "run/prepare/prepare.h"
+#include "run/weights_needed.h"
 
 namespace invar::generate {
 namespace {
@@ -96,8 +96,7 @@ Result<Needs> needs_of(const plan::Plan& plan, const std::string& folder, int64_
   const auto parts = plan::split_by_layers(plan, 1);
   if (!parts) return n;
   n.states = parts->front().cost.state * static_cast<uint64_t>(positions);
-  INVAR_TRY(const auto executable, run::prepare(plan, {}));
-  INVAR_TRY(n.weights, run::Weights::needed(plan, folder, executable->weight_uses(), false));
+  INVAR_TRY(n.weights, run::weights_needed(plan, folder));
   return n;
 }
 

@@ -225,9 +225,10 @@ LogicalResult check_mask(std::optional<Location> loc, const Shape& mask, const S
 
 // attention.1: attention with heads first equals attention with heads last. The rewrite removes the
 // transposes around it.
-struct AttendHeadsLast : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter& rewriter) const override {
+template <class Op>
+struct AttendHeadsLast : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
     if (!op.getHeadsFirst().value_or(0) || !op.getOut().hasOneUse()) return failure();
     auto back = dyn_cast<TransposeOp>(*op.getOut().user_begin());
     SmallVector<Value> operands;
@@ -240,7 +241,7 @@ struct AttendHeadsLast : OpRewritePattern<AttentionOp> {
       return a.getName() == "heads_first" || a.getName() == "numerics" || a.getName() == "version";
     });
     Result<Operation*> made =
-        make_checked(rewriter, op.getLoc(), AttentionOp::getOperationName(), operands, attrs, {});
+        make_checked(rewriter, op.getLoc(), Op::getOperationName(), operands, attrs, {});
     if (!made) return failure();
     Value out = (*made)->getResult(0);
     for (Operation* user : llvm::make_early_inc_range(back.getOut().getUsers()))
@@ -343,7 +344,8 @@ LogicalResult AttentionBackwardOp::inferReturnTypes(MLIRContext*, std::optional<
 }
 
 void import_attention(RuleRegistry& registry) {
-  registry.add_pattern<AttendHeadsLast>();
+  registry.add_pattern<AttendHeadsLast<AttentionOp>>();
+  registry.add_pattern<AttendHeadsLast<AttentionExact16Op>>();
   registry.add_rule("Attention", 23, attention, "TTVMTV*>TTVT");
   registry.add_rule("invar.Attention", 1, attention_with_sinks);
   registry.add_rule("LinearAttention", 27, linear_attention, "TTTSTT>TS");

@@ -192,20 +192,23 @@ SmallVector<Value> matrices_of(Value table) {
 
 // A product of single rows with matrices that an index chooses reads only those that are chosen,
 // once for all their rows (grouped_matmul.2).
-struct FuseGather : OpRewritePattern<MatmulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter& rewriter) const override {
+template <class Op, class Grouped>
+struct FuseGather : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  static bool transposes_a(MatmulOp op) { return op.getTransA().value_or(0) != 0; }
+  static bool transposes_a(MatmulExact16Op) { return false; }
+  LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
     Value chosen = op.getB();
     bool trans_b = op.getTransB() != 0;
-    if (auto transpose = chosen.getDefiningOp<TransposeOp>()) {
+    if (auto transpose = chosen.template getDefiningOp<TransposeOp>()) {
       SmallVector<int64_t> swapped = llvm::to_vector(llvm::seq<int64_t>(0, transpose.getPerm().size()));
       if (swapped.size() < 2) return failure();
       std::swap(swapped.back(), swapped[swapped.size() - 2]);
       if (transpose.getPerm() != llvm::ArrayRef(swapped)) return failure();
       chosen = transpose.getX(), trans_b = !trans_b;
     }
-    auto gather = chosen.getDefiningOp<GatherOp>();
-    if (!gather || gather.getAxis().value_or(0) != 0 || op.getTransA().value_or(0)) return failure();
+    auto gather = chosen.template getDefiningOp<GatherOp>();
+    if (!gather || gather.getAxis().value_or(0) != 0 || transposes_a(op)) return failure();
     const Shape table = shape_of(gather.getTable().getType()),
                 index = shape_of(gather.getIndices().getType());
     Shape rows = shape_of(op.getA().getType());
@@ -223,7 +226,7 @@ struct FuseGather : OpRewritePattern<MatmulOp> {
                                    gather.getIndices()};
     operands.append(matrices_of(gather.getTable()));
     Result<Operation*> made =
-        make_checked(rewriter, op.getLoc(), GroupedMatmulOp::getOperationName(), operands,
+        make_checked(rewriter, op.getLoc(), Grouped::getOperationName(), operands,
                      {rewriter.getNamedAttr("trans_b", rewriter.getI64IntegerAttr(trans_b))}, {});
     if (!made) return failure();
     rewriter.replaceOp(op, reshaped((*made)->getResult(0), op.getType()));
@@ -355,7 +358,8 @@ void import_matmul(RuleRegistry& registry) {
   registry.add_rule("com.microsoft.MatMulNBits", 1, matmul_nbits);
   registry.add_pattern<ReadTransposed<MatmulOp>>();
   registry.add_pattern<ReadTransposed<MatmulExact16Op>>();
-  registry.add_pattern<FuseGather>();
+  registry.add_pattern<FuseGather<MatmulOp, GroupedMatmulOp>>();
+  registry.add_pattern<FuseGather<MatmulExact16Op, GroupedMatmulExact16Op>>();
 }
 
 }  // namespace invar::compiler

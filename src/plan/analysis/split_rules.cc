@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/opset.h"
-#include "base/opset_splits.h"
 
 namespace invar::plan {
 
@@ -94,7 +93,7 @@ std::vector<int64_t> lengths(const std::vector<Range>& ranges, int64_t unit) {
 
 // Whether a slice takes all of a dimension.
 bool keeps_axis(const Node& n, const Shape& from, const Shape& to, int axis) {
-  if (split_rule(n.op) != "slice" || size_at(from, axis) < 1 || size_at(from, axis) != size_at(to, axis))
+  if (split_rule(n.op) != "part" || size_at(from, axis) < 1 || size_at(from, axis) != size_at(to, axis))
     return false;
   const auto steps = n.attrs.find("steps");
   return steps == n.attrs.end() ||
@@ -165,9 +164,9 @@ Status SplitRules::wish(const Node& n) {
   for (size_t i = 0; i < n.in.size(); ++i) {
     if (!is_value(n.in[i])) continue;
     const Shape& from = p_.values[n.in[i].index].shape;
-    if (rule == "reshape") {
+    if (rule == "shape") {
       wish_for(n.in[i], reshaped(shape, out, from));
-    } else if (rule == "transpose") {
+    } else if (rule == "order") {
       wish_for(n.in[i], {permuted(n, rank_of(shape), out.axis, false), out.ranges});
     } else if (rule == "elements") {
       const int axis = out.axis - rank_of(shape) + rank_of(from);
@@ -185,8 +184,7 @@ std::optional<NodeSplit> SplitRules::split(const Node& n, const std::vector<Layo
   if (rule == "columns") return columns(n);
   if (rule == "elements") return elements(n, layouts);
   if (rule == "heads") return n.attrs.contains("q_heads") ? attention_heads(n, layouts) : heads(n, layouts);
-  if (rule == "reshape" || rule == "transpose" || rule == "rows" || rule == "slice")
-    return follow(n, layouts);
+  if (rule == "shape" || rule == "order" || rule == "rows" || rule == "part") return follow(n, layouts);
   return {};
 }
 
@@ -307,9 +305,9 @@ SplitRules::Split SplitRules::follow(const Node& n, const std::vector<Layout>& l
   const std::string_view rule = split_rule(n.op);
   NodeSplit s{l, std::vector<Layout>(n.in.size())};
   s.in[0] = l;
-  if (rule == "reshape") s.out = reshaped(from, l, p_.values[n.out[0]].shape);
-  if (rule == "transpose") s.out.axis = permuted(n, rank_of(from), l.axis, true);
-  if (rule == "slice" && !keeps_axis(n, from, p_.values[n.out[0]].shape, l.axis)) return {};
+  if (rule == "shape") s.out = reshaped(from, l, p_.values[n.out[0]].shape);
+  if (rule == "order") s.out.axis = permuted(n, rank_of(from), l.axis, true);
+  if (rule == "part" && !keeps_axis(n, from, p_.values[n.out[0]].shape, l.axis)) return {};
   if (rule == "rows" && n.in.size() < 2) return {};  // what a row is, its weights say
   for (size_t i = 1; i < n.in.size(); ++i) {
     if (is_value(n.in[i]) || rule != "rows") return {};

@@ -4,9 +4,10 @@
 //   elements   each of its own operands' elements; NumPy broadcasting
 //   heads      of attention, or of what comes before it
 //   rows       along the last dimensions, those of the weights; the others are divided
-//   reshape, transpose    as the operand is divided
-//   slice      the same; along the other dimensions
-//   join       puts the parts together
+//   shape      of a reshape: the same elements
+//   order      of a transpose: the dimension that the divided one becomes
+//   part       of a slice: along the other dimensions
+//   join       of a concatenation: puts the parts together
 // An operation without a rule is computed whole by every rank that needs it.
 #pragma once
 

@@ -63,7 +63,7 @@ class Unfusing {
     for (int reader : readers_[v]) {
       const Node& n = p_.nodes[reader];
       const std::vector<DimRef>&from = p_.values[v].shape, &to = p_.values[n.out[0]].shape;
-      if (split_rule(n.op) != "slice" || n.in.size() != 1 || from.size() != to.size()) return false;
+      if (split_rule(n.op) != "part" || n.in.size() != 1 || from.size() != to.size()) return false;
       for (size_t d = 0; d + 1 < from.size(); ++d)
         if (!(from[d] == to[d])) return false;
       const std::vector<int64_t> starts = list(n, "starts", 0), steps = list(n, "steps", 1);

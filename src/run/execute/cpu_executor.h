@@ -13,6 +13,7 @@ class CpuExecutor final : public Executor {
   Status run(bool tail, const std::function<void()>& overlapped) override;
   Status feed(int v, std::span<const std::byte> bytes) override;
   Status feed_device(int v, const void* bytes) override;
+  Status feed_in_place(int v, void* bytes) override { return feed_device(v, bytes); }
   void select_outputs(std::vector<int>) override {}
   void select_inputs(std::vector<int>) override {}
   ops::View port(int v) const override { return values_[v]; }

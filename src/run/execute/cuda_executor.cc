@@ -73,7 +73,7 @@ std::vector<const ops::Call*> CudaExecutor::calls(size_t begin, size_t end) cons
 }
 
 Status CudaExecutor::feed(int v, std::span<const std::byte> bytes) {
-  fed_on_device_.erase(v);
+  fed_on_device_.erase(v), in_place_.erase(v);
   if (bytes.empty()) return {};
   Allocation& input = inputs_[v];
   if (input.size() < bytes.size()) {
@@ -88,6 +88,18 @@ Status CudaExecutor::feed_device(int v, const void* bytes) {
   fed_on_device_.insert(v);
   const size_t n = bytes_of(values_[v]);
   return n ? device_->copy(values_[v].data, bytes, n) : Status();
+}
+
+Status CudaExecutor::feed_in_place(int v, void* bytes) {
+  fed_on_device_.insert(v);
+  in_place_[v] = bytes;
+  if (values_[v].data == bytes) return {};
+  values_[v].data = bytes;
+  for (size_t n = 0; n < nodes_.size(); ++n)  // no value is a view of an input
+    for (size_t i = 0; i < nodes_[n].in.size(); ++i)
+      if (executable_->nodes[n].node->in[i] == plan::Operand{plan::Operand::value, v})
+        nodes_[n].in[i].data = bytes;
+  return {};
 }
 
 ops::View CudaExecutor::port(int v) const {
@@ -174,7 +186,8 @@ Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
   if (executable_->shaped_by_past || step_shape_.rows > kGraphRows) {
     INVAR_CHECK_OK(queue(tail));
   } else {
-    auto& graph = graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_}];
+    auto& graph =
+        graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_, in_place_}];
     if (!graph) {
       INVAR_CHECK_OK(device_->begin_capture());
       const Status queued = queue(tail);

@@ -17,6 +17,7 @@ class CudaExecutor final : public Executor {
   Status run(bool tail, const std::function<void()>& overlapped) override;
   Status feed(int v, std::span<const std::byte> bytes) override;
   Status feed_device(int v, const void* bytes) override;
+  Status feed_in_place(int v, void* bytes) override;
   void select_outputs(std::vector<int> outputs) override { selected_outputs_ = std::move(outputs); }
   void select_inputs(std::vector<int> inputs) override { selected_inputs_ = std::move(inputs); }
   ops::View port(int v) const override;
@@ -44,11 +45,12 @@ class CudaExecutor final : public Executor {
   // that `overlapped` can read the last step's.
   std::map<int, Allocation> inputs_, outputs_;
   bool second_half_ = false;
-  std::set<int> fed_on_device_;  // inputs of this step that do not come from the host
+  std::set<int> fed_on_device_;          // inputs of this step that do not come from the host
+  std::map<int, const void*> in_place_;  // of these, the ones that are read where they lie
   std::optional<std::vector<int>> selected_inputs_, selected_outputs_;
-  // Recorded steps, by batch, rows, past_bound(), tail and fed_on_device_.
-  std::map<std::tuple<int64_t, int64_t, int64_t, bool, std::set<int>>, std::unique_ptr<Device::Graph>>
-      graphs_;
+  // Recorded steps, by batch, rows, past_bound(), tail, fed_on_device_ and in_place_.
+  using Step = std::tuple<int64_t, int64_t, int64_t, bool, std::set<int>, std::map<int, const void*>>;
+  std::map<Step, std::unique_ptr<Device::Graph>> graphs_;
 };
 
 }  // namespace invar::run

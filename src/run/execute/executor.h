@@ -50,6 +50,8 @@ class Executor {
   // Sets an input from device memory of the same size: copied on the device, in the order of its
   // queue. On a GPU only.
   virtual Status feed_device(int v, const void* bytes) = 0;
+  // The same, read where it lies until the step is over.
+  virtual Status feed_in_place(int v, void* bytes) = 0;
   // The outputs that run() downloads from a GPU, and the inputs that are written through port();
   // the others are fed, or handed on where they lie. Until these are called: all.
   virtual void select_outputs(std::vector<int> outputs) = 0;

@@ -59,8 +59,7 @@ void LocalStage::stream(LocalStage* next, std::shared_ptr<Streaming> streaming) 
 
 Result<Weights> LocalStage::loaded(bool check, Pool& pool, const ByteProgress& progress) const {
   return Weights::load(plan(), context_.folder, executable_->weight_uses(), pool,
-                       {check, context_.options.hashed, progress}, device_,
-                       streaming_ ? &streaming_->queues : nullptr);
+                       {check, context_.options.hashed, progress}, device_, queues_.get());
 }
 
 Status LocalStage::load() {
@@ -84,6 +83,7 @@ Status LocalStage::load() {
     return {};
   }
   INVAR_TRY(weights_, loaded(o.check_weights && checks_own_, *context_.pool, o.load_progress));
+  queues_.reset();
   return executor_->attach(weights_);
 }
 
@@ -126,7 +126,7 @@ Status LocalStage::begin(const StagePass& pass) {
 }
 
 Status LocalStage::hand_in(int v, const Handover& h) {
-  if (h.device) return executor_->feed_device(own(v), h.memory.data());
+  if (h.device) return executor_->feed_in_place(own(v), h.memory.data());
   return executor_->feed(own(v), {h.memory.data(), h.bytes});
 }
 

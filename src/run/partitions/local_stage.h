@@ -39,11 +39,13 @@ class LocalStage final : public Stage {
 
   // The memory that the weights take.
   Result<uint64_t> weight_bytes() const;
-  // The memory of activations that the stages of a device share, since one of them runs at a time.
-  void share_arena(std::shared_ptr<Allocation> arena) { arena_ = std::move(arena); }
-  // What the streamed stages of a device share.
+  // What the stages of a device share: the memory of activations, since one of them runs at a time,
+  // and the queues to the device.
+  void share(std::shared_ptr<Allocation> arena, std::shared_ptr<UploadQueues> queues) {
+    arena_ = std::move(arena), queues_ = std::move(queues);
+  }
+  // What the streamed stages share.
   struct Streaming {
-    UploadQueues queues;
     std::mutex mutex;
     std::unique_ptr<Pool> pool;  // loads the next stage while one runs
   };
@@ -86,7 +88,8 @@ class LocalStage final : public Stage {
   int ids_ = -1, positions_ = -1, logits_ = -1;
   bool has_memory_ = true;
   std::shared_ptr<const Executable> executable_;
-  std::shared_ptr<Allocation> arena_;  // null: the executor's own
+  std::shared_ptr<Allocation> arena_;     // null: the executor's own
+  std::shared_ptr<UploadQueues> queues_;  // while weights are to be loaded; null: of each load
   std::unique_ptr<Executor> executor_;
   Weights weights_;  // resident, or of a streamed stage those that were checked
   bool checks_own_ = true;

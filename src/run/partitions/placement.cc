@@ -195,12 +195,15 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
   Placing placing{names, count, o.ranks, ports, context, placed};
   INVAR_TRY(const std::vector<LocalStage*> local, placing.stages());
   for (size_t s = 0; s < local.size() && o.ranks > 1; ++s) local[s]->check_instead(s == 0 ? &p : nullptr);
-  std::map<std::string, std::shared_ptr<Allocation>> arena_of;
+  std::map<std::string, std::pair<std::shared_ptr<Allocation>, std::shared_ptr<UploadQueues>>> shared;
   std::vector<std::shared_ptr<Allocation>> arenas;
   for (size_t s = 0; s < local.size() && local.size() > 1; ++s) {
-    std::shared_ptr<Allocation>& arena = arena_of[local[s]->lane()];
-    if (!arena) arenas.push_back(arena = std::make_shared<Allocation>());
-    local[s]->share_arena(arena);
+    auto& [arena, queues] = shared[local[s]->lane()];
+    if (!arena) {
+      arenas.push_back(arena = std::make_shared<Allocation>());
+      queues = std::make_shared<UploadQueues>();
+    }
+    local[s]->share(arena, queues);
   }
   if (o.weights_memory > 0) {
     INVAR_CHECK_OK(limit_weights(local, o.weights_memory));

@@ -17,7 +17,7 @@ Jobs hash_jobs(WeightLoader& l, int threads) {
   std::vector<size_t> left;
   for (size_t i = 0; i < l.stored.size(); ++i)
     if (l.needs_hash(i)) left.push_back(i), total += l.plan->weights[i].length;
-  const auto length = [&l](size_t i) { return l.plan->weights[i].length; };
+  const auto length = [&l](size_t i) { return static_cast<size_t>(l.plan->weights[i].length); };
   std::stable_sort(left.begin(), left.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
   Jobs jobs;
   const uint64_t share = total / static_cast<uint64_t>(threads);  // longer pairs would end last

@@ -1,6 +1,6 @@
 // The part of loading weights that is the same for the host and a GPU: opens the files and decides
 // what is hashed and packed, before a byte is read. A page for browsers maps no files: it has a
-// find_bytes() and a Weights::load() of its own, apps/web/system/weights.cc.
+// find_bytes() and a Weights::load() of its own, read_weights.cc.
 #pragma once
 
 #include <algorithm>

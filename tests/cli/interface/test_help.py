@@ -105,6 +105,7 @@ RUN = ["run", "--model-name", "m", "--prompt-text", "a"]
         ([*RUN, "--spot", 3], "it is an option of `invar verify`"),
         (["--max-new-tokens", 3, *RUN], "behind the command, as in `invar run --max-new-tokens`"),
         ([*RUN, "--operation-set", "reproducable"], "did you mean reproducible?"),
+        ([*RUN, "--numerics", "exact"], "did you mean exact16?"),
         ([*RUN, "--progress", "jsn"], "did you mean json?"),
         ([*RUN, "--xyzzy"], "see `invar run --help`"),
         (["help", "verfy"], "did you mean invar help verify?"),

@@ -26,8 +26,15 @@ static int64_t integer(float x, int e) {
   return (int64_t)(MUTATED(exact16_truncates) ? trunc(scaled) : rint(scaled));
 }
 
+// The integers of a row and its scale; 0: it has none.
+int exact16_row(const float* x, size_t n, int64_t* q, int* e) {
+  if (!scale_of(x, n, e)) return 0;
+  for (size_t k = 0; k < n; k++) q[k] = integer(x[k], *e);
+  return 1;
+}
+
 // exact16.4
-static float result(int64_t v, int e) {
+float exact16_result(int64_t v, int e) {
   if (v == 0) return 0;
   double const y = ldexp((double)(float)v, e);
   if (fabs(y) < ldexp(1, -126)) return (float)copysign(0, y);
@@ -51,6 +58,6 @@ void law_linear_exact16(const float* x, const float* w, size_t rows, size_t n, f
       // Without the product of the low bytes
       if (MUTATED(exact16_three_products)) v -= (int64_t)(int8_t)a * (int8_t)b;
     }
-    y[r] = result(v, ea + eb);
+    y[r] = exact16_result(v, ea + eb);
   }
 }

@@ -37,6 +37,9 @@
   X(exact16_one_scale)            \
   X(exact16_truncates)            \
   X(exact16_three_products)       \
+  X(exact16_exp_degree_3)         \
+  X(exact16_weights_of_16_bits)   \
+  X(exact16_largest_scale)        \
   X(norm_epsilon_outside_root)    \
   X(norm_root_rounds_once)        \
   X(norm_divides_by_root)         \
@@ -85,6 +88,10 @@ float law_pow(float x, float y);
 float sum_of_row(const float* x, size_t n);
 float sum_of_squares(const float* x, size_t n);
 float sum_of_block(const float* p, size_t m);
+
+// exact16.md
+int exact16_row(const float* x, size_t n, int64_t* q, int* e);
+float exact16_result(int64_t v, int e);
 
 // contraction.md
 float contract(const float* a, const float* b, size_t n);

@@ -45,6 +45,7 @@ for name, arguments in {
     "law_sines": [FLOATS, c_size_t, FLOATS],
     "law_rope": [FLOATS, FLOATS, FLOATS, c_size_t, c_size_t, FLOATS],
     "law_attention": [FLOATS] * 3 + [c_size_t] * 5 + [c_float, FLOATS],
+    "law_attention_exact16": [FLOATS] * 3 + [c_size_t] * 5 + [c_float, FLOATS],
 }.items():
     getattr(LIBRARY, name).argtypes = arguments
     getattr(LIBRARY, name).restype = None

@@ -33,7 +33,8 @@ class Shape:
 
 class Llama:
     def __init__(self, checkpoint, profile="fp32"):
-        self.product = "linear" if profile == "fp32" else "linear_exact16"  # exact16.7
+        kind = "" if profile == "fp32" else "_exact16"  # exact16.7
+        self.product, self.attention = f"linear{kind}", f"attention{kind}"
         self.shape = Shape(checkpoint.config, checkpoint.tensors)
         self.inv_freq, self.factor = inverse_frequencies(checkpoint.config, self.shape.head)
         self.weights = {name: t.values() for name, t in checkpoint.tensors.items()}
@@ -94,7 +95,7 @@ class Session:
         self.keys[layer][here : here + len(k)] = k
         self.values[layer][here : here + len(v)] = v
         y = operation(
-            "attention", q, self.keys[layer], self.values[layer], self.position, s.heads,
+            self.model.attention, q, self.keys[layer], self.values[layer], self.position, s.heads,
             s.kv_heads, s.head, s.head, s.scale, n=len(q),
         )  # fmt: skip
         return self.watched("p", self.linear(self.watched("o", y), f"{name}.o_proj"))

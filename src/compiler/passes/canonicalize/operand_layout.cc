@@ -65,13 +65,14 @@ struct FoldTransposeIntoMatmul : OpRewritePattern<MatmulOp> {
 
 // attention.1: replaces [batch, heads, positions, width] operands that are transposes by their
 // sources, with heads behind positions. One transpose of the result replaces three of operands.
-struct FoldTransposesIntoAttention : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter& rewriter) const override {
+template <class Op>
+struct FoldTransposesIntoAttention : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter& rewriter) const override {
     if (!op.getHeadsFirst().value_or(0)) return failure();
     SmallVector<Value> operands;
     for (Value v : {op.getQ(), op.getK(), op.getV()}) {
-      auto transpose = v.getDefiningOp<TransposeOp>();
+      auto transpose = v.template getDefiningOp<TransposeOp>();
       if (!transpose || transpose.getPerm() != llvm::ArrayRef(kSwapHeads)) return failure();
       Shape shape = shape_of(transpose.getX().getType());
       const std::optional<DimExpr> width = element_count({shape[2], shape[3]});
@@ -86,7 +87,7 @@ struct FoldTransposesIntoAttention : OpRewritePattern<AttentionOp> {
       if (a.getName() != "heads_first" && a.getName() != "numerics" && a.getName() != "version")
         attrs.push_back(a);
     const Shape flat = {y[0], y[2], Dim::of(y[1].value * y[3].value)};
-    Value out = make_op(rewriter, op.getLoc(), AttentionOp::getOperationName(), operands, attrs,
+    Value out = make_op(rewriter, op.getLoc(), Op::getOperationName(), operands, attrs,
                         tensor_of(flat, element_of(op.getOut())))
                     ->getResult(0);
     out = make_reshape(rewriter, op.getLoc(), out, {y[0], y[2], y[1], y[3]});
@@ -119,8 +120,8 @@ struct FoldExpandIntoPointwise : OpInterfaceRewritePattern<ReproOp> {
 }  // namespace
 
 void add_operand_patterns(RewritePatternSet& set) {
-  set.add<FoldTransposeIntoMatmul, FoldTransposeIntoExact16, FoldTransposesIntoAttention,
-          FoldExpandIntoPointwise>(set.getContext());
+  set.add<FoldTransposeIntoMatmul, FoldTransposeIntoExact16, FoldTransposesIntoAttention<AttentionOp>,
+          FoldTransposesIntoAttention<AttentionExact16Op>, FoldExpandIntoPointwise>(set.getContext());
 }
 
 }  // namespace invar::compiler

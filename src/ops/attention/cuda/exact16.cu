@@ -1,5 +1,6 @@
 // attention_exact16 of a GPU (spec/attention-exact16.md) and its choice of kernels.
 #include "kernels/forced_route.h"
+#include "ops/attention/cuda/exact16/append.cuh"
 #include "ops/attention/cuda/exact16/decode_mma.cuh"
 #include "ops/attention/cuda/exact16/prefill_mma.cuh"
 #include "ops/attention/cuda/exact16/row_per_warp.cuh"
@@ -15,13 +16,18 @@ size_t state_bytes_exact16(const Call& call, int64_t capacity) {
   return static_cast<size_t>(g.kv_heads * blocks * ExactLayout(g).block());
 }
 
-constexpr int64_t kFewExactRows = 16;
+constexpr int64_t kFewExactRows = 16, kFewExactKeys = 16;
+constexpr int kExactTileWarps = 8;
 // The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
 // forced routes of tests.
 enum class ExactRoute { automatic, row_per_warp, tiles, decode, count };
 ExactRoute exact_route(const Geometry& g) {
   const auto route = static_cast<ExactRoute>(variant() % static_cast<int>(ExactRoute::count));
   if (device_attribute(cudaDevAttrComputeCapabilityMajor) < 8 || g.d > 256) return ExactRoute::row_per_warp;
+  const size_t tile = g.d > 128 ? sizeof(ExactPrefillSmem<8, 64, kExactTileWarps>)
+                                : sizeof(ExactPrefillSmem<4, 128, kExactTileWarps>);
+  if (tile > static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)))
+    return ExactRoute::row_per_warp;
   const bool narrow = g.d <= kDecodeSteps * kMmaKeys && g.dv <= kDecodeColumns;
   if (!narrow && route == ExactRoute::decode) return ExactRoute::tiles;
   if (route != ExactRoute::automatic) return route;
@@ -42,8 +48,13 @@ void launch_exact_prefill(const AttentionParams& s, Stream stream) {
   launch_dependent(exact_prefill_kernel<kSteps, kColumns, kWarps>,
                    dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * tiles),
                         static_cast<unsigned>(ceil_div(s.g.dv, kColumns))),
-                   dim3(kWarps * kWarp), sizeof(ExactPrefillSmem<kSteps, kColumns>), stream, s,
+                   dim3(kWarps * kWarp), sizeof(ExactPrefillSmem<kSteps, kColumns, kWarps>), stream, s,
                    static_cast<int>(tiles));
+}
+void launch_exact_append_blocks(const AttentionParams& s, Stream stream) {
+  const int64_t blocks = ceil_div(s.g.keys, kBlock) + 1;
+  launch_dependent(exact_append_blocks_kernel, dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * blocks)),
+                   dim3(kBlockAppendThreads), 0, stream, s, static_cast<int>(blocks));
 }
 void launch_exact_decode(AttentionParams s, void* shared, Stream stream) {
   const Geometry& g = s.g;
@@ -61,7 +72,9 @@ void enqueue_exact16(const Call& call, Stream stream) {
   const Geometry g = attention::geometry(call);
   const AttentionParams s = attention_params(call, g);
   const int64_t heads = g.batch * g.kv_heads;
-  if (heads * g.keys)
+  if (g.keys >= kFewExactKeys)
+    launch_exact_append_blocks(s, stream);
+  else if (heads * g.keys)
     launch_dependent(exact_append_kernel,
                      dim3(grid_for(ceil_div(heads * g.keys, kExactAppendThreads / kWarp))),
                      dim3(kExactAppendThreads), 0, stream, s);
@@ -73,7 +86,8 @@ void enqueue_exact16(const Call& call, Stream stream) {
   else if (route == ExactRoute::decode)
     launch_exact_decode(s, call.shared, stream);
   else
-    (g.d > 128 ? launch_exact_prefill<8, 64, 4> : launch_exact_prefill<4, 128, 4>)(s, stream);
+    (g.d > 128 ? launch_exact_prefill<8, 64, kExactTileWarps>
+               : launch_exact_prefill<4, 128, kExactTileWarps>)(s, stream);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include "ops/matmul/cpu/exact16/wide_amx.h"
 #elif INVAR_EXTENSION_AVX512_VNNI || INVAR_EXTENSION_AVX2_VNNI
 #include "ops/matmul/cpu/exact16/wide_vnni.h"
+#elif INVAR_EXTENSION_NEON_DOT
+#include "ops/matmul/cpu/exact16/wide_dot.h"
 #else
 #include "ops/matmul/cpu/exact16/wide_none.h"
 #endif

@@ -202,28 +202,6 @@ void enqueue_tiles(const Call& call, const Shape& s, Stream stream) {
     sized(WeightColumns<ReaderBytes, false>{of_b, nullptr, s.n, words, words});
 }
 
-// How tensor cores take a product: few rows, tiles that fill the machine by splits of K, or large
-// tiles.
-using FewRows = ByteTile<16, 64, 16, 16, 6, 2>;
-using Medium = ByteTile<64, 64, 32, 32, 4, 3>;
-using Wide = ByteTile<128, 128, 64, 32, 3, 2>;
-
-// Whether the code that the calling thread's device runs has these instructions: not if it was made
-// from older PTX.
-bool has_tensor_cores() {
-  thread_local int known_device = -1;
-  thread_local bool has = false;
-  int device = 0;
-  cudaGetDevice(&device);
-  if (device != known_device) {
-    cudaFuncAttributes code{};
-    has = cudaFuncGetAttributes(&code, byte_products_kernel<Wide, false>) == cudaSuccess &&
-          code.ptxVersion >= 80;
-    known_device = device;
-  }
-  return has;
-}
-
 // B for tensor cores: the columns of all matrices, ld bytes each, then their sums.
 struct TurnedBytes {
   int64_t k, n, matrices, ld;
@@ -271,22 +249,6 @@ ByteZeros zeros_of(const Call& call, size_t operand, int32_t moved) {
   return {z.as<const uint8_t>(), z.elements() == 1, is_signed, moved};
 }
 
-template <class T>
-void enqueue_products(ByteProducts in, bool unsigned_a, int64_t splits, Stream stream) {
-  in.row_tiles = ceil_div(in.s.m, T::kRows), in.column_tiles = ceil_div(in.s.n, T::kColumns),
-  in.splits = splits;
-  constexpr int kThreads = 256;
-  if (splits > 1)
-    launch_dependent(byte_corrections_kernel,
-                     dim3(grid_for(ceil_div(in.s.batches * in.s.m * in.s.n, kThreads))), dim3(kThreads), 0,
-                     stream, in);
-  const dim3 grid(grid_for(in.s.batches * in.row_tiles * in.column_tiles * splits)), block(T::kThreads);
-  constexpr size_t kShared = T::kStages * T::kStageBytes;
-  if (unsigned_a)
-    launch_dependent(byte_products_kernel<T, true>, grid, block, kShared, stream, in);
-  else
-    launch_dependent(byte_products_kernel<T, false>, grid, block, kShared, stream, in);
-}
 void enqueue_tensor_cores(const Call& call, const Shape& s, Stream stream) {
   const View &a = call.in[0], &b = call.in[1];
   const TurnedBytes t = turned_bytes(b);
@@ -312,22 +274,7 @@ void enqueue_tensor_cores(const Call& call, const Shape& s, Stream stream) {
     enqueue_sums(in.a, rows, t.ld, a.dtype == DType::i8, sums, stream);
     in.sum_a = sums;
   }
-  const int64_t most = multiprocessors(), steps = ceil_div(s.k, kStepK);
-  // Splits of K that leave each block a few steps, until blocks fill the machine.
-  auto splits = [&](int64_t rows_of, int64_t columns_of, int64_t blocks) {
-    const int64_t tiles = matmul::tiles_of(s, {rows_of, columns_of, 0});
-    const int64_t wanted = ceil_div(blocks * most, tiles), limit = ceil_div(steps, 4);
-    return wanted < limit ? wanted : limit;
-  };
-  const bool unsigned_a = a.dtype == DType::u8;
-  const int forced = variant() % 4;
-  const int64_t wide = matmul::tiles_of(s, {Wide::kRows, Wide::kColumns, 0});
-  if (forced ? forced == 1 : s.m <= FewRows::kRows)
-    enqueue_products<FewRows>(in, unsigned_a, splits(FewRows::kRows, FewRows::kColumns, 2), stream);
-  else if (forced ? forced == 2 : wide < most)
-    enqueue_products<Medium>(in, unsigned_a, splits(Medium::kRows, Medium::kColumns, 2), stream);
-  else
-    enqueue_products<Wide>(in, unsigned_a, 1, stream);
+  enqueue_byte_products(in, a.dtype == DType::u8, variant() % 4, stream);
 }
 
 size_t shared_bytes(const Call& call) {

@@ -197,5 +197,20 @@ TEST(MatmulOnDevice, AtOnceOrOneByOne) {
   for (void* p : taken) gpu.free(p);
 }
 
+// cmake/isa.cmake: an extension has rows of the operations that gain; the set's rows do the others.
+TEST(Extensions, HaveTheRowsOfTheirSet) {
+  for (const CpuKernel* k : cpu_kernels()) {
+    const size_t base = k->isa.find('_');
+    if (base == k->isa.npos) continue;
+    const bool runs = find_cpu_kernel(k->op, k->isa) != nullptr;
+    const CpuKernel* const other = find_cpu_kernel("matmul", k->isa);
+    ASSERT_EQ(other != nullptr, runs) << k->isa;
+    if (!runs) continue;
+    EXPECT_EQ(find_cpu_kernel(k->op, k->isa), k);
+    EXPECT_EQ(other->isa, k->isa.substr(0, base));
+    EXPECT_NE(find_cpu_kernel(k->op, other->isa), k);
+  }
+}
+
 }  // namespace
 }  // namespace invar::ops

@@ -1,14 +1,52 @@
 // A stage in a worker process, see remote_stage.h. worker.cc reads what is written here.
 #include "run/partitions/workers/remote_stage.h"
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
+
+#include "base/file/file.h"
 
 namespace invar::run {
+
+// The compiler writes these; all others are the checkpoint's, and each host has its own.
+static bool is_compiled(const std::string& file) {
+  return file.ends_with(".constants");
+}
 
 Packet RemoteStage::message() const {
   Packet p;
   p.put(int64_t{id_});
   return p;
+}
+
+Status RemoteStage::name_files(const plan::Plan& plan, const std::string& folder) {
+  std::vector<std::string> names, paths, missing;
+  std::error_code ec;
+  for (const plan::Weight& w : plan.weights) {
+    if (std::find(names.begin(), names.end(), w.file) != names.end()) continue;
+    const auto path = std::filesystem::canonical(folder + "/" + w.file, ec);
+    if (ec) return bad_input("cannot open '" + folder + "/" + w.file + "': " + ec.message());
+    names.push_back(w.file), paths.push_back(path.string());
+  }
+  Packet p = message();
+  p.put(names), p.put(paths);
+  INVAR_TRY(Packet answer, transport_.call(rank_, Kind::find, p));
+  missing = answer.texts();
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool is_missing = std::find(missing.begin(), missing.end(), names[i]) != missing.end();
+    if (is_compiled(names[i]) && (is_missing || transport_.is_elsewhere(rank_))) {
+      INVAR_TRY(const MappedFile file, MappedFile::open(paths[i]));
+      Packet content = message();
+      content.put(std::string_view(names[i])), content.put(file.bytes());
+      INVAR_CHECK_OK(transport_.call(rank_, Kind::keep, content));
+    } else if (is_missing) {
+      return bad_input(transport_.name_of(rank_) + " has no file " + paths[i] +
+                       ": the checkpoint must lie there on each host, or in the folder that --worker-model "
+                       "names");
+    }
+  }
+  return {};
 }
 
 Result<std::unique_ptr<RemoteStage>> RemoteStage::open(Transport& transport, int rank, int id,
@@ -19,6 +57,7 @@ Result<std::unique_ptr<RemoteStage>> RemoteStage::open(Transport& transport, int
   s->lane_ = "worker " + std::to_string(rank);
   const plan::Segment& segment = stage.segment;
   const Options& o = context.options;
+  INVAR_CHECK_OK(s->name_files(segment.plan, context.folder));
   Packet p = s->message();
   p.put(std::string_view(plan::print(segment.plan)));
   const Digest digest = plan::digest(segment.plan);
@@ -29,7 +68,7 @@ Result<std::unique_ptr<RemoteStage>> RemoteStage::open(Transport& transport, int
   p.put(feeding);
   p.put(int64_t{stage.first_layer}), p.put(int64_t{stage.layers});
   p.put(int64_t{ports.ids}), p.put(int64_t{ports.positions}), p.put(int64_t{ports.logits});
-  p.put(std::string_view(context.folder)), p.put(std::string_view(device)), p.put(std::string_view(o.isa));
+  p.put(std::string_view(device)), p.put(std::string_view(o.isa));
   p.put(int64_t{o.threads}), p.put(o.capacity), p.put(o.sequences), p.put(int64_t{o.check_weights});
   INVAR_TRY(Packet answer, transport.call(rank, Kind::open, p));
   s->has_memory_ = answer.number() != 0;

@@ -39,6 +39,8 @@ class RemoteStage final : public Stage {
  private:
   RemoteStage(Transport& transport, int rank, int id) : transport_(transport), rank_(rank), id_(id) {}
   Packet message() const;
+  // Tells the worker which files hold the weights, and sends those that a compiler made.
+  Status name_files(const plan::Plan&, const std::string& folder);
 
   Transport& transport_;
   const int rank_, id_;

@@ -153,6 +153,10 @@ std::string Transport::name_of(int rank) const {
   return p.host.empty() ? name : name + " on " + p.host;
 }
 
+bool Transport::is_elsewhere(int rank) const {
+  return peers_[static_cast<size_t>(rank)].host != host_name();
+}
+
 Error Transport::gave_up(int peer, const std::string& what) {
   failed_ = true;
   return {Code::failed, name_of(peer) + " " + what + ": the run is given up"};
@@ -249,7 +253,7 @@ Result<Packet> Transport::next(Kind& kind) {
 }
 
 Hello own_hello() {
-  return {INVAR_VERSION, std::string(plan::kNumerics), host_name(), static_cast<int64_t>(::getpid())};
+  return {kOwnVersion, std::string(plan::kNumerics), host_name(), static_cast<int64_t>(::getpid())};
 }
 
 std::string mismatch(const Hello& own, const Hello& other) {

@@ -17,7 +17,7 @@
 namespace invar::run {
 
 // What a message is about.
-enum class Kind : uint32_t { hello, open, load, reserve, pass, unchanged, close, quit, answer };
+enum class Kind : uint32_t { hello, find, keep, open, load, reserve, pass, unchanged, close, quit, answer };
 
 class Transport {
  public:
@@ -34,6 +34,8 @@ class Transport {
   int size() const { return size_; }
   // Who a process is, for messages: "worker 2 on node7". From its hello.
   std::string name_of(int rank) const;
+  // Process 0: whether a worker is on another host.
+  bool is_elsewhere(int rank) const;
 
   // Process 0: hears every worker once, and checks that it is of this version and these numerics.
   Status greet();
@@ -86,6 +88,7 @@ struct Hello {
   std::string version, numerics, host;
   int64_t process = 0;
 };
+extern const char kOwnVersion[];  // not constexpr: a test has a program with another one
 Hello own_hello();
 std::string mismatch(const Hello& own, const Hello& other);
 

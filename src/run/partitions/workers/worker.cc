@@ -2,8 +2,12 @@
 #include "run/partitions/workers/worker.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <optional>
 
+#include "base/file/file.h"
+#include "base/file/temporary_file.h"
 #include "num/env.h"
 #include "run/partitions/local_stage.h"
 #include "run/thread_setup.h"
@@ -11,8 +15,12 @@
 namespace invar::run {
 namespace {
 
+namespace fs = std::filesystem;
+
 // A stage with all that it refers to.
 struct Held {
+  std::map<std::string, std::string> files;  // of weights: name in the plan -> path here
+  std::optional<TemporaryFolder> sent;       // what the run sent of them
   StageContext context;
   std::unique_ptr<Pool> pool;
   std::unique_ptr<LocalStage> stage;
@@ -22,6 +30,9 @@ struct Held {
 
 class Worker {
  public:
+  explicit Worker(std::string model) : model_(std::move(model)) {}
+  Result<Packet> find(Packet& p);
+  Result<Packet> keep(Held& h, Packet& p);
   Result<Packet> open(Packet& p);
   Result<Packet> load(Held& h);
   Result<Packet> reserve(Held& h, Packet& p);
@@ -29,6 +40,7 @@ class Worker {
   Result<Packet> handle(Kind kind, Packet& p);
 
  private:
+  const std::string model_;
   std::map<int64_t, Held> held_;
 };
 
@@ -47,9 +59,47 @@ bool number_ports(plan::Stage& stage, const std::vector<int>& feeding) {
   return true;
 }
 
-Result<Packet> Worker::open(Packet& p) {
+// Begins a stage: looks for the files of its weights, and answers which are not here.
+Result<Packet> Worker::find(Packet& p) {
   const int64_t id = p.number();
   held_.erase(id);
+  Held& h = held_[id];
+  const std::vector<std::string> names = p.texts(), paths = p.texts();
+  if (!p.ok() || names.size() != paths.size()) return Error{Code::internal, "files that cannot be read"};
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::error_code ec;
+    const std::string own = model_ + "/" + names[i];
+    const std::string& path = !model_.empty() && fs::exists(own, ec) ? own : paths[i];
+    if (fs::exists(path, ec))
+      h.files[names[i]] = fs::absolute(path, ec).string();
+    else
+      missing.push_back(names[i]);
+  }
+  Packet answer;
+  answer.put(missing);
+  return answer;
+}
+
+// A file that the run sends.
+Result<Packet> Worker::keep(Held& h, Packet& p) {
+  const std::string name = fs::path(p.text()).filename();
+  const auto content = p.data();
+  if (!p.ok() || name.empty()) return Error{Code::internal, "a file that cannot be read"};
+  if (!h.sent) {
+    std::error_code ec;
+    const fs::path folder = fs::temp_directory_path(ec);
+    if (ec) return bad_input("no folder for temporary files: " + ec.message());
+    INVAR_TRY(h.sent, TemporaryFolder::make(folder));
+  }
+  const std::string path = h.sent->path() + "/" + name;
+  INVAR_CHECK_OK(write_file(path, {reinterpret_cast<const char*>(content.data()), content.size()}));
+  h.files[name] = fs::absolute(path);
+  return Packet();
+}
+
+Result<Packet> Worker::open(Packet& p) {
+  const int64_t id = p.number();
   plan::Stage stage;
   INVAR_TRY(stage.segment.plan, plan::parse(p.text(), "a stage of the plan"));
   const auto said = p.data();
@@ -58,6 +108,12 @@ Result<Packet> Worker::open(Packet& p) {
                   std::as_bytes(std::span(found)).end()))
     return Error{Code::failed,
                  "the plan has digest " + to_hex(found) + " here, which the run does not give it"};
+  Held& h = held_[id];
+  for (plan::Weight& w : stage.segment.plan.weights) {  // from the root on: the folder is ""
+    const auto known = h.files.find(w.file);
+    if (known == h.files.end()) return Error{Code::internal, w.file + ", which was not looked for"};
+    w.file = known->second.substr(1);
+  }
   stage.segment.inputs = p.numbers(), stage.segment.outputs = p.numbers();
   stage.segment.node_numbers = p.numbers();
   const std::vector<int> feeding = p.numbers();
@@ -65,8 +121,6 @@ Result<Packet> Worker::open(Packet& p) {
   DecoderPorts ports;
   ports.ids = static_cast<int>(p.number()), ports.positions = static_cast<int>(p.number());
   ports.logits = static_cast<int>(p.number());
-  Held& h = held_[id];
-  h.context.folder = p.text();
   const std::string device_name = p.text();
   Options& o = h.context.options;
   o.isa = p.text(), o.threads = static_cast<int>(p.number());
@@ -139,6 +193,7 @@ Result<Packet> Worker::pass(Held& h, Packet& p) {
 }
 
 Result<Packet> Worker::handle(Kind kind, Packet& p) {
+  if (kind == Kind::find) return find(p);
   if (kind == Kind::open) return open(p);
   const int64_t id = p.number();
   const auto found = held_.find(id);
@@ -146,6 +201,7 @@ Result<Packet> Worker::handle(Kind kind, Packet& p) {
     held_.erase(id);
     return Packet();
   }
+  if (found != held_.end() && kind == Kind::keep) return keep(found->second, p);
   if (found == held_.end() || !found->second.stage)
     return Error{Code::internal, "a stage that was not opened"};
   Held& h = found->second;
@@ -160,10 +216,12 @@ Result<Packet> Worker::handle(Kind kind, Packet& p) {
 
 }  // namespace
 
-Status work_for(Transport& transport) {
+const char kOwnVersion[] = INVAR_VERSION;
+
+Status work_for(Transport& transport, const std::string& model) {
   const num::ArithmeticEnv env;
   INVAR_CHECK_OK(transport.say_hello());
-  Worker worker;
+  Worker worker(model);
   for (;;) {
     Kind kind{};
     INVAR_TRY(Packet packet, transport.next(kind));

@@ -6,7 +6,8 @@
 
 namespace invar::run {
 
-// An error: the run cannot be understood, or does not answer. What fails in a stage is an answer.
-Status work_for(Transport& transport);
+// `model`: the checkpoint's folder on this host; "": where the run has it. An error: the run cannot
+// be understood, or does not answer. What fails in a stage is an answer.
+Status work_for(Transport& transport, const std::string& model);
 
 }  // namespace invar::run

@@ -28,3 +28,15 @@ func.func @products(%x: tensor<5x4xf32>, %i: tensor<2xi64>) -> (tensor<5x3xf32>,
   %8 = repro.matmul %7, %6 {numerics = "fp32-1", version = 1 : i64, trans_b = 0 : i64} : (tensor<3x4xf32>, tensor<2x4x3xf32>) -> tensor<2x3x3xf32> loc("g"("MatMul"("6")))
   return %0, %2, %3, %4, %5, %8 : tensor<5x3xf32>, tensor<4x5xf32>, tensor<5x3xf32>, tensor<5x5xf32>, tensor<5x3xf32>, tensor<2x3x3xf32>
 }
+
+// Every attention, and products with integers of a few bits.
+// CHECK-LABEL: func.func @attention
+func.func @attention(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x3xf32>) {
+  // CHECK: repro.attention_exact16 %arg0, %arg0, %arg0 {causal = 1 : i64, kv_heads = 2 : i64, numerics = "attention-exact16-1", q_heads = 2 : i64, scale = 5.000000e-01 : f32, version = 1 : i64}
+  %0 = repro.attention %x, %x, %x {numerics = "attention-1", version = 1 : i64, q_heads = 2 : i64, kv_heads = 2 : i64, scale = 0.5 : f32, causal = 1 : i64} : (tensor<1x5x8xf32>, tensor<1x5x8xf32>, tensor<1x5x8xf32>) -> tensor<1x5x8xf32> loc("a"("Attention"("0")))
+  %b = repro.weight "b" {file = "f", offset = 0 : i64, length = 24 : i64} : tensor<3x8xui8>
+  %s = repro.weight "s" {file = "f", offset = 24 : i64, length = 12 : i64} : tensor<3x1xf32>
+  // CHECK: repro.matmul_nbits_exact16
+  %1 = repro.matmul_nbits %x, %b, %s {numerics = "fp32-1", version = 1 : i64, bits = 8 : i64, block = 0 : i64, trans_b = 1 : i64, zero = 128 : i64} : (tensor<1x5x8xf32>, tensor<3x8xui8>, tensor<3x1xf32>) -> tensor<1x5x3xf32> loc("b"("MatMulNBits"("1")))
+  return %0, %1 : tensor<1x5x8xf32>, tensor<1x5x3xf32>
+}

@@ -54,14 +54,24 @@ struct ExactQueries {
   uint32_t high[kSteps][4], low[kSteps][4];
   float factor[2];  // of scores: the scale of the row and that of attention; NaN if not ordinary
 
+  __device__ void get(int step, uint32_t (&of_high)[4], uint32_t (&of_low)[4]) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) of_high[i] = high[step][i], of_low[i] = low[step][i];
+  }
   // rows[h] is null beyond the last one.
   __device__ void load(const Geometry& g, const float* const (&rows)[2]) {
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const auto at = [&](int64_t i) { return rows[h] && i < g.d ? rows[h][i] : 0.0f; };
+      float x[kSteps][8];  // elements 4 t and 16 + 4 t, and the three behind each, of 32
       uint32_t largest = 0;
-      for (int64_t i = t; i < g.d; i += 4) largest = umax(largest, magnitude(at(i)));
+#pragma unroll
+      for (int i = 0; i < 8 * kSteps; ++i) {
+        const int c = i / 8 * kMmaKeys + i / 4 % 2 * 16 + 4 * t + i % 4;
+        x[i / 8][i % 8] = rows[h] && c < g.d ? rows[h][c] : 0.0f;
+      }
+#pragma unroll
+      for (int i = 0; i < 8 * kSteps; ++i) largest = umax(largest, magnitude(x[i / 8][i % 8]));
       largest = umax(largest, __shfl_xor_sync(kFullWarp, largest, 1));
       const int32_t e = scale_of_largest(umax(largest, __shfl_xor_sync(kFullWarp, largest, 2)));
       const float scale = fabsf(g.scale);
@@ -74,11 +84,37 @@ struct ExactQueries {
         for (int part = 0; part < 2; ++part) {
           int32_t q[4];
 #pragma unroll
-          for (int i = 0; i < 4; ++i) q[i] = by.integer(at(step * kMmaKeys + part * 16 + 4 * t + i));
+          for (int i = 0; i < 4; ++i) q[i] = by.integer(x[step][4 * part + i]);
           const PlaneBytes bytes = plane_bytes(q);
           high[step][2 * part + h] = bytes.high, low[step][2 * part + h] = bytes.low;
         }
     }
+  }
+};
+
+// The same in shared memory, which leaves registers for other things.
+template <int kSteps>
+struct ExactQuerySmem {
+  uint4 high[kSteps][kWarp], low[kSteps][kWarp];
+};
+template <int kSteps>
+struct SharedQueries {
+  ExactQuerySmem<kSteps>& at;
+  float factor[2];
+  __device__ void load(const Geometry& g, const float* const (&rows)[2]) {
+    ExactQueries<kSteps> q;
+    q.load(g, rows);
+    factor[0] = q.factor[0], factor[1] = q.factor[1];
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i) {
+      at.high[i][threadIdx.x % kWarp] = make_uint4(q.high[i][0], q.high[i][1], q.high[i][2], q.high[i][3]);
+      at.low[i][threadIdx.x % kWarp] = make_uint4(q.low[i][0], q.low[i][1], q.low[i][2], q.low[i][3]);
+    }
+  }
+  __device__ void get(int step, uint32_t (&high)[4], uint32_t (&low)[4]) const {
+    const uint4 h = at.high[step][threadIdx.x % kWarp], l = at.low[step][threadIdx.x % kWarp];
+    high[0] = h.x, high[1] = h.y, high[2] = h.z, high[3] = h.w;
+    low[0] = l.x, low[1] = l.y, low[2] = l.z, low[3] = l.w;
   }
 };
 
@@ -111,19 +147,19 @@ __device__ __noinline__ float masked_score(const AttentionParams& s, const Score
 }
 
 // kRuns: of 32 keys, from run `first_run` of the block on.
-template <int kSteps, int kColumns, int kRuns>
+template <int kSteps, int kColumns, int kRuns, class Queries>
 struct ExactBlockProduct {
   const AttentionParams& s;
   const ExactKeySmem<kSteps>& keys;
   const ExactValueSmem<kColumns>& values;
-  const ExactQueries<kSteps>& q;
+  const Queries& q;
   int64_t block;
   int first_run;
   float x[kRuns][4][4];  // scores, then p: of runs of 32 keys, tiles of 8, and a tile's row and column
 
   __device__ ExactBlockProduct(const AttentionParams& s, const ExactKeySmem<kSteps>& keys,
-                               const ExactValueSmem<kColumns>& values, const ExactQueries<kSteps>& q,
-                               int64_t block, int first_run)
+                               const ExactValueSmem<kColumns>& values, const Queries& q, int64_t block,
+                               int first_run)
       : s(s), keys(keys), values(values), q(q), block(block), first_run(first_run) {}
 
   // The key of element i of a tile of a run.
@@ -131,21 +167,25 @@ struct ExactBlockProduct {
     return (first_run + run) * kMmaKeys + key_of(tile, threadIdx.x % 4 * 2 + i % 2);
   }
 
-  // attention_exact16.2 and what attention.3 does to scores; -inf of hidden keys.
+  // attention_exact16.2 and what attention.3 does to scores; -inf of hidden keys. kPlain: none is,
+  // and nothing is done.
+  template <bool kPlain>
   __device__ __forceinline__ void score(const RowMasks& mask) {
     const int lane = threadIdx.x % kWarp, row = lane % 8, matrix = lane / 8, t = lane % 4;
 #pragma unroll
     for (int run = 0; run < kRuns; ++run)
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
-        if ((first_run + run) * kMmaKeys >= mask.end) {
+        if (!kPlain && (first_run + run) * kMmaKeys >= mask.end) {
 #pragma unroll
           for (int i = 0; i < 8; ++i) x[run][2 * pair + i / 4][i % 4] = -kInf;
           continue;
         }
         PlaneSums sums[2];
 #pragma unroll
-        for (int part = 0; part < kSteps / 2; ++part)
+        for (int part = 0; part < kSteps / 2; ++part) {
+          uint32_t qh[2][4], ql[2][4];
+          q.get(2 * part, qh[0], ql[0]), q.get(2 * part + 1, qh[1], ql[1]);
 #pragma unroll
           for (int tile = 0; tile < 2; ++tile) {
             const int key = (first_run + run) * kMmaKeys + key_of(2 * pair + tile, row);
@@ -154,9 +194,10 @@ struct ExactBlockProduct {
             load_matrices(bl, shared_address(keys.planes[1][key]) + swizzled(4 * part + matrix, row));
 #pragma unroll
             for (int k = 0; k < 2; ++k)
-              sums[tile].template add<false>(q.high[2 * part + k], q.low[2 * part + k], bh[2 * k],
-                                             bh[2 * k + 1], bl[2 * k], bl[2 * k + 1]);
+              sums[tile].template add<false>(qh[k], ql[k], bh[2 * k], bh[2 * k + 1], bl[2 * k],
+                                             bl[2 * k + 1]);
           }
+        }
         const float4 of_keys =
             *reinterpret_cast<const float4*>(keys.powers + (first_run + run) * kMmaKeys + 16 * pair + 4 * t);
         const float powers[4] = {of_keys.x, of_keys.y, of_keys.z, of_keys.w};
@@ -168,16 +209,17 @@ struct ExactBlockProduct {
             to = sums[tile].rounded(i) * powers[2 * tile + i % 2] * q.factor[i / 2];
           }
       }
-    if (mask.plain) return;
+    if constexpr (!kPlain) {
 #pragma unroll
-    for (int run = 0; run < kRuns; ++run)
+      for (int run = 0; run < kRuns; ++run)
 #pragma unroll
-      for (int tile = 0; tile < 4; ++tile)
+        for (int tile = 0; tile < 4; ++tile)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float& at = x[run][tile][i];
-          at = masked_score(s, *mask.of[i / 2], block, key(run, tile, i), at);
-        }
+          for (int i = 0; i < 4; ++i) {
+            float& at = x[run][tile][i];
+            at = masked_score(s, *mask.of[i / 2], block, key(run, tile, i), at);
+          }
+    }
   }
 
   // attention.5, over the four threads of a row.
@@ -243,7 +285,7 @@ struct ExactBlockProduct {
 
 // O_b of 16 columns from column `first` on of those in shared memory, from planes of W -> put(tile,
 // i, O_b). Keys from `end` on are hidden.
-template <int kColumns, class Put>
+template <bool kPlain, int kColumns, class Put>
 __device__ __forceinline__ void exact_results(const ExactValueSmem<kColumns>& values,
                                               const uint32_t (&high)[4][4], const uint32_t (&low)[4][4],
                                               const BlockSums& sums, int end, int first, Put put) {
@@ -251,7 +293,7 @@ __device__ __forceinline__ void exact_results(const ExactValueSmem<kColumns>& va
   PlaneSums of[2];
 #pragma unroll
   for (int part = 0; part < 2; ++part) {
-    if (part * 2 * kMmaKeys >= end) continue;
+    if (!kPlain && part * 2 * kMmaKeys >= end) continue;
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile) {
       const int column = first + 8 * tile + row;

@@ -107,7 +107,7 @@ struct ExactWeight {
   }
 };
 __device__ inline ExactWeight exact_weight(float difference) {
-  const float x = difference > -87.0f ? difference : -87.0f;
+  const float x = fmaxf(difference, -87.0f);
   const float z = __fmaf_rn(x, 0x1.715476p+0f, 0x1.8p23f);
   const float f = __fmaf_rn(x, 0x1.715476p+0f, -__fsub_rn(z, 0x1.8p23f));
   float y = __fmaf_rn(__uint_as_float(0x3c1d0166), f, __uint_as_float(0x3d64fe23));
@@ -118,40 +118,6 @@ __device__ inline ExactWeight exact_weight(float difference) {
 // attention_exact16.4: l_b of the exact sum.
 __device__ inline F exact_block_sum(int32_t sum, float mb) {
   return set1(mb - mb == 0 ? __fmul_rn(__int2float_rn(sum), 0x1p-22f) : __uint_as_float(0x7fc00000));
-}
-
-// attention.2: a warp takes the row of a new key and that of its value, and writes their planes.
-constexpr int kExactAppendThreads = 128;
-__global__ void __launch_bounds__(kExactAppendThreads)
-    exact_append_kernel(const __grid_constant__ AttentionParams s) {
-  trigger_and_wait();
-  const Geometry& g = s.g;
-  const ExactLayout at(g);
-  const int lane = threadIdx.x % kWarp;
-  const int64_t all = g.batch * g.kv_heads * g.keys, warps = kExactAppendThreads / kWarp;
-  for (int64_t unit = blockIdx.x * warps + threadIdx.x / kWarp; unit < all; unit += gridDim.x * warps) {
-    const int64_t head = unit / g.keys, i = unit % g.keys, position = s.sequences[head / g.kv_heads].past + i;
-    const ExactCacheBlock to = exact_cache_block(s, at, head, position / kBlock);
-    const int j = static_cast<int>(position % kBlock);
-    const int64_t row = attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
-    auto append = [&](const float* x, int64_t n, int64_t padded, int8_t* high, int64_t plane, int64_t step) {
-      uint32_t largest = 0;
-      for (int64_t c = lane; c < n; c += kWarp) largest = umax(largest, magnitude(x[c]));
-      const int32_t e = scale_of_largest(largest_of_warp(largest));
-      const Quantizer by(e);
-      for (int64_t c = lane; c < padded; c += kWarp) {
-        const int32_t q = c < n ? by.integer(x[c]) : 0, h = (q + 128) >> 8;
-        high[c * step] = static_cast<int8_t>(h), high[plane + c * step] = static_cast<int8_t>(q - h * 256);
-      }
-      return e;
-    };
-    const int32_t ek = append(s.k + row * g.d, g.d, at.dk, to.keys + j * at.dk, at.key_plane(), 1);
-    const int32_t ev = append(s.v + row * g.dv, g.dv, g.dv, to.values + j, at.value_plane(), kBlock);
-    if (lane > 0) continue;
-    to.key_scales[j] = ek, to.value_scales[j] = ev, to.key_powers[j] = usual_power(ek);
-    to.value_reaches[j] = usual_reach(ev);
-    to.value_shifts[j] = static_cast<int32_t>(static_cast<uint32_t>(ev) << 23);
-  }
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ __device__ __noinline__ void exact_decode_rows(const AttentionParams& s, const E
   }
 }
 
+// Long because it is one pipeline: each step needs what the one before left in registers.
 __global__ void __launch_bounds__(kDecodeThreads, 3)
     exact_decode_kernel(const __grid_constant__ AttentionParams s) {
   extern __shared__ float4 memory[];
@@ -72,9 +73,11 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
   trigger_and_wait();
   const int64_t blocks = ceil_div(*s.past + g.keys, kBlock),
                 units = g.batch * g.kv_heads * ceil_div(g.rows, kMmaRows) * blocks;
+  // This thread block's are neighbours, so that queries are rounded once for a run of blocks.
+  const int64_t end = units * (blockIdx.x + 1) / gridDim.x;
   // The first unit from `unit` on of which something is seen; its keys start to arrive.
   const auto start = [&](int64_t unit) {
-    for (; unit < units; unit += gridDim.x) {
+    for (; unit < end; ++unit) {
       const ExactDecodeUnit next(s, unit, blocks);
       if (next.seen) {
         smem.keys.copy(at, exact_cache_block(s, at, next.head, next.block), threadIdx.x, kDecodeThreads);
@@ -87,8 +90,8 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
   };
   ExactQueries<kDecodeSteps> q;
   int64_t of_q = -1;
-  int64_t unit = start(blockIdx.x);
-  while (unit < units) {
+  int64_t unit = start(units * blockIdx.x / gridDim.x);
+  while (unit < end) {
     const ExactDecodeUnit own(s, unit, blocks);
     __syncthreads();  // all have used the values of the last unit
     smem.values.copy(at, exact_cache_block(s, at, own.head, own.block), 0, threadIdx.x, kDecodeThreads);
@@ -112,18 +115,22 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
     mask.end = static_cast<int>(num::min_i64(kBlock, own.high.high - base));
     mask.plain =
         g.plain_scores && base + kBlock <= own.low.high && (base >= own.high.low || base + kBlock <= g.first);
-    ExactBlockProduct<kDecodeSteps, kDecodeColumns, 1> product(s, smem.keys, smem.values, q, own.block, warp);
+    ExactBlockProduct<kDecodeSteps, kDecodeColumns, 1, ExactQueries<kDecodeSteps>> product(
+        s, smem.keys, smem.values, q, own.block, warp);
     wait_for_copies<1>();
     __syncthreads();
     BlockSums sums;
-    product.score(mask);
+    if (mask.plain)
+      product.template score<true>(mask);
+    else
+      product.template score<false>(mask);
     product.maxima(sums.m);
 #pragma unroll
     for (int h = 0; h < 2; ++h)
       if (t == 0) smem.m[warp][lane / 4 + 8 * h] = sums.m[h];
     wait_for_copies<0>();
     __syncthreads();
-    unit = start(unit + gridDim.x);
+    unit = start(unit + 1);
 #pragma unroll
     for (int h = 0; h < 2; ++h)
 #pragma unroll
@@ -176,7 +183,7 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
     for (int first = 0; first < 32; first += 16) {
       const int begin = warp * 32 + first;
       if (begin >= g.dv) continue;
-      exact_results(smem.values, all_high, all_low, sums, mask.end, begin, [&](int tile, int i, F ob) {
+      exact_results<false>(smem.values, all_high, all_low, sums, mask.end, begin, [&](int tile, int i, F ob) {
         const int r = lane / 4 + i / 2 * 8, column = begin + 8 * tile + 2 * t + i % 2;
         if (r < own.count && column < g.dv)
           store(s.partials + (own.to + r * g.seen) * g.dv_padded + column, ob);

@@ -10,7 +10,10 @@ namespace {
 // Pairs of k whose sums stay below 2^31: 2 * 32639 * 128 each.
 constexpr int64_t kExactPairs = 256;
 // Two vectors of B, the sums of both planes of each row, and an operand fill the registers.
-constexpr int kExactVectors = 2, kExactTileRows = kW == 16 || kW == 4 ? 6 : kW == 1 ? 2 : 3;
+// A single row takes all of a panel.
+constexpr int kExactVectors = 2, kExactRowVectors = kW == 1 ? 2 : kExactColumns / kW;
+constexpr int64_t kAhead = 1024;  // int32 that a single row prefetches ahead
+constexpr int kExactTileRows = kW == 16 || kW == 4 ? 6 : kW == 1 ? 2 : 3;
 
 #if INVAR_EXTENSION_AVX2_VNNI
 #define INVAR_VEX "%{vex%} "
@@ -28,40 +31,43 @@ INVAR_INLINE I add_pair_products(I sum, I a, I b) {
   I product;
   __asm__ volatile("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
                    : "+v"(sum.v), "=&v"(product.v)
-                   : "v"(a.v), "v"(b.v));
+                   : "v"(a.v), "vm"(b.v));
   return sum;
 #else
   return add(sum, pair_products(a, b));
 #endif
 }
 
-// Adds 256 high + low of R rows and kExactVectors vectors over `pairs` pairs to the exact sums at
+// Adds 256 high + low of R rows and V vectors over `pairs` pairs to the exact sums at
 // `sum`, rows kExactColumns apart.
-template <int R>
+template <int R, int V>
 INVAR_INLINE void exact_tile(const int32_t* a, int64_t lda, int64_t plane, const int32_t* b, int64_t pairs,
                              double* sum) {
-  I high[R * kExactVectors], low[R * kExactVectors];
+  I high[R * V], low[R * V];
 #pragma GCC unroll 32
-  for (int i = 0; i < R * kExactVectors; ++i) high[i] = low[i] = set1_i(0);
+  for (int i = 0; i < R * V; ++i) high[i] = low[i] = set1_i(0);
   for (int64_t k = 0; k < pairs; ++k) {
-    I w[kExactVectors];
+    if constexpr (R == 1) {  // few rows wait for memory
+#pragma GCC unroll 4
+      for (int i = 0; i < V * kW; i += 16) __builtin_prefetch(b + k * kExactColumns + kAhead + i);
+    }
+    I w[V];
 #pragma GCC unroll 32
-    for (int v = 0; v < kExactVectors; ++v)
-      w[v] = bits(in_register(load(reinterpret_cast<const float*>(b + k * kExactColumns + v * kW))));
+    for (int v = 0; v < V; ++v) w[v] = load_i(b + k * kExactColumns + v * kW);
 #pragma GCC unroll 32
     for (int r = 0; r < R; ++r) {
       const I h = set1_i(a[r * lda + k]), l = set1_i(a[r * lda + plane + k]);
 #pragma GCC unroll 32
-      for (int v = 0; v < kExactVectors; ++v) {
-        const int i = r * kExactVectors + v;
+      for (int v = 0; v < V; ++v) {
+        const int i = r * V + v;
         high[i] = add_pair_products(high[i], h, w[v]);
         low[i] = add_pair_products(low[i], l, w[v]);
       }
     }
   }
 #pragma GCC unroll 32
-  for (int i = 0; i < R * kExactVectors; ++i) {
-    auto* at = reinterpret_cast<int64_t*>(sum + i / kExactVectors * kExactColumns + i % kExactVectors * kW);
+  for (int i = 0; i < R * V; ++i) {
+    auto* at = reinterpret_cast<int64_t*>(sum + i / V * kExactColumns + i % V * kW);
     const D both = fma(to_double(high[i]), set1_d(256), to_double(low[i]));
     store_l(at, bits(add(from_bits(load_l(at)), both)));
   }
@@ -86,10 +92,10 @@ void sum_exact_pairs(const int32_t* left, int64_t lda, const int32_t* panel, int
     const int64_t pairs = num::min_i64(kExactPairs, all - first);
     for (int64_t r = 0; r < rows; r += kExactTileRows) {
       auto tiles = [&](auto tall) __attribute__((always_inline)) {
-        for (int64_t c = 0; c < columns; c += kExactVectors * kW)
-          exact_tile<decltype(tall)::value>(left + r * lda + first, lda, all,
-                                            panel + first * kExactColumns + c, pairs,
-                                            sum + r * kExactColumns + c);
+        constexpr int kRows = decltype(tall)::value, kV = kRows == 1 ? kExactRowVectors : kExactVectors;
+        for (int64_t c = 0; c < columns; c += kV * kW)
+          exact_tile<kRows, kV>(left + r * lda + first, lda, all, panel + first * kExactColumns + c, pairs,
+                                sum + r * kExactColumns + c);
       };
       dispatch_tile_rows<kExactTileRows>(static_cast<int>(num::min_i64(kExactTileRows, rows - r)), tiles);
     }

@@ -92,7 +92,7 @@ struct GemvHopper {
     for (int i = 0; i < kSums / 2; ++i) mine[i * kWarpgroup] = make_longlong2(sum[2 * i], sum[2 * i + 1]);
     __threadfence();
     sync_warpgroup(group);
-    if (t == 0) finished_before[group] = atomicAdd(w.counters + lead * kGroups + group, 1);
+    if (t == 0) finished_before[group] = atomicAdd(w.counters + lead * kGroups + group, 1u);
     sync_warpgroup(group);
     const bool last = finished_before[group] == static_cast<uint32_t>(end - lead);
     sync_warpgroup(group);

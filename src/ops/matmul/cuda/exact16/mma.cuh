@@ -121,8 +121,8 @@ __global__ void __launch_bounds__(kMmaThreads) exact16_mma_kernel(ExactProduct i
 }
 
 void enqueue_mma(const ExactProduct& in, Stream stream) {
-  launch_dependent(in.a.chunks > kBlocksToJoin ? exact16_mma_kernel<true> : exact16_mma_kernel<false>,
-                   dim3(grid_for(in.s.batches * in.a.tiles * in.b.tiles)), dim3(kMmaThreads),
+  const auto kernel = in.a.chunks > kBlocksToJoin ? exact16_mma_kernel<true> : exact16_mma_kernel<false>;
+  launch_dependent(kernel, dim3(grid_for(in.s.batches * in.a.tiles * in.b.tiles)), dim3(kMmaThreads),
                    kMmaStages * kMmaStage, stream, in);
 }
 // Whether the code that the calling thread's device runs has these instructions: not if it was made

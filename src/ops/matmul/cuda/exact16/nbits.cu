@@ -161,36 +161,39 @@ void enqueue_columns(const matmul::Nbits& l, const View& b, void* to, Stream str
 int offset_of(const matmul::Nbits& l) {  // of q and of zero points as they are held
   return l.bits == 8 ? 128 : 0;
 }
-int64_t piece_of(const matmul::Nbits& l) {
-  return l.block == 0 || l.block > kLongestPiece ? kLongestPiece : l.block;
+// One group for all of K, whose sums of each plane fit 32 bits.
+bool is_whole(const matmul::Nbits& l) {
+  return l.block == 0 && l.k <= 65536;
 }
-// Whether the code that the calling thread's device runs has tensor cores' instructions.
-bool has_mma() {
-  thread_local int known_device = -1;
-  thread_local bool has = false;
-  int device = 0;
-  cudaGetDevice(&device);
-  if (device != known_device) {
-    cudaFuncAttributes code{};
-    has = cudaFuncGetAttributes(&code, nbits_mma_kernel<8>) == cudaSuccess && code.ptxVersion >= 80;
-    known_device = device;
-  }
-  return has;
+int64_t piece_of(const matmul::Nbits& l) {
+  if (is_whole(l)) return l.k;
+  return l.block == 0 || l.block > kLongestPiece ? kLongestPiece : l.block;
 }
 bool takes_mma(const matmul::Nbits& l) {
   if (variant() % 2 == 1 || l.k == 0) return false;
   const int64_t piece = piece_of(l);
-  return piece % 32 == 0 && l.block % piece == 0 && has_mma();
+  return has_tensor_cores() && (is_whole(l) || (piece % 32 == 0 && l.block % piece == 0));
 }
 bool has_zeros(const Call& call, const matmul::Nbits& l) {
   return call.in.size() > 3 || matmul::zero_point(l) != offset_of(l);
 }
 
+// Few rows: K may be split where parts of two steps are whole pieces.
+constexpr int64_t kSplitRows = 128;
+bool may_split(const matmul::Nbits& l, int64_t rows) {
+  return !is_whole(l) && rows <= kSplitRows && 2 * kStepK % piece_of(l) == 0;
+}
 // Call::shared: rows of a, as words or planes, and their scales; sums of pieces and a table of zero
-// points for tensor cores; then what is not packed of the scales and of b.
+// points for tensor cores, sums of the planes; then what is not packed of the scales and of b.
 struct NbitsParts {
-  size_t scales_a, sums, zeros, scales, b, end;
+  size_t scales_a, sums, zeros, planes, scales, b, end;
 };
+// Rows whose sums of both planes are held at a time.
+int64_t rows_at_once(int64_t rows, int64_t n) {
+  constexpr int64_t kElements = int64_t{1} << 24, kFewest = 256;
+  const int64_t fit = kElements / (n < 1 ? 1 : n) / kFewest * kFewest;
+  return num::min_i64(rows, fit < kFewest ? kFewest : fit);
+}
 NbitsParts parts_of(const Call& call) {
   const matmul::Nbits l = matmul::nbits(call);
   const int64_t rows = row_count(call.in[0]);
@@ -200,7 +203,10 @@ NbitsParts parts_of(const Call& call) {
   p.scales_a = mma ? aligned(static_cast<size_t>(2 * rows * ceil_div(l.k, 16) * 16)) : 0;
   p.sums = p.scales_a + (mma ? size(rows) : aligned(rounded_bytes(rows, ceil_div(l.k, 2))));
   p.zeros = p.sums + (mma && has_zeros(call, l) ? size(rows * ceil_div(l.k, piece_of(l))) : 0);
-  p.scales = p.zeros + (mma && has_zeros(call, l) ? size((call.in.size() > 3 ? l.blocks : 1) * l.n) : 0);
+  p.planes = p.zeros + (mma && has_zeros(call, l) ? size((call.in.size() > 3 ? l.blocks : 1) * l.n) : 0);
+  p.scales = p.planes + (mma && is_whole(l)          ? size(2 * rows_at_once(rows, l.n) * l.n)
+                         : mma && may_split(l, rows) ? size(2 * rows * l.n)
+                                                     : 0);
   p.b = p.scales + (call.in[2].packed ? 0 : aligned(scales_bytes(l)));
   p.end = p.b + (call.in[1].packed ? 0 : columns_bytes(matmul::nbits(call.in[1], *call.attrs)));
   return p;
@@ -209,6 +215,28 @@ size_t shared_bytes_nbits_exact16(const Call& call) {
   return parts_of(call).end;
 }
 
+void enqueue_whole(const NbitsPlanes& in, int32_t* sums, float* out, Stream stream) {
+  constexpr int kThreads = 256;
+  const int64_t most = rows_at_once(in.rows, in.l.n);
+  for (int64_t first = 0; first < in.rows; first += most) {
+    const int64_t rows = num::min_i64(most, in.rows - first);
+    ByteProducts p{};
+    p.s.m = p.rows_a = rows, p.s.n = in.l.n, p.s.k = in.l.k;
+    p.s.rank = 1, p.s.batches = p.s.dim[0] = 2, p.s.stride_a[0] = in.rows * in.l.k;  // h, then l
+    p.a = in.a + first * in.ld, p.b = in.b, p.ld_a = in.ld, p.ld_b = in.ld_b, p.out = sums;
+    p.zero_a.one = p.zero_b.one = true;
+    enqueue_byte_products(p, false, variant() / 2 % 4, stream);
+    launch_dependent(join_planes_kernel, dim3(grid_for(ceil_div(rows * in.l.n, kThreads))), dim3(kThreads), 0,
+                     stream, in, sums, first, rows, out);
+  }
+}
+// Parts of K for few rows, of whole pieces, until their tiles fill the machine.
+int64_t splits_of(const NbitsPlanes& in) {
+  const int64_t wanted = 2 * multiprocessors() / (in.row_tiles * in.column_tiles);
+  const int64_t most = in.l.k / (4 * kStepK);
+  const int64_t splits = wanted < most ? wanted : most;
+  return may_split(in.l, in.rows) && splits > 1 ? splits : 1;
+}
 void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of, Stream stream) {
   const matmul::Nbits l = of.l;
   auto* const shared = static_cast<uint8_t*>(call.shared);
@@ -236,13 +264,27 @@ void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of,
     });
     in.of_a = sums, in.zeros = table;
   }
-  const dim3 grid(grid_for(in.row_tiles * in.column_tiles)), block(NbitsTile::kThreads);
+  if (is_whole(l))
+    return enqueue_whole(in, reinterpret_cast<int32_t*>(shared + at.planes), call.out[0].as<float>(), stream);
+  in.splits = splits_of(in), in.steps = ceil_div(ceil_div(l.k, kStepK), in.splits);
+  if (in.splits > 1) {
+    in.steps += in.steps % 2, in.splits = ceil_div(ceil_div(l.k, kStepK), in.steps);
+    in.totals = reinterpret_cast<unsigned long long*>(shared + at.planes);
+    auto* const totals = in.totals;
+    launch_for_each(stream, in.rows * l.n, [=] __device__(int64_t i) { totals[i] = 0; });
+  }
+  const dim3 grid(grid_for(in.row_tiles * in.column_tiles * in.splits)), block(NbitsTile::kThreads);
   constexpr size_t kShared = NbitsTile::kStages * (2 * NbitsTile::kRows + NbitsTile::kColumns) * kStepK;
   auto* const out = call.out[0].as<float>();
   if (l.bits == 4)
     launch_dependent(nbits_mma_kernel<4>, grid, block, kShared, stream, in, out);
   else
     launch_dependent(nbits_mma_kernel<8>, grid, block, kShared, stream, in, out);
+  if (in.splits > 1)
+    launch_for_each(stream, in.rows * l.n, [=] __device__(int64_t i) {
+      out[i] = rounded_result(static_cast<int64_t>(in.totals[i]), in.ea[i / in.l.n],
+                              in.t[in.l.blocks * in.l.n + i % in.l.n]);
+    });
 }
 
 void enqueue_nbits_exact16(const Call& call, Stream stream) {

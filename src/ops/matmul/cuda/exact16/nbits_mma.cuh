@@ -10,7 +10,7 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-using NbitsTile = ByteTile<64, 64, 32, 32, 3, 3>;
+using NbitsTile = ByteTile<64, 64, 32, 32, 4, 2>;
 constexpr int kLongestPiece = 256;  // 32639 * 255 * 256 < 2^31
 
 struct NbitsPlanes {
@@ -22,6 +22,8 @@ struct NbitsPlanes {
   const int32_t *t, *zeros;  // [groups][n]; zeros of one group for all where zero_groups is 1
   int64_t piece, pieces, zero_groups;
   int64_t row_tiles, column_tiles;
+  int64_t steps, splits;       // of kStepK of K, and parts of K with so many, each of whole pieces
+  unsigned long long* totals;  // [rows][n], where there are several
 };
 
 // One block for each row: the planes' bytes, zeros from k on, and its scale.
@@ -78,55 +80,69 @@ struct NbitsSums {
   int h[2][4][4], l[2][4][4];
   int64_t all[2][4][4];
 };
-// Adds the sums of piece `piece`, of rows from m and columns from n on.
-__device__ inline void join_piece(const NbitsPlanes& in, NbitsSums& s, int64_t piece, int64_t m, int64_t n) {
+// What the sums of a piece are multiplied by and lose, of rows from m and columns from n on.
+struct PieceFactors {
+  int of_a[4], t[4][2], z[4][2];
+};
+__device__ inline void load_factors(const NbitsPlanes& in, PieceFactors& f, int64_t piece, int64_t m,
+                                    int64_t n) {
   const int64_t group = in.l.block ? piece * in.piece / in.l.block : 0;
-  int of_a[4] = {};
-  if (in.of_a)
-    for (int r = 0; r < 4; ++r)
-      if (m + 8 * r < in.rows) of_a[r] = in.of_a[(m + 8 * r) * in.pieces + piece];
+#pragma unroll
+  for (int r = 0; r < 4; ++r)
+    f.of_a[r] = in.of_a && m + 8 * r < in.rows ? in.of_a[(m + 8 * r) * in.pieces + piece] : 0;
+  const int32_t *t = in.t + group * in.l.n, *z = in.zeros + (in.zero_groups == 1 ? 0 : group) * in.l.n;
 #pragma unroll
   for (int j = 0; j < 4; ++j)
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const int64_t c = n + 8 * j + e;
-      const bool inside = c < in.l.n;
-      const int t = inside ? in.t[group * in.l.n + c] : 0;
-      const int z = in.of_a && inside ? in.zeros[(in.zero_groups == 1 ? 0 : group) * in.l.n + c] : 0;
+      f.t[j][e] = c < in.l.n ? t[c] : 0;
+      f.z[j][e] = in.of_a && c < in.l.n ? z[c] : 0;
+    }
+}
+__device__ inline void join_piece(NbitsSums& s, const PieceFactors& f) {
+#pragma unroll
+  for (int j = 0; j < 4; ++j)
+#pragma unroll
+    for (int e = 0; e < 2; ++e)
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
         int &h = s.h[r / 2][j][r % 2 * 2 + e], &l = s.l[r / 2][j][r % 2 * 2 + e];
-        s.all[r / 2][j][r % 2 * 2 + e] += int64_t{t} * (256 * h + l - z * of_a[r]);
+        s.all[r / 2][j][r % 2 * 2 + e] += int64_t{f.t[j][e]} * (256 * h + l - f.z[j][e] * f.of_a[r]);
         h = l = 0;
       }
-    }
 }
 __device__ inline void store_sums(const NbitsPlanes& in, const NbitsSums& s, int64_t m, int64_t n,
                                   float* out) {
+#pragma unroll
   for (int i = 0; i < 2; ++i)
+#pragma unroll
     for (int j = 0; j < 4; ++j)
+#pragma unroll
       for (int q = 0; q < 4; ++q) {
         const int64_t to = m + 16 * i + q / 2 * 8, c = n + 8 * j + q % 2;
-        if (to < in.rows && c < in.l.n)
+        if (to >= in.rows || c >= in.l.n) continue;
+        if (in.totals)
+          add_integer(in.totals + to * in.l.n + c, static_cast<unsigned long long>(s.all[i][j][q]));
+        else
           out[to * in.l.n + c] = rounded_result(s.all[i][j][q], in.ea[to], in.t[in.l.blocks * in.l.n + c]);
       }
 }
 #endif
 
 // A tile of 64 x 64 results of 4 warps.
-template <int kBits>
-__global__ void __launch_bounds__(NbitsTile::kThreads, NbitsTile::kBlocks)
-    nbits_mma_kernel(NbitsPlanes in, float* out) {
+template <int kBits, class T = NbitsTile>
+__global__ void __launch_bounds__(T::kThreads, T::kBlocks) nbits_mma_kernel(NbitsPlanes in, float* out) {
 #if __CUDA_ARCH__ >= 800
   trigger_and_wait();
-  using T = NbitsTile;
   constexpr int kPlaneBytes = T::kRows * kStepK, kStage = 3 * kPlaneBytes;
   constexpr int kHalves = T::kColumns * kPieces / T::kThreads;  // of a thread, to widen
   extern __shared__ __align__(128) uint8_t stages[];
   const uint32_t shared = static_cast<uint32_t>(__cvta_generic_to_shared(stages));
   const int lane = threadIdx.x % kWarp, row = threadIdx.x / 64 * 32, column = threadIdx.x / 32 % 2 * 32;
-  const int64_t i0 = blockIdx.x % in.row_tiles * T::kRows, j0 = blockIdx.x / in.row_tiles * T::kColumns;
-  const int64_t steps = ceil_div(in.l.k, kStepK);
+  const int64_t tile = blockIdx.x / in.splits, first = blockIdx.x % in.splits * in.steps;
+  const int64_t i0 = tile % in.row_tiles * T::kRows, j0 = tile / in.row_tiles * T::kColumns;
+  const int64_t steps = num::min_i64(first + in.steps, ceil_div(in.l.k, kStepK));
   auto load = [&](int64_t step) {
     if (step < steps) {
       uint8_t* const to = stages + step % T::kStages * kStage;
@@ -159,21 +175,23 @@ __global__ void __launch_bounds__(NbitsTile::kThreads, NbitsTile::kBlocks)
   };
   NbitsSums s{};
   const int64_t m = i0 + row + lane / 4, n = j0 + column + lane % 4 * 2;
-  const int row_a = row + lane % 16, half_a = lane / 16;
-  const int row_b = column + lane / 16 * 8 + lane % 8, half_b = lane / 8 % 2;
-  for (int64_t step = 0; step < T::kStages - 1; ++step) load(step);
-  if constexpr (kBits == 4) load_halves(0);
-  for (int64_t step = 0; step < steps; ++step) {
+  const int row_a = row + lane % 16, row_b = column + lane / 16 * 8 + lane % 8;
+  const int half_a = lane / 16, half_b = lane / 8 % 2;
+  for (int i = 0; i < T::kStages - 1; ++i) load(first + i);
+  if (kBits == 4) load_halves(first);
+  for (int64_t step = first; step < steps; ++step) {
     if constexpr (kBits == 4) store_halves(step);
     wait_copies<T::kStages - 2>();
     __syncthreads();
     load(step + T::kStages - 1);
     if (kBits == 4 && step + 1 < steps) load_halves(step + 1);
-    const uint32_t at = shared + static_cast<uint32_t>(step % T::kStages) * kStage;
+    const auto at = shared + static_cast<uint32_t>(step % T::kStages) * kStage;
 #pragma unroll
     for (int k = 0; k < kStepK / 32; ++k) {
       const int64_t begin = step * kStepK + 32 * k, end = begin + 32;
-      if (begin >= in.l.k) break;
+      const bool joins = begin < in.l.k && (end % in.piece == 0 || end >= in.l.k);
+      PieceFactors factors;
+      if (joins) load_factors(in, factors, begin / in.piece, m, n);
       uint32_t h[2][4], l[2][4], y[2][4];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
@@ -188,11 +206,25 @@ __global__ void __launch_bounds__(NbitsTile::kThreads, NbitsTile::kBlocks)
           multiply_bytes<false>(s.h[i][j], h[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);
           multiply_bytes<false>(s.l[i][j], l[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);
         }
-      if (end % in.piece == 0 || end >= in.l.k) join_piece(in, s, begin / in.piece, m, n);
+      if (joins) join_piece(s, factors);
     }
   }
   store_sums(in, s, m, n, out);
 #endif
+}
+
+// One group for all of K: the results from the sums of both planes, `rows` rows of n each, which
+// begin at row `first`.
+__global__ void __launch_bounds__(256)
+    join_planes_kernel(NbitsPlanes in, const int32_t* sums, int64_t first, int64_t rows, float* out) {
+  trigger_and_wait();
+  const int64_t step = int64_t{gridDim.x} * blockDim.x, n = in.l.n;
+  for (int64_t at = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; at < rows * n; at += step) {
+    const int64_t row = first + at / n, j = at % n;
+    int64_t sum = int64_t{256} * sums[at] + sums[rows * n + at];
+    if (in.of_a) sum -= int64_t{in.zeros[j]} * in.of_a[row];
+    out[row * n + j] = rounded_result(in.t[j] * sum, in.ea[row], in.t[n + j]);
+  }
 }
 
 }  // namespace

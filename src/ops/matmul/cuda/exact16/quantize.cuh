@@ -157,7 +157,8 @@ void enqueue_rows(const RowsOf<W>& from, const Planes& to, bool pad_rows, uint32
   const int64_t rows = pad_rows ? to.tiles * to.height : from.rows;
   const int64_t warps = ceil_div(to.chunks * (kBlockK / kGroup), kWarp);
   const bool held = warps <= 32;
-  launch_dependent(held ? quantize_rows_kernel<W, true> : quantize_rows_kernel<W, false>,
+  const auto kernel = held ? quantize_rows_kernel<W, true> : quantize_rows_kernel<W, false>;
+  launch_dependent(kernel,
                    dim3(grid_for(rows), static_cast<unsigned>(from.matrices < 65535 ? from.matrices : 65535)),
                    dim3(static_cast<unsigned>(held ? warps : 32) * kWarp), 0, stream, from, to, pad_rows,
                    counters, counter_count);

@@ -2,6 +2,8 @@
 // Rows of both operands have their k side by side, a multiple of 16 bytes from row to row. The sums
 // are exact modulo 2^32 (matmul_integer.2), so splits of K are free: they are added atomically.
 #pragma once
+#include <type_traits>
+
 #include "num/contract/schedule.h"
 #include "ops/matmul/cuda/async_copy.cuh"
 #include "ops/matmul/matmul.h"
@@ -70,7 +72,9 @@ __global__ void __launch_bounds__(256) byte_corrections_kernel(ByteProducts in) 
 }
 
 // Sums of integers modulo 2^32: no order changes a bit.
-__device__ inline void add_integer(int32_t* integer_at, int32_t y) {
+template <class T>
+__device__ inline void add_integer(T* integer_at, T y) {
+  static_assert(std::is_integral_v<T>);
   atomicAdd(integer_at, y);
 }
 
@@ -118,27 +122,44 @@ template <class T, int kRowTiles, int kColumnTiles>
 __device__ inline void store_products(const ByteProducts& in, const int (&sum)[kRowTiles][kColumnTiles][4],
                                       int64_t batch, const FirstRows& first, int64_t m0, int64_t n0) {
   const bool pairs = in.s.n % 2 == 0 && reinterpret_cast<uintptr_t>(in.out) % 8 == 0;
+  const bool corrected = in.splits == 1 && (in.sum_a || in.sum_b);
+  uint32_t za[2 * kRowTiles], rest[2 * kRowTiles];  // of rows: the zero point; the sum of a less K of it
 #pragma unroll
-  for (int half = 0; half < 2 * kRowTiles; ++half) {
-    const int64_t m = m0 + 8 * half;
-    if (m >= in.s.m) continue;
+  for (int r = 0; r < 2 * kRowTiles; ++r) {
+    const int64_t m = m0 + 8 * r;
+    const bool inside = corrected && m < in.s.m;
+    za[r] = inside ? in.zero_a.at(in.zero_a.one ? 0 : m % in.rows_a) : 0;
+    rest[r] = (inside && in.sum_a ? static_cast<uint32_t>(in.sum_a[first.a + m]) : 0) -
+              za[r] * static_cast<uint32_t>(in.s.k);
+  }
 #pragma unroll
-    for (int j = 0; j < kColumnTiles; ++j) {
-      const int64_t n = n0 + 8 * j;
-      const int left = static_cast<int>(num::min_i64(2, in.s.n - n));
+  for (int j = 0; j < kColumnTiles; ++j) {
+    const int64_t n = n0 + 8 * j;
+    const bool has[2] = {n < in.s.n, n + 1 < in.s.n};
+    uint32_t zb[2], of_b[2];
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      zb[e] = corrected && has[e] ? in.zero_b.at(n + e) : 0;
+      of_b[e] = corrected && has[e] && in.sum_b ? static_cast<uint32_t>(in.sum_b[first.b + n + e]) : 0;
+    }
+#pragma unroll
+    for (int r = 0; r < 2 * kRowTiles; ++r) {
+      const int64_t m = m0 + 8 * r;
+      if (m >= in.s.m) continue;
       int32_t* const to = in.out + (batch * in.s.m + m) * in.s.n + n;
-      int y[2] = {sum[half / 2][j][half % 2 * 2], sum[half / 2][j][half % 2 * 2 + 1]};
+      int y[2];
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        y[e] = static_cast<int>(static_cast<uint32_t>(sum[r / 2][j][r % 2 * 2 + e]) - za[r] * of_b[e] -
+                                zb[e] * rest[r]);
       if (in.splits > 1) {
-        for (int e = 0; e < left; ++e) add_integer(to + e, y[e]);
-        continue;
-      }
-      for (int e = 0; e < left; ++e)
-        y[e] = static_cast<int>(static_cast<uint32_t>(y[e]) +
-                                byte_correction(in, first.a + m, m, first.b + n + e, n + e));
-      if (pairs && left == 2) {
+        if (has[0]) add_integer(to, y[0]);
+        if (has[1]) add_integer(to + 1, y[1]);
+      } else if (pairs && has[1]) {
         *reinterpret_cast<int2*>(to) = make_int2(y[0], y[1]);
       } else {
-        for (int e = 0; e < left; ++e) to[e] = y[e];
+        if (has[0]) to[0] = y[0];
+        if (has[1]) to[1] = y[1];
       }
     }
   }
@@ -265,6 +286,61 @@ __global__ void __launch_bounds__(256) turn_bytes_kernel(const uint8_t* from, in
             *reinterpret_cast<const uint32_t*>(&tile[c][r]);
     }
   }
+}
+
+// How products are tiled: few rows, tiles that fill the machine by splits of K, or large tiles.
+using FewRows = ByteTile<16, 64, 16, 16, 6, 2>;
+using Medium = ByteTile<64, 64, 32, 32, 4, 3>;
+using Wide = ByteTile<128, 128, 64, 32, 3, 2>;
+
+template <class T>
+void enqueue_byte_tiles(ByteProducts in, bool unsigned_a, int64_t splits, Stream stream) {
+  in.row_tiles = ceil_div(in.s.m, T::kRows), in.column_tiles = ceil_div(in.s.n, T::kColumns),
+  in.splits = splits;
+  constexpr int kThreads = 256;
+  if (splits > 1)
+    launch_dependent(byte_corrections_kernel,
+                     dim3(grid_for(ceil_div(in.s.batches * in.s.m * in.s.n, kThreads))), dim3(kThreads), 0,
+                     stream, in);
+  const dim3 grid(grid_for(in.s.batches * in.row_tiles * in.column_tiles * splits)), block(T::kThreads);
+  constexpr size_t kShared = T::kStages * T::kStageBytes;
+  if (unsigned_a)
+    launch_dependent(byte_products_kernel<T, true>, grid, block, kShared, stream, in);
+  else
+    launch_dependent(byte_products_kernel<T, false>, grid, block, kShared, stream, in);
+}
+// forced: 1, 2, 3 take the first, the second, the third.
+inline void enqueue_byte_products(const ByteProducts& in, bool unsigned_a, int forced, Stream stream) {
+  const int64_t most = multiprocessors(), steps = ceil_div(in.s.k, kStepK);
+  auto tiles = [&](int64_t rows, int64_t columns) {
+    return in.s.batches * ceil_div(in.s.m, rows) * ceil_div(in.s.n, columns);
+  };
+  // Splits of K that leave each block a few steps, until blocks fill the machine.
+  auto splits = [&](int64_t rows, int64_t columns) {
+    const int64_t wanted = 2 * most / tiles(rows, columns), limit = ceil_div(steps, 8);
+    return wanted < 1 ? 1 : wanted < limit ? wanted : limit;
+  };
+  if (forced ? forced == 1 : in.s.m <= FewRows::kRows)
+    enqueue_byte_tiles<FewRows>(in, unsigned_a, splits(FewRows::kRows, FewRows::kColumns), stream);
+  else if (forced ? forced == 2 : tiles(Wide::kRows, Wide::kColumns) < most)
+    enqueue_byte_tiles<Medium>(in, unsigned_a, splits(Medium::kRows, Medium::kColumns), stream);
+  else
+    enqueue_byte_tiles<Wide>(in, unsigned_a, 1, stream);
+}
+// Whether the code that the calling thread's device runs has these instructions: not if it was made
+// from older PTX.
+inline bool has_tensor_cores() {
+  thread_local int known_device = -1;
+  thread_local bool has = false;
+  int device = 0;
+  cudaGetDevice(&device);
+  if (device != known_device) {
+    cudaFuncAttributes code{};
+    has = cudaFuncGetAttributes(&code, byte_products_kernel<Wide, false>) == cudaSuccess &&
+          code.ptxVersion >= 80;
+    known_device = device;
+  }
+  return has;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Loading weights where no file can be mapped: each weight is read from its file into the place
 // where kernels read it. One that is packed is read into memory of its own first, which the next
-// one takes over, so that weights are in memory once.
+// one takes over, so that weights are in memory once. Compiled for WebAssembly alone, in the place
+// of weights.cc.
+#ifdef __wasi__
 #include "run/weights/weights.h"
 
 #include <fcntl.h>
@@ -12,7 +14,9 @@
 #include <map>
 #include <memory>
 
+#include "run/prepare/prepare.h"
 #include "run/weights/weight_loading.h"
+#include "run/weights_needed.h"
 
 namespace invar::run {
 namespace {
@@ -156,4 +160,10 @@ Status Weights::unchanged(const plan::Plan&) {
   return {};
 }
 
+Result<uint64_t> weights_needed(const plan::Plan& plan, const std::string& folder) {
+  INVAR_TRY(const auto executable, prepare(plan, {}));
+  return Weights::needed(plan, folder, executable->weight_uses(), false);
+}
+
 }  // namespace invar::run
+#endif

@@ -1,11 +1,11 @@
 // SHA-512 against digests of Python's hashlib.
-#include "base/hash/sha512.h"
+#include "signature/sha512.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace invar {
+namespace invar::signature {
 namespace {
 
 TEST(Sha512, EndsOfEveryLength) {
@@ -32,4 +32,4 @@ TEST(Sha512, EndsOfEveryLength) {
 }
 
 }  // namespace
-}  // namespace invar
+}  // namespace invar::signature

@@ -1,9 +1,9 @@
-#include "base/hash/sha512.h"
+#include "signature/sha512.h"
 
 #include <bit>
 #include <string>
 
-namespace invar {
+namespace invar::signature {
 namespace {
 
 // The first 64 bits of the fractions of the cube roots of the first 80 primes, and of the square
@@ -71,4 +71,4 @@ std::array<uint8_t, 64> sha512(std::string_view text) {
   return digest;
 }
 
-}  // namespace invar
+}  // namespace invar::signature

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-namespace invar {
+namespace invar::signature {
 
 std::array<uint8_t, 64> sha512(std::string_view text);
 
-}  // namespace invar
+}  // namespace invar::signature
