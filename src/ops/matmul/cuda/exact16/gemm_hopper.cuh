@@ -88,7 +88,7 @@ __device__ inline void consume_gemm(const ExactProduct& in, const GemmTiles& til
                                     Ring ring, int group) {
   __shared__ int32_t scales_b[2][kGemmTile];
   const int t = threadIdx.x % kWarpgroup;
-  const bool first_lane = t % kWarp == 0;
+  const bool first_thread = t == 0;
   for (int i = blockIdx.x; i < tiles.all; i += gridDim.x) {
     const GemmTile tile = gemm_tile(tiles, i);
     const MatrixPair of = matrices_of(in.s, tile.batch);
@@ -116,12 +116,12 @@ __device__ inline void consume_gemm(const ExactProduct& in, const GemmTiles& til
       }
       commit_products();
       wait_products<1>();
-      if (chunk > 0 && first_lane) arrive(previous);
+      if (chunk > 0 && first_thread) arrive(previous);
       previous = ring.empty_now();
       ring.next();
     }
     wait_products<0>();
-    if (first_lane) arrive(previous);
+    if (first_thread) arrive(previous);
     sync_warpgroup(group);  // the scales of the tile before have been read
     scales_b[group][t] = scale_b;
     sync_warpgroup(group);
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kGemmThreads, 1) exact16_gemm_kernel(ExactProd
   if (threadIdx.x == 0) {
     for (uint32_t i = 0; i < kGemmStages; ++i) {
       init_barrier(ring.full + 8 * i, 1);
-      init_barrier(ring.empty + 8 * i, 2 * kWarpgroup / kWarp);
+      init_barrier(ring.empty + 8 * i, 2);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }

@@ -16,10 +16,8 @@ struct GemvHopper {
   static constexpr int kStage = 2 * kPlane + kGroups * kActivations;
   static constexpr int kMost = (220 << 10) / kStage;
   static constexpr int kStages = kMost < 12 ? kMost : 12;
-  static constexpr int kSums = kRows / 2;                                  // of a thread
-  static constexpr int kGiven = kSums / 2 * kWarpgroup * sizeof(int64_t);  // bytes from the other block
-  static constexpr int kShared = kStages * kStage + kGroups * kGiven + 1024;
-  static constexpr int kPrefetched = 12;  // units of weights behind the ring that wait in the L2 cache
+  static constexpr int kShared = kStages * kStage + 1024;
+  static constexpr int kSums = kRows / 2;  // of a thread
 
   struct Tile {
     int column, row_block, chunk, end;  // chunks of this block
@@ -29,7 +27,7 @@ struct GemvHopper {
     return {tile / w.row_blocks, tile % w.row_blocks, chunk,
             rest < w.chunks - chunk ? chunk + rest : w.chunks};
   }
-  // Calls f(tile) for units `from` to `to` of a block; the chunk of the unit is tile.chunk.
+  // Calls f(tile, chunk, ordinal) for units ordinal `from` to `to` of a block.
   template <class Fn>
   __device__ static void for_units(const GemvWork& w, int from, int to, Fn f) {
     Tile at = tile_at(w, from, to);
@@ -56,9 +54,6 @@ struct GemvHopper {
       weights(at, shared + stage * kStage, ring.full + stage * 8);
       ++stage;
     });
-    if (packed)
-      for_units(w, first + ahead, last - first - ahead < kPrefetched ? last : first + ahead + kPrefetched,
-                [&](const Tile& at) { prefetch_bulk(in.b.block(0, at.column, at.chunk), 2 * kPlane); });
     wait_for_previous_grid();
     int left = ahead;  // stages that have their weights
     for_units(w, first, last, [&](const Tile& at) {
@@ -110,8 +105,6 @@ struct GemvHopper {
     return true;
   }
 
-  // Stores the sums from kFirst on.
-  template <int kFirst, int kCount>
   __device__ static void store(const ExactProduct& in, const Tile& at, int group,
                                const int64_t (&sum)[kSums]) {
     const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
@@ -119,34 +112,18 @@ struct GemvHopper {
     const int64_t m0 = int64_t{at.row_block * kGroups + group} * kRows + lane % 4 * 2;
     const int32_t eb[2] = {in.b.scales[n0], in.b.scales[n0 + 8]};  // of all rows of a tile
 #pragma unroll
-    for (int i = kFirst; i < kFirst + kCount; ++i) {
-      const int64_t m = m0 + i / 4 * 8 + i % 2, n = n0 + i % 4 / 2 * 8;
-      if (m < in.s.m && n < in.s.n)
-        in.out[m * in.s.n + n] = exact_result(sum[i], in.a.scales[m], eb[i % 4 / 2]);
-    }
-  }
-
-  // The two blocks of a cluster: each gives the other half of its sums and stores the other half.
-  template <int kRank>
-  __device__ static void store_pair(const ExactProduct& in, const Tile& at, int group, uint32_t given,
-                                    int64_t (&sum)[kSums]) {
-    constexpr int kKeep = kRank * (kSums / 2), kGive = kSums / 2 - kKeep;
-    given += (group * kSums / 2 * kWarpgroup + threadIdx.x % kWarpgroup) * sizeof(int64_t);
-    wait_cluster();  // the other block has started
+    for (int j = 0; j < kRows / 8; ++j)
 #pragma unroll
-    for (int i = 0; i < kSums / 2; ++i)
-      store_to_block(given + i * kWarpgroup * sizeof(int64_t), 1 - kRank, sum[kGive + i]);
-    arrive_cluster();
-    wait_cluster();
-#pragma unroll
-    for (int i = 0; i < kSums / 2; ++i)
-      sum[kKeep + i] += load_shared(given + i * kWarpgroup * sizeof(int64_t));
-    store<kKeep, kSums / 2>(in, at, group, sum);
+      for (int q = 0; q < 4; ++q) {
+        const int64_t m = m0 + 8 * j + q % 2, n = n0 + q / 2 * 8;
+        if (m < in.s.m && n < in.s.n)
+          in.out[m * in.s.n + n] = exact_result(sum[4 * j + q], in.a.scales[m], eb[q / 2]);
+      }
   }
 
   __device__ static void consume(const ExactProduct& in, const GemvWork& w, uint32_t shared, Ring ring,
                                  int group) {
-    const bool first_lane = threadIdx.x % kWarp == 0;
+    const bool first_thread = threadIdx.x % kWarpgroup == 0;
     const int last = w.first_unit(blockIdx.x + 1);
     wait_for_previous_grid();
     for (int unit = w.first_unit(blockIdx.x); unit < last;) {
@@ -168,27 +145,19 @@ struct GemvHopper {
         }
         commit_products();
         wait_products<1>();
-        if (chunk > tile.chunk && first_lane) arrive(previous);
+        if (chunk > tile.chunk && first_thread) arrive(previous);
         previous = ring.empty_now();
         ring.next();
       }
       wait_products<0>();
-      if (first_lane) arrive(previous);
+      if (first_thread) arrive(previous);
       int64_t sum[kSums];
 #pragma unroll
       for (int q = 0; q < kSums; ++q)
         sum[q] =
             int64_t{from_h[q]} * 65536 + (int64_t{from_h[kSums + q]} + from_l[q]) * 256 + from_l[kSums + q];
-      if (w.pairs) {
-        const uint32_t given = shared + kStages * kStage;
-        if (blockIdx.x % 2 == 0)
-          store_pair<0>(in, tile, group, given, sum);
-        else
-          store_pair<1>(in, tile, group, given, sum);
-        return;  // a block has one part of one tile
-      }
       const bool whole = tile.chunk == 0 && tile.end == w.chunks;
-      if (whole || join_parts(w, unit, group, sum)) store<0, kSums>(in, tile, group, sum);
+      if (whole || join_parts(w, unit, group, sum)) store(in, tile, group, sum);
       unit += tile.end - tile.chunk;
     }
   }
@@ -206,12 +175,11 @@ __global__ void __launch_bounds__((kGroups + 1) * kWarpgroup, 1)
   if (threadIdx.x == 0) {
     for (uint32_t i = 0; i < R::kStages; ++i) {
       init_barrier(ring.full + 8 * i, 1);
-      init_barrier(ring.empty + 8 * i, kGroups * kWarpgroup / kWarp);
+      init_barrier(ring.empty + 8 * i, kGroups);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  if (work.pairs) arrive_cluster();
   const int group = threadIdx.x / kWarpgroup;
   if (group == kGroups) {
     if (kGroups == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");

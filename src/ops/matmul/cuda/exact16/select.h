@@ -16,7 +16,6 @@ struct GemvWork {
   int64_t* sums;       // of a block and warpgroup: what it has of its first and of its last tile
   int rows, groups;    // of a warpgroup; warpgroups
   int grid;
-  bool pairs;  // each tile is cut into two equal parts: a cluster of two blocks
   __device__ int first_unit(int block) const { return block * each + (block < longer ? block : longer); }
   __device__ int block_of(int unit) const {
     const int in_longer = longer * (each + 1);
@@ -45,7 +44,6 @@ GemvWork gemv_work(const matmul::Shape& s, int64_t multiprocessors) {
     }
   w.grid = static_cast<int>(grid);
   w.each = w.units / w.grid, w.longer = w.units % w.grid;
-  w.pairs = grid == 2 * tiles && chunks % 2 == 0;
   return w;
 }
 int64_t gemv_counters(const GemvWork& w) {

@@ -37,31 +37,6 @@ __device__ inline void copy_bulk(uint32_t to, const void* from, uint32_t bytes, 
       "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
       : "memory");
 }
-__device__ inline void prefetch_bulk(const void* from, uint32_t bytes) {  // into the L2 cache
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)), "r"(bytes)
-               : "memory");
-}
-// All threads of a cluster that have not ended.
-__device__ inline void arrive_cluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-__device__ inline void wait_cluster() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-// Stores into the shared memory of block `rank` of the cluster, at what is `address` here.
-__device__ inline void store_to_block(uint32_t address, uint32_t rank, int64_t value) {
-  asm volatile(
-      "{\n.reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "st.shared::cluster.b64 [there], %2;\n}" ::"r"(address),
-      "r"(rank), "l"(value)
-      : "memory");
-}
-__device__ inline int64_t load_shared(uint32_t address) {
-  int64_t value;
-  asm volatile("ld.shared.b64 %0, [%1];" : "=l"(value) : "r"(address) : "memory");
-  return value;
-}
 __device__ inline void sync_warpgroup(int which) {  // barrier 0 is that of __syncthreads()
   asm volatile("bar.sync %0, %1;" ::"r"(which + 1), "n"(kWarpgroup) : "memory");
 }

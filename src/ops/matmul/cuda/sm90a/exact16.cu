@@ -19,12 +19,11 @@ void enqueue_gemm_hopper(const ExactProduct& in, Stream stream) {
 template <int kRows, int kGroups>
 static void enqueue_gemv_of(const ExactProduct& in, const GemvWork& work, bool packed, Stream stream) {
   using R = GemvHopper<kRows, kGroups>;
-  const dim3 grid(grid_for(work.grid)), block(R::kThreads);
   // Its threads that read results of earlier kernels, or write, wait for those first; the one that
   // loads weights does so behind its first loads.
   const auto kernel = exact16_gemv_kernel<kRows, kGroups>;
-  if (work.pairs) return launch_clusters(kernel, 2, grid, block, R::kShared, stream, in, work, packed);
-  launch_dependent(kernel, grid, block, R::kShared, stream, in, work, packed);
+  launch_dependent(kernel, dim3(grid_for(work.grid)), dim3(R::kThreads), R::kShared, stream, in, work,
+                   packed);
 }
 void enqueue_gemv_hopper(const ExactProduct& in, const GemvWork& work, bool packed, Stream stream) {
   if (work.groups == 2) return enqueue_gemv_of<64, 2>(in, work, packed, stream);
