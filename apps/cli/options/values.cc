@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/isa.h"
 #include "base/text/decimal.h"
 #include "device/device.h"
 #include "kernels/registry.h"
@@ -39,6 +40,8 @@ void check_isa(CLI::Option* isa) {
   isa->check([](const std::string& value) -> std::string {
     std::vector<std::string> here;
     for (const std::string_view name : ops::isas()) here.emplace_back(name);
+    for (const ops::CpuKernel* k : ops::cpu_kernels())  // extensions of them, which some rooms have
+      if (runs_here(k->isa) && std::ranges::count(here, k->isa) == 0) here.emplace_back(k->isa);
     if (value.empty() || std::ranges::count(here, value) > 0) return "";
     std::string list;
     for (const std::string& name : here) list += (list.empty() ? "" : ", ") + name;

@@ -1,10 +1,11 @@
 """Values are checked before any work, and what was meant is named."""
 
+import json
 import os
 import shutil
 
 import pytest
-from conftest import MODEL, execute, refused
+from conftest import MODEL, execute, invar, refused
 
 RUN = ["run", "--model-name", MODEL, "--prompt-text", "a"]
 # None of these can do anything: a device that is refused is refused before the model is looked for.
@@ -50,6 +51,19 @@ def test_spellings_of_devices(device, hint):
 
 def test_isa_with_a_dash():
     refused(*RUN, "--isa", "scalr", names=["did you mean scalar?"])
+
+
+def test_extensions_of_an_instruction_set(tmp_path):
+    """Those that some operation has a kernel for, as doctor lists them, and no others."""
+    here = {row["isa"] for row in invar("doctor", "--json").json()["rows"]}
+    run = [*RUN, "--max-new-tokens", 2, "--numerics", "exact16"]
+    for isa in ("avx512_amx", "avx512_vnni", "avx2_vnni", "neon_dot"):
+        receipt = tmp_path / f"{isa}.json"
+        if isa not in here:
+            refused(*run, "--isa", isa, names=[f"--isa: {isa} is no instruction set"])
+            continue
+        invar(*run, "--isa", isa, "--receipt-path", receipt)
+        assert json.loads(receipt.read_text())["execution"]["isa"] == isa
 
 
 def test_a_gpu_that_is_not_here(tmp_path):
