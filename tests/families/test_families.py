@@ -17,6 +17,7 @@ LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
 VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
 # Of the largest logit. Sums in float32 err by about 1e-7 of it.
 ALLOWED = 1e-6
+ALLOWED_EXACT16 = 5e-4
 
 
 def ids(tokens):
@@ -68,6 +69,25 @@ def test_bits_do_not_depend_on_what_computes_them(model):
         ["--tensor-parallel", 2],
     ):
         assert logits(plan, vector, *options).tobytes() == ours, options
+
+
+def test_the_profile_exact16(model):
+    """Its bits do not depend on what computes them either, and stay near the exact logits."""
+    vector, fp32 = model
+    plan = fp32.parent / "exact16.invar"
+    invar("compile", plan.parent / "model.onnx", "--numerics", "exact16", "-o", plan)
+    ours = logits(plan, vector)
+    for row, exact in vector["rows"].items():
+        error = np.abs(ours[int(row)] - np.array(exact)).max() / vector["largest"]
+        print(f"row {row}: {error:.2g} of the largest")
+        assert error <= ALLOWED_EXACT16
+    for options in (
+        ["--isa", "scalar", "--threads", 1],
+        ["--threads", 3, "--prefill-chunk", 5],
+        ["--no-kv-cache"],
+        ["--tensor-parallel", 2],
+    ):
+        assert logits(plan, vector, *options).tobytes() == ours.tobytes(), options
 
 
 @pytest.mark.parametrize("model", ["phi3", "gpt_neox", "bloom", "mixtral", "qwen3"], indirect=True)
