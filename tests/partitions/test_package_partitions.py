@@ -89,6 +89,8 @@ def test_a_part_of_the_steps(whole):
         ({"device": ["cpu", 0]}, invar.BadInput, "device: int is no str"),
         ({"weights_memory": 1}, invar.BadInput, "that the largest layer needs"),
         ({"weights_memory": "6MB"}, invar.BadInput, "weights_memory: '6MB' is not a whole number"),
+        ({"workers": "processes"}, invar.NotCovered, "of the command line alone"),
+        ({"workers": "a,b", "n_partitions": 2}, invar.NotCovered, "of the command line alone"),
         ({"weights_memory": 6_000_000, "n_partitions": 2}, invar.NotCovered, "one partition"),
     ],
 )

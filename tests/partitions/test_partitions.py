@@ -107,7 +107,11 @@ def test_what_is_not_covered(tasks, tmp_path):
     assert "ranks are in one process" in line(
         "--tensor-parallel", "2", "--n-partitions", "2", "--workers", "processes"
     )
+    assert "ranks are in one process" in line("--tensor-parallel", "2", "--workers", "processes")
     assert "give --n-partitions 2 or more" in line("--workers", "processes")
+    assert "has an empty name" in line("--n-partitions", "2", "--workers", ",")
+    assert "--worker-timeout requires --workers" in line("--worker-timeout", "5")
+    assert "--worker-model requires --workers" in line("--worker-model", tmp_path)
     assert "is not a size" in line("--weights-memory", "much")
 
 

@@ -46,6 +46,7 @@ std::optional<int> far(std::string_view word, const std::string& name) {
   // Each part that was typed is one of the name's, as max-tokens of max-new-tokens.
   std::vector<std::string> typed = parts_of(word), others = parts_of(name);
   int cost = 0;
+  bool first = true;  // model is model-name rather than worker-model
   for (const std::string& part : typed) {
     const auto found = std::ranges::min_element(others, {}, [&](const std::string& other) {
       return other.starts_with(part) ? 0 : distance(part, other);
@@ -54,7 +55,8 @@ std::optional<int> far(std::string_view word, const std::string& name) {
     const bool begins = part.size() >= 3 && found->starts_with(part);
     const int mistakes = begins ? (*found == part ? 0 : 1) : distance(part, *found);
     if (!begins && mistakes > most_for(part.size())) return best;
-    cost += 10 * mistakes;
+    cost += 10 * mistakes + (first && found != others.begin() ? 3 : 0);
+    first = false;
     others.erase(found);
   }
   take(cost + 3 * static_cast<int>(others.size()));

@@ -111,16 +111,18 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
          "at most so many bytes of weights in the device's memory, such as 20GB; layers that do not fit are "
          "loaded at every step; never changes a bit")
       ->type_name("SIZE");
-  app.add_option(
+  CLI::Option* const workers = app.add_option(
       "--workers", o.workers,
       "a process for each partition, by MPI: `processes` on this machine, or hosts, comma separated "
       "(node1,node2:2)");
   app.add_option("--worker-timeout", o.worker_timeout,
                  "seconds after which a worker without a sign of life ends the run")
       ->check(whole(1, 86400))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(workers);
   app.add_option("--worker-model", model_of_workers(),
-                 "the checkpoint's folder on the workers' hosts, where it does not lie at its path here");
+                 "the checkpoint's folder on the workers' hosts, where it does not lie at its path here")
+      ->needs(workers);
   app.parse_complete_callback([&o, &app] {
     expect_devices(o);
     const bool ends_with_terminal = app.get_name() != "run" && app.get_name() != "chat";

@@ -215,6 +215,10 @@ void remember_arguments(int argc, char** argv) {
 
 std::optional<int> run_under_mpirun(const ExecutionOptions& o, bool ends_with_terminal) {
   if (o.workers.empty() || std::getenv(kJob)) return {};
+  if (o.tensor_parallel > 1)  // before the advice on partitions, which would not help
+    return fail(not_covered("tensor-parallel: ranks are in one process: leave --workers out, or give 1"));
+  if (("," + o.workers + ",").find(",,") != std::string::npos)
+    return fail(bad_input("--workers: '" + o.workers + "' has an empty name: hosts, comma separated"));
   if (o.partitions < 2)
     return fail(bad_input("--workers: one process for each partition: give --n-partitions 2 or more"));
   // Here, where --json is known; processes say it one by one.

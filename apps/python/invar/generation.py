@@ -124,7 +124,13 @@ def execution_of(
     n_partitions=0,
     weights_memory=0,
     tensor_parallel=1,
+    workers=None,
 ):
+    if workers is not None:
+        raise _native.NotCovered(
+            "workers: processes and hosts are of the command line alone: `invar run --workers`; "
+            "leave it out"
+        )
     return _native.ExecutionOptions(
         device=device_of(device),
         isa=text_of("isa", isa),
@@ -263,6 +269,7 @@ def generate(
     n_partitions: int = 0,
     tensor_parallel: int = 1,
     weights_memory: int = 0,
+    workers: None = None,
     plan: Path | None = None,
     operation_set: str | None = None,
     numerics: str | None = None,
@@ -319,6 +326,8 @@ def generate(
                        over the devices of `device`
     weights_memory     at most so many bytes of weights in the device's memory; layers that do not
                        fit are loaded at every step; 0: all of them stay
+    workers            None: processes and hosts are of the command line alone, anything else raises
+                       NotCovered
     plan               a compiled plan that is used instead of compiling the checkpoint
     task_dir, tasks_root, colocate_tensors    where export and plan are kept, as --task-dir,
                                               --tasks-root and --colocate-tensors
@@ -388,6 +397,7 @@ def generate(
             n_partitions,
             weights_memory,
             tensor_parallel,
+            workers,
         ),
         sampling,
         "" if prompt is None else text_of("prompt", prompt),
@@ -506,6 +516,7 @@ def verify(
     n_partitions: int = 0,
     tensor_parallel: int = 1,
     weights_memory: int = 0,
+    workers: None = None,
     spot: int | None = None,
     salt: str | None = None,
     steps: tuple[int, int] | None = None,
@@ -523,7 +534,7 @@ def verify(
     model     the checkpoint: a folder, or "org/name"; None: it is found by what the receipt says
               and what this user ran before
     plan      compared instead of compiling the checkpoint, which stands for the plan then
-    device, isa, threads, prefill_chunk, n_partitions, tensor_parallel, weights_memory
+    device, isa, threads, prefill_chunk, n_partitions, tensor_parallel, weights_memory, workers
               as for generate(); the verdict does not depend on them
 
     spot      an int: only so many steps are computed, which the receipt's hash and `salt` choose;
@@ -564,6 +575,7 @@ def verify(
             n_partitions=n_partitions,
             weights_memory=weights_memory,
             tensor_parallel=tensor_parallel,
+            workers=workers,
         ),
         0 if spot is None else whole("spot", spot, 1, INT32),
         "" if salt is None else text_of("salt", salt),

@@ -11,7 +11,7 @@ Result<LoadedFunction> open_function(const plan::Plan& plan, const std::string& 
                                      const ExecutionOptions& o, const DigestCache* hashed) {
   if (o.partitions > 1 || o.tensor_parallel > 1 || o.weights_memory)
     return not_covered(
-        "partitions and weights-memory are for decoders: a function of tensors is in one part");
+        "partitions, ranks and weights-memory are for decoders: a function of tensors is in one part");
   run::Options options = run_options(o);
   options.hashed = hashed;
   INVAR_TRY(std::shared_ptr<Device> device, Device::named(options.device));
