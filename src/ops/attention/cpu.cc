@@ -129,7 +129,7 @@ void results(const Geometry& g, const float* p, const KeyMask* seen, const float
 }
 
 // The arithmetic of attention.3 and attention.5 to attention.8 (cpu/key_blocks.h).
-struct FloatLaw {
+struct FloatArithmetic {
   using Scratch = FloatScratch;
   static constexpr int kTileRows = kMaxRows;
   static float* part(const Geometry& g, void* slot, int64_t head, int64_t block, int64_t row) {
@@ -176,18 +176,19 @@ struct FloatLaw {
 
 extern const CpuKernel INVAR_ROW_OF(attention), INVAR_ROW_OF(attention_backward),
     INVAR_ROW_OF(attention_exact16);
-const CpuKernel INVAR_ROW_OF(attention_exact16) = {.op = "attention_exact16",
-                                                   .isa = INVAR_ISA,
-                                                   .phases = 3,
-                                                   .units = attention::units,
-                                                   .run = INVAR_ISA_NS::run_attention<INVAR_ISA_NS::ExactLaw>,
-                                                   .scratch_bytes = INVAR_ISA_NS::scratch_bytes_exact16,
-                                                   .state_bytes = INVAR_ISA_NS::state_bytes_exact16};
+const CpuKernel INVAR_ROW_OF(attention_exact16) = {
+    .op = "attention_exact16",
+    .isa = INVAR_ISA,
+    .phases = 3,
+    .units = attention::units,
+    .run = INVAR_ISA_NS::run_attention<INVAR_ISA_NS::ExactArithmetic>,
+    .scratch_bytes = INVAR_ISA_NS::scratch_bytes_exact16,
+    .state_bytes = INVAR_ISA_NS::state_bytes_exact16};
 const CpuKernel INVAR_ROW_OF(attention) = {.op = "attention",
                                            .isa = INVAR_ISA,
                                            .phases = 3,
                                            .units = attention::units,
-                                           .run = INVAR_ISA_NS::run_attention<INVAR_ISA_NS::FloatLaw>,
+                                           .run = INVAR_ISA_NS::run_attention<INVAR_ISA_NS::FloatArithmetic>,
                                            .scratch_bytes = attention::scratch_bytes,
                                            .state_bytes = attention::state_bytes};
 

@@ -150,7 +150,7 @@ class Sharding {
     uint64_t inner = size_of(whole.dtype);
     for (size_t d = axis + 1; d < whole.shape.size(); ++d) inner *= static_cast<uint64_t>(whole.shape[d]);
     for (int64_t i = 0; i < count; ++i) {
-      const auto [known, is_new] = slices_.emplace(std::tuple(w, i, range.begin, range.end), 0);
+      const auto [known, is_new] = slices_.emplace(std::tuple(w, l.axis, i, range.begin, range.end), 0);
       if (is_new) {
         Weight made = whole;
         made.name += "[" + (stacked ? std::to_string(i) + ", " : "") + std::to_string(range.begin) + ":" +
@@ -193,7 +193,7 @@ class Sharding {
   std::vector<std::optional<NodeSplit>> splits_;     // per node
   std::vector<std::vector<bool>> needs_, computes_;  // per value, and per node: of which ranks
   std::vector<std::vector<int>> whole_, pieces_;     // per value and rank: its value in the result
-  std::map<std::tuple<int, int64_t, int64_t, int64_t>, int> slices_;
+  std::map<std::tuple<int, int, int64_t, int64_t, int64_t>, int> slices_;  // weight, axis, matrix, range
   Shards made_;
 };
 

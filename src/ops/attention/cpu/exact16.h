@@ -237,7 +237,7 @@ INVAR_INLINE BlockWeights exact_weights(float* s, int n, float mb, const int32_t
 }
 
 // The arithmetic of attention_exact16 (cpu/key_blocks.h).
-struct ExactLaw {
+struct ExactArithmetic {
   using Scratch = ExactScratch;
   static constexpr int kTileRows = kExactRows;
   static float* part(const Geometry& g, void* slot, int64_t head, int64_t block, int64_t row) {

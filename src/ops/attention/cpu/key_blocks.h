@@ -1,8 +1,8 @@
 // What the CPU kernels of attention share: masks and what is added to scores, online softmax, and
 // the run over rows and key blocks. Compiled once per instruction set.
 //
-// A Law is the arithmetic of a block: Law::Scratch with the accumulated results, maxima and sums
-// of rows; load_query(), append(), block_rows() and part().
+// An Arithmetic is the arithmetic of a block: Arithmetic::Scratch with the accumulated results,
+// maxima and sums of rows; load_query(), append(), block_rows() and part().
 #pragma once
 #include "kernels/cpu/gemm_microkernel.h"
 #include "num/exp/exp.h"
@@ -166,12 +166,12 @@ INVAR_INLINE void finish(const Geometry& g, const Call& call, int64_t head, int6
 
 // Rows [from, to) of one key head. The visible range of a row begins and ends no earlier than that
 // of the row before it.
-template <class Law>
+template <class Arithmetic>
 void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int64_t to,
-            const typename Law::Scratch& w) {
+            const typename Arithmetic::Scratch& w) {
   const int64_t rows = to - from;
   for (int64_t r = 0; r < rows; ++r) {
-    Law::load_query(g, call.in[0].as<const float>() + query_index(g, head, from + r) * g.d, w, r);
+    Arithmetic::load_query(g, call.in[0].as<const float>() + query_index(g, head, from + r) * g.d, w, r);
     for (int64_t i = 0; i < g.dv_padded; ++i) w.o[r * g.dv_padded + i] = 0;
     w.m[r] = -kInf, w.l[r] = 0;
   }
@@ -179,10 +179,10 @@ void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int
   int64_t start = 0;  // rows before it see no key of this block or of later ones
   for (int64_t block = 0; block * kBlock < high(rows - 1); ++block) {
     while (high(start) <= block * kBlock) ++start;
-    for (int64_t r = start; r < rows; r += Law::kTileRows) {
-      const int count = static_cast<int>(num::min_i64(Law::kTileRows, rows - r));
-      SoftmaxRescale by[Law::kTileRows];
-      Law::block_rows(
+    for (int64_t r = start; r < rows; r += Arithmetic::kTileRows) {
+      const int count = static_cast<int>(num::min_i64(Arithmetic::kTileRows, rows - r));
+      SoftmaxRescale by[Arithmetic::kTileRows];
+      Arithmetic::block_rows(
           g, call, w, head, block, from + r, r, count,
           [&](int i, float mb, float lb) { by[i] = online_softmax(mb, lb, w.m[r + i], w.l[r + i]); },
           [&](int i, int64_t column, F x) __attribute__((always_inline)) {
@@ -194,19 +194,19 @@ void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int
 }
 
 // One KV block of a single query's heads -> its partial results.
-template <class Law>
+template <class Arithmetic>
 void attend_block(const Geometry& g, const Call& call, int64_t head, int64_t block,
-                  const typename Law::Scratch& w) {
+                  const typename Arithmetic::Scratch& w) {
   const auto part = [&](int64_t row) {
-    return Law::part(g, attention::slot_of(call, head / g.kv_heads), head % g.kv_heads, block, row);
+    return Arithmetic::part(g, attention::slot_of(call, head / g.kv_heads), head % g.kv_heads, block, row);
   };
-  for (int64_t r = 0; r < g.group; r += Law::kTileRows) {
-    const int count = static_cast<int>(num::min_i64(Law::kTileRows, g.group - r));
+  for (int64_t r = 0; r < g.group; r += Arithmetic::kTileRows) {
+    const int count = static_cast<int>(num::min_i64(Arithmetic::kTileRows, g.group - r));
     for (int64_t i = 0; i < count; ++i) {
-      Law::load_query(g, call.in[0].as<const float>() + query_index(g, head, r + i) * g.d, w, i);
+      Arithmetic::load_query(g, call.in[0].as<const float>() + query_index(g, head, r + i) * g.d, w, i);
       part(r + i)[0] = -kInf;
     }
-    Law::block_rows(
+    Arithmetic::block_rows(
         g, call, w, head, block, r, 0, count,
         [&](int i, float mb, float lb) {
           float* to = part(r + i);
@@ -216,15 +216,16 @@ void attend_block(const Geometry& g, const Call& call, int64_t head, int64_t blo
             __attribute__((always_inline)) { store(part(r + i) + attention::kPartHead + column, x); });
   }
 }
-template <class Law>
-void merge_partials(const Geometry& g, const Call& call, int64_t head, const typename Law::Scratch& w) {
+template <class Arithmetic>
+void merge_partials(const Geometry& g, const Call& call, int64_t head,
+                    const typename Arithmetic::Scratch& w) {
   const int64_t blocks = attention::seen_blocks(g, call.sequences[head / g.kv_heads].past);
   for (int64_t r = 0; r < g.group; ++r) {
     float m = -kInf, l = 0;
     for (int64_t j = 0; j < g.dv_padded; ++j) w.o[j] = 0;
     for (int64_t block = 0; block < blocks; ++block) {
       const float* part =
-          Law::part(g, attention::slot_of(call, head / g.kv_heads), head % g.kv_heads, block, r);
+          Arithmetic::part(g, attention::slot_of(call, head / g.kv_heads), head % g.kv_heads, block, r);
       const SoftmaxRescale by = online_softmax(part[0], part[1], m, l);
       for (int64_t j = 0; j < g.dv_padded; j += kW)
         rescale_accumulate(by, w.o + j, load(part + attention::kPartHead + j));
@@ -246,21 +247,21 @@ HeadBlock head_block(const Geometry& g, const Call& call, int64_t unit) {
   }
 }
 
-template <class Law>
+template <class Arithmetic>
 void run_attention(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const Geometry g = attention::geometry(call);
-  const typename Law::Scratch w(g, scratch);
-  if (phase == 0) return Law::append(g, call, begin, end);
+  const typename Arithmetic::Scratch w(g, scratch);
+  if (phase == 0) return Arithmetic::append(g, call, begin, end);
   for (int64_t unit = begin; unit < end; ++unit) {
     if (phase == 2) {
-      merge_partials<Law>(g, call, unit, w);
+      merge_partials<Arithmetic>(g, call, unit, w);
     } else if (g.split) {
       const HeadBlock piece = head_block(g, call, unit);
-      attend_block<Law>(g, call, piece.head, piece.block, w);
+      attend_block<Arithmetic>(g, call, piece.head, piece.block, w);
     } else {
-      if (g.whole) Law::append(g, call, unit * g.keys, (unit + 1) * g.keys);
+      if (g.whole) Arithmetic::append(g, call, unit * g.keys, (unit + 1) * g.keys);
       int64_t from = unit % g.groups * kRowGroup;
-      attend<Law>(g, call, unit / g.groups, from, num::min_i64(from + kRowGroup, g.rows), w);
+      attend<Arithmetic>(g, call, unit / g.groups, from, num::min_i64(from + kRowGroup, g.rows), w);
     }
   }
 }
