@@ -15,6 +15,8 @@ Status do_bench(const BenchCommand& c) {
   bench::Settings settings = c.settings;
   if (!c.suites.empty()) settings.suites = c.suites;
   const bool model = std::find(c.suites.begin(), c.suites.end(), "model") != c.suites.end();
+  if (!model && settings.profile)
+    return bad_input("--numerics is of the suite model alone: `invar bench model --numerics PROFILE`");
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--plot", c.plot));
   Console console(c.json);

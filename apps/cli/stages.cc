@@ -208,6 +208,8 @@ Status check_accuracy(const CompileCommand& c, const onnx::Graph& graph, const c
                                                 {"agreeing", a.agreeing},
                                                 {"holds", holds}})));
   if (holds) return {};
+  if (std::isnan(a.error))
+    return Error{Code::failed, c.model + ": logits of fp32 or exact16 are NaN or infinite: no accuracy"};
   char text[160];
   std::snprintf(text, sizeof text,
                 ": the logits under exact16 differ from those of fp32 by 2^%.1f, more than 2^%g", log2_error,

@@ -1,6 +1,7 @@
 """invar compile --numerics exact16 --check-accuracy."""
 
 import json
+import shutil
 
 import pytest
 from conftest import MODEL, invar, refused
@@ -34,6 +35,10 @@ def test_check_accuracy(exported, tmp_path):
     assert invar(*check, tokens, "--json").json() == found
     worse = invar(*check, tokens, "--accuracy-bound", "2^-20", code=1)
     assert len(worse.errors) == 1 and "2^-20" in worse.errors[0]
+    for wrong in ("0.01", "-8", "2^x", "2^", "1e-3"):
+        refused(*check, texts, "--accuracy-bound", wrong, names=["--accuracy-bound", wrong, "2^-8"])
+    for other in (("--output", tmp_path / "p.invar"), ("--emit", "repro"), ("--report",)):
+        refused(*check, texts, *other, names=["--check-accuracy", other[0]])
     tokens.write_text("[1]")
     refused(*check, tokens, names=["prompt 1", "two"])
     tokens.write_text("[1, 99999]")
@@ -42,3 +47,26 @@ def test_check_accuracy(exported, tmp_path):
     refused(*check, texts, names=["no prompt"])
     refused("compile", exported, "--check-accuracy", texts, names=["--numerics exact16"])
     assert not (exported.parent / "plan.invar").exists()
+
+
+def test_nan_in_a_weight_holds_no_bound(tmp_path):
+    """A NaN of the weights of a norm is in every logit under both profiles: no accuracy."""
+    folder = tmp_path / "model"
+    shutil.copytree(MODEL, folder)
+    for path in folder.glob("*.safetensors"):
+        data = bytearray(path.read_bytes())
+        begin = 8 + int.from_bytes(data[:8], "little")
+        norm = json.loads(data[8:begin]).get("model.norm.weight")
+        if norm:
+            at = begin + norm["data_offsets"][0]
+            data[at : at + 2] = b"\xc0\x7f"
+            path.unlink()
+            path.write_bytes(data)
+    invar("export", "--model-name", folder, "--output", tmp_path)
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text("[1, 2, 3]")
+    how = ("compile", tmp_path / "model.onnx", "--numerics", "exact16", "--check-accuracy", tokens)
+    done = invar(*how, "--json", code=1)
+    found, error = map(json.loads, done.out.decode().splitlines())
+    assert found["log2_error"] is None and found["holds"] is False
+    assert error["kind"] == "failed" and "NaN" in error["error"]

@@ -176,3 +176,8 @@ def test_peer():
         and row["best_ratio"] > 0
     )
     assert json.dumps(row)
+
+
+def test_numerics_is_of_the_suite_model():
+    """Not a table of fp32 under the name of the other profile."""
+    refused("bench", "gemm", "--numerics", "exact16", names=["--numerics", "bench model"])

@@ -110,11 +110,11 @@ void add_export(CLI::App& app, ExportCommand& o, int& result) {
 void add_compile(CLI::App& app, CompileCommand& o, int& result) {
   auto* cmd = app.add_subcommand("compile", "ONNX model -> plan");
   cmd->add_option("model", o.model, "a .onnx file")->required();
-  cmd->add_option(
+  auto* output = cmd->add_option(
       "-o,--output", o.output,
       "the plan; elsewhere than beside the model its weights are linked (default: plan.invar beside "
       "the model, or in the user's cache where that folder cannot be written)");
-  cmd->add_option(
+  auto* emit = cmd->add_option(
       "--emit", o.emit,
       "print the IR of a stage instead: onnx, repro, plan, torch, or behind a pass of this name; or the text "
       "of the program (spec/program.md), or torch-module: the source of a torch.nn.Module");
@@ -142,9 +142,9 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
   cmd->add_option_function<std::string>(
          "--accuracy-bound",
          [&o](const std::string& text) {
-           const std::string power = text.starts_with("2^") ? text.substr(2) : text;
-           if (const std::string wrong = parse_decimal(power, o.accuracy_bound.emplace()); !wrong.empty())
-             throw CLI::ValidationError("--accuracy-bound", wrong);
+           double& power = o.accuracy_bound.emplace();
+           if (!text.starts_with("2^") || !parse_decimal(text.substr(2), power).empty())
+             throw CLI::ValidationError("--accuracy-bound", text + " is no power of two such as 2^-8");
          },
          "with --check-accuracy: the largest relative error of the logits, as a power of two (default: "
          "2^-8)")
@@ -167,6 +167,7 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
                     "write no plan and read no weights: print the layers, bytes and estimated time "
                     "of each partition and rank");
   parts->needs(report), ranks->needs(report);
+  accuracy->excludes(output), accuracy->excludes(emit), accuracy->excludes(report);
   cmd->callback([&o, &result] { result = compile(o); });
 }
 
