@@ -106,9 +106,10 @@ def test_what_is_bound(bound, name):
 )
 def test_a_change_is_found(bound, model, tmp_path, name, changed):
     bound(CASES[name][0])
-    assert "template" in invar("verify", tmp_path / "r.json").text
+    verify = ("verify", tmp_path / "r.json", "--model-name", model)
+    assert "template" in invar(*verify).text
     write(model, changed)
-    assert "model.chat_template" in invar("verify", tmp_path / "r.json", code=1).text
+    assert "model.chat_template" in invar(*verify, code=1).text
 
 
 def test_what_is_shadowed_is_not_bound(bound, model, tmp_path):

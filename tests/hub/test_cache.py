@@ -206,7 +206,7 @@ def test_a_task_in_use_stays(root, tmp_path):
 
 
 def test_usage(root):
-    refused("cache", names=["subcommand"])
+    refused("cache", names=["a command is needed", "invar cache list"])
     refused("cache", "prune", names=["--older-than DAYS", "--max-size SIZE", "--all"])
     refused("cache", "prune", "--max-size", "1.5 GB", names=["500MB"])
     refused("cache", "prune", "--older-than", "-1")
