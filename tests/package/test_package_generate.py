@@ -202,12 +202,6 @@ def test_chat_messages_are_refused_as_by_the_command_line(tmp_path):
         (["--prompt-text", "A", "--max-new-tokens", 4096], {"prompt": "A", "max_new_tokens": 4096}),
         (["--prompt-text", "A", "--temperature", 0], {"prompt": "A", "temperature": 0.0}),
         (["--prompt-text", "A", "--top-p", "1.5"], {"prompt": "A", "top_p": 1.5}),
-        (["--prompt-text", "A", "--isa", "sse9"], {"prompt": "A", "isa": "sse9"}),
-        (["--prompt-text", "A", "--device", "tpu"], {"prompt": "A", "device": "tpu"}),
-        (
-            ["--prompt-text", "A", "--receipt-path", "/nowhere/r.json"],
-            {"prompt": "A", "receipt_path": "/nowhere/r.json"},
-        ),
         (["--prompt-text", "A", "--receipt-path", ""], {"prompt": "A", "receipt_path": ""}),
         (["--prompt-text", "A", "--plan", "none.invar"], {"prompt": "A", "plan": "none.invar"}),
     ],
@@ -215,9 +209,6 @@ def test_chat_messages_are_refused_as_by_the_command_line(tmp_path):
         "too long",
         "temperature",
         "top_p",
-        "isa",
-        "device",
-        "receipt",
         "receipt name",
         "plan",
     ],
@@ -228,6 +219,20 @@ def test_refusals_are_the_lines_of_the_command_line(tasks, tmp_path, options, ar
     assert done.code in (2, 3) and len(done.errors) == 1
     text = refusal(invar.Error, MODEL, tasks_root=tasks, **arguments)
     assert "invar: " + text == done.errors[0]
+
+
+@pytest.mark.parametrize("name,value", [("isa", "sse9"), ("device", "tpu")])
+def test_values_that_the_command_line_checks_first(tasks, name, value):
+    """There with a hint for who types them."""
+    done = refused("run", "--model-name", MODEL, "--prompt-text", "A", f"--{name}", value)
+    assert f"--{name}: {value}" in done.errors[0]
+    assert f"'{value}'" in refusal(invar.BadInput, MODEL, "A", tasks_root=tasks, **{name: value})
+
+
+def test_a_receipt_that_cannot_be_written(tasks):
+    """The command line makes folders of results, the package does not."""
+    path = "/nowhere/r.json"
+    assert path in refusal(invar.Error, MODEL, "A", tasks_root=tasks, receipt_path=path)
 
 
 def test_an_unknown_operation_set():
