@@ -8,7 +8,7 @@
 #                  (INVAR_ROW_OF(NAME) where several operations share the room), a CpuKernel
 #   cpu_ISA.cc     an override for one instruction set, compiled instead of cpu.cc there
 #   cpu/extension.cc  compiled once per extension of an instruction set, defines INVAR_ROW_OF(NAME)
-#                  of the operations that gain
+#                  of the operations that gain, which cpu/extension_rows.h lists
 #   cuda.cu        a GpuKernel for every operation of the room (builds with INVAR_CUDA); beside it
 #                  what it includes. cuda/sm90a/FILE.cu: kernels of cuda/FILE.cu for compute
 #                  capability 9.0a alone, compiled where the build makes code for 9.0; then the
@@ -185,8 +185,12 @@ function(invar_rooms)
         continue()
       endif()
       # The operations with rows there, best extension first.
-      file(STRINGS ${file} rows REGEX "^const CpuKernel INVAR_ROW_OF")
-      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+      set(listed ${dir}/${room}/cpu/extension_rows.h)
+      file(STRINGS ${listed} rows REGEX "^const CpuKernel INVAR_ROW_OF")
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${listed})
+      if(NOT rows)
+        message(FATAL_ERROR "${listed} has no rows")
+      endif()
       foreach(extension ${INVAR_ISA_EXTENSIONS_${isa}})
         add_library(invar_${room}_${extension} OBJECT ${file})
         target_include_directories(invar_${room}_${extension} PRIVATE ${CMAKE_SOURCE_DIR}/src)

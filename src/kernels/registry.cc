@@ -1,6 +1,7 @@
 // The contracts and kernels of this build, and which kernels this CPU can run.
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "base/isa.h"
 #include "kernels/forced_route.h"
@@ -51,13 +52,17 @@ std::span<const std::string_view> isas() {
   static const Runnable r(kBuilt);
   return r.all();
 }
-// Whether this CPU has an instruction set or an extension.
+std::span<const std::string_view> isas_and_extensions() {
+  static const std::vector<std::string_view> all = [] {
+    const Runnable extensions(kExtensions);
+    std::vector<std::string_view> list(isas().begin(), isas().end());
+    list.insert(list.end(), extensions.all().begin(), extensions.all().end());
+    return list;
+  }();
+  return all;
+}
 static bool can_run(std::string_view isa) {
-  static const Runnable extensions(kExtensions);
-  const auto in = [&](std::span<const std::string_view> list) {
-    return std::ranges::find(list, isa) != list.end();
-  };
-  return in(isas()) || in(extensions.all());
+  return std::ranges::find(isas_and_extensions(), isa) != isas_and_extensions().end();
 }
 
 const CpuKernel* find_cpu_kernel(std::string_view op, std::string_view isa) {

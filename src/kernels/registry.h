@@ -23,6 +23,8 @@ const CpuKernel* find_cpu_kernel(std::string_view op, std::string_view isa = "")
 const GpuKernel* find_gpu_kernel(std::string_view op);
 // Instruction sets of this build that this CPU can run, best first, "reference" last.
 std::span<const std::string_view> isas();
+// Those, then the extensions of them that this CPU can run: what find_cpu_kernel() takes.
+std::span<const std::string_view> isas_and_extensions();
 
 // Different operations, none of which depends on another, with kernels of their own for all
 // together, which read what they share once. The bits are those of the operations one by one.

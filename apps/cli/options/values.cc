@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/isa.h"
 #include "base/text/decimal.h"
 #include "device/device.h"
 #include "kernels/registry.h"
@@ -39,9 +38,7 @@ void check_device(CLI::Option* device, bool is_list) {
 void check_isa(CLI::Option* isa) {
   isa->check([](const std::string& value) -> std::string {
     std::vector<std::string> here;
-    for (const std::string_view name : ops::isas()) here.emplace_back(name);
-    for (const ops::CpuKernel* k : ops::cpu_kernels())  // extensions of them, which some rooms have
-      if (runs_here(k->isa) && std::ranges::count(here, k->isa) == 0) here.emplace_back(k->isa);
+    for (const std::string_view name : ops::isas_and_extensions()) here.emplace_back(name);
     if (value.empty() || std::ranges::count(here, value) > 0) return "";
     std::string list;
     for (const std::string& name : here) list += (list.empty() ? "" : ", ") + name;

@@ -6,10 +6,7 @@
 namespace invar::run {
 
 Status check_isa(const std::string& isa) {
-  std::vector<std::string_view> here(ops::isas().begin(), ops::isas().end());
-  for (const ops::CpuKernel* k : ops::cpu_kernels())  // extensions have rows of a few operations
-    if (std::find(here.begin(), here.end(), k->isa) == here.end() && ops::find_cpu_kernel(k->op, k->isa))
-      here.push_back(k->isa);
+  const std::span<const std::string_view> here = ops::isas_and_extensions();
   if (isa.empty() || std::find(here.begin(), here.end(), isa) != here.end()) return {};
   std::string have;
   for (std::string_view i : here) have += (have.empty() ? "" : ", ") + std::string(i);

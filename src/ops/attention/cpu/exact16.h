@@ -3,7 +3,7 @@
 // two planes each, so one instruction multiplies and adds two elements. Compiled once per
 // instruction set.
 #pragma once
-#include "num/exact16/quantize.h"
+#include "kernels/cpu/exact16.h"
 #include "ops/attention/cpu/key_blocks.h"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -18,9 +18,6 @@ constexpr int kExactVectors = 2, kExactRows = kW == 16 || kW == 4 ? 6 : kW == 1 
 constexpr int32_t kZeroRow = -num::kExact16NoIntegers;  // the scale of a row of zeros
 constexpr int32_t kHiddenKey = 2 * kZeroRow;
 
-INVAR_INLINE int64_t exact_pairs(int64_t d) {
-  return (d + 1) / 2;
-}
 INVAR_INLINE int64_t value_panels(const Geometry& g) {
   return (g.dv + kExactPanel - 1) / kExactPanel;
 }
@@ -46,17 +43,8 @@ size_t state_bytes_exact16(const Call& call, int64_t capacity) {
 
 // exact16.1; kZeroRow of a row of zeros.
 INVAR_INLINE int32_t scale_of_row(const float* x, int64_t k) {
-  I most = set1_i(0);
-  for (int64_t i = 0; i < k; i += kW) {
-    const F part = load_part(x + i, static_cast<int>(num::min_i64(kW, k - i)));
-    const I u = bit_and(bits(part), set1_i(0x7fffffff));
-    most = select(gt(u, most), u, most);
-  }
-  alignas(64) int32_t lanes[kW];
-  store_i(lanes, most);
-  int32_t largest = 0;
-  for (const int32_t u : lanes) largest = u > largest ? u : largest;
-  return largest ? num::exact16_scale(static_cast<uint32_t>(largest)) : kZeroRow;
+  const uint32_t largest = largest_of_row(F32{}, x, k);
+  return largest ? num::exact16_scale(largest) : kZeroRow;
 }
 // f(i, q[i]) for the integers of a row with the scale e (exact16.2); 0 if it has none.
 template <class Fn>
@@ -70,7 +58,7 @@ INVAR_INLINE void for_each_integer(const float* x, int64_t k, int32_t e, Fn f) {
     const int64_t n = num::min_i64(kPart, k - begin);
     for (int64_t i = 0; i < n; i += kW) {
       const F part = load_part(x + begin + i, static_cast<int>(num::min_i64(kW, n - i)));
-      store_i(q + i, truncate(round_even(mul(mul(part, first), second))));
+      store_i(q + i, exact_integers(part, first, second));
     }
     for (int64_t i = 0; i < n; ++i) f(begin + i, q[i]);
   }
@@ -148,15 +136,8 @@ INVAR_INLINE void exact_products(const int32_t* a, int64_t lda, int64_t plane, c
 INVAR_INLINE D exact_sum(const double* at) {
   return from_bits(load_l(reinterpret_cast<const int64_t*>(at)));
 }
-// exact16.4 and exact16.5. power: 2^(ea + eb), or NaN.
-INVAR_INLINE F exact_result(D sum, D power) {
-  const D y = mul(to_double(to_float(sum)), power);
-  const MD small = lt(from_bits(bit_and(bits(y), set1_l(INT64_MAX))), set1_d(0x1p-126));
-  return canonicalize(to_float(select(small, from_bits(bit_and(bits(y), set1_l(INT64_MIN))), y)));
-}
-INVAR_INLINE double exact_power(int32_t e) {
-  if (e == num::kExact16NoIntegers) return __builtin_nan("");
-  return num::exact16_wide_power(e == kZeroRow ? 0 : e);  // of zeros any power
+INVAR_INLINE double power_of_row(int32_t e) {
+  return exact_power(e == kZeroRow ? 0 : e);  // of zeros any power
 }
 
 // Scratch of a unit: what FloatScratch has; queries as two planes of pairs and a scale each; sums
@@ -284,7 +265,7 @@ struct ExactArithmetic {
         mb = block_max(s, most);
         int32_t* planes = w.planes + i * 2 * kKeyPairs;
         const BlockWeights of = exact_weights(s, end, mb, own.value_scales, w.top, planes);
-        power[i] = exact_power(of.e);
+        power[i] = power_of_row(of.e);
         for (int j = end; j < (end + 1) / 2 * 2; ++j)
           reinterpret_cast<uint16_t*>(planes)[j] = reinterpret_cast<uint16_t*>(planes + kKeyPairs)[j] = 0;
         folded(i, mb, of.lb);
@@ -307,12 +288,12 @@ struct ExactArithmetic {
                      const Scratch& w) {
     const int64_t pairs = exact_pairs(g.d);
     for (int j = begin / kExactPanel * kExactPanel; j < end; ++j)
-      w.powers[j] = exact_power(own.key_scales[j]);
+      w.powers[j] = power_of_row(own.key_scales[j]);
     for (int at = begin / kExactPanel * kExactPanel; at < end; at += kExactPanel) {
       const int columns = end - at < kExactPanel ? end - at : kExactPanel;
       exact_products<R>(q, w.query, pairs, own.keys + at * pairs, pairs, 0, columns, w.sum);
       for (int i = 0; i < R; ++i) {
-        const D power = set1_d(exact_power(q[i * w.query + 2 * pairs]));
+        const D power = set1_d(power_of_row(q[i * w.query + 2 * pairs]));
         for (int c = 0; c < columns; c += kW) {
           const F y =
               exact_result(exact_sum(w.sum + i * kExactPanel + c), mul(power, exact_sum(w.powers + at + c)));

@@ -2,7 +2,6 @@
 // is free: what multiplies the integers is each instruction set's own (exact16/pair_products.h, and
 // for many rows exact16/wide_*.h). Compiled once per instruction set.
 #pragma once
-#include "num/exact16/quantize.h"
 #include "ops/matmul/cpu/exact16/pair_products.h"
 #include "ops/matmul/matmul.h"
 #if INVAR_EXTENSION_AVX512_AMX
@@ -49,26 +48,10 @@ ExactProduct exact_product(const Call& call) {
           (s.m + rows.block() - 1) / rows.block()};
 }
 
-INVAR_INLINE I magnitude_bits(F x) {
-  return bit_and(bits(x), set1_i(0x7fffffff));
-}
-INVAR_INLINE I exact_integers(F x, F first, F second) {  // exact16.2
-  return truncate(round_even(mul(mul(x, first), second)));
-}
-
 // exact16.1 of k elements that lie side by side.
 template <class W>
-INVAR_INLINE int32_t scale_of_row(W, const typename W::T* x, int64_t k) {
-  I most = set1_i(0);
-  for (int64_t i = 0; i < k; i += kW) {
-    const I u = magnitude_bits(get_part<W>(x + i, static_cast<int>(num::min_i64(kW, k - i))));
-    most = select(gt(u, most), u, most);
-  }
-  alignas(64) int32_t lanes[kW];
-  store_i(lanes, most);
-  int32_t largest = 0;
-  for (const int32_t u : lanes) largest = u > largest ? u : largest;
-  return num::exact16_scale(static_cast<uint32_t>(largest));
+INVAR_INLINE int32_t scale_of_row(W format, const typename W::T* x, int64_t k) {
+  return num::exact16_scale(largest_of_row(format, x, k));
 }
 
 // f(q, begin, n) of n <= kWideStep integers from k = `begin` on of a row with the scale e; those up
@@ -179,17 +162,6 @@ void pack_exact_panel(const View& b, bool trans_b, int64_t at, int64_t k, int64_
     using W = decltype(format);
     pack_exact_panel(W{}, b.as<const typename W::T>() + at, trans_b, k, n, columns, panel);
   });
-}
-
-// exact16.4 and exact16.5. power: 2^(ea + eb), or NaN.
-INVAR_INLINE F exact_result(D sum, D power) {
-  const D y = mul(to_double(to_float(sum)), power);
-  const L magnitude = bit_and(bits(y), set1_l(INT64_MAX));
-  const MD small = lt(from_bits(magnitude), set1_d(0x1p-126));
-  return canonicalize(to_float(select(small, from_bits(bit_and(bits(y), set1_l(INT64_MIN))), y)));
-}
-INVAR_INLINE double exact_power(int32_t e) {
-  return e == num::kExact16NoIntegers ? __builtin_nan("") : num::exact16_wide_power(e);
 }
 
 size_t pack_bytes_exact16(const View& v, int i, const Attributes& attrs) {

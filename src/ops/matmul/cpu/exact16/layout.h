@@ -1,7 +1,7 @@
 // How exact16 products hold their rows: integers of 16 bits in pairs along k, one to a lane of 32
 // bits. Compiled once per instruction set.
 #pragma once
-#include "kernels/cpu/vector_io.h"
+#include "kernels/cpu/exact16.h"
 #include "num/contract/schedule.h"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -9,9 +9,6 @@ namespace {
 
 constexpr int64_t kExactColumns = 32;  // of a panel of B
 
-INVAR_INLINE int64_t exact_pairs(int64_t k) {
-  return (k + 1) / 2;
-}
 INVAR_INLINE int32_t pair_of(int32_t low, int32_t high) {
   return static_cast<int32_t>((static_cast<uint32_t>(low) & 0xffff) | static_cast<uint32_t>(high) << 16);
 }

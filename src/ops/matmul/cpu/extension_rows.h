@@ -1,0 +1,31 @@
+// The rows of an instruction set that its extensions have, too (cmake/isa.cmake): exact16 products
+// of f32, bf16 and f16.
+#pragma once
+#include "ops/matmul/cpu/exact16.h"
+#include "ops/matmul/cpu/exact16_grouped.h"
+
+namespace invar::ops {
+
+extern const CpuKernel INVAR_ROW_OF(matmul_exact16), INVAR_ROW_OF(grouped_matmul_exact16);
+const CpuKernel INVAR_ROW_OF(matmul_exact16) = {.op = "matmul_exact16",
+                                                .isa = INVAR_ISA,
+                                                .phases = 2,
+                                                .units = INVAR_ISA_NS::units_exact16,
+                                                .run = INVAR_ISA_NS::run_exact16,
+                                                .scratch_bytes = INVAR_ISA_NS::scratch_bytes_exact16,
+                                                .shared_bytes = INVAR_ISA_NS::shared_bytes_exact16,
+                                                .epilogue = true,
+                                                .pack_bytes = INVAR_ISA_NS::pack_bytes_exact16,
+                                                .pack = INVAR_ISA_NS::pack_exact16};
+const CpuKernel INVAR_ROW_OF(grouped_matmul_exact16) = {
+    .op = "grouped_matmul_exact16",
+    .isa = INVAR_ISA,
+    .phases = 2,
+    .units = INVAR_ISA_NS::units_grouped_exact16,
+    .run = INVAR_ISA_NS::run_grouped_exact16,
+    .scratch_bytes = INVAR_ISA_NS::scratch_bytes_grouped_exact16,
+    .shared_bytes = INVAR_ISA_NS::shared_bytes_grouped_exact16,
+    .pack_bytes = INVAR_ISA_NS::pack_bytes_grouped_exact16,
+    .pack = INVAR_ISA_NS::pack_exact16};
+
+}  // namespace invar::ops
