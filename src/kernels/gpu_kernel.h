@@ -7,6 +7,30 @@
 
 namespace invar::ops {
 
+struct GpuKernel;
+
+// Rows rounded to 16-bit integers (exact16.1, exact16.2) in two planes of bytes, as products on
+// tensor cores read them: per tile of `height` rows and 128 elements one block, the high bytes
+// before the low ones, 16-byte groups of a row at group ^ (row & 7). Elements behind the end of a
+// row are zero.
+struct RoundedRows {
+  uint8_t* blocks;
+  int32_t* scales;  // one a row
+  int64_t tiles, chunks;
+  int height;
+};
+
+// What runs with a batch of calls, in their kernels. It changes no bit.
+struct GpuFusion {
+  // The calls whose last result is in[0] of every call of the batch, and the kernel of the last of
+  // them, which writes it rounded (GpuKernel::enqueue_rounded) and never as f32. Empty: in[0] is in
+  // memory.
+  std::span<const Call* const> producers;
+  const GpuKernel* producer = nullptr;
+  // Per call: elements like those of its result, which are added to it. Empty: none.
+  std::span<const float* const> addends;
+};
+
 struct GpuKernel {
   std::string_view op;   // the name in spec/opset.toml
   std::string_view isa;  // "cuda"
@@ -27,6 +51,15 @@ struct GpuKernel {
   void (*enqueue_pack)(const View& constant, int i, const Attributes&, void* packed, Stream) = nullptr;
   // With enqueue_batch: bytes of memory that these calls share as the Call::shared of each.
   size_t (*shared_bytes_batch)(std::span<const Call* const>) = nullptr;
+  // As enqueue_batch, also of one call, with what runs in its kernels. Null: nothing can. The
+  // shared memory is that of the batch without the fusion.
+  void (*enqueue_fused)(std::span<const Call* const>, const GpuFusion&, Stream) = nullptr;
+  // Whether the kernel can write the last result of these calls, the last of which is its own, as
+  // rounded rows, and doing so. Null: it cannot.
+  bool (*can_round)(std::span<const Call* const>) = nullptr;
+  void (*enqueue_rounded)(std::span<const Call* const>, const RoundedRows&, Stream) = nullptr;
+  // Addition of two operands of equal shapes: it can run in the epilogue of the kernel before it.
+  bool is_addition = false;
 };
 
 }  // namespace invar::ops
