@@ -192,19 +192,19 @@ Result<std::shared_ptr<Device>> Device::open(int index) {
   if (e == cudaErrorInsufficientDriver && info.driver != 0)
     return bad_input("the CUDA driver is too old: it serves CUDA " + version(info.driver) +
                      ", this program needs " + version(info.runtime) +
-                     "; update the driver, or use --device cpu");
+                     "; update the driver, or use the device cpu");
   if (e == cudaErrorInsufficientDriver || info.driver == 0)
-    return bad_input("no CUDA driver is installed; install NVIDIA's driver, or use --device cpu");
+    return bad_input("no CUDA driver is installed; install NVIDIA's driver, or use the device cpu");
   if (e == cudaErrorNoDevice || (e == cudaSuccess && count == 0))
-    return bad_input("there is no CUDA device here; use --device cpu");
-  if (e != cudaSuccess) return bad_input("CUDA does not start: " + text(e) + "; use --device cpu");
+    return bad_input("there is no CUDA device here; use the device cpu");
+  if (e != cudaSuccess) return bad_input("CUDA does not start: " + text(e) + "; use the device cpu");
   if (index < 0 || index >= count)
     return bad_input("there is no device cuda:" + std::to_string(index) + "; this machine has cuda:0" +
                      (count > 1 ? " ... cuda:" + std::to_string(count - 1) : ""));
   cudaDeviceProp p;
   if (const cudaError_t bad = cudaGetDeviceProperties(&p, index); bad != cudaSuccess)
     return bad_input("cuda:" + std::to_string(index) + " does not answer: " + text(bad) +
-                     "; use --device cpu");
+                     "; use the device cpu");
   info.name = p.name;
   info.compute = p.major * 10 + p.minor;
   info.processors = p.multiProcessorCount;

@@ -30,7 +30,12 @@ void check_device(CLI::Option* device, bool is_list) {
       throw Refused{{bad_input("--device: " + name + " is not cpu, cuda or cuda:N"),
                      did_you_mean(nearest(name, {"cpu", "cuda"}))}};
     };
-    is_list ? for_each_of(value, expect) : expect(value);
+    if (!is_list) return expect(value), "";
+    if (("," + value + ",").find(",,") != std::string::npos)
+      throw Refused{{bad_input("--device: " + value +
+                               " has an empty name; give names, comma separated, such as cuda:0,cuda:1"),
+                     ""}};
+    for_each_of(value, expect);
     return "";
   });
 }

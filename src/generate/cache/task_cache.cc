@@ -135,7 +135,7 @@ Result<std::optional<OperationSet>> operation_set(const std::string& name) {
 Result<std::optional<Profile>> profile(const std::string& name) {
   const auto known = profile_from(name);
   if (known || name.empty()) return known;
-  return bad_input("numerics '" + name + "' are not known; use one of " + std::string(kProfileNames));
+  return bad_input("numerics: '" + name + "' is not known; use one of " + std::string(kProfileNames));
 }
 
 Status check_made_for(const plan::Plan& plan, const std::string& path, std::optional<OperationSet> set,

@@ -17,7 +17,7 @@ Result<ops::KernelRef> select_kernel(const std::string& op, const std::string& i
   if (gpu) {
     if (const ops::GpuKernel* k = ops::find_gpu_kernel(op)) return ops::KernelRef(k);
     return not_covered("operation " + op +
-                       " has no kernel for CUDA in this build: use --device cpu (the bits are the same)");
+                       " has no kernel for CUDA in this build: use the device cpu (the bits are the same)");
   }
   if (const ops::CpuKernel* k = ops::find_cpu_kernel(op, isa)) return ops::KernelRef(k);
   // An operation with a reference row alone (nothing to vectorise) runs it under every instruction

@@ -42,6 +42,8 @@ def test_devices_and_instruction_sets(command):
         ("cuda:x", "cuda:x is not"),
         ("cuda:-1", "cuda:-1 is not"),
         ("cpu,cdua", "cdua is not"),
+        ("cpu,,cpu", "cpu,,cpu has an empty name"),
+        ("cpu,", "give names, comma separated"),
         ("tpu9", "is not cpu, cuda or cuda:N"),
     ],
 )

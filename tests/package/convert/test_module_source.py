@@ -115,6 +115,20 @@ def test_the_command_line_prints_what_is_loaded(tmp_path):
     refused("compile", tmp_path / "model.onnx", "--emit", "torches", names=["torch-module"])
 
 
+def test_a_module_of_the_profile_exact16():
+    x = torch.from_numpy(values((5, 3), 1))
+    module = invar.convert(parsed(MLP), numerics="exact16")
+    assert "primitives.matmul_exact16(" in source_of(module)
+    (expected,) = invar.compile(parsed(MLP), numerics="exact16").run({"x": x.numpy()}).values()
+    assert module(x).numpy().tobytes() == expected.tobytes()
+    assert invar.convert(parsed(MLP))(x).numpy().tobytes() != expected.tobytes()
+    with pytest.raises(invar.BadInput, match="numerics: 'bf16' is not known; use one of fp32"):
+        invar.convert(parsed(MLP), numerics="bf16")
+    plain = CompileOptions(requires_reproducibility=False)
+    with pytest.raises(invar.NotCovered, match="matmul_exact16: torch has no spelling"):
+        invar.convert(parsed(MLP), plain, numerics="exact16")
+
+
 def test_stages_of_a_module(tmp_path):
     """With INVAR_DEBUG the text of the torch dialect lies beside the others."""
     from invar.modules.convert import converted

@@ -42,14 +42,15 @@ def convert(
     options: CompileOptions = CompileOptions(),
     *,
     dims: Mapping[str, int] | None = None,
+    numerics: str = "fp32",
 ) -> "torch.nn.Module":
     """A torch.nn.Module that computes what the ONNX model (a path or an onnx.ModelProto) says.
-    dims: as in invar.compile().
+    dims, numerics: as in invar.compile().
 
     Its source is module.py in the artifacts. forward() takes the model's inputs in order, or by
     name, and returns its output, or a tuple of them. With requires_reproducibility its bytes are
     those of invar.compile() on the same model."""
-    return converted(onnx_model_or_path, options, dims, False)
+    return converted(onnx_model_or_path, options, dims, False, numerics)
 
 
 def converted(
@@ -57,6 +58,7 @@ def converted(
     options: CompileOptions,
     dims: Mapping[str, int] | None,
     debug: bool,
+    numerics: str = "fp32",
 ) -> "torch.nn.Module":
     """convert(); debug: as if INVAR_DEBUG were set."""
     try:
@@ -75,6 +77,7 @@ def converted(
         options.choices,
         dims=dims,
         torch_module="reproducible" if options.requires_reproducibility else "plain",
+        numerics=numerics,
     )
     source = (artifacts.path / "module.py").read_text(encoding="utf-8")
     module = build(source, described["digest"])
