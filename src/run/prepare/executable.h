@@ -40,8 +40,13 @@ struct PreparedNode {
   const Attributes* attrs;
   bool feeds_state = false;  // some state depends on it
   size_t fused_count = 0;    // the number of following nodes that run in its epilogue
-  bool is_view = false;      // its result is a view of its operand: nothing runs
-  bool concurrent = false;   // may run with the nodes before it, back to the last that is not concurrent
+  // GPU: the nodes, ascending, that the kernels of the batch that begins here run first: the last
+  // makes in[0] of every call of the batch, as rounded rows (GpuFusion). They are `in_prologue`,
+  // and a step does not run them where they stand.
+  std::vector<size_t> prologue;
+  bool in_prologue = false;
+  bool is_view = false;     // its result is a view of its operand: nothing runs
+  bool concurrent = false;  // may run with the nodes before it, back to the last that is not concurrent
 };
 
 // A value of the plan, its memory and its layout.
