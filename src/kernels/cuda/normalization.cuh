@@ -14,7 +14,9 @@ struct FloatRows {
    public:
     INVAR_DEVICE Of(const FloatRows&, float* y, int64_t r, int64_t n) : y_(y + r * n) {}
     // The results of the row's vector `slot`, which starts at element i.
-    INVAR_DEVICE void take(int, int64_t i, const F* v) { num::INVAR_ISA_NS::store_vector<Row::kV>(y_ + i, v); }
+    INVAR_DEVICE void take(int, int64_t i, const F* v) {
+      num::INVAR_ISA_NS::store_vector<Row::kV>(y_ + i, v);
+    }
     INVAR_DEVICE void end(const Row&) {}
 
    private:
@@ -24,12 +26,13 @@ struct FloatRows {
 // Rounded, of rows that a warp or a block holds.
 struct RoundedNorms {
   RoundedRows to;
+  int64_t rows;
 
   template <class Row>
   class Of {
    public:
     INVAR_DEVICE Of(const RoundedNorms& rounded, float*, int64_t r, int64_t n)
-        : to_(rounded.to), r_(r), n_(n) {}
+        : to_(rounded.to), rows_(rounded.rows), r_(r), n_(n) {}
     INVAR_DEVICE void take(int slot, int64_t, const F* v) {
 #pragma unroll
       for (int k = 0; k < Row::kV; ++k) {
@@ -40,18 +43,18 @@ struct RoundedNorms {
     INVAR_DEVICE void end(const Row& row) {
       constexpr bool kOfWarp = num::kRowLanes / Row::kLanes == kWarp;
       const int thread = kOfWarp ? threadIdx.x % kWarp : threadIdx.x, threads = kOfWarp ? kWarp : blockDim.x;
-      const int32_t e =
-          num::exact16_scale(kOfWarp ? largest_in_warp(largest_) : largest_in_block(largest_));
+      const int32_t e = num::exact16_scale(kOfWarp ? largest_in_warp(largest_) : largest_in_block(largest_));
       const RoundedRow out(to_, r_, e);
       row.slots([&](int slot, int64_t i) { out.template store<Row::kV>(i, held_[slot]); });
       const float zero = 0;
       for (int64_t i = n_ + thread; i < to_.chunks * kRoundedK; i += threads) out.template store<1>(i, &zero);
       if (thread == 0) to_.scales[r_] = e;
+      if (r_ == 0) clear_scales(to_, rows_, thread, threads);
     }
 
    private:
     const RoundedRows& to_;
-    int64_t r_, n_;
+    int64_t rows_, r_, n_;
     uint32_t largest_ = 0;
     float held_[Row::kSlots][Row::kV];
   };

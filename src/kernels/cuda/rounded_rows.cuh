@@ -1,5 +1,6 @@
 // How a kernel writes the rows of its result as RoundedRows (kernels/gpu_kernel.h; exact16.1,
-// exact16.2).
+// exact16.2). Scales behind those of the rows, up to the end of the last tile, are zero: a product
+// counts with them.
 #pragma once
 #include "kernels/cuda/launch.h"
 #include "num/exact16/quantize.h"
@@ -29,6 +30,11 @@ __device__ inline uint32_t largest_in_block(uint32_t largest) {
   if (lane == 0) of_warp[warp] = largest;
   __syncthreads();
   return largest_in_warp(lane < warps ? of_warp[lane] : 0);
+}
+
+// The scales behind `rows` rows, by `threads` threads.
+__device__ inline void clear_scales(const RoundedRows& to, int64_t rows, int thread, int threads) {
+  for (int64_t r = rows + thread; r < to.tiles * to.height; r += threads) to.scales[r] = 0;
 }
 
 // A row of `to`, written by several threads.
@@ -63,7 +69,9 @@ class RoundedRow {
   int height_, row_;
   uint8_t* blocks_;
 
-  __device__ int64_t block_bytes() const { return int64_t{2} * height_ * kRoundedK; }
+  __device__ int64_t block_bytes() const {
+    return int64_t{2} * height_ * kRoundedK;
+  }
   template <int kV>
   __device__ static void store_bytes(uint8_t* p, uint32_t bytes) {
     if constexpr (kV == 4)

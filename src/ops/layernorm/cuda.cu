@@ -55,7 +55,7 @@ void enqueue(const Call& call, Stream stream) {
   launch_results(call, FloatRows{}, stream);
 }
 void enqueue_rounded(std::span<const Call* const> calls, const RoundedRows& to, Stream stream) {
-  launch_results(*calls[0], RoundedNorms{to}, stream);
+  launch_results(*calls[0], RoundedNorms{to, norm_rows(*calls[0], 0)}, stream);
 }
 
 size_t shared_bytes(const Call& call) {

@@ -85,6 +85,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
       out.store<kQuad>(int64_t{chunk} * kRoundedK + lane * kQuad, result.v);
     }
     if (part == 0 && threadIdx.x == 0) to.scales[r] = e;
+    if (part == 0 && r == 0) clear_scales(to, from.count, threadIdx.x, blockDim.x);
   }
 }
 
@@ -113,12 +114,12 @@ struct Product {
   static constexpr std::string_view ops[] = {"mul"};
   __device__ static float apply(float x, float y) { return canonicalize(graph::mul(F{x}, F{y})).v; }
 };
-#define INVAR_ACTIVATION(Name, name)                             \
-  struct Name {                                                  \
-    static constexpr std::string_view ops[] = {#name, "mul"};    \
-    __device__ static float apply(float x, float y) {            \
+#define INVAR_ACTIVATION(Name, name)                               \
+  struct Name {                                                    \
+    static constexpr std::string_view ops[] = {#name, "mul"};      \
+    __device__ static float apply(float x, float y) {              \
       return Product::apply(canonicalize(graph::name(F{x})).v, y); \
-    }                                                            \
+    }                                                              \
   };
 INVAR_ACTIVATION(Silu, silu)
 INVAR_ACTIVATION(Gelu, gelu)
@@ -157,9 +158,9 @@ void enqueue_rounded(std::span<const Call* const> calls, const RoundedRows& to, 
 template <class Fn>
 constexpr GpuKernel kKernel{
     .op = "mul", .isa = INVAR_ISA, .can_round = can_round, .enqueue_rounded = enqueue_rounded<Fn>};
-const RegisteredRounding registered[] = {
-    {Product::ops, kKernel<Product>},   {Silu::ops, kKernel<Silu>}, {Gelu::ops, kKernel<Gelu>},
-    {GeluTanh::ops, kKernel<GeluTanh>}, {Relu::ops, kKernel<Relu>}, {Sigmoid::ops, kKernel<Sigmoid>}};
+const RegisteredRounding registered[] = {{Product::ops, kKernel<Product>}, {Silu::ops, kKernel<Silu>},
+                                         {Gelu::ops, kKernel<Gelu>},       {GeluTanh::ops, kKernel<GeluTanh>},
+                                         {Relu::ops, kKernel<Relu>},       {Sigmoid::ops, kKernel<Sigmoid>}};
 
 }  // namespace
 }  // namespace INVAR_ISA_NS

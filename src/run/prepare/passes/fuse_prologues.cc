@@ -29,8 +29,8 @@ bool is_independent(const Executable& e, size_t from, size_t begin, size_t end) 
   return true;
 }
 
-// The end of the batch of products with constant matrices that begins at `head`, whose first operand
-// is `rows`, which nobody else reads; `head` if there is none.
+// The end of the batch of products with constant matrices that begins at `head`, whose first
+// operand is `rows`, which nobody else reads; `head` if there is none.
 size_t batch_end(const Executable& e, size_t head, int rows, const std::vector<size_t>& readers) {
   const PreparedNode& first = e.nodes[head];
   if (!first.kernel.gpu->enqueue_fused || !first.kernel.gpu->enqueue_batch) return head;
