@@ -103,11 +103,8 @@ void CudaExecutor::enqueue(size_t begin, size_t end) const {
   const std::vector<const float*> added = addends(begin, end);
   std::vector<const ops::Call*> producers;
   for (size_t n : head.prologue) producers.push_back(&nodes_[n].call);
-  if (!producers.empty() || !added.empty()) {
-    const ops::GpuKernel* const producer =
-        producers.empty() ? nullptr : e.nodes[head.prologue.back()].kernel.gpu;
-    return kernel.enqueue_fused(batch, {producers, producer, added}, device_->stream());
-  }
+  if (!producers.empty() || !added.empty())
+    return kernel.enqueue_fused(batch, {producers, head.prologue_kernel, added}, device_->stream());
   if (batch.size() > 1)
     kernel.enqueue_batch(batch, device_->stream());
   else

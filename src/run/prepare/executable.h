@@ -45,7 +45,9 @@ struct PreparedNode {
   // and a step does not run them where they stand.
   std::vector<size_t> prologue;
   bool in_prologue = false;
-  bool is_view = false;     // its result is a view of its operand: nothing runs
+  const ops::GpuKernel* prologue_kernel = nullptr;  // whose enqueue_rounded takes their calls
+  size_t batch_end = 0;                             // with a prologue: behind the batch that begins here
+  bool is_view = false;                             // its result is a view of its operand: nothing runs
   bool concurrent = false;  // may run with the nodes before it, back to the last that is not concurrent
 };
 
@@ -98,7 +100,7 @@ struct Executable {
   std::string name_of_node(size_t n) const;  // "Add (node "sum"), operation 7 of the plan, add"
   std::vector<std::string> kernels() const;
   std::vector<std::string> libraries() const;  // vendors' libraries in use, e.g. "oneDNN 2.6.3"
-  size_t fused() const;                        // the number of nodes that run in another one's epilogue
+  size_t fused() const;                        // the number of nodes that run in another one's kernels
   size_t channels_last() const;                // the number of values in channels-last layout
   size_t views() const;                        // the number of nodes whose result is a view of their operand
 };

@@ -37,15 +37,16 @@ size_t count_together(std::span<const Call* const> calls) {
   return count;
 }
 
-// Where the shared memory of such calls has what: a's planes, b's if it is not packed, the sums of
-// few rows.
+// Where the shared memory of such calls has what: a's planes, right behind its scales the counters
+// of the kernel of few rows, b's planes if it is not packed, the sums of few rows.
 struct SharedExact {
   matmul::Shape all;  // n: of whole tiles of all products
   ExactRoute route;
   GemvWork gemv;
   int64_t matrices_a;
   int height;
-  size_t b, sums, bytes;
+  int64_t counters;
+  size_t counters_at, b, sums, bytes;
 };
 size_t aligned_bytes(size_t bytes) {
   return (bytes + 255) / 256 * 256;
@@ -63,8 +64,10 @@ SharedExact shared_exact16(std::span<const Call* const> calls) {
   if (p.route == ExactRoute::gemv) {
     p.gemv = gemv_work(p.all, has.multiprocessors);
     p.height = p.gemv.rows;
+    p.counters = gemv_counters(p.gemv);
   }
-  p.b = aligned_bytes(planes_bytes(p.matrices_a, s.m, s.k, p.height));
+  p.counters_at = planes_bytes(p.matrices_a, s.m, s.k, p.height);
+  p.b = aligned_bytes(p.counters_at + static_cast<size_t>(p.counters) * sizeof(uint32_t));
   p.sums = p.b + (first.in[1].packed ? 0 : aligned_bytes(planes_bytes(s.matrices_b, s.n, s.k, kBlockRows)));
   p.bytes = p.sums + (p.route == ExactRoute::gemv ? gemv_bytes(p.gemv) : 0);
   return p;
@@ -83,16 +86,15 @@ size_t shared_bytes_exact16(const Call& call) {
   return shared_bytes_exact16_batch({&one, 1});
 }
 
-// The rows of a, rounded; the counters of the kernel of few rows are zeroed.
+// The rows of a, rounded; the counters of the kernel of few rows are zeroed. To a producer they are
+// scales of whole tiles behind the rows.
 void enqueue_rounding(const Call& call, const SharedExact& p, const Planes& a, const GpuFusion& fusion,
-                      int counters, Stream stream) {
+                      Stream stream) {
   if (fusion.producers.empty())
     return enqueue_rows(RowsOf<F32>{call.in[0].as<const float>(), p.all.k, p.all.m, p.matrices_a, p.all.k, 1},
-                        a, false, p.gemv.counters, counters, stream);
-  uint32_t* const zeros = p.gemv.counters;
-  if (counters) launch_for_each(stream, counters, [=] __device__(int64_t i) { zeros[i] = 0; });
-  fusion.producer->enqueue_rounded(fusion.producers, {a.blocks, a.scales, a.tiles, a.chunks, a.height},
-                                   stream);
+                        a, false, p.gemv.counters, static_cast<int>(p.counters), stream);
+  const RoundedRows rows{a.blocks, a.scales, a.tiles + p.counters / a.height, a.chunks, a.height};
+  fusion.producer->enqueue_rounded(fusion.producers, rows, stream);
 }
 
 // The products of calls that one kernel computes. Kernels without that take one after another.
@@ -109,12 +111,8 @@ void enqueue_together(std::span<const Call* const> calls, const GpuFusion& fusio
   if (first.out[0].elements() == 0) return;
   SharedExact p = shared_exact16(calls);
   auto* shared = static_cast<uint8_t*>(first.shared);
-  int counters = 0;
-  if (p.route == ExactRoute::gemv) {
-    counters = static_cast<int>(gemv_counters(p.gemv));
-    p.gemv.counters = reinterpret_cast<uint32_t*>(shared + p.sums);
-    p.gemv.sums = reinterpret_cast<int64_t*>(p.gemv.counters + counters);
-  }
+  p.gemv.counters = reinterpret_cast<uint32_t*>(shared + p.counters_at);
+  p.gemv.sums = reinterpret_cast<int64_t*>(shared + p.sums);
   const bool packed = first.in[1].packed;
   void* const b = packed ? first.in[1].data : shared + p.b;
   if (!packed) enqueue_weights(first.in[1], s.trans_b, b, stream);
@@ -124,7 +122,7 @@ void enqueue_together(std::span<const Call* const> calls, const GpuFusion& fusio
     in.of[i] = {planes(i ? calls[i]->in[1].data : b, t.matrices_b, t.n, t.k, kBlockRows),
                 calls[i]->out[0].as<float>(), addend(i), t.n};
   }
-  enqueue_rounding(first, p, in.a, fusion, counters, stream);
+  enqueue_rounding(first, p, in.a, fusion, stream);
 #ifdef INVAR_SM90A
   if (p.route == ExactRoute::gemv) return enqueue_gemv_hopper(in, p.gemv, packed, stream);
   if (p.route == ExactRoute::gemm) return enqueue_gemm_hopper(in, stream);
