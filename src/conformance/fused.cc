@@ -3,6 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <memory>
+
+#include "kernels/call.h"
+#include "kernels/fusion/rounding_reference.h"
 
 namespace invar::conformance {
 
@@ -115,6 +120,35 @@ std::string check_regions(const ops::CpuKernel& k, const ops::Call& call) {
       if (std::memcmp(place.at(), out.data, place.size()) != 0)
         return "regions computed" + where + " differ from the whole";
     }
+  }
+  return "";
+}
+
+std::string check_rounded(const ops::GpuKernel& kernel, const ops::Call& call, Device& device) {
+  const ops::Call* const calls[] = {&call};
+  const ops::View& out = call.out.back();
+  if (!kernel.can_round || !kernel.can_round(calls) || out.elements() == 0) return "";
+  std::vector<float> rows(static_cast<size_t>(out.elements()));
+  for (const int height : {8, 64}) {
+    constexpr uint8_t kFill = 0xa5;
+    ops::reference::RoundedMemory expected(ops::row_count(out), ops::last_dim(out), height, kFill);
+    const size_t size = expected.size(), guarded = size + 256;
+    std::vector<uint8_t> found(guarded);
+    const auto memory = device.allocate(guarded, "a test");
+    if (!memory) return memory.error().message;
+    const std::unique_ptr<void, std::function<void(void*)>> freed(*memory, [&](void* p) { device.free(p); });
+    Status done = device.fill(*memory, kFill, guarded);
+    if (done) done = device.download(rows.data(), out.data, rows.size() * sizeof(float));
+    if (done) kernel.enqueue_rounded(calls, expected.at(*memory), device.stream());
+    if (done) done = device.download(found.data(), *memory, guarded);
+    if (done) done = device.wait();
+    if (!done) return done.error().message;
+    expected.round(rows.data());
+    if (std::memcmp(expected.data(), found.data(), size) != 0)
+      return "rounds its rows to others than those of its result, in tiles of " + std::to_string(height);
+    if (!std::all_of(found.begin() + static_cast<int64_t>(size), found.end(),
+                     [](uint8_t b) { return b == kFill; }))
+      return "wrote outside its rounded rows";
   }
   return "";
 }

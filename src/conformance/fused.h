@@ -1,11 +1,13 @@
 // Tests what the runtime relies on for fusion: rows report their results to an epilogue callback,
-// or compute regions of them in place.
+// or compute regions of them in place, or round them.
 #pragma once
 #include <atomic>
 #include <string>
 #include <vector>
 
+#include "device/device.h"
 #include "kernels/cpu_kernel.h"
+#include "kernels/gpu_kernel.h"
 
 namespace invar::conformance {
 
@@ -31,5 +33,9 @@ class EpilogueRecorder {
 // For a row with `region`: computes its result region by region, both into separate memory and over
 // each operand that may share memory, and compares it with out[0] as run() left it. "" if equal.
 std::string check_regions(const ops::CpuKernel&, const ops::Call&);
+
+// For a row with `can_round`: rounds the rows of its last result, and compares them with those of
+// the result that enqueue() left. "" if equal.
+std::string check_rounded(const ops::GpuKernel&, const ops::Call&, Device&);
 
 }  // namespace invar::conformance

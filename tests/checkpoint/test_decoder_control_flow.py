@@ -154,6 +154,7 @@ def test_explain_says_what_each_pass_leaves(plans):
         "mark-feeds-state",
         "alias-views",
         "fuse-epilogues",
+        "fuse-prologues",
         "plan-memory",
         "assign-layouts",
         "mark-concurrent",

@@ -1,10 +1,64 @@
 // What normalizations over contiguous rows share: the operands, and weight vectors of a stored
 // format.
 #pragma once
+#include "kernels/cuda/rounded_rows.cuh"
 #include "kernels/cuda/row_reduction.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
+
+// How a normalization leaves row r of its n elements: as floats at y + r n.
+struct FloatRows {
+  template <class Row>
+  class Of {
+   public:
+    INVAR_DEVICE Of(const FloatRows&, float* y, int64_t r, int64_t n) : y_(y + r * n) {}
+    // The results of the row's vector `slot`, which starts at element i.
+    INVAR_DEVICE void take(int, int64_t i, const F* v) {
+      num::INVAR_ISA_NS::store_vector<Row::kV>(y_ + i, v);
+    }
+    INVAR_DEVICE void end(const Row&) {}
+
+   private:
+    float* y_;
+  };
+};
+// Rounded, of rows that a warp or a block holds.
+struct RoundedNorms {
+  RoundedRows to;
+  int64_t rows;
+
+  template <class Row>
+  class Of {
+   public:
+    INVAR_DEVICE Of(const RoundedNorms& rounded, float*, int64_t r, int64_t n)
+        : to_(rounded.to), rows_(rounded.rows), r_(r), n_(n) {}
+    INVAR_DEVICE void take(int slot, int64_t, const F* v) {
+#pragma unroll
+      for (int k = 0; k < Row::kV; ++k) {
+        held_[slot][k] = v[k].v;
+        largest_ = largest_of(largest_, v[k].v);
+      }
+    }
+    INVAR_DEVICE void end(const Row& row) {
+      constexpr bool kOfWarp = num::kRowLanes / Row::kLanes == kWarp;
+      const int thread = kOfWarp ? threadIdx.x % kWarp : threadIdx.x, threads = kOfWarp ? kWarp : blockDim.x;
+      const int32_t e = num::exact16_scale(kOfWarp ? largest_in_warp(largest_) : largest_in_block(largest_));
+      const RoundedRow out(to_, r_, e);
+      row.slots([&](int slot, int64_t i) { out.template store<Row::kV>(i, held_[slot]); });
+      const float zero = 0;
+      for (int64_t i = n_ + thread; i < to_.chunks * kRoundedK; i += threads) out.template store<1>(i, &zero);
+      if (thread == 0) to_.scales[r_] = e;
+      if (r_ == 0) clear_scales(to_, rows_, thread, threads);
+    }
+
+   private:
+    const RoundedRows& to_;
+    int64_t rows_, r_, n_;
+    uint32_t largest_ = 0;
+    float held_[Row::kSlots][Row::kV];
+  };
+};
 
 // The base of an operation of row_reduction.cuh with kSums reductions. kVectors: rows are aligned
 // to 16 bytes.
@@ -38,6 +92,26 @@ void launch_norm(const Fn& fn, int64_t rows, void* shared, Stream stream) {
 template <class Fn>
 void launch_norm(const Fn& fn, int64_t rows, const Call& call, Stream stream) {
   launch_norm(fn, rows, call.shared, stream);
+}
+// Rows of at most a block's length: GpuKernel::can_round and enqueue_rounded of a normalization
+// over its operand's last dimension.
+bool can_round_norm(std::span<const Call* const> calls) {
+  const Call& call = *calls[0];
+  const int64_t n = call.in[1].elements();
+  return calls.size() == 1 && call.in[0].dtype == DType::f32 && n == last_dim(call.in[0]) && n > 0 &&
+         !splits_rows(n);
+}
+template <class Fn>
+void launch_norm(const Fn& fn, const FloatRows&, int64_t rows, const Call& call, Stream stream) {
+  launch_norm(fn, rows, call.shared, stream);
+}
+template <class Fn>
+void launch_norm(const Fn& fn, const RoundedNorms&, int64_t rows, const Call&, Stream stream) {
+  if (fn.n <= num::kRowLanes) return launch_held_rows<kWarp, 1, kWarps>(fn, rows, fn.n, stream);
+  if constexpr (Fn::kAligned)
+    if (fn.n <= num::kRowSegment && rows <= kFewRows)
+      return launch_held_rows<num::kRowLanes, kSteps, 1>(fn, rows, fn.n, stream);
+  launch_held_rows<kTeam, kSteps, kMaxTeams>(fn, rows, fn.n, stream);
 }
 bool rows_are_aligned(const Call& call, int64_t n) {
   return aligned(call.in[0].data) && aligned(call.out[0].data) && n % 4 == 0;

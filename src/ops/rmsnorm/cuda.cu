@@ -5,9 +5,10 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-template <bool kAligned, bool kFloats>
+template <bool kAligned, bool kFloats, class Results>
 struct RmsNorm : NormOp<kAligned, 1> {
   WeightVector w;
+  Results results;
 
   INVAR_DEVICE void prefetch() const { prefetch_l2(w, this->n); }
   template <class Row>
@@ -17,27 +18,37 @@ struct RmsNorm : NormOp<kAligned, 1> {
         [](F lane, F v) { return fma(v, v, lane); });                // rmsnorm.1
     const F mean = div(squares, set1(static_cast<float>(this->n)));  // rmsnorm.2
     const F scale = inverse_sqrt(mean, this->epsilon);               // rmsnorm.3
+    typename Results::template Of<Row> to(results, this->y, r, this->n);
     row.each([&](int slot, int64_t i, const F* v) {
       F g[Row::kV];
       weights.get(slot, i, g);
 #pragma unroll
       for (int k = 0; k < Row::kV; ++k) g[k] = canonicalize(mul(mul(v[k], scale), g[k]));  // rmsnorm.4
-      num::INVAR_ISA_NS::store_vector<Row::kV>(this->y + r * this->n + i, g);
+      to.take(slot, i, g);
     });
+    to.end(row);
   }
 };
 
-template <bool kAligned, bool kFloats>
-void launch_aligned(const Call& call, Stream stream) {
-  launch_norm(RmsNorm<kAligned, kFloats>{{call, call.in[1].elements()}, weight_vector(call.in[1])},
-              norm_rows(call, 0), call, stream);
+template <bool kAligned, bool kFloats, class Results>
+void launch_aligned(const Call& call, const Results& results, Stream stream) {
+  const RmsNorm<kAligned, kFloats, Results> fn{
+      {call, call.in[1].elements()}, weight_vector(call.in[1]), results};
+  launch_norm(fn, results, norm_rows(call, 0), call, stream);
 }
-void enqueue(const Call& call, Stream stream) {
+template <class Results>
+void launch_results(const Call& call, const Results& results, Stream stream) {
   const WeightVector w = weight_vector(call.in[1]);
   if (!rows_are_aligned(call, call.in[1].elements()) || !aligned(w))
-    return launch_aligned<false, false>(call, stream);
-  if (w.format == DType::f32) return launch_aligned<true, true>(call, stream);
-  launch_aligned<true, false>(call, stream);
+    return launch_aligned<false, false>(call, results, stream);
+  if (w.format == DType::f32) return launch_aligned<true, true>(call, results, stream);
+  launch_aligned<true, false>(call, results, stream);
+}
+void enqueue(const Call& call, Stream stream) {
+  launch_results(call, FloatRows{}, stream);
+}
+void enqueue_rounded(std::span<const Call* const> calls, const RoundedRows& to, Stream stream) {
+  launch_results(*calls[0], RoundedNorms{to, norm_rows(*calls[0], 0)}, stream);
 }
 
 size_t shared_bytes(const Call& call) {
@@ -51,7 +62,9 @@ extern const GpuKernel INVAR_ROW_OF(rmsnorm);
 const GpuKernel INVAR_ROW_OF(rmsnorm) = {.op = "rmsnorm",
                                          .isa = INVAR_ISA,
                                          .shared_bytes = INVAR_ISA_NS::shared_bytes,
-                                         .enqueue = INVAR_ISA_NS::enqueue};
+                                         .enqueue = INVAR_ISA_NS::enqueue,
+                                         .can_round = INVAR_ISA_NS::can_round_norm,
+                                         .enqueue_rounded = INVAR_ISA_NS::enqueue_rounded};
 INVAR_NORM_GRADIENTS(rmsnorm, false)
 
 }  // namespace invar::ops

@@ -45,31 +45,70 @@ Status CudaExecutor::bind_call(size_t n) {
   return {};
 }
 
-// The end of the concurrent run that begins at `first`: its kernel knows how its calls share
-// memory.
+// The end of the batch that begins at `first`, which its kernel runs together: a concurrent run of
+// nodes and what is fused into them.
 size_t CudaExecutor::concurrent_end(size_t first) const {
   const Executable& e = *executable_;
   size_t end = e.group_end(first);
-  if (!e.nodes[first].kernel.gpu->enqueue_batch) return end;
-  while (end < nodes_.size() && e.nodes[end].concurrent) end = e.group_end(end);
+  if (!e.nodes[first].kernel.gpu->enqueue_batch || e.nodes[first].in_prologue) return end;
+  const auto joins = [](const PreparedNode& n) {
+    return n.concurrent && !n.in_prologue && n.prologue.empty();
+  };
+  while (end < nodes_.size() && joins(e.nodes[end])) end = e.group_end(end);
   return end;
 }
 
+// Its kernel knows how the calls of a batch share memory.
 Status CudaExecutor::schedule(bool reshape) {
   for (size_t n = 0, end; reshape && n < nodes_.size(); n = end) {
     end = concurrent_end(n);
-    const ops::GpuKernel& kernel = *executable_->nodes[n].kernel.gpu;
-    if (end > n + 1 && kernel.shared_bytes_batch) {
-      INVAR_CHECK_OK(reserve_shared(kernel.shared_bytes_batch(calls(n, end))));
+    const PreparedNode& head = executable_->nodes[n];
+    if ((end > n + 1 || !head.prologue.empty()) && head.kernel.gpu->shared_bytes_batch) {
+      INVAR_CHECK_OK(reserve_shared(head.kernel.gpu->shared_bytes_batch(calls(n, end))));
     }
   }
   return {};
 }
 
+// The calls of a batch. The result of one that an addition is fused into is in the memory of the
+// sum (PreparedValue::shares_slot_with).
 std::vector<const ops::Call*> CudaExecutor::calls(size_t begin, size_t end) const {
   std::vector<const ops::Call*> calls;
-  for (; begin < end; ++begin) calls.push_back(&nodes_[begin].call);
+  for (; begin < end; begin = executable_->group_end(begin)) calls.push_back(&nodes_[begin].call);
   return calls;
+}
+// Per call of a batch: what the addition that is fused into it adds; null: there is none. Empty: no
+// call has one.
+std::vector<const float*> CudaExecutor::addends(size_t begin, size_t end) const {
+  const Executable& e = *executable_;
+  std::vector<const float*> addends;
+  bool any = false;
+  for (size_t n = begin; n < end; n = e.group_end(n)) {
+    addends.push_back(nullptr);
+    if (!e.nodes[n].fused_count) continue;
+    const plan::Operand product{plan::Operand::value, e.nodes[n].node->out[0]};
+    const std::vector<plan::Operand>& in = e.nodes[n + 1].node->in;
+    addends.back() = nodes_[n + 1].in[in[0] == product ? 1 : 0].as<const float>();
+    any = true;
+  }
+  return any ? addends : std::vector<const float*>();
+}
+
+// Queues a batch with what runs in its kernels.
+void CudaExecutor::enqueue(size_t begin, size_t end) const {
+  const Executable& e = *executable_;
+  const PreparedNode& head = e.nodes[begin];
+  const ops::GpuKernel& kernel = *head.kernel.gpu;
+  const std::vector<const ops::Call*> batch = calls(begin, end);
+  const std::vector<const float*> added = addends(begin, end);
+  std::vector<const ops::Call*> producers;
+  for (size_t n : head.prologue) producers.push_back(&nodes_[n].call);
+  if (!producers.empty() || !added.empty())
+    return kernel.enqueue_fused(batch, {producers, head.prologue_kernel, added}, device_->stream());
+  if (batch.size() > 1)
+    kernel.enqueue_batch(batch, device_->stream());
+  else
+    kernel.enqueue(*batch[0], device_->stream());
 }
 
 Status CudaExecutor::feed(int v, std::span<const std::byte> bytes) {
@@ -147,12 +186,7 @@ Status CudaExecutor::queue(bool tail) {
   }
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
-    if (!tail && !e.nodes[n].feeds_state) continue;
-    const ops::GpuKernel& kernel = *e.nodes[n].kernel.gpu;
-    if (end > n + 1)
-      kernel.enqueue_batch(calls(n, end), device_->stream());
-    else
-      kernel.enqueue(nodes_[n].call, device_->stream());
+    if ((tail || e.nodes[n].feeds_state) && !e.nodes[n].in_prologue) enqueue(n, end);
   }
   return {};
 }
@@ -204,7 +238,8 @@ Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
 }
 
 // Some index was out of bounds: repeats the step node by node until it shows which. What a step
-// writes does not depend on what it wrote before, so repeating it changes nothing.
+// writes does not depend on what it wrote before, so repeating it changes nothing. A sum replaces
+// the product that it was fused into.
 Status CudaExecutor::find_fault(bool tail) {
   header_in(step_header_).fault = 0;
   INVAR_CHECK_OK(device_->upload(device_step_header_.data(), step_header_.data(), sizeof(StepHeader)));

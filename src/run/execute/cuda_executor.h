@@ -34,6 +34,8 @@ class CudaExecutor final : public Executor {
 
   size_t concurrent_end(size_t first) const;
   std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
+  std::vector<const float*> addends(size_t begin, size_t end) const;
+  void enqueue(size_t begin, size_t end) const;
   Status queue(bool tail);
   bool is_downloaded(int v, bool tail) const;
   Status download_outputs(bool tail);

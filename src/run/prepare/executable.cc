@@ -115,7 +115,7 @@ std::vector<std::string> Executable::libraries() const {
 
 size_t Executable::fused() const {
   size_t count = 0;
-  for (const PreparedNode& n : nodes) count += n.fused_count;
+  for (const PreparedNode& n : nodes) count += n.fused_count + n.prologue.size();
   return count;
 }
 

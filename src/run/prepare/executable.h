@@ -40,8 +40,15 @@ struct PreparedNode {
   const Attributes* attrs;
   bool feeds_state = false;  // some state depends on it
   size_t fused_count = 0;    // the number of following nodes that run in its epilogue
-  bool is_view = false;      // its result is a view of its operand: nothing runs
-  bool concurrent = false;   // may run with the nodes before it, back to the last that is not concurrent
+  // GPU: the nodes, ascending, that the kernels of the batch that begins here run first: the last
+  // makes in[0] of every call of the batch, as rounded rows (GpuFusion). They are `in_prologue`,
+  // and a step does not run them where they stand.
+  std::vector<size_t> prologue;
+  bool in_prologue = false;
+  const ops::GpuKernel* prologue_kernel = nullptr;  // whose enqueue_rounded takes their calls
+  size_t batch_end = 0;                             // with a prologue: behind the batch that begins here
+  bool is_view = false;                             // its result is a view of its operand: nothing runs
+  bool concurrent = false;  // may run with the nodes before it, back to the last that is not concurrent
 };
 
 // A value of the plan, its memory and its layout.
@@ -93,7 +100,7 @@ struct Executable {
   std::string name_of_node(size_t n) const;  // "Add (node "sum"), operation 7 of the plan, add"
   std::vector<std::string> kernels() const;
   std::vector<std::string> libraries() const;  // vendors' libraries in use, e.g. "oneDNN 2.6.3"
-  size_t fused() const;                        // the number of nodes that run in another one's epilogue
+  size_t fused() const;                        // the number of nodes that run in another one's kernels
   size_t channels_last() const;                // the number of values in channels-last layout
   size_t views() const;                        // the number of nodes whose result is a view of their operand
 };

@@ -41,6 +41,12 @@ size_t concurrent_head(const Executable& e, size_t n) {
   return n;
 }
 
+// The node in whose kernels `n` runs as a part of its prologue.
+size_t prologue_head(const Executable& e, size_t n) {
+  while (e.nodes[n].in_prologue) ++n;
+  return n;
+}
+
 // What the passes decided about a node.
 std::vector<std::string> decisions(const Executable& e, size_t n, size_t fused_head) {
   std::vector<std::string> all;
@@ -52,6 +58,7 @@ std::vector<std::string> decisions(const Executable& e, size_t n, size_t fused_h
     all.push_back("view of " + value_text(e, v.view_of) + " at byte " + std::to_string(v.offset));
   }
   if (fused_head != n) all.push_back("fused into " + operation(fused_head));
+  if (node.in_prologue) all.push_back("rounded in " + operation(prologue_head(e, n)));
   for (int v : node.node->out) {
     if (e.values[v].buffer >= 0) all.push_back("buffer " + std::to_string(e.values[v].buffer));
     if (e.values[v].pitch) all.push_back("channels last, pitch " + std::to_string(e.values[v].pitch));

@@ -17,10 +17,12 @@ void enqueue(const Call& call, Stream stream) {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-#define INVAR_EACH(how, name, ...)           \
-  extern const GpuKernel INVAR_ROW_OF(name); \
-  const GpuKernel INVAR_ROW_OF(name) = {     \
-      .op = #name, .isa = INVAR_ISA, .enqueue = INVAR_ISA_NS::enqueue<&INVAR_ISA_NS::k_##name>};
+#define INVAR_EACH(how, name, ...)                                                                 \
+  extern const GpuKernel INVAR_ROW_OF(name);                                                       \
+  const GpuKernel INVAR_ROW_OF(name) = {.op = #name,                                               \
+                                        .isa = INVAR_ISA,                                          \
+                                        .enqueue = INVAR_ISA_NS::enqueue<&INVAR_ISA_NS::k_##name>, \
+                                        .is_addition = std::string_view(#name) == "add"};
 INVAR_KINDS(INVAR_EACH)
 #undef INVAR_EACH
 

@@ -1,6 +1,7 @@
 // The fusion pass: pointwise nodes right behind a kernel that reports its results run in its
 // epilogue, region by region, while the results are still in a cache. Results are the same bits, so
-// this is tuning and no plan knows it.
+// this is tuning and no plan knows it. On a GPU it is an addition right behind a product, whose
+// kernel adds before it stores.
 #include "run/prepare/passes/passes.h"
 
 namespace invar::run {
@@ -49,6 +50,28 @@ bool can_fuse_in_register(const Executable& e, size_t head, size_t node, const D
   return results == 1;
 }
 
+// Whether a GPU's kernel of `head` can add what `node`, right behind it, adds to its result: a
+// value of the same shape from before it. Nobody else reads the result.
+bool can_fuse_addition(const Executable& e, size_t head, const DefUse& uses) {
+  const size_t node = head + 1;
+  if (node == e.nodes.size()) return false;
+  const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
+  if (!h.kernel.gpu->enqueue_fused || !n.kernel.gpu->is_addition || n.feeds_state != h.feeds_state ||
+      h.node->out.size() != 1 || n.node->in.size() != 2)
+    return false;
+  const int result = h.node->out[0], sum = n.node->out[0];
+  const auto alike = [&](int v) {
+    return e.plan->values[v].dtype == DType::f32 && e.plan->values[v].shape == e.plan->values[result].shape;
+  };
+  if (uses.last_use[result] != node || !alike(result) || !alike(sum)) return false;
+  int results = 0;
+  for (const plan::Operand& o : n.node->in) {
+    if (o.kind != plan::Operand::value || !alike(o.index)) return false;
+    results += o.index == result;
+  }
+  return results == 1;
+}
+
 // Whether `node` can join the group of `head`, which all nodes between them have joined.
 bool can_fuse(const Executable& e, size_t head, size_t node, const DefUse& uses) {
   const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
@@ -81,8 +104,13 @@ void share_slot(Executable& e, size_t head, size_t node, const DefUse& uses) {
 }  // namespace
 
 Status fuse_epilogues(Executable& e, const Target& target) {
-  if (target.device) return {};
   const DefUse uses = def_use_of(e);
+  for (size_t head = 0; target.device && head < e.nodes.size(); head = e.group_end(head))
+    if (can_fuse_addition(e, head, uses)) {
+      e.nodes[head].fused_count = 1;
+      share_slot(e, head, head + 1, uses);
+    }
+  if (target.device) return {};
   for (size_t head = 0; head < e.nodes.size(); head = e.group_end(head))
     for (size_t n = head + 1; n < e.nodes.size() && can_fuse(e, head, n, uses); ++n) {
       ++e.nodes[head].fused_count;

@@ -4,6 +4,15 @@
 #include "run/prepare/passes/passes.h"
 
 namespace invar::run {
+namespace {
+
+// A batch with a prologue, not all of which may run together, keeps its rows in memory.
+void drop_prologue(Executable& e, size_t head) {
+  for (const size_t n : e.nodes[head].prologue) e.nodes[n].in_prologue = false;
+  e.nodes[head].prologue.clear(), e.nodes[head].batch_end = 0;
+}
+
+}  // namespace
 
 Status mark_concurrent(Executable& e, const Target&) {
   // Per buffer: the first node of the run that last wrote or read it.
@@ -17,12 +26,18 @@ Status mark_concurrent(Executable& e, const Target&) {
   for (size_t n = 0; n < e.nodes.size(); n = e.group_end(n)) {
     PreparedNode& node = e.nodes[n];
     node.concurrent = n > 0 && node.kernel == e.nodes[first].kernel &&
-                      node.feeds_state == e.nodes[first].feeds_state && node.node->state < 0;
+                      node.feeds_state == e.nodes[first].feeds_state && node.node->state < 0 &&
+                      !node.in_prologue;
+    const bool in_batch = n > first && n < e.nodes[first].batch_end;  // of one with a prologue
+    if (e.nodes[first].batch_end) node.concurrent &= in_batch;
     for (size_t m = n; m < e.group_end(n); ++m)
       for_each_buffer(
           e.nodes[m], [&](size_t b) { node.concurrent &= written_by[b] != first && read_by[b] != first; },
           [&](size_t b) { node.concurrent &= written_by[b] != first; });
-    if (!node.concurrent) first = n;
+    if (!node.concurrent) {
+      if (in_batch) drop_prologue(e, first);
+      first = n;
+    }
     for (size_t m = n; m < e.group_end(n); ++m)
       for_each_buffer(
           e.nodes[m], [&](size_t b) { written_by[b] = first; }, [&](size_t b) { read_by[b] = first; });

@@ -14,8 +14,10 @@ Status select_kernels(Executable&, const Target&);
 Status mark_feeds_state(Executable&, const Target&);
 // Host: finds results that can be views of an operand.
 Status alias_views(Executable&, const Target&);
-// Host: fuses pointwise nodes into the epilogue of the kernel before them.
+// Fuses pointwise nodes into the epilogue of the kernel before them; on a GPU, an addition.
 Status fuse_epilogues(Executable&, const Target&);
+// GPU: runs what makes the rows of products in the products' kernels, which get them rounded.
+Status fuse_prologues(Executable&, const Target&);
 // Gives every value a buffer; drops views that would keep much more memory alive.
 Status plan_memory(Executable&, const Target&);
 // Host: keeps values channels last between kernels that have such a variant.

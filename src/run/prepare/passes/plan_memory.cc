@@ -1,6 +1,6 @@
 // Gives every value a buffer: the plan's slot, or one planned anew where nodes are fused or results
-// alias. Fused nodes need their operands at the same time, and a view keeps the value that it
-// points into alive.
+// alias. Fused nodes need their operands at the same time, as do a prologue and its batch, and a
+// view keeps the value that it points into alive.
 #include <algorithm>
 #include <numeric>
 
@@ -26,9 +26,13 @@ uint64_t bytes_of(const Executable& e, const plan::SlotAssignment& slots) {
 plan::SlotAssignment plan_slots(Executable& e, bool has_views) {
   std::vector<int> group(e.nodes.size()), shares_slot_with, view_of;
   int groups = 0;
+  const auto fill = [&group](size_t begin, size_t end, int with) {
+    std::fill(group.begin() + static_cast<int64_t>(begin), group.begin() + static_cast<int64_t>(end), with);
+  };
   for (size_t head = 0; head < e.nodes.size(); head = e.group_end(head), ++groups)
-    std::fill(group.begin() + static_cast<int64_t>(head),
-              group.begin() + static_cast<int64_t>(e.group_end(head)), groups);
+    fill(head, e.group_end(head), groups);
+  for (const PreparedNode& n : e.nodes)
+    if (!n.prologue.empty()) fill(n.prologue[0], n.batch_end, group[n.prologue[0]]);
   for (const PreparedValue& v : e.values)
     shares_slot_with.push_back(v.shares_slot_with), view_of.push_back(v.view_of);
   plan::SlotAssignment slots = plan::plan_memory(*e.plan, group, shares_slot_with, view_of);

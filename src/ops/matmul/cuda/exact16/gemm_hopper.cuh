@@ -16,28 +16,30 @@ struct GemmTiles {
   int rows, columns, per_product, all;
 };
 struct GemmTile {
-  int batch, row, column;
+  int batch, row, column, product;  // the column is one of the product
 };
-__device__ inline GemmTile gemm_tile(const GemmTiles& t, int i) {
+__device__ inline GemmTile gemm_tile(const ExactTogether& in, const GemmTiles& t, int i) {
   const int batch = i / t.per_product;
   i -= batch * t.per_product;
   const int run = i / (kTileRun * t.columns), first = run * kTileRun;
   const int height = t.rows - first < kTileRun ? t.rows - first : kTileRun;
   i -= first * t.columns;
-  return {batch, first + i % height, i / height};
+  const int product = product_of(in, i / height);
+  return {batch, first + i % height, i / height - in.of[product].first, product};
 }
 
 // One thread queues the copies of all tiles of its block. A tile of 64 rows that does not exist is
 // replaced by the one before it; its results are not stored.
-__device__ inline void produce_gemm(const ExactProduct& in, const GemmTiles& tiles, uint32_t shared,
+__device__ inline void produce_gemm(const ExactTogether& in, const GemmTiles& tiles, uint32_t shared,
                                     Ring ring) {
   for (int i = blockIdx.x; i < tiles.all; i += gridDim.x) {
-    const GemmTile tile = gemm_tile(tiles, i);
+    const GemmTile tile = gemm_tile(in, tiles, i);
     const MatrixPair of = matrices_of(in.s, tile.batch);
+    const ExactTogether::One& one = in.of[tile.product];
     const int64_t a0 = 2 * int64_t{tile.row}, b0 = 2 * int64_t{tile.column};
-    const uint8_t *a = in.a.block(of.a, a0, 0), *b = in.b.block(of.b, b0, 0);
+    const uint8_t *a = in.a.block(of.a, a0, 0), *b = one.b.block(of.b, b0, 0);
     const int64_t second_a = a0 + 1 < in.a.tiles ? in.a.chunks * 2 * kPlane : 0;
-    const int64_t second_b = b0 + 1 < in.b.tiles ? in.a.chunks * 2 * kPlane : 0;
+    const int64_t second_b = b0 + 1 < one.b.tiles ? in.a.chunks * 2 * kPlane : 0;
     for (int left = static_cast<int>(in.a.chunks); left > 0; --left, a += 2 * kPlane, b += 2 * kPlane) {
       wait_barrier(ring.empty_now(), ring.phase ^ 1);
       const uint32_t to = shared + ring.at * kGemmStage, full = ring.full_now();
@@ -54,49 +56,78 @@ __device__ inline void produce_gemm(const ExactProduct& in, const GemmTiles& til
 }
 
 // scales_b: of the tile's columns.
-__device__ inline void store_gemm(const ExactProduct& in, const GemmTile& tile, int group,
+template <bool kAdds>
+__device__ inline void store_gemm(const ExactTogether& in, const GemmTile& tile, int group,
                                   const int32_t (&scale)[2], const int32_t* scales_b, const int (&high)[64],
                                   const int (&cross)[64], const int (&low)[64]) {
+  const ExactTogether::One& one = in.of[tile.product];
   const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
   const int64_t row = int64_t{tile.row} * kGemmTile + group * kBlockRows + t / kWarp * 16 + lane / 4;
   const int64_t column = int64_t{tile.column} * kGemmTile + lane % 4 * 2;
-  float* out = in.out + (tile.batch * in.s.m + row) * in.s.n + column;
+  const int64_t first = (tile.batch * in.s.m + row) * one.n + column;
+  float* out = one.out + first;
   const int rows_left = static_cast<int>(in.s.m - row < 16 ? in.s.m - row : 16);
-  const int columns_left = static_cast<int>(in.s.n - column < kGemmTile ? in.s.n - column : kGemmTile);
-  const bool pairs = in.s.n % 2 == 0 && reinterpret_cast<uintptr_t>(in.out) % 8 == 0;
-#pragma unroll
-  for (int j = 0; j < kGemmTile / 8; ++j) {
+  const int columns_left = static_cast<int>(one.n - column < kGemmTile ? one.n - column : kGemmTile);
+  const bool pairs =
+      one.n % 2 == 0 &&
+      (reinterpret_cast<uintptr_t>(one.out) | reinterpret_cast<uintptr_t>(one.addend)) % 8 == 0;
+  // The results of two columns in two rows: rows 8 apart.
+  auto results = [&](int j, float2(&y)[2]) {
     const int2 e = *reinterpret_cast<const int2*>(scales_b + 8 * j + lane % 4 * 2);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int q = 4 * j + 2 * half;
-      const float y0 = exact_result(exact_sum(high[q], cross[q], low[q]), scale[half], e.x);
-      const float y1 = exact_result(exact_sum(high[q + 1], cross[q + 1], low[q + 1]), scale[half], e.y);
-      float* to = out + half * 8 * in.s.n + 8 * j;
+      y[half].x = exact_result(exact_sum(high[q], cross[q], low[q]), scale[half], e.x);
+      y[half].y = exact_result(exact_sum(high[q + 1], cross[q + 1], low[q + 1]), scale[half], e.y);
+    }
+  };
+  // All loads of a step come before its stores, over which the compiler does not move them.
+  constexpr int kStep = kAdds ? 4 : 1;
+#pragma unroll
+  for (int first_j = 0; first_j < kGemmTile / 8; first_j += kStep) {
+    float2 x[kStep][2];
+#pragma unroll
+    for (int i = 0; kAdds && i < 2 * kStep; ++i) {
+      const int j = first_j + i / 2, half = i % 2;
       const bool inside = 8 * half < rows_left && 8 * j < columns_left;
-      if (pairs) {
-        if (inside) *reinterpret_cast<float2*>(to) = make_float2(y0, y1);
-      } else {
-        if (inside) to[0] = y0;
-        if (inside && 8 * j + 1 < columns_left) to[1] = y1;
+      const float* from = one.addend + first + half * 8 * one.n + 8 * j;
+      x[i / 2][half] = make_float2(0, 0);
+      if (pairs && inside) x[i / 2][half] = *reinterpret_cast<const float2*>(from);
+      if (!pairs && inside) x[i / 2][half].x = from[0];
+      if (!pairs && inside && 8 * j + 1 < columns_left) x[i / 2][half].y = from[1];
+    }
+#pragma unroll
+    for (int j = first_j; j < first_j + kStep; ++j) {
+      float2 y[2];
+      results(j, y);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        if (kAdds) y[half].x = with_addend(y[half].x, x[j - first_j][half].x);
+        if (kAdds) y[half].y = with_addend(y[half].y, x[j - first_j][half].y);
+        float* to = out + half * 8 * one.n + 8 * j;
+        const bool inside = 8 * half < rows_left && 8 * j < columns_left;
+        if (pairs && inside) *reinterpret_cast<float2*>(to) = y[half];
+        if (!pairs && inside) to[0] = y[half].x;
+        if (!pairs && inside && 8 * j + 1 < columns_left) to[1] = y[half].y;
       }
     }
   }
 }
 
-__device__ inline void consume_gemm(const ExactProduct& in, const GemmTiles& tiles, uint32_t shared,
+__device__ inline void consume_gemm(const ExactTogether& in, const GemmTiles& tiles, uint32_t shared,
                                     Ring ring, int group) {
   __shared__ int32_t scales_b[2][kGemmTile];
   const int t = threadIdx.x % kWarpgroup;
   const bool first_thread = t == 0;
   for (int i = blockIdx.x; i < tiles.all; i += gridDim.x) {
-    const GemmTile tile = gemm_tile(tiles, i);
+    const GemmTile tile = gemm_tile(in, tiles, i);
     const MatrixPair of = matrices_of(in.s, tile.batch);
     const int64_t row = int64_t{tile.row} * kGemmTile + group * kBlockRows + t / kWarp * 16 + t % kWarp / 4;
     const int64_t column = int64_t{tile.column} * kGemmTile + t;
-    const int32_t *ea = in.a.scales_of(of.a), *eb = in.b.scales_of(of.b);
+    const ExactTogether::One& one = in.of[tile.product];
+    const int32_t *ea = in.a.scales_of(of.a), *eb = one.b.scales_of(of.b);
     const int32_t scale[2] = {row < in.s.m ? ea[row] : 0, row + 8 < in.s.m ? ea[row + 8] : 0};
-    const int32_t scale_b = column < in.s.n ? eb[column] : 0;
+    const int32_t scale_b = column < one.n ? eb[column] : 0;
     int high[64], cross[64], low[64];
 #pragma unroll
     for (int q = 0; q < 64; ++q) high[q] = cross[q] = low[q] = 0;
@@ -125,11 +156,15 @@ __device__ inline void consume_gemm(const ExactProduct& in, const GemmTiles& til
     sync_warpgroup(group);  // the scales of the tile before have been read
     scales_b[group][t] = scale_b;
     sync_warpgroup(group);
-    store_gemm(in, tile, group, scale, scales_b[group], high, cross, low);
+    if (one.addend)
+      store_gemm<true>(in, tile, group, scale, scales_b[group], high, cross, low);
+    else
+      store_gemm<false>(in, tile, group, scale, scales_b[group], high, cross, low);
   }
 }
 
-__global__ void __launch_bounds__(kGemmThreads, 1) exact16_gemm_kernel(ExactProduct in, GemmTiles tiles) {
+__global__ void __launch_bounds__(kGemmThreads, 1)
+    exact16_gemm_kernel(const __grid_constant__ ExactTogether in, GemmTiles tiles) {
   extern __shared__ uint8_t memory[];
   __shared__ uint64_t barriers[2 * kGemmStages];
   const uint32_t shared = (shared_address(memory) + 1023) / 1024 * 1024;

@@ -41,12 +41,13 @@ struct GemvHopper {
   }
 
   // One thread. Packed weights may be read before the grids ahead have ended: a ring of them.
-  __device__ static void produce(const ExactProduct& in, const GemvWork& w, bool packed, uint32_t shared,
+  __device__ static void produce(const ExactTogether& in, const GemvWork& w, bool packed, uint32_t shared,
                                  Ring ring) {
     const int first = w.first_unit(blockIdx.x), last = w.first_unit(blockIdx.x + 1);
     auto weights = [&](const Tile& at, uint32_t to, uint32_t full) {
       expect_bytes(full, kStage);
-      copy_bulk(to, in.b.block(0, at.column, at.chunk), 2 * kPlane, full);
+      const ExactTogether::One& one = in.of[product_of(in, at.column)];
+      copy_bulk(to, one.b.block(0, at.column - one.first, at.chunk), 2 * kPlane, full);
     };
     const int ahead = !packed ? 0 : last - first < kStages ? last - first : kStages;
     uint32_t stage = 0;
@@ -105,23 +106,41 @@ struct GemvHopper {
     return true;
   }
 
-  __device__ static void store(const ExactProduct& in, const Tile& at, int group,
+  // All loads come before the first store, over which the compiler does not move them.
+  __device__ static void store(const ExactTogether& in, const Tile& at, int group,
                                const int64_t (&sum)[kSums]) {
     const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
-    const int64_t n0 = int64_t{at.column} * kBlockRows + t / kWarp * 16 + lane / 4;
+    const ExactTogether::One& one = in.of[product_of(in, at.column)];
+    const int64_t n0 = int64_t{at.column - one.first} * kBlockRows + t / kWarp * 16 + lane / 4;
     const int64_t m0 = int64_t{at.row_block * kGroups + group} * kRows + lane % 4 * 2;
-    const int32_t eb[2] = {in.b.scales[n0], in.b.scales[n0 + 8]};  // of all rows of a tile
+    const int rows_left = in.s.m - m0 < kRows ? static_cast<int>(in.s.m - m0) : kRows;
+    const bool inside[2] = {n0 < one.n, n0 + 8 < one.n};
+    const int32_t eb[2] = {one.b.scales[n0], one.b.scales[n0 + 8]};  // of all rows of a tile
+    const int32_t* const scales = in.a.scales + m0;
+    float* const out = one.out + m0 * one.n + n0;
+    const float* const from = one.addend + m0 * one.n + n0;
+    int32_t ea[kRows / 4];
+    float x[kSums];
 #pragma unroll
-    for (int j = 0; j < kRows / 8; ++j)
+    for (int j = 0; j < kRows / 4; ++j) {
+      const int m = j / 2 * 8 + j % 2;
+      ea[j] = m < rows_left ? scales[m] : 0;
+    }
 #pragma unroll
-      for (int q = 0; q < 4; ++q) {
-        const int64_t m = m0 + 8 * j + q % 2, n = n0 + q / 2 * 8;
-        if (m < in.s.m && n < in.s.n)
-          in.out[m * in.s.n + n] = exact_result(sum[4 * j + q], in.a.scales[m], eb[q / 2]);
-      }
+    for (int i = 0; i < kSums; ++i) {
+      const int m = i / 4 * 8 + i % 2;
+      x[i] = one.addend && m < rows_left && inside[i / 2 % 2] ? from[m * one.n + i / 2 % 2 * 8] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) {
+      const int m = i / 4 * 8 + i % 2;
+      if (m >= rows_left || !inside[i / 2 % 2]) continue;
+      const float y = exact_result(sum[i], ea[i / 4 * 2 + i % 2], eb[i / 2 % 2]);
+      out[m * one.n + i / 2 % 2 * 8] = one.addend ? with_addend(y, x[i]) : y;
+    }
   }
 
-  __device__ static void consume(const ExactProduct& in, const GemvWork& w, uint32_t shared, Ring ring,
+  __device__ static void consume(const ExactTogether& in, const GemvWork& w, uint32_t shared, Ring ring,
                                  int group) {
     const bool first_thread = threadIdx.x % kWarpgroup == 0;
     const int last = w.first_unit(blockIdx.x + 1);
@@ -165,7 +184,7 @@ struct GemvHopper {
 
 template <int kRows, int kGroups>
 __global__ void __launch_bounds__((kGroups + 1) * kWarpgroup, 1)
-    exact16_gemv_kernel(ExactProduct in, GemvWork work, bool packed) {
+    exact16_gemv_kernel(const __grid_constant__ ExactTogether in, GemvWork work, bool packed) {
   using R = GemvHopper<kRows, kGroups>;
   extern __shared__ uint8_t memory[];
   __shared__ uint64_t barriers[2 * R::kStages];

@@ -5,8 +5,9 @@
 
 namespace invar::ops::INVAR_ISA_NS {
 
-void enqueue_gemm_hopper(const ExactProduct& in, Stream stream);
+// They set in.of[].first and in.columns.
+void enqueue_gemm_hopper(ExactTogether in, Stream stream);
 // packed: b may be read before the grids ahead have ended.
-void enqueue_gemv_hopper(const ExactProduct& in, const GemvWork& work, bool packed, Stream stream);
+void enqueue_gemv_hopper(ExactTogether in, const GemvWork& work, bool packed, Stream stream);
 
 }  // namespace invar::ops::INVAR_ISA_NS

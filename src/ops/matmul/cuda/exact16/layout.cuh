@@ -27,11 +27,27 @@ struct Planes {
   }
   __device__ const int32_t* scales_of(int64_t matrix) const { return scales + matrix * tiles * height; }
 };
-// What a kernel of products is given.
+// What a kernel of one product is given.
 struct ExactProduct {
   matmul::Shape s;
   Planes a, b;
   float* out;
+  const float* addend;  // null, or elements like those of out, which are added to the results
+};
+// What a kernel of several products of the same rows is given.
+constexpr size_t kMostTogether = 4;
+struct ExactTogether {
+  struct One {
+    Planes b;
+    float* out;
+    const float* addend;
+    int64_t n;
+    int first;  // of its tiles of columns, among those of all
+  };
+  matmul::Shape s;  // of the first
+  Planes a;
+  int count, columns;  // products, and their tiles of columns
+  One of[kMostTogether];
 };
 
 namespace {
@@ -67,6 +83,19 @@ __device__ inline float exact_result(int64_t sum, int32_t ea, int32_t eb) {
   if (sum == 0) return 0.0f;
   const uint32_t sign = static_cast<uint32_t>(bits) & 0x80000000u;
   return __uint_as_float(field < 1 ? sign : sign | 0x7f800000u);
+}
+// The result of `add` of a result and an addend (formats.5).
+__device__ inline float with_addend(float y, float addend) {
+  return canonicalize(add(F{y}, F{addend})).v;
+}
+__device__ inline void store_result(const ExactProduct& in, int64_t i, float y) {
+  in.out[i] = in.addend ? with_addend(y, in.addend[i]) : y;
+}
+// The product that a tile of columns is of.
+__device__ inline int product_of(const ExactTogether& in, int column) {
+  int product = 0;
+  while (product + 1 < in.count && column >= in.of[product + 1].first) ++product;
+  return product;
 }
 __device__ inline int64_t exact_sum(int high, int cross, int low) {
   return int64_t{high} * 65536 + int64_t{cross} * 256 + low;

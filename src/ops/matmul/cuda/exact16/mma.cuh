@@ -113,8 +113,8 @@ __global__ void __launch_bounds__(kMmaThreads) exact16_mma_kernel(ExactProduct i
           const int64_t m = ta * kBlockRows + row + i * 16 + q / 2 * 8 + lane / 4;
           const int64_t n = tb * kBlockRows + column + j * 8 + lane % 4 * 2 + q % 2;
           if (m < in.s.m && n < in.s.n)
-            in.out[(batch * in.s.m + m) * in.s.n + n] =
-                exact_result(sum[i][j][q], in.a.scales_of(of.a)[m], in.b.scales_of(of.b)[n]);
+            store_result(in, (batch * in.s.m + m) * in.s.n + n,
+                         exact_result(sum[i][j][q], in.a.scales_of(of.a)[m], in.b.scales_of(of.b)[n]));
         }
   }
 #endif

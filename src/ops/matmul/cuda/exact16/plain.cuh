@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(kPlainThreads) exact16_plain_kernel(ExactProdu
       for (int c = 0; c < kThreadTile; ++c) {
         const int64_t i = ta * kBlockRows + ti + r, j = tb * kBlockRows + tj + c;
         if (i < in.s.m && j < in.s.n)
-          in.out[(batch * in.s.m + i) * in.s.n + j] =
-              exact_result(sum[r][c], in.a.scales_of(of.a)[i], in.b.scales_of(of.b)[j]);
+          store_result(in, (batch * in.s.m + i) * in.s.n + j,
+                       exact_result(sum[r][c], in.a.scales_of(of.a)[i], in.b.scales_of(of.b)[j]));
       }
   }
 }

@@ -49,10 +49,10 @@ GemvWork gemv_work(const matmul::Shape& s, int64_t multiprocessors) {
 int64_t gemv_counters(const GemvWork& w) {
   return ceil_div(int64_t{w.grid} * w.groups, 64) * 64;
 }
+// Of its sums.
 size_t gemv_bytes(const GemvWork& w) {
   const int64_t sums = int64_t{w.grid} * w.groups * 2 * (w.rows / 2) * 128;
-  return static_cast<size_t>(gemv_counters(w)) * sizeof(uint32_t) +
-         static_cast<size_t>(sums) * sizeof(int64_t);
+  return static_cast<size_t>(sums) * sizeof(int64_t);
 }
 
 // What the calling thread's device and this build have.

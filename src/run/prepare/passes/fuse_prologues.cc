@@ -1,0 +1,111 @@
+// GPU: nodes that make the rows of products right behind them run in the kernels of those products,
+// as one kernel that writes the rows rounded (GpuFusion::producers): a normalization, or an
+// activation and the multiplication with it. The f32 rows are never in memory.
+#include <algorithm>
+
+#include "kernels/fusion/rounding_kernels.h"
+#include "run/prepare/passes/passes.h"
+
+namespace invar::run {
+namespace {
+
+// Per value: the operands that are it, and one more for an output of the plan.
+std::vector<size_t> count_readers(const Executable& e) {
+  std::vector<size_t> readers(e.values.size());
+  for (const PreparedNode& n : e.nodes)
+    for (const plan::Operand& o : n.node->in)
+      if (o.kind == plan::Operand::value) ++readers[o.index];
+  for (const plan::Port& p : e.plan->outputs) ++readers[p.value];
+  return readers;
+}
+// Whether no operand of the nodes [begin, end) is a result of [from, begin).
+bool is_independent(const Executable& e, size_t from, size_t begin, size_t end) {
+  for (size_t m = from; m < begin; ++m)
+    for (const int v : e.nodes[m].node->out)
+      for (size_t n = begin; n < end; ++n) {
+        const std::vector<plan::Operand>& in = e.nodes[n].node->in;
+        if (std::ranges::find(in, plan::Operand{plan::Operand::value, v}) != in.end()) return false;
+      }
+  return true;
+}
+
+// The end of the batch of products with constant matrices that begins at `head`, whose first
+// operand is `rows`, which nobody else reads; `head` if there is none.
+size_t batch_end(const Executable& e, size_t head, int rows, const std::vector<size_t>& readers) {
+  const PreparedNode& first = e.nodes[head];
+  if (!first.kernel.gpu->enqueue_fused || !first.kernel.gpu->enqueue_batch) return head;
+  const auto joins = [&](const PreparedNode& n) {
+    const std::vector<plan::Operand>& in = n.node->in;
+    return n.kernel == first.kernel && n.feeds_state == first.feeds_state && n.node->state < 0 &&
+           in.size() > 1 && in[0] == plan::Operand{plan::Operand::value, rows} &&
+           in[1].kind == plan::Operand::weight && e.plan->weights[in[1].index].shape.size() == 2;
+  };
+  size_t end = head, count = 0;
+  while (end < e.nodes.size() && joins(e.nodes[end]) && is_independent(e, head, end, e.group_end(end)))
+    end = e.group_end(end), ++count;
+  return readers[rows] == count ? end : head;
+}
+
+// Whether `kernel` can round what these nodes make, whose values all have one shape.
+bool can_round(const Executable& e, const ops::GpuKernel* kernel, size_t first, size_t end) {
+  if (!kernel) return false;
+  const plan::Value& result = e.plan->values[e.nodes[end - 1].node->out[0]];
+  const StepShape step{2, 3, 1};
+  std::vector<NodeShapes> shapes(end - first);
+  std::vector<ops::Call> calls;
+  std::vector<const ops::Call*> pointers;
+  for (size_t n = first; n < end; ++n) {
+    const PreparedNode& node = e.nodes[n];
+    for (const plan::Operand& o : node.node->in)
+      if (o.kind == plan::Operand::value && e.plan->values[o.index].shape != result.shape) return false;
+    NodeShapes& s = shapes[n - first];
+    if (!e.shapes(node, step, s) || !e.check(n, step)) return false;
+    calls.push_back({s.in, s.out, node.attrs});
+  }
+  for (const ops::Call& call : calls) pointers.push_back(&call);
+  return kernel->can_round(pointers);
+}
+
+// Whether a kernel of Invar's own makes one result of this node, which stands alone.
+bool is_plain(const Executable& e, size_t n) {
+  const PreparedNode& node = e.nodes[n];
+  return e.group_end(n) == n + 1 && !node.library && node.node->state < 0 && node.node->out.size() == 1 &&
+         !node.contract->find_out_of_bounds;
+}
+
+// The nodes from `first` on, up to the batch that begins at `head`, become its prologue if a kernel
+// can round what they make.
+bool fuse(Executable& e, size_t first, size_t head, size_t end) {
+  std::vector<std::string_view> names;
+  for (size_t n = first; n < head; ++n) names.push_back(e.nodes[n].kernel.op());
+  const ops::GpuKernel* const kernel = ops::find_rounding_kernel(names);
+  if (!can_round(e, kernel, first, head)) return false;
+  PreparedNode& batch = e.nodes[head];
+  for (size_t n = first; n < head; ++n) batch.prologue.push_back(n), e.nodes[n].in_prologue = true;
+  batch.prologue_kernel = kernel, batch.batch_end = end;
+  return true;
+}
+
+}  // namespace
+
+Status fuse_prologues(Executable& e, const Target& target) {
+  if (!target.device) return {};
+  const std::vector<size_t> readers = count_readers(e);
+  size_t before = 0, free = 0;  // the group before, and the first node that is in no batch yet
+  for (size_t n = 0, head; n < e.nodes.size(); before = n, n = head) {
+    head = e.group_end(n);
+    if (head == e.nodes.size() || !is_plain(e, n)) continue;
+    const int rows = e.nodes[n].node->out[0];
+    const size_t end = batch_end(e, head, rows, readers);
+    if (end == head || e.nodes[n].feeds_state != e.nodes[head].feeds_state) continue;
+    const int made = before < n && is_plain(e, before) ? e.nodes[before].node->out[0] : -1;
+    const std::vector<plan::Operand>& in = e.nodes[n].node->in;
+    const bool chains = made >= 0 && before >= free && readers[made] == 1 &&
+                        e.nodes[before].feeds_state == e.nodes[n].feeds_state &&
+                        std::ranges::find(in, plan::Operand{plan::Operand::value, made}) != in.end();
+    if ((chains && fuse(e, before, head, end)) || fuse(e, n, head, end)) free = head = end;
+  }
+  return {};
+}
+
+}  // namespace invar::run

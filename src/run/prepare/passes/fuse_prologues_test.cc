@@ -1,0 +1,235 @@
+// What makes the rows of products runs in their kernels on a GPU: what the pass finds, which needs
+// no GPU but its kernels, and on a GPU the bytes of the host.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include <unistd.h>
+
+#include "base/opset.h"
+#include "kernels/registry.h"
+#include "run/function.h"
+#include "run/prepare/prepare.h"
+#include "run/testing.h"
+
+namespace invar::run {
+namespace {
+
+// Stands for a GPU where plans are only prepared.
+class NoGpu final : public Device {
+ public:
+  const Info& info() const override { return info_; }
+  Stream stream() const override { return nullptr; }
+  void make_current() const override {}
+  Result<void*> allocate(uint64_t, const std::string&) override { return none(); }
+  void free(void*) override {}
+  Result<void*> allocate_pinned(uint64_t, const std::string&) override { return none(); }
+  void free_pinned(void*) override {}
+  Status upload(void*, const void*, size_t) override { return none(); }
+  Status download(void*, const void*, size_t) override { return none(); }
+  Status copy(void*, const void*, size_t) override { return none(); }
+  Status fill(void*, int, size_t) override { return none(); }
+  Status wait() override { return none(); }
+  Status begin_capture() override { return none(); }
+  Result<std::unique_ptr<Graph>> end_capture() override { return none(); }
+  Status replay(const Graph&) override { return none(); }
+  Result<double> time(const Graph&) override { return none(); }
+
+ private:
+  static Error none() { return Error{Code::failed, "no GPU"}; }
+  Info info_;
+};
+
+// A block of a decoder without attention on rows x [rows, k]:
+//   0 v = norm(x), 1 gate = v A, 2 up = v B, 3 other = v C, 4 s = act(gate), 5 p = s up or up s,
+//   6 d = p D, 7 y = d + x
+struct Block {
+  int64_t rows = 3, k = 96, n = 160;
+  const char *norm = "rmsnorm", *act = "silu";
+  bool swapped = false;        // p = up s
+  const char* more = nullptr;  // 8: one more operation on `reads`
+  int reads = 0;               // a value: 0 is x, i + 1 the result of node i
+  int output = 0;              // one more output, a value; 0: none
+
+  plan::Plan plan() const {
+    plan::Plan p;
+    p.values.push_back({DType::f32, {{rows, -1}, {k, -1}}, -1});
+    p.inputs.push_back({"x", 0});
+    uint64_t offset = 0;
+    const auto weight = [&](std::vector<int64_t> shape) {
+      uint64_t bytes = sizeof(float);
+      for (int64_t d : shape) bytes *= static_cast<uint64_t>(d);
+      p.weights.push_back(
+          {"w" + std::to_string(p.weights.size()), DType::f32, shape, {}, "weights.bin", offset, bytes});
+      offset += 4;
+      return plan::Operand{plan::Operand::weight, static_cast<int>(p.weights.size()) - 1};
+    };
+    const auto node = [&](const char* op, std::vector<plan::Operand> in, int64_t columns) {
+      const OpInfo* info = op_info(op);
+      const Attributes attrs{{"numerics", std::string(info->numerics)}};
+      p.values.push_back({DType::f32, {{rows, -1}, {columns, -1}}, -1});
+      const int out = static_cast<int>(p.values.size()) - 1;
+      p.nodes.push_back({op, info->version, std::move(in), {out}, -1, attrs});
+      return plan::Operand{plan::Operand::value, out};
+    };
+    const plan::Operand x{plan::Operand::value, 0};
+    const auto v = node(norm, {x, weight({k})}, k);
+    const auto gate = node("matmul_exact16", {v, weight({k, n})}, n);
+    const auto up = node("matmul_exact16", {v, weight({k, n})}, n);
+    const auto other = node("matmul_exact16", {v, weight({k, 65})}, 65);
+    const auto s = node(act, {gate}, n);
+    const auto product = swapped ? node("mul", {up, s}, n) : node("mul", {s, up}, n);
+    const auto down = node("matmul_exact16", {product, weight({n, k})}, k);
+    const auto y = node("add", {down, x}, k);
+    p.outputs = {{"y", y.index}, {"other", other.index}};
+    if (more)
+      p.outputs.push_back({"more", node(more, {{plan::Operand::value, reads}},
+                                        p.values[static_cast<size_t>(reads)].shape[1].value)
+                                       .index});
+    if (output) p.outputs.push_back({"one more", output});
+    plan::assign_slots(p);
+    return p;
+  }
+};
+
+std::shared_ptr<const Executable> prepared(const plan::Plan& p, bool observed = false) {
+  auto made = prepare(p, {"", std::make_shared<NoGpu>(), observed});
+  if (!made) ADD_FAILURE() << made.error().message, std::abort();
+  return *made;
+}
+// Per node in a prologue: the node whose batch runs it.
+std::map<size_t, size_t> prologues(const Executable& e) {
+  std::map<size_t, size_t> all;
+  for (size_t head = 0; head < e.nodes.size(); ++head)
+    for (const size_t n : e.nodes[head].prologue) {
+      EXPECT_TRUE(e.nodes[n].in_prologue && e.nodes[head].prologue_kernel);
+      all[n] = head;
+    }
+  for (size_t n = 0; n < e.nodes.size(); ++n) EXPECT_EQ(e.nodes[n].in_prologue, all.contains(n)) << n;
+  return all;
+}
+using Found = std::map<size_t, size_t>;
+Found found(const Block& block) {
+  return prologues(*prepared(block.plan()));
+}
+
+class FusePrologues : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (ops::gpu_kernels().empty()) GTEST_SKIP() << "built without CUDA";
+  }
+};
+
+TEST_F(FusePrologues, NormsAndActivationsAreFound) {
+  const Found all = {{0, 1}, {4, 6}, {5, 6}};
+  EXPECT_EQ(found({}), all);
+  EXPECT_EQ(found({.rows = 1}), all);
+  EXPECT_EQ(found({.norm = "layernorm", .act = "gelu_tanh", .swapped = true}), all);
+  EXPECT_EQ(found({.more = "neg", .reads = 3}), all);  // of a product
+  const plan::Plan plan = Block{}.plan();
+  const auto e = prepared(plan);
+  EXPECT_EQ(e->nodes[1].batch_end, 4u);
+  EXPECT_TRUE(e->nodes[2].concurrent && e->nodes[3].concurrent);
+  EXPECT_NE(print(*e)[5].find(": rounded in operation 6"), std::string::npos) << print(*e)[5];
+  // Everything that a batch and its prologue read or write has memory of its own.
+  for (const auto& [begin, end] : {std::pair{0, 4}, {4, 8}}) {
+    std::map<int, int> value_in;
+    for (int n = begin; n < end; ++n) {
+      std::vector<int> touched = e->nodes[static_cast<size_t>(n)].node->out;
+      for (const plan::Operand& o : e->nodes[static_cast<size_t>(n)].node->in)
+        if (o.kind == plan::Operand::value) touched.push_back(o.index);
+      for (const int v : touched) {
+        const PreparedValue& value = e->values[static_cast<size_t>(v)];
+        if (value.shares_slot_with >= 0) continue;
+        const auto [at, is_new] = value_in.emplace(value.buffer, v);
+        EXPECT_EQ(at->second, v) << "buffer " << value.buffer;
+      }
+    }
+  }
+}
+
+TEST_F(FusePrologues, WhatSomebodyElseReadsStaysInMemory) {
+  const Found act = {{4, 6}, {5, 6}}, norm = {{0, 1}}, product = {{0, 1}, {5, 6}};
+  EXPECT_EQ(found({.more = "neg", .reads = 1}), act);  // the normalized rows
+  EXPECT_EQ(found({.output = 1}), act);
+  EXPECT_EQ(found({.more = "neg", .reads = 6}), norm);  // what the last product reads
+  EXPECT_EQ(found({.output = 6}), norm);
+  EXPECT_EQ(found({.more = "neg", .reads = 5}), product);  // the activation: mul alone rounds
+  EXPECT_EQ(found({.output = 5}), product);
+  EXPECT_EQ(found({.act = "tanh"}), product);                      // no kernel rounds behind it
+  EXPECT_EQ(found({.k = 40000, .n = 96}), act);                    // longer than a block holds
+  EXPECT_EQ(prologues(*prepared(Block{}.plan(), true)), Found());  // observed
+}
+
+TEST_F(FusePrologues, MatricesThatAreNotConstantAreLeftAlone) {
+  plan::Plan p = Block{}.plan();
+  p.nodes[3].in[1] = {plan::Operand::value, static_cast<int>(p.values.size())};
+  p.inputs.push_back({"matrix", static_cast<int>(p.values.size())});
+  p.values.push_back({DType::f32, {{96, -1}, {65, -1}}, -1});
+  EXPECT_EQ(prologues(*prepared(p)), (Found{{4, 6}, {5, 6}}));
+  p = Block{}.plan();
+  p.nodes[3].in[0] = {plan::Operand::value, 0};  // another's rows: the batch ends before
+  const auto e = prepared(p);
+  EXPECT_EQ(prologues(*e), (Found{{0, 1}, {4, 6}, {5, 6}}));
+  EXPECT_FALSE(e->nodes[3].concurrent);
+}
+
+// On a GPU: the bytes of the host, for every kernel of products.
+TEST(FusedPrologues, BytesOfTheHost) {
+  std::shared_ptr<Device> device;
+  take_gpu(device);
+  if (!device) return;
+  std::string name = testing::TempDir() + "prologues_XXXXXX";
+  const std::string folder = ::mkdtemp(name.data());
+  std::mt19937 random(7);
+  const auto number = [&random] { return std::ldexp(static_cast<float>(random() % 2000001) - 1000000, -24); };
+  {
+    std::vector<float> w(4096 * 300 + 100);
+    for (float& one : w) one = number();
+    std::ofstream(folder + "/weights.bin", std::ios::binary)
+        .write(reinterpret_cast<const char*>(w.data()),
+               static_cast<std::streamsize>(w.size() * sizeof(float)));
+  }
+  for (const int64_t rows : {1, 8, 64, 65, 300})
+    for (const auto& [k, n] : {std::pair<int64_t, int64_t>{129, 300}, {300, 4096}})
+      for (const char* norm : {"rmsnorm", "layernorm"}) {
+        const Block block{.rows = rows,
+                          .k = k,
+                          .n = n,
+                          .norm = norm,
+                          .act = rows == 8 ? "gelu" : "silu",
+                          .swapped = rows == 65};
+        Tensor x{DType::f32, {rows, k}, std::vector<std::byte>(static_cast<size_t>(rows * k) * 4)};
+        for (int64_t i = 0; i < rows * k; ++i) {
+          const float one = i / k == 5 ? 0.0f : i == 6 * k + 1 ? INFINITY : number() * 100;
+          std::memcpy(x.bytes.data() + i * 4, &one, 4);
+        }
+        std::vector<Function::NamedTensors> results;
+        for (const char* on : {"cpu", "cuda"}) {
+          Options o;
+          o.threads = 2, o.check_weights = false, o.device = on;
+          std::string text;
+          o.explain = [&text](std::string_view t) { text += t; };
+          auto f = Function::open(block.plan(), folder, o);
+          ASSERT_TRUE(f) << f.error().message;
+          for (int round = 0; round < 3; ++round) {  // the last ones replay a graph
+            auto y = f->run({{"x", x}});
+            ASSERT_TRUE(y) << y.error().message;
+            results.push_back(*std::move(y));
+          }
+          EXPECT_EQ(text.find(": rounded in operation 6") != std::string::npos, std::string(on) == "cuda")
+              << text;
+        }
+        for (size_t i = 1; i < results.size(); ++i)
+          for (size_t out = 0; out < results[i].size(); ++out)
+            EXPECT_EQ(results[i][out].second.bytes, results[0][out].second.bytes)
+                << norm << ", " << rows << " x " << k << " x " << n << ", output " << out << ", run " << i;
+      }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace invar::run
