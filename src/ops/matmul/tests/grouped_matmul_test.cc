@@ -1,5 +1,5 @@
-// grouped_matmul.3 on a GPU: products of one index that one kernel makes equal the products one by
-// one, and these a matmul of each row with its matrix.
+// grouped_matmul.3 and grouped_matmul_exact16.3 on a GPU: products of one index that one kernel
+// makes equal the products one by one, and these a product of each row with its matrix.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,7 +14,10 @@ namespace {
 constexpr int64_t kMatrices = 24;
 constexpr int kCalls = 2;
 
-class GroupedMatmulOnDevice : public ::testing::Test {
+struct Operations {
+  const char *grouped, *single;
+};
+class GroupedMatmulOnDevice : public ::testing::TestWithParam<Operations> {
  protected:
   void SetUp() override {
     auto opened = Device::open();
@@ -58,8 +61,9 @@ bool same(const std::vector<float>& x, const std::vector<float>& y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * 4) == 0;
 }
 
-TEST_F(GroupedMatmulOnDevice, AtOnceOrOneByOne) {
-  const GpuKernel &grouped = *find_gpu_kernel("grouped_matmul"), &matmul = *find_gpu_kernel("matmul");
+TEST_P(GroupedMatmulOnDevice, AtOnceOrOneByOne) {
+  const GpuKernel &grouped = *find_gpu_kernel(GetParam().grouped),
+                  &matmul = *find_gpu_kernel(GetParam().single);
   const Attributes attrs{{"trans_b", int64_t{1}}};
   for (const int64_t rows : {int64_t{1}, int64_t{8}, kMatrices + 3, 5 * kMatrices + 1, 50 * kMatrices})
     for (const int64_t k : {int64_t{300}, int64_t{2305}}) {
@@ -123,6 +127,11 @@ TEST_F(GroupedMatmulOnDevice, AtOnceOrOneByOne) {
       EXPECT_EQ(found, 0u);
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Profiles, GroupedMatmulOnDevice,
+                         ::testing::Values(Operations{"grouped_matmul", "matmul"},
+                                           Operations{"grouped_matmul_exact16", "matmul_exact16"}),
+                         [](const auto& tested) { return std::string(tested.param.grouped); });
 
 }  // namespace
 }  // namespace invar::ops
