@@ -10,9 +10,25 @@
 #include "ops/attention/visibility.h"
 
 namespace invar::ops::INVAR_ISA_NS {
-namespace {
 
 using attention::Geometry;
+
+// The parameters of a call's kernels. The views in `g` are for the host only.
+struct AttentionParams {
+  Geometry g;
+  const float *q, *k, *v, *sinks, *slopes, *float_mask;
+  const uint8_t* bool_mask;
+  int64_t mask_columns;
+  const int64_t *lengths, *past;  // past: the most cached positions of any sequence
+  const Sequence* sequences;
+  float *y, *state;
+  int64_t slot_floats;         // of one slot of the cache
+  float* queries_t;            // transposed, for tiles
+  float *partials, *max_sums;  // of key blocks: unscaled results, and pairs m_b, l_b
+};
+
+namespace {
+
 using attention::kBlock;
 using attention::VisibleKeys;
 
@@ -28,20 +44,6 @@ INVAR_INLINE int key_slot(int key) {
 INVAR_INLINE int key_of_slot(int slot) {
   return slot / 64 * 64 + slot % 4 * kKeyThreads + slot % 64 / 4;
 }
-
-// The parameters of a call's kernels. The views in `g` are for the host only.
-struct AttentionParams {
-  Geometry g;
-  const float *q, *k, *v, *sinks, *slopes, *float_mask;
-  const uint8_t* bool_mask;
-  int64_t mask_columns;
-  const int64_t *lengths, *past;  // past: the most cached positions of any sequence
-  const Sequence* sequences;
-  float *y, *state;
-  int64_t slot_floats;         // of one slot of the cache
-  float* queries_t;            // transposed, for tiles
-  float *partials, *max_sums;  // of key blocks: unscaled results, and pairs m_b, l_b
-};
 
 // The parameters that every kernel has; none of what is kept in Call::shared.
 inline AttentionParams attention_params(const Call& call, const Geometry& g) {
@@ -130,13 +132,15 @@ struct ScoreMask {
       distance = block * kBlock - attention::query_position(s.g, s.lengths, past, r.batch, r.i);
     }
   }
+  // attention.3 and attention.13
+  __device__ bool in_range(int key) const { return key < high && (key >= low || key < first); }
   // attention.3, attention.13 to attention.16, attention.19: the score of a key of the block, and
   // whether it is visible.
   __device__ bool score(const AttentionParams& s, int64_t block, int key, F& x) const {
     if (s.g.softcap != 0) x = set1(apply_softcap(x.v, s.g.softcap));
     if (s.slopes)  // attention.19
       x = add(x, canonicalize(mul(set1(slope), set1(static_cast<float>(distance + key)))));
-    bool visible = key < high && (key >= low || key < first);
+    bool visible = in_range(key);
     if (s.g.mask && visible) {
       if (block * kBlock + key >= s.mask_columns) return false;
       if (s.bool_mask) return s.bool_mask[mask_offset + key] != 0;

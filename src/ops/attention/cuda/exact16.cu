@@ -2,6 +2,7 @@
 #include "kernels/forced_route.h"
 #include "ops/attention/cuda/exact16/append.cuh"
 #include "ops/attention/cuda/exact16/decode_mma.cuh"
+#include "ops/attention/cuda/exact16/launch_hopper.h"
 #include "ops/attention/cuda/exact16/prefill_mma.cuh"
 #include "ops/attention/cuda/exact16/row_per_warp.cuh"
 #include "ops/attention/cuda/split_kv.cuh"
@@ -20,7 +21,16 @@ constexpr int64_t kFewExactRows = 16, kFewExactKeys = 16;
 constexpr int kExactTileWarps = 8;
 // The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
 // forced routes of tests.
-enum class ExactRoute { automatic, row_per_warp, tiles, decode, count };
+enum class ExactRoute { automatic, row_per_warp, tiles, decode, hopper, count };
+bool runs_on_hopper([[maybe_unused]] const Geometry& g) {
+#ifdef INVAR_SM90A
+  return device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
+         device_attribute(cudaDevAttrComputeCapabilityMinor) == 0 && g.plain_scores && g.d <= 128 &&
+         g.dv <= 128 && g.seen * kBlock <= INT32_MAX;
+#else
+  return false;
+#endif
+}
 ExactRoute exact_route(const Geometry& g) {
   const auto route = static_cast<ExactRoute>(variant() % static_cast<int>(ExactRoute::count));
   if (device_attribute(cudaDevAttrComputeCapabilityMajor) < 8 || g.d > 256) return ExactRoute::row_per_warp;
@@ -30,8 +40,10 @@ ExactRoute exact_route(const Geometry& g) {
     return ExactRoute::row_per_warp;
   const bool narrow = g.d <= kDecodeSteps * kMmaKeys && g.dv <= kDecodeColumns;
   if (!narrow && route == ExactRoute::decode) return ExactRoute::tiles;
+  const ExactRoute tiles = runs_on_hopper(g) ? ExactRoute::hopper : ExactRoute::tiles;
+  if (route == ExactRoute::hopper) return tiles;
   if (route != ExactRoute::automatic) return route;
-  return narrow && g.rows <= kFewExactRows ? ExactRoute::decode : ExactRoute::tiles;
+  return narrow && g.rows <= kFewExactRows ? ExactRoute::decode : tiles;
 }
 // Partial results of key blocks, and their maxima and sums.
 int64_t exact_partials(const Geometry& g) {
@@ -85,6 +97,10 @@ void enqueue_exact16(const Call& call, Stream stream) {
                      dim3(kExactRowThreads), 0, stream, s);
   else if (route == ExactRoute::decode)
     launch_exact_decode(s, call.shared, stream);
+#ifdef INVAR_SM90A
+  else if (route == ExactRoute::hopper)
+    enqueue_exact_prefill_hopper(s, stream);
+#endif
   else
     (g.d > 128 ? launch_exact_prefill<8, 64, kExactTileWarps>
                : launch_exact_prefill<4, 128, kExactTileWarps>)(s, stream);

@@ -27,8 +27,11 @@ struct ExactRow {
   }
   __device__ const float* query() const { return s.q + row_index(s.g, row) * s.g.d; }
 
-  // Maximum, sum and weights of a block; the maximum is -inf if no key is visible.
-  __device__ void weigh(const ExactLayout& at, const ExactCacheBlock& own, int64_t block, float& mb, F& lb) {
+  // Maximum, sum and weights of a block; the maximum is -inf if no key is visible. kPlain: scores
+  // are scaled products.
+  template <bool kPlain = false>
+  __device__ __forceinline__ void weigh(const ExactLayout& at, const ExactCacheBlock& own, int64_t block,
+                                        float& mb, F& lb) {
     const Geometry& g = s.g;
     const Quantizer by(e);
     const float* q = query();
@@ -44,7 +47,7 @@ struct ExactRow {
       for (int64_t c = 0; c < g.d; ++c)
         product += int64_t{by.integer(q[c])} * (keys[c] * 256 + keys[at.key_plane() + c]);
       F score = mul(exact_result(product, e, own.key_scales[key]), set1(g.scale));
-      if (mask.score(s, block, key, score)) x[i] = score.v;
+      if (kPlain ? mask.in_range(key) : mask.score(s, block, key, score)) x[i] = score.v;
     }
     for (const float score : x) mb = max_nan(mb, score);
 #pragma unroll
@@ -87,8 +90,10 @@ struct ExactRow {
   }
 };
 
-// All key blocks of a row; the result accumulates in the output.
-__device__ __noinline__ void exact_row(const AttentionParams& s, int64_t head, int64_t r) {
+// All key blocks of a row; the result accumulates in the output. kPlain: scores are scaled
+// products.
+template <bool kPlain>
+__device__ __forceinline__ void attend_exact_row(const AttentionParams& s, int64_t head, int64_t r) {
   const Geometry& g = s.g;
   const ExactLayout at(g);
   ExactRow own(s, head, r);
@@ -101,7 +106,7 @@ __device__ __noinline__ void exact_row(const AttentionParams& s, int64_t head, i
     const ExactCacheBlock cache = exact_cache_block(s, at, head, block);
     float mb;
     F lb;
-    own.weigh(at, cache, block, mb, lb);
+    own.template weigh<kPlain>(at, cache, block, mb, lb);
     if (mb == -kInf) continue;
     const float by = running.join(set1(mb), lb);
     own.multiply(at, cache, [&](int64_t c, F ob) { store(y + c, fold(by, load(y + c), ob)); });
@@ -109,6 +114,10 @@ __device__ __noinline__ void exact_row(const AttentionParams& s, int64_t head, i
   const float by = s.sinks ? running.join(set1(s.sinks[own.row.head]), set1(1.0f)) : kEmptyBlock;
   for (int64_t c = threadIdx.x % kWarp; c < g.dv; c += kWarp)
     store(y + c, normalized(fold(by, load(y + c), zero()), running.m, running.l));
+}
+
+__device__ __noinline__ void exact_row(const AttentionParams& s, int64_t head, int64_t r) {
+  attend_exact_row<false>(s, head, r);
 }
 
 constexpr int kExactRowThreads = 128;
