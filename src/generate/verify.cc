@@ -208,8 +208,10 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
   INVAR_TRY(receipt::Verdict verdict,
             receipt::verify(claimed, mine,
                             repeats ? repeat_steps(session, claimed.prompt_tokens.size(), *computing)
-                                    : forward_pass(session, how.prefill_chunk, *computing),
-                            session.vocab(), selection));
+                                    : forward_pass(session, *computing),
+                            session.vocab(), selection, [&](int count, const std::function<void(int)>& f) {
+                              session.parallel_for(count, f);
+                            }));
   INVAR_CHECK_OK(session.weights_unchanged());
   v.verdict.findings = verdict.findings;
   computing->done(std::to_string(verdict.steps_compared) + " steps, " +

@@ -5,37 +5,49 @@
 namespace invar::generate {
 namespace {
 
-using Deliver = std::function<void(int64_t position, std::span<const float> row)>;
+using Deliver = std::function<void(const receipt::Rows&)>;
+
+// The logits between two wanted positions that lie no further apart are computed with them: this is
+// cheaper than two passes.
+constexpr int64_t kGap = 16;
 
 void report(Phase& phase, size_t done, std::span<const int32_t> tokens) {
   phase.progress(static_cast<int64_t>(done), static_cast<int64_t>(tokens.size()), "tokens");
 }
 
+// Appends tokens whose logits nobody wants.
+Status append(run::Session& session, std::span<const int32_t> tokens, size_t begin, size_t end,
+              Phase& phase) {
+  while (begin < end) {
+    const size_t size = std::min(static_cast<size_t>(session.chunk()), end - begin);
+    const run::NewTokens more{0, tokens.subspan(begin, size)};
+    INVAR_CHECK_OK(session.append_many({&more, 1}));
+    report(phase, begin += size, tokens);
+  }
+  return {};
+}
+
 }  // namespace
 
-receipt::Forward forward_pass(run::Session& session, int64_t chunk, Phase& phase) {
-  const size_t piece = chunk > 0 ? static_cast<size_t>(chunk) : 256;
-  return [&session, &phase, piece](std::span<const int32_t> tokens, std::span<const int64_t> positions,
-                                   const Deliver& deliver) -> Status {
-    const size_t vocab = static_cast<size_t>(session.vocab());
+receipt::Forward forward_pass(run::Session& session, Phase& phase) {
+  return [&session, &phase](std::span<const int32_t> tokens, std::span<const int64_t> positions,
+                            const Deliver& deliver) -> Status {
+    const int64_t vocab = session.vocab();
     session.reset();
-    size_t begin = 0;
+    int64_t begin = 0;
     while (!positions.empty()) {
-      // Up to the next wanted position, or as many wanted ones as follow one another.
-      const auto next = static_cast<size_t>(positions.front());
-      const bool all = next == begin;
-      size_t wanted = 0;
-      while (wanted < positions.size() && wanted < piece &&
-             positions[wanted] == static_cast<int64_t>(next + wanted))
-        ++wanted;
-      const auto part = tokens.subspan(begin, all ? wanted : std::min(piece, next + 1 - begin));
-      INVAR_TRY(const std::span<const float> logits, session.step(part, all));
-      begin += part.size();
-      const size_t rows = all ? wanted : begin == next + 1 ? 1 : 0;
-      for (size_t i = 0; i < rows; ++i)
-        deliver(static_cast<int64_t>(next + i), logits.subspan(i * vocab, vocab));
-      positions = positions.subspan(rows);
-      report(phase, begin, tokens);
+      size_t run = 1;
+      while (run < positions.size() && positions[run] - positions[run - 1] <= kGap) ++run;
+      const int64_t first = positions[0], end = positions[run - 1] + 1;
+      INVAR_CHECK_OK(append(session, tokens, static_cast<size_t>(begin), static_cast<size_t>(first), phase));
+      const auto wanted = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(end - first));
+      INVAR_CHECK_OK(session.step_rows(wanted, end - first, [&](int64_t row, std::span<const float> logits) {
+        const int64_t count = static_cast<int64_t>(logits.size()) / vocab;
+        deliver({first + row, count, logits});
+        report(phase, static_cast<size_t>(first + row + count), tokens);
+      }));
+      begin = end;
+      positions = positions.subspan(run);
     }
     return {};
   };
@@ -49,7 +61,7 @@ receipt::Forward repeat_steps(run::Session& session, size_t prompt_tokens, Phase
     for (std::span<const int32_t> step = tokens.first(next); !step.empty();
          step = tokens.subspan(next, next < tokens.size()), next += step.size()) {
       INVAR_TRY(std::span<const float> logits, session.step(step));
-      deliver(static_cast<int64_t>(next) - 1, logits);
+      deliver({static_cast<int64_t>(next) - 1, 1, logits});
       report(phase, next, tokens);
     }
     return {};

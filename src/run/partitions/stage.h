@@ -16,6 +16,11 @@
 
 namespace invar::run {
 
+// A step of up to so many tokens of a sequence computes the logits of all and returns the last.
+// This is cheaper than a second pass over the weights for the last row alone. A GPU sends the
+// logits of more rows in pieces (Stage::read_output).
+constexpr int64_t kTailRows = 8;
+
 // One pass through the program: as many tokens of each of some sequences.
 struct StagePass {
   std::span<const int32_t> tokens;           // sequence after sequence
@@ -64,8 +69,9 @@ class Stage {
   virtual Status run(const std::function<void()>& overlapped) = 0;
   virtual Status hand_out(int v, Handover&) = 0;
   virtual Status handed_out() { return {}; }
-  // An output on the host, until the next run.
-  virtual std::span<const std::byte> output(int v) = 0;
+  // An output on the host, in one or more pieces of whole rows. A piece is valid until `take`
+  // returns, the last one until the next run.
+  virtual Status read_output(int v, const std::function<void(std::span<const std::byte>)>& take) = 0;
 
   virtual size_t bytes() const = 0;
   virtual Status weights_unchanged() = 0;
