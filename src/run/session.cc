@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
 // The most memory for the logits of one pass.
-constexpr int64_t kTailBytes = int64_t{256} << 20;
+constexpr int64_t kTailBytes = int64_t{512} << 20;
 // At least so many sequences are worth a pass of their own through all weights.
 constexpr size_t kPassSequences = 8;
 constexpr int64_t kMaxCapacity = int64_t{1} << 31;
@@ -74,7 +74,11 @@ struct Session::Impl {
   }
   int64_t most_rows() const;
   Status reserve();
-  Status reserve_tails(int64_t wanted);
+  Status reserve_tails(int64_t rows);
+  int64_t most_tail_rows() const {
+    return std::clamp(kTailBytes / (vocab * static_cast<int64_t>(sizeof(float))), tail_rows, chunk);
+  }
+  int64_t rows_with_tail(int64_t size, int64_t wanted) const;
   Status step_rows(std::span<const int32_t> tokens, int64_t wanted, int64_t sequence, const TakeRows& take);
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all, int64_t sequence);
   Status run_prefixes(size_t wanted, const std::function<void(std::span<const float>)>& take);
@@ -161,12 +165,11 @@ Status Session::Impl::reserve() {
   return pipeline->reserve(pass_rows, tail_rows);
 }
 
-// Memory for passes of more logits, if so many are wanted.
-Status Session::Impl::reserve_tails(int64_t wanted) {
-  const int64_t row = vocab * static_cast<int64_t>(sizeof(float));
-  const int64_t most = std::clamp(kTailBytes / row, tail_rows, chunk);
-  if (wanted <= tail_rows || tail_rows == most) return {};
-  const int64_t rows = std::clamp(wanted, std::min(2 * tail_rows, most), most);
+// Memory for passes of up to so many rows with logits. Fewer where these take too much of it.
+Status Session::Impl::reserve_tails(int64_t rows) {
+  const int64_t most = most_tail_rows();
+  if (rows <= tail_rows || tail_rows == most) return {};
+  rows = std::clamp(rows, std::min(2 * tail_rows, most), most);
   INVAR_CHECK_OK(pipeline->reserve(pass_rows, rows));
   tail_rows = rows;
   return {};
@@ -304,6 +307,14 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
   return all ? std::span<const float>(all_logits) : last;
 }
 
+// Of a step: at least the wanted ones. Without memory all rows must run as one step. A GPU computes
+// the logits of more rows in less time than a second pass over the weights takes.
+int64_t Session::Impl::rows_with_tail(int64_t size, int64_t wanted) const {
+  if (!has_memory() || (wanted == 1 && size <= kTailRows)) return size;
+  const bool in_one = context.device && wanted > kTailRows && size <= 4 * wanted && size <= most_tail_rows();
+  return in_one ? size : wanted;
+}
+
 Status Session::Impl::step_rows(std::span<const int32_t> tokens, int64_t wanted, int64_t sequence,
                                 const TakeRows& take) {
   const int64_t count = static_cast<int64_t>(tokens.size());
@@ -330,10 +341,10 @@ Status Session::Impl::step_rows(std::span<const int32_t> tokens, int64_t wanted,
     position[sequence] += count;
     return {};
   }
-  INVAR_CHECK_OK(reserve_tails(wanted));
-  // Rows whose logits nobody wants run without tail. Without memory all rows must run as one step.
+  // Rows whose logits nobody wants run without tail.
   const int64_t size = static_cast<int64_t>(rest.size()), first_wanted = size - wanted;
-  const int64_t with_tail = !has_memory() || (wanted == 1 && size <= kTailRows) ? size : wanted;
+  const int64_t with_tail = rows_with_tail(size, wanted);
+  INVAR_CHECK_OK(reserve_tails(with_tail));
   passes.clear(), pass_sequences.clear();
   for (int64_t begin = 0, end; begin < size; begin = end) {
     const bool tail = begin >= size - with_tail;
@@ -341,11 +352,17 @@ Status Session::Impl::step_rows(std::span<const int32_t> tokens, int64_t wanted,
     passes.push_back({rest.subspan(begin, end - begin), {}, tail});
     pass_sequences.push_back({sequence, past + begin});
   }
-  for (size_t p = 0; p < passes.size(); ++p) passes[p].sequences = {&pass_sequences[p], 1};
+  for (size_t p = 0; p < passes.size(); ++p) {
+    passes[p].sequences = {&pass_sequences[p], 1};
+    const int64_t begin = pass_sequences[p].past - past,
+                  unwanted = std::clamp(first_wanted - begin, int64_t{0}, passes[p].rows() - 1);
+    passes[p].unwanted = static_cast<size_t>(unwanted * vocab) * sizeof(float);
+  }
   int64_t done = 0;
   INVAR_CHECK_OK(run(passes, [&](size_t p, size_t before, std::span<const float> logits) {
-    if (before == 0) done += passes[p].rows();
-    if (options().progress && before == 0 && size > chunk) options().progress(done, size);
+    const bool first = before * sizeof(float) <= passes[p].unwanted;
+    if (first) done += passes[p].rows();
+    if (options().progress && first && size > chunk) options().progress(done, size);
     const int64_t begin = pass_sequences[p].past - past + static_cast<int64_t>(before) / vocab,
                   unwanted = std::max(first_wanted - begin, int64_t{0});
     if (unwanted * vocab < static_cast<int64_t>(logits.size()))

@@ -9,20 +9,19 @@ using Deliver = std::function<void(const receipt::Rows&)>;
 
 // The logits between two wanted positions that lie no further apart are computed with them: this is
 // cheaper than two passes.
-constexpr int64_t kGap = 16;
+constexpr int64_t kGap = 16, kDeviceGap = 256;
 
 void report(Phase& phase, size_t done, std::span<const int32_t> tokens) {
   phase.progress(static_cast<int64_t>(done), static_cast<int64_t>(tokens.size()), "tokens");
 }
 
-// Appends tokens whose logits nobody wants.
-Status append(run::Session& session, std::span<const int32_t> tokens, size_t begin, size_t end,
+// Appends tokens whose logits nobody wants, but for the last ones, which are left for a step.
+Status append(run::Session& session, std::span<const int32_t> tokens, int64_t& begin, int64_t end,
               Phase& phase) {
-  while (begin < end) {
-    const size_t size = std::min(static_cast<size_t>(session.chunk()), end - begin);
-    const run::NewTokens more{0, tokens.subspan(begin, size)};
+  for (const int64_t size = session.chunk(); end - begin > size; begin += size) {
+    const run::NewTokens more{0, tokens.subspan(static_cast<size_t>(begin), static_cast<size_t>(size))};
     INVAR_CHECK_OK(session.append_many({&more, 1}));
-    report(phase, begin += size, tokens);
+    report(phase, static_cast<size_t>(begin + size), tokens);
   }
   return {};
 }
@@ -32,19 +31,19 @@ Status append(run::Session& session, std::span<const int32_t> tokens, size_t beg
 receipt::Forward forward_pass(run::Session& session, Phase& phase) {
   return [&session, &phase](std::span<const int32_t> tokens, std::span<const int64_t> positions,
                             const Deliver& deliver) -> Status {
-    const int64_t vocab = session.vocab();
+    const int64_t vocab = session.vocab(), gap = session.gpu() ? kDeviceGap : kGap;
     session.reset();
     int64_t begin = 0;
     while (!positions.empty()) {
       size_t run = 1;
-      while (run < positions.size() && positions[run] - positions[run - 1] <= kGap) ++run;
+      while (run < positions.size() && positions[run] - positions[run - 1] <= gap) ++run;
       const int64_t first = positions[0], end = positions[run - 1] + 1;
-      INVAR_CHECK_OK(append(session, tokens, static_cast<size_t>(begin), static_cast<size_t>(first), phase));
-      const auto wanted = tokens.subspan(static_cast<size_t>(first), static_cast<size_t>(end - first));
-      INVAR_CHECK_OK(session.step_rows(wanted, end - first, [&](int64_t row, std::span<const float> logits) {
+      INVAR_CHECK_OK(append(session, tokens, begin, first, phase));
+      const auto part = tokens.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+      INVAR_CHECK_OK(session.step_rows(part, end - first, [&](int64_t row, std::span<const float> logits) {
         const int64_t count = static_cast<int64_t>(logits.size()) / vocab;
-        deliver({first + row, count, logits});
-        report(phase, static_cast<size_t>(first + row + count), tokens);
+        deliver({begin + row, count, logits});
+        report(phase, static_cast<size_t>(begin + row + count), tokens);
       }));
       begin = end;
       positions = positions.subspan(run);

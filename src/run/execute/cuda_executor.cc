@@ -186,17 +186,18 @@ Status CudaExecutor::download_outputs(bool tail) {
   return device_->download(step_header_.data(), device_step_header_.data(), sizeof(StepHeader));
 }
 
-Status CudaExecutor::read_output(int v, const std::function<void(std::span<const std::byte>)>& take) {
-  if (!left_on_device()) return Executor::read_output(v, take);
+Status CudaExecutor::read_output(int v, size_t begin,
+                                 const std::function<void(std::span<const std::byte>)>& take) {
+  if (!left_on_device()) return Executor::read_output(v, begin, take);
   const ops::View& view = values_[v];
-  const size_t bytes = bytes_of(view),
-               row = static_cast<size_t>(view.dim[view.rank - 1]) * size_of(view.dtype);
-  const size_t most = std::min(bytes, std::max(kPiece / row, size_t{1}) * row);
+  const auto* const from = static_cast<const std::byte*>(view.data) + begin;
+  const size_t bytes = bytes_of(view) - begin,
+               row = static_cast<size_t>(view.dim[view.rank - 1]) * size_of(view.dtype),
+               most = std::min(bytes, std::max(kPiece / row, size_t{1}) * row);
   for (Allocation& piece : pieces_)
     if (piece.size() < most) {
       INVAR_TRY(piece, Allocation::make_pinned(most, "outputs", device_));
     }
-  const auto* const from = static_cast<const std::byte*>(view.data);
   const auto send = [&](size_t at) {
     return device_->download(pieces_[at / most % 2].data(), from + at, std::min(most, bytes - at));
   };

@@ -21,7 +21,8 @@ class CudaExecutor final : public Executor {
   void select_outputs(std::vector<int> outputs) override { selected_outputs_ = std::move(outputs); }
   void select_inputs(std::vector<int> inputs) override { selected_inputs_ = std::move(inputs); }
   void download_whole(int64_t rows) override { whole_rows_ = rows; }
-  Status read_output(int v, const std::function<void(std::span<const std::byte>)>& take) override;
+  Status read_output(int v, size_t begin,
+                     const std::function<void(std::span<const std::byte>)>& take) override;
   ops::View port(int v) const override;
   size_t bytes() const override;
 

@@ -183,9 +183,10 @@ Error Executor::out_of_bounds_error(size_t node, const ops::OutOfBounds& out_of_
                    text_of(out_of_bounds, nodes_[node].in[static_cast<size_t>(out_of_bounds.operand)]));
 }
 
-Status Executor::read_output(int v, const std::function<void(std::span<const std::byte>)>& take) {
+Status Executor::read_output(int v, size_t begin,
+                             const std::function<void(std::span<const std::byte>)>& take) {
   const ops::View view = port(v);
-  take({static_cast<const std::byte*>(view.data), bytes_of(view)});
+  take(std::span(static_cast<const std::byte*>(view.data), bytes_of(view)).subspan(begin));
   return {};
 }
 

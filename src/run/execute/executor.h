@@ -60,9 +60,10 @@ class Executor {
   // Steps of more rows of a sequence leave their outputs on the device, for read_output() alone.
   // Until it is called: none do.
   virtual void download_whole(int64_t /*rows*/) {}
-  // An output of the last run, in one or more pieces of whole rows. A piece is valid until `take`
-  // returns, the last one until the next run.
-  virtual Status read_output(int v, const std::function<void(std::span<const std::byte>)>& take);
+  // An output of the last run from byte `begin` on, in one or more pieces of whole rows. A piece is
+  // valid until `take` returns, the last one until the next run.
+  virtual Status read_output(int v, size_t begin,
+                             const std::function<void(std::span<const std::byte>)>& take);
   // The host's view of an input or output: written before run(), read after it.
   virtual ops::View port(int v) const = 0;
   // The view of an input or output where the nodes read or write it, valid until the next run.

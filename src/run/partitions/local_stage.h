@@ -63,8 +63,9 @@ class LocalStage final : public Stage {
   Status run(const std::function<void()>& overlapped) override;
   Status hand_out(int v, Handover&) override;
   Status handed_out() override { return device_ ? device_->wait() : Status(); }
-  Status read_output(int v, const std::function<void(std::span<const std::byte>)>& take) override {
-    return executor_->read_output(own(v), take);
+  Status read_output(int v, size_t begin,
+                     const std::function<void(std::span<const std::byte>)>& take) override {
+    return executor_->read_output(own(v), begin, take);
   }
   size_t bytes() const override;
   Status weights_unchanged() override {

@@ -164,11 +164,12 @@ Status Pipeline::run_in_order(std::span<const StagePass> passes, const std::func
       take(p, 0, {});
       continue;
     }
-    size_t before = 0;
-    INVAR_CHECK_OK(stages_[last_]->read_output(logits_, [&](std::span<const std::byte> piece) {
+    size_t before = passes[p].unwanted / sizeof(float);
+    const auto hand_on = [&](std::span<const std::byte> piece) {
       take(p, before, floats(piece));
       before += floats(piece).size();
-    }));
+    };
+    INVAR_CHECK_OK(stages_[last_]->read_output(logits_, passes[p].unwanted, hand_on));
   }
   return {};
 }

@@ -14,9 +14,9 @@ namespace invar::run {
 
 class Pipeline {
  public:
-  // Called for each pass, in their order, with its logits in one or more pieces of whole rows:
-  // those behind `before` floats. A pass without a tail has one piece, which is empty. The last
-  // piece of a call of run() is valid until its next call, the others until `take` returns.
+  // Called for each pass, in their order, with the wanted logits in one or more pieces of whole
+  // rows: those behind `before` floats. A pass without a tail has one piece, which is empty. The
+  // last piece of a call of run() is valid until its next call, the others until `take` returns.
   using Take = std::function<void(size_t pass, size_t before, std::span<const float> logits)>;
 
   // parts: per stage its part of the plan; a stage reads from those before it. arenas: what stages

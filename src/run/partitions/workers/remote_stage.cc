@@ -144,8 +144,9 @@ Status RemoteStage::hand_out(int v, Handover& h) {
   return {};
 }
 
-Status RemoteStage::read_output(int v, const std::function<void(std::span<const std::byte>)>& take) {
-  take(outputs_[v]);
+Status RemoteStage::read_output(int v, size_t begin,
+                                const std::function<void(std::span<const std::byte>)>& take) {
+  take(std::span<const std::byte>(outputs_[v]).subspan(begin));
   return {};
 }
 
