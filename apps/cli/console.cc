@@ -95,15 +95,23 @@ int complain(const Error& error, const std::string& given) {
   return code;
 }
 
+nlohmann::json object_of(const Error& error, const std::string& given) {
+  const std::string hint = hint_of(error, given);
+  nlohmann::json object = {{"ok", false},
+                           {"error", error.message},
+                           {"kind", kind_of(error.code)},
+                           {"exit_code", static_cast<int>(error.code)}};
+  if (!error.items.empty()) object["items"] = error.items;
+  if (!hint.empty()) object["hint"] = hint;
+  return object;
+}
+
 int fail(const Error& error, const std::string& given) {
   const std::string hint = hint_of(error, given);
   const int code = complain(error, hint);
   if (!display().json) return code;
-  nlohmann::json object = {
-      {"ok", false}, {"error", error.message}, {"kind", kind_of(error.code)}, {"exit_code", code}};
-  if (!error.items.empty()) object["items"] = error.items;
-  if (!hint.empty()) object["hint"] = hint;
-  (void)write_stdout(line_of(object));  // the reason of the error may be that it cannot be written
+  // The reason of the error may be that nothing can be written.
+  (void)write_stdout(line_of(object_of(error, hint)));
   return code;
 }
 

@@ -36,6 +36,8 @@ std::string path_for_stdout(const std::string& path);
 // One line of JSON, the same in a pipe and on a terminal.
 std::string line_of(const nlohmann::json&);
 
+// What --json says of an error: ok, error, kind, exit_code, and where it has some, items and hint.
+nlohmann::json object_of(const Error& error, const std::string& hint = "");
 // Prints "invar: MESSAGE: HINT" on stderr, or an event, and returns the error's exit code.
 int complain(const Error& error, const std::string& hint = "");
 // The same; with --json also an object on stdout.

@@ -70,6 +70,7 @@ json json_of(const Answer& a, const std::string& receipt_path, const run::Sessio
                  {"kernels", session.kernels()},
                  {"libraries", session.libraries()},
                  {"operation_set", r.operation_set},
+                 {"profile", r.profile},
                  {"peak_bytes", session.peak_bytes()}};
   add_settings(object["sampling"], r);
   if (!r.chat.empty()) {

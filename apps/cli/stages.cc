@@ -175,7 +175,9 @@ std::string accuracy_text(const generate::Accuracy& a, double log2_error, double
   return text;
 }
 
-Status check_accuracy(const CompileCommand& c, const onnx::Graph& graph, const compiler::Options& options) {
+// The exit code: an error's where the bound does not hold, which the one object of --json says.
+Result<int> check_accuracy(const CompileCommand& c, const onnx::Graph& graph,
+                           const compiler::Options& options) {
   if (c.profile != Profile::exact16)
     return bad_input("--check-accuracy compares exact16 with fp32: give --numerics exact16");
   INVAR_TRY(const auto prompts, accuracy_prompts(c, graph));
@@ -197,30 +199,48 @@ Status check_accuracy(const CompileCommand& c, const onnx::Graph& graph, const c
   comparing->done("");
   const double bound = c.accuracy_bound.value_or(kAccuracyBound);
   const double log2_error = std::log2(a.error);
-  const bool holds = a.error == 0 || log2_error <= bound;                    // false for NaN, too
-  const json error = std::isfinite(log2_error) ? json(log2_error) : json();  // null: equal, or no number
-  INVAR_CHECK_OK(deliver("", !c.json ? accuracy_text(a, log2_error, bound)
-                                     : line_of({{"prompts", a.sequences},
-                                                {"tokens", a.tokens},
-                                                {"log2_error", error},
-                                                {"bound", bound},
-                                                {"loss", {{"fp32", a.loss}, {"exact16", a.other_loss}}},
-                                                {"agreeing", a.agreeing},
-                                                {"holds", holds}})));
-  if (holds) return {};
-  if (std::isnan(a.error))
-    return Error{Code::failed, c.model + ": logits of fp32 or exact16 are NaN or infinite: no accuracy"};
-  char text[160];
-  std::snprintf(text, sizeof text,
-                ": the logits under exact16 differ from those of fp32 by 2^%.1f, more than 2^%g", log2_error,
-                bound);
-  return Error{Code::failed, c.model + text};
+  const bool holds = a.error == 0 || log2_error <= bound;                   // false for NaN, too
+  const json log2 = std::isfinite(log2_error) ? json(log2_error) : json();  // null: equal, or no number
+  std::optional<Error> error;
+  if (std::isnan(a.error)) {
+    error = Error{Code::failed, c.model + ": logits of fp32 or exact16 are NaN or infinite: no accuracy"};
+  } else if (!holds) {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  ": the logits under exact16 differ from those of fp32 by 2^%.1f, more than 2^%g",
+                  log2_error, bound);
+    error = Error{Code::failed, c.model + text};
+  }
+  json object = error ? object_of(*error) : json::object();
+  object.update({{"prompts", a.sequences},
+                 {"tokens", a.tokens},
+                 {"log2_error", log2},
+                 {"bound", bound},
+                 {"loss", {{"fp32", a.loss}, {"exact16", a.other_loss}}},
+                 {"agreeing", a.agreeing},
+                 {"holds", holds}});
+  INVAR_CHECK_OK(deliver("", c.json ? line_of(object) : accuracy_text(a, log2_error, bound)));
+  return error ? complain(*error) : 0;
 }
 
-Status do_compile(const CompileCommand& c) {
+// A folder in the place of an ONNX model: what to give instead.
+Status check_is_file(const std::string& model) {
+  std::error_code ec;
+  if (!fs::is_directory(model, ec)) return {};
+  const fs::path folder(model);
+  if (fs::is_regular_file(folder / "model.onnx", ec))
+    return bad_input(model + ": a folder; give the ONNX model in it: " + (folder / "model.onnx").string());
+  return bad_input(model +
+                   ": a folder, where compile takes the file of an ONNX model. `invar run --model-name` "
+                   "compiles a checkpoint itself; `invar export --model-name " +
+                   model + " --output OUT` makes OUT/model.onnx of it");
+}
+
+Status do_compile(const CompileCommand& c, int& code) {
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_TRY(const auto set, generate::operation_set(c.operation_set));
+  INVAR_CHECK_OK(check_is_file(c.model));
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
   INVAR_TRY(const auto dims, sizes_from("--dim", c.dims));
   INVAR_CHECK_OK(onnx::fix_dims(graph, dims));
@@ -233,7 +253,10 @@ Status do_compile(const CompileCommand& c) {
   if (c.opt >= 0) options.opt = c.opt;
   options.choices = c.choices, options.stateless = c.stateless;
   options.trusts_recipe = c.dims.empty() && c.bound.empty() && !c.stateless;
-  if (!c.accuracy_file.empty()) return check_accuracy(c, graph, options);
+  if (!c.accuracy_file.empty()) {
+    INVAR_TRY(code, check_accuracy(c, graph, options));
+    return {};
+  }
   if (!c.emit.empty()) {
     INVAR_TRY(std::string text, compiler::emit(graph, options, c.emit));
     return deliver(c.output, text);
@@ -270,7 +293,7 @@ Status do_compile(const CompileCommand& c) {
 Status do_export(const ExportCommand&) {
   return not_covered("this build has no exporter: use a full build");
 }
-Status do_compile(const CompileCommand&) {
+Status do_compile(const CompileCommand&, int&) {
   return not_covered("this build has no compiler: use a full build");
 }
 #endif
@@ -319,7 +342,9 @@ int export_model(const ExportCommand& c) {
   return exit_code(do_export(c));
 }
 int compile(const CompileCommand& c) {
-  return exit_code(do_compile(c));
+  int code = 0;
+  const Status done = do_compile(c, code);
+  return done ? code : exit_code(done);
 }
 int encode(const TokensCommand& c) {
   return exit_code(do_encode(c));

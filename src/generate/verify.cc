@@ -162,6 +162,7 @@ Result<LoadedModel*> Verifier::Impl::load(const Verification& v) {
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = v.set, options.profile = profile_from(v.claimed.profile);
   INVAR_TRY(ModelFolder folder, open_model(found.location));
+  const DeviceStart starting(execution);
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
   INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
   return &loaded
@@ -208,8 +209,10 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
   INVAR_TRY(receipt::Verdict verdict,
             receipt::verify(claimed, mine,
                             repeats ? repeat_steps(session, claimed.prompt_tokens.size(), *computing)
-                                    : forward_pass(session, how.prefill_chunk, *computing),
-                            session.vocab(), selection));
+                                    : forward_pass(session, *computing),
+                            session.vocab(), selection, [&](int count, const std::function<void(int)>& f) {
+                              session.parallel_for(count, f);
+                            }));
   INVAR_CHECK_OK(session.weights_unchanged());
   v.verdict.findings = verdict.findings;
   computing->done(std::to_string(verdict.steps_compared) + " steps, " +

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/endian.h"
+#include "base/hash/sha256_blocks.h"
 #include "receipt/fields/fields.h"
 #include "receipt/signatures/signatures.h"
 
@@ -20,6 +21,11 @@ Digest commit(std::span<const float> logits) {
     h.update(buffer, bytes);
   }
   return h.finish();
+}
+
+std::array<Digest, 2> commit(std::span<const float> a, std::span<const float> b) {
+  if (kLittleEndian) return sha256_of_two(std::as_bytes(a), std::as_bytes(b));
+  return {commit(a), commit(b)};
 }
 
 Digest leaf(std::string_view path, std::string_view compact_json) {

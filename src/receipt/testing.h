@@ -20,8 +20,9 @@ inline std::vector<float> toy_row(std::span<const int32_t> prefix) {
 }
 
 inline Status toy_forward(std::span<const int32_t> tokens, std::span<const int64_t>,
-                          const std::function<void(int64_t, std::span<const float>)>& row) {
-  for (size_t i = 0; i < tokens.size(); ++i) row(static_cast<int64_t>(i), toy_row(tokens.first(i + 1)));
+                          const std::function<void(const Rows&)>& deliver) {
+  for (size_t i = 0; i < tokens.size(); ++i)
+    deliver({static_cast<int64_t>(i), 1, toy_row(tokens.first(i + 1))});
   return {};
 }
 

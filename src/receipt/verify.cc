@@ -110,8 +110,70 @@ Result<int32_t> pick_token(const Receipt& r, std::span<const float> logits, size
                       {r.prompt_tokens, std::span(r.tokens).first(step), r.stop_tokens, r.max_new_tokens});
 }
 
+namespace {
+
+// The steps of an answer, compared with logits as they come; step k is at positions[k].
+struct StepChecks {
+  const Receipt& claimed;
+  std::span<const int64_t> steps, positions;
+  Verdict& v;
+  Status status;
+
+  void take(const Rows& rows, const ForEach& for_each);
+  void compare(int64_t step, const Digest& logits, const Result<int32_t>& token);
+};
+
+void StepChecks::compare(int64_t step, const Digest& logits, const Result<int32_t>& token) {
+  const std::string index = "[" + std::to_string(step) + "]";
+  if (logits != claimed.logits[step])
+    v.findings.push_back({"output.logits" + index, to_hex(logits), to_hex(claimed.logits[step])});
+  if (!token)  // no run has chosen one here
+    v.findings.push_back(
+        {"output.tokens" + index, "none: " + token.error().message, std::to_string(claimed.tokens[step])});
+  else if (*token != claimed.tokens[step])
+    v.findings.push_back(
+        {"output.tokens" + index, std::to_string(*token), std::to_string(claimed.tokens[step])});
+  ++v.steps_compared;
+}
+
+void StepChecks::take(const Rows& rows, const ForEach& for_each) {
+  const auto begin = static_cast<size_t>(v.steps_compared);
+  size_t end = begin;
+  while (end < steps.size() && positions[end] < rows.first + rows.count) ++end;
+  if (begin == end || !v.findings.empty() || !status) return;
+  if (positions[begin] < rows.first) {
+    status = Error{Code::internal,
+                   "verify: logits of position " + std::to_string(rows.first) + " came out of order"};
+    return;
+  }
+  const size_t width = rows.logits.size() / static_cast<size_t>(rows.count);
+  const auto row = [&](size_t k) {
+    return rows.logits.subspan(static_cast<size_t>(positions[k] - rows.first) * width, width);
+  };
+  std::vector<Digest> digests(end - begin);
+  std::vector<std::optional<Result<int32_t>>> tokens(end - begin);
+  const auto check_two = [&](int pair) {
+    const size_t k = begin + 2 * static_cast<size_t>(pair), last = std::min(k + 1, end - 1);
+    if (k == last) {
+      digests[k - begin] = commit(row(k));
+    } else {
+      const auto both = commit(row(k), row(last));
+      digests[k - begin] = both[0], digests[last - begin] = both[1];
+    }
+    for (size_t i = k; i <= last; ++i)
+      tokens[i - begin] = pick_token(claimed, row(i), static_cast<size_t>(steps[i]));
+  };
+  const int pairs = static_cast<int>((end - begin + 1) / 2);
+  for (int pair = 0; !for_each && pair < pairs; ++pair) check_two(pair);
+  if (for_each) for_each(pairs, check_two);
+  for (size_t k = begin; k < end && v.findings.empty(); ++k)
+    compare(steps[k], digests[k - begin], *tokens[k - begin]);
+}
+
+}  // namespace
+
 Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward, int64_t vocab,
-                       const StepSelection& selection) {
+                       const StepSelection& selection, const ForEach& for_each) {
   Verdict v;
   v.findings = compare_model(claimed, mine);
   v.tensors_compared = static_cast<int64_t>(mine.tensors.size());
@@ -131,30 +193,9 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
   std::vector<int64_t> positions;
   for (const int64_t i : steps)
     positions.push_back(static_cast<int64_t>(claimed.prompt_tokens.size()) - 1 + i);
-  Status picked;
-  auto compare = [&](int64_t position, std::span<const float> row) {
-    const auto done = static_cast<size_t>(v.steps_compared);
-    if (done == steps.size() || position < positions[done] || !v.findings.empty() || !picked) return;
-    if (position != positions[done]) {
-      picked = Error{Code::internal,
-                     "verify: logits of position " + std::to_string(position) + " came out of order"};
-      return;
-    }
-    const int64_t i = steps[done];
-    const std::string index = "[" + std::to_string(i) + "]";
-    if (Digest d = commit(row); d != claimed.logits[i])
-      v.findings.push_back({"output.logits" + index, to_hex(d), to_hex(claimed.logits[i])});
-    auto token = pick_token(claimed, row, static_cast<size_t>(i));
-    if (!token)  // no run has chosen one here
-      v.findings.push_back(
-          {"output.tokens" + index, "none: " + token.error().message, std::to_string(claimed.tokens[i])});
-    else if (*token != claimed.tokens[i])
-      v.findings.push_back(
-          {"output.tokens" + index, std::to_string(*token), std::to_string(claimed.tokens[i])});
-    ++v.steps_compared;
-  };
-  INVAR_CHECK_OK(forward(tokens, positions, compare));
-  INVAR_CHECK_OK(picked);
+  StepChecks checks{claimed, steps, positions, v, {}};
+  INVAR_CHECK_OK(forward(tokens, positions, [&](const Rows& rows) { checks.take(rows, for_each); }));
+  INVAR_CHECK_OK(checks.status);
   if (v.findings.empty() && v.steps_compared != static_cast<int64_t>(steps.size()))
     return Error{Code::internal, "verify: " + std::to_string(v.steps_compared) + " of " +
                                      std::to_string(steps.size()) + " logits rows came"};

@@ -33,6 +33,49 @@ TEST(Verify, OneForwardConfirmsEveryStep) {
     }
 }
 
+// However many rows are delivered together, and in whichever order they are checked.
+TEST(Verify, RowsOfSeveralStepsAtOnce) {
+  const Receipt good = toy_receipt(9, {});
+  const auto in_pieces = [](int64_t piece) {
+    return [piece](std::span<const int32_t> tokens, std::span<const int64_t>, const auto& deliver) {
+      const auto all = static_cast<int64_t>(tokens.size());
+      for (int64_t at = 0; at < all; at += piece) {
+        std::vector<float> rows;
+        const int64_t count = std::min(piece, all - at);
+        for (int64_t i = at; i < at + count; ++i)
+          for (const float x : testing::toy_row(tokens.first(static_cast<size_t>(i) + 1))) rows.push_back(x);
+        deliver(Rows{at, count, rows});
+      }
+      return Status();
+    };
+  };
+  const ForEach backwards = [](int count, const std::function<void(int)>& f) {
+    while (count > 0) f(--count);
+  };
+  for (int64_t piece = 1; piece <= 12; ++piece)
+    for (const ForEach& for_each : {ForEach(), backwards}) {
+      const auto found = [&](const Receipt& r, const StepSelection& selection) {
+        const auto v = verify(r, toy_receipt(), in_pieces(piece), testing::kVocab, selection, for_each);
+        EXPECT_TRUE(v) << v.error().message;
+        return fields_of(v->findings) + "; " + std::to_string(v->steps_compared);
+      };
+      EXPECT_EQ(found(good, {}), "; 9");
+      EXPECT_EQ(found(good, {.range = std::pair(2, 7)}), "; 5");
+      Receipt r = good;
+      r.logits[4][0] ^= 1, r.logits[7][0] ^= 1;
+      EXPECT_EQ(found(r, {}), "output.logits[4]; 5");
+      EXPECT_EQ(found(r, {.range = std::pair(5, 9)}), "output.logits[7]; 3");
+    }
+  const auto late =
+      verify(good, toy_receipt(),
+             [](std::span<const int32_t> tokens, std::span<const int64_t>, const auto& deliver) {
+               deliver(Rows{static_cast<int64_t>(tokens.size()) - 1, 1, testing::toy_row(tokens)});
+               return Status();
+             });
+  ASSERT_FALSE(late);
+  EXPECT_NE(late.error().message.find("came out of order"), std::string::npos);
+}
+
 TEST(Verify, NamesTheFirstDifferingStep) {
   const Receipt good = toy_receipt(6, {});
   ASSERT_EQ(good.tokens.size(), 6u);
@@ -178,10 +221,10 @@ TEST(Verify, ASpotCheckFindsWhatItLooksAtAndNothingElse) {
   std::vector<int64_t> asked;
   const auto v = verify(
       good, toy_receipt(),
-      [&](std::span<const int32_t> tokens, std::span<const int64_t> positions, const auto& row) {
+      [&](std::span<const int32_t> tokens, std::span<const int64_t> positions, const auto& deliver) {
         fed = tokens.size(), asked.assign(positions.begin(), positions.end());
         for (const int64_t at : positions)
-          row(at, testing::toy_row(tokens.first(static_cast<size_t>(at) + 1)));
+          deliver(Rows{at, 1, testing::toy_row(tokens.first(static_cast<size_t>(at) + 1))});
         return Status();
       },
       0, selection);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "num/env.h"
+#include "run/partitions/decoder_ports.h"
 #include "run/partitions/placement.h"
 #include "run/partitions/prompt_passes.h"
 #include "run/segments/prefix_executor.h"
@@ -15,17 +16,16 @@ namespace invar::run {
 namespace {
 
 constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
-// Up to this many rows a step computes the logits of all and returns the last. This is cheaper than
-// a second pass over the weights for the last row alone.
-constexpr int64_t kTailRows = 8;
+// The most memory for the logits of one pass.
+constexpr int64_t kTailBytes = int64_t{512} << 20;
 // At least so many sequences are worth a pass of their own through all weights.
 constexpr size_t kPassSequences = 8;
 constexpr int64_t kMaxCapacity = int64_t{1} << 31;
 constexpr int64_t kMaxSequences = 1 << 16;
 
-void add_new(std::vector<std::string> names, std::vector<std::string>& all) {
-  for (std::string& name : names)
-    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
+void add_new(const std::vector<std::string>& names, std::vector<std::string>& all) {
+  for (const std::string& name : names)
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
 }
 
 }  // namespace
@@ -39,6 +39,7 @@ struct Session::Impl {
   std::unique_ptr<PrefixExecutor> prefix;
   std::string isa, device_name = "cpu", placement;
   int64_t vocab = 0, chunk = 0, tail_rows = 0;
+  int64_t pass_rows = 0;  // of a pass of several sequences
   std::vector<DecoderInput> inputs;
   DecoderPorts ports;
   bool recompute = false;            // only the tokens are remembered
@@ -50,27 +51,47 @@ struct Session::Impl {
   std::vector<ops::Sequence> pass_sequences;  // of step()
   std::vector<StagePass> passes;
   std::function<void()> overlapped;  // runs during the next step
+  bool taking = false;               // in a `take`, while stages may use the pool
 
   const Options& options() const { return context.options; }
   bool has_memory() const;
   Status open();
   Status check_options() const;
   Status open_decoder();
-  void find_ports();
-  Status check_ports();
   Status check_sequences() const;
   Status check_append(int64_t sequence, std::span<const int32_t> tokens) const;
   Status check_appends(std::span<const NewTokens> all) const;
   void parallel_for(int count, const std::function<void(int)>& f);
   void finish_overlapped();
-  Status run(const Pipeline::Take& take) {
+  Status run(std::span<const StagePass> through, const Pipeline::Take& take) {
     return pipeline->run(
-        passes, [this] { finish_overlapped(); }, take);
+        through, [this] { finish_overlapped(); },
+        [&](size_t pass, size_t before, std::span<const float> logits) {
+          taking = pipeline->overlaps();
+          take(pass, before, logits);
+          taking = false;
+        });
   }
+  int64_t most_rows() const;
+  Status reserve();
+  Status reserve_tails(int64_t rows);
+  int64_t most_tail_rows() const {
+    return std::clamp(kTailBytes / (vocab * static_cast<int64_t>(sizeof(float))), tail_rows, chunk);
+  }
+  int64_t rows_with_tail(int64_t size, int64_t wanted) const;
+  Status step_rows(std::span<const int32_t> tokens, int64_t wanted, int64_t sequence, const TakeRows& take);
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all, int64_t sequence);
-  Result<std::span<const float>> run_prefixes(size_t count, bool all);
+  Status run_prefixes(size_t wanted, const std::function<void(std::span<const float>)>& take);
   Status append_many(std::span<const NewTokens> all);
   Result<std::span<const float>> step_many(std::span<const NextToken> next);
+  // of(executable or stage) -> names; each of them once.
+  std::vector<std::string> names_of(const auto& of) const {
+    std::vector<std::string> all;
+    if (prefix) prefix->block().add_names(of, all);
+    for (size_t s = 0; pipeline && s < pipeline->stages().size(); ++s)
+      add_new(of(*pipeline->stages()[s]), all);
+    return all;
+  }
 };
 
 bool Session::Impl::has_memory() const {
@@ -105,7 +126,7 @@ Status Session::Impl::open() {
     return not_covered(
         "the plan remembers tokens, and takes a mask or past keys and values beside: compile with "
         "--stateless");
-  find_ports();
+  ports = find_ports(plan, inputs);
   INVAR_CHECK_OK(open_decoder());
   isa = context.device ? ops::kCuda : o.isa.empty() ? ops::isas().front() : o.isa;
   recompute = !o.use_cache || !has_memory();
@@ -114,14 +135,10 @@ Status Session::Impl::open() {
         "several sequences need " +
         std::string(o.use_cache ? "a plan with memory between steps" : "their memory between steps") +
         ": run one sequence at a time");
-  const int64_t groups = pipeline ? static_cast<int64_t>(pipeline->groups()) : 1;
-  chunk = std::min(o.chunk          ? o.chunk
-                   : context.device ? std::max(kDeviceChunk / groups, kDefaultChunk)
-                                    : kDefaultChunk,
-                   o.capacity);
+  chunk = std::min(most_rows(), o.capacity);
   if (!has_memory()) chunk = o.capacity;  // all rows in one chunk
   tail_rows = has_memory() ? std::min(kTailRows, chunk) : chunk;
-  INVAR_CHECK_OK(check_ports());
+  INVAR_TRY(vocab, check_ports(plan, ports, takes_whole_sequence(inputs)));
   INVAR_CHECK_OK(check_sequences());
   if (recompute) history.reserve(o.capacity);
   if (!pipeline) {
@@ -129,7 +146,33 @@ Status Session::Impl::open() {
     return {};
   }
   INVAR_CHECK_OK(pipeline->load());
-  return pipeline->reserve(chunk, tail_rows);
+  return reserve();
+}
+
+// Of a pass.
+int64_t Session::Impl::most_rows() const {
+  if (options().chunk) return options().chunk;
+  const int64_t groups = pipeline ? static_cast<int64_t>(pipeline->groups()) : 1;
+  return context.device ? std::max(kDeviceChunk / groups, kDefaultChunk) : kDefaultChunk;
+}
+
+// A pass of several sequences has as many rows as one of a long prompt, where there is the memory.
+Status Session::Impl::reserve() {
+  pass_rows = has_memory() ? std::min(most_rows(), options().capacity * options().sequences) : chunk;
+  const Status reserved = pipeline->reserve(pass_rows, tail_rows);
+  if (reserved || pass_rows == chunk) return reserved;
+  pass_rows = chunk;
+  return pipeline->reserve(pass_rows, tail_rows);
+}
+
+// Memory for passes of up to so many rows with logits. Fewer where these take too much of it.
+Status Session::Impl::reserve_tails(int64_t rows) {
+  const int64_t most = most_tail_rows();
+  if (rows <= tail_rows || tail_rows == most) return {};
+  rows = std::clamp(rows, std::min(2 * tail_rows, most), most);
+  INVAR_CHECK_OK(pipeline->reserve(pass_rows, rows));
+  tail_rows = rows;
+  return {};
 }
 
 // The stages of the decoder, or the device on which its prefixes run.
@@ -152,48 +195,6 @@ Status Session::Impl::open_decoder() {
   return {};
 }
 
-// plan.9: finds the inputs and outputs that a session knows.
-void Session::Impl::find_ports() {
-  for (const DecoderInput& i : inputs) {
-    if (i.kind == DecoderInput::Kind::ids) ports.ids = i.value;
-    if (i.kind == DecoderInput::Kind::positions) ports.positions = i.value;
-  }
-  for (const plan::Port& o : plan.outputs)
-    if (o.name == "logits") ports.logits = o.value;
-}
-
-// Checks their shapes.
-Status Session::Impl::check_ports() {
-  // Whether a row of a step has `row` elements of the value, for every number of rows.
-  auto per_row = [&](int v, int64_t row) {
-    const plan::Value& value = plan.values[v];
-    int64_t constant = 1;
-    int seq = 0;
-    for (const plan::DimRef& d : value.shape) {
-      if (d.symbol < 0) {
-        if (d.value < 0 || __builtin_mul_overflow(constant, d.value, &constant)) return false;
-      } else if (plan.symbols[d.symbol] == DimExpr::symbol("seq")) {
-        ++seq;
-      } else if (plan.symbols[d.symbol] != DimExpr::symbol("batch")) {
-        return false;
-      }
-    }
-    return seq == 1 && constant == row;
-  };
-  const bool whole = takes_whole_sequence(inputs);
-  for (const plan::Port& i : plan.inputs) {
-    if (whole) break;
-    if (plan.values[i.value].dtype != DType::i64 || !per_row(i.value, 1))
-      return bad_input("the plan's input '" + i.name + "' is not i64 [batch, seq]");
-  }
-  if (ports.logits < 0) return bad_input("the plan has no output 'logits'");
-  const plan::Value& out = plan.values[ports.logits];
-  if (!out.shape.empty() && out.shape.back().symbol < 0) vocab = out.shape.back().value;
-  if (out.dtype != DType::f32 || vocab < 1 || vocab > INT32_MAX || (!whole && !per_row(ports.logits, vocab)))
-    return bad_input("the plan's output 'logits' is not f32 [batch, seq, vocabulary]");
-  return {};
-}
-
 Status Session::Impl::check_sequences() const {
   if (options().sequences == 1) return {};
   for (const plan::Port& i : plan.inputs)
@@ -205,6 +206,8 @@ Status Session::Impl::check_sequences() const {
 }
 
 void Session::Impl::parallel_for(int count, const std::function<void(int)>& f) {
+  for (int i = 0; taking && i < count; ++i) f(i);
+  if (taking) return;
   context.pool->run(count, [&f](int, int64_t begin, int64_t end) {
     for (; begin < end; ++begin) f(static_cast<int>(begin));
   });
@@ -252,14 +255,12 @@ Status Session::Impl::append_many(std::span<const NewTokens> all) {
   }
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
-  const PromptPasses prompts(all, position, chunk);
+  const PromptPasses prompts(all, position, pass_rows);
   int64_t done = 0;
-  INVAR_CHECK_OK(pipeline->run(
-      prompts.passes(), [this] { finish_overlapped(); },
-      [&](size_t p, std::span<const float>) {
-        done += prompts.tokens(p);
-        if (options().progress && prompts.passes().size() > 1) options().progress(done, prompts.tokens());
-      }));
+  INVAR_CHECK_OK(run(prompts.passes(), [&](size_t p, size_t, std::span<const float>) {
+    done += prompts.tokens(p);
+    if (options().progress && prompts.passes().size() > 1) options().progress(done, prompts.tokens());
+  }));
   for (const NewTokens& n : all) position[n.sequence] += static_cast<int64_t>(n.tokens.size());
   return {};
 }
@@ -284,10 +285,10 @@ Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToke
   }
   if (count > 1) all_logits.resize(next.size() * row);
   std::span<const float> found;
-  INVAR_CHECK_OK(run([&](size_t p, std::span<const float> logits) {
+  INVAR_CHECK_OK(run(passes, [&](size_t p, size_t before, std::span<const float> logits) {
     found = logits;
     if (count > 1)
-      std::copy(logits.begin(), logits.end(), all_logits.begin() + p * next.size() / count * row);
+      std::copy(logits.begin(), logits.end(), all_logits.begin() + p * next.size() / count * row + before);
   }));
   for (const NextToken& n : next) ++position[n.sequence];
   return count > 1 ? std::span<const float>(all_logits) : found;
@@ -295,14 +296,34 @@ Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToke
 
 Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> tokens, bool all,
                                                    int64_t sequence) {
+  const size_t row = static_cast<size_t>(vocab), wanted = all ? tokens.size() : 1;
+  std::span<const float> last;
+  INVAR_CHECK_OK(step_rows(tokens, static_cast<int64_t>(wanted), sequence, [&](int64_t first, auto rows) {
+    last = rows.last(row);
+    if (!all) return;
+    all_logits.resize(wanted * row);
+    std::copy(rows.begin(), rows.end(), all_logits.begin() + first * vocab);
+  }));
+  return all ? std::span<const float>(all_logits) : last;
+}
+
+// Of a step: at least the wanted ones. Without memory all rows must run as one step. A GPU computes
+// the logits of more rows in less time than a second pass over the weights takes.
+int64_t Session::Impl::rows_with_tail(int64_t size, int64_t wanted) const {
+  if (!has_memory() || (wanted == 1 && size <= kTailRows)) return size;
+  const bool in_one = context.device && wanted > kTailRows && size <= 4 * wanted && size <= most_tail_rows();
+  return in_one ? size : wanted;
+}
+
+Status Session::Impl::step_rows(std::span<const int32_t> tokens, int64_t wanted, int64_t sequence,
+                                const TakeRows& take) {
   const int64_t count = static_cast<int64_t>(tokens.size());
   INVAR_CHECK_OK(check_append(sequence, tokens));
+  if (wanted < 1 || wanted > count)
+    return bad_input("a step of " + std::to_string(count) + " tokens has no logits of " +
+                     std::to_string(wanted) + " of them");
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
-  if (all && count > tail_rows && tail_rows < chunk) {
-    INVAR_CHECK_OK(pipeline->reserve(chunk, chunk));
-    tail_rows = chunk;
-  }
 
   int64_t past = position[sequence];
   std::span<const int32_t> rest = tokens;
@@ -314,52 +335,51 @@ Result<std::span<const float>> Session::Impl::step(std::span<const int32_t> toke
   }
   if (prefix) {
     finish_overlapped();  // it may read logits that are computed over now
-    INVAR_TRY(const std::span<const float> found, run_prefixes(tokens.size(), all));
+    int64_t next = count - wanted;
+    INVAR_CHECK_OK(
+        run_prefixes(static_cast<size_t>(wanted), [&](std::span<const float> row) { take(next++, row); }));
     position[sequence] += count;
-    return found;
+    return {};
   }
-  // Rows whose logits nobody wants run without tail. Without memory all rows must run as one step.
-  const int64_t size = static_cast<int64_t>(rest.size());
-  int64_t wanted = all ? count : 1;
-  if (!has_memory() || (!all && size <= kTailRows)) wanted = size;
-  const size_t row = static_cast<size_t>(vocab);
-  if (all) all_logits.resize(static_cast<size_t>(count) * row);
+  // Rows whose logits nobody wants run without tail.
+  const int64_t size = static_cast<int64_t>(rest.size()), first_wanted = size - wanted;
+  const int64_t with_tail = rows_with_tail(size, wanted);
+  INVAR_CHECK_OK(reserve_tails(with_tail));
   passes.clear(), pass_sequences.clear();
   for (int64_t begin = 0, end; begin < size; begin = end) {
-    const bool tail = begin >= size - wanted;
-    end = std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - wanted);
+    const bool tail = begin >= size - with_tail;
+    end = std::min(begin + (tail ? std::min(chunk, tail_rows) : chunk), tail ? size : size - with_tail);
     passes.push_back({rest.subspan(begin, end - begin), {}, tail});
     pass_sequences.push_back({sequence, past + begin});
   }
-  for (size_t p = 0; p < passes.size(); ++p) passes[p].sequences = {&pass_sequences[p], 1};
-  std::span<const float> last;
+  for (size_t p = 0; p < passes.size(); ++p) {
+    passes[p].sequences = {&pass_sequences[p], 1};
+    const int64_t begin = pass_sequences[p].past - past,
+                  unwanted = std::clamp(first_wanted - begin, int64_t{0}, passes[p].rows() - 1);
+    passes[p].unwanted = static_cast<size_t>(unwanted * vocab) * sizeof(float);
+  }
   int64_t done = 0;
-  INVAR_CHECK_OK(run([&](size_t p, std::span<const float> logits) {
-    done += passes[p].rows();
-    if (options().progress && size > chunk) options().progress(done, size);
-    if (logits.empty()) return;
-    last = logits.last(row);
-    if (!all) return;
-    // Of the rows of the pass those that belong to `tokens`.
-    const int64_t begin = pass_sequences[p].past - past, first = std::max(begin, size - count);
-    const auto wanted_rows = logits.subspan((first - begin) * row);
-    std::copy(wanted_rows.begin(), wanted_rows.end(), all_logits.begin() + (first - (size - count)) * row);
+  INVAR_CHECK_OK(run(passes, [&](size_t p, size_t before, std::span<const float> logits) {
+    const bool first = before * sizeof(float) <= passes[p].unwanted;
+    if (first) done += passes[p].rows();
+    if (options().progress && first && size > chunk) options().progress(done, size);
+    const int64_t begin = pass_sequences[p].past - past + static_cast<int64_t>(before) / vocab,
+                  unwanted = std::max(first_wanted - begin, int64_t{0});
+    if (unwanted * vocab < static_cast<int64_t>(logits.size()))
+      take(begin + unwanted - (size - count), logits.subspan(static_cast<size_t>(unwanted * vocab)));
   }));
   position[sequence] += count;
-  if (all) return std::span<const float>(all_logits);
-  return last;
+  return {};
 }
 
-// The logits of the last token of the history, or of its last `count` with `all`.
-Result<std::span<const float>> Session::Impl::run_prefixes(size_t count, bool all) {
+// The logits of the last `wanted` tokens of the history, one by one.
+Status Session::Impl::run_prefixes(size_t wanted, const std::function<void(std::span<const float>)>& take) {
   const std::span<const int32_t> tokens = history;
-  if (!all) return prefix->run(tokens);
-  all_logits.clear();
-  for (size_t n = tokens.size() - count + 1; n <= tokens.size(); ++n) {
-    INVAR_TRY(const std::span<const float> last, prefix->run(tokens.first(n)));
-    all_logits.insert(all_logits.end(), last.begin(), last.end());
+  for (size_t n = tokens.size() - wanted + 1; n <= tokens.size(); ++n) {
+    INVAR_TRY(const std::span<const float> row, prefix->run(tokens.first(n)));
+    take(row);
   }
-  return std::span<const float>(all_logits);
+  return {};
 }
 
 Result<Session> Session::open(plan::Plan plan, const std::string& folder, Options options) {
@@ -405,18 +425,10 @@ size_t Session::peak_bytes() const {
          impl_->all_logits.capacity() * sizeof(float);
 }
 std::vector<std::string> Session::kernels() const {
-  std::vector<std::string> all;
-  if (impl_->prefix) impl_->prefix->block().add_names([](const Executable& e) { return e.kernels(); }, all);
-  if (impl_->pipeline)
-    for (const auto& stage : impl_->pipeline->stages()) add_new(stage->kernels(), all);
-  return all;
+  return impl_->names_of([](const auto& part) { return part.kernels(); });
 }
 std::vector<std::string> Session::libraries() const {
-  std::vector<std::string> all;
-  if (impl_->prefix) impl_->prefix->block().add_names([](const Executable& e) { return e.libraries(); }, all);
-  if (impl_->pipeline)
-    for (const auto& stage : impl_->pipeline->stages()) add_new(stage->libraries(), all);
-  return all;
+  return impl_->names_of([](const auto& part) { return part.libraries(); });
 }
 int64_t Session::chunk() const {
   return impl_->chunk;
@@ -431,6 +443,12 @@ Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bo
   auto logits = impl_->step(tokens, all, sequence);
   impl_->finish_overlapped();
   return logits;
+}
+Status Session::step_rows(std::span<const int32_t> tokens, int64_t wanted, const TakeRows& take,
+                          int64_t sequence) {
+  const Status taken = impl_->step_rows(tokens, wanted, sequence, take);
+  impl_->finish_overlapped();
+  return taken;
 }
 Status Session::append_many(std::span<const NewTokens> all) {
   const Status appended = impl_->append_many(all);

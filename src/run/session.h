@@ -33,8 +33,9 @@ struct Options {
   std::string isa;             // "" = the best this CPU has; else exactly this one, or an error
   int64_t capacity = 0;        // positions that the memory of a sequence holds (prompt + answer)
   int64_t sequences = 1;       // each with memory of its own
-  int64_t chunk = 0;           // prefill at most this many tokens per step; 0 = 256, on a GPU 2048
-  bool check_weights = true;   // hash every weight against the plan while loading
+  // Prefill at most this many tokens per step, of one or several sequences; 0 = 256, on a GPU 2048.
+  int64_t chunk = 0;
+  bool check_weights = true;  // hash every weight against the plan while loading
   // Digests that this process has computed, which need no check; read by open() only.
   const DigestCache* hashed = nullptr;
   // False: remember tokens only; each step computes the sequence anew from its start.
@@ -112,14 +113,19 @@ class Session {
   // range, beyond capacity, no such sequence.
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all = false,
                                       int64_t sequence = 0);
+  // The same for the logits of the last `wanted` tokens, in one or more pieces: the rows of
+  // tokens[first] and those behind it, valid until `take` returns. `take` may call parallel_for().
+  using TakeRows = std::function<void(int64_t first, std::span<const float> rows)>;
+  Status step_rows(std::span<const int32_t> tokens, int64_t wanted, const TakeRows& take,
+                   int64_t sequence = 0);
   // Batched prefill: appends at least one token to each of these different sequences, whatever
   // their positions and counts, without logits. Errors are those of step().
   Status append_many(std::span<const NewTokens>);
   // Batched decoding: appends one token to each of these different sequences in one step, whatever
   // their positions. Returns the logits of each, in their order, as step() does.
   Result<std::span<const float>> step_many(std::span<const NextToken>);
-  // Calls f(0) ... f(count - 1) on the session's threads, for work between two steps. f must
-  // neither throw nor use the session.
+  // Calls f(0) ... f(count - 1) on the session's threads, for work between two steps or in the
+  // `take` of one. f must neither throw nor use the session.
   void parallel_for(int count, const std::function<void(int)>& f);
   // The same, overlapped with the next step if a GPU computes that, at once otherwise. It is done
   // when that step or finish_overlapped() returns. f may read the logits that the last step

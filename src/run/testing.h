@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include "device/device.h"
 #include "run/session.h"
@@ -75,6 +76,49 @@ inline Logits logits(Session& s, int piece, bool all) {
 
 inline bool same_bytes(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+// Every number of last rows, from any position on, in whichever pieces they come.
+inline void some_rows_have_their_bytes(Session& s, const Logits& truth) {
+  const std::vector<int32_t> tokens = prompt();
+  for (const auto& [begin, count, wanted] : {std::tuple{0, kTokens, 1},
+                                             {0, kTokens, 9},
+                                             {0, kTokens, kTokens},
+                                             {0, 100, 99},
+                                             {0, 8, 3},
+                                             {40, 7, 7},
+                                             {90, 60, 10},
+                                             {149, 1, 1}}) {
+    s.reset();
+    if (begin) {
+      ASSERT_TRUE(s.step(std::span(tokens).first(static_cast<size_t>(begin))));
+    }
+    int64_t next = count - wanted;
+    const auto take = [&](int64_t first, std::span<const float> rows) {
+      EXPECT_EQ(first, next);
+      ASSERT_EQ(rows.size() % kVocab, 0u);
+      EXPECT_TRUE(same_bytes(
+          rows, std::span(truth).subspan(static_cast<size_t>((begin + first) * kVocab), rows.size())))
+          << begin << ", " << count << ", " << wanted << ": row " << first;
+      next += static_cast<int64_t>(rows.size()) / kVocab;
+      std::vector<int> called(5);
+      s.parallel_for(5, [&](int i) { called[static_cast<size_t>(i)] += i + 1; });
+      EXPECT_EQ(called, (std::vector{1, 2, 3, 4, 5}));
+    };
+    const Status done = s.step_rows(
+        std::span(tokens).subspan(static_cast<size_t>(begin), static_cast<size_t>(count)), wanted, take);
+    EXPECT_TRUE(done);
+    EXPECT_EQ(next, count);
+    EXPECT_EQ(s.position(), begin + count);
+  }
+  for (const int64_t wanted : {0, -1, 4}) {
+    s.reset();
+    const Status refused = s.step_rows(std::span(tokens).first(3), wanted, [](int64_t, auto) { FAIL(); });
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message,
+              "a step of 3 tokens has no logits of " + std::to_string(wanted) + " of them");
+    EXPECT_EQ(s.position(), 0);
+  }
 }
 
 // Sequences of different lengths, and the logits of all their positions, computed one sequence at a

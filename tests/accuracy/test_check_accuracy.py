@@ -35,6 +35,9 @@ def test_check_accuracy(exported, tmp_path):
     assert invar(*check, tokens, "--json").json() == found
     worse = invar(*check, tokens, "--accuracy-bound", "2^-20", code=1)
     assert len(worse.errors) == 1 and "2^-20" in worse.errors[0]
+    one = invar(*check, tokens, "--accuracy-bound", "2^-20", "--json", code=1).json()
+    assert (one["holds"], one["ok"], one["exit_code"], one["kind"]) == (False, False, 1, "failed")
+    assert one["log2_error"] == found["log2_error"] and "2^-20" in one["error"]
     for wrong in ("0.01", "-8", "2^x", "2^", "1e-3"):
         refused(*check, texts, "--accuracy-bound", wrong, names=["--accuracy-bound", wrong, "2^-8"])
     for other in (("--output", tmp_path / "p.invar"), ("--emit", "repro"), ("--report",)):
@@ -66,7 +69,6 @@ def test_nan_in_a_weight_holds_no_bound(tmp_path):
     tokens = tmp_path / "tokens.json"
     tokens.write_text("[1, 2, 3]")
     how = ("compile", tmp_path / "model.onnx", "--numerics", "exact16", "--check-accuracy", tokens)
-    done = invar(*how, "--json", code=1)
-    found, error = map(json.loads, done.out.decode().splitlines())
+    found = invar(*how, "--json", code=1).json()
     assert found["log2_error"] is None and found["holds"] is False
-    assert error["kind"] == "failed" and "NaN" in error["error"]
+    assert found["kind"] == "failed" and "NaN" in found["error"]

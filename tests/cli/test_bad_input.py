@@ -344,7 +344,9 @@ def test_onnx_that_is_not_one(tmp_path):
         path.write_bytes(data)
         refused("compile", path, names=[str(path)])
     refused("compile", tmp_path / "nowhere.onnx", names=["nowhere.onnx"])
-    refused("compile", tmp_path, names=[str(tmp_path)])
+    refused("compile", tmp_path, names=[str(tmp_path), "a folder", "invar export --model-name"])
+    (tmp_path / "model.onnx").write_bytes(b"")
+    refused("compile", tmp_path, names=[str(tmp_path / "model.onnx")])
 
 
 def test_onnx_undefined_and_doubled_values(tmp_path):

@@ -306,6 +306,12 @@ def test_verify(romeo, tmp_path):
     assert invar.verify(GOLDEN, MODEL, threads=1, prefill_chunk=7).ok
 
 
+@pytest.mark.parametrize("name", ["numerics", "operation_set"])
+def test_an_empty_name_is_no_default(name):
+    with pytest.raises(invar.BadInput, match=f"{name}: '' is no name"):
+        invar.generate(MODEL, "A", max_new_tokens=1, **{name: ""})
+
+
 def test_verify_finds_the_model_of_an_earlier_run(romeo):
     verdict = invar.verify(romeo[0])
     assert verdict.ok and verdict.compared["folder"].endswith(

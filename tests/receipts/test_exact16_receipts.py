@@ -25,8 +25,17 @@ def test_the_profile_is_in_the_receipt(sealed, generate):
     assert (program["profile"], fp32["profile"]) == ("exact16", "fp32")
     assert program == fp32 | {"profile": "exact16", "digest": program["digest"]}
     assert program["digest"] != fp32["digest"]
+    assert (sealed["profile"], generate(tokens=TOKENS)["profile"]) == ("exact16", "fp32")
     assert "matmul_exact16" in " ".join(sealed["kernels"])
     assert not any(k.startswith("matmul ") for k in sealed["kernels"])
+
+
+def test_diff_names_the_profile(sealed, generate):
+    sides = (generate(tokens=TOKENS)["receipt"], sealed["receipt"])
+    for a, b, names in ((0, 1, ("fp32", "exact16")), (1, 0, ("exact16", "fp32"))):
+        text = invar("diff", sides[a], sides[b], code=1).text
+        first, second = (text.index(f"--numerics {name}") for name in names)
+        assert first < second and "another profile" in text and "another program" not in text
 
 
 @pytest.mark.parametrize("isa", ["reference", *cpu_isas()])

@@ -42,6 +42,13 @@ def decimal(name, value):
         raise _native.BadInput(f"{name}: {value!r} is not a number") from None
 
 
+def name_or_default(name, value):
+    """A name as the native side takes it, where "" is the default."""
+    if value == "":
+        raise _native.BadInput(f"{name}: '' is no name; leave it out for the default")
+    return "" if value is None else text_of(name, value)
+
+
 def text_of(name, value):
     if not isinstance(value, str):
         raise _native.BadInput(f"{name}: {type(value).__name__} is no str")
@@ -383,8 +390,8 @@ def generate(
         task_dir=path_of("task_dir", task_dir),
         tasks_root=path_of("tasks_root", tasks_root),
         colocate_tensors=flag("colocate_tensors", colocate_tensors),
-        operation_set="" if operation_set is None else text_of("operation_set", operation_set),
-        numerics="" if numerics is None else text_of("numerics", numerics),
+        operation_set=name_or_default("operation_set", operation_set),
+        numerics=name_or_default("numerics", numerics),
     )
     native = _native.Generation(
         where,

@@ -1,4 +1,5 @@
 // SHA-256 against published vectors and other implementations, on every code path.
+#include "base/hash/hash_pairs.h"
 #include "base/hash/sha256.h"
 
 #include <gtest/gtest.h>
@@ -93,6 +94,23 @@ TEST(Sha256, TwoMessagesAtOnce) {
       EXPECT_EQ(first, sha256(text.data(), a)) << a << " " << b;
       EXPECT_EQ(second, sha256(text.data() + text.size() - b, b)) << a << " " << b;
     }
+}
+
+// Every message once; a pair is of about one length, and no more than a thread's share.
+TEST(HashPairs, EveryMessageOnce) {
+  const auto shown = [](std::vector<uint64_t> lengths, int threads) {
+    std::string s;
+    for (const auto& [a, b] : hash_pairs(lengths, threads))
+      s += std::to_string(a) + (a == b ? "" : "+" + std::to_string(b)) + " ";
+    return s;
+  };
+  EXPECT_EQ(shown({}, 4), "");
+  EXPECT_EQ(shown({7}, 1), "0 ");
+  EXPECT_EQ(shown({7, 7}, 1), "0+1 ");
+  EXPECT_EQ(shown({7, 7}, 2), "0 1 ");
+  EXPECT_EQ(shown({1, 9, 5, 4, 2}, 1), "1+2 3+4 0 ");
+  EXPECT_EQ(shown({1, 9, 5, 4, 2}, 2), "1 2+3 4+0 ");
+  EXPECT_EQ(shown({0, 0, 0}, 1), "0+1 2 ");
 }
 
 TEST(Merkle, Shapes) {

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <numeric>
 #include <system_error>
 #include <thread>
 #include <tuple>
 
 #include "base/file/file.h"
+#include "base/hash/hash_pairs.h"
+#include "base/hash/sha256_blocks.h"
 
 namespace invar::compiler {
 
@@ -36,26 +39,37 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
   for (auto& [key, list] : by_location)
     if (threads >= 0 || list[0]->bytes.data()) work.push_back(std::move(list));
   if (threads < 0) cache = nullptr;
-  // Largest first, so that threads finish at about the same time.
-  std::stable_sort(work.begin(), work.end(), [](auto& a, auto& b) { return a[0]->length > b[0]->length; });
+  const size_t wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::span<const std::byte>> bytes;
+  std::vector<uint64_t> lengths;
+  for (const auto& list : work) {
+    const HashRequest& r = *list[0];
+    bytes.push_back(r.bytes.data() ? std::as_bytes(std::span(r.bytes))
+                                   : files.at(r.file).bytes().subspan(r.offset, r.length));
+    lengths.push_back(bytes.back().size());
+  }
+  const std::vector<HashPair> pairs = hash_pairs(lengths, static_cast<int>(wanted));
   std::atomic<size_t> next{0};
-  uint64_t total = 0;
-  for (const auto& list : work) total += list[0]->length;
-  ByteMeter meter(progress, total);
+  ByteMeter meter(progress, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}));
   const std::thread::id caller = std::this_thread::get_id();
-  auto worker = [&] {
-    for (size_t i; (i = next++) < work.size();) {
-      const HashRequest& r = *work[i][0];
-      Digest d =
-          r.bytes.data() ? sha256(r.bytes) : sha256(files.at(r.file).bytes().data() + r.offset, r.length);
-      for (HashRequest* range : work[i]) range->sha256 = d;
-      meter.add(r.length, std::this_thread::get_id() == caller);
+  const auto take = [&](size_t i, const Digest& digest) {
+    for (HashRequest* range : work[i]) range->sha256 = digest;
+    meter.add(lengths[i], std::this_thread::get_id() == caller);
+  };
+  const auto worker = [&] {
+    for (size_t i; (i = next++) < pairs.size();) {
+      const auto [a, b] = pairs[i];
+      if (a == b) {
+        take(a, sha256(bytes[a].data(), bytes[a].size()));
+        continue;
+      }
+      const auto both = sha256_of_two(bytes[a], bytes[b]);
+      take(a, both[0]), take(b, both[1]);
     }
   };
-  size_t wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::jthread> pool;
   try {
-    for (size_t i = 1; i < std::min(wanted, work.size()); ++i) pool.emplace_back(worker);
+    for (size_t i = 1; i < std::min(wanted, pairs.size()); ++i) pool.emplace_back(worker);
   } catch (const std::system_error&) {
     // The system refuses more threads. Those that started do all of the work.
   }

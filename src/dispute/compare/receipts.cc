@@ -42,13 +42,16 @@ json::Value as_json(const receipt::Receipt& r) {
 }
 
 // Why two receipts differ whose first differing field this is.
-std::string cause_of(const std::string& field) {
+std::string cause_of(const std::string& field, const receipt::Receipt& a, const receipt::Receipt& b) {
   auto of = [&](std::string_view section) { return field.starts_with(section); };
   if (field == "schema") return "two formats of receipts: the hashes cannot be equal";
   if (of("model.weights") || of("model.tensors")) return "other weights: the digests of the tensors differ";
   if (of("model.name") || of("model.revision")) return "another label: the computation may be the same";
   if (of("model.")) return "another checkpoint: its config, tokenizer or chat template differs";
   if (of("program.numerics")) return "another numerics version: it computes other bits";
+  if (of("program.") && a.profile != b.profile)
+    return "another profile: one side computed with --numerics " + a.profile +
+           ", the other with --numerics " + b.profile + ", each of which has bits of its own";
   if (of("program.")) return "another program: what is computed differs";
   if (of("input.")) return "another question: input or sampling differs";
   return "model, program and input are equal, so one side computed other bits or its receipt was changed: a "
@@ -77,7 +80,7 @@ Difference compare_receipts(const receipt::Receipt& a, const receipt::Receipt& b
   if (d.equal) return d;
   d.cause = receipt::receipt_hash(a) == receipt::receipt_hash(b)
                 ? "the same receipt, of equal hash, whose prompt one side withholds (receipt.27)"
-                : cause_of(first);
+                : cause_of(first, a, b);
   if (!first.starts_with("output.")) return d;
   const size_t steps = std::min(a.tokens.size(), b.tokens.size());
   size_t step = 0;

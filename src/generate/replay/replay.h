@@ -12,10 +12,9 @@
 
 namespace invar::generate {
 
-// receipt.16: one forward pass in pieces of up to `chunk` tokens (0: 256), the logits of the wanted
-// positions alone.
-// The session and the phase outlive the result.
-receipt::Forward forward_pass(run::Session&, int64_t chunk, Phase&);
+// receipt.16: one forward pass in the session's pieces, with the logits of the wanted positions and
+// few between them. The session and the phase outlive the result.
+receipt::Forward forward_pass(run::Session&, Phase&);
 
 // receipt.18: the steps of the run itself, since the bits of a position may depend on its step: the
 // prompt at once (the session cuts it as it did then), each answer token alone.

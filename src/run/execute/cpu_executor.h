@@ -33,7 +33,7 @@ class CpuExecutor final : public Executor {
   int64_t past_bound(int64_t, int64_t past) const override { return past; }
   Status bind_call(size_t n) override;
   Status schedule(bool reshape) override;
-  Status reserve_ports(const std::vector<uint64_t>&) override { return {}; }
+  Status reserve_ports(const std::vector<uint64_t>&, std::span<const StepShape>) override { return {}; }
 
   ops::Epilogue make_epilogue(size_t head) const;
   static void run_fused(const void* context, const ops::Region&);

@@ -9,7 +9,8 @@
 
 namespace invar::run {
 
-constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing their nodes
+constexpr int64_t kGraphRows = 8;            // steps of more rows cost more than queueing their nodes
+constexpr size_t kPiece = size_t{16} << 20;  // bytes: sent while the piece before is hashed
 
 static bool is_selected(const std::optional<std::vector<int>>& ports, int v) {
   return !ports || std::find(ports->begin(), ports->end(), v) != ports->end();
@@ -147,23 +148,29 @@ ops::View CudaExecutor::port(int v) const {
   return view;
 }
 
-// Pinned memory for the largest step of each port.
-Status CudaExecutor::reserve_ports(const std::vector<uint64_t>& buffer_sizes) {
-  const plan::Plan& plan = *executable_->plan;
-  auto reserve = [&](Allocation& b, const plan::Port& port, uint64_t times) -> Status {
-    const uint64_t bytes = times * Allocation::round_up(buffer_sizes[executable_->values[port.value].buffer]);
+// Pinned memory for the largest step of each port; it takes the system long to make.
+Status CudaExecutor::reserve_ports(const std::vector<uint64_t>& buffer_sizes,
+                                   std::span<const StepShape> steps) {
+  const Executable& e = *executable_;
+  auto reserve = [&](Allocation& b, const plan::Port& port, uint64_t bytes) -> Status {
     if (b.size() >= bytes) return {};
     INVAR_TRY(b, Allocation::make_pinned(bytes, port.name.c_str(), device_));
     return {};
   };
-  for (const plan::Port& p : plan.inputs)
+  for (const plan::Port& p : e.plan->inputs)
     if (is_selected(selected_inputs_, p.value)) {
-      INVAR_CHECK_OK(reserve(inputs_[p.value], p, 1));
+      INVAR_CHECK_OK(
+          reserve(inputs_[p.value], p, Allocation::round_up(buffer_sizes[e.values[p.value].buffer])));
     }
-  for (const plan::Port& p : plan.outputs)
-    if (!inputs_.contains(p.value) && is_selected(selected_outputs_, p.value)) {
-      INVAR_CHECK_OK(reserve(outputs_[p.value], p, 2));
-    }
+  for (const plan::Port& p : e.plan->outputs) {
+    if (inputs_.contains(p.value) || !is_selected(selected_outputs_, p.value)) continue;
+    uint64_t bytes = 0;
+    ops::View view;
+    for (const StepShape& s : steps)
+      bytes = std::max(bytes, e.shape(p.value, {s.batch, std::min(s.rows, whole_rows_), s.past}, view));
+    INVAR_CHECK_OK(
+        reserve(outputs_[p.value], p, 2 * std::max(Allocation::round_up(bytes), Allocation::kAlign)));
+  }
   return {};
 }
 
@@ -192,7 +199,7 @@ Status CudaExecutor::queue(bool tail) {
 }
 
 bool CudaExecutor::is_downloaded(int v, bool tail) const {
-  if (!tail && !executable_->values[v].feeds_state) return false;
+  if (left_on_device() || (!tail && !executable_->values[v].feeds_state)) return false;
   return is_selected(selected_outputs_, v) && (selected_outputs_ || !inputs_.contains(v));
 }
 
@@ -211,6 +218,32 @@ Status CudaExecutor::download_outputs(bool tail) {
     INVAR_CHECK_OK(device_->download(result_on_host(p.value), view.data, bytes));
   }
   return device_->download(step_header_.data(), device_step_header_.data(), sizeof(StepHeader));
+}
+
+Status CudaExecutor::read_output(int v, size_t begin,
+                                 const std::function<void(std::span<const std::byte>)>& take) {
+  if (!left_on_device()) return Executor::read_output(v, begin, take);
+  const ops::View& view = values_[v];
+  const auto* const from = static_cast<const std::byte*>(view.data) + begin;
+  const size_t bytes = bytes_of(view) - begin,
+               row = static_cast<size_t>(view.dim[view.rank - 1]) * size_of(view.dtype),
+               most = std::min(bytes, std::max(kPiece / row, size_t{1}) * row);
+  for (Allocation& piece : pieces_)
+    if (piece.size() < most) {
+      INVAR_TRY(piece, Allocation::make_pinned(most, "outputs", device_));
+    }
+  const auto send = [&](size_t at) {
+    return device_->download(pieces_[at / most % 2].data(), from + at, std::min(most, bytes - at));
+  };
+  INVAR_CHECK_OK(send(0));
+  for (size_t at = 0; at < bytes; at += most) {
+    INVAR_CHECK_OK(device_->wait());
+    if (at + most < bytes) {
+      INVAR_CHECK_OK(send(at + most));
+    }
+    take({pieces_[at / most % 2].data(), std::min(most, bytes - at)});
+  }
+  return {};
 }
 
 Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
@@ -257,6 +290,7 @@ size_t CudaExecutor::bytes() const {
   size_t bytes = Executor::bytes();
   for (const auto* ports : {&inputs_, &outputs_})
     for (const auto& [v, b] : *ports) bytes += b.size();
+  for (const Allocation& piece : pieces_) bytes += piece.size();
   return bytes;
 }
 

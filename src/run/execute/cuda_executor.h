@@ -20,6 +20,9 @@ class CudaExecutor final : public Executor {
   Status feed_in_place(int v, void* bytes) override;
   void select_outputs(std::vector<int> outputs) override { selected_outputs_ = std::move(outputs); }
   void select_inputs(std::vector<int> inputs) override { selected_inputs_ = std::move(inputs); }
+  void download_whole(int64_t rows) override { whole_rows_ = rows; }
+  Status read_output(int v, size_t begin,
+                     const std::function<void(std::span<const std::byte>)>& take) override;
   ops::View port(int v) const override;
   size_t bytes() const override;
 
@@ -30,13 +33,14 @@ class CudaExecutor final : public Executor {
   int64_t past_bound(int64_t rows, int64_t past) const override;
   Status bind_call(size_t n) override;
   Status schedule(bool reshape) override;
-  Status reserve_ports(const std::vector<uint64_t>& buffer_sizes) override;
+  Status reserve_ports(const std::vector<uint64_t>& buffer_sizes, std::span<const StepShape> steps) override;
 
   size_t concurrent_end(size_t first) const;
   std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
   std::vector<const float*> addends(size_t begin, size_t end) const;
   void enqueue(size_t begin, size_t end) const;
   Status queue(bool tail);
+  bool left_on_device() const { return step_shape_.rows > whole_rows_; }
   bool is_downloaded(int v, bool tail) const;
   Status download_outputs(bool tail);
   std::byte* result_on_host(int v) const;
@@ -47,6 +51,10 @@ class CudaExecutor final : public Executor {
   // that `overlapped` can read the last step's.
   std::map<int, Allocation> inputs_, outputs_;
   bool second_half_ = false;
+  // Where read_output() puts the pieces of what is left on the device: one is taken while the next
+  // one is sent.
+  int64_t whole_rows_ = INT64_MAX;
+  Allocation pieces_[2];
   std::set<int> fed_on_device_;          // inputs of this step that do not come from the host
   std::map<int, const void*> in_place_;  // of these, the ones that are read where they lie
   std::optional<std::vector<int>> selected_inputs_, selected_outputs_;

@@ -65,6 +65,18 @@ TEST_F(OnDevice, ResultsStayBesideTheNextStep) {
   EXPECT_TRUE(done);
 }
 
+// Rows that are left on the device come in pieces; graphs and whole downloads stand beside them.
+TEST_F(OnDevice, SomeRowsHaveTheirBytes) {
+  Session host = open(model, options(1, "reference"));
+  const Logits truth = logits(host, kTokens, true);
+  for (const bool cache : {true, false}) {
+    Options o = on_device();
+    o.use_cache = cache;
+    Session s = open(model, o);
+    for (int round = 0; round < 2; ++round) some_rows_have_their_bytes(s, truth);
+  }
+}
+
 TEST_F(OnDevice, CompanyDoesNotShow) {
   const std::vector<Logits> truth = alone(model);
   Options o = on_device(400);  // several bounds of past, each of whose graphs serves many positions
@@ -72,6 +84,9 @@ TEST_F(OnDevice, CompanyDoesNotShow) {
   Session s = open(model, o);
   for (int round = 0; round < 2; ++round)
     for (int batch : {1, 2, 3, 17, kSequences}) company_does_not_show(s, batch, truth);
+  o.capacity = kTokens;  // fewer positions than the rows of a pass of several sequences
+  Session small = open(model, o);
+  company_does_not_show(small, kSequences, truth);
 }
 
 TEST_F(OnDevice, WithoutMemoryTheSameBytes) {

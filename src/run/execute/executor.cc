@@ -3,6 +3,7 @@
 #include "run/execute/executor.h"
 
 #include <algorithm>
+#include <array>
 
 #include "run/execute/cpu_executor.h"
 #include "run/execute/cuda_executor.h"
@@ -41,10 +42,10 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
                          bool host_ports) {
   const Executable& e = *executable_;
   std::vector<uint64_t> size(e.buffers);
+  const StepShape tail{1, tail_rows, capacity}, batch{max_sequences, 1, capacity};
   for (size_t v = 0; v < values_.size(); ++v) {
     ops::View view;
     const StepShape one{1, e.values[v].feeds_state ? rows : tail_rows, capacity};
-    const StepShape batch{max_sequences, 1, capacity};
     uint64_t& bytes = size[e.values[v].buffer];
     for (const StepShape& step : {one, batch})
       bytes = std::max(bytes, e.shape(static_cast<int>(v), step, view));
@@ -74,12 +75,13 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     INVAR_CHECK_OK(reserve_states(max_sequences));
   }
   // Binds the largest steps, so that scratch and shared memory is allocated before the first step.
+  const int64_t shared_by = (rows + capacity - 1) / capacity;
   for (auto [count, of_each] :
-       {std::pair{max_sequences, int64_t{1}}, {int64_t{1}, tail_rows}, {int64_t{1}, rows}}) {
+       {std::pair{max_sequences, int64_t{1}}, {int64_t{1}, tail_rows}, {shared_by, rows / shared_by}}) {
     for (ops::Sequence& s : all) s.past = capacity - of_each;
     INVAR_CHECK_OK(bind(of_each, {all.data(), static_cast<size_t>(count)}));
   }
-  return host_ports ? reserve_ports(size) : Status();
+  return host_ports ? reserve_ports(size, std::array{tail, batch}) : Status();
 }
 
 Status Executor::reserve_states(int64_t max_sequences) {
@@ -179,6 +181,13 @@ Status Executor::check_libraries() const {
 Error Executor::out_of_bounds_error(size_t node, const ops::OutOfBounds& out_of_bounds) const {
   return bad_input(executable_->name_of_node(node) + ": " +
                    text_of(out_of_bounds, nodes_[node].in[static_cast<size_t>(out_of_bounds.operand)]));
+}
+
+Status Executor::read_output(int v, size_t begin,
+                             const std::function<void(std::span<const std::byte>)>& take) {
+  const ops::View view = port(v);
+  take(std::span(static_cast<const std::byte*>(view.data), bytes_of(view)).subspan(begin));
+  return {};
 }
 
 size_t Executor::bytes() const {

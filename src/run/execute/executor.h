@@ -29,8 +29,9 @@ class Executor {
   Status attach(const Weights&);
   // Allocates the memory of `max_sequences` sequences and of the largest steps. These are one
   // sequence with up to `rows` rows in the nodes that feed a state and up to `tail_rows` in the
-  // others, and every sequence with one row. On a GPU `host_ports` also allocates the host's side
-  // of all inputs and outputs; without it, each is allocated at its first use.
+  // others, several sequences with so many rows together, and every sequence with one row. On a GPU
+  // `host_ports` also allocates the host's side of all inputs and outputs; without it, each is
+  // allocated at its first use.
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t max_sequences,
                  bool host_ports = true);
   // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
@@ -56,6 +57,13 @@ class Executor {
   // the others are fed, or handed on where they lie. Until these are called: all.
   virtual void select_outputs(std::vector<int> outputs) = 0;
   virtual void select_inputs(std::vector<int> inputs) = 0;
+  // Steps of more rows of a sequence leave their outputs on the device, for read_output() alone.
+  // Until it is called: none do.
+  virtual void download_whole(int64_t /*rows*/) {}
+  // An output of the last run from byte `begin` on, in one or more pieces of whole rows. A piece is
+  // valid until `take` returns, the last one until the next run.
+  virtual Status read_output(int v, size_t begin,
+                             const std::function<void(std::span<const std::byte>)>& take);
   // The host's view of an input or output: written before run(), read after it.
   virtual ops::View port(int v) const = 0;
   // The view of an input or output where the nodes read or write it, valid until the next run.
@@ -92,7 +100,9 @@ class Executor {
   virtual int64_t past_bound(int64_t rows, int64_t past) const = 0;  // Call::past of a step
   virtual Status bind_call(size_t n) = 0;                            // the rest of a node's call
   virtual Status schedule(bool reshape) = 0;                         // after all calls are bound
-  virtual Status reserve_ports(const std::vector<uint64_t>& buffer_sizes) = 0;
+  // steps: the largest ones with a tail.
+  virtual Status reserve_ports(const std::vector<uint64_t>& buffer_sizes,
+                               std::span<const StepShape> steps) = 0;
 
   Status reserve_shared(size_t bytes);
   Status check_libraries() const;

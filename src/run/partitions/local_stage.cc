@@ -72,6 +72,7 @@ Status LocalStage::load() {
     if (v >= 0) inputs.push_back(v);
   if (logits_ >= 0) outputs.push_back(logits_);
   executor_->select_inputs(std::move(inputs)), executor_->select_outputs(std::move(outputs));
+  executor_->download_whole(kTailRows);
   executor_->observe(o.observe);
   if (checks_ && o.check_weights) {
     INVAR_TRY(checked_, Weights::load(*checks_, context_.folder, {}, *context_.pool,
@@ -154,11 +155,6 @@ Status LocalStage::hand_out(int v, Handover& h) {
   }
   return h.device ? device_->copy(h.memory.data(), view.data, h.bytes)
                   : device_->download(h.memory.data(), view.data, h.bytes);
-}
-
-std::span<const std::byte> LocalStage::output(int v) {
-  const ops::View view = executor_->port(own(v));
-  return {static_cast<const std::byte*>(view.data), bytes_of(view)};
 }
 
 size_t LocalStage::bytes() const {

@@ -63,7 +63,10 @@ class LocalStage final : public Stage {
   Status run(const std::function<void()>& overlapped) override;
   Status hand_out(int v, Handover&) override;
   Status handed_out() override { return device_ ? device_->wait() : Status(); }
-  std::span<const std::byte> output(int v) override;
+  Status read_output(int v, size_t begin,
+                     const std::function<void(std::span<const std::byte>)>& take) override {
+    return executor_->read_output(own(v), begin, take);
+  }
   size_t bytes() const override;
   Status weights_unchanged() override {
     if (checks_own_) return weights_.unchanged(stage_.segment.plan);

@@ -160,7 +160,16 @@ Status Pipeline::run_in_order(std::span<const StagePass> passes, const std::func
                               const Take& take) {
   for (size_t p = 0; p < passes.size(); ++p) {
     for (size_t s = 0; s < stages_.size(); ++s) INVAR_CHECK_OK(run_stage(s, passes[p], 0, overlapped));
-    take(p, passes[p].tail ? floats(stages_[last_]->output(logits_)) : std::span<const float>());
+    if (!passes[p].tail) {
+      take(p, 0, {});
+      continue;
+    }
+    size_t before = passes[p].unwanted / sizeof(float);
+    const auto hand_on = [&](std::span<const std::byte> piece) {
+      take(p, before, floats(piece));
+      before += floats(piece).size();
+    };
+    INVAR_CHECK_OK(stages_[last_]->read_output(logits_, passes[p].unwanted, hand_on));
   }
   return {};
 }
@@ -256,7 +265,7 @@ Status Pipeline::run_overlapped(std::span<const StagePass> passes, const std::fu
     const Handover& h = result(jobs.taken);
     const bool tail = passes[jobs.taken].tail;
     lock.unlock();
-    take(jobs.taken, tail ? floats({h.memory.data(), h.bytes}) : std::span<const float>());
+    take(jobs.taken, 0, tail ? floats({h.memory.data(), h.bytes}) : std::span<const float>());
     lock.lock();
   }
   changed_.wait(lock, [&] { return std::count(jobs.busy.begin(), jobs.busy.end(), true) == 0; });

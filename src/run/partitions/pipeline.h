@@ -14,10 +14,10 @@ namespace invar::run {
 
 class Pipeline {
  public:
-  // Called for each pass, in their order; without a tail it has no logits. The logits of the last
-  // pass of a call of run() are valid until its next call, those of the others until `take`
-  // returns.
-  using Take = std::function<void(size_t pass, std::span<const float> logits)>;
+  // Called for each pass, in their order, with the wanted logits in one or more pieces of whole
+  // rows: those behind `before` floats. A pass without a tail has one piece, which is empty. The
+  // last piece of a call of run() is valid until its next call, the others until `take` returns.
+  using Take = std::function<void(size_t pass, size_t before, std::span<const float> logits)>;
 
   // parts: per stage its part of the plan; a stage reads from those before it. arenas: what stages
   // share.
@@ -31,6 +31,8 @@ class Pipeline {
   // Into how many passes a step is divided so that all lanes work: the ranks of a partition work on
   // the same one.
   size_t groups() const { return groups_; }
+  // Whether stages compute while `take` runs.
+  bool overlaps() const { return lanes_ > 1; }
   // All weights, the stages one after another.
   Status load();
   Status reserve(int64_t rows, int64_t tail_rows);

@@ -16,11 +16,17 @@
 
 namespace invar::run {
 
+// A step of up to so many tokens of a sequence computes the logits of all and returns the last.
+// This is cheaper than a second pass over the weights for the last row alone. A GPU sends the
+// logits of more rows in pieces (Stage::read_output).
+constexpr int64_t kTailRows = 8;
+
 // One pass through the program: as many tokens of each of some sequences.
 struct StagePass {
   std::span<const int32_t> tokens;           // sequence after sequence
   std::span<const ops::Sequence> sequences;  // with their positions before the pass
   bool tail = true;                          // false: only what feeds a state runs
+  size_t unwanted = 0;                       // bytes of logits, of its first rows, that nobody takes
   int64_t rows() const { return static_cast<int64_t>(tokens.size() / sequences.size()); }
 };
 
@@ -64,8 +70,10 @@ class Stage {
   virtual Status run(const std::function<void()>& overlapped) = 0;
   virtual Status hand_out(int v, Handover&) = 0;
   virtual Status handed_out() { return {}; }
-  // An output on the host, until the next run.
-  virtual std::span<const std::byte> output(int v) = 0;
+  // An output on the host from byte `begin` on, in one or more pieces of whole rows. A piece is
+  // valid until `take` returns, the last one until the next run.
+  virtual Status read_output(int v, size_t begin,
+                             const std::function<void(std::span<const std::byte>)>& take) = 0;
 
   virtual size_t bytes() const = 0;
   virtual Status weights_unchanged() = 0;

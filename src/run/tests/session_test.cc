@@ -97,6 +97,20 @@ TEST_F(SessionTest, NodesThatNeedOneAnotherWait) {
   EXPECT_FALSE(same_bytes(expected, *truth));
 }
 
+TEST_F(SessionTest, SomeRowsHaveTheirBytes) {
+  for (int64_t chunk : {0, 1, 7, 64}) {
+    for (const bool cache : {true, false}) {
+      Options o = options(2);
+      o.chunk = chunk, o.use_cache = cache;
+      Session s = open(*model, o);
+      some_rows_have_their_bytes(s, *truth);
+    }
+  }
+  const TinyModel plain(false);
+  Session whole = open(plain, options()), s = open(plain, options(2));
+  some_rows_have_their_bytes(s, logits(whole, kTokens, true));
+}
+
 TEST_F(SessionTest, SameBytesForEveryChunkAndForTheLastRowAlone) {
   for (int64_t chunk : {1, 7, 64, 1000}) {
     Options o = options(2);

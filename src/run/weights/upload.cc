@@ -12,7 +12,7 @@
 namespace invar::run {
 namespace {
 
-constexpr uint64_t kPiece = 4 << 20;  // bytes per transfer
+constexpr uint64_t kPiece = 2 << 20;  // bytes per transfer; the system takes long to pin more
 constexpr int kHashing = 4;           // workers that hash per worker that copies, which is five times as fast
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/hash/hash_pairs.h"
 #include "base/hash/sha256_blocks.h"
 
 namespace invar::run {
@@ -13,25 +14,24 @@ static bool same_packing(const Weights::Use& a, const Weights::Use& b) {
 }
 
 Jobs hash_jobs(WeightLoader& l, int threads) {
-  uint64_t total = 0;
   std::vector<size_t> left;
+  std::vector<uint64_t> lengths;
   for (size_t i = 0; i < l.stored.size(); ++i)
-    if (l.needs_hash(i)) left.push_back(i), total += l.plan->weights[i].length;
-  const auto length = [&l](size_t i) { return static_cast<size_t>(l.plan->weights[i].length); };
-  std::stable_sort(left.begin(), left.end(), [&](size_t a, size_t b) { return length(a) > length(b); });
+    if (l.needs_hash(i)) left.push_back(i), lengths.push_back(l.plan->weights[i].length);
   Jobs jobs;
-  const uint64_t share = total / static_cast<uint64_t>(threads);  // longer pairs would end last
-  for (size_t at = 0; at < left.size();) {
-    const size_t a = left[at++];
-    if (at < left.size() && length(left[at]) >= length(a) / 2 && length(a) + length(left[at]) <= share) {
-      const size_t b = left[at++];
-      jobs.emplace_back(length(a) + length(b), [&l, a, b, length](int) {
-        const auto both = sha256_of_two({l.stored[a], length(a)}, {l.stored[b], length(b)});
+  for (const HashPair& pair : hash_pairs(lengths, threads)) {
+    const size_t a = left[pair.first], b = left[pair.second];
+    const auto bytes = [&l](size_t i) {
+      return std::span(l.stored[i], static_cast<size_t>(l.plan->weights[i].length));
+    };
+    if (a == b)
+      jobs.emplace_back(lengths[pair.first],
+                        [&l, a, bytes](int) { l.digests[a] = sha256(bytes(a).data(), bytes(a).size()); });
+    else
+      jobs.emplace_back(lengths[pair.first] + lengths[pair.second], [&l, a, b, bytes](int) {
+        const auto both = sha256_of_two(bytes(a), bytes(b));
         l.digests[a] = both[0], l.digests[b] = both[1];
       });
-    } else {
-      jobs.emplace_back(length(a), [&l, a, length](int) { l.digests[a] = sha256(l.stored[a], length(a)); });
-    }
   }
   return jobs;
 }

@@ -144,8 +144,10 @@ Status RemoteStage::hand_out(int v, Handover& h) {
   return {};
 }
 
-std::span<const std::byte> RemoteStage::output(int v) {
-  return outputs_[v];
+Status RemoteStage::read_output(int v, size_t begin,
+                                const std::function<void(std::span<const std::byte>)>& take) {
+  take(std::span<const std::byte>(outputs_[v]).subspan(begin));
+  return {};
 }
 
 Status RemoteStage::weights_unchanged() {

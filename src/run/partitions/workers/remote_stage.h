@@ -32,7 +32,8 @@ class RemoteStage final : public Stage {
   Status hand_in(int v, const Handover&) override;
   Status run(const std::function<void()>& overlapped) override;
   Status hand_out(int v, Handover&) override;
-  std::span<const std::byte> output(int v) override;
+  Status read_output(int v, size_t begin,
+                     const std::function<void(std::span<const std::byte>)>& take) override;
   size_t bytes() const override { return bytes_; }
   Status weights_unchanged() override;
 
