@@ -125,7 +125,8 @@ std::string check_regions(const ops::CpuKernel& k, const ops::Call& call) {
 }
 
 std::string check_rounded(const ops::GpuKernel& kernel, const ops::Call& call, Device& device) {
-  const ops::Call* const calls[] = {&call};
+  const ops::Call* const one = &call;
+  const std::span calls(&one, 1);
   const ops::View& out = call.out.back();
   if (!kernel.can_round || !kernel.can_round(calls) || out.elements() == 0) return "";
   std::vector<float> rows(static_cast<size_t>(out.elements()));

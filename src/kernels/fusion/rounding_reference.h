@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/gpu_kernel.h"
+#include "num/convert/convert.h"
 #include "num/exact16/reference.h"
 
 namespace invar::ops::reference {

@@ -164,8 +164,8 @@ TEST(RoundingKernels, RefuseWhatTheyDoNotHold) {
     const Call call{in, {&x, 1}, &kNone}, longer{beyond, {&long_x, 1}, &kNone},
         both{of_both, {of_both, 1}, &kNone};
     const auto can_round = [op](const Call& c) {
-      const Call* const calls[] = {&c};
-      return find_rounding_kernel(std::span(&op, 1))->can_round(calls);
+      const Call* const one = &c;
+      return find_rounding_kernel(std::span(&op, 1))->can_round(std::span(&one, 1));
     };
     EXPECT_TRUE(can_round(call)) << op;
     EXPECT_FALSE(can_round(longer)) << op;
