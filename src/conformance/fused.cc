@@ -156,9 +156,10 @@ std::string check_rounded(const ops::GpuKernel& kernel, const ops::Call& call, D
 
 std::string check_together(const ops::GpuKernel& kernel, const ops::Call& call, Device& device) {
   const ops::View& out = call.out[0];
-  if (!kernel.enqueue_fused || out.elements() == 0 || out.dtype != DType::f32) return "";
+  if ((!kernel.enqueue_batch && !kernel.enqueue_fused) || call.out.size() != 1 || out.elements() == 0)
+    return "";
   constexpr size_t kCalls = 3, kGuard = 256;
-  const size_t count = static_cast<size_t>(out.elements()), size = count * sizeof(float);
+  const size_t count = static_cast<size_t>(out.elements()), size = count * size_of(out.dtype);
   std::vector<ops::View> outs(kCalls, out);
   std::vector<ops::Call> calls(kCalls, call);
   std::vector<const ops::Call*> all;
@@ -173,12 +174,15 @@ std::string check_together(const ops::GpuKernel& kernel, const ops::Call& call, 
   for (size_t i = 0; i < kCalls; ++i)
     outs[i].data = at + i * each, calls[i].shared = at + (kCalls + 1) * each;
   auto* const zeros = reinterpret_cast<float*>(at + kCalls * each);  // x + -0 is x, for -0 too
-  const std::vector<float> negative_zeros(count, -0.0f);
+  const std::vector<float> negative_zeros(kernel.enqueue_fused ? count : 0, -0.0f);
   std::vector<std::byte> expected(size), found(bytes - shared);
   Status done = device.fill(at, 0xff, bytes);
-  if (done) done = device.upload(zeros, negative_zeros.data(), size);
+  if (done) done = device.upload(zeros, negative_zeros.data(), negative_zeros.size() * sizeof(float));
   const float* const addends[kCalls] = {zeros, nullptr, zeros};
-  if (done) kernel.enqueue_fused(all, {{}, nullptr, addends}, device.stream());
+  if (done && kernel.enqueue_fused)
+    kernel.enqueue_fused(all, {{}, nullptr, addends}, device.stream());
+  else if (done)
+    kernel.enqueue_batch(all, device.stream());
   if (done) done = device.download(expected.data(), out.data, size);
   if (done) done = device.download(found.data(), at, found.size());
   if (done) done = device.wait();

@@ -38,9 +38,9 @@ std::string check_regions(const ops::CpuKernel&, const ops::Call&);
 // the result that enqueue() left. "" if equal.
 std::string check_rounded(const ops::GpuKernel&, const ops::Call&, Device&);
 
-// For a row with `enqueue_fused`: runs the call three times as one batch, two of them with zeros to
-// add that change no result, and compares each result with the one that enqueue() left. "" if
-// equal.
+// For a row with `enqueue_batch` or `enqueue_fused`: runs the call three times as one batch, with
+// the latter adding zeros to two of them that change no result, and compares each result with the
+// one that enqueue() left. "" if equal.
 std::string check_together(const ops::GpuKernel&, const ops::Call&, Device&);
 
 }  // namespace invar::conformance
