@@ -13,35 +13,11 @@
 #include "kernels/registry.h"
 #include "run/function.h"
 #include "run/prepare/prepare.h"
+#include "run/prepare/testing.h"
 #include "run/testing.h"
 
 namespace invar::run {
 namespace {
-
-// Stands for a GPU where plans are only prepared.
-class NoGpu final : public Device {
- public:
-  const Info& info() const override { return info_; }
-  Stream stream() const override { return nullptr; }
-  void make_current() const override {}
-  Result<void*> allocate(uint64_t, const std::string&) override { return none(); }
-  void free(void*) override {}
-  Result<void*> allocate_pinned(uint64_t, const std::string&) override { return none(); }
-  void free_pinned(void*) override {}
-  Status upload(void*, const void*, size_t) override { return none(); }
-  Status download(void*, const void*, size_t) override { return none(); }
-  Status copy(void*, const void*, size_t) override { return none(); }
-  Status fill(void*, int, size_t) override { return none(); }
-  Status wait() override { return none(); }
-  Status begin_capture() override { return none(); }
-  Result<std::unique_ptr<Graph>> end_capture() override { return none(); }
-  Status replay(const Graph&) override { return none(); }
-  Result<double> time(const Graph&) override { return none(); }
-
- private:
-  static Error none() { return Error{Code::failed, "no GPU"}; }
-  Info info_;
-};
 
 // A block of a decoder without attention on rows x [rows, k]:
 //   0 v = norm(x), 1 gate = v A, 2 up = v B, 3 other = v C, 4 s = act(gate), 5 p = s up or up s,

@@ -71,27 +71,44 @@ __device__ inline void store_gemm(const ExactTogether& in, const GemmTile& tile,
   const bool pairs =
       one.n % 2 == 0 &&
       (reinterpret_cast<uintptr_t>(one.out) | reinterpret_cast<uintptr_t>(one.addend)) % 8 == 0;
-#pragma unroll
-  for (int j = 0; j < kGemmTile / 8; ++j) {
+  // The results of two columns in two rows: rows 8 apart.
+  auto results = [&](int j, float2(&y)[2]) {
     const int2 e = *reinterpret_cast<const int2*>(scales_b + 8 * j + lane % 4 * 2);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int q = 4 * j + 2 * half;
-      float y0 = exact_result(exact_sum(high[q], cross[q], low[q]), scale[half], e.x);
-      float y1 = exact_result(exact_sum(high[q + 1], cross[q + 1], low[q + 1]), scale[half], e.y);
-      float* to = out + half * 8 * one.n + 8 * j;
+      y[half].x = exact_result(exact_sum(high[q], cross[q], low[q]), scale[half], e.x);
+      y[half].y = exact_result(exact_sum(high[q + 1], cross[q + 1], low[q + 1]), scale[half], e.y);
+    }
+  };
+  // All loads of a step come before its stores, over which the compiler does not move them.
+  constexpr int kStep = kAdds ? 4 : 1;
+#pragma unroll
+  for (int first_j = 0; first_j < kGemmTile / 8; first_j += kStep) {
+    float2 x[kStep][2];
+#pragma unroll
+    for (int i = 0; kAdds && i < 2 * kStep; ++i) {
+      const int j = first_j + i / 2, half = i % 2;
       const bool inside = 8 * half < rows_left && 8 * j < columns_left;
-      if (kAdds && inside) {
-        const float* from = one.addend + (to - one.out);
-        const float2 x = pairs ? *reinterpret_cast<const float2*>(from)
-                               : make_float2(from[0], 8 * j + 1 < columns_left ? from[1] : 0);
-        y0 = with_addend(y0, x.x), y1 = with_addend(y1, x.y);
-      }
-      if (pairs) {
-        if (inside) *reinterpret_cast<float2*>(to) = make_float2(y0, y1);
-      } else {
-        if (inside) to[0] = y0;
-        if (inside && 8 * j + 1 < columns_left) to[1] = y1;
+      const float* from = one.addend + first + half * 8 * one.n + 8 * j;
+      x[i / 2][half] = make_float2(0, 0);
+      if (pairs && inside) x[i / 2][half] = *reinterpret_cast<const float2*>(from);
+      if (!pairs && inside) x[i / 2][half].x = from[0];
+      if (!pairs && inside && 8 * j + 1 < columns_left) x[i / 2][half].y = from[1];
+    }
+#pragma unroll
+    for (int j = first_j; j < first_j + kStep; ++j) {
+      float2 y[2];
+      results(j, y);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        if (kAdds) y[half].x = with_addend(y[half].x, x[j - first_j][half].x);
+        if (kAdds) y[half].y = with_addend(y[half].y, x[j - first_j][half].y);
+        float* to = out + half * 8 * one.n + 8 * j;
+        const bool inside = 8 * half < rows_left && 8 * j < columns_left;
+        if (pairs && inside) *reinterpret_cast<float2*>(to) = y[half];
+        if (!pairs && inside) to[0] = y[half].x;
+        if (!pairs && inside && 8 * j + 1 < columns_left) to[1] = y[half].y;
       }
     }
   }

@@ -106,22 +106,38 @@ struct GemvHopper {
     return true;
   }
 
+  // All loads come before the first store, over which the compiler does not move them.
   __device__ static void store(const ExactTogether& in, const Tile& at, int group,
                                const int64_t (&sum)[kSums]) {
     const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
     const ExactTogether::One& one = in.of[product_of(in, at.column)];
     const int64_t n0 = int64_t{at.column - one.first} * kBlockRows + t / kWarp * 16 + lane / 4;
     const int64_t m0 = int64_t{at.row_block * kGroups + group} * kRows + lane % 4 * 2;
+    const int rows_left = in.s.m - m0 < kRows ? static_cast<int>(in.s.m - m0) : kRows;
+    const bool inside[2] = {n0 < one.n, n0 + 8 < one.n};
     const int32_t eb[2] = {one.b.scales[n0], one.b.scales[n0 + 8]};  // of all rows of a tile
+    const int32_t* const scales = in.a.scales + m0;
+    float* const out = one.out + m0 * one.n + n0;
+    const float* const from = one.addend + m0 * one.n + n0;
+    int32_t ea[kRows / 4];
+    float x[kSums];
 #pragma unroll
-    for (int j = 0; j < kRows / 8; ++j)
+    for (int j = 0; j < kRows / 4; ++j) {
+      const int m = j / 2 * 8 + j % 2;
+      ea[j] = m < rows_left ? scales[m] : 0;
+    }
 #pragma unroll
-      for (int q = 0; q < 4; ++q) {
-        const int64_t m = m0 + 8 * j + q % 2, n = n0 + q / 2 * 8;
-        if (m >= in.s.m || n >= one.n) continue;
-        const float y = exact_result(sum[4 * j + q], in.a.scales[m], eb[q / 2]);
-        one.out[m * one.n + n] = one.addend ? with_addend(y, one.addend[m * one.n + n]) : y;
-      }
+    for (int i = 0; i < kSums; ++i) {
+      const int m = i / 4 * 8 + i % 2;
+      x[i] = one.addend && m < rows_left && inside[i / 2 % 2] ? from[m * one.n + i / 2 % 2 * 8] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) {
+      const int m = i / 4 * 8 + i % 2;
+      if (m >= rows_left || !inside[i / 2 % 2]) continue;
+      const float y = exact_result(sum[i], ea[i / 4 * 2 + i % 2], eb[i / 2 % 2]);
+      out[m * one.n + i / 2 % 2 * 8] = one.addend ? with_addend(y, x[i]) : y;
+    }
   }
 
   __device__ static void consume(const ExactTogether& in, const GemvWork& w, uint32_t shared, Ring ring,
