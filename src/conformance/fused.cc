@@ -154,4 +154,47 @@ std::string check_rounded(const ops::GpuKernel& kernel, const ops::Call& call, D
   return "";
 }
 
+std::string check_together(const ops::GpuKernel& kernel, const ops::Call& call, Device& device) {
+  const ops::View& out = call.out[0];
+  if ((!kernel.enqueue_batch && !kernel.enqueue_fused) || call.out.size() != 1 || out.elements() == 0)
+    return "";
+  constexpr size_t kCalls = 3, kGuard = 256;
+  const size_t count = static_cast<size_t>(out.elements()), size = count * size_of(out.dtype);
+  std::vector<ops::View> outs(kCalls, out);
+  std::vector<ops::Call> calls(kCalls, call);
+  std::vector<const ops::Call*> all;
+  for (size_t i = 0; i < kCalls; ++i) calls[i].out = {&outs[i], 1}, all.push_back(&calls[i]);
+  size_t shared = kernel.shared_bytes_batch ? kernel.shared_bytes_batch(all) : 0;
+  shared = (shared + kGuard - 1) / kGuard * kGuard;
+  const size_t each = (size + 2 * kGuard - 1) / kGuard * kGuard, bytes = (kCalls + 1) * each + shared;
+  const auto memory = device.allocate(bytes, "a test");
+  if (!memory) return memory.error().message;
+  const std::unique_ptr<void, std::function<void(void*)>> freed(*memory, [&](void* p) { device.free(p); });
+  auto* const at = static_cast<std::byte*>(*memory);
+  for (size_t i = 0; i < kCalls; ++i)
+    outs[i].data = at + i * each, calls[i].shared = at + (kCalls + 1) * each;
+  auto* const zeros = reinterpret_cast<float*>(at + kCalls * each);  // x + -0 is x, for -0 too
+  const std::vector<float> negative_zeros(kernel.enqueue_fused ? count : 0, -0.0f);
+  std::vector<std::byte> expected(size), found(bytes - shared);
+  Status done = device.fill(at, 0xff, bytes);
+  if (done) done = device.upload(zeros, negative_zeros.data(), negative_zeros.size() * sizeof(float));
+  const float* const addends[kCalls] = {zeros, nullptr, zeros};
+  if (done && kernel.enqueue_fused)
+    kernel.enqueue_fused(all, {{}, nullptr, addends}, device.stream());
+  else if (done)
+    kernel.enqueue_batch(all, device.stream());
+  if (done) done = device.download(expected.data(), out.data, size);
+  if (done) done = device.download(found.data(), at, found.size());
+  if (done) done = device.wait();
+  if (!done) return done.error().message;
+  for (size_t i = 0; i < kCalls; ++i) {
+    const std::byte* const result = found.data() + i * each;
+    if (std::memcmp(result, expected.data(), size) != 0)
+      return "in a batch of calls, call " + std::to_string(i) + " differs from the call alone";
+    if (!std::all_of(result + size, result + each, [](std::byte b) { return b == std::byte{0xff}; }))
+      return "in a batch of calls, wrote outside its result";
+  }
+  return "";
+}
+
 }  // namespace invar::conformance

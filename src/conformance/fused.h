@@ -1,5 +1,5 @@
 // Tests what the runtime relies on for fusion: rows report their results to an epilogue callback,
-// or compute regions of them in place, or round them.
+// or compute regions of them in place, or round them, or run together.
 #pragma once
 #include <atomic>
 #include <string>
@@ -37,5 +37,10 @@ std::string check_regions(const ops::CpuKernel&, const ops::Call&);
 // For a row with `can_round`: rounds the rows of its last result, and compares them with those of
 // the result that enqueue() left. "" if equal.
 std::string check_rounded(const ops::GpuKernel&, const ops::Call&, Device&);
+
+// For a row with `enqueue_batch` or `enqueue_fused`: runs the call three times as one batch, with
+// the latter adding zeros to two of them that change no result, and compares each result with the
+// one that enqueue() left. "" if equal.
+std::string check_together(const ops::GpuKernel&, const ops::Call&, Device&);
 
 }  // namespace invar::conformance

@@ -282,6 +282,8 @@ Status run_call(ops::KernelRef k, ops::Call& call, const RunMode& mode, Arena* a
     return bad_input(wrong);
   if (std::string wrong = k.gpu ? check_rounded(*k.gpu, call, arena->device()) : ""; !wrong.empty())
     return bad_input(wrong);
+  if (std::string wrong = k.gpu ? check_together(*k.gpu, call, arena->device()) : ""; !wrong.empty())
+    return bad_input(wrong);
   const auto alias_offset = k.cpu ? ops::contract_of(k.op())->alias_offset : nullptr;
   if (const int64_t at = alias_offset ? alias_offset(call) : -1; at >= 0 && call.in[0].data)
     if (std::memcmp(call.in[0].as<char>() + at, call.out[0].data,

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "base/file/file.h"
+#include "base/opset.h"
 #include "device/device.h"
 #include "run/testing.h"
 
@@ -87,6 +88,31 @@ TEST_F(OnDevice, CompanyDoesNotShow) {
   o.capacity = kTokens;  // fewer positions than the rows of a pass of several sequences
   Session small = open(model, o);
   company_does_not_show(small, kSequences, truth);
+}
+
+// The profile exact16: products of the same rows are one kernel, which rounds the rows as a norm or
+// an activation makes them, and adds a residual.
+TEST_F(OnDevice, FusedStepsHaveTheBytesOfTheHost) {
+  TinyModel exact(true, 2);
+  for (plan::Node& n : exact.plan.nodes)
+    if (n.op == "matmul" || n.op == "attention") {
+      const OpInfo* info = op_info(n.op += "_exact16");
+      n.version = info->version, n.attrs["numerics"] = std::string(info->numerics);
+    }
+  Session host = open(exact, options(1, "reference"));
+  const Logits truth = logits(host, kTokens, true);
+  Options o = on_device(400);
+  o.sequences = kSequences;
+  std::string explained;
+  o.explain = [&explained](std::string_view text) { explained += text; };
+  Session s = open(exact, o);
+  EXPECT_NE(explained.find("fused into operation"), std::string::npos) << explained;
+  for (int piece : {kTokens, 65, 8, 1}) {
+    s.reset();
+    EXPECT_TRUE(same_bytes(logits(s, piece, true), truth)) << "piece " << piece;
+  }
+  const std::vector<Logits> each = alone(exact);
+  for (int batch : {1, 8, kSequences}) company_does_not_show(s, batch, each);
 }
 
 TEST_F(OnDevice, WithoutMemoryTheSameBytes) {

@@ -89,12 +89,12 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
   }
 }
 
-// Few rows take several blocks each.
+// Few rows take several blocks each: as many as run at once.
 template <class Fn>
 void launch_rows(const Rows& from, const RoundedRows& to, Stream stream) {
-  const int64_t chunks = ceil_div(from.k, kRoundedK), processors = multiprocessors();
+  const int64_t chunks = ceil_div(from.k, kRoundedK), at_once = 4 * multiprocessors();
   int blocks = supports_dependent_launch() ? kMostClusters : 1;
-  while (blocks > 1 && (blocks * from.count > processors || blocks > chunks)) blocks /= 2;
+  while (blocks > 1 && (blocks * from.count > at_once || blocks > chunks)) blocks /= 2;
   const int64_t each = ceil_div(chunks, blocks);
   const auto bytes = static_cast<size_t>(each * kRoundedK) * sizeof(float);
   const bool held = bytes <= static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));

@@ -13,35 +13,11 @@
 #include "kernels/registry.h"
 #include "run/function.h"
 #include "run/prepare/prepare.h"
+#include "run/prepare/testing.h"
 #include "run/testing.h"
 
 namespace invar::run {
 namespace {
-
-// Stands for a GPU where plans are only prepared.
-class NoGpu final : public Device {
- public:
-  const Info& info() const override { return info_; }
-  Stream stream() const override { return nullptr; }
-  void make_current() const override {}
-  Result<void*> allocate(uint64_t, const std::string&) override { return none(); }
-  void free(void*) override {}
-  Result<void*> allocate_pinned(uint64_t, const std::string&) override { return none(); }
-  void free_pinned(void*) override {}
-  Status upload(void*, const void*, size_t) override { return none(); }
-  Status download(void*, const void*, size_t) override { return none(); }
-  Status copy(void*, const void*, size_t) override { return none(); }
-  Status fill(void*, int, size_t) override { return none(); }
-  Status wait() override { return none(); }
-  Status begin_capture() override { return none(); }
-  Result<std::unique_ptr<Graph>> end_capture() override { return none(); }
-  Status replay(const Graph&) override { return none(); }
-  Result<double> time(const Graph&) override { return none(); }
-
- private:
-  static Error none() { return Error{Code::failed, "no GPU"}; }
-  Info info_;
-};
 
 // A block of a decoder without attention on rows x [rows, k]:
 //   0 v = norm(x), 1 gate = v A, 2 up = v B, 3 other = v C, 4 s = act(gate), 5 p = s up or up s,
@@ -111,8 +87,8 @@ std::map<size_t, size_t> prologues(const Executable& e) {
   for (size_t n = 0; n < e.nodes.size(); ++n) EXPECT_EQ(e.nodes[n].in_prologue, all.contains(n)) << n;
   return all;
 }
-using Found = std::map<size_t, size_t>;
-Found found(const Block& block) {
+using PrologueHeads = std::map<size_t, size_t>;
+PrologueHeads found(const Block& block) {
   return prologues(*prepared(block.plan()));
 }
 
@@ -124,7 +100,7 @@ class FusePrologues : public testing::Test {
 };
 
 TEST_F(FusePrologues, NormsAndActivationsAreFound) {
-  const Found all = {{0, 1}, {4, 6}, {5, 6}};
+  const PrologueHeads all = {{0, 1}, {4, 6}, {5, 6}};
   EXPECT_EQ(found({}), all);
   EXPECT_EQ(found({.rows = 1}), all);
   EXPECT_EQ(found({.norm = "layernorm", .act = "gelu_tanh", .swapped = true}), all);
@@ -152,16 +128,16 @@ TEST_F(FusePrologues, NormsAndActivationsAreFound) {
 }
 
 TEST_F(FusePrologues, WhatSomebodyElseReadsStaysInMemory) {
-  const Found act = {{4, 6}, {5, 6}}, norm = {{0, 1}}, product = {{0, 1}, {5, 6}};
+  const PrologueHeads act = {{4, 6}, {5, 6}}, norm = {{0, 1}}, product = {{0, 1}, {5, 6}};
   EXPECT_EQ(found({.more = "neg", .reads = 1}), act);  // the normalized rows
   EXPECT_EQ(found({.output = 1}), act);
   EXPECT_EQ(found({.more = "neg", .reads = 6}), norm);  // what the last product reads
   EXPECT_EQ(found({.output = 6}), norm);
   EXPECT_EQ(found({.more = "neg", .reads = 5}), product);  // the activation: mul alone rounds
   EXPECT_EQ(found({.output = 5}), product);
-  EXPECT_EQ(found({.act = "tanh"}), product);                      // no kernel rounds behind it
-  EXPECT_EQ(found({.k = 40000, .n = 96}), act);                    // longer than a block holds
-  EXPECT_EQ(prologues(*prepared(Block{}.plan(), true)), Found());  // observed
+  EXPECT_EQ(found({.act = "tanh"}), product);                              // no kernel rounds behind it
+  EXPECT_EQ(found({.k = 40000, .n = 96}), act);                            // longer than a block holds
+  EXPECT_EQ(prologues(*prepared(Block{}.plan(), true)), PrologueHeads());  // observed
 }
 
 TEST_F(FusePrologues, MatricesThatAreNotConstantAreLeftAlone) {
@@ -169,11 +145,11 @@ TEST_F(FusePrologues, MatricesThatAreNotConstantAreLeftAlone) {
   p.nodes[3].in[1] = {plan::Operand::value, static_cast<int>(p.values.size())};
   p.inputs.push_back({"matrix", static_cast<int>(p.values.size())});
   p.values.push_back({DType::f32, {{96, -1}, {65, -1}}, -1});
-  EXPECT_EQ(prologues(*prepared(p)), (Found{{4, 6}, {5, 6}}));
+  EXPECT_EQ(prologues(*prepared(p)), (PrologueHeads{{4, 6}, {5, 6}}));
   p = Block{}.plan();
   p.nodes[3].in[0] = {plan::Operand::value, 0};  // another's rows: the batch ends before
   const auto e = prepared(p);
-  EXPECT_EQ(prologues(*e), (Found{{0, 1}, {4, 6}, {5, 6}}));
+  EXPECT_EQ(prologues(*e), (PrologueHeads{{0, 1}, {4, 6}, {5, 6}}));
   EXPECT_FALSE(e->nodes[3].concurrent);
 }
 
