@@ -21,12 +21,11 @@ constexpr int64_t kFewExactRows = 16, kFewExactKeys = 16;
 constexpr int kExactTileWarps = 8;
 // The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
 // forced routes of tests.
-enum class ExactRoute { automatic, row_per_warp, tiles, decode, hopper, count };
-bool runs_on_hopper([[maybe_unused]] const Geometry& g) {
+enum class ExactRoute { automatic, row_per_warp, tiles, decode, tiles_hopper, decode_hopper, count };
+bool has_hopper() {
 #ifdef INVAR_SM90A
   return device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
-         device_attribute(cudaDevAttrComputeCapabilityMinor) == 0 && g.plain_scores && g.d <= 128 &&
-         g.dv <= 128 && g.seen * kBlock <= INT32_MAX;
+         device_attribute(cudaDevAttrComputeCapabilityMinor) == 0;
 #else
   return false;
 #endif
@@ -39,15 +38,23 @@ ExactRoute exact_route(const Geometry& g) {
   if (tile > static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)))
     return ExactRoute::row_per_warp;
   const bool narrow = g.d <= kDecodeSteps * kMmaKeys && g.dv <= kDecodeColumns;
-  if (!narrow && route == ExactRoute::decode) return ExactRoute::tiles;
-  const ExactRoute tiles = runs_on_hopper(g) ? ExactRoute::hopper : ExactRoute::tiles;
-  if (route == ExactRoute::hopper) return tiles;
-  if (route != ExactRoute::automatic) return route;
-  return narrow && g.rows <= kFewExactRows ? ExactRoute::decode : tiles;
+  const bool hopper = has_hopper() && narrow && g.seen * kBlock <= INT32_MAX;
+  const ExactRoute tiles = hopper && g.plain_scores ? ExactRoute::tiles_hopper : ExactRoute::tiles;
+  const ExactRoute decode = hopper ? ExactRoute::decode_hopper : ExactRoute::decode;
+  switch (route) {
+    case ExactRoute::row_per_warp: return route;
+    case ExactRoute::tiles: return route;
+    case ExactRoute::decode: return narrow ? route : ExactRoute::tiles;
+    case ExactRoute::tiles_hopper: return tiles;
+    case ExactRoute::decode_hopper: return narrow ? decode : tiles;
+    default: return narrow && g.rows <= kFewExactRows ? decode : tiles;
+  }
 }
 // Partial results of key blocks, and their maxima and sums.
 int64_t exact_partials(const Geometry& g) {
-  return exact_route(g) == ExactRoute::decode ? g.batch * g.kv_heads * g.rows * g.seen : 0;
+  const ExactRoute route = exact_route(g);
+  const bool split = route == ExactRoute::decode || route == ExactRoute::decode_hopper;
+  return split ? g.batch * g.kv_heads * g.rows * g.seen : 0;
 }
 size_t shared_bytes_exact16(const Call& call) {
   const Geometry g = attention::geometry(call);
@@ -65,24 +72,27 @@ void launch_exact_prefill(const AttentionParams& s, Stream stream) {
 }
 void launch_exact_append_blocks(const AttentionParams& s, Stream stream) {
   const int64_t blocks = ceil_div(s.g.keys, kBlock) + 1;
-  launch_dependent(exact_append_blocks_kernel, dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * blocks)),
+  launch_dependent(exact_append_blocks_kernel,
+                   dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * blocks), 2),
                    dim3(kBlockAppendThreads), 0, stream, s, static_cast<int>(blocks));
 }
-void launch_exact_decode(AttentionParams s, void* shared, Stream stream) {
+void launch_exact_decode(const AttentionParams& s, Stream stream) {
   const Geometry& g = s.g;
-  s.partials = static_cast<float*>(shared), s.max_sums = s.partials + exact_partials(g) * g.dv_padded;
-  const int64_t rows = g.batch * g.kv_heads * g.rows,
-                units = g.batch * g.kv_heads * ceil_div(g.rows, kMmaRows) * g.seen;
+  const int64_t units = g.batch * g.kv_heads * ceil_div(g.rows, kMmaRows) * g.seen;
   launch_dependent(exact_decode_kernel,
                    dim3(static_cast<unsigned>(num::min_i64(units, 3 * multiprocessors()))),
                    dim3(kDecodeThreads), sizeof(ExactDecodeSmem), stream, s);
-  launch_dependent(combine_splits_kernel<2 * kWarp>, dim3(static_cast<unsigned>(rows)), dim3(kCombineThreads),
-                   0, stream, s);
+}
+void launch_exact_combine(const AttentionParams& s, Stream stream) {
+  launch_dependent(combine_splits_kernel<2 * kWarp>,
+                   dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * s.g.rows)), dim3(kCombineThreads), 0,
+                   stream, s);
 }
 
 void enqueue_exact16(const Call& call, Stream stream) {
   const Geometry g = attention::geometry(call);
-  const AttentionParams s = attention_params(call, g);
+  AttentionParams s = attention_params(call, g);
+  s.partials = static_cast<float*>(call.shared), s.max_sums = s.partials + exact_partials(g) * g.dv_padded;
   const int64_t heads = g.batch * g.kv_heads;
   if (g.keys >= kFewExactKeys)
     launch_exact_append_blocks(s, stream);
@@ -91,19 +101,22 @@ void enqueue_exact16(const Call& call, Stream stream) {
                      dim3(grid_for(ceil_div(heads * g.keys, kExactAppendThreads / kWarp))),
                      dim3(kExactAppendThreads), 0, stream, s);
   if (heads * g.rows == 0) return;
-  const ExactRoute route = exact_route(g);
-  if (route == ExactRoute::row_per_warp)
-    launch_dependent(exact_rows_kernel, dim3(grid_for(ceil_div(heads * g.rows, kExactRowThreads / kWarp))),
-                     dim3(kExactRowThreads), 0, stream, s);
-  else if (route == ExactRoute::decode)
-    launch_exact_decode(s, call.shared, stream);
+  switch (exact_route(g)) {
+    case ExactRoute::row_per_warp:
+      return launch_dependent(exact_rows_kernel,
+                              dim3(grid_for(ceil_div(heads * g.rows, kExactRowThreads / kWarp))),
+                              dim3(kExactRowThreads), 0, stream, s);
+    case ExactRoute::decode: launch_exact_decode(s, stream); return launch_exact_combine(s, stream);
 #ifdef INVAR_SM90A
-  else if (route == ExactRoute::hopper)
-    enqueue_exact_prefill_hopper(s, stream);
+    case ExactRoute::decode_hopper:
+      if (!enqueue_exact_decode_hopper(s, stream)) launch_exact_combine(s, stream);
+      return;
+    case ExactRoute::tiles_hopper: return enqueue_exact_prefill_hopper(s, stream);
 #endif
-  else
-    (g.d > 128 ? launch_exact_prefill<8, 64, kExactTileWarps>
-               : launch_exact_prefill<4, 128, kExactTileWarps>)(s, stream);
+    default:
+      return (g.d > 128 ? launch_exact_prefill<8, 64, kExactTileWarps>
+                        : launch_exact_prefill<4, 128, kExactTileWarps>)(s, stream);
+  }
 }
 
 }  // namespace

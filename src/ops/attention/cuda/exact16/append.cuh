@@ -57,54 +57,118 @@ __global__ void __launch_bounds__(kExactAppendThreads)
   }
 }
 
-constexpr int kBlockAppendThreads = 256, kBlockAppendColumns = 128;
-// Many new keys: a thread block takes a key block of a head; values turn in shared memory. The
-// first key block is the one that contains the sequence's position `past`.
-__global__ void __launch_bounds__(kBlockAppendThreads)
-    exact_append_blocks_kernel(const __grid_constant__ AttentionParams s, int blocks) {
-  __shared__ int8_t turned[2][kBlockAppendColumns][kBlock + 4];
-  __shared__ int32_t scales[kBlock];
-  trigger_and_wait();
-  const Geometry& g = s.g;
-  const ExactLayout at(g);
-  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  const int64_t head = blockIdx.x / blocks, past = s.sequences[head / g.kv_heads].past,
-                block = past / kBlock + blockIdx.x % blocks, base = block * kBlock - past;
-  if (base >= g.keys) return;
-  const int begin = base < 0 ? static_cast<int>(-base) : 0;
-  const int end = static_cast<int>(num::min_i64(kBlock, g.keys - base));
-  const ExactCacheBlock to = exact_cache_block(s, at, head, block);
-  const auto row = [&](int j) {
-    return attention::head_row(g, head / g.kv_heads, base + j, head % g.kv_heads, g.keys, g.kv_heads);
-  };
-  for (int j = begin + warp; j < end; j += kBlockAppendThreads / kWarp) {
-    append_key(at, to, j, s.k + row(j) * g.d, g.d);
-    const int32_t e = scale_of_row(s.v + row(j) * g.dv, g.dv);
-    if (lane == 0) scales[j] = e, append_value_scale(to, j, e);
+constexpr int kAppendRows = 4;  // of a warp: neighbours, so that values turn four at a time
+constexpr int kBlockAppendThreads = kBlock / kAppendRows * kWarp, kBlockAppendColumns = 128;
+
+// The part of a key block that is new: keys [begin, end), of which a warp has four.
+struct ExactAppendBlock {
+  ExactCacheBlock to;
+  int begin, end, first;
+  const float* from[kAppendRows];  // null if not new
+  int64_t n;                       // elements of a row
+
+  // keys: of k or of v.
+  __device__ ExactAppendBlock(const AttentionParams& s, const ExactLayout& at, int64_t head, int64_t nth,
+                              bool keys)
+      : first(threadIdx.x / kWarp * kAppendRows), n(keys ? s.g.d : s.g.dv) {
+    const Geometry& g = s.g;
+    const int64_t past = s.sequences[head / g.kv_heads].past, block = past / kBlock + nth,
+                  base = block * kBlock - past;
+    begin = base < 0 ? static_cast<int>(-base) : 0;
+    end = base < g.keys ? static_cast<int>(num::min_i64(kBlock, g.keys - base)) : 0;
+    if (begin >= end) return;
+    to = exact_cache_block(s, at, head, block);
+    const int64_t row =
+        attention::head_row(g, head / g.kv_heads, base, head % g.kv_heads, g.keys, g.kv_heads);
+    const int64_t step = g.heads_first ? 1 : g.kv_heads;
+#pragma unroll
+    for (int r = 0; r < kAppendRows; ++r)
+      from[r] = is_new(first + r) ? (keys ? s.k : s.v) + (row + (first + r) * step) * n : nullptr;
   }
-  for (int64_t first = 0; first < g.dv; first += kBlockAppendColumns) {
-    const int columns = static_cast<int>(num::min_i64(kBlockAppendColumns, g.dv - first));
-    __syncthreads();
-    for (int j = begin + warp; j < end; j += kBlockAppendThreads / kWarp) {
-      const Quantizer by(scales[j]);
-      const float* x = s.v + row(j) * g.dv + first;
-      for (int c = lane; c < columns; c += kWarp) {
-        const int32_t q = by.integer(x[c]), h = (q + 128) >> 8;
-        turned[0][c][j] = static_cast<int8_t>(h), turned[1][c][j] = static_cast<int8_t>(q - h * 256);
+  __device__ bool is_new(int j) const {
+    return j >= begin && j < end;
+  }
+  __device__ float element(int r, int64_t c) const {
+    return from[r] && c < n ? from[r][c] : 0.0f;
+  }
+  __device__ void scales(int32_t (&e)[kAppendRows]) const {
+    uint32_t largest[kAppendRows] = {};
+#pragma unroll 4
+    for (int64_t c = threadIdx.x % kWarp; c < n; c += kWarp)
+#pragma unroll
+      for (int r = 0; r < kAppendRows; ++r) largest[r] = umax(largest[r], magnitude(element(r, c)));
+#pragma unroll
+    for (int r = 0; r < kAppendRows; ++r) e[r] = scale_of_largest(largest_of_warp(largest[r]));
+  }
+  __device__ void append_keys(const ExactLayout& at) const {
+    const int lane = threadIdx.x % kWarp;
+    int32_t e[kAppendRows];
+    scales(e);
+#pragma unroll
+    for (int r = 0; r < kAppendRows; ++r) {
+      if (!from[r]) continue;
+      const int j = first + r;
+      const Quantizer by(e[r]);
+      for (int64_t c = 4 * lane; c < at.dk; c += 4 * kWarp) {
+        const int32_t q[4] = {by.integer(element(r, c)), by.integer(element(r, c + 1)),
+                              by.integer(element(r, c + 2)), by.integer(element(r, c + 3))};
+        const PlaneBytes bytes = plane_bytes(q);
+        *reinterpret_cast<uint32_t*>(to.keys + j * at.dk + c) = bytes.high;
+        *reinterpret_cast<uint32_t*>(to.keys + at.key_plane() + j * at.dk + c) = bytes.low;
+      }
+      if (lane == 0) to.key_scales[j] = e[r], to.key_powers[j] = usual_power(e[r]);
+    }
+  }
+  // turned: words of four keys of a column.
+  __device__ void append_values(const ExactLayout& at,
+                                uint32_t (&turned)[2][kBlockAppendColumns][kBlock / 4 + 1]) const {
+    const int lane = threadIdx.x % kWarp;
+    int32_t e[kAppendRows];
+    scales(e);
+    for (int64_t column = 0; column < n; column += kBlockAppendColumns) {
+      const int columns = static_cast<int>(num::min_i64(kBlockAppendColumns, n - column));
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < kBlockAppendColumns / kWarp; ++i) {
+        const int c = i * kWarp + lane;
+        int32_t q[kAppendRows];
+#pragma unroll
+        for (int r = 0; r < kAppendRows; ++r) q[r] = Quantizer(e[r]).integer(element(r, column + c));
+        const PlaneBytes bytes = plane_bytes(q);
+        turned[0][c][first / 4] = bytes.high, turned[1][c][first / 4] = bytes.low;
+      }
+      __syncthreads();
+      for (int i = threadIdx.x; i < 2 * columns * (kBlock / 4); i += kBlockAppendThreads) {
+        const int word = i % (kBlock / 4), c = i / (kBlock / 4) % columns, plane = i / (kBlock / 4) / columns;
+        const uint32_t w = turned[plane][c][word];
+        int8_t* values = to.values + plane * at.value_plane() + (column + c) * kBlock + 4 * word;
+        if (is_new(4 * word) && is_new(4 * word + 3)) {
+          *reinterpret_cast<uint32_t*>(values) = w;
+        } else {
+#pragma unroll
+          for (int r = 0; r < 4; ++r)
+            if (is_new(4 * word + r)) values[r] = static_cast<int8_t>(w >> 8 * r);
+        }
       }
     }
-    __syncthreads();
-    for (int plane = 0; plane < 2; ++plane) {
-      int8_t* values = to.values + plane * at.value_plane() + first * kBlock;
-      if (end - begin == kBlock)
-        for (int i = threadIdx.x; i < columns * kBlock / 4; i += kBlockAppendThreads)
-          reinterpret_cast<int32_t*>(values)[i] =
-              *reinterpret_cast<const int32_t*>(&turned[plane][i / (kBlock / 4)][i % (kBlock / 4) * 4]);
-      else
-        for (int i = threadIdx.x; i < columns * kBlock; i += kBlockAppendThreads)
-          if (const int j = i % kBlock; j >= begin && j < end) values[i] = turned[plane][i / kBlock][j];
-    }
+#pragma unroll
+    for (int r = 0; r < kAppendRows; ++r)
+      if (from[r] && lane == 0) append_value_scale(to, first + r, e[r]);
   }
+};
+// Many new keys: a thread block takes the keys or the values of a key block of a head. The first
+// key block is the one that contains the sequence's position `past`.
+__global__ void __launch_bounds__(kBlockAppendThreads)
+    exact_append_blocks_kernel(const __grid_constant__ AttentionParams s, int blocks) {
+  __shared__ uint32_t turned[2][kBlockAppendColumns][kBlock / 4 + 1];
+  trigger_and_wait();
+  const ExactLayout at(s.g);
+  const ExactAppendBlock own(s, at, blockIdx.x / blocks, blockIdx.x % blocks, blockIdx.y == 0);
+  if (own.begin >= own.end) return;
+  if (blockIdx.y == 0)
+    own.append_keys(at);
+  else
+    own.append_values(at, turned);
 }
 
 }  // namespace

@@ -61,10 +61,27 @@ struct Quantizer {
   }
   __device__ int32_t integer(float x) const { return first == 0 ? 0 : __float2int_rn(x * first * second); }
 };
+// Four integers as bytes of the high and of the low plane (exact16.2).
+struct PlaneBytes {
+  uint32_t high, low;
+};
+__device__ inline PlaneBytes plane_bytes(const int32_t (&q)[4]) {
+  PlaneBytes r{0, 0};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    r.high |= (static_cast<uint32_t>((q[i] + 128) >> 8) & 0xff) << 8 * i;
+    r.low |= (static_cast<uint32_t>(q[i]) & 0xff) << 8 * i;
+  }
+  return r;
+}
 __device__ inline uint32_t largest_of_warp(uint32_t u) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(kFullWarp, u);
+#else
 #pragma unroll
   for (int step = kWarp / 2; step; step /= 2) u = umax(u, __shfl_xor_sync(kFullWarp, u, step));
   return u;
+#endif
 }
 __device__ inline uint32_t magnitude(float x) {
   return __float_as_uint(x) & 0x7fffffff;

@@ -3,12 +3,10 @@
 // keys of the next block arrive while this one's values are used. combine_splits_kernel folds.
 #pragma once
 #include "ops/attention/cuda/exact16/block_product.cuh"
-#include "ops/attention/cuda/exact16/row_per_warp.cuh"
+#include "ops/attention/cuda/exact16/decode_rows.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
-
-constexpr int kDecodeWarps = 4, kDecodeThreads = kDecodeWarps * kWarp, kDecodeColumns = 128, kDecodeSteps = 4;
 
 struct ExactDecodeSmem {
   ExactKeySmem<kDecodeSteps> keys;
@@ -40,23 +38,6 @@ struct ExactDecodeUnit {
   }
   VisibleKeys low, high;
 };
-
-// The block of a unit row by row, where its numbers are not ordinary.
-__device__ __noinline__ void exact_decode_rows(const AttentionParams& s, const ExactLayout& at, int64_t head,
-                                               int64_t first, int count, int64_t block, int64_t to) {
-  const ExactCacheBlock own = exact_cache_block(s, at, head, block);
-  for (int r = threadIdx.x / kWarp; r < count; r += kDecodeWarps) {
-    ExactRow row(s, head, first + r);
-    float mb;
-    F lb;
-    row.weigh(at, own, block, mb, lb);
-    if (threadIdx.x % kWarp == 0)
-      s.max_sums[2 * (to + r * s.g.seen)] = mb, s.max_sums[2 * (to + r * s.g.seen) + 1] = lb.v;
-    if (mb == -kInf) continue;
-    float* partial = s.partials + (to + r * s.g.seen) * s.g.dv_padded;
-    row.multiply(at, own, [&](int64_t c, F ob) { store(partial + c, ob); });
-  }
-}
 
 // Long because it is one pipeline: each step needs what the one before left in registers.
 __global__ void __launch_bounds__(kDecodeThreads, 3)

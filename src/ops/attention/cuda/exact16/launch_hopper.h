@@ -1,11 +1,13 @@
-// The kernel for Hopper. It is compiled for compute capability 9.0a alone (sm90a/), where the build
-// makes code for 9.0.
+// The kernels for Hopper, of heads whose keys and values have at most 128 elements. They are
+// compiled for compute capability 9.0a alone (sm90a/), where the build makes code for 9.0.
 #pragma once
 #include "ops/attention/cuda/common.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 
-// Of heads whose keys and values have at most 128 elements; scores are scaled products.
+// Scores are scaled products.
 void enqueue_exact_prefill_hopper(const AttentionParams& s, Stream stream);
+// At most 16 rows of a key head. Whether results are complete; otherwise there are partial ones.
+bool enqueue_exact_decode_hopper(const AttentionParams& s, Stream stream);
 
 }  // namespace invar::ops::INVAR_ISA_NS

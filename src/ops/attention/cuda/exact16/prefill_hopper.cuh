@@ -180,7 +180,7 @@ struct ExactHopperRows {
         x[i] = exists && 4 * lane + i < g.d ? from[4 * lane + i] : 0.0f;
         largest = umax(largest, magnitude(x[i]));
       }
-      const int32_t e = scale_of_largest(__reduce_max_sync(kFullWarp, largest));
+      const int32_t e = scale_of_largest(largest_of_warp(largest));
       const Quantizer by(e);
       const int32_t q[4] = {by.integer(x[0]), by.integer(x[1]), by.integer(x[2]), by.integer(x[3])};
       const PlaneBytes bytes = plane_bytes(q);

@@ -101,20 +101,7 @@ __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
-// Four integers as bytes of the high and of the low plane (exact16.2).
-struct PlaneBytes {
-  uint32_t high, low;
-};
-__device__ inline PlaneBytes plane_bytes(const int32_t (&q)[4]) {
-  PlaneBytes r{0, 0};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    r.high |= (static_cast<uint32_t>((q[i] + 128) >> 8) & 0xff) << 8 * i;
-    r.low |= (static_cast<uint32_t>(q[i]) & 0xff) << 8 * i;
-  }
-  return r;
-}
-// The same of weights, whose low plane is unsigned; of the bits of floats that end in them.
+// PlaneBytes of weights, whose low plane is unsigned: of the bits of floats that end in them.
 __device__ inline PlaneBytes weight_bytes(const uint32_t (&w)[4]) {
   const uint32_t x = __byte_perm(w[0], w[1], 0x5140), y = __byte_perm(w[2], w[3], 0x5140);
   return {__byte_perm(x, y, 0x7632), __byte_perm(x, y, 0x5410)};

@@ -1,4 +1,5 @@
-// The kernel of attention_exact16 for Hopper.
+// The kernels of attention_exact16 for Hopper.
+#include "ops/attention/cuda/exact16/decode_hopper.cuh"
 #include "ops/attention/cuda/exact16/launch_hopper.h"
 #include "ops/attention/cuda/exact16/prefill_hopper.cuh"
 
@@ -14,6 +15,26 @@ static void enqueue_of(const AttentionParams& s, Stream stream) {
 void enqueue_exact_prefill_hopper(const AttentionParams& s, Stream stream) {
   if (s.g.d <= 64 && s.g.dv <= 64) return enqueue_of<2, 1>(s, stream);
   enqueue_of<4, 2>(s, stream);
+}
+
+// A thread block takes all key blocks of a group of rows, 2.9 us each, unless few thread blocks and
+// many key blocks make it worth to split them: 20 us, and 0.02 us a key block (H100, H200).
+static bool has_whole_rows(int64_t groups, int64_t blocks) {
+  return groups >= multiprocessors() || 29 * blocks <= 200 + groups * blocks / 5;
+}
+template <int kTiles>
+static bool enqueue_decode_of(const AttentionParams& s, Stream stream) {
+  const Geometry& g = s.g;
+  const int64_t groups = g.batch * g.kv_heads * ceil_div(g.rows, kTiles * kSideRows);
+  const bool whole = has_whole_rows(groups, g.seen);
+  const int64_t most = kDecodeHopperBlocks<kTiles> * int64_t{multiprocessors()};
+  launch_dependent(exact_decode_hopper_kernel<kTiles>,
+                   dim3(grid_for(whole ? groups : num::min_i64(groups * g.seen, most))), dim3(kDecodeThreads),
+                   sizeof(ExactDecodeHopperSmem<kTiles>), stream, s, whole);
+  return whole;
+}
+bool enqueue_exact_decode_hopper(const AttentionParams& s, Stream stream) {
+  return s.g.rows <= kSideRows ? enqueue_decode_of<1>(s, stream) : enqueue_decode_of<2>(s, stream);
 }
 
 }  // namespace invar::ops::INVAR_ISA_NS
