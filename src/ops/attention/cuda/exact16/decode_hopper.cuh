@@ -14,13 +14,12 @@ namespace {
 constexpr int kSideRows = 8;                   // of a right operand: a tile of query rows
 constexpr int kSideBytes = kTileBytes + 16;    // of a row of queries or weights: another bank
 constexpr int kDecodeTileKeys = 2 * kMmaRows;  // of a warp
-constexpr int kSpans = kTileBytes / 64;        // of 64 bytes: two steps of 32
+constexpr int kDecodePlane = kBlock * kTileBytes;
+constexpr int kSpans = kTileBytes / 64;  // of 64 bytes: two steps of 32
 
 // kTiles: of 8 rows.
 template <int kTiles>
 struct ExactDecodeHopperSmem {
-  alignas(128) int8_t keys[2][kBlock * kTileBytes];
-  alignas(128) int8_t values[2][kDecodeColumns * kBlock];
   alignas(128) float powers[kBlock];
   int32_t reaches[kBlock];  // follows the powers, as in the cache
   alignas(16) int8_t queries[2][kTiles * kSideRows][kSideBytes];
@@ -29,7 +28,15 @@ struct ExactDecodeHopperSmem {
   float m[kDecodeWarps][kTiles * kSideRows];
   int32_t sum[kDecodeWarps][kTiles * kSideRows], e[kDecodeWarps][kTiles * kSideRows];
   uint64_t keys_arrived, values_arrived;
+  alignas(128) int8_t planes[2][kDecodePlane];  // of keys; of values too if thread blocks have whole rows
+  int8_t values[2][kDecodePlane];
 };
+// whole: values take the place of keys, so that more thread blocks fit.
+template <int kTiles, bool kWhole>
+constexpr size_t kDecodeHopperShared = sizeof(ExactDecodeHopperSmem<kTiles>) -
+                                       (kWhole ? 2 * kDecodePlane : 0);
+template <int kTiles, bool kWhole>
+constexpr int kDecodeHopperBlocks = (kTiles == 1 ? 3 : 2) + (kWhole ? 1 : 0);  // of a multiprocessor
 
 __device__ inline void expect_bytes(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
@@ -49,8 +56,9 @@ __device__ __forceinline__ void load_left(const int8_t* row, const int8_t* next,
   a[1][0] = x.z, a[1][1] = y.z, a[1][2] = x.w, a[1][3] = y.w;
 }
 
-// Some consecutive key blocks of a group of rows of a key head.
-template <int kTiles>
+// Some consecutive key blocks of a group of rows of a key head. kWhole: all of the rows', whose
+// results it stores; otherwise partial results.
+template <int kTiles, bool kWhole>
 struct ExactDecodeRun {
   const AttentionParams& s;
   ExactDecodeHopperSmem<kTiles>& smem;
@@ -73,7 +81,6 @@ struct ExactDecodeRun {
         g(lane / 4),
         t(lane % 4) {}
 
-  // Rounds the queries of a group.
   __device__ void begin(int64_t of_head, int64_t group) {
     const Geometry& geometry = s.g;
     head = of_head, first = group * kTiles * kSideRows;
@@ -81,6 +88,14 @@ struct ExactDecodeRun {
     count = static_cast<int>(num::min_i64(kTiles * kSideRows, geometry.rows - first));
     low = sight(0), high = sight(count - 1);
     ordinary = true;
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile)
+#pragma unroll
+      for (int i = 0; i < 8; ++i) o[tile][i / 4][i % 4] = 0, running[tile][i / 4] = {};
+  }
+  // Rounds the queries.
+  __device__ void load_queries() const {
+    const Geometry& geometry = s.g;
     const float scale = fabsf(geometry.scale);
     const bool usual = scale >= 0x1p-30f && scale <= 0x1p20f;
     for (int r = warp; r < kTiles * kSideRows; r += kDecodeWarps) {
@@ -102,10 +117,6 @@ struct ExactDecodeRun {
       *reinterpret_cast<uint32_t*>(smem.queries[1][r] + 4 * lane) = bytes.low;
       if (lane == 0) smem.factors[r] = usual ? geometry.scale * usual_power(e) : __uint_as_float(0x7fc00000);
     }
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile)
-#pragma unroll
-      for (int i = 0; i < 8; ++i) o[tile][i / 4][i % 4] = 0, running[tile][i / 4] = {};
     __syncthreads();
   }
   __device__ VisibleKeys sight(int r) const {
@@ -128,8 +139,11 @@ struct ExactDecodeRun {
     const uint32_t arrived = shared_address(&smem.keys_arrived);
     expect_bytes(arrived, 2 * keys + 2 * kBlock * 4);
     for (int plane = 0; plane < 2; ++plane)
-      copy_bulk(shared_address(smem.keys[plane]), own.keys + plane * at.key_plane(), keys, arrived);
+      copy_bulk(shared_address(smem.planes[plane]), own.keys + plane * at.key_plane(), keys, arrived);
     copy_bulk(shared_address(smem.powers), own.key_powers, 2 * kBlock * 4, arrived);
+  }
+  __device__ int8_t* values(int plane) const {
+    return kWhole ? smem.planes[plane] : smem.values[plane];
   }
   __device__ void copy_values(int64_t block) const {
     if (threadIdx.x) return;
@@ -138,13 +152,13 @@ struct ExactDecodeRun {
     const uint32_t arrived = shared_address(&smem.values_arrived);
     expect_bytes(arrived, 2 * bytes);
     for (int plane = 0; plane < 2; ++plane)
-      copy_bulk(shared_address(smem.values[plane]), own.values + plane * bytes, bytes, arrived);
+      copy_bulk(shared_address(values(plane)), own.values + plane * bytes, bytes, arrived);
   }
 
   // x[tile][4 row + j]: the scores of key 4 g + j of the warp's with row 2 t + row.
   __device__ __forceinline__ void score(float (&x)[kTiles][8]) const {
     PlaneSums sums[kTiles][2];
-    const int8_t* keys = smem.keys[0] + (warp * kDecodeTileKeys + 4 * g) * at.dk + 16 * t;
+    const int8_t* keys = smem.planes[0] + (warp * kDecodeTileKeys + 4 * g) * at.dk + 16 * t;
 #pragma unroll
     for (int span = 0; span < kSpans; ++span) {
       if (64 * span >= at.dk) break;
@@ -161,7 +175,7 @@ struct ExactDecodeRun {
         const int8_t* row = keys + 2 * i * at.dk + 64 * span;
         uint32_t h[2][4], l[2][4];
         load_left(row, row + at.dk, h);
-        load_left(row + sizeof(smem.keys[0]), row + sizeof(smem.keys[0]) + at.dk, l);
+        load_left(row + kDecodePlane, row + kDecodePlane + at.dk, l);
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
           sums[tile][i].template add<false>(h[0], l[0], qh[tile].x, qh[tile].y, ql[tile].x, ql[tile].y);
@@ -202,7 +216,8 @@ struct ExactDecodeRun {
     return x;
   }
   // Weights of a block -> shared memory. Scores -> maximum, sum and E of rows 2 t and 2 t + 1.
-  __device__ __forceinline__ void weigh(float (&x)[kTiles][8], BlockSums (&sums)[kTiles]) {
+  __device__ __forceinline__ void weigh(int64_t block, float (&x)[kTiles][8],
+                                        BlockSums (&sums)[kTiles]) const {
     const auto larger = [](float a, float b) { return max_nan(a, b); };
     const auto most = [](int32_t a, int32_t b) { return max(a, b); };
     const auto plus = [](int32_t a, int32_t b) { return a + b; };
@@ -214,7 +229,8 @@ struct ExactDecodeRun {
       const float m = over_keys(max_nan(max_nan(of[0], of[1]), max_nan(of[2], of[3])), larger);
       if (g == 0) smem.m[warp][i / 2 * kSideRows + 2 * t + i % 2] = m;
     }
-    __syncthreads();
+    __syncthreads();  // all have used the keys
+    if constexpr (kWhole) copy_values(block);
 #pragma unroll
     for (int i = 0; i < 2 * kTiles; ++i) {
       const int r = i / 2 * kSideRows + 2 * t + i % 2;
@@ -275,11 +291,10 @@ struct ExactDecodeRun {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         if (warp * 32 + 16 * i >= at.dvr) break;
-        const int plane = static_cast<int>(sizeof(smem.values[0]));
-        const int8_t* column = smem.values[0] + (warp * 32 + 16 * i + g) * kBlock + 64 * span + 16 * t;
+        const int8_t* column = values(0) + (warp * 32 + 16 * i + g) * kBlock + 64 * span + 16 * t;
         uint32_t h[2][4], l[2][4];
         load_left(column, column + 8 * kBlock, h);
-        load_left(column + plane, column + plane + 8 * kBlock, l);
+        load_left(column + kDecodePlane, column + kDecodePlane + 8 * kBlock, l);
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
           of[tile][i].template add<false>(h[0], l[0], wh[tile].x, wh[tile].y, wl[tile].x, wl[tile].y);
@@ -295,8 +310,7 @@ struct ExactDecodeRun {
             set1(of[tile][i / 4].rounded(i % 4) * num::exact16_power(sums[tile].e[i % 2] - 14)));
   }
 
-  // Blocks [block, end). kWhole: all of the rows', whose results follow; otherwise partial results.
-  template <bool kWhole>
+  // Blocks [block, end).
   __device__ void run(int64_t block, int64_t end) {
     const Geometry& geometry = s.g;
     const int64_t to = (head * geometry.rows + first) * geometry.seen;
@@ -307,7 +321,9 @@ struct ExactDecodeRun {
     };
     int64_t now = next(block, end);
     unseen(block, now);
-    if (now < end) copy_keys(now), copy_values(now);
+    if (now < end) copy_keys(now);
+    if (!kWhole && now < end) copy_values(now);
+    load_queries();
     while (now < end) {
       const int64_t after = next(now + 1, end), base = now * kBlock;
       unseen(now + 1, after);
@@ -318,8 +334,8 @@ struct ExactDecodeRun {
       if (!(geometry.plain_scores && base + kBlock <= low.high &&
             (base >= high.low || base + kBlock <= geometry.first)))
         mask(now, x);
-      weigh(x, sums);
-      if (after < end) copy_keys(after);
+      weigh(now, x, sums);
+      if (!kWhole && after < end) copy_keys(after);
       bool usual = true;
 #pragma unroll
       for (int tile = 0; tile < kTiles; ++tile) usual = sums[tile].ordinary() && usual;
@@ -333,7 +349,7 @@ struct ExactDecodeRun {
         exact_decode_rows(s, ExactLayout(geometry), head, first, count, now, to + now);
       }
       __syncthreads();  // all have used the values and the weights
-      if (after < end) copy_values(after);
+      if (after < end) kWhole ? copy_keys(after) : copy_values(after);
       parity ^= 1, now = after;
     }
   }
@@ -397,37 +413,35 @@ struct ExactDecodeRun {
   }
 };
 
-template <int kTiles>
-constexpr int kDecodeHopperBlocks = kTiles == 1 ? 3 : 2;  // of a multiprocessor
-// whole: a thread block has all key blocks of a group of rows, and its results; otherwise thread
-// blocks share the key blocks of all groups evenly, and combine_splits_kernel follows.
-template <int kTiles>
-__global__ void __launch_bounds__(kDecodeThreads, kDecodeHopperBlocks<kTiles>)
-    exact_decode_hopper_kernel(const __grid_constant__ AttentionParams s, bool whole) {
+// kWhole: a thread block has all key blocks of a group of rows; otherwise thread blocks share the
+// key blocks of all groups evenly, and combine_splits_kernel follows.
+template <int kTiles, bool kWhole>
+__global__ void __launch_bounds__(kDecodeThreads, kDecodeHopperBlocks<kTiles, kWhole>)
+    exact_decode_hopper_kernel(const __grid_constant__ AttentionParams s) {
   extern __shared__ float4 memory[];
   auto& smem = *reinterpret_cast<ExactDecodeHopperSmem<kTiles>*>(memory);
   const Geometry& g = s.g;
-  if (threadIdx.x == 0)
-    init_barrier(shared_address(&smem.keys_arrived), 1),
-        init_barrier(shared_address(&smem.values_arrived), 1);
+  if (threadIdx.x == 0) {
+    init_barrier(shared_address(&smem.keys_arrived), 1);
+    init_barrier(shared_address(&smem.values_arrived), 1);
+  }
   __syncthreads();
   trigger_and_wait();
   const int64_t groups = ceil_div(g.rows, kTiles * kSideRows);
-  ExactDecodeRun<kTiles> own(s, smem);
-  if (whole) {
+  ExactDecodeRun<kTiles, kWhole> own(s, smem);
+  if constexpr (kWhole) {
     own.begin(blockIdx.x / groups, blockIdx.x % groups);
-    own.template run<true>(0, ceil_div(own.past + g.keys, kBlock));
+    own.run(0, ceil_div(own.past + g.keys, kBlock));
     own.finish();
-    return;
-  }
-  const int64_t blocks = ceil_div(*s.past + g.keys, kBlock), units = g.batch * g.kv_heads * groups * blocks,
-                end = units * (blockIdx.x + 1) / gridDim.x;
-  for (int64_t unit = units * blockIdx.x / gridDim.x; unit < end;) {
-    const int64_t block = unit % blocks, until = num::min_i64(blocks, block + end - unit);
-    own.begin(unit / blocks / groups, unit / blocks % groups);
-    own.template run<false>(block, num::min_i64(until, ceil_div(own.past + g.keys, kBlock)));
-    unit += until - block;
-    __syncthreads();  // all have read the queries
+  } else {
+    const int64_t blocks = ceil_div(*s.past + g.keys, kBlock), units = g.batch * g.kv_heads * groups * blocks,
+                  end = units * (blockIdx.x + 1) / gridDim.x;
+    for (int64_t unit = units * blockIdx.x / gridDim.x; unit < end;) {
+      const int64_t block = unit % blocks, until = num::min_i64(blocks, block + end - unit);
+      own.begin(unit / blocks / groups, unit / blocks % groups);
+      own.run(block, num::min_i64(until, ceil_div(own.past + g.keys, kBlock)));
+      unit += until - block;
+    }
   }
 }
 

@@ -17,20 +17,26 @@ void enqueue_exact_prefill_hopper(const AttentionParams& s, Stream stream) {
   enqueue_of<4, 2>(s, stream);
 }
 
-// A thread block takes all key blocks of a group of rows, 2.9 us each, unless few thread blocks and
+// A thread block takes all key blocks of a group of rows, 3 us each, unless few thread blocks and
 // many key blocks make it worth to split them: 20 us, and 0.02 us a key block (H100, H200).
 static bool has_whole_rows(int64_t groups, int64_t blocks) {
   return groups >= multiprocessors() || 29 * blocks <= 200 + groups * blocks / 5;
 }
+template <int kTiles, bool kWhole>
+static void enqueue_decode(const AttentionParams& s, int64_t units, Stream stream) {
+  const int64_t most = kDecodeHopperBlocks<kTiles, kWhole> * int64_t{multiprocessors()};
+  launch_dependent(exact_decode_hopper_kernel<kTiles, kWhole>,
+                   dim3(grid_for(kWhole || units < most ? units : most)), dim3(kDecodeThreads),
+                   kDecodeHopperShared<kTiles, kWhole>, stream, s);
+}
 template <int kTiles>
 static bool enqueue_decode_of(const AttentionParams& s, Stream stream) {
-  const Geometry& g = s.g;
-  const int64_t groups = g.batch * g.kv_heads * ceil_div(g.rows, kTiles * kSideRows);
-  const bool whole = has_whole_rows(groups, g.seen);
-  const int64_t most = kDecodeHopperBlocks<kTiles> * int64_t{multiprocessors()};
-  launch_dependent(exact_decode_hopper_kernel<kTiles>,
-                   dim3(grid_for(whole ? groups : num::min_i64(groups * g.seen, most))), dim3(kDecodeThreads),
-                   sizeof(ExactDecodeHopperSmem<kTiles>), stream, s, whole);
+  const int64_t groups = s.g.batch * s.g.kv_heads * ceil_div(s.g.rows, kTiles * kSideRows);
+  const bool whole = has_whole_rows(groups, s.g.seen);
+  if (whole)
+    enqueue_decode<kTiles, true>(s, groups, stream);
+  else
+    enqueue_decode<kTiles, false>(s, groups * s.g.seen, stream);
   return whole;
 }
 bool enqueue_exact_decode_hopper(const AttentionParams& s, Stream stream) {
