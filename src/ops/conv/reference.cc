@@ -68,8 +68,9 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
     int64_t at[kAxes], rest = i;
     for (int d = kAxes - 1; d >= 0; --d) at[d] = rest % p.axis[d].out, rest /= p.axis[d].out;
-    store_canonical(call.out[0], i,
-                    output(call, p, kTransposed, rest / (p.groups * p.rows), rest % (p.groups * p.rows), at, product));
+    store_canonical(
+        call.out[0], i,
+        output(call, p, kTransposed, rest / (p.groups * p.rows), rest % (p.groups * p.rows), at, product));
   }
 }
 
@@ -118,9 +119,8 @@ const CpuKernel row_conv_transpose_reference = {
 
 extern const OpContract contract_conv_exact16;
 extern const CpuKernel row_conv_exact16_reference;
-const OpContract contract_conv_exact16 = {.op = "conv_exact16",
-                                          .check = conv::check_exact16,
-                                          .batch_independent = batch_independent_first_operand};
+const OpContract contract_conv_exact16 = {
+    .op = "conv_exact16", .check = conv::check_exact16, .batch_independent = batch_independent_first_operand};
 const CpuKernel row_conv_exact16_reference = {
     .op = "conv_exact16", .isa = "reference", .units = chunk_units, .run = run<false, true>};
 

@@ -239,8 +239,7 @@ const char* check_exact16(const Call& c) {
   int64_t k = 1;
   bool covered = true;
   for (int i = 1; i < w.rank; ++i) covered = covered && slide::within(k, w.dim[i]);
-  return covered && k <= num::kExact16LongestRow ? nullptr
-                                                 : "at most 2^22 weights of an output channel";
+  return covered && k <= num::kExact16LongestRow ? nullptr : "at most 2^22 weights of an output channel";
 }
 
 BackwardWeight backward_weight(const Call& call) {

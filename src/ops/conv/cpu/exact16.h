@@ -1,6 +1,6 @@
-// conv_exact16: rows of A are the weights of output channels, in the order of memory (c, r); a panel
-// of B is the patches of adjacent pixels, rounded where it is packed. Sums are exact, so their order
-// is free. Compiled once per instruction set.
+// conv_exact16: rows of A are the weights of output channels, in the order of memory (c, r); a
+// panel of B is the patches of adjacent pixels, rounded where it is packed. Sums are exact, so
+// their order is free. Compiled once per instruction set.
 #pragma once
 #include "kernels/cpu/exact16/products.h"
 #include "ops/conv/cpu/im2col.h"
@@ -16,7 +16,7 @@ struct ExactConv {
   int64_t pixels;  // of an image
   int64_t panels, parts, part_rows;
   int64_t panel() const { return (exact_pairs(weights.k) + 1) * kExactColumns; }  // int32
-  int64_t copy() const {  // floats of the padded copy
+  int64_t copy() const {                                                          // floats of the padded copy
     return p.padded_copy ? p.images * p.groups * p.channels * p.channel + kSlack : 0;
   }
 };
@@ -47,8 +47,9 @@ void pack_exact16_row(const View& v, const ExactRows& rows, int64_t m, int32_t* 
     const auto* w = v.as<const typename W::T>() + m * rows.k;
     const int32_t e = to[rows.words()] = scale_of_row(W{}, w, rows.k);
     for_each_part(
-        W{}, w, rows.k, e, [&](const int32_t* q, int64_t begin, int64_t n)
-                               __attribute__((always_inline)) { write_exact_row(rows, q, begin, n, to); });
+        W{}, w, rows.k, e, [&](const int32_t* q, int64_t begin, int64_t n) __attribute__((always_inline)) {
+          write_exact_row(rows, q, begin, n, to);
+        });
   });
 }
 void pack_exact16(const View& v, int, const Attributes& attrs, void* packed) {
@@ -163,15 +164,16 @@ void pack_patches(const ExactConv& c, const conv::ConvPhase& f, const PixelRuns&
 #pragma GCC unroll 32
         for (int i = 0; i < kV; ++i) {
           const I q = exact_integers(v[i], load(first + i * kW), load(second + i * kW));
-          store_i(to + i * kW, k % 2 ? bit_or(load_i(to + i * kW), shift_left<16>(q))
-                                     : bit_and(q, set1_i(0xffff)));
+          store_i(to + i * kW,
+                  k % 2 ? bit_or(load_i(to + i * kW), shift_left<16>(q)) : bit_and(q, set1_i(0xffff)));
         }
       });
 }
 
 // Stores the results of `rows` channels from m on for columns [begin, begin + n).
 void store_exact(const Call& call, const ExactConv& c, int64_t m, int64_t rows, int64_t begin, int64_t n,
-                 const int32_t* left, const ExactScales& scales, const double* sum, float* bias, float* line) {
+                 const int32_t* left, const ExactScales& scales, const double* sum, float* bias,
+                 float* line) {
   const float* const b = widened_bias(call, m, rows, bias);
   const int64_t image = begin / c.pixels, first = begin % c.pixels, total = c.p.groups * c.p.rows;
   const bool direct = first + n <= c.pixels;
@@ -179,8 +181,8 @@ void store_exact(const Call& call, const ExactConv& c, int64_t m, int64_t rows, 
   for (int64_t r = 0; r < rows; ++r) {
     float* const to = direct ? out + (image * total + m + r) * c.pixels + first : line;
     for_each_exact_result(
-        sum + r * kExactColumns, left[r * c.weights.row() + c.weights.words()], scales, n,
-        [&](int64_t j, F y) __attribute__((always_inline)) {
+        sum + r * kExactColumns, left[r * c.weights.row() + c.weights.words()], scales,
+        n, [&](int64_t j, F y) __attribute__((always_inline)) {
           if (b) y = canonicalize(add(y, set1(b[r])));
           store_part(to + j, y, static_cast<int>(num::min_i64(kW, n - j)));
         });
@@ -227,7 +229,8 @@ void run_exact16(const Call& call, int phase, int64_t begin, int64_t end, void* 
   auto* const unpacked = reinterpret_cast<int32_t*>(copy + c.copy());
   if (phase == 1)
     return multiply_patches(call, c, c.p.padded_copy ? copy : call.in[0].as<const float>(),
-                            call.in[1].packed ? call.in[1].as<const int32_t>() : unpacked, begin, end, scratch);
+                            call.in[1].packed ? call.in[1].as<const int32_t>() : unpacked, begin, end,
+                            scratch);
   const conv::CopyPartition lines = conv::copy_partition(c.p);
   if (begin < lines.units)
     copy_lines(c.p, call.in[0].as<const float>(), begin * lines.each,

@@ -43,8 +43,9 @@ SharedExact shared_exact16(const Call& call) {
   const ConvGeometry p = conv::geometry_of(call, false);
   SharedExact s{conv_outputs(p, conv::phase_at(p, 0), 0), p.images, 0, 0, 0};
   constexpr int64_t kWord = sizeof(int32_t);
-  s.maxima =
-      call.in[1].packed ? 0 : aligned_bytes(static_cast<int64_t>(pack_bytes_exact16(call.in[1], 1, *call.attrs)));
+  s.maxima = call.in[1].packed
+                 ? 0
+                 : aligned_bytes(static_cast<int64_t>(pack_bytes_exact16(call.in[1], 1, *call.attrs)));
   s.scales = s.maxima + aligned_bytes(s.images * s.o.groups * s.o.plane * kWord);
   s.all = s.scales + aligned_bytes(s.o.groups * s.o.pixels * kWord);
   return s;
@@ -55,7 +56,8 @@ size_t shared_bytes_exact16(const Call& call) {
 
 bool has_mma() {
   cudaFuncAttributes code{};
-  return cudaFuncGetAttributes(&code, exact16_conv_kernel<true, false>) == cudaSuccess && code.ptxVersion >= 80;
+  return cudaFuncGetAttributes(&code, exact16_conv_kernel<true, false>) == cudaSuccess &&
+         code.ptxVersion >= 80;
 }
 
 void enqueue_exact16(const Call& call, Stream stream) {
@@ -76,9 +78,10 @@ void enqueue_exact16(const Call& call, Stream stream) {
   const Bias bias = call.in.size() > 2 ? Bias{call.in[2].data, call.in[2].dtype} : Bias{};
   const int64_t rows = ceil_div(o.rows, kExactTile), columns = ceil_div(o.pixels, kExactTile);
   const bool tensor_cores = variant() != 1 && has_mma(), is_long = w.pitch / kExactDepth > kChunksToJoin;
-  const auto kernel = tensor_cores ? is_long ? exact16_conv_kernel<true, true> : exact16_conv_kernel<true, false>
-                      : is_long    ? exact16_conv_kernel<false, true>
-                                   : exact16_conv_kernel<false, false>;
+  const auto kernel = tensor_cores
+                          ? is_long ? exact16_conv_kernel<true, true> : exact16_conv_kernel<true, false>
+                      : is_long ? exact16_conv_kernel<false, true>
+                                : exact16_conv_kernel<false, false>;
   launch(kernel, dim3(static_cast<unsigned>(rows * columns * o.groups)), dim3(kExactThreads), 0, stream, o, w,
          scales, FastDivmod(rows), FastDivmod(columns), x.as<const float>(), bias, call.out[0].as<float>());
 }

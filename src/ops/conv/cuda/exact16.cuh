@@ -1,6 +1,6 @@
-// conv_exact16 on a GPU as an implicit product: rows are output channels, columns are pixels, K runs
-// over taps and channels. A thread block rounds the patches that it reads with scales that other
-// kernels found: the largest element of a patch is that of its pixels' largest.
+// conv_exact16 on a GPU as an implicit product: rows are output channels, columns are pixels, K
+// runs over taps and channels. A thread block rounds the patches that it reads with scales that
+// other kernels found: the largest element of a patch is that of its pixels' largest.
 #pragma once
 #include "num/exact16/quantize.h"
 #include "ops/conv/cuda/implicit_gemm.cuh"
@@ -10,9 +10,9 @@ namespace {
 
 constexpr int kExactThreads = 128, kExactTile = 64, kExactDepth = 64;  // 4 warps of 32 x 32 results
 constexpr int kExactRun = kExactDepth * kExactTile / kExactThreads;    // k of one pixel of a thread
-constexpr int kExactPitch = kExactDepth / 4 + 4;   // words: rows 0 ... 7 are in other banks
-constexpr int64_t kChunksToJoin = 1024;            // whose three sums fit 32 bits (exact16.3)
-constexpr int kMaximaThreads = 16;                 // channels of a pixel that are read at a time
+constexpr int kExactPitch = kExactDepth / 4 + 4;  // words: rows 0 ... 7 are in other banks
+constexpr int64_t kChunksToJoin = 1024;           // whose three sums fit 32 bits (exact16.3)
+constexpr int kMaximaThreads = 16;                // channels of a pixel that are read at a time
 constexpr int kWeightThreads = 128;
 
 // Weights [row][plane h, plane l][pitch bytes] in the order (tap, channel), zeros behind K, and the
@@ -51,8 +51,8 @@ __device__ inline PlaneWords plane_words(const float* x, int32_t e) {
 // A block of threads for each row of weights [M, C / groups, taps].
 template <class W>
 __global__ void __launch_bounds__(kWeightThreads)
-    round_weights_kernel(const typename W::T* from, int64_t k, int64_t taps, FastDivmod channels, int64_t pitch,
-                         uint8_t* planes, int32_t* scales) {
+    round_weights_kernel(const typename W::T* from, int64_t k, int64_t taps, FastDivmod channels,
+                         int64_t pitch, uint8_t* planes, int32_t* scales) {
   __shared__ uint32_t largest;
   const int t = threadIdx.x;
   const typename W::T* w = from + blockIdx.x * k;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kWeightThreads)
   __syncthreads();
   const int32_t e = num::exact16_scale(largest);
   if (t == 0) scales[blockIdx.x] = e;
-  auto* high = reinterpret_cast<uint32_t*>(planes + blockIdx.x * 2 * pitch), *low = high + pitch / 4;
+  auto *high = reinterpret_cast<uint32_t*>(planes + blockIdx.x * 2 * pitch), *low = high + pitch / 4;
   for (int64_t word = t; word < pitch / 4; word += kWeightThreads) {
     float x[4];
     for (int i = 0; i < 4; ++i) {
@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(kWarp* kMaximaThreads)
 }
 
 // exact16.1 of the patches: scales [group][pixel of all images].
-void enqueue_patch_scales(const ConvOutputs& outputs, int64_t taps, const uint32_t* maxima, int32_t* scales, Stream stream) {
+void enqueue_patch_scales(const ConvOutputs& outputs, int64_t taps, const uint32_t* maxima, int32_t* scales,
+                          Stream stream) {
   const ConvOutputs o = outputs;
   const FastDivmod pixels(o.pixels);
   launch_for_each(stream, o.groups * o.pixels, [=] __device__(int64_t i) {
@@ -133,8 +134,8 @@ struct ExactSums {
 using ExactStage = uint32_t[2][kExactTile][kExactPitch];  // of both planes
 
 template <bool kTensorCores>
-__device__ __forceinline__ void multiply_stage(ExactSums& s, const ExactStage& a, const ExactStage& b, int row,
-                                               int column) {
+__device__ __forceinline__ void multiply_stage(ExactSums& s, const ExactStage& a, const ExactStage& b,
+                                               int row, int column) {
   const int lane = threadIdx.x % kWarp, g = lane / 4, q = lane % 4;
   if constexpr (kTensorCores) {
 #if __CUDA_ARCH__ >= 800
@@ -158,7 +159,8 @@ __device__ __forceinline__ void multiply_stage(ExactSums& s, const ExactStage& a
 #pragma unroll
         for (int j = 0; j < 4; ++j)
 #pragma unroll
-          for (int part = 0; part < 2; ++part) y[plane][j][part] = b[plane][column + 8 * j + g][w + part * 4 + q];
+          for (int part = 0; part < 2; ++part)
+            y[plane][j][part] = b[plane][column + 8 * j + g][w + part * 4 + q];
       }
 #pragma unroll
       for (int i = 0; i < 2; ++i)
@@ -239,7 +241,8 @@ __global__ void __launch_bounds__(kExactThreads)
     for (int i = 0; i < 2 * kExactTile * kExactDepth / 16 / kExactThreads; ++i) {
       const int pack = i * kExactThreads + t, part = pack % (kExactDepth / 16),
                 row = pack / (kExactDepth / 16) % kExactTile, plane = pack / (kExactDepth / 16) / kExactTile;
-      const int64_t m = first + (m0 + row < o.rows ? m0 + row : o.rows - 1);  // results of the last are not stored
+      const int64_t m =
+          first + (m0 + row < o.rows ? m0 + row : o.rows - 1);  // results of the last are not stored
       __pipeline_memcpy_async(&a[stage][plane][row][4 * part],
                               w.planes + (2 * m + plane) * w.pitch + chunk * kExactDepth + 16 * part, 16);
     }
@@ -252,7 +255,8 @@ __global__ void __launch_bounds__(kExactThreads)
 #pragma unroll
       for (int j = 0; j < 4; ++j) p[j] = plane_words(held + 16 * i + 4 * j, scale);
       const int at = begin / 4 + 4 * i;
-      *reinterpret_cast<uint4*>(&b[stage][0][own][at]) = make_uint4(p[0].high, p[1].high, p[2].high, p[3].high);
+      *reinterpret_cast<uint4*>(&b[stage][0][own][at]) =
+          make_uint4(p[0].high, p[1].high, p[2].high, p[3].high);
       *reinterpret_cast<uint4*>(&b[stage][1][own][at]) = make_uint4(p[0].low, p[1].low, p[2].low, p[3].low);
     }
   };
