@@ -220,6 +220,30 @@ struct PatchReader {
   }
 };
 
+// Stores a warp's results of 32 channels and 32 pixels.
+__device__ __forceinline__ void store_exact_tile(const ConvOutputs& o, const int32_t* weight_scales,
+                                                 const int32_t* scales, int64_t group, int64_t m0, int64_t n0,
+                                                 const int64_t (&sum)[2][4][4], const Bias& bias,
+                                                 float* out) {
+  const int lane = threadIdx.x % kWarp;
+#pragma unroll
+  for (int j = 0; j < 4; ++j)
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      const int64_t n = n0 + 8 * j + lane % 4 * 2 + side;
+      if (n >= o.pixels) continue;
+      const Pixel<int64_t> to = pixel_of(o, n);
+      const int32_t e = scales[group * o.pixels + n];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int64_t in_group = m0 + 8 * i + lane / 4, m = group * o.rows + in_group;
+        if (in_group < o.rows)
+          store_result(out + (to.image * o.groups * o.rows + m) * o.result + to.to,
+                       F{exact_result(sum[i / 2][j][i % 2 * 2 + side], weight_scales[m], e)}, bias, m);
+      }
+    }
+}
+
 // A tile of 64 output channels and 64 pixels. kLong: K needs more than one piece.
 template <bool kTensorCores, bool kLong>
 __global__ void __launch_bounds__(kExactThreads)
@@ -295,23 +319,7 @@ __global__ void __launch_bounds__(kExactThreads)
     __syncthreads();
   }
   join();
-  const int lane = t % kWarp;
-#pragma unroll
-  for (int j = 0; j < 4; ++j)
-#pragma unroll
-    for (int side = 0; side < 2; ++side) {
-      const int64_t n = n0 + column + 8 * j + lane % 4 * 2 + side;
-      if (n >= o.pixels) continue;
-      const Pixel<int64_t> to = pixel_of(o, n);
-      const int32_t e = scales[group * o.pixels + n];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int64_t in_group = m0 + row + 8 * i + lane / 4, m = first + in_group;
-        if (in_group < o.rows)
-          store_result(out + (to.image * o.groups * o.rows + m) * o.result + to.to,
-                       F{exact_result(sum[i / 2][j][i % 2 * 2 + side], w.scales[m], e)}, bias, m);
-      }
-    }
+  store_exact_tile(o, w.scales, scales, group, m0 + row, n0 + column, sum, bias, out);
 }
 
 }  // namespace
