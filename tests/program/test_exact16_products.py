@@ -1,4 +1,4 @@
-"""The profile exact16 in the compiler (spec/exact16.md exact16.7 to exact16.10): which products it
+"""The profile exact16 in the compiler (spec/exact16.md exact16.7 to exact16.11): which products it
 takes, the same at every level, with the values of the page; refusals."""
 
 import re
@@ -29,10 +29,30 @@ def product(a, b):
     return np.ldexp(total.astype(np.float32), ea + np.swapaxes(eb, -1, -2))
 
 
+def patches(x, kernel, stride, pad):
+    """The patches [N, rows, columns, C, kernel, kernel] of a picture in a frame of zeros."""
+    x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), (2, 3))
+    return windows[:, :, ::stride, ::stride].transpose(0, 2, 3, 1, 4, 5)
+
+
+def convolution(x, w, stride=1, pad=0, groups=1):
+    """conv_exact16.2."""
+    found = patches(x, w.shape[2], stride, pad)
+    n, high, wide = found.shape[:3]
+    parts = zip(np.split(found, groups, 3), np.split(w, groups))
+    rows = [product(a.reshape(n, high * wide, -1), b.reshape(len(b), -1).T) for a, b in parts]
+    return np.concatenate(rows, -1).transpose(0, 2, 1).reshape(n, len(w), high, wide)
+
+
 X, W, V = numbers(5, 300), numbers(300, 7, seed=1), numbers(300, 9, seed=2)
 B = numbers(7, seed=3)
 TABLE = numbers(3, 300, 7, seed=4)
 INDEX = np.arange(10).reshape(5, 2) % 3
+# Places of a picture differ in magnitude.
+PICTURE = numbers(2, 6, 7, 8, seed=7) * np.exp2(numbers(2, 1, 7, 8, seed=8) * 4).astype(np.float32)
+K3, K1, KB = numbers(4, 3, 3, 3, seed=9), numbers(5, 4, 1, 1, seed=10), numbers(4, seed=11)
+FIRST = convolution(PICTURE, K3, 2, 1, 2) + KB[:, None, None]
 
 # name -> nodes, inputs, weights, arrays, (exact16, fp32) products of the plan, the results.
 GRAPHS = {
@@ -129,6 +149,20 @@ GRAPHS = {
         (1, 2),
         {"z": product(X, W)},
     ),
+    "convolutions": (
+        [
+            node("Conv", ["x", "k3", "kb"], ["y"], strides=[2, 2], pads=[1, 1, 1, 1], group=2),
+            node("Relu", ["y"], ["r"]),
+            node("Conv", ["r", "k1"], ["z"]),
+            node("Conv", ["r", "deep"], ["u"], group=4),
+            node("Conv", ["x", "x"], ["t"]),
+        ],
+        [("x", F32, [2, 6, 7, 8])],
+        [("k3", K3), ("k1", K1), ("kb", KB), ("deep", numbers(4, 1, 2, 2))],
+        {"x": PICTURE},
+        (2, 2),
+        {"y": FIRST, "z": convolution(np.maximum(FIRST, 0), K1)},
+    ),
     "doubles": (
         [cast("x", "d", F64), node("MatMul", ["d", "w"], ["r"]), cast("r", "y", F32)],
         [("x", F32, ["n", 300])],
@@ -143,14 +177,15 @@ GRAPHS = {
 def products_of(plan):
     text = program_of(plan)
     return tuple(
-        len(re.findall(rf"= (?:grouped_)?{op}\.", text)) for op in ("matmul_exact16", "matmul")
+        len(re.findall(rf"= (?:(?:grouped_)?matmul|conv){suffix}\.", text))
+        for suffix in ("_exact16", "")
     )
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_products_levels_and_values(tmp_path, name):
     nodes, inputs, weights, arrays, wanted, results = GRAPHS[name]
-    made = {v for n in nodes for v in n.output} & {"y", "z", "u"}
+    made = {v for n in nodes for v in n.output} & {"y", "z", "u", "t"}
     outputs = [(v, F32) for v in sorted(made)]
     path = model(tmp_path / "m.onnx", nodes, inputs, outputs, weights)
     given = []

@@ -3,12 +3,16 @@ and never taken for one of fp32."""
 
 import copy
 import json
+import sys
 
 import numpy as np
 import pytest
-from conftest import MODEL, cpu_isas, execute, invar, refused
+from conftest import MODEL, ROOT, cpu_isas, execute, invar, refused
 from node_models import F32, model, node, numbers
 from receipt_oracle import put, reseal
+
+sys.path.insert(0, str(ROOT / "tools/models"))
+import random_weight_models  # noqa: E402
 
 EXACT16 = ("--numerics", "exact16")
 TOKENS = 24
@@ -166,6 +170,24 @@ def test_tensors(tmp_path):
     invar("compile", path, "--output", plan)
     done = invar("verify", receipt, "--plan", plan, *given, code=1)
     assert "program.profile: expected fp32, found exact16" in done.text
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_pictures(tmp_path, batch):
+    """A small residual network: one receipt on every instruction set, and with any threads."""
+    path = random_weight_models.make(tmp_path, "resnet", "small", batches=(batch,))
+    given = ("--input", f"pixel_values={tmp_path}/{batch}/pixel_values.npy")
+    plan, receipt = tmp_path / "plan.invar", tmp_path / "r.json"
+    invar("compile", path, *EXACT16, "--output", plan)
+    hashes = set()
+    for isa in ["reference", *cpu_isas()]:
+        for threads in (1, 3):
+            options = ("--isa", isa, "--threads", threads, "--receipt-path", receipt)
+            invar("infer", plan, *given, *EXACT16, *options)
+            hashes.add(json.loads(receipt.read_text())["receipt_hash"])
+    assert len(hashes) == 1
+    assert "conv_exact16" in invar("compile", path, *EXACT16, "--emit", "repro").out.decode()
+    assert "VERIFIED" in invar("verify", receipt, "--model", path, *given).text
 
 
 def test_python(sealed, tmp_path):

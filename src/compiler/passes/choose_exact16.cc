@@ -8,9 +8,9 @@
 namespace invar::compiler {
 namespace {
 
-// exact16.9: the operators whose products are of the profile.
+// exact16.9 and exact16.11: the operators whose products are of the profile.
 constexpr llvm::StringRef kProducts[] = {"MatMul", "Gemm", "FusedMatMul"},
-                          kIntegerProducts[] = {"MatMulNBits"};
+                          kIntegerProducts[] = {"MatMulNBits"}, kConvolutions[] = {"Conv"};
 
 class ChooseExact16 : public PassWrapper<ChooseExact16, OperationPass<func::FuncOp>> {
  public:
@@ -28,6 +28,7 @@ class ChooseExact16 : public PassWrapper<ChooseExact16, OperationPass<func::Func
   // Whether the operation is a product of the profile.
   bool is_product(Operation*, Value a, Value b, llvm::ArrayRef<llvm::StringRef> operators);
   Status choose(MatmulOp);
+  Status choose(ConvOp);
   // An operation of the profile in the place of `op`, with its operands and attributes.
   template <class Exact>
   Status choose_same(Operation* op);
@@ -56,6 +57,12 @@ bool ChooseExact16::is_constant(Value v, bool indices_count) {
   return yes;
 }
 
+Status check_length(int64_t k) {
+  if (k <= num::kExact16LongestRow) return {};
+  return not_covered("rows of " + std::to_string(k) + " elements; exact16.3 covers " +
+                     std::to_string(num::kExact16LongestRow));
+}
+
 Status ChooseExact16::choose(MatmulOp op) {
   Value a = op.getA();
   const Shape rows = shape_of(a.getType());
@@ -66,9 +73,7 @@ Status ChooseExact16::choose(MatmulOp op) {
     a = make_transpose(build, op.getLoc(), a, perm);
   }
   const Dim k = shape_of(a.getType()).back();
-  if (k.constant() && k.value > num::kExact16LongestRow)
-    return not_covered("rows of " + std::to_string(k.value) + " elements; exact16.3 covers " +
-                       std::to_string(num::kExact16LongestRow));
+  INVAR_CHECK_OK(check_length(k.constant() ? k.value : 0));
   INVAR_TRY(Operation * made,
             make_checked(build, op.getLoc(), MatmulExact16Op::getOperationName(), {a, op.getB()},
                          {build.getNamedAttr("trans_b", op.getTransBAttr())}, op.getType()));
@@ -99,11 +104,21 @@ Status ChooseExact16::choose_any(Operation* op) {
   if (isa<AttentionOp>(op)) return choose_same<AttentionExact16Op>(op);
   if (auto n = dyn_cast<MatmulNbitsOp>(op); n && is_product(op, n.getA(), n.getB(), kIntegerProducts))
     return choose_same<MatmulNbitsExact16Op>(op);
+  if (auto conv = dyn_cast<ConvOp>(op)) return choose(conv);
   auto product = dyn_cast<MatmulOp>(op);
   if (!product || element_of(product.getA()).isF64() ||
       !is_product(op, product.getA(), product.getB(), kProducts))
     return {};
   return choose(product);
+}
+
+Status ChooseExact16::choose(ConvOp op) {
+  const Shape w = shape_of(op.getWeight().getType());
+  if (w[1] == Dim::of(1) || !is_product(op, op.getX(), op.getWeight(), kConvolutions)) return {};
+  int64_t k = 1;
+  for (size_t i = 1; i < w.size(); ++i) k *= w[i].value;
+  INVAR_CHECK_OK(check_length(k));
+  return choose_same<ConvExact16Op>(op);
 }
 
 void ChooseExact16::state_choice() {

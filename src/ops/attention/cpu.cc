@@ -7,7 +7,7 @@
 #include "num/contract/lanes.h"
 #include "num/reduce/lanes.h"
 #include "ops/attention/cpu/backward.h"
-#include "ops/attention/cpu/exact16.h"
+#include "ops/attention/cpu/extension_rows.h"
 #include "ops/attention/cpu/key_blocks.h"
 
 namespace invar::ops {
@@ -174,16 +174,7 @@ struct FloatArithmetic {
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const CpuKernel INVAR_ROW_OF(attention), INVAR_ROW_OF(attention_backward),
-    INVAR_ROW_OF(attention_exact16);
-const CpuKernel INVAR_ROW_OF(attention_exact16) = {
-    .op = "attention_exact16",
-    .isa = INVAR_ISA,
-    .phases = 3,
-    .units = attention::units,
-    .run = INVAR_ISA_NS::run_attention<INVAR_ISA_NS::ExactArithmetic>,
-    .scratch_bytes = INVAR_ISA_NS::scratch_bytes_exact16,
-    .state_bytes = INVAR_ISA_NS::state_bytes_exact16};
+extern const CpuKernel INVAR_ROW_OF(attention), INVAR_ROW_OF(attention_backward);
 const CpuKernel INVAR_ROW_OF(attention) = {.op = "attention",
                                            .isa = INVAR_ISA,
                                            .phases = 3,

@@ -45,6 +45,7 @@ INVAR_INLINE int64_t pitch_of(int64_t channels) {
 bool takes_channels_last(const View& w, const Attributes&);
 // Null, or why a call is invalid.
 const char* check(const Call&, bool transposed);
+const char* check_exact16(const Call&);
 
 // Index of element (row, channel, tap) in the ONNX layout of the weights: [M, C / groups, taps] or
 // [C, M / groups, taps].

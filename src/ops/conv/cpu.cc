@@ -4,6 +4,7 @@
 // Depthwise groups have their own loop. The choice is free by conv.4.
 #include "ops/conv/cpu/backward_weight.h"
 #include "ops/conv/cpu/depthwise.h"
+#include "ops/conv/cpu/extension_rows.h"
 #include "ops/conv/cpu/pixel_gemm.h"
 
 namespace invar::ops {

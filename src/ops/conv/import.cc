@@ -148,17 +148,26 @@ LogicalResult infer(std::optional<Location> loc, Op op, bool transposed, Length 
   out.push_back(tensor_of(to, Float32Type::get(op.getX().getContext())));
   return success();
 }
-
-}  // namespace
-
-LogicalResult ConvOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                       SmallVectorImpl<Type>& out) {
+template <class Op>
+LogicalResult infer_forward(std::optional<Location> loc, Op op, SmallVectorImpl<Type>& out) {
   return infer(
       loc, op, false,
       [&](const Dim& in, int64_t reach, size_t i, size_t end) {
         return window_count(in, reach, op.getStrides()[i], op.getPads()[i], op.getPads()[end], false);
       },
       out);
+}
+
+}  // namespace
+
+LogicalResult ConvOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                       SmallVectorImpl<Type>& out) {
+  return infer_forward(loc, op, out);
+}
+
+LogicalResult ConvExact16Op::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
+                                              SmallVectorImpl<Type>& out) {
+  return infer_forward(loc, op, out);
 }
 
 LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,

@@ -1,7 +1,10 @@
-// spec: spec.md conv.1 - conv.5, conv_transpose.1 - conv_transpose.3, conv_backward_weight.1 -
-// conv_backward_weight.3; the sum: spec/contraction.md.
+// spec: spec.md conv.1 - conv.5, conv_exact16.1 - conv_exact16.5, conv_transpose.1 -
+// conv_transpose.3, conv_backward_weight.1 - conv_backward_weight.3; the sums: spec/contraction.md,
+// spec/exact16.md.
 #include "num/contract/reference.h"
+#include "kernels/batch_independence.h"
 #include "kernels/reference.h"
+#include "num/exact16/reference.h"
 #include "ops/conv/backward_weight.h"
 #include "ops/conv/conv.h"
 
@@ -10,9 +13,11 @@ namespace {
 
 using slide::kAxes;
 
-// One element of the result, at position `at` on the spatial axes.
+// One element of the result, at position `at` on the spatial axes. product(k, operand, weight): of
+// two rows.
+template <class Product>
 float output(const Call& call, const conv::ConvGeometry& p, bool transposed, int64_t image, int64_t m,
-             const int64_t (&at)[kAxes]) {
+             const int64_t (&at)[kAxes], Product product) {
   const View &x = call.in[0], &w = call.in[1];
   const int64_t group = m / p.rows;
   int64_t first[kAxes], taps[kAxes], kernel[kAxes];
@@ -46,20 +51,26 @@ float output(const Call& call, const conv::ConvGeometry& p, bool transposed, int
     return value(w, conv::weight_at(p.weights, transposed, group, m % p.rows, k % p.channels,
                                     (r[0] * kernel[1] + r[1]) * kernel[2] + r[2]));
   };
-  const float y =
-      num::canonicalize(num::reference::contract(taps[0] * taps[1] * taps[2] * p.channels, operand, weight));
+  const float y = num::canonicalize(product(taps[0] * taps[1] * taps[2] * p.channels, operand, weight));
   return call.in.size() > 2 ? y + value(call.in[2], m) : y;  // conv.3
 }
 
-template <bool kTransposed>
+template <bool kTransposed, bool kExact16 = false>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const conv::ConvGeometry p = conv::geometry_of(call, kTransposed);
+  auto product = [](int64_t k, auto operand, auto weight) {
+    if constexpr (kExact16)
+      return num::reference::exact16_product(k, operand, weight);  // conv_exact16.2
+    else
+      return num::reference::contract(k, operand, weight);
+  };
   const int64_t n = call.out[0].elements();
   for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
     int64_t at[kAxes], rest = i;
     for (int d = kAxes - 1; d >= 0; --d) at[d] = rest % p.axis[d].out, rest /= p.axis[d].out;
-    store_canonical(call.out[0], i,
-                    output(call, p, kTransposed, rest / (p.groups * p.rows), rest % (p.groups * p.rows), at));
+    store_canonical(
+        call.out[0], i,
+        output(call, p, kTransposed, rest / (p.groups * p.rows), rest % (p.groups * p.rows), at, product));
   }
 }
 
@@ -105,6 +116,13 @@ const CpuKernel row_conv_reference = {
 const OpContract contract_conv_transpose = {.op = "conv_transpose", .check = check<true>};
 const CpuKernel row_conv_transpose_reference = {
     .op = "conv_transpose", .isa = "reference", .units = chunk_units, .run = run<true>};
+
+extern const OpContract contract_conv_exact16;
+extern const CpuKernel row_conv_exact16_reference;
+const OpContract contract_conv_exact16 = {
+    .op = "conv_exact16", .check = conv::check_exact16, .batch_independent = batch_independent_first_operand};
+const CpuKernel row_conv_exact16_reference = {
+    .op = "conv_exact16", .isa = "reference", .units = chunk_units, .run = run<false, true>};
 
 extern const OpContract contract_conv_backward_weight;
 extern const CpuKernel row_conv_backward_weight_reference;

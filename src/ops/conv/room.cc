@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/check.h"
+#include "num/exact16/quantize.h"
 #include "ops/conv/backward_weight.h"
 #include "ops/conv/conv.h"
 
@@ -230,6 +231,15 @@ const char* check(const Call& c, bool transposed) {
                     p.axis[1].length, p.axis[2].planes, p.axis[2].length})
     if (!slide::within(copy, std::max<int64_t>(n, 1))) return "pads that memory could hold";
   return nullptr;
+}
+
+const char* check_exact16(const Call& c) {
+  if (const char* wrong = check(c, false)) return wrong;
+  const View& w = c.in[1];
+  int64_t k = 1;
+  bool covered = true;
+  for (int i = 1; i < w.rank; ++i) covered = covered && slide::within(k, w.dim[i]);
+  return covered && k <= num::kExact16LongestRow ? nullptr : "at most 2^22 weights of an output channel";
 }
 
 BackwardWeight backward_weight(const Call& call) {

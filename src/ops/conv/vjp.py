@@ -1,7 +1,7 @@
 """Gradients of convolutions: convolutions, and conv_backward_weight for the weights."""
 
 from invar import primitives as p
-from invar.autograd.rules import rule
+from invar.autograd.rules import no_gradient, rule
 from invar.autograd.units import rows_of_unit
 
 
@@ -120,3 +120,6 @@ def conv_backward_weight(v):
         if v.needs(1)
         else None,
     ]
+
+
+no_gradient("conv_exact16")

@@ -9,7 +9,7 @@
 #include "num/exp/exp.h"
 #include "num/hyperbolic/hyperbolic_ff.h"
 #include "num/reduce/lanes.h"
-#include "ops/attention/visibility.h"
+#include "ops/attention/cpu/key_blocks.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -21,7 +21,6 @@ using attention::kKeyPanel;
 using attention::VisibleKeys;
 
 constexpr int kVectorsPerKeyPanel = kKeyPanel / kW;  // vectors per key panel
-constexpr float kInf = __builtin_inff();
 
 // A key head and the scratch of a unit.
 struct GradientHead {

@@ -1,21 +1,17 @@
 // attention_exact16: the arithmetic of its blocks (spec/attention-exact16.md). Keys and values are
-// kept as pairs of int16 along what one sum adds, in panels of 32 columns; queries and weights are
-// two planes each, so one instruction multiplies and adds two elements. Compiled once per
-// instruction set.
+// kept as pairs of int16 along what one sum adds, in panels of 32 columns, as matmul_exact16 keeps
+// its matrix; queries and weights are rows of exact16/products.h. Compiled once per instruction
+// set.
 #pragma once
-#include "kernels/cpu/exact16.h"
+#include "kernels/cpu/exact16/products.h"
 #include "ops/attention/cpu/key_blocks.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-constexpr int kExactPanel = 32;  // columns
-constexpr int kExactPanels = kBlock / kExactPanel, kKeyPairs = kBlock / 2;
-// Pairs of k whose sums stay below 2^31: 2 * 32639 * 128 each.
-constexpr int64_t kExactPairs = 256;
-// Two vectors of columns, the sums of both planes of each row, and an operand fill the registers.
-constexpr int kExactVectors = 2, kExactRows = kW == 16 || kW == 4 ? 6 : kW == 1 ? 2 : 3;
-constexpr int32_t kZeroRow = -num::kExact16NoIntegers;  // the scale of a row of zeros
+constexpr int kExactPanel = kExactColumns, kKeyPairs = kBlock / 2;
+constexpr int kExactQueries = 48;                       // rows that use one panel: tuning
+constexpr int32_t kZeroRow = -num::kExact16NoIntegers;  // the scale of a row of values that is 0
 constexpr int32_t kHiddenKey = 2 * kZeroRow;
 
 INVAR_INLINE int64_t value_panels(const Geometry& g) {
@@ -42,29 +38,17 @@ size_t state_bytes_exact16(const Call& call, int64_t capacity) {
 }
 
 // exact16.1; kZeroRow of a row of zeros.
-INVAR_INLINE int32_t scale_of_row(const float* x, int64_t k) {
+INVAR_INLINE int32_t scale_of_value(const float* x, int64_t k) {
   const uint32_t largest = largest_of_row(F32{}, x, k);
   return largest ? num::exact16_scale(largest) : kZeroRow;
 }
-// f(i, q[i]) for the integers of a row with the scale e (exact16.2); 0 if it has none.
-template <class Fn>
-INVAR_INLINE void for_each_integer(const float* x, int64_t k, int32_t e, Fn f) {
-  constexpr int64_t kPart = 256;
-  alignas(64) int32_t q[kPart];
-  const bool none = e == num::kExact16NoIntegers || e == kZeroRow;
-  const num::Exact16Factors by = num::exact16_factors(none ? 0 : e);
-  const F first = set1(none ? 0.0f : by.first), second = set1(by.second);
-  for (int64_t begin = 0; begin < k; begin += kPart) {
-    const int64_t n = num::min_i64(kPart, k - begin);
-    for (int64_t i = 0; i < n; i += kW) {
-      const F part = load_part(x + begin + i, static_cast<int>(num::min_i64(kW, n - i)));
-      store_i(q + i, exact_integers(part, first, second));
-    }
-    for (int64_t i = 0; i < n; ++i) f(begin + i, q[i]);
-  }
+// The half of a word that holds element i of a pair.
+INVAR_INLINE int64_t half_of(int64_t i) {
+  return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? i % 2 : 1 - i % 2;
 }
 
-// Appends new keys and values to the KV cache (attention.2).
+// Appends new keys and values to the KV cache (attention.2). The two keys of a pair may be appended
+// by different workers.
 void append_exact16(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
   const int64_t pairs = exact_pairs(g.d);
   for (int64_t unit = begin; unit < end; ++unit) {
@@ -73,106 +57,63 @@ void append_exact16(const Geometry& g, const Call& call, int64_t begin, int64_t 
     const int64_t row = attention::head_row(g, batch, i, head % g.kv_heads, g.keys, g.kv_heads);
     const ExactBlockOf to(g, attention::slot_of(call, batch), head % g.kv_heads, position / kBlock);
     const float* k = call.in[1].as<const float>() + row * g.d;
-    auto* keys =
-        reinterpret_cast<int16_t*>(to.keys + j / kExactPanel * pairs * kExactPanel + j % kExactPanel);
-    to.key_scales[j] = scale_of_row(k, g.d);
-    for_each_integer(
-        k, g.d, to.key_scales[j], [&](int64_t at, int32_t q) __attribute__((always_inline)) {
-          keys[at / 2 * 2 * kExactPanel + at % 2] = static_cast<int16_t>(q);
+    int32_t* const keys = to.keys + j / kExactPanel * pairs * kExactPanel + j % kExactPanel;
+    to.key_scales[j] = scale_of_row(F32{}, k, g.d);
+    for_each_part(
+        F32{}, k, g.d,
+        to.key_scales[j], [&](const int32_t* q, int64_t first, int64_t n) __attribute__((always_inline)) {
+          for (int64_t at = 0; at < n; at += 2)
+            keys[(first + at) / 2 * kExactPanel] = pair_of(q[at], q[at + 1]);
         });
-    if (g.d % 2) keys[(pairs - 1) * 2 * kExactPanel + 1] = 0;
     const float* v = call.in[2].as<const float>() + row * g.dv;
-    auto* values = reinterpret_cast<int16_t*>(to.values + j / 2 * kExactPanel) + j % 2;
-    to.value_scales[j] = scale_of_row(v, g.dv);
-    for_each_integer(
-        v, g.dv, to.value_scales[j], [&](int64_t at, int32_t q) __attribute__((always_inline)) {
-          values[2 * (at / kExactPanel * kKeyPairs * kExactPanel + at % kExactPanel)] =
-              static_cast<int16_t>(q);
+    auto* const values = reinterpret_cast<int16_t*>(to.values + j / 2 * kExactPanel) + half_of(j);
+    const int32_t e = to.value_scales[j] = scale_of_value(v, g.dv);
+    for_each_part(
+        F32{}, v, g.dv, e == kZeroRow ? 0 : e,
+        [&](const int32_t* q, int64_t first, int64_t n) __attribute__((always_inline)) {
+          for (int64_t at = 0; at < n; ++at)
+            values[2 * ((first + at) / kExactPanel * kKeyPairs * kExactPanel + at % kExactPanel)] =
+                static_cast<int16_t>(q[at]);
         });
   }
 }
 
-// Adds 256 high + low of R rows and kExactVectors vectors over `pairs` pairs to the exact sums at
-// `sum`, rows kExactPanel apart. `plane`: from the high plane of a row to the low one.
-template <int R>
-INVAR_INLINE void exact_tile(const int32_t* a, int64_t lda, int64_t plane, const int32_t* b, int64_t pairs,
-                             double* sum) {
-  I high[R * kExactVectors], low[R * kExactVectors];
-#pragma GCC unroll 32
-  for (int i = 0; i < R * kExactVectors; ++i) high[i] = low[i] = set1_i(0);
-  for (int64_t k = 0; k < pairs; ++k) {
-    I w[kExactVectors];
-#pragma GCC unroll 32
-    for (int v = 0; v < kExactVectors; ++v)
-      w[v] = bits(in_register(load(reinterpret_cast<const float*>(b + k * kExactPanel + v * kW))));
-#pragma GCC unroll 32
-    for (int r = 0; r < R; ++r) {
-      const I h = set1_i(a[r * lda + k]), l = set1_i(a[r * lda + plane + k]);
-#pragma GCC unroll 32
-      for (int v = 0; v < kExactVectors; ++v) {
-        const int i = r * kExactVectors + v;
-        high[i] = bits(in_register(from_bits(add(high[i], pair_products(h, w[v])))));
-        low[i] = bits(in_register(from_bits(add(low[i], pair_products(l, w[v])))));
-      }
-    }
-  }
-#pragma GCC unroll 32
-  for (int i = 0; i < R * kExactVectors; ++i) {
-    auto* at = reinterpret_cast<int64_t*>(sum + i / kExactVectors * kExactPanel + i % kExactVectors * kW);
-    const D both = fma(to_double(high[i]), set1_d(256), to_double(low[i]));
-    store_l(at, bits(add(from_bits(load_l(at)), both)));
-  }
-}
-// The exact sums of R rows with the 32 columns of a panel from column `begin` to `end`.
-template <int R>
-INVAR_INLINE void exact_products(const int32_t* a, int64_t lda, int64_t plane, const int32_t* panel,
-                                 int64_t pairs, int64_t begin, int64_t end, double* sum) {
-  for (int i = 0; i < R * kExactPanel; ++i) sum[i] = 0;
-  for (int64_t first = 0; first < pairs; first += kExactPairs)
-    for (int64_t c = begin; c < end; c += kExactVectors * kW)
-      exact_tile<R>(a + first, lda, plane, panel + first * kExactPanel + c,
-                    num::min_i64(kExactPairs, pairs - first), sum + c);
-}
-INVAR_INLINE D exact_sum(const double* at) {
-  return from_bits(load_l(reinterpret_cast<const int64_t*>(at)));
-}
-INVAR_INLINE double power_of_row(int32_t e) {
-  return exact_power(e == kZeroRow ? 0 : e);  // of zeros any power
-}
-
-// Scratch of a unit: what FloatScratch has; queries as two planes of pairs and a scale each; sums
-// n[j] + e[j], planes of weights and exact sums of a tile.
+// Scratch of a unit: what FloatScratch has; queries, each with its scale; rows of weights W[j], the
+// exponents E and exact sums of a tile.
 struct ExactScratch {
+  ExactRows query, weight;
   float *o, *m, *l, *p;
-  double *sum, *powers;
-  int32_t *top, *planes, *q;
-  int64_t query;  // words of one
+  double *sum, *wide;
+  int32_t *top, *w, *weights, *q;
   ExactScratch(const Geometry& g, void* scratch)
-      : o(static_cast<float*>(scratch)),
+      : query(g.d, g.split ? g.group : num::min_i64(kRowGroup, g.rows)),
+        weight(kBlock, query.wide ? kWideFewest : 0),
+        o(static_cast<float*>(scratch)),
         m(o + kRowGroup * g.dv_padded),
         l(m + kRowGroup),
         p(l + kRowGroup),
-        sum(reinterpret_cast<double*>(p + kExactRows * kScoreRow)),
-        powers(sum + kExactRows * kExactPanel),
-        top(reinterpret_cast<int32_t*>(powers + kBlock)),
-        planes(top + kScoreRow),
-        q(planes + kExactRows * 2 * kKeyPairs),
-        query(2 * exact_pairs(g.d) + 1) {}
+        sum(reinterpret_cast<double*>(p + kExactQueries * kScoreRow)),
+        wide(sum + kExactQueries * kExactPanel),
+        top(reinterpret_cast<int32_t*>(reinterpret_cast<char*>(wide) + wide_scratch_bytes())),
+        w(top + kBlock),
+        weights(w + kBlock),
+        q(weights + kExactQueries * weight.row()) {}
+  const int32_t* end() const { return q + kRowGroup * query.row(); }
 };
 size_t scratch_bytes_exact16(const Call& call) {
-  const Geometry g = attention::geometry(call);
-  const int64_t tile = kExactRows * (kScoreRow + 2 * kExactPanel + 2 * kKeyPairs) + 2 * kBlock + kScoreRow;
-  return static_cast<size_t>(kRowGroup * (g.dv_padded + 2 + 2 * exact_pairs(g.d) + 1) + tile) * sizeof(float);
+  return static_cast<size_t>(
+      reinterpret_cast<const char*>(ExactScratch(attention::geometry(call), nullptr).end()) -
+      static_cast<const char*>(nullptr));
 }
 
 // The weights of a row over keys [0, n), a multiple of kW, from scores that are -inf where hidden:
-// planes of W[j], the sum l_b and E (attention_exact16.3 to attention_exact16.5).
+// W[j], the sum l_b and E (attention_exact16.3 to attention_exact16.5).
 struct BlockWeights {
   float lb;
-  int32_t e;
+  int32_t e;  // of the results
 };
 INVAR_INLINE BlockWeights exact_weights(float* s, int n, float mb, const int32_t* value_scales, int32_t* top,
-                                        int32_t* planes) {
+                                        int32_t* w) {
   constexpr float kLog2E = 0x1.715476p+0f, kRound = 0x1.8p23f;
   constexpr int32_t kRoundBits = 0x4b400000, kThree = 0x40400000;
   const auto coefficient = [](int32_t u) { return from_bits(set1_i(u)); };
@@ -188,9 +129,8 @@ INVAR_INLINE BlockWeights exact_weights(float* s, int n, float mb, const int32_t
     const F p = from_bits(add(bits(y), shift_left<23>(bits(z))));
     // At 3 the last place of a float is 2^-22. A hidden key's p rounds to 0.
     sum = add(sum, sub(bits(add(p, set1(3.0f))), set1_i(kThree)));
-    const I scale = bits(load(reinterpret_cast<const float*>(value_scales + i)));
-    const I reach =
-        select(eq(score, set1(-kInf)), set1_i(kHiddenKey), add(scale, sub(bits(z), set1_i(kRoundBits))));
+    const I reach = select(eq(score, set1(-kInf)), set1_i(kHiddenKey),
+                           add(load_i(value_scales + i), sub(bits(z), set1_i(kRoundBits))));
     most = select(gt(reach, most), reach, most);
     store_i(top + i, reach), store(s + i, y);
   }
@@ -202,25 +142,22 @@ INVAR_INLINE BlockWeights exact_weights(float* s, int n, float mb, const int32_t
   int32_t total = 0;
   for (const int32_t x : lanes) total += x;
   for (int i = 0; i < n; i += kW) {
-    const I reach = sub(bits(load(reinterpret_cast<const float*>(top + i))), set1_i(e));
+    const I reach = sub(load_i(top + i), set1_i(e));
     const I kept = select(gt(reach, set1_i(-60)), reach, set1_i(-60));  // a weight of 0
     const F power = from_bits(shift_left<23>(add(kept, set1_i(127 + 14))));
-    const I w = sub(bits(fma(load(s + i), power, set1(kRound))), set1_i(kRoundBits));
-    const I high = shift_right<8>(w);
-    store_h(reinterpret_cast<uint16_t*>(planes) + i, narrow_u16(high));
-    store_h(reinterpret_cast<uint16_t*>(planes + kKeyPairs) + i, narrow_u16(sub(w, shift_left<8>(high))));
+    store_i(w + i, sub(bits(fma(load(s + i), power, set1(kRound))), set1_i(kRoundBits)));
   }
-  const bool number = mb - mb == 0;
+  const bool number = mb - mb == 0, zeros = e < kZeroRow / 2;
   return {number ? static_cast<float>(total) * 0x1p-22f : __builtin_nanf(""), e > -kZeroRow / 2
                                                                                   ? num::kExact16NoIntegers
-                                                                              : e < kZeroRow / 2 ? kZeroRow
-                                                                                                 : e - 14};
+                                                                              : zeros ? 0
+                                                                                      : e - 14};
 }
 
 // The arithmetic of attention_exact16 (cpu/key_blocks.h).
 struct ExactArithmetic {
   using Scratch = ExactScratch;
-  static constexpr int kTileRows = kExactRows;
+  static constexpr int kTileRows = kExactQueries;
   static float* part(const Geometry& g, void* slot, int64_t head, int64_t block, int64_t row) {
     return static_cast<float*>(slot) + g.kv_heads * g.blocks * ExactBlockOf::words(g) +
            ((head * g.blocks + block) * g.group + row) * (g.dv_padded + attention::kPartHead);
@@ -228,17 +165,8 @@ struct ExactArithmetic {
   static void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
     append_exact16(g, call, begin, end);
   }
-  static void load_query(const Geometry& g, const float* q, const Scratch& w, int64_t r) {
-    int32_t* to = w.q + r * w.query;
-    const int64_t pairs = exact_pairs(g.d);
-    auto *high = reinterpret_cast<int16_t*>(to), *low = reinterpret_cast<int16_t*>(to + pairs);
-    const int32_t e = to[2 * pairs] = scale_of_row(q, g.d);
-    for_each_integer(
-        q, g.d, e, [&](int64_t i, int32_t x) __attribute__((always_inline)) {
-          const int32_t h = (x + 128) >> 8;
-          high[i] = static_cast<int16_t>(h), low[i] = static_cast<int16_t>(x - h * 256);
-        });
-    if (g.d % 2) high[g.d] = low[g.d] = 0;
+  static void load_query(const Geometry&, const float* q, const Scratch& w, int64_t r) {
+    quantize_row(q, w.query, w.q + r * w.query.row());
   }
 
   // One KV block for rows [row, row + count) of a key head, the first of which is query r of the
@@ -247,58 +175,51 @@ struct ExactArithmetic {
   template <class Folded, class Put>
   INVAR_INLINE void block_rows(const Geometry& g, const Call& call, const Scratch& w, int64_t head,
                                int64_t block, int64_t row, int64_t r, int count, Folded folded, Put put) {
-    KeyMask seen[kExactRows];
-    AddedTerms added[kExactRows];
+    KeyMask seen[kTileRows];
+    AddedTerms added[kTileRows];
     const KeyMask any = rows_see(g, call, head, block, row, count, seen, added);
     const int most = attention::end_of(any), end = (most + kW - 1) / kW * kW;
     if (most == 0) return;
     const ExactBlockOf own(g, attention::slot_of(call, head / g.kv_heads), head % g.kv_heads, block);
-    const int32_t* q = w.q + r * w.query;
-    dispatch_tile_rows<kExactRows>(count, [&](auto rows) {
-      constexpr int R = decltype(rows)::value;
-      scores<R>(g, q, own, attention::next(any, 0), most, w);
-      double power[R];
-      for (int i = 0; i < R; ++i) {
-        float *s = w.p + i * kScoreRow, mb;
-        finish_scores(g, block, seen[i], added[i], s, most);
-        for (int j = most; j < end; ++j) s[j] = -kInf;
-        mb = block_max(s, most);
-        int32_t* planes = w.planes + i * 2 * kKeyPairs;
-        const BlockWeights of = exact_weights(s, end, mb, own.value_scales, w.top, planes);
-        power[i] = power_of_row(of.e);
-        for (int j = end; j < (end + 1) / 2 * 2; ++j)
-          reinterpret_cast<uint16_t*>(planes)[j] = reinterpret_cast<uint16_t*>(planes + kKeyPairs)[j] = 0;
-        folded(i, mb, of.lb);
-      }
-      for (int64_t column = 0; column < g.dv_padded; column += kExactPanel) {
-        const int64_t columns = num::min_i64(kExactPanel, g.dv_padded - column);
-        exact_products<R>(w.planes, 2 * kKeyPairs, kKeyPairs, own.values + column * kKeyPairs,
-                          exact_pairs(most), 0, columns, w.sum);
-        for (int i = 0; i < R; ++i)
-          for (int64_t c = 0; c < columns; c += kW)
-            put(i, column + c, exact_result(exact_sum(w.sum + i * kExactPanel + c), set1_d(power[i])));
-      }
-    });
+    scores(g, w.q + r * w.query.row(), own, attention::next(any, 0), most, count, w);
+    int32_t power[kTileRows];
+    for (int j = end; j < kBlock; ++j) w.w[j] = 0;
+    for (int i = 0; i < count; ++i) {
+      float* s = w.p + i * kScoreRow;
+      finish_scores(g, block, seen[i], added[i], s, most);
+      for (int j = most; j < end; ++j) s[j] = -kInf;
+      const float mb = block_max(s, most);
+      const BlockWeights of = exact_weights(s, end, mb, own.value_scales, w.top, w.w);
+      write_exact_row(w.weight, w.w, 0, kBlock, w.weights + i * w.weight.row());
+      power[i] = of.e;
+      folded(i, mb, of.lb);
+    }
+    alignas(64) constexpr int32_t kNone[kExactPanel] = {};
+    for (int64_t column = 0; column < g.dv_padded; column += kExactPanel) {
+      const int64_t columns = num::min_i64(kExactPanel, g.dv_padded - column);
+      sum_exact(w.weight, w.weights, own.values + column * kKeyPairs, most, count, columns, w.sum, w.wide);
+      const ExactScales none(kNone, 1);
+      for (int i = 0; i < count; ++i)
+        for_each_exact_result(
+            w.sum + i * kExactPanel, power[i], none,
+            columns, [&](int64_t c, F y) __attribute__((always_inline)) { put(i, column + c, y); });
+    }
   }
 
  private:
-  // attention_exact16.2 for keys [begin, end), and a few more.
-  template <int R>
+  // attention_exact16.2 of `count` rows for keys [begin, end), and a few more.
   static void scores(const Geometry& g, const int32_t* q, const ExactBlockOf& own, int begin, int end,
-                     const Scratch& w) {
-    const int64_t pairs = exact_pairs(g.d);
-    for (int j = begin / kExactPanel * kExactPanel; j < end; ++j)
-      w.powers[j] = power_of_row(own.key_scales[j]);
+                     int count, const Scratch& w) {
     for (int at = begin / kExactPanel * kExactPanel; at < end; at += kExactPanel) {
       const int columns = end - at < kExactPanel ? end - at : kExactPanel;
-      exact_products<R>(q, w.query, pairs, own.keys + at * pairs, pairs, 0, columns, w.sum);
-      for (int i = 0; i < R; ++i) {
-        const D power = set1_d(power_of_row(q[i * w.query + 2 * pairs]));
-        for (int c = 0; c < columns; c += kW) {
-          const F y =
-              exact_result(exact_sum(w.sum + i * kExactPanel + c), mul(power, exact_sum(w.powers + at + c)));
-          store(w.p + i * kScoreRow + at + c, mul(y, set1(g.scale)));
-        }
+      sum_exact(w.query, q, own.keys + at * exact_pairs(g.d), g.d, count, columns, w.sum, w.wide);
+      const ExactScales scales(own.key_scales + at, columns);
+      for (int i = 0; i < count; ++i) {
+        const int32_t e = q[i * w.query.row() + w.query.words()];
+        for_each_exact_result(
+            w.sum + i * kExactPanel, e, scales, columns, [&](int64_t c, F y) __attribute__((always_inline)) {
+              store(w.p + i * kScoreRow + at + c, mul(y, set1(g.scale)));
+            });
       }
     }
   }

@@ -5,6 +5,7 @@
 // maxima and sums of rows; load_query(), append(), block_rows() and part().
 #pragma once
 #include "kernels/cpu/gemm_microkernel.h"
+#include "kernels/cpu/gemm_packing.h"
 #include "num/exp/exp.h"
 #include "num/hyperbolic/hyperbolic_ff.h"
 #include "ops/attention/visibility.h"
@@ -18,6 +19,8 @@ using attention::KeyMask;
 using attention::kRowGroup;
 using attention::kScoreRow;
 using attention::VisibleKeys;
+
+constexpr float kInf = __builtin_inff();
 
 // What is added to the scores of a row: its mask row of `columns` elements, if not null, and the
 // slope of its head times the distances of the keys, the first of which is `distance`.

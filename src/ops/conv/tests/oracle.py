@@ -1,9 +1,9 @@
-"""The outputs of conv and conv_transpose from spec.md, without the C++ code
+"""The outputs of convolutions from spec.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import itertools
 
-from oracle import add, canon, contract
+from oracle import add, canon, contract, exact16_product
 
 
 def numbers(attrs, name, default):
@@ -11,7 +11,11 @@ def numbers(attrs, name, default):
     return default if value is None else [int(v) for v in str(value).split(",") if v]
 
 
-def convolution(inputs, shapes, out, attrs, transposed):
+def contraction(a, b):
+    return canon(contract(a, b))
+
+
+def convolution(inputs, shapes, out, attrs, transposed, product):
     x, w, axes = inputs[0], inputs[1], len(out) - 2
     stride, dilation = (numbers(attrs, name, [1] * axes) for name in ("strides", "dilations"))
     begin, groups = numbers(attrs, "pads", [0] * 2 * axes)[:axes], attrs.get("groups", 1)
@@ -41,7 +45,7 @@ def convolution(inputs, shapes, out, attrs, transposed):
                     weight = weight * s + i
                 a.append(x[place] if inside else 0.0)
                 b.append(w[weight])
-        y = canon(contract(a, b))
+        y = product(a, b)
         result.append(canon(add(y, inputs[2][m])) if len(inputs) > 2 else y)
     return result
 
@@ -71,6 +75,7 @@ def backward_weight(inputs, shapes, out, attrs):
 
 OPERATIONS = {
     "conv_backward_weight": backward_weight,
-    "conv": lambda *a: convolution(*a, False),
-    "conv_transpose": lambda *a: convolution(*a, True),
+    "conv": lambda *a: convolution(*a, False, contraction),
+    "conv_exact16": lambda *a: convolution(*a, False, exact16_product),
+    "conv_transpose": lambda *a: convolution(*a, True, contraction),
 }

@@ -1,36 +1,10 @@
-// Products of rows rounded to 16-bit integers (spec/exact16.md). The sums are exact, so their order
-// is free: what multiplies the integers is each instruction set's own (exact16/pair_products.h, and
-// for many rows exact16/wide_*.h). Compiled once per instruction set.
+// Products of rows rounded to 16-bit integers (spec/exact16.md). Compiled once per instruction set.
 #pragma once
-#include "ops/matmul/cpu/exact16/pair_products.h"
+#include "kernels/cpu/exact16/products.h"
 #include "ops/matmul/matmul.h"
-#if INVAR_EXTENSION_AVX512_AMX
-#include "ops/matmul/cpu/exact16/wide_amx.h"
-#elif INVAR_EXTENSION_AVX512_VNNI || INVAR_EXTENSION_AVX2_VNNI
-#include "ops/matmul/cpu/exact16/wide_vnni.h"
-#elif INVAR_EXTENSION_NEON_DOT
-#include "ops/matmul/cpu/exact16/wide_dot.h"
-#else
-#include "ops/matmul/cpu/exact16/wide_none.h"
-#endif
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
-
-constexpr int64_t kExactRows = 48;  // rows of A that use one panel, where products are not wide
-
-// How rows of A are held, in int32, each with its scale last: as planes of pairs
-// (exact16/pair_products.h), or as WideRow if there are enough rows.
-struct ExactRows {
-  int64_t k;
-  bool wide;
-  ExactRows(int64_t k, int64_t rows) : k(k), wide(kWideProducts && rows >= kWideFewest && k > 0) {}
-  int64_t words() const { return wide ? WideRow(k).words() : 2 * exact_pairs(k); }
-  int64_t row() const { return words() + 1; }
-  // Of `count` rows, with what wide products read behind the last.
-  int64_t all(int64_t count) const { return (count + (wide ? 15 : 0)) * row(); }
-  int64_t block() const { return wide ? kWideRows : kExactRows; }  // rows that use one panel
-};
 
 struct ExactProduct {
   matmul::Shape s;
@@ -46,40 +20,6 @@ ExactProduct exact_product(const Call& call) {
   const ExactRows rows(s.k, s.m);
   return {s, rows, exact_pairs(s.k), (s.n + kExactColumns - 1) / kExactColumns,
           (s.m + rows.block() - 1) / rows.block()};
-}
-
-// exact16.1 of k elements that lie side by side.
-template <class W>
-INVAR_INLINE int32_t scale_of_row(W format, const typename W::T* x, int64_t k) {
-  return num::exact16_scale(largest_of_row(format, x, k));
-}
-
-// f(q, begin, n) of n <= kWideStep integers from k = `begin` on of a row with the scale e; those up
-// to a multiple of 4 are 0.
-template <class W, class Fn>
-INVAR_INLINE void for_each_part(W, const typename W::T* x, int64_t k, int32_t e, Fn f) {
-  alignas(64) int32_t q[kWideStep + 4];
-  const num::Exact16Factors by = num::exact16_factors(e == num::kExact16NoIntegers ? 0 : e);
-  const F first = set1(e == num::kExact16NoIntegers ? 0.0f : by.first), second = set1(by.second);
-  for (int64_t begin = 0; begin < k; begin += kWideStep) {
-    const int64_t n = num::min_i64(kWideStep, k - begin);
-    for (int64_t i = 0; i < n; i += kW)
-      store_i(q + i, exact_integers(get_part<W>(x + begin + i, static_cast<int>(num::min_i64(kW, n - i))),
-                                    first, second));
-    for (int64_t i = n; i % 4; ++i) q[i] = 0;
-    f(q, begin, n);
-  }
-}
-
-void quantize_row(const float* x, const ExactRows& rows, int32_t* row) {
-  const int32_t e = row[rows.words()] = scale_of_row(F32{}, x, rows.k);
-  for_each_part(
-      F32{}, x, rows.k, e, [&](const int32_t* q, int64_t begin, int64_t n) __attribute__((always_inline)) {
-        if (rows.wide)
-          write_wide_row(q, begin, n, WideRow(rows.k), row);
-        else
-          write_exact_planes(q, begin, n, exact_pairs(rows.k), row);
-      });
 }
 
 // Packs `columns` <= kW columns of B that lie side by side in memory along k: kW x kW integers are
@@ -185,11 +125,10 @@ void pack_exact16(const View& v, int, const Attributes& attrs, void* packed) {
 size_t shared_bytes_exact16(const Call& call) {
   const ExactProduct p = exact_product(call);
   const int64_t b = call.in[1].packed ? 0 : p.s.matrices_b * p.panels * p.panel();
-  return static_cast<size_t>(p.rows.all(row_count(call.in[0])) + b) * sizeof(int32_t);
+  return static_cast<size_t>(row_count(call.in[0]) * p.row() + b) * sizeof(int32_t);
 }
-// Of multiply_exact16: sums, powers of two, and what wide products keep.
-constexpr int64_t kExactTallest = kWideRows > kExactRows ? kWideRows : kExactRows;
-constexpr size_t kExactScratch = (kExactTallest + 1) * kExactColumns * sizeof(double) + wide_scratch_bytes();
+// Of multiply_exact16: sums, and what wide products keep.
+constexpr size_t kExactScratch = kExactTallest * kExactColumns * sizeof(double) + wide_scratch_bytes();
 size_t scratch_bytes_exact16(const Call&) {
   return kExactScratch;
 }
@@ -212,7 +151,7 @@ void quantize_exact16(const Call& call, const ExactProduct& p, int64_t begin, in
     const int64_t panel = u - rows, j = panel % p.panels * kExactColumns;
     const int64_t matrix = panel / p.panels * p.s.k * p.s.n;
     pack_exact_panel(call.in[1], p.s.trans_b, matrix + (p.s.trans_b ? j * p.s.k : j), p.s.k, p.s.n,
-                     num::min_i64(kExactColumns, p.s.n - j), to + p.rows.all(rows) + panel * p.panel());
+                     num::min_i64(kExactColumns, p.s.n - j), to + rows * p.row() + panel * p.panel());
   }
 }
 
@@ -221,31 +160,21 @@ void quantize_exact16(const Call& call, const ExactProduct& p, int64_t begin, in
 void multiply_exact16(const ExactRows& layout, const int32_t* left, const int32_t* panel, int64_t rows,
                       int64_t columns, float* out, int64_t n, void* scratch) {
   auto* sum = static_cast<double*>(scratch);
-  double *powers = sum + kExactTallest * kExactColumns, *more = powers + kExactColumns;
-  const int64_t pairs = exact_pairs(layout.k);
-  if (layout.wide)
-    sum_exact_wide(left, layout.row(), panel, layout.k, rows, columns, sum, more);
-  else
-    sum_exact_pairs(left, layout.row(), panel, pairs, rows, columns, sum);
-  const int32_t* scales = panel + pairs * kExactColumns;
-  for (int64_t c = 0; c < kExactColumns; ++c) powers[c] = exact_power(scales[c]);
-  auto wide = [](const double* at) __attribute__((always_inline)) {
-    return from_bits(load_l(reinterpret_cast<const int64_t*>(at)));
-  };
-  for (int64_t r = 0; r < rows; ++r) {
-    const D power = set1_d(exact_power(left[r * layout.row() + layout.words()]));
-    for (int64_t c = 0; c < columns; c += kW)
-      store_part(out + r * n + c,
-                 exact_result(wide(sum + r * kExactColumns + c), mul(power, wide(powers + c))),
-                 static_cast<int>(num::min_i64(kW, columns - c)));
-  }
+  sum_exact(layout, left, panel, layout.k, rows, columns, sum, sum + kExactTallest * kExactColumns);
+  const ExactScales scales(panel + exact_pairs(layout.k) * kExactColumns, columns);
+  for (int64_t r = 0; r < rows; ++r)
+    for_each_exact_result(
+        sum + r * kExactColumns, left[r * layout.row() + layout.words()], scales,
+        columns, [&](int64_t c, F y) __attribute__((always_inline)) {
+          store_part(out + r * n + c, y, static_cast<int>(num::min_i64(kW, columns - c)));
+        });
 }
 
 void run_exact16(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const ExactProduct p = exact_product(call);
   if (phase == 0) return quantize_exact16(call, p, begin, end);
   const auto* a = static_cast<const int32_t*>(call.shared);
-  const auto* b = call.in[1].packed ? call.in[1].as<const int32_t>() : a + p.rows.all(row_count(call.in[0]));
+  const auto* b = call.in[1].packed ? call.in[1].as<const int32_t>() : a + row_count(call.in[0]) * p.row();
   for (int64_t u = begin; u < end; ++u) {
     const int64_t row = u % p.row_blocks * p.rows.block(), panel = u / p.row_blocks % p.panels;
     const int64_t batch = u / p.row_blocks / p.panels, j = panel * kExactColumns;

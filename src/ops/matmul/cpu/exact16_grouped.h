@@ -36,13 +36,13 @@ GroupedExactScratch grouped_exact_scratch(void* scratch) {
 size_t scratch_bytes_grouped_exact16(const Call& call) {
   const ExactProduct p = exact_product_grouped(matmul::grouped_shape(call));
   return static_cast<size_t>(
-      reinterpret_cast<char*>(grouped_exact_scratch(nullptr).a + p.rows.all(kExactRows)) -
+      reinterpret_cast<char*>(grouped_exact_scratch(nullptr).a + kExactRows * p.row()) -
       static_cast<char*>(nullptr));
 }
 size_t shared_bytes_grouped_exact16(const Call& call) {
   const GroupedShape g = matmul::grouped_shape(call);
   const ExactProduct p = exact_product_grouped(g);
-  return static_cast<size_t>(p.rows.all(row_count(call.in[0])) +
+  return static_cast<size_t>(row_count(call.in[0]) * p.row() +
                              (all_packed(call) ? 0 : g.groups * p.panels * p.panel())) *
          sizeof(int32_t);
 }
@@ -74,7 +74,7 @@ void quantize_grouped_exact16(const Call& call, const GroupedShape& g, const Exa
     if (b.packed) continue;
     const int64_t at = (g.stacked ? matrix * g.k * g.n : 0) + (g.trans_b ? j * g.k : j);
     pack_exact_panel(b, g.trans_b, at, g.k, g.n, num::min_i64(kExactColumns, g.n - j),
-                     to + p.rows.all(rows) + panel * p.panel());
+                     to + rows * p.row() + panel * p.panel());
   }
 }
 
@@ -84,7 +84,7 @@ void run_grouped_exact16(const Call& call, int phase, int64_t begin, int64_t end
   if (phase == 0) return quantize_grouped_exact16(call, g, p, begin, end);
   const GroupedExactScratch w = grouped_exact_scratch(scratch);
   const auto* a = static_cast<const int32_t*>(call.shared);
-  const int32_t* unpacked = a + p.rows.all(row_count(call.in[0]));
+  const int32_t* unpacked = a + row_count(call.in[0]) * p.row();
   auto* const out = call.out[0].as<float>();
   const int64_t panels = p.panels;
   for (int64_t unit = begin; unit < end; ++unit) {

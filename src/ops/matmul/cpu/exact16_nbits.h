@@ -193,13 +193,6 @@ INVAR_INLINE void widen_halves(const uint8_t* b, int64_t pairs, const int32_t* z
     }
 }
 
-INVAR_INLINE D load_d(const double* p) {
-  return from_bits(load_l(reinterpret_cast<const int64_t*>(p)));
-}
-INVAR_INLINE void store_d(double* p, D x) {
-  store_l(reinterpret_cast<int64_t*>(p), bits(x));
-}
-
 // Adds t times the sums of R rows and kTileVectors vectors over `pairs` pairs.
 template <int R>
 INVAR_INLINE void nbits_tile(const int32_t* a, int64_t lda, const int32_t* b, int64_t pairs, const float* t,

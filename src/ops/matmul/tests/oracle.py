@@ -5,7 +5,7 @@ import itertools
 import math
 from fractions import Fraction
 
-from oracle import canon, contract, mul, rows
+from oracle import canon, contract, exact16_product, exact16_result, exact16_row, mul, rows
 
 
 def matmul(inputs, shapes, out, attrs):
@@ -123,36 +123,6 @@ def matmul_nbits(inputs, shapes, out, attrs):
 
 def rows_of(inputs, shapes, out):
     return rows(inputs[0], shapes[0][-1]) if shapes[0][-1] else [[]] * math.prod(out[:-1])
-
-
-def exact16_row(row):
-    """exact16.1 and exact16.2: the scale and the integers; None: it has a NaN or an infinity."""
-    if not all(math.isfinite(x) for x in row):
-        return None
-    exact = [Fraction(x) for x in row]
-    m = max(map(abs, exact), default=0)
-    if m == 0:
-        return 0, [0] * len(row)
-    p = math.frexp(m)[1]
-    e = p - 15 if round(m / Fraction(2) ** (p - 15)) <= 32639 else p - 14
-    return e, [round(x / Fraction(2) ** e) for x in exact]
-
-
-def exact16_product(row, column):
-    """exact16.3 to exact16.5."""
-    a, b = exact16_row(row), exact16_row(column)
-    if a is None or b is None:
-        return math.nan
-    return exact16_result(sum(x * y for x, y in zip(a[1], b[1])), a[0] + b[0])
-
-
-def exact16_result(total, e):
-    """exact16.4."""
-    extra = max(total.bit_length() - 24, 0)
-    y = Fraction(round(Fraction(total, 2**extra)) * 2**extra) * Fraction(2) ** e
-    if abs(y) < Fraction(2) ** -126:
-        return -0.0 if total < 0 else 0.0
-    return math.copysign(math.inf, y) if abs(y) >= 2**128 else float(y)
 
 
 def matmul_exact16(inputs, shapes, out, attrs):

@@ -40,3 +40,22 @@ func.func @attention(%x: tensor<1x5x8xf32>) -> (tensor<1x5x8xf32>, tensor<1x5x3x
   %1 = repro.matmul_nbits %x, %b, %s {numerics = "fp32-1", version = 1 : i64, bits = 8 : i64, block = 0 : i64, trans_b = 1 : i64, zero = 128 : i64} : (tensor<1x5x8xf32>, tensor<3x8xui8>, tensor<3x1xf32>) -> tensor<1x5x3xf32> loc("b"("MatMulNBits"("1")))
   return %0, %1 : tensor<1x5x8xf32>, tensor<1x5x3xf32>
 }
+
+// Convolutions with weights of several channels a group.
+// CHECK-LABEL: func.func @convolutions
+func.func @convolutions(%x: tensor<1x4x5x5xf32>, %v: tensor<3x4x1x1xf32>) -> (tensor<1x2x3x3xf32>, tensor<1x4x5x5xf32>, tensor<1x3x5x5xf32>, tensor<1x4x5x5xf32>) {
+  %w = repro.weight "w" {file = "f", offset = 0 : i64, length = 144 : i64} : tensor<2x2x3x3xf32>
+  %b = repro.weight "b" {file = "f", offset = 144 : i64, length = 4 : i64} : tensor<2xbf16>
+  %d = repro.weight "d" {file = "f", offset = 148 : i64, length = 16 : i64} : tensor<4x1x1x1xf32>
+  %u = repro.weight "u" {file = "f", offset = 164 : i64, length = 64 : i64} : tensor<4x4x1x1xf32>
+  // CHECK: repro.conv_exact16 %arg0, %w, %b {dilations = array<i64: 1, 1>, groups = 2 : i64, numerics = "exact16-1", pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, version = 1 : i64}
+  %0 = repro.conv %x, %w, %b {numerics = "fp32-1", version = 1 : i64, dilations = array<i64: 1, 1>, groups = 2 : i64, pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>} : (tensor<1x4x5x5xf32>, tensor<2x2x3x3xf32>, tensor<2xbf16>) -> tensor<1x2x3x3xf32> loc("a"("Conv"("0")))
+  // Not those of one channel a group, with weights that are activations, or of other operators.
+  // CHECK: repro.conv %arg0, %d
+  // CHECK: repro.conv %arg0, %arg1
+  // CHECK: repro.conv %arg0, %u
+  %1 = repro.conv %x, %d {numerics = "fp32-1", version = 1 : i64, dilations = array<i64: 1, 1>, groups = 4 : i64, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x4x5x5xf32>, tensor<4x1x1x1xf32>) -> tensor<1x4x5x5xf32> loc("b"("Conv"("1")))
+  %2 = repro.conv %x, %v {numerics = "fp32-1", version = 1 : i64, dilations = array<i64: 1, 1>, groups = 1 : i64, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x4x5x5xf32>, tensor<3x4x1x1xf32>) -> tensor<1x3x5x5xf32> loc("c"("Conv"("2")))
+  %3 = repro.conv %x, %u {numerics = "fp32-1", version = 1 : i64, dilations = array<i64: 1, 1>, groups = 1 : i64, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x4x5x5xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x5x5xf32> loc("d"("QLinearConv"("3")))
+  return %0, %1, %2, %3 : tensor<1x2x3x3xf32>, tensor<1x4x5x5xf32>, tensor<1x3x5x5xf32>, tensor<1x4x5x5xf32>
+}

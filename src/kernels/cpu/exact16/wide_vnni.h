@@ -4,8 +4,8 @@
 // times the sum of the high bytes' products, so both together give V. Compiled once per
 // instruction set.
 #pragma once
+#include "kernels/cpu/exact16/pair_products.h"
 #include "kernels/cpu/gemm_microkernel.h"
-#include "ops/matmul/cpu/exact16/pair_products.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -36,17 +36,35 @@ struct WideRow {
   int64_t words() const { return 3 * quads + steps; }
 };
 
-// Writes n <= kWideStep integers of a row, a step from `begin` on; those up to a quad are 0.
+// Writes n <= kWideStep integers of a row, a step from `begin` on; those up to a quad are 0, and up
+// to 4 kW may be read.
 INVAR_INLINE void write_wide_row(const int32_t* q, int64_t begin, int64_t n, const WideRow& layout,
                                  int32_t* row) {
-  int32_t *pairs = row + begin / 2, *bytes = row + layout.bytes() + begin / 4, total = 0;
-  for (int64_t i = 0; i < n; i += 4) {
-    pairs[i / 2] = pair_of(q[i], q[i + 1]), pairs[i / 2 + 1] = pair_of(q[i + 2], q[i + 3]);
-    int32_t h[4];
-    for (int j = 0; j < 4; ++j) h[j] = (q[i + j] + 128) >> 8, total += h[j];
-    bytes[i / 4] = quad_of(h[0], h[1], h[2], h[3]);
+  int32_t *pairs = row + begin / 2, *bytes = row + layout.bytes() + begin / 4;
+  I total = set1_i(0);
+  for (int64_t i = 0; i < n; i += 4 * kW) {
+    alignas(64) int32_t quads[kW];
+    for (int v = 0; v < 4; ++v) {
+      const int64_t at = i + v * kW, left = num::min_i64(kW, (n - at + 3) / 4 * 4);
+      if (left <= 0) break;
+      const I x = bits(load_part(reinterpret_cast<const float*>(q + at), static_cast<int>(left)));
+      const I high = high_part(x);
+      total = add(total, high);
+      store_halves(pairs, at, x, left);
+      store_u8(reinterpret_cast<uint8_t*>(quads) + v * kW, bit_and(high, set1_i(255)));
+    }
+    const I x = load_i(quads);  // k 0, 1, 2, 3
+    const I swapped =
+        bit_or(shift_left<8>(bit_and(x, set1_i(0xff00))), bit_and(shift_right<8>(x), set1_i(0xff00)));
+    const I ordered = bit_or(bit_and(x, set1_i(static_cast<int32_t>(0xff0000ff))), swapped);
+    store_part(reinterpret_cast<float*>(bytes + i / 4), from_bits(ordered),
+               static_cast<int>(num::min_i64(kW, (n - i + 3) / 4)));
   }
-  row[layout.starts() + begin / kWideStep] = -128 * total;
+  alignas(64) int32_t lanes[kW];
+  store_i(lanes, total);
+  int32_t sum = 0;
+  for (const int32_t x : lanes) sum += x;
+  row[layout.starts() + begin / kWideStep] = -128 * sum;
 }
 
 // The high bytes of quads of k of a panel, plus 128, as quad_of() orders them.
@@ -122,10 +140,9 @@ constexpr size_t wide_scratch_bytes() {
   return (kWideStep / 4 + 3 * kWideRows) * kExactColumns * sizeof(int32_t);
 }
 
-// As sum_exact_pairs, of wide rows.
-void sum_exact_wide(const int32_t* left, int64_t lda, const int32_t* panel, int64_t k, int64_t rows,
-                    int64_t columns, double* sum, void* scratch) {
-  const WideRow layout(k);
+// As sum_exact_pairs, of wide rows over k of their elements.
+void sum_exact_wide(const WideRow& layout, const int32_t* left, int64_t lda, const int32_t* panel, int64_t k,
+                    int64_t rows, int64_t columns, double* sum, void* scratch) {
   auto* b_high = static_cast<int32_t*>(scratch);
   const int64_t results = rows * kExactColumns;
   const WideSums s{b_high + kWideStep / 4 * kExactColumns,

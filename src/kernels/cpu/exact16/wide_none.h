@@ -1,6 +1,6 @@
 // Instruction sets whose exact16 products of many rows are those of few: they multiply pairs alone.
 #pragma once
-#include "ops/matmul/cpu/exact16/layout.h"
+#include "kernels/cpu/exact16/layout.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -15,8 +15,8 @@ INVAR_INLINE void write_wide_row(const int32_t*, int64_t, int64_t, const WideRow
 constexpr size_t wide_scratch_bytes() {
   return 0;
 }
-INVAR_INLINE void sum_exact_wide(const int32_t*, int64_t, const int32_t*, int64_t, int64_t, int64_t, double*,
-                                 void*) {}
+INVAR_INLINE void sum_exact_wide(const WideRow&, const int32_t*, int64_t, const int32_t*, int64_t, int64_t,
+                                 int64_t, double*, void*) {}
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

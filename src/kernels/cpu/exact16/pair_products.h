@@ -1,8 +1,8 @@
 // Sums of exact16 products with A as two planes of bytes and B whole, both as pairs of int16 along
 // k: one instruction, or two, multiplies and adds two k. Compiled once per instruction set.
 #pragma once
+#include "kernels/cpu/exact16/layout.h"
 #include "kernels/cpu/gemm_microkernel.h"
-#include "ops/matmul/cpu/exact16/layout.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -38,11 +38,11 @@ INVAR_INLINE I add_pair_products(I sum, I a, I b) {
 #endif
 }
 
-// Adds 256 high + low of R rows and V vectors over `pairs` pairs to the exact sums at
-// `sum`, rows kExactColumns apart.
+// Adds 256 high + low of R rows and V vectors over `pairs` pairs to the exact sums at `sum`, rows
+// kExactColumns apart, or begins them. `plane`: from the high plane of a row to the low one.
 template <int R, int V>
 INVAR_INLINE void exact_tile(const int32_t* a, int64_t lda, int64_t plane, const int32_t* b, int64_t pairs,
-                             double* sum) {
+                             bool begins, double* sum) {
   I high[R * V], low[R * V];
 #pragma GCC unroll 32
   for (int i = 0; i < R * V; ++i) high[i] = low[i] = set1_i(0);
@@ -67,35 +67,44 @@ INVAR_INLINE void exact_tile(const int32_t* a, int64_t lda, int64_t plane, const
   }
 #pragma GCC unroll 32
   for (int i = 0; i < R * V; ++i) {
-    auto* at = reinterpret_cast<int64_t*>(sum + i / V * kExactColumns + i % V * kW);
+    double* const at = sum + i / V * kExactColumns + i % V * kW;
     const D both = fma(to_double(high[i]), set1_d(256), to_double(low[i]));
-    store_l(at, bits(add(from_bits(load_l(at)), both)));
+    store_d(at, begins ? both : add(load_d(at), both));
   }
 }
 
-// Writes n integers of a row, k from `begin` on, as planes of pairs.
-INVAR_INLINE void write_exact_planes(const int32_t* q, int64_t begin, int64_t n, int64_t pairs,
+// Writes n integers of a row, k from `begin` on, as planes of pairs; those up to a pair are 0, and
+// up to kW may be read.
+INVAR_INLINE void write_exact_planes(const int32_t* q, int64_t begin, int64_t n, int64_t plane,
                                      int32_t* row) {
-  int32_t *high = row + begin / 2, *low = high + pairs;
-  for (int64_t i = 0; i < n; i += 2) {
-    const int32_t h0 = (q[i] + 128) >> 8, h1 = (q[i + 1] + 128) >> 8;
-    high[i / 2] = pair_of(h0, h1);
-    low[i / 2] = pair_of(q[i] - h0 * 256, q[i + 1] - h1 * 256);
+  if constexpr (kW == 1) {
+    for (int64_t i = 0; i < n; i += 2) {
+      const int32_t h0 = (q[i] + 128) >> 8, h1 = (q[i + 1] + 128) >> 8;
+      row[(begin + i) / 2] = pair_of(h0, h1);
+      row[plane + (begin + i) / 2] = pair_of(q[i] - h0 * 256, q[i + 1] - h1 * 256);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; i += kW) {
+    const I x = load_i(q + i), high = high_part(x);
+    const int64_t left = (n - i + 1) / 2 * 2;
+    store_halves(row, begin + i, high, left);
+    store_halves(row + plane, begin + i, sub(x, shift_left<8>(high)), left);
   }
 }
 
-// sum[r * kExactColumns + c] = the exact sums of rows of A at `left`, lda apart, and one panel.
-void sum_exact_pairs(const int32_t* left, int64_t lda, const int32_t* panel, int64_t all, int64_t rows,
-                     int64_t columns, double* sum) {
-  for (int64_t i = 0; i < rows * kExactColumns; ++i) sum[i] = 0;
+// sum[r * kExactColumns + c] = the exact sums over `all` > 0 pairs of rows of A at `left`, lda
+// apart, and one panel.
+void sum_exact_pairs(const int32_t* left, int64_t lda, int64_t plane, const int32_t* panel, int64_t all,
+                     int64_t rows, int64_t columns, double* sum) {
   for (int64_t first = 0; first < all; first += kExactPairs) {
     const int64_t pairs = num::min_i64(kExactPairs, all - first);
     for (int64_t r = 0; r < rows; r += kExactTileRows) {
       auto tiles = [&](auto tall) __attribute__((always_inline)) {
         constexpr int kRows = decltype(tall)::value, kV = kRows == 1 ? kExactRowVectors : kExactVectors;
         for (int64_t c = 0; c < columns; c += kV * kW)
-          exact_tile<kRows, kV>(left + r * lda + first, lda, all, panel + first * kExactColumns + c, pairs,
-                                sum + r * kExactColumns + c);
+          exact_tile<kRows, kV>(left + r * lda + first, lda, plane, panel + first * kExactColumns + c, pairs,
+                                first == 0, sum + r * kExactColumns + c);
       };
       dispatch_tile_rows<kExactTileRows>(static_cast<int>(num::min_i64(kExactTileRows, rows - r)), tiles);
     }

@@ -1,7 +1,7 @@
 // Sums of exact16 products of many rows by NEON's products of four bytes: both operands as two
 // planes of bytes, four products of planes in three sums. Compiled once per instruction set.
 #pragma once
-#include "ops/matmul/cpu/exact16/pair_products.h"
+#include "kernels/cpu/exact16/pair_products.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -93,9 +93,9 @@ constexpr size_t wide_scratch_bytes() {
   return (kWideStep / 2 + 2 * kWideRows) * kExactColumns * sizeof(int32_t);
 }
 
-// As sum_exact_pairs, of wide rows.
-void sum_exact_wide(const int32_t* left, int64_t lda, const int32_t* panel, int64_t k, int64_t rows,
-                    int64_t columns, double* sum, void* scratch) {
+// As sum_exact_pairs, of wide rows over k of their elements.
+void sum_exact_wide(const WideRow&, const int32_t* left, int64_t lda, const int32_t* panel, int64_t k,
+                    int64_t rows, int64_t columns, double* sum, void* scratch) {
   auto* planes = static_cast<int32_t*>(scratch);
   int32_t* const sums = planes + kWideStep / 2 * kExactColumns;
   const WideSums s{sums, sums + kWideRows * kExactColumns};

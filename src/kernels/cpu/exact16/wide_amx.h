@@ -1,8 +1,8 @@
 // Sums of exact16 products of many rows by tile registers: both operands as two planes of bytes,
 // four products of 16 rows, 16 columns and 64 k. Compiled once per instruction set.
 #pragma once
+#include "kernels/cpu/exact16/layout.h"
 #include "kernels/cpu/gemm_microkernel.h"
-#include "ops/matmul/cpu/exact16/layout.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -24,14 +24,17 @@ struct WideRow {
   int64_t words() const { return steps * 32 + 15; }
 };
 
-// Writes n <= kWideStep integers of a row, a step from `begin` on; those up to a quad are 0.
+// Writes n <= kWideStep integers of a row, a step from `begin` on, and 0 up to kTileK.
 INVAR_INLINE void write_wide_row(const int32_t* q, int64_t begin, int64_t n, const WideRow&, int32_t* row) {
-  for (int64_t i = 0; i < (n + kTileK - 1) / kTileK * kTileK; i += 4) {
+  const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
+  auto write = [&](int32_t * to, I x) __attribute__((always_inline)) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(_mm512_cvtepi32_epi8(x.v), order));
+  };
+  for (int64_t i = 0; i < (n + kTileK - 1) / kTileK * kTileK; i += kW) {
     int32_t* const to = row + (begin + i) / kTileK * 32 + i % kTileK / 4;
-    to[0] = i < n ? quad_of((q[i] + 128) >> 8, (q[i + 1] + 128) >> 8, (q[i + 2] + 128) >> 8,
-                            (q[i + 3] + 128) >> 8)
-                  : 0;
-    to[16] = i < n ? quad_of(q[i], q[i + 1], q[i + 2], q[i + 3]) : 0;
+    const I x = bits(load_n(reinterpret_cast<const float*>(q + i), static_cast<int>(n - i)));
+    write(to, high_part(x));
+    write(to + 16, x);
   }
 }
 
@@ -72,14 +75,21 @@ constexpr size_t wide_scratch_bytes() {
 struct alignas(64) TileShapes {
   uint8_t palette = 1, start = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  uint8_t rows[16];
 };
+// Tiles 0 to 3 are sums and 4 and 5 planes of A, of `rows` rows; 6 and 7 are planes of B.
+INVAR_INLINE void shape_tiles(int64_t rows) {
+  const auto r = static_cast<uint8_t>(rows);
+  const TileShapes shapes{.rows = {r, r, r, r, r, r, 16, 16}};
+  tile_fence(&shapes);
+  _tile_loadconfig(&shapes);
+}
 
 // A product of planes has a sum of its own: one waits 52 cycles for the one before, and a fourth
-// begins every 16. Adds the products of 16 rows at `a`, lda bytes apart, with 16 columns to the
-// sums from `at` on.
-INVAR_INLINE void wide_tile(const int8_t* a, int64_t lda, const int32_t* b, int64_t steps, const WideSums& s,
-                            int64_t at) {
+// begins every 16. Adds the products of `rows` <= 16 rows at `a`, lda bytes apart, with 16 columns
+// to the sums from `at` on.
+INVAR_INLINE void wide_tile(const int8_t* a, int64_t lda, int64_t rows, const int32_t* b, int64_t steps,
+                            const WideSums& s, int64_t at) {
   tile_fence(b);
   _tile_zero(0);
   _tile_zero(1);
@@ -100,7 +110,7 @@ INVAR_INLINE void wide_tile(const int8_t* a, int64_t lda, const int32_t* b, int6
   _tile_stored(2, s.tiles + 512, 64);
   _tile_stored(3, s.tiles + 768, 64);
   tile_fence(s.tiles);
-  for (int64_t r = 0; r < kTileRows16; ++r) {
+  for (int64_t r = 0; r < rows; ++r) {
     const int64_t to = at + r * kExactColumns;
     const I both = add(load_i(s.tiles + 256 + r * 16), load_i(s.tiles + 512 + r * 16));
     const I carry = {_mm512_srai_epi32(both.v, 8)};
@@ -110,31 +120,31 @@ INVAR_INLINE void wide_tile(const int8_t* a, int64_t lda, const int32_t* b, int6
   }
 }
 
-// As sum_exact_pairs, of wide rows. Reads up to 15 rows behind the last.
-void sum_exact_wide(const int32_t* left, int64_t lda, const int32_t* panel, int64_t k, int64_t rows,
-                    int64_t columns, double* sum, void* scratch) {
+// As sum_exact_pairs, of wide rows over k of their elements.
+void sum_exact_wide(const WideRow&, const int32_t* left, int64_t lda, const int32_t* panel, int64_t k,
+                    int64_t rows, int64_t columns, double* sum, void* scratch) {
   auto* planes = static_cast<int32_t*>(scratch);
   int32_t* const sums = planes + kTileDepth * kExactColumns / 2;
   const WideSums s{sums, sums + kWideRows * kExactColumns, sums + 2 * kWideRows * kExactColumns};
-  const int64_t results = (rows + 15) / 16 * 16 * kExactColumns, pairs = (k + 1) / 2;
-  const TileShapes shapes;
-  tile_fence(&shapes);
-  _tile_loadconfig(&shapes);
-  for (int64_t i = 0; i < rows * kExactColumns; ++i) sum[i] = 0;
+  const int64_t results = rows * kExactColumns, pairs = (k + 1) / 2;
+  int64_t shaped = 0;
+  for (int64_t i = 0; i < results; ++i) sum[i] = 0;
   for (int64_t piece = 0; piece < k; piece += kWideLongest) {
     for (int64_t i = 0; i < results; ++i) s.high[i] = s.low[i] = 0;
     for (int64_t first = piece; first < num::min_i64(k, piece + kWideLongest); first += kTileDepth) {
       const int64_t steps = (num::min_i64(kTileDepth, k - first) + kTileK - 1) / kTileK;
       byte_planes(panel + first / 2 * kExactColumns, pairs - first / 2, steps * 16, planes);
-      for (int64_t r = 0; r < rows; r += kTileRows16)
+      for (int64_t r = 0; r < rows; r += kTileRows16) {
+        const int64_t tall = num::min_i64(kTileRows16, rows - r);
+        if (tall != shaped) shape_tiles(shaped = tall);
         for (int64_t c = 0; c < columns; c += 16)
-          wide_tile(reinterpret_cast<const int8_t*>(left + r * lda) + 2 * first, lda * 4,
+          wide_tile(reinterpret_cast<const int8_t*>(left + r * lda) + 2 * first, lda * 4, tall,
                     planes + c / 16 * 512, steps, s, r * kExactColumns + c);
+      }
     }
-    for (int64_t i = 0; i < rows * kExactColumns; i += kW) {
-      auto* at = reinterpret_cast<int64_t*>(sum + i);
+    for (int64_t i = 0; i < results; i += kW) {
       const D both = fma(to_double(load_i(s.high + i)), set1_d(65536), to_double(load_i(s.low + i)));
-      store_l(at, bits(add(from_bits(load_l(at)), both)));
+      store_d(sum + i, add(load_d(sum + i), both));
     }
   }
   _tile_release();
