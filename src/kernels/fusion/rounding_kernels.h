@@ -10,7 +10,8 @@ namespace invar::ops {
 // its own, if that has them. Null: none in this build.
 const GpuKernel* find_rounding_kernel(std::span<const std::string_view> ops);
 
-// Makes a kernel known that has no other row: a static beside it.
+// Makes a kernel of several operations known: a static in a file that some row's functions are in,
+// or no program would contain it.
 class RegisteredRounding {
  public:
   RegisteredRounding(std::span<const std::string_view> ops, const GpuKernel& kernel);

@@ -6,6 +6,7 @@
 #include "kernels/cuda/rounded_rows.cuh"
 #include "kernels/cuda/vectorized_loop.h"
 #include "kernels/fusion/rounding_kernels.h"
+#include "ops/elementwise/cuda/rounded_products.h"
 #include "ops/elementwise/graphs/activations.h"
 
 namespace invar::ops {
@@ -111,7 +112,6 @@ void launch_rows(const Rows& from, const RoundedRows& to, Stream stream) {
 
 // mul after a graph of its one operand, each with its store rule (formats.5).
 struct Product {
-  static constexpr std::string_view ops[] = {"mul"};
   __device__ static float apply(float x, float y) { return canonicalize(graph::mul(F{x}, F{y})).v; }
 };
 #define INVAR_ACTIVATION(Name, name)                               \
@@ -133,7 +133,9 @@ bool same_shape(const View& a, const View& b) {
   for (int d = 0; same && d < a.rank; ++d) same = a.dim[d] == b.dim[d];
   return same;
 }
-bool can_round(std::span<const Call* const> calls) {
+}  // namespace
+
+bool can_round_products(std::span<const Call* const> calls) {
   const View& out = calls.back()->out[0];
   bool fits = out.rank > 0 && last_dim(out) > 0 && last_dim(out) <= kLongestRow;
   for (const Call* call : calls) {
@@ -142,6 +144,9 @@ bool can_round(std::span<const Call* const> calls) {
   }
   return fits;
 }
+
+namespace {
+
 template <class Fn>
 void enqueue_rounded(std::span<const Call* const> calls, const RoundedRows& to, Stream stream) {
   const Call& mul = *calls.back();
@@ -155,12 +160,22 @@ void enqueue_rounded(std::span<const Call* const> calls, const RoundedRows& to, 
   launch_rows<Fn>(rows, to, stream);
 }
 
+}  // namespace
+
+void enqueue_rounded_products(std::span<const Call* const> calls, const RoundedRows& to, Stream stream) {
+  enqueue_rounded<Product>(calls, to, stream);
+}
+
+namespace {
+
 template <class Fn>
 constexpr GpuKernel kKernel{
-    .op = "mul", .isa = INVAR_ISA, .can_round = can_round, .enqueue_rounded = enqueue_rounded<Fn>};
-const RegisteredRounding registered[] = {{Product::ops, kKernel<Product>}, {Silu::ops, kKernel<Silu>},
-                                         {Gelu::ops, kKernel<Gelu>},       {GeluTanh::ops, kKernel<GeluTanh>},
-                                         {Relu::ops, kKernel<Relu>},       {Sigmoid::ops, kKernel<Sigmoid>}};
+    .op = "mul", .isa = INVAR_ISA, .can_round = can_round_products, .enqueue_rounded = enqueue_rounded<Fn>};
+const RegisteredRounding registered[] = {{Silu::ops, kKernel<Silu>},
+                                         {Gelu::ops, kKernel<Gelu>},
+                                         {GeluTanh::ops, kKernel<GeluTanh>},
+                                         {Relu::ops, kKernel<Relu>},
+                                         {Sigmoid::ops, kKernel<Sigmoid>}};
 
 }  // namespace
 }  // namespace INVAR_ISA_NS
