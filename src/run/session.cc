@@ -74,7 +74,7 @@ struct Session::Impl {
   }
   int64_t most_rows() const;
   Status reserve();
-  Status reserve_tails(int64_t rows);
+  void reserve_tails(int64_t rows);
   int64_t most_tail_rows() const {
     return std::clamp(kTailBytes / (vocab * static_cast<int64_t>(sizeof(float))), tail_rows, chunk);
   }
@@ -165,14 +165,13 @@ Status Session::Impl::reserve() {
   return pipeline->reserve(pass_rows, tail_rows);
 }
 
-// Memory for passes of up to so many rows with logits. Fewer where these take too much of it.
-Status Session::Impl::reserve_tails(int64_t rows) {
+// Memory for passes of up to so many rows with logits, where there is enough of it. Otherwise there
+// are more passes.
+void Session::Impl::reserve_tails(int64_t rows) {
   const int64_t most = most_tail_rows();
-  if (rows <= tail_rows || tail_rows == most) return {};
+  if (rows <= tail_rows || tail_rows == most) return;
   rows = std::clamp(rows, std::min(2 * tail_rows, most), most);
-  INVAR_CHECK_OK(pipeline->reserve(pass_rows, rows));
-  tail_rows = rows;
-  return {};
+  if (pipeline->reserve(pass_rows, rows)) tail_rows = rows;
 }
 
 // The stages of the decoder, or the device on which its prefixes run.
@@ -344,7 +343,7 @@ Status Session::Impl::step_rows(std::span<const int32_t> tokens, int64_t wanted,
   // Rows whose logits nobody wants run without tail.
   const int64_t size = static_cast<int64_t>(rest.size()), first_wanted = size - wanted;
   const int64_t with_tail = rows_with_tail(size, wanted);
-  INVAR_CHECK_OK(reserve_tails(with_tail));
+  reserve_tails(with_tail);
   passes.clear(), pass_sequences.clear();
   for (int64_t begin = 0, end; begin < size; begin = end) {
     const bool tail = begin >= size - with_tail;

@@ -88,6 +88,8 @@ inline void some_rows_have_their_bytes(Session& s, const Logits& truth) {
                                              {0, 8, 3},
                                              {40, 7, 7},
                                              {90, 60, 10},
+                                             {0, 30, 10},
+                                             {25, 100, 50},
                                              {149, 1, 1}}) {
     s.reset();
     if (begin) {
