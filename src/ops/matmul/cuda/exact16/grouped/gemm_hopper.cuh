@@ -47,32 +47,41 @@ __device__ inline int grouped_items(const GroupedExact& in) {
   return in.work->tiles * in.pair_end[in.products - 1];
 }
 
-// One thread queues the copies of all items of its block. A tile of columns that does not exist is
-// replaced by the one before it; its results are not stored.
+// Where an item's blocks begin. A tile of columns that does not exist is replaced by the one before
+// it; its results are not stored.
+struct GroupedSource {
+  const uint8_t *a, *b;
+  int64_t second;  // bytes from b to the second tile of columns
+  uint32_t bytes;  // of a plane of a
+};
+__device__ inline GroupedSource grouped_source(const GroupedExact& in, int i) {
+  const GroupedItem item = grouped_item(in, i, in.pair_end[in.products - 1]);
+  const GroupedTile tile = in.tiles[item.tile];
+  const GroupedColumn of = column_at(in, in.pair_end, item.column);
+  const bool two = 2 * of.column + 1 < columns_of(in, of.product);
+  return {
+      in.a.block(0, item.tile, 0), block_of_matrix(in, matrix_of(in, of.product, tile.matrix), 2 * of.column),
+      two ? int64_t{in.chunks} * (2 * kPlane) : 0, static_cast<uint32_t>(rows_in_steps(tile.rows)) * kBlockK};
+}
+
+// One thread queues the copies of all items of its block.
 __device__ inline void produce_grouped(const GroupedExact& in, uint32_t shared, Ring ring) {
-  const int pairs = in.pair_end[in.products - 1], all = grouped_items(in);
+  const int all = grouped_items(in);
   for (int i = blockIdx.x; i < all; i += gridDim.x) {
-    const GroupedItem item = grouped_item(in, i, pairs);
-    const GroupedTile tile = in.tiles[item.tile];
-    const GroupedColumn of = column_at(in, in.pair_end, item.column);
-    const uint8_t* b = block_of_matrix(in, matrix_of(in, of.product, tile.matrix), 2 * of.column);
-    const uint8_t* a = in.a.block(0, item.tile, 0);
-    const int64_t second =
-        2 * of.column + 1 < columns_of(in, of.product) ? int64_t{in.chunks} * 2 * kPlane : 0;
-    const uint32_t bytes = static_cast<uint32_t>(rows_in_steps(tile.rows)) * kBlockK;
-    for (int left = in.chunks; left > 0; --left, a += 2 * kTallestTile * kBlockK, b += 2 * kPlane) {
+    GroupedSource from = grouped_source(in, i);
+    for (int left = in.chunks; left > 0; --left) {
       wait_barrier(ring.empty_now(), ring.phase ^ 1);
       const uint32_t to = shared + ring.at * kGroupedStage, full = ring.full_now();
-      expect_bytes(full, 4 * kPlane + 2 * bytes);
-      copy_bulk(to, b, 2 * kPlane, full);
-      copy_bulk(to + 2 * kPlane, b + second, 2 * kPlane, full);
-      copy_bulk(to + 4 * kPlane, a, bytes, full);
-      copy_bulk(to + 4 * kPlane + kTallestTile * kBlockK, a + kTallestTile * kBlockK, bytes, full);
+      expect_bytes(full, 4 * kPlane + 2 * from.bytes);
+      copy_bulk(to, from.b, 2 * kPlane, full);
+      copy_bulk(to + 2 * kPlane, from.b + from.second, 2 * kPlane, full);
+      copy_bulk(to + 4 * kPlane, from.a, from.bytes, full);
+      copy_bulk(to + 4 * kPlane + kTallestTile * kBlockK, from.a + kTallestTile * kBlockK, from.bytes, full);
       ring.next();
+      from.a += 2 * kTallestTile * kBlockK, from.b += 2 * kPlane;
     }
   }
 }
-
 // The rows of a tile and their scales, for a warpgroup's epilogue.
 struct GroupedRows {
   int32_t row[kTallestTile], scale[kTallestTile];

@@ -19,26 +19,33 @@ struct GroupedGemv {
   static constexpr int kShared = kStages * kStage + 1024;
   static constexpr int kSums = kRows / 2;  // of a thread
 
-  struct Stretch {
+  struct KSpan {
     GroupedItem item;
-    int chunk, end;  // chunks of this block
+    int chunk, end, unit;  // chunks of this block; the first among those that are shared out
+    __device__ bool is_whole(int chunks) const { return end - chunk == chunks; }
   };
-  __device__ static Stretch stretch_at(const GroupedExact& in, int unit, int last) {
-    const int chunk = unit % in.chunks, rest = last - unit;
-    return {grouped_item(in, unit / in.chunks, in.column_end[in.products - 1]), chunk,
-            rest < in.chunks - chunk ? chunk + rest : in.chunks};
+  // Calls f(span) for the items and parts of items of this block.
+  template <class Fn>
+  __device__ static void for_spans(const GroupedExact& in, const GroupedWork& w, Fn f) {
+    const int columns = in.column_end[in.products - 1];
+    for (int i = 0; i < w.rounds; ++i)
+      f(KSpan{grouped_item(in, i * w.grid + static_cast<int>(blockIdx.x), columns), 0, in.chunks, 0});
+    const int last = w.first_unit(blockIdx.x + 1);
+    for (int unit = w.first_unit(blockIdx.x); unit < last;) {
+      const int chunk = unit % in.chunks, rest = last - unit;
+      const int end = rest < in.chunks - chunk ? chunk + rest : in.chunks;
+      f(KSpan{grouped_item(in, w.rounds * w.grid + unit / in.chunks, columns), chunk, end, unit});
+      unit += end - chunk;
+    }
   }
 
   __device__ static void produce(const GroupedExact& in, const GroupedWork& w, uint32_t shared, Ring ring) {
-    const int last = w.first_unit(blockIdx.x + 1);
-    for (int unit = w.first_unit(blockIdx.x); unit < last;) {
-      const Stretch stretch = stretch_at(in, unit, last);
-      const GroupedColumn of = column_at(in, in.column_end, stretch.item.column);
-      const uint8_t* matrix = matrix_of(in, of.product, in.tiles[stretch.item.tile].matrix);
-      const uint8_t* b = block_of_matrix(in, matrix, of.column) + int64_t{stretch.chunk} * (2 * kPlane);
-      const uint8_t* a = in.a.block(0, stretch.item.tile, stretch.chunk);
-      unit += stretch.end - stretch.chunk;
-      for (int left = stretch.end - stretch.chunk; left > 0; --left, a += kActivations, b += 2 * kPlane) {
+    for_spans(in, w, [&](const KSpan& span) {
+      const GroupedColumn of = column_at(in, in.column_end, span.item.column);
+      const uint8_t* matrix = matrix_of(in, of.product, in.tiles[span.item.tile].matrix);
+      const uint8_t* b = block_of_matrix(in, matrix, of.column) + int64_t{span.chunk} * (2 * kPlane);
+      const uint8_t* a = in.a.block(0, span.item.tile, span.chunk);
+      for (int left = span.end - span.chunk; left > 0; --left, a += kActivations, b += 2 * kPlane) {
         wait_barrier(ring.empty_now(), ring.phase ^ 1);
         const uint32_t to = shared + ring.at * kStage, full = ring.full_now();
         expect_bytes(full, kStage);
@@ -46,7 +53,7 @@ struct GroupedGemv {
         copy_bulk(to + 2 * kPlane, a, kActivations, full);
         ring.next();
       }
-    }
+    });
   }
 
   // This block's sums of an item, and then, in the block that finishes last, those of all blocks.
@@ -82,40 +89,53 @@ struct GroupedGemv {
     return true;
   }
 
-  __device__ static void store(const GroupedExact& in, const GroupedItem& item, const int64_t (&sum)[kSums]) {
-    const int t = threadIdx.x, lane = t % kWarp;
-    const GroupedTile tile = in.tiles[item.tile];
+  // The rows of a tile and their scales.
+  struct Rows {
+    int32_t row[kRows], scale[kRows];
+  };
+  // Where a thread's results are stored, and the scales of their columns.
+  struct Columns {
+    float* out;
+    int64_t n, first;  // the thread's first column; its other one is 8 behind
+    int32_t scale[2];
+  };
+  __device__ static Columns columns(const GroupedExact& in, const GroupedItem& item, int matrix) {
     const GroupedColumn of = column_at(in, in.column_end, item.column);
-    const int32_t* scales = scales_of_matrix(in, of.product, tile.matrix);
-    const int64_t n = in.n[of.product];
-    const int64_t n0 = int64_t{of.column} * kBlockRows + t / kWarp * 16 + lane / 4;
-    const int32_t eb[2] = {scales[n0], scales[n0 + 8]};  // of all columns of a tile
+    const int64_t first =
+        int64_t{of.column} * kBlockRows + threadIdx.x / kWarp * 16 + threadIdx.x % kWarp / 4;
+    const int32_t* scales = scales_of_matrix(in, of.product, matrix) + first;  // of all columns of a tile
+    return {in.out[of.product], in.n[of.product], first, {scales[0], scales[8]}};
+  }
+  __device__ static void store(const Columns& to, const Rows& rows, int count, const int64_t (&sum)[kSums]) {
 #pragma unroll
     for (int j = 0; j < kRows / 8; ++j)
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const int at = 8 * j + lane % 4 * 2 + i;
-        if (at >= tile.rows) continue;
-        const int slot = item.tile * kRows + at;
-        const int32_t row = in.row[slot], ea = in.a.scales[slot];
+        const int at = 8 * j + threadIdx.x % 4 * 2 + i;
+        if (at >= count) continue;
+        const int32_t row = rows.row[at], ea = rows.scale[at];
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-          if (n0 + 8 * half < n)
-            store_grouped(in.out[of.product], n, row, n0 + 8 * half,
-                          exact_result(sum[4 * j + 2 * half + i], ea, eb[half]));
+          if (to.first + 8 * half < to.n)
+            store_grouped(to.out, to.n, row, to.first + 8 * half,
+                          exact_result(sum[4 * j + 2 * half + i], ea, to.scale[half]));
       }
   }
 
   __device__ static void consume(const GroupedExact& in, const GroupedWork& w, uint32_t shared, Ring ring) {
-    const bool first_thread = threadIdx.x == 0;
-    const int last = w.first_unit(blockIdx.x + 1);
-    for (int unit = w.first_unit(blockIdx.x); unit < last;) {
-      const Stretch stretch = stretch_at(in, unit, last);
+    __shared__ Rows rows;
+    const int t = threadIdx.x;
+    for_spans(in, w, [&](const KSpan& span) {
+      const GroupedTile tile = in.tiles[span.item.tile];
+      const Columns to = columns(in, span.item, tile.matrix);
+      const int slot = span.item.tile * kRows + t;
+      const bool has_row = t < kRows && t < tile.rows;
+      const int32_t row = has_row ? in.row[slot] : 0, scale = has_row ? in.a.scales[slot] : 0;
       int from_h[kRows], from_l[kRows];  // of the weights' planes: with h of all rows, then with l
 #pragma unroll
       for (int q = 0; q < kRows; ++q) from_h[q] = from_l[q] = 0;
       uint32_t previous = 0;
-      for (int chunk = stretch.chunk; chunk < stretch.end; ++chunk) {
+      for (int chunk = span.chunk; chunk < span.end; ++chunk) {
         wait_barrier(ring.full_now(), ring.phase);
         const uint32_t at = shared + ring.at * kStage;
         const uint64_t h = operand(at), l = operand(at + kPlane), x = operand(at + 2 * kPlane);
@@ -127,21 +147,22 @@ struct GroupedGemv {
         }
         commit_products();
         wait_products<1>();
-        if (chunk > stretch.chunk && first_thread) arrive(previous);
+        if (chunk > span.chunk && t == 0) arrive(previous);
         previous = ring.empty_now();
         ring.next();
       }
       wait_products<0>();
-      if (first_thread) arrive(previous);
+      if (t == 0) arrive(previous);
+      sync_warpgroup(0);  // those of the span before have been read
+      if (t < kRows) rows.row[t] = row, rows.scale[t] = scale;
+      sync_warpgroup(0);
       int64_t sum[kSums];
 #pragma unroll
       for (int q = 0; q < kSums; ++q)
         sum[q] =
             int64_t{from_h[q]} * 65536 + (int64_t{from_h[kSums + q]} + from_l[q]) * 256 + from_l[kSums + q];
-      const bool whole = stretch.chunk == 0 && stretch.end == in.chunks;
-      if (whole || join_parts(in, w, unit, sum)) store(in, stretch.item, sum);
-      unit += stretch.end - stretch.chunk;
-    }
+      if (span.is_whole(in.chunks) || join_parts(in, w, span.unit, sum)) store(to, rows, tile.rows, sum);
+    });
   }
 };
 

@@ -13,10 +13,11 @@ constexpr int kTileRuns = 16;      // tiles of one matrix that meet a column bef
 struct GroupedTile {
   int32_t matrix, rows, first, count;
 };
-// The tiles there are, and how their chunks are cut for few rows: a block's units are consecutive,
-// the first `longer` blocks have one more.
+// The tiles there are, and how few rows are cut. Items (a tile of rows, one of columns) are dealt
+// out whole as long as each block gets one; then the chunks of the rest are shared out evenly: a
+// block's units are consecutive, the first `longer` blocks have one more.
 struct GroupedWork {
-  int tiles, units, grid, each, longer;
+  int tiles, grid, rounds, each, longer;
   __device__ int first_unit(int block) const { return block * each + (block < longer ? block : longer); }
   __device__ int block_of(int unit) const {
     const int in_longer = longer * (each + 1);

@@ -30,7 +30,7 @@ GroupedChoice select_grouped(int64_t rows, int64_t groups, int64_t k, bool hoppe
     route = GroupedExactRoute::automatic;
   if (route == GroupedExactRoute::automatic) {
     if (hopper)
-      route = rows > 32 * groups ? GroupedExactRoute::gemm : GroupedExactRoute::gemv;
+      route = rows > 2 * groups ? GroupedExactRoute::gemm : GroupedExactRoute::gemv;
     else
       route = mma ? GroupedExactRoute::mma : GroupedExactRoute::plain;
   }

@@ -33,112 +33,180 @@ __device__ inline void number_tiles(const int* rows, int groups, int height, int
   for (int g = begin; g < end; ++g) first_tile[g] = before, before += (rows[g] + height - 1) / height;
 }
 
-// Whole tiles to each block, or whole parts of each tile, where that leaves few blocks without
-// work; else even parts. A warp, each lane for its number of blocks.
+// How few rows are cut. Where not every block gets an item: whole parts of each, where that leaves
+// few blocks without work. A warp, each lane for its number of blocks.
 __device__ inline void cut_work(const GroupedExact& in, int tiles) {
+  const int items = tiles * in.column_end[in.products - 1], units = items * in.chunks;
   GroupedWork w{};
-  const int items = tiles * in.column_end[in.products - 1];
-  w.tiles = tiles, w.units = items * in.chunks;
-  w.grid = min(in.most_grid, w.units);
+  w.tiles = tiles, w.grid = min(in.most_grid, units);
   if (w.grid == 0) return;
-  for (int most = w.grid; 20 * most >= 17 * in.most_grid; most -= kWarp) {
+  w.rounds = items / w.grid;
+  for (int most = w.grid; w.rounds == 0 && 20 * most >= 17 * in.most_grid; most -= kWarp) {
     const int g = most - static_cast<int>(threadIdx.x % kWarp);
-    const bool even = g > 0 && 20 * g >= 17 * in.most_grid && (items % g == 0 || g % items == 0);
+    const bool even = g > 0 && 20 * g >= 17 * in.most_grid && g % items == 0;
     const unsigned lanes = __ballot_sync(kFullWarp, even);
     if (lanes == 0) continue;
     w.grid = most - __ffs(static_cast<int>(lanes)) + 1;
     break;
   }
-  w.each = w.units / w.grid, w.longer = w.units % w.grid;
+  const int rest = units - w.rounds * w.grid * in.chunks;
+  w.each = rest / w.grid, w.longer = rest % w.grid;
   if (threadIdx.x % kWarp == 0) *in.work = w;
 }
 
-// One block. A matrix's rows are shared out evenly among its tiles.
-__global__ void __launch_bounds__(kSortThreads)
-    sort_rows_kernel(GroupedExact in, const __grid_constant__ MatrixTable table) {
-  __shared__ int rows_of[kMostMatrices], first_tile[kMostMatrices + 1];
-  trigger_and_wait();
-  const int t = threadIdx.x, groups = static_cast<int>(in.groups), height = in.a.height;
-  for (int g = t; g < in.products * groups; g += kSortThreads) in.matrices[g] = table.at[g];
-  for (int i = t; in.counters && i < in.most_grid; i += kSortThreads) in.counters[i] = 0;
-  for (int g = t; g < groups; g += kSortThreads) rows_of[g] = 0;
-  __syncthreads();
-  auto matrix = [&](int64_t row) { return static_cast<int>(matmul::matrix_index(in.index[row], groups)); };
-  for (int64_t row = t; row < in.rows; row += kSortThreads) {
-    const int g = matrix(row);
-    if (g < 0) *in.fault = 1;
-    in.slot[row] = atomicAdd(&rows_of[g < 0 ? 0 : g], 1);  // its rank, for now
+// How many rows chose each matrix, and the tiles these make.
+struct GroupedCounts {
+  int rows[kMostMatrices], first_tile[kMostMatrices + 1];
+  // A matrix's rows are shared out evenly among its tiles.
+  __device__ int per_tile(int g) const {
+    const int tiles = first_tile[g + 1] - first_tile[g];
+    return (rows[g] + tiles - 1) / tiles;
   }
-  __syncthreads();
-  if (t < kWarp) number_tiles(rows_of, groups, height, first_tile);
-  __syncthreads();
-  if (t < kWarp) cut_work(in, first_tile[groups]);
-  auto per_tile = [&](int g) {
-    const int count = first_tile[g + 1] - first_tile[g];
-    return (rows_of[g] + count - 1) / count;
-  };
-  for (int g = t; g < groups; g += kSortThreads) {
-    const int first = first_tile[g], count = first_tile[g + 1] - first;
+  __device__ int slot(int g, int rank, int height) const {
+    const int per = per_tile(g);
+    return (first_tile[g] + rank / per) * height + rank % per;
+  }
+};
+__device__ inline int chosen_matrix(const GroupedExact& in, int row) {
+  return static_cast<int>(matmul::matrix_index(in.index[row], in.groups));
+}
+__device__ inline int32_t row_of_slot(int chosen, int row) {
+  return chosen < 0 ? -1 - row : row;
+}
+// Calls f(row, matrix or -1) for a thread's rows; several indices are under way at once.
+template <class Fn>
+__device__ inline void for_rows(const GroupedExact& in, Fn f) {
+  constexpr int kAtOnce = 8;
+  const int rows = static_cast<int>(in.rows), threads = blockDim.x;
+  for (int first = threadIdx.x; first < rows; first += kAtOnce * threads) {
+    int chosen[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      chosen[i] = first + i * threads < rows ? chosen_matrix(in, first + i * threads) : 0;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (first + i * threads < rows) f(first + i * threads, chosen[i]);
+  }
+}
+// One block: what kernels of the product read beside the rows. `counts` has the rows and tiles.
+__device__ inline void store_tiles(const GroupedExact& in, const MatrixTable& table,
+                                   const GroupedCounts& counts) {
+  const int t = threadIdx.x, threads = blockDim.x, groups = static_cast<int>(in.groups);
+  if (t < kWarp) cut_work(in, counts.first_tile[groups]);
+  for (int g = t; g < in.products * groups; g += threads) in.matrices[g] = table.at[g];
+  for (int i = t; in.counters && i < in.most_grid; i += threads) in.counters[i] = 0;
+  for (int g = t; g < groups; g += threads) {
+    const int first = counts.first_tile[g], count = counts.first_tile[g + 1] - first;
     for (int i = 0; i < count; ++i) {
-      const int per = per_tile(g), left = rows_of[g] - i * per;
-      in.tiles[first + i] = {g, left < 0 ? 0 : left < per ? left : per, first, count};
+      const int per = counts.per_tile(g), left = counts.rows[g] - i * per;
+      in.tiles[first + i] = {g, max(0, min(left, per)), first, count};
     }
   }
-  for (int64_t row = t; row < in.rows; row += kSortThreads) {
-    const int chosen = matrix(row), g = chosen < 0 ? 0 : chosen, rank = in.slot[row], per = per_tile(g);
-    const int slot = (first_tile[g] + rank / per) * height + rank % per;
-    const auto r = static_cast<int32_t>(row);
-    in.slot[row] = slot, in.row[slot] = chosen < 0 ? -1 - r : r;
+}
+
+// Places many rows. One block.
+__global__ void __launch_bounds__(kSortThreads)
+    sort_rows_kernel(GroupedExact in, const __grid_constant__ MatrixTable table) {
+  __shared__ GroupedCounts counts;
+  trigger_and_wait();
+  const int groups = static_cast<int>(in.groups), height = in.a.height;
+  for (int g = threadIdx.x; g < groups; g += kSortThreads) counts.rows[g] = 0;
+  __syncthreads();
+  for_rows(in, [&](int row, int chosen) {
+    if (chosen < 0) *in.fault = 1;
+    in.slot[row] = atomicAdd(&counts.rows[max(chosen, 0)], 1);  // its rank, for now
+  });
+  __syncthreads();
+  if (threadIdx.x < kWarp) number_tiles(counts.rows, groups, height, counts.first_tile);
+  __syncthreads();
+  store_tiles(in, table, counts);
+  for_rows(in, [&](int row, int chosen) {
+    const int slot = counts.slot(max(chosen, 0), in.slot[row], height);
+    in.slot[row] = slot, in.row[slot] = row_of_slot(chosen, row);
+  });
+}
+// Places the rows that share row `source` of a; each block does the counting again.
+constexpr int kMostPlaced = 1024, kMostSharing = 64;
+__device__ inline void place_rows(const GroupedExact& in, const MatrixTable& table, int source,
+                                  int (&slots)[kMostSharing]) {
+  __shared__ GroupedCounts counts;
+  __shared__ int before[kMostMatrices], chosen[kMostSharing];
+  const int t = threadIdx.x, threads = blockDim.x, groups = static_cast<int>(in.groups);
+  const int share = static_cast<int>(in.share), first = source * share;
+  for (int g = t; g < groups; g += threads) counts.rows[g] = before[g] = 0;
+  __syncthreads();
+  for_rows(in, [&](int row, int matrix) {
+    if (matrix < 0 && source == 0) *in.fault = 1;
+    atomicAdd(&counts.rows[max(matrix, 0)], 1);
+    if (row < first) atomicAdd(&before[max(matrix, 0)], 1);
+    if (row >= first && row < first + share) chosen[row - first] = matrix;
+  });
+  __syncthreads();
+  if (t < kWarp) number_tiles(counts.rows, groups, in.a.height, counts.first_tile);
+  __syncthreads();
+  for (int s = t; s < share; s += threads) {
+    const int g = max(chosen[s], 0);
+    int rank = before[g];
+    for (int i = 0; i < s; ++i) rank += max(chosen[i], 0) == g ? 1 : 0;
+    slots[s] = counts.slot(g, rank, in.a.height);
+    in.row[slots[s]] = row_of_slot(chosen[s], first + s);
   }
+  if (source == 0) store_tiles(in, table, counts);
+  __syncthreads();
 }
 
 // Rounds rows of a, a block of threads for each, into the slots of the results that share it.
-// kHeld: a thread has one group and keeps it.
-template <bool kHeld>
-__global__ void __launch_bounds__(1024) round_sorted_kernel(GroupedExact in, const float* from) {
+// kHeld: a thread has one group and keeps it. kPlaces: it also places them.
+template <bool kHeld, bool kPlaces>
+__global__ void __launch_bounds__(1024)
+    round_sorted_kernel(GroupedExact in, const float* from, const __grid_constant__ MatrixTable table) {
   trigger_and_wait();
   __shared__ uint32_t warp_largest[32];
+  __shared__ int placed[kMostSharing];
   constexpr int kGroups = kBlockK / kGroup;
   const int t = threadIdx.x, threads = blockDim.x, groups = in.chunks * kGroups;
-  const int64_t count = in.rows / in.share, block_bytes = in.a.block_bytes();
-  const int shift = 31 - __clz(in.a.height);  // a power of two
-  for (int64_t r = blockIdx.x; r < count; r += gridDim.x) {
-    const float* x_of = from + r * in.k;
-    float x[kGroup];
-    uint32_t largest = 0;
-    for (int g = t; g < groups; g += threads) {
-      load_group<F32>(x, x_of, int64_t{g} * kGroup, in.k);
-      for (const float one : x) largest = largest_of(largest, one);
-      if (kHeld) break;
-    }
-    largest = largest_in_warp(largest);
-    if (threads > kWarp) {
-      __syncthreads();
-      if (t % kWarp == 0) warp_largest[t / kWarp] = largest;
-      __syncthreads();
-      largest = largest_in_warp(t % kWarp < threads / kWarp ? warp_largest[t % kWarp] : 0);
-    }
-    const int32_t e = num::exact16_scale(largest);
-    for (int g = t; g < groups; g += threads) {
-      if (!kHeld) load_group<F32>(x, x_of, int64_t{g} * kGroup, in.k);
-      for (int64_t s = 0; s < in.share; ++s) {
-        const int slot = in.slot[r * in.share + s];
-        uint8_t* blocks = in.a.blocks + int64_t{slot >> shift} * in.chunks * block_bytes;
-        store_group(x, e, in.a, blocks + g / kGroups * block_bytes, slot & (in.a.height - 1), g % kGroups);
-      }
-      if (kHeld) break;
-    }
-    for (int64_t s = t; s < in.share; s += threads) in.a.scales[in.slot[r * in.share + s]] = e;
+  const int r = static_cast<int>(blockIdx.x), share = static_cast<int>(in.share);
+  const float* x_of = from + r * in.k;
+  float x[kGroup];
+  if (kHeld && t < groups) load_group<F32>(x, x_of, int64_t{t} * kGroup, in.k);
+  const int* slots = in.slot + int64_t{r} * share;
+  if constexpr (kPlaces) place_rows(in, table, r, placed), slots = placed;
+  uint32_t largest = 0;
+  for (int g = t; g < groups; g += threads) {
+    if (!kHeld) load_group<F32>(x, x_of, int64_t{g} * kGroup, in.k);
+    for (const float one : x) largest = largest_of(largest, one);
+    if (kHeld) break;
   }
+  largest = largest_in_warp(largest);
+  if (threads > kWarp) {
+    if (t % kWarp == 0) warp_largest[t / kWarp] = largest;
+    __syncthreads();
+    largest = largest_in_warp(t % kWarp < threads / kWarp ? warp_largest[t % kWarp] : 0);
+  }
+  const int32_t e = num::exact16_scale(largest);
+  const int64_t block_bytes = in.a.block_bytes();
+  const int shift = 31 - __clz(in.a.height);  // a power of two
+  for (int g = t; g < groups; g += threads) {
+    if (!kHeld) load_group<F32>(x, x_of, int64_t{g} * kGroup, in.k);
+    for (int s = 0; s < share; ++s) {
+      const int slot = slots[s];
+      uint8_t* blocks = in.a.blocks + int64_t{slot >> shift} * in.chunks * block_bytes;
+      store_group(x, e, in.a, blocks + g / kGroups * block_bytes, slot & (in.a.height - 1), g % kGroups);
+    }
+    if (kHeld) break;
+  }
+  for (int s = t; s < share; s += threads) in.a.scales[slots[s]] = e;
 }
 
 void enqueue_sorted(const GroupedExact& in, const MatrixTable& table, const float* a, Stream stream) {
-  launch_dependent(sort_rows_kernel, dim3(1), dim3(kSortThreads), 0, stream, in, table);
+  const bool places = in.rows <= kMostPlaced && in.share <= kMostSharing;
+  if (!places) launch_dependent(sort_rows_kernel, dim3(1), dim3(kSortThreads), 0, stream, in, table);
   const int64_t warps = ceil_div(int64_t{in.chunks} * (kBlockK / kGroup), kWarp);
   const bool held = warps <= 32;
-  launch_dependent(held ? round_sorted_kernel<true> : round_sorted_kernel<false>,
-                   dim3(grid_for(in.rows / in.share)), dim3(static_cast<unsigned>(held ? warps : 32) * kWarp),
-                   0, stream, in, a);
+  auto kernel = held ? round_sorted_kernel<true, false> : round_sorted_kernel<false, false>;
+  if (places) kernel = held ? round_sorted_kernel<true, true> : round_sorted_kernel<false, true>;
+  launch_dependent(kernel, dim3(grid_for(in.rows / in.share)),
+                   dim3(static_cast<unsigned>(held ? warps : 32) * kWarp), 0, stream, in, a, table);
 }
 
 }  // namespace
