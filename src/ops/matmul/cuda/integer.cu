@@ -1,9 +1,9 @@
-// matmul_integer on tensor cores (integer/tensor_cores.cuh), or without them by tiles: dp4a, four
-// products of bytes at a time. There bytes are made signed (unsigned ones less 128, and their zero
-// points alike), and (a - za)(b - zb) is summed as ab - za b - zb a + za zb, all modulo 2^32
-// (matmul_integer.2).
+// matmul_integer on tensor cores (integer/gemm_hopper.cuh for Hopper, integer/tensor_cores.cuh), or
+// without them by tiles: dp4a, four products of bytes at a time. There bytes are made signed
+// (unsigned ones less 128, and their zero points alike), and (a - za)(b - zb) is summed as ab - za
+// b - zb a + za zb, all modulo 2^32 (matmul_integer.2).
 #include "ops/matmul/cuda/gemm.cuh"
-#include "ops/matmul/cuda/integer/tensor_cores.cuh"
+#include "ops/matmul/cuda/integer/hopper.h"
 #include "ops/matmul/cuda/select_kernel.h"
 
 namespace invar::ops {
@@ -249,6 +249,16 @@ ByteZeros zeros_of(const Call& call, size_t operand, int32_t moved) {
   return {z.as<const uint8_t>(), z.elements() == 1, is_signed, moved};
 }
 
+#ifdef INVAR_SM90A
+// Tiles that fill most of the machine, or `forced` is 4.
+bool takes_hopper(const Shape& s, int forced) {
+  const int64_t tiles = ceil_div(s.m, 256) * ceil_div(s.n, 256) * s.batches, most = multiprocessors();
+  const bool has = device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
+                   device_attribute(cudaDevAttrComputeCapabilityMinor) == 0;
+  return has && tiles < INT32_MAX && (forced ? forced == 4 : 3 * 2 * tiles >= 2 * most);
+}
+#endif
+
 void enqueue_tensor_cores(const Call& call, const Shape& s, Stream stream) {
   const View &a = call.in[0], &b = call.in[1];
   const TurnedBytes t = turned_bytes(b);
@@ -274,7 +284,14 @@ void enqueue_tensor_cores(const Call& call, const Shape& s, Stream stream) {
     enqueue_sums(in.a, rows, t.ld, a.dtype == DType::i8, sums, stream);
     in.sum_a = sums;
   }
-  enqueue_byte_products(in, a.dtype == DType::u8, variant() % 4, stream);
+  const int forced = variant() % 5;
+#ifdef INVAR_SM90A
+  in.splits = 1;
+  if (takes_hopper(s, forced) &&
+      enqueue_byte_gemm_hopper(in, a.dtype == DType::u8, rows, t.columns(), stream))
+    return;
+#endif
+  enqueue_byte_products(in, a.dtype == DType::u8, forced % 4, stream);
 }
 
 size_t shared_bytes(const Call& call) {

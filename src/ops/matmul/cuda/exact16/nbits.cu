@@ -1,10 +1,11 @@
-// matmul_nbits_exact16 on tensor cores (nbits_mma.cuh), or by dp2a, two products of a 16-bit
-// integer of a and a byte of b at a time. b is held by columns, as signed bytes or as halves of
-// bytes. A group's sum takes its zero point from the sum of the row's integers, and is exact in
-// int32 for kPieceWords words. Times the group's t it is added in int64 (spec.md
-// matmul_nbits_exact16.3).
+// matmul_nbits_exact16 on Hopper (nbits/blocks.cuh), on other tensor cores (nbits/mma.cuh), or by
+// dp2a, two products of a 16-bit integer of a and a byte of b at a time. b is held by columns, as
+// signed bytes or as halves of bytes. A group's sum takes its zero point from the sum of the row's
+// integers, and is exact in int32 for kPieceWords words. Times the group's t it is added in int64
+// (spec.md matmul_nbits_exact16.3).
 #include "kernels/forced_route.h"
-#include "ops/matmul/cuda/exact16/nbits_mma.cuh"
+#include "ops/matmul/cuda/exact16/nbits/blocks.cuh"
+#include "ops/matmul/cuda/exact16/nbits/mma.cuh"
 #include "ops/matmul/cuda/exact16/round_rows.cuh"
 
 namespace invar::ops {
@@ -169,8 +170,16 @@ int64_t piece_of(const matmul::Nbits& l) {
   if (is_whole(l)) return l.k;
   return l.block == 0 || l.block > kLongestPiece ? kLongestPiece : l.block;
 }
+// 0: any; 1: by dp2a; 2: tensor cores that Ampere has; 3, 4: Hopper, as few rows, as many.
+int forced() {
+  return variant() % 5;
+}
+// Decided without the rows of a, from b alone.
+bool takes_blocks(const matmul::Nbits& of_b) {
+  return of_b.k > 0 && fits_blocks(of_b.block) && forced() != 1 && forced() != 2 && has_hopper();
+}
 bool takes_mma(const matmul::Nbits& l) {
-  if (variant() % 2 == 1 || l.k == 0) return false;
+  if (forced() == 1 || l.k == 0) return false;
   const int64_t piece = piece_of(l);
   return has_tensor_cores() && (is_whole(l) || (piece % 32 == 0 && l.block % piece == 0));
 }
@@ -211,7 +220,14 @@ NbitsParts parts_of(const Call& call) {
   p.end = p.b + (call.in[1].packed ? 0 : columns_bytes(matmul::nbits(call.in[1], *call.attrs)));
   return p;
 }
+// Zero points that the integers as blocks hold them do not have.
+bool blocks_have_zeros(const Call& call, const matmul::Nbits& l) {
+  return call.in.size() > 3 || matmul::zero_point(l) != (l.bits == 8 ? 128 : 8);
+}
 size_t shared_bytes_nbits_exact16(const Call& call) {
+  const matmul::Nbits l = matmul::nbits(call);
+  if (l.k > 0 && takes_blocks(matmul::nbits(call.in[1], *call.attrs)))
+    return call.out[0].elements() ? blocks_of(call, l, blocks_have_zeros(call, l), forced()).end : 0;
   return parts_of(call).end;
 }
 
@@ -225,7 +241,7 @@ void enqueue_whole(const NbitsPlanes& in, int32_t* sums, float* out, Stream stre
     p.s.rank = 1, p.s.batches = p.s.dim[0] = 2, p.s.stride_a[0] = in.rows * in.l.k;  // h, then l
     p.a = in.a + first * in.ld, p.b = in.b, p.ld_a = in.ld, p.ld_b = in.ld_b, p.out = sums;
     p.zero_a.one = p.zero_b.one = true;
-    enqueue_byte_products(p, false, variant() / 2 % 4, stream);
+    enqueue_byte_products(p, false, variant() / 5 % 4, stream);
     launch_dependent(join_planes_kernel, dim3(grid_for(ceil_div(rows * in.l.n, kThreads))), dim3(kThreads), 0,
                      stream, in, sums, first, rows, out);
   }
@@ -290,11 +306,15 @@ void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of,
 void enqueue_nbits_exact16(const Call& call, Stream stream) {
   if (call.out[0].elements() == 0) return;
   const matmul::Nbits l = matmul::nbits(call), of_b = matmul::nbits(call.in[1], *call.attrs);
+  if (l.k > 0 && takes_blocks(of_b))
+    return enqueue_nbits_blocks(call, l, blocks_have_zeros(call, l), forced(), stream);
   const int64_t rows = row_count(call.in[0]), words_a = ceil_div(l.k, 2);
   const NbitsParts at = parts_of(call);
   auto* const shared = static_cast<std::byte*>(call.shared);
   NbitsRounded in{l, rounded(shared, rows, words_a)};
   in.b = call.in[1].as<const uint8_t>(), in.t = call.in[2].as<const int32_t>(), in.ld_b = column_length(of_b);
+  if (l.k == 0 && call.in[2].packed && l.block == 0 && takes_blocks({.k = 1}))
+    in.t += tiles_of(l) * kBlockRows - l.n;  // packed as tiles are: es alone is read, behind them
   if (!call.in[2].packed) {
     enqueue_scales(l, call.in[2], shared + at.scales, stream);
     in.t = reinterpret_cast<const int32_t*>(shared + at.scales);
@@ -317,13 +337,30 @@ void enqueue_nbits_exact16(const Call& call, Stream stream) {
     launch_dependent(nbits_exact16_kernel<8>, grid, block, 0, stream, in, out);
 }
 
+matmul::Nbits scales_of(const View& v, const Attributes& attrs) {
+  matmul::Nbits l = matmul::nbits_of(v, 2, attrs);
+  l.block = attr_i(attrs, "block", 0);
+  return l;
+}
+bool takes_tiles(const matmul::Nbits& of_scales) {
+  return of_scales.blocks > 0 && takes_blocks({.k = 1, .block = of_scales.block});
+}
 size_t pack_bytes_nbits_exact16(const View& v, int i, const Attributes& attrs) {
-  if (i == 1) return columns_bytes(matmul::nbits(v, attrs));
-  return i == 2 && v.elements() != 1 ? scales_bytes(matmul::nbits_of(v, i, attrs)) : 0;
+  if (i == 1) {
+    const matmul::Nbits of_b = matmul::nbits(v, attrs);
+    return takes_blocks(of_b) ? blocks_bytes(of_b) : columns_bytes(of_b);
+  }
+  if (i != 2 || v.elements() == 1) return 0;
+  const matmul::Nbits l = scales_of(v, attrs);
+  return takes_tiles(l) ? tiles_bytes(l) : scales_bytes(l);
 }
 void enqueue_pack_nbits_exact16(const View& v, int i, const Attributes& attrs, void* packed, Stream stream) {
-  if (i == 1) return enqueue_columns(matmul::nbits(v, attrs), v, packed, stream);
-  enqueue_scales(matmul::nbits_of(v, i, attrs), v, packed, stream);
+  if (i == 1) {
+    const matmul::Nbits of_b = matmul::nbits(v, attrs);
+    return (takes_blocks(of_b) ? enqueue_blocks : enqueue_columns)(of_b, v, packed, stream);
+  }
+  const matmul::Nbits l = scales_of(v, attrs);
+  (takes_tiles(l) ? enqueue_tiles_of_t : enqueue_scales)(l, v, packed, stream);
 }
 
 }  // namespace

@@ -9,19 +9,6 @@
 #include "ops/matmul/matmul.h"
 
 namespace invar::ops::INVAR_ISA_NS {
-namespace {
-
-constexpr int kStepK = 128;           // bytes of k of a stage
-constexpr int kPieces = kStepK / 16;  // of 16 bytes
-
-// A tile of kRows x kColumns results: warps of kWarpRows x kWarpColumns.
-template <int kRows_, int kColumns_, int kWarpRows_, int kWarpColumns_, int kStages_, int kBlocks_>
-struct ByteTile {
-  static constexpr int kRows = kRows_, kColumns = kColumns_, kWarpRows = kWarpRows_;
-  static constexpr int kWarpColumns = kWarpColumns_, kStages = kStages_, kBlocks = kBlocks_;
-  static constexpr int kThreads = kRows / kWarpRows * (kColumns / kWarpColumns) * kWarp;
-  static constexpr int kStageBytes = (kRows + kColumns) * kStepK;
-};
 
 // What is added to the sums of products: -za times the column's sum of b, -zb times the row's sum
 // of a, and K za zb.
@@ -43,6 +30,20 @@ struct ByteProducts {
   int64_t rows_a;                           // of a matrix of a, which zero_a has rows for
   int64_t row_tiles, column_tiles, splits;  // of the results, of K
   int32_t* out;
+};
+
+namespace {
+
+constexpr int kStepK = 128;           // bytes of k of a stage
+constexpr int kPieces = kStepK / 16;  // of 16 bytes
+
+// A tile of kRows x kColumns results: warps of kWarpRows x kWarpColumns.
+template <int kRows_, int kColumns_, int kWarpRows_, int kWarpColumns_, int kStages_, int kBlocks_>
+struct ByteTile {
+  static constexpr int kRows = kRows_, kColumns = kColumns_, kWarpRows = kWarpRows_;
+  static constexpr int kWarpColumns = kWarpColumns_, kStages = kStages_, kBlocks = kBlocks_;
+  static constexpr int kThreads = kRows / kWarpRows * (kColumns / kWarpColumns) * kWarp;
+  static constexpr int kStageBytes = (kRows + kColumns) * kStepK;
 };
 
 __device__ inline uint32_t byte_correction(const ByteProducts& in, int64_t row, int64_t i, int64_t column,
