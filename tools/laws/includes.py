@@ -66,6 +66,11 @@ OPENED = [
         "the rooms' rules are conversion patterns, and they say how torch spells them",
     ),
     (
+        r"src/(ops|conformance|run/prepare/passes)/",
+        r"kernels/fusion/",
+        "which kernels run a chain of operations is an interface of src/kernels",
+    ),
+    (
         r"src/run/prepare/executable\.h$|tests/operation_sets/",
         r"kernels/vendor/vendor_kernel\.h$",
         "the table of library rows is an interface of src/kernels",

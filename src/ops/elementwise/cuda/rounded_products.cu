@@ -133,6 +133,7 @@ bool same_shape(const View& a, const View& b) {
   for (int d = 0; same && d < a.rank; ++d) same = a.dim[d] == b.dim[d];
   return same;
 }
+
 }  // namespace
 
 bool can_round_products(std::span<const Call* const> calls) {
