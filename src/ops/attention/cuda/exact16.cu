@@ -17,7 +17,7 @@ size_t state_bytes_exact16(const Call& call, int64_t capacity) {
   return static_cast<size_t>(g.kv_heads * blocks * ExactLayout(g).block());
 }
 
-constexpr int64_t kFewExactRows = 16, kFewExactKeys = 16;
+constexpr int64_t kFewExactRows = 16;
 constexpr int kExactTileWarps = 8;
 // The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
 // forced routes of tests.
@@ -40,7 +40,8 @@ ExactRoute exact_route(const Geometry& g) {
   const bool narrow = g.d <= kDecodeSteps * kMmaKeys && g.dv <= kDecodeColumns;
   const bool hopper = has_hopper() && narrow && g.seen * kBlock <= INT32_MAX;
   const ExactRoute tiles = hopper && g.plain_scores ? ExactRoute::tiles_hopper : ExactRoute::tiles;
-  const ExactRoute decode = hopper ? ExactRoute::decode_hopper : ExactRoute::decode;
+  const ExactRoute decode =
+      hopper && g.rows <= kFewExactRows ? ExactRoute::decode_hopper : ExactRoute::decode;
   switch (route) {
     case ExactRoute::row_per_warp: return route;
     case ExactRoute::tiles: return route;
@@ -94,14 +95,15 @@ void enqueue_exact16(const Call& call, Stream stream) {
   AttentionParams s = attention_params(call, g);
   s.partials = static_cast<float*>(call.shared), s.max_sums = s.partials + exact_partials(g) * g.dv_padded;
   const int64_t heads = g.batch * g.kv_heads;
+  const ExactRoute route = exact_route(g);
   if (g.keys >= kFewExactKeys)
     launch_exact_append_blocks(s, stream);
-  else if (heads * g.keys)
+  else if (heads * g.keys && (heads * g.rows == 0 || route != ExactRoute::decode_hopper))
     launch_dependent(exact_append_kernel,
                      dim3(grid_for(ceil_div(heads * g.keys, kExactAppendThreads / kWarp))),
                      dim3(kExactAppendThreads), 0, stream, s);
   if (heads * g.rows == 0) return;
-  switch (exact_route(g)) {
+  switch (route) {
     case ExactRoute::row_per_warp:
       return launch_dependent(exact_rows_kernel,
                               dim3(grid_for(ceil_div(heads * g.rows, kExactRowThreads / kWarp))),

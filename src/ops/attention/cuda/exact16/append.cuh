@@ -29,32 +29,37 @@ __device__ inline void append_value_scale(const ExactCacheBlock& to, int j, int3
   to.value_shifts[j] = static_cast<int32_t>(static_cast<uint32_t>(e) << 23);
 }
 
+// A warp appends new key i of a head, and its value.
+__device__ inline void append_row(const AttentionParams& s, const ExactLayout& at, int64_t head, int64_t i) {
+  const Geometry& g = s.g;
+  const int lane = threadIdx.x % kWarp;
+  const int64_t position = s.sequences[head / g.kv_heads].past + i;
+  const ExactCacheBlock to = exact_cache_block(s, at, head, position / kBlock);
+  const int j = static_cast<int>(position % kBlock);
+  const int64_t row = attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
+  append_key(at, to, j, s.k + row * g.d, g.d);
+  const float* x = s.v + row * g.dv;
+  const int32_t e = scale_of_row(x, g.dv);
+  const Quantizer by(e);
+  int8_t* high = to.values + j;
+  for (int64_t c = lane; c < g.dv; c += kWarp) {
+    const int32_t q = by.integer(x[c]), h = (q + 128) >> 8;
+    high[c * kBlock] = static_cast<int8_t>(h);
+    high[at.value_plane() + c * kBlock] = static_cast<int8_t>(q - h * 256);
+  }
+  if (lane == 0) append_value_scale(to, j, e);
+}
+
+constexpr int64_t kFewExactKeys = 16;
 constexpr int kExactAppendThreads = 128;
-// Few new keys: a warp takes a row of the keys and that of the values.
+// Fewer new keys than that.
 __global__ void __launch_bounds__(kExactAppendThreads)
     exact_append_kernel(const __grid_constant__ AttentionParams s) {
   trigger_and_wait();
   const Geometry& g = s.g;
-  const ExactLayout at(g);
-  const int lane = threadIdx.x % kWarp;
   const int64_t all = g.batch * g.kv_heads * g.keys, warps = kExactAppendThreads / kWarp;
-  for (int64_t unit = blockIdx.x * warps + threadIdx.x / kWarp; unit < all; unit += gridDim.x * warps) {
-    const int64_t head = unit / g.keys, i = unit % g.keys, position = s.sequences[head / g.kv_heads].past + i;
-    const ExactCacheBlock to = exact_cache_block(s, at, head, position / kBlock);
-    const int j = static_cast<int>(position % kBlock);
-    const int64_t row = attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
-    append_key(at, to, j, s.k + row * g.d, g.d);
-    const float* x = s.v + row * g.dv;
-    const int32_t e = scale_of_row(x, g.dv);
-    const Quantizer by(e);
-    int8_t* high = to.values + j;
-    for (int64_t c = lane; c < g.dv; c += kWarp) {
-      const int32_t q = by.integer(x[c]), h = (q + 128) >> 8;
-      high[c * kBlock] = static_cast<int8_t>(h);
-      high[at.value_plane() + c * kBlock] = static_cast<int8_t>(q - h * 256);
-    }
-    if (lane == 0) append_value_scale(to, j, e);
-  }
+  for (int64_t unit = blockIdx.x * warps + threadIdx.x / kWarp; unit < all; unit += gridDim.x * warps)
+    append_row(s, ExactLayout(g), unit / g.keys, unit % g.keys);
 }
 
 constexpr int kAppendRows = 4;  // of a warp: neighbours, so that values turn four at a time

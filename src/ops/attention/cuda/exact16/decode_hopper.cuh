@@ -1,9 +1,11 @@
-// attention_exact16 for few rows of a key head on Hopper: thread blocks go over key blocks, which
+// attention_exact16 for few rows of a key head on Hopper, which are one group; a few new keys are
+// appended first (attention.2). Thread blocks go over key blocks, which
 // bulk copies bring to shared memory: keys while the values of the block before are used, values
 // while scores are computed. Keys and value columns are the rows of the left operand, queries and
 // weights the columns of the right one; what is summed over may be in any order, so each thread
 // reads 16 bytes of a row at a time. Each of the four warps has 32 keys, then 32 value columns.
 #pragma once
+#include "ops/attention/cuda/exact16/append.cuh"
 #include "ops/attention/cuda/exact16/block_product.cuh"
 #include "ops/attention/cuda/exact16/decode_rows.cuh"
 #include "ops/attention/cuda/exact16/hopper.cuh"
@@ -310,6 +312,13 @@ struct ExactDecodeRun {
             set1(of[tile][i / 4].rounded(i % 4) * num::exact16_power(sums[tile].e[i % 2] - 14)));
   }
 
+  // attention.2 of what is new in blocks [block, end), which no other thread block reads.
+  __device__ void append(int64_t block, int64_t end) const {
+    const int64_t until = num::min_i64(end * kBlock - past, s.g.keys);
+    for (int64_t i = (block * kBlock > past ? block * kBlock - past : 0) + warp; i < until; i += kDecodeWarps)
+      append_row(s, at, head, i);
+    asm volatile("fence.proxy.async;" ::: "memory");  // bulk copies read it behind the next barrier
+  }
   // Blocks [block, end).
   __device__ void run(int64_t block, int64_t end) {
     const Geometry& geometry = s.g;
@@ -321,9 +330,15 @@ struct ExactDecodeRun {
     };
     int64_t now = next(block, end);
     unseen(block, now);
-    if (now < end) copy_keys(now);
-    if (!kWhole && now < end) copy_values(now);
+    const auto start = [&] {
+      if (now < end) copy_keys(now);
+      if (!kWhole && now < end) copy_values(now);
+    };
+    const bool appends = geometry.keys < kFewExactKeys, old = !appends || (now + 1) * kBlock <= past;
+    if (old) start();
+    if (appends) append(block, end);
     load_queries();
+    if (!old) start();
     while (now < end) {
       const int64_t after = next(now + 1, end), base = now * kBlock;
       unseen(now + 1, after);

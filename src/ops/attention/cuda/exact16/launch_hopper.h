@@ -7,7 +7,8 @@ namespace invar::ops::INVAR_ISA_NS {
 
 // Scores are scaled products.
 void enqueue_exact_prefill_hopper(const AttentionParams& s, Stream stream);
-// At most 16 rows of a key head. Whether results are complete; otherwise there are partial ones.
+// At most 16 rows of a key head; appends fewer than kFewExactKeys new keys too. Whether results are
+// complete; otherwise there are partial ones.
 bool enqueue_exact_decode_hopper(const AttentionParams& s, Stream stream);
 
 }  // namespace invar::ops::INVAR_ISA_NS

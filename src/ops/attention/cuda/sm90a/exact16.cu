@@ -17,10 +17,10 @@ void enqueue_exact_prefill_hopper(const AttentionParams& s, Stream stream) {
   enqueue_of<4, 2>(s, stream);
 }
 
-// A thread block takes all key blocks of a group of rows, 3 us each, unless few thread blocks and
-// many key blocks make it worth to split them: 20 us, and 0.02 us a key block (H100, H200).
+// A thread block takes all key blocks of a group of rows where groups fill the device; that is 11
+// us and 5 us a block. Otherwise key blocks are shared out: 20 us, and 0.04 us a block (H200).
 static bool has_whole_rows(int64_t groups, int64_t blocks) {
-  return groups >= multiprocessors() || 29 * blocks <= 200 + groups * blocks / 5;
+  return groups >= multiprocessors() || 10 * blocks <= 19 + groups * blocks / 13;
 }
 template <int kTiles, bool kWhole>
 static void enqueue_decode(const AttentionParams& s, int64_t units, Stream stream) {
