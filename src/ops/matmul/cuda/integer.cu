@@ -252,10 +252,10 @@ ByteZeros zeros_of(const Call& call, size_t operand, int32_t moved) {
 #ifdef INVAR_SM90A
 // Tiles that fill most of the machine, or `forced` is 4.
 bool takes_hopper(const Shape& s, int forced) {
-  const int64_t tiles = ceil_div(s.m, 128) * ceil_div(s.n, 256) * s.batches, most = multiprocessors();
+  const int64_t tiles = ceil_div(s.m, 256) * ceil_div(s.n, 256) * s.batches, most = multiprocessors();
   const bool has = device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
                    device_attribute(cudaDevAttrComputeCapabilityMinor) == 0;
-  return has && tiles < INT32_MAX && (forced ? forced == 4 : 3 * tiles >= 2 * most);
+  return has && tiles < INT32_MAX && (forced ? forced == 4 : 3 * 2 * tiles >= 2 * most);
 }
 #endif
 

@@ -38,7 +38,7 @@ struct NbitsGemm {
                                  Ring ring) {
     const uint32_t bytes = Stage::expected(in.zeros != nullptr);
     const int64_t last = ceil_div(in.n, kBlockRows) - 1;
-    for (int i = blockIdx.x; i < tiles.all(); i += gridDim.x) {
+    for (int i = static_cast<int>(blockIdx.x); i < tiles.all(); i += static_cast<int>(gridDim.x)) {
       const Tile tile = tile_at(tiles, i);
       for (int chunk = 0; chunk < static_cast<int>(in.chunks); ++chunk) {
         wait_barrier(ring.empty_now(), ring.phase ^ 1);
@@ -114,23 +114,20 @@ struct NbitsGemm {
 
   __device__ static void consume(const NbitsProduct& in, const NbitsTiles& tiles, uint32_t shared, Ring ring,
                                  int group) {
-    for (int i = blockIdx.x; i < tiles.all(); i += gridDim.x) {
+    for (int i = static_cast<int>(blockIdx.x); i < tiles.all(); i += static_cast<int>(gridDim.x)) {
       const Tile tile = tile_at(tiles, i);
       const int64_t of = int64_t{tile.column} * kGroups + group;
-      const int64_t last = ceil_div(in.n, kBlockRows) - 1;
-      const bool exists = of <= last;
-      const NbitsColumns columns(in, exists ? of : last, kSub == 0);
+      const bool exists = of * kBlockRows < in.n;
       if constexpr (kSub == 0) {
         int acc[kRows];
         sum_whole(acc, in, shared, ring, group);
         if (exists)
-          store_nbits<kBits, true, kRows>(in, columns, of, tile.row,
+          store_nbits<kBits, true, kRows>(in, of, tile.row,
                                           [&](int q) { return int64_t{256} * acc[q] + acc[kSums + q]; });
       } else {
         int64_t sum[kSums] = {};
         sum_groups(sum, in, shared, ring, group);
-        if (exists)
-          store_nbits<kBits, false, kRows>(in, columns, of, tile.row, [&](int q) { return sum[q]; });
+        if (exists) store_nbits<kBits, false, kRows>(in, of, tile.row, [&](int q) { return sum[q]; });
       }
     }
   }
@@ -165,6 +162,7 @@ __global__ void __launch_bounds__(G::kThreads, 1) nbits_gemm_kernel(NbitsProduct
       asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     G::consume(in, tiles, shared, ring, group);
   }
+  __syncwarp();  // no lane ends before the one that copies
 }
 
 }  // namespace

@@ -150,8 +150,7 @@ struct NbitsGemv {
         sum_groups(sum, in, shared, ring, group, tile.chunk, tile.end);
       const bool whole = tile.chunk == 0 && tile.end == w.chunks;
       if (whole || Partition::join_parts(w, unit, group, sum))
-        store_nbits<kBits, kSub == 0, kRows>(in, NbitsColumns(in, tile.column, kSub == 0), tile.column,
-                                             int64_t{tile.row_block} * kGroups + group,
+        store_nbits<kBits, kSub == 0, kRows>(in, tile.column, int64_t{tile.row_block} * kGroups + group,
                                              [&](int i) { return sum[i]; });
       unit += tile.end - tile.chunk;
     }

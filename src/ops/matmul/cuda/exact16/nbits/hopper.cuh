@@ -162,62 +162,35 @@ struct NbitsJoin {
   }
 };
 
-// What a thread stores with, loaded before the products: of its two columns es, and of one group
-// for all of K t and the zero points.
-struct NbitsColumns {
-  int32_t es[2], t[2], z[2];
-  __device__ NbitsColumns(const NbitsProduct& in, int64_t tile, bool whole) {
-    const int t0 = threadIdx.x % kWarpgroup;
-    const int64_t n0 = tile * kBlockRows + t0 / kWarp * 16 + t0 % kWarp / 4;
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      es[e] = in.es[n0 + 8 * e], t[e] = whole ? in.t[n0 + 8 * e] : 1;
-      z[e] = whole && in.zeros ? in.zeros[n0 + 8 * e] : 0;
-    }
-  }
-};
-// Stores results of 64 columns of a tile of weights and of the kRows rows of a tile, whose sums are
-// value(i).
-template <int kBits, bool kWhole, bool kZeros, int kRows, class Value>
-__device__ inline void store_nbits_as(const NbitsProduct& in, const NbitsColumns& of, int64_t tile,
-                                      int64_t row_tile, Value value) {
+// Stores results of 64 columns from a tile of weights and of kRows rows from `row` on, whose sums
+// are value(i).
+template <int kBits, bool kWhole, int kRows, class Value>
+__device__ inline void store_nbits(const NbitsProduct& in, int64_t tile, int64_t row_tile, Value value) {
   const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
   const int64_t n0 = tile * kBlockRows + t / kWarp * 16 + lane / 4, m0 = row_tile * kRows + lane % 4 * 2;
-  const int rows = static_cast<int>(in.m - m0 < kRows ? in.m - m0 : kRows);
-  const bool has[2] = {n0 < in.n, n0 + 8 < in.n};
-  float* row = in.out + m0 * in.n + n0;
-  constexpr int kLoaded = kRows / 8 < 8 ? kRows / 8 : 8;  // loads that do not wait for each other
-  int2 pairs[kLoaded];
+  const int32_t es[2] = {in.es[n0], in.es[n0 + 8]};
+  int64_t of[2] = {1, 1}, z[2] = {0, 0};
+  if constexpr (kWhole) {
+    of[0] = in.t[n0], of[1] = in.t[n0 + 8];
+    if (in.zeros) z[0] = in.zeros[n0], z[1] = in.zeros[n0 + 8];
+  }
 #pragma unroll
-  for (int j = 0; j < kRows / 8; ++j, row += 8 * in.n) {
-    if (j % kLoaded == 0)
-#pragma unroll
-      for (int i = 0; i < kLoaded; ++i)
-        pairs[i] = *reinterpret_cast<const int2*>(in.a.scales + m0 + 8 * (j + i));
-    const int32_t ea[2] = {pairs[j % kLoaded].x, pairs[j % kLoaded].y};
+  for (int j = 0; j < kRows / 8; ++j) {
+    const int2 ea = *reinterpret_cast<const int2*>(in.a.scales + m0 + 8 * j);
     int64_t of_a[2] = {0, 0};
-    if (kZeros)
+    if (kWhole && in.zeros)
       for (int64_t piece = 0; piece < in.pieces; ++piece)
         for (int e = 0; e < 2; ++e)
           of_a[e] += in.of_a[(row_tile * in.pieces + piece) * kRows + 8 * j + lane % 4 * 2 + e];
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
+      const int64_t m = m0 + 8 * j + q % 2, n = n0 + q / 2 * 8;
       int64_t v = value(4 * j + q);
-      if (kZeros) v -= of.z[q / 2] * of_a[q % 2];
-      if (kWhole) v *= of.t[q / 2];
+      if (kWhole) v = of[q / 2] * (v - z[q / 2] * of_a[q % 2]);
       if (kBits == 4) v >>= 4;
-      const float y = exact_result(v, ea[q % 2], of.es[q / 2]);
-      if (has[q / 2] && 8 * j + q % 2 < rows) row[q % 2 * in.n + q / 2 * 8] = y;
+      if (m < in.m && n < in.n) in.out[m * in.n + n] = exact_result(v, q % 2 ? ea.y : ea.x, es[q / 2]);
     }
   }
-}
-template <int kBits, bool kWhole, int kRows, class Value>
-__device__ inline void store_nbits(const NbitsProduct& in, const NbitsColumns& of, int64_t tile,
-                                   int64_t row_tile, Value value) {
-  if (kWhole && in.zeros)
-    store_nbits_as<kBits, kWhole, kWhole, kRows>(in, of, tile, row_tile, value);
-  else
-    store_nbits_as<kBits, kWhole, false, kRows>(in, of, tile, row_tile, value);
 }
 
 }  // namespace
