@@ -64,15 +64,6 @@ __device__ inline void arrive_at(uint32_t barrier, uint32_t rank) {
       "r"(rank)
       : "memory");
 }
-// To the same address in all blocks of `mask`, whose barriers count the bytes.
-__device__ inline void copy_bulk_to(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier,
-                                    uint16_t mask) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, "
-      "[%3], %4;" ::"r"(to),
-      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier), "h"(mask)
-      : "memory");
-}
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -137,14 +137,15 @@ inline void enqueue_piece_sums(const Planes& a, int64_t piece, int64_t pieces, i
   });
 }
 
-// Few rows, groups, whose sums take more time than the tensor cores, or tiles that would leave
-// multiprocessors without work: chunks cut evenly.
+// Few rows, or tiles of many that would leave multiprocessors without work: chunks cut evenly.
 inline bool takes_gemv(const matmul::Nbits& l, int64_t rows, int forced) {
   const bool whole = groups_of(l.block) == NbitsGroups::whole;
   if (whole && l.k > kWholePiece) return true;
   if (forced) return forced == 3;
-  if (!whole || rows <= kBlockRows) return true;
-  const int64_t most = multiprocessors(), tiles = ceil_div(rows, 128) * ceil_div(l.n, 128);
+  if (rows <= kBlockRows) return true;
+  const int64_t most = multiprocessors();
+  const int64_t tiles =
+      whole ? ceil_div(rows, 128) * ceil_div(l.n, 128) : ceil_div(rows, 64) * ceil_div(l.n, 192);
   const int64_t waves = ceil_div(tiles, most);
   return 4 * tiles < 3 * waves * most && waves <= 2;
 }

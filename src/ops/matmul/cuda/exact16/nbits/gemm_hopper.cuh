@@ -1,26 +1,25 @@
 // The product of many rows (hopper.cuh): each of kGroups warpgroups has 64 columns and kRows
-// rows of results. The blocks of a cluster have the same rows, each copies its part of them to all.
+// rows of results.
 #pragma once
 #include "ops/matmul/cuda/exact16/nbits/hopper.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Tiles: of rows; of columns, those of a cluster counting as one.
+// Tiles of rows, of columns.
 struct NbitsTiles {
   int rows, columns;
   __device__ int all() const { return rows * columns; }
 };
 
-template <int kBits, int kSub, int kRows_, int kGroups_, int kCluster_>
+template <int kBits, int kSub, int kRows_, int kGroups_>
 struct NbitsGemm {
-  static constexpr int kRows = kRows_, kGroups = kGroups_, kCluster = kCluster_;
+  static constexpr int kRows = kRows_, kGroups = kGroups_;
   using Stage = NbitsStage<kBits, kSub, kRows, kGroups, 1>;
   static constexpr int kThreads = (kGroups + 1) * kWarpgroup;
   static constexpr int kMost = (222 << 10) / Stage::kBytes, kStages = kMost < 8 ? kMost : 8;
   static constexpr int kShared = kStages * Stage::kBytes + 1024;
   static constexpr int kSums = kRows / 2;
-  static constexpr int kColumns = kGroups * kCluster;  // tiles of 64 of a cluster
   static constexpr int kRun =
       16;  // tiles of rows that meet a column of tiles before the next, for the L2 cache
 
@@ -33,52 +32,33 @@ struct NbitsGemm {
     i -= first * t.columns;
     return {first + i % height, i / height};
   }
-  __device__ static int first_tile() { return static_cast<int>(blockIdx.x) / kCluster; }
-  __device__ static int step() { return static_cast<int>(gridDim.x) / kCluster; }
-  __device__ static int64_t tile_of_weights(const Tile& tile, int group) {
-    const uint32_t rank = kCluster > 1 ? rank_in_cluster() : 0;
-    return (int64_t{tile.column} * kCluster + rank) * kGroups + group;
-  }
-
   // One thread. A tile of weights that does not exist is replaced by the last one; its results are
   // not stored.
   __device__ static void produce(const NbitsProduct& in, const NbitsTiles& tiles, uint32_t shared,
                                  Ring ring) {
-    constexpr int kPart = Stage::kActivations / kCluster;
-    const uint32_t part = kCluster > 1 ? rank_in_cluster() * kPart : 0;
     const uint32_t bytes = Stage::expected(in.zeros != nullptr);
     const int64_t last = ceil_div(in.n, kBlockRows) - 1;
-    for (int i = first_tile(); i < tiles.all(); i += step()) {
+    for (int i = static_cast<int>(blockIdx.x); i < tiles.all(); i += static_cast<int>(gridDim.x)) {
       const Tile tile = tile_at(tiles, i);
       for (int chunk = 0; chunk < static_cast<int>(in.chunks); ++chunk) {
         wait_barrier(ring.empty_now(), ring.phase ^ 1);
         const uint32_t to = shared + ring.at * Stage::kBytes, full = ring.full_now();
         expect_bytes(full, bytes);
         for (int g = 0; g < kGroups; ++g) {
-          const int64_t wanted = tile_of_weights(tile, g), of = wanted < last ? wanted : last;
+          const int64_t wanted = int64_t{tile.column} * kGroups + g, of = wanted < last ? wanted : last;
           copy_bulk(to + g * Stage::kWeights, in.block(of, chunk, kBits), Stage::kWeights, full);
           Stage::load_factors(in, to, full, g, of, chunk);
         }
-        const uint8_t* const a = in.a.block(0, tile.row, chunk) + part;
-        if constexpr (kCluster > 1)
-          copy_bulk_to(to + Stage::kAtActivations + part, a, kPart, full, (1 << kCluster) - 1);
-        else
-          copy_bulk(to + Stage::kAtActivations, a, kPart, full);
+        copy_bulk(to + Stage::kAtActivations, in.a.block(0, tile.row, chunk), Stage::kActivations, full);
         Stage::load_sums(in, to, full, 0, tile.row, chunk);
         ring.next();
       }
     }
   }
 
-  // The stage is free in all blocks that copy to this one.
   __device__ static void leave(uint32_t empty) {
     __syncwarp();
-    const uint32_t lane = threadIdx.x % kWarp;
-    if constexpr (kCluster > 1) {
-      if (lane < kCluster) arrive_at(empty, lane);
-    } else {
-      if (lane == 0) arrive(empty);
-    }
+    if (threadIdx.x % kWarp == 0) arrive(empty);
   }
 
   __device__ static void sum_whole(int (&acc)[kRows], const NbitsProduct& in, uint32_t shared, Ring& ring,
@@ -134,9 +114,9 @@ struct NbitsGemm {
 
   __device__ static void consume(const NbitsProduct& in, const NbitsTiles& tiles, uint32_t shared, Ring ring,
                                  int group) {
-    for (int i = first_tile(); i < tiles.all(); i += step()) {
+    for (int i = static_cast<int>(blockIdx.x); i < tiles.all(); i += static_cast<int>(gridDim.x)) {
       const Tile tile = tile_at(tiles, i);
-      const int64_t of = tile_of_weights(tile, group);
+      const int64_t of = int64_t{tile.column} * kGroups + group;
       const bool exists = of * kBlockRows < in.n;
       if constexpr (kSub == 0) {
         int acc[kRows];
@@ -162,12 +142,11 @@ __global__ void __launch_bounds__(G::kThreads, 1) nbits_gemm_kernel(NbitsProduct
   if (threadIdx.x == 0) {
     for (uint32_t i = 0; i < G::kStages; ++i) {
       init_barrier(ring.full + 8 * i, 1);
-      init_barrier(ring.empty + 8 * i, G::kCluster * G::kGroups * kWarpgroup / kWarp);
+      init_barrier(ring.empty + 8 * i, G::kGroups * kWarpgroup / kWarp);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  if constexpr (G::kCluster > 1) sync_cluster();
   trigger_and_wait();
   const int group = threadIdx.x / kWarpgroup;
   if (group == G::kGroups) {
@@ -183,8 +162,7 @@ __global__ void __launch_bounds__(G::kThreads, 1) nbits_gemm_kernel(NbitsProduct
       asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     G::consume(in, tiles, shared, ring, group);
   }
-  __syncwarp();
-  if constexpr (G::kCluster > 1) sync_cluster();  // no block ends before others have copied to it
+  __syncwarp();  // no lane ends before the one that copies
 }
 
 }  // namespace

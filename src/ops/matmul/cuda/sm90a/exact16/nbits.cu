@@ -24,10 +24,10 @@ static void enqueue_gemv_rows(const NbitsProduct& in, const GemvWork& work, bool
 template <class G>
 static void enqueue_gemm_of(const NbitsProduct& in, Stream stream) {
   const NbitsTiles tiles{static_cast<int>(ceil_div(in.m, G::kRows)),
-                         static_cast<int>(ceil_div(in.n, int64_t{G::kColumns} * kBlockRows))};
-  const int64_t all = int64_t{tiles.rows} * tiles.columns, most = multiprocessors() / G::kCluster;
-  launch_clusters(nbits_gemm_kernel<G>, G::kCluster, dim3(grid_for((all < most ? all : most) * G::kCluster)),
-                  dim3(G::kThreads), G::kShared, stream, in, tiles);
+                         static_cast<int>(ceil_div(in.n, int64_t{G::kGroups} * kBlockRows))};
+  const int64_t all = int64_t{tiles.rows} * tiles.columns, most = multiprocessors();
+  launch_dependent(nbits_gemm_kernel<G>, dim3(grid_for(all < most ? all : most)), dim3(G::kThreads),
+                   G::kShared, stream, in, tiles);
 }
 
 // Calls f with the integers of the template arguments: bits, and kSub of NbitsStage.
@@ -52,9 +52,9 @@ void enqueue_nbits_gemm_hopper(const NbitsProduct& in, int bits, NbitsGroups gro
   with_kind(bits, groups,
             [&]<int kBits, int kSub>(std::integral_constant<int, kBits>, std::integral_constant<int, kSub>) {
               if constexpr (kSub == 0)
-                enqueue_gemm_of<NbitsGemm<kBits, 0, 128, 2, 2>>(in, stream);
+                enqueue_gemm_of<NbitsGemm<kBits, 0, 128, 2>>(in, stream);
               else
-                enqueue_gemm_of<NbitsGemm<kBits, kSub, 64, 3, 2>>(in, stream);
+                enqueue_gemm_of<NbitsGemm<kBits, kSub, 64, 3>>(in, stream);
             });
 }
 
