@@ -1,9 +1,10 @@
-// conv_exact16: rows of A are the weights of output channels, in the order of memory (c, r); a
-// panel of B is the patches of adjacent pixels, rounded where it is packed. Sums are exact, so
-// their order is free. Compiled once per instruction set.
+// conv_exact16: rows of A are the weights of output channels, a panel of B is the patches of
+// adjacent pixels, rounded where it is packed. Sums are exact, so their order is free. Compiled
+// once per instruction set.
 #pragma once
 #include "kernels/cpu/exact16/products.h"
 #include "ops/conv/cpu/im2col.h"
+#include "ops/conv/cpu/packed_weights.h"
 #include "ops/conv/cpu/store.h"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -41,21 +42,28 @@ ExactConv exact_conv(const Call& call) {
 size_t pack_bytes_exact16(const View& v, int i, const Attributes& attrs) {
   return i == 1 ? static_cast<size_t>(v.dim[0] * exact_rows_of(v, attrs).row()) * sizeof(int32_t) : 0;
 }
-void pack_exact16_row(const View& v, const ExactRows& rows, int64_t m, int32_t* to) {
+// In the order (tap, channel).
+void pack_exact16_row(const View& v, const Attributes& attrs, const ExactRows& rows, int64_t m, int32_t* to) {
+  const conv::WeightLayout layout = conv::weight_layout(v, attrs, false);
   with_format(v.dtype, [&](auto format) {
     using W = decltype(format);
-    const auto* w = v.as<const typename W::T>() + m * rows.k;
-    const int32_t e = to[rows.words()] = scale_of_row(W{}, w, rows.k);
-    for_each_part(
-        W{}, w, rows.k, e, [&](const int32_t* q, int64_t begin, int64_t n) __attribute__((always_inline)) {
-          write_exact_row(rows, q, begin, n, to);
-        });
+    const auto* w = v.as<const typename W::T>();
+    const int32_t e = to[rows.words()] = scale_of_row(W{}, w + m * rows.k, rows.k);
+    for (int64_t begin = 0; begin < rows.k; begin += kWideStep) {
+      const int64_t n = num::min_i64(kWideStep, rows.k - begin), first[kAxes] = {};
+      float x[kWideStep];
+      copy_weights<W, false>(layout, w, first, m / layout.rows, m % layout.rows, begin, begin + n, x);
+      for_each_part(
+          F32{}, x, n, e, [&](const int32_t* q, int64_t, int64_t) __attribute__((always_inline)) {
+            write_exact_row(rows, q, begin, n, to);
+          });
+    }
   });
 }
 void pack_exact16(const View& v, int, const Attributes& attrs, void* packed) {
   const ExactRows rows = exact_rows_of(v, attrs);
   for (int64_t m = 0; m < v.dim[0]; ++m)
-    pack_exact16_row(v, rows, m, static_cast<int32_t*>(packed) + m * rows.row());
+    pack_exact16_row(v, attrs, rows, m, static_cast<int32_t*>(packed) + m * rows.row());
 }
 
 // The padded copy, then weights that are not packed.
@@ -85,7 +93,6 @@ struct PixelRuns {
     int64_t from;  // of tap 0 of channel 0 of the group
   } run[kExactColumns];
   int count = 0;
-  bool full = true;  // vectors of the panel are vectors in memory
 };
 PixelRuns pixel_runs(const ExactConv& c, const conv::ConvPhase& f, int64_t begin, int64_t n) {
   PixelRuns r;
@@ -97,42 +104,41 @@ PixelRuns pixel_runs(const ExactConv& c, const conv::ConvPhase& f, int64_t begin
     const int64_t of_line = c.p.axis[1].length * (line % lines / high) + line % high;
     const int64_t left = contiguous ? c.pixels - column % c.pixels : wide - j;
     const int64_t count = num::min_i64(num::min_i64(left, n - done), kW - done % kW);
-    r.full &= count == kW;
     r.run[r.count++] = {static_cast<int>(done), static_cast<int>(count),
                         line / lines * image + of_line * c.p.axis[2].length + j};
     done += count;
   }
-  r.full &= n == kExactColumns;
   return r;
 }
 
-// f(k, x) of the values of kExactColumns columns, for each k in the order (c, r).
+// Values of a panel's columns, k by k: they are copied some k ahead of the vectors that read them,
+// so that no load waits for the stores of a part of it.
+constexpr int64_t kPatchDepth = 32;
+using PatchRows = float[kPatchDepth * kExactColumns + kW];  // a copy may write a vector too far
+
+// f(k, n, values) for each kPatchDepth k of the columns, in the order (tap, channel).
 template <class Fn>
-INVAR_INLINE void for_each_patch_row(const ExactConv& c, const conv::ConvPhase& f, const PixelRuns& r,
-                                     const float* x, Fn fn) {
-  constexpr int kV = kExactColumns / kW;
-  alignas(64) float line[kExactColumns + kW];
-  for (int64_t i = 0; i < kExactColumns; ++i) line[i] = 0;
-  int64_t k = 0;
-  for (int64_t channel = 0; channel < c.p.channels; ++channel) {
-    TapCursor w = cursor_at(c.p, f, 0);
-    for (int64_t tap = 0; tap < f.taps; ++tap, ++k, next_tap(f, w)) {
-      const float* from = x + channel * c.p.channel + tap_offset(c.p, f, w.t);
-      F v[kV];
-      if (r.full) {
-#pragma GCC unroll 32
-        for (int i = 0; i < kV; ++i) v[i] = load(from + r.run[i].from);
-      } else {
-        for (int i = 0; i < r.count; ++i) {
-          const auto& run = r.run[i];
-          store_part(line + run.at, load_n(from + run.from, run.count), run.count);
-        }
-#pragma GCC unroll 32
-        for (int i = 0; i < kV; ++i) v[i] = load(line + i * kW);
+INVAR_INLINE void for_each_patch_block(const ExactConv& c, const conv::ConvPhase& f, const PixelRuns& r,
+                                       const float* x, Fn fn) {
+  alignas(64) PatchRows values;
+  for (float& v : values) v = 0;
+  TapCursor w{{0, 0, 0}, 0};
+  int64_t filled = 0;
+  for (int64_t tap = 0; tap < f.taps; ++tap, next_tap(f, w)) {
+    const float* from = x + tap_offset(c.p, f, w.t);
+    for (int64_t channel = 0; channel < c.p.channels; ++channel, from += c.p.channel) {
+      float* const to = values + filled * kExactColumns;
+      for (int i = 0; i < r.count; ++i) {
+        const auto& run = r.run[i];
+        store(to + run.at, c.p.padded_copy || run.count == kW ? load(from + run.from)
+                                                              : load_n(from + run.from, run.count));
       }
-      fn(k, v);
+      if (++filled < kPatchDepth) continue;
+      fn(tap * c.p.channels + channel + 1 - filled, filled, values);
+      filled = 0;
     }
   }
+  if (filled) fn(c.weights.k - filled, filled, values);
 }
 
 // Rounds the patches of a panel's columns (exact16.1, exact16.2).
@@ -141,13 +147,14 @@ void pack_patches(const ExactConv& c, const conv::ConvPhase& f, const PixelRuns&
   constexpr int kV = kExactColumns / kW;
   I most[kV];
   for (I& m : most) m = set1_i(0);
-  for_each_patch_row(
-      c, f, r, x, [&](int64_t, const F(&v)[kV]) __attribute__((always_inline)) {
+  for_each_patch_block(
+      c, f, r, x, [&](int64_t, int64_t n, const PatchRows& values) __attribute__((always_inline)) {
+        for (int64_t k = 0; k < n; ++k)
 #pragma GCC unroll 32
-        for (int i = 0; i < kV; ++i) {
-          const I u = magnitude_bits(v[i]);
-          most[i] = select(gt(u, most[i]), u, most[i]);
-        }
+          for (int i = 0; i < kV; ++i) {
+            const I u = magnitude_bits(load(values + k * kExactColumns + i * kW));
+            most[i] = select(gt(u, most[i]), u, most[i]);
+          }
       });
   int32_t* const e = panel + exact_pairs(c.weights.k) * kExactColumns;
   alignas(64) float first[kExactColumns], second[kExactColumns];
@@ -158,14 +165,17 @@ void pack_patches(const ExactConv& c, const conv::ConvPhase& f, const PixelRuns&
     const num::Exact16Factors by = num::exact16_factors(none ? 0 : e[i]);
     first[i] = none ? 0.0f : by.first, second[i] = by.second;
   }
-  for_each_patch_row(
-      c, f, r, x, [&](int64_t k, const F(&v)[kV]) __attribute__((always_inline)) {
-        int32_t* const to = panel + k / 2 * kExactColumns;
-#pragma GCC unroll 32
+  for_each_patch_block(
+      c, f, r, x, [&](int64_t begin, int64_t n, const PatchRows& values) __attribute__((always_inline)) {
         for (int i = 0; i < kV; ++i) {
-          const I q = exact_integers(v[i], load(first + i * kW), load(second + i * kW));
-          store_i(to + i * kW,
-                  k % 2 ? bit_or(load_i(to + i * kW), shift_left<16>(q)) : bit_and(q, set1_i(0xffff)));
+          const F f0 = load(first + i * kW), f1 = load(second + i * kW);
+          const float* from = values + i * kW;
+          int32_t* to = panel + begin / 2 * kExactColumns + i * kW;
+          for (int64_t k = 0; k < n; k += 2, from += 2 * kExactColumns, to += kExactColumns) {
+            const I q0 = exact_integers(load(from), f0, f1);
+            const I q1 = k + 1 < n ? exact_integers(load(from + kExactColumns), f0, f1) : set1_i(0);
+            store_i(to, bit_or(bit_and(q0, set1_i(0xffff)), shift_left<16>(q1)));
+          }
         }
       });
 }
@@ -236,7 +246,7 @@ void run_exact16(const Call& call, int phase, int64_t begin, int64_t end, void* 
     copy_lines(c.p, call.in[0].as<const float>(), begin * lines.each,
                num::min_i64(num::min_i64(end, lines.units) * lines.each, lines.lines), copy);
   for (int64_t m = begin > lines.units ? begin - lines.units : 0; m < end - lines.units; ++m)
-    pack_exact16_row(call.in[1], c.weights, m, unpacked + m * c.weights.row());
+    pack_exact16_row(call.in[1], *call.attrs, c.weights, m, unpacked + m * c.weights.row());
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ void pack(const View& v, int, const Attributes& attrs, void* packed) {
 }
 
 // The tap class of a phase in packed weights.
-float* packed_class(const conv::WeightLayout& w, const View& v, const conv::ConvPhase& f) {
+[[maybe_unused]] float* packed_class(const conv::WeightLayout& w, const View& v, const conv::ConvPhase& f) {
   float* found = nullptr;
   each_class(w, [&](const int64_t(&first)[kAxes], int64_t, int64_t at) {
     if (first[0] == f.of[0].first && first[1] == f.of[1].first && first[2] == f.of[2].first)

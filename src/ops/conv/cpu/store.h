@@ -9,8 +9,9 @@ namespace {
 
 // Scatters columns [begin, begin + n) of a phase, given as rows of `ld` at `from`: row r is channel
 // m + r.
-void scatter(const Call& call, const conv::ConvGeometry& p, const conv::ConvPhase& f, int64_t image,
-             int64_t m, int64_t rows, int64_t begin, int64_t n, const float* from, int64_t ld) {
+[[maybe_unused]] void scatter(const Call& call, const conv::ConvGeometry& p, const conv::ConvPhase& f,
+                              int64_t image, int64_t m, int64_t rows, int64_t begin, int64_t n,
+                              const float* from, int64_t ld) {
   float* const out = call.out[0].as<float>();
   const int64_t wide = f.of[2].count, high = f.of[1].count, total = p.groups * p.rows;
   const int64_t size[kAxes] = {p.axis[0].out, p.axis[1].out, p.axis[2].out}, step = f.of[2].step;
