@@ -1,11 +1,11 @@
 // matmul_nbits_exact16: rows of a as integers of 16 bits, b as bytes or halves of bytes. What
-// multiplies them is each instruction set's own: exact16_nbits/quads.h where instructions multiply
-// four bytes, else exact16_nbits/pairs.h. Compiled once per instruction set.
+// multiplies them is each instruction set's own: exact16_nbits/int8_dot.h where instructions
+// multiply four bytes, else exact16_nbits/int16_madd.h. Compiled once per instruction set.
 #pragma once
 #if INVAR_EXTENSION_AVX512_VNNI || INVAR_EXTENSION_AVX512_AMX || INVAR_EXTENSION_AVX2_VNNI
-#include "ops/matmul/cpu/exact16_nbits/quads.h"
+#include "ops/matmul/cpu/exact16_nbits/int8_dot.h"
 #else
-#include "ops/matmul/cpu/exact16_nbits/pairs.h"
+#include "ops/matmul/cpu/exact16_nbits/int16_madd.h"
 #endif
 
 namespace invar::ops::INVAR_ISA_NS {

@@ -101,6 +101,10 @@ struct NbitsPieces {
   const int32_t* b;
 };
 
+// sum + (256 high + low) t
+INVAR_INLINE D add_piece(D sum, I high, I low, D t) {
+  return fma(to_double(add(shift_left<8>(high), low)), t, sum);
+}
 // Adds the sums of R rows at `a`, with their sums of pieces at `starts`, and V vectors.
 template <int R, int V, bool kHalves>
 INVAR_INLINE void nbits_tile(const int32_t* a, const int32_t* starts, int64_t lda, NbitsPieces p,
@@ -153,7 +157,7 @@ INVAR_INLINE void nbits_tile(const int32_t* a, const int32_t* starts, int64_t ld
 #pragma GCC unroll 32
       for (int r = 0; r < R; ++r) {
         const int i = r * V + v;
-        sum[i] = fma(to_double(add(shift_left<8>(high[i]), low[i])), t, sum[i]);
+        sum[i] = add_piece(sum[i], high[i], low[i], t);
       }
     }
     a += p.piece / 2, starts += 2, p.k -= p.piece;
