@@ -1,7 +1,6 @@
 // CPU matmul: register tiles over one K block at a time (kernels/cpu/gemm_blocking.h,
 // blocked_product.h). The blocking is free by matmul.3.
 #include "ops/matmul/cpu/binary64.h"
-#include "ops/matmul/cpu/exact16_nbits.h"
 #include "ops/matmul/cpu/extension_rows.h"
 #include "ops/matmul/cpu/fixed.h"
 #include "ops/matmul/cpu/float_b.h"
@@ -78,7 +77,7 @@ void run_nbits(const Call& call, int, int64_t begin, int64_t end, void* scratch)
 }  // namespace INVAR_ISA_NS
 
 extern const CpuKernel INVAR_ROW_OF(matmul), INVAR_ROW_OF(grouped_matmul), INVAR_ROW_OF(matmul_integer),
-    INVAR_ROW_OF(matmul_nbits), INVAR_ROW_OF(fixed_matmul), INVAR_ROW_OF(matmul_nbits_exact16);
+    INVAR_ROW_OF(matmul_nbits), INVAR_ROW_OF(fixed_matmul);
 const CpuKernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                         .isa = INVAR_ISA,
                                         .units = INVAR_ISA_NS::units,
@@ -103,16 +102,6 @@ const CpuKernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
                                                 .shared_bytes = INVAR_ISA_NS::shared_bytes_integer,
                                                 .pack_bytes = INVAR_ISA_NS::pack_bytes_integer,
                                                 .pack = INVAR_ISA_NS::pack_integer};
-const CpuKernel INVAR_ROW_OF(matmul_nbits_exact16) = {
-    .op = "matmul_nbits_exact16",
-    .isa = INVAR_ISA,
-    .phases = 2,
-    .units = INVAR_ISA_NS::units_nbits_exact16,
-    .run = INVAR_ISA_NS::run_nbits_exact16,
-    .scratch_bytes = INVAR_ISA_NS::scratch_bytes_nbits_exact16,
-    .shared_bytes = INVAR_ISA_NS::shared_bytes_nbits_exact16,
-    .pack_bytes = INVAR_ISA_NS::pack_bytes_nbits_exact16,
-    .pack = INVAR_ISA_NS::pack_nbits_exact16};
 const CpuKernel INVAR_ROW_OF(fixed_matmul) = {.op = "fixed_matmul",
                                               .isa = INVAR_ISA,
                                               .phases = 2,

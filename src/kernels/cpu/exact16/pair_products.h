@@ -38,6 +38,16 @@ INVAR_INLINE I add_pair_products(I sum, I a, I b) {
 #endif
 }
 
+#if INVAR_EXTENSION_AVX512_VNNI || INVAR_EXTENSION_AVX512_AMX || INVAR_EXTENSION_AVX2_VNNI
+// sum + the products of four bytes each, in assembly for the same reason.
+INVAR_INLINE I add_quad_products(I sum, I unsigned_bytes, I signed_bytes) {
+  __asm__ volatile(INVAR_VEX "vpdpbusd %2, %1, %0"
+                   : "+v"(sum.v)
+                   : "v"(unsigned_bytes.v), "v"(signed_bytes.v));
+  return sum;
+}
+#endif
+
 // Adds 256 high + low of R rows and V vectors over `pairs` pairs to the exact sums at `sum`, rows
 // kExactColumns apart, or begins them. `plane`: from the high plane of a row to the low one.
 template <int R, int V>

@@ -19,13 +19,6 @@ constexpr int64_t kWideFewest = 16;  // rows of a product from which on it is wi
 constexpr int64_t kWideRows = 96;    // rows of A that use the high bytes of one panel
 constexpr int kWideVectors = 2, kWideTileRows = kW == 16 ? 6 : 3;
 
-INVAR_INLINE I add_quad_products(I sum, I unsigned_bytes, I signed_bytes) {
-  __asm__ volatile(INVAR_VEX "vpdpbusd %2, %1, %0"
-                   : "+v"(sum.v)
-                   : "v"(unsigned_bytes.v), "v"(signed_bytes.v));
-  return sum;
-}
-
 // A row of A: its pairs, padded to quads of k; the high bytes of each quad, in the order of
 // quad_of(); of each kWideStep, -128 times the sum of the high bytes.
 struct WideRow {
