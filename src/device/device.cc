@@ -2,11 +2,15 @@
 #include "device/device.h"
 
 #include <charconv>
+#include <optional>
+
+#include "device/find_device.h"
 
 namespace invar {
 
-Result<std::shared_ptr<Device>> Device::named(const std::string& name) {
-  if (name == "cpu") return std::shared_ptr<Device>();
+// The index of a GPU; none: the host.
+static Result<std::optional<int>> index_of(const std::string& name) {
+  if (name == "cpu") return std::optional<int>();
   int index = 0;
   bool known = name == "cuda";
   if (name.starts_with("cuda:")) {
@@ -15,7 +19,12 @@ Result<std::shared_ptr<Device>> Device::named(const std::string& name) {
     known = error == std::errc() && stop == end;
   }
   if (!known) return bad_input("device '" + name + "' is not known; use cpu, cuda or cuda:N");
-  return open(index);
+  return std::optional(index);
+}
+
+Result<std::shared_ptr<Device>> Device::named(const std::string& name) {
+  INVAR_TRY(const std::optional<int> index, index_of(name));
+  return index ? open(*index) : std::shared_ptr<Device>();
 }
 
 }  // namespace invar
@@ -27,6 +36,11 @@ namespace invar {
 Result<std::shared_ptr<Device>> Device::open(int) {
   return bad_input(
       "this build has no CUDA kernels; install CUDA's compiler nvcc (13.0 or newer) and build again");
+}
+
+Status find_device(const std::string& name) {
+  const auto opened = Device::named(name);
+  return opened ? Status() : opened.error();
 }
 
 }  // namespace invar
@@ -182,8 +196,9 @@ class Cuda final : public Device {
 
 }  // namespace
 
-Result<std::shared_ptr<Device>> Device::open(int index) {
-  Info info;
+// What the driver says of a GPU, whether or not a program uses it.
+static Result<Device::Info> info_of(int index) {
+  Device::Info info;
   info.index = index;
   int count = 0;
   const cudaError_t e = cudaGetDeviceCount(&count);
@@ -209,6 +224,18 @@ Result<std::shared_ptr<Device>> Device::open(int index) {
   info.compute = p.major * 10 + p.minor;
   info.processors = p.multiProcessorCount;
   info.memory = p.totalGlobalMem;
+  return info;
+}
+
+Status find_device(const std::string& name) {
+  INVAR_TRY(const std::optional<int> index, index_of(name));
+  if (!index) return {};
+  const auto found = info_of(*index);
+  return found ? Status() : found.error();
+}
+
+Result<std::shared_ptr<Device>> Device::open(int index) {
+  INVAR_TRY(Info info, info_of(index));
   auto device = std::make_shared<Cuda>(std::move(info));
   INVAR_CHECK_OK(device->start());
   return std::shared_ptr<Device>(std::move(device));

@@ -206,13 +206,14 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
   INVAR_TRY(run::Session* const computing_on, session(v, m, how, total));
   run::Session& session = *computing_on;
   const auto computing = observer.phase("recompute");
-  INVAR_TRY(receipt::Verdict verdict,
-            receipt::verify(claimed, mine,
-                            repeats ? repeat_steps(session, claimed.prompt_tokens.size(), *computing)
-                                    : forward_pass(session, *computing),
-                            session.vocab(), selection, [&](int count, const std::function<void(int)>& f) {
-                              session.parallel_for(count, f);
-                            }));
+  INVAR_TRY(
+      receipt::Verdict verdict,
+      receipt::verify(claimed, mine,
+                      repeats ? repeat_steps(session, claimed.prompt_tokens.size(), *computing)
+                              : forward_pass(session, *computing),
+                      session.vocab(), selection,
+                      {[&](int count, const std::function<void(int)>& f) { session.parallel_for(count, f); },
+                       session.threads()}));
   INVAR_CHECK_OK(session.weights_unchanged());
   v.verdict.findings = verdict.findings;
   computing->done(std::to_string(verdict.steps_compared) + " steps, " +

@@ -106,8 +106,11 @@ struct Rows {
 // one is the last token's) in their order. It may deliver other positions, too.
 using Forward = std::function<Status(std::span<const int32_t> tokens, std::span<const int64_t> positions,
                                      const std::function<void(const Rows&)>& deliver)>;
-// Calls f(0) ... f(count - 1), in any order and several at a time.
-using ForEach = std::function<void(int count, const std::function<void(int)>& f)>;
+// Calls f(0) ... f(count - 1), in any order and up to so many at a time.
+struct ForEach {
+  std::function<void(int count, const std::function<void(int)>& f)> run;
+  int at_once = 1;
+};
 // Compares the models only; `mine` is the receipt of this machine. Names each tensor or digest that
 // differs.
 std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine);
@@ -133,7 +136,8 @@ Result<int32_t> pick_token(const Receipt&, std::span<const float> logits, size_t
 // execution fields of this machine. Stops at the first difference, named by step. Computes nothing
 // if the models differ or, with `vocab`, a token id is outside [0, vocab). The caller compares the
 // fields that need the tokenizer: input.tokens with the encoded prompt, output.text with the
-// decoded tokens. for_each: checks the steps that are delivered together; empty: one after another.
+// decoded tokens. for_each: checks the steps that are delivered together; without: one after
+// another.
 Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forward& forward, int64_t vocab = 0,
                        const StepSelection& = {}, const ForEach& for_each = {});
 

@@ -152,8 +152,10 @@ void StepChecks::take(const Rows& rows, const ForEach& for_each) {
   };
   std::vector<Digest> digests(end - begin);
   std::vector<std::optional<Result<int32_t>>> tokens(end - begin);
-  const auto check_two = [&](int pair) {
-    const size_t k = begin + 2 * static_cast<size_t>(pair), last = std::min(k + 1, end - 1);
+  // Two are hashed in less than twice the time of one, unless that leaves threads idle.
+  const size_t each = end - begin > static_cast<size_t>(for_each.at_once) ? 2 : 1;
+  const auto check = [&](int part) {
+    const size_t k = begin + each * static_cast<size_t>(part), last = std::min(k + each, end) - 1;
     if (k == last) {
       digests[k - begin] = commit(row(k));
     } else {
@@ -163,9 +165,9 @@ void StepChecks::take(const Rows& rows, const ForEach& for_each) {
     for (size_t i = k; i <= last; ++i)
       tokens[i - begin] = pick_token(claimed, row(i), static_cast<size_t>(steps[i]));
   };
-  const int pairs = static_cast<int>((end - begin + 1) / 2);
-  for (int pair = 0; !for_each && pair < pairs; ++pair) check_two(pair);
-  if (for_each) for_each(pairs, check_two);
+  const int parts = static_cast<int>((end - begin + each - 1) / each);
+  for (int part = 0; !for_each.run && part < parts; ++part) check(part);
+  if (for_each.run) for_each.run(parts, check);
   for (size_t k = begin; k < end && v.findings.empty(); ++k)
     compare(steps[k], digests[k - begin], *tokens[k - begin]);
 }

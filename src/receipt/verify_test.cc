@@ -49,11 +49,11 @@ TEST(Verify, RowsOfSeveralStepsAtOnce) {
       return Status();
     };
   };
-  const ForEach backwards = [](int count, const std::function<void(int)>& f) {
+  const auto backwards = [](int count, const std::function<void(int)>& f) {
     while (count > 0) f(--count);
   };
   for (int64_t piece = 1; piece <= 12; ++piece)
-    for (const ForEach& for_each : {ForEach(), backwards}) {
+    for (const ForEach& for_each : {ForEach(), ForEach{backwards, 1}, ForEach{backwards, 4}}) {
       const auto found = [&](const Receipt& r, const StepSelection& selection) {
         const auto v = verify(r, toy_receipt(), in_pieces(piece), testing::kVocab, selection, for_each);
         EXPECT_TRUE(v) << v.error().message;

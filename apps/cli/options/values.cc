@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text/decimal.h"
-#include "device/device.h"
+#include "device/find_device.h"
 #include "kernels/registry.h"
 
 namespace invar::cli {
@@ -54,8 +54,8 @@ void check_isa(CLI::Option* isa) {
 }
 
 void expect_device(const std::string& name) {
-  if (const auto opened = Device::named(name); !opened)
-    throw Refused{{Error{opened.error().code, "--device " + name + ": " + opened.error().message}, ""}};
+  if (const Status found = find_device(name); !found)
+    throw Refused{{Error{found.error().code, "--device " + name + ": " + found.error().message}, ""}};
 }
 
 void expect_devices(const generate::ExecutionOptions& o) {

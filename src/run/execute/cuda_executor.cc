@@ -9,8 +9,8 @@
 
 namespace invar::run {
 
-constexpr int64_t kGraphRows = 8;            // steps of more rows cost more than queueing their nodes
-constexpr size_t kPiece = size_t{16} << 20;  // bytes: sent while the piece before is hashed
+constexpr int64_t kGraphRows = 8;           // steps of more rows cost more than queueing their nodes
+constexpr size_t kPiece = size_t{8} << 20;  // bytes: sent while the piece before is hashed
 
 static bool is_selected(const std::optional<std::vector<int>>& ports, int v) {
   return !ports || std::find(ports->begin(), ports->end(), v) != ports->end();
