@@ -49,10 +49,10 @@ INVAR_INLINE I add_quad_products(I sum, I unsigned_bytes, I signed_bytes) {
 #endif
 
 // Adds 256 high + low of R rows and V vectors over `pairs` pairs to the exact sums at `sum`, rows
-// kExactColumns apart, or begins them. `plane`: from the high plane of a row to the low one.
+// kExactColumns apart. `plane`: from the high plane of a row to the low one.
 template <int R, int V>
 INVAR_INLINE void exact_tile(const int32_t* a, int64_t lda, int64_t plane, const int32_t* b, int64_t pairs,
-                             bool begins, double* sum) {
+                             double* sum) {
   I high[R * V], low[R * V];
 #pragma GCC unroll 32
   for (int i = 0; i < R * V; ++i) high[i] = low[i] = set1_i(0);
@@ -79,7 +79,7 @@ INVAR_INLINE void exact_tile(const int32_t* a, int64_t lda, int64_t plane, const
   for (int i = 0; i < R * V; ++i) {
     double* const at = sum + i / V * kExactColumns + i % V * kW;
     const D both = fma(to_double(high[i]), set1_d(256), to_double(low[i]));
-    store_d(at, begins ? both : add(load_d(at), both));
+    store_d(at, add(load_d(at), both));
   }
 }
 
@@ -107,6 +107,7 @@ INVAR_INLINE void write_exact_planes(const int32_t* q, int64_t begin, int64_t n,
 // apart, and one panel.
 void sum_exact_pairs(const int32_t* left, int64_t lda, int64_t plane, const int32_t* panel, int64_t all,
                      int64_t rows, int64_t columns, double* sum) {
+  for (int64_t i = 0; i < rows * kExactColumns; ++i) sum[i] = 0;
   for (int64_t first = 0; first < all; first += kExactPairs) {
     const int64_t pairs = num::min_i64(kExactPairs, all - first);
     for (int64_t r = 0; r < rows; r += kExactTileRows) {
@@ -114,7 +115,7 @@ void sum_exact_pairs(const int32_t* left, int64_t lda, int64_t plane, const int3
         constexpr int kRows = decltype(tall)::value, kV = kRows == 1 ? kExactRowVectors : kExactVectors;
         for (int64_t c = 0; c < columns; c += kV * kW)
           exact_tile<kRows, kV>(left + r * lda + first, lda, plane, panel + first * kExactColumns + c, pairs,
-                                first == 0, sum + r * kExactColumns + c);
+                                sum + r * kExactColumns + c);
       };
       dispatch_tile_rows<kExactTileRows>(static_cast<int>(num::min_i64(kExactTileRows, rows - r)), tiles);
     }
