@@ -1,6 +1,6 @@
 // SHA-256 against published vectors and other implementations, on every code path.
-#include "base/hash/hash_pairs.h"
 #include "base/hash/sha256.h"
+#include "base/hash/hash_pairs.h"
 
 #include <gtest/gtest.h>
 
