@@ -19,7 +19,9 @@ struct Options {
   std::string rooms = INVAR_SOURCE_DIR "/src/ops", op;
   std::vector<std::string> isas;  // empty: all
   int stride = 1;                 // every n-th case of cases.txt
+  size_t part = 0, parts = 1;     // of the cases, vectors and digests: those whose number leaves `part`
   bool write_golden = false, runs = false;
+  bool has(size_t i) const { return i % parts == part; }
   bool wants(std::string_view isa) const {
     return isas.empty() || std::ranges::find(isas, isa) != isas.end();
   }
@@ -199,10 +201,14 @@ int run(const Options& options) {
       continue;
     }
     std::map<std::string_view, Count> counts;
-    for (size_t i = 0; i < room->cases.size(); i += static_cast<size_t>(options.stride))
-      check(rows, room->cases[i], nullptr, counts);
-    for (const Case& c : room->golden) check(rows, c, nullptr, counts);
-    for (const Case& c : room->vectors) {
+    const size_t stride = static_cast<size_t>(options.stride);
+    for (size_t i = 0; i * stride < room->cases.size(); ++i)
+      if (options.has(i)) check(rows, room->cases[i * stride], nullptr, counts);
+    for (size_t i = 0; i < room->golden.size(); ++i)
+      if (options.has(i)) check(rows, room->golden[i], nullptr, counts);
+    for (size_t i = 0; i < room->vectors.size(); ++i) {
+      if (!options.has(i)) continue;
+      const Case& c = room->vectors[i];
       auto expected = outputs_of(c);
       if (!expected)
         fail(std::string(info.op) + "/vectors.txt: " + expected.error().message);
@@ -245,14 +251,17 @@ int main(int argc, char** argv) {
       invar::ops::force_variant(std::atoi(argv[++i]));
     else if (a == "--fast")
       o.stride = 17;
+    else if (a == "--part" && more && std::sscanf(argv[i + 1], "%zu/%zu", &o.part, &o.parts) == 2 &&
+             o.part < o.parts)
+      ++i;
     else if (a == "--write-golden")
       o.write_golden = true;
     else if (a == "--runs")
       o.runs = true;
     else {
       std::printf(
-          "usage: invar_conformance [--isa ISA ...] [--op OP] [--fast] [--variant N] [--rooms FOLDER] "
-          "[--write-golden] [--runs]\n");
+          "usage: invar_conformance [--isa ISA ...] [--op OP] [--fast] [--part I/N] [--variant N] "
+          "[--rooms FOLDER] [--write-golden] [--runs]\n");
       return 2;
     }
   }
