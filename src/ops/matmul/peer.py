@@ -6,6 +6,7 @@ def torch(call):
         "matmul": matmul,
         "matmul_exact16": matmul_exact16,
         "grouped_matmul": grouped_matmul,
+        "grouped_matmul_exact16": grouped_matmul,
         "matmul_integer": matmul_integer,
         "matmul_nbits": matmul_nbits,
     }[call.op](call)

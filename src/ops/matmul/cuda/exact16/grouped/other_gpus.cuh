@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kPlainThreads) grouped_plain_kernel(GroupedExa
   }
 }
 
-// The rows of an A100's blocks in flight, and more: the items there are is known on the device.
+// most_items: how many there are is known on the device alone.
 void enqueue_grouped_mma(const GroupedExact& in, int64_t most_items, Stream stream) {
   const auto kernel = in.chunks > kBlocksToJoin ? grouped_mma_kernel<true> : grouped_mma_kernel<false>;
   launch_dependent(kernel, dim3(grid_for(most_items)), dim3(kMmaThreads), kMmaStages * kMmaStage, stream, in);

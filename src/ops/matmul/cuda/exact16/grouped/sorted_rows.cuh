@@ -18,11 +18,11 @@ struct MatrixTable {
 
 // The first tile of each matrix, and behind them the number of all; a warp, each lane for its run
 // of matrices.
-__device__ inline void number_tiles(const int* rows, int groups, int height, int* first_tile) {
+__device__ inline void number_tiles(const unsigned* rows, int groups, int height, int* first_tile) {
   const int lane = threadIdx.x, per = (groups + kWarp - 1) / kWarp;
   const int begin = min(lane * per, groups), end = min(begin + per, groups);
   int own = 0;
-  for (int g = begin; g < end; ++g) own += (rows[g] + height - 1) / height;
+  for (int g = begin; g < end; ++g) own += (static_cast<int>(rows[g]) + height - 1) / height;
   int before = own;  // up to this lane's last
   for (int step = 1; step < kWarp; step *= 2) {
     const int below = __shfl_up_sync(kFullWarp, before, step);
@@ -30,7 +30,8 @@ __device__ inline void number_tiles(const int* rows, int groups, int height, int
   }
   if (lane == kWarp - 1) first_tile[groups] = before;
   before -= own;
-  for (int g = begin; g < end; ++g) first_tile[g] = before, before += (rows[g] + height - 1) / height;
+  for (int g = begin; g < end; ++g)
+    first_tile[g] = before, before += (static_cast<int>(rows[g]) + height - 1) / height;
 }
 
 // How few rows are cut. Where not every block gets an item: whole parts of each, where that leaves
@@ -56,11 +57,12 @@ __device__ inline void cut_work(const GroupedExact& in, int tiles) {
 
 // How many rows chose each matrix, and the tiles these make.
 struct GroupedCounts {
-  int rows[kMostMatrices], first_tile[kMostMatrices + 1];
+  unsigned rows[kMostMatrices];
+  int first_tile[kMostMatrices + 1];
   // A matrix's rows are shared out evenly among its tiles.
   __device__ int per_tile(int g) const {
     const int tiles = first_tile[g + 1] - first_tile[g];
-    return (rows[g] + tiles - 1) / tiles;
+    return (static_cast<int>(rows[g]) + tiles - 1) / tiles;
   }
   __device__ int slot(int g, int rank, int height) const {
     const int per = per_tile(g);
@@ -98,7 +100,7 @@ __device__ inline void store_tiles(const GroupedExact& in, const MatrixTable& ta
   for (int g = t; g < groups; g += threads) {
     const int first = counts.first_tile[g], count = counts.first_tile[g + 1] - first;
     for (int i = 0; i < count; ++i) {
-      const int per = counts.per_tile(g), left = counts.rows[g] - i * per;
+      const int per = counts.per_tile(g), left = static_cast<int>(counts.rows[g]) - i * per;
       in.tiles[first + i] = {g, max(0, min(left, per)), first, count};
     }
   }
@@ -106,7 +108,7 @@ __device__ inline void store_tiles(const GroupedExact& in, const MatrixTable& ta
 
 // Places many rows. One block.
 __global__ void __launch_bounds__(kSortThreads)
-    sort_rows_kernel(GroupedExact in, const __grid_constant__ MatrixTable table) {
+    place_all_rows_kernel(GroupedExact in, const __grid_constant__ MatrixTable table) {
   __shared__ GroupedCounts counts;
   trigger_and_wait();
   const int groups = static_cast<int>(in.groups), height = in.a.height;
@@ -114,7 +116,7 @@ __global__ void __launch_bounds__(kSortThreads)
   __syncthreads();
   for_rows(in, [&](int row, int chosen) {
     if (chosen < 0) *in.fault = 1;
-    in.slot[row] = atomicAdd(&counts.rows[max(chosen, 0)], 1);  // its rank, for now
+    in.slot[row] = static_cast<int>(atomicAdd(&counts.rows[max(chosen, 0)], 1u));  // its rank
   });
   __syncthreads();
   if (threadIdx.x < kWarp) number_tiles(counts.rows, groups, height, counts.first_tile);
@@ -127,18 +129,19 @@ __global__ void __launch_bounds__(kSortThreads)
 }
 // Places the rows that share row `source` of a; each block does the counting again.
 constexpr int kMostPlaced = 1024, kMostSharing = 64;
-__device__ inline void place_rows(const GroupedExact& in, const MatrixTable& table, int source,
-                                  int (&slots)[kMostSharing]) {
+__device__ inline void place_sharing_rows(const GroupedExact& in, const MatrixTable& table, int source,
+                                          int (&slots)[kMostSharing]) {
   __shared__ GroupedCounts counts;
-  __shared__ int before[kMostMatrices], chosen[kMostSharing];
+  __shared__ unsigned before[kMostMatrices];
+  __shared__ int chosen[kMostSharing];
   const int t = threadIdx.x, threads = blockDim.x, groups = static_cast<int>(in.groups);
   const int share = static_cast<int>(in.share), first = source * share;
   for (int g = t; g < groups; g += threads) counts.rows[g] = before[g] = 0;
   __syncthreads();
   for_rows(in, [&](int row, int matrix) {
     if (matrix < 0 && source == 0) *in.fault = 1;
-    atomicAdd(&counts.rows[max(matrix, 0)], 1);
-    if (row < first) atomicAdd(&before[max(matrix, 0)], 1);
+    atomicAdd(&counts.rows[max(matrix, 0)], 1u);
+    if (row < first) atomicAdd(&before[max(matrix, 0)], 1u);
     if (row >= first && row < first + share) chosen[row - first] = matrix;
   });
   __syncthreads();
@@ -146,7 +149,7 @@ __device__ inline void place_rows(const GroupedExact& in, const MatrixTable& tab
   __syncthreads();
   for (int s = t; s < share; s += threads) {
     const int g = max(chosen[s], 0);
-    int rank = before[g];
+    int rank = static_cast<int>(before[g]);
     for (int i = 0; i < s; ++i) rank += max(chosen[i], 0) == g ? 1 : 0;
     slots[s] = counts.slot(g, rank, in.a.height);
     in.row[slots[s]] = row_of_slot(chosen[s], first + s);
@@ -170,7 +173,7 @@ __global__ void __launch_bounds__(1024)
   float x[kGroup];
   if (kHeld && t < groups) load_group<F32>(x, x_of, int64_t{t} * kGroup, in.k);
   const int* slots = in.slot + int64_t{r} * share;
-  if constexpr (kPlaces) place_rows(in, table, r, placed), slots = placed;
+  if constexpr (kPlaces) place_sharing_rows(in, table, r, placed), slots = placed;
   uint32_t largest = 0;
   for (int g = t; g < groups; g += threads) {
     if (!kHeld) load_group<F32>(x, x_of, int64_t{g} * kGroup, in.k);
@@ -200,7 +203,7 @@ __global__ void __launch_bounds__(1024)
 
 void enqueue_sorted(const GroupedExact& in, const MatrixTable& table, const float* a, Stream stream) {
   const bool places = in.rows <= kMostPlaced && in.share <= kMostSharing;
-  if (!places) launch_dependent(sort_rows_kernel, dim3(1), dim3(kSortThreads), 0, stream, in, table);
+  if (!places) launch_dependent(place_all_rows_kernel, dim3(1), dim3(kSortThreads), 0, stream, in, table);
   const int64_t warps = ceil_div(int64_t{in.chunks} * (kBlockK / kGroup), kWarp);
   const bool held = warps <= 32;
   auto kernel = held ? round_sorted_kernel<true, false> : round_sorted_kernel<false, false>;
