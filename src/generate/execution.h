@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <future>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "base/operation_set.h"
 #include "generate/observer.h"
@@ -18,17 +16,6 @@ namespace invar::generate {
 run::Options run_options(const ExecutionOptions&);
 // Of a session with memory for `sequences` of `capacity` positions each.
 run::Options session_options(const ExecutionOptions&, int64_t capacity, int64_t sequences = 1);
-
-// Opens the GPUs of a run beside other work: the system takes a third of a second to do so, and the
-// weights can be hashed meanwhile. It says of no error, which the session finds again.
-class DeviceStart {
- public:
-  DeviceStart() = default;
-  explicit DeviceStart(const ExecutionOptions&);
-
- private:
-  std::vector<std::future<void>> opened_;  // waits for them at its end
-};
 
 // A note where the system started fewer threads than were wanted.
 void report_threads(int started, const ExecutionOptions&, Observer&);

@@ -143,7 +143,6 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
     observer.note("template",
                   "the model has a chat template, which a prompt of text does not pass through; "
                   "--messages and \"messages\" do");
-  const DeviceStart starting(impl->request.execution);
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
   INVAR_CHECK_OK(impl->size_batch());
   INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));

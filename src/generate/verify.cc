@@ -162,7 +162,6 @@ Result<LoadedModel*> Verifier::Impl::load(const Verification& v) {
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = v.set, options.profile = profile_from(v.claimed.profile);
   INVAR_TRY(ModelFolder folder, open_model(found.location));
-  const DeviceStart starting(execution);
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
   INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
   return &loaded

@@ -2,9 +2,6 @@
 
 #include <sys/utsname.h>
 
-#include <sstream>
-#include <system_error>
-
 #include "base/thread_pool.h"
 #include "device/machine.h"
 
@@ -29,17 +26,6 @@ run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_
   options.weights_memory = o.weights_memory;
   options.ranks = o.tensor_parallel;
   return options;
-}
-
-DeviceStart::DeviceStart(const ExecutionOptions& o) {
-  std::istringstream names(o.cpu_only || !o.workers.empty() ? "" : o.device);
-  try {
-    for (std::string name; std::getline(names, name, ',');)
-      if (name.starts_with("cuda"))
-        opened_.push_back(std::async(std::launch::async, [name] { (void)Device::named(name); }));
-  } catch (const std::system_error&) {
-    // The system starts no more threads: the session opens them.
-  }
 }
 
 void report_threads(int started, const ExecutionOptions& o, Observer& observer) {

@@ -40,16 +40,6 @@ constexpr size_t kDecodeHopperShared = sizeof(ExactDecodeHopperSmem<kTiles>) -
 template <int kTiles, bool kWhole>
 constexpr int kDecodeHopperBlocks = (kTiles == 1 ? 3 : 2) + (kWhole ? 1 : 0);  // of a multiprocessor
 
-__device__ inline void expect_bytes(uint32_t barrier, uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
-}
-__device__ inline void copy_bulk(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
-      : "memory");
-}
 // 16 rows of 64 bytes from `from` on, of which this thread has 16 bytes of two: left operands of
 // two steps.
 __device__ __forceinline__ void load_left(const int8_t* row, const int8_t* next, uint32_t (&a)[2][4]) {

@@ -1,49 +1,15 @@
-// What kernels for Hopper (compute capability 9.0a) use: mbarriers and wgmma of signed bytes.
+// wgmma of signed bytes, as attention's kernels for Hopper (compute capability 9.0a) use it.
 #pragma once
+#include "kernels/cuda/hopper.cuh"
 #include "ops/attention/cuda/exact16/tensor_cores.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-constexpr int kWarpgroup = 128;  // threads
-
-__device__ inline void init_barrier(uint32_t barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-__device__ inline void arrive(uint32_t barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-// Waits until the phase of this parity has ended.
-__device__ inline void wait_barrier(uint32_t barrier, uint32_t parity) {
-  asm volatile(
-      "{\n.reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
 // A thread's stores to shared memory are visible to matrix products that a barrier orders behind
 // it.
 __device__ inline void publish_to_products() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-__device__ inline void sync_warpgroup(int which) {  // barrier 0 is that of __syncthreads()
-  asm volatile("bar.sync %0, %1;" ::"r"(which + 1), "n"(kWarpgroup) : "memory");
-}
-
-// An operand in shared memory: rows of 128 bytes in the 128-byte swizzle, 8 rows after 1024 bytes.
-__device__ inline uint64_t operand(uint32_t address) {
-  return uint64_t{(address & 0x3ffff) >> 4} | uint64_t{1} << 16 | uint64_t{64} << 32 | uint64_t{1} << 62;
-}
-__device__ inline void begin_products() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-__device__ inline void commit_products() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-__device__ inline void wait_products() {
-  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
 // d = 32 bytes of 64 rows times 32 bytes of 64 rows, plus d unless `first`. The thread of lane i of
@@ -86,7 +52,7 @@ struct WidePlaneSums {
   }
   // Until they have arrived.
   __device__ __forceinline__ void wait() {
-    wait_products();
+    wait_products<0>();
 #pragma unroll
     for (int i = 0; i < 32; ++i) asm volatile("" : "+r"(high[i]), "+r"(mixed[i]), "+r"(low[i])::"memory");
   }

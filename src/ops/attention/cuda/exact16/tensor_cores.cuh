@@ -1,6 +1,7 @@
 // What the tensor-core kernels of attention_exact16 share: products of 16 rows by integer tensor
 // cores (mma.sync, sm_80), and exact sums of three planes as floats.
 #pragma once
+#include "kernels/cuda/hopper.cuh"
 #include "ops/attention/cuda/exact16/common.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -96,9 +97,6 @@ __device__ inline void wait_for_copies() {
 // A barrier of the block, at which its warps may stand at different places of the code.
 __device__ inline void wait_for_block() {
   asm volatile("bar.sync 0;" ::: "memory");
-}
-__device__ inline uint32_t shared_address(const void* p) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
 // PlaneBytes of weights, whose low plane is unsigned: of the bits of floats that end in them.
