@@ -86,6 +86,6 @@ def test_no_gpu_is_said_in_one_line(tasks, tmp_path):
         tmp_path / "receipt.json",
     ]
     done = refused(*run, "--device", "cuda", names=["CUDA"])
-    assert "--device cpu" in done.text or "nvcc" in done.text, done.text
+    assert "use the device cpu" in done.text or "nvcc" in done.text, done.text
     assert not (tmp_path / "receipt.json").exists()
     invar(*run, "--device", "cuda", "--cpu-only")
