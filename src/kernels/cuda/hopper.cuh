@@ -8,6 +8,16 @@ namespace {
 
 constexpr int kWarpgroup = 128;  // threads
 
+// Whether the current device runs the room's kernels for Hopper, and the build has them.
+inline bool has_hopper() {
+#ifdef INVAR_SM90A
+  return device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
+         device_attribute(cudaDevAttrComputeCapabilityMinor) == 0;
+#else
+  return false;
+#endif
+}
+
 __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }

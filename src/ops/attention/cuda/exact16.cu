@@ -1,4 +1,5 @@
 // attention_exact16 of a GPU (spec/attention-exact16.md) and its choice of kernels.
+#include "kernels/cuda/hopper.cuh"
 #include "kernels/forced_route.h"
 #include "ops/attention/cuda/exact16/append.cuh"
 #include "ops/attention/cuda/exact16/decode_mma.cuh"
@@ -22,14 +23,6 @@ constexpr int kExactTileWarps = 8;
 // The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
 // forced routes of tests.
 enum class ExactRoute { automatic, row_per_warp, tiles, decode, tiles_hopper, decode_hopper, count };
-bool has_hopper() {
-#ifdef INVAR_SM90A
-  return device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
-         device_attribute(cudaDevAttrComputeCapabilityMinor) == 0;
-#else
-  return false;
-#endif
-}
 ExactRoute exact_route(const Geometry& g) {
   const auto route = static_cast<ExactRoute>(variant() % static_cast<int>(ExactRoute::count));
   if (device_attribute(cudaDevAttrComputeCapabilityMajor) < 8 || g.d > 256) return ExactRoute::row_per_warp;

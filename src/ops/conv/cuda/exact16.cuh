@@ -2,7 +2,7 @@
 // runs over taps and channels. A thread block rounds the patches that it reads with scales that
 // other kernels found: the largest element of a patch is that of its pixels' largest.
 #pragma once
-#include "num/exact16/quantize.h"
+#include "kernels/cuda/exact16_result.cuh"
 #include "ops/conv/cuda/implicit_gemm.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -119,15 +119,6 @@ void enqueue_patch_scales(const ConvOutputs& outputs, int64_t taps, const uint32
   });
 }
 
-// exact16.4 and exact16.5.
-__device__ inline float exact_result(int64_t sum, int32_t ea, int32_t eb) {
-  if (ea == num::kExact16NoIntegers || eb == num::kExact16NoIntegers) return __uint_as_float(0x7fc00000);
-  const double power = num::exact16_wide_power(ea) * num::exact16_wide_power(eb);
-  const double y = static_cast<double>(__ll2float_rn(sum)) * power;
-  if (fabs(y) < 0x1p-126) return sum < 0 ? -0.0f : 0.0f;
-  return __double2float_rn(y);
-}
-
 struct ExactSums {
   int high[2][4][4], cross[2][4][4], low[2][4][4];  // as mma.sync has them: 16 x 8 results each
 };
@@ -239,7 +230,7 @@ __device__ __forceinline__ void store_exact_tile(const ConvOutputs& o, const int
         const int64_t in_group = m0 + 8 * i + lane / 4, m = group * o.rows + in_group;
         if (in_group < o.rows)
           store_result(out + (to.image * o.groups * o.rows + m) * o.result + to.to,
-                       F{exact_result(sum[i / 2][j][i % 2 * 2 + side], weight_scales[m], e)}, bias, m);
+                       F{rounded_result(sum[i / 2][j][i % 2 * 2 + side], weight_scales[m], e)}, bias, m);
       }
     }
 }

@@ -1,6 +1,7 @@
 // matmul_exact16: rows of a and columns of b are rounded to planes of bytes, b once if it is
 // constant; then a kernel for the device and the shape multiplies. The sums are exact, so their
 // order is free.
+#include "kernels/cuda/hopper.cuh"
 #include "ops/matmul/cuda/exact16/hopper.h"
 #include "ops/matmul/cuda/exact16/mma.cuh"
 #include "ops/matmul/cuda/exact16/plain.cuh"
@@ -14,12 +15,7 @@ matmul::Shape shape_exact16(const Call& c) {
   return matmul::shape(c.in[0], c.in[1], c.out[0], false, attr_i(c, "trans_b", 0) != 0);
 }
 ExactKernels exact_kernels() {
-  bool hopper = false;
-#ifdef INVAR_SM90A
-  hopper = device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
-           device_attribute(cudaDevAttrComputeCapabilityMinor) == 0;
-#endif
-  return {hopper, has_mma(), multiprocessors()};
+  return {has_hopper(), has_mma(), multiprocessors()};
 }
 
 // The number of the first calls that one kernel computes: products of the same rows with packed

@@ -2,6 +2,7 @@
 // without them by tiles: dp4a, four products of bytes at a time. There bytes are made signed
 // (unsigned ones less 128, and their zero points alike), and (a - za)(b - zb) is summed as ab - za
 // b - zb a + za zb, all modulo 2^32 (matmul_integer.2).
+#include "kernels/cuda/hopper.cuh"
 #include "ops/matmul/cuda/gemm.cuh"
 #include "ops/matmul/cuda/integer/hopper.h"
 #include "ops/matmul/cuda/select_kernel.h"
@@ -253,9 +254,7 @@ ByteZeros zeros_of(const Call& call, size_t operand, int32_t moved) {
 // Tiles that fill most of the machine, or `forced` is 4.
 bool takes_hopper(const Shape& s, int forced) {
   const int64_t tiles = ceil_div(s.m, 256) * ceil_div(s.n, 256) * s.batches, most = multiprocessors();
-  const bool has = device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
-                   device_attribute(cudaDevAttrComputeCapabilityMinor) == 0;
-  return has && tiles < INT32_MAX && (forced ? forced == 4 : 3 * 2 * tiles >= 2 * most);
+  return has_hopper() && tiles < INT32_MAX && (forced ? forced == 4 : 3 * 2 * tiles >= 2 * most);
 }
 #endif
 

@@ -1,6 +1,7 @@
 // grouped_matmul_exact16: rows are sorted by the matrices that they choose and rounded into tiles
 // of one matrix each; a kernel for the device and the shape multiplies them. A matrix is held as
 // matmul_exact16 holds its b, rounded once if it is constant.
+#include "kernels/cuda/hopper.cuh"
 #include "ops/matmul/cuda/exact16/grouped/hopper.h"
 #include "ops/matmul/cuda/exact16/grouped/other_gpus.cuh"
 #include "ops/matmul/cuda/exact16/grouped/select.h"
@@ -37,12 +38,7 @@ void enqueue_matrices(const View& b, const Attributes& attrs, void* memory, Stre
 }
 
 GroupedChoice choice(const GroupedShape& s) {
-  bool hopper = false;
-#ifdef INVAR_SM90A
-  hopper = device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
-           device_attribute(cudaDevAttrComputeCapabilityMinor) == 0;
-#endif
-  return select_grouped(s.rows, s.groups, s.k, hopper, has_mma(), variant());
+  return select_grouped(s.rows, s.groups, s.k, has_hopper(), has_mma(), variant());
 }
 
 // Whether products can be those of one kernel: they differ in N and their matrices alone.

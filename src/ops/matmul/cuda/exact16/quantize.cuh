@@ -1,5 +1,6 @@
 // Rounds rows to integers of 16 bits and writes their planes (exact16.1, exact16.2).
 #pragma once
+#include "kernels/cuda/rounded_rows.cuh"
 #include "ops/matmul/cuda/exact16/layout.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -14,18 +15,6 @@ struct RowsOf {
   const typename W::T* p;
   int64_t k, rows, matrices, row, step;
 };
-
-__device__ inline uint32_t largest_of(uint32_t a, float x) {
-  const uint32_t u = __float_as_uint(x) & 0x7fffffff;
-  return u > a ? u : a;
-}
-__device__ inline uint32_t largest_in_warp(uint32_t largest) {
-  for (int step = kWarp / 2; step > 0; step /= 2) {
-    const uint32_t u = __shfl_xor_sync(kFullWarp, largest, step);
-    largest = u > largest ? u : largest;
-  }
-  return largest;
-}
 
 // The integers of a group of a row with scale e, stored as bytes of both planes.
 __device__ inline void store_group(const float (&x)[kGroup], int32_t e, const Planes& to, uint8_t* block,

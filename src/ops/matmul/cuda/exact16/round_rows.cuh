@@ -1,6 +1,7 @@
 // What the kernels of exact16 products on plain cores share: rows rounded to words of 16-bit
 // integers (exact16.1, exact16.2), and the result of an exact sum (exact16.4, exact16.5).
 #pragma once
+#include "kernels/cuda/exact16_result.cuh"
 #include "kernels/cuda/launch.h"
 #include "num/exact16/quantize.h"
 #include "ops/matmul/matmul.h"
@@ -86,14 +87,6 @@ template <bool kPlanes, class W>
 void enqueue_round(const RowsToRound<W>& rows, const Rounded& to, Stream stream) {
   launch_dependent(round_rows_kernel<W, kPlanes>, dim3(grid_for(rows.count)), dim3(kRoundThreads), 0, stream,
                    rows, to.words, to.scales);
-}
-
-__device__ inline float rounded_result(int64_t sum, int32_t ea, int32_t eb) {
-  if (ea == num::kExact16NoIntegers || eb == num::kExact16NoIntegers) return __uint_as_float(0x7fc00000);
-  const double power = num::exact16_wide_power(ea) * num::exact16_wide_power(eb);
-  const double y = static_cast<double>(__ll2float_rn(sum)) * power;
-  if (fabs(y) < 0x1p-126) return sum < 0 ? -0.0f : 0.0f;
-  return __double2float_rn(y);
 }
 
 }  // namespace

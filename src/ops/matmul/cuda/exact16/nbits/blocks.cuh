@@ -1,6 +1,7 @@
 // matmul_nbits_exact16 on Hopper, the host's part: weights in blocks (layout.cuh), their
 // factors in tiles, and what a call's shared memory holds.
 #pragma once
+#include "kernels/cuda/hopper.cuh"
 #include "ops/matmul/cuda/exact16/nbits/layout.cuh"
 #include "ops/matmul/cuda/exact16/quantize.cuh"
 
@@ -9,14 +10,6 @@ namespace {
 
 constexpr int64_t kPartK = 32;  // k of a row of t where groups are shorter than kBlockK
 
-inline bool has_hopper() {
-#ifdef INVAR_SM90A
-  return device_attribute(cudaDevAttrComputeCapabilityMajor) == 9 &&
-         device_attribute(cudaDevAttrComputeCapabilityMinor) == 0;
-#else
-  return false;
-#endif
-}
 inline bool fits_blocks(int64_t block) {
   return block % kBlockK == 0 || block == 32 || block == 64;
 }
