@@ -1,6 +1,6 @@
-// Gives every value a buffer: the plan's slot, or one planned anew where nodes are fused or results
-// alias. Fused nodes need their operands at the same time, as do a prologue and its batch, and a
-// view keeps the value that it points into alive.
+// Gives every value a buffer: the plan's slot, or one planned anew for a GPU and where nodes are
+// fused or results alias. Fused nodes need their operands at the same time, as do the nodes of a
+// batch with its prologue, and a view keeps the value that it points into alive.
 #include <algorithm>
 #include <numeric>
 
@@ -71,12 +71,12 @@ plan::SlotAssignment plan_slots(Executable& e, bool has_views) {
 
 }  // namespace
 
-Status plan_memory(Executable& e, const Target&) {
+Status plan_memory(Executable& e, const Target& target) {
   int count = e.plan->slots;
   for (size_t v = 0; v < e.values.size(); ++v) e.values[v].buffer = e.plan->values[v].slot;
   const bool has_views =
       std::any_of(e.values.begin(), e.values.end(), [](const PreparedValue& v) { return v.view_of >= 0; });
-  if (has_views || e.fused()) {
+  if (has_views || e.fused() || target.device) {
     const plan::SlotAssignment slots = plan_slots(e, has_views);
     for (size_t v = 0; v < e.values.size(); ++v) e.values[v].buffer = slots.slot_of[v];
     count = slots.count;

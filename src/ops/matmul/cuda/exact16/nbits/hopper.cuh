@@ -177,6 +177,12 @@ __device__ inline void store_nbits(const NbitsProduct& in, int64_t tile, int64_t
 #pragma unroll
   for (int j = 0; j < kRows / 8; ++j) {
     const int2 ea = *reinterpret_cast<const int2*>(in.a.scales + m0 + 8 * j);
+    float x[4];  // loaded before the stores, over which the compiler does not move them
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+      const int64_t m = m0 + 8 * j + q % 2, n = n0 + q / 2 * 8;
+      x[q] = in.addend && m < in.m && n < in.n ? in.addend[m * in.n + n] : 0;
+    }
     int64_t of_a[2] = {0, 0};
     if (kWhole && in.zeros)
       for (int64_t piece = 0; piece < in.pieces; ++piece)
@@ -188,7 +194,8 @@ __device__ inline void store_nbits(const NbitsProduct& in, int64_t tile, int64_t
       int64_t v = value(4 * j + q);
       if (kWhole) v = of[q / 2] * (v - z[q / 2] * of_a[q % 2]);
       if (kBits == 4) v >>= 4;
-      if (m < in.m && n < in.n) in.out[m * in.n + n] = exact_result(v, q % 2 ? ea.y : ea.x, es[q / 2]);
+      const float y = exact_result(v, q % 2 ? ea.y : ea.x, es[q / 2]);
+      if (m < in.m && n < in.n) in.out[m * in.n + n] = in.addend ? with_addend(y, x[q]) : y;
     }
   }
 }
