@@ -412,7 +412,11 @@ size_t pack_bytes_nbits_exact16(const View& v, int i, const Attributes& attrs) {
     const matmul::Nbits of_b = matmul::nbits(v, attrs);
     return takes_blocks(of_b) ? blocks_bytes(of_b) : columns_bytes(of_b);
   }
-  if (i != 2 || v.elements() == 1) return 0;
+  if ((i != 2 && i != 3) || v.elements() == 1) return 0;
+  if (i == 3) {
+    const matmul::Nbits l = zeros_of(v, attrs);
+    return takes_tiles(l) ? zeros_bytes(l) : 0;
+  }
   const matmul::Nbits l = scales_of(v, attrs);
   return takes_tiles(l) ? tiles_bytes(l) : scales_bytes(l);
 }
@@ -421,6 +425,9 @@ void enqueue_pack_nbits_exact16(const View& v, int i, const Attributes& attrs, v
     const matmul::Nbits of_b = matmul::nbits(v, attrs);
     return (takes_blocks(of_b) ? enqueue_blocks : enqueue_columns)(of_b, v, packed, stream);
   }
+  if (i == 3)
+    return enqueue_zeros(zeros_of(v, attrs), v.as<const uint8_t>(), false, static_cast<int32_t*>(packed),
+                         stream);
   const matmul::Nbits l = scales_of(v, attrs);
   (takes_tiles(l) ? enqueue_tiles_of_t : enqueue_scales)(l, v, packed, stream);
 }

@@ -94,6 +94,16 @@ inline void enqueue_tiles_of_t(const matmul::Nbits& l, const View& scales, void*
                    scales.elements() == 1, rows_of_t(l.block, l.blocks), static_cast<int32_t*>(to));
 }
 
+// What an operand of zero points says of them: groups of 4 bits are rounded up to an even number.
+inline matmul::Nbits zeros_of(const View& zeros, const Attributes& attrs) {
+  matmul::Nbits l = matmul::nbits_of(zeros, 3, attrs);
+  l.block = attr_i(attrs, "block", 0);
+  if (l.block == 0) l.blocks = 1;
+  return l;
+}
+inline size_t zeros_bytes(const matmul::Nbits& l) {
+  return static_cast<size_t>(tiles_of(l) * kBlockRows * rows_of_t(l.block, l.blocks)) * sizeof(int32_t);
+}
 // Zero points, less what the integers as they are held are less, times what these are enlarged by.
 inline void enqueue_zeros(const matmul::Nbits& l, const uint8_t* zeros, bool one, int32_t* to,
                           Stream stream) {
@@ -189,6 +199,11 @@ struct NbitsBlocks {
 inline size_t whole_lines(size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
+// Bytes of a call's table of zero points that are not packed.
+inline size_t zeros_in_shared(const Call& call, const matmul::Nbits& l) {
+  const bool packed = call.in.size() > 3 && call.in[3].packed;
+  return blocks_have_zeros(call, l) && !packed ? whole_lines(zeros_bytes(l)) : 0;
+}
 inline NbitsBlocks blocks_of(std::span<const Call* const> calls, int forced) {
   const Call& call = *calls[0];
   const matmul::Nbits l = matmul::nbits(call);
@@ -196,11 +211,11 @@ inline NbitsBlocks blocks_of(std::span<const Call* const> calls, int forced) {
   p.rows = row_count(call.in[0]);
   p.has_zeros = blocks_have_zeros(call, l);
   matmul::Nbits all = l;
-  size_t zeros = p.has_zeros ? whole_lines(tiles_bytes(l)) : 0;
+  size_t zeros = zeros_in_shared(call, l);
   for (const Call* const more : calls.subspan(1)) {
     const matmul::Nbits t = matmul::nbits(*more);
     all.n = tiles_of(all) * kBlockRows + t.n;
-    if (p.has_zeros) zeros += whole_lines(tiles_bytes(t));
+    zeros += zeros_in_shared(*more, t);
   }
   p.gemv = takes_gemv(all, p.rows, forced);
   matmul::Shape s{};
@@ -236,6 +251,21 @@ inline void enqueue_addend(float* out, const float* addend, int64_t count, Strea
   launch_for_each(stream, count, [=] __device__(int64_t i) { out[i] = with_addend(out[i], addend[i]); });
 }
 
+// A call's table of zero points: packed, or made in shared memory.
+inline const int32_t* zeros_of_call(const Call& call, const matmul::Nbits& l, uint8_t* shared,
+                                    Stream stream) {
+  const View* const operand = call.in.size() > 3 ? &call.in[3] : nullptr;
+  if (operand && operand->packed) return operand->as<const int32_t>();
+  auto* const to = reinterpret_cast<int32_t*>(shared);
+  enqueue_zeros(l, operand ? operand->as<const uint8_t>() : nullptr, operand && operand->elements() == 1, to,
+                stream);
+  return to;
+}
+inline int64_t z_rows_of(const Call& call, const matmul::Nbits& l) {
+  const bool packed = call.in.size() > 3 && call.in[3].packed;
+  return rows_of_t(l.block, packed ? zeros_of(call.in[3], *call.attrs).blocks : l.blocks);
+}
+
 // The products of calls that share their rounded rows.
 inline void enqueue_nbits_blocks(std::span<const Call* const> calls, const GpuFusion& fusion, int forced,
                                  Stream stream) {
@@ -266,12 +296,9 @@ inline void enqueue_nbits_blocks(std::span<const Call* const> calls, const GpuFu
     in.chunks_per_t = static_cast<int>(c.block < kBlockK ? 1 : c.block / kBlockK);
     in.out = call.out[0].as<float>(), in.addend = fusion.addends.empty() ? nullptr : fusion.addends[i];
     if (at.has_zeros) {
-      auto* const zeros = reinterpret_cast<int32_t*>(shared + at.zeros);
-      const bool operand = call.in.size() > 3;
-      enqueue_zeros(c, operand ? call.in[3].as<const uint8_t>() : nullptr,
-                    operand && call.in[3].elements() == 1, zeros, stream);
-      in.of_a = sums, in.zeros = zeros;
-      at.zeros += whole_lines(tiles_bytes(c));
+      in.of_a = sums, in.zeros = zeros_of_call(call, c, shared + at.zeros, stream);
+      in.z_rows = z_rows_of(call, c);
+      at.zeros += zeros_in_shared(call, c);
     }
     all.first[i] = tiles, tiles += static_cast<int>(tiles_of(c));
   }

@@ -52,9 +52,10 @@ struct NbitsStage {
                                       int chunk) {
     if constexpr (kSub > 0) {
       const int64_t row = kSub > 1 ? int64_t{kSub} * chunk : chunk / in.chunks_per_t;
-      const int64_t from = (tile * in.t_rows + row) * kBlockRows;
-      copy_bulk(to + kAtT + i * kFactors, in.t + from, kFactors, full);
-      if (in.zeros) copy_bulk(to + kAtZeros + i * kFactors, in.zeros + from, kFactors, full);
+      copy_bulk(to + kAtT + i * kFactors, in.t + (tile * in.t_rows + row) * kBlockRows, kFactors, full);
+      if (in.zeros)
+        copy_bulk(to + kAtZeros + i * kFactors, in.zeros + (tile * in.z_rows + row) * kBlockRows, kFactors,
+                  full);
     }
   }
   __device__ static void load_sums(const NbitsProduct& in, uint32_t to, uint32_t full, int i, int64_t tile,

@@ -23,7 +23,8 @@ struct NbitsProduct {
   int64_t chunks_b, chunks;     // of a tile of b; of K
   const int32_t *t, *es;        // [tile][row of t][64]; [tile][64]
   const int32_t *zeros, *of_a;  // as t; [tile of rows][piece][row]; null where all zero points are 0
-  int64_t t_rows, pieces;       // of a tile
+  int64_t t_rows, z_rows;       // of a tile of t, of zero points
+  int64_t pieces;               // of a tile of rows
   int chunks_per_t;             // where groups are not shorter
   float* out;
   const float* addend;  // null, or elements like those of out, which few rows' kernel adds to them
