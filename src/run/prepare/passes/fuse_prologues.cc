@@ -30,7 +30,8 @@ bool is_independent(const Executable& e, size_t from, size_t begin, size_t end) 
 }
 
 // The end of the batch of products with constant matrices that begins at `head`, whose first
-// operand is `rows`, which nobody else reads; `head` if there is none.
+// operand is `rows`, which nobody else reads; `head` if there is none. A matrix with scales behind
+// it is one whatever its rank (matmul_nbits.1).
 size_t batch_end(const Executable& e, size_t head, int rows, const std::vector<size_t>& readers) {
   const PreparedNode& first = e.nodes[head];
   if (!first.kernel.gpu->enqueue_fused || !first.kernel.gpu->enqueue_batch) return head;
@@ -38,7 +39,8 @@ size_t batch_end(const Executable& e, size_t head, int rows, const std::vector<s
     const std::vector<plan::Operand>& in = n.node->in;
     return n.kernel == first.kernel && n.feeds_state == first.feeds_state && n.node->state < 0 &&
            in.size() > 1 && in[0] == plan::Operand{plan::Operand::value, rows} &&
-           in[1].kind == plan::Operand::weight && e.plan->weights[in[1].index].shape.size() == 2;
+           in[1].kind == plan::Operand::weight &&
+           (in.size() > 2 || e.plan->weights[in[1].index].shape.size() == 2);
   };
   size_t end = head, count = 0;
   while (end < e.nodes.size() && joins(e.nodes[end]) && is_independent(e, head, end, e.group_end(end)))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/opset.h"
+#include "kernels/forced_route.h"
 #include "kernels/registry.h"
 #include "run/function.h"
 #include "run/prepare/prepare.h"
@@ -29,36 +30,46 @@ struct Block {
   const char* more = nullptr;  // 8: one more operation on `reads`
   int reads = 0;               // a value: 0 is x, i + 1 the result of node i
   int output = 0;              // one more output, a value; 0: none
+  int64_t bits = 0;            // of the matrices' integers (matmul_nbits_exact16); 0: f32
+  int64_t zero = 0;            // 8 bits: their zero point; 4 bits: less 8
 
   plan::Plan plan() const {
     plan::Plan p;
     p.values.push_back({DType::f32, {{rows, -1}, {k, -1}}, -1});
     p.inputs.push_back({"x", 0});
     uint64_t offset = 0;
-    const auto weight = [&](std::vector<int64_t> shape) {
-      uint64_t bytes = sizeof(float);
+    const auto weight = [&](std::vector<int64_t> shape, DType type = DType::f32) {
+      uint64_t bytes = size_of(type);
       for (int64_t d : shape) bytes *= static_cast<uint64_t>(d);
       p.weights.push_back(
-          {"w" + std::to_string(p.weights.size()), DType::f32, shape, {}, "weights.bin", offset, bytes});
+          {"w" + std::to_string(p.weights.size()), type, shape, {}, "weights.bin", offset, bytes});
       offset += 4;
       return plan::Operand{plan::Operand::weight, static_cast<int>(p.weights.size()) - 1};
     };
-    const auto node = [&](const char* op, std::vector<plan::Operand> in, int64_t columns) {
+    const auto node = [&](const char* op, std::vector<plan::Operand> in, int64_t columns,
+                          Attributes attrs = {}) {
       const OpInfo* info = op_info(op);
-      const Attributes attrs{{"numerics", std::string(info->numerics)}};
+      attrs["numerics"] = std::string(info->numerics);
       p.values.push_back({DType::f32, {{rows, -1}, {columns, -1}}, -1});
       const int out = static_cast<int>(p.values.size()) - 1;
       p.nodes.push_back({op, info->version, std::move(in), {out}, -1, attrs});
       return plan::Operand{plan::Operand::value, out};
     };
+    const auto product = [&](plan::Operand rows_of, int64_t depth, int64_t columns) {
+      if (!bits) return node("matmul_exact16", {rows_of, weight({depth, columns})}, columns);
+      const int64_t block = bits == 4 ? 128 : 0, groups = bits == 4 ? (depth + block - 1) / block : 1;
+      std::vector<int64_t> shape = {columns, depth}, scales = {columns};
+      if (bits == 4) shape = {columns, groups, block / 2}, scales = {columns, groups};
+      return node(
+          "matmul_nbits_exact16", {rows_of, weight(shape, bits == 4 ? DType::u8 : DType::i8), weight(scales)},
+          columns,
+          {{"bits", bits}, {"block", block}, {"trans_b", int64_t{1}}, {"zero", zero + (bits == 4 ? 8 : 0)}});
+    };
     const plan::Operand x{plan::Operand::value, 0};
     const auto v = node(norm, {x, weight({k})}, k);
-    const auto gate = node("matmul_exact16", {v, weight({k, n})}, n);
-    const auto up = node("matmul_exact16", {v, weight({k, n})}, n);
-    const auto other = node("matmul_exact16", {v, weight({k, 65})}, 65);
+    const auto gate = product(v, k, n), up = product(v, k, n), other = product(v, k, 65);
     const auto s = node(act, {gate}, n);
-    const auto product = swapped ? node("mul", {up, s}, n) : node("mul", {s, up}, n);
-    const auto down = node("matmul_exact16", {product, weight({n, k})}, k);
+    const auto down = product(swapped ? node("mul", {up, s}, n) : node("mul", {s, up}, n), n, k);
     const auto y = node("add", {down, x}, k);
     p.outputs = {{"y", y.index}, {"other", other.index}};
     if (more)
@@ -105,6 +116,7 @@ TEST_F(FusePrologues, NormsAndActivationsAreFound) {
   EXPECT_EQ(found({.rows = 1}), all);
   EXPECT_EQ(found({.norm = "layernorm", .act = "gelu_tanh", .swapped = true}), all);
   EXPECT_EQ(found({.more = "neg", .reads = 3}), all);  // of a product
+  for (const int64_t bits : {4, 8}) EXPECT_EQ(found({.bits = bits}), all);
   const plan::Plan plan = Block{}.plan();
   const auto e = prepared(plan);
   EXPECT_EQ(e->nodes[1].batch_end, 4u);
@@ -153,58 +165,88 @@ TEST_F(FusePrologues, MatricesThatAreNotConstantAreLeftAlone) {
   EXPECT_FALSE(e->nodes[3].concurrent);
 }
 
-// On a GPU: the bytes of the host, for every kernel of products.
-TEST(FusedPrologues, BytesOfTheHost) {
-  std::shared_ptr<Device> device;
-  take_gpu(device);
-  if (!device) return;
-  std::string name = testing::TempDir() + "prologues_XXXXXX";
-  const std::string folder = ::mkdtemp(name.data());
-  std::mt19937 random(7);
-  const auto number = [&random] { return std::ldexp(static_cast<float>(random() % 2000001) - 1000000, -24); };
-  {
+// On a GPU: the bytes of the host.
+class FusedPrologues : public testing::Test {
+ protected:
+  void SetUp() override {
+    take_gpu(device_);
+    if (!device_) return;
+    std::string name = testing::TempDir() + "prologues_XXXXXX";
+    folder_ = ::mkdtemp(name.data());
     std::vector<float> w(4096 * 300 + 100);
     for (float& one : w) one = number();
-    std::ofstream(folder + "/weights.bin", std::ios::binary)
+    std::ofstream(folder_ + "/weights.bin", std::ios::binary)
         .write(reinterpret_cast<const char*>(w.data()),
                static_cast<std::streamsize>(w.size() * sizeof(float)));
   }
+  void TearDown() override {
+    ops::force_variant(0);
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+  float number() { return std::ldexp(static_cast<float>(random_() % 2000001) - 1000000, -24); }
+
+  // variants: routes of the GPU's kernels (kernels/forced_route.h).
+  void compare(const Block& block, std::initializer_list<int> variants = {0}) {
+    Tensor x{DType::f32, {block.rows, block.k}, {}};
+    x.bytes.resize(static_cast<size_t>(block.rows * block.k) * 4);
+    for (int64_t i = 0; i < block.rows * block.k; ++i) {
+      const float one = i / block.k == 5 ? 0.0f : i == 6 * block.k + 1 ? INFINITY : number() * 100;
+      std::memcpy(x.bytes.data() + i * 4, &one, 4);
+    }
+    const std::vector<Function::NamedTensors> expected = results(block, x, "cpu");
+    for (const int variant : variants) {
+      ops::force_variant(variant);
+      const std::vector<Function::NamedTensors> found = results(block, x, "cuda");
+      ops::force_variant(0);
+      for (size_t i = 0; i < found.size(); ++i)
+        for (size_t out = 0; out < found[i].size(); ++out)
+          EXPECT_EQ(found[i][out].second.bytes, expected.at(0)[out].second.bytes)
+              << block.norm << ", " << block.rows << " x " << block.k << " x " << block.n << ", "
+              << block.bits << " bits, output " << out << ", run " << i << ", variant " << variant;
+    }
+  }
+
+ private:
+  std::vector<Function::NamedTensors> results(const Block& block, const Tensor& x, const std::string& on) {
+    Options o;
+    o.threads = 2, o.check_weights = false, o.device = on;
+    std::string text;
+    o.explain = [&text](std::string_view t) { text += t; };
+    auto f = Function::open(block.plan(), folder_, o);
+    if (!f) ADD_FAILURE() << f.error().message, std::abort();
+    std::vector<Function::NamedTensors> all;
+    for (int round = 0; round < 3; ++round) {  // the last ones replay a graph
+      auto y = f->run({{"x", x}});
+      if (!y) ADD_FAILURE() << y.error().message, std::abort();
+      all.push_back(*std::move(y));
+    }
+    EXPECT_EQ(text.find(": rounded in operation 6") != std::string::npos, on == "cuda") << text;
+    return all;
+  }
+  std::shared_ptr<Device> device_;
+  std::string folder_;
+  std::mt19937 random_{7};
+};
+
+TEST_F(FusedPrologues, BytesOfTheHost) {
   for (const int64_t rows : {1, 8, 64, 65, 300})
     for (const auto& [k, n] : {std::pair<int64_t, int64_t>{129, 300}, {300, 4096}})
-      for (const char* norm : {"rmsnorm", "layernorm"}) {
-        const Block block{.rows = rows,
-                          .k = k,
-                          .n = n,
-                          .norm = norm,
-                          .act = rows == 8 ? "gelu" : "silu",
-                          .swapped = rows == 65};
-        Tensor x{DType::f32, {rows, k}, std::vector<std::byte>(static_cast<size_t>(rows * k) * 4)};
-        for (int64_t i = 0; i < rows * k; ++i) {
-          const float one = i / k == 5 ? 0.0f : i == 6 * k + 1 ? INFINITY : number() * 100;
-          std::memcpy(x.bytes.data() + i * 4, &one, 4);
-        }
-        std::vector<Function::NamedTensors> results;
-        for (const char* on : {"cpu", "cuda"}) {
-          Options o;
-          o.threads = 2, o.check_weights = false, o.device = on;
-          std::string text;
-          o.explain = [&text](std::string_view t) { text += t; };
-          auto f = Function::open(block.plan(), folder, o);
-          ASSERT_TRUE(f) << f.error().message;
-          for (int round = 0; round < 3; ++round) {  // the last ones replay a graph
-            auto y = f->run({{"x", x}});
-            ASSERT_TRUE(y) << y.error().message;
-            results.push_back(*std::move(y));
-          }
-          EXPECT_EQ(text.find(": rounded in operation 6") != std::string::npos, std::string(on) == "cuda")
-              << text;
-        }
-        for (size_t i = 1; i < results.size(); ++i)
-          for (size_t out = 0; out < results[i].size(); ++out)
-            EXPECT_EQ(results[i][out].second.bytes, results[0][out].second.bytes)
-                << norm << ", " << rows << " x " << k << " x " << n << ", output " << out << ", run " << i;
-      }
-  std::filesystem::remove_all(folder);
+      for (const char* norm : {"rmsnorm", "layernorm"})
+        compare({.rows = rows,
+                 .k = k,
+                 .n = n,
+                 .norm = norm,
+                 .act = rows == 8 ? "gelu" : "silu",
+                 .swapped = rows == 65});
+}
+
+// Of integers of few bits, by each of their kernels.
+TEST_F(FusedPrologues, BytesOfTheHostFromFewBits) {
+  for (const int64_t bits : {4, 8})
+    for (const int64_t zero : {0, -1})
+      for (const int64_t rows : {1, 8, 65, 300})
+        for (const auto& [k, n] : {std::pair<int64_t, int64_t>{129, 300}, {300, 4096}})
+          compare({.rows = rows, .k = k, .n = n, .bits = bits, .zero = zero}, {0, 1, 2, 3, 4});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Gives every value a buffer: the plan's slot, or one planned anew where nodes are fused or results
-// alias. Fused nodes need their operands at the same time, as do a prologue and its batch, and a
-// view keeps the value that it points into alive.
+// Gives every value a buffer: the plan's slot, or one planned anew for a GPU and where nodes are
+// fused or results alias. Fused nodes need their operands at the same time, as do the nodes of a
+// batch with its prologue, and a view keeps the value that it points into alive.
 #include <algorithm>
 #include <numeric>
 
@@ -21,16 +21,40 @@ uint64_t bytes_of(const Executable& e, const plan::SlotAssignment& slots) {
   return std::accumulate(size.begin(), size.end(), uint64_t{0});
 }
 
-// The slots for fused groups and views. A small view may keep a large buffer alive: then there are
-// no views.
+// GPU: the end of the nodes from `first` on that one batch of their kernel can compute, because
+// none reads what another makes, such as the positions of queries and keys. They are few, so their
+// operands may stay until all have run.
+size_t batch_end(const Executable& e, size_t first) {
+  constexpr size_t kMost = 4;
+  const PreparedNode& head = e.nodes[first];
+  const auto is_alone = [](const PreparedNode& n) {
+    return n.node->state < 0 && n.fused_count == 0 && !n.in_prologue && n.prologue.empty();
+  };
+  size_t end = first + 1;
+  if (!head.kernel.gpu || !head.kernel.gpu->enqueue_batch || !is_alone(head)) return e.group_end(first);
+  const auto reads_run = [&](const PreparedNode& n) {
+    for (size_t m = first; m < end; ++m)
+      for (const int v : e.nodes[m].node->out)
+        if (std::ranges::find(n.node->in, plan::Operand{plan::Operand::value, v}) != n.node->in.end())
+          return true;
+    return false;
+  };
+  while (end < e.nodes.size() && end < first + kMost && e.nodes[end].kernel == head.kernel &&
+         e.nodes[end].feeds_state == head.feeds_state && is_alone(e.nodes[end]) && !reads_run(e.nodes[end]))
+    ++end;
+  return end;
+}
+
+// The slots for fused groups, batches and views. A small view may keep a large buffer alive: then
+// there are no views.
 plan::SlotAssignment plan_slots(Executable& e, bool has_views) {
   std::vector<int> group(e.nodes.size()), shares_slot_with, view_of;
   int groups = 0;
   const auto fill = [&group](size_t begin, size_t end, int with) {
     std::fill(group.begin() + static_cast<int64_t>(begin), group.begin() + static_cast<int64_t>(end), with);
   };
-  for (size_t head = 0; head < e.nodes.size(); head = e.group_end(head), ++groups)
-    fill(head, e.group_end(head), groups);
+  for (size_t head = 0, end; head < e.nodes.size(); head = end, ++groups)
+    fill(head, end = batch_end(e, head), groups);
   for (const PreparedNode& n : e.nodes)
     if (!n.prologue.empty()) fill(n.prologue[0], n.batch_end, group[n.prologue[0]]);
   for (const PreparedValue& v : e.values)
@@ -47,12 +71,12 @@ plan::SlotAssignment plan_slots(Executable& e, bool has_views) {
 
 }  // namespace
 
-Status plan_memory(Executable& e, const Target&) {
+Status plan_memory(Executable& e, const Target& target) {
   int count = e.plan->slots;
   for (size_t v = 0; v < e.values.size(); ++v) e.values[v].buffer = e.plan->values[v].slot;
   const bool has_views =
       std::any_of(e.values.begin(), e.values.end(), [](const PreparedValue& v) { return v.view_of >= 0; });
-  if (has_views || e.fused()) {
+  if (has_views || e.fused() || target.device) {
     const plan::SlotAssignment slots = plan_slots(e, has_views);
     for (size_t v = 0; v < e.values.size(); ++v) e.values[v].buffer = slots.slot_of[v];
     count = slots.count;

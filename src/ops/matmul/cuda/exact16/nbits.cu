@@ -6,6 +6,7 @@
 #include "kernels/forced_route.h"
 #include "ops/matmul/cuda/exact16/nbits/blocks.cuh"
 #include "ops/matmul/cuda/exact16/nbits/mma.cuh"
+#include "ops/matmul/cuda/exact16/nbits/rounded_rows.cuh"
 #include "ops/matmul/cuda/exact16/round_rows.cuh"
 
 namespace invar::ops {
@@ -220,15 +221,35 @@ NbitsParts parts_of(const Call& call) {
   p.end = p.b + (call.in[1].packed ? 0 : columns_bytes(matmul::nbits(call.in[1], *call.attrs)));
   return p;
 }
-// Zero points that the integers as blocks hold them do not have.
-bool blocks_have_zeros(const Call& call, const matmul::Nbits& l) {
-  return call.in.size() > 3 || matmul::zero_point(l) != (l.bits == 8 ? 128 : 8);
+// Rows of a that a producer rounds for the kernels that do not read blocks.
+Planes produced_rows(const Call& call, int64_t k) {
+  return planes(call.shared, 1, row_count(call.in[0]), k, kBlockRows);
+}
+size_t produced_bytes(const Call& call, int64_t k) {
+  return aligned(planes_bytes(1, row_count(call.in[0]), k, kBlockRows));
+}
+bool takes_blocks(const Call& call) {
+  return matmul::nbits(call).k > 0 && takes_blocks(matmul::nbits(call.in[1], *call.attrs));
+}
+size_t count_together(std::span<const Call* const> calls) {
+  return takes_blocks(*calls[0]) ? count_nbits_together(calls, forced()) : 1;
 }
 size_t shared_bytes_nbits_exact16(const Call& call) {
-  const matmul::Nbits l = matmul::nbits(call);
-  if (l.k > 0 && takes_blocks(matmul::nbits(call.in[1], *call.attrs)))
-    return call.out[0].elements() ? blocks_of(call, l, blocks_have_zeros(call, l), forced()).end : 0;
-  return parts_of(call).end;
+  if (!takes_blocks(call)) return parts_of(call).end;
+  const Call* const one = &call;
+  return call.out[0].elements() ? blocks_of({&one, 1}, forced()).end : 0;
+}
+size_t shared_bytes_nbits_exact16_batch(std::span<const Call* const> calls) {
+  size_t most = 0, bytes;
+  for (size_t at = 0, count; at<calls.size(); at += count, most = bytes> most ? bytes : most) {
+    const Call& first = *calls[at];
+    count = count_together(calls.subspan(at)), bytes = shared_bytes_nbits_exact16(first);
+    if (!takes_blocks(first))
+      bytes += produced_bytes(first, matmul::nbits(first).k);
+    else if (count > 1)
+      bytes = blocks_of(calls.subspan(at, count), forced()).end;
+  }
+  return most;
 }
 
 void enqueue_whole(const NbitsPlanes& in, int32_t* sums, float* out, Stream stream) {
@@ -253,7 +274,8 @@ int64_t splits_of(const NbitsPlanes& in) {
   const int64_t splits = wanted < most ? wanted : most;
   return may_split(in.l, in.rows) && splits > 1 ? splits : 1;
 }
-void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of, Stream stream) {
+void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of, const Planes* rounded,
+                 Stream stream) {
   const matmul::Nbits l = of.l;
   auto* const shared = static_cast<uint8_t*>(call.shared);
   NbitsPlanes in{l, of.rows, ceil_div(l.k, 16) * 16, of.ld_b, shared};
@@ -261,9 +283,12 @@ void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of,
   in.ea = scales, in.b = of.b, in.t = of.t;
   in.piece = piece_of(l), in.pieces = ceil_div(l.k, in.piece), in.zero_groups = 1;
   in.row_tiles = ceil_div(in.rows, NbitsTile::kRows), in.column_tiles = ceil_div(l.n, NbitsTile::kColumns);
-  launch_dependent(round_planes_kernel, dim3(grid_for(in.rows)), dim3(kRoundThreads), 0, stream,
-                   RowsToRound<F32>{call.in[0].as<const float>(), l.k, 0, in.rows, l.k, 1}, in.ld, shared,
-                   scales);
+  if (rounded)
+    enqueue_planes_of(*rounded, in.rows, in.ld, shared, scales, stream);
+  else
+    launch_dependent(round_planes_kernel, dim3(grid_for(in.rows)), dim3(kRoundThreads), 0, stream,
+                     RowsToRound<F32>{call.in[0].as<const float>(), l.k, 0, in.rows, l.k, 1}, in.ld, shared,
+                     scales);
   if (has_zeros(call, l)) {
     auto* const sums = reinterpret_cast<int32_t*>(shared + at.sums);
     constexpr int kThreads = 256;
@@ -303,11 +328,9 @@ void enqueue_mma(const Call& call, const NbitsParts& at, const NbitsRounded& of,
     });
 }
 
-void enqueue_nbits_exact16(const Call& call, Stream stream) {
-  if (call.out[0].elements() == 0) return;
+// By the kernels that do not read blocks. rounded: the rows of a; null: they are to be rounded.
+void enqueue_by_columns(const Call& call, const Planes* rounded_rows, Stream stream) {
   const matmul::Nbits l = matmul::nbits(call), of_b = matmul::nbits(call.in[1], *call.attrs);
-  if (l.k > 0 && takes_blocks(of_b))
-    return enqueue_nbits_blocks(call, l, blocks_have_zeros(call, l), forced(), stream);
   const int64_t rows = row_count(call.in[0]), words_a = ceil_div(l.k, 2);
   const NbitsParts at = parts_of(call);
   auto* const shared = static_cast<std::byte*>(call.shared);
@@ -326,15 +349,54 @@ void enqueue_nbits_exact16(const Call& call, Stream stream) {
   if (call.in.size() > 3) in.zeros = call.in[3].as<const uint8_t>(), in.one_zero = call.in[3].elements() == 1;
   in.rows = rows, in.words_a = words_a, in.words = ceil_div(l.k, 4);
   in.row_blocks = ceil_div(rows, kTile), in.column_blocks = ceil_div(l.n, kTile);
-  if (takes_mma(l)) return enqueue_mma(call, at, in, stream);
-  enqueue_round<false>(RowsToRound<F32>{call.in[0].as<const float>(), l.k, words_a, rows, l.k, 1}, in.a,
-                       stream);
+  if (takes_mma(l)) return enqueue_mma(call, at, in, rounded_rows, stream);
+  if (rounded_rows)
+    enqueue_words_of(*rounded_rows, rows, words_a, in.a, stream);
+  else
+    enqueue_round<false>(RowsToRound<F32>{call.in[0].as<const float>(), l.k, words_a, rows, l.k, 1}, in.a,
+                         stream);
   const dim3 grid(grid_for(in.row_blocks * in.column_blocks)), block(kTileThreads);
   auto* out = call.out[0].as<float>();
   if (l.bits == 4)
     launch_dependent(nbits_exact16_kernel<4>, grid, block, 0, stream, in, out);
   else
     launch_dependent(nbits_exact16_kernel<8>, grid, block, 0, stream, in, out);
+}
+
+void enqueue_one_by_columns(const Call& call, const GpuFusion& fusion, Stream stream) {
+  const int64_t k = matmul::nbits(call).k;
+  if (fusion.producers.empty() || k == 0) {
+    enqueue_by_columns(call, nullptr, stream);
+  } else {
+    const Planes a = produced_rows(call, k);
+    fusion.producer->enqueue_rounded(fusion.producers, {a.blocks, a.scales, a.tiles, a.chunks, a.height},
+                                     stream);
+    Call behind = call;
+    behind.shared = static_cast<std::byte*>(call.shared) + produced_bytes(call, k);
+    enqueue_by_columns(behind, &a, stream);
+  }
+  if (!fusion.addends.empty() && fusion.addends[0])
+    enqueue_addend(call.out[0].as<float>(), fusion.addends[0], call.out[0].elements(), stream);
+}
+
+void enqueue_nbits_exact16_fused(std::span<const Call* const> calls, const GpuFusion& fusion, Stream stream) {
+  for (size_t at = 0, count; at < calls.size(); at += count) {
+    count = count_together(calls.subspan(at));
+    GpuFusion part = fusion;
+    if (!part.addends.empty()) part.addends = part.addends.subspan(at, count);
+    if (calls[at]->out[0].elements() == 0) continue;
+    if (takes_blocks(*calls[at]))
+      enqueue_nbits_blocks(calls.subspan(at, count), part, forced(), stream);
+    else
+      enqueue_one_by_columns(*calls[at], part, stream);
+  }
+}
+void enqueue_nbits_exact16_batch(std::span<const Call* const> calls, Stream stream) {
+  enqueue_nbits_exact16_fused(calls, {}, stream);
+}
+void enqueue_nbits_exact16(const Call& call, Stream stream) {
+  const Call* const one = &call;
+  enqueue_nbits_exact16_fused({&one, 1}, {}, stream);
 }
 
 matmul::Nbits scales_of(const View& v, const Attributes& attrs) {
@@ -350,7 +412,11 @@ size_t pack_bytes_nbits_exact16(const View& v, int i, const Attributes& attrs) {
     const matmul::Nbits of_b = matmul::nbits(v, attrs);
     return takes_blocks(of_b) ? blocks_bytes(of_b) : columns_bytes(of_b);
   }
-  if (i != 2 || v.elements() == 1) return 0;
+  if ((i != 2 && i != 3) || v.elements() == 1) return 0;
+  if (i == 3) {
+    const matmul::Nbits l = zeros_of(v, attrs);
+    return takes_tiles(l) ? zeros_bytes(l) : 0;
+  }
   const matmul::Nbits l = scales_of(v, attrs);
   return takes_tiles(l) ? tiles_bytes(l) : scales_bytes(l);
 }
@@ -359,6 +425,9 @@ void enqueue_pack_nbits_exact16(const View& v, int i, const Attributes& attrs, v
     const matmul::Nbits of_b = matmul::nbits(v, attrs);
     return (takes_blocks(of_b) ? enqueue_blocks : enqueue_columns)(of_b, v, packed, stream);
   }
+  if (i == 3)
+    return enqueue_zeros(zeros_of(v, attrs), v.as<const uint8_t>(), false, static_cast<int32_t*>(packed),
+                         stream);
   const matmul::Nbits l = scales_of(v, attrs);
   (takes_tiles(l) ? enqueue_tiles_of_t : enqueue_scales)(l, v, packed, stream);
 }
@@ -373,6 +442,9 @@ const GpuKernel INVAR_ROW_OF(matmul_nbits_exact16) = {
     .shared_bytes = INVAR_ISA_NS::shared_bytes_nbits_exact16,
     .pack_bytes = INVAR_ISA_NS::pack_bytes_nbits_exact16,
     .enqueue = INVAR_ISA_NS::enqueue_nbits_exact16,
-    .enqueue_pack = INVAR_ISA_NS::enqueue_pack_nbits_exact16};
+    .enqueue_batch = INVAR_ISA_NS::enqueue_nbits_exact16_batch,
+    .enqueue_pack = INVAR_ISA_NS::enqueue_pack_nbits_exact16,
+    .shared_bytes_batch = INVAR_ISA_NS::shared_bytes_nbits_exact16_batch,
+    .enqueue_fused = INVAR_ISA_NS::enqueue_nbits_exact16_fused};
 
 }  // namespace invar::ops

@@ -94,6 +94,16 @@ inline void enqueue_tiles_of_t(const matmul::Nbits& l, const View& scales, void*
                    scales.elements() == 1, rows_of_t(l.block, l.blocks), static_cast<int32_t*>(to));
 }
 
+// What an operand of zero points says of them: groups of 4 bits are rounded up to an even number.
+inline matmul::Nbits zeros_of(const View& zeros, const Attributes& attrs) {
+  matmul::Nbits l = matmul::nbits_of(zeros, 3, attrs);
+  l.block = attr_i(attrs, "block", 0);
+  if (l.block == 0) l.blocks = 1;
+  return l;
+}
+inline size_t zeros_bytes(const matmul::Nbits& l) {
+  return static_cast<size_t>(tiles_of(l) * kBlockRows * rows_of_t(l.block, l.blocks)) * sizeof(int32_t);
+}
 // Zero points, less what the integers as they are held are less, times what these are enlarged by.
 inline void enqueue_zeros(const matmul::Nbits& l, const uint8_t* zeros, bool one, int32_t* to,
                           Stream stream) {
@@ -143,75 +153,164 @@ inline bool takes_gemv(const matmul::Nbits& l, int64_t rows, int forced) {
   return 4 * tiles < 3 * waves * most && waves <= 2;
 }
 
-// Call::shared: planes of a; sums of its pieces and a table of zero points; what is not packed of
-// the scales and of b; the counters and sums of few rows.
+// Zero points that the integers as blocks hold them do not have.
+inline bool blocks_have_zeros(const Call& call, const matmul::Nbits& l) {
+  return call.in.size() > 3 || matmul::zero_point(l) != (l.bits == 8 ? 128 : 8);
+}
+inline bool is_packed(const Call& call) {
+  return call.in[1].packed && call.in[2].packed;
+}
+
+// The number of the first calls that share their rounded rows: products of the same rows with
+// packed matrices alike but for their columns. One kernel computes them if it is that of few rows.
+inline size_t count_nbits_together(std::span<const Call* const> calls, int forced) {
+  const Call& first = *calls[0];
+  const matmul::Nbits l = matmul::nbits(first);
+  const int64_t rows = row_count(first.in[0]), k_of_b = matmul::nbits(first.in[1], *first.attrs).k;
+  const bool zeros = blocks_have_zeros(first, l);
+  const auto fits = [&](const Call& call) {
+    const matmul::Nbits t = matmul::nbits(call);
+    return is_packed(call) && call.in[0].data == first.in[0].data && row_count(call.in[0]) == rows &&
+           t.k == l.k && t.bits == l.bits && t.block == l.block && blocks_have_zeros(call, t) == zeros &&
+           matmul::nbits(call.in[1], *call.attrs).k == k_of_b && call.out[0].elements() > 0;
+  };
+  matmul::Nbits all = l;
+  bool gemm = !takes_gemv(l, rows, forced);
+  size_t count = 1;
+  for (; fits(first) && count < calls.size() && count < kMostTogether && fits(*calls[count]); ++count) {
+    const matmul::Nbits t = matmul::nbits(*calls[count]);
+    all.n = tiles_of(all) * kBlockRows + t.n;
+    gemm = gemm && !takes_gemv(t, rows, forced);
+    if (!gemm && !takes_gemv(all, rows, forced)) break;
+  }
+  return count;
+}
+
+// Call::shared of such calls: planes of a, right behind its scales the counters of few rows; sums
+// of its pieces and tables of zero points; what is not packed of the scales and of b; the sums of
+// few rows.
 struct NbitsBlocks {
-  bool gemv;
+  bool gemv, has_zeros;
   GemvWork work;
-  int64_t rows, piece, pieces;
+  int64_t rows, piece, pieces, counters;
   int height;
-  size_t of_a, zeros, t, b, sums, end;
+  size_t counters_at, of_a, zeros, t, b, sums, end;
 };
-inline NbitsBlocks blocks_of(const Call& call, const matmul::Nbits& l, bool zeros, int forced) {
-  auto whole = [](size_t bytes) { return (bytes + 255) / 256 * 256; };
+inline size_t whole_lines(size_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+// Bytes of a call's table of zero points that are not packed.
+inline size_t zeros_in_shared(const Call& call, const matmul::Nbits& l) {
+  const bool packed = call.in.size() > 3 && call.in[3].packed;
+  return blocks_have_zeros(call, l) && !packed ? whole_lines(zeros_bytes(l)) : 0;
+}
+inline NbitsBlocks blocks_of(std::span<const Call* const> calls, int forced) {
+  const Call& call = *calls[0];
+  const matmul::Nbits l = matmul::nbits(call);
   NbitsBlocks p{};
   p.rows = row_count(call.in[0]);
-  p.gemv = takes_gemv(l, p.rows, forced);
+  p.has_zeros = blocks_have_zeros(call, l);
+  matmul::Nbits all = l;
+  size_t zeros = zeros_in_shared(call, l);
+  for (const Call* const more : calls.subspan(1)) {
+    const matmul::Nbits t = matmul::nbits(*more);
+    all.n = tiles_of(all) * kBlockRows + t.n;
+    zeros += zeros_in_shared(*more, t);
+  }
+  p.gemv = takes_gemv(all, p.rows, forced);
   matmul::Shape s{};
-  s.m = p.rows, s.n = l.n, s.k = l.k, s.batches = 1;
-  if (p.gemv) p.work = gemv_work(s, multiprocessors());
+  s.m = p.rows, s.n = all.n, s.k = l.k, s.batches = 1;
+  if (p.gemv) p.work = gemv_work(s, multiprocessors()), p.counters = gemv_counters(p.work);
   const NbitsGroups groups = groups_of(l.block);
   p.height = p.gemv ? p.work.rows : groups == NbitsGroups::whole ? 128 : 64;
   p.piece = groups == NbitsGroups::whole ? kWholePiece : groups == NbitsGroups::chunks ? kBlockK : kPartK;
   p.pieces = ceil_div(ceil_div(l.k, kBlockK) * kBlockK, p.piece);
   const int64_t padded = ceil_div(p.rows, p.height) * p.height;
-  p.of_a = whole(planes_bytes(1, p.rows, l.k, p.height));
-  p.zeros = p.of_a + (zeros ? whole(static_cast<size_t>(padded * p.pieces) * sizeof(int32_t)) : 0);
-  p.t = p.zeros + (zeros ? whole(tiles_bytes(l)) : 0);
-  p.b = p.t + (call.in[2].packed ? 0 : whole(tiles_bytes(l)));
-  p.sums = p.b + (call.in[1].packed ? 0 : whole(blocks_bytes(matmul::nbits(call.in[1], *call.attrs))));
+  p.counters_at = planes_bytes(1, p.rows, l.k, p.height);
+  p.of_a = whole_lines(p.counters_at + static_cast<size_t>(p.counters) * sizeof(uint32_t));
+  p.zeros =
+      p.of_a + (p.has_zeros ? whole_lines(static_cast<size_t>(padded * p.pieces) * sizeof(int32_t)) : 0);
+  p.t = p.zeros + zeros;
+  p.b = p.t + (call.in[2].packed ? 0 : whole_lines(tiles_bytes(l)));
+  p.sums = p.b + (call.in[1].packed ? 0 : whole_lines(blocks_bytes(matmul::nbits(call.in[1], *call.attrs))));
   p.end = p.sums + (p.gemv ? gemv_bytes(p.work) : 0);
   return p;
 }
-inline void enqueue_nbits_blocks(const Call& call, const matmul::Nbits& l, bool has_zeros, int forced,
+
+// The rows of a, rounded; the counters are zeroed. To a producer they are scales of whole tiles.
+inline void enqueue_nbits_rounding(const Call& call, const NbitsBlocks& at, const Planes& a, int64_t k,
+                                   const GpuFusion& fusion, Stream stream) {
+  if (fusion.producers.empty())
+    return enqueue_rows(RowsOf<F32>{call.in[0].as<const float>(), k, at.rows, 1, k, 1}, a, false,
+                        at.work.counters, static_cast<int>(at.counters), stream);
+  const RoundedRows rows{a.blocks, a.scales, a.tiles + at.counters / a.height, a.chunks, a.height};
+  fusion.producer->enqueue_rounded(fusion.producers, rows, stream);
+}
+// out = out + addend, element by element.
+inline void enqueue_addend(float* out, const float* addend, int64_t count, Stream stream) {
+  launch_for_each(stream, count, [=] __device__(int64_t i) { out[i] = with_addend(out[i], addend[i]); });
+}
+
+// A call's table of zero points: packed, or made in shared memory.
+inline const int32_t* zeros_of_call(const Call& call, const matmul::Nbits& l, uint8_t* shared,
+                                    Stream stream) {
+  const View* const operand = call.in.size() > 3 ? &call.in[3] : nullptr;
+  if (operand && operand->packed) return operand->as<const int32_t>();
+  auto* const to = reinterpret_cast<int32_t*>(shared);
+  enqueue_zeros(l, operand ? operand->as<const uint8_t>() : nullptr, operand && operand->elements() == 1, to,
+                stream);
+  return to;
+}
+inline int64_t z_rows_of(const Call& call, const matmul::Nbits& l) {
+  const bool packed = call.in.size() > 3 && call.in[3].packed;
+  return rows_of_t(l.block, packed ? zeros_of(call.in[3], *call.attrs).blocks : l.blocks);
+}
+
+// The products of calls that share their rounded rows.
+inline void enqueue_nbits_blocks(std::span<const Call* const> calls, const GpuFusion& fusion, int forced,
                                  Stream stream) {
-  NbitsBlocks at = blocks_of(call, l, has_zeros, forced);
-  auto* const shared = static_cast<uint8_t*>(call.shared);
-  int counters = 0;
-  if (at.gemv) {
-    counters = static_cast<int>(gemv_counters(at.work));
-    at.work.counters = reinterpret_cast<uint32_t*>(shared + at.sums);
-    at.work.sums = reinterpret_cast<int64_t*>(at.work.counters + counters);
-  }
-  NbitsProduct in{at.rows, l.n, planes(shared, 1, at.rows, l.k, at.height)};
-  const View &b = call.in[1], &scales = call.in[2];
-  const matmul::Nbits of_b = matmul::nbits(b, *call.attrs);
-  void *blocks = b.data, *t = scales.data;
-  if (!b.packed) enqueue_blocks(of_b, b, blocks = shared + at.b, stream);
-  if (!scales.packed) enqueue_tiles_of_t(l, scales, t = shared + at.t, stream);
-  in.b = static_cast<const uint8_t*>(blocks), in.t = static_cast<const int32_t*>(t);
-  in.chunks_b = ceil_div(of_b.k, kBlockK), in.chunks = ceil_div(l.k, kBlockK);
-  in.t_rows = rows_of_t(l.block, l.blocks), in.pieces = at.pieces;
-  in.es = in.t + tiles_of(l) * kBlockRows * in.t_rows;
-  in.chunks_per_t = static_cast<int>(l.block < kBlockK ? 1 : l.block / kBlockK);
-  in.out = call.out[0].as<float>();
-  enqueue_rows(RowsOf<F32>{call.in[0].as<const float>(), l.k, at.rows, 1, l.k, 1}, in.a, false,
-               at.work.counters, counters, stream);
-  if (has_zeros) {
-    auto* const sums = reinterpret_cast<int32_t*>(shared + at.of_a);
-    auto* const zeros = reinterpret_cast<int32_t*>(shared + at.zeros);
-    const bool operand = call.in.size() > 3;
-    enqueue_piece_sums(in.a, at.piece, at.pieces, sums, stream);
-    enqueue_zeros(l, operand ? call.in[3].as<const uint8_t>() : nullptr,
-                  operand && call.in[3].elements() == 1, zeros, stream);
-    in.of_a = sums, in.zeros = zeros;
+  const Call& first = *calls[0];
+  const matmul::Nbits l = matmul::nbits(first);
+  NbitsBlocks at = blocks_of(calls, forced);
+  auto* const shared = static_cast<uint8_t*>(first.shared);
+  at.work.counters = reinterpret_cast<uint32_t*>(shared + at.counters_at);
+  at.work.sums = reinterpret_cast<int64_t*>(shared + at.sums);
+  const Planes a = planes(shared, 1, at.rows, l.k, at.height);
+  enqueue_nbits_rounding(first, at, a, l.k, fusion, stream);
+  auto* const sums = reinterpret_cast<int32_t*>(shared + at.of_a);
+  if (at.has_zeros) enqueue_piece_sums(a, at.piece, at.pieces, sums, stream);
+  NbitsTogether all{static_cast<int>(calls.size()), {}, {}};
+  int tiles = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Call& call = *calls[i];
+    const matmul::Nbits c = matmul::nbits(call), of_b = matmul::nbits(call.in[1], *call.attrs);
+    NbitsProduct& in = all.of[i];
+    in = {at.rows, c.n, a};
+    void *blocks = call.in[1].data, *t = call.in[2].data;
+    if (!call.in[1].packed) enqueue_blocks(of_b, call.in[1], blocks = shared + at.b, stream);
+    if (!call.in[2].packed) enqueue_tiles_of_t(c, call.in[2], t = shared + at.t, stream);
+    in.b = static_cast<const uint8_t*>(blocks), in.t = static_cast<const int32_t*>(t);
+    in.chunks_b = ceil_div(of_b.k, kBlockK), in.chunks = ceil_div(c.k, kBlockK);
+    in.t_rows = rows_of_t(c.block, c.blocks), in.pieces = at.pieces;
+    in.es = in.t + tiles_of(c) * kBlockRows * in.t_rows;
+    in.chunks_per_t = static_cast<int>(c.block < kBlockK ? 1 : c.block / kBlockK);
+    in.out = call.out[0].as<float>(), in.addend = fusion.addends.empty() ? nullptr : fusion.addends[i];
+    if (at.has_zeros) {
+      in.of_a = sums, in.zeros = zeros_of_call(call, c, shared + at.zeros, stream);
+      in.z_rows = z_rows_of(call, c);
+      at.zeros += zeros_in_shared(call, c);
+    }
+    all.first[i] = tiles, tiles += static_cast<int>(tiles_of(c));
   }
 #ifdef INVAR_SM90A
-  const bool packed = b.packed;
+  const int bits = static_cast<int>(l.bits);
   if (at.gemv)
-    enqueue_nbits_gemv_hopper(in, static_cast<int>(l.bits), groups_of(l.block), at.work, packed, stream);
-  else
-    enqueue_nbits_gemm_hopper(in, static_cast<int>(l.bits), groups_of(l.block), stream);
+    return enqueue_nbits_gemv_hopper(all, bits, groups_of(l.block), at.work, first.in[1].packed, stream);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const NbitsProduct& in = all.of[i];
+    enqueue_nbits_gemm_hopper(in, bits, groups_of(l.block), stream);
+    if (in.addend) enqueue_addend(in.out, in.addend, in.m * in.n, stream);
+  }
 #endif
 }
 

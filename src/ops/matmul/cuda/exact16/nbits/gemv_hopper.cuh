@@ -18,14 +18,16 @@ struct NbitsGemv {
   static constexpr bool kApart = kSub > 1 && kRows <= 32;  // sums of all groups of a chunk at once
 
   // One thread. Packed weights may be read before the grids ahead have ended: a ring of them.
-  __device__ static void produce(const NbitsProduct& in, const GemvWork& w, bool packed, uint32_t shared,
+  __device__ static void produce(const NbitsTogether& all, const GemvWork& w, bool packed, uint32_t shared,
                                  Ring ring) {
     using Tile = typename Partition::Tile;
     const int first = w.first_unit(blockIdx.x), last = w.first_unit(blockIdx.x + 1);
-    const uint32_t bytes = Stage::expected(in.zeros != nullptr);
+    const uint32_t bytes = Stage::expected(all.of[0].zeros != nullptr);
     auto weights = [&](const Tile& at, uint32_t to, uint32_t full) {
       expect_bytes(full, bytes);
-      copy_bulk(to, in.block(at.column, at.chunk, kBits), Stage::kWeights, full);
+      const int product = all.product_of(at.column);
+      copy_bulk(to, all.of[product].block(at.column - all.first[product], at.chunk, kBits), Stage::kWeights,
+                full);
     };
     const int ahead = !packed ? 0 : last - first < kStages ? last - first : kStages;
     uint32_t stage = 0;
@@ -42,7 +44,9 @@ struct NbitsGemv {
         weights(at, to, full);
       else
         --left;
-      Stage::load_factors(in, to, full, 0, at.column, at.chunk);
+      const int product = all.product_of(at.column);
+      const NbitsProduct& in = all.of[product];
+      Stage::load_factors(in, to, full, 0, at.column - all.first[product], at.chunk);
       for (int g = 0; g < kGroups; ++g) {
         int64_t tile = at.row_block * kGroups + g;  // its last one twice: results that are not stored
         if (tile >= in.a.tiles) tile = in.a.tiles - 1;
@@ -137,7 +141,7 @@ struct NbitsGemv {
     }
   }
 
-  __device__ static void consume(const NbitsProduct& in, const GemvWork& w, uint32_t shared, Ring ring,
+  __device__ static void consume(const NbitsTogether& all, const GemvWork& w, uint32_t shared, Ring ring,
                                  int group) {
     const int last = w.first_unit(blockIdx.x + 1);
     wait_for_previous_grid();
@@ -147,11 +151,14 @@ struct NbitsGemv {
       if constexpr (kSub == 0)
         sum_whole(sum, shared, ring, group, tile.chunk, tile.end);
       else
-        sum_groups(sum, in, shared, ring, group, tile.chunk, tile.end);
+        sum_groups(sum, all.of[0], shared, ring, group, tile.chunk, tile.end);
       const bool whole = tile.chunk == 0 && tile.end == w.chunks;
-      if (whole || Partition::join_parts(w, unit, group, sum))
-        store_nbits<kBits, kSub == 0, kRows>(in, tile.column, int64_t{tile.row_block} * kGroups + group,
+      if (whole || Partition::join_parts(w, unit, group, sum)) {
+        const int product = all.product_of(tile.column);
+        store_nbits<kBits, kSub == 0, kRows>(all.of[product], tile.column - all.first[product],
+                                             int64_t{tile.row_block} * kGroups + group,
                                              [&](int i) { return sum[i]; });
+      }
       unit += tile.end - tile.chunk;
     }
   }
@@ -159,7 +166,7 @@ struct NbitsGemv {
 
 template <int kBits, int kSub, int kRows, int kGroups>
 __global__ void __launch_bounds__((kGroups + 1) * kWarpgroup, 1)
-    nbits_gemv_kernel(NbitsProduct in, GemvWork work, bool packed) {
+    nbits_gemv_kernel(const __grid_constant__ NbitsTogether in, GemvWork work, bool packed) {
   using R = NbitsGemv<kBits, kSub, kRows, kGroups>;
   extern __shared__ uint8_t memory[];
   __shared__ uint64_t barriers[2 * R::kStages];

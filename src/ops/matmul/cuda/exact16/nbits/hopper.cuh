@@ -52,9 +52,10 @@ struct NbitsStage {
                                       int chunk) {
     if constexpr (kSub > 0) {
       const int64_t row = kSub > 1 ? int64_t{kSub} * chunk : chunk / in.chunks_per_t;
-      const int64_t from = (tile * in.t_rows + row) * kBlockRows;
-      copy_bulk(to + kAtT + i * kFactors, in.t + from, kFactors, full);
-      if (in.zeros) copy_bulk(to + kAtZeros + i * kFactors, in.zeros + from, kFactors, full);
+      copy_bulk(to + kAtT + i * kFactors, in.t + (tile * in.t_rows + row) * kBlockRows, kFactors, full);
+      if (in.zeros)
+        copy_bulk(to + kAtZeros + i * kFactors, in.zeros + (tile * in.z_rows + row) * kBlockRows, kFactors,
+                  full);
     }
   }
   __device__ static void load_sums(const NbitsProduct& in, uint32_t to, uint32_t full, int i, int64_t tile,
@@ -177,6 +178,12 @@ __device__ inline void store_nbits(const NbitsProduct& in, int64_t tile, int64_t
 #pragma unroll
   for (int j = 0; j < kRows / 8; ++j) {
     const int2 ea = *reinterpret_cast<const int2*>(in.a.scales + m0 + 8 * j);
+    float x[4];  // loaded before the stores, over which the compiler does not move them
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+      const int64_t m = m0 + 8 * j + q % 2, n = n0 + q / 2 * 8;
+      x[q] = in.addend && m < in.m && n < in.n ? in.addend[m * in.n + n] : 0;
+    }
     int64_t of_a[2] = {0, 0};
     if (kWhole && in.zeros)
       for (int64_t piece = 0; piece < in.pieces; ++piece)
@@ -188,7 +195,8 @@ __device__ inline void store_nbits(const NbitsProduct& in, int64_t tile, int64_t
       int64_t v = value(4 * j + q);
       if (kWhole) v = of[q / 2] * (v - z[q / 2] * of_a[q % 2]);
       if (kBits == 4) v >>= 4;
-      if (m < in.m && n < in.n) in.out[m * in.n + n] = exact_result(v, q % 2 ? ea.y : ea.x, es[q / 2]);
+      const float y = exact_result(v, q % 2 ? ea.y : ea.x, es[q / 2]);
+      if (m < in.m && n < in.n) in.out[m * in.n + n] = in.addend ? with_addend(y, x[q]) : y;
     }
   }
 }

@@ -5,7 +5,7 @@
 namespace invar::ops::INVAR_ISA_NS {
 
 template <int kBits, int kSub, int kRows, int kGroups>
-static void enqueue_gemv_of(const NbitsProduct& in, const GemvWork& work, bool packed, Stream stream) {
+static void enqueue_gemv_of(const NbitsTogether& in, const GemvWork& work, bool packed, Stream stream) {
   using R = NbitsGemv<kBits, kSub, kRows, kGroups>;
   // Its threads that read results of earlier kernels, or write, wait for those first; the one that
   // loads weights does so behind its first loads.
@@ -14,7 +14,7 @@ static void enqueue_gemv_of(const NbitsProduct& in, const GemvWork& work, bool p
                    packed);
 }
 template <int kBits, int kSub>
-static void enqueue_gemv_rows(const NbitsProduct& in, const GemvWork& work, bool packed, Stream stream) {
+static void enqueue_gemv_rows(const NbitsTogether& in, const GemvWork& work, bool packed, Stream stream) {
   if (work.groups == 2) return enqueue_gemv_of<kBits, kSub, 64, 2>(in, work, packed, stream);
   if (work.rows == 64) return enqueue_gemv_of<kBits, kSub, 64, 1>(in, work, packed, stream);
   if (work.rows == 32) return enqueue_gemv_of<kBits, kSub, 32, 1>(in, work, packed, stream);
@@ -41,7 +41,7 @@ static void with_kind(int bits, NbitsGroups groups, Fn f) {
   if (bits == 4) return of_bits(std::integral_constant<int, 4>{});
   of_bits(std::integral_constant<int, 8>{});
 }
-void enqueue_nbits_gemv_hopper(const NbitsProduct& in, int bits, NbitsGroups groups, const GemvWork& work,
+void enqueue_nbits_gemv_hopper(const NbitsTogether& in, int bits, NbitsGroups groups, const GemvWork& work,
                                bool packed, Stream stream) {
   with_kind(bits, groups,
             [&]<int kBits, int kSub>(std::integral_constant<int, kBits>, std::integral_constant<int, kSub>) {

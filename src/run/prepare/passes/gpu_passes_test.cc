@@ -1,5 +1,5 @@
-// On a GPU an addition right behind a product is fused into it: what the pass finds, which needs no
-// GPU but its kernels.
+// What the passes decide for a GPU, which needs none but its kernels: an addition right behind a
+// product is fused into it, and neighbours that one kernel can run stay independent.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -82,6 +82,37 @@ TEST(FuseAdditions, ElseNothingIs) {
   EXPECT_FALSE(is_fused({.behind = "neg"}));                    // the product is read again
   EXPECT_FALSE(is_fused({.output = true}));                     // the product is a result
   EXPECT_FALSE(is_fused({.terms = {3, 4}, .between = "neg"}));  // not right behind the product
+}
+
+// Neighbours that one kernel can run keep their operands until all have run: here a = tanh(x),
+// b = tanh(y), rope of both, whose results would else be in the memory of a.
+TEST(PlanMemory, LeavesBatchesTogether) {
+  if (ops::gpu_kernels().empty()) GTEST_SKIP() << "built without CUDA";
+  plan::Plan p = Sum{}.plan();  // something is fused
+  const auto value = [&p](std::vector<plan::DimRef> shape) {
+    p.values.push_back({DType::f32, std::move(shape), -1});
+    return static_cast<int>(p.values.size()) - 1;
+  };
+  const auto node = [&p](const char* op, const std::vector<int>& in, int out, Attributes attrs = {}) {
+    const OpInfo* info = op_info(op);
+    attrs["numerics"] = std::string(info->numerics);
+    p.nodes.push_back({op, info->version, {}, {out}, -1, std::move(attrs)});
+    for (const int v : in) p.nodes.back().in.push_back({plan::Operand::value, v});
+    return out;
+  };
+  const std::vector<plan::DimRef> rows = {{1, -1}, {3, -1}, {96, -1}}, angles = {{1, -1}, {3, -1}, {48, -1}};
+  const int x = value(rows), y = value(rows), cosines = value(angles), sines = value(angles);
+  for (const int v : {x, y, cosines, sines}) p.inputs.push_back({"input " + std::to_string(v), v});
+  const int a = node("tanh", {x}, value(rows)), b = node("tanh", {y}, value(rows));
+  const Attributes heads{{"num_heads", int64_t{1}}};
+  const size_t first = p.nodes.size();
+  const int q = node("rope", {a, cosines, sines}, value(rows), heads);
+  const int k = node("rope", {b, cosines, sines}, value(rows), heads);
+  p.outputs.push_back({"sum of positions", node("add", {q, k}, value(rows))});
+  plan::assign_slots(p);
+  const auto made = prepare(p, {"", std::make_shared<NoGpu>()});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_TRUE((*made)->nodes[first + 1].concurrent);
 }
 
 }  // namespace
