@@ -3,6 +3,7 @@
 #pragma once
 #include "kernels/cuda/rounded_rows.cuh"
 #include "kernels/cuda/row_reduction.cuh"
+#include "kernels/cuda/shared_rows.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -14,7 +15,7 @@ struct FloatRows {
    public:
     INVAR_DEVICE Of(const FloatRows&, float* y, int64_t r, int64_t n) : y_(y + r * n) {}
     // The results of the row's vector `slot`, which starts at element i.
-    INVAR_DEVICE void take(int, int64_t i, const F* v) {
+    INVAR_DEVICE void take(Row&, int, int64_t i, const F* v) {
       num::INVAR_ISA_NS::store_vector<Row::kV>(y_ + i, v);
     }
     INVAR_DEVICE void end(const Row&) {}
@@ -33,19 +34,24 @@ struct RoundedNorms {
    public:
     INVAR_DEVICE Of(const RoundedNorms& rounded, float*, int64_t r, int64_t n)
         : to_(rounded.to), rows_(rounded.rows), r_(r), n_(n) {}
-    INVAR_DEVICE void take(int slot, int64_t, const F* v) {
+    INVAR_DEVICE void take(Row& row, int slot, int64_t i, const F* v) {
 #pragma unroll
-      for (int k = 0; k < Row::kV; ++k) {
-        held_[slot][k] = v[k].v;
-        largest_ = largest_of(largest_, v[k].v);
-      }
+      for (int k = 0; k < Row::kV; ++k) largest_ = largest_of(largest_, v[k].v);
+      row.keep(slot, i, v);
     }
     INVAR_DEVICE void end(const Row& row) {
-      constexpr bool kOfWarp = num::kRowLanes / Row::kLanes == kWarp;
+      constexpr bool kOfWarp = Row::kOfWarp;
       const int thread = kOfWarp ? threadIdx.x % kWarp : threadIdx.x, threads = kOfWarp ? kWarp : blockDim.x;
       const int32_t e = num::exact16_scale(kOfWarp ? largest_in_warp(largest_) : largest_in_block(largest_));
       const RoundedRow out(to_, r_, e);
-      row.slots([&](int slot, int64_t i) { out.template store<Row::kV>(i, held_[slot]); });
+      row.slots([&](int slot, int64_t i) {
+        F v[Row::kV];
+        row.kept(slot, i, v);
+        float y[Row::kV];
+#pragma unroll
+        for (int k = 0; k < Row::kV; ++k) y[k] = v[k].v;
+        out.template store<Row::kV>(i, y);
+      });
       const float zero = 0;
       for (int64_t i = n_ + thread; i < to_.chunks * kRoundedK; i += threads) out.template store<1>(i, &zero);
       if (thread == 0) to_.scales[r_] = e;
@@ -56,7 +62,6 @@ struct RoundedNorms {
     const RoundedRows& to_;
     int64_t rows_, r_, n_;
     uint32_t largest_ = 0;
-    float held_[Row::kSlots][Row::kV];
   };
 };
 
@@ -103,14 +108,15 @@ bool can_round_norm(std::span<const Call* const> calls) {
 }
 template <class Fn>
 void launch_norm(const Fn& fn, const FloatRows&, int64_t rows, const Call& call, Stream stream) {
+  if constexpr (Fn::kAligned)
+    if (can_share_rows(fn.n)) return launch_shared_rows(fn, rows, fn.n, stream);
   launch_norm(fn, rows, call.shared, stream);
 }
 template <class Fn>
 void launch_norm(const Fn& fn, const RoundedNorms&, int64_t rows, const Call&, Stream stream) {
   if (fn.n <= num::kRowLanes) return launch_held_rows<kWarp, 1, kWarps>(fn, rows, fn.n, stream);
   if constexpr (Fn::kAligned)
-    if (fn.n <= num::kRowSegment && rows <= kFewRows)
-      return launch_held_rows<num::kRowLanes, kSteps, 1>(fn, rows, fn.n, stream);
+    if (can_share_rows(fn.n)) return launch_shared_rows(fn, rows, fn.n, stream);
   launch_held_rows<kTeam, kSteps, kMaxTeams>(fn, rows, fn.n, stream);
 }
 bool rows_are_aligned(const Call& call, int64_t n) {
@@ -179,7 +185,7 @@ class RowWeightLoader {
   }
 
  private:
-  static constexpr bool kPreload = Row::kElements <= 16;
+  static constexpr bool kPreload = Row::kPreloadsWeights;
   const WeightVector& w_;
   F preloaded_[kPreload ? Row::kSlots : 1][Row::kV];
 

@@ -16,11 +16,15 @@ __device__ inline uint32_t largest_of(uint32_t a, float x) {
   return u > a ? u : a;
 }
 __device__ inline uint32_t largest_in_warp(uint32_t largest) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(kFullWarp, largest);
+#else
   for (int step = kWarp / 2; step > 0; step /= 2) {
     const uint32_t u = __shfl_xor_sync(kFullWarp, largest, step);
     largest = u > largest ? u : largest;
   }
   return largest;
+#endif
 }
 // Called by all threads of a block, whole warps; between two calls lies another barrier.
 __device__ inline uint32_t largest_in_block(uint32_t largest) {
@@ -34,6 +38,7 @@ __device__ inline uint32_t largest_in_block(uint32_t largest) {
 
 // The scales behind `rows` rows, by `threads` threads.
 __device__ inline void clear_scales(const RoundedRows& to, int64_t rows, int thread, int threads) {
+#pragma unroll 1
   for (int64_t r = rows + thread; r < to.tiles * to.height; r += threads) to.scales[r] = 0;
 }
 
@@ -42,35 +47,48 @@ class RoundedRow {
  public:
   // e: its scale.
   __device__ RoundedRow(const RoundedRows& to, int64_t row, int32_t e)
-      : none_(e == num::kExact16NoIntegers), by_(num::exact16_factors(none_ ? 0 : e)), height_(to.height) {
+      : none_(e == num::kExact16NoIntegers),
+        by_(num::exact16_factors(none_ ? 0 : e)),
+        height_(to.height),
+        block_bytes_(2u * to.height * kRoundedK) {
     const int shift = 31 - __clz(height_);  // a power of two
     row_ = static_cast<int>(row & (height_ - 1));
-    blocks_ = to.blocks + (row >> shift) * to.chunks * block_bytes() + row_ * kRoundedK;
+    blocks_ = to.blocks + (row >> shift) * to.chunks * block_bytes_ + row_ * kRoundedK;
   }
   // Elements i ... i + kV - 1, kV 1, 2 or 4 and i a multiple of it.
   template <int kV>
   __device__ void store(int64_t i, const float* x) const {
-    uint32_t high = 0, low = 0;
+    // A sum with 3 * 2^22 rounds to an integer, ties to even, and leaves it in the low bits.
+    constexpr float kInteger = 0x1.8p23f;
+    uint32_t low[kV], high[kV];  // in byte 0 and in byte 1
 #pragma unroll
     for (int k = 0; k < kV; ++k) {
-      const int q = none_ ? 0 : __float2int_rn(x[k] * by_.first * by_.second);
-      low |= (static_cast<uint32_t>(q) & 255) << 8 * k;
-      high |= (static_cast<uint32_t>(q + 128) >> 8 & 255) << 8 * k;
+      const float enlarged = x[k] * by_.first;
+      low[k] = __float_as_uint(__fmaf_rn(enlarged, by_.second, kInteger));
+      high[k] = __float_as_uint(__fmaf_rn(enlarged, by_.second, kInteger + 128));
     }
-    const int at = static_cast<int>(i % kRoundedK);
-    uint8_t* const p = blocks_ + i / kRoundedK * block_bytes() + ((at / 16) ^ (row_ & 7)) * 16 + at % 16;
-    store_bytes<kV>(p, high);
-    store_bytes<kV>(p + height_ * kRoundedK, low);
+    const auto at = static_cast<uint32_t>(i) % kRoundedK;
+    uint8_t* const p = blocks_ + static_cast<uint32_t>(i) / kRoundedK * block_bytes_ +
+                       ((at / 16) ^ (row_ & 7)) * 16 + at % 16;
+    store_bytes<kV>(p, none_ ? 0 : gather<1, kV>(high));
+    store_bytes<kV>(p + height_ * kRoundedK, none_ ? 0 : gather<0, kV>(low));
   }
 
  private:
   bool none_;
   num::Exact16Factors by_;
   int height_, row_;
+  uint32_t block_bytes_;  // a tile of rows has less than 2^32
   uint8_t* blocks_;
 
-  __device__ int64_t block_bytes() const {
-    return int64_t{2} * height_ * kRoundedK;
+  // Byte kByte of each integer.
+  template <int kByte, int kV>
+  __device__ static uint32_t gather(const uint32_t* from) {
+    constexpr unsigned kPair = kByte | (4 + kByte) << 4;
+    if constexpr (kV == 1) return from[0] >> 8 * kByte;
+    if constexpr (kV == 2) return __byte_perm(from[0], from[1], kPair);
+    if constexpr (kV == 4)
+      return __byte_perm(__byte_perm(from[0], from[1], kPair), __byte_perm(from[2], from[3], kPair), 0x5410);
   }
   template <int kV>
   __device__ static void store_bytes(uint8_t* p, uint32_t bytes) {

@@ -133,10 +133,12 @@ constexpr int room_floats(int threads, int team) {
 template <class Source, int kTeam, int kSteps, int kPhase>
 class RegisterRow : RowPass<kPhase> {
  public:
-  static constexpr int kLanes = kRowLanes / kTeam;  // per thread, of which kV are adjacent
+  static constexpr int kLanes = kRowLanes / kTeam;        // per thread, of which kV are adjacent
+  static constexpr bool kOfWarp = kTeam == kWarpThreads;  // not of a block
   static constexpr int kV = !Source::kVectors ? 1 : kLanes < 4 ? kLanes : 4;
   using Element = typename ElementOf<Source>::T;
   static constexpr int kElements = kSteps * kLanes, kSlots = kElements / kV;  // at most, per thread
+  static constexpr bool kPreloadsWeights = kElements <= 16;                   // it has registers for them
 
   // room: shared memory of the block, twice room_floats(its threads, kTeam). A team of one warp has
   // a row of its own.
@@ -252,6 +254,15 @@ class RegisterRow : RowPass<kPhase> {
     if (!this->active()) return;
     load();
     slots([&](int slot, int64_t i) { f(slot, i, &value_[slot * kV / kLanes][slot * kV % kLanes]); });
+  }
+  // Replaces the vector number `slot`, which starts at element i.
+  INVAR_DEVICE void keep(int slot, int64_t, const F* v) {
+#pragma unroll
+    for (int k = 0; k < kV; ++k) value_[slot * kV / kLanes][slot * kV % kLanes + k] = v[k];
+  }
+  INVAR_DEVICE void kept(int slot, int64_t, F* v) const {
+#pragma unroll
+    for (int k = 0; k < kV; ++k) v[k] = value_[slot * kV / kLanes][slot * kV % kLanes + k];
   }
   // Stores f(element) under the store rule in row y, which has the layout of this one.
   template <class Fn>

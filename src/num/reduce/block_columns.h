@@ -18,6 +18,7 @@ class ColumnRow : RowPass<kPhase> {
   static constexpr int kClasses = column_threads(kColumns) / kColumns, kLanes = kRowLanes / kClasses;
   using Element = typename ElementOf<Source>::T;
   static constexpr int kV = 1, kSlots = 1, kElements = INT32_MAX;
+  static constexpr bool kPreloadsWeights = kElements <= 16;
 
   // there: whether this thread's column exists. room: one float per thread of the block.
   INVAR_DEVICE ColumnRow(const Source& source, int64_t n, int64_t segment, float* room,

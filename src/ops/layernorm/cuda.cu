@@ -25,7 +25,7 @@ struct LayerNorm : NormOp<kAligned, 2> {
         const F scaled = mul(mul(sub(v[k], moments.mean), scale), g[k]);  // layernorm.4
         g[k] = canonicalize(b.p ? add(scaled, h[k]) : scaled);
       }
-      to.take(slot, i, g);
+      to.take(row, slot, i, g);
     });
     to.end(row);
   }

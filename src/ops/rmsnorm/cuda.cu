@@ -24,7 +24,7 @@ struct RmsNorm : NormOp<kAligned, 1> {
       weights.get(slot, i, g);
 #pragma unroll
       for (int k = 0; k < Row::kV; ++k) g[k] = canonicalize(mul(mul(v[k], scale), g[k]));  // rmsnorm.4
-      to.take(slot, i, g);
+      to.take(row, slot, i, g);
     });
     to.end(row);
   }

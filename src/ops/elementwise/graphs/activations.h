@@ -151,19 +151,22 @@ INVAR_INLINE Canonical silu(F x) {
 }
 // The graph of gelu_graph() with erfc_of_minus(u), u = -t. Every intermediate value equals the one
 // there or its negation, and negation does not change how a value is rounded.
-INVAR_INLINE Canonical gelu(F x) {
-  if constexpr (!lanes::kHasTableRows) return {canonicalize(gelu_graph(x))};
+INVAR_INLINE lanes::RoundedResult gelu_if_certain(F x) {
   F c = set1(-0x1.6a09e6p-1f), u = mul(x, set1(0x1.6a09e6p-1f));
   lanes::RoundedResult e = lanes::erfc_of_minus(u);
   F r = fma(x, set1(-0x1.9fcef4p-27f), fma(x, c, u));
   F minus_m = sub(u, lanes::sqrt(fma(u, u, set1(0x1.45f306p+0f))));
   F minus_lost = select(lt(x, zero()), mul(r, minus_m), zero());
   F y = mul(mul(set1(0.5f), x), fma(minus_lost, e.y, e.y));
-  M sure = both(e.sure, lanes::inside(x, 0x1p-100f, 5.63f));
-  if (__builtin_expect(all(sure), true)) return {y};
+  return {y, both(e.sure, lanes::inside(x, 0x1p-100f, 5.63f))};
+}
+INVAR_INLINE Canonical gelu(F x) {
+  if constexpr (!lanes::kHasTableRows) return {canonicalize(gelu_graph(x))};
+  lanes::RoundedResult v = gelu_if_certain(x);
+  if (__builtin_expect(all(v.sure), true)) return {v.y};
   M large = lt(set1(5.65f), x);  // erfc is 2
-  sure = either(sure, either(large, eq(x, zero())));
-  return {canonicalize(lanes::resolve_uncertain<gelu_graph>(x, select(large, x, y), sure))};
+  M sure = either(v.sure, either(large, eq(x, zero())));
+  return {canonicalize(lanes::resolve_uncertain<gelu_graph>(x, select(large, x, v.y), sure))};
 }
 
 }  // namespace invar::ops::INVAR_ISA_NS::graph
