@@ -58,7 +58,7 @@ SharedExact shared_exact16(std::span<const Call* const> calls) {
   p.matrices_a = s.m ? row_count(first.in[0]) / s.m : 0;
   p.height = kBlockRows;
   if (p.route == ExactRoute::gemv) {
-    p.gemv = gemv_work(p.all, has.multiprocessors);
+    p.gemv = gemv_work_in_strips(p.all, has.multiprocessors);
     p.height = p.gemv.rows;
     p.counters = gemv_counters(p.gemv);
   }

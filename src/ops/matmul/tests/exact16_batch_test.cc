@@ -136,6 +136,14 @@ TEST_F(Exact16Batch, BytesOfTheProductsOneByOne) {
   check(8, 2100, {1000}, 9);
 }
 
+// So many columns that tiles of weights are lower than blocks: where they end, products may not.
+TEST_F(Exact16Batch, BytesOfManyColumns) {
+  for (int64_t m : {5, 16, 33, 64, 100}) {
+    check(m, 257, {4096, 1024, 1000}, 9);
+    check(m, 129, {3000, 1000, 80}, 9);
+  }
+}
+
 TEST_F(Exact16Batch, OtherRowsAreAKernelOfTheirOwn) {
   for (size_t other : {0, 1, 2}) check(33, 257, {96, 130, 33}, other);
 }

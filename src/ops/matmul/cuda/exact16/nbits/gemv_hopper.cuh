@@ -1,7 +1,8 @@
-// The product of few rows (hopper.cuh). The work is cut evenly over the multiprocessors as
-// gemv_hopper.cuh cuts it.
+// The product of few rows (hopper.cuh). The work is cut evenly over the multiprocessors
+// (gemv_parts.cuh).
 #pragma once
-#include "ops/matmul/cuda/exact16/gemv_hopper.cuh"
+#include "kernels/cuda/prefetch.cuh"
+#include "ops/matmul/cuda/exact16/gemv_parts.cuh"
 #include "ops/matmul/cuda/exact16/nbits/hopper.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -9,7 +10,6 @@ namespace {
 
 template <int kBits, int kSub, int kRows, int kGroups>
 struct NbitsGemv {
-  using Partition = GemvHopper<kRows, kGroups>;
   using Stage = NbitsStage<kBits, kSub, kRows, 1, kGroups>;
   static constexpr int kThreads = (kGroups + 1) * kWarpgroup;
   static constexpr int kMost = (220 << 10) / Stage::kBytes, kStages = kMost < 16 ? kMost : 16;
@@ -20,10 +20,9 @@ struct NbitsGemv {
   // One thread. Packed weights may be read before the grids ahead have ended: a ring of them.
   __device__ static void produce(const NbitsTogether& all, const GemvWork& w, bool packed, uint32_t shared,
                                  Ring ring) {
-    using Tile = typename Partition::Tile;
     const int first = w.first_unit(blockIdx.x), last = w.first_unit(blockIdx.x + 1);
     const uint32_t bytes = Stage::expected(all.of[0].zeros != nullptr);
-    auto weights = [&](const Tile& at, uint32_t to, uint32_t full) {
+    auto weights = [&](const GemvTile& at, uint32_t to, uint32_t full) {
       expect_bytes(full, bytes);
       const int product = all.product_of(at.column);
       copy_bulk(to, all.of[product].block(at.column - all.first[product], at.chunk, kBits), Stage::kWeights,
@@ -31,13 +30,13 @@ struct NbitsGemv {
     };
     const int ahead = !packed ? 0 : last - first < kStages ? last - first : kStages;
     uint32_t stage = 0;
-    Partition::for_units(w, first, first + ahead, [&](const Tile& at) {
+    for_gemv_units(w, first, first + ahead, [&](const GemvTile& at) {
       weights(at, shared + stage * Stage::kBytes, ring.full + stage * 8);
       ++stage;
     });
     wait_for_previous_grid();
     int left = ahead;  // stages that have their weights
-    Partition::for_units(w, first, last, [&](const Tile& at) {
+    for_gemv_units(w, first, last, [&](const GemvTile& at) {
       const uint32_t to = shared + ring.at * Stage::kBytes, full = ring.full_now();
       wait_barrier(ring.empty_now(), ring.phase ^ 1);
       if (left == 0)
@@ -146,14 +145,14 @@ struct NbitsGemv {
     const int last = w.first_unit(blockIdx.x + 1);
     wait_for_previous_grid();
     for (int unit = w.first_unit(blockIdx.x); unit < last;) {
-      const typename Partition::Tile tile = Partition::tile_at(w, unit, last);
+      const GemvTile tile = gemv_tile_at(w, unit, last);
       int64_t sum[kSums] = {};
       if constexpr (kSub == 0)
         sum_whole(sum, shared, ring, group, tile.chunk, tile.end);
       else
         sum_groups(sum, all.of[0], shared, ring, group, tile.chunk, tile.end);
       const bool whole = tile.chunk == 0 && tile.end == w.chunks;
-      if (whole || Partition::join_parts(w, unit, group, sum)) {
+      if (whole || GemvParts<kRows, kGroups>::join(w, unit, group, sum)) {
         const int product = all.product_of(tile.column);
         store_nbits<kBits, kSub == 0, kRows>(all.of[product], tile.column - all.first[product],
                                              int64_t{tile.row_block} * kGroups + group,

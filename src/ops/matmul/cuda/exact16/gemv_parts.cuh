@@ -1,0 +1,69 @@
+// How the kernels of few rows on Hopper share their work: blocks of weights, cut evenly over the
+// multiprocessors. The parts of a tile meet as 64-bit integers (exact16.6).
+#pragma once
+#include "kernels/cuda/hopper.cuh"
+#include "ops/matmul/cuda/exact16/select.h"
+
+namespace invar::ops::INVAR_ISA_NS {
+namespace {
+
+struct GemvTile {
+  int column, row_block, chunk, end;  // column: of tiles; chunks of this block
+};
+__device__ inline GemvTile gemv_tile_at(const GemvWork& w, int unit, int last) {
+  const int tile = unit / w.chunks, chunk = unit % w.chunks, rest = last - unit;
+  return {tile / w.row_blocks, tile % w.row_blocks, chunk, rest < w.chunks - chunk ? chunk + rest : w.chunks};
+}
+// Calls f for units `from` to `to` of a block.
+template <class Fn>
+__device__ inline void for_gemv_units(const GemvWork& w, int from, int to, Fn f) {
+  GemvTile at = gemv_tile_at(w, from, to);
+  for (int unit = from; unit < to; ++unit) {
+    f(at);
+    if (++at.chunk < w.chunks) continue;
+    at.chunk = 0;
+    if (++at.row_block < w.row_blocks) continue;
+    at.row_block = 0, ++at.column;
+  }
+}
+
+template <int kRows, int kGroups>
+struct GemvParts {
+  static constexpr int kSums = kRows / 2;  // of a thread
+
+  // This block's sums of a tile, and then, in the block that finishes last, those of all blocks.
+  __device__ static bool join(const GemvWork& w, int unit, int group, int64_t (&sum)[kSums]) {
+    __shared__ uint32_t finished_before[kGroups];
+    const int t = threadIdx.x % kWarpgroup;
+    const int begin = unit / w.chunks * w.chunks;
+    const int lead = w.block_of(begin), end = w.block_of(begin + w.chunks - 1);
+    auto part_of = [&](int of) {  // the lead's is its last tile, the others' their first
+      const int slot = (of * 2 + (of == lead ? 1 : 0)) * kGroups + group;
+      return reinterpret_cast<longlong2*>(w.sums + int64_t{slot} * kSums * kWarpgroup) + t;
+    };
+    longlong2* mine = part_of(blockIdx.x);
+#pragma unroll
+    for (int i = 0; i < kSums / 2; ++i) mine[i * kWarpgroup] = make_longlong2(sum[2 * i], sum[2 * i + 1]);
+    __threadfence();
+    sync_warpgroup(group);
+    if (t == 0) finished_before[group] = atomicAdd(w.counters + lead * kGroups + group, 1u);
+    sync_warpgroup(group);
+    const bool last = finished_before[group] == static_cast<uint32_t>(end - lead);
+    sync_warpgroup(group);
+    if (!last) return false;
+    __threadfence();
+    for (int of = lead; of <= end; ++of) {
+      if (of == static_cast<int>(blockIdx.x)) continue;
+      const longlong2* part = part_of(of);
+#pragma unroll
+      for (int i = 0; i < kSums / 2; ++i) {
+        const longlong2 two = __ldcg(part + i * kWarpgroup);
+        sum[2 * i] += two.x, sum[2 * i + 1] += two.y;
+      }
+    }
+    return true;
+  }
+};
+
+}  // namespace
+}  // namespace invar::ops::INVAR_ISA_NS
