@@ -63,10 +63,9 @@ __device__ inline void store_tile(const NbitsProduct& in, int64_t tile, int64_t 
     each([](int64_t v, int32_t ea, int32_t es) { return exact_result(v >> kShift, ea, es); });
 }
 
-template <int kBits, int kSub, int kRows_, int kGroups_, class Sum_ = int64_t>
+template <int kBits, int kSub, int kRows_, int kGroups_>
 struct NbitsGemm {
   static constexpr int kRows = kRows_, kGroups = kGroups_;
-  using Sum = Sum_;
   using Stage = NbitsStage<kBits, kSub, kRows, kGroups, 1>;
   static constexpr int kThreads = (kGroups + 1) * kWarpgroup;
   static constexpr int kMost = (222 << 10) / Stage::kBytes, kStages = kMost < 8 ? kMost : 8;
@@ -137,8 +136,8 @@ struct NbitsGemm {
     products_ended(acc);
   }
   template <bool kZeros>
-  __device__ static void sum_groups(Sum (&sum)[kSums], const NbitsProduct& in, uint32_t shared, Ring& ring,
-                                    int group) {
+  __device__ static void sum_groups(int64_t (&sum)[kSums], const NbitsProduct& in, uint32_t shared,
+                                    Ring& ring, int group) {
     for (int chunk = 0; chunk < static_cast<int>(in.chunks); ++chunk) {
       wait_barrier(ring.full_now(), ring.phase);
       const uint32_t at = shared + ring.at * Stage::kBytes;
@@ -156,8 +155,8 @@ struct NbitsGemm {
         wait_products<0>();
         products_ended(acc);
         const uint32_t of = factors + sub * kBlockRows * 4;
-        NbitsJoin<kRows, Sum>::add(sum, acc, of + Stage::kAtT, of + Stage::kAtZeros,
-                                   at + Stage::kAtSums + sub * kRows * 4, std::bool_constant<kZeros>{});
+        NbitsJoin<kRows>::add(sum, acc, of + Stage::kAtT, of + Stage::kAtZeros,
+                              at + Stage::kAtSums + sub * kRows * 4, std::bool_constant<kZeros>{});
       }
       leave(ring.empty_now());
       ring.next();
@@ -201,12 +200,12 @@ struct NbitsGemm {
             return v;
           });
       } else {
-        Sum sum[kSums] = {};
+        int64_t sum[kSums] = {};
         if (in.zeros)
           sum_groups<true>(sum, in, shared, ring, group);
         else
           sum_groups<false>(sum, in, shared, ring, group);
-        store([&](int q, int) { return static_cast<int64_t>(sum[q]); });
+        store([&](int q, int) { return sum[q]; });
       }
     }
   }

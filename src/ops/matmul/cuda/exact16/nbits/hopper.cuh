@@ -31,11 +31,6 @@ __device__ inline void products_ended(int (&d)[kCount]) {
 }
 // Sums are joined before this, so that the registers of their products are free.
 template <int kCount>
-__device__ inline void sums_joined(double (&d)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) asm volatile("" : "+d"(d[i])::"memory");
-}
-template <int kCount>
 __device__ inline void sums_joined(int64_t (&d)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+l"(d[i])::"memory");
@@ -138,23 +133,15 @@ __device__ inline void multiply_chunk(int (&acc)[kRows], uint32_t weights, uint3
 __device__ inline void add_product(int64_t& sum, int a, int b) {
   asm("{\n.reg .s64 p;\nmul.wide.s32 p, %1, %2;\nadd.s64 %0, %0, p;\n}" : "+l"(sum) : "r"(a), "r"(b));
 }
-// In double precision, which multiplies and adds exactly while |sum| < 2^53; int64 takes twice as
-// long.
-__device__ inline void add_product(double& sum, double a, int b) {
-  const double biased = __hiloint2double(0x43300000, b ^ static_cast<int>(0x80000000));  // 2^52 + 2^31 + b
-  sum = __fma_rn(a, __dadd_rn(biased, -4503601774854144.0), sum);
-}
 // A thread has results of two columns, and of two of every eight rows.
-template <int kRows, class Sum = int64_t>
+template <int kRows>
 struct NbitsJoin {
   static constexpr int kSums = kRows / 2;
-  using Factor = std::conditional_t<std::is_same_v<Sum, double>, double, int>;
   // t, zeros, sums: of this group, in shared memory.
-  __device__ static void add(Sum (&sum)[kSums], const int (&acc)[kRows], uint32_t t, uint32_t zeros,
+  __device__ static void add(int64_t (&sum)[kSums], const int (&acc)[kRows], uint32_t t, uint32_t zeros,
                              uint32_t sums, auto has_zeros) {
     const int lane = threadIdx.x % kWarp, column = threadIdx.x % kWarpgroup / kWarp * 16 + lane / 4;
-    const Factor of[2] = {static_cast<Factor>(load_word(t + column * 4)),
-                          static_cast<Factor>(load_word(t + column * 4 + 32))};
+    const int of[2] = {load_word(t + column * 4), load_word(t + column * 4 + 32)};
     if (has_zeros) {
       const int z[2] = {load_word(zeros + column * 4), load_word(zeros + column * 4 + 32)};
 #pragma unroll
