@@ -253,8 +253,8 @@ ByteZeros zeros_of(const Call& call, size_t operand, int32_t moved) {
 #ifdef INVAR_SM90A
 // Tiles that fill most of the machine, or `forced` is 4.
 bool takes_hopper(const Shape& s, int forced) {
-  const int64_t tiles = ceil_div(s.m, 256) * ceil_div(s.n, 256) * s.batches, most = multiprocessors();
-  return has_hopper() && tiles < INT32_MAX && (forced ? forced == 4 : 3 * 2 * tiles >= 2 * most);
+  const int64_t tiles = ceil_div(s.m, 128) * ceil_div(s.n, 256) * s.batches, most = multiprocessors();
+  return has_hopper() && tiles < INT32_MAX && (forced ? forced == 4 : 3 * tiles >= 2 * most);
 }
 #endif
 

@@ -1,6 +1,8 @@
 // The product of many rows on Hopper: 128 x 128 results of two warpgroups, the three sums of 32
 // bits in registers.
 #pragma once
+#include <type_traits>
+
 #include "ops/matmul/cuda/exact16/layout.cuh"
 #include "ops/matmul/cuda/exact16/wgmma.cuh"
 
@@ -55,8 +57,20 @@ __device__ inline void produce_gemm(const ExactTogether& in, const GemmTiles& ti
   }
 }
 
-// scales_b: of the tile's columns.
-template <bool kAdds>
+// sync_warpgroup(), which tells whether x holds in all threads.
+__device__ inline bool all_in_warpgroup(int which, bool x) {
+  int all;
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %1, 0;\n"
+      "barrier.cta.red.and.pred p, %2, %3, p;\n"
+      "selp.b32 %0, 1, 0, p;\n}"
+      : "=r"(all)
+      : "r"(static_cast<int>(x)), "r"(which + 1), "n"(kWarpgroup)
+      : "memory");
+  return all;
+}
+// scales_b: of the tile's columns. kUsual: these and those of the rows are usual_scale().
+template <bool kAdds, bool kUsual>
 __device__ inline void store_gemm(const ExactTogether& in, const GemmTile& tile, int group,
                                   const int32_t (&scale)[2], const int32_t* scales_b, const int (&high)[64],
                                   const int (&cross)[64], const int (&low)[64]) {
@@ -77,8 +91,10 @@ __device__ inline void store_gemm(const ExactTogether& in, const GemmTile& tile,
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int q = 4 * j + 2 * half;
-      y[half].x = exact_result(exact_sum(high[q], cross[q], low[q]), scale[half], e.x);
-      y[half].y = exact_result(exact_sum(high[q + 1], cross[q + 1], low[q + 1]), scale[half], e.y);
+      const int64_t x[2] = {exact_sum(high[q], cross[q], low[q]),
+                            exact_sum(high[q + 1], cross[q + 1], low[q + 1])};
+      y[half].x = kUsual ? usual_result(x[0], scale[half], e.x) : exact_result(x[0], scale[half], e.x);
+      y[half].y = kUsual ? usual_result(x[1], scale[half], e.y) : exact_result(x[1], scale[half], e.y);
     }
   };
   // All loads of a step come before its stores, over which the compiler does not move them.
@@ -155,11 +171,15 @@ __device__ inline void consume_gemm(const ExactTogether& in, const GemmTiles& ti
     if (first_thread) arrive(previous);
     sync_warpgroup(group);  // the scales of the tile before have been read
     scales_b[group][t] = scale_b;
-    sync_warpgroup(group);
+    const bool usual =
+        all_in_warpgroup(group, usual_scale(scale_b) && usual_scale(scale[0]) && usual_scale(scale[1]));
+    auto store = [&](auto adds, auto usual) {
+      store_gemm<adds(), usual()>(in, tile, group, scale, scales_b[group], high, cross, low);
+    };
     if (one.addend)
-      store_gemm<true>(in, tile, group, scale, scales_b[group], high, cross, low);
+      usual ? store(std::true_type{}, std::true_type{}) : store(std::true_type{}, std::false_type{});
     else
-      store_gemm<false>(in, tile, group, scale, scales_b[group], high, cross, low);
+      usual ? store(std::false_type{}, std::true_type{}) : store(std::false_type{}, std::false_type{});
   }
 }
 

@@ -84,6 +84,16 @@ __device__ inline float exact_result(int64_t sum, int32_t ea, int32_t eb) {
   const uint32_t sign = static_cast<uint32_t>(bits) & 0x80000000u;
   return __uint_as_float(field < 1 ? sign : sign | 0x7f800000u);
 }
+// exact_result where both scales are such that |sum| < 2^62 gives a normal result or 0.
+__device__ inline bool usual_scale(int32_t e) {
+  return e >= -63 && e <= 32;
+}
+__device__ inline float power_of_two(int32_t e) {
+  return __int_as_float((e + 127) << 23);
+}
+__device__ inline float usual_result(int64_t sum, int32_t ea, int32_t eb) {
+  return __ll2float_rn(sum) * (power_of_two(ea) * power_of_two(eb));
+}
 // The result of `add` of a result and an addend (formats.5).
 __device__ inline float with_addend(float y, float addend) {
   return canonicalize(add(F{y}, F{addend})).v;

@@ -1,5 +1,5 @@
 // wgmma of bytes that may begin a sum (accumulate = 0: d is what was multiplied alone), with the
-// first operand in shared memory or in registers; and what thread block clusters need.
+// first operand in shared memory or in registers.
 #pragma once
 #include "ops/matmul/cuda/exact16/wgmma.cuh"
 
@@ -46,24 +46,6 @@ INVAR_WGMMA_SUMS(32, "64", INVAR_R32, INVAR_D32(d, 0), "%32", "%33", "%34", "%35
 INVAR_WGMMA_SUMS(64, "128", INVAR_R64, INVAR_D64(d, 0), "%64", "%65", "%66", "%67", "%68", "%69")
 INVAR_WGMMA_SUMS(128, "256", INVAR_R128, INVAR_D128(d, 0), "%128", "%129", "%130", "%131", "%132", "%133")
 #undef INVAR_WGMMA_SUMS
-
-__device__ inline uint32_t rank_in_cluster() {
-  uint32_t rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-__device__ inline void sync_cluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-// At the barrier of the same address in block `rank` of the cluster.
-__device__ inline void arrive_at(uint32_t barrier, uint32_t rank) {
-  asm volatile(
-      "{\n.reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
-      "r"(rank)
-      : "memory");
-}
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -1,6 +1,5 @@
-// Products of bytes of many rows on Hopper (wgmma): 128 x 256 results of two warpgroups. The two
-// blocks of a cluster have the same columns, each copies half of them to both. Boxes of both
-// operands arrive by tensor maps.
+// Products of bytes of many rows on Hopper (wgmma): 128 x 256 results of two warpgroups. Boxes of
+// both operands arrive by tensor maps.
 #pragma once
 #include <cuda.h>
 
@@ -11,7 +10,7 @@ namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
 struct ByteGemm {
-  static constexpr int kRows = 128, kColumns = 256, kCluster = 2;
+  static constexpr int kRows = 128, kColumns = 256;
   static constexpr int kThreads = 3 * kWarpgroup, kStages = 4;
   static constexpr int kBoxRows = 128;  // of a box of kStepK bytes each
   static constexpr int kBox = kBoxRows * kStepK, kStage = (kRows + kColumns) * kStepK;
@@ -19,12 +18,11 @@ struct ByteGemm {
   static constexpr int kRun =
       16;  // tiles of rows that meet a column of tiles before the next, for the L2 cache
 };
-// Tiles of a product, of rows those of a cluster counting as one.
 struct ByteGemmTiles {
   int rows, columns, all;
 };
 struct ByteGemmTile {
-  int64_t batch, row, column;  // the first row and column of this block
+  int64_t batch, row, column;  // its first row and column
 };
 __device__ inline ByteGemmTile byte_gemm_tile(const ByteGemmTiles& t, int i) {
   const int per_product = t.rows * t.columns, batch = i / per_product;
@@ -32,8 +30,7 @@ __device__ inline ByteGemmTile byte_gemm_tile(const ByteGemmTiles& t, int i) {
   const int run = i / (ByteGemm::kRun * t.columns), first = run * ByteGemm::kRun;
   const int height = t.rows - first < ByteGemm::kRun ? t.rows - first : ByteGemm::kRun;
   i -= first * t.columns;
-  const int64_t row = (int64_t{first} + i % height) * ByteGemm::kCluster + rank_in_cluster();
-  return {batch, row * ByteGemm::kRows, int64_t{i / height} * ByteGemm::kColumns};
+  return {batch, (int64_t{first} + i % height) * ByteGemm::kRows, int64_t{i / height} * ByteGemm::kColumns};
 }
 
 __device__ inline void copy_box(uint32_t to, const CUtensorMap& map, int64_t x, int64_t y, uint32_t barrier) {
@@ -44,22 +41,12 @@ __device__ inline void copy_box(uint32_t to, const CUtensorMap& map, int64_t x, 
       "l"(&map), "r"(static_cast<int>(x)), "r"(static_cast<int>(y)), "r"(barrier)
       : "memory");
 }
-__device__ inline void copy_box_to(uint32_t to, const CUtensorMap& map, int64_t x, int64_t y,
-                                   uint32_t barrier, uint16_t mask) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-      "l"(&map), "r"(static_cast<int>(x)), "r"(static_cast<int>(y)), "r"(barrier), "h"(mask)
-      : "memory");
-}
-
 // One thread. Rows of the next matrix, and zeros behind the last, give results that are not stored.
 __device__ inline void produce_bytes(const ByteProducts& in, const ByteGemmTiles& tiles, const CUtensorMap& a,
                                      const CUtensorMap& b, uint32_t shared, Ring ring) {
   using G = ByteGemm;
-  const uint32_t part = rank_in_cluster();
   const int steps = static_cast<int>(ceil_div(in.s.k, kStepK));
-  for (int i = blockIdx.x / G::kCluster; i < tiles.all; i += gridDim.x / G::kCluster) {
+  for (int i = blockIdx.x; i < tiles.all; i += gridDim.x) {
     const ByteGemmTile tile = byte_gemm_tile(tiles, i);
     const FirstRows first = first_rows(in.s, tile.batch);
     for (int step = 0; step < steps; ++step) {
@@ -67,8 +54,8 @@ __device__ inline void produce_bytes(const ByteProducts& in, const ByteGemmTiles
       const uint32_t to = shared + ring.at * G::kStage, full = ring.full_now();
       expect_bytes(full, G::kStage);
       copy_box(to, a, step * kStepK, first.a + tile.row, full);
-      copy_box_to(to + G::kBox + part * G::kBox, b, step * kStepK, first.b + tile.column + part * G::kBoxRows,
-                  full, (1 << G::kCluster) - 1);
+      copy_box(to + G::kBox, b, step * kStepK, first.b + tile.column, full);
+      copy_box(to + 2 * G::kBox, b, step * kStepK, first.b + tile.column + G::kBoxRows, full);
       ring.next();
     }
   }
@@ -80,10 +67,10 @@ __device__ inline void consume_bytes(const ByteProducts& in, const ByteGemmTiles
   using G = ByteGemm;
   const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
   const int steps = static_cast<int>(ceil_div(in.s.k, kStepK));
-  auto leave = [&](uint32_t empty) {  // the stage is free in both blocks that copy to this one
-    if (t < G::kCluster) arrive_at(empty, t);
+  auto leave = [&](uint32_t empty) {
+    if (t == 0) arrive(empty);
   };
-  for (int i = blockIdx.x / G::kCluster; i < tiles.all; i += gridDim.x / G::kCluster) {
+  for (int i = blockIdx.x; i < tiles.all; i += gridDim.x) {
     const ByteGemmTile tile = byte_gemm_tile(tiles, i);
     int sum[1][G::kColumns / 8][4];
     auto& d = reinterpret_cast<int(&)[G::kColumns / 2]>(sum);
@@ -122,12 +109,11 @@ __global__ void __launch_bounds__(ByteGemm::kThreads, 1)
   if (threadIdx.x == 0) {
     for (uint32_t i = 0; i < G::kStages; ++i) {
       init_barrier(ring.full + 8 * i, 1);
-      init_barrier(ring.empty + 8 * i, 2 * G::kCluster);
+      init_barrier(ring.empty + 8 * i, 2);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncthreads();
-  sync_cluster();
   trigger_and_wait();
   const int group = threadIdx.x / kWarpgroup;
   if (group == 2) {
@@ -137,8 +123,6 @@ __global__ void __launch_bounds__(ByteGemm::kThreads, 1)
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     consume_bytes<kUnsignedA>(in, tiles, shared, ring, group);
   }
-  __syncwarp();
-  sync_cluster();  // no block ends before the other has copied to it
 }
 
 }  // namespace

@@ -32,15 +32,15 @@ bool enqueue_byte_gemm_hopper(const ByteProducts& in, bool unsigned_a, int64_t r
   CUtensorMap a, b;
   if (!map_rows(a, in.a, rows_a, in.ld_a) || !map_rows(b, in.b, columns_b, in.ld_b)) return false;
   ByteGemmTiles tiles{};
-  tiles.rows = static_cast<int>(ceil_div(in.s.m, G::kRows * G::kCluster));
+  tiles.rows = static_cast<int>(ceil_div(in.s.m, G::kRows));
   tiles.columns = static_cast<int>(ceil_div(in.s.n, G::kColumns));
   tiles.all = tiles.rows * tiles.columns * static_cast<int>(in.s.batches);
-  const int most = multiprocessors() / G::kCluster;
-  const dim3 grid(grid_for((tiles.all < most ? tiles.all : most) * G::kCluster)), block(G::kThreads);
+  const int most = multiprocessors();
+  const dim3 grid(grid_for(tiles.all < most ? tiles.all : most)), block(G::kThreads);
   if (unsigned_a)
-    launch_clusters(byte_gemm_kernel<true>, G::kCluster, grid, block, G::kShared, stream, in, tiles, a, b);
+    launch_dependent(byte_gemm_kernel<true>, grid, block, G::kShared, stream, in, tiles, a, b);
   else
-    launch_clusters(byte_gemm_kernel<false>, G::kCluster, grid, block, G::kShared, stream, in, tiles, a, b);
+    launch_dependent(byte_gemm_kernel<false>, grid, block, G::kShared, stream, in, tiles, a, b);
   return true;
 }
 

@@ -12,6 +12,57 @@ struct NbitsTiles {
   __device__ int all() const { return rows * columns; }
 };
 
+// What a thread knows of its two columns of a tile of weights.
+template <bool kWhole>
+struct NbitsColumns {
+  int es[2], t[2], tz[2];  // t, and times the zero point: where one group is all of K
+  __device__ NbitsColumns(const NbitsProduct& in, int64_t tile) {
+    const int i = threadIdx.x % kWarpgroup;
+    const int64_t n = tile * kBlockRows + i / kWarp * 16 + i % kWarp / 4;
+#pragma unroll
+    for (int q = 0; q < 2; ++q) {
+      es[q] = in.es[n + 8 * q];
+      t[q] = kWhole ? in.t[n + 8 * q] : 0;
+      tz[q] = kWhole && in.zeros ? t[q] * in.zeros[n + 8 * q] : 0;
+    }
+  }
+};
+
+// Stores results of a tile of weights and of kRows rows: sums value(i, the sum of the row's
+// integers). 4 bits: 16 times the sums.
+template <int kBits, int kRows, class Columns, class Value>
+__device__ inline void store_tile(const NbitsProduct& in, int64_t tile, int64_t row_tile, const int2* rows,
+                                  const Columns& columns, Value value) {
+  constexpr int kShift = kBits == 4 ? 4 : 0;
+  const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
+  const int64_t n = tile * kBlockRows + t / kWarp * 16 + lane / 4, m = row_tile * kRows + lane % 4 * 2;
+  const bool has[2] = {n < in.n, n + 8 < in.n};
+  const int rows_left = static_cast<int>(in.m - m < kRows ? in.m - m : kRows);
+  const int4* const of_rows = reinterpret_cast<const int4*>(rows) + lane % 4;
+  bool usual = usual_scale(columns.es[0] - kShift) && usual_scale(columns.es[1] - kShift);
+#pragma unroll
+  for (int j = 0; j < kRows / 8; ++j) {
+    const int4 r = of_rows[4 * j];
+    usual = usual && usual_scale(r.x) && usual_scale(r.z);
+  }
+  auto each = [&](auto result) {
+    float* to = in.out + m * in.n + n;
+#pragma unroll
+    for (int j = 0; j < kRows / 8; ++j, to += 8 * in.n) {
+      const int4 r = of_rows[4 * j];
+#pragma unroll
+      for (int q = 0; q < 4; ++q) {
+        const float y = result(value(4 * j + q, q % 2 ? r.w : r.y), q % 2 ? r.z : r.x, columns.es[q / 2]);
+        if (has[q / 2] && 8 * j + q % 2 < rows_left) to[q % 2 * in.n + q / 2 * 8] = y;
+      }
+    }
+  };
+  if (__all_sync(~0u, usual))
+    each([](int64_t v, int32_t ea, int32_t es) { return usual_result(v, ea, es - kShift); });
+  else
+    each([](int64_t v, int32_t ea, int32_t es) { return exact_result(v >> kShift, ea, es); });
+}
+
 template <int kBits, int kSub, int kRows_, int kGroups_>
 struct NbitsGemm {
   static constexpr int kRows = kRows_, kGroups = kGroups_;
@@ -84,9 +135,9 @@ struct NbitsGemm {
     }
     products_ended(acc);
   }
+  template <bool kZeros>
   __device__ static void sum_groups(int64_t (&sum)[kSums], const NbitsProduct& in, uint32_t shared,
                                     Ring& ring, int group) {
-    const bool has_zeros = in.zeros != nullptr;
     for (int chunk = 0; chunk < static_cast<int>(in.chunks); ++chunk) {
       wait_barrier(ring.full_now(), ring.phase);
       const uint32_t at = shared + ring.at * Stage::kBytes;
@@ -105,7 +156,7 @@ struct NbitsGemm {
         products_ended(acc);
         const uint32_t of = factors + sub * kBlockRows * 4;
         NbitsJoin<kRows>::add(sum, acc, of + Stage::kAtT, of + Stage::kAtZeros,
-                              at + Stage::kAtSums + sub * kRows * 4, has_zeros);
+                              at + Stage::kAtSums + sub * kRows * 4, std::bool_constant<kZeros>{});
       }
       leave(ring.empty_now());
       ring.next();
@@ -114,20 +165,47 @@ struct NbitsGemm {
 
   __device__ static void consume(const NbitsProduct& in, const NbitsTiles& tiles, uint32_t shared, Ring ring,
                                  int group) {
+    __shared__ int2 rows[kGroups][kRows];  // the scale of a row and the sum of its integers
     for (int i = static_cast<int>(blockIdx.x); i < tiles.all(); i += static_cast<int>(gridDim.x)) {
       const Tile tile = tile_at(tiles, i);
       const int64_t of = int64_t{tile.column} * kGroups + group;
       const bool exists = of * kBlockRows < in.n;
+      const NbitsColumns<kSub == 0> columns(in, exists ? of : 0);
+      const int t = threadIdx.x % kWarpgroup;
+      const int64_t m = int64_t{tile.row} * kRows + t;
+      const bool has_row = t < kRows && m < in.m;
+      int2 row{0, 0};
+      if (has_row) row.x = in.a.scales[m];
+      if (kSub == 0 && has_row && in.zeros) row.y = in.of_a[m];  // K is one piece
+      auto store = [&](auto value) {
+        sync_warpgroup(group);  // the rows of the tile before have been read
+        if (t < kRows) rows[group][t] = row;
+        sync_warpgroup(group);
+        if (exists) store_tile<kBits, kRows>(in, of, tile.row, rows[group], columns, value);
+      };
       if constexpr (kSub == 0) {
         int acc[kRows];
         sum_whole(acc, in, shared, ring, group);
-        if (exists)
-          store_nbits<kBits, true, kRows>(in, of, tile.row,
-                                          [&](int q) { return int64_t{256} * acc[q] + acc[kSums + q]; });
+        if (in.zeros)
+          store([&](int q, int of_row) {
+            int64_t v = int64_t{-columns.tz[q / 2 % 2]} * of_row;
+            add_product(v, columns.t[q / 2 % 2], acc[kSums + q]);
+            add_product(v, columns.t[q / 2 % 2] << 8, acc[q]);
+            return v;
+          });
+        else
+          store([&](int q, int) {
+            int64_t v = int64_t{columns.t[q / 2 % 2]} * acc[kSums + q];
+            add_product(v, columns.t[q / 2 % 2] << 8, acc[q]);
+            return v;
+          });
       } else {
         int64_t sum[kSums] = {};
-        sum_groups(sum, in, shared, ring, group);
-        if (exists) store_nbits<kBits, false, kRows>(in, of, tile.row, [&](int q) { return sum[q]; });
+        if (in.zeros)
+          sum_groups<true>(sum, in, shared, ring, group);
+        else
+          sum_groups<false>(sum, in, shared, ring, group);
+        store([&](int q, int) { return sum[q]; });
       }
     }
   }

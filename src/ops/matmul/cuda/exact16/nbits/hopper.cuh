@@ -130,9 +130,9 @@ __device__ inline void multiply_chunk(int (&acc)[kRows], uint32_t weights, uint3
   commit_products();
 }
 
-// sum + a b; the compiler would multiply first, then add.
+// sum + a b, one instruction: mad.wide becomes three.
 __device__ inline void add_product(int64_t& sum, int a, int b) {
-  asm("mad.wide.s32 %0, %1, %2, %0;" : "+l"(sum) : "r"(a), "r"(b));
+  asm("{\n.reg .s64 p;\nmul.wide.s32 p, %1, %2;\nadd.s64 %0, %0, p;\n}" : "+l"(sum) : "r"(a), "r"(b));
 }
 // A thread has results of two columns, and of two of every eight rows.
 template <int kRows>
@@ -140,7 +140,7 @@ struct NbitsJoin {
   static constexpr int kSums = kRows / 2;
   // t, zeros, sums: of this group, in shared memory.
   __device__ static void add(int64_t (&sum)[kSums], const int (&acc)[kRows], uint32_t t, uint32_t zeros,
-                             uint32_t sums, bool has_zeros) {
+                             uint32_t sums, auto has_zeros) {
     const int lane = threadIdx.x % kWarp, column = threadIdx.x % kWarpgroup / kWarp * 16 + lane / 4;
     const int of[2] = {load_word(t + column * 4), load_word(t + column * 4 + 32)};
     if (has_zeros) {
@@ -151,13 +151,13 @@ struct NbitsJoin {
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
           const int i = 4 * j + q;
-          const int p = 256 * acc[i] + acc[kSums + i] - z[q / 2] * (q % 2 ? s.y : s.x);
+          const int p = (acc[i] << 8) + acc[kSums + i] - z[q / 2] * (q % 2 ? s.y : s.x);
           add_product(sum[i], of[q / 2], p);
         }
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < kSums; ++i) add_product(sum[i], of[i % 4 / 2], 256 * acc[i] + acc[kSums + i]);
+      for (int i = 0; i < kSums; ++i) add_product(sum[i], of[i % 4 / 2], (acc[i] << 8) + acc[kSums + i]);
     }
     sums_joined(sum);
   }
