@@ -145,7 +145,8 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
                   "the model has a chat template, which a prompt of text does not pass through; "
                   "--messages and \"messages\" do");
   const ExecutionOptions& execution = impl->request.execution;
-  const std::future<void> starting = execution.cpu_only ? std::future<void>() : start_device(execution.device);
+  const std::future<void> starting =
+      execution.cpu_only ? std::future<void>() : start_device(execution.device);
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
   INVAR_CHECK_OK(impl->size_batch());
   INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));

@@ -133,7 +133,7 @@ struct LoadedModel {
   FoundModel found;
   ModelFolder folder;
   CompiledModel compiled;
-  bool presumed = false;  // its digests are a receipt's, which a session has yet to compare
+  bool presumed = false;                // its digests are a receipt's, which a session has yet to compare
   std::optional<run::Session> session;  // of reproducible programs
   int64_t capacity = 0;                 // positions of the session
 };
@@ -180,8 +180,8 @@ Result<LoadedModel*> Verifier::Impl::load(const Verification& v, bool presume) {
   TensorDigests claimed;
   for (const receipt::TensorDigest& t : v.claimed.tensors) claimed.emplace(t.name, t.sha256);
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
-  INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none,
-                                            presume ? &claimed : nullptr));
+  INVAR_TRY(CompiledModel compiled,
+            prepare(found.location, options, observer, CachePolicy::none, presume ? &claimed : nullptr));
   if (const plan::Plan& p = compiled.plan;
       presume && (!p.bodies.empty() || !p.bindings.empty() || p.states.empty())) {  // in several parts
     presume = false;
@@ -255,7 +255,7 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
 // which the findings name.
 Status Verifier::Impl::examine(Verification& v) {
   const Verdict before = v.verdict;
-  INVAR_TRY(LoadedModel* m, load(v, may_presume(v)));
+  INVAR_TRY(LoadedModel * m, load(v, may_presume(v)));
   Status examined = examine(v, *m);
   if (!m->presumed) return examined;
   loaded.erase(Key(m->found.location.folder, v.set, v.claimed.profile));

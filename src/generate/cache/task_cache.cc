@@ -199,8 +199,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   if (path.empty()) {
     std::error_code ec;
     INVAR_TRY(TemporaryFolder made, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
-    INVAR_CHECK_OK(
-        make_plan(location, options, set, profile, onnx_model, made.path(), "", presumed, observer, prepared));
+    INVAR_CHECK_OK(make_plan(location, options, set, profile, onnx_model, made.path(), "", presumed, observer,
+                             prepared));
     prepared.folder = made.path();
     prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
     return prepared;

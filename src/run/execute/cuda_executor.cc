@@ -9,8 +9,11 @@
 
 namespace invar::run {
 
-constexpr int64_t kGraphRows = 8;           // steps of more rows cost more than queueing their nodes
-constexpr size_t kPiece = size_t{8} << 20;  // bytes: sent while the piece before is hashed
+constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing their nodes
+// Bytes that are sent while the piece before is hashed. Larger ones give all threads the same work,
+// and take long to pin: they are for sessions that make them ready while weights are loaded.
+constexpr size_t kPiece = size_t{8} << 20, kLargePiece = size_t{32} << 20;
+constexpr size_t kPieceRows = 32;  // of larger pieces: multiples of so many
 
 static bool is_selected(const std::optional<std::vector<int>>& ports, int v) {
   return !ports || std::find(ports->begin(), ports->end(), v) != ports->end();
@@ -220,10 +223,11 @@ Status CudaExecutor::download_outputs(bool tail) {
   return device_->download(step_header_.data(), device_step_header_.data(), sizeof(StepHeader));
 }
 
-// Whole rows of an output that is left on the device.
-static size_t piece_of(const ops::View& view) {
-  const size_t row = static_cast<size_t>(view.dim[view.rank - 1]) * size_of(view.dtype);
-  return std::max(kPiece / row, size_t{1}) * row;
+// Whole rows of an output that is left on the device, about so many bytes.
+static size_t piece_of(const ops::View& view, size_t bytes) {
+  const size_t row = static_cast<size_t>(view.dim[view.rank - 1]) * size_of(view.dtype),
+               rows = std::max(bytes / row, size_t{1});
+  return (rows > kPieceRows ? rows - rows % kPieceRows : rows) * row;
 }
 
 Status CudaExecutor::reserve_pieces(size_t bytes) {
@@ -239,7 +243,8 @@ Status CudaExecutor::read_output(int v, size_t begin,
   if (!left_on_device()) return Executor::read_output(v, begin, take);
   const ops::View& view = values_[v];
   const auto* const from = static_cast<const std::byte*>(view.data) + begin;
-  const size_t bytes = bytes_of(view) - begin, most = std::min(bytes, piece_of(view));
+  const size_t bytes = bytes_of(view) - begin,
+               most = std::min(bytes, piece_of(view, std::max(kPiece, pieces_[0].size())));
   INVAR_CHECK_OK(reserve_pieces(most));
   const auto send = [&](size_t at) {
     return device_->download(pieces_[at / most % 2].data(), from + at, std::min(most, bytes - at));
@@ -289,7 +294,8 @@ void CudaExecutor::preload(bool tail) {
   const Status queued = queue(tail);
   const auto graph = device_->end_capture();
   for (const plan::Port& p : executable_->plan->outputs)
-    if (queued && graph && tail && left_on_device()) reserve_pieces(piece_of(values_[p.value]));
+    if (queued && graph && tail && left_on_device())
+      reserve_pieces(std::min(bytes_of(values_[p.value]), piece_of(values_[p.value], kLargePiece)));
 }
 
 // Some index was out of bounds: repeats the step node by node until it shows which. What a step
