@@ -58,10 +58,10 @@ void LocalStage::stream(LocalStage* next, std::shared_ptr<Streaming> streaming) 
 }
 
 Result<Weights> LocalStage::loaded(bool check, Pool& pool, const ByteProgress& progress,
-                                   Weights::Placed placed) const {
+                                   Weights::OnAllocated allocated) const {
   const Options& o = context_.options;
   return Weights::load(plan(), context_.folder, executable_->weight_uses(), pool,
-                       {check, o.hashed, progress, o.computed, std::move(placed)}, device_, queues_.get());
+                       {check, o.hashed, progress, o.computed, std::move(allocated)}, device_, queues_.get());
 }
 
 void LocalStage::make_executor() {
@@ -112,8 +112,9 @@ Status LocalStage::load() {
   }
   const bool checked = o.check_weights && checks_own_;
   const bool preloads = device_ && !arena_ && context_.rows > 0;  // the only stage
-  Result<Weights> weights = loaded(checked, *context_.pool, o.load_progress,
-                                   preloads ? [this](const Weights& w) { preload(w); } : Weights::Placed());
+  Result<Weights> weights =
+      loaded(checked, *context_.pool, o.load_progress,
+             preloads ? [this](const Weights& w) { preload(w); } : Weights::OnAllocated());
   if (!weights && preloads && weights.error().code == Code::bad_input) {
     make_executor();  // there may be too little memory for steps beside weights on their way
     weights = loaded(checked, *context_.pool, o.load_progress);

@@ -82,7 +82,7 @@ class LocalStage final : public Stage {
   // The number in the stage's plan of a value of the whole plan; -1: it is not there.
   int own(int v) const;
   Result<Weights> loaded(bool check, Pool& pool, const ByteProgress& progress = {},
-                         Weights::Placed placed = {}) const;
+                         Weights::OnAllocated allocated = {}) const;
   void make_executor();
   void preload(const Weights&);
   void prefetch();

@@ -17,6 +17,16 @@ namespace {
 constexpr uint64_t kPiece = 2 << 20;  // bytes per transfer; the system takes long to pin more
 constexpr int kHashing = 4;           // workers that hash per worker that copies, which is five times as fast
 
+// Calls it on a thread of its own, which the caller waits for; not at all where the system refuses
+// another thread.
+std::jthread start(const Weights::OnAllocated& allocated, const Weights& weights) {
+  try {
+    if (allocated) return std::jthread([&] { allocated(weights); });
+  } catch (const std::system_error&) {
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<UploadQueue> UploadQueue::open(int index) {
@@ -121,12 +131,7 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
   }
   r.views_ = l.views(uses, packed);
   {
-    std::jthread placed;
-    try {
-      if (check.placed) placed = std::jthread([&] { check.placed(r); });
-    } catch (const std::system_error&) {
-      // The system refuses another thread, so nothing is made ready.
-    }
+    const std::jthread beside = start(check.allocated, r);
     run_jobs(pool, check.progress, std::move(hashes), std::move(copies), copying);
   }
   INVAR_CHECK_OK(status);

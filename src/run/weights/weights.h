@@ -30,14 +30,14 @@ class Weights {
     const Attributes* attrs;
   };
   // Gets weights that have their places on a GPU and not yet their bytes.
-  using Placed = std::function<void(const Weights&)>;
+  using OnAllocated = std::function<void(const Weights&)>;
   // Whether the bytes are checked, and the digests that are known already.
   struct Check {
     bool wanted = true;
     const DigestCache* known = nullptr;
     ByteProgress progress = {};       // of hashing, copying and packing
     DigestCache* computed = nullptr;  // receives the others, once all are right
-    Placed placed = {};               // called on a thread of its own while weights are copied
+    OnAllocated allocated = {};       // called on a thread of its own while weights are copied
   };
   // views()[i] is the view of uses[i]. Equal packings of a weight are shared. queues: to the
   // device, kept for later loads; null: made for this one.
