@@ -55,7 +55,7 @@ struct Options {
   // Digests of the graph's external tensors, by name, that the caller compares with the bytes of
   // the plan's weights before it believes them. Such weights are not hashed. Null: all are.
   const PresumedDigests* presumed = nullptr;
-  ByteProgress progress = {};     // of hashing weights, on the caller's thread; may be empty
+  ByteProgress progress = {};  // of hashing weights, on the caller's thread; may be empty
 };
 
 struct CompiledProgram {

@@ -109,7 +109,7 @@ struct WeightStorage {
   int threads = 0;
   DigestCache* hashed = nullptr;
   std::map<std::tuple<std::string, uint64_t, uint64_t>, Digest> presumed = {};  // by file, offset, length
-  ByteProgress progress = {};                                                    // of hashing
+  ByteProgress progress = {};                                                   // of hashing
   InlineConstants inline_constants;
   std::string constants;                                          // out: content of constants_file
   std::map<std::pair<Digest, size_t>, int64_t> constant_offsets;  // digest and size -> offset
