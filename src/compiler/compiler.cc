@@ -62,6 +62,10 @@ class Compiler {
     weights_.constants_file = options.constants_file;
     weights_.threads = options.threads, weights_.hashed = options.hashed;
     weights_.progress = options.progress;
+    for (const onnx::TensorRef& t : graph.initializers)
+      if (options.presumed && !t.file.empty())
+        if (const auto known = options.presumed->find(t.name); known != options.presumed->end())
+          weights_.presumed.emplace(std::tuple(t.file, t.offset, t.length), known->second);
     load_dialects(context_);
     module_ = import_graph(context_, graph, weights_.inline_constants, constraints);
   }

@@ -1,6 +1,8 @@
 // Compiles an ONNX graph to a plan. The only library that links MLIR.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +28,8 @@ inline constexpr int kMaxOptLevel = 3;
 // operations, or one that calls torch's own, of whose bits nothing is promised.
 enum class TorchModule { none, reproducible, plain };
 
+using PresumedDigests = std::map<std::string, Digest, std::less<>>;
+
 struct Options {
   std::string folder;  // of the graph's external files; weights are hashed from there
   int threads = 0;     // for hashing; 0: one per core; -1: weights are not read, for a plan on paper
@@ -48,7 +52,10 @@ struct Options {
   bool trusts_recipe = false;
   TorchModule torch_module = TorchModule::none;
   DigestCache* hashed = nullptr;  // receives the digests that were computed; may be null
-  ByteProgress progress = {};     // of hashing weights, on the caller's thread; may be empty
+  // Digests of the graph's external tensors, by name, that the caller compares with the bytes of
+  // the plan's weights before it believes them. Such weights are not hashed. Null: all are.
+  const PresumedDigests* presumed = nullptr;
+  ByteProgress progress = {};  // of hashing weights, on the caller's thread; may be empty
 };
 
 struct CompiledProgram {

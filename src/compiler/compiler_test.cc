@@ -108,6 +108,20 @@ TEST_F(Compile, MakesAPlan) {
   EXPECT_EQ(p.outputs[0].name, "y");
 }
 
+TEST_F(Compile, TakesPresumedDigestsOfExternalTensors) {
+  const PresumedDigests presumed = {{"table", sha256("claimed")}, {"two", sha256("of no file")}};
+  Options options{folder_, 1, "c.bin", kMaxOptLevel, ""};
+  DigestCache hashed;
+  options.presumed = &presumed, options.hashed = &hashed;
+  Result<CompiledProgram> r = compile(embedding(), options);
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(r->plan.weights[0].sha256, sha256("claimed"));
+  EXPECT_EQ(r->plan.weights[1].sha256, sha256(r->constants));
+  EXPECT_FALSE(hashed.has(*MappedFile::open(folder_ + "/weights"), 10, 64, sha256("claimed")));
+  std::filesystem::resize_file(folder_ + "/weights", 20);  // still they have to be there
+  EXPECT_FALSE(compile(embedding(), options));
+}
+
 TEST_F(Compile, ReadsBackWhatItPrints) {
   Result<CompiledProgram> r = run(embedding());
   ASSERT_TRUE(r);

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <optional>
+#include <system_error>
 
 #include "device/find_device.h"
 
@@ -25,6 +26,16 @@ static Result<std::optional<int>> index_of(const std::string& name) {
 Result<std::shared_ptr<Device>> Device::named(const std::string& name) {
   INVAR_TRY(const std::optional<int> index, index_of(name));
   return index ? open(*index) : std::shared_ptr<Device>();
+}
+
+std::future<void> start_device(const std::string& name) {
+  const auto index = index_of(name);
+  if (!index || !*index) return {};
+  try {
+    return std::async(std::launch::async, [name] { (void)Device::named(name); });
+  } catch (const std::system_error&) {
+    return {};  // the system refuses another thread
+  }
 }
 
 }  // namespace invar

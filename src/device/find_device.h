@@ -1,6 +1,8 @@
-// Whether there is a device of a name, without the time that opening it takes.
+// Of a device: whether there is one of a name, without the time that opening it takes, and opening
+// it in the background.
 #pragma once
 
+#include <future>
 #include <string>
 
 #include "base/status.h"
@@ -10,5 +12,9 @@ namespace invar {
 // The errors are those of Device::named() but for what opening alone shows, such as a GPU in
 // exclusive use.
 Status find_device(const std::string& name);
+
+// Starts a GPU while its caller does something else: what a process does once for a device takes a
+// quarter of a second. Nothing is reported; Device::named() will. The future waits when it goes.
+std::future<void> start_device(const std::string& name);
 
 }  // namespace invar

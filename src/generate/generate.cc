@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/hash/random.h"
+#include "device/find_device.h"
 #include "generate/answer/generator.h"
 #include "generate/execution.h"
 #include "generate/model/find_model.h"
@@ -143,6 +144,9 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
     observer.note("template",
                   "the model has a chat template, which a prompt of text does not pass through; "
                   "--messages and \"messages\" do");
+  const ExecutionOptions& execution = impl->request.execution;
+  const std::future<void> starting =
+      execution.cpu_only ? std::future<void>() : start_device(execution.device);
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
   INVAR_CHECK_OK(impl->size_batch());
   INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));

@@ -2,6 +2,8 @@
 // keep the results.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +24,7 @@ struct CompiledModel {
   plan::Plan plan;
   std::string folder;                               // where the plan's weight files lie
   std::shared_ptr<TemporaryFolder> temporary = {};  // that folder, where it goes when the process ends
-  std::shared_ptr<DigestCache> hashed = {};         // weights whose bytes compiling has seen
+  std::shared_ptr<DigestCache> hashed = {};         // weights whose bytes this process has seen
   bool cached = false;                              // from a task folder
   bool has_copies = false;                          // of weights, in that folder
   std::shared_ptr<const void> in_use = {};          // keeps prune_tasks() from that folder
@@ -43,10 +45,13 @@ Status check_made_for(const plan::Plan&, const std::string& path, std::optional<
 // replace  a new one in any case
 // none     the plan is compiled in a temporary folder and stands for the files alone
 enum class CachePolicy { use, replace, none };
+// Digests that somebody claims of the tensors of a checkpoint, by name.
+using TensorDigests = std::map<std::string, Digest, std::less<>>;
 // options.plan, or the checkpoint's. Plans are made at the compiler's default level, so a program
-// has one digest.
+// has one digest. `presumed`: taken into the plan as they are, so that the bytes are hashed once,
+// when the weights are loaded, which compares them; of a checkpoint alone. Null: none.
 Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions&, Observer&,
-                              CachePolicy = CachePolicy::use);
+                              CachePolicy = CachePolicy::use, const TensorDigests* presumed = nullptr);
 
 // The user's cache folder of Invar, "" where neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder();

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "device/find_device.h"
 #include "generate/execution.h"
 #include "generate/model/find_model.h"
 #include "generate/model_folder.h"
@@ -132,6 +133,7 @@ struct LoadedModel {
   FoundModel found;
   ModelFolder folder;
   CompiledModel compiled;
+  bool presumed = false;                // its digests are a receipt's, which a session has yet to compare
   std::optional<run::Session> session;  // of reproducible programs
   int64_t capacity = 0;                 // positions of the session
 };
@@ -139,33 +141,57 @@ struct LoadedModel {
 struct Verifier::Impl {
   Impl(ModelOptions m, ExecutionOptions e, Observer& o, receipt::StepSelection s)
       : model(std::move(m)), execution(std::move(e)), observer(o), selection(std::move(s)) {}
-  Result<LoadedModel*> load(const Verification&);
+  Result<LoadedModel*> load(const Verification&, bool presume);
   Result<run::Session*> session(const Verification&, LoadedModel&, const ExecutionOptions&,
                                 int64_t positions);
   Result<int64_t> recompute(Verification&, LoadedModel&, const receipt::Receipt& mine);
+  bool may_presume(const Verification&) const;
   Status examine(Verification&);
+  Status examine(Verification&, LoadedModel&);
 
   const ModelOptions model;
   const ExecutionOptions execution;
   Observer& observer;
   const receipt::StepSelection selection;
-  std::map<std::tuple<std::string, OperationSet, std::string>, LoadedModel> loaded;  // by folder
+  using Key = std::tuple<std::string, OperationSet, std::string>;  // folder, set, profile
+  std::map<Key, LoadedModel> loaded;
+  std::future<void> starting;  // of the GPU, while the model is compiled
 };
 
-Result<LoadedModel*> Verifier::Impl::load(const Verification& v) {
+// Whether the session checks every weight of the plan.
+bool Verifier::Impl::may_presume(const Verification& v) const {
+  const ExecutionOptions& e = execution;
+  const bool one_part = e.partitions <= 1 && e.weights_memory == 0 && e.tensor_parallel <= 1 &&
+                        e.workers.empty() && e.device.find(',') == e.device.npos;
+  return one_part && model.plan.empty() && v.set == OperationSet::reproducible;
+}
+
+Result<LoadedModel*> Verifier::Impl::load(const Verification& v, bool presume) {
   INVAR_TRY(FoundModel found, find_model(model, v.claimed, observer));
-  const std::tuple key(found.location.folder, v.set, v.claimed.profile);
+  const Key key(found.location.folder, v.set, v.claimed.profile);
   if (const auto known = loaded.find(key); known != loaded.end()) {
     known->second.found = std::move(found);  // another receipt may have found it in another way
     return &known->second;
   }
+  if (!starting.valid() && !execution.cpu_only) starting = start_device(execution.device);
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = v.set, options.profile = profile_from(v.claimed.profile);
   INVAR_TRY(ModelFolder folder, open_model(found.location));
+  TensorDigests claimed;
+  for (const receipt::TensorDigest& t : v.claimed.tensors) claimed.emplace(t.name, t.sha256);
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
-  INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
+  INVAR_TRY(CompiledModel compiled,
+            prepare(found.location, options, observer, CachePolicy::none, presume ? &claimed : nullptr));
+  if (const plan::Plan& p = compiled.plan;
+      presume && (!p.bodies.empty() || !p.bindings.empty() || p.states.empty())) {  // in several parts
+    presume = false;
+    INVAR_TRY(compiled, prepare(found.location, options, observer, CachePolicy::none));
+  }
   return &loaded
-              .try_emplace(key, LoadedModel{std::move(found), std::move(folder), std::move(compiled), {}, 0})
+              .try_emplace(key, LoadedModel{.found = std::move(found),
+                                            .folder = std::move(folder),
+                                            .compiled = std::move(compiled),
+                                            .presumed = presume})
               .first->second;
 }
 
@@ -177,9 +203,12 @@ Result<run::Session*> Verifier::Impl::session(const Verification& v, LoadedModel
   m.capacity = repeats ? positions : std::clamp(2 * m.capacity, positions, m.folder.context);
   m.session.reset();  // frees its memory first
   run::Options options = session_options(how, m.capacity);
-  options.hashed = m.compiled.hashed.get();
+  options.hashed = options.computed = m.compiled.hashed.get();
   options.load_progress = bytes_of(*loading);
+  if (!repeats && selection.all())
+    options.first_rows = positions - 1, options.first_wanted = static_cast<int64_t>(v.claimed.tokens.size());
   INVAR_TRY(m.session, run::Session::open(m.compiled.plan, m.compiled.folder, options));
+  m.presumed = false;
   if (repeats) {
     INVAR_CHECK_OK(check_kind(v, *m.session));
   }
@@ -221,11 +250,23 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
   return verdict.steps_compared;
 }
 
-// All that needs the model. What is compared first decides whether the rest is worth computing.
+// All that needs the model. The weights are hashed once, when they are loaded, against the claimed
+// digests. Where that or anything before it fails, the plan is made again with their own digests,
+// which the findings name.
 Status Verifier::Impl::examine(Verification& v) {
+  const Verdict before = v.verdict;
+  INVAR_TRY(LoadedModel * m, load(v, may_presume(v)));
+  Status examined = examine(v, *m);
+  if (!m->presumed) return examined;
+  loaded.erase(Key(m->found.location.folder, v.set, v.claimed.profile));
+  v.verdict = before;
+  INVAR_TRY(m, load(v, /*presume=*/false));
+  return examine(v, *m);
+}
+
+// What is compared first decides whether the rest is worth computing.
+Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   const receipt::Receipt& claimed = v.claimed;
-  INVAR_TRY(LoadedModel* const loaded_model, load(v));
-  LoadedModel& m = *loaded_model;
   INVAR_TRY(receipt::Receipt mine, receipt::describe(m.folder.identity, m.compiled.plan, claimed.format));
   mine.model_name = claimed.model_name;  // labels: check_name() says what is known of them
   mine.revision = claimed.revision;

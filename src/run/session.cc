@@ -145,6 +145,10 @@ Status Session::Impl::open() {
     INVAR_TRY(prefix, PrefixExecutor::open(plan, inputs, ports.logits, context));
     return {};
   }
+  pass_rows = has_memory() ? std::min(most_rows(), o.capacity * o.sequences) : chunk;
+  if (has_memory() && o.first_wanted > 0)
+    tail_rows = std::max(tail_rows, std::min(rows_with_tail(o.first_rows, o.first_wanted), most_tail_rows()));
+  stage_context.rows = pass_rows, stage_context.tail_rows = tail_rows;
   INVAR_CHECK_OK(pipeline->load());
   return reserve();
 }
@@ -158,7 +162,10 @@ int64_t Session::Impl::most_rows() const {
 
 // A pass of several sequences has as many rows as one of a long prompt, where there is the memory.
 Status Session::Impl::reserve() {
-  pass_rows = has_memory() ? std::min(most_rows(), options().capacity * options().sequences) : chunk;
+  if (tail_rows > kTailRows && has_memory()) {
+    if (pipeline->reserve(pass_rows, tail_rows)) return {};
+    tail_rows = std::min(kTailRows, chunk);
+  }
   const Status reserved = pipeline->reserve(pass_rows, tail_rows);
   if (reserved || pass_rows == chunk) return reserved;
   pass_rows = chunk;

@@ -38,6 +38,11 @@ struct Options {
   bool check_weights = true;  // hash every weight against the plan while loading
   // Digests that this process has computed, which need no check; read by open() only.
   const DigestCache* hashed = nullptr;
+  // Receives those that open() computes; may be `hashed`. Null: nobody asks.
+  DigestCache* computed = nullptr;
+  // The tokens of the first step, and of how many the logits are wanted (step_rows): open() makes
+  // ready what it needs. 0: nothing is known.
+  int64_t first_rows = 0, first_wanted = 0;
   // False: remember tokens only; each step computes the sequence anew from its start.
   bool use_cache = true;
   // Gets how many of the tokens of one step have been computed, after each of several chunks, on

@@ -85,7 +85,12 @@ Status LowerToPlan::lower_weights(WeightStorage& storage) {
     if (w.getFile().empty()) constant_bytes += (uint64_t(bytes) + 63) / 64 * 64;
     if (w.getData()) continue;
     ranges.push_back({w.getFile().str(), uint64_t(w.getOffset()), uint64_t(w.getLength())});
-    if (!w.getFile().empty()) continue;
+    if (!w.getFile().empty()) {
+      HashRequest& r = ranges.back();
+      const auto known = storage.presumed.find({r.file, r.offset, r.length});
+      if (known != storage.presumed.end()) r.sha256 = known->second, r.presumed = true;
+      continue;
+    }
     const auto inline_bytes = storage.inline_constants.range(w.getOffset(), w.getLength());
     if (!inline_bytes) return bad_input("weight \"" + w.getName().str() + "\": its data are not here");
     ranges.back().bytes = *inline_bytes;

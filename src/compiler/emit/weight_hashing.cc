@@ -33,6 +33,7 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
     if (r.offset > size || r.length > size - r.offset)
       return bad_input(r.file + ": has " + std::to_string(size) + " bytes, a weight lies at " +
                        std::to_string(r.offset) + " + " + std::to_string(r.length));
+    if (r.presumed) continue;
     by_location[{r.file, r.offset, r.length}].push_back(&r);
   }
   std::vector<std::vector<HashRequest*>> work;

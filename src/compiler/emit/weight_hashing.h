@@ -17,7 +17,8 @@ struct HashRequest {
   std::string file;  // relative to the folder
   uint64_t offset = 0, length = 0;
   std::string_view bytes = {};  // if not null, these instead of the file's
-  Digest sha256{};              // out
+  Digest sha256{};              // out; in, if it is presumed
+  bool presumed = false;        // its bytes are not read
 };
 // Fills in the digests. Equal ranges are hashed once. threads: 0 = one per core; -1 = files are not
 // read, and their digests stay 0. The cache, which

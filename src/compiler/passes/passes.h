@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -107,7 +108,8 @@ struct WeightStorage {
   std::string folder, constants_file;
   int threads = 0;
   DigestCache* hashed = nullptr;
-  ByteProgress progress = {};  // of hashing
+  std::map<std::tuple<std::string, uint64_t, uint64_t>, Digest> presumed = {};  // by file, offset, length
+  ByteProgress progress = {};                                                   // of hashing
   InlineConstants inline_constants;
   std::string constants;                                          // out: content of constants_file
   std::map<std::pair<Digest, size_t>, int64_t> constant_offsets;  // digest and size -> offset

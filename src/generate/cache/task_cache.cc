@@ -87,7 +87,8 @@ Result<std::string> key_of_onnx(const std::string& model, OperationSet set, Prof
 // person will find the result, "" for none.
 Status make_plan(const ModelLocation& location, const ModelOptions& options, OperationSet set,
                  Profile profile, const std::string& onnx_model, const std::string& folder,
-                 const std::string& kept, Observer& observer, CompiledModel& prepared) {
+                 const std::string& kept, const TensorDigests* presumed, Observer& observer,
+                 CompiledModel& prepared) {
   if (!onnx_model.empty()) {
     TensorProgram program;
     program.model = onnx_model, program.profile = profile;
@@ -103,7 +104,7 @@ Status make_plan(const ModelLocation& location, const ModelOptions& options, Ope
   compiler::Options compiler;
   prepared.hashed = std::make_shared<DigestCache>();
   compiler.folder = folder, compiler.operation_set = set, compiler.hashed = prepared.hashed.get();
-  compiler.exact16 = profile == Profile::exact16;
+  compiler.exact16 = profile == Profile::exact16, compiler.presumed = presumed;
   compiler.progress = bytes_of(*compiling);
   compiler.trusts_recipe = true;  // we exported the model just now
   INVAR_TRY(compiler.artifacts, artifacts_folder(observer));
@@ -171,7 +172,7 @@ std::string cache_folder() {
 }
 
 Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions& options, Observer& observer,
-                              CachePolicy cache) {
+                              CachePolicy cache, const TensorDigests* presumed) {
   if (!options.plan.empty()) {
     INVAR_TRY(plan::Plan plan, plan::load(options.plan));
     INVAR_CHECK_OK(check_made_for(plan, options.plan, options.operation_set, options.profile));
@@ -180,7 +181,7 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
 #ifndef INVAR_COMPILER
   (void)location;
   (void)observer;
-  (void)cache;
+  (void)cache, (void)presumed;
   return not_covered(
       "this build has no compiler: make the plan elsewhere with `invar compile` and pass it with --plan");
 #else
@@ -198,8 +199,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   if (path.empty()) {
     std::error_code ec;
     INVAR_TRY(TemporaryFolder made, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
-    INVAR_CHECK_OK(
-        make_plan(location, options, set, profile, onnx_model, made.path(), "", observer, prepared));
+    INVAR_CHECK_OK(make_plan(location, options, set, profile, onnx_model, made.path(), "", presumed, observer,
+                             prepared));
     prepared.folder = made.path();
     prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
     return prepared;
@@ -222,8 +223,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
       observer.note("damaged", task.path() + ": " + content.damage + "; made anew");
   }
   INVAR_TRY(const TemporaryFolder made, task.make_temporary());
-  INVAR_CHECK_OK(
-      make_plan(location, options, set, profile, onnx_model, made.path(), task.path(), observer, prepared));
+  INVAR_CHECK_OK(make_plan(location, options, set, profile, onnx_model, made.path(), task.path(), presumed,
+                           observer, prepared));
   const bool another_was_faster = cache == CachePolicy::use && task.read(key).plan;
   if (!another_was_faster) {
     INVAR_CHECK_OK(task.store(made, key));

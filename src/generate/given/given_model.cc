@@ -149,7 +149,7 @@ NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed) {
 }
 
 Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions& options, Observer& observer,
-                              CachePolicy) {
+                              CachePolicy, const TensorDigests*) {
   INVAR_TRY(plan::Plan plan, given_plan(options.plan));
   const std::string folder = folder_of_plan(options.plan);
   INVAR_TRY(const std::string origin,

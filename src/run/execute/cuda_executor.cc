@@ -9,8 +9,11 @@
 
 namespace invar::run {
 
-constexpr int64_t kGraphRows = 8;           // steps of more rows cost more than queueing their nodes
-constexpr size_t kPiece = size_t{8} << 20;  // bytes: sent while the piece before is hashed
+constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing their nodes
+// Bytes that are sent while the piece before is hashed. Larger ones give all threads the same work,
+// and take long to pin: they are for sessions that make them ready while weights are loaded.
+constexpr size_t kPiece = size_t{8} << 20, kLargePiece = size_t{32} << 20;
+constexpr size_t kPieceRows = 32;  // of larger pieces: multiples of so many
 
 static bool is_selected(const std::optional<std::vector<int>>& ports, int v) {
   return !ports || std::find(ports->begin(), ports->end(), v) != ports->end();
@@ -220,18 +223,29 @@ Status CudaExecutor::download_outputs(bool tail) {
   return device_->download(step_header_.data(), device_step_header_.data(), sizeof(StepHeader));
 }
 
+// Whole rows of an output that is left on the device, about so many bytes.
+static size_t piece_of(const ops::View& view, size_t bytes) {
+  const size_t row = static_cast<size_t>(view.dim[view.rank - 1]) * size_of(view.dtype),
+               rows = std::max(bytes / row, size_t{1});
+  return (rows > kPieceRows ? rows - rows % kPieceRows : rows) * row;
+}
+
+Status CudaExecutor::reserve_pieces(size_t bytes) {
+  for (Allocation& piece : pieces_)
+    if (piece.size() < bytes) {
+      INVAR_TRY(piece, Allocation::make_pinned(bytes, "outputs", device_));
+    }
+  return {};
+}
+
 Status CudaExecutor::read_output(int v, size_t begin,
                                  const std::function<void(std::span<const std::byte>)>& take) {
   if (!left_on_device()) return Executor::read_output(v, begin, take);
   const ops::View& view = values_[v];
   const auto* const from = static_cast<const std::byte*>(view.data) + begin;
   const size_t bytes = bytes_of(view) - begin,
-               row = static_cast<size_t>(view.dim[view.rank - 1]) * size_of(view.dtype),
-               most = std::min(bytes, std::max(kPiece / row, size_t{1}) * row);
-  for (Allocation& piece : pieces_)
-    if (piece.size() < most) {
-      INVAR_TRY(piece, Allocation::make_pinned(most, "outputs", device_));
-    }
+               most = std::min(bytes, piece_of(view, std::max(kPiece, pieces_[0].size())));
+  INVAR_CHECK_OK(reserve_pieces(most));
   const auto send = [&](size_t at) {
     return device_->download(pieces_[at / most % 2].data(), from + at, std::min(most, bytes - at));
   };
@@ -268,6 +282,20 @@ Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
   INVAR_CHECK_OK(device_->wait());
   INVAR_CHECK_OK(check_libraries());
   return header.fault ? find_fault(tail) : Status();
+}
+
+// Records the step, which loads the code of its kernels, and throws the graph away. An error will
+// come again at the step itself.
+void CudaExecutor::preload(bool tail) {
+  const auto has_host_side = [&](const plan::Port& p) { return inputs_.contains(p.value); };
+  if (!std::ranges::all_of(executable_->plan->inputs, has_host_side)) return;
+  device_->make_current();
+  if (!device_->begin_capture()) return;
+  const Status queued = queue(tail);
+  const auto graph = device_->end_capture();
+  for (const plan::Port& p : executable_->plan->outputs)
+    if (queued && graph && tail && left_on_device())
+      reserve_pieces(std::min(bytes_of(values_[p.value]), piece_of(values_[p.value], kLargePiece)));
 }
 
 // Some index was out of bounds: repeats the step node by node until it shows which. What a step

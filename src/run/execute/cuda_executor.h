@@ -15,6 +15,7 @@ class CudaExecutor final : public Executor {
  public:
   CudaExecutor(std::shared_ptr<const Executable>, std::shared_ptr<Device>);
   Status run(bool tail, const std::function<void()>& overlapped) override;
+  void preload(bool tail) override;
   Status feed(int v, std::span<const std::byte> bytes) override;
   Status feed_device(int v, const void* bytes) override;
   Status feed_in_place(int v, void* bytes) override;
@@ -44,6 +45,7 @@ class CudaExecutor final : public Executor {
   bool is_downloaded(int v, bool tail) const;
   Status download_outputs(bool tail);
   std::byte* result_on_host(int v) const;
+  Status reserve_pieces(size_t bytes);
   Status find_fault(bool tail);
 
   Allocation device_step_header_;

@@ -46,6 +46,28 @@ TEST_F(OnDevice, SameBytesAsTheHostForEveryPiece) {
   }
 }
 
+// What is made ready while weights are on their way changes no bit, and no place is too small.
+TEST_F(OnDevice, WhatIsMadeReadyForTheFirstStepChangesNothing) {
+  Session host = open(model, options(1, "reference"));
+  const Logits truth = logits(host, kTokens, true);
+  for (int64_t wanted : {int64_t{0}, int64_t{1}, int64_t{9}, int64_t{kTokens}}) {
+    Options o = on_device();
+    o.first_rows = kTokens, o.first_wanted = wanted;
+    Session s = open(model, o);
+    for (int round = 0; round < 2; ++round) {
+      s.reset();
+      Logits last;
+      const auto take = [&](int64_t, std::span<const float> rows) {
+        last.insert(last.end(), rows.begin(), rows.end());
+      };
+      ASSERT_TRUE(s.step_rows(prompt(), std::max<int64_t>(wanted, 1), take));
+      EXPECT_TRUE(same_bytes(last, std::span(truth).last(last.size()))) << wanted;
+      s.reset();
+      EXPECT_TRUE(same_bytes(logits(s, 7, true), truth)) << wanted;
+    }
+  }
+}
+
 TEST_F(OnDevice, ResultsStayBesideTheNextStep) {
   Session s = open(model, on_device());
   for (int32_t token = 0; token < 20; ++token) {

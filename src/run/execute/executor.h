@@ -41,6 +41,10 @@ class Executor {
   // before; on the host it is not called.
   virtual Status run(bool tail, const std::function<void()>& overlapped = {}) = 0;
 
+  // Makes ready what a GPU otherwise makes at the first step of the bound shape: above all, it
+  // loads the code of the step's kernels. Nothing is computed.
+  virtual void preload(bool /*tail*/) {}
+
   // Run for each node with results in memory once it has run; see Options::observe. On the host, of
   // an executable that was prepared to be observed.
   virtual void observe(std::function<void(const NodeResults&)>) {}

@@ -57,14 +57,15 @@ void LocalStage::stream(LocalStage* next, std::shared_ptr<Streaming> streaming) 
   next_ = device_ && next != this ? next : nullptr;  // on the host the stage that runs needs all threads
 }
 
-Result<Weights> LocalStage::loaded(bool check, Pool& pool, const ByteProgress& progress) const {
+Result<Weights> LocalStage::loaded(bool check, Pool& pool, const ByteProgress& progress,
+                                   Weights::OnAllocated allocated) const {
+  const Options& o = context_.options;
   return Weights::load(plan(), context_.folder, executable_->weight_uses(), pool,
-                       {check, context_.options.hashed, progress}, device_, queues_.get());
+                       {check, o.hashed, progress, o.computed, std::move(allocated)}, device_, queues_.get());
 }
 
-Status LocalStage::load() {
+void LocalStage::make_executor() {
   const Options& o = context_.options;
-  INVAR_CHECK_OK(validate(*executable_, o.sequences));
   executor_ = Executor::make(executable_, *context_.pool, device_);
   if (arena_) executor_->share_arena(arena_);
   std::vector<int> inputs, outputs;  // the others are handed over where they lie
@@ -74,6 +75,32 @@ Status LocalStage::load() {
   executor_->select_inputs(std::move(inputs)), executor_->select_outputs(std::move(outputs));
   executor_->download_whole(kTailRows);
   executor_->observe(o.observe);
+}
+
+// While weights are on their way to a GPU: its memory for steps, and the code of their kernels.
+void LocalStage::preload(const Weights& weights) {
+  const num::ArithmeticEnv env;
+  const Options& o = context_.options;
+  const int64_t tail_rows = context_.tail_rows;
+  if (!executor_->attach(weights) || !executor_->reserve(context_.rows, tail_rows, o.capacity, o.sequences))
+    return;
+  struct Step {
+    int64_t rows, sequences;
+    bool tail;
+  };
+  std::vector<ops::Sequence> all;
+  for (int64_t i = 0; i < o.sequences; ++i) all.push_back({i, 0});
+  std::vector<Step> steps = {{std::min(context_.rows, o.capacity), 1, false}, {1, 1, true}};
+  if (tail_rows > kTailRows) steps = {{tail_rows, 1, true}};  // all steps of a verification
+  if (o.sequences > 1) steps.push_back({1, o.sequences, true});
+  for (const auto& [rows, sequences, tail] : steps)
+    if (executor_->bind(rows, {all.data(), static_cast<size_t>(sequences)})) executor_->preload(tail);
+}
+
+Status LocalStage::load() {
+  const Options& o = context_.options;
+  INVAR_CHECK_OK(validate(*executable_, o.sequences));
+  make_executor();
   if (checks_ && o.check_weights) {
     INVAR_TRY(checked_, Weights::load(*checks_, context_.folder, {}, *context_.pool,
                                       {true, o.hashed, o.load_progress}));
@@ -83,7 +110,16 @@ Status LocalStage::load() {
                                       {o.check_weights, o.hashed, o.load_progress}));
     return {};
   }
-  INVAR_TRY(weights_, loaded(o.check_weights && checks_own_, *context_.pool, o.load_progress));
+  const bool checked = o.check_weights && checks_own_;
+  const bool preloads = device_ && !arena_ && context_.rows > 0;  // the only stage
+  Result<Weights> weights =
+      loaded(checked, *context_.pool, o.load_progress,
+             preloads ? [this](const Weights& w) { preload(w); } : Weights::OnAllocated());
+  if (!weights && preloads && weights.error().code == Code::bad_input) {
+    make_executor();  // there may be too little memory for steps beside weights on their way
+    weights = loaded(checked, *context_.pool, o.load_progress);
+  }
+  INVAR_TRY(weights_, std::move(weights));
   queues_.reset();
   return executor_->attach(weights_);
 }

@@ -19,6 +19,8 @@ struct StageContext {
   std::string folder;
   Pool* pool = nullptr;
   Options options;
+  // What reserve() will be called with, as far as load() can know; 0: nothing is known.
+  int64_t rows = 0, tail_rows = 0;
 };
 
 class LocalStage final : public Stage {
@@ -79,7 +81,10 @@ class LocalStage final : public Stage {
   const plan::Plan& plan() const { return stage_.segment.plan; }
   // The number in the stage's plan of a value of the whole plan; -1: it is not there.
   int own(int v) const;
-  Result<Weights> loaded(bool check, Pool& pool, const ByteProgress& progress = {}) const;
+  Result<Weights> loaded(bool check, Pool& pool, const ByteProgress& progress = {},
+                         Weights::OnAllocated allocated = {}) const;
+  void make_executor();
+  void preload(const Weights&);
   void prefetch();
   Result<Weights> take_prefetched();
 

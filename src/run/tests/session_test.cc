@@ -326,6 +326,29 @@ TEST(Weights, EveryChangedByteIsFoundAndNamed) {
   EXPECT_TRUE(Session::open(m.plan, m.folder, unchecked));
 }
 
+TEST(Weights, HashedOnceByWhoeverKeepsTheDigests) {
+  const TinyModel m;
+  const auto first = [&m](auto f) { return f(*MappedFile::open(m.folder + "/" + m.plan.weights[0].file)); };
+  const timespec moment = {0, 50'000'000};
+  while (!first([](const MappedFile& f) { return f.at_rest(); })) nanosleep(&moment, nullptr);
+  const auto known = [&](const DigestCache& cache, const Digest& digest) {
+    const plan::Weight& w = m.plan.weights[0];
+    return first([&](const MappedFile& f) { return cache.has(f, w.offset, w.length, digest); });
+  };
+  DigestCache cache;
+  Options o = options();
+  o.computed = &cache;
+  plan::Plan wrong = m.plan;
+  wrong.weights[0].sha256 = sha256("other bytes");
+  EXPECT_FALSE(Session::open(wrong, m.folder, o));
+  EXPECT_FALSE(known(cache, m.plan.weights[0].sha256));
+  ASSERT_TRUE(Session::open(m.plan, m.folder, o));
+  EXPECT_TRUE(known(cache, m.plan.weights[0].sha256));
+  o.hashed = &cache, o.computed = nullptr;
+  EXPECT_TRUE(Session::open(m.plan, m.folder, o));
+  EXPECT_FALSE(Session::open(wrong, m.folder, o));
+}
+
 TEST(Weights, MissingAndShortFilesAreNamed) {
   const TinyModel m;
   const std::string path = m.folder + "/part-1.bin";

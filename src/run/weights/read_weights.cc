@@ -146,7 +146,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
     }
     meter.add(w.length, true);
   }
-  INVAR_CHECK_OK(l.check_digests());
+  INVAR_CHECK_OK(l.check_digests(nullptr));
   for (size_t u = 0; u < uses.size(); ++u) {
     ops::View& v = r.views_.emplace_back(l.unpacked[static_cast<size_t>(uses[u].weight)]);
     const int packing = l.packing_of[u];

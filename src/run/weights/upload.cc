@@ -4,6 +4,8 @@
 // that are large in comparison to all weights pass one at a time.
 #include <algorithm>
 #include <cstring>
+#include <system_error>
+#include <thread>
 
 #include "base/endian.h"
 #include "run/weights/upload_queues.h"
@@ -14,6 +16,16 @@ namespace {
 
 constexpr uint64_t kPiece = 2 << 20;  // bytes per transfer; the system takes long to pin more
 constexpr int kHashing = 4;           // workers that hash per worker that copies, which is five times as fast
+
+// Calls it on a thread of its own, which the caller waits for; not at all where the system refuses
+// another thread.
+std::jthread start(const Weights::OnAllocated& allocated, const Weights& weights) {
+  try {
+    if (allocated) return std::jthread([&] { allocated(weights); });
+  } catch (const std::system_error&) {
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -52,7 +64,7 @@ Status UploadQueues::open(int count, int index) {
 }
 
 Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoader& l,
-                                std::span<const Use> uses, Pool& pool, const ByteProgress& progress,
+                                std::span<const Use> uses, Pool& pool, const Check& check,
                                 UploadQueues* kept) {
   if (!native_in_storage(8)) return not_covered("a big-endian host with a GPU");
   Weights r;
@@ -117,10 +129,13 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
       if (!done && status) status = done;
     });
   }
-  run_jobs(pool, progress, std::move(hashes), std::move(copies), copying);
-  INVAR_CHECK_OK(status);
-  INVAR_CHECK_OK(l.check_digests());
   r.views_ = l.views(uses, packed);
+  {
+    const std::jthread beside = start(check.allocated, r);
+    run_jobs(pool, check.progress, std::move(hashes), std::move(copies), copying);
+  }
+  INVAR_CHECK_OK(status);
+  INVAR_CHECK_OK(l.check_digests(check.computed));
   // The uploaded bytes are the hashed ones if the files are unchanged; from here on they may
   // change.
   r.files_ = std::move(l.files), r.file_of_ = std::move(l.file_of);

@@ -112,7 +112,7 @@ std::vector<const WeightLoader::Packing*> WeightLoader::packings_of(int weight) 
   return mine;
 }
 
-Status WeightLoader::check_digests() const {
+Status WeightLoader::check_digests(DigestCache* computed) const {
   int wrong = 0;
   std::string message;
   for (size_t i = 0; i < digests.size(); ++i) {
@@ -121,6 +121,9 @@ Status WeightLoader::check_digests() const {
     message = "weight " + w.name + " in " + folder + "/" + w.file + ": its bytes have SHA-256 " +
               to_hex(digests[i]) + ", the plan says " + to_hex(w.sha256);
   }
+  for (size_t i = 0; i < digests.size() && computed && wrong == 0; ++i)
+    if (must_hash[i])
+      computed->add(files[file_of[i]], plan->weights[i].offset, plan->weights[i].length, digests[i]);
   if (wrong == 0) return {};
   if (wrong > 1) message += " (and " + std::to_string(wrong - 1) + " more weights differ)";
   return Error{Code::failed, message};

@@ -44,8 +44,8 @@ struct WeightLoader {
   // Opens the files, fills `stored`, and looks up which digests are known.
   Status find_bytes(const Weights::Check&);
   std::vector<const Packing*> packings_of(int weight) const;
-  // Whether every digest is the plan's.
-  Status check_digests() const;
+  // Whether every digest is the plan's; then the cache receives those that were computed.
+  Status check_digests(DigestCache* computed) const;
   // The view of every use, once `unpacked` points to the weights and `packed` to the packings.
   std::vector<ops::View> views(std::span<const Weights::Use> uses, std::byte* packed) const;
 

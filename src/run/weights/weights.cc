@@ -51,7 +51,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
                               Pool& pool, const Check& check, const std::shared_ptr<Device>& device,
                               UploadQueues* queues) {
   INVAR_TRY(WeightLoader l, WeightLoader::begin(plan, folder, uses, check));
-  if (device) return upload(device, l, uses, pool, check.progress, queues);
+  if (device) return upload(device, l, uses, pool, check, queues);
   Weights r;
   const size_t count = plan.weights.size();
   INVAR_TRY(auto packed_block, Allocation::make(l.packed_bytes, "packed weights"));
@@ -84,7 +84,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
     });
   }
   run_jobs(pool, check.progress, std::move(jobs));
-  INVAR_CHECK_OK(l.check_digests());
+  INVAR_CHECK_OK(l.check_digests(check.computed));
   r.views_ = l.views(uses, packed);
   r.files_ = std::move(l.files), r.file_of_ = std::move(l.file_of);
   INVAR_CHECK_OK(r.unchanged(plan));  // else other bytes were packed than hashed

@@ -2,6 +2,7 @@
 // SHA-256, and packed for the kernels that read them.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,11 +29,15 @@ class Weights {
     int operand;
     const Attributes* attrs;
   };
+  // Gets weights that have their places on a GPU and not yet their bytes.
+  using OnAllocated = std::function<void(const Weights&)>;
   // Whether the bytes are checked, and the digests that are known already.
   struct Check {
     bool wanted = true;
     const DigestCache* known = nullptr;
-    ByteProgress progress = {};  // of hashing, copying and packing
+    ByteProgress progress = {};       // of hashing, copying and packing
+    DigestCache* computed = nullptr;  // receives the others, once all are right
+    OnAllocated allocated = {};       // called on a thread of its own while weights are copied
   };
   // views()[i] is the view of uses[i]. Equal packings of a weight are shared. queues: to the
   // device, kept for later loads; null: made for this one.
@@ -51,7 +56,7 @@ class Weights {
 
  private:
   static Result<Weights> upload(const std::shared_ptr<Device>&, WeightLoader&, std::span<const Use> uses,
-                                Pool&, const ByteProgress&, UploadQueues*);
+                                Pool&, const Check&, UploadQueues*);
   std::vector<MappedFile> files_;
   std::vector<int> file_of_;  // per weight
   std::vector<Allocation> allocations_;

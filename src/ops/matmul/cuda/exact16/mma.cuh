@@ -128,8 +128,16 @@ void enqueue_mma(const ExactProduct& in, Stream stream) {
 // Whether the code that the calling thread's device runs has these instructions: not if it was made
 // from older PTX.
 bool has_mma() {
-  cudaFuncAttributes code{};
-  return cudaFuncGetAttributes(&code, exact16_mma_kernel<false>) == cudaSuccess && code.ptxVersion >= 80;
+  thread_local int known_device = -1;  // it is asked for every call of a step
+  thread_local bool has = false;
+  int device = 0;
+  cudaGetDevice(&device);
+  if (device != known_device) {
+    cudaFuncAttributes code{};
+    has = cudaFuncGetAttributes(&code, exact16_mma_kernel<false>) == cudaSuccess && code.ptxVersion >= 80;
+    known_device = device;
+  }
+  return has;
 }
 
 }  // namespace
