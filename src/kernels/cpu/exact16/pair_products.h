@@ -38,6 +38,25 @@ INVAR_INLINE I add_pair_products(I sum, I a, I b) {
 #endif
 }
 
+// sum[v] += pair_products(set1_i(x), w[v]) of a tile's row.
+template <int V>
+INVAR_INLINE void add_row_products(I* sum, const int32_t& x, const I (&w)[V]) {
+#if INVAR_ISA_AVX2 && !INVAR_EXTENSION_AVX2_VNNI
+  if constexpr (V == 2) {  // with two registers beside sums and w, all that are left
+    I a, product;
+    __asm__ volatile(
+        "vpbroadcastd %4, %2\n\tvpmaddwd %5, %2, %3\n\tvpaddd %3, %0, %0\n\t"
+        "vpmaddwd %6, %2, %2\n\tvpaddd %2, %1, %1"
+        : "+x"(sum[0].v), "+x"(sum[1].v), "=&x"(a.v), "=&x"(product.v)
+        : "m"(x), "x"(w[0].v), "x"(w[1].v));
+    return;
+  }
+#endif
+  const I a = set1_i(x);
+#pragma GCC unroll 32
+  for (int v = 0; v < V; ++v) sum[v] = add_pair_products(sum[v], a, w[v]);
+}
+
 #if INVAR_EXTENSION_AVX512_VNNI || INVAR_EXTENSION_AVX512_AMX || INVAR_EXTENSION_AVX2_VNNI
 // sum + the products of four bytes each, in assembly for the same reason.
 INVAR_INLINE I add_quad_products(I sum, I unsigned_bytes, I signed_bytes) {
@@ -66,13 +85,8 @@ INVAR_INLINE void exact_tile(const int32_t* a, int64_t lda, int64_t plane, const
     for (int v = 0; v < V; ++v) w[v] = load_i(b + k * kExactColumns + v * kW);
 #pragma GCC unroll 32
     for (int r = 0; r < R; ++r) {
-      const I h = set1_i(a[r * lda + k]), l = set1_i(a[r * lda + plane + k]);
-#pragma GCC unroll 32
-      for (int v = 0; v < V; ++v) {
-        const int i = r * V + v;
-        high[i] = add_pair_products(high[i], h, w[v]);
-        low[i] = add_pair_products(low[i], l, w[v]);
-      }
+      add_row_products(high + r * V, a[r * lda + k], w);
+      add_row_products(low + r * V, a[r * lda + plane + k], w);
     }
   }
 #pragma GCC unroll 32
