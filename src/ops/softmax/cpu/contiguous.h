@@ -96,18 +96,29 @@ struct RowNormalizer {
   }
 };
 
+// Elements from here on are prefetched to read and to write, so that memory is not idle while
+// weights are computed: a row ahead, or this many elements if it is shorter.
+constexpr int64_t kFewestAhead = 2048;
+
 // Rows begin ... end - 1 of n elements. softmax divides a row by its sum while it computes the
 // weights of the next row, because the divider is idle then.
 template <bool kLog>
 INVAR_INLINE void softmax_rows(const Call& call, int64_t n, int64_t begin, int64_t end) {
   RowNormalizer<kLog> before{};
   bool left = false;
+  const int64_t far = n > kFewestAhead ? n : kFewestAhead;
   for (int64_t row = begin; row < end; ++row) {
     const float* x = call.in[0].as<const float>() + row * n;
     float* y = call.out[0].as<float>() + row * n;
     F most = maximum_of<kLog>(x, n);
+    const int64_t ahead = (end - row) * n > 2 * far ? far : 0;  // the rows after `end` are another thread's
     if (!kLog && left)
-      exp_weights(x, y, n, most, before);
+      exp_weights(
+          x, y, n, most, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+            INVAR_PREFETCH(x + i + ahead);
+            __builtin_prefetch(y + i + ahead, 1);
+            before(i, lanes);
+          });
     else if (!kLog)
       exp_weights(x, y, n, most, kNothing);
     const float sum = sum_of_weights<kLog>(x, y, n, most);
