@@ -17,6 +17,13 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
+// Whether rows of A stay in the cache while panels pass: AMX reads rows as fast as a cache gives
+// them. Otherwise a panel stays.
+#if INVAR_EXTENSION_AVX512_AMX
+constexpr bool kRowsStay = true;
+#else
+constexpr bool kRowsStay = false;
+#endif
 constexpr int64_t kExactRows = 48;  // rows of A that use one panel, where products are not wide
 constexpr int64_t kExactTallest = kWideRows > kExactRows ? kWideRows : kExactRows;
 
