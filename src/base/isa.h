@@ -48,9 +48,15 @@ inline bool runs_here([[maybe_unused]] std::string_view isa) {
   }
   if (isa == "scalar") return __builtin_cpu_supports("fma");
 #elif defined(__aarch64__) && defined(__linux__)
-  if (isa == "neon_dot") return getauxval(AT_HWCAP) & 1 << 20;  // HWCAP_ASIMDDP
-#elif defined(__aarch64__) && !defined(__ARM_FEATURE_DOTPROD)
+  if (isa == "neon_i8mm") return getauxval(AT_HWCAP2) & 1 << 13;  // HWCAP2_I8MM
+  if (isa == "neon_dot") return getauxval(AT_HWCAP) & 1 << 20;    // HWCAP_ASIMDDP
+#elif defined(__aarch64__)
+#if !defined(__ARM_FEATURE_MATMUL_INT8)
+  if (isa == "neon_i8mm") return false;
+#endif
+#if !defined(__ARM_FEATURE_DOTPROD)
   if (isa == "neon_dot") return false;
+#endif
 #endif
   return true;  // reference; elsewhere what is built is the architecture's base
 }

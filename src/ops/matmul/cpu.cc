@@ -5,7 +5,6 @@
 #include "ops/matmul/cpu/fixed.h"
 #include "ops/matmul/cpu/float_b.h"
 #include "ops/matmul/cpu/grouped.h"
-#include "ops/matmul/cpu/integer.h"
 #include "ops/matmul/cpu/quantized_b.h"
 
 namespace invar::ops {
@@ -76,8 +75,8 @@ void run_nbits(const Call& call, int, int64_t begin, int64_t end, void* scratch)
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
-extern const CpuKernel INVAR_ROW_OF(matmul), INVAR_ROW_OF(grouped_matmul), INVAR_ROW_OF(matmul_integer),
-    INVAR_ROW_OF(matmul_nbits), INVAR_ROW_OF(fixed_matmul);
+extern const CpuKernel INVAR_ROW_OF(matmul), INVAR_ROW_OF(grouped_matmul), INVAR_ROW_OF(matmul_nbits),
+    INVAR_ROW_OF(fixed_matmul);
 const CpuKernel INVAR_ROW_OF(matmul) = {.op = "matmul",
                                         .isa = INVAR_ISA,
                                         .units = INVAR_ISA_NS::units,
@@ -93,15 +92,6 @@ const CpuKernel INVAR_ROW_OF(grouped_matmul) = {.op = "grouped_matmul",
                                                 .scratch_bytes = INVAR_ISA_NS::scratch_bytes_grouped,
                                                 .pack_bytes = INVAR_ISA_NS::pack_bytes_grouped,
                                                 .pack = INVAR_ISA_NS::pack};
-const CpuKernel INVAR_ROW_OF(matmul_integer) = {.op = "matmul_integer",
-                                                .isa = INVAR_ISA,
-                                                .phases = 2,
-                                                .units = INVAR_ISA_NS::units_integer,
-                                                .run = INVAR_ISA_NS::run_integer,
-                                                .scratch_bytes = INVAR_ISA_NS::scratch_bytes_integer,
-                                                .shared_bytes = INVAR_ISA_NS::shared_bytes_integer,
-                                                .pack_bytes = INVAR_ISA_NS::pack_bytes_integer,
-                                                .pack = INVAR_ISA_NS::pack_integer};
 const CpuKernel INVAR_ROW_OF(fixed_matmul) = {.op = "fixed_matmul",
                                               .isa = INVAR_ISA,
                                               .phases = 2,

@@ -59,7 +59,7 @@ def test_extensions_of_an_instruction_set(tmp_path):
     """Those that some operation has a kernel for, as doctor lists them, and no others."""
     here = {row["isa"] for row in invar("doctor", "--json").json()["rows"]}
     run = [*RUN, "--max-new-tokens", 2, "--numerics", "exact16"]
-    for isa in ("avx512_amx", "avx512_vnni", "avx2_vnni", "neon_dot"):
+    for isa in ("avx512_amx", "avx512_vnni", "avx2_vnni", "neon_i8mm", "neon_dot"):
         receipt = tmp_path / f"{isa}.json"
         if isa not in here:
             refused(*run, "--isa", isa, names=[f"--isa: {isa} is no instruction set"])

@@ -3,6 +3,7 @@
 #pragma once
 #include "kernels/cpu/exact16/layout.h"
 #include "kernels/cpu/gemm_microkernel.h"
+#include "kernels/cpu/pair_sums.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -14,29 +15,6 @@ constexpr int64_t kExactPairs = 256;
 constexpr int kExactVectors = 2, kExactRowVectors = kW == 1 ? 2 : kExactColumns / kW;
 constexpr int64_t kAhead = 1024;  // int32 that a single row prefetches ahead
 constexpr int kExactTileRows = kW == 16 || kW == 4 ? 6 : kW == 1 ? 2 : 3;
-
-#if INVAR_EXTENSION_AVX2_VNNI
-#define INVAR_VEX "%{vex%} "
-#else
-#define INVAR_VEX ""
-#endif
-// sum + pair_products(a, b).
-// In assembly, in this order: GCC would move operands and products ahead until it keeps sums in
-// memory.
-INVAR_INLINE I add_pair_products(I sum, I a, I b) {
-#if INVAR_EXTENSION_AVX512_VNNI || INVAR_EXTENSION_AVX512_AMX || INVAR_EXTENSION_AVX2_VNNI
-  __asm__ volatile(INVAR_VEX "vpdpwssd %2, %1, %0" : "+v"(sum.v) : "v"(a.v), "vm"(b.v));
-  return sum;
-#elif INVAR_ISA_AVX2 || INVAR_ISA_AVX512
-  I product;
-  __asm__ volatile("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
-                   : "+v"(sum.v), "=&v"(product.v)
-                   : "v"(a.v), "vm"(b.v));
-  return sum;
-#else
-  return add(sum, pair_products(a, b));
-#endif
-}
 
 #if INVAR_EXTENSION_AVX512_VNNI || INVAR_EXTENSION_AVX512_AMX || INVAR_EXTENSION_AVX2_VNNI
 // sum + the products of four bytes each, in assembly for the same reason.
@@ -66,13 +44,8 @@ INVAR_INLINE void exact_tile(const int32_t* a, int64_t lda, int64_t plane, const
     for (int v = 0; v < V; ++v) w[v] = load_i(b + k * kExactColumns + v * kW);
 #pragma GCC unroll 32
     for (int r = 0; r < R; ++r) {
-      const I h = set1_i(a[r * lda + k]), l = set1_i(a[r * lda + plane + k]);
-#pragma GCC unroll 32
-      for (int v = 0; v < V; ++v) {
-        const int i = r * V + v;
-        high[i] = add_pair_products(high[i], h, w[v]);
-        low[i] = add_pair_products(low[i], l, w[v]);
-      }
+      add_row_products(high + r * V, a[r * lda + k], w);
+      add_row_products(low + r * V, a[r * lda + plane + k], w);
     }
   }
 #pragma GCC unroll 32

@@ -8,8 +8,8 @@
 #include "kernels/cpu/exact16/wide_amx.h"
 #elif INVAR_EXTENSION_AVX512_VNNI || INVAR_EXTENSION_AVX2_VNNI
 #include "kernels/cpu/exact16/wide_vnni.h"
-#elif INVAR_EXTENSION_NEON_DOT
-#include "kernels/cpu/exact16/wide_dot.h"
+#elif INVAR_EXTENSION_NEON_DOT || INVAR_EXTENSION_NEON_I8MM
+#include "kernels/cpu/exact16/wide_neon.h"
 #else
 #include "kernels/cpu/exact16/wide_none.h"
 #endif
@@ -17,6 +17,13 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
+// Whether rows of A stay in the cache while panels pass: AMX reads rows as fast as a cache gives
+// them. Otherwise a panel stays.
+#if INVAR_EXTENSION_AVX512_AMX
+constexpr bool kRowsStay = true;
+#else
+constexpr bool kRowsStay = false;
+#endif
 constexpr int64_t kExactRows = 48;  // rows of A that use one panel, where products are not wide
 constexpr int64_t kExactTallest = kWideRows > kExactRows ? kWideRows : kExactRows;
 
@@ -59,7 +66,7 @@ INVAR_INLINE void write_exact_row(const ExactRows& rows, const int32_t* q, int64
   else
     write_exact_planes(q, begin, n, exact_pairs(rows.k), row);
 }
-void quantize_row(const float* x, const ExactRows& rows, int32_t* row) {
+[[maybe_unused]] void quantize_row(const float* x, const ExactRows& rows, int32_t* row) {
   const int32_t e = row[rows.words()] = scale_of_row(F32{}, x, rows.k);
   for_each_part(
       F32{}, x, rows.k, e, [&](const int32_t* q, int64_t begin, int64_t n) __attribute__((always_inline)) {

@@ -12,7 +12,7 @@ constexpr int64_t kWideFewest = 32;  // rows of a product from which on it is wi
 constexpr int64_t kWideRows = 192;   // rows of A that use the planes of one panel
 constexpr int64_t kWideStep = 256;   // integers of a row written at a time
 constexpr int64_t kTileK = 64, kTileRows16 = 16;
-constexpr int64_t kTileDepth = 512;  // k whose planes of a panel stay in the L1 cache
+constexpr int64_t kTileDepth = 1024;  // k whose planes of 16 columns stay in the L1 cache
 // k whose products of two planes stay below 2^31 in sum: (2 * 127 * 128) each.
 constexpr int64_t kWideLongest = 65536;
 
@@ -39,22 +39,25 @@ INVAR_INLINE void write_wide_row(const int32_t* q, int64_t begin, int64_t n, con
 }
 
 // The planes of `quads` quads of k of a panel, as quad_of() orders them: tiles of 16 columns and 16
-// quads, high and low in turns.
+// quads, high and low in turns; those of the first 16 columns, then the others.
 INVAR_INLINE void byte_planes(const int32_t* panel, int64_t rows, int64_t quads, int32_t* to) {
-  const I odd = set1_i(static_cast<int32_t>(0xff00ff00));
-  for (int64_t i = 0; i < quads; ++i, panel += 2 * kExactColumns) {
-    int32_t* const tile = to + i / 16 * 1024 + i % 16 * 16;
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      const I first = 2 * i < rows ? load_i(panel + 16 * j) : set1_i(0);
-      const I second = 2 * i + 1 < rows ? load_i(panel + kExactColumns + 16 * j) : set1_i(0);
-      auto high = [](I x) __attribute__((always_inline))->I {  // plus 128, 16 bits each
-        return {_mm512_add_epi16(x.v, _mm512_set1_epi16(128))};
-      };
-      store_i(tile + 512 * j, bit_or(shift_right<8>(bit_and(high(first), odd)), bit_and(high(second), odd)));
-      store_i(tile + 512 * j + 256,
-              bit_or(bit_and(first, set1_i(0x00ff00ff)), shift_left<8>(bit_and(second, set1_i(0x00ff00ff)))));
-    }
+  const __m512i even = _mm512_set1_epi32(0x00ff00ff), round = _mm512_set1_epi16(128);
+  const int64_t other = quads / 16 * 512;
+  auto planes = [&](__m512i first, __m512i second, int32_t * tile) __attribute__((always_inline)) {
+    const __m512i f = _mm512_srli_epi32(_mm512_add_epi16(first, round), 8),
+                  s = _mm512_add_epi16(second, round);
+    // even ? f : s, bit by bit
+    _mm512_storeu_si512(tile, _mm512_ternarylogic_epi32(even, f, s, 0xca));
+    _mm512_storeu_si512(tile + 256,
+                        _mm512_ternarylogic_epi32(even, first, _mm512_slli_epi32(second, 8), 0xca));
+  };
+  auto at = [&](int64_t row, int64_t c) __attribute__((always_inline))->__m512i {
+    return row < rows ? _mm512_loadu_si512(panel + row * kExactColumns + c) : _mm512_setzero_si512();
+  };
+  for (int64_t i = 0; i < quads; ++i) {
+    int32_t* const tile = to + i / 16 * 512 + i % 16 * 16;
+    planes(at(2 * i, 0), at(2 * i + 1, 0), tile);
+    planes(at(2 * i, 16), at(2 * i + 1, 16), tile + other);
   }
 }
 
@@ -63,13 +66,8 @@ INVAR_INLINE void tile_fence(const void* p) {
   __asm__ volatile("" ::"r"(p) : "memory");
 }
 
-// Of every result: V = 65536 high + low.
-struct WideSums {
-  int32_t *high, *low, *tiles;
-};
-
 constexpr size_t wide_scratch_bytes() {
-  return (kTileDepth * kExactColumns / 2 + 2 * kWideRows * kExactColumns + 4 * 256) * sizeof(int32_t) + 64;
+  return (kTileDepth * kExactColumns + 4 * kWideRows * kExactColumns) * sizeof(int32_t) + 64;
 }
 
 struct alignas(64) TileShapes {
@@ -85,17 +83,32 @@ INVAR_INLINE void shape_tiles(int64_t rows) {
   _tile_loadconfig(&shapes);
 }
 
+// What steps prefetch, lines of 64 bytes each: the sums of the next tile to write, and the panel
+// from its next planes on.
+struct WidePrefetch {
+  const char *sums, *panel;
+  int64_t lines_of_sums, lines_of_panel;
+};
 // A product of planes has a sum of its own: one waits 52 cycles for the one before, and a fourth
-// begins every 16. Adds the products of `rows` <= 16 rows at `a`, lda bytes apart, with 16 columns
-// to the sums from `at` on.
-INVAR_INLINE void wide_tile(const int8_t* a, int64_t lda, int64_t rows, const int32_t* b, int64_t steps,
-                            const WideSums& s, int64_t at) {
+// begins every 16. Adds the products of 16 rows at `a`, lda bytes apart, with 16 columns to the
+// four sums at `sums`, or begins them there.
+INVAR_INLINE void wide_tile(const int8_t* a, int64_t lda, const int32_t* b, int64_t steps, int32_t* sums,
+                            bool begin, WidePrefetch& next) {
   tile_fence(b);
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  for (int64_t i = 0; i < steps; ++i, a += 2 * kTileK, b += 1024) {
+  if (begin) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  } else {
+    _tile_loadd(0, sums, 64);
+    _tile_loadd(1, sums + 256, 64);
+    _tile_loadd(2, sums + 512, 64);
+    _tile_loadd(3, sums + 768, 64);
+  }
+  for (int64_t i = 0; i < steps; ++i, a += 2 * kTileK, b += 512) {
+    for (int64_t j = 0; j < next.lines_of_sums; ++j, next.sums += 64) __builtin_prefetch(next.sums, 1, 3);
+    for (int64_t j = 0; j < next.lines_of_panel; ++j, next.panel += 64) __builtin_prefetch(next.panel, 0, 2);
     _tile_loadd(6, b, 64);
     _tile_loadd(4, a, lda);
     _tile_dpbssd(0, 4, 6);
@@ -105,47 +118,53 @@ INVAR_INLINE void wide_tile(const int8_t* a, int64_t lda, int64_t rows, const in
     _tile_dpbssd(2, 5, 6);
     _tile_dpbssd(3, 5, 7);
   }
-  _tile_stored(0, s.tiles, 64);
-  _tile_stored(1, s.tiles + 256, 64);
-  _tile_stored(2, s.tiles + 512, 64);
-  _tile_stored(3, s.tiles + 768, 64);
-  tile_fence(s.tiles);
-  for (int64_t r = 0; r < rows; ++r) {
-    const int64_t to = at + r * kExactColumns;
-    const I both = add(load_i(s.tiles + 256 + r * 16), load_i(s.tiles + 512 + r * 16));
-    const I carry = {_mm512_srai_epi32(both.v, 8)};
-    const I low = shift_left<8>(bit_and(both, set1_i(255)));
-    store_i(s.high + to, add(load_i(s.high + to), add(load_i(s.tiles + r * 16), carry)));
-    store_i(s.low + to, add(load_i(s.low + to), add(load_i(s.tiles + 768 + r * 16), low)));
-  }
+  _tile_stored(0, sums, 64);
+  _tile_stored(1, sums + 256, 64);
+  _tile_stored(2, sums + 512, 64);
+  _tile_stored(3, sums + 768, 64);
+  tile_fence(sums);
+}
+
+// V of 16 columns from their sums, 65536 high + 256 both + low; stores it, or adds it.
+INVAR_INLINE void join_planes(const int32_t* s, bool first, double* sum) {
+  const I both = add(load_i(s + 256), load_i(s + 512));
+  const I carry = {_mm512_srai_epi32(both.v, 8)};
+  const I high = add(load_i(s), carry), low = add(load_i(s + 768), shift_left<8>(bit_and(both, set1_i(255))));
+  const D v = fma(to_double(high), set1_d(65536), to_double(low));
+  store_d(sum, first ? v : add(load_d(sum), v));
 }
 
 // As sum_exact_pairs, of wide rows over k of their elements.
 void sum_exact_wide(const WideRow&, const int32_t* left, int64_t lda, const int32_t* panel, int64_t k,
                     int64_t rows, int64_t columns, double* sum, void* scratch) {
   auto* planes = static_cast<int32_t*>(scratch);
-  int32_t* const sums = planes + kTileDepth * kExactColumns / 2;
-  const WideSums s{sums, sums + kWideRows * kExactColumns, sums + 2 * kWideRows * kExactColumns};
-  const int64_t results = rows * kExactColumns, pairs = (k + 1) / 2;
+  int32_t* const sums = planes + kTileDepth * kExactColumns;
+  const int64_t pairs = (k + 1) / 2;
   int64_t shaped = 0;
-  for (int64_t i = 0; i < results; ++i) sum[i] = 0;
+  for (int64_t i = 0; columns <= 16 && i < rows * kExactColumns; ++i) sum[i] = 0;
   for (int64_t piece = 0; piece < k; piece += kWideLongest) {
-    for (int64_t i = 0; i < results; ++i) s.high[i] = s.low[i] = 0;
-    for (int64_t first = piece; first < num::min_i64(k, piece + kWideLongest); first += kTileDepth) {
+    const int64_t end = num::min_i64(k, piece + kWideLongest);
+    for (int64_t first = piece; first < end; first += kTileDepth) {
       const int64_t steps = (num::min_i64(kTileDepth, k - first) + kTileK - 1) / kTileK;
       byte_planes(panel + first / 2 * kExactColumns, pairs - first / 2, steps * 16, planes);
-      for (int64_t r = 0; r < rows; r += kTileRows16) {
-        const int64_t tall = num::min_i64(kTileRows16, rows - r);
-        if (tall != shaped) shape_tiles(shaped = tall);
-        for (int64_t c = 0; c < columns; c += 16)
-          wide_tile(reinterpret_cast<const int8_t*>(left + r * lda) + 2 * first, lda * 4, tall,
-                    planes + c / 16 * 512, steps, s, r * kExactColumns + c);
-      }
+      // 64 lines of sums a tile, and 64 of the panel for kTileK of all tiles.
+      WidePrefetch next{nullptr,
+                        reinterpret_cast<const char*>(panel + (first + steps * kTileK) / 2 * kExactColumns),
+                        (steps + 63) / steps, num::min_i64(8, 1 + 64 / ((rows + 15) / 16 * 2))};
+      for (int64_t c = 0; c < columns; c += 16)
+        for (int64_t r = 0; r < rows; r += kTileRows16) {
+          next.sums = reinterpret_cast<const char*>(sums + (c * kWideRows + r * 16) * 4 + 1024);
+          const int64_t tall = num::min_i64(kTileRows16, rows - r);
+          if (tall != shaped) shape_tiles(shaped = tall);
+          wide_tile(reinterpret_cast<const int8_t*>(left + r * lda) + 2 * first, lda * 4,
+                    planes + c / 16 * steps * 512, steps, sums + (c * kWideRows + r * 16) * 4, first == piece,
+                    next);
+        }
     }
-    for (int64_t i = 0; i < results; i += kW) {
-      const D both = fma(to_double(load_i(s.high + i)), set1_d(65536), to_double(load_i(s.low + i)));
-      store_d(sum + i, add(load_d(sum + i), both));
-    }
+    for (int64_t c = 0; c < columns; c += 16)
+      for (int64_t r = 0; r < rows; ++r)
+        join_planes(sums + (c * kWideRows + r / 16 * 256) * 4 + r % 16 * 16, piece == 0,
+                    sum + r * kExactColumns + c);
   }
   _tile_release();
 }

@@ -2,6 +2,7 @@
 // them: one instruction multiplies and adds two k. Compiled once per instruction set.
 #pragma once
 #include "kernels/cpu/gemm_microkernel.h"
+#include "kernels/cpu/pair_sums.h"
 #include "num/contract/schedule.h"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -9,9 +10,7 @@ namespace {
 
 constexpr int64_t kByteColumns = 64;  // columns of a panel of B
 constexpr int64_t kPairs = 64;        // pairs of k widened at a time: 16 KiB of a panel
-// With two vectors of B, x and a product, 6 rows would need all 16 registers, and GCC would spill
-// sums.
-constexpr int kTileVectors = 2, kTileRows = kMaxRows == 6 ? 4 : kMaxRows;
+constexpr int kTileVectors = 2, kTileRows = kMaxRows;
 
 INVAR_INLINE int64_t pairs_of(int64_t k) {
   return (k + 1) / 2;
@@ -52,6 +51,10 @@ INVAR_INLINE void byte_sums(const int32_t* a, int64_t lda, const int32_t* b, int
       w[v] = bits(in_register(load(reinterpret_cast<const float*>(b + k * kByteColumns + v * kW))));
 #pragma GCC unroll 32
     for (int r = 0; r < R; ++r) {
+      if constexpr (kW == 8) {  // all 16 registers hold sums and operands
+        add_row_products(acc + r * kTileVectors, a[r * lda + k], w);
+        continue;
+      }
       const I x = set1_i(a[r * lda + k]);
 #pragma GCC unroll 32
       for (int v = 0; v < kTileVectors; ++v)

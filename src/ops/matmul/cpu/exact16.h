@@ -176,7 +176,8 @@ void run_exact16(const Call& call, int phase, int64_t begin, int64_t end, void* 
   const auto* a = static_cast<const int32_t*>(call.shared);
   const auto* b = call.in[1].packed ? call.in[1].as<const int32_t>() : a + row_count(call.in[0]) * p.row();
   for (int64_t u = begin; u < end; ++u) {
-    const int64_t row = u % p.row_blocks * p.rows.block(), panel = u / p.row_blocks % p.panels;
+    const int64_t panel = (kRowsStay ? u : u / p.row_blocks) % p.panels;
+    const int64_t row = (kRowsStay ? u / p.panels : u) % p.row_blocks * p.rows.block();
     const int64_t batch = u / p.row_blocks / p.panels, j = panel * kExactColumns;
     const int64_t rows = num::min_i64(p.rows.block(), p.s.m - row);
     const int64_t columns = num::min_i64(kExactColumns, p.s.n - j), to = (batch * p.s.m + row) * p.s.n + j;

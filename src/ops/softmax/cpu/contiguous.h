@@ -1,5 +1,7 @@
 // Softmax of contiguous rows. Included by cpu.cc only.
 #pragma once
+#include <bit>
+
 #include "kernels/cpu/vector_io.h"
 #include "num/exp/exp.h"
 #include "num/log/log.h"
@@ -9,10 +11,23 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// The store rule (formats.5) for a number >= +0; a NaN stays some NaN.
-INVAR_INLINE F flush(F y) {
-  return select(lt(y, set1(0x1p-126f)), zero(), y);
+// The least number, subnormal ones aside, whose quotient by l >= 1 is rounded to 2^-126 or more.
+// Quotients of lesser ones are stored as +0 (formats.5) without a division, which is slow where its
+// result is subnormal. Exactly it is l 2^-126 (1 - 2^-24): a number if l is a power of two, and
+// then the quotient is halfway and rounded to even.
+constexpr float least_dividend(float l) {
+  const float least = l * 0x1p-126f;
+  const auto u = std::bit_cast<uint32_t>(least);
+  return std::bit_cast<float>(u - !(u & 0x7fffff));
 }
+constexpr bool is_least_dividend(float e, float l) {
+  const float before = std::bit_cast<float>(std::bit_cast<uint32_t>(e) - 1);
+  return e / l >= 0x1p-126f && before / l < 0x1p-126f;
+}
+static_assert(is_least_dividend(least_dividend(2), 2) && is_least_dividend(least_dividend(0x1p24f), 0x1p24f));
+static_assert(is_least_dividend(least_dividend(3), 3) &&
+              is_least_dividend(least_dividend(0x1.fffffep9f), 0x1.fffffep9f));
+static_assert(is_least_dividend(least_dividend(0x1.000002p9f), 0x1.000002p9f));
 
 // The maximum of n elements (softmax.1). log_softmax needs the exact one: the sign of a zero is
 // visible in x - m if l is 1. softmax does not (formats.7): a NaN makes its own weight and so the
@@ -74,15 +89,15 @@ template <bool kLog>
 struct RowNormalizer {
   const float* x;
   float* y;
-  F most, l;
+  F most, l, least;
   INVAR_INLINE RowNormalizer of(const float* x, float* y, F most, float sum) {
-    return {x, y, most, kLog ? num::INVAR_ISA_NS::log(set1(sum)) : set1(sum)};
+    return {x, y, most, kLog ? num::INVAR_ISA_NS::log(set1(sum)) : set1(sum), set1(least_dividend(sum))};
   }
   [[gnu::always_inline]] void operator()(int64_t i, int lanes) const {
-    store_part(y + i,
-               kLog ? canonicalize(sub(sub(load_part(x + i, lanes), most), l))  // softmax.6
-                    : flush(div(load_part(y + i, lanes), l)),                   // softmax.4
-               lanes);
+    if (kLog)
+      return store_part(y + i, canonicalize(sub(sub(load_part(x + i, lanes), most), l)), lanes);  // softmax.6
+    const F e = load_part(y + i, lanes);
+    store_part(y + i, div(select(lt(e, least), zero(), e), l), lanes);  // softmax.4
   }
   [[gnu::always_inline]] void all_of(int64_t n, bool number) const {
     int64_t i = 0;
@@ -96,18 +111,29 @@ struct RowNormalizer {
   }
 };
 
+// Elements from here on are prefetched to read and to write, so that memory is not idle while
+// weights are computed: a row ahead, or this many elements if it is shorter.
+constexpr int64_t kFewestAhead = 2048;
+
 // Rows begin ... end - 1 of n elements. softmax divides a row by its sum while it computes the
 // weights of the next row, because the divider is idle then.
 template <bool kLog>
 INVAR_INLINE void softmax_rows(const Call& call, int64_t n, int64_t begin, int64_t end) {
   RowNormalizer<kLog> before{};
   bool left = false;
+  const int64_t far = n > kFewestAhead ? n : kFewestAhead;
   for (int64_t row = begin; row < end; ++row) {
     const float* x = call.in[0].as<const float>() + row * n;
     float* y = call.out[0].as<float>() + row * n;
     F most = maximum_of<kLog>(x, n);
+    const int64_t ahead = (end - row) * n > 2 * far ? far : 0;  // the rows after `end` are another thread's
     if (!kLog && left)
-      exp_weights(x, y, n, most, before);
+      exp_weights(
+          x, y, n, most, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+            INVAR_PREFETCH(x + i + ahead);
+            __builtin_prefetch(y + i + ahead, 1);
+            before(i, lanes);
+          });
     else if (!kLog)
       exp_weights(x, y, n, most, kNothing);
     const float sum = sum_of_weights<kLog>(x, y, n, most);

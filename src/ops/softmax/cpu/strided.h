@@ -4,6 +4,7 @@
 #include "num/exp/exp.h"
 #include "num/log/log.h"
 #include "num/reduce/columns.h"
+#include "ops/softmax/cpu/contiguous.h"
 #include "ops/softmax/softmax.h"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -46,12 +47,17 @@ INVAR_INLINE void softmax_strided(const Call& call, const ColumnBlocks& s, int64
           sum, width, [&](int64_t c, int lanes) __attribute__((always_inline)) {
             return num::INVAR_ISA_NS::log(load_part(sum + c, lanes));
           });
+    else
+      for (int64_t c = 0; c < width; ++c) most[c] = least_dividend(sum[c]);
     for (int64_t i = 0; i < s.n; ++i) {
       float* row = y + i * s.inner;
       strip(
           row, width, [&](int64_t c, int lanes) __attribute__((always_inline)) {
             F l = load_part(sum + c, lanes);
-            if (!kLog) return div(load_part(row + c, lanes), l);  // softmax.4
+            if (!kLog) {  // softmax.4
+              const F e = load_part(row + c, lanes);
+              return div(select(lt(e, load_part(most + c, lanes)), zero(), e), l);
+            }
             return sub(sub(load_part(x + i * s.inner + c, lanes), load_part(most + c, lanes)),
                        l);  // softmax.6
           });
