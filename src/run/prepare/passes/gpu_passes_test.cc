@@ -113,6 +113,9 @@ TEST(PlanMemory, LeavesBatchesTogether) {
   const auto made = prepare(p, {"", std::make_shared<NoGpu>()});
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_TRUE((*made)->nodes[first + 1].concurrent);
+  const std::vector<std::string> lines = print(**made);
+  EXPECT_NE(lines[first + 1].find("concurrent with operation " + std::to_string(first)), std::string::npos);
+  EXPECT_EQ(lines[first - 1].find("concurrent"), std::string::npos) << "a kernel that takes no batches";
 }
 
 }  // namespace

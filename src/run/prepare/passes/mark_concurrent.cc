@@ -1,6 +1,7 @@
 // Marks runs of nodes of one kernel that do not depend on each other, such as the projections of
 // the same rows. The pool splits their units as one range, which costs one hand-over to the workers
-// and fills them better. No node of a run touches a buffer that another one of it writes.
+// and fills them better; on a GPU their kernel takes them as one batch, where it can. No node of a
+// run touches a buffer that another one of it writes.
 #include "run/prepare/passes/passes.h"
 
 namespace invar::run {
@@ -14,7 +15,7 @@ void drop_prologue(Executable& e, size_t head) {
 
 }  // namespace
 
-Status mark_concurrent(Executable& e, const Target&) {
+Status mark_concurrent(Executable& e, const Target& target) {
   // Per buffer: the first node of the run that last wrote or read it.
   std::vector<size_t> written_by(e.buffers, e.nodes.size()), read_by = written_by;
   auto for_each_buffer = [&e](const PreparedNode& n, const auto& write, const auto& read) {
@@ -27,7 +28,7 @@ Status mark_concurrent(Executable& e, const Target&) {
     PreparedNode& node = e.nodes[n];
     node.concurrent = n > 0 && node.kernel == e.nodes[first].kernel &&
                       node.feeds_state == e.nodes[first].feeds_state && node.node->state < 0 &&
-                      !node.in_prologue;
+                      !node.in_prologue && (!target.device || node.kernel.gpu->enqueue_batch);
     const bool in_batch = n > first && n < e.nodes[first].batch_end;  // of one with a prologue
     if (e.nodes[first].batch_end) node.concurrent &= in_batch;
     for (size_t m = n; m < e.group_end(n); ++m)

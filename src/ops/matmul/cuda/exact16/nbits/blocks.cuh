@@ -1,6 +1,8 @@
 // matmul_nbits_exact16 on Hopper, the host's part: weights in blocks (layout.cuh), their
 // factors in tiles, and what a call's shared memory holds.
 #pragma once
+#include <utility>
+
 #include "kernels/cuda/hopper.cuh"
 #include "ops/matmul/cuda/exact16/nbits/layout.cuh"
 #include "ops/matmul/cuda/exact16/quantize.cuh"
@@ -307,9 +309,10 @@ inline void enqueue_nbits_blocks(std::span<const Call* const> calls, const GpuFu
   if (at.gemv)
     return enqueue_nbits_gemv_hopper(all, bits, groups_of(l.block), at.work, first.in[1].packed, stream);
   for (size_t i = 0; i < calls.size(); ++i) {
-    const NbitsProduct& in = all.of[i];
+    NbitsProduct& in = all.of[i];
+    const float* const addend = std::exchange(in.addend, nullptr);  // many rows' kernel adds none
     enqueue_nbits_gemm_hopper(in, bits, groups_of(l.block), stream);
-    if (in.addend) enqueue_addend(in.out, in.addend, in.m * in.n, stream);
+    if (addend) enqueue_addend(in.out, addend, in.m * in.n, stream);
   }
 #endif
 }
