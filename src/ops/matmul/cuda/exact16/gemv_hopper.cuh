@@ -9,16 +9,15 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// kRows of each of kGroups warpgroups. kHalf: tiles of 32 rows of weights, whose l plane is the
-// other half of the operand.
-template <int kRows, int kGroups, bool kHalf>
+// kRows of each of kGroups warpgroups.
+template <int kRows, int kGroups>
 struct GemvHopper {
   static constexpr int kThreads = (kGroups + 1) * kWarpgroup;
   static constexpr int kActivations = 2 * kRows * kBlockK;  // bytes of a group
   static constexpr int kRing = 216 << 10;
   static constexpr int kMostStages = 24;
   // Operands of 64 rows may end behind a ring of lower tiles.
-  static constexpr int kShared = kRing + (kHalf ? 0 : kPlane) + 1024;
+  static constexpr int kShared = kRing + kPlane + 1024;
   static constexpr int kSums = kRows / 2;  // of a thread
   __host__ __device__ static int stage_bytes(const GemvWork& w) {
     return 2 * w.height * kBlockK + kGroups * kActivations;
@@ -180,14 +179,9 @@ struct GemvHopper {
       const Tile tile = gemv_tile_at(w, unit, last);
       Results results;
       if (kRows <= 32) prepare(in, w, tile, group, results);
-      int from_h[kRows],
-          from_l[kHalf ? 1 : kRows];  // of the weights' planes: with h of all rows, then with l
+      int from_h[kRows], from_l[kRows];  // of the weights' planes: with h of all rows, then with l
 #pragma unroll
-      for (int q = 0; q < kRows; ++q) from_h[q] = 0;
-      if constexpr (!kHalf) {
-#pragma unroll
-        for (int q = 0; q < kRows; ++q) from_l[q] = 0;
-      }
+      for (int q = 0; q < kRows; ++q) from_h[q] = from_l[q] = 0;
       uint32_t previous = 0;
       for (int chunk = tile.chunk; chunk < tile.end; ++chunk) {
         wait_barrier(ring.full_now(), ring.phase);
@@ -198,7 +192,7 @@ struct GemvHopper {
 #pragma unroll
         for (int step = 0; step < kBlockK / 32; ++step) {
           multiply_add(from_h, h + 2 * step, x + 2 * step);
-          if constexpr (!kHalf) multiply_add(from_l, l + 2 * step, x + 2 * step);
+          multiply_add(from_l, l + 2 * step, x + 2 * step);
         }
         commit_products();
         wait_products<1>();
@@ -209,25 +203,10 @@ struct GemvHopper {
       wait_products<0>();
       if (first_thread) arrive(previous);
       int64_t sum[kSums];
-      if constexpr (kHalf) {
-        __shared__ int64_t of_l[kSums * kWarpgroup / 2];
-        const int t = threadIdx.x % kWarpgroup;
 #pragma unroll
-        for (int q = 0; q < kSums; ++q) sum[q] = int64_t{from_h[q]} * 256 + from_h[kSums + q];
-        if (t >= kWarpgroup / 2)
-#pragma unroll
-          for (int q = 0; q < kSums; ++q) of_l[q * (kWarpgroup / 2) + t - kWarpgroup / 2] = sum[q];
-        sync_warpgroup(group);
-        if (t < kWarpgroup / 2)
-#pragma unroll
-          for (int q = 0; q < kSums; ++q) sum[q] = sum[q] * 256 + of_l[q * (kWarpgroup / 2) + t];
-        sync_warpgroup(group);
-      } else {
-#pragma unroll
-        for (int q = 0; q < kSums; ++q)
-          sum[q] =
-              int64_t{from_h[q]} * 65536 + (int64_t{from_h[kSums + q]} + from_l[q]) * 256 + from_l[kSums + q];
-      }
+      for (int q = 0; q < kSums; ++q)
+        sum[q] =
+            int64_t{from_h[q]} * 65536 + (int64_t{from_h[kSums + q]} + from_l[q]) * 256 + from_l[kSums + q];
       const bool whole = tile.chunk == 0 && tile.end == w.chunks;
       if (whole || GemvParts<kRows, kGroups>::join(w, unit, group, sum)) {
         if (kRows > 32) prepare(in, w, tile, group, results);
@@ -238,10 +217,10 @@ struct GemvHopper {
   }
 };
 
-template <int kRows, int kGroups, bool kHalf>
+template <int kRows, int kGroups>
 __global__ void __launch_bounds__((kGroups + 1) * kWarpgroup, 1)
     exact16_gemv_kernel(const __grid_constant__ ExactTogether in, GemvWork work, bool packed) {
-  using R = GemvHopper<kRows, kGroups, kHalf>;
+  using R = GemvHopper<kRows, kGroups>;
   extern __shared__ uint8_t memory[];
   __shared__ uint64_t barriers[2 * R::kMostStages];
   const uint32_t shared = (shared_address(memory) + 1023) / 1024 * 1024;

@@ -56,18 +56,18 @@ GemvWork gemv_work(const matmul::Shape& s, int64_t multiprocessors) {
   cut_evenly(w, tiles, multiprocessors);
   return w;
 }
-// What a launch of up to 16 rows brings into the L2 cache while kernels ahead of it run.
+// What a launch of few rows brings into the L2 cache while kernels ahead of it run.
 constexpr int64_t kBytesAhead = 16 << 20;
 
 // The same in the highest tiles of which nearly all multiprocessors have a whole number: no block
-// waits for the sums of others. Activations are read once for each tile, so the more of them there
-// are, the less it pays.
+// waits for the sums of others. Each tile reads all activations, and each of its chunks takes a
+// while: tiles of 32 rows lose to parts of K on an H200, and of 48 where there are 64 rows.
 GemvWork gemv_work_in_strips(const matmul::Shape& s, int64_t multiprocessors) {
   const GemvWork in_blocks = gemv_work(s, multiprocessors);
   GemvWork best = in_blocks;
   if (best.units == 0 || best.rows > 32) return best;
   int64_t best_grid = multiprocessors * 9 / 10;
-  for (int height = kBlockRows; height >= (best.rows <= 16 ? 32 : 48); height -= 8) {
+  for (int height = kBlockRows; height >= (best.rows <= 16 ? 40 : 48); height -= 8) {
     const int64_t tiles = ceil_div(ceil_div(s.n, kBlockRows) * kBlockRows, height);
     if (tiles * best.chunks > INT32_MAX) break;
     for (int64_t grid = multiprocessors; grid > best_grid; --grid) {
@@ -78,7 +78,7 @@ GemvWork gemv_work_in_strips(const matmul::Shape& s, int64_t multiprocessors) {
     }
   }
   const int64_t bytes = int64_t{best.grid} * best.height * 2 * kBlockK;  // of a unit of each block
-  if (best.rows <= 16) best.units_ahead = static_cast<int>(kBytesAhead / bytes);
+  best.units_ahead = static_cast<int>(kBytesAhead / bytes);
   return best;
 }
 int64_t gemv_counters(const GemvWork& w) {

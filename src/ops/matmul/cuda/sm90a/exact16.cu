@@ -25,27 +25,22 @@ void enqueue_gemm_hopper(ExactTogether in, Stream stream) {
                    dim3(kGemmThreads), kGemmShared, stream, in, tiles);
 }
 
-template <int kRows, int kGroups, bool kHalf>
+template <int kRows, int kGroups>
 static void enqueue_gemv_of(const ExactTogether& in, const GemvWork& work, bool packed, Stream stream) {
-  using R = GemvHopper<kRows, kGroups, kHalf>;
+  using R = GemvHopper<kRows, kGroups>;
   // Its threads that read results of earlier kernels, or write, wait for those first; the one that
   // loads weights does so behind its first loads.
-  const auto kernel = exact16_gemv_kernel<kRows, kGroups, kHalf>;
+  const auto kernel = exact16_gemv_kernel<kRows, kGroups>;
   launch_dependent(kernel, dim3(grid_for(work.grid)), dim3(R::kThreads), R::kShared, stream, in, work,
                    packed);
 }
-template <int kRows>
-static void enqueue_gemv_rows(const ExactTogether& in, const GemvWork& work, bool packed, Stream stream) {
-  if (work.height == kBlockRows / 2) return enqueue_gemv_of<kRows, 1, true>(in, work, packed, stream);
-  enqueue_gemv_of<kRows, 1, false>(in, work, packed, stream);
-}
 void enqueue_gemv_hopper(ExactTogether in, const GemvWork& work, bool packed, Stream stream) {
   count_columns(in, kBlockRows);
-  if (work.groups == 2) return enqueue_gemv_of<64, 2, false>(in, work, packed, stream);
-  if (work.rows == 64) return enqueue_gemv_of<64, 1, false>(in, work, packed, stream);
-  if (work.rows == 32) return enqueue_gemv_of<32, 1, false>(in, work, packed, stream);
-  if (work.rows == 16) return enqueue_gemv_rows<16>(in, work, packed, stream);
-  enqueue_gemv_rows<8>(in, work, packed, stream);
+  if (work.groups == 2) return enqueue_gemv_of<64, 2>(in, work, packed, stream);
+  if (work.rows == 64) return enqueue_gemv_of<64, 1>(in, work, packed, stream);
+  if (work.rows == 32) return enqueue_gemv_of<32, 1>(in, work, packed, stream);
+  if (work.rows == 16) return enqueue_gemv_of<16, 1>(in, work, packed, stream);
+  enqueue_gemv_of<8, 1>(in, work, packed, stream);
 }
 
 }  // namespace invar::ops::INVAR_ISA_NS
