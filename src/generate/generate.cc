@@ -131,6 +131,9 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
   const num::ArithmeticEnv env;
   INVAR_TRY(ModelLocation location,
             obtain({request.model.model_name, request.model.revision, request.model.offline}, observer));
+  const ExecutionOptions& execution = request.execution;
+  const std::future<void> starting =
+      execution.cpu_only ? std::future<void>() : start_device(execution.device);
   INVAR_TRY(ModelFolder model, open_model(location));
   auto impl = std::make_unique<Impl>(std::move(request), std::move(location), std::move(model));
   INVAR_CHECK_OK(impl->read_keys());
@@ -144,9 +147,6 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
     observer.note("template",
                   "the model has a chat template, which a prompt of text does not pass through; "
                   "--messages and \"messages\" do");
-  const ExecutionOptions& execution = impl->request.execution;
-  const std::future<void> starting =
-      execution.cpu_only ? std::future<void>() : start_device(execution.device);
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
   INVAR_CHECK_OK(impl->size_batch());
   INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));

@@ -167,13 +167,13 @@ bool Verifier::Impl::may_presume(const Verification& v) const {
 }
 
 Result<LoadedModel*> Verifier::Impl::load(const Verification& v, bool presume) {
+  if (!starting.valid() && !execution.cpu_only) starting = start_device(execution.device);
   INVAR_TRY(FoundModel found, find_model(model, v.claimed, observer));
   const Key key(found.location.folder, v.set, v.claimed.profile);
   if (const auto known = loaded.find(key); known != loaded.end()) {
     known->second.found = std::move(found);  // another receipt may have found it in another way
     return &known->second;
   }
-  if (!starting.valid() && !execution.cpu_only) starting = start_device(execution.device);
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = v.set, options.profile = profile_from(v.claimed.profile);
   INVAR_TRY(ModelFolder folder, open_model(found.location));

@@ -23,9 +23,14 @@ Digest commit(std::span<const float> logits) {
   return h.finish();
 }
 
-std::array<Digest, 2> commit(std::span<const float> a, std::span<const float> b) {
-  if (kLittleEndian) return sha256_of_two(std::as_bytes(a), std::as_bytes(b));
-  return {commit(a), commit(b)};
+void commit(std::span<const std::span<const float>> rows, std::span<Digest> digests) {
+  std::vector<std::span<const std::byte>> bytes;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (kLittleEndian)
+      bytes.push_back(std::as_bytes(rows[i]));
+    else
+      digests[i] = commit(rows[i]);
+  if (kLittleEndian) sha256_of_many(bytes, digests);
 }
 
 Digest leaf(std::string_view path, std::string_view compact_json) {

@@ -72,8 +72,8 @@ struct Receipt {
 
 // Digest of one logits row.
 Digest commit(std::span<const float> logits);
-// Of two rows, in less than twice the time of one.
-std::array<Digest, 2> commit(std::span<const float> a, std::span<const float> b);
+// Of several rows, as many digests, in less time than one after another.
+void commit(std::span<const std::span<const float>> rows, std::span<Digest> digests);
 // The digest of all bound fields: a Merkle root over the digests of single fields
 // (spec/receipt.md).
 Digest receipt_hash(const Receipt&);

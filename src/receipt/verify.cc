@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/hash/sha256_blocks.h"
 #include "receipt/fields/rules.h"
 #include "receipt/receipt.h"
 
@@ -152,16 +153,16 @@ void StepChecks::take(const Rows& rows, const ForEach& for_each) {
   };
   std::vector<Digest> digests(end - begin);
   std::vector<std::optional<Result<int32_t>>> tokens(end - begin);
-  // Two are hashed in less than twice the time of one, unless that leaves threads idle.
-  const size_t each = end - begin > static_cast<size_t>(for_each.at_once) ? 2 : 1;
+  // Several are hashed in less time than one after another, unless that leaves threads idle.
+  const size_t each_thread = (end - begin) / static_cast<size_t>(std::max(for_each.at_once, 1)),
+               each = each_thread >= kSha256Lanes ? kSha256Lanes
+                      : each_thread > 1           ? 2
+                                                  : 1;
   const auto check = [&](int part) {
     const size_t k = begin + each * static_cast<size_t>(part), last = std::min(k + each, end) - 1;
-    if (k == last) {
-      digests[k - begin] = commit(row(k));
-    } else {
-      const auto both = commit(row(k), row(last));
-      digests[k - begin] = both[0], digests[last - begin] = both[1];
-    }
+    std::vector<std::span<const float>> rows_here;
+    for (size_t i = k; i <= last; ++i) rows_here.push_back(row(i));
+    commit(rows_here, std::span(digests).subspan(k - begin, rows_here.size()));
     for (size_t i = k; i <= last; ++i)
       tokens[i - begin] = pick_token(claimed, row(i), static_cast<size_t>(steps[i]));
   };

@@ -56,6 +56,11 @@ Sha256TwoBlocks sha256_two_blocks_native() {
   return nullptr;
 }
 #endif
+#if !defined(__x86_64__)
+Sha256LaneBlocks sha256_lane_blocks_native() {
+  return nullptr;
+}
+#endif
 
 namespace {
 
@@ -127,6 +132,40 @@ std::array<Digest, 2> sha256_of_two(std::span<const std::byte> a, std::span<cons
   two(states, data, blocks);
   return {finish_message(states[0], data[0] + 64 * blocks, a.size() - 64 * blocks, a.size()),
           finish_message(states[1], data[1] + 64 * blocks, b.size() - 64 * blocks, b.size())};
+}
+
+// Lanes go together as far as the shortest message; one lane without a message repeats the first.
+static void sha256_in_lanes(std::span<const std::span<const std::byte>> messages, std::span<Digest> digests,
+                            Sha256LaneBlocks lanes) {
+  uint32_t states[kSha256Lanes][8];
+  const uint8_t* data[kSha256Lanes];
+  size_t blocks = SIZE_MAX;
+  for (size_t i = 0; i < kSha256Lanes; ++i) {
+    const std::span<const std::byte> message = messages[i < messages.size() ? i : 0];
+    std::memcpy(states[i], kInitial, sizeof kInitial);
+    data[i] = reinterpret_cast<const uint8_t*>(message.data());
+    blocks = std::min(blocks, message.size() / 64);
+  }
+  if (blocks > 0) lanes(states, data, blocks);
+  for (size_t i = 0; i < messages.size(); ++i)
+    digests[i] = finish_message(states[i], data[i] + 64 * blocks, messages[i].size() - 64 * blocks,
+                                messages[i].size());
+}
+
+void sha256_of_many(std::span<const std::span<const std::byte>> messages, std::span<Digest> digests) {
+  static const Sha256LaneBlocks lanes = sha256_lane_blocks_native();
+  for (size_t n; !messages.empty(); messages = messages.subspan(n), digests = digests.subspan(n)) {
+    n = std::min<size_t>(messages.size(), kSha256Lanes);
+    if (lanes && n > kSha256Lanes / 2) {
+      sha256_in_lanes(messages.first(n), digests, lanes);
+    } else if (n > 1) {
+      n = 2;
+      const auto both = sha256_of_two(messages[0], messages[1]);
+      digests[0] = both[0], digests[1] = both[1];
+    } else {
+      digests[0] = sha256(messages[0].data(), messages[0].size());
+    }
+  }
 }
 
 Digest merkle_root(std::span<const Digest> leaves) {

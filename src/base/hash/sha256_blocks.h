@@ -24,7 +24,17 @@ Sha256Blocks sha256_blocks_native();
 using Sha256TwoBlocks = void (*)(uint32_t (*states)[8], const uint8_t* const* data, size_t blocks);
 Sha256TwoBlocks sha256_two_blocks_native();
 
+// The same of so many messages, each in a lane of vectors, in the time that six take one after
+// another. Null where there are no such vectors. In sha256_avx512.cc or sha256.cc.
+constexpr int kSha256Lanes = 16;
+using Sha256LaneBlocks = void (*)(uint32_t (*states)[8], const uint8_t* const* data, size_t blocks);
+Sha256LaneBlocks sha256_lane_blocks_native();
+
 // The digests of two messages.
 std::array<Digest, 2> sha256_of_two(std::span<const std::byte> a, std::span<const std::byte> b);
+
+// The digests of several, fastest where about one length is that of many. digests.size() ==
+// messages.size().
+void sha256_of_many(std::span<const std::span<const std::byte>> messages, std::span<Digest> digests);
 
 }  // namespace invar

@@ -1,6 +1,6 @@
 // SHA-256 against published vectors and other implementations, on every code path.
 #include "base/hash/sha256.h"
-#include "base/hash/hash_pairs.h"
+#include "base/hash/hash_groups.h"
 
 #include <gtest/gtest.h>
 
@@ -96,12 +96,47 @@ TEST(Sha256, TwoMessagesAtOnce) {
     }
 }
 
-// Every message once; a pair is of about one length, and no more than a thread's share.
-TEST(HashPairs, EveryMessageOnce) {
-  const auto shown = [](std::vector<uint64_t> lengths, int threads) {
+TEST(Sha256, LanesEqualPortableBlocks) {
+  const Sha256LaneBlocks lanes = sha256_lane_blocks_native();
+  if (!lanes) GTEST_SKIP() << "this processor has no AVX-512";
+  const std::string text = noise(64 * 40 + 16 * 5);
+  for (size_t blocks = 1; blocks <= 40; ++blocks) {
+    uint32_t a[kSha256Lanes][8], b[kSha256Lanes][8];
+    const uint8_t* data[kSha256Lanes];
+    for (size_t i = 0; i < kSha256Lanes; ++i) {
+      data[i] = reinterpret_cast<const uint8_t*>(text.data()) + 5 * i;
+      for (size_t j = 0; j < 8; ++j)
+        a[i][j] = b[i][j] = 0x9e3779b9u * static_cast<uint32_t>(8 * i + j + 100 * blocks);
+    }
+    lanes(a, data, blocks);
+    for (size_t i = 0; i < kSha256Lanes; ++i) sha256_blocks_portable(b[i], data[i], blocks);
+    ASSERT_EQ(0, std::memcmp(a, b, sizeof a)) << blocks << " blocks";
+  }
+}
+
+// Messages of other lengths and other counts, in lanes, in pairs and alone.
+TEST(Sha256, ManyMessagesAtOnce) {
+  const std::string text = noise(3000);
+  const auto bytes = std::as_bytes(std::span(text));
+  for (size_t count = 0; count <= 40; ++count)
+    for (const size_t shortest : {0, 1, 55, 63, 64, 200, 1024}) {
+      std::vector<std::span<const std::byte>> messages;
+      for (size_t i = 0; i < count; ++i) messages.push_back(bytes.subspan(i * 3, shortest + i * i % 130));
+      std::vector<Digest> digests(count);
+      sha256_of_many(messages, digests);
+      for (size_t i = 0; i < count; ++i)
+        ASSERT_EQ(digests[i], sha256(messages[i].data(), messages[i].size())) << count << " " << i;
+    }
+}
+
+// Every message once; a group is of about one length, and no more than a thread's share.
+TEST(HashGroups, EveryMessageOnce) {
+  const auto shown = [](std::vector<uint64_t> lengths, int threads, size_t lanes = 0) {
     std::string s;
-    for (const auto& [a, b] : hash_pairs(lengths, threads))
-      s += std::to_string(a) + (a == b ? "" : "+" + std::to_string(b)) + " ";
+    for (const HashGroup& group : hash_groups(lengths, threads, lanes)) {
+      for (size_t i = 0; i < group.size(); ++i) s += (i ? "+" : "") + std::to_string(group[i]);
+      s += " ";
+    }
     return s;
   };
   EXPECT_EQ(shown({}, 4), "");
@@ -111,6 +146,11 @@ TEST(HashPairs, EveryMessageOnce) {
   EXPECT_EQ(shown({1, 9, 5, 4, 2}, 1), "1+2 3+4 0 ");
   EXPECT_EQ(shown({1, 9, 5, 4, 2}, 2), "1 2+3 4+0 ");
   EXPECT_EQ(shown({0, 0, 0}, 1), "0+1 2 ");
+  EXPECT_EQ(shown({9, 9, 9, 9, 9}, 1, 4), "0+1+2+3 4 ");
+  EXPECT_EQ(shown({9, 9, 9, 9, 9}, 2, 4), "0+1+2+3 4 ");       // 36 of 22 * 5 / 2
+  EXPECT_EQ(shown({9, 9, 9, 9, 9}, 5, 4), "0 1 2 3 4 ");       // no pair within a share
+  EXPECT_EQ(shown({99, 9, 9, 9, 1}, 1, 4), "0 1+2+3 4 ");      // too short for the lanes before
+  EXPECT_EQ(shown({9, 9, 1, 1, 1, 1}, 1, 4), "0+1 2+3+4+5 ");  // two are no more than half of the lanes
 }
 
 TEST(Merkle, Shapes) {

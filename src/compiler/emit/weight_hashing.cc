@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "base/file/file.h"
-#include "base/hash/hash_pairs.h"
+#include "base/hash/hash_groups.h"
 #include "base/hash/sha256_blocks.h"
 
 namespace invar::compiler {
@@ -49,7 +49,7 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
                                    : files.at(r.file).bytes().subspan(r.offset, r.length));
     lengths.push_back(bytes.back().size());
   }
-  const std::vector<HashPair> pairs = hash_pairs(lengths, static_cast<int>(wanted));
+  const std::vector<HashGroup> groups = hash_groups(lengths, static_cast<int>(wanted));
   std::atomic<size_t> next{0};
   ByteMeter meter(progress, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}));
   const std::thread::id caller = std::this_thread::get_id();
@@ -58,19 +58,17 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
     meter.add(lengths[i], std::this_thread::get_id() == caller);
   };
   const auto worker = [&] {
-    for (size_t i; (i = next++) < pairs.size();) {
-      const auto [a, b] = pairs[i];
-      if (a == b) {
-        take(a, sha256(bytes[a].data(), bytes[a].size()));
-        continue;
-      }
-      const auto both = sha256_of_two(bytes[a], bytes[b]);
-      take(a, both[0]), take(b, both[1]);
+    for (size_t g; (g = next++) < groups.size();) {
+      std::vector<std::span<const std::byte>> messages;
+      for (size_t i : groups[g]) messages.push_back(bytes[i]);
+      std::vector<Digest> digests(messages.size());
+      sha256_of_many(messages, digests);
+      for (size_t i = 0; i < digests.size(); ++i) take(groups[g][i], digests[i]);
     }
   };
   std::vector<std::jthread> pool;
   try {
-    for (size_t i = 1; i < std::min(wanted, pairs.size()); ++i) pool.emplace_back(worker);
+    for (size_t i = 1; i < std::min(wanted, groups.size()); ++i) pool.emplace_back(worker);
   } catch (const std::system_error&) {
     // The system refuses more threads. Those that started do all of the work.
   }

@@ -75,9 +75,10 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     INVAR_CHECK_OK(reserve_states(max_sequences));
   }
   // Binds the largest steps, so that scratch and shared memory is allocated before the first step.
+  // The last one stays bound: a step of its shape, such as that of a verification, finds it so.
   const int64_t shared_by = (rows + capacity - 1) / capacity;
   for (auto [count, of_each] :
-       {std::pair{max_sequences, int64_t{1}}, {int64_t{1}, tail_rows}, {shared_by, rows / shared_by}}) {
+       {std::pair{max_sequences, int64_t{1}}, {shared_by, rows / shared_by}, {int64_t{1}, tail_rows}}) {
     for (ops::Sequence& s : all) s.past = capacity - of_each;
     INVAR_CHECK_OK(bind(of_each, {all.data(), static_cast<size_t>(count)}));
   }

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/file/file.h"
+#include "device/find_device.h"
 #include "kernels/registry.h"
 #include "num/env.h"
 #include "run/testing.h"
@@ -370,6 +371,16 @@ TEST(Session, SharesWhatComesBetweenSteps) {
       s.parallel_for(count, [&](int task) { ++calls[static_cast<size_t>(task)]; });
       EXPECT_EQ(calls, std::vector<int>(static_cast<size_t>(count), 1)) << threads;
     }
+  }
+}
+
+TEST(Devices, AreStartedInTheBackground) {
+  for (const char* none : {"cpu", "cuda:0,cuda:1", "gpu", ""})
+    EXPECT_FALSE(start_device(none).valid()) << none;
+  for (const char* name : {"cuda", "cuda:4096"}) {  // whether or not there is one
+    std::future<void> starting = start_device(name);
+    ASSERT_TRUE(starting.valid()) << name;
+    starting.get();
   }
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kPiece = 2 << 20;  // bytes per transfer; the system takes long to pin more
 constexpr int kHashing = 4;           // workers that hash per worker that copies, which is five times as fast
+constexpr int kCopying = 8;           // workers that copy as fast as any number does
 
 // Calls it on a thread of its own, which the caller waits for; not at all where the system refuses
 // another thread.
@@ -83,13 +84,14 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
   }
   for (const Allocation& b : r.allocations_) r.bytes_ += b.size();
 
-  const int copying = l.needs_hash() ? (pool.threads() + kHashing) / (1 + kHashing) : pool.threads();
+  const int copying =
+      std::min(l.needs_hash() ? (pool.threads() + kHashing) / (1 + kHashing) : pool.threads(), kCopying);
   UploadQueues own;
   UploadQueues& connections = kept ? *kept : own;
   const std::lock_guard alone(connections.mutex);
   INVAR_CHECK_OK(connections.open(copying, device->info().index));
-  // So this memory is at most a sixteenth of all weights plus one weight.
-  const uint64_t large = total / 16 / static_cast<uint64_t>(copying);
+  // So this memory is at most an eighth of all weights plus one weight.
+  const uint64_t large = total / 8 / static_cast<uint64_t>(copying);
   uint64_t most = 0;
   for (size_t i = 0; i < count; ++i)
     if (const uint64_t length = l.plan->weights[i].length;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/hash/hash_pairs.h"
+#include "base/hash/hash_groups.h"
 #include "base/hash/sha256_blocks.h"
 
 namespace invar::run {
@@ -19,19 +19,18 @@ Jobs hash_jobs(WeightLoader& l, int threads) {
   for (size_t i = 0; i < l.stored.size(); ++i)
     if (l.needs_hash(i)) left.push_back(i), lengths.push_back(l.plan->weights[i].length);
   Jobs jobs;
-  for (const HashPair& pair : hash_pairs(lengths, threads)) {
-    const size_t a = left[pair.first], b = left[pair.second];
-    const auto bytes = [&l](size_t i) {
-      return std::span(l.stored[i], static_cast<size_t>(l.plan->weights[i].length));
-    };
-    if (a == b)
-      jobs.emplace_back(lengths[pair.first],
-                        [&l, a, bytes](int) { l.digests[a] = sha256(bytes(a).data(), bytes(a).size()); });
-    else
-      jobs.emplace_back(lengths[pair.first] + lengths[pair.second], [&l, a, b, bytes](int) {
-        const auto both = sha256_of_two(bytes(a), bytes(b));
-        l.digests[a] = both[0], l.digests[b] = both[1];
-      });
+  for (const HashGroup& group : hash_groups(lengths, threads)) {
+    std::vector<size_t> weights;
+    uint64_t bytes = 0;
+    for (size_t i : group) weights.push_back(left[i]), bytes += lengths[i];
+    jobs.emplace_back(bytes, [&l, weights = std::move(weights)](int) {
+      std::vector<std::span<const std::byte>> messages;
+      for (size_t i : weights)
+        messages.emplace_back(l.stored[i], static_cast<size_t>(l.plan->weights[i].length));
+      std::vector<Digest> digests(weights.size());
+      sha256_of_many(messages, digests);
+      for (size_t i = 0; i < weights.size(); ++i) l.digests[weights[i]] = digests[i];
+    });
   }
   return jobs;
 }
