@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <optional>
-#include <system_error>
 
 #include "device/find_device.h"
 
@@ -28,16 +27,6 @@ Result<std::shared_ptr<Device>> Device::named(const std::string& name) {
   return index ? open(*index) : std::shared_ptr<Device>();
 }
 
-std::future<void> start_device(const std::string& name) {
-  const auto index = index_of(name);
-  if (!index || !*index) return {};
-  try {
-    return std::async(std::launch::async, [name] { (void)Device::named(name); });
-  } catch (const std::system_error&) {
-    return {};  // the system refuses another thread
-  }
-}
-
 }  // namespace invar
 
 #ifndef INVAR_CUDA
@@ -48,6 +37,8 @@ Result<std::shared_ptr<Device>> Device::open(int) {
   return bad_input(
       "this build has no CUDA kernels; install CUDA's compiler nvcc (13.0 or newer) and build again");
 }
+
+std::future<void> start_device(const std::string&) { return {}; }
 
 Status find_device(const std::string& name) {
   const auto opened = Device::named(name);
@@ -62,6 +53,7 @@ Status find_device(const std::string& name) {
 
 #include <cstring>
 #include <set>
+#include <system_error>
 
 namespace invar {
 namespace {
@@ -236,6 +228,16 @@ static Result<Device::Info> info_of(int index) {
   info.processors = p.multiProcessorCount;
   info.memory = p.totalGlobalMem;
   return info;
+}
+
+std::future<void> start_device(const std::string& name) {
+  const auto index = index_of(name);
+  if (!index || !*index) return {};
+  try {
+    return std::async(std::launch::async, [name] { (void)Device::named(name); });
+  } catch (const std::system_error&) {
+    return {};  // the system refuses another thread
+  }
 }
 
 Status find_device(const std::string& name) {

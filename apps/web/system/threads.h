@@ -1,5 +1,5 @@
 // What <mutex>, <condition_variable>, <thread> and <future> lack in a C++ library without threads.
-// Included in front of every file of src/run. There is one lane and one stage, so no thread is
+// Included in front of every file of src/device and src/run, and of the verifier. There is one lane and one stage, so no thread is
 // ever started, and nothing waits.
 #pragma once
 
@@ -71,6 +71,12 @@ class future {
 
  private:
   optional<T> value_;
+};
+
+template <>
+class future<void> {
+ public:
+  bool valid() const { return false; }
 };
 
 // At once.
