@@ -44,14 +44,28 @@ struct RoundedNorms {
       const int thread = kOfWarp ? threadIdx.x % kWarp : threadIdx.x, threads = kOfWarp ? kWarp : blockDim.x;
       const int32_t e = num::exact16_scale(kOfWarp ? largest_in_warp(largest_) : largest_in_block(largest_));
       const RoundedRow out(to_, r_, e);
-      row.slots([&](int slot, int64_t i) {
-        F v[Row::kV];
-        row.kept(slot, i, v);
-        float y[Row::kV];
+      if constexpr (Row::kLaneEach) {
+        const int of_four = threadIdx.x % 4;
 #pragma unroll
-        for (int k = 0; k < Row::kV; ++k) y[k] = v[k].v;
-        out.template store<Row::kV>(i, y);
-      });
+        for (int s = 0; s < Row::kSlots; s += 4) {
+          F v[4];
+          for (int k = 0; k < 4; ++k) row.kept(s + k, 0, v + k);
+          const float x[4] = {v[0].v, v[1].v, v[2].v, v[3].v};
+          const auto own = out.template bytes<4>(x);
+          const RoundedRow::Bytes four{transpose_bytes(own.high), transpose_bytes(own.low)};
+          const int i = (s + of_four) * num::kRowLanes + static_cast<int>(threadIdx.x) - of_four;
+          if (i < n_) out.template put<4>(i, four);
+        }
+      } else {
+        row.slots([&](int slot, int64_t i) {
+          F v[Row::kV];
+          row.kept(slot, i, v);
+          float x[Row::kV];
+#pragma unroll
+          for (int k = 0; k < Row::kV; ++k) x[k] = v[k].v;
+          out.template store<Row::kV>(i, x);
+        });
+      }
       const float zero = 0;
       for (int64_t i = n_ + thread; i < to_.chunks * kRoundedK; i += threads) out.template store<1>(i, &zero);
       if (thread == 0) to_.scales[r_] = e;
@@ -106,17 +120,29 @@ bool can_round_norm(std::span<const Call* const> calls) {
   return calls.size() == 1 && call.in[0].dtype == DType::f32 && n == last_dim(call.in[0]) && n > 0 &&
          !splits_rows(n);
 }
+constexpr int64_t kVeryFewRows = 4;
+// Few rows are held in registers: their blocks need little shared memory, so that they start while
+// a large kernel ahead of them still runs. Rows in shared memory are for more rows, and longer
+// ones.
+template <class Fn>
+bool shares_rows(const Fn& fn, int64_t rows, int64_t few) {
+  return Fn::kAligned && can_share_rows(fn.n) && rows > few;
+}
 template <class Fn>
 void launch_norm(const Fn& fn, const FloatRows&, int64_t rows, const Call& call, Stream stream) {
   if constexpr (Fn::kAligned)
-    if (can_share_rows(fn.n)) return launch_shared_rows(fn, rows, fn.n, stream);
+    if (shares_rows(fn, rows, kFewRows)) return launch_shared_rows(fn, rows, fn.n, stream);
   launch_norm(fn, rows, call.shared, stream);
 }
 template <class Fn>
 void launch_norm(const Fn& fn, const RoundedNorms&, int64_t rows, const Call&, Stream stream) {
   if (fn.n <= num::kRowLanes) return launch_held_rows<kWarp, 1, kWarps>(fn, rows, fn.n, stream);
-  if constexpr (Fn::kAligned)
-    if (can_share_rows(fn.n)) return launch_shared_rows(fn, rows, fn.n, stream);
+  if constexpr (Fn::kAligned) {
+    // A block or two find a multiprocessor that the kernel ahead of them leaves free.
+    const bool held = fn.n <= num::kRowSegment && rows > kVeryFewRows && rows <= kFewRows;
+    if (shares_rows(fn, rows, held ? rows : 0)) return launch_shared_rows(fn, rows, fn.n, stream);
+    if (fn.n <= num::kRowSegment) return launch_held_rows<num::kRowLanes, kSteps, 1>(fn, rows, fn.n, stream);
+  }
   launch_held_rows<kTeam, kSteps, kMaxTeams>(fn, rows, fn.n, stream);
 }
 bool rows_are_aligned(const Call& call, int64_t n) {

@@ -36,6 +36,14 @@ __device__ inline uint32_t largest_in_block(uint32_t largest) {
   return largest_in_warp(lane < warps ? of_warp[lane] : 0);
 }
 
+// Of four neighbouring lanes: lane j gets byte j of each, in their order.
+__device__ inline uint32_t transpose_bytes(uint32_t own) {
+  const uint32_t pair = __shfl_xor_sync(kFullWarp, own, 1);
+  own = __byte_perm(own, pair, threadIdx.x & 1 ? 0x3715 : 0x6240);
+  const uint32_t other = __shfl_xor_sync(kFullWarp, own, 2);
+  return __byte_perm(own, other, threadIdx.x & 2 ? 0x3276 : 0x5410);
+}
+
 // The scales behind `rows` rows, by `threads` threads.
 __device__ inline void clear_scales(const RoundedRows& to, int64_t rows, int thread, int threads) {
 #pragma unroll 1
@@ -55,9 +63,13 @@ class RoundedRow {
     row_ = static_cast<int>(row & (height_ - 1));
     blocks_ = to.blocks + (row >> shift) * to.chunks * block_bytes_ + row_ * kRoundedK;
   }
-  // Elements i ... i + kV - 1, kV 1, 2 or 4 and i a multiple of it.
+  // The bytes of the integers of kV elements, kV 1, 2 or 4, and where they go: to elements i ...
+  // i + kV - 1, i a multiple of kV.
+  struct Bytes {
+    uint32_t high, low;
+  };
   template <int kV>
-  __device__ void store(int64_t i, const float* x) const {
+  __device__ Bytes bytes(const float* x) const {
     // A sum with 3 * 2^22 rounds to an integer, ties to even, and leaves it in the low bits.
     constexpr float kInteger = 0x1.8p23f;
     uint32_t low[kV], high[kV];  // in byte 0 and in byte 1
@@ -67,11 +79,19 @@ class RoundedRow {
       low[k] = __float_as_uint(__fmaf_rn(enlarged, by_.second, kInteger));
       high[k] = __float_as_uint(__fmaf_rn(enlarged, by_.second, kInteger + 128));
     }
+    return {none_ ? 0 : gather<1, kV>(high), none_ ? 0 : gather<0, kV>(low)};
+  }
+  template <int kV>
+  __device__ void put(int64_t i, const Bytes& bytes) const {
     const auto at = static_cast<uint32_t>(i) % kRoundedK;
     uint8_t* const p = blocks_ + static_cast<uint32_t>(i) / kRoundedK * block_bytes_ +
                        ((at / 16) ^ (row_ & 7)) * 16 + at % 16;
-    store_bytes<kV>(p, none_ ? 0 : gather<1, kV>(high));
-    store_bytes<kV>(p + height_ * kRoundedK, none_ ? 0 : gather<0, kV>(low));
+    store_bytes<kV>(p, bytes.high);
+    store_bytes<kV>(p + height_ * kRoundedK, bytes.low);
+  }
+  template <int kV>
+  __device__ void store(int64_t i, const float* x) const {
+    put<kV>(i, bytes<kV>(x));
   }
 
  private:

@@ -7,9 +7,8 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Few registers: a block should start while a large kernel ahead of it still runs.
 template <class Fn, int kQuads>
-__global__ void __launch_bounds__(1024, kQuads == 2 ? 2 : 1)
+__global__ void __launch_bounds__(kQuads == 2 ? 512 : 1024, kQuads == 2 ? 3 : 1)
     shared_rows_kernel(const __grid_constant__ Fn fn, int64_t rows, int n) {
   extern __shared__ float4 room[];
   using Row = num::INVAR_ISA_NS::SharedRow<decltype(fn.source(0)), kQuads>;
@@ -36,7 +35,7 @@ void launch_shared_quads(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
 template <class Fn>
 void launch_shared_rows(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
   if (rows == 0) return;
-  if (n <= 2 * num::kRowSegment) return launch_shared_quads<2>(fn, rows, n, stream);
+  if (n <= num::kRowSegment) return launch_shared_quads<2>(fn, rows, n, stream);
   launch_shared_quads<4>(fn, rows, n, stream);
 }
 

@@ -135,6 +135,8 @@ class RegisterRow : RowPass<kPhase> {
  public:
   static constexpr int kLanes = kRowLanes / kTeam;        // per thread, of which kV are adjacent
   static constexpr bool kOfWarp = kTeam == kWarpThreads;  // not of a block
+  // A thread has element s kRowLanes + threadIdx.x for each slot s; four threads have a vector.
+  static constexpr bool kLaneEach = Source::kVectors && kTeam == kRowLanes && kSteps % 4 == 0;
   static constexpr int kV = !Source::kVectors ? 1 : kLanes < 4 ? kLanes : 4;
   using Element = typename ElementOf<Source>::T;
   static constexpr int kElements = kSteps * kLanes, kSlots = kElements / kV;  // at most, per thread

@@ -22,7 +22,7 @@ template <class Source, int kQuads>
 class SharedRow {
  public:
   static constexpr int kV = kSharedQuad, kSlots = kQuads;
-  static constexpr bool kOfWarp = false, kPreloadsWeights = false;
+  static constexpr bool kOfWarp = false, kLaneEach = false, kPreloadsWeights = false;
 
   INVAR_DEVICE SharedRow(const Source& source, int n, float* room)
       : row_(room), lanes_(room + n), n_(n), segments_((n + kSegment - 1) / kSegment) {

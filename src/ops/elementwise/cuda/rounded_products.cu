@@ -163,11 +163,15 @@ __device__ Quad products(const typename Fn::Quick& quick, const Quad& x, const Q
   return result;
 }
 
-// A cluster of blocks for each row, grid.x in all, a warp for chunks of kRoundedK elements. held:
-// what a block makes fits its shared memory; else it is made twice.
+// Where a block keeps its products until their scale is known. kRegisters: each thread has one
+// quad, so that a block needs little memory and can start while a large kernel ahead of it still
+// runs. kNowhere: its shared memory is too small; they are made twice.
+enum class Keep { kRegisters, kShared, kNowhere };
+
+// A cluster of blocks for each row, grid.x in all, a warp for chunks of kRoundedK elements.
 template <class Fn, bool kPacks>
 __global__ void __launch_bounds__(kMostWarps* kWarp, 2)
-    rounded_rows_kernel(Rows from, RoundedRows to, bool held) {
+    rounded_rows_kernel(Rows from, RoundedRows to, Keep keep) {
   extern __shared__ float4 made[];
   trigger_next_grid();
   const int blocks = gridDim.x, part = blockIdx.x;
@@ -178,19 +182,21 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, 2)
   const int k = static_cast<int>(from.k), end = min(part * each + each, chunks) * kRoundedK;
   const int first = (part * each + warp) * kRoundedK + threadIdx.x % kWarp * kQuad, step = warps * kRoundedK;
   auto* const own = reinterpret_cast<Quad*>(made) + threadIdx.x;
+  auto inside = [&](int i) { return i < end ? i : k; };  // else nothing is loaded
   cluster.meet();
   wait_for_previous_grid();
   for (int64_t r = blockIdx.y; r < from.count; r += gridDim.y) {
     const float *a = from.a + r * k, *b = from.b + r * k;
     float largest = 0;
-    auto x = load_quad<kPacks>(a, first, k), y = load_quad<kPacks>(b, first, k);
-    Quad* to_own = own;
+    auto x = load_quad<kPacks>(a, inside(first), k), y = load_quad<kPacks>(b, inside(first), k);
+    Quad *to_own = own, last;
 #pragma unroll 1
     for (int i = first; i < end; i += step, to_own += blockDim.x) {
-      const auto next_x = load_quad<kPacks>(a, i + step, k), next_y = load_quad<kPacks>(b, i + step, k);
-      const auto result = products<Fn>(quick, x, y);
-      for (const float one : result.v) largest = larger_magnitude(largest, one);
-      if (held) *to_own = result;
+      const int next = inside(i + step);
+      const auto next_x = load_quad<kPacks>(a, next, k), next_y = load_quad<kPacks>(b, next, k);
+      last = products<Fn>(quick, x, y);
+      for (const float one : last.v) largest = larger_magnitude(largest, one);
+      if (keep == Keep::kShared) *to_own = last;
       x = next_x, y = next_y;
     }
     // The store rule: subnormal products are zero. They matter in rows of tiny ones only.
@@ -202,8 +208,10 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, 2)
     to_own = own;
 #pragma unroll 1
     for (int i = first; i < end; i += step, to_own += blockDim.x) {
-      auto result =
-          held ? *to_own : products<Fn>(quick, load_quad<kPacks>(a, i, k), load_quad<kPacks>(b, i, k));
+      auto result = last;
+      if (keep == Keep::kShared) result = *to_own;
+      if (keep == Keep::kNowhere)
+        result = products<Fn>(quick, load_quad<kPacks>(a, i, k), load_quad<kPacks>(b, i, k));
       if (tiny)
         for (float& one : result.v) one = fabsf(one) < 0x1p-126f ? 0 : one;
       out.store<kQuad>(i, result.v);
@@ -222,17 +230,18 @@ void launch_packs(const Rows& from, const RoundedRows& to, Stream stream) {
   const int64_t each = ceil_div(chunks, blocks), turns = ceil_div(each, kMostWarps);
   const int64_t warps = ceil_div(each, turns);
   const auto bytes = static_cast<size_t>(warps * turns * kRoundedK) * sizeof(float);
-  const bool held = bytes <= static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  const bool fits = bytes <= static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  const Keep keep = turns == 1 ? Keep::kRegisters : fits ? Keep::kShared : Keep::kNowhere;
   constexpr int64_t kMostRows = 65535;  // of a grid
   const dim3 grid(static_cast<unsigned>(blocks),
                   static_cast<unsigned>(from.count < kMostRows ? from.count : kMostRows));
   const dim3 threads(static_cast<unsigned>(warps * kWarp));
-  const size_t shared = held ? bytes : 0;
+  const size_t shared = keep == Keep::kShared ? bytes : 0;
   if (blocks > 1)
     launch_clusters(rounded_rows_kernel<Fn, kPacks>, static_cast<unsigned>(blocks), grid, threads, shared,
-                    stream, from, to, held);
+                    stream, from, to, keep);
   else
-    launch_dependent(rounded_rows_kernel<Fn, kPacks>, grid, threads, shared, stream, from, to, held);
+    launch_dependent(rounded_rows_kernel<Fn, kPacks>, grid, threads, shared, stream, from, to, keep);
 }
 template <class Fn>
 void launch_rows(const Rows& from, const RoundedRows& to, Stream stream) {
