@@ -18,9 +18,6 @@ namespace INVAR_ISA_NS {
 namespace {
 
 constexpr int64_t kFewRows = 16;
-// Up to so many splits of a row combine_splits_kernel loads fewer ahead, so that more rows run at
-// once.
-constexpr int kFewSplits = 8;
 constexpr int64_t kMaxPartialBytes = 256 << 20;  // beyond that tiles do not split their keys
 
 size_t state_bytes(const Call& call, int64_t capacity) {
@@ -187,13 +184,7 @@ void enqueue(const Call& call, Stream stream) {
     (p.columns == kBlock ? launch_tiles<kTileRows, kBlock> : launch_tiles<kTileRows, kBlock / 2>)(s, p.splits,
                                                                                                   stream);
   }
-  if (p.splits_keys) {
-    const dim3 rows = grid(heads * g.rows), threads(kCombineThreads);
-    if (g.seen <= kFewSplits)
-      launch_dependent(combine_splits_kernel<kFewSplits>, rows, threads, 0, stream, s);
-    else
-      launch_dependent(combine_splits_kernel<2 * kWarp>, rows, threads, 0, stream, s);
-  }
+  if (p.splits_keys) launch_combine_splits(s, stream);
 }
 
 // Tiles first, as they are aligned; then what rows keep.

@@ -22,7 +22,16 @@ constexpr int64_t kFewExactRows = 16;
 constexpr int kExactTileWarps = 8;
 // The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
 // forced routes of tests.
-enum class ExactRoute { automatic, row_per_warp, tiles, decode, tiles_hopper, decode_hopper, count };
+enum class ExactRoute {
+  automatic,
+  row_per_warp,
+  tiles,
+  decode,
+  tiles_hopper,
+  decode_hopper,
+  decode_cluster,
+  count
+};
 ExactRoute exact_route(const Geometry& g) {
   const auto route = static_cast<ExactRoute>(variant() % static_cast<int>(ExactRoute::count));
   if (device_attribute(cudaDevAttrComputeCapabilityMajor) < 8 || g.d > 256) return ExactRoute::row_per_warp;
@@ -33,14 +42,21 @@ ExactRoute exact_route(const Geometry& g) {
   const bool narrow = g.d <= kDecodeSteps * kMmaKeys && g.dv <= kDecodeColumns;
   const bool hopper = has_hopper() && narrow && g.seen * kBlock <= INT32_MAX;
   const ExactRoute tiles = hopper && g.plain_scores ? ExactRoute::tiles_hopper : ExactRoute::tiles;
-  const ExactRoute decode =
-      hopper && g.rows <= kFewExactRows ? ExactRoute::decode_hopper : ExactRoute::decode;
+  ExactRoute decode = hopper && g.rows <= kFewExactRows ? ExactRoute::decode_hopper : ExactRoute::decode;
+#ifdef INVAR_SM90A
+  if (decode == ExactRoute::decode_hopper && route != decode) {
+    const ClusterChoice cluster = choose_exact_cluster(g);
+    if (cluster.fits && (cluster.quicker || route == ExactRoute::decode_cluster))
+      decode = ExactRoute::decode_cluster;
+  }
+#endif
   switch (route) {
     case ExactRoute::row_per_warp: return route;
     case ExactRoute::tiles: return route;
     case ExactRoute::decode: return narrow ? route : ExactRoute::tiles;
     case ExactRoute::tiles_hopper: return tiles;
-    case ExactRoute::decode_hopper: return narrow ? decode : tiles;
+    case ExactRoute::decode_hopper:
+    case ExactRoute::decode_cluster: return narrow ? decode : tiles;
     default: return narrow && g.rows <= kFewExactRows ? decode : tiles;
   }
 }
@@ -77,12 +93,6 @@ void launch_exact_decode(const AttentionParams& s, Stream stream) {
                    dim3(static_cast<unsigned>(num::min_i64(units, 3 * multiprocessors()))),
                    dim3(kDecodeThreads), sizeof(ExactDecodeSmem), stream, s);
 }
-void launch_exact_combine(const AttentionParams& s, Stream stream) {
-  launch_dependent(combine_splits_kernel<2 * kWarp>,
-                   dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * s.g.rows)), dim3(kCombineThreads), 0,
-                   stream, s);
-}
-
 void enqueue_exact16(const Call& call, Stream stream) {
   const Geometry g = attention::geometry(call);
   AttentionParams s = attention_params(call, g);
@@ -91,7 +101,8 @@ void enqueue_exact16(const Call& call, Stream stream) {
   const ExactRoute route = exact_route(g);
   if (g.keys >= kFewExactKeys)
     launch_exact_append_blocks(s, stream);
-  else if (heads * g.keys && (heads * g.rows == 0 || route != ExactRoute::decode_hopper))
+  else if (heads * g.keys && (heads * g.rows == 0 ||
+                              (route != ExactRoute::decode_hopper && route != ExactRoute::decode_cluster)))
     launch_dependent(exact_append_kernel,
                      dim3(grid_for(ceil_div(heads * g.keys, kExactAppendThreads / kWarp))),
                      dim3(kExactAppendThreads), 0, stream, s);
@@ -101,11 +112,12 @@ void enqueue_exact16(const Call& call, Stream stream) {
       return launch_dependent(exact_rows_kernel,
                               dim3(grid_for(ceil_div(heads * g.rows, kExactRowThreads / kWarp))),
                               dim3(kExactRowThreads), 0, stream, s);
-    case ExactRoute::decode: launch_exact_decode(s, stream); return launch_exact_combine(s, stream);
+    case ExactRoute::decode: launch_exact_decode(s, stream); return launch_combine_splits(s, stream);
 #ifdef INVAR_SM90A
     case ExactRoute::decode_hopper:
-      if (!enqueue_exact_decode_hopper(s, stream)) launch_exact_combine(s, stream);
+      if (!enqueue_exact_decode_hopper(s, stream)) launch_combine_splits(s, stream);
       return;
+    case ExactRoute::decode_cluster: return enqueue_exact_decode_cluster(s, stream);
     case ExactRoute::tiles_hopper: return enqueue_exact_prefill_hopper(s, stream);
 #endif
     default:

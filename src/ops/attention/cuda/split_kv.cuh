@@ -295,5 +295,15 @@ __global__ void __launch_bounds__(kCombineThreads)
   }
 }
 
+// No more partials ahead than there are: what is absent would be folded, too.
+inline void launch_combine_splits(const AttentionParams& s, Stream stream) {
+  const auto kernel = s.g.seen <= 8    ? combine_splits_kernel<8>
+                      : s.g.seen <= 16 ? combine_splits_kernel<16>
+                      : s.g.seen <= 32 ? combine_splits_kernel<32>
+                                       : combine_splits_kernel<64>;
+  launch_dependent(kernel, dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * s.g.rows)),
+                   dim3(kCombineThreads), 0, stream, s);
+}
+
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -32,11 +32,8 @@ struct ExactCacheBlock {
   float* key_powers;
   int32_t *value_reaches, *value_shifts;
 };
-__device__ inline ExactCacheBlock exact_cache_block(const AttentionParams& s, const ExactLayout& at,
-                                                    int64_t head, int64_t block) {
-  const int64_t slot = s.sequences[head / s.g.kv_heads].slot;
-  auto* const from = reinterpret_cast<int8_t*>(s.state + slot * s.slot_floats) +
-                     (head % s.g.kv_heads * s.g.blocks + block) * at.block();
+// from: where it begins.
+__device__ inline ExactCacheBlock exact_cache_block(const ExactLayout& at, int8_t* from) {
   auto* const scales = reinterpret_cast<int32_t*>(from + at.scales());
   return {from,
           from + 2 * at.key_plane(),
@@ -45,6 +42,17 @@ __device__ inline ExactCacheBlock exact_cache_block(const AttentionParams& s, co
           reinterpret_cast<float*>(scales + 2 * kBlock),
           scales + 3 * kBlock,
           scales + 4 * kBlock};
+}
+// The first block of a key head of a sequence.
+__device__ inline int8_t* exact_cache(const AttentionParams& s, const ExactLayout& at, int64_t batch,
+                                      int64_t kv_head) {
+  return reinterpret_cast<int8_t*>(s.state + s.sequences[batch].slot * s.slot_floats) +
+         kv_head * s.g.blocks * at.block();
+}
+__device__ inline ExactCacheBlock exact_cache_block(const AttentionParams& s, const ExactLayout& at,
+                                                    int64_t head, int64_t block) {
+  return exact_cache_block(at,
+                           exact_cache(s, at, head / s.g.kv_heads, head % s.g.kv_heads) + block * at.block());
 }
 
 // exact16.1; kZeroRow of a row of zeros.

@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
       }
     }
     if (!sums.ordinary()) {  // of all warps, as each has all rows
-      exact_decode_rows(s, at, own.head, own.first, own.count, own.block, own.to);
+      exact_decode_rows(s, at, own.head, own.first, own.count, own.block, partial_rows(s, own.to));
       continue;
     }
     uint32_t high[1][4], low[1][4];

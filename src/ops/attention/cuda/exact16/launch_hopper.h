@@ -7,8 +7,15 @@ namespace invar::ops::INVAR_ISA_NS {
 
 // Scores are scaled products.
 void enqueue_exact_prefill_hopper(const AttentionParams& s, Stream stream);
-// At most 16 rows of a key head; appends fewer than kFewExactKeys new keys too. Whether results are
-// complete; otherwise there are partial ones.
+// The next two are for at most 16 rows of a key head, and append fewer than kFewExactKeys new keys,
+// too. Whether results are complete; otherwise there are partial ones.
 bool enqueue_exact_decode_hopper(const AttentionParams& s, Stream stream);
+// By thread block clusters.
+void enqueue_exact_decode_cluster(const AttentionParams& s, Stream stream);
+// Whether results of key blocks fit in shared memory; whether clusters are quicker, too.
+struct ClusterChoice {
+  bool fits, quicker;
+};
+ClusterChoice choose_exact_cluster(const Geometry& g);
 
 }  // namespace invar::ops::INVAR_ISA_NS
