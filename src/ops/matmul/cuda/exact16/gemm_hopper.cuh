@@ -57,18 +57,6 @@ __device__ inline void produce_gemm(const ExactTogether& in, const GemmTiles& ti
   }
 }
 
-// sync_warpgroup(), which tells whether x holds in all threads.
-__device__ inline bool all_in_warpgroup(int which, bool x) {
-  int all;
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %1, 0;\n"
-      "barrier.cta.red.and.pred p, %2, %3, p;\n"
-      "selp.b32 %0, 1, 0, p;\n}"
-      : "=r"(all)
-      : "r"(static_cast<int>(x)), "r"(which + 1), "n"(kWarpgroup)
-      : "memory");
-  return all;
-}
 // scales_b: of the tile's columns. kUsual: these and those of the rows are usual_scale().
 template <bool kAdds, bool kUsual>
 __device__ inline void store_gemm(const ExactTogether& in, const GemmTile& tile, int group,

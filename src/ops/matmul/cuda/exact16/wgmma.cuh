@@ -39,6 +39,19 @@ __device__ inline void multiply_add(int (&d)[64], uint64_t a, uint64_t b) {
                : "l"(a), "l"(b));
 }
 
+// sync_warpgroup(), which tells whether x holds in all threads.
+__device__ inline bool all_in_warpgroup(int which, bool x) {
+  int all;
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %1, 0;\n"
+      "barrier.cta.red.and.pred p, %2, %3, p;\n"
+      "selp.b32 %0, 1, 0, p;\n}"
+      : "=r"(all)
+      : "r"(static_cast<int>(x)), "r"(which + 1), "n"(kWarpgroup)
+      : "memory");
+  return all;
+}
+
 // A ring of stages in shared memory: `full` after the bytes of a stage have arrived, `empty` after
 // its consumers are done with it.
 struct Ring {

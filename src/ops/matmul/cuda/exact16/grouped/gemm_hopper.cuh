@@ -2,6 +2,8 @@
 // rows of each, by a tile's rows. A tile has as many rows as it needs, in steps of 16; the three
 // sums of 32 bits are in registers.
 #pragma once
+#include <type_traits>
+
 #include "ops/matmul/cuda/exact16/grouped/product.h"
 #include "ops/matmul/cuda/exact16/wgmma.cuh"
 
@@ -127,22 +129,27 @@ __device__ inline void consume_item(const GroupedExact& in, const GroupedItem& i
   if (t == 0) arrive(previous);
   sync_warpgroup(group);  // those of the item before have been read
   rows.row[t] = row, rows.scale[t] = scale;
-  sync_warpgroup(group);
+  auto store = [&](auto usual) {
 #pragma unroll
-  for (int j = 0; j < kRows / 8; ++j)
+    for (int j = 0; j < kRows / 8; ++j)
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int at = 8 * j + lane % 4 * 2 + i;
-      if (at >= tile.rows) continue;
-      const int32_t to = rows.row[at], ea = rows.scale[at];
+      for (int i = 0; i < 2; ++i) {
+        const int at = 8 * j + lane % 4 * 2 + i;
+        if (at >= tile.rows) continue;
+        const int32_t to = rows.row[at], ea = rows.scale[at];
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int q = 4 * j + 2 * half + i;
-        if (n0 + 8 * half < n)
-          store_grouped(in.out[of.product], n, to, n0 + 8 * half,
-                        exact_result(exact_sum(high[q], cross[q], low[q]), ea, eb[half]));
+        for (int half = 0; half < 2; ++half) {
+          const int q = 4 * j + 2 * half + i;
+          const int64_t sum = exact_sum(high[q], cross[q], low[q]);
+          const float y = usual() ? usual_result(sum, ea, eb[half]) : exact_result(sum, ea, eb[half]);
+          if (n0 + 8 * half < n) store_grouped(in.out[of.product], n, to, n0 + 8 * half, y);
+        }
       }
-    }
+  };
+  if (all_in_warpgroup(group, usual_scale(scale) && usual_scale(eb[0]) && usual_scale(eb[1])))
+    store(std::true_type{});
+  else
+    store(std::false_type{});
 }
 
 __device__ inline void consume_grouped(const GroupedExact& in, uint32_t shared, Ring ring, int group) {

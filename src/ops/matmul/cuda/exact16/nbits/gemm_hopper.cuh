@@ -63,14 +63,54 @@ __device__ inline void store_tile(const NbitsProduct& in, int64_t tile, int64_t 
     each([](int64_t v, int32_t ea, int32_t es) { return exact_result(v >> kShift, ea, es); });
 }
 
+// Sums of products of 64 bits: their last 32 bits, and roughly what they are, from which settle()
+// finds the bits before. A product of 64 bits takes longer than both.
+template <int kSums>
+struct NbitsSums {
+  // A product of t and a sum of 32 k is less than 2^45 (130558 * 32 * 32639 * 255), so a rough sum
+  // of 32 of them is wrong by less than 2^21 (32 + 32 * 33 / 2) = 0.27 * 2^32; of 8 with sums of
+  // 128 k by less than 0.09 * 2^32.
+  static constexpr int kMostK = 1024;
+  uint32_t low[kSums];
+  float rough[kSums];
+  __device__ NbitsSums() {
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) low[i] = 0, rough[i] = 0;
+  }
+  __device__ void add(int i, int t, int x) {
+    low[i] += static_cast<uint32_t>(t) * static_cast<uint32_t>(x);
+    rough[i] = __fmaf_rn(__int2float_rn(t), __int2float_rn(x), rough[i]);
+  }
+  __device__ void joined() {
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) asm volatile("" : "+r"(low[i]), "+f"(rough[i])::"memory");
+  }
+  // high: of the thread, in shared memory.
+  __device__ void settle(uint32_t high, bool adds) {
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) {
+      const uint32_t at = high + i * kWarpgroup * 4;
+      const float of_low = __int2float_rn(static_cast<int>(low[i]));
+      const int x = __float2int_rn((rough[i] - of_low) * 0x1p-32f);
+      store_word(at, adds ? load_word(at) + x : x);
+      rough[i] = of_low;
+    }
+  }
+  __device__ int64_t value(uint32_t high, int i) const {
+    return (int64_t{load_word(high + i * kWarpgroup * 4)} << 32) + static_cast<int>(low[i]);
+  }
+};
+
 template <int kBits, int kSub, int kRows_, int kGroups_>
 struct NbitsGemm {
   static constexpr int kRows = kRows_, kGroups = kGroups_;
   using Stage = NbitsStage<kBits, kSub, kRows, kGroups, 1>;
   static constexpr int kThreads = (kGroups + 1) * kWarpgroup;
-  static constexpr int kMost = (222 << 10) / Stage::kBytes, kStages = kMost < 8 ? kMost : 8;
-  static constexpr int kShared = kStages * Stage::kBytes + 1024;
   static constexpr int kSums = kRows / 2;
+  static constexpr int kHigh = (kSub > 0) ? kSums * kWarpgroup * 4 : 0;  // of a warpgroup's sums
+  static constexpr int kMost = ((222 << 10) - kGroups * kHigh) / Stage::kBytes;
+  static constexpr int kStages = kMost < 8 ? kMost : 8;
+  static constexpr int kShared = kStages * Stage::kBytes + kGroups * kHigh + 1024;
   static constexpr int kRun =
       16;  // tiles of rows that meet a column of tiles before the next, for the L2 cache
 
@@ -83,26 +123,47 @@ struct NbitsGemm {
     i -= first * t.columns;
     return {first + i % height, i / height};
   }
-  // One thread. A tile of weights that does not exist is replaced by the last one; its results are
-  // not stored.
+  // One warp: a lane copies a tile of weights and its factors, another one activations. A tile of
+  // weights that does not exist is replaced by the last one; its results are not stored.
   __device__ static void produce(const NbitsProduct& in, const NbitsTiles& tiles, uint32_t shared,
                                  Ring ring) {
-    const uint32_t bytes = Stage::expected(in.zeros != nullptr);
+    const int lane = threadIdx.x % kWarp;
+    if (lane > kGroups) return;
+    const bool weights = lane < kGroups;
+    const int bytes = Stage::expected(in.zeros != nullptr);
     const int64_t last = ceil_div(in.n, kBlockRows) - 1;
     for (int i = static_cast<int>(blockIdx.x); i < tiles.all(); i += static_cast<int>(gridDim.x)) {
       const Tile tile = tile_at(tiles, i);
-      for (int chunk = 0; chunk < static_cast<int>(in.chunks); ++chunk) {
+      const int64_t wanted = int64_t{tile.column} * kGroups + lane, of = wanted < last ? wanted : last;
+      const uint8_t* from = weights ? in.block(of, 0, kBits) : in.a.block(0, tile.row, 0);
+      const int64_t first_t = of * in.t_rows * kBlockRows, first_sum = tile.row * in.pieces * kRows;
+      const int32_t *t = in.t + first_t, *zeros = in.zeros ? in.zeros + first_t : nullptr;
+      const int32_t* sums = in.of_a ? in.of_a + first_sum : nullptr;
+      int chunks_of_t = 0;
+      for (int left = static_cast<int>(in.chunks); left > 0; --left, ring.next()) {
         wait_barrier(ring.empty_now(), ring.phase ^ 1);
         const uint32_t to = shared + ring.at * Stage::kBytes, full = ring.full_now();
-        expect_bytes(full, bytes);
-        for (int g = 0; g < kGroups; ++g) {
-          const int64_t wanted = int64_t{tile.column} * kGroups + g, of = wanted < last ? wanted : last;
-          copy_bulk(to + g * Stage::kWeights, in.block(of, chunk, kBits), Stage::kWeights, full);
-          Stage::load_factors(in, to, full, g, of, chunk);
+        if (lane == 0) expect_bytes(full, bytes);
+        if (weights) {
+          copy_bulk(to + lane * Stage::kWeights, from, Stage::kWeights, full);
+          from += Stage::kWeights;
+        } else {
+          copy_bulk(to + Stage::kAtActivations, from, Stage::kActivations, full);
+          from += Stage::kActivations;
         }
-        copy_bulk(to + Stage::kAtActivations, in.a.block(0, tile.row, chunk), Stage::kActivations, full);
-        Stage::load_sums(in, to, full, 0, tile.row, chunk);
-        ring.next();
+        if constexpr (kSub > 0) {
+          if (weights) {
+            copy_bulk(to + Stage::kAtT + lane * Stage::kFactors, t, Stage::kFactors, full);
+            if (zeros) copy_bulk(to + Stage::kAtZeros + lane * Stage::kFactors, zeros, Stage::kFactors, full);
+            if (kSub > 1 || ++chunks_of_t == in.chunks_per_t) {
+              t += kSub * kBlockRows, chunks_of_t = 0;
+              if (zeros) zeros += kSub * kBlockRows;
+            }
+          } else if (sums) {
+            copy_bulk(to + Stage::kAtSums, sums, Stage::kSums, full);
+            sums += kSub * kRows;
+          }
+        }
       }
     }
   }
@@ -136,9 +197,9 @@ struct NbitsGemm {
     products_ended(acc);
   }
   template <bool kZeros>
-  __device__ static void sum_groups(int64_t (&sum)[kSums], const NbitsProduct& in, uint32_t shared,
-                                    Ring& ring, int group) {
-    for (int chunk = 0; chunk < static_cast<int>(in.chunks); ++chunk) {
+  __device__ static void sum_groups(NbitsSums<kSums>& sum, int chunks, uint32_t shared, Ring& ring,
+                                    int group) {
+    for (int chunk = 0; chunk < chunks; ++chunk) {
       wait_barrier(ring.full_now(), ring.phase);
       const uint32_t at = shared + ring.at * Stage::kBytes;
       const uint32_t weights = at + group * Stage::kWeights, factors = at + group * Stage::kFactors;
@@ -155,8 +216,10 @@ struct NbitsGemm {
         wait_products<0>();
         products_ended(acc);
         const uint32_t of = factors + sub * kBlockRows * 4;
-        NbitsJoin<kRows>::add(sum, acc, of + Stage::kAtT, of + Stage::kAtZeros,
-                              at + Stage::kAtSums + sub * kRows * 4, std::bool_constant<kZeros>{});
+        NbitsJoin<kRows>::each(acc, of + Stage::kAtT, of + Stage::kAtZeros,
+                               at + Stage::kAtSums + sub * kRows * 4, kZeros,
+                               [&](int i, int t, int x) { sum.add(i, t, x); });
+        sum.joined();
       }
       leave(ring.empty_now());
       ring.next();
@@ -200,12 +263,19 @@ struct NbitsGemm {
             return v;
           });
       } else {
-        int64_t sum[kSums] = {};
-        if (in.zeros)
-          sum_groups<true>(sum, in, shared, ring, group);
-        else
-          sum_groups<false>(sum, in, shared, ring, group);
-        store([&](int q, int) { return sum[q]; });
+        constexpr int kMost = NbitsSums<kSums>::kMostK / kBlockK;
+        const uint32_t high = shared + kStages * Stage::kBytes + group * kHigh + t * 4;
+        const int chunks = static_cast<int>(in.chunks);
+        NbitsSums<kSums> sum;
+        for (int first = 0; first < chunks; first += kMost) {
+          const int count = chunks - first < kMost ? chunks - first : kMost;
+          if (in.zeros)
+            sum_groups<true>(sum, count, shared, ring, group);
+          else
+            sum_groups<false>(sum, count, shared, ring, group);
+          sum.settle(high, first > 0);
+        }
+        store([&](int q, int) { return sum.value(high, q); });
       }
     }
   }
@@ -232,7 +302,7 @@ __global__ void __launch_bounds__(G::kThreads, 1) nbits_gemm_kernel(NbitsProduct
       asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
     else
       asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    if (threadIdx.x % kWarpgroup == 0) G::produce(in, tiles, shared, ring);
+    if (threadIdx.x % kWarpgroup < kWarp) G::produce(in, tiles, shared, ring);
   } else {
     if constexpr (G::kGroups == 3)
       asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");

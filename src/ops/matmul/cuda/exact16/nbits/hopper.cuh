@@ -23,6 +23,9 @@ __device__ inline int load_word(uint32_t shared) {
   asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(shared) : "memory");
   return x;
 }
+__device__ inline void store_word(uint32_t shared, int x) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(shared), "r"(x) : "memory");
+}
 // Sums are read after this alone, when their products have ended.
 template <int kCount>
 __device__ inline void products_ended(int (&d)[kCount]) {
@@ -138,9 +141,11 @@ __device__ inline void add_product(int64_t& sum, int a, int b) {
 template <int kRows>
 struct NbitsJoin {
   static constexpr int kSums = kRows / 2;
-  // t, zeros, sums: of this group, in shared memory.
-  __device__ static void add(int64_t (&sum)[kSums], const int (&acc)[kRows], uint32_t t, uint32_t zeros,
-                             uint32_t sums, auto has_zeros) {
+  // Calls f(number of the sum, the group's t, the sum of the piece). t, zeros, sums: of this group,
+  // in shared memory.
+  template <class Fn>
+  __device__ static void each(const int (&acc)[kRows], uint32_t t, uint32_t zeros, uint32_t sums,
+                              bool has_zeros, Fn f) {
     const int lane = threadIdx.x % kWarp, column = threadIdx.x % kWarpgroup / kWarp * 16 + lane / 4;
     const int of[2] = {load_word(t + column * 4), load_word(t + column * 4 + 32)};
     if (has_zeros) {
@@ -151,14 +156,17 @@ struct NbitsJoin {
 #pragma unroll
         for (int q = 0; q < 4; ++q) {
           const int i = 4 * j + q;
-          const int p = (acc[i] << 8) + acc[kSums + i] - z[q / 2] * (q % 2 ? s.y : s.x);
-          add_product(sum[i], of[q / 2], p);
+          f(i, of[q / 2], (acc[i] << 8) + acc[kSums + i] - z[q / 2] * (q % 2 ? s.y : s.x));
         }
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < kSums; ++i) add_product(sum[i], of[i % 4 / 2], (acc[i] << 8) + acc[kSums + i]);
+      for (int i = 0; i < kSums; ++i) f(i, of[i % 4 / 2], (acc[i] << 8) + acc[kSums + i]);
     }
+  }
+  __device__ static void add(int64_t (&sum)[kSums], const int (&acc)[kRows], uint32_t t, uint32_t zeros,
+                             uint32_t sums, bool has_zeros) {
+    each(acc, t, zeros, sums, has_zeros, [&](int i, int of, int p) { add_product(sum[i], of, p); });
     sums_joined(sum);
   }
 };
