@@ -125,13 +125,12 @@ INVAR_INLINE void wide_tile(const int8_t* a, int64_t lda, const int32_t* b, int6
   tile_fence(sums);
 }
 
-// V of 16 columns from their sums, 65536 high + 256 both + low; stores it, or adds it.
-INVAR_INLINE void join_planes(const int32_t* s, bool first, double* sum) {
+// V of 16 columns from their sums, 65536 high + 256 both + low; adds to it.
+INVAR_INLINE void join_planes(const int32_t* s, double* sum) {
   const I both = add(load_i(s + 256), load_i(s + 512));
   const I carry = {_mm512_srai_epi32(both.v, 8)};
   const I high = add(load_i(s), carry), low = add(load_i(s + 768), shift_left<8>(bit_and(both, set1_i(255))));
-  const D v = fma(to_double(high), set1_d(65536), to_double(low));
-  store_d(sum, first ? v : add(load_d(sum), v));
+  store_d(sum, add(load_d(sum), fma(to_double(high), set1_d(65536), to_double(low))));
 }
 
 // As sum_exact_pairs, of wide rows over k of their elements.
@@ -141,7 +140,7 @@ void sum_exact_wide(const WideRow&, const int32_t* left, int64_t lda, const int3
   int32_t* const sums = planes + kTileDepth * kExactColumns;
   const int64_t pairs = (k + 1) / 2;
   int64_t shaped = 0;
-  for (int64_t i = 0; columns <= 16 && i < rows * kExactColumns; ++i) sum[i] = 0;
+  for (int64_t i = 0; i < rows * kExactColumns; ++i) sum[i] = 0;
   for (int64_t piece = 0; piece < k; piece += kWideLongest) {
     const int64_t end = num::min_i64(k, piece + kWideLongest);
     for (int64_t first = piece; first < end; first += kTileDepth) {
@@ -163,8 +162,7 @@ void sum_exact_wide(const WideRow&, const int32_t* left, int64_t lda, const int3
     }
     for (int64_t c = 0; c < columns; c += 16)
       for (int64_t r = 0; r < rows; ++r)
-        join_planes(sums + (c * kWideRows + r / 16 * 256) * 4 + r % 16 * 16, piece == 0,
-                    sum + r * kExactColumns + c);
+        join_planes(sums + (c * kWideRows + r / 16 * 256) * 4 + r % 16 * 16, sum + r * kExactColumns + c);
   }
   _tile_release();
 }
