@@ -8,6 +8,7 @@
 #pragma once
 #include "kernels/cuda/launch.h"
 #include "num/reduce/block_columns.h"
+#include "num/reduce/block_vector_columns.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -67,6 +68,23 @@ __global__ void __launch_bounds__(num::INVAR_ISA_NS::column_threads(kColumns))
   }
 }
 
+template <class Fn, int kColumns>
+__global__ void __launch_bounds__(num::INVAR_ISA_NS::kVectorColumnThreads, 2)
+    vector_columns_kernel(const __grid_constant__ Fn fn, int64_t n, int64_t inner, int64_t blocks,
+                          int64_t units) {
+  using Row = num::INVAR_ISA_NS::VectorColumnRow<decltype(fn.source(0, 0)), kColumns>;
+  __shared__ float4 scratch[Row::kRoomFloats / 4];
+  trigger_and_wait();
+  for (int64_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
+    const int64_t outer = unit / blocks, first = unit % blocks * kColumns, column = first + Row::column();
+    const bool in_range = column < inner;
+    const int own = threadIdx.x % kColumns;  // that the thread has the total of
+    Row row(fn.source(outer, in_range ? column : 0), n, reinterpret_cast<float*>(scratch), in_range,
+            threadIdx.x < kColumns && first + own < inner);
+    fn(row, outer * inner + first + own);
+    __syncthreads();
+  }
+}
 // reduction.5 of rows that are split among blocks: a warp combines the segments of a row, loading
 // the next ones ahead.
 template <class Join>
@@ -189,6 +207,22 @@ void launch_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream str
     if (n <= num::kRowSegment && rows <= kFewRows)
       return launch_held_rows<num::kRowLanes, kSteps, 1>(fn, rows, n, stream);
   launch_held_rows<kTeam, kSteps, kMaxTeams>(fn, rows, n, stream);
+}
+
+// Columns by vectors, of operations that only reduce them, once: of aligned memory and a multiple
+// of four, enough for all multiprocessors.
+constexpr int64_t kEnoughVectorBlocks = 128;
+constexpr int kVectorColumns = 32;
+bool fits_vector_columns(int64_t outer, int64_t inner, const void* x) {
+  return inner % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
+         outer * ceil_div(inner, kVectorColumns) >= kEnoughVectorBlocks;
+}
+template <class Fn>
+void launch_vector_columns(const Fn& fn, int64_t outer, int64_t inner, int64_t n, Stream stream) {
+  static_assert(Fn::kReductions == 1 && !Fn::kStoresRow);
+  const int64_t blocks = ceil_div(inner, kVectorColumns), units = outer * blocks;
+  launch_dependent(vector_columns_kernel<Fn, kVectorColumns>, dim3(grid_for(units)),
+                   dim3(num::INVAR_ISA_NS::kVectorColumnThreads), 0, stream, fn, n, inner, blocks, units);
 }
 
 // Strided rows (columns), outer * inner of them. Blocks take fewer columns if there would be few
