@@ -6,7 +6,7 @@
 //   prefetch(), optional: called before the kernel waits for the previous grid
 // Fn is copied to the device; n is the length of the rows.
 #pragma once
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/fold_segments.cuh"
 #include "num/reduce/block_columns.h"
 #include "num/reduce/block_vector_columns.h"
 
@@ -50,6 +50,24 @@ __global__ void __launch_bounds__(kTeam)
     fn(row, r);
     __syncthreads();
   }
+}
+// Reduction kPhase of few long rows: a block for each row folds what the others sum. It waits for
+// blocks that wait for nothing.
+template <class Fn, int kPhase>
+__global__ void __launch_bounds__(kTeam)
+    split_and_fold_kernel(const __grid_constant__ Fn fn, int64_t n, int64_t segments, ReductionPass pass) {
+  extern __shared__ float4 scratch[];
+  using Row = num::INVAR_ISA_NS::RegisterRow<decltype(fn.source(0)), kTeam, kSteps, kPhase>;
+  trigger_and_wait();
+  if (blockIdx.x < pass.rows) {
+    using Join = typename Fn::template Join<kPhase>;
+    const F total = fold_segments<Join, kTeam>(pass, segments, blockIdx.x);
+    if (threadIdx.x == 0) pass.total[kPhase * pass.rows + blockIdx.x] = total.v;
+    return;
+  }
+  const int64_t unit = blockIdx.x - pass.rows, r = unit / segments;
+  Row row(fn.source(r), n, unit % segments, reinterpret_cast<float*>(scratch), pass, r);
+  fn(row, r);
 }
 template <class Fn, int kColumns, int kPhase>
 __global__ void __launch_bounds__(num::INVAR_ISA_NS::column_threads(kColumns))
@@ -162,9 +180,17 @@ bool splits_rows(int64_t n) {
 size_t row_bytes(int64_t rows, int64_t n, int reductions) {
   return splits_rows(n) ? pass_bytes(rows, n, reductions) : 0;
 }
+constexpr int64_t kManySegments = 1024, kFewFolds = 32;
 template <class Fn, int k = 0>
 void launch_split_rows(const Fn& fn, int64_t n, const ReductionPass& pass, Stream stream) {
   const int64_t segments = k < Fn::kReductions || Fn::kStoresRow ? segments_of(n) : 1;
+  if constexpr (k < Fn::kReductions && !Fn::kStoresRow)
+    if (segments >= kManySegments && pass.rows <= kFewFolds && pass.rows * segments < INT32_MAX / 2) {
+      launch_mark_sums(pass, segments, stream);
+      launch_dependent(split_and_fold_kernel<Fn, k>, dim3(grid_for(pass.rows * (segments + 1))), dim3(kTeam),
+                       scratch_bytes(kTeam, kTeam), stream, fn, n, segments, pass);
+      return launch_split_rows<Fn, k + 1>(fn, n, pass, stream);
+    }
   launch_dependent(split_rows_kernel<Fn, k>, dim3(grid_for(pass.rows * segments)), dim3(kTeam),
                    scratch_bytes(kTeam, kTeam), stream, fn, n, segments, pass.rows * segments, pass);
   if constexpr (k < Fn::kReductions) {

@@ -112,6 +112,12 @@ struct ReductionPass {
   float *partial, *total;
   int64_t rows;
 };
+// No sum is this NaN: a block that waits for one finds it in `partial` until the sum is made.
+constexpr uint32_t kNoSum = 0xffffffff;
+INVAR_DEVICE void store_sum(float* to, F sum) {
+  const uint32_t u = f32_bits(sum.v);
+  *reinterpret_cast<volatile uint32_t*>(to) = u == kNoSum ? 0x7fc00000 : u;
+}
 constexpr int kWhole = -1;  // not split: one kernel for everything
 
 // What an operation on rows is written over: reduce() in the order of the passes, then give() or
@@ -172,7 +178,7 @@ class RegisterRow : RowPass<kPhase> {
         if (has(s, c)) lane[c] = step(lane[c], value_[s][c]);
     const F sum = kAnyOrder<Join> ? extreme<Join>(lane) : join<Join>(lane);
     if constexpr (kPhase != kWhole) {
-      if (thread_ == 0) this->pass.partial[segment_ * this->pass.rows + this->row] = sum.v;
+      if (thread_ == 0) store_sum(this->pass.partial + segment_ * this->pass.rows + this->row, sum);
       return zero();
     }
     F total = set1(Join::kStart);
