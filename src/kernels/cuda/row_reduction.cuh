@@ -13,7 +13,7 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-using num::INVAR_ISA_NS::kWhole, num::INVAR_ISA_NS::ReductionPass;
+using num::INVAR_ISA_NS::kCluster, num::INVAR_ISA_NS::kWhole, num::INVAR_ISA_NS::ReductionPass;
 
 constexpr int kTeam = 128, kMaxTeams = 8, kSteps = num::kRowSegment / num::kRowLanes;
 constexpr int kWarps = 4;  // rows of a block, one for each warp
@@ -103,6 +103,22 @@ __global__ void __launch_bounds__(num::INVAR_ISA_NS::kVectorColumnThreads, 2)
     __syncthreads();
   }
 }
+// Rows that a cluster of blocks holds in registers: those that one block cannot hold.
+constexpr int kMostClusterThreads = 1024;  // of a block
+template <class Fn, int kTeamOf>
+__global__ void __launch_bounds__(kMostClusterThreads)
+    cluster_rows_kernel(const __grid_constant__ Fn fn, int64_t n) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  extern __shared__ float4 scratch[];
+  using Row = num::INVAR_ISA_NS::RegisterRow<decltype(fn.source(0)), kTeamOf, kSteps, kCluster>;
+  trigger_and_wait();
+  const int64_t r = blockIdx.x / num::INVAR_ISA_NS::cluster_size();
+  const int team = num::INVAR_ISA_NS::cluster_rank() * (blockDim.x / kTeamOf) + threadIdx.x / kTeamOf;
+  Row row(fn.source(r), n, team, reinterpret_cast<float*>(scratch), {}, r);
+  fn(row, r);
+#endif
+}
+
 // reduction.5 of rows that are split among blocks: a warp combines the segments of a row, loading
 // the next ones ahead.
 template <class Join>
@@ -219,13 +235,38 @@ void launch_short_rows(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
     launch_held_rows<kWarp, 4, kWarps>(fn, rows, n, stream);
   }
 }
+// Rows for a cluster. Pairs take two registers an element, so a thread holds half as many.
 template <class Fn>
-void launch_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream stream) {
-  if (rows == 0) return;
-  if (splits_rows(n)) return launch_split_rows(fn, n, pass_of(shared, rows, n), stream);
+constexpr bool kHoldsPairs = requires(const Fn& fn) {
+  typename decltype(fn.source(0))::Element;
+};
+template <class Fn>
+constexpr int kClusterTeam = kHoldsPairs<Fn> ? num::kRowLanes : kTeam;
+// Whether an operation reads its rows several times unless they are held.
+template <class Fn>
+constexpr bool kManyPasses = Fn::kReductions + (Fn::kStoresRow ? 1 : 0) > 1;
+template <class Fn>
+bool fits_cluster(int64_t n) {
+  constexpr int64_t kMost = kMostClusterThreads / kClusterTeam<Fn> * num::INVAR_ISA_NS::kMaxClusterBlocks;
+  return segments_of(n) <= kMost && supports_dependent_launch();
+}
+// As many blocks as let two of them run on a multiprocessor.
+template <class Fn>
+void launch_cluster_rows(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
+  constexpr int kTeamOf = kClusterTeam<Fn>, kEnough = kMostClusterThreads / 2 / kTeamOf;
+  const int64_t segments = segments_of(n);
+  const unsigned blocks = segments <= 2 * kEnough ? 2 : segments <= 4 * kEnough ? 4 : 8;
+  const int threads = static_cast<int>(ceil_div(segments, blocks)) * kTeamOf;
+  launch_clusters(cluster_rows_kernel<Fn, kTeamOf>, blocks, dim3(grid_for(rows * blocks)),
+                  dim3(static_cast<unsigned>(threads)),
+                  scratch_bytes(threads, kTeamOf) + num::INVAR_ISA_NS::kClusterFloats * sizeof(float), stream,
+                  fn, n);
+}
+// Rows that a block holds.
+template <class Fn>
+void launch_block_rows(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
   if (n <= kShortRow) return launch_short_rows(fn, rows, n, stream);
-  // Pairs take two registers an element, so a thread holds half as many.
-  if constexpr (requires { typename decltype(fn.source(0))::Element; }) {
+  if constexpr (kHoldsPairs<Fn>) {
     if (n <= 2 * num::kRowSegment) return launch_held_rows<num::kRowLanes, kSteps, 2>(fn, rows, n, stream);
     if (n <= 4 * num::kRowSegment) return launch_held_rows<num::kRowLanes, kSteps, 4>(fn, rows, n, stream);
   }
@@ -233,6 +274,14 @@ void launch_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream str
     if (n <= num::kRowSegment && rows <= kFewRows)
       return launch_held_rows<num::kRowLanes, kSteps, 1>(fn, rows, n, stream);
   launch_held_rows<kTeam, kSteps, kMaxTeams>(fn, rows, n, stream);
+}
+template <class Fn>
+void launch_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream stream) {
+  if (rows == 0) return;
+  if (!splits_rows(n)) return launch_block_rows(fn, rows, n, stream);
+  if constexpr (kManyPasses<Fn>)
+    if (fits_cluster<Fn>(n)) return launch_cluster_rows(fn, rows, n, stream);
+  launch_split_rows(fn, n, pass_of(shared, rows, n), stream);
 }
 
 // Columns by vectors, of operations that only reduce them, once: of aligned memory and a multiple
@@ -294,8 +343,13 @@ void launch_scattered_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, 
 // Contiguous rows that are not aligned.
 template <class Fn>
 void launch_unaligned_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream stream) {
+  if (rows == 0) return;
+  if constexpr (kManyPasses<Fn>) {
+    if (!splits_rows(n)) return launch_block_rows(fn, rows, n, stream);
+    if (fits_cluster<Fn>(n)) return launch_cluster_rows(fn, rows, n, stream);
+  }
   if (n > kShortRow) return launch_scattered_rows(fn, rows, n, shared, stream);
-  if (rows) launch_short_rows(fn, rows, n, stream);
+  launch_short_rows(fn, rows, n, stream);
 }
 template <class Fn>
 void launch_columns(const Fn& fn, const ColumnBlocks& c, void* shared, Stream stream) {
