@@ -8,7 +8,6 @@
 #pragma once
 #include "kernels/cuda/fold_segments.cuh"
 #include "num/reduce/block_columns.h"
-#include "num/reduce/block_vector_columns.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -86,23 +85,6 @@ __global__ void __launch_bounds__(num::INVAR_ISA_NS::column_threads(kColumns))
   }
 }
 
-template <class Fn, int kColumns>
-__global__ void __launch_bounds__(num::INVAR_ISA_NS::kVectorColumnThreads, 2)
-    vector_columns_kernel(const __grid_constant__ Fn fn, int64_t n, int64_t inner, int64_t blocks,
-                          int64_t units) {
-  using Row = num::INVAR_ISA_NS::VectorColumnRow<decltype(fn.source(0, 0)), kColumns>;
-  __shared__ float4 scratch[Row::kRoomFloats / 4];
-  trigger_and_wait();
-  for (int64_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
-    const int64_t outer = unit / blocks, first = unit % blocks * kColumns, column = first + Row::column();
-    const bool in_range = column < inner;
-    const int own = threadIdx.x % kColumns;  // that the thread has the total of
-    Row row(fn.source(outer, in_range ? column : 0), n, reinterpret_cast<float*>(scratch), in_range,
-            threadIdx.x < kColumns && first + own < inner);
-    fn(row, outer * inner + first + own);
-    __syncthreads();
-  }
-}
 // Rows that a cluster of blocks holds in registers: those that one block cannot hold.
 constexpr int kMostClusterThreads = 1024;  // of a block
 template <class Fn, int kTeamOf>
@@ -242,9 +224,10 @@ constexpr bool kHoldsPairs = requires(const Fn& fn) {
 };
 template <class Fn>
 constexpr int kClusterTeam = kHoldsPairs<Fn> ? num::kRowLanes : kTeam;
-// Whether an operation reads its rows several times unless they are held.
+// Operations that a cluster makes faster: they read their rows three times unless these are held.
+// Pairs and single results take longer in one.
 template <class Fn>
-constexpr bool kManyPasses = Fn::kReductions + (Fn::kStoresRow ? 1 : 0) > 1;
+constexpr bool kManyPasses = Fn::kReductions > 1 && Fn::kStoresRow && !kHoldsPairs<Fn>;
 template <class Fn>
 bool fits_cluster(int64_t n) {
   constexpr int64_t kMost = kMostClusterThreads / kClusterTeam<Fn> * num::INVAR_ISA_NS::kMaxClusterBlocks;
@@ -282,22 +265,6 @@ void launch_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream str
   if constexpr (kManyPasses<Fn>)
     if (fits_cluster<Fn>(n)) return launch_cluster_rows(fn, rows, n, stream);
   launch_split_rows(fn, n, pass_of(shared, rows, n), stream);
-}
-
-// Columns by vectors, of operations that only reduce them, once: of aligned memory and a multiple
-// of four, enough for all multiprocessors.
-constexpr int64_t kEnoughVectorBlocks = 128;
-constexpr int kVectorColumns = 32;
-bool fits_vector_columns(int64_t outer, int64_t inner, const void* x) {
-  return inner % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
-         outer * ceil_div(inner, kVectorColumns) >= kEnoughVectorBlocks;
-}
-template <class Fn>
-void launch_vector_columns(const Fn& fn, int64_t outer, int64_t inner, int64_t n, Stream stream) {
-  static_assert(Fn::kReductions == 1 && !Fn::kStoresRow);
-  const int64_t blocks = ceil_div(inner, kVectorColumns), units = outer * blocks;
-  launch_dependent(vector_columns_kernel<Fn, kVectorColumns>, dim3(grid_for(units)),
-                   dim3(num::INVAR_ISA_NS::kVectorColumnThreads), 0, stream, fn, n, inner, blocks, units);
 }
 
 // Strided rows (columns), outer * inner of them. Blocks take fewer columns if there would be few

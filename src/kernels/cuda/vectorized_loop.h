@@ -88,12 +88,9 @@ void launch_generate(Stream stream, int64_t n, R* out, Fn f) {
 // The cost of f. low: a few instructions. high: a block loads its next strip while it computes
 // one. huge: compilers would take long for a pack of copies.
 enum class Cost { low, high, huge };
-// With 32 registers a thread all blocks of a million elements run at once.
-template <Cost cost>
-constexpr int kResidentBlocks = cost == Cost::high ? 2048 / kElementwiseThreads : 1;
 // A block takes `strips` strips one after another.
 template <Cost cost, class R, class Fn, class... Operand>
-__global__ void __launch_bounds__(kElementwiseThreads, kResidentBlocks<cost>)
+__global__ void __launch_bounds__(kElementwiseThreads)
     elementwise_kernel(int64_t n, int strips, bool packs, R* out, Fn f, Operand... from) {
   constexpr int kPack = pack_size<R, typename Operand::Element...>();
   constexpr int64_t kStep = kElementwiseThreads * kPack;

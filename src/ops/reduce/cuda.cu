@@ -71,9 +71,6 @@ void enqueue(const Call& call, Stream stream) {
     if (call.in[0].dtype != DType::f32) return enqueue_integers<Op::kIntegerOp>(call, stream);
   const Reduction r = reduction_of(call);
   const Family fn{call.in[0].as<const float>(), call.out[0].as<float>(), count_of(call, r), which};
-  if constexpr (Family::kReductions == 1)
-    if (r.columnwise && fits_vector_columns(r.outer, r.inner, fn.x))
-      return launch_vector_columns(StridedRows<Family>{fn, r}, r.outer, r.inner, r.n, stream);
   if (r.columnwise)
     return launch_columns(StridedRows<Family>{fn, r}, column_blocks(r.outer, r.inner, r.n), call.shared,
                           stream);
