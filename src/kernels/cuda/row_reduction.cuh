@@ -6,13 +6,13 @@
 //   prefetch(), optional: called before the kernel waits for the previous grid
 // Fn is copied to the device; n is the length of the rows.
 #pragma once
-#include "kernels/cuda/launch.h"
+#include "kernels/cuda/fold_segments.cuh"
 #include "num/reduce/block_columns.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-using num::INVAR_ISA_NS::kWhole, num::INVAR_ISA_NS::ReductionPass;
+using num::INVAR_ISA_NS::kCluster, num::INVAR_ISA_NS::kWhole, num::INVAR_ISA_NS::ReductionPass;
 
 constexpr int kTeam = 128, kMaxTeams = 8, kSteps = num::kRowSegment / num::kRowLanes;
 constexpr int kWarps = 4;  // rows of a block, one for each warp
@@ -50,6 +50,24 @@ __global__ void __launch_bounds__(kTeam)
     __syncthreads();
   }
 }
+// Reduction kPhase of few long rows: a block for each row folds what the others sum. It waits for
+// blocks that wait for nothing.
+template <class Fn, int kPhase>
+__global__ void __launch_bounds__(kTeam)
+    split_and_fold_kernel(const __grid_constant__ Fn fn, int64_t n, int64_t segments, ReductionPass pass) {
+  extern __shared__ float4 scratch[];
+  using Row = num::INVAR_ISA_NS::RegisterRow<decltype(fn.source(0)), kTeam, kSteps, kPhase>;
+  trigger_and_wait();
+  if (blockIdx.x < pass.rows) {
+    using Join = typename Fn::template Join<kPhase>;
+    const F total = fold_segments<Join, kTeam>(pass, segments, blockIdx.x);
+    if (threadIdx.x == 0) pass.total[kPhase * pass.rows + blockIdx.x] = total.v;
+    return;
+  }
+  const int64_t unit = blockIdx.x - pass.rows, r = unit / segments;
+  Row row(fn.source(r), n, unit % segments, reinterpret_cast<float*>(scratch), pass, r);
+  fn(row, r);
+}
 template <class Fn, int kColumns, int kPhase>
 __global__ void __launch_bounds__(num::INVAR_ISA_NS::column_threads(kColumns))
     columns_kernel(const __grid_constant__ Fn fn, int64_t n, int64_t inner, int64_t blocks, int64_t segments,
@@ -65,6 +83,22 @@ __global__ void __launch_bounds__(num::INVAR_ISA_NS::column_threads(kColumns))
     Row row(fn.source(outer, in_range ? column : 0), n, unit % segments, scratch, pass, r, in_range);
     fn(row, r);
   }
+}
+
+// Rows that a cluster of blocks holds in registers: those that one block cannot hold.
+constexpr int kMostClusterThreads = 1024;  // of a block
+template <class Fn, int kTeamOf>
+__global__ void __launch_bounds__(kMostClusterThreads)
+    cluster_rows_kernel(const __grid_constant__ Fn fn, int64_t n) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  extern __shared__ float4 scratch[];
+  using Row = num::INVAR_ISA_NS::RegisterRow<decltype(fn.source(0)), kTeamOf, kSteps, kCluster>;
+  trigger_and_wait();
+  const int64_t r = blockIdx.x / num::INVAR_ISA_NS::cluster_size();
+  const int team = num::INVAR_ISA_NS::cluster_rank() * (blockDim.x / kTeamOf) + threadIdx.x / kTeamOf;
+  Row row(fn.source(r), n, team, reinterpret_cast<float*>(scratch), {}, r);
+  fn(row, r);
+#endif
 }
 
 // reduction.5 of rows that are split among blocks: a warp combines the segments of a row, loading
@@ -144,9 +178,17 @@ bool splits_rows(int64_t n) {
 size_t row_bytes(int64_t rows, int64_t n, int reductions) {
   return splits_rows(n) ? pass_bytes(rows, n, reductions) : 0;
 }
+constexpr int64_t kManySegments = 1024, kFewFolds = 32;
 template <class Fn, int k = 0>
 void launch_split_rows(const Fn& fn, int64_t n, const ReductionPass& pass, Stream stream) {
   const int64_t segments = k < Fn::kReductions || Fn::kStoresRow ? segments_of(n) : 1;
+  if constexpr (k < Fn::kReductions && !Fn::kStoresRow)
+    if (segments >= kManySegments && pass.rows <= kFewFolds && pass.rows * segments < INT32_MAX / 2) {
+      launch_mark_sums(pass, segments, stream);
+      launch_dependent(split_and_fold_kernel<Fn, k>, dim3(grid_for(pass.rows * (segments + 1))), dim3(kTeam),
+                       scratch_bytes(kTeam, kTeam), stream, fn, n, segments, pass);
+      return launch_split_rows<Fn, k + 1>(fn, n, pass, stream);
+    }
   launch_dependent(split_rows_kernel<Fn, k>, dim3(grid_for(pass.rows * segments)), dim3(kTeam),
                    scratch_bytes(kTeam, kTeam), stream, fn, n, segments, pass.rows * segments, pass);
   if constexpr (k < Fn::kReductions) {
@@ -175,13 +217,39 @@ void launch_short_rows(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
     launch_held_rows<kWarp, 4, kWarps>(fn, rows, n, stream);
   }
 }
+// Rows for a cluster. Pairs take two registers an element, so a thread holds half as many.
 template <class Fn>
-void launch_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream stream) {
-  if (rows == 0) return;
-  if (splits_rows(n)) return launch_split_rows(fn, n, pass_of(shared, rows, n), stream);
+constexpr bool kHoldsPairs = requires(const Fn& fn) {
+  typename decltype(fn.source(0))::Element;
+};
+template <class Fn>
+constexpr int kClusterTeam = kHoldsPairs<Fn> ? num::kRowLanes : kTeam;
+// Operations that a cluster makes faster: they read their rows three times unless these are held.
+// Pairs and single results take longer in one.
+template <class Fn>
+constexpr bool kManyPasses = Fn::kReductions > 1 && Fn::kStoresRow && !kHoldsPairs<Fn>;
+template <class Fn>
+bool fits_cluster(int64_t n) {
+  constexpr int64_t kMost = kMostClusterThreads / kClusterTeam<Fn> * num::INVAR_ISA_NS::kMaxClusterBlocks;
+  return segments_of(n) <= kMost && supports_dependent_launch();
+}
+// As many blocks as let two of them run on a multiprocessor.
+template <class Fn>
+void launch_cluster_rows(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
+  constexpr int kTeamOf = kClusterTeam<Fn>, kEnough = kMostClusterThreads / 2 / kTeamOf;
+  const int64_t segments = segments_of(n);
+  const unsigned blocks = segments <= 2 * kEnough ? 2 : segments <= 4 * kEnough ? 4 : 8;
+  const int threads = static_cast<int>(ceil_div(segments, blocks)) * kTeamOf;
+  launch_clusters(cluster_rows_kernel<Fn, kTeamOf>, blocks, dim3(grid_for(rows * blocks)),
+                  dim3(static_cast<unsigned>(threads)),
+                  scratch_bytes(threads, kTeamOf) + num::INVAR_ISA_NS::kClusterFloats * sizeof(float), stream,
+                  fn, n);
+}
+// Rows that a block holds.
+template <class Fn>
+void launch_block_rows(const Fn& fn, int64_t rows, int64_t n, Stream stream) {
   if (n <= kShortRow) return launch_short_rows(fn, rows, n, stream);
-  // Pairs take two registers an element, so a thread holds half as many.
-  if constexpr (requires { typename decltype(fn.source(0))::Element; }) {
+  if constexpr (kHoldsPairs<Fn>) {
     if (n <= 2 * num::kRowSegment) return launch_held_rows<num::kRowLanes, kSteps, 2>(fn, rows, n, stream);
     if (n <= 4 * num::kRowSegment) return launch_held_rows<num::kRowLanes, kSteps, 4>(fn, rows, n, stream);
   }
@@ -189,6 +257,14 @@ void launch_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream str
     if (n <= num::kRowSegment && rows <= kFewRows)
       return launch_held_rows<num::kRowLanes, kSteps, 1>(fn, rows, n, stream);
   launch_held_rows<kTeam, kSteps, kMaxTeams>(fn, rows, n, stream);
+}
+template <class Fn>
+void launch_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream stream) {
+  if (rows == 0) return;
+  if (!splits_rows(n)) return launch_block_rows(fn, rows, n, stream);
+  if constexpr (kManyPasses<Fn>)
+    if (fits_cluster<Fn>(n)) return launch_cluster_rows(fn, rows, n, stream);
+  launch_split_rows(fn, n, pass_of(shared, rows, n), stream);
 }
 
 // Strided rows (columns), outer * inner of them. Blocks take fewer columns if there would be few
@@ -234,8 +310,13 @@ void launch_scattered_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, 
 // Contiguous rows that are not aligned.
 template <class Fn>
 void launch_unaligned_rows(const Fn& fn, int64_t rows, int64_t n, void* shared, Stream stream) {
+  if (rows == 0) return;
+  if constexpr (kManyPasses<Fn>) {
+    if (!splits_rows(n)) return launch_block_rows(fn, rows, n, stream);
+    if (fits_cluster<Fn>(n)) return launch_cluster_rows(fn, rows, n, stream);
+  }
   if (n > kShortRow) return launch_scattered_rows(fn, rows, n, shared, stream);
-  if (rows) launch_short_rows(fn, rows, n, stream);
+  launch_short_rows(fn, rows, n, stream);
 }
 template <class Fn>
 void launch_columns(const Fn& fn, const ColumnBlocks& c, void* shared, Stream stream) {

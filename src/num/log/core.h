@@ -34,11 +34,14 @@ INVAR_INLINE D minus_s(D r) {
 INVAR_TABLE double kMinusP[] = {-0x1.5555555555558p-1, -0x1.99999999952d7p-2, -0x1.2492492df281ap-2,
                                 -0x1.c71c62e3f11e6p-3, -0x1.7462b51cb66b1p-3, -0x1.39fe51a7c18f9p-3,
                                 -0x1.2b5900de53b32p-3};
+// log(2^e) + l
+INVAR_INLINE D add_exponent(D e, D l) {
+  return fma(e, set1_d(0x1.62e42fefa39efp-1), fma(e, set1_d(0x1.abc9e3b39803fp-56), l));
+}
 // log(2^e (1 + r))
 INVAR_INLINE D natural(D e, D r) {
   D s = minus_s(r), z = mul(s, s);
-  D l = fma(s, fma(horner(z, kMinusP), z, r), r);
-  return fma(e, set1_d(0x1.62e42fefa39efp-1), fma(e, set1_d(0x1.abc9e3b39803fp-56), l));
+  return add_exponent(e, fma(s, fma(horner(z, kMinusP), z, r), r));
 }
 
 // The result for special inputs, else 0: with the logarithm's argument 0 at `pole`, -infinity

@@ -5,6 +5,7 @@
 // and several kernels (ReductionPass).
 #pragma once
 
+#include "num/reduce/block_cluster.h"
 #include "num/reduce/lanes.h"
 
 #define INVAR_DEVICE __device__ __forceinline__
@@ -14,10 +15,14 @@ namespace invar::num::INVAR_ISA_NS {
 constexpr int kWarpThreads = 32;
 constexpr unsigned kWholeWarp = 0xffffffffu;
 
-// The maximum of numbers, if NaN may be ignored and a zero may have either sign.
+// The maximum of numbers (formats.7: -0 < +0), if NaN may be ignored.
 struct MaxOfNumbers {
   static constexpr float kStart = -__builtin_inff();
-  INVAR_DEVICE static F join(F a, F b) { return {fmaxf(a.v, b.v)}; }
+  INVAR_DEVICE static F join(F a, F b) {
+    F r;
+    asm("max.f32 %0, %1, %2;" : "=f"(r.v) : "f"(a.v), "f"(b.v));  // +0 of two zeros
+    return r;
+  }
 };
 
 // Whether warps may join values in any order. maximum is too long for that: it is joined as a sum
@@ -112,7 +117,14 @@ struct ReductionPass {
   float *partial, *total;
   int64_t rows;
 };
-constexpr int kWhole = -1;  // not split: one kernel for everything
+// No sum is this NaN: a block that waits for one finds it in `partial` until the sum is made.
+constexpr uint32_t kNoSum = 0xffffffff;
+INVAR_DEVICE void store_sum(float* to, F sum) {
+  const uint32_t u = f32_bits(sum.v);
+  *reinterpret_cast<volatile uint32_t*>(to) = u == kNoSum ? 0x7fc00000 : u;
+}
+constexpr int kWhole = -1;    // not split: one kernel for everything, a block has the row
+constexpr int kCluster = -2;  // the same; a cluster of blocks has the row (block_cluster.h)
 
 // What an operation on rows is written over: reduce() in the order of the passes, then give() or
 // leader(). kPhase: the reduction this kernel is for.
@@ -122,7 +134,7 @@ struct RowPass {
   int64_t row;
   int next = 0;  // reductions so far
   // After its own reduction a kernel has nothing to do.
-  INVAR_DEVICE bool active() const { return kPhase == kWhole || next <= kPhase; }
+  INVAR_DEVICE bool active() const { return kPhase < 0 || next <= kPhase; }
 };
 
 // Of one reduction, a multiple of a vector; a block has room for two at once.
@@ -152,15 +164,19 @@ class RegisterRow : RowPass<kPhase> {
     part_ = room + blockDim.x / kTeam * kRowLanes;
     most_ = part_ + blockDim.x / kTeam;
     begin_ = segment * kRowSegment;
+    if constexpr (kPhase == kCluster) {
+      segments_ = static_cast<int>((n + kRowSegment - 1) / kRowSegment);
+      exchange_.begin(room + 2 * room_floats(blockDim.x, kTeam));
+    }
     const int64_t left = n - begin_;
-    left_ = left > kRowSegment ? kRowSegment : static_cast<int>(left);
-    if (kPhase == kWhole) load();
+    left_ = left > kRowSegment ? kRowSegment : left < 0 ? 0 : static_cast<int>(left);
+    if (kPhase < 0) load();
   }
 
   // The row's reduction, step(lane, element) one step of a lane. The same in every thread.
   template <class Join, class Step>
   INVAR_DEVICE F reduce(Step step) {
-    if constexpr (kPhase != kWhole) {
+    if constexpr (kPhase >= 0) {
       const int k = this->next++;
       if (k < kPhase) return {this->pass.total[k * this->pass.rows + this->row]};
       if (k > kPhase) return zero();
@@ -175,11 +191,17 @@ class RegisterRow : RowPass<kPhase> {
       for (int c = 0; c < kLanes; ++c)
         if (has(s, c)) lane[c] = step(lane[c], value_[s][c]);
     const F sum = kAnyOrder<Join> ? extreme<Join>(lane) : join<Join>(lane);
-    if constexpr (kPhase != kWhole) {
-      if (thread_ == 0) this->pass.partial[segment_ * this->pass.rows + this->row] = sum.v;
+    if constexpr (kPhase >= 0) {
+      if (thread_ == 0) store_sum(this->pass.partial + segment_ * this->pass.rows + this->row, sum);
       return zero();
     }
     F total = set1(Join::kStart);
+    if constexpr (kPhase == kCluster && !kAnyOrder<Join>) {
+      const float* sums = exchange_.all(sum, thread_ < kWarpThreads, static_cast<int>(segment_));
+#pragma unroll 8
+      for (int g = 0; g < segments_; ++g) total = Join::join(total, {sums[g]});  // reduction.5
+      return total;
+    }
     if constexpr (kTeam == kWarpThreads || kAnyOrder<Join>) return Join::join(total, sum);
     if (thread_ == 0) part_[threadIdx.x / kTeam] = sum.v;
     __syncthreads();
@@ -278,6 +300,7 @@ class RegisterRow : RowPass<kPhase> {
   }
   // Whether this thread stores a result that exists once per row.
   INVAR_DEVICE bool leader() const {
+    if (kPhase == kCluster) return thread_ == 0 && segment_ == 0;
     return this->active() && (kTeam == kWarpThreads ? thread_ == 0 : threadIdx.x == 0);
   }
 
@@ -286,6 +309,8 @@ class RegisterRow : RowPass<kPhase> {
   int thread_, left_;
   int64_t segment_, begin_;
   float *room_, *part_, *most_;
+  int segments_;
+  ClusterExchange exchange_;
   bool loaded_ = false;
   Element value_[kSteps][kLanes];
 
@@ -335,6 +360,13 @@ class RegisterRow : RowPass<kPhase> {
   INVAR_DEVICE F extreme(F* lane) {
     F most = join_warp<Join>(join_own<Join, kLanes>(lane));
     if (kTeam == kWarpThreads) return most;
+    if constexpr (kPhase == kCluster) {
+      const int warps = blockDim.x / kWarpThreads;
+      const float* all = exchange_.all(most, true, cluster_rank() * warps + threadIdx.x / kWarpThreads);
+      for (int w = threadIdx.x % kWarpThreads; w < cluster_size() * warps; w += kWarpThreads)
+        most = Join::join(most, {all[w]});
+      return join_warp<Join>(most);
+    }
     if (threadIdx.x % kWarpThreads == 0) most_[threadIdx.x / kWarpThreads] = most.v;
     __syncthreads();
     for (int w = 0; w < blockDim.x / kWarpThreads; ++w) most = Join::join(most, {most_[w]});

@@ -44,8 +44,7 @@ struct Softmax : Rows {
   using Join = std::conditional_t<k == 0, lanes::MaxOfNumbers, lanes::SumOp>;
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
-    // softmax.1; any maximum of zeros will do (formats.7), since exp(0) = exp(-0). A NaN need not
-    // be the maximum: it makes its own weight NaN, and so the sum.
+    // softmax.1. A NaN need not be the maximum: it makes its own weight NaN, and so the sum.
     const F most = row.template reduce<Join<0>>([](F lane, F v) { return Join<0>::join(lane, v); });
     const auto weight = [=](F v) { return lanes::exp_stored(sub(v, most)); };  // softmax.2
     row.map(weight);
@@ -60,11 +59,10 @@ struct LogSoftmax : Rows {
   static constexpr int kReductions = 2;
   static constexpr bool kStoresRow = true;
   template <int k>
-  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::SumOp>;
+  using Join = std::conditional_t<k == 0, lanes::MaxOfNumbers, lanes::SumOp>;
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
-    // softmax.1, exactly: the sign of a zero shows in x - m where l is 1.
-    const F most = row.template reduce<Join<0>>([](F lane, F v) { return maximum(lane, v); });
+    const F most = row.template reduce<Join<0>>([](F lane, F v) { return Join<0>::join(lane, v); });
     const F sum = row.template reduce<Join<1>>(
         [=](F lane, F v) { return add(lane, lanes::exp_stored(sub(v, most))); });  // softmax.2, softmax.3
     const F l = lanes::log(sum);
@@ -141,7 +139,7 @@ struct CrossEntropy {
   static constexpr int kReductions = 2;
   static constexpr bool kStoresRow = false;
   template <int k>
-  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::SumOp>;
+  using Join = std::conditional_t<k == 0, lanes::MaxOfNumbers, lanes::SumOp>;
   const float* x;
   float* loss;
   Classes classes;
@@ -150,7 +148,7 @@ struct CrossEntropy {
   }
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
-    const F most = row.template reduce<Join<0>>([](F lane, F v) { return maximum(lane, v); });
+    const F most = row.template reduce<Join<0>>([](F lane, F v) { return Join<0>::join(lane, v); });
     const F sum =
         row.template reduce<Join<1>>([=](F lane, F v) { return add(lane, lanes::exp_stored(sub(v, most))); });
     if (!row.leader()) return;
@@ -185,7 +183,7 @@ struct CrossEntropyBackward {
   static constexpr int kReductions = 2;
   static constexpr bool kStoresRow = true;
   template <int k>
-  using Join = std::conditional_t<k == 0, lanes::Largest, lanes::SumOp>;
+  using Join = std::conditional_t<k == 0, lanes::MaxOfNumbers, lanes::SumOp>;
   const float *grad, *x;
   float* dx;
   Classes classes;
@@ -199,7 +197,7 @@ struct CrossEntropyBackward {
   template <class Row>
   INVAR_DEVICE void operator()(Row& row, int64_t r) const {
     const F most =
-        row.template reduce<Join<0>>([](F lane, const lanes::Pair& v) { return maximum(lane, v.a); });
+        row.template reduce<Join<0>>([](F lane, const lanes::Pair& v) { return Join<0>::join(lane, v.a); });
     const F sum = row.template reduce<Join<1>>(
         [=](F lane, const lanes::Pair& v) { return add(lane, lanes::exp_stored(sub(v.a, most))); });
     const F l = lanes::log(sum), u = of_class(r, classes.at(r));
