@@ -38,7 +38,9 @@ Result<std::shared_ptr<Device>> Device::open(int) {
       "this build has no CUDA kernels; install CUDA's compiler nvcc (13.0 or newer) and build again");
 }
 
-std::future<void> start_device(const std::string&) { return {}; }
+std::future<void> start_device(const std::string&) {
+  return {};
+}
 
 Status find_device(const std::string& name) {
   const auto opened = Device::named(name);

@@ -1,6 +1,6 @@
 // What <mutex>, <condition_variable>, <thread> and <future> lack in a C++ library without threads.
-// Included in front of every file of src/device and src/run, and of the verifier. There is one lane and one stage, so no thread is
-// ever started, and nothing waits.
+// Included in front of every file of src/device and src/run, and of the verifier. There is one lane
+// and one stage, so no thread is ever started, and nothing waits.
 #pragma once
 
 #include <cstdlib>
