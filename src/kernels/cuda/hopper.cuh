@@ -47,6 +47,17 @@ __device__ inline void copy_bulk(uint32_t to, const void* from, uint32_t bytes, 
       "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
       : "memory");
 }
+// Of memory that nothing reads again soon: in the L2 cache it gives way first, and the code of
+// kernels, activations and keys stay.
+__device__ inline void copy_bulk_once(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier) {
+  asm volatile(
+      "{\n.reg .b64 policy;\n"
+      "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], policy;\n}" ::"r"(to),
+      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
+      : "memory");
+}
 __device__ inline void sync_warpgroup(int which) {  // barrier 0 is that of __syncthreads()
   asm volatile("bar.sync %0, %1;" ::"r"(which + 1), "n"(kWarpgroup) : "memory");
 }

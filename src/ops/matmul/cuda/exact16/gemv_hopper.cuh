@@ -76,7 +76,7 @@ struct GemvHopper {
       find(at);
       expect_bytes(full, 2 * (source.bytes[0] + source.bytes[1]) + kGroups * kActivations);
       for_pieces(source, at.chunk, [&](const uint8_t* from, int plane, int offset, int bytes) {
-        copy_bulk(to + plane * plane_size + offset, from, bytes, full);
+        copy_bulk_once(to + plane * plane_size + offset, from, bytes, full);
       });
     };
     const int stages = static_cast<int>(ring.stages);

@@ -25,8 +25,8 @@ struct NbitsGemv {
     auto weights = [&](const GemvTile& at, uint32_t to, uint32_t full) {
       expect_bytes(full, bytes);
       const int product = all.product_of(at.column);
-      copy_bulk(to, all.of[product].block(at.column - all.first[product], at.chunk, kBits), Stage::kWeights,
-                full);
+      copy_bulk_once(to, all.of[product].block(at.column - all.first[product], at.chunk, kBits),
+                     Stage::kWeights, full);
     };
     const int ahead = !packed ? 0 : last - first < kStages ? last - first : kStages;
     uint32_t stage = 0;
