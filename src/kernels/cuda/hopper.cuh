@@ -58,6 +58,11 @@ __device__ inline void copy_bulk_once(uint32_t to, const void* from, uint32_t by
       "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
       : "memory");
 }
+// Brings memory into the L2 cache; both are multiples of 16.
+__device__ inline void prefetch_bulk(const void* from, uint32_t bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)), "r"(bytes)
+               : "memory");
+}
 __device__ inline void sync_warpgroup(int which) {  // barrier 0 is that of __syncthreads()
   asm volatile("bar.sync %0, %1;" ::"r"(which + 1), "n"(kWarpgroup) : "memory");
 }

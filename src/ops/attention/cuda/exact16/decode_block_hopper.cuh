@@ -269,6 +269,13 @@ struct ExactDecodeBlock {
   __device__ int first_key() const {
     return warp * kWarpKeys + kKeys * g;
   }
+  // Row g of each tile of a plane: right operands of the two steps of a span.
+  __device__ __forceinline__ void load_right(const int8_t (&plane)[kTiles * kSideRows][kSideBytes], int span,
+                                             uint4 (&b)[kTiles]) const {
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile)
+      b[tile] = *reinterpret_cast<const uint4*>(plane[tile * kSideRows + g] + 64 * span + 16 * t);
+  }
   // x[tile][row kKeys + j]: the scores of the thread's key j with row 2 t + row.
   __device__ __forceinline__ void score(float (&x)[kTiles][2 * kKeys]) const {
     PlaneSums sums[kTiles][kParts];
@@ -277,13 +284,7 @@ struct ExactDecodeBlock {
     for (int span = 0; span < kSpans; ++span) {
       if (64 * span >= at.dk) break;
       uint4 qh[kTiles], ql[kTiles];
-#pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) {
-        qh[tile] =
-            *reinterpret_cast<const uint4*>(smem.queries[0][tile * kSideRows + g] + 64 * span + 16 * t);
-        ql[tile] =
-            *reinterpret_cast<const uint4*>(smem.queries[1][tile * kSideRows + g] + 64 * span + 16 * t);
-      }
+      load_right(smem.queries[0], span, qh), load_right(smem.queries[1], span, ql);
 #pragma unroll
       for (int i = 0; i < kParts; ++i) {
         const int8_t* row = keys + 2 * i * at.dk + 64 * span;
@@ -427,13 +428,7 @@ struct ExactDecodeBlock {
 #pragma unroll
     for (int span = 0; span < kSpans; ++span) {
       uint4 wh[kTiles], wl[kTiles];
-#pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) {
-        wh[tile] =
-            *reinterpret_cast<const uint4*>(smem.weights[0][tile * kSideRows + g] + 64 * span + 16 * t);
-        wl[tile] =
-            *reinterpret_cast<const uint4*>(smem.weights[1][tile * kSideRows + g] + 64 * span + 16 * t);
-      }
+      load_right(smem.weights[0], span, wh), load_right(smem.weights[1], span, wl);
 #pragma unroll
       for (int i = 0; i < kParts; ++i) {
         if (warp * kWarpKeys + 16 * i >= at.dvr) break;

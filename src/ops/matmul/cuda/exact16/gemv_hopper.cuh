@@ -2,7 +2,6 @@
 // and l plane stacked, so each weight is read once (gemv_parts.cuh has who reads which). In tiles
 // lower than 64 rows the rest of the operand is what lies behind them, whose sums are not read.
 #pragma once
-#include "kernels/cuda/prefetch.cuh"
 #include "ops/matmul/cuda/exact16/gemv_parts.cuh"
 #include "ops/matmul/cuda/exact16/wgmma.cuh"
 

@@ -31,22 +31,22 @@ template <int kRows, int kGroups>
 struct GemvParts {
   static constexpr int kSums = kRows / 2;  // of a thread
 
-  // This block's sums of a tile, and then, in the block that finishes last, those of all blocks.
-  __device__ static bool join(const GemvWork& w, int unit, int group, int64_t (&sum)[kSums]) {
+  // This block's sums of a tile that blocks `lead` to `end` share, and then, in the block that
+  // finishes last, those of all: true. `memory` and `counters` are those of GemvWork.
+  __device__ static bool join(int lead, int end, int64_t* memory, uint32_t* counters, int group,
+                              int64_t (&sum)[kSums]) {
     __shared__ uint32_t finished_before[kGroups];
     const int t = threadIdx.x % kWarpgroup;
-    const int begin = unit / w.chunks * w.chunks;
-    const int lead = w.block_of(begin), end = w.block_of(begin + w.chunks - 1);
     auto part_of = [&](int of) {  // the lead's is its last tile, the others' their first
       const int slot = (of * 2 + (of == lead ? 1 : 0)) * kGroups + group;
-      return reinterpret_cast<longlong2*>(w.sums + int64_t{slot} * kSums * kWarpgroup) + t;
+      return reinterpret_cast<longlong2*>(memory + int64_t{slot} * kSums * kWarpgroup) + t;
     };
     longlong2* mine = part_of(blockIdx.x);
 #pragma unroll
     for (int i = 0; i < kSums / 2; ++i) mine[i * kWarpgroup] = make_longlong2(sum[2 * i], sum[2 * i + 1]);
     __threadfence();
     sync_warpgroup(group);
-    if (t == 0) finished_before[group] = atomicAdd(w.counters + lead * kGroups + group, 1u);
+    if (t == 0) finished_before[group] = atomicAdd(counters + lead * kGroups + group, 1u);
     sync_warpgroup(group);
     const bool last = finished_before[group] == static_cast<uint32_t>(end - lead);
     sync_warpgroup(group);
@@ -62,6 +62,10 @@ struct GemvParts {
       }
     }
     return true;
+  }
+  __device__ static bool join(const GemvWork& w, int unit, int group, int64_t (&sum)[kSums]) {
+    const int begin = unit / w.chunks * w.chunks;
+    return join(w.block_of(begin), w.block_of(begin + w.chunks - 1), w.sums, w.counters, group, sum);
   }
 };
 

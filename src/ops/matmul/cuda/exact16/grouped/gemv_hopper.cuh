@@ -3,6 +3,7 @@
 // blocks of weights are cut evenly over the multiprocessors; the parts of a tile meet as 64-bit
 // integers (exact16.6).
 #pragma once
+#include "ops/matmul/cuda/exact16/gemv_parts.cuh"
 #include "ops/matmul/cuda/exact16/grouped/product.h"
 #include "ops/matmul/cuda/exact16/wgmma.cuh"
 
@@ -56,37 +57,11 @@ struct GroupedGemv {
     });
   }
 
-  // This block's sums of an item, and then, in the block that finishes last, those of all blocks.
   __device__ static bool join_parts(const GroupedExact& in, const GroupedWork& w, int unit,
                                     int64_t (&sum)[kSums]) {
-    __shared__ uint32_t finished_before;
-    const int t = threadIdx.x, begin = unit / in.chunks * in.chunks;
-    const int lead = w.block_of(begin), end = w.block_of(begin + in.chunks - 1);
-    auto part_of = [&](int block) {  // the lead's is its last item, the others' their first
-      const int slot = block * 2 + (block == lead ? 1 : 0);
-      return reinterpret_cast<longlong2*>(in.sums + int64_t{slot} * kSums * kWarpgroup) + t;
-    };
-    longlong2* mine = part_of(blockIdx.x);
-#pragma unroll
-    for (int i = 0; i < kSums / 2; ++i) mine[i * kWarpgroup] = make_longlong2(sum[2 * i], sum[2 * i + 1]);
-    __threadfence();
-    sync_warpgroup(0);
-    if (t == 0) finished_before = atomicAdd(in.counters + lead, 1u);
-    sync_warpgroup(0);
-    const bool last = finished_before == static_cast<uint32_t>(end - lead);
-    sync_warpgroup(0);
-    if (!last) return false;
-    __threadfence();
-    for (int block = lead; block <= end; ++block) {
-      if (block == static_cast<int>(blockIdx.x)) continue;
-      const longlong2* part = part_of(block);
-#pragma unroll
-      for (int i = 0; i < kSums / 2; ++i) {
-        const longlong2 two = __ldcg(part + i * kWarpgroup);
-        sum[2 * i] += two.x, sum[2 * i + 1] += two.y;
-      }
-    }
-    return true;
+    const int begin = unit / in.chunks * in.chunks;
+    return GemvParts<kRows, 1>::join(w.block_of(begin), w.block_of(begin + in.chunks - 1), in.sums,
+                                     in.counters, 0, sum);
   }
 
   // The rows of a tile and their scales.

@@ -1,7 +1,6 @@
 // The product of few rows (hopper.cuh). The work is cut evenly over the multiprocessors
 // (gemv_parts.cuh).
 #pragma once
-#include "kernels/cuda/prefetch.cuh"
 #include "ops/matmul/cuda/exact16/gemv_parts.cuh"
 #include "ops/matmul/cuda/exact16/nbits/hopper.cuh"
 
