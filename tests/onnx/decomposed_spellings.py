@@ -205,7 +205,7 @@ def text_of(op, attributes, types, result):
 
 
 def reproducible(case, operands):
-    """The native kernel's result; absent attributes are what the room's spec.md says."""
+    """The native kernel's result; absent attributes are what the room's page of spec/ops says."""
     result = torch.empty(case.result[1], dtype=TYPES[case.result[0]])
     _native.run_operation(case.op, case.attributes, operands, result, "")
     return result

@@ -1,5 +1,5 @@
 """Dropout and random numbers from a counter: the same on every machine and device
-(spec: src/ops/random/spec.md)."""
+(spec: spec/ops/random.md)."""
 
 import math
 import operator
