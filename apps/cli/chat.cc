@@ -140,11 +140,11 @@ Result<bool> Conversation::take(const std::string& line) {
     shows_events() ? console_.note("help", kHelp) : write_stderr(kHelp);
   } else if (line == "/reset") {
     reset();
-    console_.note("forgotten", "the conversation begins anew");
+    console_.note("forgotten", "the conversation starts over");
   } else if (const auto system = argument("/system")) {
     system_ = *system;
     reset();
-    console_.note("forgotten", "the conversation begins anew, with this system message");
+    console_.note("forgotten", "the conversation starts over, with this system message");
   } else if (const auto path = argument("/save")) {
     OutputFolders folders;
     INVAR_CHECK_OK(folders.make_above("/save", *path));

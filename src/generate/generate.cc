@@ -135,6 +135,7 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
   const std::future<void> starting =
       execution.cpu_only ? std::future<void>() : start_device(execution.device);
   INVAR_TRY(ModelFolder model, open_model(location));
+  if (!request.model.name.empty()) model.identity.name = request.model.name;
   auto impl = std::make_unique<Impl>(std::move(request), std::move(location), std::move(model));
   INVAR_CHECK_OK(impl->read_keys());
   INVAR_TRY(impl->decoding, decoding_params(impl->model, impl->request.sampling));
@@ -144,9 +145,7 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
     impl->longest = std::clamp(positions, impl->longest, std::max(impl->longest, impl->model.context));
   const auto raw = [](const Job& job) { return job.prompt.chat.empty(); };
   if (!impl->model.chat_templates.texts.empty() && std::any_of(impl->jobs.begin(), impl->jobs.end(), raw))
-    observer.note("template",
-                  "the model has a chat template, which a prompt of text does not pass through; "
-                  "--messages and \"messages\" do");
+    observer.note("template", "the model has a chat template, which --prompt-text skips; use --messages");
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
   INVAR_CHECK_OK(impl->size_batch());
   INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));

@@ -15,6 +15,7 @@ constexpr const char *kModel = "Model", *kPrompt = "Prompt", *kSampling = "Sampl
 constexpr OptionWords kOptions[] = {
     {"model-name", "MODEL", kModel},
     {"revision", "REVISION", kModel},
+    {"name", "NAME", kModel},
     {"offline", "", kModel},
     {"infer plan", "FILE", kModel},
     {"plan", "FILE", kModel},

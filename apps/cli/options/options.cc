@@ -35,7 +35,7 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   text->excludes(file)->excludes(messages);
   file->excludes(messages);
   cmd->add_option("--batch-size", o.batch_size,
-                  "so many prompts of --prompt-file are computed together; never changes a bit")
+                  "compute N prompts of --prompt-file together; never changes a bit")
       ->check(whole(1, 1 << 16))
       ->needs(file)
       ->capture_default_str();
@@ -114,10 +114,11 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
       "-o,--output", o.output,
       "the plan; elsewhere than beside the model its weights are linked (default: plan.invar beside "
       "the model, or in the user's cache where that folder cannot be written)");
-  auto* emit = cmd->add_option(
-      "--emit", o.emit,
-      "print the IR of a stage instead: onnx, repro, plan, torch, or behind a pass of this name; or the text "
-      "of the program (spec/program.md), or torch-module: the source of a torch.nn.Module");
+  auto* emit =
+      cmd->add_option("--emit", o.emit,
+                      "print the IR of a stage instead: onnx, repro, plan, torch, or after the pass of this "
+                      "name; or the text "
+                      "of the program (spec/program.md), or torch-module: the source of a torch.nn.Module");
   cmd->add_option("--opt", o.opt,
                   "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")
       ->check(whole(0, 3));
@@ -250,8 +251,7 @@ void add_cache(CLI::App& app, CacheCommand& o, int& result) {
   auto* list = tasks_root(cmd->add_subcommand("list", "what is kept: sizes and times of the last use"));
   list->callback([&o, &result] { result = list_cache(o); });
   auto* prune = tasks_root(cmd->add_subcommand("prune", "remove task folders; one that a run uses stays"));
-  prune->add_option("--older-than", o.days, "those that no run has used for so many days")
-      ->check(whole(0, 36500));
+  prune->add_option("--older-than", o.days, "those that no run has used for N days")->check(whole(0, 36500));
   prune->add_option("--max-size", o.max_size,
                     "the least recently used, until this is left: bytes, or as in 20GB");
   prune->add_flag("--all", o.all, "all");
@@ -264,8 +264,7 @@ void add_doctor(CLI::App& app, DoctorCommand& o, int& result) {
   cmd->add_option("--rooms", o.options.rooms, "known answers from FOLDER/OPERATION/*.txt");
   cmd->add_option("--threads", o.options.threads, "worker threads (default, 0: one per core)")
       ->check(whole(0, kMaxThreads));
-  cmd->add_option("--soak", o.options.soak,
-                  "go on for so many seconds: faulty hardware may need a while to show")
+  cmd->add_option("--soak", o.options.soak, "go on for N seconds: faulty hardware may need a while to show")
       ->check(seconds(1e6));
   cmd->add_option(
       "--report", o.report,

@@ -55,9 +55,8 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   cmd->add_option("--choices", o.choices, "with --model: as in compile")->capture_default_str();
   add_execution(*cmd, o.execution);
   add_partitions(*cmd, o.execution);
-  auto* spot =
-      cmd->add_option("--spot", o.selection.spot, "compute only so many steps, chosen by hash and salt")
-          ->check(whole(1, INT32_MAX));
+  auto* spot = cmd->add_option("--spot", o.selection.spot, "compute only N steps, chosen by hash and salt")
+                   ->check(whole(1, INT32_MAX));
   cmd->add_option("--salt", o.selection.salt, "of --spot (default: a random one, which is printed)")
       ->check([](const std::string& salt) -> std::string {
         return salt.empty() ? "empty: give a text that the prover could not know, or leave --salt out" : "";

@@ -152,9 +152,13 @@ Status check_made_for(const plan::Plan& plan, const std::string& path, std::opti
   return {};
 }
 
-Result<std::string> artifacts_folder(Observer& observer) {
+static bool wants_artifacts() {
   const char* wanted = std::getenv("INVAR_DEBUG");
-  if (!wanted || !*wanted) return std::string();
+  return wanted && *wanted;
+}
+
+Result<std::string> artifacts_folder(Observer& observer) {
+  if (!wants_artifacts()) return std::string();
   std::error_code ec;
   std::string folder = (fs::temp_directory_path(ec) / "invar-XXXXXX").string();
   if (ec || !::mkdtemp(folder.data()))
@@ -210,7 +214,7 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   const TaskFolder& task = *held;
   prepared.folder = task.path(), prepared.in_use = held;
   prepared.has_copies = options.colocate_tensors || !onnx_model.empty();
-  if (cache == CachePolicy::use) {
+  if (cache == CachePolicy::use && !wants_artifacts()) {  // artifacts are those of a compilation
     const auto phase = observer.phase("plan");
     TaskFolder::Content content = task.read(key);
     if (content.plan) {
