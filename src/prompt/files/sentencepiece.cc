@@ -13,9 +13,9 @@
 namespace invar::prompt {
 namespace {
 
-class Reader {
+class SentencePieceReader {
  public:
-  explicit Reader(std::string_view file) : file_(file) {}
+  explicit SentencePieceReader(std::string_view file) : file_(file) {}
 
   Result<std::unique_ptr<Tokenizer::Impl>> read(std::string_view bytes, const EndTokens& ends) {
     ProtobufFields model(bytes);
@@ -187,7 +187,7 @@ class Reader {
 
 Result<std::unique_ptr<Tokenizer::Impl>> read_sentencepiece(std::string_view bytes, std::string_view file,
                                                             const EndTokens& ends) {
-  return Reader(file).read(bytes, ends);
+  return SentencePieceReader(file).read(bytes, ends);
 }
 
 }  // namespace invar::prompt
