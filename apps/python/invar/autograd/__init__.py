@@ -113,6 +113,11 @@ def gradients(ctx, grad):
     """The gradients of the operands: differentiable, because rules are made of primitives."""
     about = ctx.about
     rule = about.rule
+    if not grad.numel():  # sums over nothing, of which rules know nothing
+        return [
+            torch.zeros(shape, dtype=dtype, device=device) if need else None
+            for (shape, dtype, device), need in zip(about.types, about.needs)
+        ]
     *operands, result = ctx.saved_tensors
     if rule.reads and not grad.is_contiguous():
         grad = grad.contiguous()  # once for all operations of the rule
@@ -184,13 +189,12 @@ _apply = _native_apply(Apply)
 _native.set_autograd(_native_apply(ApplyAtOnce), compute, about, exact.REGISTERED)
 
 
-def refuse_forward_mode(call, operands):
-    for i, x in enumerate(operands):
-        if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
-            raise _native.NotCovered(
-                f"{call.op}: operand {i} has a tangent: forward-mode derivatives (jvp) are not "
-                "covered; use reverse mode (grad, vjp)"
-            )
+def have_tangents(operands):
+    """Whether one is a dual number of torch.autograd.forward_ad."""
+    return any(
+        isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
+        for x in operands
+    )
 
 
 def apply(call, operands):
@@ -203,8 +207,10 @@ def apply(call, operands):
         from invar.autograd import transforms
 
         return transforms.apply(call, operands)
-    if forward_ad._current_level >= 0:
-        refuse_forward_mode(call, operands)
+    if forward_ad._current_level >= 0 and have_tangents(operands):
+        from invar.autograd import transforms
+
+        return transforms.apply(call, operands)
     return node(call, operands)
 
 

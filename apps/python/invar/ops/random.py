@@ -131,8 +131,9 @@ def dropout(
 ) -> Any:
     """Zeros elements with probability p and scales the others by 1 / (1 - p) (spec: random.5).
 
-    input: f32, bf16 or f16 of any shape (bf16 and f16 are computed as f32 and rounded once more);
-    the result has its shape and type. Not training: input itself.
+    input: f32, bf16, f16 or f64 of any shape (bf16 and f16 are computed as f32 and rounded once
+    more; f64 is multiplied by the mask of f32); the result has its shape and type. Not training:
+    input itself.
 
     Which elements are zeroed follows from `seed` and `offset` alone: element i has number
     offset + i. Without a seed they come from `generator`, or invar.default_generator, which counts
@@ -148,6 +149,12 @@ def dropout(
         raise NotCovered("dropout: argument 'inplace': expected False: results are new arrays")
     if not training:
         return input
+    if str(input.dtype).endswith("float64"):  # times the mask of as many ones
+        from invar.ops import _arrays as arr
+
+        ones = arr.full(input.shape, 1.0, "f32", input)
+        mask = dropout(ones, p, True, seed=seed, offset=offset, generator=generator)
+        return _op("mul", input, mask_of_f64(mask, ratio))
     x, given = _as_f32("dropout", input)
     seed, offset = _drawn("dropout", x, math.prod(x.shape), seed, offset, generator)
     return _cast(_op("random_dropout", x, seed, offset, ratio=ratio), given)
@@ -209,6 +216,15 @@ def _probability(function: str, value: Any) -> float:
     return ratio
 
 
+def mask_of_f64(mask: Any, ratio: float) -> Any:
+    """1 / (1 - ratio) where a mask of f32 is not 0."""
+    from invar.ops import _types as t
+
+    gone = _op("equal", mask, t.number(0, "f32", mask))
+    kept = t.number(1 / (1 - ratio) if ratio < 1 else 0.0, "f64", mask)
+    return _op("where", gone, t.number(0, "f64", mask), kept)
+
+
 def _as_f32(function: str, x: Any) -> tuple[Any, str | None]:
     """As the operation takes it, and the element type to go back to."""
     if not arrays.is_tensor(x):
@@ -220,7 +236,9 @@ def _as_f32(function: str, x: Any) -> tuple[Any, str | None]:
     if name == "f32":
         return x, None
     if name not in ("bf16", "f16"):
-        raise NotCovered(f"{function}: argument 'input': expected f32, bf16 or f16, got {name}")
+        raise NotCovered(
+            f"{function}: argument 'input': expected f32, bf16, f16 or f64, got {name}"
+        )
     return p.cast(x, shape=tuple(x.shape), dtype="f32"), name
 
 

@@ -10,8 +10,10 @@ import math
 
 import torch
 
-from invar import primitives
+from invar import ops
 from invar.modules.emitted import TYPES
+from invar.ops import binary64
+from invar.ops.reduction import place
 from invar.reproducibility.refusal import refused
 
 NAMES = {dtype: name for name, dtype in TYPES.items()}
@@ -32,8 +34,9 @@ def handler(*names):
 
 
 def p(op, *operands, **attributes):
-    """A primitive, outside of the graph of gradients."""
-    return primitives.call(op, *operands, **attributes)
+    """A primitive, outside of the graph of gradients; of f64 its composition where there is no
+    other."""
+    return binary64.call(op, *operands, **attributes)
 
 
 def cast(x, dtype):
@@ -287,7 +290,7 @@ def chosen(op):
     def of(x, dim=None, keepdim=False):
         flat = x.reshape(-1) if dim is None or x.ndim == 0 else x
         axis = 0 if dim is None or x.ndim == 0 else dim % x.ndim
-        found = p(op, cast(flat, torch.float32), axis=axis, select_last=0)
+        found = place(op, op == "argmax", flat, axis).squeeze(axis)
         if dim is None:
             return found.reshape([1] * x.ndim) if keepdim else found
         return found.unsqueeze(axis) if keepdim and x.ndim else found
@@ -304,9 +307,8 @@ def spread(op):
         if isinstance(dim, bool):  # var(x, unbiased)
             dim, unbiased = None, dim
         by = int(unbiased) if correction is None else correction
-        if by not in (0, 1):
-            raise refused(op.replace("reduce_", "torch."), f"correction={by}; covered are 0 and 1")
-        return reduced(op, x, dim, keepdim, correction=int(by))
+        name = op.removeprefix("reduce_")
+        return getattr(ops, name)(x, dim, keepdim=keepdim, correction=by)
 
     return of
 

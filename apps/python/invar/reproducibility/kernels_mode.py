@@ -5,6 +5,7 @@ import math
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from invar.reproducibility import (
     allowed,
@@ -54,6 +55,17 @@ def kind_of(function):
     if base in kernels.HANDLERS:
         return COVERED, base
     return (INTEGER if base in allowed.INTEGER else REFUSED), base
+
+
+def as_meta(x):
+    """Shape and type alone."""
+    return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
+
+
+def stays_whole(function, args, kwargs):
+    """Whether torch's results of whole numbers are whole, too; raises what torch raises of them."""
+    args, kwargs = tree_map_only(torch.Tensor, as_meta, (args, kwargs))
+    return not has_floats(tree_leaves(function(*args, **kwargs)), {})
 
 
 def has_floats(args, kwargs):
@@ -215,6 +227,8 @@ class Kernels(TorchDispatchMode):
         if kind != REFUSED and whole(base, args, kwargs):
             return function(*args, **kwargs)
         if kind == COVERED:
+            if not has_floats(args, kwargs) and stays_whole(function, args, kwargs):
+                return function(*args, **kwargs)
             return self.named(function, lambda: covered(function, base, args, kwargs))
         raise self.refusal(function, args)
 
