@@ -12,6 +12,8 @@ from invar.ops._types import Array, DType, Number
 
 REAL64 = frozenset("abs neg sign sqrt reciprocal floor ceil trunc round relu isnan".split())
 NUMBERS = frozenset("abs neg sign add sub mul div max min fmod mod".split())
+# What torch computes of truth values.
+OF_TRUTH = {"add": "logical_or", "max": "logical_or", "mul": "logical_and", "min": "logical_and"}
 INTEGERS = frozenset({"i64", "i32", "i8", "u8", "u64"})
 
 
@@ -96,7 +98,9 @@ def binary(name: str, op: str, a: Any, b: Any, least: str | None = None) -> Any:
         return p.call(op, a, b)
     x, y, e = operands(name, a, b, least)
     if e == "bool":
-        raise OperandError(f"{name}: expected operands of numbers, got bool")
+        if op not in OF_TRUTH:
+            raise OperandError(f"{name}: expected operands of numbers, got bool")
+        op = OF_TRUTH[op]
     return t.cast(p.call(op, x, y), e)
 
 
