@@ -38,7 +38,7 @@ class Numpy:
 
     @staticmethod
     def of(x, where):
-        return arrays.array(np.asarray(x), where)
+        return arrays.array(np.asarray(arrays.unmasked(x, where)), where)
 
     @staticmethod
     def type_of(x):

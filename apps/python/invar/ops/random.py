@@ -109,12 +109,17 @@ def _integer(value: int, argument: str) -> int:
 
 
 default_generator = Generator(0)
-"""What functions draw from that are given neither a seed nor a generator. Its seed is 0 until
-manual_seed() sets another."""
+"""What functions draw from for NumPy's arrays, given neither a seed nor a generator; for tensors of
+torch they follow torch's generator. Its seed is 0 until manual_seed() sets another."""
 
 
 def manual_seed(seed: int) -> Generator:
-    """Sets the seed of the default generator, and returns it."""
+    """Seeds all random numbers: those of tensors, which follow torch's generator (torch.manual_seed
+    of the same seed, where torch is imported), and those of NumPy's arrays, which follow the
+    default generator. Returns that."""
+    torch = arrays.torch()
+    if torch is not None:
+        torch.manual_seed(_integer(seed, "seed"))
     return default_generator.manual_seed(seed)
 
 
@@ -136,11 +141,12 @@ def dropout(
     input itself.
 
     Which elements are zeroed follows from `seed` and `offset` alone: element i has number
-    offset + i. Without a seed they come from `generator`, or invar.default_generator, which counts
-    on. So the mask does not depend on how a batch is split if the caller gives the offset: rows
-    from row r on have the mask of the whole batch with offset + r * (elements of a row). Seed and
-    offset may be i64 tensors of one element on input's device: a captured CUDA graph reads them
-    whenever it runs.
+    offset + i. Without a seed they come from `generator`. Without one of these, for a tensor, the
+    seed is one whole number of torch's generator of the host, as in invar.nn.Dropout; for an array
+    of NumPy invar.default_generator counts on. So the mask does not depend on how a batch is split
+    if the caller gives the offset: rows from row r on have the mask of the whole batch with offset
+    + r * (elements of a row). Seed and offset may be i64 tensors of one element on input's device:
+    a captured CUDA graph reads them whenever it runs.
 
     Errors: OperandError where p is outside [0, 1] or offset is given without seed; NotCovered for
     inplace=True and for other element types."""
@@ -228,7 +234,7 @@ def mask_of_f64(mask: Any, ratio: float) -> Any:
 def _as_f32(function: str, x: Any) -> tuple[Any, str | None]:
     """As the operation takes it, and the element type to go back to."""
     if not arrays.is_tensor(x):
-        x = np.asarray(x)
+        x = np.asarray(arrays.unmasked(x, f"{function}: argument 'input'"))
         name = arrays.name_of(x.dtype, f"{function}: argument 'input'")
     else:
         name = str(x.dtype).removeprefix("torch.")
@@ -258,9 +264,10 @@ def _drawn(
     if seed is None:
         if offset is not None:
             raise OperandError(f"{function}: argument 'offset': expected a seed with it, got none")
-        if generator is None and arrays.is_tensor(like) and compiling():
-            return _traced("invar", count, like)
-        seed, offset = (generator or default_generator).draw(count)
+        if generator is None and arrays.is_tensor(like):
+            seed, offset = torch_seed(like, count).values()
+        else:
+            seed, offset = (generator or default_generator).draw(count)
     elif generator is not None:
         raise OperandError(f"{function}: argument 'generator': expected none beside a seed")
     return _number(function, "seed", seed, like), _number(

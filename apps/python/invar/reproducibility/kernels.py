@@ -11,6 +11,7 @@ import math
 import torch
 
 from invar import ops
+from invar.autograd.rules import constant
 from invar.modules.emitted import TYPES
 from invar.ops import binary64
 from invar.ops.reduction import place
@@ -18,7 +19,7 @@ from invar.reproducibility.refusal import refused
 
 NAMES = {dtype: name for name, dtype in TYPES.items()}
 HANDLERS = {}
-_HALVES = (torch.float16, torch.bfloat16)
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
 def handler(*names):
@@ -70,8 +71,26 @@ def device_of(operands):
     return next((x.device for x in tensors if x.ndim), tensors[0].device)
 
 
+def all_f32(operands):
+    """The operands as `computed` has them where the first is a tensor of f32 and the others are so,
+    numbers or None: the common case. None: they are not."""
+    first, made = operands[0], []
+    for x in operands:
+        if type(x) in _PLAIN:
+            if x.dtype is not torch.float32 or x.device != first.device:
+                return None
+            made.append(x)
+        elif made and (x is None or type(x) in (int, float)):
+            made.append(x if x is None else constant(first, x))
+        else:
+            return None
+    return made
+
+
 def computed(function, *operands):
     """function(operands), all of one dtype as `type_of` says; the result rounded to torch's."""
+    if (given := all_f32(operands)) is not None:
+        return cast(function(*given), torch.float32)
     dtype, wide = type_of(*operands)
     device = device_of(operands)
 
