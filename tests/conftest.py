@@ -128,6 +128,11 @@ def refused(*args, code=2, names=(), **how):
     return done
 
 
+def verdict_rows(done):
+    """The rows of the table of several receipts, without the caveats that stand below each."""
+    return [line for line in done.out.decode().splitlines() if not line.startswith("  ")]
+
+
 @pytest.fixture(scope="session")
 def tasks(tmp_path_factory):
     """One folder for exports and plans, so that the shipped model is compiled once per session."""

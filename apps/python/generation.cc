@@ -105,8 +105,13 @@ nb::dict dictionary(const generate::Verdict& v) {
   nb::list findings;
   for (const receipt::Finding& f : v.findings) findings.append(nb::make_tuple(f.field, f.expected, f.found));
   nb::dict compared, d;
-  for (const auto& [what, with] : v.compared) compared[what.c_str()] = printable(with);
+  nb::list caveats;
+  for (const generate::Compared& c : v.compared) {
+    compared[c.what.c_str()] = printable(c.how);
+    if (c.caveat) caveats.append(c.what);
+  }
   d["ok"] = v.ok(), d["verdict"] = v.verdict, d["findings"] = findings, d["compared"] = compared;
+  d["caveats"] = caveats;
   d["receipt_hash"] = v.receipt_hash, d["report"] = generate::report(v), d["receipt"] = v.receipt;
   return d;
 }

@@ -60,9 +60,13 @@ void write(const std::string& name, const Result<generate::Verdict>& verdict) {
                     {"receipt", v.receipt},
                     {"receipt_hash", v.receipt_hash},
                     {"compared", ordered_json::object()},
+                    {"caveats", ordered_json::array()},
                     {"findings", ordered_json::array()},
                     {"report", generate::report(v)}};
-  for (const auto& [what, how] : v.compared) j["compared"][what] = how;
+  for (const generate::Compared& c : v.compared) {
+    j["compared"][c.what] = c.how;
+    if (c.caveat) j["caveats"].push_back(c.what);
+  }
   for (const auto& f : v.findings)
     j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
   write(j);
@@ -79,7 +83,9 @@ int verify(const std::string& model, const std::string& plan, const std::vector<
         path, verifier.reader(),
         [&](std::string_view text, const std::string& name, const generate::InBatch* batch) {
           auto verdict = verifier.verify(text, name, batch);
-          if (verdict && verdict->ok()) verdict->compared.emplace_back("plan", lines.plan);
+          if (verdict && verdict->ok())
+            verdict->compared.push_back(
+                {"plan", lines.plan, verdict->verdict.ends_with(generate::kByGivenPlan)});
           return verdict;
         },
         [&](const std::string& name, const Result<generate::Verdict>& verdict) {

@@ -102,7 +102,7 @@ def findings(receipt):
         for key in sorted(set(mine) | set(theirs)):
             stated[f"{where}.{key}"] = (mine.get(key, b""), theirs.get(key, "nothing"))
     return [
-        f"{place}: {mine.hex() or 'nothing'} expected, {theirs} found"
+        f"{place}: the receipt says {theirs}, this machine computes {mine.hex() or 'nothing'}"
         for place, (mine, theirs) in stated.items()
         if mine.hex() != theirs
     ]
@@ -112,7 +112,11 @@ def batch_findings(batch):  # receipt.28
     hashes = [bytes.fromhex(entry["receipt_hash"]) for entry in batch["receipts"]]
     root = merkle_root([leaf("schema", batch["schema"]), *hashes]).hex()
     stated = batch["batch_hash"]
-    return [] if root == stated else [f"batch_hash: {root} expected, {stated} found"]
+    return (
+        []
+        if root == stated
+        else [f"batch_hash: the receipt says {stated}, this machine computes {root}"]
+    )
 
 
 def read(path):

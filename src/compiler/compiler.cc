@@ -74,6 +74,14 @@ class Compiler {
   ModuleOp module() { return *module_; }
   const DimConstraints& constraints() const { return report_.constraints; }
   std::string& constants() { return weights_.constants; }
+  // Code failed: a file whose bytes were computed with, and then hashed, may be another meanwhile.
+  Status weights_unchanged() const {
+    for (const auto& [name, file] : weights_.read)
+      if (file.changed())
+        return Error{Code::failed,
+                     "weight file " + name + ": it was changed while it was compiled: try again"};
+    return {};
+  }
   const std::string& why_stateless() const { return why_stateless_; }
   std::string text() {
     std::string text;
@@ -235,6 +243,7 @@ Result<CompiledProgram> compile(const onnx::Graph& given, const Options& options
   const onnx::AppliedChoices choices =
       rewritten ? onnx::AppliedChoices{} : applied_choices(compiler.module());
   INVAR_TRY(std::optional<Program> program, program_of(given, plan, choices, options));
+  INVAR_CHECK_OK(compiler.weights_unchanged());
   std::string program_text;
   if (program) plan.source = std::move(program->source), program_text = std::move(program->text);
   // The plan parser decides what a valid plan is, so its checks apply to what the compiler writes.

@@ -27,6 +27,7 @@ struct CompiledModel {
   std::shared_ptr<DigestCache> hashed = {};         // weights whose bytes this process has seen
   bool cached = false;                              // from a task folder
   bool has_copies = false;                          // of weights, in that folder
+  bool given = false;                               // nobody compiled it here from its program
   std::shared_ptr<const void> in_use = {};          // keeps prune_tasks() from that folder
 };
 
@@ -47,6 +48,8 @@ Status check_made_for(const plan::Plan&, const std::string& path, std::optional<
 enum class CachePolicy { use, replace, none };
 // Digests that somebody claims of the tensors of a checkpoint, by name.
 using TensorDigests = std::map<std::string, Digest, std::less<>>;
+// A plan that was given, which must compute with the tensors of its program (plan::check_tensors).
+Result<CompiledModel> given_plan(const std::string& path);
 // options.plan, or the checkpoint's. Plans are made at the compiler's default level, so a program
 // has one digest. `presumed`: taken into the plan as they are, so that the bytes are hashed once,
 // when the weights are loaded, which compares them; of a checkpoint alone. Null: none.

@@ -30,8 +30,9 @@ struct Words {
 constexpr Words kVerified{"VERIFIED", "NOT VERIFIED"}, kSpotChecked{"SPOT CHECKED", "NOT VERIFIED"},
     kRepeated{"REPEATED ON THIS MACHINE", "NOT REPEATED"};
 
-Verdict named(const Words& words, Verdict v) {
+Verdict named(const Words& words, Verdict v, bool by_given_plan = false) {
   v.verdict = v.ok() ? words.good : words.bad;
+  if (v.ok() && by_given_plan) v.verdict += kByGivenPlan;
   return v;
 }
 
@@ -45,10 +46,14 @@ struct Verification {
   OperationSet set;  // the claimed one
   Verdict verdict;
 
+  bool by_given_plan = false;
+
   bool failed() const { return !verdict.ok(); }
-  void compared(const char* what, std::string with) { verdict.compared.emplace_back(what, std::move(with)); }
+  void compared(const char* what, std::string with, bool caveat = false) {
+    verdict.compared.push_back({what, std::move(with), caveat});
+  }
   void finding(std::string field, std::string expected, std::string found) {
-    verdict.findings.push_back({std::move(field), std::move(expected), std::move(found)});
+    verdict.findings.push_back({std::move(field), std::move(expected), std::move(found), true});
   }
   Error refused(const std::string& why) const { return not_covered(verdict.receipt + ": " + why); }
   std::string execution(const std::string& key) const {
@@ -91,7 +96,7 @@ void compare_texts(Verification& v, const ModelFolder& model) {
   if (chat) {  // receipt.35
     const auto rendered = prompt::render_chat(model.chat_templates, claimed.chat, "input.chat");
     if (!rendered)
-      v.finding("input.chat", "a chat that the template renders", rendered.error().message);
+      v.finding("input.chat", "no prompt: " + rendered.error().message, "a chat");
     else if (rendered->input != claimed.chat)
       v.finding("input.chat", rendered->input, claimed.chat);
     else if (rendered->text != claimed.prompt)
@@ -271,7 +276,9 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   mine.model_name = claimed.model_name;  // labels: check_name() says what is known of them
   mine.revision = claimed.revision;
 
-  v.compared("folder", m.found.location.folder + " (" + m.found.source + ")");
+  v.by_given_plan = m.compiled.given;
+  v.compared("folder", m.found.location.folder + " (" + m.found.source + ")",
+             /*caveat=*/model.model_name.empty());
   v.verdict.findings = receipt::compare_model(claimed, mine);
   if (v.failed()) return {};
   const NameCheck name = check_name(m.found.location, claimed);
@@ -295,20 +302,28 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   const bool has_template = mine.chat_template != sha256("");  // receipt.19
   v.compared("model", std::to_string(mine.tensors.size()) + " tensors, config, tokenizer" +
                           (has_template ? ", template: equal" : ": equal; neither has a chat template"));
-  v.compared("weights", to_hex(mine.weights));
-  v.compared("named", name.text);
-  v.compared("program", (mine.recipe.empty() ? "plan " : mine.recipe + ", ") +
-                            to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics +
-                            (mine.profile == name_of(Profile::exact16) ? ", exact16), " : "), ") +
-                            (model.plan.empty() ? "compiled from this folder: equal"
-                                                : "the plan " + model.plan + ", as it was given: equal"));
-  v.compared("steps", std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +
-                          " recomputed: logits commitments and tokens equal");
-  if (!selection.all()) v.compared("missed", what_may_be_missed(selection, steps, claimed.tokens.size()));
+  v.compared("weights", to_hex(mine.weights), /*caveat=*/!name.checked);  // all that says which model it is
+  v.compared("named", name.text, /*caveat=*/!name.checked);
+  v.compared("program",
+             (mine.recipe.empty() ? "plan " : mine.recipe + ", ") + to_hex(mine.program).substr(0, 16) +
+                 " (numerics " + mine.numerics +
+                 (mine.profile == name_of(Profile::exact16) ? ", exact16), " : "), ") +
+                 (model.plan.empty() ? "compiled from this folder: equal"
+                  : m.compiled.given ? "the plan " + model.plan + ", as it was given: equal"
+                                     : "the plan " + model.plan + ": equal"),
+             m.compiled.given);
+  v.compared("steps",
+             std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +
+                 " recomputed: logits commitments and tokens equal",
+             /*caveat=*/!selection.all());
+  if (!selection.all())
+    v.compared("missed", what_may_be_missed(selection, steps, claimed.tokens.size()), /*caveat=*/true);
   if (v.set == OperationSet::deterministic)
-    v.compared("promise", "operation set deterministic: this hardware with this software (" +
-                              v.execution("processor") + "; libraries: " + v.execution("libraries") +
-                              ") repeats the bits; nothing is said of any other");
+    v.compared("promise",
+               "operation set deterministic: this hardware with this software (" + v.execution("processor") +
+                   "; libraries: " + v.execution("libraries") +
+                   ") repeats the bits; nothing is said of any other",
+               /*caveat=*/true);
   return {};
 }
 
@@ -338,7 +353,7 @@ Result<Verdict> Verifier::verify(std::string_view text, const std::string& name,
   const Words& words = v.set != OperationSet::reproducible ? kRepeated
                        : impl_->selection.all()            ? kVerified
                                                            : kSpotChecked;
-  return named(words, std::move(v.verdict));
+  return named(words, std::move(v.verdict), v.by_given_plan);
 }
 
 Result<Verdict> verify(std::string_view text, const std::string& name, const ModelOptions& model,

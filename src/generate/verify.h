@@ -22,16 +22,31 @@
 
 namespace invar::generate {
 
+// What was compared with what. A caveat says what the verdict does not: every form of a verdict
+// shows it, the row of one receipt among several, too.
+struct Compared {
+  std::string what, how;
+  bool caveat = false;
+};
 struct Verdict {
   std::string verdict;       // "VERIFIED", "NOT VERIFIED", ...; only what holds on any machine is VERIFIED
   std::string receipt;       // its name
   std::string receipt_hash;  // "" where the receipt does not say one that holds
-  std::vector<receipt::Finding> findings;                     // empty: it holds
-  std::vector<std::pair<std::string, std::string>> compared;  // what with what
+  std::vector<receipt::Finding> findings;  // empty: it holds
+  std::vector<Compared> compared;
   bool ok() const { return findings.empty(); }
+  void add(std::string what, std::string how) { compared.push_back({std::move(what), std::move(how)}); }
+  void add_caveat(std::string what, std::string how) {
+    compared.push_back({std::move(what), std::move(how), true});
+  }
 };
 // The verdict as lines for people, safe for a terminal.
 std::string report(const Verdict&);
+// Its caveats alone, a line each.
+std::string caveats(const Verdict&);
+// What the word of a verdict says, behind it, where the plan was given and nothing shows that it is
+// of the program that it names (program.7).
+inline constexpr const char* kByGivenPlan = " BY A GIVEN PLAN";
 
 // The content of a receipt's file.
 Result<std::string> read_receipt(const std::string& path);

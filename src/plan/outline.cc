@@ -21,15 +21,4 @@ Result<Digest> outline(const Plan& plan) {
   return sha256(print(bare));
 }
 
-Status check_tensors(const Plan& plan) {
-  if (!plan.source) return {};
-  for (const Weight& w : plan.weights)
-    for (const Weight& tensor : plan.source->tensors)
-      if (tensor.name == w.name && tensor.shape == w.shape && tensor.dtype == w.dtype &&
-          tensor.sha256 != w.sha256)
-        return Error{Code::failed, "plan.invar: it computes with other bytes of the tensor " + w.name +
-                                       " than those of the program that it names: compile it again"};
-  return {};
-}
-
 }  // namespace invar::plan

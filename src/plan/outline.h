@@ -3,6 +3,8 @@
 // gives can be compared with it (spec/program.md program.7).
 #pragma once
 
+#include <string>
+
 #include "base/hash/sha256.h"
 #include "base/status.h"
 #include "plan/plan.h"
@@ -12,9 +14,11 @@ namespace invar::plan {
 // The SHA-256 of the text of that. bad_input: a plan that does not say which program it is of.
 Result<Digest> outline(const Plan&);
 
-// The tensors of the program, as the plan claims them, must be those that it computes with: an
-// error names one that is not. A weight that is no such tensor is a constant, which the outline
-// covers.
-Status check_tensors(const Plan&);
+// What a plan computes with must be what its program reads (plan.21): a plan that somebody gives is
+// refused where its weights cannot be shown to be the tensors that it names, so that nobody writes
+// or verifies a receipt of tensors that were not computed with. `path`: of the plan, whose folder
+// has the weights; parts of tensors are compared there, other bytes are not read.
+// failed: a weight that is another tensor. not_covered: a constant that stands in the place of one.
+Status check_tensors(const Plan&, const std::string& path);
 
 }  // namespace invar::plan

@@ -92,7 +92,7 @@ Result<Findings> validate_batch(std::string_view text, std::string_view name, Ba
   const auto hash = digest_of(member(top, "batch_hash", "batch_hash", f), "batch_hash", f);
   read_signatures(top, b.signatures, f);
   if (f.empty() && *hash != batch_hash(b))
-    f.push_back({"batch_hash", to_hex(batch_hash(b)) + " (from the receipts)", to_hex(*hash)});
+    f.push_back({"batch_hash", to_hex(batch_hash(b)) + " (from the receipts)", to_hex(*hash), true});
   if (f.empty()) check_signatures(b.signatures, kSignedBatch, *hash, f);
   if (out) *out = std::move(b);
   return f;

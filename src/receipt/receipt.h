@@ -80,11 +80,14 @@ Digest receipt_hash(const Receipt&);
 // Pretty-printed JSON with receipt_hash and the digest of every bound field.
 std::string print(const Receipt&);
 
-// One finding: the field's path in the receipt (e.g. "output.tokens[12]"), and what was expected
-// and found.
+// One finding: the field's path in the receipt (e.g. "output.tokens[12]"). `found` is what the
+// receipt says, everywhere. `expected` is what this machine computes, or else what a rule requires.
 struct Finding {
   std::string field, expected, found;
+  bool computed = false;
 };
+// "FIELD: the receipt says FOUND, this machine computes EXPECTED". The words of every command.
+std::string text_of(const Finding&);
 
 // Checks structure, ranges and hashes, without the model. Error: not a receipt at all. An empty
 // list: valid. `out`, if not null and the structure allows, receives the content.

@@ -61,13 +61,14 @@ void compare(const Value& top, const Group& g, Findings& f) {
   for (size_t i : differing) {
     std::string field = g.prefix + g.names[i] + g.suffix;
     if (!values_changed && digests_changed)
-      f.push_back({g.digests + "." + g.names[i] + g.suffix, to_hex(*g.computed[i]), to_hex(*stated[i])});
+      f.push_back(
+          {g.digests + "." + g.names[i] + g.suffix, to_hex(*g.computed[i]), to_hex(*stated[i]), true});
     else
-      f.push_back({field, "a value with digest " + to_hex(*stated[i]),
-                   json::brief(g.values[i]) + " with digest " + to_hex(*g.computed[i])});
+      f.push_back({field, "the digest " + to_hex(*g.computed[i]) + " of it",
+                   json::brief(g.values[i]) + " with digest " + to_hex(*stated[i]), true});
   }
   if (!values_changed && !digests_changed)
-    f.push_back({root_path, to_hex(merkle_root(as_computed)) + " (from the fields)", to_hex(*root)});
+    f.push_back({root_path, to_hex(merkle_root(as_computed)) + " (from the fields)", to_hex(*root), true});
 }
 
 // A field that stands in the text, and what was made of it.

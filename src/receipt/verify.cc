@@ -28,17 +28,22 @@ void compare_tensors(const std::string& list, const std::vector<TensorDigest>& c
   for (const auto& [name, t] : theirs) {
     auto it = ours.find(name);
     if (it == ours.end())
-      f.push_back({field(name), "no such tensor " + where, shape(*t)});
+      f.push_back({field(name), "no such tensor " + where, shape(*t), true});
     else if (shape(*it->second) != shape(*t))
-      f.push_back({field(name), shape(*it->second), shape(*t)});
+      f.push_back({field(name), shape(*it->second), shape(*t), true});
     else if (it->second->sha256 != t->sha256)
-      f.push_back({field(name) + ".sha256", to_hex(it->second->sha256), to_hex(t->sha256)});
+      f.push_back({field(name) + ".sha256", to_hex(it->second->sha256), to_hex(t->sha256), true});
   }
   for (const auto& [name, t] : ours)
-    if (!theirs.contains(name)) f.push_back({field(name), shape(*t), "no such tensor in the receipt"});
+    if (!theirs.contains(name)) f.push_back({field(name), shape(*t), "nothing of such a tensor", true});
 }
 
 }  // namespace
+
+std::string text_of(const Finding& f) {
+  return f.field + ": the receipt says " + f.found +
+         (f.computed ? ", this machine computes " + f.expected : ", and " + f.expected + " is required");
+}
 
 // receipt.23: the steps whose digests with hash and salt are smallest.
 Result<std::vector<int64_t>> select_steps(const Receipt& r, const StepSelection& selection) {
@@ -76,10 +81,10 @@ std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) 
   std::vector<Finding> f;
   compare_tensors("model.tensors", claimed.tensors, mine.tensors, "in this model", f);
   auto digest = [&](std::string field, const Digest& theirs, const Digest& ours) {
-    if (theirs != ours) f.push_back({std::move(field), to_hex(ours), to_hex(theirs)});
+    if (theirs != ours) f.push_back({std::move(field), to_hex(ours), to_hex(theirs), true});
   };
   auto text = [&](std::string field, const std::string& theirs, const std::string& ours) {
-    if (theirs != ours) f.push_back({std::move(field), ours, theirs});
+    if (theirs != ours) f.push_back({std::move(field), ours, theirs, true});
   };
   if (f.empty()) digest("model.weights", claimed.weights, mine.weights);  // else findings name the tensors
   digest("model.config", claimed.config, mine.config);
@@ -127,13 +132,13 @@ struct StepChecks {
 void StepChecks::compare(int64_t step, const Digest& logits, const Result<int32_t>& token) {
   const std::string index = "[" + std::to_string(step) + "]";
   if (logits != claimed.logits[step])
-    v.findings.push_back({"output.logits" + index, to_hex(logits), to_hex(claimed.logits[step])});
+    v.findings.push_back({"output.logits" + index, to_hex(logits), to_hex(claimed.logits[step]), true});
   if (!token)  // no run has chosen one here
-    v.findings.push_back(
-        {"output.tokens" + index, "none: " + token.error().message, std::to_string(claimed.tokens[step])});
+    v.findings.push_back({"output.tokens" + index, "none: " + token.error().message,
+                          std::to_string(claimed.tokens[step]), true});
   else if (*token != claimed.tokens[step])
     v.findings.push_back(
-        {"output.tokens" + index, std::to_string(*token), std::to_string(claimed.tokens[step])});
+        {"output.tokens" + index, std::to_string(*token), std::to_string(claimed.tokens[step]), true});
   ++v.steps_compared;
 }
 

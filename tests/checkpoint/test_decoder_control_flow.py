@@ -110,7 +110,7 @@ def test_a_receipt_is_verified(plans, generate, kind):
     verdict = invar(
         "verify", answer["receipt"], "--model-name", MODEL, "--plan", plans[kind], "--threads", 1
     )
-    assert "VERIFIED" in verdict.text
+    assert "VERIFIED BY A GIVEN PLAN" in verdict.text
     # A receipt binds the program, so a plan with the same bits confirms it.
     assert answer["receipt_hash"] == plain["receipt_hash"]
     other = invar("verify", answer["receipt"], "--model-name", MODEL, "--plan", plans["plain"])

@@ -1,9 +1,11 @@
 """What others, damage and accidents do to caches, weights and terminals: the answer stays right, or
 there is none."""
 
+import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -114,8 +116,50 @@ def test_verify_does_not_trust_the_cache(run, tmp_path):
     # The planted plan claims to be the program. Compiling anew and computing shows that it is not.
     assert "output.logits[0]" in invar("verify", tmp_path / "planted.json", code=1).text
     assert "compiled from this folder" in invar("verify", tmp_path / "honest.json").text
-    given = invar("verify", tmp_path / "planted.json", "--plan", elsewhere / "plan.invar").text
+    given = invar(
+        "verify", tmp_path / "planted.json", "--plan", elsewhere / "plan.invar"
+    ).out.decode()
     assert f"the plan {elsewhere}/plan.invar, as it was given" in given
+    assert given.startswith("VERIFIED BY A GIVEN PLAN ")
+
+
+def test_a_plan_that_computes_with_other_weights_is_refused(run, tmp_path):
+    """One tensor is zeroed, in the bytes and in the line that is loaded. The line of the program's
+    tensor, which the receipt binds, stays that of the honest model."""
+    run(tokens=2)
+    task, tensor = tmp_path / "task", "model.layers.0.mlp.down_proj.weight"
+    text = (task / "plan.invar").read_text()
+    number, honest = re.search(
+        rf'weight (w\d+) "{re.escape(tensor)}" .* sha256 (\w+)', text
+    ).groups()
+    file, offset, length = re.search(
+        rf'place {number} "(.+)" offset (\d+) length (\d+)', text
+    ).groups()
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    for name in (*SHARDS, "plan.invar.constants"):
+        shutil.copy(task / name, planted / name)
+    with open(planted / file, "r+b") as f:
+        f.seek(int(offset))
+        f.write(bytes(int(length)))
+    zeroed = hashlib.sha256(bytes(int(length))).hexdigest()
+    plan = planted / "plan.invar"
+    for name in (tensor, "renamed"):  # under its name, and as if it was a constant
+        lie = text.replace(honest, zeroed, 1).replace(
+            f'weight {number} "{tensor}"', f'weight {number} "{name}"'
+        )
+        assert lie.count(honest) == 1
+        plan.write_text(lie)
+        wanted = [f"{plan}: it computes with", tensor]
+        honest_run = ["--model-name", MODEL, "--plan", plan]
+        for command in (
+            ["run", *honest_run, "--prompt-text", "x", "--receipt-path", tmp_path / "lie.json"],
+            ["verify", run.receipt, *honest_run],
+            ["trace", run.receipt, *honest_run, "-o", tmp_path / "t.json"],
+            ["diff", run.receipt, *honest_run],
+        ):
+            refused(*command, names=wanted, code=1 if name == tensor else 3)
+    assert not (tmp_path / "lie.json").exists()
 
 
 def test_a_damaged_copy_of_the_weights_is_made_anew(run, tmp_path):
@@ -358,7 +402,7 @@ def test_a_famous_name_does_not_vouch_for_other_weights(run, tmp_path):
     # Under another name in the cache, the claimed one is wrong.
     other = hub(tmp_path / "other", "some/other", tmp_path / "altered", revision)
     done = invar("verify", run.receipt, "--model-name", "some/other", env=other, code=1)
-    assert "model.name: expected some/other" in done.text
+    assert "model.name: the receipt says famous/model, and some/other" in done.text
     # The right name and revision.
     run(model="famous/model", env=honest)
     assert (
@@ -452,13 +496,32 @@ def test_weights_overwritten_in_place_make_no_receipt(model, tmp_path):
     )
 
 
-def test_weights_replaced_by_an_equal_file_are_the_same(model, tmp_path):
+def test_weights_overwritten_and_put_back_make_no_receipt(model, tmp_path):
+    """Bytes and times are those that were there. Nobody sets the time of the last change."""
+
+    def change():
+        path = model / SHARDS[0]
+        times, content = path.stat(), path.read_bytes()
+        with open(path, "r+b") as f:
+            f.seek(-1000, os.SEEK_END)
+            f.write(b"\0" * 1000)
+            f.seek(0)
+            f.write(content)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    code, errors, receipts = change_while_running(model, tmp_path, change)
+    assert code == 1 and receipts < PROMPTS and "was changed while it was in use" in errors, errors
+
+
+def test_weights_replaced_while_they_are_in_use_make_no_receipt(model, tmp_path):
+    """The file that is in use has no name any more. Who took it could have written to it before."""
+
     def change():
         shutil.copy2(model / SHARDS[0], model / "new")
         os.replace(model / "new", model / SHARDS[0])
 
     code, errors, receipts = change_while_running(model, tmp_path, change)
-    assert code == 0 and receipts == PROMPTS, errors
+    assert code == 1 and receipts < PROMPTS and "was changed while it was in use" in errors, errors
 
 
 # --- terminals, pipes, interruptions --------------------------------------------------------------

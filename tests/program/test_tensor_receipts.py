@@ -85,6 +85,7 @@ def test_verified_by_model_and_by_plan(made):
     assert "compiled from" in done.json()["compared"]["program"]
     done = verify(folder, receipt, "--plan", folder / "plan.invar")
     assert "as it was given" in done.json()["compared"]["program"]
+    assert done.json()["verdict"] == "VERIFIED BY A GIVEN PLAN"
     for level in range(3):
         invar("compile", folder / "model.onnx", "--opt", level)
         assert verify(folder, receipt, "--plan", folder / "plan.invar").json()["ok"]

@@ -27,9 +27,8 @@ Result<generate::DisputedRun> open(const DisputeCommand& c, const std::string& r
 Result<generate::DisputedRun> open_same_model(const DisputeCommand& c, Console& console) {
   INVAR_TRY(generate::DisputedRun run, open(c, c.receipt, console));
   if (run.other_model.empty()) return run;
-  const receipt::Finding& f = run.other_model.front();
-  return Error{Code::failed, c.receipt + ": this is not the receipt's model: " + f.field + ": expected " +
-                                 f.expected + ", found " + f.found};
+  return Error{Code::failed,
+               c.receipt + ": this is not the receipt's model: " + receipt::text_of(run.other_model.front())};
 }
 
 // The forward passes over a subject as phases: loading, and tokens.

@@ -30,8 +30,12 @@ std::string json_of(const generate::Verdict& v) {
                     {"receipt", v.receipt},
                     {"receipt_hash", v.receipt_hash},
                     {"compared", ordered_json::object()},
+                    {"caveats", ordered_json::array()},
                     {"findings", ordered_json::array()}};
-  for (const auto& [what, how] : v.compared) j["compared"][what] = how;
+  for (const generate::Compared& c : v.compared) {
+    j["compared"][c.what] = c.how;
+    if (c.caveat) j["caveats"].push_back(c.what);
+  }
   for (const auto& f : v.findings)
     j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
   return line_of(j);
@@ -70,7 +74,9 @@ void print(const std::string& text) {
 // Lines that begin with a verdict.
 void print_verdict(const std::string& lines, const Result<generate::Verdict>& verdict) {
   const size_t length = verdict ? verdict->verdict.size() : std::string_view("REFUSED").size();
-  const Tone tone = !verdict ? Tone::doubtful : verdict->ok() ? Tone::good : Tone::bad;
+  const Tone tone = !verdict || verdict->verdict.ends_with(generate::kByGivenPlan) ? Tone::doubtful
+                    : verdict->ok()                                                ? Tone::good
+                                                                                   : Tone::bad;
   const std::string shown = for_stream(lines, STDOUT_FILENO);
   print(painted(shown.substr(0, length), tone, STDOUT_FILENO) + shown.substr(length));
 }
@@ -80,9 +86,10 @@ void print_verdict(const std::string& lines, const Result<generate::Verdict>& ve
 void announce(const std::string& name, const Result<generate::Verdict>& verdict, const char* good) {
   if (!shows_events() || !verdict) return;
   std::string detail;
+  for (const generate::Compared& c : verdict->compared)
+    if (verdict->ok() && c.caveat) detail += (detail.empty() ? "" : "; ") + c.what + ": " + c.how;
   if (!verdict->ok()) {
-    const receipt::Finding& f = verdict->findings.front();
-    detail = f.field + ": expected " + f.expected + ", found " + f.found;
+    detail = receipt::text_of(verdict->findings.front());
   }
   emit({{"event", "verdict"},
         {"receipt", name},
@@ -129,11 +136,23 @@ class Verdicts {
     if (json_) return print(json_of(v));
     print_verdict(generate::report(v), v);
   }
-  void show(const std::string& name, const Result<generate::Verdict>& verdict) const {
+  void show(const std::string& name, const Result<generate::Verdict>& verdict) {
     // A person sees the row, which says the same.
     if (!verdict && !(stdout_is_terminal() && stderr_is_terminal())) complain(verdict.error());
-    if (!json_) return print_verdict(row_of(name, verdict), verdict);
+    if (!json_ && verdict && display().verbose) return print_verdict(generate::report(*verdict), verdict);
+    if (!json_) return show_row(name, verdict);
     print(verdict ? json_of(*verdict) : error_json(name, verdict.error()));
+  }
+
+  // What the row cannot say stands below it; what the row before says, too, is said by its name.
+  void show_row(const std::string& name, const Result<generate::Verdict>& verdict) {
+    const std::string caveats = verdict ? generate::caveats(*verdict) : "";
+    std::string below = caveats;
+    if (!caveats.empty() && caveats == caveats_)
+      below = "  also      what is said below " + printable(caveats_of_) + "\n";
+    else
+      caveats_ = caveats, caveats_of_ = name;
+    print_verdict(row_of(name, verdict) + below, verdict);
   }
 
   const bool json_;
@@ -141,6 +160,7 @@ class Verdicts {
   int code_ = 0;
   size_t count_ = 0, good_ = 0;
   std::optional<std::pair<std::string, Result<generate::Verdict>>> first_;
+  std::string caveats_, caveats_of_;  // of the last row that has its own
 };
 
 int judge_all(const ReceiptCommand& c, const char* good, const generate::Reader& reader,

@@ -425,8 +425,8 @@ def generate(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What does not hold: a field of the receipt, such as "output.tokens[12]", what was expected
-    there and what was found."""
+    """What does not hold: a field of the receipt, such as "output.tokens[12]". found: what the
+    receipt says. expected: what this machine computes, or what a rule requires."""
 
     field: str
     expected: str
@@ -436,9 +436,9 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """ok: it holds, and so is the truth value. verdict: "VERIFIED", "NOT VERIFIED", "VALID", ...
-    findings: empty where it holds. compared: what was compared with what. report: all of it as the
-    lines that the command line prints; why, where one of several is "REFUSED". receipt: its
-    name."""
+    findings: empty where it holds. compared: what was compared with what. caveats: the keys of
+    compared that say what the verdict does not. report: all of it as the lines that the command
+    line prints; why, where one of several is "REFUSED". receipt: its name."""
 
     ok: bool
     verdict: str
@@ -447,6 +447,7 @@ class Verdict:
     receipt_hash: str
     report: str
     receipt: str = "receipt"
+    caveats: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self.ok
@@ -461,6 +462,7 @@ def verdict_of(found):
         found["receipt_hash"],
         found["report"],
         found["receipt"],
+        tuple(found["caveats"]),
     )
 
 
@@ -544,7 +546,8 @@ def verify(
               Generation; several, as for validate(): a model is then loaded once
     model     the checkpoint: a folder, or "org/name"; None: it is found by what the receipt says
               and what this user ran before
-    plan      compared instead of compiling the checkpoint, which stands for the plan then
+    plan      compared instead of compiling the checkpoint, which stands for the plan then; the
+              verdict is then VERIFIED BY A GIVEN PLAN
     device, isa, threads, prefill_chunk, n_partitions, tensor_parallel, weights_memory, workers
               as for generate(); the verdict does not depend on them
 

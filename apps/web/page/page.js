@@ -258,16 +258,17 @@ function refuse(message) {
 function result(v) {
   results++;
   const row = (...cells) => element("tr", {}, ...cells);
-  const card = element("article", { class: `card ${v.ok ? "good" : v.error ? "warn" : "bad"}` });
+  const byGivenPlan = v.verdict.endsWith(" BY A GIVEN PLAN");
+  const card = element("article", { class: `card ${v.ok && !byGivenPlan ? "good" : v.ok || v.error ? "warn" : "bad"}` });
   card.dataset.verdict = v.verdict;
   card.append(element("h2", {}, v.receipt ? `${v.verdict} – ${v.receipt}` : v.verdict));
   if (v.error) card.append(element("p", {}, v.error));
   if (v.findings && v.findings.length) {
-    const head = element("thead", {}, row(...["Field", "Expected", "Found"].map((text) => element("th", { scope: "col" }, text))));
-    const body = element("tbody", {}, ...v.findings.map((f) => row(element("th", { scope: "row" }, f.field), element("td", {}, f.expected), element("td", {}, f.found))));
+    const head = element("thead", {}, row(...["Field", "The receipt says", "This machine computes, or requires"].map((text) => element("th", { scope: "col" }, text))));
+    const body = element("tbody", {}, ...v.findings.map((f) => row(element("th", { scope: "row" }, f.field), element("td", {}, f.found), element("td", {}, f.expected))));
     card.append(element("table", {}, head, body));
   }
-  if (v.ok && (v.compared.plan || "").startsWith("as it was given"))
+  if (v.ok && byGivenPlan)
     card.append(element("p", { class: "caution" }, "The plan decides what is computed, and this one was given: trust the verdict if you made the plan yourself."));
   if (v.ok) {
     const compared = [...Object.entries(v.compared), ["receipt", v.receipt_hash]];

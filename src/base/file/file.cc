@@ -88,24 +88,15 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   if (data == MAP_FAILED) return failure("map", path, errno);
   map.data_ = static_cast<const std::byte*>(data);
   map.size_ = static_cast<size_t>(info.st_size);
-  map.path_ = path;
+  map.fd_ = std::exchange(file.fd, -1);
   register_map(map.data_, map.size_, path);
   return map;
 }
 
-MappedFile::State MappedFile::state() const {
+bool MappedFile::changed() const {
   struct stat info;
-  if (!data_) return State::same;  // an empty file holds nothing that could change
-  if (::stat(path_.c_str(), &info) != 0) return State::touched;
-  const Stamp now = stamp_of(info);
-  if (now == stamp_) return State::same;
-  if (now.device != stamp_.device || now.inode != stamp_.inode) return State::touched;
-  return now.size == stamp_.size && now.modified == stamp_.modified ? State::touched : State::changed;
-}
-
-void MappedFile::accept() {
-  struct stat info;
-  if (::stat(path_.c_str(), &info) == 0) stamp_ = stamp_of(info);
+  if (!data_) return false;  // an empty file holds nothing that could change
+  return ::fstat(fd_, &info) != 0 || stamp_of(info) != stamp_;
 }
 
 MappedFile::MappedFile(MappedFile&& o) noexcept
@@ -113,14 +104,14 @@ MappedFile::MappedFile(MappedFile&& o) noexcept
       size_(std::exchange(o.size_, 0)),
       stamp_(o.stamp_),
       at_rest_(o.at_rest_),
-      path_(std::move(o.path_)) {}
+      fd_(std::exchange(o.fd_, -1)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& o) noexcept {
   std::swap(data_, o.data_);
   std::swap(size_, o.size_);
   std::swap(stamp_, o.stamp_);
   std::swap(at_rest_, o.at_rest_);
-  std::swap(path_, o.path_);
+  std::swap(fd_, o.fd_);
   return *this;
 }
 
@@ -128,6 +119,7 @@ MappedFile::~MappedFile() {
   if (data_) {
     unregister_map(data_);
     ::munmap(const_cast<std::byte*>(data_), size_);
+    ::close(fd_);
   }
 }
 

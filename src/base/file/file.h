@@ -31,13 +31,11 @@ class MappedFile {
   // The file had not changed for two seconds when it was opened, which is longer than the
   // resolution of any file system's clock.
   bool at_rest() const { return at_rest_; }
-  // The file as it is now. `changed`: it was written to or truncated since it was opened.
-  // `touched`: only its entry changed (renamed, linked, replaced, a time was set), so the bytes
-  // must be compared.
-  enum class State { same, touched, changed };
-  State state() const;
-  // Makes the current entry the one that state() compares with, once the bytes have been compared.
-  void accept();
+  // Whether somebody may have written to the file since it was opened. Who writes can put back the
+  // bytes and the time of modification, but not the time of the last change (ctime), so any other
+  // one counts: of a write as of a new mode, name or link. The file is the one that was opened,
+  // whatever has its name now.
+  bool changed() const;
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
 
  private:
@@ -46,7 +44,7 @@ class MappedFile {
   size_t size_ = 0;
   Stamp stamp_;
   bool at_rest_ = false;
-  std::string path_;
+  int fd_ = -1;  // of what is mapped
 };
 
 // Reading a mapped file that was truncated raises SIGBUS. This installs a signal handler, so that

@@ -111,6 +111,7 @@ struct WeightStorage {
   std::map<std::tuple<std::string, uint64_t, uint64_t>, Digest> presumed = {};  // by file, offset, length
   ByteProgress progress = {};                                                   // of hashing
   InlineConstants inline_constants;
+  std::map<std::string, MappedFile> read = {};                    // that bytes were computed from
   std::string constants;                                          // out: content of constants_file
   std::map<std::pair<Digest, size_t>, int64_t> constant_offsets;  // digest and size -> offset
   std::vector<Error> errors;                                      // out

@@ -53,7 +53,7 @@ class EvaluateWeights : public PassWrapper<EvaluateWeights, OperationPass<func::
         roots.push_back(&op);
     for (Operation* root : roots) fold(root);
     erase_dead_ops(block);
-    constant_.clear(), files_.clear(), result_bytes_ = work_bytes_ = weight_bytes_ = 0, pool_.reset();
+    constant_.clear(), result_bytes_ = work_bytes_ = weight_bytes_ = 0, pool_.reset();
   }
 
  private:
@@ -66,7 +66,6 @@ class EvaluateWeights : public PassWrapper<EvaluateWeights, OperationPass<func::
 
   WeightStorage* storage_;
   llvm::DenseSet<Operation*> constant_;  // operations that depend on weights alone
-  std::map<std::string, MappedFile> files_;
   std::unique_ptr<Pool> pool_;
   int64_t weight_bytes_ = 0, result_bytes_ = 0, work_bytes_ = 0;
 };
@@ -130,16 +129,19 @@ std::optional<std::string_view> EvaluateWeights::weight_data(ReproWeightOp weigh
   }
   const std::string name = weight.getFile().str();
   if (name.empty()) return storage_->inline_constants.range(weight.getOffset(), weight.getLength());
-  auto file = files_.find(name);
-  if (file == files_.end()) {
+  auto& files = storage_->read;
+  auto file = files.find(name);
+  if (file == files.end()) {
     Result<MappedFile> opened =
         MappedFile::open(storage_->folder.empty() ? name : storage_->folder + "/" + name);
     if (!opened) return std::nullopt;  // reported when weights are hashed
-    file = files_.emplace(name, *std::move(opened)).first;
+    file = files.emplace(name, *std::move(opened)).first;
   }
   const std::string_view all = file->second.text();
   const auto offset = static_cast<size_t>(weight.getOffset());
   if (offset > all.size() || length > all.size() - offset) return std::nullopt;
+  // What is computed from is hashed here and now: nobody who loads the result could compare it.
+  storage_->presumed.erase({name, offset, length});
   return all.substr(offset, length);
 }
 

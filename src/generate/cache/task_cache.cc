@@ -12,6 +12,7 @@
 #include "generate/cache/task_folder.h"
 #include "generate/onnx/compile_onnx.h"
 #include "generate/onnx/onnx_folder.h"
+#include "plan/outline.h"
 #include "plan/program_text.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/checkpoint.h"
@@ -175,12 +176,20 @@ std::string cache_folder() {
   return home && *home ? std::string(home) + "/.cache/invar" : "";
 }
 
+Result<CompiledModel> given_plan(const std::string& path) {
+  INVAR_TRY(plan::Plan plan, plan::load(path));
+  INVAR_CHECK_OK(plan::check_tensors(plan, path));
+  CompiledModel model{std::move(plan), folder_of(path)};
+  model.given = true;
+  return model;
+}
+
 Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions& options, Observer& observer,
                               CachePolicy cache, const TensorDigests* presumed) {
   if (!options.plan.empty()) {
-    INVAR_TRY(plan::Plan plan, plan::load(options.plan));
-    INVAR_CHECK_OK(check_made_for(plan, options.plan, options.operation_set, options.profile));
-    return CompiledModel{std::move(plan), folder_of(options.plan)};
+    INVAR_TRY(CompiledModel given, given_plan(options.plan));
+    INVAR_CHECK_OK(check_made_for(given.plan, options.plan, options.operation_set, options.profile));
+    return given;
   }
 #ifndef INVAR_COMPILER
   (void)location;

@@ -32,19 +32,23 @@ constexpr char kCompile[] =
 // Lines of `verifier outline` of plans that whoever made the page compiled.
 constexpr char kKnownPlans[] = "/known-plans";
 
-// What is known of a plan that somebody gave. Code failed: its program's plan is known, and is
-// another one.
-Result<std::string> origin_of(const plan::Plan& plan, const std::string& name) {
+// What is known of a plan that somebody gave.
+struct Origin {
+  std::string text;
+  bool known = false;
+};
+// Code failed: its program's plan is known, and is another one.
+Result<Origin> origin_of(const plan::Plan& plan, const std::string& name) {
   const std::string given =
       "as it was given, this page did not compile it: trust it if you made it with `invar` yourself";
-  if (!plan.source) return std::string(given);
+  if (!plan.source) return Origin{given};
   const auto known = read_file(kKnownPlans);
   const std::string program = to_hex(plan.source->program) + " ";
   const size_t at = known ? known->find(program) : std::string::npos;
-  if (at == std::string::npos) return given;
+  if (at == std::string::npos) return Origin{given};
   INVAR_TRY(const Digest outline, plan::outline(plan));
   if (known->substr(at + program.size(), 64) == to_hex(outline))
-    return std::string("the one that invar " INVAR_VERSION " compiles from this program");
+    return Origin{"the one that invar " INVAR_VERSION " compiles from this program", true};
   return Error{Code::failed, name +
                                  ": it is not the plan that invar " INVAR_VERSION
                                  " compiles from this program: it was changed, or another version made it"};
@@ -116,7 +120,7 @@ std::string folder_of_plan(const std::string& path) {
 }
 
 // The plan that was given, if it can be used with the files that were given.
-Result<plan::Plan> given_plan(const std::string& path) {
+Result<plan::Plan> usable_plan(const std::string& path) {
   if (!exists(path))
     return bad_input(std::string("plan.invar is missing, the compiled model: a page has no compiler; ") +
                      kCompile);
@@ -125,7 +129,6 @@ Result<plan::Plan> given_plan(const std::string& path) {
     if (!exists(folder_of_plan(path) + "/" + w.file))
       return bad_input(w.file + " is missing, which holds the weight " + w.name +
                        (w.file.ends_with(".constants") ? std::string(": ") + kCompile : ""));
-  INVAR_CHECK_OK(plan::check_tensors(plan));
   return plan;
 }
 
@@ -135,7 +138,7 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
   const std::string& folder = wanted.model_name;
   if (folder.empty())
     return bad_input("no model is given: give the folder of the checkpoint, with config.json in it");
-  INVAR_TRY(const plan::Plan plan, given_plan(wanted.plan));
+  INVAR_TRY(const plan::Plan plan, usable_plan(wanted.plan));
   const size_t positions = claimed.prompt_tokens.size() + claimed.tokens.size();
   INVAR_CHECK_OK(check_size(plan, folder_of_plan(wanted.plan), static_cast<int64_t>(positions)));
   return FoundModel{{std::filesystem::path(folder).filename().string(), "", folder}, "given here"};
@@ -150,15 +153,17 @@ NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed) {
 
 Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions& options, Observer& observer,
                               CachePolicy, const TensorDigests*) {
-  INVAR_TRY(plan::Plan plan, given_plan(options.plan));
+  INVAR_TRY(plan::Plan plan, usable_plan(options.plan));
+  INVAR_CHECK_OK(plan::check_tensors(plan, options.plan));
   const std::string folder = folder_of_plan(options.plan);
-  INVAR_TRY(const std::string origin,
-            origin_of(plan, std::filesystem::path(options.plan).filename().string()));
-  observer.note("plan", origin);
+  INVAR_TRY(const Origin origin, origin_of(plan, std::filesystem::path(options.plan).filename().string()));
+  observer.note("plan", origin.text);
   if (plan.source) {
     INVAR_CHECK_OK(hash_tensors(plan, folder, observer));
   }
-  return CompiledModel{std::move(plan), folder};
+  CompiledModel model{std::move(plan), folder};
+  model.given = !origin.known;
+  return model;
 }
 
 run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_t sequences) {

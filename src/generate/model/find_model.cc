@@ -110,7 +110,7 @@ NameCheck check_name(const ModelLocation& location, const receipt::Receipt& clai
     check.text += " in the receipt: the name is the Hugging Face cache's, the revision there is " +
                   location.revision + ": not checked";
   } else {
-    check.text += ": as the Hugging Face cache has it";
+    check.text += ": as the Hugging Face cache has it", check.checked = true;
   }
   return check;
 }

@@ -28,6 +28,7 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
 struct NameCheck {
   std::vector<receipt::Finding> findings;
   std::string text;
+  bool checked = false;
 };
 NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed);
 

@@ -13,8 +13,7 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
   receipt::Receipt claimed;
   INVAR_TRY(const auto findings, receipt::validate(text, name, &claimed));
   if (!findings.empty())
-    return bad_input(name + ": not a valid receipt: " + findings.front().field + ": expected " +
-                     findings.front().expected + ", found " + findings.front().found +
+    return bad_input(name + ": not a valid receipt: " + receipt::text_of(findings.front()) +
                      "; `invar validate` names everything");
   if (claimed.format == receipt::kTensorFormat)
     return not_covered(name + ": a receipt of tensors, which only `invar verify` computes again");

@@ -6,6 +6,7 @@
 #include "generate/output/receipt_file.h"
 #include "generate/replay/tensor_function.h"
 #include "num/env.h"
+#include "plan/outline.h"
 #include "receipt/seal.h"
 
 namespace invar::generate {
@@ -34,8 +35,7 @@ Result<CompiledModel> program_of(const TensorProgram& program, const receipt::Re
     claimed_program.profile = profile_from(claimed.profile).value_or(Profile::fp32);
     return compile_onnx(claimed_program, set, /*keeps_memory=*/false, observer);
   }
-  INVAR_TRY(plan::Plan plan, plan::load(program.plan));
-  return CompiledModel{std::move(plan), folder_of(program.plan)};
+  return given_plan(program.plan);
 }
 
 // receipt.18: whether this is the kind of machine that the receipt's promise is about. After a run,
@@ -80,19 +80,19 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
   INVAR_CHECK_OK(loaded.function.weights_unchanged());
   mine = receipt::seal(std::move(mine), mine.input_tensors, digests_of(outputs), {});
   v.findings = receipt::compare_outputs(claimed, mine);
-  v.compared.emplace_back("model", std::to_string(mine.tensors.size()) + " tensors: equal");
-  v.compared.emplace_back("weights", to_hex(mine.weights));
-  v.compared.emplace_back(
-      "program",
-      mine.recipe + ", " + to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics +
-          (mine.profile == name_of(Profile::exact16) ? ", exact16), " : "), ") +
-          (program.plan.empty()
-               ? "compiled from " + (program.model.empty() ? program.encoder.model_name : program.model) +
-                     ": equal"
-               : "the plan " + program.plan + ", as it was given: equal"));
-  v.compared.emplace_back("inputs", std::to_string(mine.input_tensors.size()) + " tensors: equal");
-  v.compared.emplace_back("outputs",
-                          std::to_string(mine.output_tensors.size()) + " tensors recomputed: equal");
+  v.add("model", std::to_string(mine.tensors.size()) + " tensors: equal");
+  v.add("weights", to_hex(mine.weights));
+  v.compared.push_back(
+      {"program",
+       mine.recipe + ", " + to_hex(mine.program).substr(0, 16) + " (numerics " + mine.numerics +
+           (mine.profile == name_of(Profile::exact16) ? ", exact16), " : "), ") +
+           (program.plan.empty()
+                ? "compiled from " + (program.model.empty() ? program.encoder.model_name : program.model) +
+                      ": equal"
+                : "the plan " + program.plan + ", as it was given: equal"),
+       compiled.given});
+  v.add("inputs", std::to_string(mine.input_tensors.size()) + " tensors: equal");
+  v.add("outputs", std::to_string(mine.output_tensors.size()) + " tensors recomputed: equal");
   return {};
 }
 
@@ -105,6 +105,7 @@ Result<TensorAnswer> infer_tensors(plan::Plan plan, const std::string& path,
   DiskReservation space;
   if (receipt_path) {
     INVAR_TRY(const ModelLocation location, resolve(folder_of(path)));
+    INVAR_CHECK_OK(plan::check_tensors(plan, path));
     INVAR_TRY(described, describe_program(plan, location.name));
     INVAR_TRY(space, reserve_receipt(*receipt_path, receipt::print(described).size()));
   }
@@ -148,6 +149,7 @@ Result<Verdict> verify_tensors(std::string_view text, const std::string& name, R
   if (v.ok()) INVAR_CHECK_OK(examine(claimed, program, inputs, execution, observer, v));
   v.verdict = v.ok() ? (repeats ? "REPEATED ON THIS MACHINE" : "VERIFIED")
                      : (repeats ? "NOT REPEATED" : "NOT VERIFIED");
+  if (v.ok() && !program.plan.empty()) v.verdict += kByGivenPlan;
   return v;
 }
 

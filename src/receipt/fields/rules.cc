@@ -143,7 +143,7 @@ void check_consistency(const Receipt& r, Findings& f) {
     w.sha256 = t.sha256;
   }
   if (Digest root = plan::weights_digest(weights); root != r.weights)
-    f.push_back({"model.weights", to_hex(root) + " (from model.tensors)", to_hex(r.weights)});
+    f.push_back({"model.weights", to_hex(root) + " (from model.tensors)", to_hex(r.weights), true});
   if (r.format == kTensorFormat) {
     if (r.output_tensors.empty()) f.push_back({"output.tensors", "at least one tensor", "none"});
     return;

@@ -1,6 +1,7 @@
 // Loading weights on the host: hashes, copies and packs them all in parallel.
 #include "run/weights/weights.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/endian.h"
@@ -93,19 +94,11 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
 
 Status Weights::unchanged(const plan::Plan& plan) {
   for (size_t f = 0; f < files_.size(); ++f) {
-    const MappedFile::State state = files_[f].state();
-    if (state == MappedFile::State::same) continue;
-    for (size_t i = 0; i < file_of_.size(); ++i) {
-      const plan::Weight& w = plan.weights[i];
-      if (file_of_[i] != static_cast<int>(f)) continue;
-      if (state == MappedFile::State::changed ||
-          sha256(files_[f].bytes().data() + w.offset, w.length) != w.sha256)
-        return Error{Code::failed,
-                     "weight file " + w.file +
-                         ": it was changed while it was in use, so the answer may be of neither "
-                         "version: run again"};
-    }
-    files_[f].accept();
+    if (!files_[f].changed()) continue;
+    const auto weight = std::find(file_of_.begin(), file_of_.end(), static_cast<int>(f)) - file_of_.begin();
+    return Error{Code::failed, "weight file " + plan.weights[static_cast<size_t>(weight)].file +
+                                   ": it was changed while it was in use, so the answer may be of neither "
+                                   "version: run again"};
   }
   return {};
 }

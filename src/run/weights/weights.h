@@ -49,7 +49,7 @@ class Weights {
                                  bool on_device);
   std::span<const ops::View> views() const { return views_; }
   // Whether the mapped files still hold what was checked. Code failed: a file that kernels read, or
-  // that weights were packed from, was written to or truncated meanwhile.
+  // that weights were packed from, may have been written to meanwhile, even if it is as it was now.
   Status unchanged(const plan::Plan&);
   // Resident bytes: packed and copied ones, and mapped ones that a kernel reads.
   size_t bytes() const { return bytes_; }
