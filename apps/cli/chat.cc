@@ -60,7 +60,8 @@ class Conversation {
   std::optional<std::string> system_;
   json messages_;
   size_t turns_ = 0;
-  int number_ = 0;  // of the last receipt
+  std::string remark_;  // of the last turn
+  int number_ = 0;      // of the last receipt
 };
 
 // turn-N.json, the first that is not there yet.
@@ -94,6 +95,10 @@ Status Conversation::answer(const std::string& text) {
   const std::string path = receipt_path();
   INVAR_CHECK_OK(generator_.add({"", path, std::move(input), "the conversation"}));
   const size_t turn = turns_++;
+  const generate::Prompt& asked = generator_.prompt(turn);
+  const std::string remark = prompt::texts_left_out(generator_.chat_templates(), {asked.text, asked.chat});
+  if (!remark.empty() && remark != remark_) console_.note("template", remark);
+  remark_ = remark;
   generate::AnswerStream stream = generator_.stream(turn, console_);
   for (;;) {
     INVAR_TRY(const std::optional<std::string> piece, stream.next());

@@ -321,6 +321,8 @@ Status do_render(const RenderCommand& c) {
   INVAR_TRY(const auto location, generate::resolve(c.model_name));
   INVAR_TRY(const auto templates, generate::open_chat_templates(location));
   INVAR_TRY(const auto rendered, prompt::render_chat(templates, chat, c.messages));
+  if (const std::string out = prompt::texts_left_out(templates, rendered); !out.empty())
+    Console(false).note("template", c.messages + ": " + out);
   if (!c.json) return deliver("", rendered.text);
   return deliver("", line_of(json{{"prompt", rendered.text}, {"chat", rendered.input}}));
 }

@@ -70,6 +70,21 @@ Status Generator::Impl::encode_prompts() {
   return all;
 }
 
+// The model never sees what the chat template leaves out. One line, whatever the number of prompts.
+void Generator::Impl::remark_on_prompts(Observer& observer) const {
+  std::string first;
+  size_t others = 0;
+  for (const Job& job : jobs) {
+    const Prompt& p = job.prompt;
+    if (p.chat.empty() || job.skipped()) continue;
+    const std::string out = prompt::texts_left_out(model.chat_templates, {p.text, p.chat});
+    if (!out.empty() && !first.empty()) ++others;
+    if (!out.empty() && first.empty()) first = (p.name.empty() ? "prompt" : p.name) + ": " + out;
+  }
+  if (others > 0) first += "; the same of " + std::to_string(others) + " more prompts";
+  if (!first.empty()) observer.note("template", first);
+}
+
 Status Generator::Impl::reserve_receipts() {
   receipt::Receipt stated = described;
   stated.sampling = decoding.params, stated.stop_strings = decoding.stop_strings;
@@ -146,6 +161,7 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
   const auto raw = [](const Job& job) { return job.prompt.chat.empty(); };
   if (!impl->model.chat_templates.texts.empty() && std::any_of(impl->jobs.begin(), impl->jobs.end(), raw))
     observer.note("template", "the model has a chat template, which --prompt-text skips; use --messages");
+  impl->remark_on_prompts(observer);
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
   INVAR_CHECK_OK(impl->size_batch());
   INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));

@@ -156,7 +156,7 @@ void add_explain(CLI::App& app, ExecutionOptions& o) {
 void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens (default: 128)")
       ->check(whole(1, 1 << 30));
-  add_decimal(app, "--temperature", o.temperature, "divide logits by this; > 0");
+  add_decimal(app, "--temperature", o.temperature, "divide logits by this; 0 = --no-do-sample");
   app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all")->check(whole(0, INT32_MAX));
   add_decimal(app, "--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
   add_decimal(app, "--min-p", o.min_p,
@@ -189,9 +189,13 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
   auto* draws = app.add_flag_callback(
       "--do-sample", [&o] { o.do_sample = true; }, "draw tokens, whatever the checkpoint says");
   auto* greedy = app.add_flag_callback(
-      "--no-do-sample", [&o] { o.do_sample = false; }, "always take the most likely token");
-  for (const char* drawing : {"--temperature", "--top-k", "--top-p", "--min-p"})
-    greedy->excludes(app.get_option(drawing));
+      "--no-do-sample",
+      [&o] {
+        o.do_sample = false;
+        if (o.temperature.value_or(0) != 0) throw CLI::ExcludesError("--no-do-sample", "--temperature");
+      },
+      "always take the most likely token");
+  for (const char* drawing : {"--top-k", "--top-p", "--min-p"}) greedy->excludes(app.get_option(drawing));
   greedy->excludes(draws);
 }
 

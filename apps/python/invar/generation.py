@@ -304,7 +304,7 @@ def generate(
     These change the answer and stand in the receipt. None: what the checkpoint's
     generation_config.json says, else greedy.
     max_new_tokens     int >= 1
-    temperature        number > 0
+    temperature        number >= 0; 0: always the most likely token, whatever the others say
     top_k              int >= 0; 0: all tokens
     top_p              number in (0, 1]
     min_p              number in [0, 1]; tokens of less than this share of the best one's
@@ -362,7 +362,9 @@ def generate(
         raise _native.BadInput("no model: give a checkpoint folder, or org/name")
     if do_sample is not None:
         flag("do_sample", do_sample)
-    if do_sample is False and any(x is not None for x in (temperature, top_k, top_p, min_p)):
+    if do_sample is False and any(
+        x is not None for x in (temperature or None, top_k, top_p, min_p)
+    ):
         raise _native.BadInput(
             "do_sample=False always takes the most likely token: leave temperature, top_k, top_p and "
             "min_p out"

@@ -123,6 +123,11 @@ MappedFile::~MappedFile() {
   }
 }
 
+// A descriptor that this process was given: nobody else will open its pipe to write.
+static bool names_descriptor(const std::string& path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
 static Result<std::string> read_all(const Fd& file, const std::string& path, const FileKind& kind) {
   if (file.fd < 0) return failure("read", path, errno);
   struct stat info;
@@ -144,7 +149,7 @@ static Result<std::string> read_all(const Fd& file, const std::string& path, con
     const ssize_t n = ::read(file.fd, buffer, sizeof buffer);
     if (n == 0) {
       // The end of a pipe before anybody wrote to it: to wait for a writer could be for ever.
-      if (!waits && S_ISFIFO(info.st_mode) && content.empty())
+      if (!waits && S_ISFIFO(info.st_mode) && content.empty() && !names_descriptor(path))
         return bad_input("cannot read '" + path +
                          "': a pipe that nobody writes to: start its writer first, or give a file");
       return content;

@@ -32,6 +32,7 @@ struct Generator::Impl {
   Status read_keys();
   Status encode_prompts();
   Status encode_prompt(Job&, const std::string& which);
+  void remark_on_prompts(Observer&) const;
   Status reserve_receipts();
   Status size_batch();
   Status load(Observer&);

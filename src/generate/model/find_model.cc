@@ -89,7 +89,11 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
   const auto path = claimed.execution.find("model_path");
   if (path != claimed.execution.end()) {
     auto location = resolve(path->second);
-    if (location) return FoundModel{*location, "the path in the receipt, which its sender chose"};
+    if (location) {
+      observer.note("folder", "the receipt's sender chose the folder " + location->folder +
+                                  ", which is opened here; --model-name names another");
+      return FoundModel{*location, "the path in the receipt, which its sender chose"};
+    }
     return bad_input(location.error().message + " (the receipt names it: pass the model with --model-name)");
   }
   return bad_input("no model to check the receipt against: no run here used these weights, and \"" +
