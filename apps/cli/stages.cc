@@ -183,8 +183,7 @@ Result<int> check_accuracy(const CompileCommand& c, const onnx::Graph& graph,
   INVAR_TRY(const auto prompts, accuracy_prompts(c, graph));
   size_t longest = 0;
   for (const auto& tokens : prompts) longest = std::max(longest, tokens.size());
-  std::error_code ec;
-  INVAR_TRY(const TemporaryFolder folder, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+  INVAR_TRY(const TemporaryFolder folder, TemporaryFolder::make());
   Console console(c.json);
   const auto compiling = console.phase("compile");
   const auto positions = static_cast<int64_t>(longest);

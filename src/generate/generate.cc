@@ -219,6 +219,24 @@ GenerationTask Generator::Impl::task(const Job& job) const {
           StopStrings(model.tokenizer, decoding.stop_strings, job.tokens)};
 }
 
+// The limit that a receipt binds. That of a salted one says nothing of the prompt's length where
+// the answer has ended before it (receipt.20).
+int64_t Generator::Impl::bound_limit(const Job& job, const Generation& made, Observer& observer) const {
+  const int64_t given = new_tokens_as_given(model, decoding);
+  const bool counts = job.params.processors.min_new_tokens > 0 && !decoding.requested_least &&
+                      !decoding.config.min_new_tokens;  // it follows from min_length
+  if (!request.salt_prompt || (given <= job.max_new_tokens && !counts)) return job.max_new_tokens;
+  // The token that a setting forces at the end depends on the limit.
+  const bool at_limit = static_cast<int64_t>(made.tokens.size()) == job.max_new_tokens &&
+                        (made.finish_reason != "stop" || !job.params.processors.forced_eos_token_id.empty());
+  if (at_limit || counts)
+    observer.note("salt", std::string("a redacted receipt will tell how many tokens this prompt has: ") +
+                              (counts ? "min_length of the model's settings counts them; --min-new-tokens"
+                                      : "the answer fills what they leave; --max-new-tokens") +
+                              " avoids that");
+  return at_limit ? job.max_new_tokens : std::max(given, job.max_new_tokens);
+}
+
 Result<Answer> Generator::Impl::seal(Job& job, const Generation& made, Observer& observer) {
   const auto sealing = observer.phase("seal");
   INVAR_CHECK_OK(session->weights_unchanged());
@@ -226,8 +244,8 @@ Result<Answer> Generator::Impl::seal(Job& job, const Generation& made, Observer&
   Answer answer;
   answer.receipt =
       receipt::seal(described,
-                    {job.prompt.text, job.tokens, job.max_new_tokens, model.stop_tokens, job.params,
-                     decoding.stop_strings, job.prompt.chat},
+                    {job.prompt.text, job.tokens, bound_limit(job, made, observer), model.stop_tokens,
+                     job.params, decoding.stop_strings, job.prompt.chat},
                     {made.tokens, model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
                     describe_execution(*session, model_path, compiled.plan, request.execution));
   answer.receipt.previous = request.previous;

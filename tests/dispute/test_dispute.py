@@ -3,6 +3,7 @@ row digests are read a second time by receipt_oracle.py."""
 
 import hashlib
 import json
+import os
 import shutil
 
 import pytest
@@ -246,6 +247,42 @@ def test_silence_and_a_changed_answer_lose(tmp_path):
     path.write_text(path.read_text() + " ")
     ruling = case.judge()
     assert ruling["winner"] == "a" and "changed its answer of round 1" in ruling["reason"]
+
+
+def test_a_file_that_cannot_be_read_loses_at_once(tmp_path):
+    """Whoever hands in no file, or one without end, would else make the judge fail or wait."""
+    made = {
+        "Is a directory": lambda path: path.mkdir(),
+        "not a regular file": os.mkfifo,
+        "Not a directory": lambda path: (path.parent.rmdir(), path.parent.write_text("")),
+        "levels of symbolic links": lambda path: path.symlink_to(path),
+        "which an answer to this question must be": lambda path: path.symlink_to("/dev/zero"),
+        "bytes that an answer to this question may have": lambda path: (
+            path.write_text("{"),
+            os.truncate(path, 1 << 40),
+        ),
+    }
+    case = Case(tmp_path / "case")
+    case.judge()
+    honest = case.answer("b", 1).read_bytes()
+    for options in ((), ("--close",)):
+        for party, winner in (("a", "b"), ("b", "a")):
+            for reason, make in made.items():
+                for folder in "ab":
+                    path = case.folder / folder
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                    path.mkdir()
+                    (path / "1.json").write_bytes(honest)
+                path = case.folder / party / "1.json"
+                path.unlink()
+                make(path)
+                ruling = case.judge(*options)
+                assert ruling["winner"] == winner and reason in ruling["reason"], ruling
+    os.mkfifo(tmp_path / "fifo")
+    (case.folder / "question.json").unlink()
+    (case.folder / "question.json").symlink_to(tmp_path / "fifo")
+    names = ["question.json", "not a regular file"]
+    refused("dispute", case.folder, "--receipt", RECEIPT, *HERE, names=names)
 
 
 def test_a_forged_receipt_loses(tmp_path):

@@ -1,6 +1,7 @@
 // invar trace, diff, answer, dispute: why two results differ, and which of them is right.
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "artifacts.h"
@@ -91,28 +92,27 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
-Result<dispute::Answers> answers_of(const std::string& folder, char party) {
-  dispute::Answers answers;
-  dispute::Question q;
-  for (q.round = 1; q.round <= 3; ++q.round) {
-    const std::string name = folder + "/" + q.answer_file(party);
-    if (!exists(name)) break;
-    INVAR_TRY(std::string text, read_file(name, dispute::kExchangeFile));
-    answers.names.push_back(name);
-    answers.texts.push_back(std::move(text));
-  }
-  return answers;
+// The files of a party in the folder of the case. What it hands in that cannot be read is its
+// fault, and nothing of it makes the judge wait: a folder, a pipe, a device, a file without end.
+dispute::Party party_of(const std::string& folder, char party, int& answers) {
+  return [=, &answers](const dispute::Question& q, uint64_t most) -> std::optional<dispute::Answer> {
+    dispute::Answer answer{folder + "/" + q.answer_file(party), {}, {}};
+    struct stat status;
+    if (::stat(answer.name.c_str(), &status) != 0 && errno == ENOENT) return std::nullopt;
+    ++answers;
+    auto text = read_file(answer.name, {"an answer to this question", most});
+    text ? answer.text = *std::move(text) : answer.fault = text.error().message;
+    return answer;
+  };
 }
 
 Result<dispute::Ruling> ruling(const DisputeCommand& c, Console& console) {
   const std::string path = c.file + "/question.json";
   std::optional<dispute::Question> asked;
   if (exists(path)) {
-    INVAR_TRY(const std::string text, read_file(path, dispute::kExchangeFile));
+    INVAR_TRY(const std::string text, read_file(path, {"the question of a case", 1 << 20}));
     INVAR_TRY(asked, dispute::parse_as<dispute::Question>(text, path));
   }
-  INVAR_TRY(const dispute::Answers a, answers_of(c.file, 'a'));
-  INVAR_TRY(const dispute::Answers b, answers_of(c.file, 'b'));
   INVAR_TRY(const generate::DisputedRun run, open_same_model(c, console));
   if (asked) {
     if (const auto other = dispute::compare(asked->of, run.subject.of); !other.member.empty())
@@ -120,9 +120,10 @@ Result<dispute::Ruling> ruling(const DisputeCommand& c, Console& console) {
                        other.b + "; a case is about one receipt");
   }
   const auto judging = console.phase("judge");
-  INVAR_TRY(dispute::Ruling r, dispute::judge(run.subject, a, b, asked ? &*asked : nullptr, c.close));
-  judging->done(std::to_string(a.texts.size()) + " answers of a, " + std::to_string(b.texts.size()) +
-                " of b");
+  int a = 0, b = 0;
+  INVAR_TRY(dispute::Ruling r, dispute::judge(run.subject, party_of(c.file, 'a', a), party_of(c.file, 'b', b),
+                                              asked ? &*asked : nullptr, c.close));
+  judging->done(std::to_string(a) + " answers of a, " + std::to_string(b) + " of b");
   if (const auto* question = std::get_if<dispute::Question>(&r)) {
     INVAR_CHECK_OK(write_file(path, print(*question)));
   }

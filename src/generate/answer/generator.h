@@ -39,6 +39,7 @@ struct Generator::Impl {
   GenerationTask task(const Job&) const;
   // Checks that the weights' files have not changed, seals the receipt of what was made, and writes
   // it.
+  int64_t bound_limit(const Job&, const Generation& made, Observer&) const;
   Result<Answer> seal(Job&, const Generation& made, Observer&);
 
   Request request;

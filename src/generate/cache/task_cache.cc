@@ -160,11 +160,10 @@ static bool wants_artifacts() {
 
 Result<std::string> artifacts_folder(Observer& observer) {
   if (!wants_artifacts()) return std::string();
-  std::error_code ec;
-  std::string folder = (fs::temp_directory_path(ec) / "invar-XXXXXX").string();
-  if (ec || !::mkdtemp(folder.data()))
-    return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " +
-                     fs::path(folder).parent_path().string() +
+  INVAR_TRY(const std::string root, temporary_root());
+  std::string folder = root + "/invar-XXXXXX";
+  if (!::mkdtemp(folder.data()))
+    return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " + root +
                      ": set TMPDIR to a folder that can be written");
   observer.artifacts(folder);
   return folder;
@@ -210,8 +209,7 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   }
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
   if (path.empty()) {
-    std::error_code ec;
-    INVAR_TRY(TemporaryFolder made, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+    INVAR_TRY(TemporaryFolder made, TemporaryFolder::make());
     INVAR_CHECK_OK(make_plan(location, options, set, profile, onnx_model, made.path(), "", presumed, observer,
                              prepared));
     prepared.folder = made.path();

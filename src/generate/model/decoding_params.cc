@@ -148,4 +148,11 @@ Result<int64_t> new_tokens(const ModelFolder& m, const DecodingParams& d, int64_
   return std::min(*d.config.max_length - tokens, room);
 }
 
+int64_t new_tokens_as_given(const ModelFolder& m, const DecodingParams& d) {
+  const auto given = d.requested               ? *d.requested
+                     : d.config.max_new_tokens ? *d.config.max_new_tokens
+                                               : d.config.max_length.value_or(kMaxNewTokens);
+  return std::min(given, m.context);
+}
+
 }  // namespace invar::generate

@@ -68,6 +68,7 @@ Status read_normalizer(const Json& n, const std::string& where, std::vector<Norm
   if (type == "Sequence")
     return each(n, "normalizers", where, depth,
                 [&](const Json& v, const std::string& w) { return read_normalizer(v, w, out, depth + 1); });
+  INVAR_CHECK_OK(expect_few(out.size() + 1, where));
   INVAR_TRY(NormalizerPtr normalizer, read_one_normalizer(type, n, where));
   out.push_back(std::move(normalizer));
   return {};

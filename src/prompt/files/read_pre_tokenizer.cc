@@ -87,6 +87,7 @@ Status read_pre_tokenizer(const Json& p, const std::string& where, PreTokenizerL
     return each(p, "pretokenizers", where, depth, [&](const Json& v, const std::string& w) {
       return read_pre_tokenizer(v, w, out, depth + 1);
     });
+  INVAR_CHECK_OK(expect_few(out.steps.size() + 1, where));
   if (type == "ByteLevel") return read_byte_level(p, where, out);
   out.ends_with_bytes = false;
   if (type == "BertPreTokenizer") {
