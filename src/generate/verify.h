@@ -23,15 +23,22 @@
 namespace invar::generate {
 
 struct Verdict {
-  std::string verdict;       // "VERIFIED", "NOT VERIFIED", ...; only what holds on any machine is VERIFIED
-  std::string receipt;       // its name
-  std::string receipt_hash;  // "" where the receipt does not say one that holds
-  std::vector<receipt::Finding> findings;                     // empty: it holds
+  std::string verdict;  // "VERIFIED", "NOT VERIFIED", ...; only what holds on any machine is VERIFIED
+  std::vector<std::pair<std::string, std::string>> about;  // what the receipt says: about()
+  std::string receipt;                                     // its name
+  std::string receipt_hash;                                // "" where the receipt does not say one that holds
+  std::vector<receipt::Finding> findings;                  // empty: it holds
   std::vector<std::pair<std::string, std::string>> compared;  // what with what
   bool ok() const { return findings.empty(); }
 };
 // The verdict as lines for people, safe for a terminal.
 std::string report(const Verdict&);
+
+// What a receipt says, in a few short lines for people: the model, the prompt, the answer, the
+// sampling; of tensors their names. Nothing of it is checked. What the receipt lacks is left out.
+std::vector<std::pair<std::string, std::string>> about(const receipt::Receipt&);
+// Of a chat the role and the text of each message; no message, where that is not readable.
+std::vector<std::pair<std::string, std::string>> messages_of(const receipt::Receipt&);
 
 // The content of a receipt's file.
 Result<std::string> read_receipt(const std::string& path);
@@ -82,6 +89,10 @@ using Judge = std::function<Result<Verdict>(std::string_view text, const std::st
 using Report = std::function<void(const std::string& name, const Result<Verdict>&)>;
 void judge_file(const std::string& path, const Reader&, const Judge&, const Report&);
 
+// The model and program fields of a receipt of this model (receipt.2), with every weight hashed.
+// Nothing of a task folder is used. Of an encoder those of a receipt of tensors (receipt.40).
+Result<receipt::Receipt> describe_model(const ModelOptions&, Observer&);
+
 // Finds and compares the model, compiles it, and computes every token of the answer again
 // (receipt.14 to receipt.18). model.model_name may be empty: then the receipt and what this user
 // ran before say where the model lies. Errors: the model is not found, or the operation set lets
@@ -111,7 +122,8 @@ class Verifier {
 // here.
 struct DisputedRun {
   dispute::Subject subject;
-  std::vector<receipt::Finding> other_model;  // where the model here is not the receipt's
+  std::vector<receipt::Finding> other_model;    // where the model here is not the receipt's
+  std::function<std::string(int32_t)> text_of;  // a token in quotes, as this model's tokenizer has it
   // What the subject's files and known digests belong to.
   std::shared_ptr<TemporaryFolder> temporary;
   std::shared_ptr<DigestCache> hashed;

@@ -20,6 +20,7 @@ std::string row(const std::string& what, const std::string& text) {
 
 std::string report(const Verdict& v) {
   std::string text = v.verdict + "  " + printable(v.receipt) + "\n";
+  for (const auto& [what, how] : v.about) text += row(what, printable(how));
   for (const auto& [what, how] : v.compared)
     if (v.ok() || what == "folder") text += row(what, printable(how));
   if (v.ok()) return text + row("receipt", v.receipt_hash);
