@@ -138,6 +138,9 @@ Status Generator::Impl::load(Observer& observer) {
   INVAR_TRY(session, std::move(opened));
   loading->done(location.name + ", weights " + to_hex(described.weights).substr(0, 16));
   report_threads(session->threads(), request.execution, observer);
+  const ExecutionOptions& e = request.execution;
+  if (e.device == "cpu" && !e.cpu_only && e.workers.empty())
+    if (const std::string idle = idle_gpu(); !idle.empty()) observer.note("device", "cpu; " + idle);
   remember_checkpoint(described.weights, location.folder);
   return {};
 }
@@ -154,6 +157,7 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
   auto impl = std::make_unique<Impl>(std::move(request), std::move(location), std::move(model));
   INVAR_CHECK_OK(impl->read_keys());
   INVAR_TRY(impl->decoding, decoding_params(impl->model, impl->request.sampling));
+  if (impl->request.conversation > 0) impl->decoding.standard = impl->model.context;  // what is left
   for (const Prompt& prompt : impl->request.prompts) impl->jobs.push_back({prompt, {}});
   INVAR_CHECK_OK(impl->encode_prompts());
   if (const int64_t positions = impl->request.conversation; positions > 0)
@@ -208,6 +212,10 @@ const Error* Generator::problem(size_t prompt) const {
 
 const Prompt& Generator::prompt(size_t prompt) const {
   return impl_->jobs.at(prompt).prompt;
+}
+
+int64_t Generator::positions() const {
+  return impl_->longest;
 }
 
 const run::Session& Generator::session() const {

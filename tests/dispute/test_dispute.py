@@ -4,8 +4,10 @@ row digests are read a second time by receipt_oracle.py."""
 import hashlib
 import json
 import os
+import re
 import shutil
 
+import numpy as np
 import pytest
 from conftest import MODEL, ROOT, SHARDS, invar, refused
 from receipt_oracle import merkle_root, put, reseal
@@ -124,6 +126,41 @@ def test_two_receipts(tmp_path):
     assert invar("diff", RECEIPT, RECEIPT).out == b"EQUAL\n"
 
 
+def test_where_two_answers_part(tmp_path):
+    """Texts of the tokens, and the margin of their logits as `infer` computes them."""
+    receipt = read(RECEIPT)
+    tokens = receipt["output"]["tokens"]
+    changed = reseal(put(receipt, ("output", "tokens", 3), 7))
+    other = written(tmp_path / "other.json", changed)
+    text = invar("diff", RECEIPT, other, *HERE, code=1).text
+    plan = tmp_path / "task"
+    invar("export", "--model-name", MODEL, "-o", plan)
+    invar("compile", plan / "model.onnx")
+    fed = ",".join(map(str, receipt["input"]["tokens"] + tokens[:3]))
+    invar("infer", plan / "plan.invar", "--tokens", fed, "--logits-output", tmp_path / "l.npy")
+    row = np.load(tmp_path / "l.npy")[-1]
+    said = {}
+    for token in (tokens[3], 7):
+        decoded = invar("decode", "--model-name", MODEL, "--tokens", token, "--json").json()["text"]
+        said[token] = f'{token} "{decoded}"' if decoded.isprintable() else f"{token} "
+    assert f"tokens    step 3: {said[tokens[3]]} and {said[7]}" in text
+    margin = text.split("  margin    here token ")[1].split("\n")[0]
+    numbers = [np.float32(x) for x in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", margin)]
+    assert numbers == [row[tokens[3]], row[7], abs(row[tokens[3]] - row[7])]
+    assert "tokens are drawn" in margin
+    json_of = invar("diff", RECEIPT, other, *HERE, "--json", code=1).json()
+    assert {"tokens", "margin"} <= {f["what"] for f in json_of["findings"]}
+    # Without the model the step and the ids alone; where this machine differs, its own choice.
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "none")}
+    text = invar("diff", RECEIPT, other, code=1, env=env).text
+    assert f"tokens    step 3: {tokens[3]} and 7" in text and "--model-name" in text
+    assert f"and {said[tokens[3]]}" in invar("diff", other, *HERE, code=1).text
+    longer = put(receipt, ("output", "tokens"), tokens[:-1])
+    longer = reseal(put(longer, ("output", "logits"), receipt["output"]["logits"][:-1]))
+    text = invar("diff", RECEIPT, written(tmp_path / "l.json", longer), code=1).text
+    assert "margin" not in text
+
+
 def test_a_receipt_and_this_machine(tmp_path):
     receipt = read(RECEIPT)
     assert invar("diff", RECEIPT, *HERE).out == b"EQUAL\n"
@@ -149,6 +186,15 @@ def test_other_weights(files, tmp_path):
     for a, b in ((files["trace"], tmp_path / "t.json"), (tmp_path / "t.json", files["trace"])):
         assert "other weights" in invar("diff", a, b, code=1).text
     assert "model.tensors" in invar("diff", RECEIPT, "--model-name", model, code=1).text
+    text = invar("diff", MODEL, model, code=1).text
+    name = re.search(r"  tensors   1 of 47 differ: (\S+)\n", text)[1]
+    assert "other weights" in text and name.startswith("model.layers.") and "model.name" not in text
+    run = ("run", "--model-name", model, "--prompt-text", "ROMEO:", "--max-new-tokens", 64)
+    invar(*run, "--receipt-path", tmp_path / "r.json")
+    assert f"1 of 47 differ: {name}" in invar("diff", RECEIPT, tmp_path / "r.json", code=1).text
+    assert invar("diff", MODEL, MODEL).out == b"EQUAL\n"
+    refused("diff", MODEL, RECEIPT, names=["romeo.receipt.json: no model"])
+    refused("diff", MODEL, MODEL, "--receipt", RECEIPT, names=["--receipt"])
     done = invar("dispute", tmp_path, "--receipt", RECEIPT, "--model-name", model, code=1)
     assert "not the receipt's model" in done.text
 

@@ -31,10 +31,11 @@ void add_partitions(CLI::App& app, ExecutionOptions& o);
 void add_explain(CLI::App& app, ExecutionOptions& o);
 void add_sampling(CLI::App& app, SamplingOptions& o);
 
-// The commands that read receipts or write more of them: validate, verify, keygen, sign, redact,
-// seal, trace, diff, answer, dispute.
+// The commands that read receipts or write more of them: validate, verify, show, digest, keygen,
+// sign, redact, seal, trace, diff, answer, dispute.
 struct ReceiptCommands {
-  ReceiptCommand validate, verify;
+  ReceiptCommand validate, verify, show;
+  DigestCommand digest;
   KeyCommand keygen;
   SealCommand sign, redact, seal;
   DisputeCommand trace, diff, answer, dispute;

@@ -76,6 +76,7 @@ Result<Verdict> Reader::read(std::string_view text, const std::string& name, rec
   Verdict v;
   v.receipt = name;
   INVAR_TRY(v.findings, receipt::validate(text, name, &claimed));
+  v.about = about(claimed);
   if (!v.ok()) return v;
   const Digest hash = receipt::receipt_hash(claimed);
   v.receipt_hash = to_hex(hash);

@@ -141,7 +141,7 @@ Result<int64_t> new_tokens(const ModelFolder& m, const DecodingParams& d, int64_
                      ": use --max-new-tokens " + std::to_string(room) + " or less");
   if (d.requested) return *d.requested;
   if (d.config.max_new_tokens) return std::min(*d.config.max_new_tokens, room);
-  if (!d.config.max_length) return std::min(kMaxNewTokens, room);
+  if (!d.config.max_length) return std::min(d.standard, room);
   if (*d.config.max_length <= tokens)
     return bad_input(std::to_string(tokens) + " tokens, but max_length of the model's settings is " +
                      std::to_string(*d.config.max_length) + ": pass --max-new-tokens");

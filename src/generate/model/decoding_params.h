@@ -19,6 +19,7 @@ struct DecodingParams {
   sample::Params params;                              // but for what depends on the prompt
   std::vector<std::string> stop_strings;              // ascending, each once
   std::optional<int64_t> requested, requested_least;  // max_new_tokens and min_new_tokens of the caller
+  int64_t standard = kMaxNewTokens;                   // where neither says how many
   GenerationConfig config;                            // whose lengths are cut to what fits
 };
 Result<DecodingParams> decoding_params(const ModelFolder&, const SamplingOptions&);
