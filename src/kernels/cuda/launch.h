@@ -4,6 +4,7 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <cstdlib>
 
 #include "kernels/cpu/vector_io.h"
@@ -79,12 +80,31 @@ bool supports_dependent_launch() {
   }
   return supported;
 }
+// Allows a kernel all dynamic shared memory of the calling thread's device. The limit belongs to the
+// process: a thread that set what its own launch needs would take it from another's between that
+// one's limit and its launch.
+inline void allow_shared(const void* kernel) {
+  struct Allowed {
+    const void* kernel;
+    int device;
+  };
+  thread_local Allowed allowed[64] = {};  // by this thread
+  int device = 0;
+  cudaGetDevice(&device);
+  Allowed& last = allowed[reinterpret_cast<uintptr_t>(kernel) / 16 % 64];
+  if (last.kernel == kernel && last.device == device) return;
+  cudaFuncAttributes code{};
+  if (cudaFuncGetAttributes(&code, kernel) != cudaSuccess) return;  // the launch reports it
+  cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+      device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - static_cast<int>(code.sharedSizeBytes));
+  last = {kernel, device};
+}
 template <class... P, class... A>
 void launch_kernel(bool dependent, unsigned cluster, void (*kernel)(P...), dim3 grid, dim3 block,
                    size_t shared, Stream stream, A... args) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  if (shared > (48 << 10))
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+  if (shared > (48 << 10)) allow_shared(reinterpret_cast<const void*>(kernel));
   cudaLaunchAttribute attribute[2] = {};
   unsigned attributes = 0;
   if (dependent) {
