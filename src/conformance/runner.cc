@@ -1,4 +1,5 @@
 // The conformance runner: guarded memory on the host or a GPU, steps, and one call after another.
+// Long because a run, its memory and what it is compared with are one state.
 #include "conformance/runner.h"
 
 #include <algorithm>

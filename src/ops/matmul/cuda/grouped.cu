@@ -133,10 +133,10 @@ MatrixTable table_of(std::span<const Call* const> calls, const GroupedShape& s) 
 void enqueue_sort(std::span<const Call* const> calls, const GroupedShape& s, int64_t tile_rows,
                   const Sorted& to, Stream stream) {
   const Call& call = *calls[0];
-  launch_dependent(counts_fit_block(s) ? sort_kernel<false> : sort_kernel<true>, dim3(1), dim3(kSortThreads),
-                   0, stream, s, static_cast<int>(calls.size()), static_cast<int>(tile_rows),
-                   static_cast<int>(most_tiles(s, tile_rows)), call.in[1].as<const int64_t>(), call.gpu.fault,
-                   to, table_of(calls, s));
+  const auto kernel = counts_fit_block(s) ? sort_kernel<false> : sort_kernel<true>;
+  launch_dependent(kernel, dim3(1), dim3(kSortThreads), 0, stream, s, static_cast<int>(calls.size()),
+                   static_cast<int>(tile_rows), static_cast<int>(most_tiles(s, tile_rows)),
+                   call.in[1].as<const int64_t>(), call.gpu.fault, to, table_of(calls, s));
 }
 
 template <class T, class B>

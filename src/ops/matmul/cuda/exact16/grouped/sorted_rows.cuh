@@ -207,9 +207,10 @@ __global__ void __launch_bounds__(1024)
 void enqueue_sorted(const GroupedExact& in, const MatrixTable& table, const float* a, Stream stream) {
   const bool many = in.rows_of_matrix != nullptr;
   const bool places = in.rows <= kMostPlaced && in.share <= kMostSharing && !many;
-  if (!places)
-    launch_dependent(many ? place_all_rows_kernel<true> : place_all_rows_kernel<false>, dim3(1),
-                     dim3(kSortThreads), 0, stream, in, table);
+  if (!places) {
+    const auto kernel = many ? place_all_rows_kernel<true> : place_all_rows_kernel<false>;
+    launch_dependent(kernel, dim3(1), dim3(kSortThreads), 0, stream, in, table);
+  }
   const int64_t warps = ceil_div(int64_t{in.chunks} * (kBlockK / kGroup), kWarp);
   const bool held = warps <= 32;
   auto kernel = held ? round_sorted_kernel<true, false> : round_sorted_kernel<false, false>;
