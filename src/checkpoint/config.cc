@@ -156,7 +156,7 @@ bool says_what_is(std::string_view key, const json& value, const Decoder& d) {
   if (key == "q_lora_rank") return has_size(d.q_lora_rank);
   // One expert that every token takes is an MLP, and so are none.
   if (key == "num_experts" || key == "num_local_experts" || key == "n_routed_experts")
-    return d.experts.count ? has_size(d.experts.count) : is_number(1) || is_number(0);
+    return d.experts.count == 0 && (is_number(1) || is_number(0));
   return false;
 }
 

@@ -180,8 +180,9 @@ def test_text_that_is_left_out_is_remarked_upon(run, chat_model, tmp_path):
 def test_the_folder_that_a_sender_chose(chat_model, tmp_path):
     """verify says that it opens it, and its template stays within the meter."""
     doubled = (
-        "{% set n = namespace(x='a') %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}"
-        "{{ n.x == n.x|list }}"
+        "{% set n = namespace(x='a', y='a') %}"
+        "{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% set n.y = [n.y, n.y] %}{% endfor %}"
+        "{{ n.x == n.y }}"
     )
     (chat_model / "chat_template.jinja").write_text("{{ messages[0].content }}")
     messages = file(tmp_path / "m.json", MESSAGES)

@@ -86,6 +86,7 @@ def test_damage(tmp_path, name):
         ("a.model", b"\x0a\xff\xff", 2, ["cut short"]),
         ("a.model", b"\x0a\x03\x0a\x01a", 2, ["0 unknown pieces"]),
         ("a.model", b"\x0a\x05\x0a\x01a\x18\x02\x12\x02\x18\x04", 3, ["model_type 4"]),
+        ("a.model", b"IQ== 0\nIg== 1\n", 3, ["tiktoken's ranks", "tokenizer.json"]),
         ("qwen.tiktoken", b"", 2, ["no line"]),
         ("qwen.tiktoken", b"AA== 0\nAQ== 0\n", 2, ["line 2", "given twice"]),
         ("qwen.tiktoken", b"!!! 0\n", 2, ["line 1"]),

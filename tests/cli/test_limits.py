@@ -204,6 +204,17 @@ def test_pipes_are_read(answer, fifo, tmp_path):
     assert reader.returncode == 0, err
 
 
+def test_an_empty_pipe_is_an_empty_text():
+    encode = 'printf \'\' | "$0" encode --model-name "$1" --prompt-text -'
+    done = subprocess.run(
+        ["bash", "-c", encode, BIN, str(MODEL)], capture_output=True, timeout=SOON
+    )
+    assert done.returncode == 0 and done.stdout == b"[0]\n", done.stderr
+    for way in ('true | "$0" validate /dev/stdin', '"$0" validate <(true)'):
+        done = subprocess.run(["bash", "-c", way, BIN], capture_output=True, timeout=SOON)
+        assert done.returncode == 2 and b"nobody writes" not in done.stderr, done.stderr
+
+
 def test_prompts_from_a_pipe(tasks, tmp_path):
     done = subprocess.run(
         [

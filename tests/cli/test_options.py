@@ -80,8 +80,11 @@ def test_decimal_numbers(option, value):
     refused_option(option, value)
 
 
-@pytest.mark.parametrize("option,name", [("--temperature", "temperature"), ("--top-p", "top_p")])
-@pytest.mark.parametrize("value", ["1e-45", "1e-38", "0", "-0", "-0.5"])
+@pytest.mark.parametrize(
+    "option,name,value",
+    [("--temperature", "temperature", v) for v in ("1e-45", "1e-38", "-0.5")]
+    + [("--top-p", "top_p", v) for v in ("1e-45", "1e-38", "0", "-0", "-0.5")],
+)
 def test_small_numbers_say_what_is_wrong(option, name, value):
     done = refused(
         "run",
@@ -94,6 +97,17 @@ def test_small_numbers_say_what_is_wrong(option, name, value):
         names=[f"{name}: {value} is outside 1.1754944e-38"],
     )
     assert "not a number" not in done.text
+
+
+def test_a_temperature_of_zero_is_greedy(receipt_of):
+    greedy = receipt_of("--no-do-sample")
+    assert greedy["do_sample"] is False and greedy["temperature"] == "1"
+    for options in (["--top-p", "0.5"], ["--seed", 7], ["--no-do-sample"]):
+        assert receipt_of("--temperature", 0, *options) == greedy
+    refused(
+        "run", "--model-name", MODEL, "--prompt-text", "x", "--do-sample", "--temperature", 0,
+        names=["temperature: 0"],
+    )  # fmt: skip
 
 
 def test_decimals_are_rounded_once(receipt_of):

@@ -41,6 +41,9 @@ NO_EFFECT = {
     "phi3.original_max_position_embeddings",
     # The same result in another way: tensor parallelism of the training.
     "slow_but_exact",
+    # State-space layers, of which no model that is covered has one.
+    "mamba_chunk_size", "mamba_conv_bias", "mamba_d_conv", "mamba_d_head", "mamba_d_state",
+    "mamba_expand", "mamba_n_groups", "mamba_n_heads", "mamba_proj_bias", "time_step_limit",
     # transformers has no such positions, and asks nothing of the others.
     "learned_pos_emb", "embedding_fraction", "init_device", "emb_pdrop",
 }  # fmt: skip

@@ -2,11 +2,12 @@
 would not take is bad input."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import invar
+from conftest import ROOT, invar
 
 sys.path.insert(0, str(Path(__file__).parent))
 from random_checkpoint import write  # noqa: E402
@@ -61,6 +62,9 @@ REFUSED = [
     ("hunyuan_v1_moe", "moe_topk", [2, 2], "moe_topk"),
     ("granitemoe", "mlp_bias", True, "mlp_bias"),
     ("mixtral", "n_routed_experts", 4, "n_routed_experts"),
+    ("granitemoehybrid", "layer_types", ["mamba", "attention"], "state-space layers"),
+    ("granitemoehybrid", "layer_types", None, "state-space layers"),
+    ("granitemoehybrid", "position_embedding_type", "alibi", "position_embedding_type"),
     ("mixtral", "quantization_config", {"quant_method": "awq"}, "quantization_config"),
 ]
 BAD = [
@@ -110,6 +114,24 @@ def test_a_setting_is_refused_by_name(name, key, value, named, code, tmp_path):
     done = invar("export", "--model-name", tmp_path / "model", "-o", tmp_path, code=code)
     assert named in done.errors[0], done.text
     assert not (tmp_path / "model.onnx").exists()
+
+
+UNCOVERED = re.findall(
+    r'^    {"(\w+)", "',
+    (ROOT / "src/checkpoint/architecture.h").read_text().split("kUncovered")[1],
+    re.M,
+)
+
+
+def test_a_refused_family_says_what_to_do(tmp_path):
+    assert len(UNCOVERED) > 10
+    configs = [{"model_type": t, "architectures": ["Other"]} for t in (*UNCOVERED, "other")]
+    configs += [{"model_type": "other"}, {"architectures": ["Other"]}]
+    for config in configs:
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        done = invar("export", "--model-name", tmp_path, "-o", tmp_path / "out", code=3)
+        assert "docs/reference/families.md" in done.errors[0], done.text
+        assert "docs/guide/models.md" in done.errors[0], done.text
 
 
 def test_layers_for_predicting_more_tokens_are_not_read(tmp_path):

@@ -133,6 +133,13 @@ def latent(model_type, architecture, **s):
     return case(model_type, architecture, **{**sizes, **s})
 
 
+def granite4(**s):
+    """Without state-space layers, whose sizes have to fit all the same."""
+    sizes = {"layer_types": ["attention"] * 2, "mamba_n_heads": 8, "logits_scaling": 6.0}
+    sizes |= {"embedding_multiplier": 2.0, "residual_multiplier": 0.5, "attention_multiplier": 0.25}
+    return case("granitemoehybrid", "GraniteMoeHybridForCausalLM", **sizes, **s)
+
+
 def minicpm3(**s):
     return latent("minicpm3", "MiniCPM3ForCausalLM", **{"dim_model_base": 16, **s})
 
@@ -732,5 +739,14 @@ CASES = {
         norm_topk_prob=False,
         rope_interleave=False,
         attention_bias=True,
+    ),
+    "granitemoehybrid": granite4(
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        shared_intermediate_size=28,
+        position_embedding_type="rope",
+    ),
+    "granitemoehybrid-dense": granite4(
+        num_local_experts=0, shared_intermediate_size=36, tie_word_embeddings=True
     ),
 }

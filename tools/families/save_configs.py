@@ -17,6 +17,8 @@ UNUSABLE = {
     "starcoder2": {"bos_token_id": None, "eos_token_id": None},
     # 96 heads do not divide 4096
     "glm4_moe": {"head_dim": 128},
+    # state-space layers, which are not covered
+    "granitemoehybrid": {"layer_types": ["attention"] * 32, "position_embedding_type": "rope"},
     # no number of experts
     "deepseek_v2": {"num_experts_per_tok": 6},
 }

@@ -51,6 +51,7 @@ using onnx::quote;
   X(olmoe, olmoe)                       \
   X(granitemoe, granitemoe)             \
   X(granitemoeshared, granitemoeshared) \
+  X(granitemoehybrid, granitemoehybrid) \
   X(ernie4_5_moe, ernie4_5_moe)         \
   X(hunyuan_v1_moe, hunyuan_moe)        \
   X(glm4_moe, glm4_moe)                 \

@@ -61,7 +61,7 @@ TEST_F(GenerationConfigTest, Lists) {
        {R"({"bad_words_ids": [3]})", R"({"bad_words_ids": [[]]})", R"({"bad_words_ids": 3})",
         R"({"suppress_tokens": 5})", R"({"suppress_tokens": [-1]})", R"({"stop_strings": [""]})",
         R"({"stop_strings": [5]})", R"({"forced_bos_token_id": [1]})", R"({"remove_invalid_values": 1})",
-        R"({"min_p": 1.5})", R"({"epsilon_cutoff": 1})", R"({"repetition_penalty": 0})"})
+        R"({"repetition_penalty": 0})"})
     EXPECT_EQ(read(wrong).error().code, Code::bad_input) << wrong;
 }
 

@@ -1,4 +1,6 @@
-// Granite 3 with experts, without and with a shared one.
+// Granite 3 with experts, without and with a shared one, and Granite 4 where all layers are
+// attention: with experts or with the shared one alone.
+#include "checkpoint/architecture.h"
 #include "checkpoint/families/experts/read_experts.h"
 
 namespace invar::checkpoint {
@@ -23,6 +25,31 @@ void describe_granitemoeshared(ConfigReader& r, Decoder& d) {
   n.shared = "shared_mlp.", n.shared_gate_up = "input_linear", n.shared_down = "output_linear";
   d.fused_gate_up = true;
   d.experts.shared_intermediate_size = read_count(r, "shared_intermediate_size", 0);
+}
+
+void describe_granitemoehybrid(ConfigReader& r, Decoder& d) {
+  if (read_count(r, "num_local_experts", 8) > 0) {
+    describe_granitemoeshared(r, d);
+  } else {
+    describe_granite(r, d);
+    if (d.mlp_bias) r.refuse("'mlp_bias' = true is not covered");
+    d.intermediate_size = r.size("shared_intermediate_size", 1024);
+    d.fused_gate_up = true;
+    d.names.gate_up = "shared_mlp.input_linear", d.names.down = "shared_mlp.output_linear";
+  }
+  const auto* types = r.find("layer_types");
+  if (!types) types = r.find("layers_block_type");
+  if (types && (!types->is_array() || types->size() != d.layers.size()))
+    return r.reject("'layer_types' is not a list of " + std::to_string(d.layers.size()) + " types");
+  for (size_t i = 0; i < d.layers.size(); ++i)  // absent: none is attention
+    if (!types || ((*types)[i] != "attention" && (*types)[i] != "full_attention"))
+      return r.refuse("'layer_types': layer " + std::to_string(i) +
+                      " is no attention, and state-space layers are not covered; " + kOtherModels);
+  const std::string positions = r.text("position_embedding_type", "nope");
+  if (positions == "rope") return;
+  if (positions != "nope")
+    r.refuse("'position_embedding_type' = " + onnx::quote(positions) + " is not covered; rope and nope are");
+  d.ropes.clear(), d.rotary_dim = 0;
 }
 
 }  // namespace invar::checkpoint

@@ -81,9 +81,12 @@ Result<std::optional<Value>> own(const Value& of, const std::string& name) {
     case Method::unsafe: return found(unsafe(of, name));
     case Method::none: break;
   }
-  if (name.size() < 32 && uncovered_attributes(of).find(" " + name + " ") != std::string_view::npos)
-    return not_covered("the attribute '" + name + "' of Python's " + std::string(type_name(of)) +
-                       " is not covered");
+  if (name.size() < 32 && uncovered_attributes(of).find(" " + name + " ") != std::string_view::npos) {
+    const auto* held = std::get_if<std::shared_ptr<const Callable>>(&of.v);
+    const bool macro = held && (*held)->kind == Callable::macro;
+    return not_covered("the attribute '" + name + "' of " +
+                       (macro ? "a macro" : "Python's " + std::string(type_name(of))) + " is not covered");
+  }
   if (auto* space = std::get_if<Namespace*>(&of.v)) {
     charge((*space)->members.size() / 4);
     for (const auto& [known, value] : (*space)->members)
