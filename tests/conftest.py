@@ -25,6 +25,7 @@ SHARDS = [f"model-{i:05d}-of-00003.safetensors" for i in (1, 2, 3)]
 # runs, are kept apart.
 CACHE = tempfile.mkdtemp(prefix="invar-test-cache-")
 os.environ["XDG_CACHE_HOME"] = CACHE
+os.environ["XDG_STATE_HOME"] = CACHE + "/state"
 # No test asks the real Hugging Face hub; those of tests/hub have one of their own.
 os.environ["HF_HUB_OFFLINE"] = "1"
 atexit.register(shutil.rmtree, CACHE, ignore_errors=True)

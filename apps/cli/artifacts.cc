@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/file/file.h"
+#include "base/text/utf8.h"
 #include "console.h"
 #include "run/npy.h"
 
@@ -20,6 +21,14 @@ Result<std::string> text_from(const std::string& option, const std::string& give
   if (text->ends_with('\n')) text->pop_back();
   if (text->ends_with('\r')) text->pop_back();
   return text;
+}
+
+Result<std::string> messages_from(const std::string& option, const std::string& given) {
+  INVAR_TRY(const std::string text, text_from(option, given));
+  if (valid_prefix(text) < text.size()) return bad_input(option + ": the text is not UTF-8");
+  // Members in the order in which everybody writes them: the receipt binds it (chat.3).
+  const nlohmann::ordered_json message = {{"role", "user"}, {"content", text}};
+  return "[" + message.dump() + "]";
 }
 
 std::string file_from(const std::string& given) {

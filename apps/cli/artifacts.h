@@ -14,6 +14,8 @@ namespace invar::cli {
 
 // The text of an option; of "-" what stands on standard input, without the line break at its end.
 Result<std::string> text_from(const std::string& option, const std::string& given);
+// The message of a user with this text, as JSON: a chat of one message.
+Result<std::string> messages_from(const std::string& option, const std::string& given);
 // The file of an option; of "-" standard input.
 std::string file_from(const std::string& given);
 // Prints to stdout, or writes the file.

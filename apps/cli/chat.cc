@@ -2,7 +2,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
@@ -14,8 +13,10 @@
 #include "generate/model_folder.h"
 #include "generate/task_cache.h"
 #include "outputs/folders.h"
+#include "outputs/state.h"
 #include "progress/display.h"
 #include "prompt/chat.h"
+#include "terminal/line_editor.h"
 
 namespace invar::cli {
 namespace {
@@ -51,6 +52,7 @@ class Conversation {
   }
   Status answer(const std::string& text);
   std::string receipt_path();
+  void remark_cut(const receipt::Receipt&);
   json message_of(const receipt::Receipt&);
 
   const ChatCommand& command_;
@@ -60,7 +62,8 @@ class Conversation {
   std::optional<std::string> system_;
   json messages_;
   size_t turns_ = 0;
-  int number_ = 0;  // of the last receipt
+  std::string remark_;  // of the last turn
+  int number_ = 0;      // of the last receipt
 };
 
 // turn-N.json, the first that is not there yet.
@@ -70,6 +73,18 @@ std::string Conversation::receipt_path() {
   do path = (fs::path(command_.receipts) / ("turn-" + std::to_string(++number_) + ".json")).string();
   while (fs::exists(path, ec));
   return path;
+}
+
+// Why an answer ends before the model has ended it.
+void Conversation::remark_cut(const receipt::Receipt& r) {
+  if (r.finish_reason != "length") return;
+  const auto tokens = static_cast<int64_t>(r.tokens.size());
+  const bool full = static_cast<int64_t>(r.prompt_tokens.size()) + tokens >= generator_.positions();
+  console_.note("cut", "the answer ends after " + std::to_string(tokens) +
+                           " tokens, before the model ended it: " +
+                           (full ? "the conversation fills its " + std::to_string(generator_.positions()) +
+                                       " positions; /reset forgets it, --context makes room for more"
+                                 : "so many are allowed; --max-new-tokens allows more"));
 }
 
 // The answer as templates read it in the next turn.
@@ -94,6 +109,10 @@ Status Conversation::answer(const std::string& text) {
   const std::string path = receipt_path();
   INVAR_CHECK_OK(generator_.add({"", path, std::move(input), "the conversation"}));
   const size_t turn = turns_++;
+  const generate::Prompt& asked = generator_.prompt(turn);
+  const std::string remark = prompt::texts_left_out(generator_.chat_templates(), {asked.text, asked.chat});
+  if (!remark.empty() && remark != remark_) console_.note("template", remark);
+  remark_ = remark;
   generate::AnswerStream stream = generator_.stream(turn, console_);
   for (;;) {
     INVAR_TRY(const std::optional<std::string> piece, stream.next());
@@ -118,6 +137,8 @@ Status Conversation::answer(const std::string& text) {
   }
   messages.push_back(message_of(a.receipt));
   messages_ = std::move(messages);
+  remember_receipt(path);
+  if (!command_.json || shows_events()) remark_cut(a.receipt);
   if (shows_events())
     console_.receipt(path, a.receipt_hash);
   else if (!command_.json)
@@ -140,11 +161,11 @@ Result<bool> Conversation::take(const std::string& line) {
     shows_events() ? console_.note("help", kHelp) : write_stderr(kHelp);
   } else if (line == "/reset") {
     reset();
-    console_.note("forgotten", "the conversation begins anew");
+    console_.note("forgotten", "the conversation starts over");
   } else if (const auto system = argument("/system")) {
     system_ = *system;
     reset();
-    console_.note("forgotten", "the conversation begins anew, with this system message");
+    console_.note("forgotten", "the conversation starts over, with this system message");
   } else if (const auto path = argument("/save")) {
     OutputFolders folders;
     INVAR_CHECK_OK(folders.make_above("/save", *path));
@@ -156,16 +177,15 @@ Result<bool> Conversation::take(const std::string& line) {
   return true;
 }
 
-// A line of the input; none at its end.
-std::optional<std::string> read_line() {
-  std::string text, line;
+// What a person says: a line, or several. None at the end of the input.
+std::optional<std::string> read_lines(LineEditor& editor) {
+  std::string text;
   for (bool more = true; more;) {
-    if (stderr_is_terminal() && !shows_events()) write_stderr(text.empty() ? "> " : ". ");
-    if (!std::getline(std::cin, line)) return text.empty() ? std::nullopt : std::optional(text);
-    if (line.ends_with('\r')) line.pop_back();
-    more = line.ends_with('\\');
-    if (more) line.back() = '\n';
-    text += line;
+    std::optional<std::string> line = editor.read(text.empty() ? "> " : ". ");
+    if (!line) return text.empty() ? std::nullopt : std::optional(text);
+    more = line->ends_with('\\');
+    if (more) line->back() = '\n';
+    text += *line;
   }
   return text;
 }
@@ -194,7 +214,8 @@ Status do_chat(const ChatCommand& c, int& worst) {
   if (generator.chat_templates().texts.empty()) return no_chat_template(c);
   std::signal(SIGHUP, SIG_IGN);
   Conversation conversation(c, std::move(options), generator, console);
-  while (const auto line = read_line()) {
+  LineEditor editor(c.no_history ? "" : state_file("chat-history"), stderr_is_terminal() && !shows_events());
+  while (const auto line = read_lines(editor)) {
     if (valid_prefix(*line) < line->size()) {
       worst = fail(bad_input("the line is not UTF-8"));
       continue;

@@ -23,7 +23,7 @@ struct RunCommand {
   ExecutionOptions execution;
   SamplingOptions sampling;
   std::string operation_set;  // "" = that of an existing plan, reproducible for a new one
-  std::optional<std::string> prompt_text;
+  std::optional<std::string> prompt_text, user;
   std::string prompt_file, messages;  // files
   int64_t batch_size = 1;             // prompts of the file that are computed together
   std::string tools;                  // a file
@@ -86,17 +86,20 @@ struct ChatCommand {
   ChatOptions chat;
   std::string receipts = "receipts";  // a folder
   int64_t context = 4096;             // positions of the conversation, at most the model's
+  bool no_history = false;            // of typed lines, from one conversation to the next
   bool record_model_path = false;
   bool json = false;
 };
 struct RenderCommand {
   std::string model_name, messages, tools;  // folder or hub name, files
+  std::optional<std::string> user;
   ChatOptions chat;
   bool json = false;
 };
-struct ReceiptCommand {                    // validate, verify
+struct ReceiptCommand {                    // validate, verify, show
   std::vector<std::string> receipts;       // at least one
   std::vector<std::string> receipt_paths;  // more of them, as REE names them
+  bool last = false;                       // also the last one that a run of this user wrote
   ModelOptions model;
   ExecutionOptions execution;
   receipt::StepSelection selection;
@@ -118,6 +121,11 @@ struct EncoderCommand {  // embed, rerank
   std::optional<std::string> prompt_name, receipt_path;
   int64_t batch_size = 32;
   std::string output;
+  bool json = false;
+};
+struct DigestCommand {
+  ModelOptions model;
+  std::string operation_set;
   bool json = false;
 };
 struct KeyCommand {  // keygen
@@ -184,6 +192,8 @@ int embed(const EncoderCommand&);
 int rerank(const EncoderCommand&);
 int validate(const ReceiptCommand&);
 int verify(const ReceiptCommand&);
+int show(const ReceiptCommand&);
+int digest(const DigestCommand&);
 int download(const DownloadCommand&);
 int list_cache(const CacheCommand&);
 int prune_cache(const CacheCommand&);

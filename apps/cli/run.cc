@@ -16,6 +16,7 @@
 #include "generate/task_cache.h"
 #include "generate/verify.h"
 #include "outputs/folders.h"
+#include "outputs/state.h"
 #include "progress/display.h"
 #include "prompt/chat.h"
 
@@ -99,6 +100,9 @@ void report(const Answer& a, const std::string& receipt_path, const run::Session
   console.note("infer", std::to_string(r.tokens.size()) + " tokens, " + rate + " tokens/s (" +
                             std::string(session.isa()) + ", " + std::to_string(threads) + " thread" +
                             (threads == 1 ? ")" : "s)"));
+  if (!r.chat.empty() && r.finish_reason == "length")
+    console.note("cut", "the answer ends after " + std::to_string(r.tokens.size()) +
+                            " tokens, before the model ended it; --max-new-tokens allows more");
   if (r.operation_set != name_of(OperationSet::reproducible)) {
     const std::string& libraries = r.execution.at("libraries");
     console.note("set", r.operation_set + " (" + (libraries == "none" ? "no library used" : libraries) +
@@ -159,6 +163,7 @@ void Answers::begin(size_t i) {
 }
 
 void Answers::end(size_t i, const Answer& a) {
+  remember_receipt(path(i));
   if (console_.says_details()) {
     report(a, path(i), generator_.session(), console_);
     if (!kept_.empty()) console_.note("kept", std::exchange(kept_, ""));
@@ -230,6 +235,11 @@ Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const Chat
       return Error{prompts.error().code,
                    prompts.error().message + "; each line is JSON, a text in quotes: \"ROMEO:\""};
     return prompts;
+  }
+  if (c.user) {
+    INVAR_TRY(const std::string messages, messages_from("--user", *c.user));
+    INVAR_TRY(std::string input, generate::chat_input(messages, "--user", chat));
+    return std::vector<generate::Prompt>{{"", receipt, std::move(input), "--user"}};
   }
   if (c.messages.empty()) {
     INVAR_TRY(std::string text, text_from("--prompt-text", c.prompt_text.value_or("")));

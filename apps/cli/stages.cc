@@ -183,8 +183,7 @@ Result<int> check_accuracy(const CompileCommand& c, const onnx::Graph& graph,
   INVAR_TRY(const auto prompts, accuracy_prompts(c, graph));
   size_t longest = 0;
   for (const auto& tokens : prompts) longest = std::max(longest, tokens.size());
-  std::error_code ec;
-  INVAR_TRY(const TemporaryFolder folder, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+  INVAR_TRY(const TemporaryFolder folder, TemporaryFolder::make());
   Console console(c.json);
   const auto compiling = console.phase("compile");
   const auto positions = static_cast<int64_t>(longest);
@@ -316,11 +315,15 @@ Status do_encode(const TokensCommand& c) {
 Status do_render(const RenderCommand& c) {
   ChatOptions options = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, options));
-  INVAR_TRY(const std::string messages, generate::read_chat_file(file_from(c.messages)));
-  INVAR_TRY(const std::string chat, generate::chat_input(messages, c.messages, options));
+  const std::string name = c.user ? "--user" : c.messages;
+  INVAR_TRY(const std::string messages,
+            c.user ? messages_from(name, *c.user) : generate::read_chat_file(file_from(c.messages)));
+  INVAR_TRY(const std::string chat, generate::chat_input(messages, name, options));
   INVAR_TRY(const auto location, generate::resolve(c.model_name));
   INVAR_TRY(const auto templates, generate::open_chat_templates(location));
-  INVAR_TRY(const auto rendered, prompt::render_chat(templates, chat, c.messages));
+  INVAR_TRY(const auto rendered, prompt::render_chat(templates, chat, name));
+  if (const std::string out = prompt::texts_left_out(templates, rendered); !out.empty())
+    Console(false).note("template", name + ": " + out);
   if (!c.json) return deliver("", rendered.text);
   return deliver("", line_of(json{{"prompt", rendered.text}, {"chat", rendered.input}}));
 }

@@ -76,11 +76,13 @@ struct Autograd {
   nb::object compute;  // compute(call, operands): of tensors whose memory torch does not show
   nb::object about;    // about(call, rule, operands, needs) -> (about, kept)
   nb::dict exact;      // parameters with exact gradients, which only Python knows to serve
+  nb::list doing;      // [the name of the function of torch that is computed, or None]
 };
 const Autograd* autograd = nullptr;  // set once; outlives the interpreter's end
 
-void set_autograd(nb::object apply, nb::object compute, nb::object about, nb::dict exact) {
-  autograd = new Autograd{std::move(apply), std::move(compute), std::move(about), std::move(exact)};
+void set_autograd(nb::object apply, nb::object compute, nb::object about, nb::dict exact, nb::list doing) {
+  autograd = new Autograd{std::move(apply), std::move(compute), std::move(about), std::move(exact),
+                          std::move(doing)};
 }
 
 Operation& of_handle(nb::handle handle) {
@@ -108,7 +110,9 @@ const Operation::Node& node_of(const Torch& torch, const Operation& operation,
 nb::object forward(const nb::args& given) {
   static auto* to_save = new nb::str("to_save");
   static auto* about = new nb::str("about");
+  static auto* of = new nb::str("doing");
   const Torch& torch = *Torch::loaded();
+  const Torch::Unseen unseen(torch);
   const Operation& operation = of_handle(given[1]);
   const nb::tuple operands =
       nb::steal<nb::tuple>(PyTuple_GetSlice(given.ptr(), 2, PyTuple_GET_SIZE(given.ptr())));
@@ -132,6 +136,8 @@ nb::object forward(const nb::args& given) {
   if (PyObject_SetAttr(given[0].ptr(), to_save->ptr(), saved.ptr()) ||
       PyObject_SetAttr(given[0].ptr(), about->ptr(), node.about.ptr()))
     throw nb::python_error();
+  const nb::object doing = autograd->doing[0];
+  if (!doing.is_none() && PyObject_SetAttr(given[0].ptr(), of->ptr(), doing.ptr())) throw nb::python_error();
   return result;
 }
 
@@ -165,10 +171,13 @@ nb::object call(nb::handle op, const nb::tuple& operands, const nb::dict& given)
   const nb::object otherwise = nb::borrow(Py_NotImplemented);
   const Torch* torch = Torch::loaded();
   bool grad = false;
-  if (!torch || !are_plain(*torch, operands, grad) || torch->is_watching()) return otherwise;
+  if (!torch || torch->is_watching()) return otherwise;
+  std::optional<Torch::Unseen> unseen(*torch);
+  if (!are_plain(*torch, operands, grad)) return otherwise;
   const std::shared_ptr<Operation> operation = operation_of(op, given);
   if (!operation) return otherwise;
   if (grad && torch->grad_enabled() && !operation->rule.is_none()) {
+    unseen.reset();  // hooks of saved tensors are the user's
     nb::object result = call_node(operation, operands);
     return result.is_valid() ? result : otherwise;
   }
@@ -184,6 +193,7 @@ nb::object call_group(const nb::tuple& calls) {
   const nb::object otherwise = nb::borrow(Py_NotImplemented);
   const Torch* torch = Torch::loaded();
   if (!torch || torch->is_watching()) return otherwise;
+  const Torch::Unseen unseen(*torch);
   std::vector<Operation::Ready> ready;
   bool grad = false;
   for (nb::handle one : calls) {
@@ -210,6 +220,7 @@ void add_calls(nb::module_& m) {
   m.def("forward", &forward);
   m.def("set_autograd", &set_autograd);
   m.def("prepared", &operation_of);
+  m.def("set_own_mode", &set_own_mode);
 }
 
 }  // namespace invar::python

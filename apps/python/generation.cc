@@ -256,15 +256,16 @@ void add_generation(nb::module_& m) {
           "__init__",
           [](ModelOptions* self, const std::string& model_name, const std::string& plan,
              const std::string& task_dir, const std::string& tasks_root, bool colocate_tensors,
-             const std::string& operation_set, const std::string& numerics) {
+             const std::string& operation_set, const std::string& numerics, const std::string& name) {
             new (self) ModelOptions{model_name,       plan,
                                     task_dir,         tasks_root,
                                     colocate_tensors, or_raise(generate::operation_set(operation_set))};
             self->profile = or_raise(generate::profile(numerics));
+            self->name = name;
           },
           nb::kw_only(), nb::arg("model_name"), nb::arg("plan") = "", nb::arg("task_dir") = "",
           nb::arg("tasks_root") = "", nb::arg("colocate_tensors") = false, nb::arg("operation_set") = "",
-          nb::arg("numerics") = "");
+          nb::arg("numerics") = "", nb::arg("name") = "");
   nb::class_<ExecutionOptions>(m, "ExecutionOptions")
       .def(
           "__init__",

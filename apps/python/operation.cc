@@ -1,6 +1,8 @@
 // Single operations, see operation.h.
 #include "operation.h"
 
+#include <set>
+
 #include "compiler/compiler.h"
 #include "device/calling_thread.h"
 
@@ -179,6 +181,12 @@ std::vector<std::string> operations(const std::string& room) {
   return names;
 }
 
+std::vector<std::string> rooms() {
+  std::set<std::string> names;
+  for (const OpInfo& o : opset()) names.emplace(o.room);
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 void add_operations(nb::module_& m) {
@@ -193,6 +201,7 @@ void add_operations(nb::module_& m) {
           nb::arg("call"), nb::arg("rule").none());
   m.def("has_exchange_api", [] { return Torch::loaded() != nullptr; });
   m.def("raise_faults", &raise_faults);
+  m.def("after_fork", &after_fork);
   m.def("run_operation", &run_operation);
   m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
         nb::arg("wanted").none() = nb::none());
@@ -201,6 +210,7 @@ void add_operations(nb::module_& m) {
   m.def("torch_expression", &torch_expression, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
         nb::arg("result"));
   m.def("operations", &operations, nb::arg("room") = "");
+  m.def("rooms", &rooms);
 }
 
 }  // namespace invar::python

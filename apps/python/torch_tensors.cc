@@ -41,6 +41,14 @@ bool is_row_major(const dlpack::Tensor& t) {
   return true;
 }
 
+long number_of(const nb::object& count) {
+  const nb::object found = nb::steal(PyObject_CallNoArgs(count.ptr()));
+  if (!found.is_valid()) throw nb::python_error();
+  return PyLong_AsLong(found.ptr());
+}
+
+PyObject* own_mode = nullptr;  // a class; outlives the interpreter's end
+
 constexpr DType kTypes[] = {DType::f32, DType::bf16, DType::f16,    DType::f64, DType::i64,
                             DType::i32, DType::i16,  DType::i8,     DType::u64, DType::u32,
                             DType::u16, DType::u8,   DType::boolean};
@@ -90,9 +98,15 @@ Torch::Torch(nb::handle torch)
       empty_(torch.attr("empty_strided")),
       grad_enabled_(torch.attr("is_grad_enabled")),
       dispatch_modes_(torch.attr("_C").attr("_len_torch_dispatch_stack")),
+      function_modes_(torch.attr("_C").attr("_len_torch_function_stack")),
+      mode_at_(torch.attr("_C").attr("_get_dispatch_stack_at")),
       transforms_(torch.attr("_C").attr("_are_functorch_transforms_active")),
       device_(torch.attr("device")),
       cpu_(device_("cpu")),
+      no_dispatch_(torch.attr("_C").attr("_DisableTorchDispatch")),
+      no_functions_(torch.attr("_C").attr("DisableTorchFunction")),
+      enter_(interned("__enter__")),
+      exit_(interned("__exit__")),
       forward_ad_(nb::cast<nb::dict>(torch.attr("autograd").attr("forward_ad").attr("__dict__"))),
       requires_grad_(interned("requires_grad")),
       is_neg_(interned("is_neg")),
@@ -121,9 +135,28 @@ bool Torch::is_watching() const {
   PyObject* const level = PyDict_GetItemWithError(forward_ad_.ptr(), current_level_.ptr());
   if (level && PyLong_AsLong(level) >= 0) return true;
   if (is_true(nb::steal(PyObject_CallNoArgs(transforms_.ptr())))) return true;
-  const nb::object modes = nb::steal(PyObject_CallNoArgs(dispatch_modes_.ptr()));
-  if (!modes.is_valid()) throw nb::python_error();
-  return PyLong_AsLong(modes.ptr()) != 0;
+  const long modes = number_of(dispatch_modes_);
+  for (long i = 0; i < modes; ++i)
+    if (nb::object(mode_at_(i)).type().ptr() != own_mode) return true;
+  return false;
+}
+
+Torch::Unseen::Unseen(const Torch& torch) {
+  if (!number_of(torch.function_modes_)) return;  // the mode has taken both off, or there is none
+  dispatch_ = torch.no_dispatch_();               // in force while it lives
+  functions_ = torch.no_functions_();
+  leave_ = nb::object(functions_.attr(torch.exit_));
+  call_method(functions_, torch.enter_);
+}
+Torch::Unseen::~Unseen() {
+  if (!leave_.is_valid()) return;
+  const nb::error_scope kept;  // of an exception that is on its way
+  Py_XDECREF(PyObject_CallFunctionObjArgs(leave_.ptr(), Py_None, Py_None, Py_None, nullptr));
+  PyErr_Clear();
+}
+
+void set_own_mode(nb::handle type) {
+  own_mode = nb::borrow(type).release().ptr();
 }
 
 std::optional<Operand> Torch::operand(nb::handle x, const std::string& op, size_t number,

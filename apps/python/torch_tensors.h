@@ -28,8 +28,20 @@ class Torch {
   bool requires_grad(nb::handle x) const;
   bool grad_enabled() const;
   // Whether torch follows what is computed by means that this module does not see: forward-mode
-  // derivatives, torch.func's transforms, or a TorchDispatchMode.
+  // derivatives, torch.func's transforms, or a TorchDispatchMode other than Invar's own.
   bool is_watching() const;
+  // Takes Invar's modes off torch's calls while it lives: they would judge what is Invar's already.
+  // Of use where is_watching() is false; it does nothing where no mode is in force.
+  class Unseen {
+   public:
+    explicit Unseen(const Torch&);
+    ~Unseen();
+    Unseen(const Unseen&) = delete;
+    Unseen& operator=(const Unseen&) = delete;
+
+   private:
+    nb::object dispatch_, functions_, leave_;
+  };
 
   // Elements as kernels read them: row-major and without lazy negation, else those of a copy that
   // torch makes. nullopt: torch does not show its memory, and why_not is filled if it is not null.
@@ -52,11 +64,15 @@ class Torch {
 
   const dlpack::ExchangeApi* api_ = nullptr;
   PyTypeObject *type_, *parameter_;
-  nb::object empty_, grad_enabled_, dispatch_modes_, transforms_, device_, cpu_;
+  nb::object empty_, grad_enabled_, dispatch_modes_, function_modes_, mode_at_, transforms_, device_, cpu_;
+  nb::object no_dispatch_, no_functions_, enter_, exit_;
   nb::dict forward_ad_;
   nb::object requires_grad_, is_neg_, contiguous_, resolve_neg_, detach_, current_level_, names_;
   std::vector<nb::object> dtypes_;
   mutable std::vector<nb::object> gpus_;
 };
+
+// The class of the dispatch mode that is Invar's own (invar.reproducibility).
+void set_own_mode(nb::handle type);
 
 }  // namespace invar::python

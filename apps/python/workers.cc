@@ -78,6 +78,14 @@ void with_pool(const std::function<void(Pool&, run::EagerMemory&)>& f) {
   f(*w.pool, w.memory);
 }
 
+void after_fork() {
+  Workers& w = workers();
+  (void)w.pool.release();  // its destructor would wait for threads that are not there
+  new (&w.pool_mutex) std::mutex;
+  new (&w.gpu_mutex) std::mutex;
+  new (&w.memory) run::EagerMemory;  // of which another thread may have been in the middle
+}
+
 run::EagerDevice& gpu(int index) {
   return *opened(index).device;
 }

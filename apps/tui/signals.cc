@@ -26,6 +26,16 @@ Signals::Signals() {
   struct sigaction action = {};
   action.sa_handler = came;
   for (const int s : {SIGWINCH, SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGCONT}) ::sigaction(s, &action, nullptr);
+  const auto end_by = [&](int s) {
+    struct sigaction before = {};
+    if (::sigaction(s, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+      ::sigaction(s, &action, nullptr);
+  };
+  // All others that end a process and that somebody else sends.
+  for (const int s :
+       {SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGPOLL, SIGXCPU, SIGXFSZ, SIGPWR, SIGSTKFLT})
+    end_by(s);
+  for (int s = SIGRTMIN; s <= SIGRTMAX; ++s) end_by(s);
   ::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -41,7 +51,7 @@ Signals::Came Signals::take() {
       const int s = bytes[i];
       if (s == SIGWINCH) out.resized = true;
       if (s == SIGCONT) out.resized = out.continued = true;
-      if (s == SIGINT || s == SIGTERM || s == SIGHUP) out.end = s;
+      if (s != SIGWINCH && s != SIGCONT && s != SIGCHLD) out.end = s;
     }
   return out;
 }

@@ -5,7 +5,8 @@ namespace invar::tui {
 
 class Signals {
  public:
-  Signals();           // of SIGWINCH, SIGCHLD, SIGINT, SIGTERM, SIGHUP and SIGCONT; SIGPIPE is ignored
+  // Of SIGWINCH, SIGCHLD, SIGCONT, and of all by which somebody ends a process; SIGPIPE is ignored.
+  Signals();
   int stream() const;  // to poll
   // What came since the last call.
   struct Came {

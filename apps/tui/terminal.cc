@@ -95,7 +95,8 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
   struct sigaction action = {};
   action.sa_handler = crashed;
   action.sa_flags = SA_RESETHAND | SA_NODEFER;
-  for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(s, &action, nullptr);
+  for (const int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS})
+    ::sigaction(s, &action, nullptr);
   std::unique_ptr<Terminal> terminal(new Terminal);
   ::raw();
   ::noecho();

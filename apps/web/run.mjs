@@ -22,7 +22,8 @@ function add(path) {
     },
   });
 }
-const args = process.argv.slice(3).map((word) => {
+const words = process.argv.slice(3);
+const args = words.map((word, i) => {
   const path = resolve(word);
   try {
     statSync(path);
@@ -30,7 +31,9 @@ const args = process.argv.slice(3).map((word) => {
     return word;
   }
   add(path);
-  return word.includes("/") || word.includes(".") ? path : word;
+  // The command, and the value of an option, may be called as a file here is.
+  const plain = i === 0 || words[i - 1].startsWith("--");
+  return plain && !/[/.]/.test(word) ? word : path;
 });
 const wasi = makeWasi({
   args: [process.argv[2], ...args],

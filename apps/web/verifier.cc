@@ -57,6 +57,7 @@ void write(const std::string& name, const Result<generate::Verdict>& verdict) {
   const generate::Verdict& v = *verdict;
   ordered_json j = {{"ok", v.ok()},
                     {"verdict", v.verdict},
+                    {"about", ordered_json::object()},
                     {"receipt", v.receipt},
                     {"receipt_hash", v.receipt_hash},
                     {"compared", ordered_json::object()},
@@ -69,6 +70,7 @@ void write(const std::string& name, const Result<generate::Verdict>& verdict) {
   }
   for (const auto& f : v.findings)
     j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
+  for (const auto& [what, text] : v.about) j["about"][what] = text;
   write(j);
 }
 

@@ -135,6 +135,10 @@ inline constexpr UncoveredArchitecture kUncovered[] = {
     {"longcat_flash", "experts that pass their input on"},
 };
 
+// What to do with a model that no family covers.
+inline constexpr const char* kOtherModels =
+    "docs/reference/families.md lists those that are; export another to ONNX (docs/guide/models.md)";
+
 // The architecture of the config.json object `config`; errors begin with its path `where`.
 inline Result<const Architecture*> find_architecture(const nlohmann::json& config, const std::string& where) {
   const auto names = config.find("architectures"), type = config.find("model_type");
@@ -145,22 +149,21 @@ inline Result<const Architecture*> find_architecture(const nlohmann::json& confi
   for (const UncoveredArchitecture& known : kUncovered)
     if (type != config.end() && *type == known.model_type)
       return not_covered(where + ": model_type \"" + known.model_type + "\" is not covered: it has " +
-                         known.layers + "; docs/reference/families.md lists the families that are");
+                         known.layers + "; " + kOtherModels);
+  std::string types;  // of the architecture
   for (const Architecture& known : kArchitectures) {
     if (named && *names != nlohmann::json::array({known.name})) continue;
     if (type != config.end() && *type == known.model_type) return &known;
-    if (named)
-      return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
-                         " is not covered with architecture " + known.name + "; \"" + known.model_type +
-                         "\" is");
+    if (named) types += (types.empty() ? "\"" : ", \"") + std::string(known.model_type) + "\"";
   }
+  if (!types.empty())
+    return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
+                       " is not covered with architecture " + short_text((*names)[0]) + "; " + types +
+                       (types.find(',') == types.npos ? " is" : " are"));
   if (named)
-    return not_covered(where + ": architecture " + short_text(*names) +
-                       " is not covered; docs/reference/families.md lists those that are; "
-                       "export another to ONNX (docs/guide/models.md)");
+    return not_covered(where + ": architecture " + short_text(*names) + " is not covered; " + kOtherModels);
   return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
-                     " is not covered; docs/reference/families.md lists those that are; "
-                     "export another to ONNX (docs/guide/models.md)");
+                     " is not covered; " + kOtherModels);
 }
 
 }  // namespace invar::checkpoint

@@ -3,6 +3,7 @@
 #include "checkpoint/config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "base/file/file.h"
@@ -106,9 +107,62 @@ bool names_own_code(const json& object) {
          model.get<std::string>().ends_with("." + (*names)[0].get<std::string>());
 }
 
+// Whether the value says what the model does anyway, though its family does not read the key.
+// Families name one and the same thing in several ways; what is not listed here only has the
+// neutral values above.
+bool says_what_is(std::string_view key, const json& value, const Decoder& d) {
+  const auto is_number = [&](double x) { return value.is_number() && value.get<double>() == x; };
+  const auto is_factor = [&](float x) {
+    return x != 0 && value.is_number() && static_cast<float>(value.get<double>()) == x;
+  };
+  const auto has_size = [&](int64_t n) { return n != 0 && is_number(static_cast<double>(n)); };
+  const auto is_list = [&](const auto& of_layer) {
+    if (!value.is_array() || value.size() != d.layers.size()) return false;
+    for (size_t i = 0; i < d.layers.size(); ++i)
+      if (value[i] != of_layer(d.layers[i])) return false;
+    return true;
+  };
+  const bool parallel = d.block == Block::parallel || d.block == Block::parallel_two;
+  const bool all_windowed = std::ranges::all_of(d.layers, &Layer::window);
+  if (key == "use_qk_norm" || key == "qk_norm" || key == "qk_layernorm")
+    return value == (d.qk_norm != QkNorm::none);
+  if (key == "qkv_bias") return value == d.qkv_bias;
+  if (key == "use_bias" || key == "bias") return value == (d.qkv_bias && d.output_bias && d.mlp_bias);
+  if (key == "parallel_attn" || key == "use_parallel_residual") return value == parallel;
+  if (key == "alibi") return value == (d.alibi_bias_max != 0);
+  if (key == "rope_interleaved") return value == d.rope_interleaved;
+  if (key == "sliding_window") return d.window != 0 && all_windowed && has_size(d.window);
+  if (key == "use_sliding_window") return value == (d.window != 0 && all_windowed);
+  if (key == "layer_types")
+    return is_list([](const Layer& l) { return l.window ? "sliding_attention" : "full_attention"; });
+  if (key == "mlp_layer_types") return is_list([](const Layer& l) { return l.sparse ? "sparse" : "dense"; });
+  if (key == "no_rope_layers") return is_list([](const Layer& l) { return l.rope >= 0 ? 1 : 0; });
+  if (key == "rotary_dim") return !d.ropes.empty() && has_size(d.rotary_dim);
+  if (key == "partial_rotary_factor" || key == "rotary_pct")
+    return !d.ropes.empty() && value.is_number() &&
+           static_cast<int64_t>(static_cast<double>(d.head_dim) * value.get<double>()) == d.rotary_dim;
+  if (key == "attn_logit_softcapping") return is_factor(d.attention_softcap);
+  if (key == "final_logit_softcapping") return is_factor(d.logits_softcap);
+  if (key == "query_pre_attn_scalar")
+    return value.is_number() && value.get<double>() > 0 &&
+           static_cast<float>(1 / std::sqrt(value.get<double>())) == d.attention_scale;
+  if (key == "attention_multiplier") return is_factor(d.attention_scale);
+  if (key == "embedding_multiplier" || key == "scale_emb") return is_factor(d.embedding_scale);
+  if (key == "residual_multiplier") return is_factor(d.residual_scale);
+  if (key == "logits_scaling") return is_factor(d.logits_divisor);
+  if (key == "logit_scale") return is_factor(d.logits_scale);
+  if (key == "clip_qkv") return is_factor(d.qkv_clip);
+  if (key == "kv_lora_rank") return has_size(d.kv_lora_rank);
+  if (key == "q_lora_rank") return has_size(d.q_lora_rank);
+  // One expert that every token takes is an MLP, and so are none.
+  if (key == "num_experts" || key == "num_local_experts" || key == "n_routed_experts")
+    return d.experts.count ? has_size(d.experts.count) : is_number(1) || is_number(0);
+  return false;
+}
+
 }  // namespace
 
-Status check_settings(const json& object, const ConfigReader& read) {
+Status check_settings(const json& object, const ConfigReader& read, const Decoder* model) {
   ConfigReader keys(object, read.where());
   for (const char* key : {"dtype", "torch_dtype"}) {
     // Weights keep their stored type. The key is checked because other types need another recipe.
@@ -127,7 +181,8 @@ Status check_settings(const json& object, const ConfigReader& read) {
                 "bfloat16 (docs/guide/models.md)");
   }
   for (const UnsupportedKey& k : unsupported_keys())
-    if (!read.was_read(k.key) && !(names_own_code(object) && k.key == std::string_view("auto_map")))
+    if (!read.was_read(k.key) && !(names_own_code(object) && k.key == std::string_view("auto_map")) &&
+        !(model && object.contains(k.key) && says_what_is(k.key, object[k.key], *model)))
       keys.require_neutral(k.key, k.neutral);
   return keys.status();
 }
@@ -189,7 +244,7 @@ Result<Decoder> read_config(const std::string& folder) {
   d.architecture = architecture->name;
   d.max_positions = reader.size(architecture->max_positions_key, architecture->max_positions);
   std::ranges::find(families(), d.family, &Family::model_type)->describe(reader, d);
-  INVAR_CHECK_OK(check_settings(object, reader));  // what is not covered is said first
+  INVAR_CHECK_OK(check_settings(object, reader, &d));  // what is not covered is said first
   if (text_config.whole) {
     place_in_whole_model(d);
     whole.erase("text_config");

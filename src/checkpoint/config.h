@@ -13,7 +13,8 @@ namespace invar::checkpoint {
 // Reads FOLDER/config.json and, for the end-of-text ids, FOLDER/generation_config.json if present.
 Result<Decoder> read_config(const std::string& folder);
 
-// Refuses what a config.json asks for beyond the keys that its family has read.
-Status check_settings(const nlohmann::json& object, const ConfigReader& read);
+// Refuses what a config.json asks for beyond the keys that its family has read, unless the value
+// says what `model` does anyway.
+Status check_settings(const nlohmann::json& object, const ConfigReader& read, const Decoder* model = nullptr);
 
 }  // namespace invar::checkpoint

@@ -2,7 +2,11 @@
 #include "checkpoint/config.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
+#include "base/file/file.h"
+#include "checkpoint/families/family.h"
 #include "checkpoint/testing.h"
 
 namespace invar::checkpoint {
@@ -194,7 +198,7 @@ TEST_F(ConfigTest, RefusesWrongValues) {
       {R"({"rope_scaling":{"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4}})",
        "must be above"},
       {R"({"rope_scaling":{"rope_type":"yarn"}})", "'factor' is missing"},
-      {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"beta_fast":1}})", "'beta_fast' must be above"},
+      {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"beta_fast":0.5}})", "'beta_fast' is below"},
       {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"truncate":1}})", "'truncate' = 1"},
       {R"({"rope_scaling":{"rope_type":"yarn","factor":2,"attention_factor":0}})", "'attention_factor' = 0"},
       {R"({"rope_theta":1,"rope_scaling":{"rope_type":"yarn","factor":2}})", "'rope_theta' must be above 1"},
@@ -208,6 +212,121 @@ TEST_F(ConfigTest, RefusesWrongValues) {
   expect_error(read_config(folder_), Code::bad_input, {"not well-formed JSON"});
   std::filesystem::remove(path("config.json"));
   expect_error(read_config(folder_), Code::bad_input, {"config.json", "No such file"});
+}
+
+// Lines of tests/families/NAME, each a JSON object.
+std::vector<json> lines_of(const std::string& name) {
+  std::vector<json> lines;
+  std::istringstream text(*read_file(INVAR_SOURCE_DIR "/tests/families/" + name));
+  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+class FamilyConfigTest : public FolderTest {
+ protected:
+  FamilyConfigTest() {
+    for (const json& vector : lines_of("vectors.jsonl")) cases_[vector["name"]] = vector["config"];
+  }
+  Result<Decoder> read(const json& config) {
+    put("config.json", config.dump());
+    return read_config(folder_);
+  }
+  // The recipe of a case with these keys beside or in the place of its own.
+  Result<onnx::Parameters> recipe(const std::string& name, const json& more = json::object()) {
+    json config = cases_.at(name);
+    config.update(more);
+    INVAR_TRY(const Decoder d, read(config));
+    return recipe_of(d).parameters;
+  }
+  std::map<std::string, json> cases_;
+};
+
+// saved_configs.jsonl: what transformers makes of a file when it saves it, and of each family's
+// defaults (tools/families/save_configs.py).
+TEST_F(FamilyConfigTest, WhatTransformersSavesIsReadAsTheSame) {
+  std::set<std::string> types;
+  size_t cases = 0;
+  for (const json& line : lines_of("saved_configs.jsonl")) {
+    const auto saved = read(line["config"]);
+    ASSERT_TRUE(saved) << line << saved.error().message;
+    if (!line.contains("case")) {
+      types.insert(line["family"]);
+      continue;
+    }
+    ++cases;
+    const auto before = recipe(line["case"]);
+    ASSERT_TRUE(before) << line["case"] << before.error().message;
+    EXPECT_EQ(recipe_of(*saved).parameters, *before) << line["case"];
+  }
+  EXPECT_EQ(cases, cases_.size());
+  for (const Family& family : families())
+    EXPECT_TRUE(types.contains(family.model_type) || family.model_type == std::string("kimi_k2"))
+        << family.model_type;
+}
+
+TEST_F(FamilyConfigTest, AValueThatSaysWhatTheFamilyDoesIsNoRefusal) {
+  const struct {
+    const char *name, *more;
+  } same[] = {
+      {"hunyuan", R"({"use_qk_norm": true, "num_experts": 1})"},
+      {"qwen3", R"({"use_qk_norm": true, "qk_layernorm": true, "use_parallel_residual": false})"},
+      {"llama", R"({"num_local_experts": 1, "num_experts": 0, "n_routed_experts": 0, "alibi": false})"},
+      {"llama", R"({"layer_types": ["full_attention", "full_attention"], "partial_rotary_factor": 1.0})"},
+      {"gpt_neox", R"({"partial_rotary_factor": 0.5, "rotary_pct": 0.5})"},
+      {"qwen2", R"({"sliding_window": 0})"},
+      {"qwen2_moe", R"({"sliding_window": 0})"},
+      {"qwen3", R"({"sliding_window": 0})"},
+      {"qwen3_moe", R"({"sliding_window": 0})"},
+      {"mistral-window", R"({"layer_types": ["sliding_attention", "sliding_attention"]})"},
+      {"mistral-window", R"({"use_sliding_window": true})"},
+      {"granite", R"({"attn_logit_softcapping": null, "num_local_experts": 0})"},
+      {"gpt_neox", R"({"parallel_attn": true})"},
+      {"mixtral", R"({"mlp_layer_types": ["sparse", "sparse"]})"},
+      {"deepseek_v3", R"({"model_type": "kimi_k2"})"},
+  };
+  for (const auto& [name, more] : same) {
+    auto before = recipe(name), after = recipe(name, json::parse(more));
+    ASSERT_TRUE(after) << name << more << after.error().message;
+    before->erase("family"), after->erase("family");  // kimi_k2 is deepseek_v3
+    EXPECT_EQ(*after, *before) << name << more;
+  }
+  const auto yarn = [&](const char* more) {
+    json rope = json::parse(R"({"type": "yarn", "factor": 4, "original_max_position_embeddings": 32})");
+    rope.update(json::parse(more));
+    return recipe("qwen2", {{"rope_scaling", rope}});
+  };
+  for (const char* more : {R"({"finetuned": true})", R"({"mscale_all_dim": 0})", R"({"mscale": 0.0})",
+                           R"({"mscale": 0.7, "mscale_all_dim": 0})"}) {
+    const auto after = yarn(more);
+    ASSERT_TRUE(after) << more << after.error().message;
+    const auto before =
+        yarn(std::string_view(more).find("0.7") == std::string_view::npos ? "{}" : R"({"mscale": 0.7})");
+    EXPECT_EQ(*after, *before) << more;
+  }
+  EXPECT_TRUE(yarn(R"({"beta_fast": 4, "beta_slow": 4})"));
+}
+
+// What no value of these keys says anyway.
+TEST_F(FamilyConfigTest, AValueThatSaysSomethingElseIsRefused) {
+  const struct {
+    const char *name, *more, *key;
+  } other[] = {
+      {"llama", R"({"use_qk_norm": true})", "use_qk_norm"},
+      {"llama", R"({"num_experts": 2})", "num_experts"},
+      {"llama", R"({"layer_types": ["full_attention", "sliding_attention"]})", "layer_types"},
+      {"llama", R"({"sliding_window": 4096})", "sliding_window"},
+      {"gpt_neox", R"({"partial_rotary_factor": 0.25})", "partial_rotary_factor"},
+      {"gpt_neox-in-sequence", R"({"parallel_attn": true})", "parallel_attn"},
+      {"qwen2", R"({"alibi": true})", "alibi"},
+      {"deepseek_v3", R"({"model_type": "kimi_k3"})", "\"deepseek_v3\", \"kimi_k2\" are"},
+  };
+  for (const auto& [name, more, key] : other)
+    expect_error(read([&] {
+                   json config = cases_.at(name);
+                   config.update(json::parse(more));
+                   return config;
+                 }()),
+                 Code::not_covered, {key});
 }
 
 }  // namespace

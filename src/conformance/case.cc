@@ -146,6 +146,20 @@ std::string substitute(std::string_view line, const std::map<std::string, std::s
   return out;
 }
 
+// `3*@f32[2]:one` stands for three such operands.
+std::string repeated(const std::string& line) {
+  const size_t end = std::min(line.find(" -> "), line.size());
+  std::string out;
+  for (std::string_view word : split(std::string_view(line).substr(0, end), ' ')) {
+    const size_t star = word.find('*');
+    int64_t times = 1;
+    if (star < word.find('[') && number(word.substr(0, star), times)) word.remove_prefix(star + 1);
+    for (int64_t i = 0; i < times; ++i) (out += word) += ' ';
+  }
+  if (!out.empty()) out.pop_back();
+  return out + line.substr(end);
+}
+
 }  // namespace
 
 std::string_view prefix_of(std::string_view line) {
@@ -195,7 +209,7 @@ Result<std::vector<Case>> parse(std::string_view text, const std::string& file, 
       std::map<std::string, std::string> values;
       for (size_t v = 0; v < variables.size(); ++v)
         values[variables[v].first] = variables[v].second[index[v]];
-      std::string text_of_case = substitute(line, values);
+      std::string text_of_case = repeated(substitute(line, values));
       Case c;
       if (!one_case(text_of_case, c)) return bad_input(where() + "not a case: " + text_of_case);
       cases.push_back(std::move(c));

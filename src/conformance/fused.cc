@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <memory>
 
 #include "kernels/call.h"
 #include "kernels/fusion/rounding_reference.h"
@@ -124,7 +122,8 @@ std::string check_regions(const ops::CpuKernel& k, const ops::Call& call) {
   return "";
 }
 
-std::string check_rounded(const ops::GpuKernel& kernel, const ops::Call& call, Device& device) {
+std::string check_rounded(const ops::GpuKernel& kernel, const ops::Call& call, const DeviceMemory& of) {
+  Device& device = of.device;
   const ops::Call* const one = &call;
   const std::span calls(&one, 1);
   const ops::View& out = call.out.back();
@@ -135,13 +134,11 @@ std::string check_rounded(const ops::GpuKernel& kernel, const ops::Call& call, D
     ops::reference::RoundedMemory expected(ops::row_count(out), ops::last_dim(out), height, kFill);
     const size_t size = expected.size(), guarded = size + 256;
     std::vector<uint8_t> found(guarded);
-    const auto memory = device.allocate(guarded, "a test");
-    if (!memory) return memory.error().message;
-    const std::unique_ptr<void, std::function<void(void*)>> freed(*memory, [&](void* p) { device.free(p); });
-    Status done = device.fill(*memory, kFill, guarded);
+    void* const memory = of.take(guarded);
+    Status done = device.fill(memory, kFill, guarded);
     if (done) done = device.download(rows.data(), out.data, rows.size() * sizeof(float));
-    if (done) kernel.enqueue_rounded(calls, expected.at(*memory), device.stream());
-    if (done) done = device.download(found.data(), *memory, guarded);
+    if (done) kernel.enqueue_rounded(calls, expected.at(memory), device.stream());
+    if (done) done = device.download(found.data(), memory, guarded);
     if (done) done = device.wait();
     if (!done) return done.error().message;
     expected.round(rows.data());
@@ -154,7 +151,9 @@ std::string check_rounded(const ops::GpuKernel& kernel, const ops::Call& call, D
   return "";
 }
 
-std::string check_together(const ops::GpuKernel& kernel, const ops::Call& call, Device& device) {
+std::string check_together(const ops::GpuKernel& kernel, const ops::Call& call,
+                           std::span<const ops::View> plain, const DeviceMemory& of) {
+  Device& device = of.device;
   const ops::View& out = call.out[0];
   if ((!kernel.enqueue_batch && !kernel.enqueue_fused) || call.out.size() != 1 || out.elements() == 0)
     return "";
@@ -164,13 +163,11 @@ std::string check_together(const ops::GpuKernel& kernel, const ops::Call& call, 
   std::vector<ops::Call> calls(kCalls, call);
   std::vector<const ops::Call*> all;
   for (size_t i = 0; i < kCalls; ++i) calls[i].out = {&outs[i], 1}, all.push_back(&calls[i]);
+  calls[1].in = plain;
   size_t shared = kernel.shared_bytes_batch ? kernel.shared_bytes_batch(all) : 0;
   shared = (shared + kGuard - 1) / kGuard * kGuard;
   const size_t each = (size + 2 * kGuard - 1) / kGuard * kGuard, bytes = (kCalls + 1) * each + shared;
-  const auto memory = device.allocate(bytes, "a test");
-  if (!memory) return memory.error().message;
-  const std::unique_ptr<void, std::function<void(void*)>> freed(*memory, [&](void* p) { device.free(p); });
-  auto* const at = static_cast<std::byte*>(*memory);
+  std::byte* const at = of.take(bytes);
   for (size_t i = 0; i < kCalls; ++i)
     outs[i].data = at + i * each, calls[i].shared = at + (kCalls + 1) * each;
   auto* const zeros = reinterpret_cast<float*>(at + kCalls * each);  // x + -0 is x, for -0 too

@@ -2,6 +2,8 @@
 // or compute regions of them in place, or round them, or run together.
 #pragma once
 #include <atomic>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,13 +36,21 @@ class EpilogueRecorder {
 // each operand that may share memory, and compares it with out[0] as run() left it. "" if equal.
 std::string check_regions(const ops::CpuKernel&, const ops::Call&);
 
+// A GPU, and memory there that is kept until the run ends.
+struct DeviceMemory {
+  Device& device;
+  std::function<std::byte*(size_t bytes)> take;
+};
+
 // For a row with `can_round`: rounds the rows of its last result, and compares them with those of
 // the result that enqueue() left. "" if equal.
-std::string check_rounded(const ops::GpuKernel&, const ops::Call&, Device&);
+std::string check_rounded(const ops::GpuKernel&, const ops::Call&, const DeviceMemory&);
 
-// For a row with `enqueue_batch` or `enqueue_fused`: runs the call three times as one batch, with
-// the latter adding zeros to two of them that change no result, and compares each result with the
-// one that enqueue() left. "" if equal.
-std::string check_together(const ops::GpuKernel&, const ops::Call&, Device&);
+// For a row with `enqueue_batch` or `enqueue_fused`: runs the call three times as one batch, the
+// second with the operands `plain`, which are not packed, with the latter adding zeros to two of
+// them that change no result, and compares each result with the one that enqueue() left. "" if
+// equal.
+std::string check_together(const ops::GpuKernel&, const ops::Call&, std::span<const ops::View> plain,
+                           const DeviceMemory&);
 
 }  // namespace invar::conformance

@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kGuard = 256;
 constexpr std::byte kPoison{0xff};  // as floats: NaN, which shows if it is read
+std::atomic<bool> allocates_apart = false;
 
 // GPU memory for one run at a time of this thread.
 class Arena {
@@ -28,15 +29,20 @@ class Arena {
     for (auto& [memory, size] : pieces_) device_->free(memory);
     pieces_.clear();
   }
-  // Frees what the previous run took.
+  // Frees what the previous run took. What needed several pieces gets one as large next time.
   void reset() {
-    if (pieces_.size() > 1) clear();
     used_ = 0;
+    if (allocates_apart) clear();
+    if (pieces_.size() < 2) return;
+    size_t all = 0;
+    for (const auto& piece : pieces_) all += piece.second;
+    clear();
+    take(all), used_ = 0;
   }
   std::byte* take(size_t bytes) {
-    bytes = (bytes + 255) / 256 * 256;
-    if (pieces_.empty() || used_ + bytes > pieces_.back().second) {
-      const size_t size = std::max<size_t>(bytes, size_t{64} << 20);
+    if (!allocates_apart) bytes = (bytes + 255) / 256 * 256;
+    if (allocates_apart || pieces_.empty() || used_ + bytes > pieces_.back().second) {
+      const size_t size = allocates_apart ? bytes : std::max<size_t>(bytes, size_t{64} << 20);
       auto memory = device_->allocate(size, "a test");
       if (!memory) give_up(memory.error());
       pieces_.emplace_back(*memory, size);
@@ -56,13 +62,16 @@ class Arena {
 // copy on the GPU: send() uploads it, fetch() downloads it.
 class GuardedBlock {
  public:
-  explicit GuardedBlock(Arena* arena, size_t bytes, size_t skew = 0)
+  // from: what it holds; null: what may not be read.
+  explicit GuardedBlock(Arena* arena, size_t bytes, size_t skew = 0, const void* from = nullptr)
       : size_(bytes), raw_(bytes + 2 * kGuard + 64 + skew % 64, kPoison), arena_(arena) {
     auto at = reinterpret_cast<uintptr_t>(raw_.data()) + kGuard;
     data_ = raw_.data() + kGuard + (64 - at % 64) % 64 + skew % 64;
     std::fill(data_ - kGuard, data_, std::byte{0xa5});
     std::fill(data_ + size_, data_ + size_ + kGuard, std::byte{0xa5});
-    if (arena_) seen_ = arena_->take(size_ + 2 * kGuard + 64) + kGuard + skew % 64;
+    if (from && size_) std::memcpy(data_, from, size_);
+    if (arena_ && guard_) seen_ = arena_->take(size_ + 2 * kGuard + 64) + kGuard + skew % 64;
+    if (arena_ && !guard_) seen_ = arena_->take(skew % 64 + size_) + skew % 64;
     send();
   }
   GuardedBlock(GuardedBlock&&) = default;
@@ -70,12 +79,12 @@ class GuardedBlock {
   std::byte* seen() const { return arena_ ? seen_ : data_; }
   size_t size() const { return size_; }
   void send() {
-    throw_on_error(arena_ ? arena_->device().upload(seen_ - kGuard, data_ - kGuard, size_ + 2 * kGuard)
+    throw_on_error(arena_ ? arena_->device().upload(seen_ - guard_, data_ - guard_, size_ + 2 * guard_)
                           : Status());
   }
   void fetch() {
     if (!arena_) return;
-    throw_on_error(arena_->device().download(data_ - kGuard, seen_ - kGuard, size_ + 2 * kGuard));
+    throw_on_error(arena_->device().download(data_ - guard_, seen_ - guard_, size_ + 2 * guard_));
     throw_on_error(arena_->device().wait());
   }
   bool intact() const {
@@ -93,6 +102,7 @@ class GuardedBlock {
   Bytes raw_;
   std::byte* data_;
   Arena* arena_;
+  size_t guard_ = allocates_apart ? 0 : kGuard;  // of those on the GPU
   std::byte* seen_ = nullptr;
 };
 
@@ -101,7 +111,7 @@ Arena* arena_of(ops::KernelRef k) {
   if (!k.gpu) return nullptr;
   thread_local std::unique_ptr<Arena> arena;
   if (!arena) {
-    auto device = gpu();
+    auto device = Device::open();
     if (!device) give_up(device.error());
     arena = std::make_unique<Arena>(*device);
   }
@@ -203,10 +213,19 @@ Status run_parts(ops::KernelRef k, const ops::Call& call, const RunMode& mode, A
 
 }  // namespace
 
+void allocate_apart() {
+  allocates_apart = true;
+}
+
 std::string RunMode::text() const {
   std::string s = parts ? std::to_string(parts) + " parts" : "one unit at a time";
   if (reversed) s += " reversed";
   if (!packed) s += ", constants not packed";
+  if (packed && plain) {
+    char mask[17];
+    std::snprintf(mask, sizeof mask, "%llx", static_cast<unsigned long long>(plain));
+    s += std::string(", plain ") + mask;
+  }
   if (chunk) s += ", steps of " + std::to_string(chunk);
   if (batching == Batching::ragged) s += ", ragged";
   if (batching == Batching::separate) s += ", alone";
@@ -218,10 +237,11 @@ std::string RunMode::text() const {
 
 namespace {
 
-// The operands of a case in guarded memory, constants packed as the mode says.
+// The operands of a case in guarded memory, constants packed as the mode says. plain: none packed,
+// for a kernel of batches, whose calls need not be alike.
 struct Operands {
-  std::vector<GuardedBlock> in, packed;
-  std::vector<ops::View> views;
+  std::vector<GuardedBlock> in, packed, copies;
+  std::vector<ops::View> views, plain;
 };
 size_t skew_of(const Tensor& t, const RunMode& mode) {
   return static_cast<size_t>(mode.skew) * size_of(t.dtype);
@@ -229,12 +249,11 @@ size_t skew_of(const Tensor& t, const RunMode& mode) {
 Status load(ops::KernelRef k, const Case& c, const std::vector<Bytes>& inputs, const RunMode& mode,
             Arena* arena, Operands& o) {
   for (size_t i = 0; i < c.in.size(); ++i) {
-    GuardedBlock& b = o.in.emplace_back(arena, inputs[i].size(), skew_of(c.in[i], mode));
-    std::copy(inputs[i].begin(), inputs[i].end(), b.data());
-    b.send();
+    GuardedBlock& b = o.in.emplace_back(arena, inputs[i].size(), skew_of(c.in[i], mode), inputs[i].data());
     ops::View& v = o.views.emplace_back(view(c.in[i], b.seen()));
+    o.plain.push_back(v);
     const int operand = static_cast<int>(i);
-    const size_t bytes = c.in[i].constant && mode.packed ? k.pack_bytes(v, operand, c.attrs) : 0;
+    const size_t bytes = c.in[i].constant && mode.packs(i) ? k.pack_bytes(v, operand, c.attrs) : 0;
     if (bytes == 0) continue;
     GuardedBlock& p = o.packed.emplace_back(arena, bytes);
     if (arena)
@@ -247,6 +266,9 @@ Status load(ops::KernelRef k, const Case& c, const std::vector<Bytes>& inputs, c
     v.packed = true;
     std::fill(b.data(), b.data() + b.size(), kPoison);  // the row-major copy is gone
     b.send();
+    if (k.gpu && k.gpu->enqueue_batch)
+      o.plain.back().data =
+          o.copies.emplace_back(arena, inputs[i].size(), skew_of(c.in[i], mode), inputs[i].data()).seen();
   }
   return {};
 }
@@ -270,9 +292,15 @@ std::vector<Step> steps_of(ops::KernelRef k, const Case& c, int64_t batch, const
   return steps;
 }
 
+DeviceMemory memory_of(Arena& arena) {
+  return {arena.device(), [&arena](size_t bytes) { return arena.take(bytes); }};
+}
+
 // Runs one call, and tests its epilogue, its regions and its alias_offset.
-Status run_call(ops::KernelRef k, ops::Call& call, const RunMode& mode, Arena* arena) {
+Status run_call(ops::KernelRef k, ops::Call& call, const RunMode& mode, Arena* arena,
+                const Operands& operands) {
   std::unique_ptr<EpilogueRecorder> recorder;
+  const std::span other = mode.chunk ? call.in : std::span<const ops::View>(operands.plain);
   const ops::CpuKernel* const fused = mode.fused ? k.cpu : nullptr;
   if (fused && fused->epilogue)
     recorder = std::make_unique<EpilogueRecorder>(call.out[0]), call.cpu.epilogue = recorder->epilogue();
@@ -280,9 +308,9 @@ Status run_call(ops::KernelRef k, ops::Call& call, const RunMode& mode, Arena* a
   if (std::string wrong = recorder ? recorder->wrong() : ""; !wrong.empty()) return bad_input(wrong);
   if (std::string wrong = fused && fused->region ? check_regions(*fused, call) : ""; !wrong.empty())
     return bad_input(wrong);
-  if (std::string wrong = k.gpu ? check_rounded(*k.gpu, call, arena->device()) : ""; !wrong.empty())
+  if (std::string wrong = k.gpu ? check_rounded(*k.gpu, call, memory_of(*arena)) : ""; !wrong.empty())
     return bad_input(wrong);
-  if (std::string wrong = k.gpu ? check_together(*k.gpu, call, arena->device()) : ""; !wrong.empty())
+  if (std::string wrong = k.gpu ? check_together(*k.gpu, call, other, memory_of(*arena)) : ""; !wrong.empty())
     return bad_input(wrong);
   const auto alias_offset = k.cpu ? ops::contract_of(k.op())->alias_offset : nullptr;
   if (const int64_t at = alias_offset ? alias_offset(call) : -1; at >= 0 && call.in[0].data)
@@ -353,9 +381,7 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
     // Slots in reverse order of the sequences.
     std::vector<ops::Sequence> places;
     for (const Step::Element& e : step.elements) places.push_back({batch - 1 - e.index, e.from});
-    GuardedBlock sequences(arena, places.size() * sizeof(ops::Sequence));
-    if (!places.empty()) std::memcpy(sequences.data(), places.data(), sequences.size());
-    sequences.send();
+    GuardedBlock sequences(arena, places.size() * sizeof(ops::Sequence), 0, places.data());
     if (stateful) {
       call.capacity = capacity, call.past = past;
       call.slot_bytes = (k.state_bytes(call, capacity) + 63) / 64 * 64;
@@ -364,15 +390,13 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
     }
     // What a GPU kernel reads from memory: the step's position, for which the call has an upper
     // bound, and the fault flag.
-    GuardedBlock now(arena, sizeof past), fault(arena, sizeof *call.gpu.fault);
-    std::memcpy(now.data(), &past, sizeof past);
-    now.send();
+    GuardedBlock now(arena, sizeof past, 0, &past), fault(arena, sizeof *call.gpu.fault);
     call.gpu.past_now = reinterpret_cast<const int64_t*>(now.seen());
     call.gpu.fault = reinterpret_cast<uint32_t*>(fault.seen());
     if (arena && stateful && mode.reversed) call.past = std::max(past, capacity - count);
     GuardedBlock shared(arena, k.shared_bytes(call));
     call.shared = shared.seen();
-    INVAR_CHECK_OK(run_call(k, call, mode, arena));
+    INVAR_CHECK_OK(run_call(k, call, mode, arena, operands));
     shared.fetch();
     if (state) state->fetch();
     if (!shared.intact()) return bad_input("wrote outside its shared memory");

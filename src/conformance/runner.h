@@ -18,7 +18,8 @@ using Bytes = std::vector<std::byte>;
 struct RunMode {
   int parts = 1;          // units split into this many contiguous parts; 0: one unit at a time
   bool reversed = false;  // the parts run last to first
-  bool packed = true;     // constants are packed if the row packs them
+  bool packed = true;     // constants are packed if the row packs them ...
+  uint64_t plain = 0;     // ... but operand i stays plain if bit i % 64 is set
   int64_t chunk = 0;      // of axis 1 per call; 0: one call
   // With `chunk`: how the sequences of the leading axis, each with its own state, share calls.
   // `ragged`: some are ahead of others, join late, leave early, in changing order. `separate`: the
@@ -27,6 +28,7 @@ struct RunMode {
   int skew = 0;          // operands and results start this many elements past a multiple of 64 bytes
   bool fused = false;    // rows with an epilogue get one, and rows with regions compute them too
   Pool* pool = nullptr;  // runs the parts concurrently; its threads must keep ArithmeticEnv
+  bool packs(size_t operand) const { return packed && !(plain >> operand % 64 & 1); }
   std::string text() const;
 };
 
@@ -34,8 +36,13 @@ struct RunMode {
 Result<std::vector<Bytes>> execute(ops::KernelRef, const Case&, const std::vector<Bytes>& inputs,
                                    const RunMode&);
 
-// The GPU of this process, for "cuda" rows, or why there is none.
+// The GPU of this process, for "cuda" rows, or why there is none. Each thread has a stream of its
+// own there.
 Result<std::shared_ptr<Device>> gpu();
+
+// From now on each tensor on a GPU has an allocation of its own, without guards, so that
+// compute-sanitizer sees what is read or written behind its end.
+void allocate_apart();
 
 // Tests OpContract::batch_independent with the reference kernel: computes single elements of the
 // leading axis and compares them with `whole`, its result for the batch. "" if equal.

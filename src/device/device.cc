@@ -1,6 +1,8 @@
 // The CUDA implementation of Device, or a stub that says that this build has none.
 #include "device/device.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <optional>
 
@@ -40,6 +42,11 @@ Result<std::shared_ptr<Device>> Device::open(int) {
 
 std::future<void> start_device(const std::string&) {
   return {};
+}
+
+std::string idle_gpu(const std::string& node) {
+  return ::access(node.c_str(), F_OK) != 0 ? ""
+                                           : "an NVIDIA GPU is here, and this build computes on CPUs alone";
 }
 
 Status find_device(const std::string& name) {
@@ -240,6 +247,13 @@ std::future<void> start_device(const std::string& name) {
   } catch (const std::system_error&) {
     return {};  // the system refuses another thread
   }
+}
+
+std::string idle_gpu(const std::string& node) {
+  return ::access(node.c_str(), F_OK) != 0
+             ? ""
+             : "an NVIDIA GPU is here and idle: --device cuda computes on it, the same bits; --cpu-only says "
+               "that this is meant";
 }
 
 Status find_device(const std::string& name) {

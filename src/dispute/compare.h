@@ -1,6 +1,8 @@
 // Two files about one answer -> the first thing that differs, and its likely cause.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,11 +15,18 @@
 
 namespace invar::dispute {
 
+// Where two answers to one prompt choose different tokens; or one token by other logits (a == b).
+struct Parting {
+  int64_t step;
+  int32_t a, b;
+  std::vector<float> logits;  // [vocab], of this machine; empty: not computed
+};
 struct Difference {
   bool equal = false;
   // Where: "field", "step", "layer", "operation", "position", "element", ... and both contents.
   std::vector<std::pair<std::string, std::string>> where;
   std::string cause, next;  // the likely cause and why; what each side runs next; may be empty
+  std::optional<Parting> parting = {};
 };
 // As lines for people, safe for a terminal.
 std::string report(const Difference&);
@@ -32,6 +41,15 @@ struct NamedText {
 Result<Difference> compare_files(const NamedText& a, const NamedText& b);
 Difference compare_receipts(const receipt::Receipt& a, const receipt::Receipt& b);
 Result<Difference> compare_traces(const Trace& a, const Trace& b);
+
+// The first step whose tokens differ; none where the prompts do, or where one answer goes on.
+std::optional<Parting> parting_of(const receipt::Receipt& a, const receipt::Receipt& b);
+// The logits that the token of a step is chosen from, as this machine computes them: [vocab].
+Result<std::vector<float>> logits_of_step(const Subject&, int64_t step);
+std::vector<float> floats_of(std::string_view little_endian);
+// Adds to d.where the texts of the tokens and the margin between their logits. text_of: a token's
+// text in quotes; empty: nobody knows the tokenizer. drawn: logits alone do not decide.
+void explain(const Parting&, bool drawn, const std::function<std::string(int32_t)>& text_of, Difference& d);
 
 // Of two files of values that compare_files() finds different in their results alone: computes the
 // element here, by the reference kernel, and says which side is right.

@@ -19,12 +19,12 @@ constexpr const char* kParty[] = {"a", "b"};
 
 class Judge {
  public:
-  Judge(const Subject& s, const Answers& a, const Answers& b, bool close)
-      : s_(s), party_{&a, &b}, close_(close) {
+  Judge(const Subject& s, const Party& a, const Party& b, const Question* asked, bool close)
+      : s_(s), party_{&a, &b}, asked_(asked), close_(close) {
     for (const plan::Node& n : s.plan.nodes)
       verdict_.cost.run_multiply_adds += multiply_adds(s.plan, n, 0, s.of.positions - 1);
   }
-  Result<Ruling> rule(const Question* asked);
+  Result<Ruling> rule();
 
  private:
   Question ask(int64_t round, std::string asks, int64_t value = -1, int64_t row = -1) const;
@@ -55,7 +55,9 @@ class Judge {
   const plan::Value& value(int64_t v) const { return s_.plan.values[static_cast<size_t>(v)]; }
 
   const Subject& s_;
-  const Answers* party_[2];
+  const Party* party_[2];
+  std::vector<Digest> given_[2];  // of the answers that were read, round by round
+  const Question* asked_;
   bool close_;
   Trace trace_[2];
   Verdict verdict_;
@@ -64,8 +66,8 @@ class Judge {
 Question Judge::ask(int64_t round, std::string asks, int64_t value, int64_t row) const {
   Question q{s_.of, round, std::move(asks), value, row, {}, {}};
   for (size_t i = 0; i + 1 < static_cast<size_t>(round); ++i) {
-    q.answered_a.push_back(sha256(party_[0]->texts[i]));
-    q.answered_b.push_back(sha256(party_[1]->texts[i]));
+    q.answered_a.push_back(given_[0][i]);
+    q.answered_b.push_back(given_[1][i]);
   }
   return q;
 }
@@ -82,19 +84,26 @@ std::optional<Ruling> Judge::decide_on(const Fault (&fault)[2]) {
 template <class T, class Check>
 std::optional<Fault> Judge::read(const Question& q, int party, T& answer, const Check& check) {
   const auto at = static_cast<size_t>(q.round - 1);
-  const Answers& all = *party_[party];
-  if (all.texts.size() <= at) {
+  const std::optional<Answer> given = (*party_[party])(q, most_bytes(s_, q));
+  const bool good = given && given->fault.empty();
+  if (good) given_[party].push_back(sha256(given->text));
+  const std::vector<Digest> then = !asked_ ? std::vector<Digest>{}
+                                   : party ? asked_->answered_b
+                                           : asked_->answered_a;
+  if (at < then.size() && (!good || given_[party][at] != then[at]))
+    return "it changed its answer of round " + std::to_string(q.round) + " after the judge had read it";
+  if (!given) {
     if (!close_) return std::nullopt;
     return "it gave no answer in round " + std::to_string(q.round);
   }
-  auto parsed = parse_as<T>(all.texts[at], all.names[at]);
+  if (!good) return given->fault;
+  auto parsed = parse_as<T>(given->text, given->name);
   if (!parsed) return parsed.error().message;
   answer = *std::move(parsed);
   if (const OtherComputation other = compare(answer.of, s_.of); !other.member.empty())
-    return all.names[at] + ": computation." + other.member + ": " + other.a + ", and the judge has " +
-           other.b;
+    return given->name + ": computation." + other.member + ": " + other.a + ", and the judge has " + other.b;
   const Fault fault = check(answer, party);
-  return fault.empty() ? fault : all.names[at] + ": " + fault;
+  return fault.empty() ? fault : given->name + ": " + fault;
 }
 
 template <class T, class Check>
@@ -183,7 +192,11 @@ Result<Ruling> Judge::rule_on_value(size_t at) {
 Result<Ruling> Judge::rule_on_element(const TracedValue& traced, const Values (&answer)[2]) {
   const DType dtype = value(traced.value).dtype;
   const int64_t element = first_difference(dtype, answer[0].result, answer[1].result);
-  INVAR_TRY(const Reexecuted mine, reexecute(s_, answer[0], element));
+  const Result<Reexecuted> computed = reexecute(s_, answer[0], element);
+  if (!computed && computed.error().code == Code::bad_input)
+    return decide(Verdict::nobody, "the operation does not take the operands on which both agree: " +
+                                       computed.error().message);
+  INVAR_TRY(const Reexecuted mine, computed);
   verdict_.cost.multiply_adds += mine.multiply_adds;
   detail("operation", traced.operation + ", node " + std::to_string(traced.node) + ", value " +
                           std::to_string(traced.value));
@@ -248,16 +261,7 @@ Ruling Judge::rule_on_receipt() {
                 "both traces are equal, and the receipt follows from them at the step that party b names");
 }
 
-Result<Ruling> Judge::rule(const Question* asked) {
-  Fault changed[2];
-  for (int p = 0; asked && p < 2; ++p) {
-    const std::vector<Digest>& then = p ? asked->answered_b : asked->answered_a;
-    for (size_t i = 0; i < then.size(); ++i)
-      if (i >= party_[p]->texts.size() || sha256(party_[p]->texts[i]) != then[i])
-        changed[p] =
-            "it changed its answer of round " + std::to_string(i + 1) + " after the judge had read it";
-  }
-  if (auto ruling = decide_on(changed)) return *ruling;
+Result<Ruling> Judge::rule() {
   if (auto ruling =
           read_both(ask(1, "trace"), trace_, [this](const Trace& t, int) { return check_trace(t); }))
     return *ruling;
@@ -268,9 +272,39 @@ Result<Ruling> Judge::rule(const Question* asked) {
 
 }  // namespace
 
-Result<Ruling> judge(const Subject& s, const Answers& a, const Answers& b, const Question* asked,
-                     bool close) {
-  return Judge(s, a, b, close).rule(asked);
+std::optional<Answer> Answers::operator()(const Question& q, uint64_t most) const {
+  const auto at = static_cast<size_t>(q.round - 1);
+  if (at >= texts.size()) return std::nullopt;
+  if (texts[at].size() > most) return Answer{names[at], {}, names[at] + ": larger than an answer may be"};
+  return Answer{names[at], texts[at], {}};
+}
+
+uint64_t most_bytes(const Subject& s, const Question& q) {
+  constexpr uint64_t kFile = 1 << 16, kValue = 1 << 10, kDigest = 1 << 7, kProof = 1 << 14;
+  constexpr uint64_t kEscape = 6, kByte = 4;  // of text and of hexadecimal bytes, with white space
+  const auto row = [&](int value) {
+    return kDigest + kByte * static_cast<uint64_t>(row_bytes(s.plan.values[static_cast<size_t>(value)]));
+  };
+  uint64_t most = kFile;
+  if (q.asks == "trace") {
+    for (const TracedValue& v : results_of(s))
+      most += kValue + kEscape * (v.operation.size() + v.origin.size());
+  } else if (q.asks == "rows") {
+    most += kDigest * static_cast<uint64_t>(s.of.positions);
+  } else if (q.asks == "values") {
+    most += row(static_cast<int>(q.value));
+    const Needed needed = needed_for(s.plan, static_cast<int>(q.value), q.row);
+    for (const int operand : needed.values)
+      most += kProof + row(operand) * static_cast<uint64_t>(q.row - needed.first + 1);
+  } else {
+    for (const plan::Port& p : s.plan.outputs)
+      if (p.name == "logits") most += row(p.value);
+  }
+  return most;
+}
+
+Result<Ruling> judge(const Subject& s, const Party& a, const Party& b, const Question* asked, bool close) {
+  return Judge(s, a, b, asked, close).rule();
 }
 
 std::string report(const Verdict& v) {

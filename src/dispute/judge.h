@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,17 +28,29 @@ struct Verdict {
   Cost cost;
 };
 
-// The files of one party, round by round: names for messages, and contents.
+// What a party hands in for a question: a text, or why its file cannot be read, which is its fault.
+struct Answer {
+  std::string name;  // for messages
+  std::string text, fault;
+};
+// Reads the answer to a question, at most `most` bytes of it. Null: there is none yet.
+using Party = std::function<std::optional<Answer>(const Question&, uint64_t most)>;
+
+// A party whose files are in memory, round by round: names for messages, and contents.
 struct Answers {
   std::vector<std::string> names, texts;
+  std::optional<Answer> operator()(const Question&, uint64_t most) const;
 };
+
+// The bytes that the file of an answer may have (trace.10). The question is about the subject.
+uint64_t most_bytes(const Subject&, const Question&);
 
 // The next question, or the verdict. Stateless: everything follows from the answers. `asked` is the
 // question of the last call, or null: an answer that was changed since loses. A party that has not
 // answered the last question yet: that question again, or with `close` it loses. Errors are the
 // judge's own: its weights are not those of the plan.
 using Ruling = std::variant<Question, Verdict>;
-Result<Ruling> judge(const Subject&, const Answers& a, const Answers& b, const Question* asked = nullptr,
+Result<Ruling> judge(const Subject&, const Party& a, const Party& b, const Question* asked = nullptr,
                      bool close = false);
 
 std::string report(const Verdict&);

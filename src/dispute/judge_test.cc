@@ -127,21 +127,61 @@ TEST(Dispute, silence_and_second_thoughts_lose) {
   const Subject s = c.subject();
   const std::string honest = print(*trace(s));
   const std::string other = print(*trace(s, testing::corrupting(s.plan, {c.value_of("add"), 3, 1, 1})));
-  auto silent = judge(s, {{"a/1"}, {honest}}, {}, nullptr, true);
+  auto silent = judge(s, Answers{{"a/1"}, {honest}}, Answers{}, nullptr, true);
   ASSERT_TRUE(silent);
   EXPECT_EQ(std::get<Verdict>(*silent).winner, Verdict::a);
-  auto waits = judge(s, {{"a/1"}, {honest}}, {}, nullptr, false);
+  auto waits = judge(s, Answers{{"a/1"}, {honest}}, Answers{}, nullptr, false);
   ASSERT_TRUE(waits);
   EXPECT_EQ(std::get<Question>(*waits).asks, "trace");
 
-  auto asked = judge(s, {{"a/1"}, {honest}}, {{"b/1"}, {other}});
+  auto asked = judge(s, Answers{{"a/1"}, {honest}}, Answers{{"b/1"}, {other}});
   ASSERT_TRUE(asked);
   const Question q = std::get<Question>(*asked);
   EXPECT_EQ(q.asks, "rows");
-  auto changed = judge(s, {{"a/1"}, {honest}}, {{"b/1"}, {honest}}, &q);
+  auto changed = judge(s, Answers{{"a/1"}, {honest}}, Answers{{"b/1"}, {honest}}, &q);
   ASSERT_TRUE(changed);
   EXPECT_EQ(std::get<Verdict>(*changed).winner, Verdict::a);
   EXPECT_NE(std::get<Verdict>(*changed).reason.find("changed its answer"), std::string::npos);
+}
+
+// In each round: a file that cannot be read, and one with more bytes than its question asks for.
+TEST(Dispute, unreadable_and_endless_answers_lose) {
+  const Case c;
+  const Subject s = c.subject();
+  const Party liar{testing::corrupting(s.plan, {c.value_of("add"), 3, 1, 1}), {}};
+  for (const int64_t bad_round : {1, 2, 3}) {
+    Answers a, b;
+    hold(s, {}, liar, a, b);
+    ASSERT_EQ(a.texts.size(), 3u);
+    const auto until = [&](const Answers& all, int64_t count) {
+      return Answers{{all.names.begin(), all.names.begin() + count},
+                     {all.texts.begin(), all.texts.begin() + count}};
+    };
+    const dispute::Party unreadable = [&](const Question& q, uint64_t most) -> std::optional<Answer> {
+      if (q.round == bad_round) return Answer{"b", {}, "b: it is a pipe"};
+      return b(q, most);
+    };
+    const auto ruling = judge(s, a, unreadable);
+    ASSERT_TRUE(ruling);
+    const auto* verdict = std::get_if<Verdict>(&*ruling);
+    ASSERT_TRUE(verdict);
+    EXPECT_EQ(verdict->winner, Verdict::a);
+    EXPECT_NE(verdict->reason.find("party b fails: b: it is a pipe"), std::string::npos) << verdict->reason;
+
+    const auto asked = judge(s, until(a, bad_round - 1), until(b, bad_round - 1));
+    ASSERT_TRUE(asked);
+    const uint64_t most = most_bytes(s, std::get<Question>(*asked));
+    for (const bool fits : {true, false}) {
+      Answers longer = b;
+      longer.texts[static_cast<size_t>(bad_round - 1)].resize(most + (fits ? 0 : 1), ' ');
+      const auto padded = judge(s, a, longer);
+      ASSERT_TRUE(padded);
+      EXPECT_EQ(std::get<Verdict>(*padded).reason.find("larger than an answer may be") != std::string::npos,
+                !fits)
+          << std::get<Verdict>(*padded).reason;
+      EXPECT_EQ(std::get<Verdict>(*padded).winner, Verdict::a);
+    }
+  }
 }
 
 }  // namespace

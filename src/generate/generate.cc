@@ -70,6 +70,21 @@ Status Generator::Impl::encode_prompts() {
   return all;
 }
 
+// The model never sees what the chat template leaves out. One line, whatever the number of prompts.
+void Generator::Impl::remark_on_prompts(Observer& observer) const {
+  std::string first;
+  size_t others = 0;
+  for (const Job& job : jobs) {
+    const Prompt& p = job.prompt;
+    if (p.chat.empty() || job.skipped()) continue;
+    const std::string out = prompt::texts_left_out(model.chat_templates, {p.text, p.chat});
+    if (!out.empty() && !first.empty()) ++others;
+    if (!out.empty() && first.empty()) first = (p.name.empty() ? "prompt" : p.name) + ": " + out;
+  }
+  if (others > 0) first += "; the same of " + std::to_string(others) + " more prompts";
+  if (!first.empty()) observer.note("template", first);
+}
+
 Status Generator::Impl::reserve_receipts() {
   receipt::Receipt stated = described;
   stated.sampling = decoding.params, stated.stop_strings = decoding.stop_strings;
@@ -123,6 +138,9 @@ Status Generator::Impl::load(Observer& observer) {
   INVAR_TRY(session, std::move(opened));
   loading->done(location.name + ", weights " + to_hex(described.weights).substr(0, 16));
   report_threads(session->threads(), request.execution, observer);
+  const ExecutionOptions& e = request.execution;
+  if (e.device == "cpu" && !e.cpu_only && e.workers.empty())
+    if (const std::string idle = idle_gpu(); !idle.empty()) observer.note("device", "cpu; " + idle);
   remember_checkpoint(described.weights, location.folder);
   return {};
 }
@@ -135,18 +153,19 @@ Result<Generator> Generator::open(Request request, Observer& observer) {
   const std::future<void> starting =
       execution.cpu_only ? std::future<void>() : start_device(execution.device);
   INVAR_TRY(ModelFolder model, open_model(location));
+  if (!request.model.name.empty()) model.identity.name = request.model.name;
   auto impl = std::make_unique<Impl>(std::move(request), std::move(location), std::move(model));
   INVAR_CHECK_OK(impl->read_keys());
   INVAR_TRY(impl->decoding, decoding_params(impl->model, impl->request.sampling));
+  if (impl->request.conversation > 0) impl->decoding.standard = impl->model.context;  // what is left
   for (const Prompt& prompt : impl->request.prompts) impl->jobs.push_back({prompt, {}});
   INVAR_CHECK_OK(impl->encode_prompts());
   if (const int64_t positions = impl->request.conversation; positions > 0)
     impl->longest = std::clamp(positions, impl->longest, std::max(impl->longest, impl->model.context));
   const auto raw = [](const Job& job) { return job.prompt.chat.empty(); };
   if (!impl->model.chat_templates.texts.empty() && std::any_of(impl->jobs.begin(), impl->jobs.end(), raw))
-    observer.note("template",
-                  "the model has a chat template, which a prompt of text does not pass through; "
-                  "--messages and \"messages\" do");
+    observer.note("template", "the model has a chat template, which --prompt-text skips; use --messages");
+  impl->remark_on_prompts(observer);
   INVAR_TRY(impl->compiled, prepare(impl->location, impl->request.model, observer));
   INVAR_CHECK_OK(impl->size_batch());
   INVAR_TRY(impl->described, receipt::describe(impl->model.identity, impl->compiled.plan));
@@ -195,6 +214,10 @@ const Prompt& Generator::prompt(size_t prompt) const {
   return impl_->jobs.at(prompt).prompt;
 }
 
+int64_t Generator::positions() const {
+  return impl_->longest;
+}
+
 const run::Session& Generator::session() const {
   return *impl_->session;
 }
@@ -204,6 +227,24 @@ GenerationTask Generator::Impl::task(const Job& job) const {
           StopStrings(model.tokenizer, decoding.stop_strings, job.tokens)};
 }
 
+// The limit that a receipt binds. That of a salted one says nothing of the prompt's length where
+// the answer has ended before it (receipt.20).
+int64_t Generator::Impl::bound_limit(const Job& job, const Generation& made, Observer& observer) const {
+  const int64_t given = new_tokens_as_given(model, decoding);
+  const bool counts = job.params.processors.min_new_tokens > 0 && !decoding.requested_least &&
+                      !decoding.config.min_new_tokens;  // it follows from min_length
+  if (!request.salt_prompt || (given <= job.max_new_tokens && !counts)) return job.max_new_tokens;
+  // The token that a setting forces at the end depends on the limit.
+  const bool at_limit = static_cast<int64_t>(made.tokens.size()) == job.max_new_tokens &&
+                        (made.finish_reason != "stop" || !job.params.processors.forced_eos_token_id.empty());
+  if (at_limit || counts)
+    observer.note("salt", std::string("a redacted receipt will tell how many tokens this prompt has: ") +
+                              (counts ? "min_length of the model's settings counts them; --min-new-tokens"
+                                      : "the answer fills what they leave; --max-new-tokens") +
+                              " avoids that");
+  return at_limit ? job.max_new_tokens : std::max(given, job.max_new_tokens);
+}
+
 Result<Answer> Generator::Impl::seal(Job& job, const Generation& made, Observer& observer) {
   const auto sealing = observer.phase("seal");
   INVAR_CHECK_OK(session->weights_unchanged());
@@ -211,8 +252,8 @@ Result<Answer> Generator::Impl::seal(Job& job, const Generation& made, Observer&
   Answer answer;
   answer.receipt =
       receipt::seal(described,
-                    {job.prompt.text, job.tokens, job.max_new_tokens, model.stop_tokens, job.params,
-                     decoding.stop_strings, job.prompt.chat},
+                    {job.prompt.text, job.tokens, bound_limit(job, made, observer), model.stop_tokens,
+                     job.params, decoding.stop_strings, job.prompt.chat},
                     {made.tokens, model.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
                     describe_execution(*session, model_path, compiled.plan, request.execution));
   answer.receipt.previous = request.previous;

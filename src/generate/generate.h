@@ -86,6 +86,8 @@ class Generator {
   // outlive the batch, and no stream is open beside it.
   AnswerBatch batch(Observer&);
   const run::Session& session() const;
+  // Positions that the memory holds: of a conversation, all that it may take.
+  int64_t positions() const;
 
   struct Impl;  // generate/generate.cc
 

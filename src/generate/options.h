@@ -25,6 +25,7 @@ struct ModelOptions {      // where the model and its compiled form are
   bool offline = false;       // nothing is downloaded
   // Of the plan; absent = that of an existing plan, fp32 for a new one.
   std::optional<Profile> profile = {};
+  std::string name = {};  // what receipts call the model; "" = the name of the folder or of the hub
 };
 
 struct ExecutionOptions {  // tuning: never changes a bit

@@ -90,11 +90,12 @@ Status check_kind(const Verification& v, const run::Session& session) {
 }
 
 // receipt.15: the claimed texts must be what the claimed tokens say.
-void compare_texts(Verification& v, const ModelFolder& model) {
+Status compare_texts(Verification& v, const ModelFolder& model) {
   const receipt::Receipt& claimed = v.claimed;
   const bool chat = !claimed.chat.empty();
   if (chat) {  // receipt.35
     const auto rendered = prompt::render_chat(model.chat_templates, claimed.chat, "input.chat");
+    if (!rendered && rendered.error().code == Code::not_covered) return v.refused(rendered.error().message);
     if (!rendered)
       v.finding("input.chat", "no prompt: " + rendered.error().message, "a chat");
     else if (rendered->input != claimed.chat)
@@ -121,6 +122,7 @@ void compare_texts(Verification& v, const ModelFolder& model) {
     v.finding("output.finish_reason", json(reason).dump(), json(claimed.finish_reason).dump());
   if (ascending(claimed.stop_tokens) != model.stop_tokens)
     v.finding("input.stop_tokens", json(model.stop_tokens).dump(), json(claimed.stop_tokens).dump());
+  return {};
 }
 
 }  // namespace
@@ -284,7 +286,7 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   const NameCheck name = check_name(m.found.location, claimed);
   v.verdict.findings = name.findings;
   if (v.failed()) return {};
-  compare_texts(v, m.folder);
+  INVAR_CHECK_OK(compare_texts(v, m.folder));
   if (v.failed()) return {};
 
   if (v.set == OperationSet::any)

@@ -34,6 +34,7 @@ struct Verdict {
   std::string receipt_hash;  // "" where the receipt does not say one that holds
   std::vector<receipt::Finding> findings;  // empty: it holds
   std::vector<Compared> compared;
+  std::vector<std::pair<std::string, std::string>> about = {};  // what the receipt says: about()
   bool ok() const { return findings.empty(); }
   void add(std::string what, std::string how) { compared.push_back({std::move(what), std::move(how)}); }
   void add_caveat(std::string what, std::string how) {
@@ -47,6 +48,12 @@ std::string caveats(const Verdict&);
 // What the word of a verdict says, behind it, where the plan was given and nothing shows that it is
 // of the program that it names (program.7).
 inline constexpr const char* kByGivenPlan = " BY A GIVEN PLAN";
+
+// What a receipt says, in a few short lines for people: the model, the prompt, the answer, the
+// sampling; of tensors their names. Nothing of it is checked. What the receipt lacks is left out.
+std::vector<std::pair<std::string, std::string>> about(const receipt::Receipt&);
+// Of a chat the role and the text of each message; no message, where that is not readable.
+std::vector<std::pair<std::string, std::string>> messages_of(const receipt::Receipt&);
 
 // The content of a receipt's file.
 Result<std::string> read_receipt(const std::string& path);
@@ -97,6 +104,10 @@ using Judge = std::function<Result<Verdict>(std::string_view text, const std::st
 using Report = std::function<void(const std::string& name, const Result<Verdict>&)>;
 void judge_file(const std::string& path, const Reader&, const Judge&, const Report&);
 
+// The model and program fields of a receipt of this model (receipt.2), with every weight hashed.
+// Nothing of a task folder is used. Of an encoder those of a receipt of tensors (receipt.40).
+Result<receipt::Receipt> describe_model(const ModelOptions&, Observer&);
+
 // Finds and compares the model, compiles it, and computes every token of the answer again
 // (receipt.14 to receipt.18). model.model_name may be empty: then the receipt and what this user
 // ran before say where the model lies. Errors: the model is not found, or the operation set lets
@@ -126,7 +137,8 @@ class Verifier {
 // here.
 struct DisputedRun {
   dispute::Subject subject;
-  std::vector<receipt::Finding> other_model;  // where the model here is not the receipt's
+  std::vector<receipt::Finding> other_model;    // where the model here is not the receipt's
+  std::function<std::string(int32_t)> text_of;  // a token in quotes, as this model's tokenizer has it
   // What the subject's files and known digests belong to.
   std::shared_ptr<TemporaryFolder> temporary;
   std::shared_ptr<DigestCache> hashed;

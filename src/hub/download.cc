@@ -62,6 +62,7 @@ class Download {
   Status describe(RemoteFile&);
   Status check_space() const;
   Status fetch(const RemoteFile&);
+  Result<bool> holds(const std::string& path, const RemoteFile&) const;
   Status receive(const RemoteFile&);
   Status link(const RemoteFile&) const;
 
@@ -138,7 +139,8 @@ Status Download::receive(const RemoteFile& f) {
   INVAR_CHECK_OK(make_folders(cache_.folder + "/blobs"));
   INVAR_TRY(const Lock lock, Lock::take(cache_.locks + "/" + f.digest + ".lock"));
   const std::string blob = cache_.blob(f.digest);
-  if (size_of(blob) == f.size) return {};  // another process was faster, or another file is equal
+  INVAR_TRY(const bool here, holds(blob, f));
+  if (here) return {};  // another process was faster, or another file is equal
   INVAR_TRY(BlobReceiver receiver, BlobReceiver::open(blob, f.digest, *f.size, [&](uint64_t held) {
               return !watcher_.bytes || total_ == 0 || watcher_.bytes(finished_ + held, total_);
             }));
@@ -166,8 +168,25 @@ Status Download::link(const RemoteFile& f) const {
   return bad_input("cannot link '" + path + "': " + std::strerror(error));
 }
 
+// Whether the bytes at this path, through links, are those that the hub lists. Whoever may write to
+// the cache may have put others there.
+Result<bool> Download::holds(const std::string& path, const RemoteFile& f) const {
+  if (size_of(path) != f.size) return false;
+  const auto file = MappedFile::open(path);
+  if (!file || file->bytes().size() != *f.size) return false;
+  BlobHash hash(f.digest.size() == 64, *f.size);
+  constexpr size_t kPiece = size_t{16} << 20;
+  for (size_t at = 0; at < *f.size; at += kPiece) {
+    hash.update(file->text().substr(at, kPiece));
+    if (watcher_.bytes && total_ > 0 && !watcher_.bytes(finished_ + std::min(at + kPiece, *f.size), total_))
+      return bad_input("interrupted: the next download goes on from here");
+  }
+  return hash.finish() == f.digest;
+}
+
 Status Download::fetch(const RemoteFile& f) {
-  if (size_of(link_of(f)) != f.size) {
+  INVAR_TRY(const bool here, holds(link_of(f), f));
+  if (!here) {
     INVAR_CHECK_OK(receive(f));
     INVAR_CHECK_OK(link(f));
   }

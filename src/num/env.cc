@@ -2,6 +2,8 @@
 #include "num/env.h"
 
 #if defined(__x86_64__)
+#include <signal.h>
+#include <ucontext.h>
 #include <xmmintrin.h>
 #elif !defined(__aarch64__) && !defined(__riscv) && !defined(__powerpc64__) && !defined(__s390x__)
 #include <cfenv>
@@ -114,7 +116,35 @@ ArithmeticEnv::~ArithmeticEnv() {
 }
 #endif
 
+#if defined(__x86_64__)
+namespace {
+
+void mend_trapped(int number, siginfo_t* info, void* context) {
+  auto* const state = static_cast<ucontext_t*>(context)->uc_mcontext.fpregs;
+  if (info->si_code == FPE_INTDIV || info->si_code == FPE_INTOVF || info->si_code <= 0 || !state) {
+    ::signal(number, SIG_DFL);  // the operation is repeated, and ends the process
+    if (info->si_code <= 0) ::raise(number);
+    return;
+  }
+  state->mxcsr = static_cast<uint32_t>(kControl);
+  state->cwd = static_cast<uint16_t>(kX87);
+  state->swd &= 0x7f00;  // what is pending traps again otherwise
+}
+
+}  // namespace
+
+void survive_traps() {
+  struct sigaction action = {};
+  action.sa_sigaction = mend_trapped;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGFPE, &action, nullptr);
+}
+#else
+void survive_traps() {}  // Linux unmasks none there
+#endif
+
 bool arithmetic_env_ok() {
+  if ((read_control() & ~kSticky) != kControl) return false;  // an exception that traps would end the process
   // volatile: computed now, by this thread's hardware, not by the compiler.
   volatile float least = 0x1p-149f, tiny = 0x1p-126f, half = 0.5f, one = 1.0f, big = 0x1p24f,
                  minus = -0x1p24f;

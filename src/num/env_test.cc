@@ -7,6 +7,7 @@
 #include <xmmintrin.h>
 #endif
 #include <cfenv>
+#include <csignal>
 #include <cstdlib>
 
 namespace invar::num {
@@ -62,6 +63,29 @@ TEST(Env, LeavesRaisedFlags) {
 }
 
 #if defined(__x86_64__)
+TEST(Env, TrapsAreSurvived) {
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before & ~0x1f80u);
+  EXPECT_FALSE(arithmetic_env_ok());  // without a trap
+  _mm_setcsr(before);
+  survive_traps();
+  volatile float three = 3, least = 0x1p-126f;
+  _mm_setcsr(before & ~0x1f80u);
+  const float third = 1 / three;
+  const unsigned mended = _mm_getcsr();
+  _mm_setcsr((before & ~0x1f80u) | 0x8000);  // and flushes
+  const float subnormal = least / three;
+  _mm_setcsr(before);
+  EXPECT_EQ(third, 0x1.555556p-2f);
+  EXPECT_EQ(mended & 0x1f80u, 0x1f80u);
+  EXPECT_EQ(subnormal, 0x1.555558p-128f);
+  const auto divide_by_zero = [] {
+    asm volatile("xorl %%ecx, %%ecx\n xorl %%edx, %%edx\n divl %%ecx" ::: "eax", "ecx", "edx");
+  };
+  EXPECT_EXIT(divide_by_zero(), ::testing::KilledBySignal(SIGFPE), "");
+  EXPECT_EXIT(std::raise(SIGFPE), ::testing::KilledBySignal(SIGFPE), "");
+}
+
 TEST(Env, SetsAndRestoresFlushing) {
   unsigned before = _mm_getcsr();
   for (unsigned flag : {0x8000u, 0x0040u}) {  // FTZ, DAZ

@@ -11,14 +11,14 @@ namespace {
 const std::string kOnes(64, '1'), kTwos(64, '2'), kThrees(64, '3');
 
 // "embed" is a tensor of the program, "table" a constant that follows from its parameters.
-const std::string kText = R"(invar-plan 1
+const std::string kOutlineText = R"(invar-plan 1
 numerics "invar-1"
 operations "reproducible"
 symbol batch
 weight w0 "embed" f32 [2] sha256 )" +
-                          kOnes + R"(
+                                 kOnes + R"(
 weight w1 "table" f32 [2] sha256 )" +
-                          kTwos + R"(
+                                 kTwos + R"(
 input v0: f32 [batch, 2] "x"
 node v1: f32 [batch, 2] = add.1(v0, w0) {numerics="ieee"}
 node v2: f32 [batch, 2] = mul.1(v1, w1) {numerics="ieee"}
@@ -29,10 +29,10 @@ place w1 "plan.invar.constants" offset 0 length 8
 slots 2
 slot v1 0
 slot v2 1
-program "toy-1" sha256 )" +
-                          kThrees + R"(
+program "toy-1" sha256 )" + kThrees +
+                                 R"(
 tensor "embed" f32 [2] sha256 )" +
-                          kOnes + R"(
+                                 kOnes + R"(
 end
 )";
 
@@ -57,17 +57,17 @@ std::string refusal_of(const std::string& text, const std::string& path = "x.pla
 }
 
 TEST(Outline, CheckpointsOfOneProgramHaveOne) {
-  const std::string mine = outline_of(kText);
+  const std::string mine = outline_of(kOutlineText);
   EXPECT_EQ(mine.size(), 64u);
-  EXPECT_EQ(outline_of(with(kText, kOnes, std::string(64, '7'))), mine);
-  EXPECT_EQ(outline_of(with(kText, "a.safetensors\" offset 128", "b.safetensors\" offset 64")), mine);
+  EXPECT_EQ(outline_of(with(kOutlineText, kOnes, std::string(64, '7'))), mine);
+  EXPECT_EQ(outline_of(with(kOutlineText, "a.safetensors\" offset 128", "b.safetensors\" offset 64")), mine);
 }
 
 TEST(Outline, PartsOfATensorAreComparedInItsFile) {
   const std::string folder = ::testing::TempDir(), content = "....abcdefghijklmnop";
   std::ofstream(folder + "/a.safetensors") << content;
   const std::string whole = to_hex(sha256(content.substr(4))), half = to_hex(sha256(content.substr(12)));
-  std::string text = with(kText, "weight w0 \"embed\" f32 [2] sha256 " + kOnes,
+  std::string text = with(kOutlineText, "weight w0 \"embed\" f32 [2] sha256 " + kOnes,
                           "weight w0 \"embed [4] from 8 [2]\" f32 [2] sha256 " + half);
   text = with(text, "offset 128", "offset 12");
   text = with(text, "tensor \"embed\" f32 [2] sha256 " + kOnes, "tensor \"embed\" f32 [4] sha256 " + whole);
@@ -88,31 +88,31 @@ TEST(Outline, PartsOfATensorAreComparedInItsFile) {
 }
 
 TEST(Outline, WhatIsComputedIsInIt) {
-  const std::string mine = outline_of(kText);
-  EXPECT_NE(outline_of(with(kText, kTwos, std::string(64, '7'))), mine);       // a constant
-  EXPECT_NE(outline_of(with(kText, "mul.1(v1, w1)", "mul.1(v0, w1)")), mine);  // an operand
-  EXPECT_NE(outline_of(with(kText, kThrees, std::string(64, '7'))), mine);     // the program
+  const std::string mine = outline_of(kOutlineText);
+  EXPECT_NE(outline_of(with(kOutlineText, kTwos, std::string(64, '7'))), mine);       // a constant
+  EXPECT_NE(outline_of(with(kOutlineText, "mul.1(v1, w1)", "mul.1(v0, w1)")), mine);  // an operand
+  EXPECT_NE(outline_of(with(kOutlineText, kThrees, std::string(64, '7'))), mine);     // the program
   // Other bytes in the place of a tensor are those of a constant.
-  EXPECT_NE(outline_of(replaced(kText, kOnes, std::string(64, '7'))), mine);
+  EXPECT_NE(outline_of(replaced(kOutlineText, kOnes, std::string(64, '7'))), mine);
 }
 
 TEST(Outline, TensorsAreThoseOfTheProgram) {
   const std::string sevens(64, '7');
-  EXPECT_EQ(refusal_of(kText), "");
-  EXPECT_EQ(refusal_of(with(kText, kOnes, sevens)), "");
+  EXPECT_EQ(refusal_of(kOutlineText), "");
+  EXPECT_EQ(refusal_of(with(kOutlineText, kOnes, sevens)), "");
   for (const std::string& lie :
-       {replaced(kText, kOnes, sevens),                                           // under its name
-        replaced(replaced(kText, "\"embed\"", "\"other\""), kOnes, sevens),       // under another
-        replaced(replaced(kText, "\"embed\"", "\"embed [2]\""), kOnes, sevens)})  // as a part
+       {replaced(kOutlineText, kOnes, sevens),                                           // under its name
+        replaced(replaced(kOutlineText, "\"embed\"", "\"other\""), kOnes, sevens),       // under another
+        replaced(replaced(kOutlineText, "\"embed\"", "\"embed [2]\""), kOnes, sevens)})  // as a part
     EXPECT_NE(refusal_of(lie).find("tensor embed "), std::string::npos) << refusal_of(lie);
   // The tensors of a graph are numbered, so their bytes alone say which they are.
-  const std::string graph = with(with(kText, "tensor \"embed\"", "tensor \"v3\""), "toy-1", "onnx-1");
+  const std::string graph = with(with(kOutlineText, "tensor \"embed\"", "tensor \"v3\""), "toy-1", "onnx-1");
   EXPECT_NE(refusal_of(graph).find("the weight table"), std::string::npos);
   const std::string named = with(graph, "\"table\"", "\"f32 2 0123456789abcdef\"");
   EXPECT_EQ(refusal_of(named), "");
   EXPECT_NE(refusal_of(replaced(named, kOnes, sevens)).find("the weight embed"), std::string::npos);
-  const size_t program = kText.find("program ");
-  EXPECT_FALSE(outline(*parse(kText.substr(0, program) + "end\n", "x.plan")));
+  const size_t program = kOutlineText.find("program ");
+  EXPECT_FALSE(outline(*parse(kOutlineText.substr(0, program) + "end\n", "x.plan")));
 }
 
 }  // namespace

@@ -22,8 +22,13 @@ struct RenderedChat {
 };
 
 // `chat` is the JSON object of chat.1, `name` what errors call it. Errors: bad_input names the
-// place in the JSON or the line of the template; not_covered what a template may not use here.
+// place in the JSON or the line of the template; not_covered what a template may not use here, and
+// a part of a message that is no text.
 Result<RenderedChat> render_chat(const ChatTemplates&, std::string_view chat, const std::string& name);
+
+// A remark that names the texts of messages which the template left out of the prompt; "" where it
+// wrote all of them.
+std::string texts_left_out(const ChatTemplates&, const RenderedChat&);
 
 // An answer's text taken apart (chat.7).
 struct ChatAnswer {

@@ -139,6 +139,28 @@ TEST(Tokenizer, PrefixSpace) {
   EXPECT_EQ(ids(made(j), ""), Ids{});
 }
 
+// A file of a megabyte that takes gigabytes: many steps with tables, or steps that double a text.
+TEST(Tokenizer, StepsAreBounded) {
+  const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const auto with = [&](size_t steps) {
+    Json j = tiny();
+    j["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", Json::array()}};
+    for (size_t i = 0; i < steps; ++i) j["pre_tokenizer"]["pretokenizers"].push_back(bytes);
+    return Tokenizer::parse(j.dump(), "t.json");
+  };
+  const auto many = with(257);
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().code, Code::not_covered);
+  EXPECT_NE(many.error().message.find("more than 256 steps"), std::string::npos) << many.error().message;
+  const auto most = with(256);
+  ASSERT_TRUE(most);
+  const auto doubled = most->encode("\xc3\xa9");
+  ASSERT_FALSE(doubled);
+  EXPECT_NE(doubled.error().message.find("pre-tokenizers make this text too long"), std::string::npos)
+      << doubled.error().message;
+  EXPECT_EQ(ids(*most, "ab").size(), 1u);
+}
+
 TEST(Tokenizer, Template) {
   Json j = tiny();
   j["post_processor"] = {{"type", "TemplateProcessing"},

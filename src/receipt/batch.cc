@@ -55,7 +55,7 @@ bool is_name_in_batch(std::string_view name) {
 
 static void read_entries(const Value& list, Batch& b, Findings& f) {
   std::set<std::string> names;
-  for (size_t i = 0; i < list.items.size(); ++i) {
+  for (size_t i = 0; i < list.items.size() && !full(f); ++i) {
     const Value& one = list.items[i];
     const std::string at = "receipts[" + std::to_string(i) + "]";
     if (one.kind != Value::object) {
@@ -95,7 +95,7 @@ Result<Findings> validate_batch(std::string_view text, std::string_view name, Ba
     f.push_back({"batch_hash", to_hex(batch_hash(b)) + " (from the receipts)", to_hex(*hash), true});
   if (f.empty()) check_signatures(b.signatures, kSignedBatch, *hash, f);
   if (out) *out = std::move(b);
-  return f;
+  return bounded(std::move(f));
 }
 
 }  // namespace invar::receipt

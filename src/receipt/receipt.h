@@ -92,6 +92,8 @@ std::string text_of(const Finding&);
 // stands for the others.
 std::vector<std::string> texts_of(std::span<const Finding>);
 
+// A receipt with more findings has these, and another one that says so.
+inline constexpr size_t kMostFindings = 100;
 // Checks structure, ranges and hashes, without the model. Error: not a receipt at all. An empty
 // list: valid. `out`, if not null and the structure allows, receives the content.
 Result<std::vector<Finding>> validate(std::string_view json, std::string_view file_name_for_errors,

@@ -8,24 +8,15 @@
 namespace invar::receipt {
 namespace {
 
+using testing::edited;
 using testing::fields_of;
+using testing::found;
 using testing::toy_receipt;
 
 Receipt salted() {
   Receipt r = toy_receipt();
   r.salt = sha256("a salt");
   return r;
-}
-
-std::string found(const std::string& json, Receipt* out = nullptr) {
-  const auto f = validate(json, "r.json", out);
-  return f ? fields_of(*f) : f.error().message;
-}
-
-std::string edited(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, text.npos) << from;
-  return text.replace(at, from.size(), to);
 }
 
 TEST(Redact, ASaltChangesTheLeavesThatTellOfThePromptAlone) {

@@ -1,6 +1,8 @@
 // A small receipt whose answer a toy model really gives, for the tests of this folder.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 #include "receipt/receipt.h"
@@ -69,6 +71,18 @@ inline std::string fields_of(const std::vector<Finding>& findings) {
   std::string s;
   for (const Finding& f : findings) s += (s.empty() ? "" : " ") + f.field;
   return s;
+}
+
+// The fields that validate() finds wrong in a receipt, or why there is none.
+inline std::string found(const std::string& json, Receipt* out = nullptr) {
+  const auto f = validate(json, "r.json", out);
+  return f ? fields_of(*f) : f.error().message;
+}
+
+inline std::string edited(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, text.npos) << from;
+  return text.replace(at, from.size(), to);
 }
 
 }  // namespace invar::receipt::testing

@@ -31,13 +31,13 @@ void compare(const Value& top, const Group& g, Findings& f) {
     // The execution section may have any number of names.
     const std::set<std::string_view> names(g.names.begin(), g.names.end());
     for (const auto& [name, value] : v->members)
-      if (!names.contains(name))
+      if (!names.contains(name) && !full(f))
         f.push_back({g.digests + "." + name + g.suffix, "a field of this name", "a digest without a field"});
     std::map<std::string_view, const Value*> first;
     for (const auto& [name, value] : v->members)
-      if (!first.emplace(name, &value).second)
+      if (!first.emplace(name, &value).second && !full(f))
         f.push_back({g.digests + "." + name + g.suffix, "only one", "a second one"});
-    for (size_t i = 0; i < g.names.size(); ++i) {
+    for (size_t i = 0; i < g.names.size() && !full(f); ++i) {
       const std::string path = g.digests + "." + g.names[i] + g.suffix;
       const auto it = first.find(g.names[i]);
       if (it == first.end()) f.push_back({path, "a value", "nothing"});
@@ -59,6 +59,7 @@ void compare(const Value& top, const Group& g, Findings& f) {
   const bool values_changed = merkle_root(as_stated) == *root,
              digests_changed = merkle_root(as_computed) == *root;
   for (size_t i : differing) {
+    if (full(f)) return;
     std::string field = g.prefix + g.names[i] + g.suffix;
     if (!values_changed && digests_changed)
       f.push_back(
@@ -137,7 +138,7 @@ void check_execution(const Value& top, Receipt& r, Findings& f) {
   for (const auto& [key, value] : v->members) sorted.emplace(key, &value);
   for (const auto& [key, value] : sorted) {
     const bool good = value->kind == Value::string;
-    if (!good)
+    if (!good && !full(f))
       f.push_back({"execution." + key + g.suffix, "a string", std::string(json::name_of(value->kind))});
     g.names.push_back(key), g.values.push_back(json::quote(value->text));
     g.computed.push_back(good ? std::optional(leaf("execution." + key, g.values.back())) : std::nullopt);
@@ -203,7 +204,7 @@ Result<std::vector<Finding>> validate(std::string_view text, std::string_view na
   read_signatures(top, r.signatures, f);
   if (f.empty()) check_signatures(r.signatures, kSignedReceipt, receipt_hash(r), f);
   if (out) *out = std::move(r);
-  return f;
+  return bounded(std::move(f));
 }
 
 }  // namespace invar::receipt

@@ -10,7 +10,7 @@
 namespace invar::run {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr struct {
   std::string_view descr;
   DType dtype;
@@ -54,7 +54,7 @@ Result<Tensor> read_npy(const std::string& path) {
   auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(text[i])); };
   // The magic, the version, the length of the header in 2 bytes, from version 2 on in 4.
   const size_t wide = text.size() > 12 && byte(6) >= 2 ? 2 : 0, begin = 10 + wide;
-  if (!text.starts_with(kMagic) || text.size() < begin) return bad_input(path + ": not a .npy file");
+  if (!text.starts_with(kNpyMagic) || text.size() < begin) return bad_input(path + ": not a .npy file");
   size_t length = byte(8) | byte(9) << 8;
   if (wide) length |= byte(10) << 16 | byte(11) << 24;
   if (length > text.size() - begin) return bad_input(path + ": it ends within its header");
@@ -94,7 +94,7 @@ std::string npy_of(const Tensor& t) {
   if (t.shape.size() > 1) header.resize(header.size() - 2);
   header += "), }";
   header.append(63 - (header.size() + 10) % 64, ' ').push_back('\n');  // the data begin at a multiple of 64
-  std::string text = std::string(kMagic) + std::string("\x01\x00", 2);
+  std::string text = std::string(kNpyMagic) + std::string("\x01\x00", 2);
   text += static_cast<char>(header.size() & 255), text += static_cast<char>(header.size() >> 8);
   text += header;
   const size_t begin = text.size();

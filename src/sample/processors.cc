@@ -11,7 +11,7 @@
 namespace invar::sample {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Logits that are copied where the first of them changes.
 class Logits {
@@ -26,11 +26,11 @@ class Logits {
     if (token >= 0 && static_cast<size_t>(token) < size()) write()[token] = logit;
   }
   void mask(std::span<const int32_t> tokens) {
-    for (const int32_t t : tokens) set(t, -kInf);
+    for (const int32_t t : tokens) set(t, -kInfinity);
   }
   // sampling.15
   Status force(std::span<const int32_t> tokens, const char* name) {
-    std::ranges::fill(write(), -kInf);
+    std::ranges::fill(write(), -kInfinity);
     for (const int32_t t : tokens) {
       INVAR_CHECK_OK(has(t, name));
       set(t, 0);
@@ -86,14 +86,14 @@ void penalize_repetition(Logits& logits, std::span<const float> own, const Histo
 // sampling.12: the tokens that followed where the last n - 1 tokens stood before.
 void ban_repeated_ngrams(Logits& logits, const History& h, size_t n) {
   for (size_t i = 0; i + n <= h.size(); ++i)
-    if (h.repeats(i, h.size() + 1 - n, n - 1)) logits.set(h[i + n - 1], -kInf);
+    if (h.repeats(i, h.size() + 1 - n, n - 1)) logits.set(h[i + n - 1], -kInfinity);
 }
 
 // sampling.13
 Status ban_words(Logits& logits, const History& h, const std::vector<std::vector<int32_t>>& words) {
   for (const std::vector<int32_t>& word : words) {
     for (const int32_t t : word) INVAR_CHECK_OK(logits.has(t, "bad_words_ids"));
-    if (h.ends_with(std::span(word).first(word.size() - 1))) logits.set(word.back(), -kInf);
+    if (h.ends_with(std::span(word).first(word.size() - 1))) logits.set(word.back(), -kInfinity);
   }
   return {};
 }

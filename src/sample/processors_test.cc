@@ -16,9 +16,9 @@
 namespace invar::sample {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-struct Case {
+struct ProcessorCase {
   Params params;
   std::vector<int32_t> prompt, answer, stop;
   int64_t max_new_tokens = 0;
@@ -77,12 +77,12 @@ Params params_of(const std::string& text) {
   return p;
 }
 
-std::vector<Case> read_vectors() {
-  std::vector<Case> cases;
+std::vector<ProcessorCase> read_processor_vectors() {
+  std::vector<ProcessorCase> cases;
   std::ifstream in(INVAR_SOURCE_DIR "/src/sample/processor_vectors.txt");
   for (std::string line; std::getline(in, line);) {
     const std::vector<std::string> part = split(line, '|');
-    Case& c = cases.emplace_back();
+    ProcessorCase& c = cases.emplace_back();
     c.params = params_of(part.at(0));
     c.prompt = ids(part.at(1)), c.answer = ids(part.at(2)), c.stop = ids(part.at(3));
     c.max_new_tokens = std::stoll(part.at(4));
@@ -94,11 +94,11 @@ std::vector<Case> read_vectors() {
 }
 
 TEST(Processors, KnownAnswers) {
-  const std::vector<Case> cases = read_vectors();
+  const std::vector<ProcessorCase> cases = read_processor_vectors();
   ASSERT_EQ(cases.size(), 400u);
   for (size_t n = 0; n < cases.size(); ++n) {
     SCOPED_TRACE("line " + std::to_string(n + 1));
-    const Case& c = cases[n];
+    const ProcessorCase& c = cases[n];
     std::vector<float> room;
     const auto processed = process(c.logits, c.params.processors, c.context(), room);
     ASSERT_TRUE(processed) << processed.error().message;
@@ -155,9 +155,9 @@ TEST(Processors, ShortCircuit) {
     const auto processed = process(logits, p, {prompt, before, {}, 9}, room);
     return processed ? std::vector<float>(processed->begin(), processed->end()) : std::vector<float>();
   };
-  EXPECT_EQ(out(answer), (std::vector<float>{-kInf, 0, -kInf}));
+  EXPECT_EQ(out(answer), (std::vector<float>{-kInfinity, 0, -kInfinity}));
   for (const auto& other : {with_it, longer, prompt})
-    EXPECT_EQ(out(other), (std::vector<float>{1, -kInf, 3}));
+    EXPECT_EQ(out(other), (std::vector<float>{1, -kInfinity, 3}));
 }
 
 TEST(Processors, TokensWithoutALogit) {
@@ -186,7 +186,7 @@ TEST(Processors, Refusals) {
     return s ? std::string() : s.error().message.substr(0, s.error().message.find(':'));
   };
   EXPECT_EQ(message({}), "");
-  for (const float x : {0.0f, -1.0f, kInf, std::nanf(""), 0x1p-130f})
+  for (const float x : {0.0f, -1.0f, kInfinity, std::nanf(""), 0x1p-130f})
     EXPECT_EQ(message({.processors = {.repetition_penalty = x}}), "repetition_penalty") << x;
   for (const float x : {-0.5f, 1.0000001f, std::nanf(""), 0x1p-130f})
     EXPECT_EQ(message({.min_p = x}), "min_p") << x;

@@ -47,6 +47,7 @@ int32_t token_of(uint64_t key) {
 constexpr size_t kBlock = 16;
 std::vector<int32_t> block_maxima(std::span<const float> logits) {
   std::vector<int32_t> most((logits.size() + kBlock - 1) / kBlock, kNever);
+  num::mend_arithmetic_env();  // memory may have come by a system call
   const size_t whole = logits.size() / kBlock;
   auto larger = [](float a, float b) { return a > b ? a : b; };  // one instruction, and no branch
   for (size_t b = 0; b < whole; ++b) {
@@ -216,8 +217,11 @@ Result<std::vector<Choice>> distribution(std::span<const float> logits, const Pa
     if (const uint64_t w = weight(logits[token])) choices.push_back({token, w});
   };
   if (params.top_k > 0 && static_cast<size_t>(params.top_k) < logits.size()) {
-    for (const int32_t t : first_tokens(logits, maxima, static_cast<size_t>(params.top_k))) add(t);
+    const auto first = first_tokens(logits, maxima, static_cast<size_t>(params.top_k));
+    num::mend_arithmetic_env();  // memory may have come by a system call
+    for (const int32_t t : first) add(t);
   } else {
+    num::mend_arithmetic_env();
     for (size_t i = 0; i < logits.size(); ++i) add(static_cast<int32_t>(i));
   }
   if (params.top_p < 1) keep_top_p(choices, logits, params.top_p);
@@ -239,6 +243,7 @@ int32_t draw(std::span<const Choice> choices, uint64_t u) {
 // With parameters that are in range.
 static Result<int32_t> choose_checked(std::span<const float> logits, const Params& params, uint64_t position,
                                       uint64_t stream) {
+  const num::ArithmeticEnv env;  // subnormal logits are compared, too
   if (!params.do_sample) return greatest(logits, block_maxima(logits));
   INVAR_TRY(const std::vector<Choice> choices, distribution(logits, params));
   return draw(choices, random_u64(params.seed, position, stream));

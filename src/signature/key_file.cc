@@ -1,6 +1,5 @@
 #include "signature/key_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,8 +7,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "base/file/file.h"
+#include "base/file/temporary_file.h"
 #include "base/text/json.h"
 
 namespace invar::signature {
@@ -131,19 +132,17 @@ Result<Digest> from_pem(std::string_view text, std::string_view label, std::stri
   return key;
 }
 
-// A new file, whatever the umask is.
-Status write_new(const std::string& path, const std::string& text, mode_t mode) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (fd < 0 && errno == EEXIST)
+Error unwritable(const std::string& path, int error) {
+  if (error == EEXIST)
     return bad_input(path + ": exists, and keys are never overwritten: choose another path");
-  if (fd < 0) return bad_input(path + ": cannot be written: " + std::strerror(errno));
-  const bool good = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                    ::fchmod(fd, mode) == 0 && ::fsync(fd) == 0;
-  const int why = errno;
-  ::close(fd);
-  if (good) return {};
-  ::unlink(path.c_str());
-  return bad_input(path + ": cannot be written: " + std::strerror(why));
+  return bad_input(path + ": cannot be written: " + std::strerror(error));
+}
+
+Status prepare(NewFile& file, const std::string& path, const std::string& text) {
+  if (const int error = file.make(path)) return unwritable(path, error);
+  const ssize_t written = ::write(file.descriptor(), text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size())) return {};
+  return unwritable(path, written < 0 ? errno : ENOSPC);
 }
 
 }  // namespace
@@ -179,14 +178,24 @@ Result<PublicKey> read_public_key(const std::string& hex_or_path) {
   return public_key_from_pem(text, hex_or_path);
 }
 
+// Both are whole before either has its name, and the private key gets its name last: a process
+// that is killed leaves no key without its public one.
 Status write_key_pair(const std::string& path, const PrivateKey& key) {
   const std::string public_path = path + ".pub";
-  if (::access(public_path.c_str(), F_OK) == 0)
-    return bad_input(public_path + ": exists, and keys are never overwritten: choose another path");
-  INVAR_CHECK_OK(write_new(path, private_pem(key.seed), 0600));
-  const Status second = write_new(public_path, public_pem(key.public_key), 0644);
-  if (!second) ::unlink(path.c_str());
-  return second;
+  std::error_code ec;
+  if (std::filesystem::exists(std::filesystem::symlink_status(public_path, ec)))
+    return bad_input(
+        public_path + ": exists, and keys are never overwritten: choose another path" +
+        (::access(path.c_str(), F_OK) == 0 ? "" : ", or remove it if no private key belongs to it"));
+  NewFile private_file, public_file;
+  INVAR_CHECK_OK(prepare(private_file, path, private_pem(key.seed)));
+  INVAR_CHECK_OK(prepare(public_file, public_path, public_pem(key.public_key)));
+  if (::access(path.c_str(), F_OK) == 0) return unwritable(path, EEXIST);
+  if (const int error = public_file.create(0644)) return unwritable(public_path, error);
+  const int error = private_file.create(0600);
+  if (!error) return {};
+  ::unlink(public_path.c_str());
+  return unwritable(path, error);
 }
 
 }  // namespace invar::signature

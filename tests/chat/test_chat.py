@@ -1,7 +1,9 @@
 """Chats on the command line: messages become a prompt by the model's template, the receipt binds
 them, and verify renders them again (spec/chat.md, receipt.35)."""
 
+import hashlib
 import json
+import os
 
 import pytest
 from conftest import ROOT, execute, invar, refused
@@ -137,6 +139,13 @@ def test_the_date_is_bound_where_it_shows(run, chat_model, tmp_path):
         ("", {"messages": MESSAGES, "tool": []}, 2, ["m.json", "tool"]),
         ("", [MESSAGES], 2, ["messages[0]"]),
         ("x", MESSAGES + [{"role": "user", "content": 10**30}], 3, ["messages[1]", "content"]),
+        ("{{ (5).real }}", MESSAGES, 3, ["line 1", "'real'", "int"]),
+        (
+            "{{ raise_exception('ran') }}",
+            [{"role": "user", "content": [{"type": "image", "url": "a.png"}]}],
+            3,
+            ["messages[0]", "content[0]", "image"],
+        ),
     ],
 )
 def test_bad_chats(chat_model, tmp_path, template, messages, code, names):
@@ -144,6 +153,52 @@ def test_bad_chats(chat_model, tmp_path, template, messages, code, names):
     path = file(tmp_path / "m.json", messages)
     for command in ("run", "render"):
         refused(command, "--model-name", chat_model, "--messages", path, code=code, names=names)
+
+
+def test_text_that_is_left_out_is_remarked_upon(run, chat_model, tmp_path):
+    (chat_model / "chat_template.jinja").write_text("{{ messages[-1].content }}")
+    messages = file(tmp_path / "m.json", [{"role": "system", "content": "Be brief."}, *MESSAGES])
+    remark = (
+        f"{messages}: the chat template leaves text of the messages out of the prompt: messages[0]"
+    )
+    for done in (
+        invar("render", "--model-name", chat_model, "--messages", messages),
+        run("--messages", messages),
+    ):
+        assert done.text.count(remark) == 1 and "template" in done.text
+    lines = tmp_path / "p.jsonl"
+    lines.write_text(2 * (json.dumps({"messages": json.loads(messages.read_text())}) + "\n"))
+    done = run("--prompt-file", lines)
+    assert done.text.count("leaves text of the messages out") == 1
+    assert "the same of 1 more prompts" in done.text
+    shown = file(tmp_path / "m.json", MESSAGES)
+    assert (
+        "leaves text" not in invar("render", "--model-name", chat_model, "--messages", shown).text
+    )
+
+
+def test_the_folder_that_a_sender_chose(chat_model, tmp_path):
+    """verify says that it opens it, and its template stays within the meter."""
+    doubled = (
+        "{% set n = namespace(x='a') %}{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% endfor %}"
+        "{{ n.x == n.x|list }}"
+    )
+    (chat_model / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    messages = file(tmp_path / "m.json", MESSAGES)
+    receipt = tmp_path / "r.json"
+    options = ("--max-new-tokens", 2, "--receipt-path", receipt, "--record-model-path")
+    done = execute(("run", "--model-name", chat_model, "--messages", messages, *options))
+    assert done.code == 0, done.text
+    fresh = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    said = f"the receipt's sender chose the folder {chat_model}"
+    done = execute(("verify", receipt), env=fresh)
+    assert done.code == 0 and said in done.text, done.text
+    (chat_model / "chat_template.jinja").write_text(doubled)
+    bound = json.loads(receipt.read_text())
+    bound["model"]["chat_template"] = hashlib.sha256(doubled.encode()).hexdigest()
+    file(receipt, reseal(bound))
+    done = execute(("verify", receipt), env=fresh)
+    assert done.code == 3 and said in done.text and "20000000 steps" in done.text, done.text
 
 
 def test_bad_options(chat_model, model, tmp_path):

@@ -1,8 +1,16 @@
 """invar chat: a conversation has the answers and receipts that `invar run --messages` gives for the
 same history, although what the memory holds already is not computed again."""
 
+import ctypes
+import fcntl
 import json
+import os
+import pty
+import select
+import stat
 import subprocess
+import termios
+import time
 
 import pytest
 from conftest import BIN, ROOT, Done, execute, invar, refused
@@ -26,6 +34,62 @@ def chat(model, tasks, tmp_path):
         return done
 
     return f
+
+
+class Typist:
+    """A person at a terminal. `args`: further options of `invar chat`."""
+
+    def __init__(self, model, tasks, folder, *args, term="xterm"):
+        self.state = folder / "state/invar/chat-history"
+        env = {**os.environ, "TERM": term, "XDG_STATE_HOME": str(folder / "state")}
+        command = [BIN, "chat", "--model-name", model, "--tasks-root", tasks, "--receipts"]
+        command += [folder / "receipts", "--max-new-tokens", 2, *args]
+        self.terminal, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [str(c) for c in command],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=env,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # Ctrl-C is of this terminal
+        )
+        os.close(slave)
+        self.seen = b""
+
+    def wait(self, text, patience=120):
+        """Reads until the terminal shows the text, and forgets what came before its end."""
+        end = time.monotonic() + patience
+        while text not in self.seen:
+            assert select.select([self.terminal], [], [], max(0, end - time.monotonic()))[0], (
+                self.seen
+            )
+            try:
+                part = os.read(self.terminal, 1 << 16)
+            except OSError:
+                part = b""
+            assert part, self.seen
+            self.seen += part
+        self.seen = self.seen.split(text, 1)[1]
+
+    def type(self, keys):
+        os.write(self.terminal, keys)
+
+    def leave(self):
+        self.wait(b"> ")
+        self.type(b"/quit\r")
+        code = self.process.wait(timeout=60)
+        os.close(self.terminal)
+        return code
+
+    def history(self):
+        return self.state.read_text().splitlines() if self.state.exists() else []
+
+
+@pytest.fixture
+def typist(model, tasks, tmp_path):
+    (model / "chat_template.jinja").write_bytes((TEMPLATES / "chatml.jinja").read_bytes())
+    return lambda *args, **how: Typist(model, tasks, tmp_path, *args, **how)
 
 
 def receipt(tmp_path, n):
@@ -77,3 +141,69 @@ def test_what_goes_wrong_in_a_turn(chat, model, tmp_path):
     assert "'x' is undefined" in done.errors[0]
     (model / "chat_template.jinja").unlink()
     refused("chat", "--model-name", model, names=["no chat template"])
+
+
+def test_lines_are_edited_and_come_back(typist, tmp_path):
+    ctypes.CDLL("libedit.so.2")  # ./setup.sh installs it
+    t = typist()
+    t.wait(b"> ")
+    t.type("ope\u00e4".encode() + b"\x7f" + b"\x01/n\r")  # a letter goes, two come in front
+    t.wait(b"/nope: no command of a conversation")
+    t.wait(b"> ")
+    t.type(b" a secret\r")
+    t.wait(b"receipt")
+    assert t.leave() == 2  # that of /nope
+    assert t.history() == ["/nope", "/quit"]
+    assert stat.S_IMODE(t.state.stat().st_mode) == 0o600
+    said = json.loads(receipt(tmp_path, 1)["input"]["chat"])["messages"]
+    assert said == [{"role": "user", "content": " a secret"}]
+
+    t = typist()
+    t.wait(b"> ")
+    t.type(b"\x1b[A\x1b[A!\r")  # two lines up
+    t.wait(b"/nope!: no command of a conversation")
+    t.wait(b"> ")
+    t.type(b"\x12ope!\r\r")  # searched for
+    t.wait(b"/nope!: no command of a conversation")
+    assert t.leave() == 2
+    assert t.history() == ["/nope", "/quit", "/nope!", "/quit"]
+
+    t = typist("--no-history")
+    t.wait(b"> ")
+    t.type(b"\x1b[A/mine\r")
+    t.wait(b"/mine: no command of a conversation")
+    assert t.leave() == 2 and len(t.history()) == 4
+
+
+def test_a_terminal_that_cannot_edit(typist):
+    t = typist(term="dumb")
+    t.wait(b"> ")
+    t.type(b"/nope\r")
+    t.wait(b"/nope: no command of a conversation")
+    assert t.leave() == 2 and t.history() == []
+
+
+def test_ctrl_c_leaves_the_terminal_as_it_was(typist):
+    t = typist()
+    before = termios.tcgetattr(t.terminal)
+    t.wait(b"> ")
+    t.type(b"half a line")
+    t.wait(b"half a line")
+    t.type(b"\x03")
+    t.process.wait(timeout=60)
+    assert termios.tcgetattr(t.terminal) == before
+
+
+def test_an_answer_that_is_cut(chat, model, tmp_path):
+    """Without --max-new-tokens an answer may take the rest of the context; a remark says why one
+    ends before the model has ended it."""
+    assert "cut" in chat("A\n").text and "--max-new-tokens" in chat("A\n").text
+    command = [BIN, "chat", "--model-name", model, "--receipts", tmp_path / "receipts"]
+    command += ["--context", "64", "--no-generation-config"]
+    done = subprocess.run([str(c) for c in command], input=b"A\n", capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    one = receipt(tmp_path, 3)
+    tokens = len(one["input"]["tokens"]) + one["input"]["max_new_tokens"]
+    assert tokens == 64
+    if one["output"]["finish_reason"] == "length":
+        assert b"cut" in done.stderr and b"--context" in done.stderr

@@ -434,7 +434,6 @@ def test_prompt_longer_than_the_context(run_on):
         ("--max-new-tokens", "-1"),
         ("--max-new-tokens", "many"),
         ("--max-new-tokens", "99999999999999999999"),
-        ("--temperature", "0"),
         ("--temperature", "-1"),
         ("--temperature", "nan"),
         ("--temperature", "inf"),

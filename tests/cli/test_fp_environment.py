@@ -35,9 +35,11 @@ def test_it_strikes_and_doctor_says_so(hostile):
     assert int(strikes()["threads"]) == 3  # two workers, and the thread that waits for signals
 
 
-def test_the_whole_journey(hostile, tmp_path):
+@pytest.mark.parametrize("how", [(), ("SYSTEM_CALLS",), ("SYSTEM_CALLS", "TRAPS")])
+def test_the_whole_journey(hostile, tmp_path, how):
     """Export, compile, load, infer with more threads than cores, which wait and yield."""
     env, strikes = hostile
+    env |= {f"HOSTILE_{name}": "1" for name in how}
     committed = json.loads((ROOT / "tests/golden/romeo.receipt.json").read_text())
     receipt = tmp_path / "r.json"
     done = invar(
@@ -60,6 +62,7 @@ def test_the_whole_journey(hostile, tmp_path):
     assert done.json()["receipt_hash"] == committed["receipt_hash"]
     struck = strikes()
     assert int(struck["threads"]) >= 2 * os.cpu_count() and int(struck["yields"]) > 0
+    assert (int(struck["calls"]) > 100) == ("SYSTEM_CALLS" in how)
     assert invar("verify", receipt, env=env).code == 0
 
 
@@ -95,8 +98,10 @@ def test_threads_that_cannot_be_started(hostile, tmp_path, most):
     )
 
 
-def test_sampling_and_numbers_on_the_command_line(hostile, generate, tmp_path):
+@pytest.mark.parametrize("how", [(), ("SYSTEM_CALLS", "TRAPS")])
+def test_sampling_and_numbers_on_the_command_line(hostile, generate, tmp_path, how):
     env, _ = hostile
+    env |= {f"HOSTILE_{name}": "1" for name in how}
     options = ["--temperature", "0.7", "--top-p", "0.9", "--seed", "7"]
     assert (
         generate(*options, tokens=32, env=env)["receipt_hash"]

@@ -160,6 +160,22 @@ def test_a_fifo_that_nobody_writes_to(fifo, plan, tmp_path):
         refused_soon(*args, names=["fifo", "not a regular file"])
 
 
+def test_a_fifo_that_nobody_reads(answer, fifo, tmp_path):
+    """What was computed is kept: the receipt of a run goes to the folder for temporary files."""
+    run = ("run", "--model-name", MODEL, "--prompt-text", "A", "--max-new-tokens", 1)
+    said = refused_soon(
+        *run,
+        *("-q", "--receipt-path", fifo),
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        names=["fifo", "nobody reads", "the receipt was saved as"],
+    )
+    (saved,) = tmp_path.glob(".invar-*-receipt.json")
+    assert saved.name in said and saved.stat().st_mode & 0o777 == 0o600
+    assert invar("validate", saved).out.startswith(b"VALID")
+    trace = ("trace", answer["receipt"], "--model-name", MODEL, "-o", fifo)
+    refused_soon(*trace, names=["fifo", "nobody reads"])
+
+
 def test_pipes_are_read(answer, fifo, tmp_path):
     receipt = answer["receipt"].read_bytes()
     done = subprocess.run(
@@ -331,3 +347,42 @@ def test_a_receipt_of_very_many_members(answer, tmp_path):
     (tmp_path / "r.json").write_text(json.dumps(receipt))
     done = invar("validate", tmp_path / "r.json", code=1, timeout=SOON)
     assert b"execution.k7 (informational)" in done.out
+
+
+# --- texts that grow in memory, stacks that do not ------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["0,", '"a",', "[],", "{},"])
+def test_a_receipt_of_many_values(tmp_path, value):
+    """Two bytes of text would be a hundred of memory; refused_soon() allows 2 GiB."""
+    large = tmp_path / "large.json"
+    values = value * (60_000_000 // len(value))
+    large.write_text('{"schema": "invar-receipt 2", "input": {"tokens": [' + values + "0]}}")
+    refused_soon("validate", large, names=["large.json:1:", "more than 4194304 values"])
+
+
+def test_a_receipt_of_wrong_values(tmp_path):
+    wrong = tmp_path / "wrong.json"
+    values = '"a",' * 2_000_000
+    wrong.write_text('{"schema": "invar-receipt 2", "input": {"tokens": [' + values + "0]}}")
+    done = invar("validate", wrong, code=1)
+    assert len(done.out.splitlines()) < 110 and b"not listed" in done.out
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_small_stack(answer, hard, tmp_path):
+    def small():
+        least = 64 << 10
+        most = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        resource.setrlimit(resource.RLIMIT_STACK, (least, least if hard else most))
+
+    for args in (
+        ["run", "--model-name", MODEL, "--prompt-text", "A", "--max-new-tokens", "2", "-q"]
+        + ["--task-dir", tmp_path / "task", "--receipt-path", tmp_path / "r.json"],
+        ["verify", answer["receipt"]],
+        ["validate", answer["receipt"]],
+    ):
+        done = subprocess.run(
+            [BIN, *map(str, args)], preexec_fn=small, capture_output=True, timeout=SOON
+        )
+        assert done.returncode == 0, done

@@ -22,6 +22,12 @@ const std::vector<int64_t> kSizes = {
     0,   1,   2,   3,   4,    5,    6,    7,    8,    9,    11,   12,   13,   15,   16,   17,   23,  24,  25,
     31,  32,  33,  40,  47,   48,   49,   63,   64,   65,   96,   127,  128,  129,  191,  255,  256, 257, 300,
     511, 512, 513, 640, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 2305, 4095, 4096, 4097, 4609, 8193};
+// Where kernels count, index or launch otherwise. Only large cases have them.
+const std::vector<int64_t> kLargeSizes = {8192,   16384,  16385,   32767,   32768,  32769,  65535,
+                                          65536,  65537,  131071,  131072,  131073, 150001, 262144,
+                                          262145, 524289, 1048575, 1048576, 1048577};
+// Operands of one kind.
+const std::vector<int64_t> kRepeats = {1, 1, 1, 2, 3, 4, 7, 8, 15, 31, 63, 64, 255, 510, 511, 512};
 const std::vector<int64_t> kSettings = {-2, -1, 0, 1, 2, 3, 4, 5, 7, 8};
 const std::vector<std::string> kFloats = {
     "00000000", "80000000", "3f800000", "bf800000", "3f000000", "40490fdb", "3727c5ac", "00000001",
@@ -68,7 +74,7 @@ void change_size(std::vector<Piece>& p, Random& r) {
   const auto sizes = of_kind(p, {Piece::size});
   if (sizes.empty()) return;
   const std::string old = p[r.of(sizes)].text;
-  int64_t n = r.of(kSizes);
+  int64_t n = r.of(r.one_in(8) ? kLargeSizes : kSizes);
   if (r.one_in(3)) n = std::stoll(old) + static_cast<int64_t>(r.below(5)) - 2;
   if (r.one_in(4)) n = static_cast<int64_t>(r.below(600));
   const std::string now = std::to_string(std::max<int64_t>(n, 0));
@@ -128,6 +134,47 @@ void change_constant(std::vector<Piece>& p, Random& r) {
     p.erase(p.begin() + at - 1);
   else
     p.insert(p.begin() + at, {Piece::constant, "@"});
+}
+
+// Which inputs are constant, each by a throw.
+void change_constants(std::vector<Piece>& p, Random& r) {
+  std::vector<Piece> next;
+  bool inputs = true;
+  for (const Piece& piece : p) {
+    if (piece.kind == Piece::other && piece.text.find("->") != std::string::npos) inputs = false;
+    if (inputs && piece.kind == Piece::constant) continue;
+    if (inputs && piece.kind == Piece::dtype && r.one_in(2)) next.push_back({Piece::constant, "@"});
+    next.push_back(piece);
+  }
+  p = std::move(next);
+}
+
+// The pieces of each input, and the space behind it.
+std::vector<std::pair<int, int>> inputs_of(const std::vector<Piece>& p) {
+  std::vector<std::pair<int, int>> inputs;
+  for (int i = 0, from = 0; i < static_cast<int>(p.size()); ++i) {
+    if (p[i].text.find("->") != std::string::npos) break;
+    if (p[i].text == " " && p[i].kind == Piece::other) inputs.emplace_back(from, i + 1), from = i + 1;
+  }
+  return inputs;
+}
+
+// An input several times, or not at all. Indices may then choose among all inputs.
+void change_operands(std::vector<Piece>& p, Random& r) {
+  const auto inputs = inputs_of(p);
+  if (inputs.empty()) return;
+  const auto [from, to] = r.of(inputs);
+  const std::vector<Piece> one(p.begin() + from, p.begin() + to);
+  if (r.one_in(3)) {
+    p.erase(p.begin() + from, p.begin() + to);
+    return;
+  }
+  std::vector<Piece> more;
+  for (int64_t n = r.of(kRepeats); n > 0; --n) more.insert(more.end(), one.begin(), one.end());
+  p.insert(p.begin() + to, more.begin(), more.end());
+  if (r.one_in(2)) return;
+  const std::string all = std::to_string(inputs_of(p).size());
+  for (int i : of_kind(p, {Piece::fill_number})) p[i].text = all;
 }
 
 // A dimension more in front of all tensors of one rank, or of one tensor; or one less.
@@ -255,9 +302,9 @@ std::optional<Case> accepted(std::string_view op, const std::string& text, int64
 
 Case mutated(std::string_view op, const Case& from, Random& r, int changes, int64_t limit) {
   using Change = void (*)(std::vector<Piece>&, Random&);
-  static const std::vector<Change> kChanges = {change_size,  change_size,    change_size,     change_fill,
-                                               change_fill,  change_setting, change_constant, change_rank,
-                                               change_dtype, change_to_one};
+  static const std::vector<Change> kChanges = {
+      change_size,     change_size, change_size,  change_fill,   change_fill,      change_setting,
+      change_constant, change_rank, change_dtype, change_to_one, change_constants, change_operands};
   Case c = from;
   std::vector<Piece> pieces = pieces_of(from.text);
   for (Piece& p : pieces)
@@ -346,6 +393,12 @@ std::vector<std::string> simpler(const std::string& text) {
         add(p);
       }
     }
+  }
+  const auto inputs = inputs_of(pieces);
+  for (size_t keep : {inputs.size() / 2, inputs.size() - 1}) {
+    std::vector<Piece> p = pieces;
+    if (keep > 0 && keep < inputs.size())
+      p.erase(p.begin() + inputs[keep].first, p.begin() + inputs.back().second), add(p);
   }
   for (size_t i = 0; i < pieces.size(); ++i) {
     std::vector<Piece> p = pieces;

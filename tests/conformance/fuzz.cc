@@ -2,13 +2,15 @@
 #include "fuzz.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace invar::conformance {
 
-char in_flight[4096];
-
 namespace {
+
+InFlight slots[kMostJobs];
+std::atomic<int> slots_taken = 0;
 
 RunMode random_run_mode(const Case& c, Random& r, Pool& pool) {
   RunMode m;
@@ -17,6 +19,7 @@ RunMode random_run_mode(const Case& c, Random& r, Pool& pool) {
   m.reversed = r.one_in(2);
   m.packed = !r.one_in(4);
   if (r.one_in(2)) m.skew = static_cast<int>(r.below(17));
+  if (m.packed && r.one_in(3)) m.plain = r.next();
   m.fused = r.one_in(3);
   if (r.one_in(3)) m.pool = &pool, m.parts = std::max(m.parts, 2);
   if (!c.chunks.empty() && r.one_in(2)) m.chunk = std::max<int64_t>(1, r.of(c.chunks));
@@ -27,9 +30,10 @@ RunMode random_run_mode(const Case& c, Random& r, Pool& pool) {
 void announce(const Subject& s, ops::KernelRef row, const Case& c, const RunMode& m) {
   const std::string text =
       s.op + " --isa " + std::string(row.isa()) + " --manner '" + m.text() + "' --case '" + c.text + "'\n";
-  const size_t n = std::min(text.size(), sizeof in_flight - 1);
-  std::memcpy(in_flight, text.data(), n);
-  in_flight[n] = 0;
+  InFlight& to = in_flight();
+  const size_t n = std::min(text.size(), sizeof to - 1);
+  std::memcpy(to, text.data(), n);
+  to[n] = 0;
 }
 
 // How the reference runs for a mode: steps of the same lengths, as what a position sees may depend
@@ -40,6 +44,19 @@ RunMode plain_of(const RunMode& m) {
 }
 
 }  // namespace
+
+InFlight& in_flight() {
+  thread_local const int own = slots_taken++ % kMostJobs;
+  return slots[own];
+}
+std::string all_in_flight() {
+  std::string all;
+  for (int i = 0; i < std::min(slots_taken.load(), kMostJobs); ++i) all += slots[i];
+  return all;
+}
+bool gpu_is_lost() {
+  return gpu() && !(*gpu())->wait();
+}
 
 std::string compare(const Subject& s, ops::KernelRef row, const Case& c, const RunMode& m, Tally& tally) {
   const auto inputs = inputs_of(c);
@@ -67,6 +84,8 @@ std::optional<RunMode> run_mode_from(const std::string& text, Pool& pool) {
       m.parts = number;
     else if (part == "constants not packed")
       m.packed = false;
+    else if (unsigned long long mask = 0; std::sscanf(part.c_str(), "plain %llx", &mask) == 1)
+      m.plain = mask;
     else if (std::sscanf(part.c_str(), "steps of %d", &number) == 1)
       m.chunk = number;
     else if (std::sscanf(part.c_str(), "skewed by %d", &number) == 1)
@@ -125,6 +144,7 @@ std::optional<Failure> fuzz(const Subject& s, uint64_t seed, int64_t limit, Pool
     // Simpler cases as long as one of them still fails.
     Failure f{row, std::move(wrong), m.text(), c.text, c.text, ""};
     f.difference = f.what;
+    if (row.gpu && gpu_is_lost()) return f;
     Tally ignored;
     for (bool smaller = true; smaller;) {
       smaller = false;

@@ -28,8 +28,13 @@ struct Tally {
   int64_t asked = 0, refused = 0;  // shapes that no memory holds
 };
 
-// What is running, for a handler of fatal signals: a row that crashes cannot report itself.
-extern char in_flight[4096];
+// What each thread runs, for a handler of fatal signals: a row that crashes cannot report itself.
+constexpr int kMostJobs = 256;
+using InFlight = char[4096];
+InFlight& in_flight();  // of the calling thread, one of at most kMostJobs
+std::string all_in_flight();
+// Whether a kernel has ended the use of the GPU by this process: nothing that follows tells.
+bool gpu_is_lost();
 
 // The case of a seed; it may exceed `limit` elements if nothing made it smaller.
 Case case_of(const Subject&, uint64_t seed, int64_t limit);

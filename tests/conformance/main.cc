@@ -41,9 +41,12 @@ std::vector<RunMode> manners(ops::KernelRef k, const Case& c, bool all) {
   std::vector<Batching> companies{Batching::even};
   if (!c.chunks.empty() && c.out[0].shape[0] > 1) companies.push_back(Batching::ragged);
   const bool packs = k.cpu ? k.cpu->pack_bytes : k.gpu->pack_bytes;
+  constexpr uint64_t kEverySecond = 0x5555555555555555;
+  const auto constants = std::ranges::count_if(c.in, [](const Tensor& t) { return t.constant; });
   if (k.gpu) {  // the whole call at once; `reversed`: queued with a larger bound on `past`
-    for (const Tensor& t : c.in)
-      if (t.constant && packs && list.size() == 1) list.push_back({.packed = false});
+    if (constants && packs) list.push_back({.packed = false});
+    if (constants > 1 && packs)
+      list.push_back({.plain = kEverySecond}), list.push_back({.plain = ~kEverySecond});
     for (int64_t chunk : c.chunks)
       for (Batching batching : companies)
         list.push_back({.chunk = chunk, .batching = batching}),
@@ -54,9 +57,9 @@ std::vector<RunMode> manners(ops::KernelRef k, const Case& c, bool all) {
   list.push_back({.parts = 3, .reversed = true});
   list.push_back({.parts = 8, .fused = k.cpu->epilogue || k.cpu->region});
   list.push_back({.parts = 0, .reversed = true});
-  bool constant = false;
-  for (const Tensor& t : c.in) constant |= t.constant;
-  if (constant && packs) list.push_back({.parts = 3, .packed = false, .fused = k.cpu->epilogue});
+  if (constants > 1 && packs) list.push_back({.parts = 2, .plain = kEverySecond, .fused = k.cpu->epilogue});
+  if (constants > 1 && packs) list.push_back({.parts = 3, .plain = ~kEverySecond});
+  if (constants && packs) list.push_back({.parts = 3, .packed = false, .fused = k.cpu->epilogue});
   for (int64_t chunk : c.chunks)
     for (Batching batching : companies) {
       list.push_back({.chunk = chunk, .batching = batching});

@@ -2,6 +2,7 @@
 // planted into a copy of every room's best row.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/opset.h"
@@ -121,6 +122,59 @@ TEST(Fused, FuzzerFindsWhatIsNotTold) {
   EXPECT_GT(by_regions, 0);
 }
 
+// Wrong where some constants are packed and others are not.
+void wrong_mixture(const ops::Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
+  original->run(call, phase, begin, end, scratch);
+  bool packed = false, plain = false;
+  for (size_t i = 0; i < call.in.size(); ++i) {
+    ops::View v = call.in[i];
+    packed |= v.packed, v.packed = false;
+    plain |= !call.in[i].packed && original->pack_bytes(v, static_cast<int>(i), *call.attrs) > 0;
+  }
+  if (packed && plain && is_last(call, phase))
+    if (std::byte* at = last_element(call)) *at ^= std::byte{1};
+}
+// Whether two operands or more of a case can be packed.
+bool packs_several(const Case& c) {
+  int several = 0;
+  for (size_t i = 0; i < c.in.size(); ++i) {
+    ops::View v;
+    v.dtype = c.in[i].dtype, v.rank = static_cast<int>(c.in[i].shape.size());
+    std::copy(c.in[i].shape.begin(), c.in[i].shape.end(), v.dim);
+    several += c.in[i].constant && original->pack_bytes(v, static_cast<int>(i), c.attrs) > 0;
+  }
+  return several > 1;
+}
+
+TEST(Mixed, FuzzerPacksSomeOperands) {
+  const num::ArithmeticEnv env;
+  int mixed = 0;
+  for (const OpInfo& info : opset()) {
+    auto room = read_room(info);
+    ASSERT_TRUE(room);
+    original = ops::find_cpu_kernel(info.op);
+    if (!original->pack_bytes || std::ranges::none_of(room->cases, packs_several)) continue;
+    ++mixed;
+    ops::CpuKernel wrong = *original;
+    wrong.run = wrong_mixture;
+    const Subject s{room->op, ops::find_cpu_kernel(info.op, "reference"), {&wrong}, room->cases};
+    Tally tally;
+    std::optional<Failure> found;
+    for (uint64_t seed = 0; seed < 1500 && !found; ++seed) found = fuzz(s, seed, 1 << 14, pool(), tally);
+    EXPECT_TRUE(found) << info.op;
+  }
+  EXPECT_GT(mixed, 1);
+}
+
+// `3*` before an operand is three of them.
+TEST(Cases, RepeatOperands) {
+  const auto c = parse("f32[2,1]:one i64[2]:below(3) 3*@f32[1,2]:one -> f32[2,2] | seed=1", "", "");
+  ASSERT_TRUE(c && c->size() == 1);
+  EXPECT_EQ(c->front().text,
+            "f32[2,1]:one i64[2]:below(3) @f32[1,2]:one @f32[1,2]:one @f32[1,2]:one -> f32[2,2] | seed=1");
+  EXPECT_FALSE(parse("f32[2,1]:one 3*4*f32[1]:one -> f32[2,2]", "", ""));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Planted,
                          testing::Values(Plant{"tail", wrong_tail}, Plant{"split", wrong_split},
                                          Plant{"end", wrong_end}),
@@ -186,7 +240,8 @@ TEST(Mutate, MannersReadBack) {
        {RunMode{}, RunMode{.parts = 0, .reversed = true, .chunk = 7, .skew = 3, .pool = &pool()},
         RunMode{.chunk = 1, .batching = RunMode::Batching::ragged},
         RunMode{.chunk = 1, .batching = RunMode::Batching::separate},
-        RunMode{.parts = 5, .packed = false, .fused = true}}) {
+        RunMode{.parts = 5, .packed = false, .fused = true},
+        RunMode{.parts = 2, .plain = 0x9000000000000005}}) {
     const auto back = run_mode_from(m.text(), pool());
     ASSERT_TRUE(back) << m.text();
     EXPECT_EQ(back->text(), m.text());

@@ -3,8 +3,11 @@ row digests are read a second time by receipt_oracle.py."""
 
 import hashlib
 import json
+import os
+import re
 import shutil
 
+import numpy as np
 import pytest
 from conftest import MODEL, ROOT, SHARDS, invar, refused
 from receipt_oracle import merkle_root, put, reseal
@@ -123,6 +126,41 @@ def test_two_receipts(tmp_path):
     assert invar("diff", RECEIPT, RECEIPT).out == b"EQUAL\n"
 
 
+def test_where_two_answers_part(tmp_path):
+    """Texts of the tokens, and the margin of their logits as `infer` computes them."""
+    receipt = read(RECEIPT)
+    tokens = receipt["output"]["tokens"]
+    changed = reseal(put(receipt, ("output", "tokens", 3), 7))
+    other = written(tmp_path / "other.json", changed)
+    text = invar("diff", RECEIPT, other, *HERE, code=1).text
+    plan = tmp_path / "task"
+    invar("export", "--model-name", MODEL, "-o", plan)
+    invar("compile", plan / "model.onnx")
+    fed = ",".join(map(str, receipt["input"]["tokens"] + tokens[:3]))
+    invar("infer", plan / "plan.invar", "--tokens", fed, "--logits-output", tmp_path / "l.npy")
+    row = np.load(tmp_path / "l.npy")[-1]
+    said = {}
+    for token in (tokens[3], 7):
+        decoded = invar("decode", "--model-name", MODEL, "--tokens", token, "--json").json()["text"]
+        said[token] = f'{token} "{decoded}"' if decoded.isprintable() else f"{token} "
+    assert f"tokens    step 3: {said[tokens[3]]} and {said[7]}" in text
+    margin = text.split("  margin    here token ")[1].split("\n")[0]
+    numbers = [np.float32(x) for x in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", margin)]
+    assert numbers == [row[tokens[3]], row[7], abs(row[tokens[3]] - row[7])]
+    assert "tokens are drawn" in margin
+    json_of = invar("diff", RECEIPT, other, *HERE, "--json", code=1).json()
+    assert {"tokens", "margin"} <= {f["what"] for f in json_of["findings"]}
+    # Without the model the step and the ids alone; where this machine differs, its own choice.
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "none")}
+    text = invar("diff", RECEIPT, other, code=1, env=env).text
+    assert f"tokens    step 3: {tokens[3]} and 7" in text and "--model-name" in text
+    assert f"and {said[tokens[3]]}" in invar("diff", other, *HERE, code=1).text
+    longer = put(receipt, ("output", "tokens"), tokens[:-1])
+    longer = reseal(put(longer, ("output", "logits"), receipt["output"]["logits"][:-1]))
+    text = invar("diff", RECEIPT, written(tmp_path / "l.json", longer), code=1).text
+    assert "margin" not in text
+
+
 def test_a_receipt_and_this_machine(tmp_path):
     receipt = read(RECEIPT)
     assert invar("diff", RECEIPT, *HERE).out == b"EQUAL\n"
@@ -148,6 +186,15 @@ def test_other_weights(files, tmp_path):
     for a, b in ((files["trace"], tmp_path / "t.json"), (tmp_path / "t.json", files["trace"])):
         assert "other weights" in invar("diff", a, b, code=1).text
     assert "model.tensors" in invar("diff", RECEIPT, "--model-name", model, code=1).text
+    text = invar("diff", MODEL, model, code=1).text
+    name = re.search(r"  tensors   1 of 47 differ: (\S+)\n", text)[1]
+    assert "other weights" in text and name.startswith("model.layers.") and "model.name" not in text
+    run = ("run", "--model-name", model, "--prompt-text", "ROMEO:", "--max-new-tokens", 64)
+    invar(*run, "--receipt-path", tmp_path / "r.json")
+    assert f"1 of 47 differ: {name}" in invar("diff", RECEIPT, tmp_path / "r.json", code=1).text
+    assert invar("diff", MODEL, MODEL).out == b"EQUAL\n"
+    refused("diff", MODEL, RECEIPT, names=["romeo.receipt.json: no model"])
+    refused("diff", MODEL, MODEL, "--receipt", RECEIPT, names=["--receipt"])
     done = invar("dispute", tmp_path, "--receipt", RECEIPT, "--model-name", model, code=1)
     assert "not the receipt's model" in done.text
 
@@ -246,6 +293,42 @@ def test_silence_and_a_changed_answer_lose(tmp_path):
     path.write_text(path.read_text() + " ")
     ruling = case.judge()
     assert ruling["winner"] == "a" and "changed its answer of round 1" in ruling["reason"]
+
+
+def test_a_file_that_cannot_be_read_loses_at_once(tmp_path):
+    """Whoever hands in no file, or one without end, would else make the judge fail or wait."""
+    made = {
+        "Is a directory": lambda path: path.mkdir(),
+        "not a regular file": os.mkfifo,
+        "Not a directory": lambda path: (path.parent.rmdir(), path.parent.write_text("")),
+        "levels of symbolic links": lambda path: path.symlink_to(path),
+        "which an answer to this question must be": lambda path: path.symlink_to("/dev/zero"),
+        "bytes that an answer to this question may have": lambda path: (
+            path.write_text("{"),
+            os.truncate(path, 1 << 40),
+        ),
+    }
+    case = Case(tmp_path / "case")
+    case.judge()
+    honest = case.answer("b", 1).read_bytes()
+    for options in ((), ("--close",)):
+        for party, winner in (("a", "b"), ("b", "a")):
+            for reason, make in made.items():
+                for folder in "ab":
+                    path = case.folder / folder
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                    path.mkdir()
+                    (path / "1.json").write_bytes(honest)
+                path = case.folder / party / "1.json"
+                path.unlink()
+                make(path)
+                ruling = case.judge(*options)
+                assert ruling["winner"] == winner and reason in ruling["reason"], ruling
+    os.mkfifo(tmp_path / "fifo")
+    (case.folder / "question.json").unlink()
+    (case.folder / "question.json").symlink_to(tmp_path / "fifo")
+    names = ["question.json", "not a regular file"]
+    refused("dispute", case.folder, "--receipt", RECEIPT, *HERE, names=names)
 
 
 def test_a_forged_receipt_loses(tmp_path):

@@ -337,6 +337,40 @@ def test_a_slow_server_counts_as_cut(hub, env, cache):
     no({**env, "HF_HUB_DOWNLOAD_TIMEOUT": "soon"}, "HF_HUB_DOWNLOAD_TIMEOUT", "soon")
 
 
+def test_a_server_that_drips_for_ever_is_left(hub, env):
+    """Two bytes a second, in each attempt: more than nothing, and never a whole file."""
+    content = FILES[SHARDS[0]]
+
+    def drip(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.send_header("Retry-After", "0")
+        handler.end_headers()
+        try:
+            for at in range(0, 60, 2):
+                handler.wfile.write(content[at : at + 2])
+                handler.wfile.flush()
+                time.sleep(1)
+        except OSError:
+            pass
+
+    hub.fail(SHARDS[0], *[drip] * 6, server="storage")
+    no({**env, "HF_HUB_DOWNLOAD_TIMEOUT": "1"}, "1024 bytes/sec", "after 6 attempts")
+
+
+def test_what_is_in_the_cache_is_compared_too(hub, env, cache):
+    """Whoever may write to the cache put other bytes of the same number there."""
+    fetch(env)
+    for name in (SHARDS[1], "config.json"):
+        blob = repository(cache) / "blobs" / digest(FILES[name])
+        blob.write_bytes(bytes([FILES[name][0] ^ 1]) + FILES[name][1:])
+    (snapshot(cache) / SHARDS[2]).unlink()
+    blob = repository(cache) / "blobs" / digest(FILES[SHARDS[2]])
+    blob.write_bytes(FILES[SHARDS[2]][:-1] + bytes([FILES[SHARDS[2]][-1] ^ 1]))
+    fetch(env)
+    assert_whole(cache)
+
+
 def test_ranges_that_the_server_ignores(hub, env, cache):
     content = FILES[SHARDS[2]]
     hub.fail(SHARDS[2], lambda h: h.cut(content, 1000), lambda h: h.send(content), server="storage")

@@ -67,6 +67,11 @@ def dimension(text):
     return sum(math.prod(map(int, product.split("*"))) for product in text.split("+"))
 
 
+def repeated(operand):
+    times = re.match(r"(\d+)\*", operand)
+    return [operand[times.end() :]] * int(times[1]) if times else [operand]
+
+
 def tensor(text):
     dtype, dims, fill = re.fullmatch(r"@?(\w+)\[([^\]]*)\](.*)", text).groups()
     return dtype, [dimension(d) for d in dims.split(",") if d], fill.lstrip(":")
@@ -82,7 +87,11 @@ def parsed(op, n, line):
                 [number(v) for v in value.split(",") if v] if "," in value else number(value)
             )
     return Case(
-        op, n, [tensor(t) for t in operands.split()], tensor(result.strip())[:2], attributes
+        op,
+        n,
+        [tensor(t) for operand in operands.split() for t in repeated(operand)],
+        tensor(result.strip())[:2],
+        attributes,
     )
 
 
@@ -205,7 +214,7 @@ def text_of(op, attributes, types, result):
 
 
 def reproducible(case, operands):
-    """The native kernel's result; absent attributes are what the room's spec.md says."""
+    """The native kernel's result; absent attributes are what the room's page of spec/ops says."""
     result = torch.empty(case.result[1], dtype=TYPES[case.result[0]])
     _native.run_operation(case.op, case.attributes, operands, result, "")
     return result

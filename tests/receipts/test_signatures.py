@@ -181,6 +181,33 @@ def test_a_withheld_prompt(generate, answer, keys, tmp_path):
     refused("redact", public, "-o", tmp_path / "twice.json", names=["redacted already"])
 
 
+def test_a_redacted_receipt_does_not_count_the_prompt(model, tasks, tmp_path):
+    """max_length is that of prompt and answer: what is left of it counts the prompt's tokens."""
+    settings = model / "generation_config.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"max_length": 60}))
+    run = ("run", "--model-name", model, "--tasks-root", tasks, "--prompt-text", "A quetzal:")
+    made = {}
+    for name, *options in (
+        ("plain", "--stop", "e"),
+        ("full", "--stop", "e", "--salt-prompt"),
+        ("long", "--salt-prompt"),
+        ("asked", "--salt-prompt", "--max-new-tokens", 3),
+    ):
+        path = tmp_path / f"{name}.json"
+        said = invar(*run, *options, "--receipt-path", path)
+        made[name] = json.loads(path.read_text()), said.err.decode()
+    limit = {name: receipt["input"]["max_new_tokens"] for name, (receipt, _) in made.items()}
+    left = 60 - len(made["plain"][0]["input"]["tokens"])
+    assert limit == {"plain": left, "full": 60, "long": left, "asked": 3}
+    for name in made:
+        remark = "how many tokens this prompt has" in made[name][1]
+        assert remark == (name == "long"), made[name][1]
+    assert made["full"][0]["output"] | {"logits": []} == made["plain"][0]["output"] | {"logits": []}
+    assert "VERIFIED" in invar("verify", tmp_path / "full.json", "--model-name", model).text
+    hashes = invar("redact", tmp_path / "full.json", "-o", tmp_path / "public.json").out.decode()
+    assert hashes.strip() in second_reading(tmp_path / "full.json", tmp_path / "public.json")
+
+
 def test_the_messages_of_a_chat_are_withheld(model, tasks, tmp_path):
     (model / "chat_template.jinja").write_bytes(TEMPLATE.read_bytes())
     messages, full, public = (tmp_path / name for name in ("m.json", "full.json", "public.json"))

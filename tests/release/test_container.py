@@ -124,6 +124,33 @@ def test_what_is_refused(invar, image, tmp_path):
     assert bad.returncode == 2 and "absent" in bad.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments,given",
+    [
+        (["--model-name", "m", "--cpu-only"], "run-all --model-name m --cpu-only"),
+        (["--cpu-only"], "run-all --cpu-only"),
+        (["-q", "--progress", "lines", "--seed", "3"], "-q --progress lines run-all --seed 3"),
+        (["--color=never"], "--color=never run-all"),
+        (["verify", "r.json"], "verify r.json"),
+        (["-q", "verify", "r.json"], "-q verify r.json"),
+        (["--version"], "--version"),
+        (["--progress", "none", "--help"], "--progress none --help"),
+    ],
+)
+def test_options_without_a_command_are_those_of_run_all(arguments, given, tmp_path):
+    """As REE's script has it; what the engine gets is what is looked at."""
+    engine = tmp_path / "bin/podman"
+    engine.parent.mkdir()
+    engine.write_text(
+        '#!/bin/sh\nfor a in "$@"; do last="$last $a"; done; echo "${last#* IMAGE }"\n'
+    )
+    engine.chmod(0o755)
+    settings = {"PATH": f"{engine.parent}:{os.environ['PATH']}", "INVAR_ENGINE": "podman"}
+    settings |= {"INVAR_IMAGE": "IMAGE", "INVAR_CACHE": str(tmp_path / "cache")}
+    done = run(WRAPPER, *arguments, cwd=tmp_path, env=settings)
+    assert done.returncode == 0 and done.stdout.strip() == given, done.stderr
+
+
 @pytest.mark.parametrize("arguments", [["--base"], ["--binary", "/absent"], ["--what"]])
 def test_bad_arguments_of_the_build(arguments):
     if not shutil.which("buildah"):

@@ -166,7 +166,13 @@ def test_crash_and_refusal(odd):
     odd.wait("line 0 of the flood")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        *(signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2),
+        *(signal.SIGALRM, signal.SIGRTMIN, signal.SIGSEGV, signal.SIGSYS, signal.SIGKILL),
+    ],
+)
 def test_signals(odd, tmp_path, number):
     start_odd(odd, "forever")
     odd.wait("t3 ")

@@ -97,6 +97,12 @@ def test_a_receipt_of_exact16_is_verified(page, tmp_path):
     assert card["verdict"] == "VERIFIED", card
     rows = dict(card["rows"])
     assert "exact16" in rows["program"] and "16 of 16 recomputed" in rows["steps"]
+    says = page.evaluate(
+        "[...document.querySelectorAll('dl.says > *')].map((one) => one.innerText)"
+    )
+    says = dict(zip(says[::2], says[1::2]))
+    assert says["of"] == "shakespeare-4m, exact16" and says["prompt"] == '"ROMEO:" (3 tokens)'
+    assert says.keys() == {"of", "prompt", "answer", "sampling"}
     assert rows["plan"].startswith("the one that invar")
 
 

@@ -1,6 +1,6 @@
 """Chat templates: what transformers renders, and whether `invar render` renders the same.
 
-    parity.py --write             make tests/chat/expected.jsonl anew, of the templates there
+    parity.py --write             make tests/chat/expected.jsonl and attributes.jsonl
     parity.py --invar BIN FOLDER  compare BIN with transformers on every *.jinja below FOLDER
 
 It needs transformers 5.24 and jinja2 3.1, which the tests do not: they read what --write made. A
@@ -15,11 +15,44 @@ import pathlib
 import subprocess
 import tempfile
 
+import jinja2
+import markupsafe
 import transformers.utils.chat_template_utils as oracle
 
 TESTS = pathlib.Path(__file__).parents[2] / "tests" / "chat"
 DATE = datetime.datetime(2026, 3, 7, 15, 4, 5)
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
+# A value of each type that a template may hold; NAME is an attribute.
+VALUES = [
+    "{{ (5).NAME is defined }}|{{ (5).NAME }}",
+    "{{ true.NAME is defined }}|{{ true.NAME }}",
+    "{{ (1.5).NAME is defined }}|{{ (1.5).NAME }}",
+    "{{ 'a'.NAME is defined }}|{{ 'a'.NAME }}",
+    "{{ ('a'|safe).NAME is defined }}|{{ ('a'|safe).NAME }}",
+    "{{ none.NAME is defined }}|{{ none.NAME }}",
+    "{{ [1].NAME is defined }}|{{ [1].NAME }}",
+    "{{ (1, 2).NAME is defined }}|{{ (1, 2).NAME }}",
+    "{{ {'a': 1}.NAME is defined }}|{{ {'a': 1}.NAME }}",
+    "{{ {'a': 1}.keys().NAME is defined }}|{{ {'a': 1}.keys().NAME }}",
+    "{{ {'a': 1}.values().NAME is defined }}|{{ {'a': 1}.values().NAME }}",
+    "{{ {'a': 1}.items().NAME is defined }}|{{ {'a': 1}.items().NAME }}",
+    "{{ range(2, 5).NAME is defined }}|{{ range(2, 5).NAME }}",
+    "{{ ([1]|map('string')).NAME is defined }}|{{ ([1]|map('string')).NAME }}",
+    "{{ range.NAME is defined }}|{{ range.NAME }}",
+    "{{ dict.NAME is defined }}|{{ dict.NAME }}",
+    "{{ namespace.NAME is defined }}|{{ namespace.NAME }}",
+    "{{ raise_exception.NAME is defined }}|{{ raise_exception.NAME }}",
+    "{{ strftime_now.NAME is defined }}|{{ strftime_now.NAME }}",
+    "{{ 'a'.upper.NAME is defined }}|{{ 'a'.upper.NAME }}",
+    "{% set n = namespace(a=1) %}{{ n.NAME is defined }}|{{ n.NAME }}",
+    "{% macro m(a) %}{% endmacro %}{{ m.NAME is defined }}|{{ m.NAME }}",
+    "{% macro m(a) %}{{ caller.NAME is defined }}|{{ caller.NAME }}{% endmacro %}"
+    "{% call m(1) %}{% endcall %}",
+    "{% for x in [1] %}{{ loop.NAME is defined }}|{{ loop.NAME }}{% endfor %}",
+    "{% for x in [1] %}{{ loop.cycle.NAME is defined }}|{{ loop.cycle.NAME }}{% endfor %}",
+]
+# Of later Pythons than this one.
+LATER = ["from_number", "gi_suspended", "is_integer"]
 SNIPPET_CHAT = {"messages": [{"role": "user", "content": "Hi"}]}
 
 
@@ -64,6 +97,34 @@ def write():
         add(line=n, text=rendered(snippet, SNIPPET_CHAT))
     (TESTS / "expected.jsonl").write_text("".join(lines))
     print(f"{len(lines)} cases")
+    write_attributes()
+
+
+def attribute_names():
+    """Of everything that a template may hold, and of nothing."""
+    held = [5, 1.5, "a", markupsafe.Markup("a"), None, [], (), {}, range(2)]
+    held += [{}.keys(), {}.values(), {}.items(), (x for x in ""), len, TESTS.exists, rendered]
+    held += [jinja2.runtime.Macro(jinja2.Environment(), rendered, "m", [], True, True, True, False)]
+    held += [jinja2.runtime.LoopContext([1], jinja2.Undefined), jinja2.utils.Namespace()]
+    names = {n for value in held for n in dir(value) if not n.startswith("_")}
+    return sorted(names | {"nothing", "__class__", "__len__", "__nothing__", *LATER})
+
+
+def write_attributes():
+    """{template: {name: text}}; a text of the value's address is "?", that of nothing is left
+    out."""
+    lines = []
+    for template in VALUES:
+        texts = {}
+        for name in attribute_names():
+            text = rendered(template.replace("NAME", name), SNIPPET_CHAT)
+            if text is None:
+                texts[name] = None
+            elif text != "False|":
+                texts[name] = "?" if " at 0x" in text or "<" in text else text
+        lines.append(json.dumps({"template": template, "texts": texts}) + "\n")
+    names = json.dumps({"names": attribute_names()}) + "\n"
+    (TESTS / "attributes.jsonl").write_text(names + "".join(lines))
 
 
 def compare(invar, folder):

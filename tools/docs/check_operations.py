@@ -11,7 +11,7 @@ import sys
 
 from pages import ROOT, report
 
-PAGE = "spec/operations.md"
+PAGE, PAGES = "spec/operations.md", "spec/ops"
 ROW = re.compile(r"^\| `(\w+)`[^|]*\|((?:[^|\\]|\\.)*)\|([^|]*)\|$", re.M)
 CLAUSE = re.compile(
     r"^(?:- )?\*\*([a-z]\w*\.\d+)\b(.*?)(?=^(?:- )?\*\*[a-z]\w*\.\d|^#|\Z)", re.M | re.S
@@ -70,14 +70,14 @@ def check(files):
 
 def sources(root=ROOT):
     """The list of operations and the pages that say what they compute."""
-    paths = [root / "spec/opset.toml", *root.glob("spec/*.md"), *root.glob("src/ops/*/spec.md")]
+    paths = [root / "spec/opset.toml", *root.glob("spec/*.md"), *root.glob(f"{PAGES}/*.md")]
     return {path.relative_to(root).as_posix(): path.read_text() for path in paths}
 
 
 TREE = {
     "spec/opset.toml": '[add]\nroom = "math"\n\n[sum]\nversion = 1\n',
-    "src/ops/math/spec.md": "**math.1 Arithmetic.** `add`: a + b.\n\n**math.2 Store.** Once.\n",
-    "src/ops/sum/spec.md": "# sum\n\n**sum.1 Value.** The sum.\n",
+    f"{PAGES}/math.md": "**math.1 Arithmetic.** `add`: a + b.\n\n**math.2 Store.** Once.\n",
+    f"{PAGES}/sum.md": "# sum\n\n**sum.1 Value.** The sum.\n",
 }
 MATH, SUM = "## math\n\n| `add`(a, b) | a + b | {} |\n", "\n## sum\n\n| `sum`(x) | \\|x\\| | {} |\n"
 FINE = MATH.format("math.1 to math.2") + SUM.format("sum.1")

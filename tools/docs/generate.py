@@ -39,7 +39,7 @@ def operations():
         "A plan repeats the version and the numerics of each operation, and a build refuses a plan",
         "with others.",
         "",
-        f"There are {len(listed)} operations in {len(by_room)} rooms. A room's `spec.md` says what",
+        f"There are {len(listed)} operations in {len(by_room)} rooms. A room's page of `spec/ops` says what",
         "its operations compute; [spec/operations.md](../../spec/operations.md) has a line for each.",
     ]
     for room in sorted(by_room):

@@ -33,7 +33,7 @@ TAIL = """
 Every line of this list ends with exit code 3 and a message that names the key, the module or the
 architecture.
 
-- Encoders that stand in no line above: DeBERTa, T5, and models that bring code of their own
+- Encoders of no line above: DeBERTa, T5, and models that bring code of their own
   (`auto_map`), such as nomic-bert and the GTE models of the type `new`.
 - Classes of transformers that answer questions or label tokens.
 - Decoders that serve as encoders, such as Qwen3-Embedding and E5-Mistral.

@@ -30,7 +30,7 @@ HEAD = """# Families of models
 
 `tools/families/table.py` writes this page. Each line is a small checkpoint with random weights of
 `tests/families`, in a spelling of `config.json` that the field has. *Error*: the largest difference
-of logits from transformers in float64, over the largest logit; behind it that of transformers in
+of logits from transformers in float64, over the largest logit; after it that of transformers in
 float32. *Greedy*: how many of 64 tokens are those of transformers in float32. *Bits*: whether the
 logits of the prompt are the same bytes with the instruction sets scalar and avx2, one to three
 threads, chunks of 1 and 5 tokens, and without memory. [families.md](../../spec/families.md) says what
@@ -42,10 +42,10 @@ TAIL = """
 
 Every line of this list ends with exit code 3 and a message that names the key or the architecture.
 
-- Architectures that stand in no line above: among others models of images or sound, and mixtures of
+- Architectures of no line above: among others models of images or sound, and mixtures of
   experts of other forms: PhiMoE (its sparsemixer is no top-k of one softmax), DBRX, Jamba,
   Qwen3-Next (layers of linear attention). Encoders have [a page of their own](encoders.md). Of a
-  model of images and text that stands above, images are not taken.
+  model of images and text above, images are not taken.
 - Sequences beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k tokens,
   Phi-3.5 and Phi-4-mini: the frequencies for longer ones are others
   ([decoder.29](../../spec/decoder.md)). transformers changes them within a sequence.

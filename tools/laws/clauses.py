@@ -1,7 +1,7 @@
-"""Clauses: every `NAME.NUMBER` that code, tests or documents cite is defined in spec/ or a room's
-spec.md, once; every cited spec file and every relative link of a document exists; and a comment of
-C++ or a document names only source files that exist (docs/notebook and docs/design/adr tell of
-earlier days).
+"""Clauses: every `NAME.NUMBER` that code, tests or documents cite is defined in spec/, once; every
+cited spec file and every relative link of a document exists; a page of spec/ links to nothing of
+the source, because spec/ is whole by itself; and a comment of C++ or a document names only source
+files that exist (docs/notebook and docs/design/adr tell of earlier days).
 
 A clause is defined where a line or list item starts with its number in bold: `**attention.3 ...**`.
 The first word names the clause family; citations are recognised by families that exist, or by the
@@ -14,7 +14,7 @@ import re
 from law import CPP, comments, finding, lines
 
 DEFINED = re.compile(r"^(?:[-*]\s+)?\*\*([a-z][a-z0-9_-]*)\.(\d+)\b")
-FILE = re.compile(r"\b((?:spec|src/ops/[a-z0-9_]+)/[\w-]+\.md)\b(?:\s+([a-z][a-z0-9_-]*)\.(\d+))?")
+FILE = re.compile(r"\b(spec/(?:ops/)?[a-z][\w-]*\.md)\b(?:\s+([a-z][a-z0-9_-]*)\.(\d+))?")
 SOURCE = re.compile(r"(?<![\w<\"./$}-])((?:[\w-]+/)*[a-z]\w*\.(?:h|cc|cuh|cu|td))\b(?!\()")
 HISTORY = ("docs/notebook/", "docs/design/adr/", "docs/decisions.md")
 # Headers of other projects, and what the build makes.
@@ -23,11 +23,7 @@ LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
 def is_spec(path):
-    return bool(
-        re.match(
-            r"spec/[\w-]+\.md$|src/ops/[a-z0-9_]+/spec\.md$|src/num/[a-z0-9_]+/spec\.md$", path
-        )
-    )
+    return bool(re.match(r"spec/(?:ops/)?[\w-]+\.md$", path))
 
 
 def check(files):
@@ -88,6 +84,8 @@ def check(files):
                         found.append(
                             finding(path, n, f"links to {m.group(1)}, which does not exist")
                         )
+                    if is_spec(path) and target.startswith("src/"):
+                        found.append(finding(path, n, f"links to {m.group(1)}, outside of spec/"))
     return found
 
 
@@ -111,6 +109,15 @@ SELF_TEST = [
         2,
     ),
     ("no clauses", {"spec/x.md": "words\n"}, 1),
+    (
+        "a clause of an operation, and a link into the source",
+        {
+            **SPEC,
+            "spec/ops/x.md": "**x.1** One.\n\n[code](../../src/ops/x/x.cc)\n",
+            "src/ops/x/x.cc": "// spec/ops/x.md x.1\n",
+        },
+        1,
+    ),
     (
         "data that looks like a clause",
         {**SPEC, "src/run/x.cc": 'f("attention.3");\n', "tests/test_x.py": '"attention.3"\n'},

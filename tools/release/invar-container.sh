@@ -2,6 +2,8 @@
 # Runs Invar in its container with the arguments of `invar`, or of REE's script, as if it were
 # installed here:
 #   invar-container.sh run --model-name org/name --prompt-text "Hello" --max-new-tokens 64
+# As with REE's script, options without a command before them are those of run-all:
+#   invar-container.sh --model-name org/name --prompt-text "Hello" --max-new-tokens 64
 # The system in the container is read-only, and the user is not root. It sees the folder from which
 # it is called, every file or folder that an argument names, and the cache (INVAR_CACHE, default
 # ~/.cache/invar-container), each under its own path. It writes to that folder, to the cache and to
@@ -11,7 +13,25 @@
 #                  default: the first that works here
 set -euo pipefail
 fail() { printf 'invar-container: %s\n' "$*" >&2; exit 2; }
-[[ $# -gt 0 && $1 != --container-help ]] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit $(($# == 0 ? 2 : 0)); }
+[[ $# -gt 0 && $1 != --container-help ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit $(($# == 0 ? 2 : 0)); }
+
+# Options of every command may come first; behind them stands the command, or an option of run-all.
+with_command() { # ARGUMENT...
+  local -i i=1
+  while ((i <= $#)); do
+    case ${!i} in
+      -q | --quiet | -v | --verbose | --progress=* | --color=*) i+=1 ;;
+      --progress | --color) i+=2 ;;
+      -h | --help | -V | --version) return 0 ;;
+      -*) break ;;
+      *) return 0 ;;
+    esac
+  done
+  arguments=("${@:1:i-1}" run-all "${@:i}")
+}
+arguments=("$@")
+with_command "$@"
+set -- "${arguments[@]}"
 
 image=${INVAR_IMAGE:-invar} engine=${INVAR_ENGINE:-} here=$PWD
 cache=${INVAR_CACHE:-${HOME:-/tmp}/.cache/invar-container}
@@ -70,7 +90,7 @@ user=$EUID group=$(id -g)
 if ((EUID == 0)); then read -r user group < <(stat -c '%u %g' "$here"); fi
 if ((user == 0)); then user=1000 group=1000; fi
 if ((EUID == 0)); then chown "$user:$group" "$cache"; fi
-settings=(HOME=/srv/invar XDG_CACHE_HOME=/cache LANG=C.UTF-8)
+settings=(HOME=/srv/invar XDG_CACHE_HOME=/cache XDG_STATE_HOME=/cache/state LANG=C.UTF-8)
 for name in HF_TOKEN HF_ENDPOINT HF_HUB_OFFLINE HF_HUB_DOWNLOAD_TIMEOUT INVAR_DEBUG NO_COLOR TERM \
   https_proxy http_proxy no_proxy; do
   if [[ -n ${!name:-} ]]; then settings+=("$name=${!name}"); fi

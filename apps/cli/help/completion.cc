@@ -15,7 +15,7 @@ Kind kind_of(const OptionText& o) {
   return Kind::nothing;
 }
 
-std::string joined(const std::vector<std::string>& list) {
+std::string with_spaces(const std::vector<std::string>& list) {
   std::string text;
   for (const std::string& one : list) text += (text.empty() ? "" : " ") + one;
   return text;
@@ -36,7 +36,7 @@ std::string names_of(const CommandText& c) {
     for (const std::string& s : o.shorts) names.push_back("-" + s);
     for (const std::string& l : o.longs) names.push_back("--" + l);
   }
-  return joined(names);
+  return with_spaces(names);
 }
 
 std::string subcommands_of(const CommandText& c) {
@@ -45,7 +45,7 @@ std::string subcommands_of(const CommandText& c) {
     names.push_back(one.name.substr(one.name.rfind(' ') + 1));
     names.insert(names.end(), one.aliases.begin(), one.aliases.end());
   }
-  return joined(names);
+  return with_spaces(names);
 }
 
 std::string patterns(const OptionText& o) {  // of bash's case
@@ -58,7 +58,7 @@ std::string patterns(const OptionText& o) {  // of bash's case
 std::string bash_value(const OptionText& o, const std::string& names) {
   std::string line = "    " + names + ") ";
   switch (kind_of(o)) {
-    case Kind::choices: return line + "kind=words words=\"" + joined(o.choices) + "\";;\n";
+    case Kind::choices: return line + "kind=words words=\"" + with_spaces(o.choices) + "\";;\n";
     case Kind::file: return line + "kind=file;;\n";
     case Kind::folder: return line + "kind=folder;;\n";
     default: return line + "kind=none;;\n";
@@ -166,7 +166,7 @@ std::string quoted(std::string_view text, std::string_view also = "") {
 std::string zsh_value(const OptionText& o) {
   const std::string type = ":" + quoted(o.type, ":\\") + ":";
   switch (kind_of(o)) {
-    case Kind::choices: return type + "(" + joined(o.choices) + ")";
+    case Kind::choices: return type + "(" + with_spaces(o.choices) + ")";
     case Kind::file: return type + "_files";
     case Kind::folder: return type + "_files -/";
     default: return type;
@@ -240,7 +240,7 @@ std::string fish_option(const OptionText& o, const std::string& condition) {
     else if (kind == Kind::folder)
       line += " -f -a '(__fish_complete_directories)'";
     else
-      line += " -f" + (o.choices.empty() ? "" : " -a " + fish_quoted(joined(o.choices)));
+      line += " -f" + (o.choices.empty() ? "" : " -a " + fish_quoted(with_spaces(o.choices)));
   }
   return line + " -d " + fish_quoted(o.text) + "\n";
 }
@@ -264,7 +264,7 @@ std::string fish(const CommandText& program) {
     for (const OptionText& o : c.options) {
       if (o.position.empty()) text += fish_option(o, condition);
       if (!o.position.empty() && kind_of(o) == Kind::choices)
-        text += "complete -c invar" + condition + " -a " + fish_quoted(joined(o.choices)) + "\n";
+        text += "complete -c invar" + condition + " -a " + fish_quoted(with_spaces(o.choices)) + "\n";
       if (!o.position.empty() && (kind_of(o) == Kind::file || kind_of(o) == Kind::folder))
         text += "complete -c invar" + condition + " -F\n";
     }

@@ -127,7 +127,7 @@ class Reader {
     const std::vector<std::string> others = commands_with(program_, name);
     if (others.empty()) return "";
     if (command_ == &program_)
-      return "write it behind the command, as in `invar " + others.front() + " --" + name + "`";
+      return "write it after the command, as in `invar " + others.front() + " --" + name + "`";
     return "it is an option of `invar " + others.front() + "`; " + see();
   }
   void long_option(const std::string& word) {
@@ -171,7 +171,7 @@ class Reader {
       const std::string other = next.substr(2, next.find('=') - 2);
       if (option(other))
         return wrong(name + ": " + what + " is missing before --" + other,
-                     o.type == "TEXT" ? "a text that begins with -- stands behind =: " + name + "=TEXT" : "");
+                     o.type == "TEXT" ? "a text that begins with -- follows =: " + name + "=TEXT" : "");
     }
     ++at_;
     check(o, name, next);

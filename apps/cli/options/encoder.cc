@@ -25,6 +25,7 @@ void add_encoder(CLI::App& app, EncoderCommand& o) {
   check_isa(app.add_option("--isa", o.execution.isa,
                            "force one instruction set: reference, scalar, avx2, avx512, neon"));
   app.parse_complete_callback([&o] { expect_devices(o.execution); });
+  add_name(app, o.model.name);
   add_operation_set(app, o.operation_set);
   add_numerics(app, o.model.profile);
   app.add_option("--receipt-path", o.receipt_path,
@@ -41,7 +42,7 @@ void add_encoder_commands(CLI::App& app, EncoderCommands& c, int& result) {
   embed->add_option("--text-file", e.text_file,
                     "a text in each line; of .jsonl a string, or an object with \"text\"");
   embed->add_option("--prompt-name", e.prompt_name,
-                    "the prompt of the model that stands in front of each text, such as query");
+                    "put this prompt of the model in front of each text, such as query");
   embed->add_option("-o,--output", e.output,
                     "FILE.npy: f32 [texts, size]; else JSON lines (default: standard output)");
   add_encoder(*embed, e);

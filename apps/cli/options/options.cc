@@ -32,10 +32,15 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
       cmd->add_option("--messages", o.messages,
                       "a JSON list of messages, or an object with \"messages\", which the model's "
                       "chat template makes the prompt of");
-  text->excludes(file)->excludes(messages);
-  file->excludes(messages);
+  auto* user =
+      cmd->add_option("--user", o.user,
+                      "one question to a chat model, which its chat template makes the prompt of; - is "
+                      "standard input");
+  text->excludes(file)->excludes(messages)->excludes(user);
+  file->excludes(messages)->excludes(user);
+  messages->excludes(user);
   cmd->add_option("--batch-size", o.batch_size,
-                  "so many prompts of --prompt-file are computed together; never changes a bit")
+                  "compute N prompts of --prompt-file together; never changes a bit")
       ->check(whole(1, 1 << 16))
       ->needs(file)
       ->capture_default_str();
@@ -65,13 +70,14 @@ void add_run(CLI::App& app, RunCommand& o, int& result) {
   cmd->add_flag("--salt-prompt", o.salt_prompt, "so that `invar redact` can withhold the prompt");
   cmd->add_option("--previous", o.previous, "the receipt of the turn before, which the new one then binds");
   cmd->add_flag("--json", o.json, "one JSON object per prompt on standard output");
-  cmd->callback([&o, &result, text, file, messages] {
-    if (!*text && !*file && !*messages)
-      throw CLI::RequiredError("--prompt-text, --prompt-file or --messages");
+  cmd->callback([&o, &result, text, user, file, messages] {
+    if (!*text && !*user && !*file && !*messages)
+      throw CLI::RequiredError("--prompt-text, --user, --prompt-file or --messages");
     const bool chat = !o.tools.empty() || o.chat.system || o.chat.enable_thinking || !o.chat.date.empty();
     if (*text && chat)
       throw CLI::ValidationError(
-          "--tools, --system, --enable-thinking and --date are for messages, not for --prompt-text");
+          "--tools, --system, --enable-thinking and --date are for --user and messages, not for "
+          "--prompt-text");
     result = run(o);
   });
 }
@@ -92,6 +98,7 @@ void add_conversation(CLI::App& app, ChatCommand& o, int& result) {
   cmd->add_option("--context", o.context, "positions that the conversation may take, at most the model's")
       ->check(whole(1, 1 << 30))
       ->capture_default_str();
+  cmd->add_flag("--no-history", o.no_history, "neither read nor keep the lines that were typed before");
   cmd->add_flag("--record-model-path", o.record_model_path,
                 "also write the path of the model on this machine into the receipts");
   cmd->add_flag("--json", o.json, "one JSON object per answer on standard output");
@@ -114,10 +121,11 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
       "-o,--output", o.output,
       "the plan; elsewhere than beside the model its weights are linked (default: plan.invar beside "
       "the model, or in the user's cache where that folder cannot be written)");
-  auto* emit = cmd->add_option(
-      "--emit", o.emit,
-      "print the IR of a stage instead: onnx, repro, plan, torch, or behind a pass of this name; or the text "
-      "of the program (spec/program.md), or torch-module: the source of a torch.nn.Module");
+  auto* emit =
+      cmd->add_option("--emit", o.emit,
+                      "print the IR of a stage instead: onnx, repro, plan, torch, or after the pass of this "
+                      "name; or the text "
+                      "of the program (spec/program.md), or torch-module: the source of a torch.nn.Module");
   cmd->add_option("--opt", o.opt,
                   "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")
       ->check(whole(0, 3));
@@ -183,11 +191,16 @@ void add_render(CLI::App& app, RenderCommand& o, int& result) {
   auto* cmd =
       app.add_subcommand("render", "messages -> the text of the prompt, by the model's chat template");
   cmd->add_option("--model-name", o.model_name, "checkpoint folder, or org/name")->required();
-  cmd->add_option("--messages", o.messages, "a JSON list of messages, or an object with \"messages\"")
-      ->required();
+  auto* messages =
+      cmd->add_option("--messages", o.messages, "a JSON list of messages, or an object with \"messages\"");
+  auto* user = cmd->add_option("--user", o.user, "one message of a user; - is standard input");
+  messages->excludes(user);
   add_chat(*cmd, o.chat, o.tools);
   cmd->add_flag("--json", o.json, "an object with the prompt and what a receipt binds as input.chat");
-  cmd->callback([&o, &result] { result = render(o); });
+  cmd->callback([&o, &result, messages, user] {
+    if (!*messages && !*user) throw CLI::RequiredError("--messages or --user");
+    result = render(o);
+  });
 }
 
 void add_infer(CLI::App& app, InferCommand& o, int& result) {
@@ -250,8 +263,7 @@ void add_cache(CLI::App& app, CacheCommand& o, int& result) {
   auto* list = tasks_root(cmd->add_subcommand("list", "what is kept: sizes and times of the last use"));
   list->callback([&o, &result] { result = list_cache(o); });
   auto* prune = tasks_root(cmd->add_subcommand("prune", "remove task folders; one that a run uses stays"));
-  prune->add_option("--older-than", o.days, "those that no run has used for so many days")
-      ->check(whole(0, 36500));
+  prune->add_option("--older-than", o.days, "those that no run has used for N days")->check(whole(0, 36500));
   prune->add_option("--max-size", o.max_size,
                     "the least recently used, until this is left: bytes, or as in 20GB");
   prune->add_flag("--all", o.all, "all");
@@ -264,8 +276,7 @@ void add_doctor(CLI::App& app, DoctorCommand& o, int& result) {
   cmd->add_option("--rooms", o.options.rooms, "known answers from FOLDER/OPERATION/*.txt");
   cmd->add_option("--threads", o.options.threads, "worker threads (default, 0: one per core)")
       ->check(whole(0, kMaxThreads));
-  cmd->add_option("--soak", o.options.soak,
-                  "go on for so many seconds: faulty hardware may need a while to show")
+  cmd->add_option("--soak", o.options.soak, "go on for N seconds: faulty hardware may need a while to show")
       ->check(seconds(1e6));
   cmd->add_option(
       "--report", o.report,

@@ -14,8 +14,8 @@ namespace {
 // An empty value, as of a variable of the shell that is not set, is no value. Texts may be empty,
 // and the path of a receipt has a message of its own.
 void refuse_empty_values(CLI::App& app) {
-  static constexpr const char* kTexts[] = {"prompt-text", "text",   "query",
-                                           "document",    "system", "receipt-path"};
+  static constexpr const char* kTexts[] = {"prompt-text", "text",         "query", "document",
+                                           "system",      "receipt-path", "user"};
   const CLI::Validator given(
       [](const std::string& value) -> std::string {
         return value.empty() ? "empty: give a value, or leave the option out" : "";

@@ -1,6 +1,7 @@
 // The options of commands for receipts.
 #include "options/shared.h"
 #include "options/values.h"
+#include "outputs/state.h"
 
 namespace invar::cli {
 namespace {
@@ -17,9 +18,16 @@ void add_receipts(CLI::App& app, ReceiptCommand& o) {
   app.add_option("receipt", o.receipts, "receipts, and batches of them");
   app.add_option("--receipt-path", o.receipt_paths, "a receipt, as REE writes it; repeatable")
       ->allow_extra_args(false);
+  app.add_flag("--last", o.last,
+               "the last receipt that `invar run` or `chat` wrote here (~/.local/state/invar notes it)");
 }
 void take_receipts(ReceiptCommand& o) {
   o.receipts.insert(o.receipts.end(), o.receipt_paths.begin(), o.receipt_paths.end());
+  if (o.last) {
+    auto path = last_receipt();
+    if (!path) throw Refused{{path.error(), ""}};
+    o.receipts.push_back(*std::move(path));
+  }
   if (o.receipts.empty()) throw CLI::RequiredError("a receipt");
 }
 
@@ -55,9 +63,8 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
   cmd->add_option("--choices", o.choices, "with --model: as in compile")->capture_default_str();
   add_execution(*cmd, o.execution);
   add_partitions(*cmd, o.execution);
-  auto* spot =
-      cmd->add_option("--spot", o.selection.spot, "compute only so many steps, chosen by hash and salt")
-          ->check(whole(1, INT32_MAX));
+  auto* spot = cmd->add_option("--spot", o.selection.spot, "compute only N steps, chosen by hash and salt")
+                   ->check(whole(1, INT32_MAX));
   cmd->add_option("--salt", o.selection.salt, "of --spot (default: a random one, which is printed)")
       ->check([](const std::string& salt) -> std::string {
         return salt.empty() ? "empty: give a text that the prover could not know, or leave --salt out" : "";
@@ -72,6 +79,30 @@ void add_verify(CLI::App& app, ReceiptCommand& o, int& result) {
     take_receipts(o);
     result = verify(o);
   });
+}
+
+void add_show(CLI::App& app, ReceiptCommand& o, int& result) {
+  auto* cmd = app.add_subcommand(
+      "show", "print what a receipt says: model, prompt, answer, sampling, signers; compute nothing");
+  add_receipts(*cmd, o);
+  cmd->add_flag("--json", o.json, "one JSON object for each receipt");
+  cmd->callback([&o, &result] {
+    take_receipts(o);
+    result = show(o);
+  });
+}
+
+void add_digest(CLI::App& app, DigestCommand& o, int& result) {
+  auto* cmd = app.add_subcommand("digest", "model -> the digests that its receipts bind, to publish them");
+  cmd->add_option("model", o.model.model_name,
+                  "checkpoint folder, or org/name[@revision] on the Hugging Face hub")
+      ->required();
+  cmd->add_option("--revision", o.model.revision, "branch, tag or commit of a hub model (default: main)");
+  cmd->add_flag("--offline", o.model.offline, "download nothing: only what the Hugging Face cache has");
+  add_numerics(*cmd, o.model.profile);
+  add_operation_set(*cmd, o.operation_set);
+  cmd->add_flag("--json", o.json, "one JSON object instead of the lines");
+  cmd->callback([&o, &result] { result = digest(o); });
 }
 
 void add_keygen(CLI::App& app, KeyCommand& o, int& result) {
@@ -138,9 +169,10 @@ void add_trace(CLI::App& app, DisputeCommand& o, int& result) {
 }
 
 void add_diff(CLI::App& app, DisputeCommand& o, int& result) {
-  auto* cmd =
-      app.add_subcommand("diff", "two receipts or traces -> the first difference and its likely cause");
-  cmd->add_option("a", o.file, "a receipt, or what `trace` wrote")->required();
+  auto* cmd = app.add_subcommand(
+      "diff", "two receipts, traces or models -> the first difference and its likely cause");
+  cmd->add_option("a", o.file, "a receipt, what `trace` wrote, or a model: its folder or org/name")
+      ->required();
   auto* other =
       cmd->add_option("b", o.other, "the other side's; without it a receipt is compared with this machine");
   cmd->add_option("--receipt", o.receipt, "with two files of values: which side is right, computed here")
@@ -178,6 +210,8 @@ void add_dispute(CLI::App& app, DisputeCommand& o, int& result) {
 void add_receipt_commands(CLI::App& app, ReceiptCommands& c, int& result) {
   add_validate(app, c.validate, result);
   add_verify(app, c.verify, result);
+  add_show(app, c.show, result);
+  add_digest(app, c.digest, result);
   add_keygen(app, c.keygen, result);
   add_sign(app, c.sign, result);
   add_redact(app, c.redact, result);

@@ -5,6 +5,7 @@
 
 #include "base/text/decimal.h"
 #include "base/text/size_text.h"
+#include "base/text/utf8.h"
 #include "base/thread_pool.h"
 #include "console.h"
 #include "options/values.h"
@@ -23,6 +24,16 @@ void add_model(CLI::App& app, ModelOptions& o) {
   app.add_option("--tasks-root", o.tasks_root, "where task folders are made (default: the user's cache)");
   app.add_flag("--colocate-tensors", o.colocate_tensors,
                "copy weights into the task folder instead of linking them");
+  add_name(app, o.name);
+}
+
+void add_name(CLI::App& app, std::string& name) {
+  app.add_option("--name", name,
+                 "what the receipt calls the model, a label that it binds (default: the folder's name)")
+      ->check([](const std::string& value) -> std::string {
+        if (valid_prefix(value) < value.size()) return "a name is UTF-8";
+        return value.empty() || value.size() > 256 ? "a name has 1 to 256 bytes" : "";
+      });
 }
 
 void add_operation_set(CLI::App& app, std::string& set) {
@@ -93,10 +104,9 @@ void add_execution(CLI::App& app, ExecutionOptions& o) {
 }
 
 void add_partitions(CLI::App& app, ExecutionOptions& o) {
-  app.add_option(
-         "--n-partitions", o.partitions,
-         "split the model by layers into so many parts, over the devices of --device, which is a list "
-         "then (cuda:0,cuda:1); never changes a bit")
+  app.add_option("--n-partitions", o.partitions,
+                 "split the model by layers into N parts, over the devices of --device, which may be a list "
+                 "(cuda:0,cuda:1); never changes a bit")
       ->check(whole(1, 1 << 16));
   app.add_option_function<std::string>(
          "--weights-memory",
@@ -108,8 +118,8 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
                  text + " is not a size, a whole number of B, kB, MB, GB or TB, such as 20GB");
            o.weights_memory = *bytes;
          },
-         "at most so many bytes of weights in the device's memory, such as 20GB; layers that do not fit are "
-         "loaded at every step; never changes a bit")
+         "keep at most SIZE of weights in the device's memory, such as 20GB; load layers that do not fit at "
+         "every step; never changes a bit")
       ->type_name("SIZE");
   CLI::Option* const workers = app.add_option(
       "--workers", o.workers,
@@ -130,8 +140,8 @@ void add_partitions(CLI::App& app, ExecutionOptions& o) {
   });
   app.add_option(
          "--tensor-parallel", o.tensor_parallel,
-         "divide each part by whole results (heads, columns) among so many ranks, over the devices of "
-         "--device; never changes a bit")
+         "divide each part by whole results (heads, columns) among N ranks, over the devices of --device; "
+         "never changes a bit")
       ->check(whole(1, 1 << 10))
       ->capture_default_str();
 }
@@ -146,7 +156,7 @@ void add_explain(CLI::App& app, ExecutionOptions& o) {
 void add_sampling(CLI::App& app, SamplingOptions& o) {
   app.add_option("--max-new-tokens", o.max_new_tokens, "at most this many new tokens (default: 128)")
       ->check(whole(1, 1 << 30));
-  add_decimal(app, "--temperature", o.temperature, "divide logits by this; > 0");
+  add_decimal(app, "--temperature", o.temperature, "divide logits by this; 0 = --no-do-sample");
   app.add_option("--top-k", o.top_k, "keep the k most likely tokens; 0 = all")->check(whole(0, INT32_MAX));
   add_decimal(app, "--top-p", o.top_p, "keep the smallest set with this probability; 1 = all");
   add_decimal(app, "--min-p", o.min_p,
@@ -154,9 +164,9 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
   add_decimal(app, "--repetition-penalty", o.repetition_penalty,
               "above 1, tokens of prompt and answer are less likely to come again; 1 = none");
   app.add_option("--no-repeat-ngram-size", o.no_repeat_ngram_size,
-                 "no so many tokens in a row come twice in prompt and answer; 0 = no limit")
+                 "never repeat a sequence of N tokens, in prompt and answer; 0 = no limit")
       ->check(whole(0, INT32_MAX));
-  app.add_option("--min-new-tokens", o.min_new_tokens, "no stop token comes before so many new tokens")
+  app.add_option("--min-new-tokens", o.min_new_tokens, "no stop token before N new tokens")
       ->check(whole(0, 1 << 30));
   app.add_option_function<std::vector<int32_t>>(
          "--suppress-tokens", [&o](const std::vector<int32_t>& ids) { o.suppress_tokens = ids; },
@@ -166,7 +176,7 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
       ->check(whole(0, INT32_MAX));
   auto* length =
       app.add_option("--short-circuit-length", o.short_circuit_length,
-                     "behind so many new tokens comes --short-circuit-token, unless it came before")
+                     "force --short-circuit-token after N new tokens, unless the model produced it earlier")
           ->check(whole(1, 1 << 30));
   auto* token = app.add_option("--short-circuit-token", o.short_circuit_token,
                                "the id of that token, such as the end of thinking")
@@ -179,9 +189,13 @@ void add_sampling(CLI::App& app, SamplingOptions& o) {
   auto* draws = app.add_flag_callback(
       "--do-sample", [&o] { o.do_sample = true; }, "draw tokens, whatever the checkpoint says");
   auto* greedy = app.add_flag_callback(
-      "--no-do-sample", [&o] { o.do_sample = false; }, "always take the most likely token");
-  for (const char* drawing : {"--temperature", "--top-k", "--top-p", "--min-p"})
-    greedy->excludes(app.get_option(drawing));
+      "--no-do-sample",
+      [&o] {
+        o.do_sample = false;
+        if (o.temperature.value_or(0) != 0) throw CLI::ExcludesError("--no-do-sample", "--temperature");
+      },
+      "always take the most likely token");
+  for (const char* drawing : {"--top-k", "--top-p", "--min-p"}) greedy->excludes(app.get_option(drawing));
   greedy->excludes(draws);
 }
 

@@ -19,6 +19,8 @@ void add_numerics(CLI::App& app, std::optional<Profile>& profile);
 CLI::Validator whole(uint64_t least, uint64_t most);
 void add_decimal(CLI::App& app, const std::string& name, std::optional<float>& value, const char* help);
 CLI::Validator seconds(double most);
+// --name: what receipts call the model.
+void add_name(CLI::App&, std::string& name);
 void add_execution(CLI::App& app, ExecutionOptions& o);
 // Thrown where the command ran in other processes, with their exit code.
 struct Launched {
@@ -29,10 +31,11 @@ void add_partitions(CLI::App& app, ExecutionOptions& o);
 void add_explain(CLI::App& app, ExecutionOptions& o);
 void add_sampling(CLI::App& app, SamplingOptions& o);
 
-// The commands that read receipts or write more of them: validate, verify, keygen, sign, redact,
-// seal, trace, diff, answer, dispute.
+// The commands that read receipts or write more of them: validate, verify, show, digest, keygen,
+// sign, redact, seal, trace, diff, answer, dispute.
 struct ReceiptCommands {
-  ReceiptCommand validate, verify;
+  ReceiptCommand validate, verify, show;
+  DigestCommand digest;
   KeyCommand keygen;
   SealCommand sign, redact, seal;
   DisputeCommand trace, diff, answer, dispute;

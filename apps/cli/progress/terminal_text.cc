@@ -29,7 +29,7 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined_words(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) line += word;
   return line;
@@ -71,14 +71,14 @@ std::string fitted_line(std::string_view line, int width, std::string_view home)
   if (!home.empty() && home != "/")
     for (std::string& word : words)
       if (word.starts_with(std::string(home) + "/")) word.replace(0, home.size(), "~");
-  if (columns(joined(words)) > width) std::ranges::for_each(words, shorten_digests);
+  if (columns(joined_words(words)) > width) std::ranges::for_each(words, shorten_digests);
   for (std::string& word : words) {
-    const int over = columns(joined(words)) - width;
+    const int over = columns(joined_words(words)) - width;
     if (over <= 0) break;
     if (word.find('/') != word.npos && columns(word) > kShortestPath)
       shorten_path(word, columns(word) - over);
   }
-  return joined(words);
+  return joined_words(words);
 }
 
 std::string_view variable(const char* name) {

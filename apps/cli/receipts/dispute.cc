@@ -1,6 +1,7 @@
 // invar trace, diff, answer, dispute: why two results differ, and which of them is right.
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "artifacts.h"
@@ -10,6 +11,7 @@
 #include "console.h"
 #include "dispute/compare.h"
 #include "dispute/judge.h"
+#include "generate/model_folder.h"
 #include "generate/verify.h"
 #include "outputs/folders.h"
 
@@ -91,28 +93,27 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
-Result<dispute::Answers> answers_of(const std::string& folder, char party) {
-  dispute::Answers answers;
-  dispute::Question q;
-  for (q.round = 1; q.round <= 3; ++q.round) {
-    const std::string name = folder + "/" + q.answer_file(party);
-    if (!exists(name)) break;
-    INVAR_TRY(std::string text, read_file(name, dispute::kExchangeFile));
-    answers.names.push_back(name);
-    answers.texts.push_back(std::move(text));
-  }
-  return answers;
+// The files of a party in the folder of the case. What it hands in that cannot be read is its
+// fault, and nothing of it makes the judge wait: a folder, a pipe, a device, a file without end.
+dispute::Party party_of(const std::string& folder, char party, int& answers) {
+  return [=, &answers](const dispute::Question& q, uint64_t most) -> std::optional<dispute::Answer> {
+    dispute::Answer answer{folder + "/" + q.answer_file(party), {}, {}};
+    struct stat status;
+    if (::stat(answer.name.c_str(), &status) != 0 && errno == ENOENT) return std::nullopt;
+    ++answers;
+    auto text = read_file(answer.name, {"an answer to this question", most});
+    text ? answer.text = *std::move(text) : answer.fault = text.error().message;
+    return answer;
+  };
 }
 
 Result<dispute::Ruling> ruling(const DisputeCommand& c, Console& console) {
   const std::string path = c.file + "/question.json";
   std::optional<dispute::Question> asked;
   if (exists(path)) {
-    INVAR_TRY(const std::string text, read_file(path, dispute::kExchangeFile));
+    INVAR_TRY(const std::string text, read_file(path, {"the question of a case", 1 << 20}));
     INVAR_TRY(asked, dispute::parse_as<dispute::Question>(text, path));
   }
-  INVAR_TRY(const dispute::Answers a, answers_of(c.file, 'a'));
-  INVAR_TRY(const dispute::Answers b, answers_of(c.file, 'b'));
   INVAR_TRY(const generate::DisputedRun run, open_same_model(c, console));
   if (asked) {
     if (const auto other = dispute::compare(asked->of, run.subject.of); !other.member.empty())
@@ -120,9 +121,10 @@ Result<dispute::Ruling> ruling(const DisputeCommand& c, Console& console) {
                        other.b + "; a case is about one receipt");
   }
   const auto judging = console.phase("judge");
-  INVAR_TRY(dispute::Ruling r, dispute::judge(run.subject, a, b, asked ? &*asked : nullptr, c.close));
-  judging->done(std::to_string(a.texts.size()) + " answers of a, " + std::to_string(b.texts.size()) +
-                " of b");
+  int a = 0, b = 0;
+  INVAR_TRY(dispute::Ruling r, dispute::judge(run.subject, party_of(c.file, 'a', a), party_of(c.file, 'b', b),
+                                              asked ? &*asked : nullptr, c.close));
+  judging->done(std::to_string(a) + " answers of a, " + std::to_string(b) + " of b");
   if (const auto* question = std::get_if<dispute::Question>(&r)) {
     INVAR_CHECK_OK(write_file(path, print(*question)));
   }
@@ -164,19 +166,70 @@ std::string json_of(const dispute::Ruling& r) {
   return line_of(j);
 }
 
-Result<dispute::Difference> difference(const DisputeCommand& c, Console& console) {
-  if (c.other.empty()) {
-    INVAR_TRY(generate::DisputedRun run, open(c, c.file, console));
-    Passes passes(run.subject, console);
-    return dispute::compare_with_machine(run.subject, run.other_model);
+// A folder, or the name of a model on the hub where no file has it.
+bool is_model(const std::string& name) {
+  struct stat status {};
+  if (::stat(name.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
+  return generate::is_hub_name(name.substr(0, name.find('@')));
+}
+
+// Two checkpoints by what receipts would bind of them. Names are labels.
+Result<dispute::Difference> difference_of_models(const DisputeCommand& c, Console& console) {
+  if (!is_model(c.file) || !is_model(c.other))
+    return bad_input((is_model(c.file) ? c.other : c.file) + ": no model, and " +
+                     (is_model(c.file) ? c.file : c.other) + " is one: give two models, or two files");
+  if (!c.receipt.empty() || !(c.model.model_name + c.model.plan).empty())
+    return bad_input("two models are compared by themselves: leave --receipt, --model-name and --plan out");
+  generate::ModelOptions model;
+  model.model_name = c.file;
+  INVAR_TRY(const receipt::Receipt a, generate::describe_model(model, console));
+  model.model_name = c.other;
+  INVAR_TRY(receipt::Receipt b, generate::describe_model(model, console));
+  b.model_name = a.model_name, b.revision = a.revision;
+  return dispute::compare_receipts(a, b);
+}
+
+// Two receipts whose answers part: the texts of both tokens and the margin between their logits,
+// if their model is here.
+Status explain_parting(const DisputeCommand& c, Console& console, dispute::Difference& d) {
+  auto opened = open(c, c.file, console);
+  if (!opened && !c.model.model_name.empty()) return opened.error();
+  if (!opened || !opened->other_model.empty()) {
+    dispute::explain(*d.parting, false, {}, d);
+    d.where.emplace_back("margin", "not computed: the model is not here; --model-name FOLDER names it");
+    return {};
   }
+  Passes passes(opened->subject, console);
+  INVAR_TRY(d.parting->logits, dispute::logits_of_step(opened->subject, d.parting->step));
+  dispute::explain(*d.parting, opened->subject.receipt.sampling.do_sample, opened->text_of, d);
+  return {};
+}
+
+Result<dispute::Difference> difference_of_files(const DisputeCommand& c, Console& console);
+
+Result<dispute::Difference> difference(const DisputeCommand& c, Console& console) {
+  if (!c.other.empty() && (is_model(c.file) || is_model(c.other))) return difference_of_models(c, console);
+  if (!c.other.empty()) return difference_of_files(c, console);
+  INVAR_TRY(generate::DisputedRun run, open(c, c.file, console));
+  Passes passes(run.subject, console);
+  INVAR_TRY(dispute::Difference d, dispute::compare_with_machine(run.subject, run.other_model));
+  if (d.parting) dispute::explain(*d.parting, run.subject.receipt.sampling.do_sample, run.text_of, d);
+  return d;
+}
+
+Result<dispute::Difference> difference_of_files(const DisputeCommand& c, Console& console) {
   INVAR_TRY(const std::string a, read_file(c.file, dispute::kExchangeFile));
   INVAR_TRY(const std::string b, read_file(c.other, dispute::kExchangeFile));
   const dispute::NamedText left{a, c.file}, right{b, c.other};
-  if (c.receipt.empty() && !(c.model.model_name + c.model.plan).empty())
-    return bad_input(
-        "two files are compared without a model: leave --model-name and --plan out, or give --receipt");
   INVAR_TRY(dispute::Difference d, dispute::compare_files(left, right));
+  if (c.receipt.empty() && d.parting) {
+    INVAR_CHECK_OK(explain_parting(c, console, d));
+    return d;
+  }
+  const bool receipts = a.find("\"invar-receipt ") != a.npos;
+  if (c.receipt.empty() && !receipts && !(c.model.model_name + c.model.plan).empty())
+    return bad_input(
+        "these two files are compared without a model: leave --model-name and --plan out, or give --receipt");
   if (c.receipt.empty() || d.equal) return d;
   INVAR_TRY(const generate::DisputedRun run, open_same_model(c, console));
   const auto judging = console.phase("judge");

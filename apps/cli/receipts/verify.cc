@@ -27,6 +27,7 @@ using nlohmann::ordered_json;
 std::string json_of(const generate::Verdict& v) {
   ordered_json j = {{"ok", v.ok()},
                     {"verdict", v.verdict},
+                    {"about", ordered_json::object()},
                     {"receipt", v.receipt},
                     {"receipt_hash", v.receipt_hash},
                     {"compared", ordered_json::object()},
@@ -38,6 +39,7 @@ std::string json_of(const generate::Verdict& v) {
   }
   for (const auto& f : v.findings)
     j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
+  for (const auto& [what, text] : v.about) j["about"][what] = text;
   return line_of(j);
 }
 
@@ -47,6 +49,15 @@ std::string error_json(const std::string& receipt, const Error& error) {
                   {"receipt", receipt},
                   {"error", error.message},
                   {"exit_code", static_cast<int>(error.code)}});
+}
+
+// What was asked and answered, on a line below that of a receipt among several.
+std::string exchange_of(const Result<generate::Verdict>& verdict) {
+  std::string prompt, answer;
+  if (verdict)
+    for (const auto& [what, text] : verdict->about)
+      if (what == "prompt" || what == "answer") (what == "prompt" ? prompt : answer) = text;
+  return answer.empty() ? "" : "              " + printable(prompt) + " -> " + printable(answer) + "\n";
 }
 
 // The line of one receipt among several.
@@ -63,7 +74,7 @@ std::string row_of(const std::string& receipt, const Result<generate::Verdict>& 
   }
   const std::string word = verdict ? verdict->verdict : "REFUSED";
   return word + std::string(word.size() < 14 ? 14 - word.size() : 1, ' ') + printable(receipt) + "  " +
-         printable(about) + "\n";
+         printable(about) + "\n" + exchange_of(verdict);
 }
 
 void print(const std::string& text) {

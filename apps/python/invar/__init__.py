@@ -7,9 +7,10 @@ generate() answers a prompt with a language model and makes a receipt of it, ver
 receipt. Errors are invar.Error and its kinds, in one line."""
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
-from invar import ops, primitives
+from invar import _native, ops, primitives, vjp  # noqa: F401  a package without its gradients ends here
 from invar._native import (
     BadInput,
     Error,
@@ -25,6 +26,9 @@ from invar.generation import Finding, Generation, Verdict, generate, validate, v
 from invar.modules.convert import CompileOptions, convert
 from invar.ops.random import Generator, default_generator, manual_seed
 from invar.primitives import synchronize
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_native.after_fork)
 
 if TYPE_CHECKING:
     from invar import bitexact, errors, nn, optim, training

@@ -79,12 +79,22 @@ def name_of(dtype, where):
 def array(x, where):
     """As an array of NumPy, or of a library with DLPack, whose elements lie as the native module
     reads them."""
+    unmasked(x, where)
     if not isinstance(x, np.ndarray) and not hasattr(x, "__dlpack__"):
         x = np.asarray(x)
     if isinstance(x, np.ndarray):
         x = x.astype(x.dtype.newbyteorder("="), copy=False)
         name_of(x.dtype, where)
         x = np.require(x, requirements=["C", "A"])
+    return x
+
+
+def unmasked(x, where):
+    """Refuses a masked array, whose elements alone are not what it means; else returns it."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise _native.NotCovered(
+            f"{where}: a masked array of NumPy: give x.filled(value), or x.data and the mask"
+        )
     return x
 
 

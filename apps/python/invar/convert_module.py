@@ -8,7 +8,7 @@ from torch import nn as of_torch
 
 from invar import _native
 from invar.nn.counterparts import COUNTERPARTS, check
-from invar.reproducibility import Outside, reproducible
+from invar.reproducibility import reproducible
 
 # Modules of torch that compute nothing.
 CONTAINERS = frozenset(
@@ -68,7 +68,7 @@ def refuse(model):
         if why:
             found.append(f"{path or 'the module itself'}: {why}")
     if found:
-        raise Outside("from_torch_module: not covered: " + "; ".join(found))
+        raise _native.NotCovered("from_torch_module: not covered: " + "; ".join(found))
 
 
 def refusal_of(module):

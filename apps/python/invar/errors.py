@@ -2,7 +2,8 @@
 kind that torch raises for the same mistake."""
 
 import functools
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 from invar._native import BadInput, NotCovered
@@ -32,14 +33,40 @@ class DimensionError(BadInput, IndexError):
     """A dimension, or an index of an element, that is not there."""
 
 
+UNDER_AUTOCAST = (
+    "under torch.autocast, which would choose other element types: convert tensors and modules "
+    "instead (model.to(torch.bfloat16)), or leave it (torch.autocast(device, enabled=False))"
+)
+
+
+def under_autocast() -> bool:
+    """Whether torch.autocast holds in this thread, for any device."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "compiler"):  # not imported, or not yet
+        return False
+    if not torch.compiler.is_dynamo_compiling():
+        globals()["under_autocast"] = torch._C._is_any_autocast_enabled  # from now on
+    return bool(torch._C._is_any_autocast_enabled())
+
+
+def _has_tensors(values: Iterable[Any]) -> bool:
+    tensor = sys.modules["torch"].Tensor
+    return any(
+        _has_tensors(x) if isinstance(x, list | tuple) else isinstance(x, tensor) for x in values
+    )
+
+
 def public(function: Callable[P, R]) -> Callable[P, R]:
     """A function with torch's errors: what an operation refuses is raised as OperandError, messages
-    begin with the function's name, and `out` is refused by name."""
+    begin with the function's name, and `out` is refused by name. So are tensors under
+    torch.autocast, which torch's function of the name would convert."""
     name = function.__name__
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
+            if under_autocast() and _has_tensors((*args, *kwargs.values())):
+                raise NotCovered(UNDER_AUTOCAST)
             return function(*args, **kwargs)
         except (BadInput, NotCovered) as e:
             if hasattr(e, "function"):  # named by a function inside

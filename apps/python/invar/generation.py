@@ -283,6 +283,7 @@ def generate(
     task_dir: Path | None = None,
     tasks_root: Path | None = None,
     colocate_tensors: bool = False,
+    name: str | None = None,
     receipt_path: Path | None = None,
     record_model_path: bool = False,
     sign: Paths | None = None,
@@ -303,7 +304,7 @@ def generate(
     These change the answer and stand in the receipt. None: what the checkpoint's
     generation_config.json says, else greedy.
     max_new_tokens     int >= 1
-    temperature        number > 0
+    temperature        number >= 0; 0: always the most likely token, whatever the others say
     top_k              int >= 0; 0: all tokens
     top_p              number in (0, 1]
     min_p              number in [0, 1]; tokens of less than this share of the best one's
@@ -326,12 +327,12 @@ def generate(
     These change no bit of a reproducible program.
     device, isa, threads (0: one per core), prefill_chunk (tokens of the prompt per step; 0:
     chosen), kv_cache
-    n_partitions       the model is split by layers into so many parts over the devices of `device`,
+    n_partitions       int: the model is split by layers into N parts over the devices of `device`,
                        which may be several then (["cuda:0", "cuda:1"] or "cuda:0,cuda:1"); 0: one
                        for each device
-    tensor_parallel    each part is divided by whole results, heads and columns, among so many ranks
+    tensor_parallel    int: each part is divided by whole results, heads and columns, among N ranks
                        over the devices of `device`
-    weights_memory     at most so many bytes of weights in the device's memory; layers that do not
+    weights_memory     int: at most N bytes of weights in the device's memory; layers that do not
                        fit are loaded at every step; 0: all of them stay
     workers            None: processes and hosts are of the command line alone, anything else raises
                        NotCovered
@@ -339,6 +340,8 @@ def generate(
     task_dir, tasks_root, colocate_tensors    where export and plan are kept, as --task-dir,
                                               --tasks-root and --colocate-tensors
 
+    name               str: what the receipt calls the model, a label that the receipt binds; None:
+                       the name of the folder or of the hub
     receipt_path       a file that the receipt is written to when the answer ends; None: it is in
                        `.receipt` alone
     record_model_path  the receipt's execution section also names `model`
@@ -359,7 +362,9 @@ def generate(
         raise _native.BadInput("no model: give a checkpoint folder, or org/name")
     if do_sample is not None:
         flag("do_sample", do_sample)
-    if do_sample is False and any(x is not None for x in (temperature, top_k, top_p, min_p)):
+    if do_sample is False and any(
+        x is not None for x in (temperature or None, top_k, top_p, min_p)
+    ):
         raise _native.BadInput(
             "do_sample=False always takes the most likely token: leave temperature, top_k, top_p and "
             "min_p out"
@@ -392,6 +397,7 @@ def generate(
         colocate_tensors=flag("colocate_tensors", colocate_tensors),
         operation_set=name_or_default("operation_set", operation_set),
         numerics=name_or_default("numerics", numerics),
+        name=name_or_default("name", name),
     )
     native = _native.Generation(
         where,
@@ -547,7 +553,7 @@ def verify(
     device, isa, threads, prefill_chunk, n_partitions, tensor_parallel, weights_memory, workers
               as for generate(); the verdict does not depend on them
 
-    spot      an int: only so many steps are computed, which the receipt's hash and `salt` choose;
+    spot      int: only N steps are computed, which the receipt's hash and `salt` choose;
               the verdict is then SPOT CHECKED
     salt      str, which the prover could not know; None: a random one, which the report names
     steps     (A, B): only the steps from A up to, and without, B are computed

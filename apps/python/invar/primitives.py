@@ -3,7 +3,7 @@ the host or on a CUDA GPU). invar.ops has functions with the names and defaults 
 made of these.
 
 `primitives.NAME(x, w, axis=-1)`: operands come first, in the order of the operation's specification
-(src/ops/ROOM/spec.md); its attributes are keywords. Where the type of the result does not follow
+(spec/ops/ROOM.md); its attributes are keywords. Where the type of the result does not follow
 from the operands, `shape` and `dtype` ("f32", ...) say it. The result is a new array of the
 operands' library, on their device, and the same bytes wherever it is computed. Tensors that require
 a gradient get one by the operation's rule (invar.autograd)."""
@@ -38,7 +38,7 @@ class Numpy:
 
     @staticmethod
     def of(x, where):
-        return arrays.array(np.asarray(x), where)
+        return arrays.array(np.asarray(arrays.unmasked(x, where)), where)
 
     @staticmethod
     def type_of(x):

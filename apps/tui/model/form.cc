@@ -60,10 +60,11 @@ bool is_required(const Form& form, Field f) {
   switch (f) {
     case Field::model: {
       const std::string& command = form[Field::command];
-      return command == "run" || command == "chat" || command == "export";
+      return command == "run" || command == "chat" || command == "export" || command == "digest";
     }
     case Field::onnx_file:
     case Field::receipts:
+    case Field::user:
     case Field::prompt_file:
     case Field::messages: return true;
     case Field::output: return form[Field::command] == "export";
@@ -89,7 +90,7 @@ std::optional<std::string> problem(const Form& form, Field f) {
     if (!words) return words.error().message;
     if (f == Field::receipts && words->empty()) return "needed by " + form[Field::command];
   }
-  if (f == Field::prompt && value == "-")
+  if ((f == Field::prompt || f == Field::user) && value == "-")
     return "a - alone would be standard input, which is the form's; add a space";
   return std::nullopt;
 }
@@ -132,6 +133,7 @@ bool Form::shows(Field f) const {
   if (*row.commands && !has_word(row.commands, form[Field::command])) return false;
   const bool run = form[Field::command] == "run";
   if (f == Field::prompt) return form[Field::prompt_from] == kFromText;
+  if (f == Field::user) return form[Field::prompt_from] == kFromQuestion;
   if (f == Field::prompt_file) return form[Field::prompt_from] == kFromFile;
   if (f == Field::messages) return form[Field::prompt_from] == kFromMessages;
   if (f == Field::system && run) return form[Field::prompt_from] != kFromText;
@@ -171,7 +173,7 @@ std::vector<std::string> arguments(const Form& form, const Exists& exists) {
       const auto words = split_words(form[f]);
       if (!words) continue;
       for (const std::string& word : *words) last.push_back(f == Field::extra ? word : positional(word));
-    } else if (f == Field::onnx_file) {
+    } else if (f == Field::onnx_file || (f == Field::model && form[Field::command] == "digest")) {
       last.push_back(positional(form[f]));
     } else {
       add_field(out, form, f, exists);

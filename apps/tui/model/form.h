@@ -17,6 +17,7 @@ enum class Field {
   receipts,
   prompt_from,
   prompt,
+  user,
   prompt_file,
   messages,
   system,
@@ -69,7 +70,8 @@ const FieldInfo& info(Field);
 const std::vector<FieldInfo>& fields();  // in the order of the form
 
 // The choices of fields whose value is not an option's value.
-inline constexpr const char *kFromText = "text", *kFromFile = "prompt file", *kFromMessages = "chat messages";
+inline constexpr const char *kFromText = "text", *kFromFile = "prompt file", *kFromMessages = "chat messages",
+                            *kFromQuestion = "question";
 inline constexpr const char *kOfModel = "as the model says", *kGreedy = "most likely token",
                             *kSet = "set below";
 inline constexpr const char* kUnset = "not set";

@@ -13,7 +13,7 @@ namespace {
 using K = Key::Kind;
 namespace fs = std::filesystem;
 
-bool file_exists(const std::string& path) {
+bool is_file(const std::string& path) {
   std::error_code ec;
   return fs::exists(path, ec);
 }
@@ -71,7 +71,7 @@ std::string App::receipts_folder() const {
   if (form[Field::command] == "chat" && !form[Field::receipts_folder].empty())
     return form[Field::receipts_folder];
   const std::string parent = fs::path(form[Field::receipt_path]).parent_path().string();
-  return parent.empty() || !file_exists(parent) ? "." : parent;
+  return parent.empty() || !is_file(parent) ? "." : parent;
 }
 
 void App::handle_form(const Key& key) {
@@ -132,7 +132,7 @@ void App::start(double now) {
     message_ = label + ": " + problems.front().message;
     return;
   }
-  const std::vector<std::string> what = arguments(form_page_.form(), file_exists);
+  const std::vector<std::string> what = arguments(form_page_.form(), is_file);
   const bool speaks = what.front() == "chat";
   check_.reset();
   job_.emplace(what, now);

@@ -32,7 +32,7 @@ const char* const kHelp =
     "  c            check its structure, hashes and signatures alone\n"
     "  o            another folder; r reads the folder again\n"
     "\n"
-    "The form makes a command line of invar, which stands below it: what runs here runs the same in a "
+    "The form makes a command line of invar, which is shown below it: what runs here runs the same in a "
     "script. "
     "Text of a model or of a receipt moves no cursor here: control characters are escaped.\n";
 

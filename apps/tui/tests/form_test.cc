@@ -37,6 +37,18 @@ TEST(Form, RunWithText) {
   EXPECT_EQ(line(form)[3], "--prompt-text=--not-an-option");
 }
 
+TEST(Form, AQuestion) {
+  Form form;
+  form[Field::model] = "m";
+  form[Field::prompt_from] = kFromQuestion;
+  ASSERT_EQ(form.problems().size(), 1u);
+  EXPECT_EQ(form.problems()[0].field, Field::user);
+  form[Field::user] = "Who art thou?";
+  form[Field::system] = "Be brief.";
+  EXPECT_THAT(line(form), ElementsAre("run", "--model-name", "m", "--user", "Who art thou?", "--system",
+                                      "Be brief.", "--receipt-path", "receipts/run-1.json"));
+}
+
 TEST(Form, EveryOptionOfRun) {
   Form form;
   form[Field::model] = "acme/tiny@v1";
@@ -89,6 +101,11 @@ TEST(Form, OtherCommands) {
   form[Field::model] = "";
   form[Field::command] = "validate";
   EXPECT_THAT(line(form), ElementsAre("validate", "a.json", "b c.json", "./-d.json"));
+  form[Field::command] = "show";
+  EXPECT_THAT(line(form), ElementsAre("show", "a.json", "b c.json", "./-d.json"));
+  form[Field::command] = "digest";
+  form[Field::model] = "-m";
+  EXPECT_THAT(line(form), ElementsAre("digest", "./-m"));
   form[Field::command] = "compile";
   form[Field::onnx_file] = "m.onnx";
   form[Field::choices] = "none";

@@ -263,6 +263,9 @@ function result(v) {
   card.dataset.verdict = v.verdict;
   card.append(element("h2", {}, v.receipt ? `${v.verdict} – ${v.receipt}` : v.verdict));
   if (v.error) card.append(element("p", {}, v.error));
+  const about = Object.entries(v.about || {});
+  if (about.length)
+    card.append(element("dl", { class: "says" }, ...about.flatMap(([what, text]) => [element("dt", {}, what), element("dd", {}, text)])));
   if (v.findings && v.findings.length) {
     const head = element("thead", {}, row(...["Field", "The receipt says", "This machine computes, or requires"].map((text) => element("th", { scope: "col" }, text))));
     const body = element("tbody", {}, ...v.findings.map((f) => row(element("th", { scope: "row" }, f.field), element("td", {}, f.found), element("td", {}, f.expected))));

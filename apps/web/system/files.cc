@@ -22,6 +22,9 @@ std::string folder_of(const std::string& path) {
 int replace_file(const std::string&, const std::function<int(const std::string&)>&) {
   return EROFS;
 }
+int replace_content(const std::string&, const std::function<int(int)>&) {
+  return EROFS;
+}
 TemporaryFolder::~TemporaryFolder() = default;
 
 }  // namespace invar

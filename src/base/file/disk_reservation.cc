@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/file/temporary_file.h"
+
 namespace invar {
 namespace {
 
@@ -26,13 +28,15 @@ int fill(int fd, uint64_t bytes) {
 }  // namespace
 
 Result<DiskReservation> DiskReservation::make(const std::string& path, uint64_t bytes) {
-  const size_t slash = path.rfind('/');
-  std::string name = (slash == path.npos ? std::string() : path.substr(0, slash + 1)) + ".invar-XXXXXX";
   DiskReservation made;
-  made.fd_ = ::mkostemp(name.data(), O_CLOEXEC);
+  made.fd_ = ::open(folder_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (made.fd_ < 0) {
+    std::string name = folder_of(path) + "/.invar-XXXXXX";
+    made.fd_ = ::mkostemp(name.data(), O_CLOEXEC);
+    if (made.fd_ >= 0) ::unlink(name.c_str());
+  }
   int error = made.fd_ < 0 ? errno : 0;
   if (!error) {
-    ::unlink(name.c_str());
     error = ::posix_fallocate(made.fd_, 0, static_cast<off_t>(bytes));
     if (error == EOPNOTSUPP || error == EINVAL) error = fill(made.fd_, bytes);
   }

@@ -41,11 +41,14 @@ Error failure(const char* verb, const std::string& path, int error) {
   return bad_input(std::string("cannot ") + verb + " '" + path + "': " + std::strerror(error));
 }
 
-// Only regular files are opened as usual: to open a FIFO would wait for its writer.
+// To open a FIFO would wait for its writer. A regular file waits where another process holds a
+// lease on it, and for a short time only.
 int open_for_reading(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info;
-  const bool regular = ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | (regular ? 0 : O_NONBLOCK));
+  if (fd >= 0 || errno != EWOULDBLOCK || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
+    return fd;
+  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
 }
 
 int write_all(int fd, std::string_view content) {
@@ -63,8 +66,11 @@ int write_all(int fd, std::string_view content) {
 // Devices and pipes (/dev/stdout, a FIFO) have no old content to keep and must never be renamed
 // over.
 Status write_in_place(const std::string& path, std::string_view content) {
-  Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.fd < 0) return failure("write", path, errno);
+  Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.fd < 0 && errno == ENXIO)  // to wait for a reader could be for ever
+    return bad_input("cannot write '" + path +
+                     "': a pipe that nobody reads: start its reader first, or give a file");
+  if (file.fd < 0 || ::fcntl(file.fd, F_SETFL, O_WRONLY) != 0) return failure("write", path, errno);
   if (int error = write_all(file.fd, content)) return failure("write", path, error);
   return {};
 }
@@ -123,6 +129,11 @@ MappedFile::~MappedFile() {
   }
 }
 
+// A descriptor that this process was given: nobody else will open its pipe to write.
+static bool names_descriptor(const std::string& path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
 static Result<std::string> read_all(const Fd& file, const std::string& path, const FileKind& kind) {
   if (file.fd < 0) return failure("read", path, errno);
   struct stat info;
@@ -144,7 +155,7 @@ static Result<std::string> read_all(const Fd& file, const std::string& path, con
     const ssize_t n = ::read(file.fd, buffer, sizeof buffer);
     if (n == 0) {
       // The end of a pipe before anybody wrote to it: to wait for a writer could be for ever.
-      if (!waits && S_ISFIFO(info.st_mode) && content.empty())
+      if (!waits && S_ISFIFO(info.st_mode) && content.empty() && !names_descriptor(path))
         return bad_input("cannot read '" + path +
                          "': a pipe that nobody writes to: start its writer first, or give a file");
       return content;
@@ -176,15 +187,7 @@ Status write_file(const std::string& path, std::string_view content) {
     if (S_ISDIR(info.st_mode)) return failure("write", path, EISDIR);
     return write_in_place(path, content);
   }
-  const int error = replace_file(path, [&](const std::string& temporary) {
-    Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (file.fd < 0) return errno;
-    int failed = write_all(file.fd, content);
-    if (!failed && ::fsync(file.fd) != 0) failed = errno;
-    // Network file systems report a full disk as late as here.
-    if (::close(std::exchange(file.fd, -1)) != 0 && !failed) failed = errno;
-    return failed;
-  });
+  const int error = replace_content(path, [&](int fd) { return write_all(fd, content); });
   if (error) return failure("write", path, error);
   // The new name survives a power cut only once its folder is on disk; a file system that cannot
   // sync folders is no reason to fail.

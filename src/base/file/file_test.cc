@@ -120,6 +120,78 @@ TEST_F(FileTest, DevicesAreWrittenIntoNeverReplaced) {
   EXPECT_TRUE(write_file("/dev/null", "x"));
 }
 
+TEST_F(FileTest, APipeThatNobodyReadsIsAnError) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const Status status = write_file(path("pipe"), "x");
+  ASSERT_FALSE(status);
+  EXPECT_TRUE(contains(status.error(), "nobody reads")) << status.error().message;
+  const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  std::thread late([&] {
+    std::string all;
+    char piece[4096];
+    while (all.size() < 200000) {
+      const ssize_t n = ::read(reader, piece, sizeof piece);
+      if (n > 0) all.append(piece, static_cast<size_t>(n));
+      if (n < 0) std::this_thread::yield();
+    }
+    EXPECT_EQ(all, std::string(200000, 'x'));
+  });
+  EXPECT_TRUE(write_file(path("pipe"), std::string(200000, 'x')));  // more than a pipe holds
+  late.join();
+  ::close(reader);
+}
+
+// A receipt holds a prompt and its salt: a process that is killed leaves nothing that others read.
+TEST_F(FileTest, WhatIsNotWholeYetIsPrivate) {
+  const mode_t before = ::umask(022);
+  const auto mode = [](const fs::path& p) { return static_cast<unsigned>(fs::status(p).permissions()); };
+  for (const bool unnamed : {true, false}) {
+    const auto seen = [&] {
+      for (const auto& entry : fs::directory_iterator(folder_)) EXPECT_EQ(mode(entry.path()), 0600u);
+      return entries();
+    };
+    NewFile file;
+    ASSERT_EQ(file.make(path("new"), unnamed), 0);
+    ASSERT_EQ(::write(file.descriptor(), "x", 1), 1);
+    EXPECT_LE(seen(), 1u);
+    ASSERT_EQ(file.replace(), 0);
+    EXPECT_EQ(mode(path("new")), 0644u);
+    EXPECT_EQ(entries(), 1u);
+    EXPECT_EQ(*read_file(path("new")), "x");
+    {
+      NewFile other;
+      ASSERT_EQ(other.make(path("new"), unnamed), 0);
+      EXPECT_EQ(other.create(0600), EEXIST);
+    }
+    EXPECT_EQ(entries(), 1u);
+    fs::remove(path("new"));
+    {
+      NewFile other;
+      ASSERT_EQ(other.make(path("new"), unnamed), 0);
+      ASSERT_EQ(::write(other.descriptor(), "y", 1), 1);
+      EXPECT_EQ(other.create(0640), 0);
+    }
+    EXPECT_EQ(mode(path("new")), 0640u);
+    EXPECT_EQ(*read_file(path("new")), "y");
+    EXPECT_EQ(entries(), 1u);
+    fs::remove(path("new"));
+  }
+  ::umask(before);
+}
+
+TEST_F(FileTest, AMissingFolderForTemporaryFilesIsNamed) {
+  const char* const was = std::getenv("TMPDIR");
+  const std::string kept = was ? was : "";
+  ::setenv("TMPDIR", path("nowhere").c_str(), 1);
+  const auto root = temporary_root();
+  const auto made = TemporaryFolder::make();
+  was ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
+  ASSERT_FALSE(root);
+  EXPECT_TRUE(contains(root.error(), path("nowhere")) && contains(root.error(), "TMPDIR"))
+      << root.error().message;
+  EXPECT_FALSE(made);
+}
+
 TEST_F(FileTest, AnUnwritableFolderIsAnError) {
   ASSERT_EQ(::chmod(folder_.c_str(), 0500), 0);
   // Root may write anywhere but into the kernel's own folder.

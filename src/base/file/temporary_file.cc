@@ -1,6 +1,7 @@
 // Temporary files and atomic replacement, see temporary_file.h.
 #include "base/file/temporary_file.h"
 
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -30,16 +32,18 @@ Registry& registry() {
   static Registry* const all = new Registry;  // threads may outlive static objects
   return *all;
 }
+void register_path(const std::string& path) {
+  const std::lock_guard lock(registry().mutex);
+  registry().paths.insert(path);
+}
+void unregister_path(const std::string& path) {
+  const std::lock_guard lock(registry().mutex);
+  registry().paths.erase(path);
+}
 class Registered {
  public:
-  explicit Registered(std::string path) : path_(std::move(path)) {
-    const std::lock_guard lock(registry().mutex);
-    registry().paths.insert(path_);
-  }
-  ~Registered() {
-    const std::lock_guard lock(registry().mutex);
-    registry().paths.erase(path_);
-  }
+  explicit Registered(std::string path) : path_(std::move(path)) { register_path(path_); }
+  ~Registered() { unregister_path(path_); }
 
  private:
   std::string path_;
@@ -55,6 +59,10 @@ uint64_t random_number() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   return (static_cast<uint64_t>(now.tv_nsec) << 32 | static_cast<uint32_t>(::getpid())) + ++count;
+}
+
+std::string of_descriptor(int fd) {
+  return "/proc/self/fd/" + std::to_string(fd);
 }
 
 }  // namespace
@@ -82,6 +90,112 @@ int replace_file(const std::string& path, const std::function<int(const std::str
     return error;
   }
   return EEXIST;
+}
+
+int NewFile::make(const std::string& path, bool may_be_unnamed) {
+  path_ = path;
+  if (!may_be_unnamed) return make_named();
+  struct stat info;
+  fd_ = ::open(folder_of(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd_ < 0) return make_named();
+  // Only /proc can name it later.
+  const bool reachable = ::access(of_descriptor(fd_).c_str(), F_OK) == 0;
+  if (reachable && ::fstat(fd_, &info) == 0 && ::fchmod(fd_, 0600) == 0) {
+    mode_ = info.st_mode & 0777;
+    return 0;
+  }
+  ::close(fd_);
+  return make_named();
+}
+
+// The mode that the umask gives is read from an empty file: whoever opens that one opens nothing.
+int NewFile::make_named() {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  int error = EEXIST;
+  for (int i = 0; i < kTries && error == EEXIST; ++i) {
+    temporary_ = temporary_path(folder_of(path_));
+    register_path(temporary_);
+    struct stat info;
+    const int empty = ::open(temporary_.c_str(), kFlags, 0666);
+    error = empty < 0 || ::fstat(empty, &info) != 0 ? errno : 0;
+    if (empty >= 0) ::close(empty), ::unlink(temporary_.c_str());
+    if (!error) fd_ = ::open(temporary_.c_str(), kFlags, 0600), error = fd_ < 0 ? errno : 0;
+    if (!error) return mode_ = info.st_mode & 0777, 0;
+    unregister_path(temporary_);
+  }
+  temporary_.clear();
+  return error;
+}
+
+NewFile::~NewFile() {
+  if (fd_ >= 0) ::close(fd_);
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  unregister_path(temporary_);
+}
+
+int NewFile::link_to(const std::string& name) const {
+  const std::string from = temporary_.empty() ? of_descriptor(fd_) : temporary_;
+  const int flags = temporary_.empty() ? AT_SYMLINK_FOLLOW : 0;
+  return ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), flags) == 0 ? 0 : errno;
+}
+
+int NewFile::flush() const {
+  if (::fsync(fd_) != 0) return errno;
+  if (temporary_.empty()) return 0;
+  // Network file systems report a full disk as late as when a descriptor is closed.
+  const int other = ::dup(fd_);
+  return other < 0 || ::close(other) != 0 ? errno : 0;
+}
+
+int NewFile::create(unsigned mode) {
+  if (const int error = flush()) return error;
+  if (::fchmod(fd_, mode) != 0) return errno;
+  const int error = link_to(path_);
+  if ((error != EPERM && error != EOPNOTSUPP) || temporary_.empty()) return error;
+  // A file system without hard links.
+  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) return errno;
+  unregister_path(std::exchange(temporary_, {}));
+  return 0;
+}
+
+int NewFile::replace() {
+  if (const int error = flush()) return error;
+  int error = 0;
+  if (temporary_.empty()) {
+    error = replace_file(path_, [this](const std::string& temporary) { return link_to(temporary); });
+  } else if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    error = errno;
+  } else {
+    unregister_path(std::exchange(temporary_, {}));
+  }
+  // Not before: a process that is killed between the two leaves its file for its owner alone.
+  // A file system that knows no modes needs none.
+  if (!error) (void)::fchmod(fd_, mode_);
+  return error;
+}
+
+int replace_content(const std::string& path, const std::function<int(int)>& fill) {
+  NewFile file;
+  if (const int error = file.make(path)) return error;
+  if (const int error = fill(file.descriptor())) return error;
+  return file.replace();
+}
+
+Result<std::string> temporary_root() {
+  std::error_code ec;
+  std::string root = std::filesystem::temp_directory_path(ec).string();
+  if (!ec) return root;
+  const char* wanted = nullptr;  // as temp_directory_path() looks for it
+  for (const char* name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"})
+    if (!wanted) wanted = std::getenv(name);
+  return bad_input("no temporary files can be made in '" + std::string(wanted ? wanted : "/tmp") +
+                   "': " + ec.message() + ": set TMPDIR to a folder that can be written");
+}
+
+Result<TemporaryFolder> TemporaryFolder::make() {
+  INVAR_TRY(const std::string root, temporary_root());
+  return make(root);
 }
 
 Result<TemporaryFolder> TemporaryFolder::make(const std::string& parent) {

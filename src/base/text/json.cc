@@ -37,6 +37,8 @@ class Reader {
   std::string_view s_, name_;
   size_t at_ = 0;
   std::string why_;
+  size_t values_ = 0;
+  bool too_many_ = false;
 
   bool at_end() const { return at_ == s_.size(); }
   int peek() const { return at_end() ? -1 : static_cast<unsigned char>(s_[at_]); }
@@ -49,13 +51,15 @@ class Reader {
   Error error() const {
     size_t line = 1, column = 1;
     for (size_t i = 0; i < at_; ++i) s_[i] == '\n' ? (++line, column = 1) : ++column;
-    return bad_input(std::string(name_) + ":" + std::to_string(line) + ":" + std::to_string(column) +
-                     ": not JSON: " + (at_end() ? "the text ends here; " : "") + why_);
+    return bad_input(std::string(name_) + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " +
+                     (too_many_ ? "" : "not JSON: ") + (at_end() ? "the text ends here; " : "") + why_);
   }
 
   bool value(Value& v, int depth) {
     skip_space();
     if (depth > kMaxDepth) return fail("nested deeper than 32 levels");
+    if (++values_ > kMostValues)
+      return too_many_ = true, fail("more than " + std::to_string(kMostValues) + " values in one text");
     switch (peek()) {
       case '{': return v.kind = Value::object, object(v, depth);
       case '[': return v.kind = Value::array, array(v, depth);

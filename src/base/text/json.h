@@ -29,7 +29,11 @@ constexpr std::string_view name_of(Value::Kind k) {
   return names[k];
 }
 
-// Errors: bad_input "NAME:LINE:COLUMN: not JSON: why". Columns count bytes from 1.
+// The values of one text, those in lists and objects included: two bytes of text can be a value of
+// a hundred bytes here.
+inline constexpr size_t kMostValues = size_t{1} << 22;
+// Errors: bad_input "NAME:LINE:COLUMN: not JSON: why", or more values than kMostValues. Columns
+// count bytes from 1.
 Result<Value> parse(std::string_view text, std::string_view name);
 
 // The JSON of a value without white space; numbers as they were written.

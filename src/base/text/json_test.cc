@@ -30,6 +30,16 @@ TEST(Json, ErrorsSayLineAndColumn) {
   EXPECT_EQ(error("[1]x"), "f:1:4: not JSON: only white space may follow the value");
 }
 
+TEST(Json, TheNumberOfValuesIsBounded) {
+  std::string most = "[";
+  for (size_t i = 1; i < kMostValues; ++i) most += "0,";
+  most.back() = ']';
+  EXPECT_EQ(error(most), "parsed");
+  most.back() = ',';
+  EXPECT_EQ(error(most + "0]"),
+            "f:1:" + std::to_string(most.size() + 1) + ": more than 4194304 values in one text");
+}
+
 TEST(Json, Refusals) {
   for (const char* bad : {"01",
                           "-",

@@ -54,8 +54,9 @@ void check_keys(const json& object, RopeParameters::Type type, bool alpha, Confi
                                                    "high_freq_factor",
                                                    "original_max_position_embeddings",
                                                    "partial_rotary_factor"};
-  static const std::set<std::string> yarn_keys = {"attention_factor", "beta_fast",      "beta_slow",
-                                                  "mscale",           "mscale_all_dim", "truncate"};
+  static const std::set<std::string> yarn_keys = {
+      "attention_factor", "beta_fast", "beta_slow", "mscale",
+      "mscale_all_dim",   "truncate",  "finetuned"};  // of the training; transformers ignores it
   static const std::set<std::string> longrope_keys = {"attention_factor", "short_factor", "long_factor"};
   const bool yarn = type == RopeParameters::yarn, longrope = type == RopeParameters::longrope;
   for (const auto& [key, value] : object.items())
@@ -68,10 +69,14 @@ void read_yarn(ConfigReader& inner, RopeParameters& rope) {
   rope.beta_fast = inner.positive("beta_fast", rope.beta_fast);
   rope.beta_slow = inner.positive("beta_slow", rope.beta_slow);
   rope.attention_factor = inner.optional("attention_factor");
-  rope.mscale = inner.optional("mscale");
-  rope.mscale_all_dim = inner.optional("mscale_all_dim");
+  const auto scale = [&](const char* key) {  // 0 is none, as in transformers
+    const json* v = inner.find(key);
+    return v && v->is_number() && *v == 0 ? 0 : inner.optional(key);
+  };
+  rope.mscale = scale("mscale");
+  rope.mscale_all_dim = scale("mscale_all_dim");
   rope.truncate = inner.flag("truncate", true);
-  if (rope.beta_fast <= rope.beta_slow) inner.reject("'beta_fast' must be above 'beta_slow'");
+  if (rope.beta_fast < rope.beta_slow) inner.reject("'beta_fast' is below 'beta_slow'");
   if (rope.theta <= 1) inner.reject("'rope_theta' must be above 1 for yarn");
 }
 

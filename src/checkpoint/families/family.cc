@@ -117,6 +117,11 @@ int64_t read_window(ConfigReader& r, int64_t fallback) {
   return r.find("sliding_window") || fallback ? r.size("sliding_window", fallback) : 0;
 }
 
+int64_t read_used_window(ConfigReader& r, int64_t fallback) {
+  if (r.flag("use_sliding_window")) return read_window(r, fallback);
+  return r.find("sliding_window"), 0;
+}
+
 void read_layer_types(ConfigReader& r, Decoder& d, int64_t window,
                       const std::function<bool(const Decoder&, size_t)>& windowed) {
   d.window = window;

@@ -34,6 +34,9 @@ void read_activation(ConfigReader&, Decoder&, const char* key, const char* fallb
 
 // sliding_window: positions that a query sees; 0 where it is null or, without a fallback, absent.
 int64_t read_window(ConfigReader&, int64_t fallback);
+// The same with use_sliding_window alone: without it, which is the default, sliding_window decides
+// nothing, and transformers saves 0 or null.
+int64_t read_used_window(ConfigReader&, int64_t fallback);
 // layer_types, or where it is absent the layers for which `windowed` is true -> windows of layers.
 // `windowed` sees the decoder with its window.
 void read_layer_types(ConfigReader&, Decoder&, int64_t window,

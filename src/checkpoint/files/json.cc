@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/file/file.h"
+#include "num/env.h"
 #include "onnx/error_text.h"
 
 namespace invar::checkpoint {
@@ -53,6 +54,7 @@ class Validator : public nlohmann::json_sax<json> {
 }  // namespace
 
 Result<json> parse_json(std::string_view text, const std::string& file) {
+  num::mend_arithmetic_env();  // the file was read by functions that a library can replace
   Validator validator;
   if (!json::sax_parse(text.begin(), text.end(), &validator))
     return bad_input(file + ": " + validator.reason());

@@ -139,16 +139,12 @@ Status write_mxfp4_as_bf16(const std::string& folder, const std::vector<Mxfp4Ten
   if (tensors.empty()) return {};
   Maps maps(folder);
   Status status;
-  const int error = replace_file(path, [&](const std::string& temporary) {
-    const int to = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (to < 0) return errno;
+  const int error = replace_content(path, [&](int to) {
     int failed = 0;
     for (const Mxfp4Tensor& t : tensors) {
       if (failed != 0 || !status) break;
       status = write_tensor(maps, folder, t, to, failed);
     }
-    if (failed == 0 && ::fsync(to) != 0) failed = errno;
-    if (::close(to) != 0 && failed == 0) failed = errno;
     return status ? failed : EINVAL;
   });
   INVAR_CHECK_OK(status);

@@ -51,14 +51,7 @@ Status make_link(const std::string& target, const std::string& path) {
 Status make_copy(const std::string& source, const std::string& path) {
   const int from = ::open(source.c_str(), O_RDONLY | O_CLOEXEC);
   if (from < 0) return failure("read", source, errno);
-  const int error = replace_file(path, [&](const std::string& temporary) {
-    const int to = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (to < 0) return errno;
-    int failed = copy_bytes(from, to);
-    if (!failed && ::fsync(to) != 0) failed = errno;
-    if (::close(to) != 0 && !failed) failed = errno;
-    return failed;
-  });
+  const int error = replace_content(path, [from](int to) { return copy_bytes(from, to); });
   ::close(from);
   if (error) return failure("copy to", path, error);
   return {};

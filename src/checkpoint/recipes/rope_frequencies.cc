@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "num/env.h"
 #include "num/pow/log2_binary64.h"
 #include "num/pow/pow.h"
 
@@ -75,6 +76,7 @@ double magnitude(double factor, double scale) {
 }  // namespace
 
 double stretched_theta(double theta, double alpha, int64_t head_dim) {
+  num::mend_arithmetic_env();
   const auto d = static_cast<double>(head_dim);
   const num::DD exponent = num::dd_mul(num::log2_of_binary64(alpha), num::quotient(d, d - 2));
   const double whole = std::floor(exponent.hi + 0.5);
@@ -85,6 +87,7 @@ double stretched_theta(double theta, double alpha, int64_t head_dim) {
 std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_dim) {
   const auto theta = static_cast<float>(rope.theta), factor = static_cast<float>(rope.factor);
   std::vector<float> powers(static_cast<size_t>(head_dim / 2)), table(powers.size());
+  num::mend_arithmetic_env();  // memory may have come by a system call
   for (size_t i = 0; i < table.size(); ++i) {
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim);
     powers[i] = num::pow_cr(theta, exponent);
@@ -99,6 +102,7 @@ std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_
 }
 
 float attention_factor(const RopeParameters& rope) {
+  num::mend_arithmetic_env();
   if (rope.type == RopeParameters::longrope) {
     if (rope.attention_factor != 0) return static_cast<float>(rope.attention_factor);
     if (rope.factor <= 1) return 1;

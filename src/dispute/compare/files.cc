@@ -203,6 +203,9 @@ Result<Difference> compare_with_machine(const Subject& s, const std::vector<rece
   const auto step = static_cast<size_t>(found.step);
   const Digest mine = sha256(found.logits);
   const bool logits_equal = mine == s.receipt.logits[step];
+  Parting parting{found.step, s.receipt.tokens[step], s.receipt.tokens[step], floats_of(found.logits)};
+  if (const auto picked = receipt::pick_token(s.receipt, parting.logits, step)) parting.b = *picked;
+  d.parting = std::move(parting);
   d.where = {{"step", std::to_string(step) + ", token " + std::to_string(s.receipt.tokens[step])},
              {"logits", logits_equal ? "equal, so the token is not what the sampler picks"
                                      : "the receipt has " + to_hex(s.receipt.logits[step]) + ", here it is " +

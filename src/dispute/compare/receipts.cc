@@ -1,5 +1,6 @@
 // The first difference between two receipts, see compare.h.
 #include <algorithm>
+#include <map>
 
 #include "base/text/json.h"
 #include "dispute/compare.h"
@@ -41,6 +42,42 @@ json::Value as_json(const receipt::Receipt& r) {
   return *json::parse(receipt::print(r), "a receipt");  // print() writes JSON
 }
 
+// "3 of 47 differ: a, b, c; only the first has d"; "" where the lists are equal.
+std::string tensors_text(const std::vector<receipt::TensorDigest>& a,
+                         const std::vector<receipt::TensorDigest>& b) {
+  constexpr size_t kNamed = 5;
+  const auto listed = [](const std::vector<std::string>& names) {
+    std::string list;
+    for (size_t i = 0; i < names.size() && i < kNamed; ++i) list += (i ? ", " : "") + json::brief(names[i]);
+    return list + (names.size() > kNamed ? " and " + std::to_string(names.size() - kNamed) + " more" : "");
+  };
+  std::map<std::string_view, const receipt::TensorDigest*> of_b;
+  for (const receipt::TensorDigest& t : b) of_b.emplace(t.name, &t);
+  std::vector<std::string> differing, only_a, only_b;
+  size_t both = 0;
+  for (const receipt::TensorDigest& t : a) {
+    const auto found = of_b.find(t.name);
+    if (found == of_b.end()) {
+      only_a.push_back(t.name);
+      continue;
+    }
+    const receipt::TensorDigest& other = *found->second;
+    ++both;
+    if (t.dtype != other.dtype || t.shape != other.shape || t.sha256 != other.sha256)
+      differing.push_back(t.name);
+    of_b.erase(found);
+  }
+  for (const auto& [name, t] : of_b) only_b.emplace_back(name);
+  if (differing.empty() && only_a.empty() && only_b.empty()) return "";
+  std::string text = std::to_string(differing.size()) + " of " + std::to_string(both) + " differ";
+  if (!differing.empty()) text += ": " + listed(differing);
+  if (!only_a.empty())
+    text += "; " + std::to_string(only_a.size()) + " in the first alone: " + listed(only_a);
+  if (!only_b.empty())
+    text += "; " + std::to_string(only_b.size()) + " in the second alone: " + listed(only_b);
+  return text;
+}
+
 // Why two receipts differ whose first differing field this is.
 std::string cause_of(const std::string& field, const receipt::Receipt& a, const receipt::Receipt& b) {
   auto of = [&](std::string_view section) { return field.starts_with(section); };
@@ -78,6 +115,12 @@ Difference compare_receipts(const receipt::Receipt& a, const receipt::Receipt& b
       compare_field(section + ("." + m.first), m.second, member(member(right, section), m.first));
   d.equal = d.where.empty();
   if (d.equal) return d;
+  for (const auto& [what, lists] : {std::pair("tensors", std::pair(&a.tensors, &b.tensors)),
+                                    {"inputs", {&a.input_tensors, &b.input_tensors}},
+                                    {"outputs", {&a.output_tensors, &b.output_tensors}}})
+    if (const std::string text = tensors_text(*lists.first, *lists.second); !text.empty())
+      d.where.emplace_back(what, text);
+  d.parting = parting_of(a, b);
   d.cause = receipt::receipt_hash(a) == receipt::receipt_hash(b)
                 ? "the same receipt, of equal hash, whose prompt one side withholds (receipt.27)"
                 : cause_of(first, a, b);

@@ -199,7 +199,7 @@ Result<Reexecuted> reexecute(const Subject& s, const Values& of, int64_t element
       static_cast<size_t>(std::find(node->out.begin(), node->out.end(), value) - node->out.begin());
   const int64_t from = needed_for(s.plan, value, of.row).first;
   INVAR_TRY(ReferenceNode reference, ReferenceNode::make(s.plan, *node));
-  INVAR_CHECK_OK(reference.load(s));
+  if (const Status loaded = reference.load(s); !loaded) return Error{Code::failed, loaded.error().message};
   if (node->state >= 0) reference.remember(of.row);
   if (from < of.row) {
     INVAR_CHECK_OK(reference.bind(known, from, from, of.row - from));

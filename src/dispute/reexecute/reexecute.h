@@ -15,8 +15,8 @@ struct Reexecuted {
   uint64_t multiply_adds = 0;  // of the units that were computed
 };
 // Element `element` of the result of `of`, from its operands and from the weights of the subject.
-// Errors: bad_input, operands that are not those of the row; failed, a weight that is not the
-// plan's.
+// Errors: bad_input, operands that are not those of the row, or that the operation does not take;
+// failed, a weight that cannot be read or is not the plan's.
 Result<Reexecuted> reexecute(const Subject&, const Values& of, int64_t element);
 
 // Multiply-adds of a node for the rows [first, last] (trace.9).

@@ -32,12 +32,14 @@ struct Generator::Impl {
   Status read_keys();
   Status encode_prompts();
   Status encode_prompt(Job&, const std::string& which);
+  void remark_on_prompts(Observer&) const;
   Status reserve_receipts();
   Status size_batch();
   Status load(Observer&);
   GenerationTask task(const Job&) const;
   // Checks that the weights' files have not changed, seals the receipt of what was made, and writes
   // it.
+  int64_t bound_limit(const Job&, const Generation& made, Observer&) const;
   Result<Answer> seal(Job&, const Generation& made, Observer&);
 
   Request request;

@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kRecord = "identity";
-
 // A task folder that nobody uses, as long as this is alive: a run that wants it waits.
 class Unused {
  public:

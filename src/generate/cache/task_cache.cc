@@ -153,14 +153,17 @@ Status check_made_for(const plan::Plan& plan, const std::string& path, std::opti
   return {};
 }
 
-Result<std::string> artifacts_folder(Observer& observer) {
+static bool wants_artifacts() {
   const char* wanted = std::getenv("INVAR_DEBUG");
-  if (!wanted || !*wanted) return std::string();
-  std::error_code ec;
-  std::string folder = (fs::temp_directory_path(ec) / "invar-XXXXXX").string();
-  if (ec || !::mkdtemp(folder.data()))
-    return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " +
-                     fs::path(folder).parent_path().string() +
+  return wanted && *wanted;
+}
+
+Result<std::string> artifacts_folder(Observer& observer) {
+  if (!wants_artifacts()) return std::string();
+  INVAR_TRY(const std::string root, temporary_root());
+  std::string folder = root + "/invar-XXXXXX";
+  if (!::mkdtemp(folder.data()))
+    return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " + root +
                      ": set TMPDIR to a folder that can be written");
   observer.artifacts(folder);
   return folder;
@@ -221,8 +224,7 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   }
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
   if (path.empty()) {
-    std::error_code ec;
-    INVAR_TRY(TemporaryFolder made, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+    INVAR_TRY(TemporaryFolder made, TemporaryFolder::make());
     INVAR_CHECK_OK(make_plan(location, options, set, profile, onnx_model, made.path(), "", presumed, observer,
                              prepared));
     prepared.folder = made.path();
@@ -234,7 +236,7 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   const TaskFolder& task = *held;
   prepared.folder = task.path(), prepared.in_use = held;
   prepared.has_copies = options.colocate_tensors || !onnx_model.empty();
-  if (cache == CachePolicy::use) {
+  if (cache == CachePolicy::use && !wants_artifacts()) {  // artifacts are those of a compilation
     const auto phase = observer.phase("plan");
     TaskFolder::Content content = task.read(key);
     if (content.plan) {

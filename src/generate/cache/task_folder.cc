@@ -23,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kRecord = "identity";
 constexpr const char* kSchema = "invar-task 1";
 constexpr int kTries = 100;
 constexpr auto kAbandoned = std::chrono::hours(24);  // a run that was killed leaves its temporary folder

@@ -12,6 +12,9 @@
 
 namespace invar::generate {
 
+// The file that names what a folder was made of.
+inline constexpr const char* kRecord = "identity";
+
 class TaskFolder {
  public:
   // Opens the folder, or makes it (0700, as its missing parents), notes the time as that of its

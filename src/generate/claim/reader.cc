@@ -17,7 +17,7 @@ std::string start_of(const Digest& d) {
   return to_hex(d).substr(0, 16);
 }
 
-std::string joined(const std::vector<std::string>& texts) {
+std::string joined_names(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
   return all;
@@ -43,8 +43,8 @@ void Reader::check_signers(Verdict& v, const std::vector<receipt::KeySignature>&
   for (const auto& key : required_)
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       v.findings.push_back({"signatures", "one by the key " + to_hex(key),
-                            shown.empty() ? "no signature" : "signatures by " + joined(shown)});
-  if (!shown.empty()) v.compared.push_back({"signed", "by " + joined(shown), !asked_for_all});
+                            shown.empty() ? "no signature" : "signatures by " + joined_names(shown)});
+  if (!shown.empty()) v.compared.push_back({"signed", "by " + joined_names(shown), !asked_for_all});
 }
 
 // receipt.25
@@ -76,6 +76,7 @@ Result<Verdict> Reader::read(std::string_view text, const std::string& name, rec
   Verdict v;
   v.receipt = name;
   INVAR_TRY(v.findings, receipt::validate(text, name, &claimed));
+  v.about = about(claimed);
   if (!v.ok()) return v;
   const Digest hash = receipt::receipt_hash(claimed);
   v.receipt_hash = to_hex(hash);
@@ -95,7 +96,7 @@ Result<Verdict> Reader::validate(std::string_view text, const std::string& name,
   std::vector<std::string> withheld;
   for (const auto& [path, digest] : claimed.withheld) withheld.push_back(path);
   if (!withheld.empty())
-    v.add_caveat("withheld", joined(withheld) + ": only their digests are here (receipt.27)");
+    v.add_caveat("withheld", joined_names(withheld) + ": only their digests are here (receipt.27)");
   v.add_caveat("note", !withheld.empty() ? "nobody can recompute it without the prompt"
                        : set == OperationSet::reproducible
                            ? "nothing was recomputed: `invar verify` does that"

@@ -74,7 +74,8 @@ Result<EncoderModel> EncoderModel::open(const ModelOptions& model, const Executi
   INVAR_TRY(EncoderInputs inputs, EncoderInputs::open(location, options, observer));
   INVAR_TRY(CompiledModel compiled, prepare(location, model, observer));
   const auto loading = observer.phase("load");
-  INVAR_TRY(receipt::Receipt described, describe_program(compiled.plan, location.name));
+  INVAR_TRY(receipt::Receipt described,
+            describe_program(compiled.plan, model.name.empty() ? location.name : model.name));
   INVAR_TRY(LoadedFunction loaded,
             open_function(compiled.plan, compiled.folder, execution, compiled.hashed.get()));
   loading->done(std::to_string(described.tensors.size()) + " tensors");

@@ -41,15 +41,21 @@ std::vector<T> each_once(std::vector<T> list) {
   return list;
 }
 
-// receipt.21: what draws nothing decides nothing, so greedy parameters are those of Params{}.
-Result<sample::Params> params_of(const GenerationSettings& s, bool do_sample, int32_t top_k, uint64_t seed) {
+sample::Params drawing_params(const GenerationSettings& s, int32_t top_k) {
   sample::Params p;
   p.temperature = s.temperature.value_or(p.temperature);
   p.top_k = s.top_k.value_or(top_k);
   p.top_p = s.top_p.value_or(p.top_p);
   p.min_p = s.min_p.value_or(p.min_p);
   p.epsilon_cutoff = s.epsilon_cutoff.value_or(p.epsilon_cutoff);
-  p.seed = seed;
+  return p;
+}
+
+// receipt.21: what draws nothing decides nothing, so greedy parameters are those of Params{}, and
+// the ranges of the checkpoint's do not matter.
+Result<sample::Params> params_of(const GenerationSettings& s, bool do_sample, int32_t top_k, uint64_t seed) {
+  sample::Params p;
+  if (do_sample) p = drawing_params(s, top_k), p.seed = seed;
   sample::Processors r;
   r.repetition_penalty = s.repetition_penalty.value_or(r.repetition_penalty);
   r.no_repeat_ngram_size = s.no_repeat_ngram_size.value_or(r.no_repeat_ngram_size);
@@ -62,21 +68,27 @@ Result<sample::Params> params_of(const GenerationSettings& s, bool do_sample, in
   r.bad_words_ids = each_once(s.bad_words_ids.value_or(r.bad_words_ids));
   r.short_circuit_length = s.short_circuit_length.value_or(r.short_circuit_length);
   r.short_circuit_token = s.short_circuit_token.value_or(r.short_circuit_token);
-  p.processors = r;
-  INVAR_CHECK_OK(sample::check(p));
-  if (!do_sample) p = {};
   p.do_sample = do_sample, p.processors = std::move(r);
+  INVAR_CHECK_OK(sample::check(p));
   return p;
 }
 
-bool asks_for_draws(const SamplingOptions& o) {
-  return o.temperature || o.top_k || o.top_p || o.min_p || o.epsilon_cutoff;
+// Whether tokens are drawn: what the caller says, else `otherwise`. At a temperature of 0 the most
+// likely token has all the probability, so nothing is drawn.
+Result<bool> draws(const SamplingOptions& o, bool otherwise) {
+  const bool cold = o.temperature && *o.temperature == 0 && !o.do_sample.value_or(false);
+  GenerationSettings given = o;
+  if (cold) given.temperature.reset();
+  INVAR_CHECK_OK(sample::check(drawing_params(given, 0)));  // even where nothing uses them
+  const bool asked = o.temperature || o.top_k || o.top_p || o.min_p || o.epsilon_cutoff;
+  return !cold && o.do_sample.value_or(asked || otherwise);
 }
 
 }  // namespace
 
 Result<sample::Params> sampling_params(const SamplingOptions& o) {
-  return params_of(o, o.do_sample.value_or(asks_for_draws(o)), 0, o.seed);
+  INVAR_TRY(const bool do_sample, draws(o, false));
+  return params_of(o, do_sample, 0, o.seed);
 }
 
 Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptions& o) {
@@ -85,11 +97,13 @@ Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptio
   if (!o.no_generation_config) {
     INVAR_TRY(d.config, read_generation_config(m.folder));
   }
-  const bool do_sample = o.do_sample.value_or(asks_for_draws(o) || d.config.do_sample.value_or(false));
+  INVAR_TRY(const bool do_sample, draws(o, d.config.do_sample.value_or(false)));
+  const GenerationSettings settings = first_of(o, d.config);
   if (do_sample) {
     INVAR_CHECK_OK(d.config.drawing);
+    if (const Status ranges = sample::check(drawing_params(settings, kTopK)); !ranges)
+      return bad_input(d.config.path + ": " + ranges.error().message);
   }
-  const GenerationSettings settings = first_of(o, d.config);
   INVAR_TRY(d.params, params_of(settings, do_sample, kTopK, o.seed));
   d.stop_strings = each_once(settings.stop_strings.value_or(d.stop_strings));
   if (std::ranges::count(d.stop_strings, "") > 0)
@@ -127,11 +141,18 @@ Result<int64_t> new_tokens(const ModelFolder& m, const DecodingParams& d, int64_
                      ": use --max-new-tokens " + std::to_string(room) + " or less");
   if (d.requested) return *d.requested;
   if (d.config.max_new_tokens) return std::min(*d.config.max_new_tokens, room);
-  if (!d.config.max_length) return std::min(kMaxNewTokens, room);
+  if (!d.config.max_length) return std::min(d.standard, room);
   if (*d.config.max_length <= tokens)
     return bad_input(std::to_string(tokens) + " tokens, but max_length of the model's settings is " +
                      std::to_string(*d.config.max_length) + ": pass --max-new-tokens");
   return std::min(*d.config.max_length - tokens, room);
+}
+
+int64_t new_tokens_as_given(const ModelFolder& m, const DecodingParams& d) {
+  const auto given = d.requested               ? *d.requested
+                     : d.config.max_new_tokens ? *d.config.max_new_tokens
+                                               : d.config.max_length.value_or(kMaxNewTokens);
+  return std::min(given, m.context);
 }
 
 }  // namespace invar::generate

@@ -6,6 +6,7 @@
 
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
+#include "generate/generation_loop.h"
 
 namespace invar::generate {
 namespace {
@@ -74,6 +75,46 @@ TEST_F(DecodingParamsTest, GreedyReadsNoSampling) {
   ASSERT_TRUE(d);
   EXPECT_FALSE(d->params.do_sample);
   EXPECT_EQ(d->params.temperature, 1.0f);
+}
+
+TEST_F(DecodingParamsTest, RangesOfWhatIsNotUsed) {
+  for (const char* text : {R"({"do_sample": false, "temperature": 0})", R"({"temperature": 0.0, "top_p": 0})",
+                           R"({"do_sample": false, "top_p": 2, "min_p": -1, "epsilon_cutoff": 1})"}) {
+    config(text);
+    const auto d = params();
+    ASSERT_TRUE(d) << text << d.error().message;
+    EXPECT_FALSE(d->params.do_sample);
+    EXPECT_EQ(d->params.temperature, 1.0f);
+    SamplingOptions o;
+    o.do_sample = true;
+    ASSERT_FALSE(params(o)) << text;
+    EXPECT_EQ(params(o).error().code, Code::bad_input);
+    EXPECT_NE(params(o).error().message.find("generation_config.json: "), std::string::npos);
+  }
+  config(R"({"do_sample": true, "temperature": 0})");
+  EXPECT_EQ(params().error().code, Code::bad_input);
+  SamplingOptions o;
+  o.temperature = 0.5f;
+  EXPECT_TRUE(params(o)) << "the caller's is used";
+}
+
+TEST_F(DecodingParamsTest, ATemperatureOfZeroIsGreedy) {
+  config(R"({"do_sample": true, "temperature": 0.5})");
+  SamplingOptions o;
+  o.temperature = 0.0f, o.top_p = 0.9f, o.seed = 7;
+  for (const auto& p : {params(o)->params, *sampling_params(o)}) {
+    EXPECT_FALSE(p.do_sample);
+    EXPECT_EQ(p.temperature, 1.0f);
+    EXPECT_EQ(p.top_p, 1.0f);
+    EXPECT_EQ(p.seed, 0u);
+  }
+  o.do_sample = false;
+  EXPECT_FALSE(params(o)->params.do_sample);
+  o.do_sample = true;
+  EXPECT_EQ(params(o).error().code, Code::bad_input);
+  EXPECT_EQ(sampling_params(o).error().code, Code::bad_input);
+  o.do_sample = false, o.temperature = -1.0f;
+  EXPECT_EQ(params(o).error().code, Code::bad_input) << "the caller's ranges, used or not";
 }
 
 TEST_F(DecodingParamsTest, DrawingWhereOnlyTheCallerAsksForIt) {

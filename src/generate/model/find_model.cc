@@ -63,6 +63,13 @@ bool has_files_of(const std::string& folder, const receipt::Receipt& claimed) {
   return templates && sha256(chat_template_text(*templates)) == claimed.chat_template;
 }
 
+// org/name@revision of the hub, as the receipt claims it; "" where it is no such name.
+std::string hub_model(const receipt::Receipt& claimed) {
+  if (!is_hub_name(claimed.model_name)) return "";
+  const std::string name = claimed.model_name + (claimed.revision.empty() ? "" : "@" + claimed.revision);
+  return hub::parse_name(name) ? name : "";
+}
+
 }  // namespace
 
 Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt& claimed,
@@ -89,9 +96,17 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
   const auto path = claimed.execution.find("model_path");
   if (path != claimed.execution.end()) {
     auto location = resolve(path->second);
-    if (location) return FoundModel{*location, "the path in the receipt, which its sender chose"};
+    if (location) {
+      observer.note("folder", "the receipt's sender chose the folder " + location->folder +
+                                  ", which is opened here; --model-name names another");
+      return FoundModel{*location, "the path in the receipt, which its sender chose"};
+    }
     return bad_input(location.error().message + " (the receipt names it: pass the model with --model-name)");
   }
+  if (const std::string name = hub_model(claimed); !name.empty())
+    return bad_input("no model to check the receipt against: " + name +
+                     ", which it names, is not in the Hugging Face cache: --model-name " + name +
+                     " downloads it, if you trust that name; or pass its folder");
   return bad_input("no model to check the receipt against: no run here used these weights, and \"" +
                    claimed.model_name +
                    "\" is not in the Hugging Face cache: pass the checkpoint folder with --model-name");

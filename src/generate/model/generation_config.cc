@@ -84,9 +84,8 @@ class Reader {
       if (search && key == "eos_token_id") return uncovered("belongs into the object model");
       INVAR_CHECK_OK(read_key(d));
     }
-    sample::Params p;  // ranges
-    p.temperature = d.temperature.value_or(p.temperature), p.top_p = d.top_p.value_or(p.top_p);
-    p.min_p = d.min_p.value_or(p.min_p), p.epsilon_cutoff = d.epsilon_cutoff.value_or(p.epsilon_cutoff);
+    d.path = path_;
+    sample::Params p;  // ranges; decoding_params() has those of settings that only draws use
     p.processors.repetition_penalty = d.repetition_penalty.value_or(1);
     if (const Status s = sample::check(p); !s) return bad_input(path_ + ": " + s.error().message);
     return {};

@@ -14,7 +14,8 @@ namespace invar::generate {
 
 struct GenerationConfig : GenerationSettings {
   std::optional<int64_t> max_length, min_length;  // of prompt and answer
-  Status drawing;  // an error: what only matters where tokens are drawn is not covered
+  Status drawing;    // an error: what only matters where tokens are drawn is not covered
+  std::string path;  // what errors call the file
 };
 
 constexpr int32_t kTopK = 50;  // transformers' default where tokens are drawn

@@ -108,9 +108,8 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
 
 Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet set, bool keeps_memory,
                                    Observer& observer) {
-  std::error_code ec;
   CompiledModel made;
-  INVAR_TRY(TemporaryFolder folder, TemporaryFolder::make(fs::temp_directory_path(ec).string()));
+  INVAR_TRY(TemporaryFolder folder, TemporaryFolder::make());
   INVAR_CHECK_OK(compile_onnx_into(folder.path(), program, set, keeps_memory, observer, made));
   made.folder = folder.path();
   made.temporary = std::make_shared<TemporaryFolder>(std::move(folder));

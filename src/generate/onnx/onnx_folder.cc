@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr FileKind kConfigFile{"a file of settings", uint64_t{16} << 20};
+constexpr FileKind kGenaiConfigFile{"a file of settings", uint64_t{16} << 20};
 constexpr char kGenai[] = "genai_config.json";
 // torch.onnx and Optimum, from the plainest name on.
 constexpr const char* kNames[] = {"model.onnx",
@@ -40,7 +40,7 @@ json member(const json& j, std::initializer_list<const char*> path) {
 
 Result<std::string> onnx_model_in(const std::string& folder) {
   if (has_checkpoint(folder)) return std::string();
-  if (auto text = read_file(folder + "/" + kGenai, kConfigFile)) {
+  if (auto text = read_file(folder + "/" + kGenai, kGenaiConfigFile)) {
     const json config = json::parse(*text, nullptr, false);
     const json name = member(config, {"model", "decoder", "filename"});
     const std::string path = name.is_string() ? name.get<std::string>() : "";

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
@@ -39,14 +38,26 @@ uint64_t receipt_size(const receipt::Receipt& described, size_t prompt_bytes, si
          kToken * static_cast<uint64_t>(max_new_tokens);
 }
 
+// False: not written. Others may list the folder for temporary files, and a receipt has a prompt.
+static bool write_private(const std::string& path, std::string_view content) {
+  NewFile file;
+  if (file.make(path) != 0) return false;
+  while (!content.empty()) {
+    const ssize_t n = ::write(file.descriptor(), content.data(), content.size());
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) content.remove_prefix(static_cast<size_t>(n));
+  }
+  return file.create(0600) == 0;
+}
+
 Status save_receipt(const std::string& path, const std::string& content, Observer& observer) {
   const Status first = write_file(path, content);
   if (first) return first;
-  std::error_code ec;
-  const std::string rescue =
-      temporary_path(std::filesystem::temp_directory_path(ec).string()) + "-receipt.json";
-  if (write_file(rescue, content))
-    return Error{first.error().code, first.error().message + "; the receipt was saved as " + rescue};
+  if (const auto root = temporary_root()) {
+    const std::string rescue = temporary_path(*root) + "-receipt.json";
+    if (write_private(rescue, content))
+      return Error{first.error().code, first.error().message + "; the receipt was saved as " + rescue};
+  }
   observer.unsaved_receipt(content);
   return Error{first.error().code, first.error().message + "; the receipt stands above"};
 }

@@ -1,4 +1,5 @@
 // What traces and disputes are about: a receipt, and its model as it is found and compiled here.
+#include "base/text/display.h"
 #include "generate/execution.h"
 #include "generate/model/find_model.h"
 #include "generate/model_folder.h"
@@ -7,6 +8,8 @@
 #include "receipt/seal.h"
 
 namespace invar::generate {
+
+static constexpr size_t kTokenShown = 40;  // bytes of its text
 
 Result<DisputedRun> open_disputed(std::string_view text, const std::string& name, const ModelOptions& model,
                                   const ExecutionOptions& execution, Observer& observer) {
@@ -26,7 +29,7 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
     return not_covered(name + ": its operation set is " + claimed.operation_set +
                        ", whose bits are not fixed, so nobody can say which of two results is right");
   INVAR_TRY(const FoundModel found, find_model(model, claimed, observer));
-  INVAR_TRY(const ModelFolder folder, open_model(found.location));
+  INVAR_TRY(ModelFolder folder, open_model(found.location));
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = set, options.profile = profile_from(claimed.profile);
   INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
@@ -34,7 +37,12 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
   if (static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size()) > folder.context)
     return bad_input(name + ": output.tokens: with the prompt more than the " +
                      std::to_string(folder.context) + " positions of the model");
-  DisputedRun run{{}, receipt::compare_model(claimed, mine), compiled.temporary, compiled.hashed};
+  const auto tokenizer = std::make_shared<prompt::Tokenizer>(std::move(folder.tokenizer));
+  DisputedRun run{{}, receipt::compare_model(claimed, mine), {}, compiled.temporary, compiled.hashed};
+  run.text_of = [tokenizer](int32_t token) {
+    const bool known = token >= 0 && token < tokenizer->vocab_size();
+    return known ? '"' + excerpt(tokenizer->decode(std::vector{token}), kTokenShown) + '"' : std::string();
+  };
   run::Options how = session_options(execution, 1);
   how.hashed = run.hashed.get();
   INVAR_TRY(run.subject,

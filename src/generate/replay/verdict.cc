@@ -20,6 +20,7 @@ std::string row(const std::string& what, const std::string& text) {
 
 std::string report(const Verdict& v) {
   std::string text = v.verdict + "  " + printable(v.receipt) + "\n";
+  for (const auto& [what, how] : v.about) text += row(what, printable(how));
   for (const Compared& c : v.compared)
     if (v.ok() || c.what == "folder") text += row(c.what, printable(c.how));
   if (v.ok()) return text + row("receipt", v.receipt_hash);

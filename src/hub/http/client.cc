@@ -116,6 +116,8 @@ Status Client::get(const std::string& url, Receiver& receiver) {
     Status taken;
     bool begun = false;
     size_t refused = 0;
+    const uint64_t before = receiver.held();
+    const auto start = std::chrono::steady_clock::now();
     const Response r = follow(request, [&](const Response& answer, std::string_view piece) {
       if (answer.status / 100 != 2) return (refused += piece.size()) <= kMostOfARefusal;
       if (!begun) taken = receiver.begin(with_hub_headers(answer));
@@ -132,8 +134,12 @@ Status Client::get(const std::string& url, Receiver& receiver) {
       again = true;
     }
     if (!again) return refusal(r, url);
-    const bool more = receiver.held() > most;
-    if (more) most = receiver.held(), attempt = 0;
+    const auto took =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+    const auto least = kLeastRate * std::max<int64_t>(took.count(), 1000) / 1000;
+    const bool more = receiver.held() > most && receiver.held() - before >= static_cast<uint64_t>(least);
+    most = std::max(most, receiver.held());
+    if (more) attempt = 0;
     if (attempt == kAttempts) {
       const Error last = refusal(r, url);
       return bad_input(last.message + " (after " + std::to_string(kAttempts) + " attempts)");

@@ -34,7 +34,8 @@ class Client {
   const std::string& endpoint() const { return endpoint_; }
 
   // Asks until the receiver has everything. A cut transfer goes on at once; attempts that bring
-  // nothing new are repeated five times, after a pause that doubles or is the hub's Retry-After.
+  // nothing new, or less than kLeastRate, are repeated five times, after a pause that doubles or is
+  // the hub's Retry-After.
   Status get(const std::string& url, Receiver&);
   // The whole body, of at most `most` bytes.
   Result<std::string> get_text(const std::string& url, size_t most);

@@ -88,7 +88,7 @@ Result<Curl> Curl::open(long stall, const std::string& certificates) {
   l->easy_setopt(handle, kNoSignal, 1L);  // no SIGALRM: the caller may have threads
   l->easy_setopt(handle, kProtocols, kHttpAndHttps);
   l->easy_setopt(handle, kConnectTimeout, kConnectSeconds);
-  l->easy_setopt(handle, kLowSpeedLimit, 1L);
+  l->easy_setopt(handle, kLowSpeedLimit, kLeastRate);
   l->easy_setopt(handle, kLowSpeedTime, stall);
   l->easy_setopt(handle, kUserAgent, "invar/" INVAR_VERSION);
   if (!certificates.empty()) l->easy_setopt(handle, kCertificates, certificates.c_str());

@@ -30,9 +30,13 @@ struct Response {
   bool refused = false;                        // the receiver of the body wanted no more of it
 };
 
+// Bytes a second that a transfer must bring. A server that sends less could hold a download for
+// ever.
+inline constexpr long kLeastRate = 1024;
+
 class Curl {
  public:
-  // stall: seconds without a byte after which a transfer fails. certificates: a file of those to
+  // stall: seconds below kLeastRate after which a transfer fails. certificates: a file of those to
   // trust, "" for the system's. bad_input: no libcurl is here.
   static Result<Curl> open(long stall, const std::string& certificates);
   // Follows no redirect. The body of the answer goes to `body` piece by piece; false ends the

@@ -1,4 +1,4 @@
-// Sums of f32 in fixed point (src/ops/fixed/spec.md) and the magnitudes that guard them.
+// Sums of f32 in fixed point (spec/ops/fixed.md) and the magnitudes that guard them.
 #pragma once
 #include "kernels/cpu/vector_io.h"
 #include "num/fixed/fixed_point.h"

@@ -4,6 +4,8 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <cstdlib>
+
 #include "kernels/cpu/vector_io.h"
 #include "kernels/gpu_kernel.h"
 
@@ -26,6 +28,14 @@ int multiprocessors() {
 
 INVAR_INLINE int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
+}
+
+// Element i of an array of fixed size that the host fills for a kernel. More than it holds is a
+// defect of the host code, which ends before it writes elsewhere.
+template <class T, size_t n>
+T& checked(T (&array)[n], int64_t i) {
+  if (i < 0 || i >= static_cast<int64_t>(n)) std::abort();
+  return array[i];
 }
 
 // The grid of a kernel whose blocks loop over units of work.

@@ -1,4 +1,4 @@
-// The constants of fixed-point sums of gradients (src/ops/fixed/spec.md), and what is done to one
+// The constants of fixed-point sums of gradients (spec/ops/fixed.md), and what is done to one
 // number.
 #pragma once
 

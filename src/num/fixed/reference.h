@@ -1,4 +1,4 @@
-// The scalar truth of fixed-point sums: src/ops/fixed/spec.md fixed.2 and fixed.4.
+// The scalar truth of fixed-point sums: spec/ops/fixed.md fixed.2 and fixed.4.
 #pragma once
 #include <cmath>
 

@@ -6,7 +6,7 @@
 namespace invar::onnx {
 namespace {
 
-Graph graph() {
+Graph binding_graph() {
   Graph g;
   g.inputs = {{"x", 1, true, {{-1, "batch"}, {4, ""}}}, {"axes", 7, true, {{2, ""}}}, {"any", 7, false, {}}};
   return g;
@@ -18,7 +18,7 @@ TensorRef value(std::string name, int32_t type, std::vector<int64_t> shape) {
 }
 
 TEST(Bind, MakesAnInitialiser) {
-  Graph g = graph();
+  Graph g = binding_graph();
   ASSERT_TRUE(bind_input(g, value("axes", 7, {2})));
   ASSERT_TRUE(bind_input(g, value("any", 7, {3, 3})));
   ASSERT_TRUE(bind_input(g, value("x", 1, {9, 4})));
@@ -31,14 +31,14 @@ TEST(Bind, TakesOnlyWhatTheGraphSays) {
   const TensorRef wrong[] = {value("axes", 6, {2}), value("axes", 7, {3}), value("axes", 7, {2, 1}),
                              value("axes", 7, {}),  value("x", 1, {4, 9}), value("y", 7, {2})};
   for (const TensorRef& t : wrong) {
-    Graph g = graph();
+    Graph g = binding_graph();
     const Status s = bind_input(g, t);
     ASSERT_FALSE(s) << t.name;
     EXPECT_EQ(s.error().code, Code::bad_input);
     EXPECT_NE(s.error().message.find("'" + t.name + "'"), std::string::npos);
     EXPECT_EQ(g.inputs.size(), 3u);
   }
-  Graph g = graph();
+  Graph g = binding_graph();
   ASSERT_TRUE(bind_input(g, value("axes", 7, {2})));
   EXPECT_FALSE(bind_input(g, value("axes", 7, {2})));
 }

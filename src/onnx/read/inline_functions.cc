@@ -10,7 +10,7 @@ namespace {
 // Limits of inlining: nested calls multiply, so a small file can describe a huge model.
 constexpr size_t kMaxNodes = 1 << 17, kMaxBytes = 256 << 20;
 constexpr int kMaxCallDepth = 64;
-constexpr size_t kMaxNamePrefix = 32;  // characters of a function's name in the names of its values
+constexpr size_t kMaxFunctionPrefix = 32;  // characters of a function's name in the names of its values
 
 // Field numbers of newer ONNX versions, which the installed onnx.proto may lack.
 constexpr uint32_t kFunctionDefaults = 11, kFunctionOverload = 13, kNodeOverload = 8;
@@ -103,7 +103,7 @@ Status GraphReader::inline_call(const ::onnx::NodeProto& proto, const Function& 
       return bad_input(where + ": attribute " + quote(a.name()) + " is given twice, or function " +
                        quote(body.name()) + " has none of this name");
 
-  callee.prefix = body.name().substr(0, kMaxNamePrefix) + "#" + std::to_string(++calls_) + "/";
+  callee.prefix = body.name().substr(0, kMaxFunctionPrefix) + "#" + std::to_string(++calls_) + "/";
   for (int i = 0; i < body.input_size(); ++i) {
     const std::string& name = body.input(i);
     if (name.empty() || !callee.inputs.insert(name).second)

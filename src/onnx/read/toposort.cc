@@ -18,18 +18,18 @@ using Producers = std::unordered_map<std::string, size_t>;
 using Reads = std::vector<std::vector<std::string>>;
 
 // The values of a graph and of the graphs around it.
-struct Scope {
-  const Scope* outer;
+struct SortScope {
+  const SortScope* outer;
   Producers producers;
   size_t around = kNotANode;  // the node whose graphs are read
   bool sees(const std::string& name) const {
-    for (const Scope* s = this; s; s = s->outer)
+    for (const SortScope* s = this; s; s = s->outer)
       if (s->producers.contains(name)) return true;
     return false;
   }
   // The results of the nodes around a graph exist only after it.
   bool defines_before(const std::string& name) const {
-    for (const Scope* s = this; s; s = s->outer)
+    for (const SortScope* s = this; s; s = s->outer)
       if (const auto it = s->producers.find(name);
           it != s->producers.end() && (it->second == kNotANode || it->second != s->around))
         return true;
@@ -37,7 +37,7 @@ struct Scope {
   }
 };
 
-Status define_all(const Graph& graph, const std::string& where, Scope& scope) {
+Status define_all(const Graph& graph, const std::string& where, SortScope& scope) {
   Producers& producers = scope.producers;
   auto define = [&](const std::string& name, size_t node, const std::string& by) -> Status {
     if (name.empty()) return bad_input(where + ": " + by + " has no name");
@@ -83,10 +83,10 @@ std::string find_cycle(const Graph& graph, const Producers& producers, const Rea
 }
 
 // Returns the values that the graph captures from the graphs around it.
-Result<std::set<std::string>> check_and_sort(Graph& graph, const std::string& where, const Scope* outer);
+Result<std::set<std::string>> check_and_sort(Graph& graph, const std::string& where, const SortScope* outer);
 
 // The values that each node reads. Checks and sorts nested graphs on the way.
-Result<Reads> reads_of(Graph& graph, const std::string& where, Scope& scope) {
+Result<Reads> reads_of(Graph& graph, const std::string& where, SortScope& scope) {
   Reads reads(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     Node& node = graph.nodes[i];
@@ -101,8 +101,8 @@ Result<Reads> reads_of(Graph& graph, const std::string& where, Scope& scope) {
   return reads;
 }
 
-Result<std::set<std::string>> check_and_sort(Graph& graph, const std::string& where, const Scope* outer) {
-  Scope scope{outer, {}};
+Result<std::set<std::string>> check_and_sort(Graph& graph, const std::string& where, const SortScope* outer) {
+  SortScope scope{outer, {}};
   INVAR_CHECK_OK(define_all(graph, where, scope));
   INVAR_TRY(const Reads reads, reads_of(graph, where, scope));
   const Producers& producers = scope.producers;

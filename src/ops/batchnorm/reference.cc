@@ -1,4 +1,4 @@
-// spec: spec.md batchnorm.1 - batchnorm.4
+// spec: batchnorm.1 - batchnorm.4
 #include "kernels/reference.h"
 #include "kernels/check.h"
 #include "ops/batchnorm/batchnorm.h"

@@ -1,4 +1,4 @@
-// Conversion of one number between any two dtypes: spec.md cast.2 - cast.6. One rounding per
+// Conversion of one number between any two dtypes: cast.2 - cast.6. One rounding per
 // conversion.
 #pragma once
 #include "base/dtype.h"

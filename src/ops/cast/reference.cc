@@ -1,4 +1,4 @@
-// spec: spec.md cast.1 - cast.6.
+// spec: cast.1 - cast.6.
 #include "kernels/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"

@@ -1,5 +1,5 @@
-// The gradient of a convolution's weights as a product of matrices (spec.md
-// conv_backward_weight.2): rows are output channels, columns are (channel, tap), K is (image,
+// The gradient of a convolution's weights as a product of matrices
+// (conv_backward_weight.2): rows are output channels, columns are (channel, tap), K is (image,
 // output pixel). Plain index arithmetic, shared by all devices.
 #pragma once
 #include "kernels/sliding_window.h"

@@ -1,4 +1,4 @@
-// Convolution as a GEMM over a padded copy of the operand (spec.md conv.2, conv_transpose.2):
+// Convolution as a GEMM over a padded copy of the operand (conv.2, conv_transpose.2):
 // geometry and work partition. Plain index arithmetic, shared by all devices.
 #pragma once
 #include "kernels/sliding_window.h"

@@ -1,4 +1,4 @@
-// spec: spec.md conv.1 - conv.5, conv_exact16.1 - conv_exact16.5, conv_transpose.1 -
+// spec: conv.1 - conv.5, conv_exact16.1 - conv_exact16.5, conv_transpose.1 -
 // conv_transpose.3, conv_backward_weight.1 - conv_backward_weight.3; the sums: spec/contraction.md,
 // spec/exact16.md.
 #include "num/contract/reference.h"

@@ -1,4 +1,4 @@
-// spec: spec.md elementwise.1 - elementwise.15. One element at a time over the one-lane arithmetic
+// spec: elementwise.1 - elementwise.15. One element at a time over the one-lane arithmetic
 // of num/lane: the broadcast index, the widened value, and the graph.
 #include "kernels/reference.h"
 #include "kernels/batch_independence.h"

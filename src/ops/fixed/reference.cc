@@ -1,4 +1,4 @@
-// spec: spec.md fixed.1 - fixed.5.
+// spec: fixed.1 - fixed.5.
 #include "kernels/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"

@@ -195,8 +195,9 @@ LogicalResult check_update_type(std::optional<Location> loc, Value x, Value upda
 }
 LogicalResult check_reduction_type(std::optional<Location> loc, Value x, int64_t reduction) {
   Type t = element_of(x);
-  if (reduction == 0 || t.isF32() || t.isSignlessInteger(64) || t.isSignlessInteger(32)) return success();
-  return refuse(loc, "covered are updates that join in f32, i64 and i32");
+  if (reduction == 0 || t.isF32() || t.isF64() || t.isSignlessInteger(64) || t.isSignlessInteger(32))
+    return success();
+  return refuse(loc, "covered are updates that join in f32, f64, i64 and i32");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // index tuples, scatter reductions and the partition of updates.
 #pragma once
 #include "kernels/call.h"
+#include "num/binary64.h"
 #include "num/convert/convert.h"
 
 namespace invar::ops {
@@ -57,6 +58,14 @@ INVAR_INLINE float reduce_update(float there, float update) {
   float r = there == update ? equal : (most ? there > update : there < update) ? there : update;
   return there == there && update == update ? num::canonicalize(r) : num::f32_from_bits(0x7fc00000);
 }
+template <ScatterReduction join>
+INVAR_INLINE double reduce_update(double there, double update) {
+  if constexpr (join == ScatterReduction::none) return update;
+  if constexpr (join == ScatterReduction::add) return num::canonicalize64(there + update);
+  if constexpr (join == ScatterReduction::mul) return num::canonicalize64(there * update);
+  if constexpr (join == ScatterReduction::max) return num::canonicalize64(num::maximum64(there, update));
+  return num::canonicalize64(num::minimum64(there, update));
+}
 // Integers wrap: computed unsigned.
 template <ScatterReduction join, class U, class S>
 INVAR_INLINE U reduce_integer(U there, U update) {
@@ -101,6 +110,7 @@ INVAR_INLINE void with_reduction(int64_t reduction, T zero, Fn f) {
 template <class Fn>
 INVAR_INLINE void with_reduction(int64_t reduction, DType t, Fn f) {
   if (reduction != 0 && t == DType::f32) return with_reduction(reduction, float{}, f);
+  if (reduction != 0 && t == DType::f64) return with_reduction(reduction, double{}, f);
   if (reduction != 0 && size_of(t) == 4) return with_reduction(reduction, uint32_t{}, f);
   if (reduction != 0) return with_reduction(reduction, uint64_t{}, f);
   switch (size_of(t)) {

@@ -1,4 +1,4 @@
-// spec: spec.md gather.1 - gather.9.
+// spec: gather.1 - gather.9.
 #include "kernels/reference.h"
 
 #include <cstring>

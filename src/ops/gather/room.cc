@@ -20,8 +20,8 @@ const char* reduction_check(const Call& c) {
   int64_t reduction = attr_i(c, "reduction", 0);
   DType t = c.in[0].dtype;
   if (reduction < 0 || reduction >= kReductions) return "a reduction of 0 to 4";
-  if (reduction != 0 && t != DType::f32 && t != DType::i64 && t != DType::i32)
-    return "f32, i64 or i32 where updates are joined";
+  if (reduction != 0 && t != DType::f32 && t != DType::f64 && t != DType::i64 && t != DType::i32)
+    return "f32, f64, i64 or i32 where updates are joined";
   if (!has_operands(c, 3, 1) || !is_index(c.in[1]) || c.in[2].dtype != t || c.out[0].dtype != t)
     return "an operand, i64 indices, updates and a result of the operand's type";
   return same_shape(c.in[0], c.out[0]) ? nullptr : "a result shaped like the operand";

@@ -9,9 +9,9 @@ _NONE, _ADD = 0, 1  # `reduction`
 
 
 def zeros(shape, grad):
-    if grad.dtype != torch.float32:
-        raise NotCovered(f"the gradient of a gather of {grad.dtype}: f32 is")
-    return torch.zeros(shape, dtype=torch.float32, device=grad.device)
+    if grad.dtype not in (torch.float32, torch.float64):
+        raise NotCovered(f"the gradient of a gather of {grad.dtype}: f32 and f64 are")
+    return torch.zeros(shape, dtype=grad.dtype, device=grad.device)
 
 
 def widened(grad):

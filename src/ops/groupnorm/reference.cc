@@ -1,4 +1,4 @@
-// spec: spec.md groupnorm.1 - groupnorm.5; mean and variance: spec/reduction.md reduction.9.
+// spec: groupnorm.1 - groupnorm.5; mean and variance: spec/reduction.md reduction.9.
 #include "num/reduce/reference.h"
 #include "kernels/check.h"
 #include "kernels/reference.h"

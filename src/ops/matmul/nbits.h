@@ -1,4 +1,4 @@
-// Layout of the integers, scales and zero points of a quantized B (spec.md matmul_nbits.1).
+// Layout of the integers, scales and zero points of a quantized B (matmul_nbits.1).
 #pragma once
 #include "kernels/call.h"
 

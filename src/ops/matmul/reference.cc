@@ -1,4 +1,4 @@
-// spec: spec.md matmul.1 - matmul.5, grouped_matmul.1 - 3, fixed_matmul.1, matmul_integer.1 - 2,
+// spec: matmul.1 - matmul.5, grouped_matmul.1 - 3, fixed_matmul.1, matmul_integer.1 - 2,
 // matmul_nbits.1 - 3, matmul_exact16.1 - 3, grouped_matmul_exact16.1 - 3,
 // matmul_nbits_exact16.1 - 5; the sums: spec/contraction.md, spec/exact16.md.
 #include "num/contract/reference.h"

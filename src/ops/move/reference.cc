@@ -1,4 +1,4 @@
-// spec: spec.md move.1 - move.12. For each element of the result, its source.
+// spec: move.1 - move.12. For each element of the result, its source.
 #include "kernels/reference.h"
 
 #include <cstring>

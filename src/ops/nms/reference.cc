@@ -1,4 +1,4 @@
-// spec: spec.md nms.1 - nms.7.
+// spec: nms.1 - nms.7.
 #include "kernels/reference.h"
 
 #include "kernels/check.h"

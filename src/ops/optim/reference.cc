@@ -1,4 +1,4 @@
-// spec: spec.md optim.1 - optim.6.
+// spec: optim.1 - optim.6.
 #include "kernels/reference.h"
 #include "kernels/check.h"
 

@@ -1,4 +1,4 @@
-// The steps of optimisers over num/lane (spec.md optim.2 - optim.6): x are the operands of one
+// The steps of optimisers over num/lane (optim.2 - optim.6): x are the operands of one
 // element without the scalars s, y its results.
 #pragma once
 #include "kernels/cpu/vector_io.h"

@@ -1,4 +1,4 @@
-// Pooling: windows over the spatial axes of each channel (spec.md pool.2).
+// Pooling: windows over the spatial axes of each channel (pool.2).
 #pragma once
 #include "kernels/sliding_window.h"
 

@@ -1,4 +1,4 @@
-// spec: spec.md pool.1 - pool.8; the sum: spec/contraction.md.
+// spec: pool.1 - pool.8; the sum: spec/contraction.md.
 #include <cmath>
 
 #include "kernels/check.h"

@@ -1,4 +1,4 @@
-// The layout of scales and zero points over the elements of a tensor: spec.md quantize.2. Used by
+// The layout of scales and zero points over the elements of a tensor: quantize.2. Used by
 // every row of the room.
 #pragma once
 #include "kernels/call.h"

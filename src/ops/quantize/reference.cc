@@ -1,4 +1,4 @@
-// spec: spec.md quantize.1 - quantize.4. One element at a time.
+// spec: quantize.1 - quantize.4. One element at a time.
 #include "kernels/reference.h"
 #include "kernels/check.h"
 #include "ops/quantize/quantize.h"

@@ -1,4 +1,4 @@
-// Philox4x32-10 (spec/sampling.md sampling.2) and what the operations make of its words (spec.md).
+// Philox4x32-10 (spec/sampling.md sampling.2) and what the operations make of its words.
 // Shared by all rows.
 #pragma once
 #include "kernels/call.h"

@@ -1,4 +1,4 @@
-// spec: spec.md random.1 - random.6.
+// spec: random.1 - random.6.
 #include "kernels/reference.h"
 
 #include "kernels/check.h"

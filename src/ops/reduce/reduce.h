@@ -1,4 +1,4 @@
-// Reductions as a nest of kept and reduced dimensions (spec.md reduce.2), with adjacent dimensions
+// Reductions as a nest of kept and reduced dimensions (reduce.2), with adjacent dimensions
 // of the same kind merged. Computed out of line (kernels/call.h) from shapes and axes only, so no
 // unit depends on threads.
 #pragma once

@@ -1,4 +1,4 @@
-// spec: spec.md reduce.1 - reduce.13, argmax.1 - argmax.5, hardmax.1 - hardmax.2; the sums:
+// spec: reduce.1 - reduce.13, argmax.1 - argmax.5, hardmax.1 - hardmax.2; the sums:
 // spec/reduction.md.
 #include "kernels/reference.h"
 

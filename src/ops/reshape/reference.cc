@@ -1,4 +1,4 @@
-// spec: spec.md reshape.1, reshape.2.
+// spec: reshape.1, reshape.2.
 #include "kernels/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"

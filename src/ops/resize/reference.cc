@@ -1,4 +1,4 @@
-// spec: spec.md resize.1 - resize.7. One element at a time: chains over the taps of every axis, the
+// spec: resize.1 - resize.7. One element at a time: chains over the taps of every axis, the
 // last axis innermost.
 #include "kernels/reference.h"
 

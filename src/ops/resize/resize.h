@@ -1,4 +1,4 @@
-// Source elements and weights of a resized axis: spec.md resize.2 - resize.6, in binary64 and in
+// Source elements and weights of a resized axis: resize.2 - resize.6, in binary64 and in
 // the order of the specification. Used by every row of the room.
 #pragma once
 #include "kernels/call.h"

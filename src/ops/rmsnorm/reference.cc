@@ -1,4 +1,4 @@
-// spec: spec.md rmsnorm.1 - rmsnorm.9; the sums: spec/reduction.md.
+// spec: rmsnorm.1 - rmsnorm.9; the sums: spec/reduction.md.
 #include "num/reduce/reference.h"
 #include "kernels/batch_independence.h"
 #include "kernels/check.h"

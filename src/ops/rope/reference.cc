@@ -1,4 +1,4 @@
-// spec: spec.md rope.1 - rope.7.
+// spec: rope.1 - rope.7.
 #include "kernels/reference.h"
 #include "kernels/check.h"
 

@@ -1,4 +1,4 @@
-// spec: spec.md scan.1 - scan.5; the order: spec/reduction.md reduction.12.
+// spec: scan.1 - scan.5; the order: spec/reduction.md reduction.12.
 #include "kernels/reference.h"
 
 #include "kernels/batch_independence.h"

@@ -1,4 +1,4 @@
-// spec: spec.md softmax.1 - softmax.10; the sum: spec/reduction.md.
+// spec: softmax.1 - softmax.10; the sum: spec/reduction.md.
 #include "kernels/reference.h"
 
 #include "kernels/batch_independence.h"

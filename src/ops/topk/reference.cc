@@ -1,4 +1,4 @@
-// spec: spec.md topk.1 - topk.5.
+// spec: topk.1 - topk.5.
 #include "kernels/reference.h"
 
 #include "kernels/batch_independence.h"

@@ -8,7 +8,7 @@ namespace invar::plan {
 namespace {
 
 // Rows that a value asks for, and how many of their elements are not 0.
-const std::string kProgram = R"(invar-plan 1
+const std::string kPartitionProgram = R"(invar-plan 1
 numerics "invar-1"
 operations "reproducible"
 symbol n
@@ -29,17 +29,17 @@ node v9: f32 [n] = abs.1(v7) {numerics="ieee"}
 output v8 "y"
 output v9 "z"
 )";
-const std::string kText = kProgram + "places\nslots 0\nend\n";
+const std::string kPartitionText = kPartitionProgram + "places\nslots 0\nend\n";
 
-std::string replaced(const std::string& from, const std::string& to) {
-  return plan::replaced(kText, from, to);
+std::string partition_text(const std::string& from, const std::string& to) {
+  return plan::replaced(kPartitionText, from, to);
 }
 
 TEST(Bindings, AreRead) {
-  const auto p = parse(kText, "x.plan");
+  const auto p = parse(kPartitionText, "x.plan");
   ASSERT_TRUE(p) << p.error().message;
-  EXPECT_EQ(print(*p), kText);
-  EXPECT_EQ(digest(*p), invar::sha256(kProgram));
+  EXPECT_EQ(print(*p), kPartitionText);
+  EXPECT_EQ(digest(*p), invar::sha256(kPartitionProgram));
   ASSERT_EQ(p->bindings.size(), 2u);
   EXPECT_EQ(p->symbols[p->bindings[0].symbol].text(), "rows");
   EXPECT_EQ(p->bindings[0].value, 1);
@@ -47,34 +47,35 @@ TEST(Bindings, AreRead) {
 }
 
 TEST(Bindings, AreInTheDigest) {
-  EXPECT_NE(digest(*parse(kText, "x.plan")), digest(*parse(replaced("v1[1]", "v1[0]"), "x.plan")));
+  EXPECT_NE(digest(*parse(kPartitionText, "x.plan")),
+            digest(*parse(partition_text("v1[1]", "v1[0]"), "x.plan")));
 }
 
 TEST(Bindings, RefusedByName) {
   const std::string rows = "bind rows = v1[1]\n", k = "bind k = v6[0]\n";
-  EXPECT_EQ(refusal(replaced(rows, "bind row = v1[1]\n")), "line 9: there is no symbol 'row'");
-  EXPECT_EQ(refusal(replaced(rows, rows + rows)),
+  EXPECT_EQ(refusal(partition_text(rows, "bind row = v1[1]\n")), "line 9: there is no symbol 'row'");
+  EXPECT_EQ(refusal(partition_text(rows, rows + rows)),
             "line 10: symbol 'rows' is bound, or is the dimension of a value, before this line");
-  EXPECT_EQ(refusal(replaced(rows, "bind n = v1[1]\n")),
+  EXPECT_EQ(refusal(partition_text(rows, "bind n = v1[1]\n")),
             "line 9: symbol 'n' is bound, or is the dimension of a value, before this line");
   for (const char* other : {"v1[2]", "v0[0]", "v1[18446744073709551615]"})
-    EXPECT_EQ(refusal(replaced("v1[1]", other)),
+    EXPECT_EQ(refusal(partition_text("v1[1]", other)),
               "line 9: a symbol is bound to an element of an i64 value of rank 0 or 1 of constant size");
-  EXPECT_EQ(refusal(replaced("v1[1]", "v2[0]")), "line 9: there is no such thing (yet): 'v2[0]'");
+  EXPECT_EQ(refusal(partition_text("v1[1]", "v2[0]")), "line 9: there is no such thing (yet): 'v2[0]'");
   // Behind the node that makes the value, and before what has the size.
-  EXPECT_EQ(refusal(replaced(k, "")).substr(0, 8), "accepted");
-  std::string late = replaced(k, "");
+  EXPECT_EQ(refusal(partition_text(k, "")).substr(0, 8), "accepted");
+  std::string late = partition_text(k, "");
   late.insert(late.find("output v8"), k);
   EXPECT_EQ(refusal(late), "line 18: symbol 'k' is bound, or is the dimension of a value, before this line");
-  late = replaced(k, "");
+  late = partition_text(k, "");
   late.insert(late.find("node v8"), k);
   EXPECT_EQ(refusal(late), "line 15: not in canonical form; expected: bind k = v6[0]");
 }
 
 TEST(BlockPartition, CutWhereSizesBecomeKnown) {
-  const BlockPartition cut = partition(*parse(kText, "x.plan"))[0];
+  const BlockPartition cut = partition(*parse(kPartitionText, "x.plan"))[0];
   ASSERT_EQ(cut.segments.size(), 2u);
-  const Plan whole = *parse(kText, "x.plan");
+  const Plan whole = *parse(kPartitionText, "x.plan");
   const std::vector<std::vector<std::string>> known = {{"n", "rows"}, {"k", "2*k"}};
   for (size_t i = 0; i < known.size(); ++i) {
     std::vector<std::string> names;
@@ -127,7 +128,7 @@ TEST(BlockPartition, KnowOneSymbolEach) {
 }
 
 TEST(BlockPartition, AProgramThatBindsNothingIsItsOnlyPart) {
-  std::string text = replaced("bind k = v6[0]\n", "");
+  std::string text = partition_text("bind k = v6[0]\n", "");
   Plan p = *parse(text, "x.plan");
   p.bindings.clear();
   const BlockPartition cut = partition(p)[0];

@@ -9,7 +9,7 @@ namespace {
 
 // A loop and an if. The loop adds x to its carried tensor while the first element is below a limit.
 // It appends these first elements to a list and scans out the negated sums. The if selects a list.
-const std::string kProgram = R"(invar-plan 1
+const std::string kFlowProgram = R"(invar-plan 1
 numerics "invar-1"
 operations "reproducible"
 symbol n
@@ -45,17 +45,17 @@ output v17 "total"
 output v27 "list"
 output v19 "each"
 )";
-const std::string kText = kProgram + "places\nslots 0\nend\n";
+const std::string kFlowText = kFlowProgram + "places\nslots 0\nend\n";
 
-std::string replaced(const std::string& from, const std::string& to) {
-  return plan::replaced(kText, from, to);
+std::string flow_text(const std::string& from, const std::string& to) {
+  return plan::replaced(kFlowText, from, to);
 }
 
 TEST(Flow, IsRead) {
-  const auto p = parse(kText, "x.plan");
+  const auto p = parse(kFlowText, "x.plan");
   ASSERT_TRUE(p) << p.error().message;
-  EXPECT_EQ(print(*p), kText);
-  EXPECT_EQ(digest(*p), invar::sha256(kProgram));
+  EXPECT_EQ(print(*p), kFlowText);
+  EXPECT_EQ(digest(*p), invar::sha256(kFlowProgram));
   ASSERT_EQ(p->bodies.size(), 3u);
   EXPECT_EQ(p->nodes.size(), 4u);
   EXPECT_EQ(p->nodes[1].bodies, std::vector<int>{0});
@@ -65,7 +65,7 @@ TEST(Flow, IsRead) {
 }
 
 TEST(Flow, IsCutAtItsNodes) {
-  const Plan p = *parse(kText, "x.plan");
+  const Plan p = *parse(kFlowText, "x.plan");
   const std::vector<BlockPartition> all = partition(p);
   ASSERT_EQ(all.size(), 4u);
   const BlockPartition& main = all[0];
@@ -97,7 +97,7 @@ TEST(Flow, IsCutAtItsNodes) {
 }
 
 TEST(Flow, CountsWhatBodiesNeed) {
-  const auto f = footprint(*parse(kText, "x.plan"), {});
+  const auto f = footprint(*parse(kFlowText, "x.plan"), {});
   ASSERT_TRUE(f) << f.error().message;
   // Beside the loop lives what its body needs.
   EXPECT_EQ(f->node, 1);
@@ -105,34 +105,34 @@ TEST(Flow, CountsWhatBodiesNeed) {
 }
 
 TEST(Flow, RefusedByName) {
-  EXPECT_EQ(refusal(replaced("loop.1(v1, v2, v5, v4, v0, v3) b0 {carried=2}",
-                             "loop.2(v1, v2, v5, v4, v0, v3) b0 {carried=2}")),
+  EXPECT_EQ(refusal(flow_text("loop.1(v1, v2, v5, v4, v0, v3) b0 {carried=2}",
+                              "loop.2(v1, v2, v5, v4, v0, v3) b0 {carried=2}")),
             "line 24: operation 'loop' version 2 is not in this build; it has version 1");
-  EXPECT_EQ(refusal(replaced(") b0 {carried=2}", ") {carried=2}")),
+  EXPECT_EQ(refusal(flow_text(") b0 {carried=2}", ") {carried=2}")),
             "line 24: a node runs the bodies that stand before it");
-  EXPECT_EQ(refusal(replaced(") b1, b2 {}", ") b2, b1 {}")),
+  EXPECT_EQ(refusal(flow_text(") b1, b2 {}", ") b2, b1 {}")),
             "line 31: a node runs the bodies that stand before it");
-  EXPECT_EQ(refusal(replaced("{carried=2}", "{carried=3}")).substr(0, 30), "line 24: what a loop carries: ");
-  EXPECT_EQ(refusal(replaced("{carried=2}", "{carried=-1}")).substr(0, 9), "line 24: ");
-  EXPECT_EQ(refusal(replaced("{carried=2}", "{carried=9223372036854775807}")).substr(0, 9), "line 24: ");
-  EXPECT_EQ(refusal(replaced("add.1(v7, v9)", "add.1(v7, v0)")), "line 17: v0 is not of this body");
-  EXPECT_EQ(refusal(replaced("concat.1(v26, v26)", "concat.1(v26, v25)")),
+  EXPECT_EQ(refusal(flow_text("{carried=2}", "{carried=3}")).substr(0, 30), "line 24: what a loop carries: ");
+  EXPECT_EQ(refusal(flow_text("{carried=2}", "{carried=-1}")).substr(0, 9), "line 24: ");
+  EXPECT_EQ(refusal(flow_text("{carried=2}", "{carried=9223372036854775807}")).substr(0, 9), "line 24: ");
+  EXPECT_EQ(refusal(flow_text("add.1(v7, v9)", "add.1(v7, v0)")), "line 17: v0 is not of this body");
+  EXPECT_EQ(refusal(flow_text("concat.1(v26, v26)", "concat.1(v26, v25)")),
             "line 32: v25 is not of this body");
-  EXPECT_EQ(refusal(replaced("give b0(v15, v11,", "give b0(v15, v7,")),
+  EXPECT_EQ(refusal(flow_text("give b0(v15, v11,", "give b0(v15, v7,")),
             "line 23: a body gives what its nodes make");
-  EXPECT_EQ(refusal(replaced("give b0", "give b1")).substr(0, 8), "line 23:");
-  EXPECT_EQ(refusal(replaced("node v25: f32 [m]", "node v25: f32 [grown]")),
+  EXPECT_EQ(refusal(flow_text("give b0", "give b1")).substr(0, 8), "line 23:");
+  EXPECT_EQ(refusal(flow_text("node v25: f32 [m]", "node v25: f32 [grown]")),
             "line 29: symbol 'grown' means nothing here");
-  EXPECT_EQ(refusal(replaced("node v25: f32 [m]", "node v25: f32 [grown-1]")),
+  EXPECT_EQ(refusal(flow_text("node v25: f32 [m]", "node v25: f32 [grown-1]")),
             "line 29: symbol 'grown' means nothing here");
-  EXPECT_EQ(refusal(replaced("loop.1(v1, v2,", "loop.1(v2, v1,")).substr(0, 8), "line 24:");
-  EXPECT_EQ(refusal(replaced("if.1(v2, v18, v4)", "if.1(v2, v18)")).substr(0, 8), "line 31:");
-  EXPECT_EQ(refusal(replaced("places\nslots 0\n", "places\nslots 1\nslot v18 0\n")),
+  EXPECT_EQ(refusal(flow_text("loop.1(v1, v2,", "loop.1(v2, v1,")).substr(0, 8), "line 24:");
+  EXPECT_EQ(refusal(flow_text("if.1(v2, v18, v4)", "if.1(v2, v18)")).substr(0, 8), "line 31:");
+  EXPECT_EQ(refusal(flow_text("places\nslots 0\n", "places\nslots 1\nslot v18 0\n")),
             "line 38: v18 has no slot: it is of control flow");
-  std::string cut = kText;
+  std::string cut = kFlowText;
   cut.erase(cut.find("node v26"), cut.find("node v27") - cut.find("node v26"));
   EXPECT_NE(refusal(cut), "accepted");
-  cut = kText;
+  cut = kFlowText;
   cut.erase(cut.find("give b2"), std::string("give b2(v25)\n").size());
   EXPECT_NE(refusal(cut), "accepted");
 }

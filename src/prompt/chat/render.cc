@@ -53,6 +53,48 @@ Status expect_objects(const Value& v, const std::string& where) {
   return {};
 }
 
+Status not_text(const std::string& where, const std::string& what) {
+  return not_covered(where + ": " + what + " is no text, and a prompt is text alone: leave it out");
+}
+
+// Other files than texts, under the names that clients give them.
+Status expect_no_media(const Value& object, const std::string& where) {
+  for (const auto& [key, v] : object.members)
+    for (const std::string_view media :
+         {"image", "images", "image_url", "audio", "audios", "input_audio", "video", "videos", "video_url"})
+      if (key == media && v.kind != Value::null && !(v.kind == Value::array && v.items.empty()))
+        return not_text(where, json::brief(key));
+  return {};
+}
+
+// One part of a message, or a list of them. A model of text has no place for others (chat.8).
+Status expect_text_parts(const Value& v, const std::string& where) {
+  for (size_t i = 0; i < v.items.size(); ++i)
+    INVAR_CHECK_OK(expect_text_parts(v.items[i], where + "[" + std::to_string(i) + "]"));
+  if (v.kind != Value::object) return {};
+  INVAR_CHECK_OK(expect_no_media(v, where));
+  for (const auto& [key, member] : v.members) {
+    if (key == "type" && member.text != "text" && member.text != "thinking")
+      return not_text(where, "a part of type " + json::quote(json::brief(member.text)));
+    if (key == "thinking") {
+      INVAR_CHECK_OK(expect_text_parts(member, where + ": thinking"));
+    }
+  }
+  return {};
+}
+
+Status expect_text_messages(const Value& messages, const std::string& where) {
+  for (size_t i = 0; i < messages.items.size(); ++i) {
+    const std::string at = where + "[" + std::to_string(i) + "]";
+    INVAR_CHECK_OK(expect_no_media(messages.items[i], at));
+    for (const auto& [key, v] : messages.items[i].members)
+      if (key == "content") {
+        INVAR_CHECK_OK(expect_text_parts(v, at + ": content"));
+      }
+  }
+  return {};
+}
+
 Status read_member(Chat& chat, const std::string& key, const Value& v, const std::string& where) {
   const auto flag = [&](bool& to) -> Status {
     INVAR_CHECK_OK(expect(v, Value::boolean, where));
@@ -61,6 +103,7 @@ Status read_member(Chat& chat, const std::string& key, const Value& v, const std
   if (key == "messages") {
     INVAR_CHECK_OK(expect_objects(v, where));
     if (v.items.empty()) return bad_input(where + ": at least one message is needed");
+    INVAR_CHECK_OK(expect_text_messages(v, where));
     chat.messages = &v;
   } else if (key == "tools" || key == "documents") {
     if (v.kind == Value::null) return {};
@@ -248,25 +291,85 @@ Result<jinja::Value> variables(const ChatTemplates& templates, const Chat& chat,
   return jinja::dict(std::move(all));
 }
 
+struct Written {
+  std::string text, continued;  // of the last message what it continues
+  bool used_date = false;
+};
+Result<Written> write(const ChatTemplates& templates, const Chat& chat, const std::string& name) {
+  INVAR_TRY(const auto* chosen, choose(templates, chat, name));
+  INVAR_TRY(const jinja::Template parsed, jinja::Template::parse(chosen->second, chosen->first));
+  if (chat.continue_final_message && chosen->second.find("content") == std::string::npos)
+    return bad_input(name + ": continue_final_message: the template has no \"content\"");
+  Written written;
+  INVAR_TRY(const jinja::Value given, variables(templates, chat, name, written.continued));
+  INVAR_TRY(jinja::Rendered rendered, parsed.render(given, chat.date ? *parse_date(*chat.date) : Date{}));
+  written.text = std::move(rendered.text), written.used_date = rendered.used_date;
+  return written;
+}
+
+// Digits, which neither case nor spelling changes; one number for each text.
+std::string mark_of(size_t text) {
+  const std::string number = std::to_string(text);
+  return "70359184620" + std::string(8 - std::min<size_t>(number.size(), 8), '0') + number + "61";
+}
+
+// Every text of the messages, and which it is: "messages[2]" or "messages[2]: content[1]".
+std::vector<std::pair<std::string, std::string*>> texts_of(Value& chat) {
+  std::vector<std::pair<std::string, std::string*>> texts;
+  const auto add = [&](Value& v, const std::string& where) {
+    if (v.kind == Value::string && !jinja::strip(v.text, std::nullopt).empty())
+      texts.emplace_back(where, &v.text);
+  };
+  for (auto& [key, messages] : chat.members)
+    for (size_t i = 0; key == "messages" && i < messages.items.size(); ++i)
+      for (auto& [part, content] : messages.items[i].members) {
+        if (part != "content") continue;
+        const std::string where = "messages[" + std::to_string(i) + "]";
+        add(content, where);
+        for (size_t k = 0; k < content.items.size(); ++k)
+          for (auto& [name, v] : content.items[k].members)
+            if (name == "text") add(v, where + ": content[" + std::to_string(k) + "]");
+      }
+  return texts;
+}
+
 }  // namespace
+
+std::string texts_left_out(const ChatTemplates& templates, const RenderedChat& rendered) {
+  // The texts are marked, and the template writes once more.
+  auto object = json::parse(rendered.input, "chat");
+  if (!object) return "";
+  const auto texts = texts_of(*object);
+  std::vector<std::string> originals;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    originals.push_back(jinja::strip(*texts[i].second, std::nullopt));
+    *texts[i].second += mark_of(i);
+  }
+  const auto chat = read(*object, "chat");
+  const auto marked = chat ? write(templates, *chat, "chat") : Result<Written>(chat.error());
+  std::string names;
+  size_t count = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const bool shown = marked ? marked->text.find(mark_of(i)) != std::string::npos
+                              : rendered.text.find(originals[i]) != std::string::npos;
+    if (!shown && count++ < 3) names += (names.empty() ? "" : ", ") + texts[i].first;
+  }
+  if (count == 0) return "";
+  if (count > 3) names += " and " + std::to_string(count - 3) + " more";
+  return "the chat template leaves text of the messages out of the prompt: " + names;
+}
 
 Result<RenderedChat> render_chat(const ChatTemplates& templates, std::string_view text,
                                  const std::string& name) {
   INVAR_TRY(const Value object, json::parse(text, name));
   INVAR_TRY(const Chat chat, read(object, name));
-  INVAR_TRY(const auto* chosen, choose(templates, chat, name));
-  INVAR_TRY(const jinja::Template parsed, jinja::Template::parse(chosen->second, chosen->first));
-  if (chat.continue_final_message && chosen->second.find("content") == std::string::npos)
-    return bad_input(name + ": continue_final_message: the template has no \"content\"");
-  std::string continued;
-  INVAR_TRY(const jinja::Value given, variables(templates, chat, name, continued));
-  INVAR_TRY(jinja::Rendered rendered, parsed.render(given, chat.date ? *parse_date(*chat.date) : Date{}));
-  if (rendered.used_date && !chat.date)
+  INVAR_TRY(Written written, write(templates, chat, name));
+  if (written.used_date && !chat.date)
     return bad_input(name + ": the chat template asks for the date: give one with --date");
   if (chat.continue_final_message) {
-    INVAR_TRY(rendered.text, cut_at_mark(rendered.text, continued, name));
+    INVAR_TRY(written.text, cut_at_mark(written.text, written.continued, name));
   }
-  return RenderedChat{std::move(rendered.text), spelled(chat, rendered.used_date)};
+  return RenderedChat{std::move(written.text), spelled(chat, written.used_date)};
 }
 
 }  // namespace invar::prompt

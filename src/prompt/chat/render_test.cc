@@ -99,6 +99,39 @@ TEST(ChatTest, RendersWhatTransformersRenders) {
   EXPECT_GE(refused, 30);
 }
 
+// Of each attribute that Python or jinja2 gives to a value: its text, or a refusal by name, never
+// nothing (tools/chat/parity.py --write).
+TEST(ChatTest, AttributesOfPythonAreShownOrRefused) {
+  const std::string chat = R"({"messages":[{"role":"user","content":"Hi"}],"date":"2026-03-07T15:04:05"})";
+  std::vector<std::string> names;
+  int refused = 0;
+  for (const std::string& line : lines(read("attributes.jsonl"))) {
+    const auto v = json::parse(line, "line");
+    ASSERT_TRUE(v) << line;
+    if (v->members[0].first == "names") {
+      for (const auto& name : v->members[0].second.items) names.push_back(name.text);
+      continue;
+    }
+    std::map<std::string, json::Value> texts;
+    for (const auto& [name, shown] : v->members[1].second.members) texts[name] = shown;
+    for (const std::string& name : names) {
+      std::string text = v->members[0].second.text;
+      for (size_t at; (at = text.find("NAME")) != text.npos;) text.replace(at, 4, name);
+      const auto rendered = render(text, chat);
+      if (!rendered) {
+        EXPECT_EQ(rendered.error().code, Code::not_covered) << text << "\n" << rendered.error().message;
+        const bool later = name == "gi_suspended" || name == "is_integer" || name == "from_number";
+        EXPECT_TRUE(texts.contains(name) || later) << text << "\n" << rendered.error().message;
+        ++refused;
+        continue;
+      }
+      const std::string expected = texts.contains(name) ? texts[name].text : "False|";
+      EXPECT_EQ(rendered->text, expected) << text;
+    }
+  }
+  EXPECT_GE(refused, 150);
+}
+
 std::string error(const std::string& text, const std::string& chat = R"({"messages":[{"role":"user"}]})") {
   const auto rendered = render(text, chat);
   if (rendered) return "rendered: " + rendered->text;
@@ -136,6 +169,90 @@ TEST(ChatTest, ErrorsNameThePlaceInTheMessages) {
             "3 chat.json: messages[0]: n: the number 99999999999999999999 needs more than 64 bits");
   EXPECT_EQ(error("", R"({"messages":[{}],"template":"rag"})"),
             "2 chat.json: the model has no chat template \"rag\", it has \"default\"");
+}
+
+TEST(ChatTest, WhatIsNoTextIsRefusedBeforeTheTemplateRuns) {
+  const auto refusal = [](const std::string& message) {
+    return error("{{ raise_exception('ran') }}", R"({"messages":[{"role":"user"},)" + message + "]}");
+  };
+  for (const char* type : {"image", "image_url", "audio", "input_audio", "video", "file", "another"})
+    EXPECT_EQ(
+        refusal(R"({"content":[{"type":"text","text":"See"},{"type":")" + std::string(type) + R"("}]})"),
+        "3 chat.json: messages[1]: content[1]: a part of type \"" + std::string(type) +
+            "\" is no text, and a prompt is text alone: leave it out");
+  EXPECT_EQ(
+      refusal(R"({"content":[{"image":"a.png"}]})"),
+      "3 chat.json: messages[1]: content[0]: image is no text, and a prompt is text alone: leave it out");
+  EXPECT_EQ(refusal(R"({"content":{"type":"image"}})").substr(0, 2), "3 ");
+  EXPECT_EQ(refusal(R"({"content":[{"type":"text","text":"a","image_url":{"url":"b"}}]})").substr(0, 2),
+            "3 ");
+  EXPECT_EQ(refusal(R"({"content":"a","images":["b"]})").substr(0, 2), "3 ");
+  EXPECT_EQ(refusal(R"({"content":[{"type":"thinking","thinking":[{"type":"image"}]}]})").substr(0, 2), "3 ");
+  for (const char* text :
+       {R"({"content":"a","images":[],"audio":null})", R"({"content":[{"type":"text","text":"a"},"b"]})",
+        R"({"content":[{"text":"a"},{"type":"thinking","thinking":"b"}]})"})
+    EXPECT_EQ(refusal(text).substr(0, 2), "2 ") << text;  // the template ran
+}
+
+TEST(ChatTest, TextThatTheTemplateLeavesOutIsNamed) {
+  const auto left_out = [](const std::string& text, const std::string& messages) {
+    const ChatTemplates templates{{{"default", text}}, {}};
+    const auto rendered = render_chat(templates, R"({"messages":)" + messages + "}", "chat.json");
+    return rendered ? texts_left_out(templates, *rendered) : rendered.error().message;
+  };
+  const std::string what = "the chat template leaves text of the messages out of the prompt: ";
+  const std::string two = R"([{"role":"system","content":"b"},{"role":"user","content":" Hub \n"}])";
+  EXPECT_EQ(left_out("{% for m in messages %}{{ m.content|trim|upper }}{% endfor %}", two), "");
+  EXPECT_EQ(left_out("{{ messages|tojson }}", two), "");
+  EXPECT_EQ(left_out("{{ messages[-1].content }}", two), what + "messages[0]");
+  EXPECT_EQ(left_out("{% if messages[0].role == 'system' %}b{% endif %}{{ messages[1].content }}", two),
+            what + "messages[0]");
+  const std::string parts =
+      R"([{"content":[{"type":"text","text":"One"},{"type":"text","text":"Two"}]},{"content":" "}])";
+  EXPECT_EQ(left_out("{% for p in messages[0].content %}{{ p.text }}{% endfor %}", parts), "");
+  EXPECT_EQ(left_out("{{ messages[0].content[0].text }}", parts), what + "messages[0]: content[1]");
+  EXPECT_EQ(left_out("-", R"([{"content":"a"},{"content":"b"},{"content":"c"},{"content":"d"}])"),
+            what + "messages[0], messages[1], messages[2] and 1 more");
+}
+
+// What jinja2 computes with integers of any size, and what it makes of constants alone.
+TEST(ChatTest, WhatWouldDifferIsRefused) {
+  for (const char* text :
+       {"{{ (-9223372036854775807 - 1)|abs }}", "{{ -(-9223372036854775807 - 1) }}", "{{ {'a': 1}[1:] }}",
+        "{{ (5)[:1] }}", "{{ 'inf'|float }}", "{{ '1_0'|float }}", "{{ self }}"})
+    EXPECT_EQ(error(text).substr(0, 2), "3 ") << text << error(text);
+}
+
+// Values that share their parts, and texts that are searched badly: each function charges what it
+// walks, so all of these end within the limit of steps.
+TEST(ChatTest, SharedPartsAndSlowSearchesAreCharged) {
+  const std::string doubled =
+      "{% set a = namespace(x='a') %}{% set b = namespace(x='a') %}{% for i in range(60) %}"
+      "{% set a.x = [a.x, a.x] %}{% set b.x = [b.x, b.x] %}{% endfor %}";
+  const std::string tuples =
+      "{% set a = namespace(x=('a',)) %}{% for i in range(60) %}{% set a.x = (a.x, a.x) %}{% endfor %}";
+  for (const char* use :
+       {"{{ a.x }}", "{{ a.x|tojson }}", "{{ a.x|replace('a', 'b') }}", "{{ a.x == b.x }}", "{{ a.x < b.x }}",
+        "{{ a.x in [b.x] }}", "{{ [a.x, b.x]|sort }}", "{{ [a.x, b.x]|unique|list }}",
+        "{{ [a.x].index(b.x) }}", "{{ {1: a.x} == {1: b.x} }}", "{{ [{'k': a.x}, {'k': b.x}]|groupby('k') }}",
+        "{% for i in range(2) %}{{ loop.changed([a.x, b.x][i]) }}{% endfor %}"})
+    EXPECT_EQ(error(doubled + use).substr(0, 2), "3 ") << use << error(doubled + use).substr(0, 200);
+  for (const char* use : {"{{ {a.x: 1} }}", "{{ {1: 1}[a.x] }}"})
+    EXPECT_EQ(error(tuples + use).substr(0, 2), "3 ") << use << error(tuples + use).substr(0, 200);
+  const std::string large = "{% set n = 'a' * 400000 %}{% set m = 'a' * 200000 ~ 'b' %}";
+  for (const char* use :
+       {"{{ m in n }}", "{{ n.find(m) }}", "{{ n.rfind(m) }}", "{{ n.count(m) }}",
+        "{{ n.replace(m, '')|length }}", "{{ n.split(m)|length }}", "{{ n.rsplit(m)|length }}",
+        "{{ n.strip(m)|length }}", "{{ n.partition(m)|length }}", "{{ n.rpartition(m)|length }}"})
+    EXPECT_EQ(error(large + use).substr(0, 10), "rendered: ") << use << error(large + use).substr(0, 200);
+  EXPECT_EQ(error("{{ ('a ' * 300000)|title|length }}"), "rendered: 600000");
+  for (const char* use :
+       {"{% for i in range(99999) %}{% set x = 'a' * 9999999 in 'a' * 9999999 %}{% endfor %}",
+        "{{ ('a' * 60000000)|list|length }}", "{{ (',' * 60000000).split(',')|length }}",
+        "{% set d = namespace(x='a' * 6000000) %}{% for i in range(99999) %}{{ d.x in {'a': 1} }}{% endfor "
+        "%}",
+        "{{ ('%s' * 99) % (('a' * 9999999,) * 99) }}"})
+    EXPECT_EQ(error(use).substr(0, 2), "3 ") << use << error(use).substr(0, 200);
 }
 
 // Time, memory, text and depth are bounded, whatever the template is.

@@ -76,9 +76,9 @@ class Fuse : public Decoder {
   void push(std::string_view token, DecoderState&, Next& next) const override { next.put(token); }
 };
 
-class Metaspace : public Decoder {
+class MetaspaceDecoder : public Decoder {
  public:
-  Metaspace(uint32_t replacement, bool drops_first) : drops_first_(drops_first) {
+  MetaspaceDecoder(uint32_t replacement, bool drops_first) : drops_first_(drops_first) {
     append_utf8(replacement_, replacement);
   }
   void push(std::string_view token, DecoderState& state, Next& next) const override {
@@ -199,7 +199,7 @@ DecoderPtr make_fuse() {
   return std::make_unique<Fuse>();
 }
 DecoderPtr make_metaspace_decoder(uint32_t replacement, bool drops_first) {
-  return std::make_unique<Metaspace>(replacement, drops_first);
+  return std::make_unique<MetaspaceDecoder>(replacement, drops_first);
 }
 DecoderPtr make_replace_decoder(Replacement replacement) {
   return std::make_unique<ReplaceTokens>(std::move(replacement));

@@ -46,6 +46,14 @@ Result<T> choice_of(const Json& o, const char* name, const std::string& where,
   return refused(where, std::string(name) + " " + excerpt(value));
 }
 
+// The normalizers, pre-tokenizers or decoders of a tokenizer, and its post-processors, each of
+// which may hold tables: those of no known tokenizer are a tenth of these.
+constexpr size_t kMostSteps = 256;
+inline Status expect_few(size_t steps, const std::string& where) {
+  if (steps <= kMostSteps) return {};
+  return refused(where, "more than " + std::to_string(kMostSteps) + " steps");
+}
+
 // Calls f(element, its place) for every element of an array member of a Sequence. `depth` counts
 // the Sequences around it.
 constexpr int kDeepest = 8;

@@ -60,6 +60,7 @@ Status read_decoder(const Json& d, const std::string& where, DecoderList& out, i
   if (type == "Sequence")
     return each(d, "decoders", where, depth,
                 [&](const Json& v, const std::string& w) { return read_decoder(v, w, out, depth + 1); });
+  INVAR_CHECK_OK(expect_few(out.chain.size() + 1, where));
   const bool was_fused = out.fused;
   Result<DecoderPtr> made = DecoderPtr();
   if (type == "Fuse") {

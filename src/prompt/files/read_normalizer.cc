@@ -36,7 +36,7 @@ Result<NormalizerPtr> read_bert(const Json& n, const std::string& where) {
   return make_bert_normalizer(o);
 }
 
-Result<NormalizerPtr> read_one(const std::string& type, const Json& n, const std::string& where) {
+Result<NormalizerPtr> read_one_normalizer(const std::string& type, const Json& n, const std::string& where) {
   if (type == "NFC") return make_unicode_normalizer(Form::nfc);
   if (type == "NFD") return make_unicode_normalizer(Form::nfd);
   if (type == "NFKC") return make_unicode_normalizer(Form::nfkc);
@@ -68,7 +68,8 @@ Status read_normalizer(const Json& n, const std::string& where, std::vector<Norm
   if (type == "Sequence")
     return each(n, "normalizers", where, depth,
                 [&](const Json& v, const std::string& w) { return read_normalizer(v, w, out, depth + 1); });
-  INVAR_TRY(NormalizerPtr normalizer, read_one(type, n, where));
+  INVAR_CHECK_OK(expect_few(out.size() + 1, where));
+  INVAR_TRY(NormalizerPtr normalizer, read_one_normalizer(type, n, where));
   out.push_back(std::move(normalizer));
   return {};
 }

@@ -78,6 +78,7 @@ Status read_post_processor(const Json& p, const std::string& where, const Vocabu
     return each(p, "processors", where, depth, [&](const Json& v, const std::string& w) {
       return read_post_processor(v, w, vocabulary, impl, depth + 1);
     });
+  INVAR_CHECK_OK(expect_few(impl.templates.size() + 1, where));
   std::vector<int32_t> ids;
   std::vector<PairPiece> pair;
   if (type == "BertProcessing" || type == "RobertaProcessing") {

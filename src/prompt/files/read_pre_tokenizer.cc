@@ -35,7 +35,7 @@ Result<PreTokenizerPtr> read_split(const Json& p, const std::string& where) {
   return make_split(*std::move(regex), behavior, invert, excerpt(pattern.text));
 }
 
-Result<PreTokenizerPtr> read_metaspace(const Json& p, const std::string& where) {
+Result<PreTokenizerPtr> read_metaspace_splitter(const Json& p, const std::string& where) {
   static constexpr std::pair<const char*, PrependScheme> kSchemes[] = {
       {"always", PrependScheme::always}, {"first", PrependScheme::first}, {"never", PrependScheme::never}};
   INVAR_TRY(const uint32_t replacement, character_of(p, "replacement", where));
@@ -51,9 +51,10 @@ Result<PreTokenizerPtr> read_metaspace(const Json& p, const std::string& where) 
   return make_metaspace(replacement, scheme, split);
 }
 
-Result<PreTokenizerPtr> read_one(const std::string& type, const Json& p, const std::string& where) {
+Result<PreTokenizerPtr> read_one_pre_tokenizer(const std::string& type, const Json& p,
+                                               const std::string& where) {
   if (type == "Split") return read_split(p, where);
-  if (type == "Metaspace") return read_metaspace(p, where);
+  if (type == "Metaspace") return read_metaspace_splitter(p, where);
   if (type == "Whitespace") return make_whitespace();
   if (type == "WhitespaceSplit") return make_whitespace_split();
   if (type == "Digits") {
@@ -86,6 +87,7 @@ Status read_pre_tokenizer(const Json& p, const std::string& where, PreTokenizerL
     return each(p, "pretokenizers", where, depth, [&](const Json& v, const std::string& w) {
       return read_pre_tokenizer(v, w, out, depth + 1);
     });
+  INVAR_CHECK_OK(expect_few(out.steps.size() + 1, where));
   if (type == "ByteLevel") return read_byte_level(p, where, out);
   out.ends_with_bytes = false;
   if (type == "BertPreTokenizer") {
@@ -93,7 +95,7 @@ Status read_pre_tokenizer(const Json& p, const std::string& where, PreTokenizerL
     out.steps.push_back(make_punctuation(Behavior::isolated));
     return {};
   }
-  INVAR_TRY(PreTokenizerPtr step, read_one(type, p, where));
+  INVAR_TRY(PreTokenizerPtr step, read_one_pre_tokenizer(type, p, where));
   out.steps.push_back(std::move(step));
   return {};
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text/utf8.h"
+#include "prompt/files/base64.h"
 #include "prompt/files/fields.h"
 #include "prompt/files/protobuf.h"
 #include "prompt/models/sentencepiece.h"
@@ -13,11 +14,17 @@
 namespace invar::prompt {
 namespace {
 
-class Reader {
+class SentencePieceReader {
  public:
-  explicit Reader(std::string_view file) : file_(file) {}
+  explicit SentencePieceReader(std::string_view file) : file_(file) {}
 
   Result<std::unique_ptr<Tokenizer::Impl>> read(std::string_view bytes, const EndTokens& ends) {
+    if (is_rank_list(bytes))
+      return not_covered(
+          file_ +
+          ": a list of tiktoken's ranks, as Llama 3 has it, and no SentencePiece model; it does not say how "
+          "text is split. The repository of the model in transformers' format has a tokenizer.json: put it "
+          "beside this file");
     ProtobufFields model(bytes);
     while (model.next()) switch (model.field()) {
         case 1: INVAR_CHECK_OK(piece(model.bytes())); break;
@@ -33,6 +40,14 @@ class Reader {
 
  private:
   enum ModelType : uint64_t { kUnigram = 1, kBpe = 2 };
+
+  // Base64, a space and a rank in the first line.
+  static bool is_rank_list(std::string_view bytes) {
+    const std::string_view row = bytes.substr(0, std::min(bytes.find('\n'), size_t{1000}));
+    const size_t space = row.find(' ');
+    return space != row.npos && space + 1 < row.size() && base64_decode(row.substr(0, space)) &&
+           row.find_first_not_of("0123456789\r", space + 1) == row.npos;
+  }
 
   Error damaged(const std::string& part) const { return wrong(file_ + ": " + part, "is damaged"); }
 
@@ -187,7 +202,7 @@ class Reader {
 
 Result<std::unique_ptr<Tokenizer::Impl>> read_sentencepiece(std::string_view bytes, std::string_view file,
                                                             const EndTokens& ends) {
-  return Reader(file).read(bytes, ends);
+  return SentencePieceReader(file).read(bytes, ends);
 }
 
 }  // namespace invar::prompt

@@ -12,7 +12,7 @@ namespace invar::prompt {
 namespace {
 
 // What a list of ranks does not say.
-struct Encoding {
+struct RankEncoding {
   const char* name;
   const char* pattern;
   std::vector<std::pair<std::string, int32_t>> special;  // an id of -1: the next one
@@ -58,8 +58,8 @@ Specials harmony_tokens() {
   return list;
 }
 
-const std::vector<Encoding>& encodings() {
-  static const std::vector<Encoding> known{
+const std::vector<RankEncoding>& encodings() {
+  static const std::vector<RankEncoding> known{
       {"gpt2", kR50k, {{"<|endoftext|>", 50256}}},
       {"r50k_base", kR50k, {{"<|endoftext|>", 50256}}},
       {"p50k_base", kR50k, {{"<|endoftext|>", 50256}}},
@@ -82,9 +82,9 @@ const std::vector<Encoding>& encodings() {
   return known;
 }
 
-class Reader {
+class RankReader {
  public:
-  Reader(std::string_view file, const Encoding& encoding) : file_(file), encoding_(encoding) {}
+  RankReader(std::string_view file, const RankEncoding& encoding) : file_(file), encoding_(encoding) {}
 
   Result<std::unique_ptr<Tokenizer::Impl>> read(std::string_view text) {
     size_t line = 0;
@@ -170,7 +170,7 @@ class Reader {
 
   static constexpr size_t kLongest = 1024;  // bytes of a token that merges make
   std::string file_;
-  const Encoding& encoding_;
+  const RankEncoding& encoding_;
   std::unique_ptr<Tokenizer::Impl> impl_ = std::make_unique<Tokenizer::Impl>();
   std::unordered_map<std::string, int32_t> ids_;
 };
@@ -180,8 +180,8 @@ class Reader {
 Result<std::unique_ptr<Tokenizer::Impl>> read_tiktoken(std::string_view text, std::string_view file,
                                                        std::string_view encoding) {
   std::string names;
-  for (const Encoding& e : encodings()) {
-    if (encoding == e.name) return Reader(file, e).read(text);
+  for (const RankEncoding& e : encodings()) {
+    if (encoding == e.name) return RankReader(file, e).read(text);
     names += names.empty() ? e.name : std::string(", ") + e.name;
   }
   return refused(std::string(file), "the encoding \"" + excerpt(encoding) + "\" (only " + names + ")");

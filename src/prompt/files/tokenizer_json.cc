@@ -22,9 +22,9 @@ Status Vocabulary::place(int32_t id, const std::string& content, const std::stri
 
 namespace {
 
-class Reader {
+class TokenizerReader {
  public:
-  Reader(const Json& root, std::string_view file)
+  TokenizerReader(const Json& root, std::string_view file)
       : root_(root), file_(file), impl_(std::make_unique<Impl>()), vocabulary_(impl_->tokens) {}
 
   Result<std::unique_ptr<Tokenizer::Impl>> read() {
@@ -157,7 +157,7 @@ Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view json, s
                      (reader.out_of_range ? ": not valid JSON: a number is out of range"
                                           : ": not valid JSON at byte " + std::to_string(reader.wrong_at) +
                                                 " of " + std::to_string(json.size())));
-  return Reader(root, file).read();
+  return TokenizerReader(root, file).read();
 }
 
 }  // namespace invar::prompt

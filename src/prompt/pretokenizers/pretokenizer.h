@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "prompt/regex/regex.h"
+#include "prompt/regex/replace.h"
 
 namespace invar::prompt {
 
@@ -52,15 +53,22 @@ PreTokenizerPtr make_byte_characters();
 PreTokenizerPtr make_cut_before(uint32_t character);
 
 // Runs all of them, and calls word(std::string_view) for every word in order; its errors pass.
+// not_covered: together they rewrite more than most_rewritten() bytes.
 template <class F>
 Status pre_tokenize(const std::vector<PreTokenizerPtr>& steps, Word piece, PreTokenizer::Scratch& scratch,
                     F&& word) {
   auto& words = scratch.words;
   words.assign(1, piece);
+  size_t left = most_rewritten(piece.text.size()), texts = scratch.texts.size();
   for (const PreTokenizerPtr& step : steps) {
     scratch.next.clear();
     for (const Word& w : words) INVAR_CHECK_OK(step->split(w, scratch, scratch.next));
     words.swap(scratch.next);
+    for (; texts < scratch.texts.size(); ++texts) {
+      if (scratch.texts[texts].size() > left)
+        return not_covered("the tokenizer's pre-tokenizers make this text too long");
+      left -= scratch.texts[texts].size();
+    }
   }
   for (const Word& w : words) INVAR_CHECK_OK(word(w.text));
   return {};

@@ -1,4 +1,4 @@
-// Pre-tokenizers that rewrite spaces or bytes: Metaspace, and the parts of ByteLevel.
+// Pre-tokenizers that rewrite spaces or bytes: MetaspaceSplitter, and the parts of ByteLevel.
 #include "base/text/utf8.h"
 #include "prompt/models/bpe.h"
 #include "prompt/pretokenizers/pretokenizer.h"
@@ -12,9 +12,9 @@ std::string utf8_of(uint32_t c) {
   return s;
 }
 
-class Metaspace : public PreTokenizer {
+class MetaspaceSplitter : public PreTokenizer {
  public:
-  Metaspace(uint32_t replacement, PrependScheme scheme, bool split)
+  MetaspaceSplitter(uint32_t replacement, PrependScheme scheme, bool split)
       : replacement_(utf8_of(replacement)), scheme_(scheme), split_(split) {}
 
   Status split(Word piece, Scratch& scratch, std::vector<Word>& out) const override {
@@ -95,7 +95,7 @@ class CutBefore : public PreTokenizer {
 }  // namespace
 
 PreTokenizerPtr make_metaspace(uint32_t replacement, PrependScheme scheme, bool split) {
-  return std::make_unique<Metaspace>(replacement, scheme, split);
+  return std::make_unique<MetaspaceSplitter>(replacement, scheme, split);
 }
 
 PreTokenizerPtr make_prefix_space() {

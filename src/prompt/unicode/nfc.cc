@@ -15,7 +15,7 @@ struct ClassRange {
 struct Triple {
   uint32_t a, b, c;
 };
-constexpr ClassRange kClasses[] = {
+constexpr ClassRange kCombiningClasses[] = {
 #include "unicode/combining.inc"
 };
 constexpr Triple kDecompositions[] = {
@@ -38,10 +38,10 @@ struct Character {
 };
 
 uint8_t class_of(uint32_t c) {
-  if (c < kClasses[0].first) return 0;
-  auto it =
-      std::partition_point(std::begin(kClasses), std::end(kClasses), [c](auto& r) { return r.last < c; });
-  return it != std::end(kClasses) && it->first <= c ? it->combining_class : 0;
+  if (c < kCombiningClasses[0].first) return 0;
+  auto it = std::partition_point(std::begin(kCombiningClasses), std::end(kCombiningClasses),
+                                 [c](auto& r) { return r.last < c; });
+  return it != std::end(kCombiningClasses) && it->first <= c ? it->combining_class : 0;
 }
 
 void decompose(uint32_t c, bool compatibility, std::vector<Character>& out) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text/read_float.h"
+#include "receipt/fields/members.h"
 
 namespace invar::receipt {
 namespace {
@@ -215,7 +216,7 @@ template <class T>
 bool from_json(const Value& v, std::vector<T>& out, const std::string& path, Findings& f) {
   if (!typed(v, Value::array, path, f)) return false;
   bool good = true;
-  for (size_t i = 0; i < v.items.size(); ++i)
+  for (size_t i = 0; i < v.items.size() && (good || !full(f)); ++i)
     good &= from_json(v.items[i], out.emplace_back(), path + "[" + std::to_string(i) + "]", f);
   return good;
 }
@@ -224,6 +225,7 @@ bool from_json(const Value& v, TensorDigest& out, const std::string& path, Findi
   if (!typed(v, Value::object, path, f)) return false;
   bool good = true, seen[4] = {};
   for (const auto& [key, member] : v.members) {
+    if (full(f)) return false;
     size_t k = std::find(std::begin(kKeys), std::end(kKeys), key) - std::begin(kKeys);
     std::string at = path + "." + key;
     if (k == 4 || seen[k]) {

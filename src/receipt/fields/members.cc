@@ -31,11 +31,19 @@ void members(const Value& object, const std::string& prefix, const std::vector<s
              Findings& f) {
   std::set<std::string> seen;
   for (const auto& [name, value] : object.members) {
+    if (full(f)) return;
     if (!known.empty() && std::find(known.begin(), known.end(), name) == known.end())
       f.push_back({prefix + name, "no such member", "an unknown member"});
     else if (!seen.insert(name).second)
       f.push_back({prefix + name, "only one", "a second one"});
   }
+}
+
+std::vector<Finding> bounded(Findings f) {
+  if (f.size() <= kMostFindings) return f;
+  f.resize(kMostFindings);
+  f.push_back({"further fields", "no finding", "more findings, which are not listed"});
+  return f;
 }
 
 std::optional<Digest> digest_of(const Value* v, const std::string& path, Findings& f) {

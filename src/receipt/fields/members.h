@@ -11,6 +11,14 @@
 
 namespace invar::receipt {
 
+// Whether so many findings are listed that no further ones are: a text may have millions.
+inline bool full(const std::vector<Finding>& f) {
+  return f.size() > kMostFindings;
+}
+
+// The findings that are listed.
+std::vector<Finding> bounded(std::vector<Finding>);
+
 // Null where there is none.
 const json::Value* find(const json::Value& object, std::string_view key);
 // With a finding where it is missing. A second one of the same name is found by `members`.

@@ -8,6 +8,7 @@
 #include "base/operation_set.h"
 #include "base/profile.h"
 #include "base/text/json.h"
+#include "receipt/fields/members.h"
 
 namespace invar::receipt {
 namespace {
@@ -23,17 +24,17 @@ constexpr int64_t kAnyVocab = int64_t{1} << 31;
 }  // namespace
 
 void check_tokens(std::string_view path, const std::vector<int32_t>& tokens, int64_t vocab, Findings& f) {
-  for (size_t i = 0; i < tokens.size(); ++i)
+  for (size_t i = 0; i < tokens.size() && !full(f); ++i)
     if (tokens[i] < 0 || tokens[i] >= vocab)
       f.push_back(
           {at(path, i), "a token id in [0, " + std::to_string(vocab) + ")", std::to_string(tokens[i])});
 }
 
 static void check_tensors(const std::string& field, const std::vector<TensorDigest>& tensors, Findings& f) {
-  for (size_t i = 0; i < tensors.size(); ++i) {
+  for (size_t i = 0; i < tensors.size() && !full(f); ++i) {
     const TensorDigest& t = tensors[i];
     if (!dtype_from(t.dtype)) f.push_back({at(field, i) + ".dtype", "a known type", json::quote(t.dtype)});
-    for (size_t k = 0; k < t.shape.size(); ++k)
+    for (size_t k = 0; k < t.shape.size() && !full(f); ++k)
       if (t.shape[k] < 0)
         f.push_back({at(at(field, i) + ".shape", k), "an integer >= 0", std::to_string(t.shape[k])});
     if (i > 0 && t.name <= tensors[i - 1].name)
@@ -62,7 +63,7 @@ void check_ranges(const Receipt& r, Findings& f) {
   check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
   check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
   check_tokens("output.tokens", r.tokens, kAnyVocab, f);
-  for (size_t i = 0; i < r.stop_strings.size(); ++i)
+  for (size_t i = 0; i < r.stop_strings.size() && !full(f); ++i)
     if (r.stop_strings[i].empty()) f.push_back({at("input.stop_strings", i), "a text", "the empty text"});
   if (r.max_new_tokens < 1)
     f.push_back({"input.max_new_tokens", "at least 1", std::to_string(r.max_new_tokens)});
@@ -86,7 +87,7 @@ std::string finish_reason(const Receipt& r) {
 
 template <class T>
 static void check_ascending(const char* field, const std::vector<T>& list, Findings& f) {
-  for (size_t i = 1; i < list.size(); ++i)
+  for (size_t i = 1; i < list.size() && !full(f); ++i)
     if (list[i] <= list[i - 1])
       f.push_back({at(field, i), "an ascending list without repetition", "a value that is not greater"});
 }
@@ -99,9 +100,9 @@ static void check_settings(const Receipt& r, Findings& f) {
   check_ascending("input.suppress_tokens", p.suppress_tokens, f);
   check_ascending("input.begin_suppress_tokens", p.begin_suppress_tokens, f);
   check_ascending("input.stop_strings", r.stop_strings, f);
-  for (size_t i = 0; i < p.bad_words_ids.size(); ++i)
-    if (const auto& word = p.bad_words_ids[i];
-        word.size() == 1 && std::ranges::count(r.stop_tokens, word[0]) > 0)
+  const std::set<int32_t> stops(r.stop_tokens.begin(), r.stop_tokens.end());
+  for (size_t i = 0; i < p.bad_words_ids.size() && !full(f); ++i)
+    if (const auto& word = p.bad_words_ids[i]; word.size() == 1 && stops.contains(word[0]))
       f.push_back({at("input.bad_words_ids", i), "no stop token alone", std::to_string(word[0])});
   if (p.min_new_tokens > (r.stop_tokens.empty() ? 0 : r.max_new_tokens))
     f.push_back({"input.min_new_tokens",

@@ -1,6 +1,7 @@
 #include "receipt/signatures/signatures.h"
 
 #include <algorithm>
+#include <set>
 
 #include "receipt/fields/members.h"
 
@@ -29,7 +30,8 @@ void read_signatures(const Value& top, std::vector<KeySignature>& out, Findings&
     return f.push_back(
         {"signatures", "a list with a signature, or no such member",
          list->kind == Value::array ? "an empty list" : std::string(json::name_of(list->kind))});
-  for (size_t i = 0; i < list->items.size(); ++i) {
+  std::set<signature::PublicKey> keys;
+  for (size_t i = 0; i < list->items.size() && !full(f); ++i) {
     const Value& one = list->items[i];
     const std::string at = "signatures[" + std::to_string(i) + "]";
     if (one.kind != Value::object) {
@@ -44,15 +46,14 @@ void read_signatures(const Value& top, std::vector<KeySignature>& out, Findings&
     if (text && !signature)
       f.push_back({at + ".signature", "128 lower-case hexadecimal digits in quotes", "something else"});
     if (!key || !signature) continue;
-    if (std::any_of(out.begin(), out.end(), [&](const KeySignature& s) { return s.key == *key; }))
-      f.push_back({at + ".key", "each key once", to_hex(*key)});
+    if (!keys.insert(*key).second) f.push_back({at + ".key", "each key once", to_hex(*key)});
     out.push_back({*key, *signature});
   }
 }
 
 void check_signatures(const std::vector<KeySignature>& signatures, std::string_view kind, const Digest& hash,
                       Findings& f) {
-  for (size_t i = 0; i < signatures.size(); ++i) {
+  for (size_t i = 0; i < signatures.size() && !full(f); ++i) {
     const auto good = signature::verify(signatures[i].key, signatures[i].signature, message(kind, hash));
     if (good && *good) continue;
     const std::string at = "signatures[" + std::to_string(i) + "].signature";

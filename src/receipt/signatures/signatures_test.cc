@@ -9,18 +9,11 @@
 namespace invar::receipt {
 namespace {
 
+using testing::edited;
 using testing::fields_of;
+using testing::found;
 using testing::toy_receipt;
 
-std::string edited(std::string text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  EXPECT_NE(at, text.npos) << from;
-  return text.replace(at, from.size(), to);
-}
-std::string found(const std::string& json, Receipt* out = nullptr) {
-  const auto f = validate(json, "r.json", out);
-  return f ? fields_of(*f) : f.error().message;
-}
 std::string found_in_batch(const std::string& json, Batch* out = nullptr) {
   const auto f = validate_batch(json, "b.json", out);
   return f ? fields_of(*f) : f.error().message;

@@ -12,7 +12,7 @@ namespace invar::run {
 constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing their nodes
 // Bytes that are sent while the piece before is hashed. Larger ones give all threads the same work,
 // and take long to pin: they are for sessions that make them ready while weights are loaded.
-constexpr size_t kPiece = size_t{8} << 20, kLargePiece = size_t{32} << 20;
+constexpr size_t kHashedPiece = size_t{8} << 20, kLargeHashedPiece = size_t{32} << 20;
 constexpr size_t kPieceRows = 32;  // of larger pieces: multiples of so many
 
 static bool is_selected(const std::optional<std::vector<int>>& ports, int v) {
@@ -244,7 +244,7 @@ Status CudaExecutor::read_output(int v, size_t begin,
   const ops::View& view = values_[v];
   const auto* const from = static_cast<const std::byte*>(view.data) + begin;
   const size_t bytes = bytes_of(view) - begin,
-               most = std::min(bytes, piece_of(view, std::max(kPiece, pieces_[0].size())));
+               most = std::min(bytes, piece_of(view, std::max(kHashedPiece, pieces_[0].size())));
   INVAR_CHECK_OK(reserve_pieces(most));
   const auto send = [&](size_t at) {
     return device_->download(pieces_[at / most % 2].data(), from + at, std::min(most, bytes - at));
@@ -295,7 +295,7 @@ void CudaExecutor::preload(bool tail) {
   const auto graph = device_->end_capture();
   for (const plan::Port& p : executable_->plan->outputs)
     if (queued && graph && tail && left_on_device())
-      reserve_pieces(std::min(bytes_of(values_[p.value]), piece_of(values_[p.value], kLargePiece)));
+      reserve_pieces(std::min(bytes_of(values_[p.value]), piece_of(values_[p.value], kLargeHashedPiece)));
 }
 
 // Some index was out of bounds: repeats the step node by node until it shows which. What a step

@@ -8,7 +8,7 @@
 namespace invar::run {
 namespace {
 
-constexpr int kLayers = 3;
+constexpr int kRankLayers = 3;
 
 Options ranks(int count, int partitions = 1, int64_t sequences = 1) {
   Options o = options(2);
@@ -18,7 +18,7 @@ Options ranks(int count, int partitions = 1, int64_t sequences = 1) {
 
 class RanksTest : public testing::Test {
  protected:
-  static void SetUpTestSuite() { model = new TinyModel(true, kLayers); }
+  static void SetUpTestSuite() { model = new TinyModel(true, kRankLayers); }
   static void TearDownTestSuite() { delete model; }
   static std::string refusal(Options o) {
     const auto s = Session::open(model->plan, model->folder, std::move(o));
@@ -60,8 +60,8 @@ TEST_F(RanksTest, EachRankHasItsPartOfTheWeights) {
   EXPECT_LT(costs[1].cost.weights, whole[0].cost.weights * 6 / 10);
   EXPECT_EQ(costs[0].cost.state, whole[0].cost.state / 2);
   // The rows of the embedding; heads, their projection, hidden, down of each layer; logits.
-  EXPECT_EQ(costs[0].gathers, 4 * kLayers + 2);
-  EXPECT_EQ(costs[1].gathers, 4 * kLayers + 1);
+  EXPECT_EQ(costs[0].gathers, 4 * kRankLayers + 2);
+  EXPECT_EQ(costs[1].gathers, 4 * kRankLayers + 1);
 }
 
 TEST_F(RanksTest, WhatIsNotCoveredIsRefusedByName) {
@@ -76,7 +76,7 @@ TEST_F(RanksTest, WhatIsNotCoveredIsRefusedByName) {
 }
 
 TEST_F(RanksTest, ADamagedWeightIsNamed) {
-  const TinyModel damaged(true, kLayers);
+  const TinyModel damaged(true, kRankLayers);
   plan::Plan plan = damaged.plan;
   plan.weights.back().sha256[0] ^= 1;
   const auto s = Session::open(plan, damaged.folder, ranks(2));

@@ -94,16 +94,16 @@ class Edited {
   int hidden_, logits_, ids_, positions_;
 };
 
-enum class Kind { branch, size };
-class Prefix : public testing::TestWithParam<Kind> {
+enum class FlowKind { branch, size };
+class Prefix : public testing::TestWithParam<FlowKind> {
  protected:
   static plan::Plan edited(const plan::Plan& plain) {
     Edited e(plain);
-    GetParam() == Kind::branch ? e.add_if() : e.add_size();
+    GetParam() == FlowKind::branch ? e.add_if() : e.add_size();
     return std::move(e.plan);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Decoders, Prefix, testing::Values(Kind::branch, Kind::size));
+INSTANTIATE_TEST_SUITE_P(Decoders, Prefix, testing::Values(FlowKind::branch, FlowKind::size));
 
 // The logits of all tokens, fed in pieces.
 Logits in_pieces(Session& s, int piece, bool all) {
@@ -160,9 +160,9 @@ TEST_P(Prefix, FunctionsOfEachPrefixGiveTheSame) {
     const std::span all(reinterpret_cast<const float*>((*out)[0].second.bytes.data()),
                         static_cast<size_t>(n * kVocab));
     EXPECT_TRUE(same_bytes(all, std::span(expected).first(all.size()))) << n;
-    if (GetParam() == Kind::branch) first += static_cast<int>((*out)[1].second.bytes[0]);
+    if (GetParam() == FlowKind::branch) first += static_cast<int>((*out)[1].second.bytes[0]);
   }
-  if (GetParam() == Kind::branch) {
+  if (GetParam() == FlowKind::branch) {
     EXPECT_TRUE(first > 0 && first < kLength) << "both bodies run";
   }
 }

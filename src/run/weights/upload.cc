@@ -14,9 +14,9 @@
 namespace invar::run {
 namespace {
 
-constexpr uint64_t kPiece = 2 << 20;  // bytes per transfer; the system takes long to pin more
-constexpr int kHashing = 4;           // workers that hash per worker that copies, which is five times as fast
-constexpr int kCopying = 8;           // workers that copy as fast as any number does
+constexpr uint64_t kUploadPiece = 2 << 20;  // bytes per transfer; the system takes long to pin more
+constexpr int kHashing = 4;  // workers that hash per worker that copies, which is five times as fast
+constexpr int kCopying = 8;  // workers that copy as fast as any number does
 
 // Calls it on a thread of its own, which the caller waits for; not at all where the system refuses
 // another thread.
@@ -34,14 +34,14 @@ Result<UploadQueue> UploadQueue::open(int index) {
   UploadQueue queue;
   for (Staging& s : queue.staging) {
     INVAR_TRY(s.device, Device::open(index));
-    INVAR_TRY(s.pinned, Allocation::make_pinned(kPiece, "uploads", s.device));
+    INVAR_TRY(s.pinned, Allocation::make_pinned(kUploadPiece, "uploads", s.device));
   }
   return queue;
 }
 
 Status UploadQueue::send(std::byte* to, const std::byte* from, uint64_t bytes) {
-  for (uint64_t at = 0; at < bytes; at += kPiece) {
-    const uint64_t n = std::min(kPiece, bytes - at);
+  for (uint64_t at = 0; at < bytes; at += kUploadPiece) {
+    const uint64_t n = std::min(kUploadPiece, bytes - at);
     Staging& s = staging[next ^= 1];
     INVAR_CHECK_OK(s.device->wait());
     s.device->make_current();

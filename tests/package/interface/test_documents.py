@@ -26,6 +26,7 @@ ELSEWHERE = (
     "# before\n",
     "    Trainer(model, arguments, train_dataset=data).train()",
     "torch.cuda.make_graphed_callables(",
+    "invar.reproducible.enable()",  # for the rest of the process
 )
 
 

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -161,7 +162,11 @@ def test_lies_whose_hashes_fit(honest, path, value, text):
     (lie(("other",), 1), "unknown member other"),
     (lie(("steps", 1, "loss"), 0.5), r"steps\[1\].loss is ill-formed"),
     (lie(("steps", 1, "loss"), "0x1p+0"), r"steps\[1\].loss is ill-formed"),
+    (lie(("steps", 1, "loss"), "0x1.0000000000000p+99999"), r"steps\[1\].loss is ill-formed"),
     (lie(("steps",), {}), "steps is ill-formed"),
+    (lie(("\x1b[2J\u202e",), 1), r"unknown member \\x1b\[2J\\u202e$"),
+    (lie(("program", "script"), "\ud800"), "a text that is no Unicode"),
+    (lie(("initial", "tensors", 0, "\udc80"), 1), "a text that is no Unicode"),
     (lie(("model",), []), "model is no object"),
     (lambda data: data.pop("initial"), "no member initial"),
     (lambda data: data["steps"][0].pop("data"), r"no member steps\[0\].data"),
@@ -177,7 +182,8 @@ def test_bad_receipts(honest, tmp_path, change, text):
 
 @pytest.mark.parametrize("text, why", [
     ("{", "no JSON: line 1, column 2"), ("[]", "no receipt of a training"),
-    ('{"a": 1, "a": 2}', "member 'a' twice"), ("[" * 100000, "JSON that is nested too deeply"),
+    ('{"a": 1, "a": 2}', "member 'a' twice"), ("9" * 5000, "an integer of too many digits"),
+    ('{"\\ud800": 1}', "a text that is no Unicode"), ("[" * 100000, "JSON that is nested too deeply"),
 ])  # fmt: skip
 def test_files_that_are_no_receipts(tmp_path, text, why):
     path = tmp_path / "bad.json"
@@ -186,6 +192,29 @@ def test_files_that_are_no_receipts(tmp_path, text, why):
         t.Receipt.read(path)
     with pytest.raises(invar.BadInput, match="No such file"):
         t.Receipt.read(tmp_path / "none.json")
+    os.mkfifo(tmp_path / "pipe")
+    for other in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(invar.BadInput, match="not a regular file"):
+            t.Receipt.read(other)
+
+
+def test_nothing_of_a_receipt_steers_the_terminal(tmp_path, command):
+    """Names that a stranger chose reach a terminal escaped, in files and in verdicts."""
+    path = tmp_path / "\x1b]0;t\x07.json"
+    path.write_text("[]")
+    assert "\x1b" not in command("validate", path, code=2)
+    run = tmp_path / "run.json"
+    recorded(run, settings={"wrong_at": 7})
+    data = json.loads(run.read_text())
+    data["program"]["settings"] = {"\x1b[2J": 1}
+    before = header_hash(data)
+    for step in data["steps"]:
+        step["settings"] = {"\x1b[2J": "\u009b1m"}
+        step["chain"] = before = chained(before, step)
+    data["receipt_hash"] = before
+    verdict = t.verify(t.Receipt(data), tiny_training.training)
+    assert verdict.difference == "settings"
+    assert verdict.text.isprintable() and "\\x1b[2J" in verdict.text
 
 
 def test_states_that_are_not_the_receipts(tmp_path):

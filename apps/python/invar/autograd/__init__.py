@@ -13,14 +13,14 @@ from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
 from torch.autograd import forward_ad
 
 from invar import _native
-from invar.autograd import exact, units
+from invar.autograd import exact, modes, units
 from invar.autograd.rules import Vjp, rule_of
 from invar.modules.emitted import TYPES
 
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _transforms_active = torch._C._are_functorch_transforms_active
-_modes = torch._C._len_torch_dispatch_stack
+_modes = modes.foreign
 
 
 class Torch:
@@ -105,15 +105,38 @@ def remember(ctx, call, rule, operands, result):
     needs = ctx.needs_input_grad[2:]
     accumulators = exact.accumulators(operands) if exact.active() else None
     ctx.about = About(call, rule, operands, needs, accumulators)
+    if modes.doing[0] is not None:
+        ctx.doing = modes.doing[0]
     keeps = kept(rule, needs)
     ctx.save_for_backward(*[x if k else None for x, k in zip((*operands, result), keeps)])
 
 
 def gradients(ctx, grad):
     """The gradients of the operands: differentiable, because rules are made of primitives."""
-    about = ctx.about
+    saved = ctx.saved_tensors
+    try:
+        if modes.count() and not _modes():
+            with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
+                return _gradients(ctx.about, saved, grad)
+        return _gradients(ctx.about, saved, grad)
+    except _native.NotCovered as e:
+        if hasattr(e, "named"):
+            raise
+        from invar.reproducibility.refusal import refused
+
+        doing = getattr(ctx, "doing", None)
+        name = f"torch.{doing}" if doing else f"invar's {ctx.about.call.op}"
+        raise refused(f"the gradient of {name}", str(e)) from e
+
+
+def _gradients(about, saved, grad):
     rule = about.rule
-    *operands, result = ctx.saved_tensors
+    if not grad.numel():  # sums over nothing, of which rules know nothing
+        return [
+            torch.zeros(shape, dtype=dtype, device=device) if need else None
+            for (shape, dtype, device), need in zip(about.types, about.needs)
+        ]
+    *operands, result = saved
     if rule.reads and not grad.is_contiguous():
         grad = grad.contiguous()  # once for all operations of the rule
     if about.accumulators is None:
@@ -181,16 +204,15 @@ def _native_apply(function):  # where no transform is active
 
 
 _apply = _native_apply(Apply)
-_native.set_autograd(_native_apply(ApplyAtOnce), compute, about, exact.REGISTERED)
+_native.set_autograd(_native_apply(ApplyAtOnce), compute, about, exact.REGISTERED, modes.doing)
 
 
-def refuse_forward_mode(call, operands):
-    for i, x in enumerate(operands):
-        if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
-            raise _native.NotCovered(
-                f"{call.op}: operand {i} has a tangent: forward-mode derivatives (jvp) are not "
-                "covered; use reverse mode (grad, vjp)"
-            )
+def have_tangents(operands):
+    """Whether one is a dual number of torch.autograd.forward_ad."""
+    return any(
+        isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
+        for x in operands
+    )
 
 
 def apply(call, operands):
@@ -203,8 +225,10 @@ def apply(call, operands):
         from invar.autograd import transforms
 
         return transforms.apply(call, operands)
-    if forward_ad._current_level >= 0:
-        refuse_forward_mode(call, operands)
+    if forward_ad._current_level >= 0 and have_tangents(operands):
+        from invar.autograd import transforms
+
+        return transforms.apply(call, operands)
     return node(call, operands)
 
 

@@ -16,6 +16,7 @@ import importlib
 import torch
 
 from invar import _native
+from invar.autograd import modes
 
 
 class Rule:
@@ -199,7 +200,7 @@ def watched():
     return (
         torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()
-        or torch._C._len_torch_dispatch_stack() > 0
+        or modes.foreign() > 0
     )
 
 

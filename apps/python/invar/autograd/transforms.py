@@ -1,12 +1,13 @@
 """Primitives under the transforms of torch.func: grad and vjp by the rules of the rooms, vmap over
 whole batches where the operation has batches, else row by row (the bits are those of single calls
-either way); jvp is refused by name."""
+either way). A rule is linear in the gradient that it takes: jvp is the gradient of that."""
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
 
 from invar import _native, autograd
-from invar.autograd.rules import Rule, rule_of
+from invar.autograd.rules import Rule, Vjp, rule_of
 
 
 class Transformed(torch.autograd.Function):
@@ -24,21 +25,47 @@ class Transformed(torch.autograd.Function):
             ctx.about = autograd.About(call, rule, (), ())
         else:
             autograd.remember(ctx, call, rule, operands, output)
+        ctx.save_for_forward(*operands, output)
 
     @staticmethod
     def backward(ctx, grad):
         return (None, None, *autograd.gradients(ctx, grad))
 
     @staticmethod
-    def jvp(ctx, *tangents):
-        raise _native.NotCovered(
-            f"{ctx.about.call.op}: forward-mode derivatives (jvp) are not covered; use reverse mode "
-            "(grad, vjp)"
-        )
+    def jvp(ctx, _, __, *tangents):
+        return pushed(ctx.about, ctx.saved_tensors, tangents)
 
     @staticmethod
     def vmap(info, in_dims, call, rule, *operands):
         return batched(call, operands, in_dims[2:], info.batch_size), 0
+
+
+def primal(x):
+    """Without the tangent that it has outside of torch.func."""
+    return forward_ad.unpack_dual(x).primal if forward_ad._current_level >= 0 else x
+
+
+def pushed(about, saved, tangents):
+    """The tangent of the result for those of the operands (None: of zeros)."""
+    *operands, result = map(primal, saved)
+    if about.rule is None:
+        return torch.zeros_like(result)
+    needs = tuple(x is not None for x in tangents)
+    known = autograd.About(about.call, about.rule, operands, needs)
+
+    def pulled(grad):
+        """What the tangents are multiplied with, each of the type of its operand."""
+        grads = about.rule.function(Vjp(known, operands, result, grad))
+        found = [g if g is not None else torch.zeros_like(x) for g, x in zip(grads, operands)]
+        return tuple(
+            g if g.dtype is x.dtype else autograd.typed(g, x.dtype)
+            for g, x, need in zip(found, operands, needs)
+            if need
+        )
+
+    _, back = torch.func.vjp(pulled, torch.zeros_like(result))
+    (tangent,) = back(tuple(x for x in tangents if x is not None))
+    return tangent
 
 
 def _refused(v):
@@ -66,7 +93,13 @@ class AtLevel(torch.autograd.function._SingleLevelFunction):
         return result
 
     backward = Transformed.backward
-    jvp = Transformed.jvp
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise _native.NotCovered(
+            f"{ctx.about.call.op}: forward-mode derivatives (jvp) of a graph are not covered; use "
+            "reverse mode (grad, vjp)"
+        )
 
 
 def _below(call, operands):

@@ -31,6 +31,75 @@ def joined(mask, padding, batch, heads):
     return mask
 
 
+def projected(query, key, value, weights, biases):
+    """Queries, keys and values times their parts of `weights`: one matrix of all, or three."""
+    if isinstance(weights, torch.Tensor):
+        if query is key and key is value:  # one product: exact gradients see whole parameters
+            return ops.linear(query, weights, biases).chunk(3, dim=-1)
+        weights = weights.chunk(3)
+    biases = (None,) * 3 if biases is None else biases.chunk(3)
+    return [ops.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
+
+
+def attended(inputs, heads, weights, biases, masks, dropout, last, need_weights, average):
+    """What torch.nn.MultiheadAttention computes of queries, keys and values [N, L, E]: the result
+    and, where they are needed, the weights. masks: attn_mask and key_padding_mask; dropout: its
+    probability; last: weight and bias of the last layer."""
+    n, length, width = inputs[0].shape
+    split = lambda x: x.reshape(n, -1, heads, width // heads).transpose(1, 2)
+    q, k, v = map(split, projected(*inputs, weights, biases))
+    bias = joined(*(as_bias(mask, q.dtype) for mask in masks), n, heads)
+    kept = None
+    if need_weights or dropout:
+        scores = ops.matmul(ops.mul(q, 1 / math.sqrt(width // heads)), k.mT)
+        kept = ops.softmax(scores if bias is None else ops.add(scores, bias), dim=-1)
+        kept = ops.dropout(kept, dropout, True, **torch_seed(kept)) if dropout else kept
+        found = ops.matmul(kept, v)
+    else:
+        found = ops.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+    found = ops.linear(found.transpose(1, 2).reshape(n, length, width), *last)
+    if not need_weights:
+        return found, None
+    return found, ops.mean(kept, dim=1) if average else kept
+
+
+def multi_head_attention(
+    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+    add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None,
+    need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None,
+    k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None,
+    average_attn_weights=True, is_causal=False,
+):  # fmt: skip
+    """torch.nn.functional.multi_head_attention_forward with the bits of MultiheadAttention below:
+    [L, N, E], or [L, E]."""
+    if add_zero_attn or any(x is not None for x in (bias_k, bias_v, static_k, static_v)):
+        raise functions.Otherwise
+    masks = attn_mask, key_padding_mask
+    batched = nn.functional._mha_shape_check(query, key, value, *masks[::-1], num_heads)
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    if query.shape[-1] != embed_dim_to_check:
+        raise RuntimeError(f"query: expected [..., {embed_dim_to_check}], got {list(query.shape)}")
+    if not batched and key_padding_mask is not None:
+        masks = attn_mask, key_padding_mask.unsqueeze(0)
+    first = (lambda x: x.transpose(0, 1)) if batched else (lambda x: x.unsqueeze(0))
+    alone = query is key and key is value
+    inputs = (first(query),) * 3 if alone else map(first, (query, key, value))
+    weights = in_proj_weight
+    if use_separate_proj_weight:
+        weights = q_proj_weight, k_proj_weight, v_proj_weight
+    found, kept = attended(
+        tuple(inputs), num_heads, weights, in_proj_bias, masks, dropout_p if training else 0.0,
+        (out_proj_weight, out_proj_bias), need_weights, average_attn_weights,
+    )  # fmt: skip
+    if batched:
+        return found.transpose(0, 1), kept
+    return found.squeeze(0), None if kept is None else kept.squeeze(0)
+
+
+FUNCTIONS = {"multi_head_attention_forward": multi_head_attention}
+
+
 @counterpart
 class MultiheadAttention(nn.MultiheadAttention):
     """torch.nn.MultiheadAttention. Without weights (need_weights=False) it is
@@ -42,16 +111,6 @@ class MultiheadAttention(nn.MultiheadAttention):
             yield "add_bias_kv=True"
         if module.add_zero_attn:
             yield "add_zero_attn=True"
-
-    def _projected(self, query, key, value, alone):
-        if alone and self._qkv_same_embed_dim:  # one product: exact gradients see whole parameters
-            return ops.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, dim=-1)
-        if self._qkv_same_embed_dim:
-            weights = self.in_proj_weight.chunk(3)
-        else:
-            weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        return [ops.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
 
     def forward(
         self,
@@ -74,32 +133,17 @@ class MultiheadAttention(nn.MultiheadAttention):
                 key_padding_mask = key_padding_mask.unsqueeze(0)
         elif not first:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        n, length, _ = query.shape
-        heads = lambda x: x.reshape(n, -1, self.num_heads, self.head_dim).transpose(1, 2)
-        q, k, v = map(heads, self._projected(query, key, value, alone))
-        bias = joined(
-            as_bias(attn_mask, q.dtype), as_bias(key_padding_mask, q.dtype), n, self.num_heads
-        )
-        weights = None
-        p = self.dropout if self.training else 0.0
-        if need_weights or p:
-            scores = ops.matmul(ops.mul(q, 1 / math.sqrt(self.head_dim)), k.mT)
-            weights = ops.softmax(scores if bias is None else ops.add(scores, bias), dim=-1)
-            weights = ops.dropout(weights, p, True, **torch_seed(weights)) if p else weights
-            found = ops.matmul(weights, v)
-        else:
-            found = ops.scaled_dot_product_attention(q, k, v, attn_mask=bias)
-        found = ops.linear(
-            found.transpose(1, 2).reshape(n, length, self.embed_dim),
-            self.out_proj.weight,
-            self.out_proj.bias,
-        )
-        if weights is not None and average_attn_weights and need_weights:
-            weights = ops.mean(weights, dim=1)
-        weights = weights if need_weights else None
+        weights = self.in_proj_weight
+        if not self._qkv_same_embed_dim:
+            weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        found, kept = attended(
+            (query,) * 3 if alone else (query, key, value), self.num_heads, weights,
+            self.in_proj_bias, (attn_mask, key_padding_mask), self.dropout if self.training else 0.0,
+            (self.out_proj.weight, self.out_proj.bias), need_weights, average_attn_weights,
+        )  # fmt: skip
         if not batched:
-            return found.squeeze(0), None if weights is None else weights.squeeze(0)
-        return found if first else found.transpose(0, 1), weights
+            return found.squeeze(0), None if kept is None else kept.squeeze(0)
+        return found if first else found.transpose(0, 1), kept
 
 
 # Activations that are functions of torch -> ours.

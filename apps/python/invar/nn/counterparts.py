@@ -7,10 +7,6 @@ from invar import _native
 COUNTERPARTS = {}  # class of torch.nn -> class of invar.nn
 
 
-class Refused(_native.NotCovered, NotImplementedError):
-    """A module, or an argument of one, that has no reproducible counterpart."""
-
-
 def counterpart(cls):
     """Registers a subclass of one of torch's modules. Construction makes the modules below ours,
     too, and asks refusals(), where the class has it, for what of the module is not covered."""
@@ -40,4 +36,6 @@ def adopt(module):
 def check(module, cls, where=""):
     """Raises where `module` has what `cls` does not cover."""
     for argument in getattr(cls, "refusals", lambda _: ())(module):
-        raise Refused(f"{where or 'invar.nn.' + cls.__name__}: {argument} is not covered")
+        raise _native.NotCovered(
+            f"{where or 'invar.nn.' + cls.__name__}: {argument} is not covered"
+        )

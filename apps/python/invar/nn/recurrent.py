@@ -10,7 +10,8 @@ from torch.nn.utils.rnn import PackedSequence
 
 from invar import ops
 from invar.autograd import exact
-from invar.nn.counterparts import Refused, counterpart
+from invar.errors import NotCovered
+from invar.nn.counterparts import counterpart
 from invar.ops.random import torch_seed
 
 States = tuple[torch.Tensor, ...]
@@ -164,7 +165,7 @@ class _Layers:
 
     def _packed(self: Any, input: PackedSequence, hx: Any) -> Any:
         if any(id(p) in exact.REGISTERED for p in self.parameters()):
-            raise Refused(
+            raise NotCovered(
                 f"invar.nn.{type(self).__name__}: a packed sequence under ExactGradients: its rows are "
                 "no units; pad the sequences instead"
             )

@@ -235,6 +235,17 @@ def narrow_real(name: str, x: Any, argument: str = "input") -> str:
     return t
 
 
+def wide(name: str, x: Any, argument: str = "input") -> Any:
+    """A real operand in the type that it is computed in: f32, or f64."""
+    e = real(name, x, argument)
+    return cast(x, COMPUTED.get(e, e))
+
+
+def beside(value: Any, x: Any) -> Any:
+    """A number of the type of x."""
+    return number(value, NAMES[x.dtype], x)
+
+
 def f32(name: str, x: Any, argument: str = "input") -> Any:
     """A real operand as f32."""
     return x if narrow_real(name, x, argument) == "f32" else p.cast(x, dtype="f32")

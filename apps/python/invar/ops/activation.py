@@ -1,15 +1,15 @@
 """Activations (spec: elementwise.9, elementwise.10, elementwise.12) and softmax (softmax.1 to
-softmax.7), with the names, arguments and defaults of torch.nn.functional. Elements are f32, bf16 or
-f16; these are computed in f32 and rounded once. `inplace=True` is refused: results are new
-arrays."""
+softmax.7), with the names, arguments and defaults of torch.nn.functional. Elements are f32, bf16,
+f16 or f64; f16 and bf16 are computed in f32 and rounded once. `inplace=True` is refused: results
+are new arrays."""
 
 from typing import Any, Protocol, cast
 
-from invar import primitives as p
 from invar.errors import OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array, DType
+from invar.ops.binary64 import operations as p
 from invar.ops.elementwise import _made, binary, real, sigmoid
 
 
@@ -30,7 +30,7 @@ def _activation(name: str, what: str, op: str, clause: str, **attributes: float)
         _made(
             function,
             name,
-            f"{what}\n\ninput: any shape, f32, bf16, f16. The result has its shape and type.\nRaises "
+            f"{what}\n\ninput: any shape, f32, bf16, f16, f64. The result has its shape and type.\nRaises "
             f"RuntimeError or NotImplementedError for other types. Spec: {clause}.",
         ),
     )
@@ -40,7 +40,7 @@ def _computed(name: str, op: str, x: Any, **attributes: Any) -> Any:
     e = t.type_of(x)
     if e == "f32":
         return p.call(op, x, **attributes)
-    t.narrow_real(name, x)
+    t.real(name, x)
     return real(name, op, x, **attributes)
 
 
@@ -123,9 +123,9 @@ def rrelu(
 def prelu(input: Array, weight: Array) -> Array:
     """weight · input below 0, else input; weight of one element, or one for each channel (dimension
     1). Spec: elementwise.9."""
-    x = t.f32("prelu", input)
+    x = t.wide("prelu", input)
     t.same_kind("prelu", input=input, weight=weight)
-    w = t.f32("prelu", weight, "weight")
+    w = t.wide("prelu", weight, "weight")
     channels = input.shape[1] if input.ndim > 1 else 1
     if w.ndim > 1 or arr.numel(w) not in (1, channels):
         raise OperandError(
@@ -140,12 +140,12 @@ def threshold(input: Array, threshold: float, value: float, inplace: bool = Fals
     """input where it is greater than the threshold, else value; NaN stays. Spec: elementwise.9,
     elementwise.15."""
     arr.refuse("threshold", inplace=inplace)
-    e = t.narrow_real("threshold", input)
-    x = t.cast(input, "f32")
+    e = t.real("threshold", input)
+    x = t.wide("threshold", input)
     if value == 0:
         return cast(Array, t.cast(p.thresholdedrelu(x, alpha=float(threshold)), e))
-    below = p.less_equal(x, t.number(threshold, "f32", x))
-    return cast(Array, t.cast(p.where(below, t.number(value, "f32", x), x), e))
+    below = p.less_equal(x, t.beside(threshold, x))
+    return cast(Array, t.cast(p.where(below, t.beside(value, x), x), e))
 
 
 @public
@@ -168,7 +168,7 @@ def softshrink(input: Array, lambd: float = 0.5) -> Array:
 @public
 def tanhshrink(input: Array) -> Array:
     """input - tanh(input), two operations. Spec: elementwise.5, elementwise.11."""
-    x = t.f32("tanhshrink", input)
+    x = t.wide("tanhshrink", input)
     return cast(Array, t.cast(p.sub(x, p.tanh(x)), t.type_of(input)))
 
 
@@ -182,14 +182,14 @@ def softsign(input: Array) -> Array:
 def softplus(input: Array, beta: float = 1, threshold: float = 20) -> Array:
     """log(1 + exp(beta · input)) / beta, or input where beta · input > threshold. Spec:
     elementwise.12, elementwise.5."""
-    e = t.narrow_real("softplus", input)
-    x = t.cast(input, "f32")
-    constant = lambda v: t.number(v, "f32", x)
+    e = t.real("softplus", input)
+    x = t.wide("softplus", input)
+    constant = lambda v: t.beside(v, x)
     scaled = x if beta == 1 else p.mul(x, constant(beta))
     y = p.softplus(scaled)
     if beta != 1:
         y = p.div(y, constant(beta))
-    if beta != 1 or threshold < 20:  # from 17.4 on, softplus(x) is x in f32
+    if beta != 1 or threshold < 20 or e == "f64":  # from 17.4 on, softplus(x) is x in f32
         y = p.where(p.greater(scaled, constant(threshold)), x, y)
     return cast(Array, t.cast(y, e))
 
@@ -215,7 +215,7 @@ def gelu(input: Array, approximate: str = "none") -> Array:
 def glu(input: Array, dim: int = -1) -> Array:
     """a · sigmoid(b) of the halves a and b along a dimension. Spec: elementwise.5,
     elementwise.10."""
-    t.narrow_real("glu", input)
+    t.real("glu", input)
     axis = arr.dim_of("glu", dim, input.ndim)
     if input.ndim == 0 or input.shape[axis] % 2:
         raise OperandError(
@@ -244,17 +244,12 @@ def _softmax(name: str, op: str, x: Any, dim: int | None, dtype: DType | None) -
 
 
 def _softmax_f64(name: str, op: str, x: Any, dim: int) -> Any:
-    """In binary64, one operation after the other: z = x - max; exp(z) / the sum, or z - log of
-    it."""
+    """In binary64, one operation after the other (functions.43)."""
     axis = arr.dim_of(name, dim, x.ndim)
     if arr.numel(x) == 0:
         return x
     row = x.reshape(1) if x.ndim == 0 else x
-    z = p.sub(row, p.reduce_max(arr.detached(row), axes=[axis], keepdims=1))
-    powers = p.exp_f64(z)
-    total = p.reduce_sum(powers, axes=[axis], keepdims=1)
-    y = p.div(powers, total) if op == "softmax" else p.sub(z, p.log_f64(total))
-    return y.reshape(x.shape)
+    return p.call(op, row, axis=axis).reshape(x.shape)
 
 
 @public

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
-from invar import primitives as p
 from invar.errors import NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
+from invar.ops.binary64 import operations as p
 
 _NAME = "scaled_dot_product_attention"
 
@@ -38,8 +38,9 @@ def scaled_dot_product_attention(
     query sees (-1: all); softcap c: scores become c · tanh(score / c); sinks [H]: a score for each
     head that takes weight and has no value. A query that sees nothing gives 0.
 
-    All of f32, bf16 or f16, computed in f32 and rounded once. Dropout is refused. Raises
-    RuntimeError for shapes and types that do not fit. Spec: attention.1 to attention.18."""
+    All of f32, bf16 or f16, computed in f32 and rounded once; or of f64, without window, softcap
+    and sinks. Dropout is refused. Raises RuntimeError for shapes and types that do not fit. Spec:
+    attention.1 to attention.18; f64: functions.43."""
     if t.are_f32(query, key, value) and attn_mask is sinks is None and _together(query, key, value):
         e = "f32"  # the common case at once
     else:
@@ -52,6 +53,12 @@ def scaled_dot_product_attention(
             f"{_NAME}: arguments 'attn_mask' and 'is_causal': expected one, got both"
         )
     q, k, v, lead = _heads(query, key, value, enable_gqa)
+    if e == "f64":
+        if window is not None or softcap or sinks is not None:
+            raise NotCovered(f"{_NAME}: window, softcap and sinks of float64")
+        scaled = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+        y = _in_f64(q, k, v, attn_mask, lead, is_causal, scaled)
+        return cast(Array, y.reshape((*lead, *y.shape[2:])))
     attributes: dict[str, Any] = {
         "q_heads": q.shape[1],
         "kv_heads": k.shape[1],
@@ -82,13 +89,41 @@ def scaled_dot_product_attention(
     return cast(Array, y if len(lead) == 2 else y.reshape((*lead, *y.shape[2:])))
 
 
+def _in_f64(
+    q: Any, k: Any, v: Any, mask: Any, lead: Sequence[int], causal: bool, scale: float
+) -> Any:
+    """Products, softmax and products of [B, H, S, D]; 0 where a query sees nothing."""
+    at = lambda value: t.number(value, "f64", q)
+    groups = (q.shape[0], k.shape[1], q.shape[1] // max(k.shape[1], 1))
+    q = q.reshape((*groups, *q.shape[2:]))
+    k, v = (arr.insert(x, 2) for x in (k, v))
+    scores = p.mul(p.matmul(q, k, trans_a=0, trans_b=1), at(scale))
+    if causal:
+        ones = arr.full(scores.shape[-2:], True, "bool", q)
+        scores = p.where(p.trilu(ones, upper=0, k=0), scores, at(-math.inf))
+    elif mask is not None:
+        arr.fits_broadcast(_NAME, "attn_mask", mask, (*lead, *scores.shape[-2:]))
+        mask = arr.expand(mask, (*lead, *scores.shape[-2:])).reshape(scores.shape)
+        if t.type_of(mask, "attn_mask") == "bool":
+            scores = p.where(mask, scores, at(-math.inf))
+        else:
+            scores = p.add(scores, t.cast(mask, "f64"))
+    if not arr.numel(scores):
+        return arr.full((groups[0], groups[1] * groups[2], q.shape[3], v.shape[4]), 0, "f64", q)
+    top = p.reduce_max(arr.detached(scores), axes=[4], keepdims=1)
+    nothing = p.equal(top, at(-math.inf))
+    weights = p.softmax(p.where(nothing, at(0.0), scores), axis=4)
+    y = p.matmul(p.where(nothing, at(0.0), weights), v, trans_a=0, trans_b=0)
+    return y.reshape((groups[0], groups[1] * groups[2], *y.shape[3:]))
+
+
 def _together(x: Any, *others: Any) -> bool:
     """Whether arrays are on one device."""
     return all(x.device == y.device for y in others)
 
 
 def _element_type(query: Any, key: Any, value: Any) -> str:
-    e = t.narrow_real(_NAME, query, "query")
+    e = t.real(_NAME, query, "query")
     for argument, x in (("key", key), ("value", value)):
         if t.type_of(x, argument) != e:
             raise OperandError(

@@ -5,13 +5,16 @@ result's type. Tables below make most of the functions."""
 import math
 from typing import Any, Protocol, cast
 
-from invar import primitives as p
 from invar.errors import ArgumentTypeError, NotCovered, OperandError, public
 from invar.ops import _types as t
+from invar.ops import binary64
 from invar.ops._types import Array, DType, Number
+from invar.ops.binary64 import operations as p
 
 REAL64 = frozenset("abs neg sign sqrt reciprocal floor ceil trunc round relu isnan".split())
 NUMBERS = frozenset("abs neg sign add sub mul div max min fmod mod".split())
+# Sums, products and extremes of truth values.
+TRUTHS = {"add": "logical_or", "mul": "logical_and", "max": "logical_or", "min": "logical_and"}
 INTEGERS = frozenset({"i64", "i32", "i8", "u8", "u64"})
 
 
@@ -33,9 +36,7 @@ def real(name: str, op: str, x: Any, **attributes: Any) -> Any:
     if e == "f32":
         return p.call(op, x, **attributes)
     if e == "f64":
-        if op in ("exp", "log"):
-            return p.call(op + "_f64", x)
-        if op not in REAL64:
+        if op not in REAL64 and op not in binary64.NAMES:
             raise NotCovered(
                 f"{name}: argument 'input': elements of float64; covered are float32, bfloat16, float16"
             )
@@ -96,7 +97,9 @@ def binary(name: str, op: str, a: Any, b: Any, least: str | None = None) -> Any:
         return p.call(op, a, b)
     x, y, e = operands(name, a, b, least)
     if e == "bool":
-        raise OperandError(f"{name}: expected operands of numbers, got bool")
+        if op not in TRUTHS:
+            raise OperandError(f"{name}: expected operands of numbers, got bool")
+        return p.call(TRUTHS[op], x, y)
     return t.cast(p.call(op, x, y), e)
 
 
@@ -123,7 +126,7 @@ def _unary(name: str, what: str, clause: str, op: str = "", how: Any = real) -> 
     def function(input: Array) -> Array:
         return cast(Array, how(name, op, input))
 
-    types = "f32, bf16, f16" + (", f64" if op in REAL64 or op in ("exp", "log") else "")
+    types = "f32, bf16, f16" + (", f64" if op in REAL64 or op in binary64.NAMES else "")
     types += " and integers, of which it is the same type" if how is number else ""
     more = "" if how is number else "; integers become the default float"
     return cast(
@@ -204,15 +207,18 @@ def _scaled(name: str, op: str, a: Any, b: Any, alpha: Number) -> Any:
     if alpha == 1:
         return binary(name, op, a, b)
     if isinstance(alpha, float) and t.result_type(a, b) not in t.FLOATS:
+        if name not in ("add", "sub"):
+            raise NotCovered(f"{name}: argument 'value': {alpha} beside operands of integers")
         raise OperandError(
             f"{name}: argument 'alpha': expected an integer beside operands of integers, got {alpha}"
         )
-    if not t.is_number(b):
-        return binary(name, op, a, binary(name, "mul", b, alpha))
     x, y, e = operands(name, a, b)
     if e == "bool":
         raise OperandError(f"{name}: expected operands of numbers, got bool")
-    y = p.mul(y, t.number(alpha, t.COMPUTED.get(e, e), y))
+    wide = t.COMPUTED.get(e, e)
+    y = p.mul(y, t.number(alpha, wide, y))
+    if not t.is_number(b):  # the product has the result's type, which may be wider than b's
+        y = t.cast(t.cast(y, e), wide)
     return t.cast(p.call(op, x, y), e)
 
 
@@ -288,14 +294,12 @@ def floor_divide(input: Array, other: Array | Number) -> Array:
 @public
 def pow(input: Array | Number, exponent: Array | Number) -> Array:
     """input to the power of exponent (an array, or one of them a number), of the type that torch
-    promotes to. f32, bf16, f16, i64, i32. Spec: functions.26, elementwise.17."""
+    promotes to. f32, bf16, f16, f64, integers. Spec: functions.26, elementwise.17; f64:
+    functions.42."""
     x, y, e = operands("pow", input, exponent)
     if e == "f64":
         if isinstance(exponent, int | float) and exponent in (1, 2, 3, 0.5, -1, -0.5):
             return cast(Array, _small_power(x, exponent))
-        raise NotCovered(
-            "pow: elements of float64; covered are float32, bfloat16, float16, integers"
-        )
     if e in ("i8", "u8", "i16"):
         wide = p.pow(t.cast(x, "i64"), t.cast(y, "i64"))
         return cast(Array, t.cast(wide, e))
@@ -344,12 +348,13 @@ arctan2 = atan2
 @public
 def logit(input: Array, eps: float | None = None) -> Array:
     """log(x / (1 - x)), x limited to [eps, 1 - eps] where eps is given. Four operations, each
-    rounded. f32, bf16, f16. Spec: elementwise.5, elementwise.11."""
-    x = t.f32("logit", input)
+    rounded. f32, bf16, f16, f64. Spec: elementwise.5, elementwise.11."""
+    e = t.type_of(input)
+    x = t.wide("logit", input if e in t.FLOATS else t.cast(input, t.default_float()))
     if eps is not None:
         x = p.clip(x, min=eps, max=1 - eps)
-    y = p.log(p.div(x, p.sub(t.number(1, "f32", x), x)))
-    return cast(Array, t.cast(y, t.type_of(input)))
+    y = p.log(p.div(x, p.sub(t.beside(1, x), x)))
+    return cast(Array, t.cast(y, e if e in t.FLOATS else t.default_float()))
 
 
 @public
@@ -364,7 +369,7 @@ def clamp(
     if min is None and max is None:
         raise OperandError("clamp: At least one of 'min' or 'max' must not be None")
     numbers = all(v is None or isinstance(v, int | float) for v in (min, max))
-    if numbers and t.type_of(input) in ("f32", "f16", "bf16"):
+    if numbers and t.type_of(input) in t.FLOATS:
         low = -math.inf if min is None else float(cast(float, min))
         high = math.inf if max is None else float(cast(float, max))
         return cast(Array, real("clamp", "clip", input, min=low, max=high))
@@ -491,28 +496,37 @@ def lerp(input: Array, end: Array, weight: Array | Number) -> Array:
     return cast(Array, binary("lerp", "add", input, binary("lerp", "mul", step, weight)))
 
 
+def _alike(*given: Any) -> list[Any]:
+    """Operands of one type, that of the result; where they all have it, as they are."""
+    e = t.result_type(*given)
+    return [t.cast(x, e) for x in given]
+
+
 @public
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """input + value · (tensor1 · tensor2), each operation rounded. Spec: elementwise.5."""
-    product = binary("addcmul", "mul", tensor1, tensor2)
-    return cast(Array, _scaled("addcmul", "add", input, product, value))
+    x, a, b = _alike(input, tensor1, tensor2)
+    return cast(Array, _scaled("addcmul", "add", x, binary("addcmul", "mul", a, b), value))
 
 
 @public
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
     """input + value · (tensor1 / tensor2), each operation rounded. Spec: elementwise.5."""
-    quotient = binary("addcdiv", "div", tensor1, tensor2, least="float")
-    return cast(Array, _scaled("addcdiv", "add", input, quotient, value))
+    if not {t.type_of(x) for x in (tensor1, tensor2)} & t.FLOATS:
+        raise OperandError("addcdiv: expected a divisor or dividend of a floating type")
+    x, a, b = _alike(input, tensor1, tensor2)
+    quotient = binary("addcdiv", "div", a, b, least="float")
+    return cast(Array, _scaled("addcdiv", "add", x, quotient, value))
 
 
 @public
 def logaddexp(input: Array, other: Array) -> Array:
-    """log(exp(input) + exp(other)) = max + log1p(exp(-|input - other|)). f32, bf16, f16. Spec:
-    elementwise.11, elementwise.12."""
-    x, y, e = _narrow_operands("logaddexp", input, other)
+    """log(exp(input) + exp(other)) = max + log1p(exp(-|input - other|)). f32, bf16, f16, f64.
+    Spec: elementwise.11, elementwise.12."""
+    x, y, e = operands("logaddexp", input, other, least="float")
     top = p.max(x, y)
     # Equal infinities have no difference, and add nothing.
-    gap = p.where(p.equal(x, y), t.number(0, "f32", x), p.neg(p.abs(p.sub(x, y))))
+    gap = p.where(p.equal(x, y), t.beside(0, x), p.neg(p.abs(p.sub(x, y))))
     return cast(Array, t.cast(p.add(top, p.log1p(p.exp(gap))), e))
 
 

@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable
 from typing import Any, cast
 
-from invar import primitives as p
 from invar.errors import BadInput, DimensionError, NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._arrays import ValuesIndices
 from invar.ops._types import Array, Number
-from invar.ops.elementwise import binary, compared
+from invar.ops.binary64 import operations as p
+from invar.ops.elementwise import binary, compared, floor_divide
 
 REDUCTIONS = {"sum": 1, "add": 1, "prod": 2, "multiply": 2, "amin": 3, "amax": 4}
-JOINED = frozenset({"f32", "i64", "i32"})
+JOINED = frozenset({"f32", "f64", "i64", "i32"})
+JOINED_IN = {**t.COMPUTED, "i8": "i32", "u8": "i32"}  # what updates of other types join in
 
 
 def index_of(name: str, x: Any, argument: str) -> Any:
@@ -124,7 +125,7 @@ def embedding_bag(
     name = "embedding_bag"
     arr.refuse(name, max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
     index: Any = index_of(name, input, "input")
-    e = t.narrow_real(name, weight, "weight")
+    e = t.real(name, weight, "weight")
     t.same_kind(
         name, input=input, weight=weight, offsets=offsets, per_sample_weights=per_sample_weights
     )
@@ -145,13 +146,13 @@ def embedding_bag(
     if padding_idx is not None:
         padding = _padding(weight, padding_idx)
         kept = p.logical_not(compared(name, "equal", index, padding))
-    table = t.cast(weight, "f32")
+    table = t.wide(name, weight, "weight")
     rows = from_first(name, "input", index, len(table), lambda i: p.gather(table, i, axis=0))
     if per_sample_weights is not None:
-        factors = t.f32(name, per_sample_weights, "per_sample_weights")
+        factors = t.wide(name, per_sample_weights, "per_sample_weights")
         rows = p.mul(rows, arr.insert(factors, factors.ndim))
     if kept is not None:
-        nothing = t.number(-math.inf if mode == "max" else 0, "f32", rows)
+        nothing = t.beside(-math.inf if mode == "max" else 0, rows)
         rows = p.where(arr.insert(kept, kept.ndim), rows, nothing)
     ones = arr.full(index.shape, 1, "i64", index) if kept is None else t.cast(kept, "i64")
     if offsets is None:
@@ -162,10 +163,10 @@ def embedding_bag(
     if mode != "sum":
         divisor = p.max(count, t.number(1, "i64", count))
         if mode == "mean":
-            total = p.div(total, t.cast(divisor, "f32"))
+            total = p.div(total, t.cast(divisor, t.NAMES[total.dtype]))
         else:
             empty = compared(name, "equal", count, 0)
-            total = p.where(empty, t.number(0, "f32", total), total)
+            total = p.where(empty, t.beside(0, total), total)
     return cast(Array, t.cast(total, e))
 
 
@@ -190,7 +191,7 @@ def _bags_by_offsets(
     bag = p.cumsum(begun, axis=0, exclusive=0, reverse=0)
     bag = arr.insert(p.sub(arr.cut(bag, 0, 0, n), t.number(1, "i64", bag)), 1)
     first = -math.inf if mode == "max" else 0
-    total = arr.full((bags, rows.shape[1]), first, "f32", rows)
+    total = arr.full((bags, rows.shape[1]), first, t.NAMES[rows.dtype], rows)
     total = p.scatter_nd(total, bag, rows, reduction=4 if mode == "max" else 1)
     count = p.scatter_nd(arr.full((bags,), 0, "i64", rows), bag, ones, reduction=1)
     return total, arr.insert(count, 1)
@@ -274,14 +275,21 @@ def _scattered(name: str, x: Any, dim: int, index: Any, src: Any, reduction: int
     _like_index(name, src, i, None, "src")
     for d, n in enumerate(i.shape):
         src = src if src.shape[d] == n else arr.cut(src, d, 0, n)
-    wide = t.COMPUTED.get(e, e) if reduction else e
+    wide = JOINED_IN.get(e, e) if reduction else e
     if reduction and wide not in JOINED:
         raise NotCovered(
-            f"{name}: argument 'input': elements of {t.spelled(e)}; covered are float32, bfloat16, "
-            "float16, int64, int32"
+            f"{name}: argument 'input': elements of {t.spelled(e)}; covered are float32, float64, "
+            "bfloat16, float16, int64, int32"
         )
-    y = p.scatter_elements(t.cast(x, wide), i, t.cast(src, wide), axis=axis, reduction=reduction)
-    return t.cast(y, e)
+    return t.cast(_joined(t.cast(x, wide), i, t.cast(src, wide), axis, reduction), e)
+
+
+def _joined(x: Any, i: Any, src: Any, axis: int, reduction: int) -> Any:
+    if reduction > 1 and any(getattr(v, "requires_grad", False) for v in (x, src)):
+        from invar.autograd.composed import Joined
+
+        return Joined.apply(x, i, src, axis, reduction)
+    return p.scatter_elements(x, i, src, axis=axis, reduction=reduction)
 
 
 @public
@@ -303,8 +311,8 @@ def scatter(
 @public
 def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
     """input, to whose elements that index names along a dimension those of src are added, one by
-    one in row-major order of index, each sum rounded. f32, i64, i32; bf16 and f16 in f32, rounded
-    at the end. Spec: gather.7, gather.9."""
+    one in row-major order of index, each sum rounded. f32, f64, i64, i32; bf16 and f16 in f32,
+    rounded at the end. Spec: gather.7, gather.9."""
     return cast(Array, _scattered("scatter_add", input, dim, index, src, 1))
 
 
@@ -312,31 +320,65 @@ def scatter_add(input: Array, dim: int, index: Array, src: Array) -> Array:
 def scatter_reduce(
     input: Array, dim: int, index: Array, src: Array, reduce: str, *, include_self: bool = True
 ) -> Array:
-    """scatter_add with reduce = "sum", "prod", "amin" or "amax"; "mean" and include_self=False are
-    refused. Spec: gather.7, gather.9."""
-    if reduce not in ("sum", "prod", "amin", "amax") or not include_self:
-        raise NotCovered(
-            "scatter_reduce: covered are reduce 'sum', 'prod', 'amin', 'amax' with include_self, got "
-            f"{reduce!r} and {include_self}"
+    """scatter_add with reduce = "sum", "prod", "amin", "amax" or "mean": the sum divided by the
+    number of its terms (of integers rounded down). Without include_self elements that index names
+    do not count themselves. Equal extremes share the gradient. Spec: gather.7, gather.9,
+    elementwise.5, elementwise.14."""
+    name = "scatter_reduce"
+    if reduce not in ("sum", "prod", "amin", "amax", "mean"):
+        raise OperandError(
+            f"{name}: argument 'reduce': expected 'sum', 'prod', 'mean', 'amax' or 'amin', got "
+            f"{reduce!r}"
         )
-    return cast(Array, _scattered("scatter_reduce", input, dim, index, src, REDUCTIONS[reduce]))
+    e = t.type_of(input)
+    x: Any = input
+    how = REDUCTIONS["sum" if reduce == "mean" else reduce]
+    if include_self and reduce != "mean":
+        return cast(Array, _scattered(name, x, dim, index, src, how))
+    shape = tuple(x.shape)
+    one = arr.full(tuple(index.shape), 1, "i64", x)
+    count = _scattered(name, arr.full(shape, 0, "i64", x), dim, index, one, 1)
+    named = compared(name, "greater", count, 0)
+    if not include_self:
+        x = t.cast(p.where(named, t.number(_neutral(reduce, e), e, x), x), e)
+    made = _scattered(name, x, dim, index, src, how)
+    if reduce != "mean":
+        return cast(Array, made)
+    terms = (
+        binary(name, "add", count, 1) if include_self else p.max(count, t.number(1, "i64", count))
+    )
+    if e in t.FLOATS:
+        return cast(Array, binary(name, "div", made, t.cast(terms, e)))
+    return cast(Array, t.cast(floor_divide(made, terms), e))
+
+
+def _neutral(reduce: str, e: str) -> Any:
+    """What joins without a change."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    if e in t.FLOATS:
+        return -math.inf if reduce == "amax" else math.inf
+    low = 0 if e[0] == "u" else -(2 ** (t.WIDTH[e] - 1))
+    return low if reduce == "amax" else 2 ** (t.WIDTH[e] - (e[0] != "u")) - 1
 
 
 @public
 def index_add(input: Array, dim: int, index: Array, source: Array, *, alpha: Number = 1) -> Array:
     """input, to whose slices along a dimension that index [N] names those of source (times alpha)
-    are added, in ascending order of index's elements, each sum rounded. f32, i64, i32; bf16 and f16
-    in f32, rounded at the end. Spec: gather.8, gather.9."""
+    are added, in ascending order of index's elements, each sum rounded. f32, f64, i64, i32; bf16
+    and f16 in f32, rounded at the end. Spec: gather.8, gather.9."""
     e = t.type_of(input)
     t.same_kind("index_add", input=input, index=index, source=source)
     axis = arr.dim_of("index_add", dim, input.ndim)
     i: Any = index_of("index_add", index, "index")
     x: Any = input
-    wide = t.COMPUTED.get(e, e)
+    wide = JOINED_IN.get(e, e)
     if wide not in JOINED:
         raise NotCovered(
-            f"index_add: argument 'input': elements of {t.spelled(e)}; covered are float32, bfloat16, "
-            "float16, int64, int32"
+            f"index_add: argument 'input': elements of {t.spelled(e)}; covered are float32, float64, "
+            "bfloat16, float16, int64, int32"
         )
     n = arr.numel(i)
     wanted = (*x.shape[:axis], n, *x.shape[axis + 1 :]) if x.ndim else ()
@@ -372,13 +414,24 @@ def masked_fill(input: Array, mask: Array, value: Any) -> Array:
 def one_hot(tensor: Array, num_classes: int = -1) -> Array:
     """1 at the class that each element (i64) names, else 0: [...] -> [..., num_classes], i64. With
     -1 there are as many as the largest class needs, which is read on the host: that waits for a
-    GPU. Spec: move.11."""
+    GPU.
+
+    Raises RuntimeError for a class below 0 or not below num_classes. Spec: move.11."""
     x: Any = index_of("one_hot", tensor, "tensor")
     if num_classes == -1:
         if arr.numel(x) == 0:
             raise OperandError("one_hot: argument 'num_classes': expected with an empty tensor")
         top = p.reduce_max(x.reshape(-1), axes=[0], keepdims=0)
-        num_classes = int(top) + 1
+        num_classes = max(int(top) + 1, 1)
+    if num_classes < 1:
+        raise OperandError(
+            f"one_hot: argument 'num_classes': expected a number above 0, got {num_classes}"
+        )
+    classes = arr.iota(num_classes, x)
+    try:  # a class outside of them is refused as an index is
+        x = from_first("one_hot", "tensor", x, num_classes, lambda i: p.gather(classes, i, axis=0))
+    except DimensionError as e:
+        raise OperandError(str(e).replace("indices", "classes")) from None
     steps = arr.iota(2, x)
     shape = (*x.shape, num_classes)
     return cast(Array, p.one_hot(x, steps, axis=x.ndim, shape=shape, dtype="i64"))

@@ -1,6 +1,8 @@
 """Products of matrices: contractions (spec/contraction.md), whose order is that of the contracted
-index alone. Elements are f32, bf16, f16 (computed in f32, rounded once) or f64."""
+index alone. Elements are f32, bf16, f16 (computed in f32, rounded once) or f64; integers are exact,
+modulo 2^n of their type."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -22,10 +24,10 @@ def _types(name: str, x: Any, y: Any, first: str = "input", second: str = "other
         )
     if x.device != y.device:
         t.same_kind(name, **{first: x, second: y})
-    if e not in t.FLOATS:
+    if e == "bool" or e in t.UNSIGNED:
         raise NotCovered(
             f"{name}: argument '{first}': elements of {t.spelled(e)}; covered are float32, bfloat16, "
-            "float16 and float64 (matmul_integer multiplies integers of 8 bits)"
+            "float16, float64, int64, int32, int16, int8 and uint8"
         )
     return e
 
@@ -35,9 +37,31 @@ def product(x: Any, y: Any, e: str, trans: int = 0) -> Any:
     of 1, too, where y has 2). A y that is stored transposed is read where it lies."""
     if type(y) is not arr.np.ndarray and not y.is_contiguous() and y.mT.is_contiguous():
         y, trans = y.mT, 1 - trans
+    if e not in t.FLOATS:
+        return t.cast(_whole(t.cast(x, "i64"), t.cast(y.mT if trans else y, "i64")), e)
     if e in ("f32", "f64"):
         return p.matmul(x, y, trans_b=trans)
     return p.cast(p.matmul(p.cast(x, dtype="f32"), y, trans_b=trans), dtype=e)
+
+
+_AT_ONCE = 1 << 22  # products of integers that are kept before they are added
+
+
+def _whole(x: Any, y: Any) -> Any:
+    """The product of matrices of i64 (elementwise.13, reduce.11): of all pairs the products, some
+    of the contracted indices at a time."""
+    if x.ndim == 1:
+        return _whole(x.reshape(1, -1), y)[..., 0, :]
+    k = x.shape[-1]
+    lead = arr.broadcast_shapes("matmul", x.shape[:-2], y.shape[:-2])
+    some = max(1, _AT_ONCE // max(1, math.prod(lead) * x.shape[-2] * y.shape[-1]))
+    found: Any = None
+    for i in range(0, max(k, 1), some):
+        a, b = x[..., i : i + some], y[..., i : i + some, :]
+        pairs = p.mul(a.reshape((*a.shape, 1)), b.reshape((*b.shape[:-2], 1, *b.shape[-2:])))
+        part = p.reduce_sum(pairs, axes=[pairs.ndim - 2], keepdims=0)
+        found = part if found is None else p.add(found, part)
+    return found
 
 
 def _shapes(name: str, x: Any, y: Any, k: int, n: int, first: str, second: str) -> None:
@@ -63,8 +87,8 @@ def matmul(input: Array, other: Array) -> Array:
     """The product of two arrays, broadcast as torch.matmul does: [..., M, K] x [..., K, N] ->
     [..., M, N]; one of a single dimension is a row on the left and a column on the right.
 
-    Both of one type: f32, bf16, f16 or f64. Raises RuntimeError for shapes, types or devices that
-    do not fit. Spec: matmul.1 to matmul.5."""
+    Both of one type: f32, bf16, f16, f64, or integers (modulo 2^n of their type). Raises
+    RuntimeError for shapes, types or devices that do not fit. Spec: matmul.1 to matmul.5."""
     x: Any = input
     y: Any = other
     if t.are_f32(x, y) and x.ndim > 1 < y.ndim and x.shape[-1] == y.shape[-2]:

@@ -1,15 +1,15 @@
-"""Losses, with the arguments and defaults of torch.nn.functional. Elements are f32, bf16 or f16: a
-loss is computed in f32 and rounded once at the end. reduction = "sum" is one sum over all elements
-in row-major order (reduce.3), "mean" that sum divided by how many count. size_average and reduce,
-which torch deprecates, are refused."""
+"""Losses, with the arguments and defaults of torch.nn.functional. Elements are f32, bf16, f16 or
+f64: a loss of f16 and bf16 is computed in f32 and rounded once at the end. reduction = "sum" is one
+sum over all elements in row-major order (reduce.3), "mean" that sum divided by how many count.
+size_average and reduce, which torch deprecates, are refused."""
 
 from typing import Any, cast
 
-from invar import primitives as p
 from invar.errors import OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
+from invar.ops.binary64 import operations as p
 from invar.ops.elementwise import compared
 from invar.ops.indexing import from_first, in_range, index_of
 
@@ -37,12 +37,14 @@ def _reduced(x: Any, reduction: str, e: str) -> Any:
 
 
 def _two(name: str, input: Any, target: Any, weight: Any = None) -> tuple[Any, Any, str]:
-    """input and target in f32, and the type of the result."""
-    t.narrow_real(name, input)
-    t.narrow_real(name, target, "target")
+    """input and target in the type that they are computed in, and the type of the result."""
+    t.real(name, input)
+    t.real(name, target, "target")
     t.same_kind(name, input=input, target=target, weight=weight)
     arr.broadcast_shapes(name, input.shape, target.shape)
-    return t.cast(input, "f32"), t.cast(target, "f32"), t.result_type(input, target)
+    e = t.result_type(input, target)
+    wide = t.COMPUTED.get(e, e)
+    return t.cast(input, wide), t.cast(target, wide), e
 
 
 def _same_shape(name: str, input: Any, target: Any) -> None:
@@ -56,7 +58,7 @@ def _same_shape(name: str, input: Any, target: Any) -> None:
 def _weighted(name: str, loss: Any, weight: Any) -> Any:
     if weight is not None:
         arr.fits_broadcast(name, "weight", weight, tuple(loss.shape))
-    return loss if weight is None else p.mul(loss, t.f32(name, weight, "weight"))
+    return loss if weight is None else p.mul(loss, t.wide(name, weight, "weight"))
 
 
 @public
@@ -97,14 +99,14 @@ def _mean_of_weights(name: str, loss: Any, weight: Any, reduction: str, e: str) 
     if weight is None or reduction != "mean":
         return _reduced(_weighted(name, loss, weight), reduction, e)
     arr.fits_broadcast(name, "weight", weight, tuple(loss.shape))
-    w = arr.expand(t.f32(name, weight, "weight"), loss.shape)
+    w = arr.expand(t.wide(name, weight, "weight"), loss.shape)
     return t.cast(p.div(_sum(p.mul(loss, w)), _sum(w)), e)
 
 
 def _huber(name: str, x: Any, y: Any, limit: float, scale_small: float, factor: float) -> Any:
     """scale_small · gap² where |gap| < limit, else factor · (|gap| - limit / 2)."""
     gap = p.abs(p.sub(x, y))
-    at = lambda v: t.number(v, "f32", gap)
+    at = lambda v: t.beside(v, gap)
     small = p.mul(p.mul(gap, gap), at(scale_small))
     large = p.sub(gap, at(0.5 * limit))
     large = large if factor == 1 else p.mul(large, at(factor))
@@ -166,7 +168,7 @@ def binary_cross_entropy(
     _checked(name, reduction, size_average, reduce)
     _same_shape(name, input, target)
     x, y, e = _two(name, input, target, weight)
-    one = t.number(1, "f32", x)
+    one = t.beside(1, x)
     limited = lambda v: p.clip(v, min=-100.0, max=float("inf"))
     yes = p.mul(y, limited(p.log(x)))
     no = p.mul(p.sub(one, y), limited(p.log1p(p.neg(x))))
@@ -189,11 +191,11 @@ def binary_cross_entropy_with_logits(
     _checked(name, reduction, size_average, reduce)
     _same_shape(name, input, target)
     x, y, e = _two(name, input, target, weight)
-    one = t.number(1, "f32", x)
+    one = t.beside(1, x)
     log = p.logsigmoid(x)
     if pos_weight is not None:
         t.same_kind(name, input=input, pos_weight=pos_weight)
-        factor = p.sub(t.f32(name, pos_weight, "pos_weight"), one)
+        factor = p.sub(t.wide(name, pos_weight, "pos_weight"), one)
         log = p.mul(p.add(p.mul(factor, y), one), log)
     loss = p.sub(p.mul(p.sub(one, y), x), log)
     return cast(Array, _reduced(_weighted(name, loss, weight), reduction, e))
@@ -217,14 +219,14 @@ def kl_div(
     if log_target:
         loss = p.mul(p.exp(y), p.sub(y, x))
     else:
-        zero, one = t.number(0, "f32", y), t.number(1, "f32", y)
+        zero, one = t.beside(0, y), t.beside(1, y)
         positive = p.greater(y, zero)
         log = p.log(p.where(positive, y, one))  # of what has a logarithm: the gradient stays finite
         none = p.equal(y, zero)
-        log = p.where(p.logical_or(positive, none), log, t.number(float("nan"), "f32", y))
+        log = p.where(p.logical_or(positive, none), log, t.beside(float("nan"), y))
         loss = p.sub(p.mul(y, log), p.mul(y, x))
     if reduction == "batchmean":
-        count = t.number(input.shape[0] if input.ndim else 1, "f32", loss)
+        count = t.beside(input.shape[0] if input.ndim else 1, loss)
         return cast(Array, t.cast(p.div(_sum(loss), count), e))
     return cast(Array, _reduced(loss, reduction, e))
 
@@ -247,31 +249,31 @@ def _classes(name: str, x: Any, target: Any, weight: Any) -> int:
 def _negative_log(
     name: str, x: Any, target: Any, weight: Any, ignore: int, reduction: str, smoothing: float
 ) -> Any:
-    """The loss of log-probabilities x (f32) and class indices."""
+    """The loss of log-probabilities x and class indices."""
     axis = _classes(name, x, target, weight)
     index = index_of(name, target, "target")
     t.same_kind(name, input=x, target=target, weight=weight)
-    zero = t.number(0, "f32", x)
+    zero = t.beside(0, x)
     ignored = compared(name, "equal", index, ignore)
     index = p.where(ignored, t.number(0, "i64", index), index)
     pick = lambda i: p.gather_elements(x, arr.insert(i, axis), axis=axis)
     picked = from_first(name, "target", index, x.shape[axis], pick)
-    w = None if weight is None else t.f32(name, weight, "weight")
+    w = None if weight is None else t.wide(name, weight, "weight")
     factor = None if w is None else p.gather(w, index, axis=0)
     loss = p.neg(arr.drop(picked, axis))
     loss = loss if factor is None else p.mul(loss, factor)
     if smoothing:
         every = x if w is None else p.mul(x, w.reshape((-1,) + (1,) * (x.ndim - 1 - axis)))
         smooth = p.neg(p.reduce_sum(every, axes=[axis], keepdims=0))
-        part = t.number(smoothing / x.shape[axis], "f32", x)
-        kept = t.number(1 - smoothing, "f32", x)
+        part = t.beside(smoothing / x.shape[axis], x)
+        kept = t.beside(1 - smoothing, x)
         loss = p.add(p.mul(loss, kept), p.mul(smooth, part))
     loss = p.where(ignored, zero, loss)
     if reduction == "none":
         return loss
     if reduction == "sum":
         return _sum(loss)
-    one = t.number(1, "f32", x)
+    one = t.beside(1, x)
     counted = p.where(ignored, zero, one if factor is None else factor)
     return p.div(_sum(loss), _sum(counted))
 
@@ -310,7 +312,7 @@ def nll_loss(
     Raises RuntimeError for shapes and types that do not fit, IndexError for a class out of range.
     Spec: gather.5, elementwise.5, elementwise.15, reduce.3."""
     _checked("nll_loss", reduction, size_average, reduce)
-    x = t.f32("nll_loss", input)
+    x = t.wide("nll_loss", input)
     loss = _negative_log("nll_loss", x, target, weight, ignore_index, reduction, 0.0)
     return cast(Array, t.cast(loss, t.type_of(input)))
 
@@ -339,13 +341,14 @@ def cross_entropy(
         raise OperandError(
             f"{name}: argument 'label_smoothing': expected one of 0 ... 1, got {label_smoothing}"
         )
-    x = t.f32(name, input)
+    x = t.wide(name, input)
     e = t.type_of(input)
     if x.ndim == 0:
         raise OperandError(f"{name}: argument 'input': expected at least 1 dimension, got none")
     axis = 0 if x.ndim == 1 else 1
     classes = t.type_of(target, "target") not in t.FLOATS
-    if classes and x.ndim == 2 and weight is None and not label_smoothing and arr.numel(x):
+    of_rows = x.ndim == 2 and weight is None and not label_smoothing and e != "f64"
+    if classes and of_rows and arr.numel(x):
         return cast(Array, t.cast(_of_rows(name, x, target, ignore_index, reduction), e))
     log = p.log_softmax(x, axis=axis) if arr.numel(x) else x
     if classes:
@@ -353,13 +356,13 @@ def cross_entropy(
         return cast(Array, t.cast(loss, e))
     _same_shape(name, input, target)
     t.same_kind(name, input=input, target=target, weight=weight)
-    y = t.f32(name, target, "target")
+    y = t.wide(name, target, "target")
     if label_smoothing:
-        y = p.mul(y, t.number(1 - label_smoothing, "f32", y))
-        y = p.add(y, t.number(label_smoothing / x.shape[axis], "f32", y))
+        y = p.mul(y, t.beside(1 - label_smoothing, y))
+        y = p.add(y, t.beside(label_smoothing / x.shape[axis], y))
     made = p.mul(log, y)
     if weight is not None:
-        w = t.f32(name, weight, "weight")
+        w = t.wide(name, weight, "weight")
         made = p.mul(made, w.reshape((-1,) + (1,) * (x.ndim - 1 - axis)))
     loss = p.neg(p.reduce_sum(made, axes=[axis], keepdims=0))
     return cast(Array, _reduced(loss, reduction, e))

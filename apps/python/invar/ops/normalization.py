@@ -6,17 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
-from invar import primitives as p
 from invar.errors import NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
+from invar.ops.binary64 import operations as p
 from invar.ops.elementwise import binary
 
 
 def _fits(name: str, argument: str, x: Any, shape: Sequence[int]) -> None:
     if x is not None:
-        t.narrow_real(name, x, argument)
+        t.real(name, x, argument)
         if tuple(x.shape) != tuple(shape):
             raise OperandError(
                 f"{name}: argument '{argument}': expected shape {tuple(shape)}, got {tuple(x.shape)}"
@@ -149,7 +149,9 @@ def _channels(name: str, x: Any, **given: Any) -> int:
 
 
 def _or_full(x: Any, n: int, value: float, like: Any) -> Any:
-    return arr.full((n,), value, "f32", like) if x is None else x
+    """A weight; of f64 one that goes with it."""
+    e = "f64" if t.type_of(like) == "f64" else "f32"
+    return arr.full((n,), value, e, like) if x is None else x
 
 
 @public
@@ -164,15 +166,23 @@ def group_norm(
     [C].
 
     Raises RuntimeError for shapes and types that do not fit. Spec: groupnorm.1 to groupnorm.5."""
-    e = t.narrow_real("group_norm", input)
+    e = t.real("group_norm", input)
     c = _channels("group_norm", input, weight=weight, bias=bias)
     if num_groups <= 0 or c % num_groups:
         raise OperandError(
             f"group_norm: argument 'num_groups': expected a divisor of the {c} channels, got "
             f"{num_groups}"
         )
+    if math.prod(input.shape) == num_groups and input.shape[0] == 1:
+        raise OperandError(
+            f"group_norm: Expected more than 1 value per channel when training, got input size "
+            f"{tuple(input.shape)} in {num_groups} groups"
+        )
+    if not math.prod(input.shape[1:]):
+        raise NotCovered(f"group_norm: groups without elements, got {tuple(input.shape)}")
     w, b = _or_full(weight, c, 1, input), _or_full(bias, c, 0, input)
-    y = p.groupnorm(t.cast(input, "f32"), w, b, groups=num_groups, epsilon=float(eps))
+    x = t.wide("group_norm", input)
+    y = p.groupnorm(x, w, b, groups=num_groups, epsilon=float(eps))
     return cast(Array, t.cast(y, e))
 
 
@@ -218,7 +228,7 @@ def batch_norm(
     momentum) · running + momentum · batch, with the variance · n / (n - 1); each operation is
     rounded to f32, as is the quotient n / (n - 1). Raises RuntimeError for shapes and types that do
     not fit, and in training for one value a channel. Spec: batchnorm.1 to batchnorm.4."""
-    e = t.narrow_real("batch_norm", input)
+    e = t.real("batch_norm", input)
     c = _channels(
         "batch_norm",
         input,
@@ -227,12 +237,14 @@ def batch_norm(
         weight=weight,
         bias=bias,
     )
-    x = t.cast(input, "f32")
+    x = t.wide("batch_norm", input)
     mean: Any = running_mean
     variance: Any = running_var
     if training:
         n = arr.numel(x) // c if c else 0
-        if n <= 1:
+        if n == 0:
+            raise NotCovered(f"batch_norm: training without elements, got {tuple(x.shape)}")
+        if n == 1:
             raise OperandError(
                 "batch_norm: Expected more than 1 value per channel when training, got input size "
                 f"{tuple(x.shape)}"
@@ -244,6 +256,9 @@ def batch_norm(
         )
     else:
         _both("batch_norm", running_mean, running_var)
+        if any(getattr(v, "requires_grad", False) for v in (input, weight, bias)):
+            # The gradient is that of these statistics, whatever a training step makes of them.
+            mean, variance = (arr.detached(v).clone() for v in (mean, variance))
     w, b = _or_full(weight, c, 1, input), _or_full(bias, c, 0, input)
     return cast(Array, t.cast(p.batchnorm(x, w, b, mean, variance, epsilon=float(eps)), e))
 
@@ -265,16 +280,20 @@ def instance_norm(
     does). Spec: groupnorm.1 to groupnorm.5."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    t.narrow_real("instance_norm", input)
+    t.real("instance_norm", input)
     c = _channels("instance_norm", input, running_mean=running_mean, running_var=running_var)
     n = math.prod(input.shape[2:])
-    if n <= 1:
+    if n == 0:
+        raise NotCovered(f"instance_norm: rows without elements, got {tuple(input.shape)}")
+    if n == 1:
         raise OperandError(
             "instance_norm: Expected more than 1 spatial element when training, got input size "
             f"{tuple(input.shape)}"
         )
     if running_mean is not None or running_var is not None:
-        mean, variance = _moments(arr.detached(t.cast(input, "f32")), list(range(2, input.ndim)))
+        mean, variance = _moments(
+            arr.detached(t.wide("instance_norm", input)), list(range(2, input.ndim))
+        )
         over = lambda v: p.reduce_mean(v, axes=[0], keepdims=0)
         _updated(running_mean, over(mean), momentum)
         unbiased = binary("instance_norm", "mul", variance, n / (n - 1))
@@ -294,14 +313,30 @@ def normalize(input: Array, p: float = 2.0, dim: int = 1, eps: float = 1e-12) ->
 
 @public
 def cosine_similarity(x1: Array, x2: Array, dim: int = 1, eps: float = 1e-8) -> Array:
-    """The sum of products along a dimension divided by the product of the norms, each at least eps.
-    Spec: reduce.3, reduce.7, elementwise.5."""
+    """The sum of products along a dimension of the broadcast operands, each divided by its norm,
+    which is at least eps, of the type that torch promotes to.
+
+    Raises RuntimeError for shapes that do not broadcast. Spec: reduce.3, reduce.7,
+    elementwise.5."""
     from invar.ops.reduction import sum, vector_norm
 
-    of = lambda op, a, b: binary("cosine_similarity", op, a, b)
-    lengths: list[Any] = [of("max", vector_norm(x, 2, dim, True), eps) for x in (x1, x2)]
-    made = of("mul", of("div", x1, lengths[0]), of("div", x2, lengths[1]))
-    return cast(Array, sum(made, dim))
+    name = "cosine_similarity"
+    t.same_kind(name, x1=x1, x2=x2)
+    e = t.promote(t.type_of(x1, "x1"), t.type_of(x2, "x2"))
+    shape = arr.broadcast_shapes(name, x1.shape, x2.shape)
+    axis = arr.dim_of(name, dim, len(shape))
+    both = [_of_length(t.cast(x, e), shape, axis) for x in (x1, x2)]
+    of = lambda op, a, b: binary(name, op, a, b)
+    parts = [of("div", x, of("max", vector_norm(x, 2, axis, True), eps)) for x in both]
+    made: Any = of("mul", *parts)
+    return cast(Array, sum(made, axis))
+
+
+def _of_length(x: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """x with as many dimensions as `shape`, and its size along an axis."""
+    x = x.reshape((1,) * (len(shape) - x.ndim) + tuple(x.shape))
+    wanted = (*x.shape[:axis], *shape[axis : axis + 1], *x.shape[axis + 1 :])
+    return arr.expand(x, wanted)
 
 
 @public
@@ -314,12 +349,12 @@ def local_response_norm(
     Raises RuntimeError for shapes and types that do not fit. Spec: pool.5, elementwise.5,
     elementwise.11."""
     name = "local_response_norm"
-    e = t.narrow_real(name, input)
+    e = t.real(name, input)
     if input.ndim < 3 or size < 1:
         raise OperandError(
             f"{name}: expected input [N, C, ...] and size of at least 1, got {tuple(input.shape)} and {size}"
         )
-    x: Any = t.cast(input, "f32")
+    x: Any = t.wide(name, input)
     if not math.prod(x.shape):
         return input
     n, c, rest = x.shape[0], x.shape[1], math.prod(x.shape[2:])
@@ -330,6 +365,6 @@ def local_response_norm(
         squares, kernel=[size, 1], strides=one, dilations=one, pads=[0] * 4, ceil_mode=0,
         count_include_pad=1,
     )  # fmt: skip
-    at = lambda v: t.number(v, "f32", x)
+    at = lambda v: t.beside(v, x)
     scale = p.pow(p.add(p.mul(mean.reshape(x.shape), at(alpha)), at(k)), at(beta))
     return cast(Array, t.cast(p.div(x, scale), e))

@@ -1,5 +1,5 @@
 """Dropout and random numbers from a counter: the same on every machine and device
-(spec: src/ops/random/spec.md)."""
+(spec: spec/ops/random.md)."""
 
 import math
 import operator
@@ -109,12 +109,17 @@ def _integer(value: int, argument: str) -> int:
 
 
 default_generator = Generator(0)
-"""What functions draw from that are given neither a seed nor a generator. Its seed is 0 until
-manual_seed() sets another."""
+"""What functions draw from for NumPy's arrays, given neither a seed nor a generator; for tensors of
+torch they follow torch's generator. Its seed is 0 until manual_seed() sets another."""
 
 
 def manual_seed(seed: int) -> Generator:
-    """Sets the seed of the default generator, and returns it."""
+    """Seeds all random numbers: those of tensors, which follow torch's generator (torch.manual_seed
+    of the same seed, where torch is imported), and those of NumPy's arrays, which follow the
+    default generator. Returns that."""
+    torch = arrays.torch()
+    if torch is not None:
+        torch.manual_seed(_integer(seed, "seed"))
     return default_generator.manual_seed(seed)
 
 
@@ -131,15 +136,17 @@ def dropout(
 ) -> Any:
     """Zeros elements with probability p and scales the others by 1 / (1 - p) (spec: random.5).
 
-    input: f32, bf16 or f16 of any shape (bf16 and f16 are computed as f32 and rounded once more);
-    the result has its shape and type. Not training: input itself.
+    input: f32, bf16, f16 or f64 of any shape (bf16 and f16 are computed as f32 and rounded once
+    more; f64 is multiplied by the mask of f32); the result has its shape and type. Not training:
+    input itself.
 
     Which elements are zeroed follows from `seed` and `offset` alone: element i has number
-    offset + i. Without a seed they come from `generator`, or invar.default_generator, which counts
-    on. So the mask does not depend on how a batch is split if the caller gives the offset: rows
-    from row r on have the mask of the whole batch with offset + r * (elements of a row). Seed and
-    offset may be i64 tensors of one element on input's device: a captured CUDA graph reads them
-    whenever it runs.
+    offset + i. Without a seed they come from `generator`. Without one of these, for a tensor, the
+    seed is one whole number of torch's generator of the host, as in invar.nn.Dropout; for an array
+    of NumPy invar.default_generator counts on. So the mask does not depend on how a batch is split
+    if the caller gives the offset: rows from row r on have the mask of the whole batch with offset
+    + r * (elements of a row). Seed and offset may be i64 tensors of one element on input's device:
+    a captured CUDA graph reads them whenever it runs.
 
     Errors: OperandError where p is outside [0, 1] or offset is given without seed; NotCovered for
     inplace=True and for other element types."""
@@ -148,6 +155,12 @@ def dropout(
         raise NotCovered("dropout: argument 'inplace': expected False: results are new arrays")
     if not training:
         return input
+    if str(input.dtype).endswith("float64"):  # times the mask of as many ones
+        from invar.ops import _arrays as arr
+
+        ones = arr.full(input.shape, 1.0, "f32", input)
+        mask = dropout(ones, p, True, seed=seed, offset=offset, generator=generator)
+        return _op("mul", input, mask_of_f64(mask, ratio))
     x, given = _as_f32("dropout", input)
     seed, offset = _drawn("dropout", x, math.prod(x.shape), seed, offset, generator)
     return _cast(_op("random_dropout", x, seed, offset, ratio=ratio), given)
@@ -209,10 +222,19 @@ def _probability(function: str, value: Any) -> float:
     return ratio
 
 
+def mask_of_f64(mask: Any, ratio: float) -> Any:
+    """1 / (1 - ratio) where a mask of f32 is not 0."""
+    from invar.ops import _types as t
+
+    gone = _op("equal", mask, t.number(0, "f32", mask))
+    kept = t.number(1 / (1 - ratio) if ratio < 1 else 0.0, "f64", mask)
+    return _op("where", gone, t.number(0, "f64", mask), kept)
+
+
 def _as_f32(function: str, x: Any) -> tuple[Any, str | None]:
     """As the operation takes it, and the element type to go back to."""
     if not arrays.is_tensor(x):
-        x = np.asarray(x)
+        x = np.asarray(arrays.unmasked(x, f"{function}: argument 'input'"))
         name = arrays.name_of(x.dtype, f"{function}: argument 'input'")
     else:
         name = str(x.dtype).removeprefix("torch.")
@@ -220,7 +242,9 @@ def _as_f32(function: str, x: Any) -> tuple[Any, str | None]:
     if name == "f32":
         return x, None
     if name not in ("bf16", "f16"):
-        raise NotCovered(f"{function}: argument 'input': expected f32, bf16 or f16, got {name}")
+        raise NotCovered(
+            f"{function}: argument 'input': expected f32, bf16, f16 or f64, got {name}"
+        )
     return p.cast(x, shape=tuple(x.shape), dtype="f32"), name
 
 
@@ -240,9 +264,10 @@ def _drawn(
     if seed is None:
         if offset is not None:
             raise OperandError(f"{function}: argument 'offset': expected a seed with it, got none")
-        if generator is None and arrays.is_tensor(like) and compiling():
-            return _traced("invar", count, like)
-        seed, offset = (generator or default_generator).draw(count)
+        if generator is None and arrays.is_tensor(like):
+            seed, offset = torch_seed(like, count).values()
+        else:
+            seed, offset = (generator or default_generator).draw(count)
     elif generator is not None:
         raise OperandError(f"{function}: argument 'generator': expected none beside a seed")
     return _number(function, "seed", seed, like), _number(

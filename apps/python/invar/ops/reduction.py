@@ -8,12 +8,13 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from invar import primitives as p
 from invar.errors import DimensionError, NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._arrays import ValuesIndices
 from invar.ops._types import Array, DType, Number
+from invar.ops.binary64 import operations as p
+from invar.ops.binary64 import reductions
 from invar.ops.elementwise import binary, compared, maximum, minimum
 
 Dims: TypeAlias = int | Sequence[int] | None
@@ -206,20 +207,26 @@ def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Array
     return cast(Array, _arg("argmin", False, input, dim, keepdim))
 
 
+def _truths(name: str, op: str, x: Any, dim: Dims, keepdim: bool) -> Any:
+    e = "u8" if t.type_of(x) == "u8" else "bool"  # as torch has it
+    truth = t.cast(x, "bool")
+    if isinstance(dim, Sequence) and not dim:
+        return t.cast(truth, e)
+    axes = arr.dims_of(name, dim, x.ndim)
+    return t.cast(reduced(op, truth, "bool", axes, keepdim), e)
+
+
 @public
 def all(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
-    """Whether all elements are not zero, as bool; over no elements True. Spec: reduce.12."""
-    t.type_of(input)
-    axes = arr.dims_of("all", dim, input.ndim)
-    return cast(Array, reduced("reduce_min", t.cast(input, "bool"), "bool", axes, keepdim))
+    """Whether all elements are not zero over dimensions (None: all; an empty list: none, each
+    element for itself), as bool, of uint8 as uint8; over no elements True. Spec: reduce.12."""
+    return cast(Array, _truths("all", "reduce_min", input, dim, keepdim))
 
 
 @public
 def any(input: Array, dim: Dims = None, keepdim: bool = False) -> Array:
-    """Whether an element is not zero, as bool; over no elements False. Spec: reduce.12."""
-    t.type_of(input)
-    axes = arr.dims_of("any", dim, input.ndim)
-    return cast(Array, reduced("reduce_max", t.cast(input, "bool"), "bool", axes, keepdim))
+    """Whether an element is not zero; otherwise as all; over no elements False. Spec: reduce.12."""
+    return cast(Array, _truths("any", "reduce_max", input, dim, keepdim))
 
 
 def _spread(
@@ -230,11 +237,15 @@ def _spread(
     if unbiased is not None:
         correction = int(unbiased)
     correction = 1 if correction is None else correction
-    if correction not in (0, 1):
-        raise NotCovered(f"{name}: argument 'correction': expected 0 or 1, got {correction}")
-    e = t.narrow_real(name, x)
+    e = t.real(name, x)
     axes = arr.dims_of(name, dim, x.ndim)
-    return reduced(f"reduce_{name}", x, e, axes, keepdim, correction=int(correction))
+    if correction in (0, 1):
+        return reduced(f"reduce_{name}", x, e, axes, keepdim, correction=int(correction))
+    how: Any = getattr(reductions, f"reduce_{name}")
+    wide = t.wide(name, x)
+    if not axes:
+        return t.cast(how(wide.reshape(1), [0], 0, correction), e).reshape(())
+    return t.cast(how(wide, axes, int(keepdim), correction), e)
 
 
 @public
@@ -246,9 +257,9 @@ def var(
     *,
     correction: Number | None = None,
 ) -> Array:
-    """The sum of squares about the mean divided by n - correction (0 or 1, by default 1), over
-    dimensions (None: all). f32, bf16, f16. NaN where n <= correction. Spec: reduce.10,
-    reduction.9."""
+    """The sum of squares about the mean divided by n - correction (by default 1), over dimensions
+    (None: all). f32, bf16, f16, f64. NaN or infinity where n <= correction. Spec: reduce.10,
+    reduction.9; other corrections than 0 and 1, and f64: functions.43."""
     return cast(Array, _spread("var", input, dim, keepdim, correction, unbiased))
 
 
@@ -328,8 +339,6 @@ def _norm(name: str, x: Any, n: Any, dim: Dims, keepdim: bool, dtype: DType | No
         return t.cast(
             reduced("reduce_max" if n > 0 else "reduce_min", size, wide, axes, keepdim), e
         )
-    if e == "f64":
-        raise NotCovered(f"{name}: argument 'p': {n} of float64; covered are 0, 1, 2 and infinity")
     total = reduced("reduce_sum", p.pow(size, t.number(n, wide, x)), wide, axes, keepdim)
     return t.cast(p.pow(total, t.number(1 / n, wide, x)), e)
 
@@ -339,7 +348,7 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Array:
     """log of the sum of exp over dimensions, about the maximum. f32, bf16, f16; integers become the
     default float. Spec: reduce.9."""
     x: Any = input if t.type_of(input) in t.FLOATS else t.cast(input, t.default_float())
-    e = t.narrow_real("logsumexp", x)
+    e = t.real("logsumexp", x)
     axes = arr.dims_of("logsumexp", dim, x.ndim)
     return cast(Array, reduced("reduce_log_sum_exp", x, e, axes, keepdim))
 

@@ -53,6 +53,16 @@ def pad(
         raise OperandError(
             f"{name}: argument 'value': expected None with mode {mode!r}, got {value}"
         )
+    if mode == "circular" and min(amounts, default=0) < 0:  # what is cut off does not come back
+        cut = [slice(max(-b, 0), n - max(-e, 0)) for n, b, e in zip(input.shape, begins, ends)]
+        kept: Any = input[tuple(cut)]
+        more = tuple(max(v, 0) for v in amounts)
+        return cast(Array, globals()["pad"](kept, more, "circular"))
+    if mode != "circular" and 0 in input.shape[max(input.ndim - len(pad) // 2 - 1, 0) :]:
+        raise OperandError(
+            f"{name}: argument 'input': expected sizes above 0 beside a batch with mode {mode!r}, got "
+            f"{tuple(input.shape)}"
+        )
     for n, b, e in zip(input.shape, begins, ends):
         most = {"reflect": n - 1, "circular": n}.get(mode, math.inf if n else 0)
         if max(b, e) > max(most, 0):
@@ -262,10 +272,28 @@ def interpolate(
         factors is None or all(m * f == w for m, f, w in zip(input.shape[2:], factors, whole))
     ):
         return cast(Array, _nearest(input, whole, mode == "nearest-exact"))
-    if factors is not None and not recompute_scale_factor and how["coordinates"] != 3:
+    if antialias and align_corners:
+        how["scales"] = _between_corners(name, input, whole)
+        how["coordinates"] = 0
+    elif factors is not None and not recompute_scale_factor and how["coordinates"] != 3:
         how["scales"] = [_bits(1.0)] * 2 + [_bits(f) for f in factors]
     x: Any = input if how["order"] == 0 else t.f32(name, input)
     return cast(Array, t.cast(p.resize(x, **how, shape=(*input.shape[:2], *whole)), e))
+
+
+def _between_corners(name: str, x: Any, whole: Sequence[int]) -> list[int]:
+    """What torch makes of align_corners with antialias: coordinates of half pixels (not of
+    corners), by the factor (m - 1) / (n - 1)."""
+    scales = [0, 0]
+    for d, m in enumerate(whole):
+        n = x.shape[d + 2]
+        if m == 1 and n > 1:
+            raise NotCovered(
+                f"{name}: argument 'align_corners': with antialias expected more than one element, "
+                f"got size {tuple(whole)}"
+            )
+        scales.append(_bits((m - 1) / (n - 1)) if n > 1 else 0)
+    return scales
 
 
 def _nearest(x: Any, whole: Sequence[int], middle: bool) -> Any:

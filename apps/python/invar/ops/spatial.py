@@ -1,31 +1,31 @@
 """Convolutions (conv.1 to conv.5, conv_transpose.1 to conv_transpose.3) and pools (pool.1 to
-pool.8), with the arguments of torch.nn.functional. Elements are f32, bf16 or f16; these are
-computed in f32 and rounded once. An input without batch is one of a batch of 1."""
+pool.8), with the arguments of torch.nn.functional. Elements are f32, bf16, f16 or f64; f16
+and bf16 are computed in f32 and rounded once. An input without batch is one of a batch of 1."""
 
 import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
-from invar import primitives as p
 from invar.errors import NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._arrays import ValuesIndices
 from invar.ops._types import Array
+from invar.ops.binary64 import operations as p
 
 Sizes: TypeAlias = int | Sequence[int]
 
 
 def _batched(name: str, x: Any, n: int) -> tuple[Any, str]:
-    """[N, C, ...] in f32, and the element type."""
-    e = t.narrow_real(name, x)
+    """[N, C, ...] in the type that it is computed in, and the element type."""
+    e = t.real(name, x)
     if x.ndim not in (n + 1, n + 2):
         raise OperandError(
             f"{name}: argument 'input': expected {n + 2} dimensions (or {n + 1} without batch), got "
             f"{tuple(x.shape)}"
         )
-    y = t.cast(x, "f32")
+    y = t.wide(name, x)
     return (y if x.ndim == n + 2 else arr.insert(y, 0)), e
 
 
@@ -123,7 +123,7 @@ def _conv(n: int) -> Callable[..., Any]:
     function.__doc__ = (
         f"The convolution over {n} spatial dimensions: input [N, C, ...] (or without N), weight [M, C / "
         "groups, ...], bias [M] -> [N, M, ...].\n\npadding: numbers, 'valid' or 'same'. All of one "
-        "type: f32, bf16, f16. Raises RuntimeError for shapes and types that do not fit. Spec: conv.1 "
+        "type: f32, bf16, f16, f64. Raises RuntimeError for shapes and types that do not fit. Spec: conv.1 "
         "to conv.5."
     )
     return public(function)
@@ -153,6 +153,13 @@ def _conv_transpose(n: int) -> Callable[..., Any]:
             raise OperandError(
                 f"{name}: argument 'output_padding': expected less than stride or dilation, got {extra}"
             )
+        for i, (size, k) in enumerate(zip(x.shape[2:], weight.shape[2:])):
+            reach = (size - 1) * strides[i] + dilations[i] * (k - 1) + extra[i] + 1
+            if reach - 2 * pads[i] < 1:
+                raise OperandError(
+                    f"{name}: argument 'padding': it leaves a size of {reach - 2 * pads[i]} of "
+                    f"{tuple(x.shape[2:])}"
+                )
         y = p.conv_transpose(
             x,
             *more,
@@ -167,7 +174,7 @@ def _conv_transpose(n: int) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"The transposed convolution over {n} spatial dimensions: input [N, C, ...] (or without N), "
-        "weight [C, M / groups, ...], bias [M] -> [N, M, ...].\n\nAll of one type: f32, bf16, f16. "
+        "weight [C, M / groups, ...], bias [M] -> [N, M, ...].\n\nAll of one type: f32, bf16, f16, f64. "
         "Raises RuntimeError for shapes and types that do not fit. Spec: conv_transpose.1 to "
         "conv_transpose.3."
     )
@@ -234,7 +241,7 @@ def _max_pool(n: int) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"The largest element of each window over {n} spatial dimensions of input [N, C, ...]; with "
-        "return_indices (values, indices), which count in the channel (i64).\n\nf32, bf16, f16. Raises "
+        "return_indices (values, indices), which count in the channel (i64).\n\nf32, bf16, f16, f64. Raises "
         "RuntimeError for shapes and arguments that do not fit. Spec: pool.1 to pool.4, pool.8."
     )
     return public(function)
@@ -268,7 +275,7 @@ def _avg_pool(n: int) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"The mean of each window over {n} spatial dimensions of input [N, C, ...]; pads count unless "
-        "count_include_pad is False. divisor_override is refused.\n\nf32, bf16, f16. Raises "
+        "count_include_pad is False. divisor_override is refused.\n\nf32, bf16, f16, f64. Raises "
         "RuntimeError for shapes and arguments that do not fit. Spec: pool.1, pool.2, pool.5, pool.8."
     )
     return public(function)
@@ -296,7 +303,7 @@ def _lp_pool(n: int) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"The root of the sum of squares of each window over {n} spatial dimensions of input [N, C, "
-        "...]; other norms and ceil_mode are refused.\n\nf32, bf16, f16. Raises RuntimeError for shapes "
+        "...]; other norms and ceil_mode are refused.\n\nf32, bf16, f16, f64. Raises RuntimeError for shapes "
         "and arguments that do not fit. Spec: pool.1, pool.2, pool.6, pool.8."
     )
     return public(function)
@@ -374,7 +381,7 @@ def _adaptive(n: int, kind: str) -> Callable[..., Any]:
             else "; with return_indices (values, indices), which count in the channel (i64)"
         )
         + ".\n\nOutput i of m is made of the elements from floor(i · n / "
-        "m) to ceil((i + 1) · n / m). f32, bf16, f16. Raises RuntimeError for shapes that do not fit. "
+        "m) to ceil((i + 1) · n / m). f32, bf16, f16, f64. Raises RuntimeError for shapes that do not fit. "
         "Spec: pool.2, " + ("pool.5." if kind == "avg" else "pool.3.")
     )
     return cast(Callable[..., Any], public(function))

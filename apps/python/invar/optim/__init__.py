@@ -1,5 +1,5 @@
 """Optimisers with the names, arguments and state of torch.optim, whose steps compute the same bits
-on every machine (spec: src/ops/optim/spec.md).
+on every machine (spec: spec/ops/optim.md).
 
     optimizer = invar.optim.AdamW(model.parameters(), lr=3e-4)
 

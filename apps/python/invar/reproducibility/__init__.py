@@ -1,25 +1,32 @@
 """with invar.reproducible(): torch code whose bits do not change with the machine, or a refusal
-that names what does."""
+that names what does. invar.reproducible.enable(): the same for a whole process."""
 
 import contextlib
-import functools
+import threading
 from typing import Any
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, resolve_name
+from torch.overrides import TorchFunctionMode
 
 from invar import _native
-from invar.reproducibility import functions, gradients, optimizers
-from invar.reproducibility.kernels_mode import Kernels, has_floats
-from invar.reproducibility.refusal import Outside, refused
+from invar.autograd import modes
+from invar.errors import UNDER_AUTOCAST
+from invar.reproducibility import carried, functions, gradients, settings
+from invar.reproducibility.kernels_mode import Kernels
+from invar.reproducibility.operands import FLOATS, UNUSUAL, looked_at
+from invar.reproducibility.refusal import refused
 
-__all__ = ["Outside", "missing", "reproducible"]
+__all__ = ["missing", "reproducible"]
 missing = functions.missing
 
 _NAMES = {"axis": "dim", "keepdims": "keepdim"}  # that torch takes for those of NumPy
 _IDLE = ("_stacklevel", "inplace", "out")  # arguments that say nothing where a call is routed
-_routes = functools.cache(functions.routes)
+
+_under_autocast = torch._C._is_any_autocast_enabled
+_transforms = torch._C._are_functorch_transforms_active
+_hooks_of_saved = torch._C._autograd._top_saved_tensors_default_hooks
+_unjudged = torch._C._DisableTorchDispatch
+_doing = modes.doing
 
 
 class Functions(TorchFunctionMode):
@@ -29,37 +36,61 @@ class Functions(TorchFunctionMode):
     def __init__(self, kernels):
         super().__init__()
         self.kernels = kernels
+        self.rows = functions.table()
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        route = _routes().get(function)
-        place = functions.places().get(function)
-        if place is not None and len(args) > place:  # as a keyword, as below
-            args, kwargs = args[:place], {**kwargs, "inplace": args[place]}
-        copied = place is not None and function not in functions.OWN_PLACE and kwargs.get("inplace")
-        asked = asks_for_place(kwargs) and not copied
-        if route is None or not has_floats(args, kwargs) or asked:
-            return self.run(function, args, kwargs)
-        name, counterpart, swapped = route
-        if copied:
-            counterpart = functools.partial(functions.in_place, counterpart)
-        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
-            raise refused(
-                f"torch.{name}", "under torch.autocast: convert tensors and modules instead"
-            )
-        kwargs = {_NAMES.get(k, k): x for k, x in kwargs.items() if k not in _IDLE}
-        if swapped:
+        row = self.rows.get(function)
+        if row is None:
+            return self.run(function, args, kwargs or {})
+        if row is functions.ASKED:
+            return function(*args, **(kwargs or {}))
+        seen = looked_at(args)
+        if kwargs:
+            seen |= looked_at(kwargs.values())
+        ours = not (types or seen & UNUSUAL) and is_alone()
+        if row is functions.MOVED or (row.whole and not seen & FLOATS):
+            if not ours:
+                return self.run(function, args, kwargs or {})
+            with _unjudged():  # of tables whose kernels run as they are
+                return function(*args, **(kwargs or {}))
+        if not seen & FLOATS:
+            return self.run(function, args, kwargs or {})
+        return self.routed(function, row, args, kwargs or {}, ours)
+
+    def routed(self, function, row, args, kwargs, ours):
+        """A call with floating values of a function that invar.ops has."""
+        counterpart = row.counterpart
+        if row.place is not None and len(args) > row.place:  # as a keyword, as below
+            args, kwargs = args[: row.place], {**kwargs, "inplace": args[row.place]}
+        if kwargs:
+            copied = row.copies_place and kwargs.get("inplace")
+            if asks_for_place(kwargs) and not copied:
+                return self.run(function, args, kwargs)
+            if copied:
+                counterpart = functions.in_place(counterpart)
+            kwargs = {_NAMES.get(k, k): x for k, x in kwargs.items() if k not in _IDLE}
+        if _under_autocast():
+            raise refused(f"torch.{row.name}", UNDER_AUTOCAST)
+        if row.swapped:
             args = (args[1], args[0], *args[2:])
+        _doing[0] = row.name
         try:
+            if ours and row.trusted:
+                with _unjudged():
+                    return counterpart(*args, **kwargs)
             return counterpart(*args, **kwargs)
+        except functions.Otherwise:
+            return self.run(function, args, kwargs)
         except _native.Error as e:
-            if isinstance(e, Outside):
+            if hasattr(e, "named"):
                 raise
-            raise refused(f"torch.{name}", str(e)) from e
+            raise refused(f"torch.{row.name}", str(e)) from e
+        finally:
+            _doing[0] = None
 
     def run(self, function, args, kwargs):
         before = self.kernels.doing
-        self.kernels.doing = resolve_name(function) or getattr(function, "__name__", None)
+        self.kernels.doing, self.kernels.autocast = function, _under_autocast()
         try:
             again = gradients.ENGINE.get(function)
             if again is not None:  # what is computed again there goes to invar.ops, too
@@ -69,10 +100,26 @@ class Functions(TorchFunctionMode):
             self.kernels.doing = before
 
 
+def is_alone():
+    """Whether no mode, transform or hook beside ours has a part in a call, so that what is Invar's
+    already need not be judged."""
+    return modes.count() == 1 and not _transforms() and _hooks_of_saved(True) is None
+
+
 def asks_for_place(kwargs):
     """Whether the result is to lie in a tensor that is there: such calls keep torch's bookkeeping,
     and their kernels go to Invar."""
     return bool(kwargs.get("inplace")) or kwargs.get("out") is not None
+
+
+_count_functions = torch._C._len_torch_function_stack
+_function_mode_at = torch._C._get_function_stack_at
+
+
+def depth():
+    """How many such contexts this thread is in."""
+    n = _count_functions()
+    return n and sum([type(_function_mode_at(i)) is Functions for i in range(n)])
 
 
 class reproducible(contextlib.ContextDecorator):
@@ -89,33 +136,78 @@ class reproducible(contextlib.ContextDecorator):
     comparisons and whole numbers stay torch's. Everything else raises invar.NotCovered, which is a
     NotImplementedError, too, and names the operation and your line.
 
+    Threads and processes that start in the context compute so, too, and so does what is handed to
+    the workers of concurrent.futures and multiprocessing.Pool there. enable() is for a whole
+    process.
+
     A gradient that comes together from several places is the sum of two f32 tensors after the
     other, in the order of torch's graph of gradients, which is the same in each run of a program on
     one device.
 
-    Not seen: arithmetic of Python and NumPy, and threads that were started before."""
+    Not seen: arithmetic of Python and NumPy, threads that run already, and programs that are
+    started as such (subprocess).
+
+    Example:
+        >>> with invar.reproducible():
+        ...     torch.ones(2, 3).sum().item()
+        6.0
+    """
 
     def __init__(self) -> None:
-        self._entered: list[contextlib.ExitStack] = []
+        self._entered: list[tuple[Functions, Kernels] | None] = []
 
     def __enter__(self) -> "reproducible":
-        kernels = Kernels()
-        with contextlib.ExitStack() as stack:
-            # Attention that does not go to invar.ops is to be made of kernels that kernels.py has.
-            stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-            stack.enter_context(kernels)
-            stack.enter_context(Functions(kernels))
-            stack.enter_context(optimizers.routed())
-            self._entered.append(stack.pop_all())
+        self._entered.append(None if self.is_active() else _enter())
         return self
 
     def __exit__(self, *error: Any) -> bool | None:
-        return self._entered.pop().__exit__(*error)
+        entered = self._entered.pop()
+        if entered is not None:
+            for mode in entered:
+                mode.__exit__(*error)
+            settings.release()
+        return None
 
     @staticmethod
     def is_active() -> bool:
-        """Whether this thread is in such a context."""
-        return any(isinstance(mode, Functions) for mode in _get_current_function_mode_stack())
+        """Whether this thread is in such a context, or enable() holds for it.
+
+        Example:
+            >>> invar.reproducible.is_active()
+            False
+        """
+        return depth() > 0
+
+    @staticmethod
+    def enable() -> None:
+        """The rest of this thread, and every thread and process that it starts from now on (those
+        that they start, too), computes as in the context: one line at the top of a script. Workers
+        of a DataLoader, of concurrent.futures and of multiprocessing inherit it, by fork, spawn and
+        forkserver. Once more changes nothing.
+
+        Warns (RuntimeWarning) of threads that run already: it does not reach them.
+
+        Example:
+            >>> invar.reproducible.enable()  # doctest: +SKIP
+        """
+        if getattr(_enabled, "here", False):
+            return
+        _enabled.here = True
+        carried.warn_of_threads()
+        _enter()
 
     def _recreate_cm(self):
         return type(self)()
+
+
+_enabled = threading.local()  # .here: enable() was called in this thread
+
+
+def _enter():
+    kernels = Kernels()
+    mode = Functions(kernels)
+    carried.install(reproducible)
+    settings.hold()
+    kernels.__enter__()
+    mode.__enter__()
+    return mode, kernels

@@ -57,7 +57,8 @@ INTEGER = frozenset(
     bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift __and__
     __or__ __xor__ __lshift__ __rshift__ __iand__ __ior__ __ixor__ sign square mm bmm arange
     scatter_add index_add index_put_accumulate addmm cummax cummin diff isin pow ceil floor round trunc
-    linspace dot count_nonzero relu
+    linspace dot count_nonzero relu addcmul nan_to_num mv vdot addmv baddbmm addr addcmul trace nansum
+    linalg_cross sgn
     """.split()
 )
 

@@ -1,6 +1,7 @@
 """Which functions and methods of torch go to invar.ops: data."""
 
 import functools
+import importlib
 import inspect
 import math
 
@@ -8,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from invar import ops
-from invar.reproducibility import random
+from invar.reproducibility import allowed, random
 
 # Functions of torch, methods of torch.Tensor and functions of torch.special, which invar.ops has
 # under the same name.
@@ -42,6 +43,10 @@ adaptive_max_pool3d lp_pool3d interpolate upsample pad
 
 # Those that draw.
 DROPPING = "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout".split()
+
+RECURRENT = """
+lstm lstm_cell gru gru_cell rnn_tanh rnn_tanh_cell rnn_relu rnn_relu_cell
+""".split()
 
 # Another name in torch -> the name in invar.ops.
 ALIASES = {
@@ -176,12 +181,10 @@ def places():
     names = {"relu", "rrelu", *DROPPING, *NEURAL}
     found = {}
     for function in (getattr(F, name) for name in names):
-        try:
-            parameters = list(inspect.signature(function).parameters)
-        except (TypeError, ValueError):  # of C++, which have no such argument
-            continue
-        if "inplace" in parameters:
-            found[function] = parameters.index("inplace")
+        code = getattr(inspect.unwrap(function), "__code__", None)  # those of C++ have none
+        names_of = code.co_varnames[: code.co_argcount] if code else ()
+        if "inplace" in names_of:
+            found[function] = names_of.index("inplace")
     return found
 
 
@@ -189,34 +192,116 @@ def places():
 OWN_PLACE = frozenset(getattr(F, name) for name in ("relu", *DROPPING))
 
 
-def in_place(function, input, *args, **kwargs):
+def in_place(function):
     """An activation whose result goes to where its input was. The gradient needs the input as it
     was before."""
-    return input.copy_(function(input.clone(), *args, **kwargs))
+
+    def written(input, *args, **kwargs):
+        return input.copy_(function(input.clone(), *args, **kwargs))
+
+    return written
+
+
+class Otherwise(Exception):
+    """A counterpart does not have this form of a function: it runs as torch has it, and its kernels
+    are judged."""
+
+
+class Row:
+    """What becomes of a function or method of torch: its name, the function of invar.ops, whether
+    its first two operands change places, where its argument `inplace` stands, whether a result in
+    place is copied there; whether nothing of the user's runs inside; whether it computes with whole
+    numbers as torch does."""
+
+    __slots__ = ("name", "counterpart", "swapped", "place", "copies_place", "trusted", "whole")
+
+    def __init__(self, function, name, counterpart, swapped=False, target=""):
+        self.name, self.counterpart, self.swapped = name, counterpart, swapped
+        self.place = places().get(function)
+        self.copies_place = self.place is not None and function not in OWN_PLACE
+        self.trusted = name not in CALLING
+        self.whole = target in WHOLE
+
+
+CALLING = frozenset({"triplet_margin_with_distance_loss"})  # functions of the user
+WHOLE = allowed.INTEGER - set("div sort argsort topk scatter_add index_add arange linspace".split())
+MOVED, ASKED = object(), object()
+
+# Functions whose kernels run as they are (allowed.MOVES and EXACT), whatever they are given: they
+# need not be judged one by one.
+MOVING = """
+reshape reshape_as view view_as permute transpose swapaxes swapdims movedim moveaxis t squeeze
+unsqueeze expand expand_as flatten unflatten narrow select chunk split tensor_split unbind
+contiguous clone detach cat concat stack flip roll tril triu diagonal gather index_select
+masked_fill zeros ones empty full zeros_like ones_like empty_like full_like new_zeros new_ones
+new_empty new_full zero_ item tolist __getitem__ eq ne lt le gt ge isnan logical_and logical_or
+logical_not logical_xor
+""".split()
+
+# Attributes that compute nothing.
+ATTRIBUTES = """
+shape dtype device ndim is_cuda is_cpu is_meta is_sparse is_nested is_quantized layout requires_grad
+grad grad_fn is_leaf itemsize nbytes names data _version _base output_nr retains_grad
+""".split()
+QUESTIONS = """
+size stride dim numel is_contiguous is_floating_point is_complex storage_offset data_ptr __len__
+element_size ndimension nelement requires_grad_ get_device is_signed
+""".split()
+
+
+def later(module, name):
+    """A function of invar.nn, which is imported when it is called."""
+
+    def function(*args, **kwargs):
+        return importlib.import_module(module).FUNCTIONS[name](*args, **kwargs)
+
+    return function
+
+
+@functools.cache
+def table():
+    """A function or method of torch -> its Row, MOVED or ASKED; others run, and their kernels are
+    judged."""
+    found = {}
+    for name in MOVING:
+        for space in (torch, torch.Tensor):
+            if hasattr(space, name):
+                found[getattr(space, name)] = MOVED
+    for name in QUESTIONS:
+        found[getattr(torch.Tensor, name)] = ASKED
+    for name in ATTRIBUTES:
+        attribute = getattr(torch.Tensor, name, None)  # some came and went with versions
+        if attribute is None:
+            continue
+        found[attribute.__get__] = found[attribute.__set__] = ASKED
+    return found | routes()
 
 
 def routes():
-    """A function or method of torch -> (its name, the function of invar.ops, whether its first two
-    operands change places)."""
-    from invar.nn.recurrent import FUNCTIONS
+    """A function or method of torch that invar.ops has -> its Row."""
+    found = {}
 
-    table = {getattr(F, name): (name, random.dropping(name), False) for name in DROPPING}
-    for name, function in FUNCTIONS.items():
-        table[getattr(torch, name)] = name, function, False
+    def add(function, name, counterpart, swapped=False, target=""):
+        found.setdefault(function, Row(function, name, counterpart, swapped, target))
+
+    for name in DROPPING:
+        add(getattr(F, name), name, random.dropping(name))
+    for name in RECURRENT:
+        add(getattr(torch, name), name, later("invar.nn.recurrent", name))
     for name, function in OTHERS.items():
-        table[getattr(torch, name)] = name, function, False
-    table[F.scaled_dot_product_attention] = "scaled_dot_product_attention", attention, False
-    table[F.rrelu] = "rrelu", random.rrelu, False
+        add(getattr(torch, name), name, function)
+    add(F.scaled_dot_product_attention, "scaled_dot_product_attention", attention)
+    name = "multi_head_attention_forward"
+    add(F.multi_head_attention_forward, name, later("invar.nn.attention", name))
+    add(F.rrelu, "rrelu", random.rrelu)
     for kind in ("max_pool", "adaptive_max_pool"):
         for n in (1, 2, 3):
             name = f"{kind}{n}d"
-            found = functools.partial(with_indices, getattr(ops, name))
-            table[getattr(F, f"{name}_with_indices")] = name, found, False
+            pool = functools.partial(with_indices, getattr(ops, name))
+            add(getattr(F, f"{name}_with_indices"), name, pool)
     for name, spaces, target, swapped in _targets():
         function = getattr(ops, target, None)
-        if function is None:
-            continue
-        for space in spaces:
+        for space in spaces if function is not None else ():
             if hasattr(space, name):
-                table.setdefault(getattr(space, name), (name, function, swapped))
-    return table
+                add(getattr(space, name), name, function, swapped, target)
+    return found

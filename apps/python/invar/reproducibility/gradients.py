@@ -5,6 +5,8 @@ again there."""
 import torch
 from torch.autograd import _make_grads, graph
 
+from invar.reproducibility.refusal import gradients_from_here
+
 
 def several(x):
     return (x,) if x is None or isinstance(x, torch.Tensor | graph.GradientEdge) else tuple(x)
@@ -14,6 +16,7 @@ def backward(mode, tensors, grad_tensors=None, retain_graph=None, create_graph=F
              grad_variables=None, inputs=None):  # fmt: skip
     if grad_variables is not None:
         raise RuntimeError("backward: grad_variables: torch has no such argument any more")
+    gradients_from_here()
     tensors = several(tensors)
     grads = several(grad_tensors) if grad_tensors is not None else (None,) * len(tensors)
     grads = _make_grads(tensors, grads, is_grads_batched=False)
@@ -43,6 +46,7 @@ def grad(mode, outputs, inputs, grad_outputs=None, retain_graph=None, create_gra
             outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
             is_grads_batched, materialize_grads,
         )  # fmt: skip
+    gradients_from_here()
     outputs, inputs = several(outputs), several(inputs)
     grads = several(grad_outputs) if grad_outputs is not None else (None,) * len(outputs)
     grads = _make_grads(outputs, grads, is_grads_batched=False)

@@ -10,13 +10,16 @@ import math
 
 import torch
 
-from invar import primitives
+from invar import ops
+from invar.autograd.rules import constant
 from invar.modules.emitted import TYPES
+from invar.ops import binary64
+from invar.ops.reduction import place
 from invar.reproducibility.refusal import refused
 
 NAMES = {dtype: name for name, dtype in TYPES.items()}
 HANDLERS = {}
-_HALVES = (torch.float16, torch.bfloat16)
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 
 
 def handler(*names):
@@ -32,8 +35,9 @@ def handler(*names):
 
 
 def p(op, *operands, **attributes):
-    """A primitive, outside of the graph of gradients."""
-    return primitives.call(op, *operands, **attributes)
+    """A primitive, outside of the graph of gradients; of f64 its composition where there is no
+    other."""
+    return binary64.call(op, *operands, **attributes)
 
 
 def cast(x, dtype):
@@ -67,8 +71,26 @@ def device_of(operands):
     return next((x.device for x in tensors if x.ndim), tensors[0].device)
 
 
+def all_f32(operands):
+    """The operands as `computed` has them where the first is a tensor of f32 and the others are so,
+    numbers or None: the common case. None: they are not."""
+    first, made = operands[0], []
+    for x in operands:
+        if type(x) in _PLAIN:
+            if x.dtype is not torch.float32 or x.device != first.device:
+                return None
+            made.append(x)
+        elif made and (x is None or type(x) in (int, float)):
+            made.append(x if x is None else constant(first, x))
+        else:
+            return None
+    return made
+
+
 def computed(function, *operands):
     """function(operands), all of one dtype as `type_of` says; the result rounded to torch's."""
+    if (given := all_f32(operands)) is not None:
+        return cast(function(*given), torch.float32)
     dtype, wide = type_of(*operands)
     device = device_of(operands)
 
@@ -287,7 +309,7 @@ def chosen(op):
     def of(x, dim=None, keepdim=False):
         flat = x.reshape(-1) if dim is None or x.ndim == 0 else x
         axis = 0 if dim is None or x.ndim == 0 else dim % x.ndim
-        found = p(op, cast(flat, torch.float32), axis=axis, select_last=0)
+        found = place(op, op == "argmax", flat, axis).squeeze(axis)
         if dim is None:
             return found.reshape([1] * x.ndim) if keepdim else found
         return found.unsqueeze(axis) if keepdim and x.ndim else found
@@ -304,9 +326,8 @@ def spread(op):
         if isinstance(dim, bool):  # var(x, unbiased)
             dim, unbiased = None, dim
         by = int(unbiased) if correction is None else correction
-        if by not in (0, 1):
-            raise refused(op.replace("reduce_", "torch."), f"correction={by}; covered are 0 and 1")
-        return reduced(op, x, dim, keepdim, correction=int(by))
+        name = op.removeprefix("reduce_")
+        return getattr(ops, name)(x, dim, keepdim=keepdim, correction=by)
 
     return of
 

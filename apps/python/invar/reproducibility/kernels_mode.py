@@ -2,18 +2,26 @@
 covered ones are computed by Invar, all others are refused."""
 
 import math
+import re
 
 import torch
+from torch.overrides import resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
+from invar import _native
+from invar.autograd import modes
+from invar.errors import UNDER_AUTOCAST
 from invar.reproducibility import (
     allowed,
+    gradients,
     kernels,
     kernels_loss,  # noqa: F401  registers handlers
     kernels_more,  # noqa: F401
     kernels_optim,  # noqa: F401
     random,
 )
+from invar.reproducibility.operands import has_floats
 from invar.reproducibility.refusal import describe, flat, refused
 
 RUN, INTEGER, EXACT, COVERED, RANDOM, INDEX_PUT, SCATTER, SORT, SUMS, COPY, REFUSED = range(11)
@@ -56,6 +64,17 @@ def kind_of(function):
     return (INTEGER if base in allowed.INTEGER else REFUSED), base
 
 
+def as_meta(x):
+    """Shape and type alone."""
+    return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device="meta")
+
+
+def stays_whole(function, args, kwargs):
+    """Whether torch's results of whole numbers are whole, too; raises what torch raises of them."""
+    args, kwargs = tree_map_only(torch.Tensor, as_meta, (args, kwargs))
+    return not has_floats(tree_leaves(function(*args, **kwargs)), {})
+
+
 def has_floats(args, kwargs):
     """Whether an operand or the result that is asked for is floating or complex."""
     for x in flat([*args, *kwargs.values()]):
@@ -66,6 +85,28 @@ def has_floats(args, kwargs):
         if isinstance(x, torch.dtype) and (x.is_floating_point or x.is_complex):
             return True
     return False
+
+
+_SPACES = (
+    ("linalg_", "torch.linalg", torch.linalg),
+    ("fft_", "torch.fft", torch.fft),
+    ("special_", "torch.special", torch.special),
+    ("", "torch", torch),
+    ("", "torch.Tensor", torch.Tensor),
+    ("", "torch.nn.functional", torch.nn.functional),
+)
+
+
+def gradient_of(node):
+    """What a node of torch's graph computes, as messages name it: LinalgSvdBackward0 is the
+    gradient of torch.linalg.svd."""
+    name = node.name().rpartition("Backward")[0]
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    for prefix, where, space in _SPACES:
+        short = name.removeprefix(prefix)
+        if name.startswith(prefix) and short and hasattr(space, short):
+            return f"the gradient of {where}.{short}"
+    return f"the gradient {node.name()}"
 
 
 def whole(base, args, kwargs):
@@ -181,10 +222,15 @@ def ordered(function, base, args, kwargs):
     return result[1] if base == "argsort" else tuple(result)
 
 
-class Kernels(TorchDispatchMode):
-    """Sees each kernel; `doing` is the function of torch that the user called, for messages."""
+CONVERSIONS = frozenset("to type type_as float double half bfloat16 cpu cuda".split())
 
-    doing = None
+
+@modes.own
+class Kernels(TorchDispatchMode):
+    """Sees each kernel; `doing` is the function of torch that the user called, for messages;
+    `autocast`: under torch.autocast, which hides itself from the kernels that it converts for."""
+
+    doing, autocast = None, False
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -194,8 +240,13 @@ class Kernels(TorchDispatchMode):
         kind, base = found
         if kind == RUN:
             return function(*args, **kwargs)
-        with torch.no_grad(), torch._C.DisableTorchFunction():
-            return self.judged(kind, base, function, args, dict(kwargs))
+        with torch._C.DisableTorchFunction():
+            grad = torch.is_grad_enabled()
+            torch._C._set_grad_enabled(False)
+            try:
+                return self.judged(kind, base, function, args, dict(kwargs))
+            finally:
+                torch._C._set_grad_enabled(grad)
 
     def judged(self, kind, base, function, args, kwargs):
         if kind == EXACT:
@@ -212,9 +263,14 @@ class Kernels(TorchDispatchMode):
             return self.copied(function, args, kwargs)
         if kind == SUMS:
             return self.exchanged(function, args, kwargs)
+        if base == "_to_copy" and self.autocast:
+            if getattr(self.doing, "__name__", "to") not in CONVERSIONS:
+                raise self.refusal(function, args, UNDER_AUTOCAST)
         if kind != REFUSED and whole(base, args, kwargs):
             return function(*args, **kwargs)
         if kind == COVERED:
+            if not has_floats(args, kwargs) and stays_whole(function, args, kwargs):
+                return function(*args, **kwargs)
             return self.named(function, lambda: covered(function, base, args, kwargs))
         raise self.refusal(function, args)
 
@@ -238,20 +294,22 @@ class Kernels(TorchDispatchMode):
         return function(*args, **kwargs)
 
     def named(self, function, compute):
-        from invar import _native
-
         try:
             return compute()
         except _native.Error as e:
-            if hasattr(e, "reproducible_named"):
+            if hasattr(e, "named"):
                 raise
-            named = refused(self.name_of(function), str(e))
-            named.reproducible_named = True
-            raise named from e
+            raise refused(self.name_of(function), str(e)) from e
 
     def name_of(self, function):
         name = function._schema.name.replace("::", ".")
-        return name if self.doing is None else f"{self.doing} (its kernel {name})"
+        if self.doing is None:
+            return name
+        node = torch._C._current_autograd_node()
+        if node is not None and self.doing in gradients.ENGINE:
+            return f"{gradient_of(node)} (its kernel {name})"
+        doing = resolve_name(self.doing) or getattr(self.doing, "__name__", "?")
+        return f"{doing} (its kernel {name})"
 
     def refusal(self, function, args, why="no reproducible kernel"):
         return refused(self.name_of(function), f"{why} for {describe(args) or 'its arguments'}")

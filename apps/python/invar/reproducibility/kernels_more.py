@@ -5,6 +5,7 @@ import math
 
 import torch
 
+from invar import ops
 from invar.reproducibility.kernels import (
     HANDLERS,
     add,
@@ -19,6 +20,19 @@ from invar.reproducibility.kernels import (
     scaled,
 )
 from invar.reproducibility.refusal import refused
+
+
+@handler("scatter_reduce")
+def scatter_reduce(x, dim, index, source, reduce, *, include_self=True):
+    return ops.scatter_reduce(x, dim, index, source, reduce, include_self=include_self)
+
+
+@handler("index_reduce")
+def index_reduce(x, dim, index, source, reduce, *, include_self=True):
+    shape = [1] * x.ndim
+    shape[dim] = -1
+    where = index.reshape(shape).expand(source.shape)
+    return ops.scatter_reduce(x, dim, where, source, reduce, include_self=include_self)
 
 
 def dot(a, b):
@@ -87,6 +101,8 @@ def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 @handler("nan_to_num")
 def nan_to_num(x, nan=None, posinf=None, neginf=None):
+    if not x.is_floating_point():
+        return x.clone()
     limits = torch.finfo(x.dtype)
     value = lambda v, otherwise: torch.full(
         (), otherwise if v is None else v, dtype=x.dtype, device=x.device

@@ -5,25 +5,27 @@ kernels_mode judges.
 torch's own hooks of steps serve: before a step, its optimiser gives way to a copy without
 parameters, which calls the closure and no more; after it, before all other hooks, ours steps."""
 
-import contextlib
 import inspect
 import threading
 
 import torch
-from torch.optim import optimizer as of_torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from invar import _native, optim
+from invar import _native
 
 NAMES = "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam".split()
-COUNTERPARTS = {getattr(torch.optim, name): getattr(optim, name) for name in NAMES}
 
 
 def counterpart(optimizer):
     """An optimiser of invar.optim with the groups and the state of torch's, the same objects; None
     where it does not cover them (element types, tensors as rates, gradient scaling)."""
-    cls = COUNTERPARTS.get(type(optimizer))
-    if cls is None or getattr(optimizer, "grad_scale", None) is not None:
+    name = type(optimizer).__name__
+    if name not in NAMES or type(optimizer) is not getattr(torch.optim, name, None):
+        return None
+    from invar import optim
+
+    cls = getattr(optim, name)
+    if getattr(optimizer, "grad_scale", None) is not None:
         return None
     ours = object.__new__(cls)
     ours.__dict__ = optimizer.__dict__
@@ -72,25 +74,7 @@ def forget(optimizer, *_):
         handle.remove()
 
 
-_lock = threading.Lock()
-_contexts, _handles = 0, []
-
-
-@contextlib.contextmanager
-def routed():
-    """torch's optimisers step so, in threads under reproducible()."""
-    global _contexts
-    with _lock:
-        _contexts += 1
-        if _contexts == 1:
-            _handles.append(of_torch.register_optimizer_step_pre_hook(before))
-            _handles.append(of_torch.register_optimizer_step_post_hook(forget))
-    try:
-        yield
-    finally:
-        for handle in _begun.__dict__.pop("steps", {}).values():
-            handle.remove()
-        with _lock:
-            _contexts -= 1
-            while not _contexts and _handles:
-                _handles.pop().remove()
+def forget_all():
+    """Of steps of this thread that were broken off."""
+    for handle in _begun.__dict__.pop("steps", {}).values():
+        handle.remove()

@@ -101,6 +101,23 @@ def normal_(x, mean=0.0, std=1.0, *, generator=None):
     return x.copy_(cast(found, x.dtype))
 
 
+def normals(mean, std, size=None, *, generator=None, out=None, **kwargs):
+    """torch.normal of numbers or tensors."""
+    tensors = [v for v in (mean, std) if isinstance(v, torch.Tensor)]
+    if size is not None:
+        shape, device, dtype = made(size, kwargs)
+    else:
+        shape = torch.broadcast_shapes(*(v.shape for v in tensors))
+        device, dtype = tensors[0].device, tensors[0].dtype
+    if any(bool((v < 0).any()) for v in (std,) if isinstance(v, torch.Tensor)):
+        raise RuntimeError("normal: std: expected numbers of 0 or more")
+    z = normal(shape, device, generator)
+    of = lambda v: cast(v, torch.float32) if isinstance(v, torch.Tensor) else torch.full(
+        (), float(v), device=device
+    )  # fmt: skip
+    return cast(primitives.add(primitives.mul(z, of(std)), of(mean)), dtype)
+
+
 def bernoulli_(x, p=0.5, *, generator=None):
     return x.copy_(uniform(x.shape, x.device, generator) < p)
 
@@ -168,6 +185,7 @@ DRAWN = {
     "rand_like": rand_like,
     "randn_like": randn_like,
     "uniform_": uniform_,
+    "normal": normals,
     "normal_": normal_,
     "bernoulli_": bernoulli_,
     "bernoulli": bernoulli,

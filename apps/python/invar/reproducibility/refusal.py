@@ -13,27 +13,42 @@ _LIBRARIES = tuple(
 )
 
 
-class Outside(_native.NotCovered, NotImplementedError):
-    """A torch operation that has no reproducible counterpart."""
+_backward_at = None  # the frame that asked for gradients: threads of torch's engine have none
 
 
 def user_line():
     """The innermost line that is neither torch's nor Invar's, as "file:line: text"; "" where there
     is none."""
+    place = user_place() or _backward_at
+    if place is None:
+        return ""
+    file, line = place
+    return f"{file}:{line}: {linecache.getline(file, line).strip()}"
+
+
+def user_place():
+    """The file and number of that line; None where there is none."""
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(_LIBRARIES) and not file.startswith("<frozen"):
-            text = linecache.getline(file, frame.f_lineno).strip()
-            return f"{file}:{frame.f_lineno}: {text}"
+            return file, frame.f_lineno
         frame = frame.f_back
-    return ""
+    return None
+
+
+def gradients_from_here():
+    """Remembers the user's line for refusals of a backward pass that other threads compute."""
+    global _backward_at
+    _backward_at = user_place()
 
 
 def refused(name, why):
     """The exception for one operation."""
     line = user_line()
-    return Outside(f"{name}: {why}" + (f" ({line})" if line else ""))
+    made = _native.NotCovered(f"{name}: {why}" + (f" ({line})" if line else ""))
+    made.named = True  # with the function and the line
+    return made
 
 
 def describe(args):

@@ -9,6 +9,7 @@ import traceback
 
 import invar
 from invar import training
+from invar.training.receipt import printable
 
 
 def main(arguments=None):
@@ -30,10 +31,13 @@ def main(arguments=None):
         if name == "verify":
             command.add_argument("--steps", help="A:B: only the steps from A up to, and without, B")
     options = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):  # names may have characters that the terminal has not
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         return globals()[options.command](options)
     except invar.Error as e:
-        print(f"invar: {e}", file=sys.stderr)
+        print(f"invar: {printable(e)}", file=sys.stderr)
         return 3 if isinstance(e, invar.NotCovered) else 2
     except Exception as e:  # Python's own code, 1, would say that the receipt does not hold
         traceback.print_exc()
@@ -73,7 +77,8 @@ def verify(options):
     receipt = training.Receipt.read(options.receipt)
     verdict = training.verify(receipt, program(options, receipt), options.steps)
     whole = verdict.holds and (verdict.first, verdict.last) == (0, len(receipt))
-    print(f"{'VERIFIED' if whole else 'holds' if verdict.holds else 'DIFFERS'}: {verdict.text}")
+    word = "VERIFIED" if whole else "holds" if verdict.holds else "DIFFERS"
+    print(f"{word}: {printable(verdict.text)}")
     return 0 if verdict.holds else 1
 
 
@@ -82,7 +87,7 @@ def bisect(options):
     found = training.bisect(receipt, program(options, receipt))
     for first, last, same in found.ranges:
         print(f"state {first} to {last}: {'the same' if same else 'another'} state")
-    print(f"{'holds' if found.step is None else 'DIFFERS'}: {found.text}")
+    print(f"{'holds' if found.step is None else 'DIFFERS'}: {printable(found.text)}")
     return 0 if found.step is None else 1
 
 

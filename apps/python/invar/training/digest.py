@@ -135,6 +135,9 @@ def load(path: str | os.PathLike[str]) -> dict[str, Any]:
                 raise ValueError(name)
             bytes_of(elements)[:] = data[begin:end]
             found[name] = elements.item() if name in numbers else elements
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as e:
-        raise _native.BadInput(f"{path}: no file of a state ({type(e).__name__}: {e})") from None
+    except (struct.error, ArithmeticError, AttributeError, KeyError, TypeError, ValueError,
+            RuntimeError) as e:  # fmt: skip
+        raise _native.BadInput(
+            f"{path}: no file of a state ({type(e).__name__}: {str(e)!a})"
+        ) from None
     return found

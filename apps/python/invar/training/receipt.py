@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,25 @@ NONE = "0" * 64
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 _FLOAT = re.compile(r"-?0x(1\.[0-9a-f]{13}p[+-][0-9]+|0\.[0-9a-f]{13}p-1022|0\.0p\+0)|-?inf|nan")
+
+
+def printable(text):
+    """A text of a file for a terminal: what shows nothing or steers it is escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def read_text(path):
+    """The text of a file, which is never waited for: a pipe or a device is refused."""
+    try:
+        with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK)) as file:
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            text = file.read().decode() if regular else None
+    except (OSError, ValueError) as e:  # ValueError: no UTF-8, or a path with a zero byte
+        reason = e.strerror if isinstance(e, OSError) else "it is no UTF-8"
+        raise _native.BadInput(f"{printable(path)}: {reason}") from None
+    if text is None:
+        raise _native.BadInput(f"{printable(path)}: not a regular file")
+    return text
 
 
 def number(value):
@@ -68,17 +88,17 @@ class Receipt:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Receipt":
+        text, where = read_text(path), printable(path)
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as e:
-            reason = e.strerror if isinstance(e, OSError) else "it is no UTF-8"
-            raise _native.BadInput(f"{path}: {reason}") from None
-        try:
-            data = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, path))
+            data = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, where))
         except json.JSONDecodeError as e:
-            raise _native.BadInput(f"{path}: no JSON: line {e.lineno}, column {e.colno}") from None
+            raise _native.BadInput(f"{where}: no JSON: line {e.lineno}, column {e.colno}") from None
+        except _native.BadInput:
+            raise
+        except ValueError:  # Python's limit
+            raise _native.BadInput(f"{where}: an integer of too many digits") from None
         except RecursionError:
-            raise _native.BadInput(f"{path}: JSON that is nested too deeply") from None
+            raise _native.BadInput(f"{where}: JSON that is nested too deeply") from None
         return cls(data, path)
 
     def __len__(self) -> int:
@@ -133,7 +153,12 @@ def _digest(value):
 
 
 def _float(value):
-    return isinstance(value, str) and _FLOAT.fullmatch(value) is not None
+    if not isinstance(value, str) or _FLOAT.fullmatch(value) is None:
+        return False
+    try:
+        return float.fromhex(value).hex() == value
+    except OverflowError:
+        return False
 
 
 def _setting(value):
@@ -219,8 +244,16 @@ def check(data, where):
     """Refuses a receipt whose form or hashes do not hold, in one line (training.13)."""
 
     def refuse(text):
-        raise _native.BadInput(f"{where}: {text}")
+        raise _native.BadInput(f"{printable(where)}: {printable(text)}")
 
+    try:
+        compact(data)
+    except UnicodeEncodeError:
+        refuse("a text that is no Unicode: half of a surrogate pair")
+    except RecursionError:
+        refuse("nested too deeply")
+    except (TypeError, ValueError) as e:  # data that no file holds
+        refuse(f"no JSON: {e}")
     if not isinstance(data, dict) or not str(data.get("schema", "")).startswith("invar-training-"):
         refuse(f"no receipt of a training (its schema is not {SCHEMA!r})")
     if data["schema"] != SCHEMA:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from invar import _native
 from invar.training import digest
 from invar.training.modules import files_of
-from invar.training.receipt import NUMERICS, Receipt, number, settings_of, shown
+from invar.training.receipt import NUMERICS, Receipt, number, printable, settings_of, shown
 from invar.training.recorder import kept_state
 
 # A function that makes the trainer, or the path of a script that has one.
@@ -118,7 +118,7 @@ class Replay:
             return what, None, text
         pairs = zip(found.entries, leaves, found.leaves)
         name = next(entry["name"] for entry, theirs, ours in pairs if theirs != ours)
-        return what, name, f"tensor {name} of {where} differs"
+        return what, name, f"tensor {printable(name)} of {where} differs"
 
 
 def _both(receipt, computed):
@@ -128,7 +128,8 @@ def _both(receipt, computed):
 def _settings_text(theirs, ours):
     for name in sorted(theirs.keys() | ours.keys()):
         if theirs.get(name) != ours.get(name):
-            return f"setting {name} differs: receipt {theirs.get(name)}, computed {ours.get(name)}"
+            receipt, computed = theirs.get(name), ours.get(name)
+            return printable(f"setting {name} differs: receipt {receipt}, computed {computed}")
 
 
 def maker(receipt, program, path=None):
@@ -145,7 +146,10 @@ def maker(receipt, program, path=None):
     try:
         text = program.read_bytes()
     except OSError as e:
-        raise _native.BadInput(f"{program}: {e.strerror}: the script of the receipt") from None
+        where = printable(program)
+        raise _native.BadInput(f"{where}: {e.strerror}: the script of the receipt") from None
+    except ValueError:
+        raise _native.BadInput(f"{printable(program)}: no name of a script") from None
     if hashlib.sha256(text).hexdigest() != stated["sha256"]:
         raise _native.BadInput(f"{program}: not the script of the receipt (its SHA-256 is another)")
     compare_modules(program, stated.get("modules", {}))
@@ -162,7 +166,7 @@ def compare_modules(program, stated):
     """Refuses modules beside a script that are not the receipt's."""
     found = files_of(program)
     for name in sorted(stated.keys() | found.keys()):
-        file = program.parent / name
+        file = printable(program.parent / name)
         if name not in found:
             raise _native.BadInput(f"{file}: a module of the receipt that is not there")
         if name not in stated:
@@ -210,7 +214,7 @@ def _value(setting):
     if isinstance(setting, str):
         try:
             return float.fromhex(setting) if setting.lstrip("-").startswith("0x") else setting
-        except ValueError:
+        except (OverflowError, ValueError):
             return setting
     return setting
 

@@ -13,10 +13,9 @@ void describe_qwen2_moe(ConfigReader& r, Decoder& d) {
   d.experts.shared_intermediate_size = r.size("shared_expert_intermediate_size", 5632);
   d.experts.shared_gate = true;
   d.experts.normalized = r.flag("norm_topk_prob");
-  const int64_t window = read_window(r, 4096), layers = read_count(r, "max_window_layers", 28);
-  const bool used = r.flag("use_sliding_window") && window != 0;
-  read_layer_types(r, d, used ? window : 0, [&](const Decoder&, size_t i) {
-    return used && i % 2 == 0 && static_cast<int64_t>(i) < layers;
+  const int64_t window = read_used_window(r, 4096), layers = read_count(r, "max_window_layers", 28);
+  read_layer_types(r, d, window, [&](const Decoder&, size_t i) {
+    return window != 0 && i % 2 == 0 && static_cast<int64_t>(i) < layers;
   });
   read_rope(r, {}, d);
 }
@@ -29,8 +28,7 @@ void describe_qwen3_moe(ConfigReader& r, Decoder& d) {
   read_experts(r, d, {.default_count = 128, .default_chosen = 8, .default_inner = 768});
   read_sparse_step(r, d);
   d.experts.normalized = r.flag("norm_topk_prob");
-  const int64_t window = read_window(r, 4096);
-  if (r.flag("use_sliding_window")) d.window = window;
+  d.window = read_used_window(r, 4096);
   for (Layer& layer : d.layers) layer.window = d.window != 0;
   read_rope(r, {}, d);
 }

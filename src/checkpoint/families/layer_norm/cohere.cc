@@ -5,7 +5,7 @@ namespace invar::checkpoint {
 
 namespace {
 
-void read_common(ConfigReader& r, Decoder& d, const SizeKeys& keys) {
+void read_cohere(ConfigReader& r, Decoder& d, const SizeKeys& keys) {
   read_sizes(r, d, keys);
   read_activation(r, d, "hidden_act", "silu");
   d.norm = Norm::layer;
@@ -20,13 +20,13 @@ void read_common(ConfigReader& r, Decoder& d, const SizeKeys& keys) {
 }  // namespace
 
 void describe_cohere(ConfigReader& r, Decoder& d) {
-  read_common(r, d, {});
+  read_cohere(r, d, {});
   if (r.flag("use_qk_norm")) d.qk_norm = QkNorm::heads;
   read_rope(r, {.theta = 500000}, d);
 }
 
 void describe_cohere2(ConfigReader& r, Decoder& d) {
-  read_common(r, d, {.head_dim = nullptr});
+  read_cohere(r, d, {.head_dim = nullptr});
   read_layer_types(r, d, read_window(r, 4096), every(r.size("sliding_window_pattern", 4)));
   for (Layer& layer : d.layers) layer.rope = layer.window ? 0 : -1;
   read_rope(r, {}, d);

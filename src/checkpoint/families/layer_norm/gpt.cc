@@ -5,7 +5,7 @@ namespace invar::checkpoint {
 
 namespace {
 
-void read_common(ConfigReader& r, Decoder& d) {
+void read_gpt(ConfigReader& r, Decoder& d) {
   read_sizes(r, d,
              {.hidden = "n_embd",
               .inner = nullptr,
@@ -32,7 +32,7 @@ void read_common(ConfigReader& r, Decoder& d) {
 }  // namespace
 
 void describe_gpt2(ConfigReader& r, Decoder& d) {
-  read_common(r, d);
+  read_gpt(r, d);
   TensorNames& n = d.names;
   n.other_places = {{"", n.head}};
   n.positions = "wpe";
@@ -49,7 +49,7 @@ void describe_gpt2(ConfigReader& r, Decoder& d) {
 }
 
 void describe_gptj(ConfigReader& r, Decoder& d) {
-  read_common(r, d);
+  read_gpt(r, d);
   TensorNames& n = d.names;
   n.q = "attn.q_proj";
   n.k = "attn.k_proj";

@@ -7,7 +7,7 @@
 namespace invar::checkpoint {
 namespace {
 
-void read_common(ConfigReader& r, Decoder& d, const char* activation, int64_t kv_heads) {
+void read_gemma(ConfigReader& r, Decoder& d, const char* activation, int64_t kv_heads) {
   read_sizes(r, d, {.default_kv_heads = kv_heads, .default_head_dim = 256});
   read_activation(r, d, activation, "gelu_pytorch_tanh");
   d.norm_epsilon = read_factor(r, "rms_norm_eps", 1e-6);
@@ -24,7 +24,7 @@ float read_softcap(ConfigReader& r, const char* key, double fallback) {
 }
 
 void read_second(ConfigReader& r, Decoder& d) {
-  read_common(r, d, "hidden_activation", 4);
+  read_gemma(r, d, "hidden_activation", 4);
   d.block = Block::both;
   d.names.attention_post_norm = "post_attention_layernorm";
   d.names.mlp_norm = "pre_feedforward_layernorm";
@@ -35,7 +35,7 @@ void read_second(ConfigReader& r, Decoder& d) {
 }  // namespace
 
 void describe_gemma(ConfigReader& r, Decoder& d) {
-  read_common(r, d, "hidden_act", 16);
+  read_gemma(r, d, "hidden_act", 16);
   d.activation = d.activation == Activation::gelu ? Activation::gelu_tanh : d.activation;
   read_rope(r, {}, d);
 }

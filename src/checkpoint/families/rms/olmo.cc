@@ -5,7 +5,7 @@ namespace invar::checkpoint {
 
 namespace {
 
-void read_common(ConfigReader& r, Decoder& d) {
+void read_olmo(ConfigReader& r, Decoder& d) {
   read_llama_like(r, d, {}, 1e-5);
   d.tied = r.flag("tie_word_embeddings");
   d.qkv_bias = d.output_bias = r.flag("attention_bias");
@@ -18,12 +18,12 @@ void read_common(ConfigReader& r, Decoder& d) {
 }  // namespace
 
 void describe_olmo2(ConfigReader& r, Decoder& d) {
-  read_common(r, d);
+  read_olmo(r, d);
   read_rope(r, {}, d);
 }
 
 void describe_olmo3(ConfigReader& r, Decoder& d) {
-  read_common(r, d);
+  read_olmo(r, d);
   read_layer_types(r, d, read_window(r, 4096), every(4));
   read_ropes_of_layers(r, {.theta = 500000}, {.theta = 500000, .theta_key = nullptr}, d);
 }

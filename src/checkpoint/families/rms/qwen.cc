@@ -5,12 +5,11 @@ namespace invar::checkpoint {
 namespace {
 
 void read_windows(ConfigReader& r, Decoder& d) {
-  const int64_t window = read_window(r, 4096);
+  const int64_t window = read_used_window(r, 4096);
   const int64_t first =
       r.find("max_window_layers") && *r.find("max_window_layers") == 0 ? 0 : r.size("max_window_layers", 28);
-  const bool used = r.flag("use_sliding_window") && window != 0;
-  read_layer_types(r, d, used ? window : 0,
-                   [&](const Decoder&, size_t i) { return used && static_cast<int64_t>(i) >= first; });
+  read_layer_types(r, d, window,
+                   [&](const Decoder&, size_t i) { return window != 0 && static_cast<int64_t>(i) >= first; });
 }
 
 }  // namespace

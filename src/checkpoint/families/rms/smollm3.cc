@@ -14,9 +14,7 @@ void describe_smollm3(ConfigReader& r, Decoder& d) {
     return r.reject("'no_rope_layers' is not a list of " + std::to_string(d.layers.size()) + " numbers");
   for (size_t i = 0; i < d.layers.size(); ++i)
     d.layers[i].rope = (rotated ? (*rotated)[i] != 0 : (i + 1) % static_cast<size_t>(interval) != 0) ? 0 : -1;
-  const int64_t window = read_window(r, 0);
-  const bool used = r.flag("use_sliding_window") && window != 0;
-  read_layer_types(r, d, used ? window : 0, [](const Decoder& decoder, size_t i) {
+  read_layer_types(r, d, read_used_window(r, 0), [](const Decoder& decoder, size_t i) {
     return decoder.window != 0 && decoder.layers[i].rope < 0;
   });
   read_rope(r, {.theta = 2000000}, d);

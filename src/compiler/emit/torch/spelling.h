@@ -16,8 +16,8 @@
 namespace invar::compiler {
 
 // A call of an operation. Texts of it have fields for operands and dimensions
-// (dialects/torch/template.h); attributes that are absent have the value that the room's spec.md
-// says.
+// (dialects/torch/template.h); attributes that are absent have the value that the room's page of
+// spec/ops says.
 struct TorchCall {
   struct Type {
     DType dtype;

@@ -1,4 +1,4 @@
-"""The outputs of attention and its gradients from spec.md, without the C++ code
+"""The outputs of attention and its gradients from spec/attention.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import functools

@@ -1,4 +1,5 @@
-"""The outputs of batchnorm from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of batchnorm from spec/ops/batchnorm.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 from oracle import add, canon, div, mul, sqrt, sub
 

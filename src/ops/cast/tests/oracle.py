@@ -1,4 +1,4 @@
-"""The outputs of cast from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of cast from spec/ops/cast.md, without the C++ code (tests/conformance/oracle.py)."""
 
 import math
 from fractions import Fraction

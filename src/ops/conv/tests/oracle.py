@@ -1,4 +1,4 @@
-"""The outputs of convolutions from spec.md, without the C++ code
+"""The outputs of convolutions from spec/ops/conv.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import itertools

@@ -1,4 +1,4 @@
-// Activation functions: spec.md elementwise.9 - elementwise.12. Each line is one rounding; a graph
+// Activation functions: elementwise.9 - elementwise.12. Each line is one rounding; a graph
 // applies the store rule only where it calls flush_subnormal().
 #pragma once
 #include "num/functions_ff.h"

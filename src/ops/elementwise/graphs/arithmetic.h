@@ -1,4 +1,4 @@
-// Graphs of one IEEE operation or one comparison: spec.md elementwise.5 - elementwise.8. Like all
+// Graphs of one IEEE operation or one comparison: elementwise.5 - elementwise.8. Like all
 // graphs of this room, they take lanes F and attributes as plain floats and do no loads or stores,
 // so that they can be chained; compiled once per instruction set.
 #pragma once

@@ -1,4 +1,4 @@
-// Graphs over binary64: spec.md elementwise.19. Scalar, in plain C++ without contraction.
+// Graphs over binary64: elementwise.19. Scalar, in plain C++ without contraction.
 #pragma once
 #include "num/log/binary64.h"
 

@@ -1,4 +1,4 @@
-// Gradients of activation functions: spec.md elementwise.20. Each line is one rounding.
+// Gradients of activation functions: elementwise.20. Each line is one rounding.
 #pragma once
 #include "ops/elementwise/graphs/activations.h"
 

@@ -1,4 +1,4 @@
-// Graphs over integers and bool: spec.md elementwise.13 - elementwise.17.
+// Graphs over integers and bool: elementwise.13 - elementwise.17.
 #pragma once
 #include <cstdint>
 #include <type_traits>

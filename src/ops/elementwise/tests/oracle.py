@@ -1,4 +1,4 @@
-"""The outputs of the elementwise operations from spec.md, without the C++ code
+"""The outputs of the elementwise operations from spec/ops/elementwise.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import math

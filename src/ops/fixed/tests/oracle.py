@@ -1,4 +1,4 @@
-"""The outputs of fixed-point sums from spec.md, without the C++ code
+"""The outputs of fixed-point sums from spec/ops/fixed.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import math

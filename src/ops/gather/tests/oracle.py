@@ -1,4 +1,4 @@
-"""The outputs of this room's operations from spec.md, without the C++ code
+"""The outputs of this room's operations from spec/ops/gather.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import numpy as np
@@ -94,7 +94,7 @@ def scattered(place_of):
             there, update = read_bits(dtype, result[at]), read_bits(dtype, updates[place])
             if how == 0:
                 result[at] = updates[place]
-            elif dtype == "f32":
+            elif dtype in ("f32", "f64"):
                 result[at] = write_bits(dtype, canon(REAL[how](there, update)))
             else:
                 result[at] = write_bits(dtype, WHOLE[how](there, update))

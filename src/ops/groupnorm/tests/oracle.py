@@ -1,4 +1,5 @@
-"""The outputs of groupnorm from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of groupnorm from spec/ops/groupnorm.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""The outputs of layernorm and its gradients from spec.md, without the C++ code
+"""The outputs of layernorm and its gradients from spec/ops/layernorm.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import math

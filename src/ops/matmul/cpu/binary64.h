@@ -1,4 +1,4 @@
-// binary64 products (spec.md matmul.5): one unit is one row of A, 16 columns at a time. Included by
+// binary64 products (matmul.5): one unit is one row of A, 16 columns at a time. Included by
 // cpu.cc only.
 #pragma once
 #include "num/contract/binary64.h"

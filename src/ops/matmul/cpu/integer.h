@@ -1,4 +1,4 @@
-// int8 products. Sums are exact modulo 2^32 (spec.md matmul_integer.2), so their order is free:
+// int8 products. Sums are exact modulo 2^32 (matmul_integer.2), so their order is free:
 // what multiplies the bytes is each instruction set's own. Compiled once per instruction set.
 #pragma once
 #include "ops/matmul/cpu/byte_pairs.h"

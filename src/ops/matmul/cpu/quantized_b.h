@@ -1,5 +1,5 @@
-// B of 4 or 8 bits: panels of integers, dequantized to w = (q - z) s where they are used (spec.md
-// matmul_nbits.2). A few rows consume each weight from the register that holds it; for more rows a
+// B of 4 or 8 bits: panels of integers, dequantized to w = (q - z) s where they are used
+// (matmul_nbits.2). A few rows consume each weight from the register that holds it; for more rows a
 // K block is dequantized once. Compiled once per instruction set.
 #pragma once
 #include "ops/matmul/cpu/blocked_product.h"

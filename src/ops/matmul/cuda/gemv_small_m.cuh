@@ -113,8 +113,7 @@ __global__ void __launch_bounds__(S::kMaxWarps* kWarp) gemv_kernel(const __grid_
     const int64_t matrix = matmul::matrix_index(products.index[row], products.groups);
     has_matrix = matrix >= 0, row_of_a = row / products.share;
     if (!has_matrix) *products.fault = 1;
-    packed = static_cast<const uint32_t*>(
-        products.matrices.at[product * products.groups + (has_matrix ? matrix : 0)]);
+    packed = static_cast<const uint32_t*>(products.matrices.matrix(product, has_matrix ? matrix : 0));
   }
   if constexpr (kSorted) {
     wait_for_previous_grid();  // a kernel sorts the rows

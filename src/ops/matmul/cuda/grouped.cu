@@ -1,7 +1,7 @@
 // grouped_matmul: few rows by GEMV, each with the matrix that its index chooses; more by GEMV or by
 // tiles whose rows choose one matrix, after a kernel has sorted them. The choice is free by
 // grouped_matmul.3.
-#include "ops/matmul/cuda/sorted_rows.cuh"
+#include "ops/matmul/cuda/grouped/sorted_rows.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -35,9 +35,22 @@ struct SortedGemv : ChoosingGemv<Reader> {
 // blocks of 4 take 147 us for 512 rows where blocks of 8 take 150, 184 and 174 for 1024.
 enum class GroupedRoute { automatic, rows, small, large, sorted_4, sorted_8 };
 constexpr int kGroupedRoutes = 6;
+// Constant matrices are packed, others are not: where a call has both, the others are packed for
+// it.
+bool is_packed(const View& b) {
+  return b.packed;
+}
+bool any_packed(const Call& call) {
+  const auto b = call.in.subspan(kFirstMatrix);
+  return std::any_of(b.begin(), b.end(), is_packed);
+}
+bool all_packed(const Call& call) {
+  const auto b = call.in.subspan(kFirstMatrix);
+  return std::all_of(b.begin(), b.end(), is_packed);
+}
 GroupedRoute route(const Call& call, const GroupedShape& s) {
   constexpr int64_t kMaxK = int64_t{1} << 30;
-  const bool gemv_fits = call.in[kFirstMatrix].packed && s.k > 0 && s.k < kMaxK;
+  const bool gemv_fits = any_packed(call) && s.k > 0 && s.k < kMaxK;
   const auto forced = static_cast<GroupedRoute>(variant() % kGroupedRoutes);
   const bool is_tiles = forced == GroupedRoute::small || forced == GroupedRoute::large;
   if (forced != GroupedRoute::automatic && (gemv_fits || is_tiles)) return forced;
@@ -67,8 +80,7 @@ template <class T>
 size_t shared_bytes_of(const GroupedShape& s) {
   return sorted_bytes(s, T::kRows) + workspace_of<T>(tiles_shape(s, T::kRows), whole_k(s));
 }
-size_t shared_bytes(const Call& call) {
-  const GroupedShape s = matmul::grouped_shape(call);
+size_t shared_bytes_of_route(const Call& call, const GroupedShape& s) {
   switch (route(call, s)) {
     case GroupedRoute::rows: return 0;
     case GroupedRoute::small: return shared_bytes_of<Small>(s);
@@ -77,28 +89,54 @@ size_t shared_bytes(const Call& call) {
     default: return sorted_bytes(s, SortedBy8<ReaderF32>::kRows);
   }
 }
+// Bytes of one matrix.
+int64_t matrix_bytes(const View& b, int64_t n, int64_t k, bool packed) {
+  return packed ? packed_words(n, word_rows(k, b.dtype)) * 4 : n * k * static_cast<int64_t>(size_of(b.dtype));
+}
+// Where the matrices that are packed for a call lie in its shared memory, behind what its route
+// has.
+size_t own_matrices_at(const Call& call, const GroupedShape& s) {
+  return (shared_bytes_of_route(call, s) + 255) / 256 * 256;
+}
+size_t shared_bytes(const Call& call) {
+  const GroupedShape s = matmul::grouped_shape(call);
+  if (!any_packed(call) || all_packed(call)) return shared_bytes_of_route(call, s);
+  size_t bytes = own_matrices_at(call, s);
+  for (const View& b : call.in.subspan(kFirstMatrix))
+    if (!b.packed) bytes += packed_bytes(b, *call.attrs);
+  return bytes;
+}
+// Calls f(operand, where it is packed) for what a call with packed matrices has of others.
+template <class Fn>
+void for_own_matrices(const Call& call, const GroupedShape& s, Fn f) {
+  if (!any_packed(call) || all_packed(call)) return;
+  auto* to = static_cast<char*>(call.shared) + own_matrices_at(call, s);
+  for (size_t i = kFirstMatrix; i < call.in.size(); ++i) {
+    if (call.in[i].packed) continue;
+    f(static_cast<int>(i), to);
+    to += packed_bytes(call.in[i], *call.attrs);
+  }
+}
 
-// The matrices of calls with as many.
+// The matrices of calls with as many: of each, all packed or none.
 MatrixTable table_of(std::span<const Call* const> calls, const GroupedShape& s) {
-  MatrixTable table{};
-  const void** to = table.at;
+  MatrixTable table = empty_table(s);
   for (const Call* call : calls) {
-    const View& b = call->in[kFirstMatrix];
-    const int64_t n = last_dim(call->out[0]), bytes = b.packed
-                                                          ? packed_words(n, word_rows(s.k, b.dtype)) * 4
-                                                          : n * s.k * static_cast<int64_t>(size_of(b.dtype));
-    for (int64_t g = 0; g < s.groups; ++g)
-      *to++ = s.stacked ? static_cast<const char*>(b.data) + g * bytes
-                        : call->in[static_cast<size_t>(kFirstMatrix + g)].data;
+    const int first = table.count;
+    const bool packed = any_packed(*call);
+    for (const View& b : call->in.subspan(kFirstMatrix))
+      table.add(b.data, matrix_bytes(b, last_dim(call->out[0]), s.k, packed));
+    for_own_matrices(*call, s, [&](int i, void* at) { checked(table.at, first + i - kFirstMatrix) = at; });
   }
   return table;
 }
 void enqueue_sort(std::span<const Call* const> calls, const GroupedShape& s, int64_t tile_rows,
                   const Sorted& to, Stream stream) {
   const Call& call = *calls[0];
-  launch_dependent(sort_kernel, dim3(1), dim3(kSortThreads), 0, stream, s, static_cast<int>(calls.size()),
-                   static_cast<int>(tile_rows), static_cast<int>(most_tiles(s, tile_rows)),
-                   call.in[1].as<const int64_t>(), call.gpu.fault, to, table_of(calls, s));
+  launch_dependent(counts_fit_block(s) ? sort_kernel<false> : sort_kernel<true>, dim3(1), dim3(kSortThreads),
+                   0, stream, s, static_cast<int>(calls.size()), static_cast<int>(tile_rows),
+                   static_cast<int>(most_tiles(s, tile_rows)), call.in[1].as<const int64_t>(), call.gpu.fault,
+                   to, table_of(calls, s));
 }
 
 template <class T, class B>
@@ -127,14 +165,15 @@ Products products_of(std::span<const Call* const> calls, const GroupedShape& s, 
                      const Reader& reader) {
   Products products{};
   for (const Call* call : calls) {
-    products.reader[products.count] = reader;  // its pointer is not read: b is packed
-    products.problem[products.count++] = {call->in[0].as<const float>(),
-                                          nullptr,
-                                          call->out[0].as<float>(),
-                                          rows,
-                                          last_dim(call->out[0]),
-                                          s.k,
-                                          word_rows(s.k, call->in[kFirstMatrix].dtype)};
+    const int p = products.count++;
+    checked(products.reader, p) = reader;  // its pointer is not read: b is packed
+    checked(products.problem, p) = {call->in[0].as<const float>(),
+                                    nullptr,
+                                    call->out[0].as<float>(),
+                                    rows,
+                                    last_dim(call->out[0]),
+                                    s.k,
+                                    word_rows(s.k, call->in[kFirstMatrix].dtype)};
   }
   products.share = s.share, products.groups = s.groups;
   return products;
@@ -186,6 +225,9 @@ void enqueue(const Call& call, Stream stream) {
   const View& b = call.in[kFirstMatrix];
   if (s.rows == 0 || s.n == 0) return;
   const GroupedRoute chosen = route(call, s);
+  for_own_matrices(call, s, [&](int i, void* to) {
+    enqueue_pack_floats(call.in[static_cast<size_t>(i)], i, *call.attrs, to, stream);
+  });
   with_reader(b.dtype, b.data, s.trans_b ? Strides{1, s.k} : Strides{s.n, 1}, [&](auto reader) {
     using Reader = decltype(reader);
     auto tiles = [&](const auto& columns) {
@@ -197,7 +239,7 @@ void enqueue(const Call& call, Stream stream) {
     const int64_t rows = word_rows(s.k, b.dtype);
     if (is_gemv(chosen))
       enqueue_gemv_route(chosen, {&one, 1}, s, reader, stream);
-    else if (b.packed)
+    else if (any_packed(call))
       tiles(WeightColumns<Reader, true>{reader, nullptr, s.n, s.k, rows});
     else
       tiles(WeightColumns<Reader, false>{reader, nullptr, s.n, s.k, rows});
@@ -212,11 +254,11 @@ bool is_joined(std::span<const Call* const> calls) {
   const auto count = static_cast<int64_t>(calls.size());
   if (count > kMaxProducts || count * s.groups > kMostMatrices || s.rows == 0) return false;
   if (!is_gemv(chosen)) return false;
+  if (!std::all_of(calls.begin(), calls.end(), [](const Call* c) { return all_packed(*c); })) return false;
   return std::all_of(calls.begin(), calls.end(), [&](const Call* c) {
     const GroupedShape t = matmul::grouped_shape(*c);
-    const View &b = c->in[kFirstMatrix], &first = one.in[kFirstMatrix];
-    return c->in[1].data == one.in[1].data && b.dtype == first.dtype && b.packed == first.packed && t.n > 0 &&
-           t.rows == s.rows && t.share == s.share && t.k == s.k && t.groups == s.groups &&
+    return c->in[1].data == one.in[1].data && c->in[kFirstMatrix].dtype == one.in[kFirstMatrix].dtype &&
+           t.n > 0 && t.rows == s.rows && t.share == s.share && t.k == s.k && t.groups == s.groups &&
            t.stacked == s.stacked;
   });
 }

@@ -1,4 +1,4 @@
-"""The outputs of the operations of this room from spec.md, without the C++ code
+"""The outputs of the operations of this room from spec/ops/matmul.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import itertools

@@ -1,4 +1,4 @@
-"""The outputs of this room's operations from spec.md, without the C++ code
+"""The outputs of this room's operations from spec/ops/move.md, without the C++ code
 (tests/conformance/oracle.py). NumPy moves bits as unsigned integers and knows nothing of what they
 mean."""
 

@@ -1,4 +1,4 @@
-"""The outputs of nms from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of nms from spec/ops/nms.md, without the C++ code (tests/conformance/oracle.py)."""
 
 from oracle import add, div, mul, sub
 

@@ -1,4 +1,4 @@
-"""The outputs of steps of optimisers from spec.md, without the C++ code
+"""The outputs of steps of optimisers from spec/ops/optim.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 from oracle import add, canon, div, fma, maximum, mul, sqrt, sub

@@ -1,4 +1,5 @@
-"""The outputs of the pools from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of the pools from spec/ops/pool.md, without the C++ code
+(tests/conformance/oracle.py)."""
 
 import functools
 import itertools

@@ -1,5 +1,5 @@
-"""The outputs of quantize_linear and dequantize_linear from spec.md, without the C++ code
-(tests/conformance/oracle.py)."""
+"""The outputs of quantize_linear and dequantize_linear from spec/ops/quantize.md, without the C++
+code (tests/conformance/oracle.py)."""
 
 import math
 from fractions import Fraction

@@ -1,5 +1,5 @@
-"""The outputs of random_bits, random_uniform and random_dropout from spec.md, without the C++ code
-(tests/conformance/oracle.py)."""
+"""The outputs of random_bits, random_uniform and random_dropout from spec/ops/random.md, without
+the C++ code (tests/conformance/oracle.py)."""
 
 import math
 

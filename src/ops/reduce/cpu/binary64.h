@@ -1,4 +1,4 @@
-// binary64 reductions (spec.md reduce.13). Included by the rows of all instruction sets.
+// binary64 reductions (reduce.13). Included by the rows of all instruction sets.
 #pragma once
 #include "kernels/cpu/vector_io.h"
 #include "num/reduce/binary64.h"

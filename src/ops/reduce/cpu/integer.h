@@ -1,4 +1,4 @@
-// Reductions of integers and bool (spec.md reduce.11, reduce.12): sums and products wrap, so the
+// Reductions of integers and bool (reduce.11, reduce.12): sums and products wrap, so the
 // order is free. Included by the rows of all instruction sets.
 #pragma once
 #include "kernels/cpu/vector_io.h"

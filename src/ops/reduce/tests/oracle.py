@@ -1,4 +1,4 @@
-"""The outputs of this room's operations from spec.md, without the C++ code
+"""The outputs of this room's operations from spec/ops/reduce.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import functools

@@ -1,4 +1,4 @@
-"""The outputs of reshape and bitcast from spec.md, without the C++ code
+"""The outputs of reshape and bitcast from spec/ops/reshape.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 ON_BITS = dict.fromkeys(["reshape", "bitcast"], lambda tensors, outputs, attrs: [tensors[0][2]])

@@ -1,6 +1,6 @@
-"""The outputs of resize from spec.md, without the C++ code (tests/conformance/oracle.py). A Python
-float is binary64 and every operation on it is rounded to nearest even: the coordinates and weights
-of the specification, step by step."""
+"""The outputs of resize from spec/ops/resize.md, without the C++ code
+(tests/conformance/oracle.py). A Python float is binary64 and every operation on it is rounded to
+nearest even: the coordinates and weights of the specification, step by step."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The outputs of rope from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of rope from spec/ops/rope.md, without the C++ code (tests/conformance/oracle.py)."""
 
 from oracle import add, canon, mul, rows, sub
 

@@ -1,4 +1,4 @@
-"""The outputs of cumsum and cumprod from spec.md, without the C++ code
+"""The outputs of cumsum and cumprod from spec/ops/scan.md, without the C++ code
 (tests/conformance/oracle.py)."""
 
 import math

@@ -1,5 +1,5 @@
-"""The outputs of softmax, log_softmax and their gradients from spec.md, without the C++ code
-(tests/conformance/oracle.py)."""
+"""The outputs of softmax, log_softmax and their gradients from spec/ops/softmax.md, without the C++
+code (tests/conformance/oracle.py)."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""The outputs of topk from spec.md, without the C++ code (tests/conformance/oracle.py)."""
+"""The outputs of topk from spec/ops/topk.md, without the C++ code (tests/conformance/oracle.py)."""
 
 import math
 

@@ -9,7 +9,7 @@ Result<Value> Interpreter::checked(Value v) {
   if (depth_of(v) > kDeepestValue)
     return not_covered("a value nests deeper than " + std::to_string(kDeepestValue) + " levels");
   const std::string* s = v.string();
-  INVAR_CHECK_OK(spend(s ? s->size() / 256 : 0));
+  INVAR_CHECK_OK(spend(s ? s->size() / kBytesCopied : 0));
   return v;
 }
 
@@ -32,12 +32,14 @@ Result<std::vector<Value>> Interpreter::evaluate_all(const Nodes& nodes, Scope& 
 }
 
 Result<Value> Interpreter::variable(const std::string& name, const Scope& scope) const {
-  for (const Scope* s = &scope; s; s = s->parent)
+  for (const Scope* s = &scope; s; s = s->parent) {
+    charge(s->variables.size() / 16);
     for (const auto& [known, value] : s->variables)
       if (known == name) return value;
+  }
   if (const Value* v = variables_.dict()->find(name)) return *v;
   if (is_global(name)) return Value{std::make_shared<const Callable>(Callable{Callable::global, name})};
-  for (const std::string_view other : {"cycler", "joiner", "lipsum", "varargs", "kwargs"})
+  for (const std::string_view other : {"cycler", "joiner", "lipsum", "varargs", "kwargs", "self"})
     if (name == other) return not_covered("'" + name + "' of Jinja is not covered");
   return undefined("'" + name + "' is undefined");
 }
@@ -57,6 +59,7 @@ Result<Arguments> Interpreter::arguments(const Node& node, Scope& scope) {
   if (node.double_star) {
     INVAR_TRY(const Value v, evaluate(*node.double_star, scope));
     if (!v.dict()) return unsupported(v, "argument after ** must be a mapping");
+    INVAR_CHECK_OK(spend(v.dict()->members.size()));
     for (const auto& [key, value] : v.dict()->members) {
       INVAR_TRY(const std::string name, string_of(key, "a name of an argument"));
       given.named.emplace_back(name, value);
@@ -70,8 +73,6 @@ Result<Value> Interpreter::comparison(const Node& node, Scope& scope) {
   INVAR_TRY(Value left, evaluate(*node.children[0], scope));
   for (size_t i = 0; i < node.operators.size(); ++i) {
     INVAR_TRY(Value right, evaluate(*node.children[i + 1], scope));
-    const std::string *a = left.string(), *b = right.string();
-    INVAR_CHECK_OK(spend(((a ? a->size() : 0) + (b ? b->size() : 0)) / 256));
     INVAR_TRY(const bool holds, compare(node.operators[i], left, right));
     if (!holds) return Value{false};
     left = std::move(right);
@@ -106,7 +107,8 @@ Result<Value> Interpreter::evaluate_unplaced(const Node& node, Scope& scope) {
     }
     case Node::item: {
       INVAR_TRY(const Value of, child(0));
-      if (node.children[1]->kind == Node::slice) return slice(of, *node.children[1], scope);
+      if (node.children[1]->kind == Node::slice)
+        return slice(of, *node.children[0], *node.children[1], scope);
       INVAR_TRY(const Value key, child(1));
       return item(of, key);
     }
@@ -151,6 +153,7 @@ Result<Value> Interpreter::evaluate_unplaced(const Node& node, Scope& scope) {
       for (const Value& part : parts) {
         INVAR_TRY(const std::string s, str(part));
         joined += s;
+        if (joined.size() > kLongestText) return too_long("~");
       }
       return checked(text(std::move(joined)));
     }
@@ -169,18 +172,18 @@ Result<Value> Interpreter::evaluate_unplaced(const Node& node, Scope& scope) {
 Result<std::vector<Value>> Interpreter::iterate(const Value& v) {
   if (v.undefined()) return std::vector<Value>();
   if (const Sequence* s = v.sequence()) {
-    INVAR_CHECK_OK(spend(s->elements.size() / 4));
+    INVAR_CHECK_OK(spend(s->elements.size()));
     if (s->kind == Sequence::generator && std::exchange(s->consumed, true)) return std::vector<Value>();
     return s->elements;
   }
   std::vector<Value> items;
   if (const Dict* d = v.dict()) {
-    INVAR_CHECK_OK(spend(d->members.size() / 16));
+    INVAR_CHECK_OK(spend(d->members.size()));
     for (const auto& [key, value] : d->members) items.push_back(key);
     return items;
   }
   if (const std::string* s = v.string()) {
-    INVAR_CHECK_OK(spend(s->size()));
+    INVAR_CHECK_OK(spend(kNewValue * s->size()));
     for (const char32_t c : code_points(*s)) items.push_back(text(utf8(std::u32string(1, c))));
     return items;
   }
@@ -189,7 +192,7 @@ Result<std::vector<Value>> Interpreter::iterate(const Value& v) {
   return bad_input("'" + std::string(type_name(v)) + "' object is not iterable");
 }
 
-Result<Value> Interpreter::slice(const Value& of, const Node& node, Scope& scope) {
+Result<Value> Interpreter::slice(const Value& of, const Node& sliced, const Node& node, Scope& scope) {
   std::optional<int64_t> parts[3];
   for (size_t i = 0; i < 3; ++i) {
     if (!node.children[i]) continue;
@@ -202,10 +205,15 @@ Result<Value> Interpreter::slice(const Value& of, const Node& node, Scope& scope
   const Sequence* s = of.sequence();
   const bool is_list =
       s && (s->kind == Sequence::list || s->kind == Sequence::tuple || s->kind == Sequence::range);
-  if (!is_list && !of.string())
-    return undefined("'" + std::string(type_name(of)) + "' object has no such slice");
-  INVAR_TRY(std::vector<Value> all, iterate(of));
-  const auto n = static_cast<int64_t>(all.size());
+  if (!is_list && !of.string()) {
+    const std::string what = "'" + std::string(type_name(of)) + "' object has no slices";
+    for (const Node::Kind literal : {Node::constant, Node::list, Node::tuple, Node::dict})
+      if (sliced.kind == literal) return not_covered(what);  // which jinja2 makes undefined
+    return bad_input(what);
+  }
+  const std::u32string characters = s ? U"" : code_points(*of.string());
+  const auto n = static_cast<int64_t>(s ? s->elements.size() : characters.size());
+  INVAR_CHECK_OK(spend(s ? s->elements.size() : 0));
   const int64_t step = parts[2].value_or(1);
   if (step == 0) return bad_input("slice step cannot be zero");
   const int64_t low = step < 0 ? -1 : 0, high = step < 0 ? n - 1 : n;
@@ -216,13 +224,15 @@ Result<Value> Interpreter::slice(const Value& of, const Node& node, Scope& scope
   const int64_t begin = clamped(parts[0], step < 0 ? high : low),
                 end = clamped(parts[1], step < 0 ? low : high);
   std::vector<Value> chosen;
+  std::u32string kept;
   const int64_t wide = std::clamp(step, -n - 1, n + 1);  // no sum of it overflows
-  for (int64_t i = begin; step < 0 ? i > end : i < end; i += wide)
-    chosen.push_back(std::move(all[static_cast<size_t>(i)]));
-  if (s) return checked(sequence(s->kind, std::move(chosen)));
-  std::string joined;
-  for (const Value& c : chosen) joined += *c.string();
-  return checked(text(std::move(joined)));
+  for (int64_t i = begin; step < 0 ? i > end : i < end; i += wide) {
+    if (s)
+      chosen.push_back(s->elements[static_cast<size_t>(i)]);
+    else
+      kept += characters[static_cast<size_t>(i)];
+  }
+  return checked(s ? sequence(s->kind, std::move(chosen)) : text(utf8(kept)));
 }
 
 }  // namespace invar::prompt::jinja

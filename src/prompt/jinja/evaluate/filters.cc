@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text/read_float.h"
+#include "base/text/utf8.h"
 #include "prompt/jinja/value/python_text.h"
 
 namespace invar::prompt::jinja {
@@ -34,24 +35,23 @@ Result<Value> cased(Interpreter&, const Value& v, const BoundArguments&) {
 // Words begin behind white space and -({[<, unlike those of str.title.
 Result<Value> title(Interpreter&, const Value& v, const BoundArguments&) {
   INVAR_TRY(const std::string s, str(v));
+  const auto separates = [&](size_t at) {
+    const uint32_t c = decode_utf8(s, at);
+    return is_space(c) ||
+           (c < 0x80 && std::string_view("-({[<").find(static_cast<char>(c)) != std::string_view::npos);
+  };
   std::string out;
-  for (size_t at = 0; at < s.size();) {
-    size_t end = at;
-    const auto separates = [](uint32_t c) {
-      return is_space(c) ||
-             (c < 0x80 && std::string_view("-({[<").find(static_cast<char>(c)) != std::string_view::npos);
-    };
-    const std::u32string all = code_points(std::string_view(s).substr(at));
-    size_t n = 0;
-    while (n < all.size() && !separates(all[n])) ++n;
-    end += utf8(std::u32string_view(all).substr(0, n)).size();
-    INVAR_TRY(const std::string word, in_case(std::string_view(s).substr(at, end - at), Case::capitalize));
+  for (size_t begin = 0, end = 0; begin < s.size(); begin = end) {
+    const bool between = separates(begin);
+    for (end = begin; end < s.size() && separates(end) == between;) decode_utf8(s, end);
+    const std::string_view part = std::string_view(s).substr(begin, end - begin);
+    if (!charge(1)) break;
+    if (between) {
+      out += part;
+      continue;
+    }
+    INVAR_TRY(const std::string word, in_case(part, Case::capitalize));
     out += word;
-    const size_t word_end = n;
-    while (n < all.size() && separates(all[n])) ++n;
-    const std::string between = utf8(std::u32string_view(all).substr(word_end, n - word_end));
-    out += between;
-    at = end + between.size();
   }
   return text(std::move(out));
 }
@@ -115,7 +115,7 @@ Result<Value> indent(Interpreter& in, const Value& v, const BoundArguments& a) {
   for (size_t i = 0; i < lines.size(); ++i) {
     if (i) out += "\n" + (lines[i].empty() && !blank ? "" : by);
     out += lines[i];
-    if (out.size() > size_t{64} << 20) return not_covered("indent makes more than 64 MiB");
+    if (out.size() > kLongestText) return too_long("indent");
   }
   return text(std::move(out));
 }
@@ -165,13 +165,19 @@ Result<Value> to_int(Interpreter&, const Value& v, const BoundArguments& a) {
 Result<Value> to_float(Interpreter&, const Value& v, const BoundArguments& a) {
   if (v.undefined()) return unsupported(v, "");
   if (const auto d = v.number()) return Value{*d};
-  if (const std::string* s = v.string())
+  if (const std::string* s = v.string()) {
     if (const auto f = number_in(*s, true)) return *f;
+    std::string word = strip(*s, " \t\r\n+-");
+    for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+    const bool digits = word.find_first_not_of("0123456789_.e+-") == word.npos;
+    if (word == "inf" || word == "infinity" || word == "nan" || (digits && word.find('_') != word.npos))
+      return not_covered("float of the text " + invar::json::quote(invar::json::brief(*s)));
+  }
   return a[0] ? *a[0] : Value{0.0};
 }
 
 Result<Value> absolute(Interpreter&, const Value& v, const BoundArguments&) {
-  if (const auto i = v.integer(); i && *i != INT64_MIN) return Value{*i < 0 ? -*i : *i};
+  if (const auto i = v.integer()) return *i < 0 ? unary("-", Value{*i}) : Result<Value>(Value{*i});
   if (const auto d = v.number()) return Value{std::fabs(*d)};
   return unsupported(v, "bad operand type for abs(): '" + std::string(type_name(v)) + "'");
 }
@@ -257,7 +263,7 @@ std::span<const Filter> value_filters() {
 
 Result<Value> Interpreter::filter(const std::string& name, const Value& input, const Arguments& given) {
   const std::string* s = input.string();
-  INVAR_CHECK_OK(spend(1 + (s ? s->size() / 64 : 0)));
+  INVAR_CHECK_OK(spend(1 + (s ? s->size() / kBytesRead : 0)));
   const auto among = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };

@@ -53,11 +53,13 @@ Result<BoundArguments> bind_arguments(const std::string& function, std::string_v
 class Interpreter {
  public:
   Interpreter(const Value& variables, const Date& date);
+  ~Interpreter();
+  Interpreter(const Interpreter&) = delete;
   Result<std::string> render(const Nodes&);
   bool used_date() const { return used_date_; }
 
   // For filters, tests, methods and functions. Their errors have no place; it is added by the node.
-  Status spend(size_t steps);
+  Status spend(size_t steps);  // charges; an error where the time or the memory is used up
   Result<std::vector<Value>> iterate(const Value&);
   Result<Value> call(const Value& callee, Arguments);
   Result<Value> filter(const std::string& name, const Value& input, const Arguments&);
@@ -89,7 +91,7 @@ class Interpreter {
   Result<Arguments> arguments(const Node&, Scope&);
   Result<Value> variable(const std::string& name, const Scope&) const;
   Result<Value> comparison(const Node&, Scope&);
-  Result<Value> slice(const Value&, const Node&, Scope&);
+  Result<Value> slice(const Value&, const Node& of, const Node& range, Scope&);
   Result<Value> checked(Value);  // its depth and the memory that all values take
 
   Error place(const Node&, Error);
@@ -99,7 +101,6 @@ class Interpreter {
   const Value& variables_;
   const Date date_;
   bool used_date_ = false, placed_ = false;
-  size_t steps_ = 0;
   const size_t bytes_before_;
   int depth_ = 0;
   Flow flow_ = Flow::next;

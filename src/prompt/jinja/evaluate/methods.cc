@@ -1,6 +1,7 @@
 // Methods of strings, dicts, lists and loops.
 #include <algorithm>
 
+#include "base/text/utf8.h"
 #include "prompt/jinja/evaluate/interpreter.h"
 #include "prompt/jinja/value/python_text.h"
 
@@ -105,23 +106,27 @@ Result<Value> replace_method(Interpreter& in, const Value& v, const BoundArgumen
   INVAR_TRY(const std::string to, needed_string(a[1], "what replace() inserts"));
   INVAR_TRY(const int64_t most, integer_or(a[2], -1, "count"));
   const size_t places = static_cast<size_t>(count(self(v), from));
-  if (to.size() && places > (size_t{64} << 20) / to.size())
-    return not_covered("replace() makes more than 64 MiB");
-  INVAR_CHECK_OK(in.spend((places * to.size() + self(v).size()) / 64));
+  if (to.size() && places > kLongestText / to.size()) return too_long("replace()");
+  INVAR_CHECK_OK(in.spend(places));
   return text(replace(self(v), from, to, most));
 }
 
 template <bool last, bool must>
-Result<Value> find_method(Interpreter&, const Value& v, const BoundArguments& a) {
+Result<Value> find_method(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const std::string part, needed_string(a[0], "what is sought"));
   INVAR_TRY(const int64_t start, integer_or(a[1], 0, "start"));
   if (a[2] || start < 0) return not_covered("find() with an end, or a negative start");
-  const std::u32string s = code_points(self(v)), sought = code_points(part);
-  const auto begin = static_cast<size_t>(start);
-  size_t at = begin > s.size() ? s.npos : last ? s.rfind(sought) : s.find(sought, begin);
+  const std::string& s = self(v);
+  size_t begin = 0;
+  for (int64_t skipped = 0; skipped < start && begin <= s.size(); ++skipped) {
+    if (begin == s.size()) return must ? Result<Value>(bad_input("substring not found")) : Value{int64_t{-1}};
+    decode_utf8(s, begin);
+  }
+  INVAR_CHECK_OK(in.spend(begin / kBytesRead));
+  size_t at = last ? find_last_text(s, part) : find_text(s, part, begin);
   if (last && at != s.npos && at < begin) at = s.npos;
   if (must && at == s.npos) return bad_input("substring not found");
-  return Value{at == s.npos ? int64_t{-1} : static_cast<int64_t>(at)};
+  return Value{at == s.npos ? int64_t{-1} : length(std::string_view(s).substr(0, at))};
 }
 
 Result<Value> count_method(Interpreter&, const Value& v, const BoundArguments& a) {
@@ -136,7 +141,8 @@ Result<Value> join_method(Interpreter& in, const Value& v, const BoundArguments&
   for (size_t i = 0; i < parts.size(); ++i) {
     INVAR_TRY(const std::string part, string_of(parts[i], "an element of join()"));
     joined.append(i ? self(v) : "").append(part);
-    if (joined.size() > size_t{64} << 20) return not_covered("join() makes more than 64 MiB");
+    INVAR_CHECK_OK(in.spend((self(v).size() + part.size()) / kBytesCopied));
+    if (joined.size() > kLongestText) return too_long("join()");
   }
   return text(std::move(joined));
 }
@@ -146,7 +152,7 @@ Result<Value> partition_method(Interpreter&, const Value& v, const BoundArgument
   INVAR_TRY(const std::string separator, needed_string(a[0], "the separator"));
   if (separator.empty()) return bad_input("empty separator");
   const std::string& s = self(v);
-  const size_t at = last ? s.rfind(separator) : s.find(separator);
+  const size_t at = last ? find_last_text(s, separator) : find_text(s, separator);
   std::vector<Value> parts;
   if (at == s.npos)
     parts = last ? std::vector{text(""), text(""), v} : std::vector{v, text(""), text("")};
@@ -187,7 +193,7 @@ Result<Value> get_method(Interpreter&, const Value& v, const BoundArguments& a) 
 
 template <Sequence::Kind kind>
 Result<Value> view(Interpreter& in, const Value& v, const BoundArguments&) {
-  INVAR_CHECK_OK(in.spend(v.dict()->members.size() / 16));
+  INVAR_CHECK_OK(in.spend((kind == Sequence::items ? kNewValue : 1) * v.dict()->members.size()));
   std::vector<Value> elements;
   for (const auto& [key, value] : v.dict()->members)
     elements.push_back(kind == Sequence::keys     ? key
@@ -312,7 +318,7 @@ Result<Value> call_method(Interpreter& in, const Value& v, const std::string& na
   if (const auto* loop = std::get_if<std::shared_ptr<Loop>>(&v.v)) return loop_method(**loop, name, given);
   if (v.markup()) return not_covered("the method " + name + "() of a safe string");
   const std::string* s = v.string();
-  INVAR_CHECK_OK(in.spend(s ? s->size() / 64 : 0));
+  INVAR_CHECK_OK(in.spend(s ? s->size() / kBytesRead : 0));
   if (s && name == "format") return format_braces(*s, given);
   if (s && among(kClasses, name)) {
     INVAR_TRY(const BoundArguments none, bind_arguments(name + "()", "", given));

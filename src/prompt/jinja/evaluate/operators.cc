@@ -77,7 +77,7 @@ Result<Value> repeated(Interpreter& in, const Value& v, int64_t times) {
   const size_t size = s ? s->elements.size() : v.string()->size(),
                n = times > 0 ? static_cast<size_t>(times) : 0;
   if (size && n > (size_t{64} << 20) / size) return not_covered("a repetition makes more than 64 MiB");
-  INVAR_CHECK_OK(in.spend(n * size / 4));
+  INVAR_CHECK_OK(in.spend(s ? n * size : n + n * size / kBytesCopied));
   std::vector<Value> elements;
   std::string joined;
   for (size_t i = 0; i < n; ++i) {
@@ -102,6 +102,7 @@ Result<Value> binary(Interpreter& in, const std::string& op, const Value& a, con
   if (a.undefined()) return unsupported(a, "");
   if (op == "+" && (a.markup() || b.markup()) && a.string() && b.string()) {  // the other one is escaped
     const auto safe = [](const Value& v) { return v.markup() ? *v.string() : escape_html(*v.string()); };
+    INVAR_CHECK_OK(in.spend((a.string()->size() + b.string()->size()) / kBytesRead));
     return text(safe(a) + safe(b), /*markup=*/true);
   }
   if (a.markup() || b.markup()) return not_covered("the operator " + op + " of a safe string");
@@ -115,7 +116,7 @@ Result<Value> binary(Interpreter& in, const std::string& op, const Value& a, con
     return q && (q->kind == Sequence::list || q->kind == Sequence::tuple);
   };
   if (op == "+" && joins(s) && joins(t) && s->kind == t->kind) {
-    INVAR_CHECK_OK(in.spend((s->elements.size() + t->elements.size()) / 4));
+    INVAR_CHECK_OK(in.spend(s->elements.size() + t->elements.size()));
     std::vector<Value> elements = s->elements;
     elements.insert(elements.end(), t->elements.begin(), t->elements.end());
     return sequence(s->kind, std::move(elements));
@@ -137,7 +138,7 @@ Result<bool> compare(const std::string& op, const Value& a, const Value& b) {
       if (!a.string())
         return unsupported(a,
                            "'in <string>' requires string as left operand, not " + std::string(type_name(a)));
-      return (s->find(*a.string()) != s->npos) == wanted;
+      return (find_text(*s, *a.string()) != s->npos) == wanted;
     }
     if (b.dict()) {
       if (!hashable(a)) return bad_input("unhashable type: '" + std::string(type_name(a)) + "'");
@@ -146,7 +147,7 @@ Result<bool> compare(const std::string& op, const Value& a, const Value& b) {
     if (const Sequence* s = b.sequence()) {
       if (s->kind == Sequence::generator) return not_covered("'in' a generator: write |list");
       for (const Value& v : s->elements)
-        if (equal(v, a)) return wanted;
+        if (equal(v, a) || meter().exhausted) return wanted;
       return !wanted;
     }
     if (b.undefined()) return !wanted;
@@ -171,6 +172,13 @@ Result<std::string> converted(char c, const Value& v) {
   if (const auto i = v.integer()) return std::to_string(*i);
   if (v.number()) return not_covered("the format %d of a float");
   return unsupported(v, "%d format: a real number is required, not " + std::string(type_name(v)));
+}
+
+Status append(std::string& out, const std::string& shown) {
+  if (out.size() + shown.size() > kLongestText) return too_long("a format");
+  charge(1 + shown.size() / kBytesCopied);
+  out += shown;
+  return {};
 }
 
 }  // namespace
@@ -200,12 +208,12 @@ Result<Value> format_percent(const std::string& format, const Value& given) {
       i = end + 1;
       named = true;
       INVAR_TRY(const std::string shown, converted(format[i], *v));
-      out += shown;
+      INVAR_CHECK_OK(append(out, shown));
       continue;
     }
     if (used == values.size()) return bad_input("not enough arguments for format string");
     INVAR_TRY(const std::string shown, converted(format[i], values[used++]));
-    out += shown;
+    INVAR_CHECK_OK(append(out, shown));
   }
   if (used < values.size() && !named && !given.dict())
     return bad_input("not all arguments converted during string formatting");
@@ -238,12 +246,13 @@ Result<Value> format_braces(const std::string& format, const Arguments& given) {
                                            : SIZE_MAX;
       if (at < given.positional.size()) v = &given.positional[at];
     } else {
+      charge(given.named.size());
       for (const auto& [name, value] : given.named)
         if (name == field) v = &value;
     }
     if (!v) return bad_input("format: nothing is given for {" + field + "}");
     INVAR_TRY(const std::string shown, str(*v));
-    out += shown;
+    INVAR_CHECK_OK(append(out, shown));
   }
   return text(std::move(out));
 }

@@ -55,7 +55,7 @@ Result<std::vector<Keyed>> keyed(Interpreter& in, const Value& v, const Value* a
 
 // Stable, also where it is reversed.
 Status order(Interpreter& in, std::vector<Keyed>& items, bool reverse) {
-  INVAR_CHECK_OK(in.spend(items.size() * 20));
+  INVAR_CHECK_OK(in.spend(items.size() * 4));
   const Keyed* wrong = nullptr;
   const Keyed* against = nullptr;
   for (size_t i = 1; i < items.size() && !wrong; ++i)
@@ -147,6 +147,8 @@ Result<Value> length_of(Interpreter&, const Value& v, const BoundArguments&) {
   if (v.dict()) return Value{static_cast<int64_t>(v.dict()->members.size())};
   const Sequence* s = v.sequence();
   if (s && s->kind != Sequence::generator) return Value{static_cast<int64_t>(s->elements.size())};
+  if (const auto* loop = std::get_if<std::shared_ptr<Loop>>(&v.v))
+    return Value{static_cast<int64_t>((*loop)->items.size())};
   return bad_input("object of type '" + std::string(type_name(v)) + "' has no len()");
 }
 
@@ -162,12 +164,14 @@ Result<Value> last(Interpreter& in, const Value& v, const BoundArguments&) {
 }
 
 Result<Value> reversed(Interpreter& in, const Value& v, const BoundArguments&) {
+  if (const std::string* s = v.string()) {
+    std::u32string characters = code_points(*s);
+    std::reverse(characters.begin(), characters.end());
+    return text(utf8(characters));
+  }
   INVAR_TRY(std::vector<Value> all, in.iterate(v));
   std::reverse(all.begin(), all.end());
-  if (!v.string()) return sequence(Sequence::generator, std::move(all));
-  std::string joined;
-  for (const Value& c : all) joined += *c.string();
-  return text(std::move(joined));
+  return sequence(Sequence::generator, std::move(all));
 }
 
 Result<Value> join(Interpreter& in, const Value& v, const BoundArguments& a) {
@@ -182,8 +186,8 @@ Result<Value> join(Interpreter& in, const Value& v, const BoundArguments& a) {
     }
     INVAR_TRY(const std::string part, str(all[i]));
     joined.append(i ? separator : "").append(part);
-    INVAR_CHECK_OK(in.spend((separator.size() + part.size()) / 64));
-    if (joined.size() > size_t{64} << 20) return not_covered("join makes more than 64 MiB");
+    INVAR_CHECK_OK(in.spend((separator.size() + part.size()) / kBytesCopied));
+    if (joined.size() > kLongestText) return too_long("join");
   }
   return text(std::move(joined));
 }
@@ -213,6 +217,7 @@ Result<Value> batch(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const int64_t size, integer_or(a[0], 0, "linecount"));
   if (size < 1) return bad_input("batch needs a size of at least 1");
   INVAR_TRY(const std::vector<Value> all, in.iterate(v));
+  INVAR_CHECK_OK(in.spend(kNewValue * (all.size() / static_cast<size_t>(size))));
   std::vector<Value> batches, current;
   for (const Value& one : all) {
     current.push_back(one);
@@ -231,7 +236,7 @@ Result<Value> batch(Interpreter& in, const Value& v, const BoundArguments& a) {
 Result<Value> slices(Interpreter& in, const Value& v, const BoundArguments& a) {
   INVAR_TRY(const int64_t n, integer_or(a[0], 0, "slices"));
   if (n < 1) return bad_input("slice needs at least 1 slice");
-  INVAR_CHECK_OK(in.spend(static_cast<size_t>(std::min<int64_t>(n, int64_t{1} << 40))));
+  INVAR_CHECK_OK(in.spend(kNewValue * static_cast<size_t>(std::min<int64_t>(n, int64_t{1} << 40))));
   INVAR_TRY(const std::vector<Value> all, in.iterate(v));
   const auto count = static_cast<int64_t>(all.size());
   std::vector<Value> made;

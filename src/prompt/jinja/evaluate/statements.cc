@@ -3,11 +3,16 @@
 namespace invar::prompt::jinja {
 
 Interpreter::Interpreter(const Value& variables, const Date& date)
-    : variables_(variables), date_(date), bytes_before_(live_bytes()) {}
+    : variables_(variables), date_(date), bytes_before_(live_bytes()) {
+  meter() = {kMostSteps, false};
+}
+
+Interpreter::~Interpreter() {
+  meter() = {};
+}
 
 Status Interpreter::spend(size_t steps) {
-  steps_ += steps;
-  if (steps_ > kMostSteps)
+  if (!charge(steps))
     return not_covered("the template takes more than " + std::to_string(kMostSteps) +
                        " steps: is it in a loop?");
   if (live_bytes() - bytes_before_ > kMostBytes)
@@ -16,6 +21,7 @@ Status Interpreter::spend(size_t steps) {
 }
 
 Error Interpreter::place(const Node& node, Error e) {
+  if (const Status enough = spend(0); !enough && !placed_) e = enough.error();  // whatever came of it
   if (!placed_) e.message = "line " + std::to_string(node.line) + ": " + e.message;
   placed_ = true;
   return e;
@@ -33,6 +39,7 @@ void Interpreter::close_scope(Scope& scope) {
 Result<std::string> Interpreter::render(const Nodes& nodes) {
   std::string out;
   INVAR_CHECK_OK(run(nodes, open_scope(nullptr), out));
+  INVAR_CHECK_OK(spend(0));
   return out;
 }
 
@@ -64,12 +71,12 @@ Result<std::string> Interpreter::block(const Nodes& nodes, Scope& parent) {
 Status Interpreter::run(const Node& node, Scope& scope, std::string& out) {
   const auto print = [&](const Value& v) -> Status {
     INVAR_TRY(const std::string shown, str(v));
-    INVAR_CHECK_OK(spend(shown.size() / 256));
+    INVAR_CHECK_OK(spend(shown.size() / kBytesCopied));
     out += shown;
     return {};
   };
   switch (node.kind) {
-    case Node::data: return out += node.name, spend(node.name.size() / 256);
+    case Node::data: return out += node.name, spend(node.name.size() / kBytesCopied);
     case Node::output:
       for (const NodePtr& child : node.children) {
         INVAR_TRY(const Value v, evaluate(*child, scope));
@@ -199,6 +206,7 @@ Status Interpreter::assign(const Node& target, Scope& scope, const Value& v) {
     if (!space) return bad_input("cannot assign attribute on non-namespace object " + target.name);
     if (target.operators[0].starts_with('_'))
       return bad_input("a namespace has no attributes that begin with an underscore: " + target.operators[0]);
+    INVAR_CHECK_OK(spend((*space)->members.size() / 4));
     for (auto& [name, value] : (*space)->members)
       if (name == target.operators[0]) return value = v, Status();
     (*space)->members.emplace_back(target.operators[0], v);
@@ -278,6 +286,7 @@ Result<Value> Interpreter::call(const Value& callee, Arguments given) {
 Result<Value> Interpreter::new_namespace(Arguments given) {
   Namespace& space = namespaces_.emplace_back();
   const auto add = [&](const std::string& name, const Value& v) -> Status {
+    INVAR_CHECK_OK(spend(1 + space.members.size()));
     if (name.starts_with('_'))
       return bad_input("a namespace has no attributes that begin with an underscore: " + name);
     for (auto& [known, value] : space.members)

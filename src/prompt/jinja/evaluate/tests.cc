@@ -26,9 +26,11 @@ std::optional<bool> of_type(const std::string& name, const Value& v) {
   if (name == "number") return v.number().has_value();
   if (name == "string") return v.string() != nullptr;
   if (name == "mapping") return v.dict() != nullptr;
-  if (name == "callable") return std::holds_alternative<std::shared_ptr<const Callable>>(v.v);
+  const bool loop = std::holds_alternative<std::shared_ptr<Loop>>(v.v);
+  if (name == "callable")
+    return v.undefined() || loop || std::holds_alternative<std::shared_ptr<const Callable>>(v.v);
   if (name == "escaped") return v.markup();
-  if (name == "iterable") return v.undefined() || v.string() || v.dict() || s;
+  if (name == "iterable") return v.undefined() || v.string() || v.dict() || s || loop;
   if (name == "sequence")
     return v.undefined() || v.string() || v.dict() ||
            (s && (s->kind == Sequence::list || s->kind == Sequence::tuple || s->kind == Sequence::range));

@@ -7,15 +7,25 @@
 namespace invar::prompt::jinja {
 namespace {
 
+// Text that grows, charged for; more than kLongestText is refused.
+Status append(std::string& out, std::string_view text) {
+  if (out.size() + text.size() > kLongestText) return too_long("a value that is printed");
+  charge(text.size() / kBytesCopied);
+  out += text;
+  return {};
+}
+
+Status append_repr(std::string& out, const Value&);
+
 template <class T, class F>
-Result<std::string> joined(const std::vector<T>& items, std::string_view open, std::string_view close,
-                           F&& one) {
-  std::string out(open);
-  for (size_t i = 0; i < items.size(); ++i) {
-    INVAR_TRY(const std::string text, one(items[i]));
-    out.append(i ? ", " : "").append(text);
+Status append_all(std::string& out, const std::vector<T>& items, std::string_view open,
+                  std::string_view close, F&& one) {
+  INVAR_CHECK_OK(append(out, open));
+  for (size_t i = 0; i < items.size() && !meter().exhausted; ++i) {
+    INVAR_CHECK_OK(append(out, i ? ", " : ""));
+    INVAR_CHECK_OK(one(out, items[i]));
   }
-  return out.append(close);
+  return append(out, close);
 }
 
 std::string_view opening(Sequence::Kind kind) {
@@ -35,32 +45,43 @@ Result<std::string> range_text(const Sequence& s) {
   return "range(" + std::to_string(first) + ", " + std::to_string(first + static_cast<int64_t>(n)) + ")";
 }
 
-Result<std::string> member_text(const std::pair<Value, Value>& m) {
-  INVAR_TRY(const std::string key, repr(m.first));
-  INVAR_TRY(const std::string value, repr(m.second));
-  return key + ": " + value;
+Status append_member(std::string& out, const std::pair<Value, Value>& m) {
+  INVAR_CHECK_OK(append_repr(out, m.first));
+  INVAR_CHECK_OK(append(out, ": "));
+  return append_repr(out, m.second);
+}
+
+Status append_repr(std::string& out, const Value& v) {
+  charge(1);
+  if (const std::string* s = v.string()) {
+    if (v.markup()) return not_covered("a list with a safe string is printed");
+    if (!charge(s->size() / kBytesRead)) return {};
+    return append(out, repr_of(*s));
+  }
+  if (v.undefined()) return append(out, "Undefined");
+  if (const Sequence* s = v.sequence()) {
+    if (s->kind == Sequence::generator)
+      return not_covered("a generator is printed, whose text is another in every run: write |list");
+    if (s->kind != Sequence::range)
+      return append_all(out, s->elements, opening(s->kind), closing(*s), append_repr);
+    INVAR_TRY(const std::string text, range_text(*s));
+    return append(out, text);
+  }
+  if (const Dict* d = v.dict()) return append_all(out, d->members, "{", "}", append_member);
+  INVAR_TRY(const std::string text, str(v));
+  return append(out, text);
 }
 
 }  // namespace
 
 Result<std::string> repr(const Value& v) {
-  if (const std::string* s = v.string()) {
-    if (v.markup()) return not_covered("a list with a safe string is printed");
-    return repr_of(*s);
-  }
-  if (v.undefined()) return std::string("Undefined");
-  if (const Sequence* s = v.sequence()) {
-    if (s->kind == Sequence::range) return range_text(*s);
-    if (s->kind == Sequence::generator)
-      return not_covered("a generator is printed, whose text is another in every run: write |list");
-    return joined(s->elements, opening(s->kind), closing(*s), repr);
-  }
-  if (const Dict* d = v.dict()) return joined(d->members, "{", "}", member_text);
-  return str(v);
+  std::string out;
+  INVAR_CHECK_OK(append_repr(out, v));
+  return out;
 }
 
 Result<std::string> str(const Value& v) {
-  if (const std::string* s = v.string()) return *s;
+  if (const std::string* s = v.string()) return charge(s->size() / kBytesCopied), *s;
   if (v.undefined()) return std::string();
   if (v.none()) return std::string("None");
   if (const bool* b = std::get_if<bool>(&v.v)) return std::string(*b ? "True" : "False");
@@ -88,24 +109,30 @@ struct JsonWriter {
   const JsonStyle& style;
   std::string out;
 
-  void line(int depth) {
-    if (!style.indent) return;
-    out += '\n';
-    for (int i = 0; i < depth; ++i) out += *style.indent;
+  Status line(int depth) {
+    if (!style.indent) return {};
+    INVAR_CHECK_OK(append(out, "\n"));
+    for (int i = 0; i < depth; ++i) INVAR_CHECK_OK(append(out, *style.indent));
+    return {};
   }
-  void between(bool first, int depth) {
-    if (!first) out += style.item_separator;
-    line(depth);
+  Status between(bool first, int depth) {
+    INVAR_CHECK_OK(append(out, first ? "" : style.item_separator));
+    return line(depth);
+  }
+  Status string(const std::string& s) {
+    if (!charge(s.size() / kBytesRead)) return {};
+    return append(out, json_string(s, style.ensure_ascii));
   }
   Status array(const std::vector<Value>& elements, int depth) {
     out += '[';
-    for (size_t i = 0; i < elements.size(); ++i) {
-      between(i == 0, depth + 1);
+    for (size_t i = 0; i < elements.size() && !meter().exhausted; ++i) {
+      INVAR_CHECK_OK(between(i == 0, depth + 1));
       INVAR_CHECK_OK(value(elements[i], depth + 1));
     }
-    if (!elements.empty()) line(depth);
-    out += ']';
-    return {};
+    if (!elements.empty()) {
+      INVAR_CHECK_OK(line(depth));
+    }
+    return append(out, "]");
   }
   Status object(const Dict& d, int depth) {
     std::vector<const std::pair<Value, Value>*> members;
@@ -120,18 +147,21 @@ struct JsonWriter {
       if (!ordered) return bad_input("sort_keys: keys of several types cannot be sorted");
     }
     out += '{';
-    for (size_t i = 0; i < members.size(); ++i) {
-      between(i == 0, depth + 1);
+    for (size_t i = 0; i < members.size() && !meter().exhausted; ++i) {
+      INVAR_CHECK_OK(between(i == 0, depth + 1));
       INVAR_TRY(const std::string key, json_key(members[i]->first));
-      out.append(json_string(key, style.ensure_ascii)).append(style.key_separator);
+      INVAR_CHECK_OK(string(key));
+      INVAR_CHECK_OK(append(out, style.key_separator));
       INVAR_CHECK_OK(value(members[i]->second, depth + 1));
     }
-    if (!members.empty()) line(depth);
-    out += '}';
-    return {};
+    if (!members.empty()) {
+      INVAR_CHECK_OK(line(depth));
+    }
+    return append(out, "}");
   }
   Status value(const Value& v, int depth) {
-    if (const std::string* s = v.string()) return out += json_string(*s, style.ensure_ascii), Status();
+    charge(1);
+    if (const std::string* s = v.string()) return string(*s);
     if (v.none()) return out += "null", Status();
     if (const bool* b = std::get_if<bool>(&v.v)) return out += *b ? "true" : "false", Status();
     if (v.number()) {

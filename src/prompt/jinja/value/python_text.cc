@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/utf8.h"
+#include "prompt/jinja/value/value.h"
 #include "prompt/unicode/unicode.h"
 
 namespace invar::prompt::jinja {
@@ -50,12 +51,44 @@ void hex_escape(std::string& out, const char* prefix, uint32_t c, int digits) {
 
 }  // namespace
 
+size_t find_text(std::string_view s, std::string_view part, size_t from) {
+  constexpr size_t kShort = 32;  // so many comparisons for a byte are no more than Knuth-Morris-Pratt's
+  if (from > s.size() || part.size() > s.size() - from) return s.npos;
+  if (part.size() <= kShort) {
+    const size_t at = s.find(part, from);
+    charge(((at == s.npos ? s.size() : at) - from) / kBytesRead);
+    return at;
+  }
+  if (!charge((s.size() - from + part.size()) / kBytesRead)) return s.npos;
+  std::vector<uint32_t> border(part.size(), 0);  // of the part's beginnings: how much is their end, too
+  for (uint32_t i = 1, n = 0; i < part.size(); border[i++] = n) {
+    while (n && part[i] != part[n]) n = border[n - 1];
+    n += part[i] == part[n];
+  }
+  for (size_t i = from, n = 0; i < s.size(); ++i) {
+    while (n && s[i] != part[n]) n = border[n - 1];
+    n += s[i] == part[n];
+    if (n == part.size()) return i + 1 - n;
+  }
+  return s.npos;
+}
+
+size_t find_last_text(std::string_view s, std::string_view part) {
+  if (part.empty()) return s.size();
+  const std::string back(s.rbegin(), s.rend()), sought(part.rbegin(), part.rend());
+  const size_t at = find_text(back, sought);
+  charge(s.size() / kBytesRead);
+  return at == back.npos ? at : s.size() - at - part.size();
+}
+
 int64_t length(std::string_view s) {
+  charge(s.size() / kBytesCopied);
   return std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; });
 }
 
 std::u32string code_points(std::string_view s) {
   std::u32string out;
+  if (!charge(s.size() / kBytesRead)) return out;
   for (size_t at = 0; at < s.size();) out += static_cast<char32_t>(decode_utf8(s, at));
   return out;
 }
@@ -71,10 +104,12 @@ bool is_space(uint32_t c) {
 }
 
 std::string strip(std::string_view s, std::optional<std::string_view> characters, Side side) {
-  const std::u32string set = characters ? code_points(*characters) : U"";
+  std::u32string set = characters ? code_points(*characters) : U"";
+  std::sort(set.begin(), set.end());
+  if (!charge((s.size() + 16 * set.size()) / kBytesRead)) return {};
   const auto goes = [&](size_t at) {
     const uint32_t c = decode_utf8(s, at);
-    return characters ? set.find(static_cast<char32_t>(c)) != set.npos : is_space(c);
+    return characters ? std::binary_search(set.begin(), set.end(), static_cast<char32_t>(c)) : is_space(c);
   };
   size_t begin = 0, end = s.size();
   if (side != Side::right)
@@ -88,7 +123,8 @@ std::vector<std::string> split(std::string_view s, std::optional<std::string_vie
   std::vector<std::string> parts;
   size_t at = 0;
   if (!separator) {
-    for (at = first_other(s, 0); at < s.size(); at = first_other(s, at)) {
+    charge(s.size() / kBytesRead);
+    for (at = first_other(s, 0); at < s.size() && charge(kNewValue); at = first_other(s, at)) {
       if (most >= 0 && static_cast<int64_t>(parts.size()) == most) {
         parts.emplace_back(s.substr(at));
         break;
@@ -99,13 +135,14 @@ std::vector<std::string> split(std::string_view s, std::optional<std::string_vie
     }
     return parts;
   }
-  for (;;) {
+  while (charge(kNewValue)) {
     const size_t end =
-        most >= 0 && static_cast<int64_t>(parts.size()) == most ? s.npos : s.find(*separator, at);
+        most >= 0 && static_cast<int64_t>(parts.size()) == most ? s.npos : find_text(s, *separator, at);
     parts.emplace_back(s.substr(at, end == s.npos ? end : end - at));
     if (end == s.npos) return parts;
     at = end + separator->size();
   }
+  return parts;
 }
 
 std::vector<std::string> split_right(std::string_view s, std::optional<std::string_view> separator,
@@ -114,7 +151,8 @@ std::vector<std::string> split_right(std::string_view s, std::optional<std::stri
   size_t end = s.size();
   const auto full = [&] { return most >= 0 && static_cast<int64_t>(parts.size()) == most; };
   if (!separator) {
-    for (;;) {
+    charge(s.size() / kBytesRead);
+    while (charge(kNewValue)) {
       while (end > 0 &&
              is_space(code_points(s.substr(previous_utf8(s, end), end - previous_utf8(s, end)))[0]))
         end = previous_utf8(s, end);
@@ -134,9 +172,12 @@ std::vector<std::string> split_right(std::string_view s, std::optional<std::stri
       end = begin;
     }
   } else {
-    for (;;) {
-      const size_t room = end < separator->size() ? s.npos : end - separator->size();
-      const size_t at = full() || room == s.npos ? s.npos : s.rfind(*separator, room);
+    // The separators from the last on, which are the first of what is read backwards.
+    const std::string back(s.rbegin(), s.rend()), sought(separator->rbegin(), separator->rend());
+    charge(s.size() / kBytesRead);
+    while (charge(kNewValue)) {
+      const size_t found = full() ? s.npos : find_text(back, sought, s.size() - end);
+      const size_t at = found == s.npos ? found : s.size() - found - sought.size();
       parts.emplace_back(at == s.npos ? s.substr(0, end)
                                       : s.substr(at + separator->size(), end - at - separator->size()));
       if (at == s.npos) break;
@@ -150,12 +191,14 @@ std::vector<std::string> split_right(std::string_view s, std::optional<std::stri
 std::vector<std::string> split_lines(std::string_view s, bool keep_ends) {
   std::vector<std::string> lines;
   size_t begin = 0;
+  charge(s.size() / kBytesRead);
   for (size_t at = 0; at < s.size();) {
     const size_t end = at;
     const uint32_t c = decode_utf8(s, at);
     const bool breaks =
         (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
     if (!breaks) continue;
+    if (!charge(kNewValue)) return lines;
     if (c == '\r' && at < s.size() && s[at] == '\n') ++at;
     lines.emplace_back(s.substr(begin, (keep_ends ? at : end) - begin));
     begin = at;
@@ -167,8 +210,9 @@ std::vector<std::string> split_lines(std::string_view s, bool keep_ends) {
 std::string replace(std::string_view s, std::string_view from, std::string_view to, int64_t most) {
   std::string out;
   size_t at = 0;
+  charge(s.size() / kBytesRead);
   if (from.empty()) {  // between all characters
-    for (int64_t n = 0; most < 0 || n < most; ++n) {
+    for (int64_t n = 0; (most < 0 || n < most) && charge(1 + to.size() / kBytesCopied); ++n) {
       out += to;
       if (at == s.size()) return out;
       const size_t end = next(s, at);
@@ -178,8 +222,8 @@ std::string replace(std::string_view s, std::string_view from, std::string_view 
     return out.append(s.substr(at));
   }
   for (int64_t n = 0; most < 0 || n < most; ++n) {
-    const size_t found = s.find(from, at);
-    if (found == s.npos) break;
+    const size_t found = find_text(s, from, at);
+    if (found == s.npos || !charge(1 + to.size() / kBytesCopied)) break;
     out.append(s.substr(at, found - at)).append(to);
     at = found + from.size();
   }
@@ -189,11 +233,13 @@ std::string replace(std::string_view s, std::string_view from, std::string_view 
 int64_t count(std::string_view s, std::string_view part) {
   if (part.empty()) return length(s) + 1;
   int64_t n = 0;
-  for (size_t at = s.find(part); at != s.npos; at = s.find(part, at + part.size())) ++n;
+  for (size_t at = find_text(s, part); at != s.npos && charge(1); at = find_text(s, part, at + part.size()))
+    ++n;
   return n;
 }
 
 Result<std::string> in_case(std::string_view s, Case to) {
+  if (!charge(s.size() / kBytesRead)) return std::string();
   std::string out;
   bool inside = false;  // a word, behind its first letter
   for (size_t at = 0; at < s.size();) {
@@ -214,6 +260,7 @@ Result<std::string> in_case(std::string_view s, Case to) {
 }
 
 Result<bool> is_class(std::string_view s, std::string_view method) {
+  if (!charge(2 * s.size() / kBytesRead)) return false;
   bool any = false;
   for (size_t at = 0; at < s.size();) {
     const uint32_t c = decode_utf8(s, at);
@@ -246,8 +293,7 @@ std::string repr_of(std::string_view s) {
   for (size_t at = 0; at < s.size();) {
     const size_t begin = at;
     const uint32_t c = decode_utf8(s, at);
-    const Category k = category(c);
-    const bool plain = c == ' ' || k < Category::Zs;
+    const bool plain = (c >= ' ' && c < 0x7F) || (c > 0x7F && category(c) < Category::Zs);
     if (c == '\\' || c == static_cast<uint32_t>(quote))
       (out += '\\') += static_cast<char>(c);
     else if (c == '\n' || c == '\r' || c == '\t')
@@ -282,6 +328,7 @@ std::string json_string(std::string_view s, bool ensure_ascii) {
 }
 
 std::string escape_html(std::string_view s) {
+  charge(s.size() / kBytesRead);
   std::string out;
   for (const char c : s) {
     const std::string_view named = c == '&'    ? "&amp;"

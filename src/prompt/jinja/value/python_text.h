@@ -1,4 +1,5 @@
-// What Python's str does, of UTF-8. Positions and lengths count code points.
+// What Python's str does, of UTF-8. Positions and lengths count code points. Each function charges
+// the meter of value.h for the bytes that it reads; a result is of no use where that is exhausted.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,9 @@
 namespace invar::prompt::jinja {
 
 int64_t length(std::string_view s);
+// std::string_view's find and rfind, in linear time.
+size_t find_text(std::string_view s, std::string_view part, size_t from = 0);
+size_t find_last_text(std::string_view s, std::string_view part);
 std::u32string code_points(std::string_view s);
 std::string utf8(std::u32string_view s);
 bool is_space(uint32_t c);  // str.isspace

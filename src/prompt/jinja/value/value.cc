@@ -14,6 +14,22 @@ size_t& live_bytes() {
   return bytes;
 }
 
+Meter& meter() {
+  thread_local Meter of_thread;
+  return of_thread;
+}
+
+bool charge(size_t steps) {
+  Meter& m = meter();
+  m.exhausted |= steps > m.left;
+  m.left -= m.exhausted ? m.left : steps;
+  return !m.exhausted;
+}
+
+Error too_long(const std::string& what) {
+  return not_covered(what + " makes more than " + std::to_string(kLongestText >> 20) + " MiB of text");
+}
+
 namespace {
 
 int deepest(const std::vector<Value>& values) {
@@ -45,6 +61,7 @@ Dict::Dict(std::vector<std::pair<Value, Value>> m)
 }
 
 const Value* Dict::find(std::string_view key) const {
+  charge(key.size() / kBytesCopied);
   const auto at = by_name_.find(key);
   return at == by_name_.end() ? nullptr : &members[at->second].second;
 }
@@ -76,11 +93,13 @@ Value dict(std::vector<std::pair<Value, Value>> members) {
   for (auto& [key, value] : members) {
     Value* same = nullptr;
     if (const std::string* name = key.string()) {
+      charge(1 + name->size() / kBytesCopied);
       const auto [at, fresh] = names.emplace(*name, kept.size());
       if (!fresh) same = &kept[at->second].second;
     } else {
       for (auto& [k, v] : kept)
         if (equal(k, key)) same = &v;
+      if (meter().exhausted) break;
     }
     if (same)
       *same = std::move(value);
@@ -158,12 +177,17 @@ int compare_numbers(const Value& a, const Value& b) {
   return (rest < 0) - (rest > 0);
 }
 
+bool charge_for_both(const std::string& a, const std::string& b) {
+  return charge(std::min(a.size(), b.size()) / kBytesCopied);
+}
+
 bool equal_elements(const Sequence& a, const Sequence& b) {
   return a.elements.size() == b.elements.size() &&
          std::equal(a.elements.begin(), a.elements.end(), b.elements.begin(), equal);
 }
 
 bool equal_members(const Dict& a, const Dict& b) {
+  if (&a == &b) return true;
   if (a.members.size() != b.members.size()) return false;
   return std::all_of(a.members.begin(), a.members.end(), [&](const auto& m) {
     const Value* other = b.find(m.first);
@@ -174,8 +198,10 @@ bool equal_members(const Dict& a, const Dict& b) {
 }  // namespace
 
 bool equal(const Value& a, const Value& b) {
+  if (!charge(1)) return false;
   if (a.number() && b.number()) return compare_numbers(a, b) == 0;
-  if (a.string() && b.string()) return *a.string() == *b.string();
+  if (a.string() && b.string())
+    return charge_for_both(*a.string(), *b.string()) && *a.string() == *b.string();
   if (a.v.index() != b.v.index()) return false;
   if (a.undefined() || a.none()) return true;
   if (const Sequence* s = a.sequence()) {
@@ -191,16 +217,17 @@ bool equal(const Value& a, const Value& b) {
 }
 
 bool hashable(const Value& v) {
-  if (v.dict()) return false;
+  if (!charge(1) || v.dict()) return false;
   const Sequence* s = v.sequence();
   if (!s) return true;
   return s->kind == Sequence::tuple && std::all_of(s->elements.begin(), s->elements.end(), hashable);
 }
 
 std::optional<bool> less(const Value& a, const Value& b) {
+  if (!charge(1)) return std::nullopt;
   if (a.number() && b.number()) return compare_numbers(a, b) < 0;
   // UTF-8 is ordered as its code points are.
-  if (a.string() && b.string()) return *a.string() < *b.string();
+  if (a.string() && b.string()) return charge_for_both(*a.string(), *b.string()) && *a.string() < *b.string();
   const Sequence *s = a.sequence(), *t = b.sequence();
   if (!s || !t || s->kind != t->kind || (s->kind != Sequence::list && s->kind != Sequence::tuple))
     return std::nullopt;

@@ -20,6 +20,21 @@ namespace invar::prompt::jinja {
 
 // Bytes that values of this thread hold: what bounds the memory of a template.
 size_t& live_bytes();
+
+// The steps that the template of this thread has left: what bounds its time. Everything that walks
+// values or text charges them: a step is an element, so many bytes that are read one by one, or so
+// many that are copied or compared at once.
+struct Meter {
+  size_t left = SIZE_MAX;
+  bool exhausted = false;
+};
+Meter& meter();
+inline constexpr size_t kBytesRead = 16, kBytesCopied = 256;
+inline constexpr size_t kNewValue = 4;  // steps of making a text or a list
+// False: fewer steps are left, and whatever is made from now on is of no use. Whoever may make much
+// ends then; Interpreter::spend says why.
+bool charge(size_t steps);
+
 class Counted {
  public:
   explicit Counted(size_t bytes) : bytes_(bytes) { live_bytes() += bytes_; }
@@ -126,15 +141,20 @@ Result<Value> from_json(const invar::json::Value&);
 
 int depth_of(const Value&);  // 0: no container
 bool truth(const Value&);
-bool equal(const Value&, const Value&);  // Python's ==
+bool equal(const Value&, const Value&);  // Python's ==; charges, as hashable and less do
 bool hashable(const Value&);
 // Python's < of numbers, strings and sequences; absent: a TypeError.
 std::optional<bool> less(const Value&, const Value&);
 std::string_view type_name(const Value&);  // Python's
 std::string number_text(double);           // Python's repr
-// str() and repr(). Errors: what has no text that is the same in every run, without place.
+// str() and repr(). Errors: what has no text that is the same in every run, a text beyond
+// kLongestText, without place.
 Result<std::string> str(const Value&);
 Result<std::string> repr(const Value&);
+
+inline constexpr size_t kLongestText = size_t{64} << 20;
+// Of what makes a longer one.
+Error too_long(const std::string& what);
 
 struct JsonStyle {
   bool ensure_ascii = false, sort_keys = false;

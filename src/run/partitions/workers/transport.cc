@@ -18,8 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int kHeader = 1, kPayload = 2, kHeartbeat = 3;  // tags
-constexpr size_t kPiece = size_t{256} << 20;              // MPI counts bytes in an int
-constexpr uint64_t kMagic = 0x313052415649;               // "IVAR01"
+constexpr size_t kMessagePiece = size_t{256} << 20;       // MPI counts bytes in an int
+constexpr uint64_t kMessageMagic = 0x313052415649;        // "IVAR01"
 constexpr auto kBeat = std::chrono::milliseconds(500);
 constexpr auto kStopped = std::chrono::seconds(5);  // nobody looks so rarely who runs
 // A lost process 0 is reported by the first worker, and the others end with it.
@@ -197,12 +197,12 @@ Status Transport::await(int peer, void* request) {
 }
 
 Status Transport::transmit(int to, Kind kind, std::span<const std::byte> payload) {
-  const Header header{kMagic, peers_[static_cast<size_t>(to)].sent++, payload.size(),
+  const Header header{kMessageMagic, peers_[static_cast<size_t>(to)].sent++, payload.size(),
                       static_cast<uint32_t>(kind), checksum(payload)};
   INVAR_CHECK_OK(await(to, library_->send(to, kHeader, &header, sizeof header)));
-  for (size_t at = 0; at < payload.size(); at += kPiece)
+  for (size_t at = 0; at < payload.size(); at += kMessagePiece)
     INVAR_CHECK_OK(await(to, library_->send(to, kPayload, payload.data() + at,
-                                            static_cast<int>(std::min(kPiece, payload.size() - at)))));
+                                            static_cast<int>(std::min(kMessagePiece, payload.size() - at)))));
   return {};
 }
 
@@ -210,12 +210,13 @@ Result<Packet> Transport::receive(int from, Kind& kind) {
   Header header{};
   for (Wait wait; library_->arrived(from, kHeader) < 0;) INVAR_CHECK_OK(watch(from, wait));
   INVAR_CHECK_OK(await(from, library_->receive(from, kHeader, &header, sizeof header)));
-  if (header.magic != kMagic || header.number != peers_[static_cast<size_t>(from)].received++)
+  if (header.magic != kMessageMagic || header.number != peers_[static_cast<size_t>(from)].received++)
     return gave_up(from, "sent a message that does not follow the one before");
   std::vector<std::byte> payload(header.bytes);
-  for (size_t at = 0; at < payload.size(); at += kPiece)
-    INVAR_CHECK_OK(await(from, library_->receive(from, kPayload, payload.data() + at,
-                                                 static_cast<int>(std::min(kPiece, payload.size() - at)))));
+  for (size_t at = 0; at < payload.size(); at += kMessagePiece)
+    INVAR_CHECK_OK(
+        await(from, library_->receive(from, kPayload, payload.data() + at,
+                                      static_cast<int>(std::min(kMessagePiece, payload.size() - at)))));
   if (checksum(payload) != header.check) return gave_up(from, "sent bytes that arrived as others");
   kind = static_cast<Kind>(header.kind);
   return Packet(std::move(payload));

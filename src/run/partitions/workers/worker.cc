@@ -87,10 +87,7 @@ Result<Packet> Worker::keep(Held& h, Packet& p) {
   const auto content = p.data();
   if (!p.ok() || name.empty()) return Error{Code::internal, "a file that cannot be read"};
   if (!h.sent) {
-    std::error_code ec;
-    const fs::path folder = fs::temp_directory_path(ec);
-    if (ec) return bad_input("no folder for temporary files: " + ec.message());
-    INVAR_TRY(h.sent, TemporaryFolder::make(folder));
+    INVAR_TRY(h.sent, TemporaryFolder::make());
   }
   const std::string path = h.sent->path() + "/" + name;
   INVAR_CHECK_OK(write_file(path, {reinterpret_cast<const char*>(content.data()), content.size()}));

@@ -82,7 +82,7 @@ struct Block {
   }
 };
 
-std::shared_ptr<const Executable> prepared(const plan::Plan& p, bool observed = false) {
+std::shared_ptr<const Executable> prepared_batch(const plan::Plan& p, bool observed = false) {
   auto made = prepare(p, {"", std::make_shared<NoGpu>(), observed});
   if (!made) ADD_FAILURE() << made.error().message, std::abort();
   return *made;
@@ -100,7 +100,7 @@ std::map<size_t, size_t> prologues(const Executable& e) {
 }
 using PrologueHeads = std::map<size_t, size_t>;
 PrologueHeads found(const Block& block) {
-  return prologues(*prepared(block.plan()));
+  return prologues(*prepared_batch(block.plan()));
 }
 
 class FusePrologues : public testing::Test {
@@ -118,7 +118,7 @@ TEST_F(FusePrologues, NormsAndActivationsAreFound) {
   EXPECT_EQ(found({.more = "neg", .reads = 3}), all);  // of a product
   for (const int64_t bits : {4, 8}) EXPECT_EQ(found({.bits = bits}), all);
   const plan::Plan plan = Block{}.plan();
-  const auto e = prepared(plan);
+  const auto e = prepared_batch(plan);
   EXPECT_EQ(e->nodes[1].batch_end, 4u);
   EXPECT_TRUE(e->nodes[2].concurrent && e->nodes[3].concurrent);
   EXPECT_NE(print(*e)[5].find(": rounded in operation 6"), std::string::npos) << print(*e)[5];
@@ -147,9 +147,9 @@ TEST_F(FusePrologues, WhatSomebodyElseReadsStaysInMemory) {
   EXPECT_EQ(found({.output = 6}), norm);
   EXPECT_EQ(found({.more = "neg", .reads = 5}), product);  // the activation: mul alone rounds
   EXPECT_EQ(found({.output = 5}), product);
-  EXPECT_EQ(found({.act = "tanh"}), product);                              // no kernel rounds behind it
-  EXPECT_EQ(found({.k = 40000, .n = 96}), act);                            // longer than a block holds
-  EXPECT_EQ(prologues(*prepared(Block{}.plan(), true)), PrologueHeads());  // observed
+  EXPECT_EQ(found({.act = "tanh"}), product);                                    // no kernel rounds behind it
+  EXPECT_EQ(found({.k = 40000, .n = 96}), act);                                  // longer than a block holds
+  EXPECT_EQ(prologues(*prepared_batch(Block{}.plan(), true)), PrologueHeads());  // observed
 }
 
 TEST_F(FusePrologues, MatricesThatAreNotConstantAreLeftAlone) {
@@ -157,10 +157,10 @@ TEST_F(FusePrologues, MatricesThatAreNotConstantAreLeftAlone) {
   p.nodes[3].in[1] = {plan::Operand::value, static_cast<int>(p.values.size())};
   p.inputs.push_back({"matrix", static_cast<int>(p.values.size())});
   p.values.push_back({DType::f32, {{96, -1}, {65, -1}}, -1});
-  EXPECT_EQ(prologues(*prepared(p)), (PrologueHeads{{4, 6}, {5, 6}}));
+  EXPECT_EQ(prologues(*prepared_batch(p)), (PrologueHeads{{4, 6}, {5, 6}}));
   p = Block{}.plan();
   p.nodes[3].in[0] = {plan::Operand::value, 0};  // another's rows: the batch ends before
-  const auto e = prepared(p);
+  const auto e = prepared_batch(p);
   EXPECT_EQ(prologues(*e), (PrologueHeads{{0, 1}, {4, 6}, {5, 6}}));
   EXPECT_FALSE(e->nodes[3].concurrent);
 }

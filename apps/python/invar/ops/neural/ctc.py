@@ -3,11 +3,11 @@
 import math
 from typing import Any, cast
 
-from invar import primitives as op
 from invar.errors import OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
+from invar.ops.binary64 import operations as op
 from invar.ops.indexing import index_of
 from invar.ops.loss import _checked, _reduced, _sum
 from invar.ops.neural.windows import numbers
@@ -15,8 +15,8 @@ from invar.ops.neural.windows import numbers
 _NONE = -1e30  # the logarithm of what cannot be: finite, so that gradients are
 
 
-def _f32(value: float, like: Any) -> Any:
-    return t.number(value, "f32", like)
+def _at(value: float, like: Any) -> Any:
+    return t.beside(value, like)
 
 
 @public
@@ -38,8 +38,8 @@ def ctc_loss(
     shapes and types that do not fit. Spec: reduce.9, gather.5, elementwise.5, reduce.3."""
     name = "ctc_loss"
     _checked(name, reduction)
-    e = t.narrow_real(name, log_probs, "log_probs")
-    x: Any = t.cast(log_probs, "f32")
+    e = t.real(name, log_probs, "log_probs")
+    x: Any = t.wide(name, log_probs, "log_probs")
     single = x.ndim == 2
     x = arr.insert(x, 1) if single else x
     if x.ndim != 3 or not 0 <= blank < x.shape[2]:
@@ -59,12 +59,15 @@ def ctc_loss(
     labels = _padded(name, targets, outs, x, blank)  # [N, S]
     states, skips = _states(labels, blank, x)  # [N, 2 S + 1], and where a blank may be left out
     loss = _alignments(x, states, skips, ins, outs)
-    infinite = op.greater(loss, _f32(-_NONE / 2, loss))
-    loss = op.where(infinite, _f32(0 if zero_infinity else math.inf, loss), loss)
+    infinite = op.greater(loss, _at(-_NONE / 2, loss))
+    loss = op.where(infinite, _at(0 if zero_infinity else math.inf, loss), loss)
     if reduction == "mean":
         lengths = numbers([max(v, 1) for v in outs], loss)
         return cast(
-            Array, t.cast(op.div(_sum(op.div(loss, t.cast(lengths, "f32"))), _f32(n, loss)), e)
+            Array,
+            t.cast(
+                op.div(_sum(op.div(loss, t.cast(lengths, t.NAMES[loss.dtype]))), _at(n, loss)), e
+            ),
         )
     loss = loss.reshape(()) if single and reduction == "none" else loss
     return cast(Array, _reduced(loss, reduction, e))
@@ -119,7 +122,7 @@ def _alignments(x: Any, states: Any, skips: Any, ins: list[int], outs: list[int]
     """-log of the sums over alignments, [N]; -_NONE and more where there are none."""
     steps, n, _ = x.shape
     count = states.shape[1]
-    none = _f32(_NONE, x)
+    none = _at(_NONE, x)
     place = arr.insert(arr.iota(count, states), 0)
     end = arr.insert(numbers([2 * v for v in outs], states), 1)  # the last blank
     of = lambda s: op.gather_elements(x[s], states, axis=1)
@@ -127,7 +130,7 @@ def _alignments(x: Any, states: Any, skips: Any, ins: list[int], outs: list[int]
     alpha = arr.expand(none, (n, count))
     if steps:
         alpha = op.where(start, of(0), none)
-    begun = arr.full((n, 1), _NONE, "f32", x)
+    begun = arr.full((n, 1), _NONE, t.NAMES[x.dtype], x)
     for s in range(1, max(ins, default=0)):
         once = op.concat(begun, alpha[:, :-1], axis=1)
         twice = op.concat(begun, begun, alpha[:, :-2], axis=1)[:, :count]
@@ -143,6 +146,6 @@ def _alignments(x: Any, states: Any, skips: Any, ins: list[int], outs: list[int]
     if min(ins, default=1) == 0:  # nothing was read: only the empty target fits
         empty = op.logical_and(op.equal(place, end), op.equal(end, t.number(0, "i64", end)))
         unread = arr.insert(op.equal(numbers(ins, states), t.number(0, "i64", states)), 1)
-        alpha = op.where(unread, op.where(empty, _f32(0, x), none), alpha)
+        alpha = op.where(unread, op.where(empty, _at(0, x), none), alpha)
     kept = op.where(last, alpha, none)
     return op.neg(op.reduce_log_sum_exp(kept, axes=[1], keepdims=0))

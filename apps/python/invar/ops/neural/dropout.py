@@ -11,7 +11,7 @@ from invar.errors import NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
-from invar.ops.random import _drawn, _probability
+from invar.ops.random import _drawn, _probability, mask_of_f64
 
 _ALPHA = 1.0507009873554805 * 1.6732632423543772  # scale times alpha of selu
 
@@ -20,7 +20,7 @@ def _begun(name: str, input: Any, p: float, inplace: bool) -> tuple[float, str]:
     ratio = _probability(name, p)
     if inplace:
         raise NotCovered(f"{name}: argument 'inplace': expected False: results are new arrays")
-    return ratio, t.narrow_real(name, input)
+    return ratio, t.real(name, input)
 
 
 def _mask(name: str, shape: Any, like: Any, ratio: float, given: dict[str, Any]) -> Any:
@@ -49,18 +49,19 @@ def _of_channels(n: int) -> Callable[..., Any]:
         generator: Any = None,
     ) -> Array:
         ratio, e = _begun(name, input, p, inplace)
-        least, most = (2, 3) if n == 1 else (n + 1, n + 2)
+        least, most = (2, 3) if n == 1 else (2, math.inf)  # more than it is for, as in torch
         if not least <= input.ndim <= most:
             raise OperandError(
-                f"{name}: argument 'input': expected {least} or {most} dimensions, got "
-                f"{tuple(input.shape)}"
+                f"{name}: argument 'input': expected {'2 or 3' if n == 1 else 'at least 2'} "
+                f"dimensions, got {tuple(input.shape)}"
             )
         if not training:
             return input
-        first = 1 if input.ndim == least and n != 2 else 2  # as torch has it for n = 2, too
+        first = 2 if n == 2 or input.ndim == n + 2 else 1  # as torch has it for n = 2, too
         given = dict(seed=seed, offset=offset, generator=generator)
         mask = _mask(name, _channels(input, first), input, ratio, given)
-        return t.cast(_times(t.cast(input, "f32"), mask), e)
+        mask = mask_of_f64(mask, ratio) if e == "f64" else mask
+        return t.cast(_times(t.wide(name, input), mask), e)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -72,8 +73,8 @@ def _of_channels(n: int) -> Callable[..., Any]:
             else " (or without N).\n\nWithout N it is [C, ...]"
         )
         + ". One number of the generator for each channel; seed, offset and generator as in dropout. f32, "
-        "bf16, f16. Not training: input itself. Raises RuntimeError for shapes and probabilities that do "
-        "not fit. Spec: random.5, elementwise.5."
+        "bf16, f16, f64. Not training: input itself. Raises RuntimeError for shapes and probabilities "
+        "that do not fit. Spec: random.5, elementwise.5."
     )
     return public(function)
 
@@ -87,12 +88,17 @@ dropout1d, dropout2d, dropout3d = (_of_channels(n) for n in (1, 2, 3))
 
 def _alpha(name: str, x: Any, ratio: float, first: int, e: str, given: dict[str, Any]) -> Any:
     if ratio == 1:
-        return t.cast(_times(t.cast(x, "f32"), t.number(0, "f32", x)), e)
+        wide = t.wide(name, x)
+        return t.cast(_times(wide, t.beside(0, wide)), e)
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * ratio + 1.0) * (1.0 - ratio))
-    at = lambda v: t.number(v, "f32", x)
+    wide = t.wide(name, x)
+    at = lambda v: t.beside(v, wide)
     mask = _mask(name, _channels(x, first), x, ratio, given)
-    kept = p.add(p.mul(t.cast(x, "f32"), at(a)), at(_ALPHA * a * ratio))
-    return t.cast(p.where(p.greater(mask, at(0)), kept, at(_ALPHA * a * ratio - _ALPHA * a)), e)
+    kept = p.add(p.mul(wide, at(a)), at(_ALPHA * a * ratio))
+    return t.cast(
+        p.where(p.greater(mask, t.number(0, "f32", x)), kept, at(_ALPHA * a * ratio - _ALPHA * a)),
+        e,
+    )
 
 
 @public
@@ -109,8 +115,9 @@ def alpha_dropout(
     """a · input + b, and a · -s + b where an element is dropped (s: the limit of selu below), a and
     b such that mean and variance stay those of normal inputs.
 
-    seed, offset and generator as in dropout. f32, bf16, f16. Not training: input itself. Raises
-    RuntimeError for probabilities out of range. Spec: random.5, elementwise.5, elementwise.15."""
+    seed, offset and generator as in dropout. f32, bf16, f16, f64. Not training: input itself.
+    Raises RuntimeError for probabilities out of range. Spec: random.5, elementwise.5,
+    elementwise.15."""
     ratio, e = _begun("alpha_dropout", input, p, inplace)
     if not training or ratio == 0:
         return input
@@ -131,8 +138,8 @@ def feature_alpha_dropout(
 ) -> Array:
     """alpha_dropout of whole channels: input [N, C, ...], one number for each channel.
 
-    seed, offset and generator as in dropout. f32, bf16, f16. Not training: input itself. Raises
-    RuntimeError for shapes and probabilities that do not fit. Spec: random.5, elementwise.5,
+    seed, offset and generator as in dropout. f32, bf16, f16, f64. Not training: input itself.
+    Raises RuntimeError for shapes and probabilities that do not fit. Spec: random.5, elementwise.5,
     elementwise.15."""
     name = "feature_alpha_dropout"
     ratio, e = _begun(name, input, p, inplace)

@@ -1,37 +1,38 @@
-"""Losses of margins, rankings and distributions, as those of invar.ops.loss: computed in f32 and
-rounded once at the end. Elements are f32, bf16 or f16."""
+"""Losses of margins, rankings and distributions, as those of invar.ops.loss, in their
+element types."""
 
 import math
 from collections.abc import Callable
 from typing import Any, cast
 
-from invar import primitives as op
 from invar.errors import OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
+from invar.ops.binary64 import operations as op
 from invar.ops.indexing import index_of
 from invar.ops.loss import _checked, _reduced, _same_shape
 from invar.ops.reduction import vector_norm
 
 
 def _wide(name: str, **given: Any) -> tuple[list[Any], str]:
-    """Operands in f32, and the type of the result."""
+    """Operands in the type that they are computed in, and the type of the result."""
     for argument, x in given.items():
-        t.narrow_real(name, x, argument)
+        t.real(name, x, argument)
     t.same_kind(name, **given)
     arr.broadcast_shapes(name, *(x.shape for x in given.values()))
-    return [t.cast(x, "f32") for x in given.values()], t.result_type(*given.values())
+    e = t.result_type(*given.values())
+    return [t.cast(x, t.COMPUTED.get(e, e)) for x in given.values()], e
 
 
 def _signs(name: str, target: Any, like: Any) -> Any:
-    """A target of 1 and -1, of any type, as f32."""
+    """A target of 1 and -1, of any type, as of the type of `like`."""
     t.same_kind(name, input=like, target=target)
-    return t.cast(target, "f32")
+    return t.cast(target, t.NAMES[like.dtype])
 
 
 def _at(value: float, like: Any) -> Any:
-    return t.number(value, "f32", like)
+    return t.beside(value, like)
 
 
 def _positive_part(x: Any) -> Any:
@@ -72,7 +73,7 @@ def cosine_embedding_loss(
     eps = _at(1e-12, a)
     lengths = [op.add(_total(op.mul(x, x), -1), eps) for x in (a, b)]
     c = op.div(_total(op.mul(a, b), -1), op.sqrt(op.mul(*lengths)))
-    y = _signs(name, target, input1)
+    y = _signs(name, target, a)
     apart = _positive_part(op.sub(c, _at(margin, c)))
     loss = op.add(_chosen(y, 1, op.sub(_at(1, c), c)), _chosen(y, -1, apart))
     return cast(Array, _reduced(loss, reduction, e))
@@ -92,7 +93,7 @@ def hinge_embedding_loss(
     name = "hinge_embedding_loss"
     _checked(name, reduction, size_average, reduce)
     (x,), e = _wide(name, input=input)
-    y = _signs(name, target, input)
+    y = _signs(name, target, x)
     below = _positive_part(op.sub(_at(margin, x), x))
     not_at = lambda v, x: op.where(op.equal(y, _at(v, y)), _at(0, x), x)
     loss = op.add(not_at(1, below), not_at(-1, x))
@@ -113,7 +114,7 @@ def margin_ranking_loss(
     name = "margin_ranking_loss"
     _checked(name, reduction, size_average, reduce)
     (a, b), e = _wide(name, input1=input1, input2=input2)
-    y = op.neg(_signs(name, target, input1))
+    y = op.neg(_signs(name, target, a))
     loss = _positive_part(op.add(op.mul(y, op.sub(a, b)), _at(margin, a)))
     return cast(Array, _reduced(loss, reduction, e))
 
@@ -131,7 +132,7 @@ def soft_margin_loss(
     _checked(name, reduction, size_average, reduce)
     (x,), e = _wide(name, input=input)
     _same_shape(name, input, target)
-    loss = op.softplus(op.mul(op.neg(_signs(name, target, input)), x))
+    loss = op.softplus(op.mul(op.neg(_signs(name, target, x)), x))
     return cast(Array, _reduced(loss, reduction, e))
 
 
@@ -154,8 +155,8 @@ def gaussian_nll_loss(
     _checked(name, reduction)
     (x, y), e = _wide(name, input=input, target=target)
     if t.is_number(var):
-        var = arr.full(input.shape, float(var), "f32", input)
-    v = t.f32(name, var, "var")
+        var = arr.full(input.shape, float(var), t.NAMES[x.dtype], input)
+    v = t.cast(t.wide(name, var, "var"), t.NAMES[x.dtype])
     if tuple(v.shape) != tuple(x.shape):
         if tuple(x.shape[:-1]) == tuple(v.shape):
             v = arr.insert(v, v.ndim)
@@ -267,8 +268,9 @@ def triplet_margin_with_distance_loss(
 
 
 def _rows(name: str, input: Any, target: Any) -> tuple[Any, Any, str]:
-    """[N, C] in f32, the target as i64 with N, too, and the type of the result."""
-    e = t.narrow_real(name, input)
+    """[N, C] in the type that it is computed in, the target as i64 with N, too, and the type of the
+    result."""
+    e = t.real(name, input)
     t.same_kind(name, input=input, target=target)
     index = index_of(name, target, "target")
     if input.ndim not in (1, 2) or input.shape[-1] == 0:
@@ -276,7 +278,7 @@ def _rows(name: str, input: Any, target: Any) -> tuple[Any, Any, str]:
             f"{name}: argument 'input': expected [N, C] or [C] of at least one class, got "
             f"{tuple(input.shape)}"
         )
-    x = t.cast(input, "f32")
+    x = t.wide(name, input)
     return (x, index, e) if x.ndim == 2 else (arr.insert(x, 0), arr.insert(index, 0), e)
 
 
@@ -310,7 +312,7 @@ def multi_margin_loss(
     loss = _positive_part(op.add(op.sub(_at(margin, x), of_class), x))
     loss = op.mul(loss, loss) if p == 2 else loss
     if weight is not None:
-        loss = op.mul(loss, arr.insert(op.gather(t.f32(name, weight, "weight"), index, axis=0), 1))
+        loss = op.mul(loss, arr.insert(op.gather(t.wide(name, weight, "weight"), index, axis=0), 1))
     own = op.equal(arr.iota(x.shape[1], index), arr.insert(index, 1))
     loss = op.div(_total(op.where(own, _at(0, x), loss), 1), _at(x.shape[1], x))
     loss = loss if input.ndim == 2 else loss.reshape(())
@@ -370,6 +372,6 @@ def multilabel_soft_margin_loss(
     loss = op.neg(op.add(op.mul(y, op.logsigmoid(x)), no))
     if weight is not None:
         arr.fits_broadcast(name, "weight", weight, tuple(loss.shape))
-        loss = op.mul(loss, t.f32(name, weight, "weight"))
+        loss = op.mul(loss, t.wide(name, weight, "weight"))
     loss = op.div(_total(loss, -1), _at(x.shape[-1], x))
     return cast(Array, _reduced(loss, reduction, e))

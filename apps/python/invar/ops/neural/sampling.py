@@ -16,7 +16,7 @@ from invar.ops._types import Array
 
 
 def _at(value: float, like: Any) -> Any:
-    return t.number(value, "f32", like)
+    return t.beside(value, like)
 
 
 def _unnormalised(g: Any, size: int, align: bool) -> Any:
@@ -97,8 +97,8 @@ def grid_sample(
             f"{name}: argument 'padding_mode': expected 'zeros', 'border' or 'reflection', got "
             f"{padding_mode!r}"
         )
-    e = t.narrow_real(name, input)
-    if t.narrow_real(name, grid, "grid") != e:
+    e = t.real(name, input)
+    if t.real(name, grid, "grid") != e:
         raise OperandError(
             f"{name}: argument 'grid': expected elements of {t.spelled(e)} as 'input' has, got "
             f"{t.spelled(t.type_of(grid, 'grid'))}"
@@ -115,7 +115,7 @@ def grid_sample(
             f"{name}: argument 'grid': expected {input.shape[0]} images with elements, got "
             f"{tuple(grid.shape)} beside {tuple(input.shape)}"
         )
-    x, g = t.cast(input, "f32"), t.cast(grid, "f32").reshape(input.shape[0], -1, n)
+    x, g = t.wide(name, input), t.wide(name, grid).reshape(input.shape[0], -1, n)
     size, align = list(x.shape[2:]), bool(align_corners)
     flat = x.reshape(*x.shape[:2], -1)
     # The last number of a place is of the first spatial dimension.
@@ -144,11 +144,11 @@ def _interpolated(flat: Any, at: Sequence[Any], size: Sequence[int]) -> Any:
 def affine_grid(theta: Array, size: Sequence[int], align_corners: bool | None = None) -> Array:
     """The grid for grid_sample of affine maps: theta [N, 2, 3] and size (N, C, H, W) -> [N, H, W,
     2], or theta [N, 3, 4] and size of five -> [N, D, H, W, 3]. The places before the map are
-    rounded to f32 once. f32, bf16, f16.
+    rounded to f32 (f64) once. f32, bf16, f16, f64.
 
     Raises RuntimeError for shapes and types that do not fit. Spec: matmul.1, matmul.2."""
     name = "affine_grid"
-    e = t.narrow_real(name, theta, "theta")
+    e = t.real(name, theta, "theta")
     n = len(size) - 2
     if n not in (2, 3) or tuple(theta.shape) != (size[0], n, n + 1):
         raise OperandError(
@@ -156,15 +156,16 @@ def affine_grid(theta: Array, size: Sequence[int], align_corners: bool | None = 
             f"the size {tuple(size)}, got {tuple(theta.shape)}"
         )
     space = [int(v) for v in size[2:]]
-    lines = [_line(v, bool(align_corners)) for v in reversed(space)]
-    ones = np.ones(space, np.float32)
+    wide: Any = np.float64 if e == "f64" else np.float32
+    lines = [_line(v, bool(align_corners)).astype(wide) for v in reversed(space)]
+    ones = np.ones(space, wide)
     grids = [ones * v.reshape((-1,) + (1,) * d) for d, v in enumerate(lines)]
     base: Any = np.stack([*grids, ones], -1).reshape(-1, n + 1)
     if arrays.is_tensor(theta):
         import torch
 
         base = torch.from_numpy(base).to(theta.device)
-    y = p.matmul(base, t.cast(theta, "f32"), trans_a=0, trans_b=1)
+    y = p.matmul(base, t.wide(name, theta), trans_a=0, trans_b=1)
     return cast(Array, t.cast(y.reshape(size[0], *space, n), e))
 
 
@@ -173,5 +174,5 @@ def _line(count: int, align: bool) -> Any:
     align_corners."""
     i = np.arange(count, dtype=np.float64)
     if align:
-        return ((2 * i - (count - 1)) / max(count - 1, 1)).astype(np.float32)
-    return ((2 * i - (count - 1)) / max(count, 1)).astype(np.float32)
+        return (2 * i - (count - 1)) / max(count - 1, 1)
+    return (2 * i - (count - 1)) / max(count, 1)

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from invar import primitives as p
 from invar.errors import OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
+from invar.ops.binary64 import operations as p
 from invar.ops.indexing import index_add, index_of, scatter
 from invar.ops.shape import pad
 from invar.ops.spatial import Sizes, _positive
@@ -71,11 +71,11 @@ def unfold(
 ) -> Array:
     """Each window of an image as a column: input [N, C, H, W] (or [C, H, W]) -> [N, C * kernel
     height * kernel width, windows]. Elements are copied; a gradient is their sum in ascending order
-    of place and window. f32, bf16, f16.
+    of place and window. f32, bf16, f16, f64.
 
     Raises RuntimeError for shapes that do not fit. Spec: gather.2, gather.8, gather.9."""
     name = "unfold"
-    e = t.narrow_real(name, input)
+    e = t.real(name, input)
     if input.ndim not in (3, 4):
         raise OperandError(
             f"{name}: argument 'input': expected 4 dimensions (or 3 without batch), got "
@@ -87,7 +87,7 @@ def unfold(
     x = pad(x, [width, width, height, height])
     n, c = x.shape[:2]
     places = how.places()
-    rows = p.gather(x.reshape(n, c, -1), numbers(places.reshape(-1), x), axis=2)
+    rows = p.gather(x.reshape(n, c, math.prod(x.shape[2:])), numbers(places.reshape(-1), x), axis=2)
     y = t.cast(rows, e).reshape(n, c * places.shape[0], places.shape[1])
     return cast(Array, y if input.ndim == 4 else arr.drop(y, 0))
 
@@ -108,11 +108,11 @@ def fold(
 
     Raises RuntimeError for shapes that do not fit. Spec: gather.8, gather.9."""
     name = "fold"
-    e = t.narrow_real(name, input)
+    e = t.real(name, input)
     size = arr.tuple_of(name, "output_size", output_size, 2)
     how = _Windows(name, size, kernel_size, dilation, padding, stride)
     places = how.places()
-    x: Any = t.cast(input, "f32")
+    x: Any = t.wide(name, input)
     x = x if x.ndim == 3 else arr.insert(x, 0)
     if x.ndim != 3 or x.shape[1] % len(places) or x.shape[2] != places.shape[1]:
         raise OperandError(
@@ -120,9 +120,11 @@ def fold(
             f"N), got {tuple(input.shape)}"
         )
     n, c = x.shape[0], x.shape[1] // len(places)
-    image = arr.full((n, c, math.prod(how.padded)), 0, "f32", x)
+    image = arr.full((n, c, math.prod(how.padded)), 0, t.NAMES[x.dtype], x)
     index = numbers(places.reshape(-1), x)
-    image = index_add(image, 2, index, x.reshape(n, c, -1)).reshape(n, c, *how.padded)
+    image = index_add(image, 2, index, x.reshape(n, c, places.size)).reshape(
+        n, c, *how.padded
+    )
     for d in range(2):
         image = arr.cut(image, d + 2, how.padding[d], how.padding[d] + size[d])
     y = t.cast(image, e)
@@ -140,7 +142,7 @@ def _max_unpool(n: int) -> Callable[..., Any]:
         padding: Sizes = 0,
         output_size: Sequence[int] | None = None,
     ) -> Array:
-        t.narrow_real(name, input)
+        t.real(name, input)
         index = index_of(name, indices, "indices")
         if input.ndim not in (n + 1, n + 2) or tuple(index.shape) != tuple(input.shape):
             raise OperandError(
@@ -172,8 +174,8 @@ def _max_unpool(n: int) -> Callable[..., Any]:
     function.__doc__ = (
         f"Zeros, in which the elements of input stand where max_pool{n}d took them from: input and indices "
         f"(i64) [N, C, ...] (or without N); the last of several that name one place stays.\n\noutput_size: "
-        "one of the sizes that the pool makes this shape of. f32, bf16, f16. Raises RuntimeError for shapes "
-        "that do not fit. Spec: gather.7, gather.9."
+        "one of the sizes that the pool makes this shape of. f32, bf16, f16, f64. Raises RuntimeError for "
+        "shapes that do not fit. Spec: gather.7, gather.9."
     )
     return public(function)
 

@@ -1,7 +1,7 @@
 // Products of matmul_nbits_exact16 in pairs of k: b is widened to pairs of (q - z) a piece at a
 // time, as integer.h does. The sum of a piece within one group is an int32; times the group's
 // integer t it is added in binary64, which stays exact for kNbitsJoined pairs, and then in int64
-// (spec.md matmul_nbits_exact16.3). Compiled once per instruction set.
+// (matmul_nbits_exact16.3). Compiled once per instruction set.
 #pragma once
 #include "ops/matmul/cpu/exact16_nbits/shared.h"
 

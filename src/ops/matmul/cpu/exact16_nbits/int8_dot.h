@@ -1,7 +1,7 @@
 // Products of matmul_nbits_exact16 in quads of k, by instructions that multiply four bytes: b as it
 // is, unsigned; rows of a as two planes of bytes. A piece of k within one group has the sums H and
 // L of both planes with q - z, so its sum is 256 H + L, an int32; times the group's integer t it is
-// added in binary64, exact over kNbitsChunk k, and then in int64 (spec.md matmul_nbits_exact16.3).
+// added in binary64, exact over kNbitsChunk k, and then in int64 (matmul_nbits_exact16.3).
 // Compiled once per instruction set.
 #pragma once
 #include "ops/matmul/cpu/exact16_nbits/shared.h"

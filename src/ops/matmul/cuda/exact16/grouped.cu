@@ -51,7 +51,8 @@ bool is_joined(Calls calls) {
   return std::all_of(calls.begin(), calls.end(), [&](const Call* c) {
     const GroupedShape t = matmul::grouped_shape(*c);
     return c->in[0].data == one.in[0].data && c->in[1].data == one.in[1].data && t.n > 0 &&
-           t.rows == s.rows && t.share == s.share && t.k == s.k && t.groups == s.groups;
+           t.rows == s.rows && t.share == s.share && t.k == s.k && t.groups == s.groups &&
+           t.stacked == s.stacked;
   });
 }
 
@@ -87,12 +88,16 @@ GroupedExact grouped_product(Calls calls, const GroupedChoice& chosen, SharedPar
   in.products = static_cast<int>(calls.size()), in.chunks = static_cast<int>(ceil_div(s.k, kBlockK));
   for (int p = 0, columns = 0, pairs = 0; p < in.products; ++p) {
     const View& out = calls[static_cast<size_t>(p)]->out[0];
-    in.n[p] = last_dim(out), in.out[p] = out.as<float>();
+    checked(in.n, p) = last_dim(out), in.out[p] = out.as<float>();
     const auto own = static_cast<int>(ceil_div(in.n[p], kBlockRows));
     in.column_end[p] = columns += own, in.pair_end[p] = pairs += (own + 1) / 2;
   }
   const int64_t tiles = most_tiles(s, chosen.height), slots = tiles * chosen.height;
-  in.matrices = parts.take<const uint8_t*>(kMostMatrices);
+  in.matrices = parts.take<const uint8_t*>(static_cast<size_t>(matrices_listed(s)));
+  if (!counts_fit_block(s)) {
+    in.rows_of_matrix = parts.take<unsigned>(static_cast<size_t>(s.groups));
+    in.first_tile = parts.take<int>(static_cast<size_t>(s.groups + 1));
+  }
   in.work = parts.take<GroupedWork>(1);
   in.tiles = parts.take<GroupedTile>(static_cast<size_t>(tiles));
   in.row = parts.take<int32_t>(static_cast<size_t>(slots));
@@ -129,15 +134,13 @@ size_t shared_bytes_batch_grouped_exact16(Calls calls) {
 
 // Rounds the matrices that are not packed, to `own`; where all are.
 MatrixTable table_of(Calls calls, const GroupedShape& s, char* own, Stream stream) {
-  MatrixTable table{};
-  const uint8_t** to = table.at;
+  MatrixTable table = empty_table(s);
   for (const Call* call : calls) {
     const int64_t bytes = matrix_bytes(last_dim(call->out[0]), s.k);
     for (const View& b : call->in.subspan(kFirstMatrix)) {
-      const int64_t count = matrices(b, *call->attrs).count;
-      const char* at = b.packed ? b.as<const char>() : own;
-      if (!b.packed) enqueue_matrices(b, *call->attrs, own, stream), own += count * bytes;
-      for (int64_t g = 0; g < count; ++g, at += bytes) *to++ = reinterpret_cast<const uint8_t*>(at);
+      table.add(b.packed ? b.data : own, bytes);
+      if (!b.packed)
+        enqueue_matrices(b, *call->attrs, own, stream), own += matrices(b, *call->attrs).count * bytes;
     }
   }
   return table;

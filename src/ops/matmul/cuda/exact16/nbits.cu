@@ -2,7 +2,7 @@
 // dp2a, two products of a 16-bit integer of a and a byte of b at a time. b is held by columns, as
 // signed bytes or as halves of bytes. A group's sum takes its zero point from the sum of the row's
 // integers, and is exact in int32 for kPieceWords words. Times the group's t it is added in int64
-// (spec.md matmul_nbits_exact16.3).
+// (matmul_nbits_exact16.3).
 #include "kernels/forced_route.h"
 #include "ops/matmul/cuda/exact16/nbits/blocks.cuh"
 #include "ops/matmul/cuda/exact16/nbits/mma.cuh"

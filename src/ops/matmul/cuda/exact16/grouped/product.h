@@ -36,10 +36,12 @@ struct GroupedExact {
   const uint8_t** matrices;  // [product][matrix]: blocks as in Planes, then scales
   GroupedWork* work;
   GroupedTile* tiles;
-  int32_t *row, *slot;  // the row of a slot of a tile, and the slot of a row
-  Planes a;             // of slots
-  uint32_t* counters;   // of a block: finished parts of the tile that begins last there
-  int64_t* sums;        // of a block: what it has of its first and of its last tile
+  unsigned* rows_of_matrix;  // of more matrices than a block counts in its shared memory
+  int* first_tile;           // likewise
+  int32_t *row, *slot;       // the row of a slot of a tile, and the slot of a row
+  Planes a;                  // of slots
+  uint32_t* counters;        // of a block: finished parts of the tile that begins last there
+  int64_t* sums;             // of a block: what it has of its first and of its last tile
   int most_grid;
 };
 

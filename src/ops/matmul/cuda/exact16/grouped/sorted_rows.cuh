@@ -3,18 +3,13 @@
 #pragma once
 #include "ops/matmul/cuda/exact16/grouped/product.h"
 #include "ops/matmul/cuda/exact16/quantize.cuh"
+#include "ops/matmul/cuda/grouped/matrix_table.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-using matmul::kFirstMatrix;
-using matmul::kMostMatrices;
+static_assert(kMostGroupedProducts <= kMostStacks);
 constexpr int kSortThreads = 1024;
-
-// Where the matrices begin: of each product `groups`.
-struct MatrixTable {
-  const uint8_t* at[kMostMatrices];
-};
 
 // The first tile of each matrix, and behind them the number of all; a warp, each lane for its run
 // of matrices.
@@ -55,10 +50,11 @@ __device__ inline void cut_work(const GroupedExact& in, int tiles) {
   if (threadIdx.x % kWarp == 0) *in.work = w;
 }
 
-// How many rows chose each matrix, and the tiles these make.
+// How many rows chose each matrix, and the tiles these make: in a block's shared memory, or of more
+// matrices in global memory.
 struct GroupedCounts {
-  unsigned rows[kMostMatrices];
-  int first_tile[kMostMatrices + 1];
+  unsigned* rows;
+  int* first_tile;
   // A matrix's rows are shared out evenly among its tiles.
   __device__ int per_tile(int g) const {
     const int tiles = first_tile[g + 1] - first_tile[g];
@@ -95,7 +91,9 @@ __device__ inline void store_tiles(const GroupedExact& in, const MatrixTable& ta
                                    const GroupedCounts& counts) {
   const int t = threadIdx.x, threads = blockDim.x, groups = static_cast<int>(in.groups);
   if (t < kWarp) cut_work(in, counts.first_tile[groups]);
-  for (int g = t; g < in.products * groups; g += threads) in.matrices[g] = table.at[g];
+  for (int p = 0; p < in.products; ++p)
+    for (int g = t; g < groups; g += threads)
+      in.matrices[p * groups + g] = static_cast<const uint8_t*>(table.matrix(p, g));
   for (int i = t; in.counters && i < in.most_grid; i += threads) in.counters[i] = 0;
   for (int g = t; g < groups; g += threads) {
     const int first = counts.first_tile[g], count = counts.first_tile[g + 1] - first;
@@ -106,10 +104,14 @@ __device__ inline void store_tiles(const GroupedExact& in, const MatrixTable& ta
   }
 }
 
-// Places many rows. One block.
+// Places many rows, or those of many matrices (kMany). One block.
+template <bool kMany>
 __global__ void __launch_bounds__(kSortThreads)
     place_all_rows_kernel(GroupedExact in, const __grid_constant__ MatrixTable table) {
-  __shared__ GroupedCounts counts;
+  __shared__ unsigned block_rows[kMany ? 1 : kMostMatrices];
+  __shared__ int block_first_tile[kMany ? 1 : kMostMatrices + 1];
+  const GroupedCounts counts{kMany ? in.rows_of_matrix : block_rows,
+                             kMany ? in.first_tile : block_first_tile};
   trigger_and_wait();
   const int groups = static_cast<int>(in.groups), height = in.a.height;
   for (int g = threadIdx.x; g < groups; g += kSortThreads) counts.rows[g] = 0;
@@ -131,8 +133,9 @@ __global__ void __launch_bounds__(kSortThreads)
 constexpr int kMostPlaced = 1024, kMostSharing = 64;
 __device__ inline void place_sharing_rows(const GroupedExact& in, const MatrixTable& table, int source,
                                           int (&slots)[kMostSharing]) {
-  __shared__ GroupedCounts counts;
-  __shared__ unsigned before[kMostMatrices];
+  __shared__ unsigned rows_of_matrix[kMostMatrices], before[kMostMatrices];
+  __shared__ int first_tile[kMostMatrices + 1];
+  const GroupedCounts counts{rows_of_matrix, first_tile};
   __shared__ int chosen[kMostSharing];
   const int t = threadIdx.x, threads = blockDim.x, groups = static_cast<int>(in.groups);
   const int share = static_cast<int>(in.share), first = source * share;
@@ -202,8 +205,11 @@ __global__ void __launch_bounds__(1024)
 }
 
 void enqueue_sorted(const GroupedExact& in, const MatrixTable& table, const float* a, Stream stream) {
-  const bool places = in.rows <= kMostPlaced && in.share <= kMostSharing;
-  if (!places) launch_dependent(place_all_rows_kernel, dim3(1), dim3(kSortThreads), 0, stream, in, table);
+  const bool many = in.rows_of_matrix != nullptr;
+  const bool places = in.rows <= kMostPlaced && in.share <= kMostSharing && !many;
+  if (!places)
+    launch_dependent(many ? place_all_rows_kernel<true> : place_all_rows_kernel<false>, dim3(1),
+                     dim3(kSortThreads), 0, stream, in, table);
   const int64_t warps = ceil_div(int64_t{in.chunks} * (kBlockK / kGroup), kWarp);
   const bool held = warps <= 32;
   auto kernel = held ? round_sorted_kernel<true, false> : round_sorted_kernel<false, false>;

@@ -2,7 +2,7 @@
 // have 8 bits, from registers where they have 4; activations the other, h and l plane stacked, so
 // each weight is read once. The sums of a piece of k, within one group, are 256 h + l less the zero
 // point times the sum of the row's integers; times the group's t they are added in int64
-// (spec.md matmul_nbits_exact16.3).
+// (matmul_nbits_exact16.3).
 #pragma once
 #include <type_traits>
 

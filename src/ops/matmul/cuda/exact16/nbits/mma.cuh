@@ -1,7 +1,7 @@
 // matmul_nbits_exact16 on tensor cores: rows of a as two planes of signed bytes, h and l, columns
 // of b as signed bytes or as halves of bytes, which are widened on their way to shared memory. The
 // sums of a piece of k, within one group, are 256 h + l less the zero point times the row's sum;
-// times the group's t they are added in int64 (spec.md matmul_nbits_exact16.3).
+// times the group's t they are added in int64 (matmul_nbits_exact16.3).
 #pragma once
 #include "ops/matmul/cuda/exact16/round_rows.cuh"
 #include "ops/matmul/cuda/integer/tensor_cores.cuh"

@@ -1,18 +1,12 @@
 // Rows sorted by the matrices that they choose, in tiles of one matrix each (grouped_matmul.3).
 #pragma once
 #include "ops/matmul/cuda/float_b.cuh"
+#include "ops/matmul/cuda/grouped/matrix_table.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-using matmul::GroupedShape;
-using matmul::kFirstMatrix;
-using matmul::kMostMatrices;
-
-// Where the matrices begin: of each product `groups`.
-struct MatrixTable {
-  const void* at[kMostMatrices];
-};
+static_assert(kMaxProducts <= kMostStacks);
 
 // The rows of a in the order of their matrices; each tile of rows has one matrix. k are contiguous.
 struct SortedRows : KContiguous {
@@ -69,9 +63,12 @@ struct SortedOut {
   }
 };
 
-// Call::shared: the table, the matrix of each tile, the row of each slot, kept sums.
+// Call::shared: the list of matrices, what a block's shared memory does not hold of more than
+// kMostMatrices (SortCounts), the matrix of each tile, the row of each slot, kept sums.
 struct Sorted {
   const void** matrices;
+  unsigned* next;
+  int* first_tile;
   int32_t *tile_matrix, *row;
   float* kept;
 };
@@ -81,7 +78,10 @@ int64_t most_tiles(const GroupedShape& s, int64_t tile_rows) {
 Sorted sorted_in(void* memory, const GroupedShape& s, int64_t tile_rows) {
   Sorted w{};
   w.matrices = static_cast<const void**>(memory);
-  w.tile_matrix = reinterpret_cast<int32_t*>(w.matrices + kMostMatrices);
+  w.next = reinterpret_cast<unsigned*>(w.matrices + matrices_listed(s));
+  const int64_t counts = counts_fit_block(s) ? 0 : (s.groups + 16) / 16 * 16;  // one more than matrices
+  w.first_tile = reinterpret_cast<int*>(w.next + counts);
+  w.tile_matrix = reinterpret_cast<int32_t*>(w.first_tile + counts);
   const int64_t tiles = (most_tiles(s, tile_rows) + 15) / 16 * 16;
   w.row = w.tile_matrix + tiles;
   w.kept = reinterpret_cast<float*>(w.row + tiles * tile_rows);
@@ -111,15 +111,21 @@ __device__ inline void count_tiles(const unsigned* rows, int groups, int tile_ro
   for (int g = begin; g < end; ++g) first_tile[g] = before, before += tiles(g);
 }
 
-// One block. The order of the rows of a matrix reaches no bit.
+// One block. The order of the rows of a matrix reaches no bit. kMany: more than kMostMatrices,
+// whose rows are counted in global memory.
 constexpr int kSortThreads = 1024;
+template <bool kMany>
 __global__ void __launch_bounds__(kSortThreads)
     sort_kernel(GroupedShape s, int products, int tile_rows, int tiles, const int64_t* index, uint32_t* fault,
                 Sorted to, const __grid_constant__ MatrixTable table) {
-  __shared__ unsigned next[kMostMatrices];
-  __shared__ int first_tile[kMostMatrices + 1];
+  __shared__ unsigned block_next[kMany ? 1 : kMostMatrices];
+  __shared__ int block_first_tile[kMany ? 1 : kMostMatrices + 1];
+  unsigned* const next = kMany ? to.next : block_next;
+  int* const first_tile = kMany ? to.first_tile : block_first_tile;
   trigger_and_wait();
-  for (int g = threadIdx.x; g < products * s.groups; g += kSortThreads) to.matrices[g] = table.at[g];
+  for (int p = 0; p < products; ++p)
+    for (int64_t g = threadIdx.x; g < s.groups; g += kSortThreads)
+      to.matrices[p * s.groups + g] = table.matrix(p, g);
   for (int g = threadIdx.x; g < s.groups; g += kSortThreads) next[g] = 0;
   for (int i = threadIdx.x; i < tiles; i += kSortThreads) to.tile_matrix[i] = -1;
   for (int64_t i = threadIdx.x; i < int64_t{tiles} * tile_rows; i += kSortThreads) to.row[i] = kNoRow;

@@ -1,0 +1,37 @@
+// invar digest: a model -> the digests that a receipt of it binds, under the receipt's own names.
+#include <nlohmann/json.hpp>
+
+#include "base/text/display.h"
+#include "commands.h"
+#include "console.h"
+#include "generate/task_cache.h"
+#include "generate/verify.h"
+#include "receipts/show.h"
+
+namespace invar::cli {
+namespace {
+
+Status do_digest(const DigestCommand& c) {
+  Console console(c.json);
+  generate::ModelOptions model = c.model;
+  INVAR_TRY(model.operation_set, generate::operation_set(c.operation_set));
+  INVAR_TRY(const receipt::Receipt described, generate::describe_model(model, console));
+  const nlohmann::ordered_json fields = bound_fields(described);
+  if (c.json) return write_stdout(line_of(fields));
+  std::string lines;
+  for (const auto& [section, members] : fields.items())
+    for (const auto& [key, value] : members.items()) {
+      std::string name = section + "." + key;
+      name.resize(std::max<size_t>(name.size(), 22), ' ');
+      lines += name + " " + (value.is_string() ? printable(value.get<std::string>()) : value.dump()) + "\n";
+    }
+  return write_stdout(lines);
+}
+
+}  // namespace
+
+int digest(const DigestCommand& c) {
+  return exit_code(do_digest(c));
+}
+
+}  // namespace invar::cli
