@@ -52,13 +52,13 @@ bool is_named_by_content(const Weight& w) {
          w.name.find_first_not_of("0123456789abcdef", begin.size()) == w.name.npos;
 }
 
-struct Range {
+struct ByteRange {
   uint64_t begin, length;
 };
 // The digests of the first `length` bytes behind `begin` of a file, and of parts of them, from one
 // reading. False: the file is shorter.
-bool hash(const std::string& path, const Range& whole, const std::vector<Range>& parts, Digest& of_whole,
-          std::vector<Digest>& of_parts) {
+bool hash(const std::string& path, const ByteRange& whole, const std::vector<ByteRange>& parts,
+          Digest& of_whole, std::vector<Digest>& of_parts) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (!file || ::fseeko(file.get(), static_cast<off_t>(whole.begin), SEEK_SET) != 0) return false;
   std::string piece(size_t{1} << 20, '\0');
@@ -153,7 +153,7 @@ Status TensorCheck::find(const Weight& w) {
 Status TensorCheck::compare(const std::vector<NamedSlice>& weights) {
   const Weight& first = *weights.front().weight;
   const uint64_t begin = first.offset - weights.front().part.offset;
-  std::vector<Range> ranges;
+  std::vector<ByteRange> ranges;
   uint64_t end = 0;
   for (const NamedSlice& p : weights) {
     ranges.push_back({p.part.offset, p.weight->length});
