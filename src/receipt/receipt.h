@@ -88,6 +88,9 @@ struct Finding {
 };
 // "FIELD: the receipt says FOUND, this machine computes EXPECTED". The words of every command.
 std::string text_of(const Finding&);
+// The texts of them all. Of many in one list, such as the tensors of a wrong model, the first
+// stands for the others.
+std::vector<std::string> texts_of(std::span<const Finding>);
 
 // A receipt with more findings has these, and another one that says so.
 inline constexpr size_t kMostFindings = 100;

@@ -45,6 +45,22 @@ std::string text_of(const Finding& f) {
          (f.computed ? ", this machine computes " + f.expected : ", and " + f.expected + " is required");
 }
 
+std::vector<std::string> texts_of(std::span<const Finding> all) {
+  constexpr size_t kMostOfOneList = 2;  // of which each is shown
+  const auto list_of = [](const Finding& f) { return f.field.substr(0, f.field.find('[')); };
+  std::vector<std::string> texts;
+  for (size_t i = 0, end = 0; i < all.size(); i = end) {
+    const std::string list = list_of(all[i]);
+    for (end = i + 1; end < all.size() && list_of(all[end]) == list;) ++end;
+    const size_t shown = end - i > kMostOfOneList ? 1 : end - i;
+    for (const Finding& f : all.subspan(i, shown)) texts.push_back(text_of(f));
+    if (i + shown < end)
+      texts.push_back(list + ": and " + std::to_string(end - i - shown) +
+                      " more, which `verify --json` names");
+  }
+  return texts;
+}
+
 // receipt.23: the steps whose digests with hash and salt are smallest.
 Result<std::vector<int64_t>> select_steps(const Receipt& r, const StepSelection& selection) {
   const auto count = static_cast<int64_t>(r.tokens.size());

@@ -171,7 +171,7 @@ def test_a_deterministic_receipt_repeats_here(deterministic, verify):
     done = verify(deterministic["receipt"], "--json").json()
     assert (
         done["ok"]
-        and done["verdict"] == "REPEATED ON THIS MACHINE"
+        and done["verdict"] == "REPEATED ON THIS MACHINE BY A GIVEN PLAN"
         and "deterministic" in done["compared"]["promise"]
     )
 

@@ -143,3 +143,7 @@ def test_receipts_are_equal_and_verify(name, tmp_path):
         receipts.append(json.loads(path.read_text())["receipt_hash"])
     assert len(set(receipts)) == 1
     assert "VERIFIED" in invar("verify", path, "--model-name", folder).text
+    # plan.21: also of plans with parts of tensors, and with constants that are computed from them.
+    [task] = (tmp_path / "tasks").iterdir()
+    given = ["--model-name", folder, "--plan", task / "plan.invar"]
+    assert "VERIFIED BY A GIVEN PLAN" in invar("verify", path, *given).text

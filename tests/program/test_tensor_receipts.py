@@ -2,6 +2,7 @@
 `verify`, and every change found."""
 
 import copy
+import hashlib
 import json
 import subprocess
 import sys
@@ -94,6 +95,31 @@ def test_verified_by_model_and_by_plan(made):
     onnx.save(onnx.load(folder / "model.onnx"), external / "m.onnx", save_as_external_data=True,
               location="w.bin", size_threshold=40)  # fmt: skip
     assert verify(folder, receipt, "--model", external / "m.onnx").json()["ok"]
+
+
+def test_a_plan_with_constants_that_are_computed_from_weights(tmp_path):
+    """Nobody can compare them with the tensors of the receipt, but whoever has the model."""
+    nodes = [node("Exp", ["w"], ["e"]), node("Add", ["x", "e"], ["y"])]
+    weights = [("w", numbers(3, 4))]
+    model(tmp_path / "model.onnx", nodes, [("x", F32, [3, 4])], [("y", F32)], weights, opset=18)
+    np.save(tmp_path / "x.npy", numbers(3, 4, seed=1))
+    invar("compile", tmp_path / "model.onnx")
+    plan, receipt = tmp_path / "plan.invar", tmp_path / "r.json"
+    given = ["--input", f"x={tmp_path}/x.npy"]
+    done = invar("infer", plan, *given, "--receipt-path", receipt)
+    assert "nothing shows that the one follows from the other" in done.text
+    assert "VERIFIED" in invar("verify", receipt, "--model", tmp_path / "model.onnx", *given).text
+    done = invar("verify", receipt, "--plan", plan, *given, code=3)
+    assert "it computes with the constant f32 3x4" in done.text
+    # A weight that is no such constant is a tensor, or it is refused.
+    build(tmp_path / "small")
+    invar("compile", tmp_path / "small/model.onnx")
+    plan = tmp_path / "small/plan.invar"
+    text, honest = plan.read_text(), hashlib.sha256(numbers(4, 6).tobytes()).hexdigest()
+    assert text.count(honest) == 2
+    plan.write_text(text.replace(honest, "0" * 64, 1))
+    given = ["--input", f"x={tmp_path}/small/x.npy", "--receipt-path", receipt]
+    assert "it computes with the weight w" in invar("infer", plan, *given, code=1).text
 
 
 def test_what_differs_is_named(made):

@@ -80,8 +80,8 @@ Result<Difference> compare_values(const Values& a, const Values& b, const std::s
 Result<receipt::Receipt> read_receipt(const NamedText& file, Difference& d) {
   receipt::Receipt r;
   INVAR_TRY(const auto findings, receipt::validate(file.text, file.name, &r));
-  for (const receipt::Finding& f : findings)
-    d.where.emplace_back("field", file.name + ": " + receipt::text_of(f));
+  for (const std::string& text : receipt::texts_of(findings))
+    d.where.emplace_back("field", file.name + ": " + text);
   return r;
 }
 
@@ -190,7 +190,7 @@ Status decide(const Subject& s, const NamedText& a, const NamedText& b, Differen
 
 Result<Difference> compare_with_machine(const Subject& s, const std::vector<receipt::Finding>& other_model) {
   Difference d;
-  for (const receipt::Finding& f : other_model) d.where.emplace_back("field", receipt::text_of(f));
+  for (const std::string& text : receipt::texts_of(other_model)) d.where.emplace_back("field", text);
   if (!d.where.empty()) {
     d.cause = "another model or program than the receipt's: its digests differ from those of this folder";
     return d;

@@ -175,20 +175,35 @@ std::string cache_folder() {
   return home && *home ? std::string(home) + "/.cache/invar" : "";
 }
 
-Result<CompiledModel> given_plan(const std::string& path) {
-  INVAR_TRY(plan::Plan plan, plan::load(path));
-  INVAR_CHECK_OK(plan::check_tensors(plan, path));
+static CompiledModel given_as(plan::Plan plan, const std::string& path) {
   CompiledModel model{std::move(plan), folder_of(path)};
   model.given = true;
   return model;
 }
 
+Result<CompiledModel> given_plan(const std::string& path) {
+  INVAR_TRY(plan::Plan plan, plan::load(path));
+  INVAR_CHECK_OK(plan::check_tensors(plan, path));
+  return given_as(std::move(plan), path);
+}
+
 Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions& options, Observer& observer,
                               CachePolicy cache, const TensorDigests* presumed) {
   if (!options.plan.empty()) {
-    INVAR_TRY(CompiledModel given, given_plan(options.plan));
-    INVAR_CHECK_OK(check_made_for(given.plan, options.plan, options.operation_set, options.profile));
-    return given;
+    INVAR_TRY(plan::Plan plan, plan::load(options.plan));
+    INVAR_CHECK_OK(check_made_for(plan, options.plan, options.operation_set, options.profile));
+    Status bound = plan::check_tensors(plan, options.plan);
+#ifdef INVAR_COMPILER
+    if (!bound && bound.error().code == Code::not_covered) {  // constants that were computed from tensors
+      ModelOptions own = options;
+      own.plan.clear(), own.operation_set = plan.operation_set;
+      own.profile = plan::profile_of(plan.choices);
+      INVAR_TRY(const CompiledModel computed, prepare(location, own, observer, CachePolicy::none));
+      bound = plan::check_tensors(plan, options.plan, &computed.plan);
+    }
+#endif
+    INVAR_CHECK_OK(bound);
+    return given_as(std::move(plan), options.plan);
   }
 #ifndef INVAR_COMPILER
   (void)location;

@@ -11,8 +11,6 @@ namespace {
 // A receipt has a digest of 64 digits for each token, and a line for each tensor.
 constexpr FileKind kReceiptFile{"a receipt", uint64_t{256} << 20, true};
 
-constexpr size_t kMostOfOneList = 2;  // findings, of which each is shown
-
 // "  folder    /models/x"
 std::string row(const std::string& what, const std::string& text) {
   return "  " + what + std::string(what.size() < 9 ? 9 - what.size() : 0, ' ') + " " + text + "\n";
@@ -26,17 +24,7 @@ std::string report(const Verdict& v) {
   for (const Compared& c : v.compared)
     if (v.ok() || c.what == "folder") text += row(c.what, printable(c.how));
   if (v.ok()) return text + row("receipt", v.receipt_hash);
-  // A wrong model differs in all its tensors, of which one shows it.
-  const auto list_of = [](const receipt::Finding& f) { return f.field.substr(0, f.field.find('[')); };
-  for (size_t i = 0, end = 0; i < v.findings.size(); i = end) {
-    const std::string list = list_of(v.findings[i]);
-    for (end = i + 1; end < v.findings.size() && list_of(v.findings[end]) == list;) ++end;
-    const size_t shown = end - i > kMostOfOneList ? 1 : end - i;
-    for (size_t k = i; k < i + shown; ++k) text += "  " + printable(receipt::text_of(v.findings[k])) + "\n";
-    if (i + shown < end)
-      text += "  " + printable(list) + ": and " + std::to_string(end - i - shown) +
-              " more differ, which --json names\n";
-  }
+  for (const std::string& finding : receipt::texts_of(v.findings)) text += "  " + printable(finding) + "\n";
   const bool computed = v.findings.front().field.starts_with("output.logits[") ||
                         v.findings.front().field.starts_with("output.tokens[");
   if (computed)

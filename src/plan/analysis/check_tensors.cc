@@ -43,13 +43,22 @@ Slice slice_named(std::string_view name) {
   return part;
 }
 
-struct Range {
+// The compiler names what it computes from a graph by its content: "f32 2x3 HEX".
+bool is_named_by_content(const Weight& w) {
+  std::string begin = std::string(name_of(w.dtype)) + " ";
+  for (size_t d = 0; d < w.shape.size(); ++d)
+    begin += std::to_string(w.shape[d]) + (d + 1 < w.shape.size() ? "x" : " ");
+  return w.name.starts_with(begin) && w.name.size() > begin.size() &&
+         w.name.find_first_not_of("0123456789abcdef", begin.size()) == w.name.npos;
+}
+
+struct ByteRange {
   uint64_t begin, length;
 };
 // The digests of the first `length` bytes behind `begin` of a file, and of parts of them, from one
 // reading. False: the file is shorter.
-bool hash(const std::string& path, const Range& whole, const std::vector<Range>& parts, Digest& of_whole,
-          std::vector<Digest>& of_parts) {
+bool hash(const std::string& path, const ByteRange& whole, const std::vector<ByteRange>& parts,
+          Digest& of_whole, std::vector<Digest>& of_parts) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (!file || ::fseeko(file.get(), static_cast<off_t>(whole.begin), SEEK_SET) != 0) return false;
   std::string piece(size_t{1} << 20, '\0');
@@ -76,7 +85,8 @@ bool hash(const std::string& path, const Range& whole, const std::vector<Range>&
 // Which bytes of the program's tensors the weights are.
 class TensorCheck {
  public:
-  TensorCheck(const Plan& plan, const std::string& path) : plan_(plan), path_(path), read_(tensors().size()) {
+  TensorCheck(const Plan& plan, const std::string& path, std::set<Digest> computed)
+      : plan_(plan), path_(path), computed_(std::move(computed)), read_(tensors().size()) {
     for (size_t t = 0; t < tensors().size(); ++t) {
       by_digest_[tensors()[t].sha256].push_back(t);
       by_name_[tensors()[t].name] = t;
@@ -110,6 +120,7 @@ class TensorCheck {
 
   const Plan& plan_;
   const std::string& path_;
+  const std::set<Digest> computed_;  // of constants that the compiler makes of these tensors
   std::map<Digest, std::vector<size_t>> by_digest_;
   std::map<std::string_view, size_t> by_name_;
   std::vector<std::map<uint64_t, uint64_t>> read_;  // per tensor: begin -> end
@@ -126,7 +137,11 @@ Status TensorCheck::find(const Weight& w) {
     for (const size_t t : known->second) read_[t][0] = bytes_of(tensors()[t]);
     return {};
   }
+  if (computed_.contains(w.sha256)) return {};
   const Slice part = slice_named(w.name);
+  if (!has_names() && part.of == w.name && !is_named_by_content(w))
+    return refused("it computes with the weight " + w.name +
+                   ", whose bytes are none of the tensors of the program that it names: compile it again");
   if (part.of == w.name || part.offset > w.offset)
     constants_.push_back(&w);
   else
@@ -138,7 +153,7 @@ Status TensorCheck::find(const Weight& w) {
 Status TensorCheck::compare(const std::vector<NamedSlice>& weights) {
   const Weight& first = *weights.front().weight;
   const uint64_t begin = first.offset - weights.front().part.offset;
-  std::vector<Range> ranges;
+  std::vector<ByteRange> ranges;
   uint64_t end = 0;
   for (const NamedSlice& p : weights) {
     ranges.push_back({p.part.offset, p.weight->length});
@@ -184,20 +199,30 @@ uint64_t TensorCheck::unread(size_t tensor) const {
 // A constant may follow from the parameters, and then no tensor is missing. A compiler may have
 // computed it from tensors; then nobody can say so without computing it again.
 Status TensorCheck::check_constant(const Weight& w) const {
+  const char* const what_to_do = has_names() ? "compile it again with --opt 1, or leave the plan out"
+                                             : "give the model in the place of the plan";
   for (size_t t = 0; t < tensors().size(); ++t)
     if (tensors()[t].dtype == w.dtype && unread(t) >= w.length && w.length > size_of(w.dtype))
       return not_covered(
           path_ + ": it computes with the constant " + w.name + ", and not with the tensor " +
           tensors()[t].name +
-          " of the program that it names, so nothing shows that the one follows from the other: "
-          "compile it again with --opt 1, or leave the plan out");
+          " of the program that it names, so nothing shows that the one follows from the other: " +
+          what_to_do);
   return {};
 }
 
 }  // namespace
 
-Status check_tensors(const Plan& plan, const std::string& path) {
-  return plan.source ? TensorCheck(plan, path).check() : Status();
+Status check_tensors(const Plan& plan, const std::string& path, const Plan* computed) {
+  if (!plan.source) return {};
+  std::set<Digest> constants;
+  const auto same = [](const Weight& a, const Weight& b) {
+    return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.sha256 == b.sha256;
+  };
+  if (computed && computed->source && computed->source->program == plan.source->program &&
+      std::ranges::equal(computed->source->tensors, plan.source->tensors, same))
+    for (const Weight& w : computed->weights) constants.insert(w.sha256);
+  return TensorCheck(plan, path, std::move(constants)).check();
 }
 
 }  // namespace invar::plan
