@@ -9,6 +9,9 @@
 #include <cfenv>
 #include <csignal>
 #include <cstdlib>
+#include <string>
+
+#include "base/text/read_float.h"
 
 namespace invar::num {
 namespace {
@@ -51,6 +54,22 @@ TEST(Env, NumbersAreReadToNearest) {
   }
   EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
   std::fesetround(FE_TONEAREST);
+}
+
+// Also where nobody has set an environment: settings of a model are read between system calls.
+TEST(Env, OurReaderRoundsToNearest) {
+  const std::string text = "0.8";
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    float single = 0;
+    double both = 0;
+    std::fesetround(mode);
+    read_float(text.data(), text.data() + text.size(), single);
+    read_float(text.data(), text.data() + text.size(), both);
+    EXPECT_EQ(std::fegetround(), mode);
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(single, 0x1.99999ap-1f) << mode;
+    EXPECT_EQ(both, 0x1.999999999999ap-1) << mode;
+  }
 }
 
 // Sticky flags are no change: arithmetic raises them all the time.

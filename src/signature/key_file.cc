@@ -141,8 +141,9 @@ Error unwritable(const std::string& path, int error) {
 Status prepare(NewFile& file, const std::string& path, const std::string& text) {
   if (const int error = file.make(path)) return unwritable(path, error);
   const ssize_t written = ::write(file.descriptor(), text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size())) return {};
-  return unwritable(path, written < 0 ? errno : ENOSPC);
+  if (written != static_cast<ssize_t>(text.size())) return unwritable(path, written < 0 ? errno : ENOSPC);
+  if (const int error = file.flush()) return unwritable(path, error);
+  return {};
 }
 
 }  // namespace

@@ -204,7 +204,12 @@ def test_a_redacted_receipt_does_not_count_the_prompt(model, tasks, tmp_path):
         assert remark == (name == "long"), made[name][1]
     assert made["full"][0]["output"] | {"logits": []} == made["plain"][0]["output"] | {"logits": []}
     assert "VERIFIED" in invar("verify", tmp_path / "full.json", "--model-name", model).text
-    hashes = invar("redact", tmp_path / "full.json", "-o", tmp_path / "public.json").out.decode()
+    said = {
+        name: invar("redact", tmp_path / f"{name}.json", "-o", tmp_path / "public.json")
+        for name in ("long", "full")
+    }
+    assert f"its limit of {left} tokens" in said["long"].err.decode() and not said["full"].err
+    hashes = said["full"].out.decode()
     assert hashes.strip() in second_reading(tmp_path / "full.json", tmp_path / "public.json")
 
 

@@ -92,6 +92,10 @@ Status do_redact(const SealCommand& c) {
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_CHECK_OK(write_file(c.output, receipt::print(*redacted)));
+  if (r.finish_reason == "length")
+    Console(c.json).note("salt", "the answer ended at its limit of " + std::to_string(r.tokens.size()) +
+                                     " tokens: if that is what the prompt left of a context, it tells how "
+                                     "many tokens the prompt has");
   const std::string hash = to_hex(receipt::receipt_hash(*redacted));
   return write_stdout(c.json ? line_of({{"receipt_hash", hash}, {"path", c.output}}) : hash + "\n");
 }

@@ -140,7 +140,8 @@ int NewFile::link_to(const std::string& name) const {
   return ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), flags) == 0 ? 0 : errno;
 }
 
-int NewFile::flush() const {
+int NewFile::flush() {
+  if (std::exchange(flushed_, true)) return 0;
   if (::fsync(fd_) != 0) return errno;
   if (temporary_.empty()) return 0;
   // Network file systems report a full disk as late as when a descriptor is closed.

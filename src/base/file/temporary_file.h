@@ -28,8 +28,10 @@ class NewFile {
   // In the folder of `path`.
   int make(const std::string& path, bool may_be_unnamed = true);
   int descriptor() const { return fd_; }
-  // After the content was written: flushes it and gives it the name `path`. `create`: EEXIST where
-  // the name is taken, and the mode is `mode`. `replace`: atomically, with the mode of the umask.
+  // After the content was written: to the disk.
+  int flush();
+  // Flushes it, unless that was done, and gives it the name `path`. `create`: EEXIST where the name
+  // is taken, and the mode is `mode`. `replace`: atomically, with the mode of the umask.
   int create(unsigned mode);
   int replace();
   NewFile() = default;
@@ -39,10 +41,10 @@ class NewFile {
  private:
   int make_named();
   int link_to(const std::string& name) const;
-  int flush() const;
   std::string path_, temporary_;  // temporary_: "" while it has no name
   int fd_ = -1;
   unsigned mode_ = 0;  // of the umask
+  bool flushed_ = false;
 };
 // The same in one call: `fill` writes the content.
 int replace_content(const std::string& path, const std::function<int(int descriptor)>& fill);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cfenv>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -9,6 +10,14 @@
 #include <string_view>
 
 namespace invar {
+
+// Rounds to nearest in its scope, whatever a library has made of this thread: from_chars divides.
+struct RoundsToNearest {
+  const int before = std::fegetround();
+  RoundsToNearest() { std::fesetround(FE_TONEAREST); }
+  ~RoundsToNearest() { std::fesetround(before); }
+  RoundsToNearest(const RoundsToNearest&) = delete;
+};
 
 // The decimal number at `first`, rounded to nearest even; result and errors as of std::from_chars.
 // Infinity and NaN are no numbers here.
@@ -33,6 +42,7 @@ std::from_chars_result read_float(const char* first, const char* last, T& out) {
     if (at != last && (*at == '-' || *at == '+')) ++at;
     if (digits() > 0) end = at;
   }
+  const RoundsToNearest nearest;
 #if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 200000
   const std::string text(first, end);
   const T value = static_cast<T>(sizeof(T) == 4 ? std::strtof(text.c_str(), nullptr)

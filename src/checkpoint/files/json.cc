@@ -55,6 +55,7 @@ class Validator : public nlohmann::json_sax<json> {
 
 Result<json> parse_json(std::string_view text, const std::string& file) {
   num::mend_arithmetic_env();  // the file was read by functions that a library can replace
+  const num::ArithmeticEnv env;
   Validator validator;
   if (!json::sax_parse(text.begin(), text.end(), &validator))
     return bad_input(file + ": " + validator.reason());
