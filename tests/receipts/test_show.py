@@ -190,7 +190,7 @@ def test_every_verdict_says_what_it_is_about(tmp_path):
     text = invar("verify", forged, "--model-name", MODEL, code=1).out.decode()
     assert text.startswith("NOT VERIFIED") and '"ROMEO:"' in text and "seed 1" in text
     table = invar("validate", RECEIPT, forged).out.decode()
-    assert table.count('"ROMEO:" (3 tokens) -> " then, in Ireg') == 2 and "2 of 2 hold" in table
+    assert table.count('  "ROMEO:" (3 tokens) -> " then, in I') == 2 and "2 of 2 hold" in table
 
 
 # --- digests that a publisher posts ---------------------------------------------------------------
