@@ -47,13 +47,14 @@ std::string error_json(const std::string& receipt, const Error& error) {
                   {"exit_code", static_cast<int>(error.code)}});
 }
 
-// What was asked and answered, short enough for the line of one receipt among several.
+// What was asked and answered, short enough for the line of one receipt among several: without what
+// about() adds in parentheses.
 std::string exchange_of(const generate::Verdict& v) {
-  constexpr size_t kShown = 40;  // bytes of each
   std::string prompt, answer;
   for (const auto& [what, text] : v.about)
-    if (what == "prompt" || what == "answer") (what == "prompt" ? prompt : answer) = excerpt(text, kShown);
-  return answer.empty() ? "" : "  " + prompt + " -> " + answer;
+    if (what == "prompt" || what == "answer")
+      (what == "prompt" ? prompt : answer) = text.substr(0, text.rfind(" ("));
+  return answer.empty() ? "" : "  " + printable(prompt) + " -> " + printable(answer);
 }
 
 // The line of one receipt among several.
