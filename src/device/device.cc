@@ -10,6 +10,9 @@
 
 namespace invar {
 
+// The file of the first NVIDIA GPU, which its driver makes.
+constexpr const char* kFirstGpu = "/dev/nvidia0";
+
 // The index of a GPU; none: the host.
 static Result<std::optional<int>> index_of(const std::string& name) {
   if (name == "cpu") return std::optional<int>();
@@ -44,9 +47,8 @@ std::future<void> start_device(const std::string&) {
   return {};
 }
 
-std::string idle_gpu(const std::string& node) {
-  return ::access(node.c_str(), F_OK) != 0 ? ""
-                                           : "an NVIDIA GPU is here, and this build computes on CPUs alone";
+std::string idle_gpu() {
+  return ::access(kFirstGpu, F_OK) != 0 ? "" : "an NVIDIA GPU is here, and this build computes on CPUs alone";
 }
 
 Status find_device(const std::string& name) {
@@ -249,8 +251,8 @@ std::future<void> start_device(const std::string& name) {
   }
 }
 
-std::string idle_gpu(const std::string& node) {
-  return ::access(node.c_str(), F_OK) != 0
+std::string idle_gpu() {
+  return ::access(kFirstGpu, F_OK) != 0
              ? ""
              : "an NVIDIA GPU is here and idle: --device cuda computes on it, the same bits; --cpu-only says "
                "that this is meant";

@@ -14,8 +14,8 @@ namespace invar {
 Status find_device(const std::string& name);
 
 // What to say of an NVIDIA GPU that a computation on the CPU leaves idle; "" where the system has
-// none. No GPU is opened: the system has the file `node` for the first one.
-std::string idle_gpu(const std::string& node = "/dev/nvidia0");
+// none. No GPU is opened.
+std::string idle_gpu();
 
 // Starts a GPU while its caller does something else: what a process does once for a device takes a
 // quarter of a second. Nothing is reported; Device::named() will. The future waits when it goes.

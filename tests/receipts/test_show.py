@@ -44,7 +44,7 @@ def test_an_answer():
         "  template  none\n",
         f"  program   llama-1, {CONTENT['program']['digest']}\n",
         "  prompt    3 tokens\n            ROMEO:\n",
-        "  answer    64 tokens, cut at the most new tokens\n             then, in Ireg him, thou\n",
+        "  answer    64 tokens, cut at max_new_tokens\n             then, in Ireg him, thou\n",
         "  sampling  temperature 0.8, top-k 50, top-p 1, seed 0, at most 64 new tokens\n",
         "  signed    by nobody\n",
         f"  receipt   {CONTENT['receipt_hash']}\n",
@@ -190,7 +190,7 @@ def test_every_verdict_says_what_it_is_about(tmp_path):
     text = invar("verify", forged, "--model-name", MODEL, code=1).out.decode()
     assert text.startswith("NOT VERIFIED") and '"ROMEO:"' in text and "seed 1" in text
     table = invar("validate", RECEIPT, forged).out.decode()
-    assert table.count('"ROMEO:" (3 tokens) -> " then, in Ireg') == 2 and "2 of 2 hold" in table
+    assert table.count('  "ROMEO:" -> " then, in Ireg him') == 2 and "2 of 2 hold" in table
 
 
 # --- digests that a publisher posts ---------------------------------------------------------------

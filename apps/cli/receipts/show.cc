@@ -119,10 +119,9 @@ std::string answer_text(const receipt::Receipt& r) {
   else
     lines += row("prompt", tokens + ", by the chat template, of " + counted(messages.size(), "message"));
   for (const auto& [role, text] : messages) whole("", printable(role) + ":", text);
-  whole(
-      "answer",
-      counted(r.tokens.size(), "token") + (r.finish_reason == "length" ? ", cut at the most new tokens" : ""),
-      r.text);
+  whole("answer",
+        counted(r.tokens.size(), "token") + (r.finish_reason == "length" ? ", cut at max_new_tokens" : ""),
+        r.text);
   lines += row("sampling", sample::describe(r.sampling) + ", at most " + std::to_string(r.max_new_tokens) +
                                " new tokens");
   for (const std::string& stop : r.stop_strings) lines += row("stop at", '"' + printable(stop) + '"');

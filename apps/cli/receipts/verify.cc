@@ -51,13 +51,14 @@ std::string error_json(const std::string& receipt, const Error& error) {
                   {"exit_code", static_cast<int>(error.code)}});
 }
 
-// What was asked and answered, on a line below that of a receipt among several.
-std::string exchange_of(const Result<generate::Verdict>& verdict) {
+// What was asked and answered, short enough for the line of one receipt among several: without what
+// about() adds in parentheses.
+std::string exchange_of(const generate::Verdict& v) {
   std::string prompt, answer;
-  if (verdict)
-    for (const auto& [what, text] : verdict->about)
-      if (what == "prompt" || what == "answer") (what == "prompt" ? prompt : answer) = text;
-  return answer.empty() ? "" : "              " + printable(prompt) + " -> " + printable(answer) + "\n";
+  for (const auto& [what, text] : v.about)
+    if (what == "prompt" || what == "answer")
+      (what == "prompt" ? prompt : answer) = text.substr(0, text.rfind(" ("));
+  return answer.empty() ? "" : "  " + printable(prompt) + " -> " + printable(answer);
 }
 
 // The line of one receipt among several.
@@ -74,7 +75,7 @@ std::string row_of(const std::string& receipt, const Result<generate::Verdict>& 
   }
   const std::string word = verdict ? verdict->verdict : "REFUSED";
   return word + std::string(word.size() < 14 ? 14 - word.size() : 1, ' ') + printable(receipt) + "  " +
-         printable(about) + "\n" + exchange_of(verdict);
+         printable(about) + (verdict ? exchange_of(*verdict) : "") + "\n";
 }
 
 void print(const std::string& text) {

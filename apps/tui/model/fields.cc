@@ -13,7 +13,7 @@ const std::vector<FieldInfo>& fields() {
        "",
        "",
        "run",
-       {"run", "chat", "verify", "validate", "show", "digest", "export", "compile", "doctor", "bench"},
+       {"run", "chat", "verify", "validate", "export", "compile", "doctor", "bench", "show", "digest"},
        "run: answers and receipts. chat: a conversation. verify: computes a receipt again. validate: its "
        "hashes alone. show: what it says. digest: what receipts bind of a model. export, compile: stages of "
        "run. doctor: checks this machine. bench: times it."},

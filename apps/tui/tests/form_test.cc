@@ -106,6 +106,7 @@ TEST(Form, OtherCommands) {
   form[Field::command] = "digest";
   form[Field::model] = "-m";
   EXPECT_THAT(line(form), ElementsAre("digest", "./-m"));
+  form[Field::model] = "";
   form[Field::command] = "compile";
   form[Field::onnx_file] = "m.onnx";
   form[Field::choices] = "none";

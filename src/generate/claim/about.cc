@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
-constexpr size_t kShown = 72;        // bytes of a text
+constexpr size_t kShown = 48;        // bytes of a text
 constexpr size_t kTensorsShown = 3;  // names of tensors
 
 // The text on one line in quotes, without its middle where it is long.
@@ -95,7 +95,7 @@ Lines about(const receipt::Receipt& r) {
   add("prompt", !r.prompt_tokens.empty() || !r.withheld.empty(), prompt_of(r));
   add("answer", !r.tokens.empty(),
       quoted(r.text) + " (" + counted(r.tokens.size(), "token") +
-          (r.finish_reason == "length" ? ", cut at the most new tokens)" : ")"));
+          (r.finish_reason == "length" ? ", cut at max_new_tokens)" : ")"));
   add("sampling", r.max_new_tokens > 0,
       sample::describe(r.sampling) + ", at most " + std::to_string(r.max_new_tokens) + " new tokens");
   add("salted", r.salt != Digest{}, "with a random salt, so `invar redact` can withhold the prompt");

@@ -106,7 +106,7 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
   if (const std::string name = hub_model(claimed); !name.empty())
     return bad_input("no model to check the receipt against: " + name +
                      ", which it names, is not in the Hugging Face cache: --model-name " + name +
-                     " downloads it, if you trust that name; or pass its folder");
+                     " downloads it, if you trust that name; or pass the checkpoint folder");
   return bad_input("no model to check the receipt against: no run here used these weights, and \"" +
                    claimed.model_name +
                    "\" is not in the Hugging Face cache: pass the checkpoint folder with --model-name");

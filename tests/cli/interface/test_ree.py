@@ -1,6 +1,7 @@
 """What users of REE write: its spellings are accepted, its receipts are named."""
 
 import json
+from pathlib import Path
 
 import pytest
 from conftest import MODEL, execute, invar, refused
@@ -23,6 +24,13 @@ def test_run_all(tmp_path):
     assert list((tmp_path / "tasks").iterdir())
     invar("run-all", *SHORT, "--task-dir", tmp_path / "task", "--receipt-path", ree)
     assert (tmp_path / "task").is_dir()
+
+
+def test_a_gpu_that_is_idle_is_mentioned(tmp_path):
+    """REE uses a GPU unless it is told not to."""
+    run = ["run", *SHORT, "--receipt-path", tmp_path / "r.json"]
+    assert (b"NVIDIA GPU is here" in invar(*run).err) == Path("/dev/nvidia0").exists()
+    assert b"NVIDIA GPU" not in invar(*run, "--cpu-only").err
 
 
 def test_do_sample(tmp_path):
