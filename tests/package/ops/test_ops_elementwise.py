@@ -156,8 +156,7 @@ def test_alpha_beside_a_number():
 
 def test_refusals():
     x = torch.ones(2, 3)
-    for f in (ops.atan2, ops.logaddexp):
-        refused(NotImplementedError, "elements of float64 .operands meet", f, x, x.double())
+    refused(NotImplementedError, "elements of float64 .operands meet", ops.atan2, x, x.double())
     refused(
         RuntimeError, r"add: shapes \[2, 3\] and \[2\] do not broadcast", ops.add, x, torch.ones(2)
     )

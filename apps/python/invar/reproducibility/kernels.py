@@ -409,14 +409,26 @@ def progression(start, step, steps, dtype, device):
 
 @handler("arange")
 def arange(*bounds, dtype=None, layout=None, device=None, pin_memory=None):
-    """As many steps as torch makes."""
+    """As many steps as torch makes; those of whole numbers are by whole numbers."""
     start, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    if dtype is not None and not dtype.is_floating_point:
+        start, end, step = int(start), int(end), int(step)
+    if step == 0:
+        raise RuntimeError("arange: step: expected a number other than 0")
     return progression(start, step, max(0, math.ceil((end - start) / step)), dtype, device)
 
 
 @handler("linspace")
 def linspace(start, end, steps, dtype=None, layout=None, device=None, pin_memory=None):
-    """By the step (end - start) / (steps - 1); the last is `end`."""
+    """By the step (end - start) / (steps - 1); the last is `end`. Of whole numbers from whole ends,
+    the second half counted from the last, rounded towards zero."""
+    if dtype is not None and not dtype.is_floating_point and steps > 1:
+        start, end = int(start), int(end)
+        step = (end - start) / max(steps - 1, 1)
+        half = steps // 2
+        first = progression(start, step, half, torch.float64, device)
+        last = progression(end, -step, steps - half, torch.float64, device).flip(0)
+        return cast(torch.cat([first, last]), dtype)
     found = progression(start, (end - start) / max(steps - 1, 1), steps, dtype, device)
     if steps > 1:
         found[-1] = end

@@ -69,6 +69,8 @@ def median(x, dim=None, keepdim=False):
 
 @handler("kthvalue")
 def kthvalue(x, k, dim=-1, keepdim=False):
+    if not x.ndim:
+        return tuple(y.reshape(()) for y in kthvalue(x.reshape(1), k, 0))
     found = [y.narrow(dim, k - 1, 1) for y in torch.sort(x, dim=dim, stable=True)]
     return tuple(found if keepdim else (y.squeeze(dim) for y in found))
 
