@@ -169,7 +169,9 @@ def test_refusals():
     )
     refused(RuntimeError, "no dimension longer", ops.scatter_add, SPREAD, 0, PLACES, SPREAD[:1])
     for bad in (torch.tensor([-1, 2]), torch.tensor([0, 5])):
-        refused(RuntimeError, "one_hot: argument 'tensor': expected classes of 0", ops.one_hot, bad, 5)
+        refused(
+            RuntimeError, "one_hot: argument 'tensor': expected classes of 0", ops.one_hot, bad, 5
+        )
     refused(RuntimeError, "one_hot: argument 'tensor'", ops.one_hot, torch.tensor([-3]))
     refused(RuntimeError, "index_add: argument 'source'", ops.index_add, X, 1, torch.tensor([4]), X)
     refused(RuntimeError, "topk: argument 'k'", ops.topk, SPREAD, 5)

@@ -346,8 +346,10 @@ def indexed(d):
         how = d.pick(("sum", "prod", "mean", "amax", "amin"))
         own = d.chance(0.6)
         with torch.no_grad():  # torch counts an element that is left out where it has the extreme
-            source = source if own or x.dtype == torch.bool else (source + 9).requires_grad_(
-                source.requires_grad
+            source = (
+                source
+                if own or x.dtype == torch.bool
+                else (source + 9).requires_grad_(source.requires_grad)
             )
         return name, torch, (x, dim, i, source, how), {"include_self": own}
     return name, torch, (x, dim, i, source), {}
