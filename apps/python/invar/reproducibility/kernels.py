@@ -435,11 +435,23 @@ def linspace(start, end, steps, dtype=None, layout=None, device=None, pin_memory
     return found
 
 
+def laid_as(x, strides):
+    """x in the layout of these strides, where they are those of channels last."""
+    for n, layout in ((4, torch.channels_last), (5, torch.channels_last_3d)):
+        if x.ndim == n == len(strides) and x.stride() != strides and strides[1] == 1:
+            return x.contiguous(memory_format=layout)
+    return x
+
+
 @handler("_to_copy")
 def to_copy(x, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False,
             memory_format=None):  # fmt: skip
+    strides = x.stride() if x.layout == torch.strided else ()
     x = x if dtype is None else cast(x, dtype)
-    return x.to(device=device, non_blocking=non_blocking, copy=True) if device else x.clone()
+    x = x.to(device=device, non_blocking=non_blocking, copy=True) if device else x.clone()
+    if memory_format in (torch.channels_last, torch.channels_last_3d, torch.contiguous_format):
+        return x.contiguous(memory_format=memory_format)
+    return laid_as(x, strides)
 
 
 @handler("copy")
