@@ -51,7 +51,8 @@ class Functions(TorchFunctionMode):
         if swapped:
             args = (args[1], args[0], *args[2:])
         try:
-            return counterpart(*args, **kwargs)
+            found = counterpart(*args, **kwargs)
+            return found if name in functions.ANY_LAYOUT else functions.laid(found, args)
         except _native.Error as e:
             if isinstance(e, Outside):
                 raise
