@@ -41,9 +41,13 @@ def named(op):
 
 def counterpart(op):
     """The function of invar.ops; None where it has none."""
-    space, _, short = op.name.rpartition(".")
-    own = space in ("", "nn.functional", "special") or op.name == "linalg.vector_norm"
-    return getattr(invar.ops, short, None) if own and short in invar.ops.__all__ else None
+    short = op.name.split(".")[-1]
+    if short not in invar.ops.__all__:
+        return None
+    for module in (torch, torch.nn.functional, torch.special, torch.linalg):
+        if getattr(module, short, None) is op.op:  # not a way around it, of other arguments
+            return getattr(invar.ops, short)
+    return None
 
 
 def pairs(seed=None, share=1.0):

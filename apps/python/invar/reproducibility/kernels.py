@@ -411,11 +411,14 @@ def progression(start, step, steps, dtype, device):
 def arange(*bounds, dtype=None, layout=None, device=None, pin_memory=None):
     """As many steps as torch makes; those of whole numbers are by whole numbers."""
     start, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-    if dtype is not None and not dtype.is_floating_point:
+    if dtype == torch.int64:
         start, end, step = int(start), int(end), int(step)
     if step == 0:
         raise RuntimeError("arange: step: expected a number other than 0")
-    return progression(start, step, max(0, math.ceil((end - start) / step)), dtype, device)
+    steps = max(0, math.ceil((end - start) / step))
+    if dtype is not None and not dtype.is_floating_point:
+        start, step = int(start), int(step)
+    return progression(start, step, steps, dtype, device)
 
 
 @handler("linspace")

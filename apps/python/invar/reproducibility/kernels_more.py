@@ -29,6 +29,9 @@ def scatter_reduce(x, dim, index, source, reduce, *, include_self=True):
 
 @handler("index_reduce")
 def index_reduce(x, dim, index, source, reduce, *, include_self=True):
+    if not x.ndim:
+        one = index_reduce(x.reshape(1), 0, index, source.reshape(-1), reduce, include_self=include_self)
+        return one.reshape(())
     shape = [1] * x.ndim
     shape[dim] = -1
     where = index.reshape(shape).expand(source.shape)
