@@ -155,14 +155,55 @@ def test_an_operation_without_a_rule_is_refused_by_name(monkeypatch):
     torch.func.vmap(p.exp)(X)
 
 
-def test_forward_mode_is_refused_by_name():
-    with pytest.raises(invar.NotCovered, match="exp: .*jvp.* not covered"):
-        torch.func.jvp(p.exp, (X,), (X,))
+FORWARD = {
+    "exp": p.exp,
+    "matmul": lambda x: p.matmul(x, x, trans_a=0, trans_b=1),
+    "softmax": lambda x: p.softmax(x, axis=1),
+    "reduce_max": lambda x: p.reduce_max(x, axes=[1], keepdims=0),
+    "where": lambda x: p.where(p.less(x, p.neg(x)), p.sigmoid(x), p.mul(x, x)),
+    "sign": p.sign,
+    "erf of f64": lambda x: invar.ops.erf(invar.ops.to(x, torch.float64)),
+}
+
+
+@pytest.mark.parametrize("name", FORWARD)
+def test_forward_mode_is_the_gradient_of_reverse_mode(name):
+    """J t by jvp, by dual numbers, and row by row of J by grad."""
+    f, t = FORWARD[name], random(*X.shape, seed=8)
+    y, tangent = torch.func.jvp(f, (X,), (t,))
+    assert torch.equal(y, f(X))
     with torch.autograd.forward_ad.dual_level():
-        dual = torch.autograd.forward_ad.make_dual(X, X)
-        with pytest.raises(invar.NotCovered, match="exp: operand 0 has a tangent"):
-            p.exp(dual)
+        dual = f(torch.autograd.forward_ad.make_dual(X, t))
+        found = torch.autograd.forward_ad.unpack_dual(dual).tangent
         p.exp(X)
+    assert data([found]) == data([tangent])
+    rows = torch.func.jacrev(f)(X).reshape(y.numel(), X.numel())
+    torch.testing.assert_close(
+        tangent.reshape(-1).double(), rows.double() @ t.reshape(-1).double(), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_forward_over_reverse_is_a_hessian():
+    energy = lambda x: p.reduce_sum(p.tanh(x), axes=[0], keepdims=0)
+    x = X[0, :5].clone()
+    y = torch.tanh(x)
+    torch.testing.assert_close(
+        torch.func.hessian(energy)(x), torch.diag(-2 * y * (1 - y * y)), rtol=1e-4, atol=1e-6
+    )
+
+
+def test_results_without_elements_have_gradients():
+    for shape in ((0, 3), (3, 0)):
+        x = torch.zeros(shape, requires_grad=True)
+        w = torch.ones(3, requires_grad=True)
+        for y in (
+            p.cumprod(x, axis=1, exclusive=0, reverse=0),
+            p.gather_elements(x, torch.zeros(0, 0, dtype=torch.int64), axis=1),
+            p.mul(x.reshape(0, 3), w),
+        ):
+            grads = torch.autograd.grad(y.sum(), (x, w), allow_unused=True)
+            assert [None if g is None else g.shape for g in grads][0] == x.shape
+            assert grads[1] is None or torch.equal(grads[1], torch.zeros(3))
 
 
 def test_arrays_beside_tensors_are_refused():

@@ -382,3 +382,42 @@ def test_attention_with_dropout(causal):
         weights, kept = drawn(0.0), found[0][0] != 0
         assert 0 < kept.sum() < kept.numel()
         assert (found[0][0] / 2 - weights)[kept].abs().max() < 1e-6  # kept ones are doubled
+
+
+def test_channels_last_is_kept():
+    """Layout, and the bits of the other one."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2)
+    )
+    x, found = whole((2, 3, 9, 8), 3), []
+    for layout in (torch.contiguous_format, torch.channels_last):
+        with invar.reproducible():
+            y = net(x.to(memory_format=layout)) * 2
+            (grad,) = torch.autograd.grad(y.square().sum(), net[0].weight)
+        assert y.is_contiguous(memory_format=layout)
+        found.append(digest([y, grad]))
+    assert found[0] == found[1]
+    with invar.reproducible():
+        assert x.to(torch.float64, memory_format=torch.channels_last).stride()[1] == 1
+
+
+@pytest.mark.parametrize("of", ["numbers", "mean", "std", "both"])
+def test_normal_numbers_of_means_and_deviations(of):
+    mean = torch.full((2000,), 3.0) if of in ("mean", "both") else 3.0
+    std = torch.full((2000,), 0.5) if of in ("std", "both") else 0.5
+    more = ((2000,),) if of == "numbers" else ()
+    found = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        with invar.reproducible():
+            found.append(torch.normal(mean, std, *more))
+    assert torch.equal(*found) and found[0].shape == (2000,)
+    assert abs(float(found[0].mean()) - 3) < 0.1 and abs(float(found[0].std()) - 0.5) < 0.05
+
+
+def test_dropout2d_of_two_dimensions():
+    x = torch.ones(40, 50)
+    with invar.reproducible():
+        y = torch.nn.functional.dropout2d(x, 0.5)
+    assert set(y.unique().tolist()) == {0.0, 2.0}

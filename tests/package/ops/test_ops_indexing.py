@@ -168,11 +168,40 @@ def test_refusals():
         SPREAD.long(),
     )
     refused(RuntimeError, "no dimension longer", ops.scatter_add, SPREAD, 0, PLACES, SPREAD[:1])
-    refused(
-        NotImplementedError, "float64", ops.scatter_add, SPREAD.double(), 0, PLACES, SPREAD.double()
-    )
-    refused(NotImplementedError, "'mean'", ops.scatter_reduce, SPREAD, 0, PLACES, SPREAD, "mean")
+    for bad in (torch.tensor([-1, 2]), torch.tensor([0, 5])):
+        refused(
+            RuntimeError, "one_hot: argument 'tensor': expected classes of 0", ops.one_hot, bad, 5
+        )
+    refused(RuntimeError, "one_hot: argument 'tensor'", ops.one_hot, torch.tensor([-3]))
     refused(RuntimeError, "index_add: argument 'source'", ops.index_add, X, 1, torch.tensor([4]), X)
     refused(RuntimeError, "topk: argument 'k'", ops.topk, SPREAD, 5)
     refused(RuntimeError, "mask", ops.masked_fill, X, X, 1.0)
     assert raw(ops.gather(SPREAD, 0, PLACES - 4)) == raw(ops.gather(SPREAD, 0, PLACES))
+
+
+JOINS = ["sum", "prod", "mean", "amax", "amin"]
+
+
+@pytest.mark.parametrize("reduce", JOINS)
+@pytest.mark.parametrize("include_self", [True, False])
+def test_scatter_reduce_and_its_gradients(reduce, include_self):
+    """Equal extremes, and factors of 0, too; as torch's of binary64."""
+    x = torch.tensor([[1.0, 2, 0], [3, 0, 2], [1, 1, 1]])
+    source = torch.tensor([[2.0, 2, 0], [0, 3, 0], [3, 2, 5]])
+    x = x if include_self else x + 8  # torch counts itself where it has the extreme
+    index, found = torch.tensor([[0, 1, 0], [0, 1, 2], [0, 1, 0]]), []
+    for dtype, space in ((torch.float64, torch), (torch.float64, ops), (torch.float32, ops)):
+        a, b = (v.to(dtype).requires_grad_() for v in (x, source))
+        y = space.scatter_reduce(a, 0, index, b, reduce, include_self=include_self)
+        grads = torch.autograd.grad(y, (a, b), (x - 0.25).to(dtype))
+        found.append([v.detach().double() for v in (y, *grads)])
+    for theirs, *ours in zip(*found):
+        for v in ours:
+            torch.testing.assert_close(v, theirs, rtol=2e-7, atol=1e-7)
+
+
+def test_gradients_of_f64_gathers_are_sums_in_f64():
+    x = torch.full((3,), 2.0**-40, dtype=torch.float64, requires_grad=True)
+    grad = torch.tensor([1.0, 2**-50, 2**-50], dtype=torch.float64)
+    ops.index_select(x, 0, torch.tensor([1, 1, 1])).backward(grad)
+    assert x.grad.tolist() == [0.0, 1 + 2**-49, 0.0]

@@ -96,5 +96,4 @@ def test_refusals():
     refused(IndexError, "cross_entropy: .* got some of -1 ... 4", ops.cross_entropy, X, C.clamp(-1))
     ignored = ops.cross_entropy(X, C.clamp(-1), ignore_index=-1)
     assert raw(ignored) == raw(ops.cross_entropy(X, C))
-    refused(NotImplementedError, "float64", ops.cross_entropy, X.double(), C)
     refused(RuntimeError, "expected the shape of input", ops.binary_cross_entropy, P, P[:2])

@@ -158,7 +158,6 @@ def test_refusals():
     refused(IndexError, "index", ops.multi_margin_loss, X, CLASS + 4)
     refused(RuntimeError, "ctc_loss: argument 'input_lengths'", ops.ctc_loss, LOG, TARGETS, torch.tensor([10, 1, 1]), LENGTHS[1])  # fmt: skip
     refused(RuntimeError, "ctc_loss: argument 'targets'", ops.ctc_loss, LOG, TARGETS[:, :2], *LENGTHS)  # fmt: skip
-    refused(NotImplementedError, "float64", ops.soft_margin_loss, X.double(), SIGNS.double())
 
 
 DIFFERENTIABLE = [

@@ -1,7 +1,7 @@
 """Normalizations."""
 
 import pytest
-from accuracy import case, check, ids, near, ops, randn, raw, refused, torch
+from accuracy import case, check, ids, invar, near, ops, randn, raw, refused, torch
 
 X, WIDE, IMAGES = randn(3, 4, 6), randn(5, 3000, seed=1), randn(2, 6, 4, 5, seed=2)
 W, B = randn(6, seed=3), randn(6, seed=4)
@@ -84,6 +84,40 @@ def test_narrow_weights_are_widened():
     assert raw(got) == raw(ops.layer_norm(X.bfloat16().float(), (6,), W, B).bfloat16())
 
 
+@pytest.mark.parametrize(
+    "shapes", [((4, 1), (4, 6)), ((1, 6), (3, 1)), ((6,), (3, 6)), ((2, 1, 5), (3, 1))]
+)
+@pytest.mark.parametrize("dim", [-1, -2])
+def test_cosines_where_a_dimension_is_broadcast(shapes, dim):
+    """The norms are those of the broadcast operands: no cosine is beyond 1."""
+    if dim < -min(map(len, shapes)) and len(shapes[0]) != len(shapes[1]):
+        dim = -1
+    found = []
+    for space, dtype in (
+        (ops, torch.float32),
+        (ops, torch.float64),
+        (torch.nn.functional, torch.float64),
+    ):
+        made = torch.Generator().manual_seed(3)
+        x = [torch.randn(s, generator=made).to(dtype).requires_grad_() for s in shapes]
+        y = space.cosine_similarity(*x, dim=dim)
+        found.append([v.detach().double() for v in (y, *torch.autograd.grad((y * y).sum(), x))])
+    for theirs, *ours in zip(*reversed(found)):
+        for v in ours:
+            torch.testing.assert_close(v, theirs, rtol=2e-5, atol=2e-6)
+    assert found[0][0].abs().max() < 1 + 1e-6
+
+
+def test_batch_norm_in_eval_then_train_then_backward():
+    """The gradient is that of the statistics at the time of the forward pass."""
+    m = invar.nn.BatchNorm1d(6).eval()
+    x = torch.ones(3, 6, requires_grad=True)
+    y = m(x)
+    m.train()(torch.arange(18.0).reshape(3, 6))
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, torch.full((3, 6), (1 + 1e-5) ** -0.5))
+
+
 def test_refusals():
     refused(RuntimeError, "rms_norm: argument 'normalized_shape'", ops.rms_norm, X, (5,))
     refused(
@@ -105,7 +139,6 @@ def test_refusals():
     )
     refused(RuntimeError, "rms_norm: argument 'normalized_shape'", ops.rms_norm, X, (5,), W[:5])
     refused(RuntimeError, "rms_norm: argument 'weight': .* NumPy", ops.rms_norm, X, (6,), W.numpy())
-    refused(NotImplementedError, "float64", ops.group_norm, X.double().mT, 3)
     refused(RuntimeError, "argument 'weight': expected elements of float64", ops.layer_norm, X.double(), (6,), W)  # fmt: skip
     refused(
         RuntimeError,

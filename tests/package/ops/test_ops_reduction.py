@@ -177,6 +177,36 @@ def test_equal():
     assert not ops.equal(TIES, TIES)
 
 
+def test_truth_over_no_dimensions_and_of_bytes():
+    x = torch.tensor([[1, 0, 2], [3, 4, 5]])
+    for name in ("all", "any"):
+        for dtype in (torch.uint8, torch.int64, torch.float32, torch.bool):
+            for more in (
+                {},
+                {"dim": []},
+                {"dim": ()},
+                {"dim": 1},
+                {"dim": (0, 1), "keepdim": True},
+            ):
+                ours = getattr(ops, name)(x.to(dtype), **more)
+                theirs = getattr(torch, name)(x.to(dtype), **more)
+                assert ours.dtype == theirs.dtype and torch.equal(ours, theirs), (name, dtype, more)
+
+
+@pytest.mark.parametrize("correction", [2, 0.5, 3])
+def test_other_corrections(correction):
+    for name in ("var", "std"):
+        x = LONG[:, :20].clone().requires_grad_()
+        wide = x.detach().double().requires_grad_()
+        ours = getattr(ops, name)(x, 1, correction=correction)
+        theirs = getattr(torch, name)(wide, 1, correction=correction)
+        torch.testing.assert_close(ours.double(), theirs, rtol=1e-5, atol=1e-6)
+        grads = [
+            torch.autograd.grad(y.sum(), v)[0].double() for y, v in ((ours, x), (theirs, wide))
+        ]
+        torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-4)
+
+
 def test_refusals():
     x = torch.ones(2, 3)
     refused(
@@ -197,14 +227,6 @@ def test_refusals():
     refused(RuntimeError, "max: Expected reduction dim", ops.max, NONE)
     refused(IndexError, "amax: .* dim 1 to have non-zero size", ops.amax, NONE, 1)
     refused(IndexError, "argmax: .* dim 1", ops.argmax, NONE, 1)
-    refused(
-        NotImplementedError,
-        "var: argument 'correction': expected 0 or 1, got 2",
-        ops.var,
-        x,
-        correction=2,
-    )
-    refused(NotImplementedError, "float64", ops.var, x.double())
     refused(NotImplementedError, "'nuc'", ops.norm, x, "nuc")
     refused(NotImplementedError, "sum: argument 'out'", ops.sum, x, out=x)
     refused(TypeError, "sum: argument 'input': expected .* got list", ops.sum, [1.0])

@@ -92,6 +92,23 @@ def test_any_type_is_moved():
         assert raw(ops.interpolate(x, (3, 2))) == raw(x[:, :, ::2, [0, 2]])
 
 
+def test_align_corners_with_antialias():
+    image = randn(1, 2, 7, 9)
+    for mode in ("bilinear", "bicubic"):
+        for size in ((4, 5), (3, 13), (7, 4)):
+            more = dict(size=size, mode=mode, align_corners=True, antialias=True)
+            wanted = torch.nn.functional.interpolate(image.double(), **more)
+            gap = (ops.interpolate(image, **more).double() - wanted).abs().max()
+            assert gap <= 2e-5 * image.abs().max()
+
+
+def test_circular_pads_that_cut():
+    x = torch.arange(12.0).reshape(1, 3, 4)
+    for amounts in ((-1, 2), (2, -1), (-1, -1), (1, 0)):
+        theirs = torch.nn.functional.pad(x, amounts, mode="circular")
+        assert torch.equal(ops.pad(x, amounts, mode="circular"), theirs)
+
+
 def test_refusals():
     refused(RuntimeError, "pad: argument 'pad': expected pairs", ops.pad, ROW, (1,))
     refused(RuntimeError, "pad: argument 'mode'", ops.pad, ROW, (1, 1), "mirror")

@@ -21,7 +21,7 @@ OPEN = set(
     nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d nn.functional.rrelu
     nn.functional.multi_head_attention_forward nn.functional.scaled_dot_product_attention
     normal pca_lowrank rand_like randint randint_like randn randn_like svd_lowrank uniform
-    resize_ resize_as_ tile_as hash_tensor""".split()
+    resize_ resize_as_ hash_tensor as_strided as_strided_copy as_strided_scatter""".split()
 )
 NOT_HERE = ("jiterator", "torch.ops.aten._flash", "torch.ops.aten._efficient", "torch._scaled_mm")
 
@@ -37,6 +37,17 @@ def operations():
 
 def named(op):
     return f"{op.name}/{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def counterpart(op):
+    """The function of invar.ops; None where it has none."""
+    short = op.name.split(".")[-1]
+    if short not in invar.ops.__all__:
+        return None
+    for module in (torch, torch.nn.functional, torch.special, torch.linalg):
+        if getattr(module, short, None) is op.op:  # not a way around it, of other arguments
+            return getattr(invar.ops, short)
+    return None
 
 
 def pairs(seed=None, share=1.0):
@@ -59,8 +70,7 @@ def calls(op, dtype, most=None, seed=0):
     chosen = seeded(seed, named(op), dtype)
     if most is not None and len(samples) > most:
         samples = chosen.sample(samples, most)
-    short = op.name.split(".")[-1]
-    ours = getattr(invar.ops, short, None) if short in invar.ops.__all__ else None
+    ours = counterpart(op)
     for sample in samples:
         if chosen.random() < 0.3 and not any(
             x.layout != torch.strided for x in tensors_in([sample.input])
@@ -82,8 +92,7 @@ def wrong_calls(op):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         samples = list(op.error_inputs("cpu"))
-    short = op.name.split(".")[-1]
-    ours = getattr(invar.ops, short, None) if short in invar.ops.__all__ else None
+    ours = counterpart(op)
     for error in samples:
         sample = error.sample_input
         args = (sample.input, *sample.args)

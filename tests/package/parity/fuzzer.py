@@ -344,7 +344,14 @@ def indexed(d):
         return name, torch, (x, dim, i, d.tensor(wanted, x.dtype)), {}
     if name == "scatter_reduce":
         how = d.pick(("sum", "prod", "mean", "amax", "amin"))
-        return name, torch, (x, dim, i, source, how), {"include_self": d.chance(0.6)}
+        own = d.chance(0.6)
+        with torch.no_grad():  # torch counts an element that is left out where it has the extreme
+            source = (
+                source
+                if own or x.dtype == torch.bool
+                else (source + 9).requires_grad_(source.requires_grad)
+            )
+        return name, torch, (x, dim, i, source, how), {"include_self": own}
     return name, torch, (x, dim, i, source), {}
 
 

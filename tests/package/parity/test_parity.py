@@ -14,7 +14,7 @@ from compared import AGREES, FAULTS, REFUSED, judged, seeded  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SEED = 39  # of the sample
-SHARE = 0.12  # of the pairs of operation and type
+SHARE = 0.04  # of the pairs of operation and type
 
 
 def all_judged(calls):
@@ -40,11 +40,10 @@ def test_torchs_catalogue():
 
 
 def test_calls_that_torch_refuses():
-    ops = [op for op in catalogue.operations() if seeded(SEED, op.name).random() < 0.3]
+    ops = [op for op in catalogue.operations() if seeded(SEED, op.name).random() < 0.15]
     assert all_judged(call for op in ops for call in catalogue.wrong_calls(op))
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_random_calls(seed):
-    counts = all_judged(fuzzer.calls(seeded(SEED, seed), 800))
+def test_random_calls():
+    counts = all_judged(fuzzer.calls(seeded(SEED), 500))
     assert counts[AGREES] > 4 * counts[REFUSED]

@@ -219,7 +219,7 @@ def real(name: str, x: Any, argument: str = "input") -> str:
     """The type of a real operand; others are refused."""
     t = type_of(x, argument)
     if t not in FLOATS:
-        raise OperandError(
+        raise NotCovered(
             f"{name}: argument '{argument}': expected elements of a floating type, got {spelled(t)}"
         )
     return t

@@ -56,7 +56,10 @@ def tensordot(a: Any, b: Any, dims: int | tuple[Sequence[int], Sequence[int]] = 
     else:
         left = [arr.dim_of("tensordot", d, a.ndim, "dims") for d in dims[0]]
         right = [arr.dim_of("tensordot", d, b.ndim, "dims") for d in dims[1]]
-    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
+    sizes = [a.shape[d] for d in left], [b.shape[d] for d in right]
+    if sizes[0] != sizes[1] and all(m == n or 1 in (m, n) for m, n in zip(*sizes)):
+        raise NotCovered(f"tensordot: argument 'dims': sizes {sizes} that broadcast")
+    if sizes[0] != sizes[1]:
         raise OperandError(
             f"tensordot: argument 'dims': shapes {tuple(a.shape)} and {tuple(b.shape)} do not meet "
             f"at {left} and {right}"

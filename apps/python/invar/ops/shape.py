@@ -259,7 +259,7 @@ def interpolate(
         )
     whole, factors = _target(input, size, scale_factor)
     if any(m < 1 for m in (*whole, *input.shape[2:])):
-        raise OperandError(
+        raise NotCovered(
             f"{name}: expected sizes above 0, got {tuple(input.shape[2:])} to {tuple(whole)}"
         )
     if factors is None and recompute_scale_factor is not None:

@@ -77,8 +77,10 @@ class Functions(TorchFunctionMode):
         try:
             if ours and row.trusted:
                 with _unjudged():
-                    return counterpart(*args, **kwargs)
-            return counterpart(*args, **kwargs)
+                    found = counterpart(*args, **kwargs)
+            else:
+                found = counterpart(*args, **kwargs)
+            return found if row.name in functions.ANY_LAYOUT else functions.laid(found, args)
         except functions.Otherwise:
             return self.run(function, args, kwargs)
         except _native.Error as e:

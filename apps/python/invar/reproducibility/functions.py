@@ -113,6 +113,25 @@ def missing():
     return sorted({target for *_, target, _ in _targets() if not hasattr(ops, target)})
 
 
+# Whose results torch lays out by itself, whatever the layout of images.
+ANY_LAYOUT = frozenset(
+    "linear bilinear matmul mm bmm einsum scaled_dot_product_attention embedding __matmul__".split()
+)
+LAYOUTS = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
+def laid(found, args):
+    """A result in the layout of the first operand, where that is channels last."""
+    x = args[0] if args else None
+    if type(x) is not torch.Tensor or x.ndim not in LAYOUTS or x.is_contiguous():
+        return found
+    layout = LAYOUTS[x.ndim]
+    if type(found) is not torch.Tensor or found.ndim != x.ndim:
+        return found
+    last = x.is_contiguous(memory_format=layout)
+    return found.contiguous(memory_format=layout) if last else found
+
+
 def with_indices(pool, *args, **kwargs):
     """(values, indices), whatever return_indices says."""
     return pool(*args, **{**kwargs, "return_indices": True})

@@ -211,6 +211,8 @@ def ordered(function, base, args, kwargs):
     names = dict(zip(("self", "k", "dim", "largest", "sorted"), args)) | kwargs
     if base == "topk":
         x, dim = names["self"], names.get("dim", -1)
+        if not x.ndim:  # as of one element, which is found for k = 0, too
+            return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
         found = torch.sort(x, dim=dim, descending=names.get("largest", True), stable=True)
         return tuple(t.narrow(dim, 0, names["k"]) for t in found)
     if function._overloadname == "stable":

@@ -29,6 +29,9 @@ def scatter_reduce(x, dim, index, source, reduce, *, include_self=True):
 
 @handler("index_reduce")
 def index_reduce(x, dim, index, source, reduce, *, include_self=True):
+    if not x.ndim:
+        one = index_reduce(x.reshape(1), 0, index, source.reshape(-1), reduce, include_self=include_self)
+        return one.reshape(())
     shape = [1] * x.ndim
     shape[dim] = -1
     where = index.reshape(shape).expand(source.shape)
@@ -69,6 +72,8 @@ def median(x, dim=None, keepdim=False):
 
 @handler("kthvalue")
 def kthvalue(x, k, dim=-1, keepdim=False):
+    if not x.ndim:
+        return tuple(y.reshape(()) for y in kthvalue(x.reshape(1), k, 0))
     found = [y.narrow(dim, k - 1, 1) for y in torch.sort(x, dim=dim, stable=True)]
     return tuple(found if keepdim else (y.squeeze(dim) for y in found))
 

@@ -43,7 +43,8 @@ def _mish(x: Any, y: Any) -> Any:
 
 def _gelu(x: Any, y: Any) -> Any:
     c = times(call("erfc", times(x, -math.sqrt(0.5))), 0.5)
-    return p.add(c, p.mul(x, _density(x, 1 / math.sqrt(2 * math.pi), -0.5)))
+    near = p.min(p.max(x, at(-40.0, x)), at(40.0, x))  # beyond, the density is 0
+    return p.add(c, p.mul(near, _density(x, 1 / math.sqrt(2 * math.pi), -0.5)))
 
 
 def _gelu_tanh(x: Any, y: Any) -> Any:

@@ -122,9 +122,7 @@ def fold(
     n, c = x.shape[0], x.shape[1] // len(places)
     image = arr.full((n, c, math.prod(how.padded)), 0, t.NAMES[x.dtype], x)
     index = numbers(places.reshape(-1), x)
-    image = index_add(image, 2, index, x.reshape(n, c, places.size)).reshape(
-        n, c, *how.padded
-    )
+    image = index_add(image, 2, index, x.reshape(n, c, places.size)).reshape(n, c, *how.padded)
     for d in range(2):
         image = arr.cut(image, d + 2, how.padding[d], how.padding[d] + size[d])
     y = t.cast(image, e)
