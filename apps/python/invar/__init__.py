@@ -21,6 +21,7 @@ from invar._native import (
     set_isa,
     set_threads,
 )
+from invar import documented as _documented
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
 from invar.modules.convert import CompileOptions, convert
@@ -95,3 +96,5 @@ __all__ = [
     "validate",
     "verify",
 ]
+
+_documented.of_invar(globals())
