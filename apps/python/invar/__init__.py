@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from invar import _native, ops, primitives, vjp  # noqa: F401  a package without its gradients ends here
+from invar import documented as _documented
 from invar._native import (
     BadInput,
     Error,
@@ -21,7 +22,6 @@ from invar._native import (
     set_isa,
     set_threads,
 )
-from invar import documented as _documented
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, generate, validate, verify
 from invar.modules.convert import CompileOptions, convert

@@ -117,7 +117,13 @@ def test_the_parts_of_the_package_need_no_import():
         assert getattr(invar, name).__name__ == f"invar.{name}"
 
 
-OF_TORCH = {"Optimizer", "lr_scheduler", "clip_grad_norm_", "clip_grad_value_", "get_total_norm"} | {
+OF_TORCH = {
+    "Optimizer",
+    "lr_scheduler",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+} | {
     name for name in nn.__all__ if getattr(getattr(nn, name), "__module__", "").startswith("torch.")
 }
 DESCRIBED = {
@@ -135,7 +141,9 @@ def test_a_docstring_says_what_is_raised_and_has_an_example_that_runs(name):
     text = inspect.getdoc(what)
     assert re.search(r"\b(Raises|Errors)\b", text), text
     names = {"np": np, "torch": torch, "invar": invar, "ops": ops, "nn": nn, "optim": optim}
-    found = doctest.DocTestFinder(recurse=False).find(what, name, globs={**names, "bitexact": bitexact})
+    found = doctest.DocTestFinder(recurse=False).find(
+        what, name, globs={**names, "bitexact": bitexact}
+    )
     assert sum(len(test.examples) for test in found) > 0
     torch.manual_seed(0)
     said = []

@@ -1,5 +1,6 @@
-"""An example of each function of invar.ops and invar.bitexact: the call, and below it its result. It is long because
-the functions are many; they stand in the order of their names. Operands are those of OPERANDS."""
+"""An example of each function of invar.ops and invar.bitexact: the call, and below it its result.
+It is long because the functions are many; they stand in the order of their names. Operands are
+those of OPERANDS."""
 
 OPERANDS = {
     "x": "np.float32([-1.5, 0.5, 2.0])",

@@ -132,7 +132,8 @@ def place(name: str, largest: bool, x: Any, axis: int) -> Any:
 
 
 def _placed(name: str, largest: bool, x: Any, dim: int) -> tuple[Any, Any, int]:
-    """x (one without dimensions as a row), the indices along dim, which stays as 1, and the axis."""
+    """x (one without dimensions as a row), the indices along dim, which stays as 1, and the
+    axis."""
     t.type_of(x)
     axis = arr.dim_of(name, dim, x.ndim)
     row = x.reshape(1) if x.ndim == 0 else x
