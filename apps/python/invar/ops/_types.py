@@ -59,7 +59,6 @@ class _Names(dict[Any, str]):
 
 
 NAMES = _Names()
-_F32: set[Any] = set()  # the types of f32 that were seen, of both libraries
 
 
 def type_of(x: Any, argument: str = "input") -> str:
@@ -75,9 +74,8 @@ def type_of(x: Any, argument: str = "input") -> str:
 def are_f32(*given: Any) -> bool:
     """Whether all are arrays of f32 of one library: the common case, which needs no promotion."""
     dtype = getattr(given[0], "dtype", None)
-    if dtype not in _F32 and (dtype is None or NAMES[dtype] != "f32"):
+    if dtype is None or NAMES[dtype] != "f32":
         return False
-    _F32.add(dtype)
     for x in given[1:]:
         if getattr(x, "dtype", None) != dtype:
             return False
