@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from invar import _native, ops, primitives, vjp  # noqa: F401  a package without its gradients ends here
+from invar import documented as _documented
 from invar._native import (
     BadInput,
     Error,
@@ -95,3 +96,5 @@ __all__ = [
     "validate",
     "verify",
 ]
+
+_documented.of_invar(globals())

@@ -6,6 +6,7 @@ The results have BitExact's shapes: a reduction keeps its dimension as 1. They a
 Beyond BitExact, inputs may have any strides, any number of dimensions and any of the types of
 invar.ops."""
 
+from invar import documented as _documented
 from invar import ops
 from invar.ops._types import Array
 
@@ -59,3 +60,6 @@ def var(input: Array, dim: int = -1) -> Array:
 def sigmoid(input: Array) -> Array:
     """1 / (1 + exp(-input)) (spec: elementwise.10)."""
     return ops.sigmoid(input)
+
+
+_documented.of_operations(globals(), "bitexact")

@@ -32,7 +32,12 @@ def from_torch_module(model: of_torch.Module, inplace: bool = False) -> of_torch
 
     Raises invar.NotCovered with the paths and classes of all modules that have no reproducible
     counterpart (torch.nn.SyncBatchNorm, torch.jit.ScriptModule, ...), TypeError for what is no
-    module."""
+    module.
+
+    Example:
+        >>> invar.from_torch_module(torch.nn.Linear(3, 2))
+        Linear(in_features=3, out_features=2, bias=True)
+    """
     if not isinstance(model, of_torch.Module):
         raise TypeError(f"model: {type(model).__name__} is no torch.nn.Module")
     refuse(model)

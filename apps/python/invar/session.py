@@ -14,6 +14,13 @@ class InferenceSession:
         answer = session.complete(prompt="Once", max_new_tokens=20)
         print(answer.text, answer.receipt["receipt_hash"])
 
+    Example:
+        >>> session = invar.InferenceSession("models/shakespeare-4m", max_new_tokens=20)
+        >>> session.complete("ROMEO:").text  # doctest: +SKIP
+
+    Raises invar.BadInput and invar.NotCovered as invar.generate() does, TypeError for an argument
+    that it does not have.
+
     model: as for invar.generate(), whose other arguments (device, threads, operation_set, sampling,
     ...) are defaults for every call here."""
 

@@ -245,3 +245,16 @@ def test_gradients_do_not_import_what_only_the_compiler_needs():
         env={"PYTHONPATH": str(gradients.BUILD / "python")},
     )
     assert done.stdout.startswith("False [2.718"), done
+
+
+def test_a_package_without_its_gradients_fails_at_import(monkeypatch):
+    import importlib
+
+    from invar import _native, vjp
+
+    assert set(_native.rooms()) == set(vjp.NAMES)
+    monkeypatch.setattr(_native, "rooms", lambda: ["elementwise", "gone", "lost"])
+    with pytest.raises(ImportError, match="lacks invar/vjp/gone.py and 1 more"):
+        importlib.reload(vjp)
+    monkeypatch.undo()
+    importlib.reload(vjp)

@@ -1,9 +1,11 @@
 """Every function of invar.ops is described: a row of the reference, a docstring with its clauses,
 annotations, and torch's arguments in torch's order."""
 
+import doctest
 import inspect
 import re
 
+import numpy as np
 import pytest
 from conftest import BUILD, ROOT
 
@@ -11,7 +13,7 @@ if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
 import invar  # noqa: E402
 import torch  # noqa: E402
-from invar import bitexact, ops  # noqa: E402
+from invar import bitexact, nn, ops, optim  # noqa: E402
 
 PAGE = (ROOT / "docs/reference/python-ops.md").read_text()
 CLAUSES = {
@@ -22,9 +24,21 @@ CLAUSES = {
 }
 OF_OTHERS = {"dropout", "rand", "randn"}  # invar.Generator's
 OURS = {"grouped_matmul", "matmul_integer", "matmul_nbits", "rope", "to"}
+# Names of invar itself.
+OWN = """
+Generator InferenceSession compile convert from_torch_module generate manual_seed reproducible
+synchronize validate verify CompileOptions Program
+""".split()
+MADE = {"arange", "eye", "full", "linspace", "ones", "zeros"}  # torch has no signature of them
 # Names of arguments in torch's own tests that are not those of its documentation.
 OTHERWISE = {
     "bmm": {"out_dtype"},
+    "broadcast_to": {"self"},
+    **dict.fromkeys(
+        ("full_like", "ones_like", "zeros_like"), {"layout", "device", "requires_grad"}
+    ),
+    "permute": {"self", "dim"},
+    "swapaxes": {"dim0", "dim1"},
     "dot": {"other"},
     "isfinite": {"tensor"},
     "isinf": {"tensor"},
@@ -78,7 +92,7 @@ def signature_of_torch(name):
     raise AssertionError(name)
 
 
-@pytest.mark.parametrize("name", sorted(set(ops.__all__) - OF_OTHERS - OURS - {"einsum"}))
+@pytest.mark.parametrize("name", sorted(set(ops.__all__) - OF_OTHERS - OURS - MADE - {"einsum"}))
 def test_arguments_are_those_of_torch(name):
     theirs, ours = signature_of_torch(name), inspect.signature(getattr(ops, name))
     if "kwargs" in theirs.parameters:
@@ -101,3 +115,38 @@ def test_the_parts_of_the_package_need_no_import():
     for name in ("bitexact", "nn", "optim", "training", "reproducibility"):
         assert name in invar.__all__
         assert getattr(invar, name).__name__ == f"invar.{name}"
+
+
+OF_TORCH = {
+    "Optimizer",
+    "lr_scheduler",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+} | {
+    name for name in nn.__all__ if getattr(getattr(nn, name), "__module__", "").startswith("torch.")
+}
+DESCRIBED = {
+    **{f"ops.{name}": getattr(ops, name) for name in ops.__all__},
+    **{f"bitexact.{name}": getattr(bitexact, name) for name in bitexact.__all__},
+    **{f"nn.{name}": getattr(nn, name) for name in set(nn.__all__) - OF_TORCH - {"functional", "init"}},
+    **{f"optim.{name}": getattr(optim, name) for name in set(optim.__all__) - OF_TORCH},
+    **{f"invar.{name}": getattr(invar, name) for name in OWN},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(DESCRIBED))
+def test_a_docstring_says_what_is_raised_and_has_an_example_that_runs(name):
+    what = DESCRIBED[name]
+    text = inspect.getdoc(what)
+    assert re.search(r"\b(Raises|Errors)\b", text), text
+    names = {"np": np, "torch": torch, "invar": invar, "ops": ops, "nn": nn, "optim": optim}
+    found = doctest.DocTestFinder(recurse=False).find(
+        what, name, globs={**names, "bitexact": bitexact}
+    )
+    assert sum(len(test.examples) for test in found) > 0
+    torch.manual_seed(0)
+    said = []
+    for test in found:
+        doctest.DocTestRunner().run(test, out=said.append)
+    assert not said, "".join(said)

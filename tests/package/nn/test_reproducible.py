@@ -5,7 +5,7 @@ import pytest
 import torch
 from built import digest, invar, script, whole
 from invar import ops
-from invar.reproducibility import allowed, kernels_mode
+from invar.reproducibility import allowed, kernels, kernels_mode
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
@@ -421,3 +421,31 @@ def test_dropout2d_of_two_dimensions():
     with invar.reproducible():
         y = torch.nn.functional.dropout2d(x, 0.5)
     assert set(y.unique().tolist()) == {0.0, 2.0}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("space", [torch, torch.linalg, torch.Tensor], ids=["torch", "linalg", "Tensor"])  # fmt: skip
+def test_whole_numbers_of_every_function_with_a_kernel_are_torchs(space):
+    """What torch computes of integers as integers stays so: none becomes a floating number."""
+    made = torch.Generator().manual_seed(1)
+    v, w, m, n, b, c = (
+        torch.randint(-40, 40, shape, generator=made)
+        for shape in ((3,), (3,), (3, 3), (3, 3), (2, 3, 3), (2, 3, 3))
+    )
+    given = [(v,), (m,), (v, w), (m, v), (m, n), (b, c), (v, m, w), (m, v, w), (m, n, m), (b, c, b), (m, 1)]  # fmt: skip
+    copied = lambda args: [x.clone() if isinstance(x, torch.Tensor) else x for x in args]
+    compared = 0
+    for name in sorted(set(kernels.HANDLERS) | allowed.INTEGER):
+        function = getattr(space, name, None)
+        for args in given if function is not None and not name.endswith("_") else ():
+            try:
+                want = function(*copied(args))
+            except (RuntimeError, TypeError, IndexError, ValueError):
+                continue
+            if not isinstance(want, torch.Tensor) or want.is_floating_point():
+                continue
+            with invar.reproducible():
+                got = function(*copied(args))
+            assert got.dtype == want.dtype and torch.equal(got, want), (name, args)
+            compared += 1
+    assert compared > (3 if space is torch.linalg else 100)

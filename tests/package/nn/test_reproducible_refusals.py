@@ -122,7 +122,7 @@ def test_refusals_in_backward_name_the_function_and_the_line():
     scales = torch.ones(2, requires_grad=True)
     z = ops.matmul_nbits(x, torch.ones(4, 2, dtype=torch.int8), scales).sum()
     with pytest.raises(
-        invar.NotCovered, match=r"gradient of .*matmul_nbits.*refusals\.py:\d+: z\.b"
+        invar.NotCovered, match=r"^matmul_nbits: operand 2 .*refusals\.py:\d+: z\.b"
     ):
         z.backward()
 

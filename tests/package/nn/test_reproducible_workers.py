@@ -209,3 +209,30 @@ def test_masked_arrays_are_refused():
         with pytest.raises(invar.NotCovered, match=r"masked array of NumPy.*filled"):
             function(x)
     assert ops.sum(x.filled(0)) == 4.0
+
+
+class Deep(torch.autograd.Function):
+    """A gradient that asks for gradients in turn: beyond a depth torch's engine takes threads of
+    its own."""
+
+    found = []
+
+    @staticmethod
+    def forward(ctx, x, more):
+        ctx.more = more
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        Deep.found.append((threading.get_native_id(), computed()))
+        if ctx.more:
+            with torch.enable_grad():
+                Deep.apply(torch.ones(1, requires_grad=True), ctx.more - 1).sum().backward()
+        return grad, None
+
+
+def test_threads_of_torchs_engine_have_it():
+    with invar.reproducible():
+        Deep.apply(torch.ones(1, requires_grad=True), 70).sum().backward()
+    threads, results = zip(*Deep.found)
+    assert len(set(threads)) > 1 and set(results) == {OURS}

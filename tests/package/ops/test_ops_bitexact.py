@@ -76,3 +76,10 @@ def test_refusals():
     refused(RuntimeError, "rms_norm", bitexact.rms_norm, X, W[:5])
     refused(RuntimeError, "matmul", bitexact.matmul, X, X)
     refused(IndexError, "sum", bitexact.sum, X, 3)
+
+
+def test_its_own_module_is_that_of_invar():
+    import bitexact as imported
+
+    assert imported.__all__ == bitexact.__all__
+    assert all(getattr(imported, name) is getattr(bitexact, name) for name in bitexact.__all__)

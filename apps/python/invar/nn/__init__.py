@@ -26,6 +26,7 @@ from torch.nn import (
     ZeroPad3d,
 )
 
+from invar import documented as _documented
 from invar.nn import functional, init
 from invar.nn.activation import (
     CELU,
@@ -313,3 +314,5 @@ __all__ = [
     "functional",
     "init",
 ]
+
+_documented.of_modules(globals())

@@ -5,6 +5,7 @@ The result has the same bits on every machine; gradients, too. Arguments outside
 are refused by name: nothing is computed by torch instead, and nothing is copied to another
 device."""
 
+from invar import documented as _documented
 from invar.ops.activation import (
     celu,
     elu,
@@ -594,3 +595,5 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+_documented.of_operations(globals())

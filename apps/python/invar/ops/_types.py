@@ -74,10 +74,12 @@ def type_of(x: Any, argument: str = "input") -> str:
 def are_f32(*given: Any) -> bool:
     """Whether all are arrays of f32 of one library: the common case, which needs no promotion."""
     dtype = getattr(given[0], "dtype", None)
+    if dtype is None or NAMES[dtype] != "f32":
+        return False
     for x in given[1:]:
         if getattr(x, "dtype", None) != dtype:
             return False
-    return dtype is not None and NAMES[dtype] == "f32"
+    return True
 
 
 def named(dtype: Any) -> str:

@@ -75,10 +75,17 @@ def operands(name: str, a: Any, b: Any, least: str | None = None) -> tuple[Any, 
         e = t.default_float()
     wide = t.COMPUTED.get(e, e)
     made = [
-        t.number(x, wide, b if x is a else a) if n else t.cast(t.cast(x, e), wide)
+        _operand(x, wide, b if x is a else a) if n else t.cast(t.cast(x, e), wide)
         for x, n in ((a, na), (b, nb))
     ]
     return made[0], made[1], e
+
+
+def _operand(value: Any, name: str, like: Any) -> Any:
+    """A number as an operand beside an array; the same one serves every call."""
+    if name in t.FLOATS and type(value) in (int, float) and -1024 < value < 1024:
+        return t.constant(float(value), name, like)
+    return t.number(value, name, like)
 
 
 def _narrow_operands(name: str, a: Any, b: Any) -> tuple[Any, Any, str]:
@@ -95,6 +102,8 @@ def binary(name: str, op: str, a: Any, b: Any, least: str | None = None) -> Any:
     """An arithmetic function of two operands."""
     if t.are_f32(a, b):
         return p.call(op, a, b)
+    if type(b) is float and t.are_f32(a):
+        return p.call(op, a, _operand(b, "f32", a))
     x, y, e = operands(name, a, b, least)
     if e == "bool":
         if op not in TRUTHS:
@@ -104,6 +113,10 @@ def binary(name: str, op: str, a: Any, b: Any, least: str | None = None) -> Any:
 
 
 def compared(name: str, op: str, a: Any, b: Any) -> Any:
+    if t.are_f32(a, b):
+        return p.call(op, a, b)
+    if type(b) in (int, float) and -1024 < b < 1024 and t.are_f32(a):
+        return p.call(op, a, _operand(b, "f32", a))
     x, y, e = operands(name, a, b)
     if e == "bool" and op != "equal":
         x, y = p.cast(x, dtype="i32"), p.cast(y, dtype="i32")

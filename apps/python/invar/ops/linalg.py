@@ -191,9 +191,12 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
     """input · weightᵀ + bias: [..., K], weight [N, K] (or [K]), bias [N] (or []) -> [..., N]. The
     product is stored, then the bias added. Types and errors of matmul. Spec: matmul.2,
     elementwise.5."""
-    e = _types("linear", input, weight, "input", "weight")
     x: Any = input
     w: Any = weight
+    if bias is not None and t.are_f32(x, w, bias) and x.ndim > 1 and w.ndim == 2:
+        if x.shape[-1] == w.shape[1] and tuple(bias.shape) == (w.shape[0],):  # the common case
+            return cast(Array, p.add(product(x, w, "f32", trans=1), bias))
+    e = _types("linear", input, weight, "input", "weight")
     if w.ndim not in (1, 2) or x.ndim == 0:
         raise OperandError(
             f"linear: argument 'weight': expected 1 or 2 dimensions and an input of at least 1, got "

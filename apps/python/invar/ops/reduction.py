@@ -132,12 +132,18 @@ def place(name: str, largest: bool, x: Any, axis: int) -> Any:
     return y if y.ndim == x.ndim else arr.insert(y, axis)
 
 
-def _found(name: str, largest: bool, x: Any, dim: int, keepdim: bool) -> ValuesIndices:
+def _placed(name: str, largest: bool, x: Any, dim: int) -> tuple[Any, Any, int]:
+    """x (one without dimensions as a row), the indices along dim, which stays as 1, and the
+    axis."""
     t.type_of(x)
     axis = arr.dim_of(name, dim, x.ndim)
     row = x.reshape(1) if x.ndim == 0 else x
     _none_empty(name, row, [axis])
-    i = place(name, largest, row, axis)
+    return row, place(name, largest, row, axis), axis
+
+
+def _found(name: str, largest: bool, x: Any, dim: int, keepdim: bool) -> ValuesIndices:
+    row, i, axis = _placed(name, largest, x, dim)
     values = p.gather_elements(row, i, axis=axis)
     if x.ndim == 0:
         return ValuesIndices(values.reshape(()), i.reshape(()))
@@ -185,7 +191,8 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None
 def _arg(name: str, largest: bool, x: Any, dim: int | None, keepdim: bool) -> Any:
     t.type_of(x)
     if dim is not None:
-        return _found(name, largest, x, dim, keepdim).indices
+        _, i, axis = _placed(name, largest, x, dim)
+        return i.reshape(()) if x.ndim == 0 else i if keepdim else arr.drop(i, axis)
     if arr.numel(x) == 0:
         raise DimensionError(
             f"{name}: Expected reduction dim to be specified for input.numel() == 0."

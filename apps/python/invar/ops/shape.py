@@ -78,6 +78,10 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     """The arrays one after another along a dimension, of the promoted type. Spec: move.6."""
     if not isinstance(tensors, Sequence) or not tensors:
         raise ArgumentTypeError("cat: argument 'tensors': expected arrays, got none")
+    first = tensors[0]
+    if t.are_f32(*tensors) and all(x.ndim == first.ndim > 1 for x in tensors):  # the common case
+        if all(x.device == first.device for x in tensors):
+            return p.concat(*tensors, axis=arr.dim_of("cat", dim, first.ndim))
     t.same_kind("cat", **{f"tensors[{i}]": x for i, x in enumerate(tensors)})
     # As torch: an empty one of one dimension is left out.
     kept = [x for x in tensors if tuple(x.shape) != (0,)] or list(tensors[:1])

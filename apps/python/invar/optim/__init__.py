@@ -7,6 +7,7 @@ A state dict of torch.optim's class of the same name loads into these, and their
 schedulers of torch.optim.lr_scheduler work on them; invar.optim.lr_scheduler has those whose rates
 are the same numbers on every machine."""
 
+from invar import documented as _documented
 from invar.optim import lr_scheduler
 from invar.optim.adam import Adam, AdamW
 from invar.optim.adaptive import Adadelta, Adagrad, RMSprop
@@ -33,3 +34,5 @@ __all__ = [
     "get_total_norm",
     "lr_scheduler",
 ]
+
+_documented.of_optimisers(globals())

@@ -47,7 +47,7 @@ class Functions(TorchFunctionMode):
         seen = looked_at(args)
         if kwargs:
             seen |= looked_at(kwargs.values())
-        ours = not (types or seen & UNUSUAL) and is_alone()
+        ours = not seen & UNUSUAL and is_alone()
         if row is functions.MOVED or (row.whole and not seen & FLOATS):
             if not ours:
                 return self.run(function, args, kwargs or {})
@@ -145,6 +145,8 @@ class reproducible(contextlib.ContextDecorator):
     A gradient that comes together from several places is the sum of two f32 tensors after the
     other, in the order of torch's graph of gradients, which is the same in each run of a program on
     one device.
+
+    Raises invar.NotCovered where the program reaches what has no reproducible kernel.
 
     Not seen: arithmetic of Python and NumPy, threads that run already, and programs that are
     started as such (subprocess).

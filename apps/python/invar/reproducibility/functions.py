@@ -293,6 +293,8 @@ def table():
         if attribute is None:
             continue
         found[attribute.__get__] = found[attribute.__set__] = ASKED
+    for name in ("T", "mT"):
+        found[getattr(torch.Tensor, name).__get__] = MOVED
     return found | routes()
 
 

@@ -44,9 +44,9 @@ def gradients_from_here():
 
 
 def refused(name, why):
-    """The exception for one operation."""
+    """The exception for one operation; name "": `why` has it."""
     line = user_line()
-    made = _native.NotCovered(f"{name}: {why}" + (f" ({line})" if line else ""))
+    made = _native.NotCovered((f"{name}: " if name else "") + why + (f" ({line})" if line else ""))
     made.named = True  # with the function and the line
     return made
 

@@ -144,10 +144,10 @@ def unflatten(input: Array, dim: int, sizes: Sequence[int]) -> Array:
 
 
 @public
-def broadcast_to(input: Array, shape: Sequence[int]) -> Array:
-    """input broadcast to the shape. Spec: move.5."""
+def broadcast_to(input: Array, size: Sequence[int]) -> Array:
+    """input broadcast to a shape. Spec: move.5."""
     t.type_of(input)
-    wanted = _sizes("broadcast_to", "shape", shape)
+    wanted = _sizes("broadcast_to", "size", size)
     arr.fits_broadcast("broadcast_to", "input", input, wanted)
     return cast(Array, arr.expand(input, wanted))
 
