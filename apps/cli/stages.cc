@@ -252,6 +252,7 @@ Status do_compile(const CompileCommand& c, int& code) {
   if (c.opt >= 0) options.opt = c.opt;
   options.choices = c.choices, options.stateless = c.stateless;
   options.trusts_recipe = c.dims.empty() && c.bound.empty() && !c.stateless;
+  options.remark = [&c](const std::string& text) { Console(c.json).note("model", text); };
   if (!c.accuracy_file.empty()) {
     INVAR_TRY(code, check_accuracy(c, graph, options));
     return {};

@@ -97,8 +97,9 @@ DigestCache compile(const std::string& model, const std::string& folder, const s
     const ops::View v = view_of(array, "input '" + name + "'");
     or_raise(onnx::bind_input(graph, name, v.dtype, {v.dim, v.dim + v.rank}, v.data));
   }
-  nb::gil_scoped_release free;
+  std::vector<std::string> remarks;
   compiler::Options options;
+  options.remark = [&remarks](const std::string& text) { remarks.push_back(text); };
   options.folder = folder, options.operation_set = *set, options.choices = choices;
   options.exact16 = *profile == Profile::exact16;
   options.stateless = true;  // programs and modules are functions of tensors
@@ -108,7 +109,12 @@ DigestCache compile(const std::string& model, const std::string& folder, const s
         torch_module == "plain" ? compiler::TorchModule::plain : compiler::TorchModule::reproducible;
   DigestCache hashed;
   options.hashed = &hashed;
-  or_raise(compiler::compile_to(graph, options, plan));
+  {
+    nb::gil_scoped_release free;
+    or_raise(compiler::compile_to(graph, options, plan));
+  }
+  for (const std::string& text : remarks)
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 2) != 0) throw nb::python_error();
   return hashed;
 }
 

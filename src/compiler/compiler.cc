@@ -83,6 +83,7 @@ class Compiler {
     return {};
   }
   const std::string& why_stateless() const { return why_stateless_; }
+  const std::vector<std::string>& remarks() const { return remarks_; }
   std::string text() {
     std::string text;
     llvm::raw_string_ostream out(text);
@@ -137,6 +138,7 @@ class Compiler {
   ConversionReport report_;
   std::vector<std::string> choices_;
   std::string why_stateless_;
+  std::vector<std::string> remarks_;
   OwningOpRef<ModuleOp> module_;
 };
 
@@ -144,6 +146,7 @@ Status Compiler::run_pass(std::unique_ptr<Pass> pass) {
   std::string first_error;
   ScopedDiagnosticHandler handler(&context_, [&](Diagnostic& d) {
     if (d.getSeverity() == DiagnosticSeverity::Error && first_error.empty()) first_error = d.str();
+    if (d.getSeverity() == DiagnosticSeverity::Remark) remarks_.push_back(d.str());
   });
   PassManager passes(&context_);
   passes.enableVerifier(false);  // verify() below runs once
@@ -238,6 +241,8 @@ Result<CompiledProgram> compile(const onnx::Graph& given, const Options& options
   const onnx::Graph& graph = rewritten ? *rewritten : given;
   INVAR_TRY(const std::unique_ptr<Compiler> made, run_compiler(graph, options, Compiler::kPlan));
   Compiler& compiler = *made;
+  for (const std::string& remark : compiler.remarks())
+    if (options.remark) options.remark(graph.name + ": " + remark);
   INVAR_TRY(plan::Plan plan, translate_to_plan(compiler.module()));
   plan.operation_set = options.operation_set;
   const onnx::AppliedChoices choices =

@@ -56,6 +56,8 @@ struct Options {
   // the plan's weights before it believes them. Such weights are not hashed. Null: all are.
   const PresumedDigests* presumed = nullptr;
   ByteProgress progress = {};  // of hashing weights, on the caller's thread; may be empty
+  // Receives what the file says wrongly and compilation goes on without; may be empty.
+  std::function<void(const std::string&)> remark = {};
 };
 
 struct CompiledProgram {

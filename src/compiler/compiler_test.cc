@@ -14,7 +14,7 @@
 namespace invar::compiler {
 namespace {
 
-constexpr int32_t kF32 = 1, kI64 = 7, kBf16 = 16;
+constexpr int32_t kF32 = 1, kI64 = 7, kF16 = 10, kBf16 = 16;
 const std::vector<onnx::Dimension> kRows{{-1, "batch"}, {-1, "seq"}, {4, ""}};
 
 onnx::Node node(std::string op, std::vector<std::string> in, std::string out,
@@ -248,6 +248,15 @@ TEST_F(Compile, DimensionsGetNamesThatAPlanCanHold) {
 TEST_F(Compile, AnOutputMustBeWhatTheModelDeclares) {
   onnx::Graph g = graph({node("Sin", {"x"}, "y")});
   g.outputs[0] = {"y", kF32, true, {{-1, "batch"}, {-1, "seq"}, {5, ""}}};
+  std::vector<std::string> remarks;
+  Options options;
+  options.remark = [&](const std::string& text) { remarks.push_back(text); };
+  Result<CompiledProgram> r = compile(g, options);
+  ASSERT_TRUE(r) << r.error().message;
+  ASSERT_EQ(remarks.size(), 1U);
+  EXPECT_NE(remarks[0].find("output \"y\""), std::string::npos) << remarks[0];
+  EXPECT_NE(remarks[0].find("[batch, seq, 5]"), std::string::npos) << remarks[0];
+  g.outputs[0] = {"y", kF16, true, {{-1, "batch"}, {-1, "seq"}, {4, ""}}};
   Error e = refusal(g);
   EXPECT_EQ(e.code, Code::bad_input);
   EXPECT_NE(e.message.find("output \"y\""), std::string::npos) << e.message;

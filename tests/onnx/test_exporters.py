@@ -408,3 +408,101 @@ def test_the_element_type_of_an_output_without_a_shape_is_checked(tmp_path):
         [value("y", F16, None)],
     )
     refused("compile", tmp_path / "m.onnx", names=['output "y"', "element type"])
+
+
+def test_a_declared_shape_that_the_graph_does_not_compute_is_remarked_on(tmp_path):
+    """PyTorch's exporter declares the shape of the traced example; ONNX Runtime warns and goes
+    on."""
+    node = helper.make_node("GlobalAveragePool", ["x"], ["y"])
+    for declared in ([1, 3, 2, 2], [1, 3, 1]):
+        save(
+            tmp_path / "m.onnx",
+            [node],
+            [value("x", F32, [1, 3, 4, 4])],
+            [value("y", F32, declared)],
+        )
+        done = invar("compile", tmp_path / "m.onnx", "--output", tmp_path / "plan.invar")
+        text = done.err.decode()
+        assert '"y"' in text and str(declared) in text and "[1, 3, 1, 1]" in text
+        (y,) = answers(tmp_path, tmp_path / "m.onnx", {"x": rows(1, 3, 4, 4)})
+        assert y.shape == (1, 3, 1, 1)
+    save(
+        tmp_path / "m.onnx",
+        [node],
+        [value("x", F32, [1, 3, 4, 4])],
+        [value("y", F32, [1, 3, 1, 1])],
+    )
+    done = invar("compile", tmp_path / "m.onnx", "--output", tmp_path / "plan.invar")
+    assert b"declared" not in done.err
+
+
+@pytest.mark.parametrize("name", ["?", "None", "", " "])
+def test_names_that_are_none(tmp_path, name):
+    """Dimensions of these are not one, whatever other inputs have them."""
+    save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Abs", ["w"], ["z"])],
+        [value("x", F32, [name, name]), value("w", F32, [name])],
+        [value("y", F32, [name, name]), value("z", F32, [name])],
+    )
+    y, z = answers(tmp_path, tmp_path / "m.onnx", {"x": rows(2, 3), "w": rows(7)})
+    assert y.shape == (2, 3) and z.tobytes() == np.abs(rows(7)).tobytes()
+
+
+def test_a_signal_of_rank_two(tmp_path):
+    """As torch.stft is exported."""
+    x, window = rows(2, 32), rows(8)
+    nodes = [helper.make_node("STFT", ["x", "step", "w", "n"], ["y"], onesided=1)]
+    weights = [("step", np.array(4)), ("w", window), ("n", np.array(8))]
+    found = []
+    for shape in ((2, 32), (2, 32, 1)):
+        places = [value("x", F32, shape)], [value("y", F32, None)]
+        save(tmp_path / "m.onnx", nodes, *places, weights)
+        found += answers(tmp_path, tmp_path / "m.onnx", {"x": x.reshape(shape)})
+    assert found[0].tobytes() == found[1].tobytes()
+    wanted = of_runtime(tmp_path / "m.onnx", {"x": x[..., None]})[0]
+    np.testing.assert_allclose(found[0], wanted, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("pad", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("stride,kernel", [(2, 3), (3, 2), (1, 4)])
+def test_transposed_convolution_of_an_open_size(tmp_path, pad, stride, kernel):
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], auto_pad=pad, strides=[stride])
+    weights = [("w", rows(2, 3, kernel))]
+    found = []
+    for size in ("n", 5):
+        save(
+            tmp_path / "m.onnx", [node],
+            [value("x", F32, [1, 2, size])], [value("y", F32, None)], weights,
+        )  # fmt: skip
+        found += answers(tmp_path, tmp_path / "m.onnx", {"x": rows(1, 2, 5)})
+    assert found[0].shape == (1, 3, 5 * stride) and found[0].tobytes() == found[1].tobytes()
+    if kernel >= stride:  # ONNX Runtime adds nothing where the kernel leaves gaps
+        wanted = of_runtime(tmp_path / "m.onnx", {"x": rows(1, 2, 5)})[0]
+        np.testing.assert_allclose(found[0], wanted, 1e-5, 1e-5)
+
+
+def test_random_numbers_with_a_seed(tmp_path):
+    """Those of onnx.35: the uniform ones bit by bit from the words of random.2."""
+    nodes = [
+        helper.make_node("RandomUniform", [], ["u"], shape=[4, 1000], seed=7.0),
+        helper.make_node("RandomUniformLike", ["x"], ["l"], seed=7.0, low=-1.0, high=3.0),
+        helper.make_node("RandomNormalLike", ["x"], ["n"], seed=7.0, mean=2.0, scale=0.5),
+        helper.make_node("RandomNormal", [], ["h"], shape=[4, 1000], seed=7.0, dtype=F16),
+        helper.make_node("RandomNormal", [], ["o"], shape=[4, 1000], seed=8.0),
+    ]
+    x = np.zeros((4, 1000), np.float32)
+    outputs = [value(name, F16 if name == "h" else F32, None) for name in "ulnho"]
+    save(tmp_path / "m.onnx", nodes, [value("x", F32, ["a", "b"])], outputs)
+    u, like, n, h, other = answers(tmp_path, tmp_path / "m.onnx", {"x": x})
+    assert (like == (u * np.float32(4) + np.float32(-1))).all()
+    assert ((u >= 0) & (u < 1) & (u * 2**24 == np.floor(u * 2**24))).all()
+    assert abs(u.mean() - 0.5) < 0.02 and abs(n.mean() - 2) < 0.03 and abs(n.std() - 0.5) < 0.02
+    assert abs(np.mean((n - 2) ** 4) / 0.5**4 - 3) < 0.4  # as of a normal distribution
+    assert h.dtype == np.float16 and (h == ((n - 2) * 2).astype(np.float16)).mean() > 0.98
+    assert abs(np.corrcoef(h.ravel(), other.ravel())[0, 1]) < 0.06
+    again = answers(tmp_path, tmp_path / "m.onnx", {"x": x})
+    assert again[2].tobytes() == n.tobytes()
+    nodes[2].attribute.remove(next(a for a in nodes[2].attribute if a.name == "seed"))
+    save(tmp_path / "m.onnx", nodes[2:3], [value("x", F32, ["a", "b"])], outputs[2:3])
+    refused("compile", tmp_path / "m.onnx", code=3, names=["RandomNormalLike", '"seed"'])

@@ -175,6 +175,59 @@ def merged():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
+def tokens_alone():
+    """As torch.export writes a decoder that is given its tokens and no mask: where the tokens of
+    several texts may be packed, the first position, a slice of min(seq, 1), is compared with the
+    others."""
+    rng = np.random.default_rng(9)
+    floats = {"embed": (VOCAB, WIDTH), "head": (WIDTH, VOCAB), **{"w" + x: (WIDTH, WIDTH) for x in "qkv"}}
+    constants = {n: rng.standard_normal(s).astype(np.float32) for n, s in floats.items()}
+    constants |= {
+        "zero": np.int64(0), "one": np.int64(1), "start": np.array([0]), "first": np.array([1]),
+        "last": np.array([2**63 - 1]), "column": np.array([-1, 1]), "row": np.array([1, -1]),
+        "none": np.float32(0), "hidden": np.float32(-np.inf),
+    }  # fmt: skip
+    made = [
+        node("Gather", ["embed", "input_ids"], ["h"]),
+        node("Shape", ["input_ids"], ["seq1"], start=1),
+        node("Squeeze", ["seq1"], ["seq"]),
+        node("Range", ["zero", "seq", "one"], ["at"]),
+        node("Slice", ["at", "start", "first"], ["begin"]),
+        node("Sub", ["begin", "one"], ["before"]),
+        node("Concat", ["before", "at"], ["joined"], axis=0),
+        node("Slice", ["joined", "first", "last"], ["next"]),
+        node("Slice", ["joined", "start", "seq1"], ["previous"]),
+        node("Sub", ["next", "previous"], ["step"]),
+        node("Equal", ["step", "one"], ["goes_on"]),
+        node("Not", ["goes_on"], ["breaks"]),
+        node("Cast", ["breaks"], ["broken"], to=I64),
+        node("CumSum", ["broken", "zero"], ["text"]),
+        node("Reshape", ["text", "column"], ["of_query"]),
+        node("Reshape", ["text", "row"], ["of_key"]),
+        node("Equal", ["of_query", "of_key"], ["same"]),
+        node("Reshape", ["at", "column"], ["query"]),
+        node("LessOrEqual", ["at", "query"], ["causal"]),
+        node("And", ["same", "causal"], ["both"]),
+        node("Concat", ["first", "seq1", "seq1"], ["square"], axis=0),
+        node("Reshape", ["both", "square"], ["seen"]),
+        node("Where", ["seen", "none", "hidden"], ["bias"]),
+        *(node("MatMul", ["h", "w" + x], [x]) for x in "qkv"),
+        node("Transpose", ["k"], ["kt"], perm=[0, 2, 1]),
+        node("MatMul", ["q", "kt"], ["s"]),
+        node("Add", ["s", "bias"], ["sb"]),
+        node("Softmax", ["sb"], ["p"], axis=-1),
+        node("MatMul", ["p", "v"], ["y"]),
+        node("Add", ["y", "h"], ["out"]),
+        node("MatMul", ["out", "head"], ["logits"]),
+    ]  # fmt: skip
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        made, "decoder", [info("input_ids", I64, [1, "seq"])], [info("logits", F32, None)],
+        [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
 def folder(path, file="model.onnx", config="config.json", model=None):
     path.mkdir()
     for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -285,6 +338,18 @@ def test_a_merged_decoder_of_optimum(tmp_path):
     answers = [run(p, tmp_path / "r.json")[1]["output"] for p in (plain, path)]
     assert answers[0]["tokens"] == answers[1]["tokens"]
     assert answers[0]["logits"] == answers[1]["logits"]
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+
+
+def test_a_decoder_of_tokens_alone(tmp_path):
+    path = folder(tmp_path / "alone", model=tokens_alone())
+    _, receipt = run(path, tmp_path / "r.json")
+    session = onnxruntime.InferenceSession(path / "model.onnx", providers=["CPUExecutionProvider"])
+    tokens = list(receipt["input"]["tokens"])
+    for made in receipt["output"]["tokens"]:
+        (logits,) = session.run(None, {"input_ids": np.array([tokens], np.int64)})
+        assert made == int(logits[0, -1].argmax())
+        tokens.append(made)
     assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
 
 

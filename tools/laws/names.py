@@ -25,8 +25,8 @@ def check(files):
         ]
     word = {
         op: re.compile(
-            # "sign" is a command and a parameter of Python's, too.
-            rf'(?<!add_subcommand\()(?<!nb::arg\()"{op}"|#include\s+"ops/{op}/'
+            # "sign" is a command and a parameter of Python's, too, "clip" an attribute of ONNX.
+            rf'(?<!add_subcommand\()(?<!nb::arg\()(?<!kClipAttribute = )"{op}"|#include\s+"ops/{op}/'
             + (
                 ""
                 if op not in DISTINCT

@@ -36,15 +36,17 @@ bool has_unlowered_operand(NodeOp node) {
   return llvm::any_of(node.getInputs(), [](Value v) { return isa_and_nonnull<NodeOp>(v.getDefiningOp()); });
 }
 
-// Whether the computed type is an instance of the declared one. Symbols are not compared: the model
-// names its own.
-bool is_compatible(Type declared, Type computed) {
-  auto tensor = dyn_cast<TensorType>(declared);
-  auto c = dyn_cast<RankedTensorType>(computed);
-  if (!tensor || !c) return true;
-  if (tensor.getElementType() != c.getElementType()) return false;
-  auto d = dyn_cast<RankedTensorType>(declared);
-  if (!d) return true;
+// Whether the computed element type is the declared one.
+bool has_declared_element(Type declared, Type computed) {
+  auto d = dyn_cast<TensorType>(declared), c = dyn_cast<TensorType>(computed);
+  return !d || !c || d.getElementType() == c.getElementType();
+}
+
+// Whether the computed shape is an instance of the declared one. Symbols are not compared: the
+// model names its own.
+bool has_declared_shape(Type declared, Type computed) {
+  auto d = dyn_cast<RankedTensorType>(declared), c = dyn_cast<RankedTensorType>(computed);
+  if (!d || !c) return true;
   if (d.getRank() != c.getRank()) return false;
   for (auto [x, y] : llvm::zip(d.getShape(), c.getShape()))
     if (!ShapedType::isDynamic(x) && !ShapedType::isDynamic(y) && x != y) return false;
@@ -69,6 +71,7 @@ class LowerOnnxPass : public PassWrapper<LowerOnnxPass, OperationPass<ModuleOp>>
   void run(func::FuncOp);
   void remove_unused_bodies();
   void refuse_node(Operation*, const Error&);
+  void check_declared_types(func::FuncOp, const FunctionLoweringState&);
   void erase_state_ports(Conversion&);
   ConversionReport* report_;
   std::map<std::string, size_t> listed_;  // operator and reason -> index in refused_->list
@@ -119,13 +122,7 @@ void LowerOnnxPass::run(func::FuncOp function) {
   if (!failed.empty() || !conversion.constraint_errors().empty()) return;
   if (!function->hasAttr(kBody)) apply_unclamped_slices(function.front(), state);
   materialize_dims(function.front());
-  for (unsigned i = 0; i < end->getNumOperands(); ++i)
-    if (!state.state_results[i] &&
-        !is_compatible(function.getResultTypes()[i], end->getOperand(i).getType())) {
-      auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name");
-      refuse_node(end, bad_input("output \"" + (name ? name.str() : std::to_string(i)) +
-                                 "\": its declared shape or element type is not what the graph computes"));
-    }
+  check_declared_types(function, state);
   erase_state_ports(conversion);
   SmallVector<Type> types(end->getOperandTypes());
   function.setFunctionType(FunctionType::get(&getContext(), function.getArgumentTypes(), types));
@@ -133,6 +130,25 @@ void LowerOnnxPass::run(func::FuncOp function) {
     if (!isa<func::ReturnOp>(op) && !isa<ReproDialect>(op.getDialect()))
       refuse_node(&op,
                   {Code::internal, "operation " + op.getName().getStringRef().str() + " was not converted"});
+}
+
+// Another element type is an error. Another shape is remarked on, since exporters declare that of
+// the traced example, and the graph decides.
+void LowerOnnxPass::check_declared_types(func::FuncOp function, const FunctionLoweringState& state) {
+  auto end = cast<func::ReturnOp>(function.front().getTerminator());
+  for (unsigned i = 0; i < end->getNumOperands(); ++i) {
+    const Type declared = function.getResultTypes()[i], computed = end->getOperand(i).getType();
+    if (state.state_results[i]) continue;
+    auto name = function.getResultAttrOfType<StringAttr>(i, "onnx.name");
+    const std::string output = "output \"" + (name ? name.str() : std::to_string(i)) + "\": ";
+    if (!has_declared_element(declared, computed))
+      refuse_node(end, bad_input(output + "its declared element type is " +
+                                 text_of_type(getElementTypeOrSelf(declared)) + ", and the graph computes " +
+                                 text_of_type(getElementTypeOrSelf(computed))));
+    else if (!function->hasAttr(kBody) && !has_declared_shape(declared, computed))
+      end->emitRemark(output + "its declared shape is " + text_of(shape_of(declared)) +
+                      ", and the graph computes " + text_of(shape_of(computed)) + ", which holds");
+  }
 }
 
 // Erases the bodies of attempts that were abandoned.

@@ -42,8 +42,11 @@ Status NodeView::check_arity_and_attributes(unsigned least, unsigned most,
   for (unsigned i = results; i < op_.getOutputs().size(); ++i)
     if (!out(i).use_empty()) return not_covered("result " + std::to_string(i) + " is not covered");
   if (op_.getOutputs().empty()) return bad_input("it has no results");
+  // A hint on memory, which every operator could have before opset 6.
+  const bool hinted = version() < 6 && op_.getDomain().empty();
   for (NamedAttribute a : op_.getParams())
-    if (std::find(attributes.begin(), attributes.end(), a.getName().getValue()) == attributes.end())
+    if (!(hinted && a.getName() == "consumed_inputs") &&
+        std::find(attributes.begin(), attributes.end(), a.getName().getValue()) == attributes.end())
       return not_covered("attribute " + quoted(a.getName()) + " is not covered");
   if (auto other = op_.getOtherParams())
     for (NamedAttribute a : *other)

@@ -88,7 +88,27 @@ Result<Value> concat(NodeView& node, ValueRange parts, int64_t axis) {
   return node.make<ConcatOp>(parts, node.attr("axis", axis));
 }
 
+// The order of the sum does not matter.
+static Result<Value> integer_product(NodeView& node, Value a, Value b, bool transposed) {
+  Shape rows = shape_of(a.getType()), columns = shape_of(b.getType());
+  if (rows.size() < 2 || columns.size() < 2) return not_covered("covered is [..., M, K] x [..., K, N]");
+  if (!transposed) {
+    SmallVector<int64_t> perm = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(columns.size())));
+    std::swap(perm.back(), perm[perm.size() - 2]), std::swap(columns.back(), columns[columns.size() - 2]);
+    INVAR_TRY(b, transpose(node, b, perm));
+  }
+  INVAR_CHECK_OK(node.require_equal(rows.back(), columns.back(), "inner dimensions"));
+  rows.insert(rows.end() - 1, Dim::of(1)), columns.insert(columns.end() - 2, Dim::of(1));
+  INVAR_TRY(a, reshape(node, a, rows));
+  INVAR_TRY(b, reshape(node, b, columns));
+  INVAR_TRY(Value all, node.make<MulOp>({a, b}));
+  const int64_t inner = static_cast<int64_t>(shape_of(all.getType()).size()) - 1;
+  return node.make<ReduceSumOp>(all, {node.attr("axes", Ints(inner)), node.attr("keepdims", int64_t{0})});
+}
+
 Result<Value> matrix_product(NodeView& node, Value a, Value b, bool transposed) {
+  if (element_of(a).isIntOrIndex() && element_of(a) == element_of(b))
+    return integer_product(node, a, b, transposed);
   return node.make<MatmulOp>({a, b}, {node.attr("trans_b", int64_t{transposed})});
 }
 

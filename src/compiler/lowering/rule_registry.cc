@@ -63,6 +63,24 @@ Operation* make_op(OpBuilder& build, Location loc, llvm::StringRef op, ValueRang
   return build.create(state);
 }
 
+namespace {
+
+// MLIR's words on the type of an operand, in ours: the operation may not be the operator of the
+// file.
+std::string without_type_constraint(const std::string& message, ValueRange operands) {
+  const llvm::StringRef text(message);
+  const auto [before, number] = text.split(" op operand #");
+  unsigned at = 0;
+  if (before.size() == text.size() || !number.contains(" must be ") ||
+      number.take_while([](char c) { return c >= '0' && c <= '9'; }).getAsInteger(10, at) ||
+      at >= operands.size())
+    return message;
+  const std::optional<DType> type = dtype_of(getElementTypeOrSelf(operands[at].getType()));
+  return "elements of type " + (type ? std::string(name_of(*type)) : "unknown") + " are not covered there";
+}
+
+}  // namespace
+
 Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef op, ValueRange operands,
                                 llvm::ArrayRef<NamedAttribute> attrs, Type type,
                                 std::optional<Constraint>* constraint) {
@@ -92,7 +110,8 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
   if (fits) return made;
   made->erase();
   if (constraint) *constraint = refusal.constraint;
-  return Error{shapes_fit ? Code::not_covered : refusal.code, refusal.message};
+  return Error{shapes_fit ? Code::not_covered : refusal.code,
+               without_type_constraint(refusal.message, operands)};
 }
 
 }  // namespace invar::compiler

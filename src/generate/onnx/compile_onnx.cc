@@ -91,6 +91,7 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   options.exact16 = program.profile == Profile::exact16;
   options.stateless = true, options.make_stateful = keeps_memory;
   options.progress = bytes_of(*compiling);
+  options.remark = [&observer](const std::string& text) { observer.note("model", text); };
   options.hashed = made.hashed.get(), options.constants_file = kOnnxConstants;
   INVAR_TRY(options.artifacts, artifacts_folder(observer));
   INVAR_TRY(compiler::CompiledProgram compiled, compiler::compile(graph, options));

@@ -1,12 +1,37 @@
 // Lowering of BatchNormalization and the type inference of repro.batchnorm.
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/lowering/op_builder.h"
 
 namespace invar::compiler {
 namespace {
 
+// Before opset 9. is_test: without it, a node of opset 6 or below trains. spatial = 0: each element
+// of a row is a channel.
+Status batch_normalization_before_9(NodeView& node) {
+  const bool says_mode = node.version() < 7;
+  INVAR_CHECK_OK(says_mode ? node.expect(5, 5, {"epsilon", "is_test", "momentum", "spatial"})
+                           : node.expect(5, 5, {"epsilon", "momentum", "spatial"}));
+  INVAR_TRY(const float epsilon, node.float_attr("epsilon", 1e-5f));
+  INVAR_TRY(const int64_t is_test, node.int_attr("is_test", !says_mode));
+  if (!is_test) return not_covered("training: attribute \"is_test\" is 0");
+  INVAR_TRY(const int64_t spatial, node.int_attr("spatial", 1));
+  const Shape shape = node.shape(0);
+  SmallVector<Value> operands = {node.in(0), node.in(1), node.in(2), node.in(3), node.in(4)};
+  if (!spatial) {
+    if (shape.size() < 2) return bad_input("an operand of rank " + std::to_string(shape.size()));
+    INVAR_TRY(const Shape rows, flatten_to_matrix(shape, 1));
+    for (size_t i = 0; i < operands.size(); ++i) {
+      INVAR_TRY(operands[i], reshape(node, operands[i], i == 0 ? rows : Shape{rows[1]}));
+    }
+  }
+  INVAR_TRY(Value out, node.make<BatchnormOp>(operands, {node.attr("epsilon", epsilon)}));
+  INVAR_TRY(out, reshape(node, out, shape));
+  return node.replace(out);
+}
+
 // Training mode uses the mean and variance of the batch, and updates the running ones by the
 // momentum.
 Status batch_normalization(NodeView& node) {
+  if (node.version() < 9) return batch_normalization_before_9(node);
   INVAR_CHECK_OK(node.expect(5, 5, {"epsilon", "momentum", "training_mode"}, 3));
   INVAR_TRY(float epsilon, node.float_attr("epsilon", 1e-5f));
   INVAR_TRY(float momentum, node.float_attr("momentum", 0.9f));
@@ -53,7 +78,7 @@ LogicalResult BatchnormOp::inferReturnTypes(MLIRContext*, std::optional<Location
 }
 
 void import_batchnorm(RuleRegistry& registry) {
-  registry.add_rule("BatchNormalization", 9, batch_normalization, "TSSUU>TUU@14");
+  registry.add_rule("BatchNormalization", 1, batch_normalization, "TSSUU>TUU@14");
 }
 
 }  // namespace invar::compiler

@@ -1,6 +1,6 @@
 // Lowering of Cast and CastLike, and the rewrite that leaves the widening of weights to the kernel
 // that reads them.
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/lowering/op_builder.h"
 
 namespace invar::compiler {
 namespace {
@@ -11,9 +11,14 @@ Status convert_to(NodeView& node, Type element) {
   return node.replace(out);
 }
 
+// The names of TensorProto.DataType in the order of their numbers, which Cast has from opset 6 on.
+constexpr llvm::StringLiteral kTypeNames =
+    "UNDEFINED FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64";
+
 Status convert_type(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"to", "saturate", "round_mode"}));
-  INVAR_TRY(int64_t code, node.int_attr("to", 0));
+  INVAR_TRY(int64_t code,
+            node.version() < 6 ? enum_attr(node, "to", kTypeNames, "UNDEFINED") : node.int_attr("to", 0));
   Type element = onnx_type(node.context(), static_cast<int32_t>(code));
   if (!element) return bad_input("attribute \"to\" is no element type");
   if (!dtype_of(element))
@@ -57,7 +62,7 @@ LogicalResult CastOp::verify() {
 }
 
 void import_cast(RuleRegistry& registry) {
-  registry.add_rule("Cast", 6, convert_type, "T>*");
+  registry.add_rule("Cast", 1, convert_type, "T>*");
   registry.add_rule("CastLike", 15, convert_like, "TS>*");
   registry.add_pattern<WidenInKernel>();
 }

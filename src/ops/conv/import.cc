@@ -101,10 +101,11 @@ Status conv_transpose(NodeView& node) {
     for (size_t i = 0; i < axes; ++i) {
       int64_t total = 0;
       if (!length.empty() || how != AutoPad::valid) {
-        if (!x[2 + i].constant())
-          return not_covered("auto_pad or output_shape with a spatial dimension that is not a constant");
-        const int64_t in = x[2 + i].value, wanted = length.empty() ? in * w.strides[i] : length[i];
-        total = (in - 1) * w.strides[i] + more[i] + w.effective_kernel(i) - wanted;
+        // SAME: the result has stride times the dimension, whatever the dimension is.
+        total = more[i] + w.effective_kernel(i) - w.strides[i];
+        if (!length.empty() && !x[2 + i].constant())
+          return not_covered("output_shape with a spatial dimension that is not a constant");
+        if (!length.empty()) total += x[2 + i].value * w.strides[i] - length[i];
       }
       if (total < 0) more[i] -= total, total = 0;  // +0, or the bias, at the end
       distribute_pad(w, i, total, how == AutoPad::same_upper);

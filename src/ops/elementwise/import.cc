@@ -45,7 +45,8 @@ Status unary_with_attrs(NodeView& node, std::initializer_list<FloatAttrMapping> 
   return node.replace(out);
 }
 
-// Applies a binary operation to all operands, from left to right.
+// Applies a binary operation to all operands, from left to right. Before opset 8 they have one
+// shape.
 template <class Op>
 Result<Value> reduce_left(NodeView& node) {
   unsigned n = 0;
@@ -53,6 +54,10 @@ Result<Value> reduce_left(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, n, {}));
   Value total = node.in(0);
   for (unsigned i = 1; i < n; ++i) {
+    if (node.version() < 8 && node.shape(i) != node.shape(0))
+      return unequal_shapes(node.shape(0), node.shape(i),
+                            "shapes " + text_of(node.shape(0)) + " and " + text_of(node.shape(i)) +
+                                " differ; operands broadcast from opset 8 on");
     INVAR_TRY(Value next, node.make<Op>({total, node.in(i)}));
     total = next;
   }
@@ -94,11 +99,14 @@ Result<std::string> string_attr(NodeView& node, llvm::StringRef name, const char
   return bad_input("attribute \"" + name.str() + "\" is not a string");
 }
 
-// The bounds are attributes before opset 11, then operands; a missing one is infinite.
+// The bounds are attributes before opset 11, then operands. A missing one is infinite; from opset 6
+// to 10 it is the largest number.
 Status clip(NodeView& node) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  if (node.version() < 11)
-    return unary_with_attrs<ClipOp>(node, {{"min", "min", -kInf}, {"max", "max", kInf}});
+  if (node.version() < 11) {
+    const float most = node.version() < 6 ? kInf : std::numeric_limits<float>::max();
+    return unary_with_attrs<ClipOp>(node, {{"min", "min", -most}, {"max", "max", most}});
+  }
   INVAR_CHECK_OK(node.expect(1, 3, {}));
   std::optional<float> low = node.has(1) ? constant_f32(node, 1) : -kInf,
                        high = node.has(2) ? constant_f32(node, 2) : kInf;
@@ -195,14 +203,14 @@ Result<Value> reduce_u64_exponent(NodeView& node, Value y) {
 
 // elementwise.18: the result has the type of the base.
 Status power(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(2, 2, {}));
+  INVAR_TRY(Value y, second_operand(node));
   Type type = getElementTypeOrSelf(node.in(0).getType()), other = getElementTypeOrSelf(node.in(1).getType());
   bool is_integer = type.isSignlessInteger(32) || type.isSignlessInteger(64);
   bool is_integer_exponent = other.isIntOrIndex() && !other.isInteger(1);
   std::optional<float> exponent = constant_f32(node, 1);
   if (type.isF64() || other.isF64()) return not_covered("powers of f64");
-  Value x = node.in(0), y = node.in(1), out;
-  if (type.isF32() && node.shape(1).size() <= node.shape(0).size() &&
+  Value x = node.in(0);
+  if (type.isF32() && shape_of(y.getType()).size() <= node.shape(0).size() &&
       (exponent == 2.0f || exponent == -1.0f)) {
     // Both round the same exact value once.
     INVAR_TRY(Value same, exponent == 2.0f ? node.make<MulOp>({x, x}) : node.make<ReciprocalOp>(x));
@@ -217,6 +225,7 @@ Status power(NodeView& node) {
     x = wide_x, y = wide_y;
   }
   INVAR_TRY(Value raised, node.make<PowOp>({x, y}));
+  INVAR_CHECK_OK(check_second_operand(node, raised));
   INVAR_TRY(Value result, is_integer ? cast_to(node, raised, type) : Result<Value>(raised));
   return node.replace(result);
 }
@@ -267,10 +276,17 @@ Status relu(NodeView& node) {
   return node.replace(out);
 }
 
-// PRelu broadcasts the slope to x, but not x to the slope.
+// PRelu broadcasts the slope to x, but not x to the slope. Before opset 7 a slope of several
+// elements has one for each channel.
 Status slopes(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 2, {}));
-  INVAR_TRY(Value out, node.make<PreluOp>({node.in(0), node.in(1)}));
+  Value slope = node.in(1);
+  Shape shape = node.shape(1);
+  if (node.version() < 7 && shape.size() == 1 && shape[0] != Dim::of(1) && node.shape(0).size() > 2) {
+    shape.insert(shape.end(), node.shape(0).size() - 2, Dim::of(1));
+    INVAR_TRY(slope, reshape(node, slope, shape));
+  }
+  INVAR_TRY(Value out, node.make<PreluOp>({node.in(0), slope}));
   if (const Shape made = shape_of(out.getType()); made != node.shape(0))
     return unequal_shapes(made, node.shape(0), "the slope does not broadcast to operand 0");
   return node.replace(out);
@@ -308,22 +324,23 @@ void import_elementwise(RuleRegistry& registry) {
   import_table(registry);
   import_dim_propagation(registry);
   import_window_functions(registry);
-  registry.add_rule("Exp", 6, unary_f32_or_f64<ExpOp, ExpF64Op>);
-  registry.add_rule("Log", 6, unary_f32_or_f64<LogOp, LogF64Op>);
+  registry.add_rule("Exp", 1, unary_f32_or_f64<ExpOp, ExpF64Op>);
+  registry.add_rule("Log", 1, unary_f32_or_f64<LogOp, LogF64Op>);
   registry.add_rule("Sin", 7, sine<SinOp, false>);
   registry.add_rule("Cos", 7, sine<CosOp, true>);
-  registry.add_rule("Relu", 6, relu, Widening::integers);
-  registry.add_rule("Elu", 6, [](NodeView& n) {
+  registry.add_rule("Relu", 1, relu, Widening::integers);
+  registry.add_rule("Elu", 1, [](NodeView& n) {
     return unary_with_attrs<EluOp>(n, {{"alpha", "alpha", 1.0f}});
   });
-  registry.add_rule("Selu", 6, [](NodeView& n) {
-    return unary_with_attrs<SeluOp>(n,
-                                    {{"alpha", "alpha", 0x1.ac5afap+0f}, {"gamma", "gamma", 0x1.0cfabep+0f}});
+  registry.add_rule("Selu", 1, [](NodeView& n) {
+    const bool rounds = n.version() < 6;  // the older defaults have four digits
+    return unary_with_attrs<SeluOp>(n, {{"alpha", "alpha", rounds ? 1.6732f : 0x1.ac5afap+0f},
+                                        {"gamma", "gamma", rounds ? 1.0507f : 0x1.0cfabep+0f}});
   });
   registry.add_rule("Celu", 12, [](NodeView& n) {
     return unary_with_attrs<CeluOp>(n, {{"alpha", "alpha", 1.0f}});
   });
-  registry.add_rule("LeakyRelu", 6, [](NodeView& n) {
+  registry.add_rule("LeakyRelu", 1, [](NodeView& n) {
     return unary_with_attrs<LeakyreluOp>(n, {{"alpha", "alpha", 0.01f}});
   });
   registry.add_rule("ThresholdedRelu", 10, [](NodeView& n) {
@@ -332,7 +349,7 @@ void import_elementwise(RuleRegistry& registry) {
   registry.add_rule("Shrink", 9, [](NodeView& n) {
     return unary_with_attrs<ShrinkOp>(n, {{"lambd", "lambd", 0.5f}, {"bias", "bias", 0.0f}});
   });
-  registry.add_rule("HardSigmoid", 6, [](NodeView& n) {
+  registry.add_rule("HardSigmoid", 1, [](NodeView& n) {
     return unary_with_attrs<HardsigmoidOp>(n, {{"alpha", "alpha", 0.2f}, {"beta", "beta", 0.5f}});
   });
   registry.add_rule("Gelu", 20, gelu);
@@ -342,16 +359,16 @@ void import_elementwise(RuleRegistry& registry) {
   registry.add_rule("com.microsoft.Gelu", 1, unary<GeluOp>);
   registry.add_rule("com.microsoft.BiasGelu", 1, with_bias<GeluOp, 2>);
   registry.add_rule("com.microsoft.FastGelu", 1, with_bias<GeluTanhOp, 1>);
-  registry.add_rule("Clip", 6, clip, Widening::integers);
+  registry.add_rule("Clip", 1, clip, Widening::integers);
   registry.add_rule("IsInf", 10, is_inf);
   registry.add_rule("Mod", 10, remainder, Widening::integers);
-  registry.add_rule("Pow", 7, power, "TE>T@12");
+  registry.add_rule("Pow", 1, power, "TE>T@12");
   registry.add_rule("BitShift", 11, bit_shift, Widening::integers);
-  registry.add_rule("Max", 8, variadic<MaxOp>, Widening::integers);
-  registry.add_rule("Min", 8, variadic<MinOp>, Widening::integers);
-  registry.add_rule("Sum", 8, variadic<AddOp>, Widening::integers);
-  registry.add_rule("Mean", 8, mean);
-  registry.add_rule("PRelu", 7, slopes);
+  registry.add_rule("Max", 1, variadic<MaxOp>, Widening::integers);
+  registry.add_rule("Min", 1, variadic<MinOp>, Widening::integers);
+  registry.add_rule("Sum", 1, variadic<AddOp>, Widening::integers);
+  registry.add_rule("Mean", 1, mean);
+  registry.add_rule("PRelu", 1, slopes);
   registry.add_pattern<FuseGate>();
 }
 

@@ -7,12 +7,12 @@
 #pragma once
 
 #define INVAR_ELEMENTWISE_FLOATS(X)           \
-  X(light_real, ceil, "Ceil-6")               \
-  X(light_real, floor, "Floor-6")             \
+  X(light_real, ceil, "Ceil-1")               \
+  X(light_real, floor, "Floor-1")             \
   X(light_real, round, "Round-11")            \
   X(light_real, trunc, "")                    \
-  X(light_real, sqrt, "Sqrt-6")               \
-  X(light_real, reciprocal, "Reciprocal-6")   \
+  X(light_real, sqrt, "Sqrt-1")               \
+  X(light_real, reciprocal, "Reciprocal-1")   \
   X(unary, exp, "")                           \
   X(unary, exp2, "")                          \
   X(unary, exp10, "")                         \
@@ -33,7 +33,7 @@
   X(unary, atan, "Atan-7")                    \
   X(unary, sinh, "Sinh-9")                    \
   X(unary, cosh, "Cosh-9")                    \
-  X(unary, tanh, "Tanh-6")                    \
+  X(unary, tanh, "Tanh-1")                    \
   X(unary, asinh, "Asinh-9")                  \
   X(unary, acosh, "Acosh-9")                  \
   X(unary, atanh, "Atanh-9")                  \
@@ -46,7 +46,7 @@
   X(binary64, log_f64, "")                    \
   X(light, hardswish, "HardSwish-14")         \
   X(light, softsign, "Softsign-1")            \
-  X(unary, sigmoid, "Sigmoid-6")              \
+  X(unary, sigmoid, "Sigmoid-1")              \
   X(unary, silu, "")                          \
   X(unary, mish, "Mish-18")                   \
   X(unary, gelu_tanh, "")                     \
@@ -62,15 +62,15 @@
   X(scaled_heavy, swish, "", "alpha")
 
 #define INVAR_ELEMENTWISE_NUMBERS(X)         \
-  X(unary_number, abs, "Abs-6")              \
-  X(unary_number, neg, "Neg-6")              \
+  X(unary_number, abs, "Abs-1")              \
+  X(unary_number, neg, "Neg-1")              \
   X(unary_number, sign, "Sign-9")            \
   X(test_real, isnan, "IsNaN-9")             \
   X(test, isinf, "", "negative", "positive") \
-  X(binary_wrapping, add, "Add-7")           \
-  X(binary_wrapping, sub, "Sub-7")           \
-  X(binary_wrapping, mul, "Mul-7")           \
-  X(binary_number, div, "Div-7")             \
+  X(binary_wrapping, add, "Add-1")           \
+  X(binary_wrapping, sub, "Sub-1")           \
+  X(binary_wrapping, mul, "Mul-1")           \
+  X(binary_number, div, "Div-1")             \
   X(binary_number, max, "")                  \
   X(binary_number, min, "")                  \
   X(binary_number, fmod, "")                 \
@@ -86,14 +86,14 @@
   X(unary_bits, bitwise_not, "BitwiseNot-18")    \
   X(binary_bits, shift_left, "")                 \
   X(binary_integer, shift_right, "")             \
-  X(compare_all, equal, "Equal-7")               \
-  X(compare, less, "Less-7")                     \
+  X(compare_all, equal, "Equal-1")               \
+  X(compare, less, "Less-1")                     \
   X(compare, less_equal, "LessOrEqual-12")       \
-  X(compare, greater, "Greater-7")               \
+  X(compare, greater, "Greater-1")               \
   X(compare, greater_equal, "GreaterOrEqual-12") \
-  X(logic, logical_and, "And-7")                 \
-  X(logic, logical_or, "Or-7")                   \
-  X(logic, logical_xor, "Xor-7")                 \
+  X(logic, logical_and, "And-1")                 \
+  X(logic, logical_or, "Or-1")                   \
+  X(logic, logical_xor, "Xor-1")                 \
   X(negation, logical_not, "Not-1")              \
   X(ternary_select, where, "Where-9")
 

@@ -78,7 +78,7 @@ LogicalResult GroupnormOp::inferReturnTypes(MLIRContext*, std::optional<Location
 // Before opset 21 the scale had an element for each group, not for each channel.
 void import_groupnorm(RuleRegistry& registry) {
   registry.add_rule("GroupNormalization", 18, group_normalization);
-  registry.add_rule("InstanceNormalization", 6, instance_normalization);
+  registry.add_rule("InstanceNormalization", 1, instance_normalization);
 }
 
 }  // namespace invar::compiler

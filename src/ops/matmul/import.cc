@@ -1,4 +1,6 @@
 // Lowering of MatMul, Gemm and the quantized matrix products, and their type inference.
+#include <cmath>
+
 #include "compiler/lowering/op_builder.h"
 
 namespace invar::compiler {
@@ -45,6 +47,12 @@ Result<Value> scale_by_attr(NodeView& node, Value x, const char* name) {
   INVAR_TRY(float factor, node.float_attr(name, 1.0f));
   if (factor == 1) return x;
   Value by = node.constant(factor);
+  if (element_of(x).isIntOrIndex()) {
+    if (factor != std::trunc(factor))
+      return not_covered("attribute \"" + std::string(name) + "\" is " + std::to_string(factor) +
+                         ", no whole number, for integers");
+    INVAR_TRY(by, cast_to(node, by, element_of(x)));
+  }
   if (element_of(x).isF64()) {
     INVAR_TRY(by, node.make<CastOp>(by, {}, tensor_of({}, element_of(x))));
   }
@@ -55,6 +63,14 @@ Result<Value> scale_by_attr(NodeView& node, Value x, const char* name) {
 Result<Value> scaled_matmul(NodeView& node) {
   INVAR_TRY(int64_t trans_a, node.int_attr("transA", 0));
   INVAR_TRY(int64_t trans_b, node.int_attr("transB", 0));
+  if (element_of(node.in(0)).isIntOrIndex()) {
+    Value a = node.in(0);
+    if (trans_a) {
+      INVAR_TRY(a, transpose(node, a, {1, 0}));
+    }
+    INVAR_TRY(Value out, matrix_product(node, a, node.in(1), trans_b != 0));
+    return scale_by_attr(node, out, "alpha");
+  }
   SmallVector<NamedAttribute> attrs = {node.attr("trans_b", int64_t{trans_b != 0})};
   if (trans_a)
     // Absent otherwise, so that older plans stay equal.
@@ -63,11 +79,21 @@ Result<Value> scaled_matmul(NodeView& node) {
   return scale_by_attr(node, out, "alpha");
 }
 
-// alpha A' B' + beta C.
+// alpha A' B' + beta C. C may be absent from opset 11 on; before opset 7 it broadcasts only if the
+// attribute says so.
 Status gemm(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(2, 3, {"alpha", "beta", "transA", "transB"}));
+  const unsigned least = node.version() < 11 ? 3 : 2;
+  const bool says = node.version() < 7;
+  INVAR_CHECK_OK(says ? node.expect(3, 3, {"alpha", "beta", "broadcast", "transA", "transB"})
+                      : node.expect(least, 3, {"alpha", "beta", "transA", "transB"}));
   INVAR_TRY(Value out, scaled_matmul(node));
   if (node.has(2)) {
+    INVAR_TRY(const int64_t broadcasts, node.int_attr("broadcast", !says));
+    const Shape product = shape_of(out.getType());
+    if (!broadcasts && node.shape(2) != product)
+      return unequal_shapes(product, node.shape(2),
+                            "shapes " + text_of(product) + " and " + text_of(node.shape(2)) +
+                                " differ, and \"broadcast\" is not 1");
     INVAR_TRY(Value bias, scale_by_attr(node, node.in(2), "beta"));
     INVAR_TRY(out, node.make<AddOp>({out, bias}));
   }
@@ -351,8 +377,8 @@ LogicalResult MatmulNbitsExact16Op::inferReturnTypes(MLIRContext* context, std::
 }
 
 void import_matmul(RuleRegistry& registry) {
-  registry.add_rule("MatMul", 1, matmul);
-  registry.add_rule("Gemm", 11, gemm);
+  registry.add_rule("MatMul", 1, matmul, Widening::wrapping);
+  registry.add_rule("Gemm", 1, gemm, Widening::wrapping);
   registry.add_rule("MatMulInteger", 10, matmul_integer);
   registry.add_rule("com.microsoft.FusedMatMul", 1, fused_matmul);
   registry.add_rule("com.microsoft.MatMulNBits", 1, matmul_nbits);

@@ -41,13 +41,19 @@ Status average_pool(NodeView& node) {
   return node.replace(out);
 }
 
+// The power of a norm, a float before opset 2.
+Result<float> norm_power(NodeView& node) {
+  if (node.version() < 2) return node.float_attr("p", 2);
+  INVAR_TRY(const int64_t p, node.int_attr("p", 2));
+  return static_cast<float>(p);
+}
+
 // A p-norm: `norm` computes it for p = 1 and 2; other p are the p-th root of the 1-norm of |x|^p.
 template <class Norm>
 Result<Value> lower_p_norm(NodeView& node, Norm norm) {
-  INVAR_TRY(int64_t p, node.int_attr("p", 2));
-  if (p == 1 || p == 2) return norm(node.in(0), p);
-  if (p < 1) return bad_input("attribute \"p\" is " + std::to_string(p));
-  const auto power = static_cast<float>(p);
+  INVAR_TRY(const float power, norm_power(node));
+  if (power == 1 || power == 2) return norm(node.in(0), static_cast<int64_t>(power));
+  if (!(power >= 1)) return bad_input("attribute \"p\" is " + std::to_string(power));
   INVAR_TRY(Value x, node.make<AbsOp>(node.in(0)));
   INVAR_TRY(x, node.make<PowOp>({x, node.constant(power)}));
   INVAR_TRY(x, norm(x, int64_t{1}));
@@ -156,15 +162,14 @@ INVAR_INFER(AveragePoolOp, Float32Type::get(context))
 INVAR_INFER(LpPoolOp, Float32Type::get(context))
 #undef INVAR_INFER
 
-// Before opset 2 the power of a norm was a float.
 void import_pool(RuleRegistry& registry) {
   registry.add_rule("MaxPool", 1, max_pool, Widening::exact);
   registry.add_rule("AveragePool", 1, average_pool);
-  registry.add_rule("LpPool", 2, lp_pool);
+  registry.add_rule("LpPool", 1, lp_pool);
   registry.add_rule("LRN", 1, local_response);
   registry.add_rule("GlobalMaxPool", 1, global_pool<ReduceMaxOp>);
   registry.add_rule("GlobalAveragePool", 1, global_pool<ReduceMeanOp>);
-  registry.add_rule("GlobalLpPool", 2, global_lp_pool);
+  registry.add_rule("GlobalLpPool", 1, global_lp_pool);
 }
 
 }  // namespace invar::compiler

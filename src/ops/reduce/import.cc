@@ -56,29 +56,35 @@ Result<Value> log_sum_f64(NodeView& node, Value x, llvm::ArrayRef<int64_t> axes,
   return node.make<AddOp>({centre, total});
 }
 
-template <class Op, int kOperandSince, bool kNoop>
+template <class Op, int kOperandSince, bool kIdentity>
 Status reduction(NodeView& node) {
   INVAR_TRY(std::vector<int64_t> axes, axes_of(node, kOperandSince));
   INVAR_TRY(int64_t keep, node.int_attr("keepdims", 1));
   INVAR_TRY(int64_t noop, node.int_attr("noop_with_empty_axes", 0));
+  Value x = node.in(0);
   if (noop && axes.size() == node.shape(0).size()) {
     bool named = false;
     if (node.has(1)) {
       INVAR_TRY(std::vector<int64_t> given, node.constant_ints(1));
       named = !given.empty();
     }
-    if (!named && kNoop) return node.replace(node.in(0));
-    if (!named) return not_covered("attribute \"noop_with_empty_axes\" is 1 and there are no axes");
+    if (!named && kIdentity) return node.replace(node.in(0));
+    if (!named) {  // of each element alone
+      Shape single = node.shape(0);
+      axes = {static_cast<int64_t>(single.size())}, keep = 0;
+      single.push_back(Dim::of(1));
+      INVAR_TRY(x, reshape(node, x, single));
+    }
   }
   const SmallVector<NamedAttribute> attrs = {node.attr("axes", Ints(axes)),
                                              node.attr("keepdims", int64_t{keep != 0})};
   constexpr bool of_powers = std::is_same_v<Op, ReduceLogSumExpOp>;
   if constexpr (of_powers || std::is_same_v<Op, ReduceLogSumOp>)
     if (element_of(node.in(0)).isF64()) {
-      INVAR_TRY(Value out, log_sum_f64(node, node.in(0), axes, keep != 0, of_powers));
+      INVAR_TRY(Value out, log_sum_f64(node, x, axes, keep != 0, of_powers));
       return node.replace(out);
     }
-  INVAR_TRY(Value out, node.make<Op>(node.in(0), attrs));
+  INVAR_TRY(Value out, node.make<Op>(x, attrs));
   return node.replace(out);
 }
 

@@ -67,14 +67,8 @@ Status reshape_dynamic(NodeView& node, int64_t zeros) {
   return reshape_to(node, shape);
 }
 
-Status reshape(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(2, 2, {"allowzero"}));
-  INVAR_TRY(const int64_t zeros, node.int_attr("allowzero", 0));
-  INVAR_TRY(const auto known, node.known_dim_exprs(1));
-  if (element_of(node.in(1)).isSignlessInteger(64) &&
-      llvm::none_of(known, [](auto& k) { return k.has_value(); }) && !known.empty())
-    return reshape_dynamic(node, zeros);
-  INVAR_TRY(std::vector<DimExpr> wanted, node.dim_exprs(1));
+// zeros: 0 is a size, not the dimension of the operand.
+Status reshape_to_list(NodeView& node, llvm::ArrayRef<DimExpr> wanted, bool zeros) {
   Shape from = node.shape(0), shape, others;
   std::optional<size_t> inferred;
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -90,6 +84,23 @@ Status reshape(NodeView& node) {
     INVAR_TRY(shape[*inferred], inferred_dim(node, from, others));
   }
   return reshape_to(node, shape);
+}
+
+// The shape is an attribute before opset 5, then an operand.
+Status reshape(NodeView& node) {
+  if (node.version() < 5) {
+    INVAR_CHECK_OK(node.expect(1, 1, {"shape"}));
+    INVAR_TRY(const std::vector<int64_t> list, node.ints_attr("shape"));
+    return reshape_to_list(node, std::vector<DimExpr>(list.begin(), list.end()), false);
+  }
+  INVAR_CHECK_OK(node.expect(2, 2, {"allowzero"}));
+  INVAR_TRY(const int64_t zeros, node.int_attr("allowzero", 0));
+  INVAR_TRY(const auto known, node.known_dim_exprs(1));
+  if (element_of(node.in(1)).isSignlessInteger(64) &&
+      llvm::none_of(known, [](auto& k) { return k.has_value(); }) && !known.empty())
+    return reshape_dynamic(node, zeros);
+  INVAR_TRY(const std::vector<DimExpr> wanted, node.dim_exprs(1));
+  return reshape_to_list(node, wanted, zeros != 0);
 }
 
 Status flatten(NodeView& node) {
@@ -244,9 +255,15 @@ Value materialize_dims(OpBuilder& build, ReproSizesOp sizes) {
   return emitter.emit<ReshapeOp>(all, {}, sizes.getType());
 }
 
-// In inference dropout is the identity, and its mask all ones.
+// In inference dropout is the identity, and its mask all ones, before opset 10 of the operand's
+// type. Before opset 7 a node without is_test trains.
 Status dropout(NodeView& node) {
-  if (node.version() < 12) {
+  if (node.version() < 7) {
+    INVAR_CHECK_OK(node.expect(1, 1, {"is_test", "ratio"}, 2));
+    INVAR_TRY(const int64_t is_test, node.int_attr("is_test", 0));
+    INVAR_TRY(const float ratio, node.float_attr("ratio", 0.5f));
+    if (!is_test && ratio != 0) return not_covered("training draws random numbers: \"is_test\" is 0");
+  } else if (node.version() < 12) {
     INVAR_CHECK_OK(node.expect(1, 1, {"ratio"}, 2));
   } else {
     INVAR_CHECK_OK(node.expect(1, 3, {"seed"}, 2));
@@ -260,6 +277,9 @@ Status dropout(NodeView& node) {
   }
   INVAR_TRY(Value mask, node.make<ExpandOp>(node.constant(llvm::StringRef("\1"), DType::boolean), {},
                                             tensor_of(node.shape(0), node.builder().getI1Type())));
+  if (node.version() < 10) {
+    INVAR_TRY(mask, cast_to(node, mask, element_of(node.in(0))));
+  }
   node.replace(1, mask);
   return node.replace(node.in(0));
 }
@@ -311,13 +331,13 @@ LogicalResult BitcastOp::verify() {
 }
 
 void import_reshape(RuleRegistry& registry) {
-  registry.add_rule("Reshape", 5, reshape);
-  registry.add_rule("Flatten", 9, flatten);
+  registry.add_rule("Reshape", 1, reshape);
+  registry.add_rule("Flatten", 1, flatten);
   registry.add_rule("Unsqueeze", 1, unsqueeze);
   registry.add_rule("Squeeze", 1, squeeze);
   registry.add_rule("BitCast", 26, bit_cast);
   registry.add_rule("Identity", 1, identity);
-  registry.add_rule("Dropout", 7, dropout, "TR*>T*");
+  registry.add_rule("Dropout", 1, dropout, "TR*>T*");
   registry.add_rule("Shape", 1, shape_op);
   registry.add_rule("Size", 1, size_op);
   registry.copy_value(copy_value);

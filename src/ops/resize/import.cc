@@ -25,6 +25,15 @@ float float_from_bits(int64_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits));
 }
 constexpr int64_t kOne = 0x3f800000;
+constexpr int64_t kInBinary32 = 8;  // added to coordinates (resize.3)
+
+// Whether the scale is a / 2^k, a and 2^k at most 2^10.
+bool is_dyadic(float scale) {
+  for (int64_t by = 1; by <= 1 << 10; by *= 2)
+    if (const float times = scale * static_cast<float>(by); times == std::floor(times) && times <= 1 << 10)
+      return true;
+  return false;
+}
 
 // The parameters of resize.1 to resize.7.
 struct ResizeParams {
@@ -32,7 +41,12 @@ struct ResizeParams {
   int64_t policy = 0;  // index in kPolicies
   float cubic = -0.75f, extrapolation = 0;
   unsigned roi = 0, scales = 0, sizes = 0;  // operand indices; 0: none
+  std::vector<int64_t> given_scales{};      // the scales as bits, where they are attributes
 };
+
+int64_t bits_of(float x) {
+  return std::bit_cast<uint32_t>(x);
+}
 
 // keep_aspect_ratio_policy: all axes get one scale, the least or greatest size / N. A size is N
 // times it, halves rounded up; `scales` becomes that scale, rounded to f32.
@@ -64,9 +78,9 @@ Result<std::vector<int64_t>> keep_aspect_ratio_sizes(const Shape& shape, const s
 // computed at run time in f32.
 Result<DimExpr> scaled_dim(NodeView& node, const Dim& e, float scale) {
   const std::optional<DimExpr> n = dim_expr_of(e);
-  for (int64_t by = 1; n && by <= 1 << 10; by *= 2) {
+  for (int64_t by = 1; n && is_dyadic(scale) && by <= 1 << 10; by *= 2) {
     const float times = scale * static_cast<float>(by);
-    if (times != std::floor(times) || times > 1 << 10) continue;
+    if (times != std::floor(times)) continue;
     const std::optional<DimExpr> all = product(*n, static_cast<int64_t>(times)),
                                  size = all ? floor_div(*all, by) : all;
     if (size) return *size;
@@ -95,14 +109,22 @@ Result<std::vector<int64_t>> resized_axes(const NodeView& node, size_t rank) {
   return axes;
 }
 
-Status lower_resize(NodeView& node, const ResizeParams& params) {
-  Shape shape = node.shape(0);
+// Whether nearest by scales may select other elements in binary32 than in binary64 (onnx.21):
+// quotients by dyadic scales lie on the same side of every bound in both. Aligned corners and
+// regions do not read the scale.
+bool selects_by_rounding(int64_t coordinates, llvm::ArrayRef<int64_t> scales) {
+  if (coordinates == 3 || coordinates == 5) return false;
+  return coordinates == 1 ||
+         !llvm::all_of(scales, [](int64_t bits) { return is_dyadic(float_from_bits(bits)); });
+}
+
+Result<Value> resize_value(NodeView& node, Value x, const ResizeParams& params) {
+  Shape shape = shape_of(x.getType());
   const size_t rank = shape.size();
   INVAR_TRY(const std::vector<int64_t> axes, resized_axes(node, rank));
   std::vector<int64_t> scales(rank, kOne), roi(2 * rank, 0);
   for (size_t d = 0; d < rank; ++d) roi[rank + d] = kOne;
   const bool crops = params.coordinates == 5;
-  bool whole_sizes = true;
   if (crops) {
     if (!params.roi || !node.has(params.roi))
       return bad_input("a region without operand " + std::to_string(params.roi));
@@ -113,7 +135,9 @@ Status lower_resize(NodeView& node, const ResizeParams& params) {
   }
   std::vector<int64_t> by_scale;
   std::vector<DimExpr> by_size;
-  if (params.scales && node.has(params.scales)) {
+  if (!params.given_scales.empty()) {
+    by_scale = params.given_scales;
+  } else if (params.scales && node.has(params.scales)) {
     INVAR_TRY(by_scale, f32_bits_operand(node, params.scales));
   }
   if (by_scale.empty() && params.sizes && node.has(params.sizes)) {
@@ -136,8 +160,7 @@ Status lower_resize(NodeView& node, const ResizeParams& params) {
       if (!(scale > 0) || std::isinf(scale)) return bad_input("scale " + std::to_string(scale));
       if (scale == 1 && full_region) continue;
       if (!e.constant()) {
-        if (crops || (params.coordinates == 3 && scale != std::floor(scale)))
-          return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
+        if (crops) return not_covered("dimension " + text_of(e) + " resized by " + std::to_string(scale));
         INVAR_TRY(const DimExpr size, scaled_dim(node, e, scale));
         scales[d] = by_scale[i], e = Dim::of(size);
         continue;
@@ -147,7 +170,6 @@ Status lower_resize(NodeView& node, const ResizeParams& params) {
       const float size = std::floor(static_cast<float>(e.value) * part * scale);
       if (!(size >= 0)) return bad_input("scale " + std::to_string(scale));
       if (size >= 0x1p31f) return not_covered("scale " + std::to_string(scale));
-      whole_sizes &= size == static_cast<float>(e.value) * scale;
       scales[d] = by_scale[i], e = Dim::of(static_cast<int64_t>(size));
     } else {
       const int64_t size = by_size[i].constant().value_or(0);
@@ -156,19 +178,22 @@ Status lower_resize(NodeView& node, const ResizeParams& params) {
       scales[d] = common[i], e = Dim::of(by_size[i]);
     }
   }
-  // align_corners uses N * scale as the output size, as ONNX's reference does (onnx.21).
-  const bool by_scale_alone = params.coordinates == 3 && !whole_sizes;
-  SmallVector<NamedAttribute> attrs = {node.attr("order", params.order),
-                                       node.attr("coordinates", by_scale_alone ? 6 : params.coordinates),
-                                       node.attr("rounding", params.rounding),
-                                       node.attr("antialias", params.antialias),
-                                       node.attr("exclude_outside", params.exclude),
-                                       node.attr("cubic", params.cubic),
-                                       node.attr("extrapolation", params.extrapolation),
-                                       node.attr("scales", Ints(scales))};
+  const bool in_binary32 =
+      params.order == 0 && !by_scale.empty() && selects_by_rounding(params.coordinates, by_scale);
+  SmallVector<NamedAttribute> attrs = {
+      node.attr("order", params.order),
+      node.attr("coordinates", params.coordinates + (in_binary32 ? kInBinary32 : 0)),
+      node.attr("rounding", params.rounding),
+      node.attr("antialias", params.antialias),
+      node.attr("exclude_outside", params.exclude),
+      node.attr("cubic", params.cubic),
+      node.attr("extrapolation", params.extrapolation),
+      node.attr("scales", Ints(scales))};
   if (crops) attrs.push_back(node.attr("roi", Ints(roi)));
-  INVAR_TRY(Value out, node.make<ResizeOp>(node.in(0), attrs,
-                                           tensor_of(shape, getElementTypeOrSelf(node.in(0).getType()))));
+  return node.make<ResizeOp>(x, attrs, tensor_of(shape, element_of(x)));
+}
+Status lower_resize(NodeView& node, const ResizeParams& params) {
+  INVAR_TRY(Value out, resize_value(node, node.in(0), params));
   return node.replace(out);
 }
 
@@ -180,19 +205,55 @@ constexpr llvm::StringLiteral
         "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_crop_and_resize";
 
 // Before opset 11 coordinates are asymmetric and nearest is the floor.
-Status lower_resize_before_11(NodeView& node, unsigned scales) {
+Result<ResizeParams> params_before_11(NodeView& node, llvm::StringRef modes) {
   ResizeParams params;
-  params.coordinates = 4, params.rounding = 2, params.scales = scales;
-  INVAR_CHECK_OK(node.expect(2, 2, {"mode"}));
-  INVAR_TRY(params.order, enum_attr(node, "mode", "nearest linear", "nearest"));
+  params.coordinates = 4, params.rounding = 2;
+  INVAR_TRY(params.order, enum_attr(node, "mode", modes, "nearest"));
+  return params;
+}
+
+// Before opset 9 the scales of Upsample are attributes, in opset 1 of the last two dimensions of
+// four.
+Status upsample(NodeView& node) {
+  const int64_t version = node.version();
+  INVAR_CHECK_OK(version < 7   ? node.expect(1, 1, {"height_scale", "mode", "width_scale"})
+                 : version < 9 ? node.expect(1, 1, {"mode", "scales"})
+                               : node.expect(2, 2, {"mode"}));
+  INVAR_TRY(ResizeParams params, params_before_11(node, version < 7 ? "nearest bilinear" : "nearest linear"));
+  if (version < 7) {
+    INVAR_TRY(const float height, node.float_attr("height_scale", 0));
+    INVAR_TRY(const float width, node.float_attr("width_scale", 0));
+    params.given_scales = {kOne, kOne, bits_of(height), bits_of(width)};
+  } else if (version < 9) {
+    auto list = dyn_cast_or_null<DenseF32ArrayAttr>(node.attribute("scales"));
+    if (!list || list.empty()) return bad_input("attribute \"scales\" is not a list of floats");
+    for (float scale : list.asArrayRef()) params.given_scales.push_back(bits_of(scale));
+  }
+  params.scales = 1;
   return lower_resize(node, params);
 }
-Status upsample(NodeView& node) {
-  return lower_resize_before_11(node, 1);
+
+// Opset 10: nearest takes the next element along dimensions that shrink (onnx.21).
+Status resize_10(NodeView& node) {
+  INVAR_CHECK_OK(node.expect(2, 2, {"mode"}));
+  INVAR_TRY(ResizeParams params, params_before_11(node, "nearest linear"));
+  INVAR_TRY(const std::vector<int64_t> scales, f32_bits_operand(node, 1));
+  const auto grows = [](int64_t bits) { return !(float_from_bits(bits) < 1); };
+  params.given_scales = scales;
+  if (params.order != 0 || llvm::all_of(scales, grows)) return lower_resize(node, params);
+  Value x = node.in(0);
+  for (const bool up : {true, false}) {
+    params.rounding = up ? 2 : 3;
+    for (size_t i = 0; i < scales.size(); ++i)
+      params.given_scales[i] = grows(scales[i]) == up ? scales[i] : kOne;
+    if (llvm::all_of(params.given_scales, [](int64_t bits) { return bits == kOne; })) continue;
+    INVAR_TRY(x, resize_value(node, x, params));
+  }
+  return node.replace(x);
 }
 
 Status resize(NodeView& node) {
-  if (node.version() < 11) return lower_resize_before_11(node, 1);
+  if (node.version() < 11) return resize_10(node);
   INVAR_CHECK_OK(
       node.expect(1, 4,
                   {"antialias", "axes", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
@@ -220,9 +281,8 @@ LogicalResult ResizeOp::verify() {
   return success();
 }
 
-// Before opset 9 the scales of Upsample were an attribute.
 void import_resize(RuleRegistry& registry) {
-  registry.add_rule("Upsample", 9, upsample, "T*>T");
+  registry.add_rule("Upsample", 1, upsample, "T*>T");
   registry.add_rule("Resize", 10, resize, "TR**>T");
 }
 

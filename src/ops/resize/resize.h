@@ -17,6 +17,7 @@ enum class Coordinates : int64_t {
 };
 enum class Rounding : int64_t { prefer_floor, prefer_ceil, floor, ceil };
 inline constexpr int64_t kCoordinates = 7, kRoundings = 4;
+inline constexpr int64_t kInBinary32 = 8;  // added to the number of coordinates (resize.3)
 
 struct ResizeAxis {
   int64_t in, out;
@@ -29,6 +30,7 @@ struct Resize {
   Coordinates coordinates;
   Rounding rounding;
   bool antialias, exclude_outside;
+  bool binary32;  // coordinates are computed in it
   double cubic;
   int rank;
   ResizeAxis axis[kMaxRank];
@@ -42,28 +44,35 @@ INVAR_INLINE int64_t floor_of(double x) {
   return static_cast<double>(i) > x ? i - 1 : i;
 }
 
-// resize.3
-INVAR_INLINE double coordinate_of(Coordinates how, const ResizeAxis& a, int64_t i) {
-  const double x = static_cast<double>(i), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
+// resize.3, in the type T.
+template <class T>
+INVAR_INLINE T coordinate_in(Coordinates how, const ResizeAxis& a, int64_t i) {
+  const T x = static_cast<T>(i), in = static_cast<T>(a.in), out = static_cast<T>(a.out);
+  const T scale = static_cast<T>(a.scale), start = static_cast<T>(a.start), end = static_cast<T>(a.end);
+  const T half = static_cast<T>(0.5);
   switch (how) {
-    case Coordinates::half_pixel: return (x + 0.5) / a.scale - 0.5;
+    case Coordinates::half_pixel: return (x + half) / scale - half;
     case Coordinates::half_pixel_symmetric: {
-      double adjustment = out / (a.scale * in), offset = in / 2 * (1 - adjustment);
-      double half = offset + (x + 0.5) / a.scale;
-      return half - 0.5;
+      T adjustment = out / (scale * in), offset = in / 2 * (1 - adjustment);
+      T middle = offset + (x + half) / scale;
+      return middle - half;
     }
-    case Coordinates::pytorch_half_pixel: return a.out > 1 ? (x + 0.5) / a.scale - 0.5 : 0;
+    case Coordinates::pytorch_half_pixel: return a.out > 1 ? (x + half) / scale - half : 0;
     case Coordinates::align_corners: return a.out > 1 ? x * (in - 1) / (out - 1) : 0;
-    case Coordinates::asymmetric: return x / a.scale;
+    case Coordinates::asymmetric: return x / scale;
     case Coordinates::align_corners_by_scale: {
-      const double length = a.scale * in;
+      const T length = scale * in;
       return length == 1 ? 0 : x * (in - 1) / (length - 1);
     }
     case Coordinates::crop_and_resize: break;
   }
-  if (a.out <= 1) return 0.5 * (a.start + a.end) * (in - 1);
-  double step = x * (a.end - a.start) * (in - 1) / (out - 1);
-  return a.start * (in - 1) + step;
+  if (a.out <= 1) return half * (start + end) * (in - 1);
+  T step = x * (end - start) * (in - 1) / (out - 1);
+  return start * (in - 1) + step;
+}
+INVAR_INLINE double coordinate_of(const Resize& r, const ResizeAxis& a, int64_t i) {
+  return r.binary32 ? static_cast<double>(coordinate_in<float>(r.coordinates, a, i))
+                    : coordinate_in<double>(r.coordinates, a, i);
 }
 
 // resize.4
@@ -98,7 +107,7 @@ INVAR_INLINE double kernel_of(const Resize& r, double d) {
 // (resize.7).
 INVAR_INLINE bool taps_of(const Resize& r, const ResizeAxis& a, int64_t i, int32_t* index, float* weight,
                           int64_t step) {
-  const double c = coordinate_of(r.coordinates, a, i);
+  const double c = coordinate_of(r, a, i);
   auto within = [&a](int64_t j) { return static_cast<int32_t>(j < 0 ? 0 : j >= a.in ? a.in - 1 : j); };
   const bool outside =
       r.coordinates == Coordinates::crop_and_resize && (c < 0 || c > static_cast<double>(a.in - 1));

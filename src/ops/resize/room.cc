@@ -30,7 +30,9 @@ Resize resize_of(const Call& call) {
   const View &x = call.in[0], &out = call.out[0];
   Resize r{};
   r.order = order_of(call);
-  r.coordinates = static_cast<Coordinates>(attr_i(call, "coordinates", 0));
+  const int64_t coordinates = attr_i(call, "coordinates", 0);
+  r.binary32 = coordinates >= kInBinary32;
+  r.coordinates = static_cast<Coordinates>(coordinates % kInBinary32);
   r.rounding = static_cast<Rounding>(attr_i(call, "rounding", 0));
   r.antialias = attr_i(call, "antialias", 0) != 0;
   r.exclude_outside = attr_i(call, "exclude_outside", 0) != 0;
@@ -84,8 +86,9 @@ const char* resize_check(const Call& c) {
   if (order != 0 && order != 1 && order != 3) return "an order of 0, 1 or 3";
   if (order != 0 && !is_f32(x)) return "f32 where it interpolates";
   const int64_t how = attr_i(c, "coordinates", 0), rounding = attr_i(c, "rounding", 0);
-  if (how < 0 || how >= kCoordinates || rounding < 0 || rounding >= kRoundings)
-    return "coordinates of 0 to 6, rounding of 0 to 3";
+  if (how < 0 || how >= 2 * kInBinary32 || how % kInBinary32 >= kCoordinates || rounding < 0 ||
+      rounding >= kRoundings)
+    return "coordinates of 0 to 6 or 8 to 14, rounding of 0 to 3";
   if (!c.attrs) return "attributes";
   for (const char* name : {"scales", "roi"}) {
     auto it = c.attrs->find(name);

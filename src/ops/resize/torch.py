@@ -5,11 +5,12 @@ import math
 import torch
 
 HALF_PIXEL, SYMMETRIC, PYTORCH, ALIGN_CORNERS, ASYMMETRIC, CROP, BY_SCALE = range(7)
+IN_BINARY32 = 8  # added to one of these
 
 
-def coordinates_of(how, n, m, scale, begin, end, device):
+def coordinates_of(how, n, m, scale, begin, end, device, binary32=False):
     """Where the m elements of the result lie between the n of the operand."""
-    x = torch.arange(m, dtype=torch.float64, device=device)
+    x = torch.arange(m, dtype=torch.float32 if binary32 else torch.float64, device=device)
     if how == ASYMMETRIC:
         return x / scale
     if how == ALIGN_CORNERS:
@@ -70,7 +71,8 @@ def resize(
     roi=(),
 ):
     """ONNX Resize; functional.interpolate has some of its coordinates."""
-    rank = x.dim()
+    rank, binary32 = x.dim(), coordinates >= IN_BINARY32
+    coordinates %= IN_BINARY32
     outside = torch.zeros((), dtype=torch.bool, device=x.device)
     for d, (n, m) in enumerate(zip(x.shape, shape)):
         scale, begin, end = (
@@ -80,7 +82,7 @@ def resize(
         scale = scale or (m / n if n else 1)
         if n == m and scale == 1 and (coordinates != CROP or (begin, end) == (0, 1)):
             continue
-        c = coordinates_of(coordinates, n, m, scale, begin, end, x.device)
+        c = coordinates_of(coordinates, n, m, scale, begin, end, x.device, binary32).double()
         along = [1] * rank
         along[d] = m
         if coordinates == CROP:

@@ -65,7 +65,7 @@ def resize(v):
     settings = {name: v.attribute(name, 0) for name in names}
     settings["cubic"] = v.attribute("cubic", -0.75)
     scales = v.attribute("scales") or [0] * len(shape)
-    roi = v.attribute("roi") if settings["coordinates"] == _CROP else None
+    roi = v.attribute("roi") if settings["coordinates"] % 8 == _CROP else None
     for d, (n, m, scale) in enumerate(zip(shape, v.grad.shape, scales)):
         region = (roi[d], roi[len(shape) + d]) if roi else None
         if n == m and scale in (0, _ONE) and region in (None, (0, _ONE)):

@@ -5,11 +5,22 @@
 namespace invar::compiler {
 namespace {
 
+// The number of elements: an attribute before opset 10, then an operand.
+Result<std::vector<DimExpr>> wanted_count(NodeView& node) {
+  if (node.version() >= 10) {
+    INVAR_CHECK_OK(node.expect(2, 2, {"axis", "largest", "sorted"}, 2));
+    return node.dim_exprs(1);
+  }
+  INVAR_CHECK_OK(node.expect(1, 1, {"axis", "k"}, 2));
+  if (!node.attribute("k")) return bad_input("attribute \"k\" is missing");
+  INVAR_TRY(const int64_t k, node.int_attr("k", 0));
+  return std::vector<DimExpr>{k};
+}
+
 // The values are gathered by the indices, so that one sort gives both results. A symbolic k sorts
 // all and slices.
 Status topk(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(2, 2, {"axis", "largest", "sorted"}, 2));
-  INVAR_TRY(const std::vector<DimExpr> count, node.dim_exprs(1));
+  INVAR_TRY(const std::vector<DimExpr> count, wanted_count(node));
   if (count.size() != 1) return bad_input("operand 1 is not one number");
   INVAR_TRY(int64_t wanted, node.int_attr("axis", -1));
   INVAR_TRY(int64_t axis, NodeView::normalize_axis(wanted, node.shape(0).size()));
@@ -42,9 +53,8 @@ LogicalResult TopkOp::inferReturnTypes(MLIRContext* context, std::optional<Locat
   return success();
 }
 
-// Before opset 10 k was an attribute.
 void import_topk(RuleRegistry& registry) {
-  registry.add_rule("TopK", 10, topk, Widening::ordered);
+  registry.add_rule("TopK", 1, topk, Widening::ordered);
 }
 
 }  // namespace invar::compiler

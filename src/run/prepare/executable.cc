@@ -20,6 +20,12 @@ uint64_t Executable::shape(int v, const StepShape& step, ops::View& view) const 
     if (d.symbol >= 0) {
       const Symbol s = symbols[d.symbol];
       n = s == Symbol::batch ? step.batch : s == Symbol::seq ? step.rows : step.past;
+      if (s == Symbol::derived)
+        n = plan->symbols[d.symbol]
+                .evaluate([&](const std::string& name) {
+                  return std::optional(name == "seq" ? step.rows : step.past);
+                })
+                .value_or(-1);
     }
     view.dim[i] = n;
     if (i == 1 && view.pitch) n = view.pitch;

@@ -62,7 +62,7 @@ struct PreparedValue {
 };
 
 struct Executable {
-  enum class Symbol { batch, seq, past };
+  enum class Symbol { batch, seq, past, derived };  // derived: an expression of seq and past
 
   const plan::Plan* plan = nullptr;  // outlives the executable
   // The numbers that nodes and values have in the whole plan, for people; empty: those of this

@@ -75,8 +75,7 @@ Status col2im(NodeView& node) {
   return node.replace(out);
 }
 
-// Indices are linear in the result that kernel, strides and pads give; a larger output_shape pads
-// it with zeros.
+// Indices are linear in the result: that of output_shape, else of kernel, strides and pads.
 Status max_unpool(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 3, {"kernel_shape", "pads", "strides"}));
   if (!element_of(node.in(0)).isF32()) return not_covered("covered are operands of f32, f16 and bf16");
@@ -94,24 +93,18 @@ Status max_unpool(NodeView& node) {
     if (n < 1) return bad_input("pads that leave nothing");
     made.push_back(Dim::of(n));
   }
-  INVAR_TRY(const int64_t targets, static_element_count(made, 0, made.size()));
   ExprBuilder f(node);
-  Value out = f.make<ScatterElementsOp>(
-      {f.expand(f.f32(0), {Dim::of(targets)}), f.reshape(node.in(1), {Dim::of(elements)}),
-       f.reshape(node.in(0), {Dim::of(elements)})},
-      {node.attr("axis", int64_t{0}), node.attr("reduction", int64_t{0})});
-  out = f.reshape(out, made);
+  Shape shape = made;
   if (node.has(2)) {
     INVAR_TRY(const auto wanted, node.known_dim_exprs(2));
     if (wanted.size() != made.size())
       return bad_input("operand 2 has " + std::to_string(wanted.size()) + " sizes");
-    Shape shape;
     for (size_t d = 0; d < made.size(); ++d) {
       const std::optional<int64_t> known = wanted[d] ? wanted[d]->constant() : std::nullopt;
       if (wanted[d] && (!known || *known < made[d].value))
         return not_covered("a result smaller than kernel and strides make it, or of an open size");
       if (known) {
-        shape.push_back(Dim::of(*known));
+        shape[d] = Dim::of(*known);
         continue;
       }
       // A computed size that is smaller becomes -1, which is an error.
@@ -119,12 +112,16 @@ Status max_unpool(NodeView& node) {
       const Value least = node.constant(Ints(made[d].value)), none = node.constant(Ints(-1));
       const Value checked = f.where(f.less(size, least), none, size);
       INVAR_CHECK_OK(f.status());
-      shape.push_back(Dim::of(node.bind_dim(checked, 0)));
+      shape[d] = Dim::of(node.bind_dim(checked, 0));
     }
-    const SmallVector<int64_t> begins(made.size(), 0);
-    if (shape != made)
-      out = f.make<PadOp>(out, node.attr("begins", Ints(begins)), tensor_of(shape, element_of(node.in(0))));
   }
+  const std::optional<DimExpr> targets = element_count(shape);
+  if (!targets) return not_covered("a result of more elements than can be counted");
+  Value out = f.make<ScatterElementsOp>(
+      {f.expand(f.f32(0), {Dim::of(*targets)}), f.reshape(node.in(1), {Dim::of(elements)}),
+       f.reshape(node.in(0), {Dim::of(elements)})},
+      {node.attr("axis", int64_t{0}), node.attr("reduction", int64_t{0})});
+  out = f.reshape(out, shape);
   INVAR_CHECK_OK(f.status());
   return node.replace(out);
 }

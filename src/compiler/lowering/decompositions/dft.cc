@@ -198,11 +198,13 @@ Status dft(NodeView& node) {
   return node.replace(out);
 }
 
-// Gathers the frames of the signal [B, n, 1 or 2], multiplies by the window and transforms them.
+// Gathers the frames of the signal [B, n, 1 or 2], multiplies by the window and transforms them. A
+// signal of rank 2, as PyTorch exports it, is real.
 Status stft(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 4, {"onesided"}));
   INVAR_TRY(const int64_t onesided, node.int_attr("onesided", 1));
-  const Shape signal = node.shape(0);
+  Shape signal = node.shape(0);
+  if (signal.size() == 2) signal.push_back(Dim::of(1));
   if (signal.size() != 3) return not_covered("a signal of shape " + text_of(signal));
   INVAR_TRY(const int64_t step, constant_int(node, 1, 0));
   int64_t length = signal[1].constant() ? signal[1].value : 0;
@@ -223,7 +225,7 @@ Status stft(NodeView& node) {
   if (!frames || frames->constant().value_or(1) > kMaxMatrixEntries / length)
     return not_covered("frames of more than " + std::to_string(kMaxMatrixEntries) + " samples");
   ExprBuilder f(node);
-  Value x = node.in(0);
+  Value x = f.reshape(node.in(0), signal);
   if (signal[1].constant()) {
     std::vector<int64_t> indices;
     for (int64_t i = 0; i < *frames->constant(); ++i)

@@ -115,14 +115,14 @@ Status extract_diagonals(NodeView& node, Term& t) {
   return {};
 }
 
-// Drops ellipsis dimensions of 1 that broadcast to longer ones of other operands.
+// Drops dimensions of 1 that broadcast to longer ones of other operands.
 Status drop_broadcast_dims(NodeView& node, Term& t, const std::vector<Term>& all) {
   Shape shape;
   std::string letters;
   const Shape from = shape_of(t.x.getType());
   for (size_t d = 0; d < from.size(); ++d) {
     const char c = t.letters[d];
-    const bool spreads = c <= kLastOfEllipsis && from[d] == Dim::of(1) &&
+    const bool spreads = from[d] == Dim::of(1) &&
                          llvm::any_of(all, [&](const Term& o) { return o.has(c) && o.of(c) != Dim::of(1); });
     if (!spreads) shape.push_back(from[d]), letters += c;
   }
@@ -173,18 +173,6 @@ Status flatten_to_batched_matrix(NodeView& node, Term& t, const std::string& bat
   return {};
 }
 
-// A matrix product of integers, the second factor transposed: modulo 2^n, so the order of the sum
-// does not matter.
-Result<Value> integer_matmul(NodeView& node, Value a, Value b) {
-  Shape rows = shape_of(a.getType()), columns = shape_of(b.getType());
-  rows.insert(rows.end() - 1, Dim::of(1)), columns.insert(columns.end() - 2, Dim::of(1));
-  INVAR_TRY(a, reshape(node, a, rows));
-  INVAR_TRY(b, reshape(node, b, columns));
-  INVAR_TRY(Value all, node.make<MulOp>({a, b}));
-  return node.make<ReduceSumOp>(all, {node.attr("axes", Ints(static_cast<int64_t>(rows.size()) - 1)),
-                                      node.attr("keepdims", int64_t{0})});
-}
-
 Result<Term> contract(NodeView& node, Term a, Term b, const std::string& kept) {
   INVAR_CHECK_OK(sum_out(node, a, kept + b.letters));
   INVAR_CHECK_OK(sum_out(node, b, kept + a.letters));
@@ -210,9 +198,7 @@ Result<Term> contract(NodeView& node, Term a, Term b, const std::string& kept) {
   }
   INVAR_CHECK_OK(flatten_to_batched_matrix(node, a, batch, rows, inner));
   INVAR_CHECK_OK(flatten_to_batched_matrix(node, b, batch, columns, inner));
-  const bool is_integer = element_of(a.x).isIntOrIndex();
-  INVAR_TRY(Value out, is_integer ? integer_matmul(node, a.x, b.x)
-                                  : matrix_product(node, a.x, b.x, /*transposed=*/true));
+  INVAR_TRY(Value out, matrix_product(node, a.x, b.x, /*transposed=*/true));
   INVAR_TRY(out, reshape(node, out, shape));
   return Term{out, batch + rows + columns};
 }

@@ -91,7 +91,9 @@ Value Sampler::at(llvm::ArrayRef<Value> coordinates, Interpolation interpolation
   for (size_t i = 0; i < axes_.size(); ++i) {
     const Value given =
         interpolation == Interpolation::nearest ? f_.make<RoundOp>(coordinates[i]) : coordinates[i];
-    const Value x = clamp_coordinate(given, axes_[i]);
+    // A cubic at the border reads the pixels that its taps are clamped to (onnx.16).
+    const bool taps = interpolation == Interpolation::cubic && padding_ == PaddingMode::border;
+    const Value x = taps ? given : clamp_coordinate(given, axes_[i]);
     if (interpolation == Interpolation::nearest) {
       nearest = next(nearest, f_.make<TruncOp>(x), axes_[i]);
       continue;

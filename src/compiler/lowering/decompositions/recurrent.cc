@@ -7,6 +7,7 @@ namespace invar::compiler {
 namespace {
 
 constexpr int64_t kMaxUnrolledSteps = 4096;
+constexpr llvm::StringLiteral kClipAttribute = "clip";
 
 // One direction of a node. Gates: 1 for RNN, 3 for GRU (z r h), 4 for LSTM (i o f c).
 struct Cell {
@@ -15,6 +16,7 @@ struct Cell {
   Dim batch;
   std::vector<std::string> functions;
   bool reset_after = false;  // GRU: linear_before_reset
+  float bound = 0;           // those of gates and candidates are clipped to -bound ... bound; 0: they are not
   Value x{};                 // [T, B, I]
   Value lengths{};           // sequence lengths, i64 [B, 1], or null
   bool in_loop = false;
@@ -29,7 +31,11 @@ struct Cell {
   Shape state() const {
     return in_loop ? Shape{batch, Dim::of(hidden)} : Shape{Dim::of(1), batch, Dim::of(hidden)};
   }
-  Result<Value> activate(size_t i, Value v) {
+  Result<Value> activate(size_t i, Value v, bool clips = true) {
+    if (bound > 0 && clips) {
+      INVAR_TRY(v, node.make<MaxOp>({v, node.constant(-bound)}));
+      INVAR_TRY(v, node.make<MinOp>({v, node.constant(bound)}));
+    }
     if (functions[i] == "Sigmoid") return node.make<SigmoidOp>(v);
     if (functions[i] == "Tanh") return node.make<TanhOp>(v);
     if (functions[i] == "Relu") return node.make<ReluOp>(v);
@@ -152,7 +158,7 @@ Result<Value> Cell::lstm_step(Value h, Value& c) {
   INVAR_TRY(candidate, activate(1, candidate));
   INVAR_TRY(Value fresh, times(i, candidate));
   INVAR_TRY(c, sum(kept, fresh));
-  INVAR_TRY(Value output, activate(2, c));
+  INVAR_TRY(Value output, activate(2, c, /*clips=*/false));
   if (!o) {
     INVAR_TRY(o, open(1, c));
   }
@@ -204,6 +210,7 @@ Cell Cell::in_loop_body(NodeView& other, ValueRange invariants) const {
             .batch = batch,
             .functions = functions,
             .reset_after = reset_after,
+            .bound = bound,
             .in_loop = true};
   for (size_t g = 0; g < input_sums.size(); ++g) cell.input_sums.push_back(invariants[next++]);
   for (size_t g = 0; g < recurrent_weights.size(); ++g) cell.recurrent_weights.push_back(invariants[next++]);
@@ -342,15 +349,28 @@ Status replace_final_states(NodeView& node, unsigned result, ValueRange states, 
   return {};
 }
 
+// Before opset 7 Y could be left out by output_sequence = 0; where it is read, it is computed.
+Status expect_recurrent(NodeView& node, size_t gates) {
+  const char* last = node.version() < 7 ? "output_sequence" : "layout";
+  INVAR_CHECK_OK(
+      gates == 4
+          ? node.expect(3, 8,
+                        {"activations", kClipAttribute, "direction", "hidden_size", "input_forget", last}, 3)
+      : gates == 3
+          ? node.expect(
+                3, 6,
+                {"activations", kClipAttribute, "direction", "hidden_size", "linear_before_reset", last}, 2)
+          : node.expect(3, 6, {"activations", kClipAttribute, "direction", "hidden_size", last}, 2));
+  return node.require_attr("input_forget", int64_t{0});
+}
+
 template <size_t kGates>
 Status recurrent(NodeView& node) {
-  constexpr bool kIsLstm = kGates == 4, kIsGru = kGates == 3;
-  INVAR_CHECK_OK(
-      kIsLstm ? node.expect(3, 8, {"activations", "direction", "hidden_size", "input_forget", "layout"}, 3)
-      : kIsGru
-          ? node.expect(3, 6, {"activations", "direction", "hidden_size", "layout", "linear_before_reset"}, 2)
-          : node.expect(3, 6, {"activations", "direction", "hidden_size", "layout"}, 2));
-  INVAR_CHECK_OK(node.require_attr("input_forget", int64_t{0}));
+  constexpr bool kIsLstm = kGates == 4;
+  INVAR_CHECK_OK(expect_recurrent(node, kGates));
+  INVAR_TRY(const float bound, node.float_attr(kClipAttribute, 0));
+  if (node.attribute(kClipAttribute) && !(bound > 0))
+    return bad_input("attribute \"clip\" is " + std::to_string(bound) + ", not above 0");
   std::string direction = "forward";
   if (auto given = dyn_cast_or_null<StringAttr>(node.attribute("direction"))) direction = given.str();
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
@@ -385,6 +405,7 @@ Status recurrent(NodeView& node) {
               .batch = shape[1],
               .functions = {},
               .reset_after = reset_after != 0,
+              .bound = bound,
               .x = x,
               .lengths = lengths,
               .in_loop = !unrolled};
@@ -426,9 +447,9 @@ Status recurrent(NodeView& node) {
 }  // namespace
 
 void decompose_recurrent(RuleRegistry& registry) {
-  registry.add_rule("RNN", 7, recurrent<1>);
-  registry.add_rule("GRU", 7, recurrent<3>);
-  registry.add_rule("LSTM", 7, recurrent<4>);
+  registry.add_rule("RNN", 1, recurrent<1>);
+  registry.add_rule("GRU", 1, recurrent<3>);
+  registry.add_rule("LSTM", 1, recurrent<4>);
 }
 
 }  // namespace invar::compiler

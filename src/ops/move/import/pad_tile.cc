@@ -1,11 +1,29 @@
 // Lowering of Tile, Pad and CenterCropPad.
 #include <cmath>
+#include <cstring>
 
 #include "compiler/lowering/builders/expr_builder.h"
 #include "ops/move/import/rules.h"
 
 namespace invar::compiler {
 namespace {
+
+// The one element of a constant operand of f32, f64 or integers.
+Result<int64_t> whole_number(NodeView& node, unsigned i) {
+  if (!isa<FloatType>(element_of(node.in(i)))) return constant_int(node, i, 0);
+  const std::optional<std::string> bytes = node.constant_bytes(i);
+  if (!bytes) return node.not_constant(i);
+  double number = 0.5;
+  if (float narrow; bytes->size() == sizeof narrow) {
+    std::memcpy(&narrow, bytes->data(), sizeof narrow);
+    number = narrow;
+  } else if (bytes->size() == sizeof number) {
+    std::memcpy(&number, bytes->data(), sizeof number);
+  }
+  if (!(std::fabs(number) <= INT32_MAX) || number != std::trunc(number))
+    return bad_input("operand " + std::to_string(i) + " is not one whole number");
+  return static_cast<int64_t>(number);
+}
 
 template <class Op>
 Result<Value> make_pad(NodeView& node, Value x, const std::vector<int64_t>& begins, const Shape& shape,
@@ -16,9 +34,27 @@ Result<Value> make_pad(NodeView& node, Value x, const std::vector<int64_t>& begi
   return node.make<Op>(operands, node.attr("begins", Ints(begins)), tensor_of(shape, element_of(x)));
 }
 
+// How often each dimension is repeated. Before opset 6 that is one dimension, and both numbers are
+// operands of the data's type.
+Result<std::vector<DimExpr>> tile_repeats(NodeView& node) {
+  if (node.version() >= 6) {
+    INVAR_CHECK_OK(node.expect(2, 2, {}));
+    return node.dim_exprs(1);
+  }
+  INVAR_CHECK_OK(node.expect(3, 3, {}));
+  const size_t rank = node.shape(0).size();
+  int64_t number[2];
+  for (unsigned i : {0U, 1U}) {
+    INVAR_TRY(number[i], whole_number(node, 1 + i));
+  }
+  INVAR_TRY(const int64_t axis, NodeView::normalize_axis(number[1], rank));
+  std::vector<DimExpr> repeats(rank, DimExpr(1));
+  repeats[static_cast<size_t>(axis)] = DimExpr(number[0]);
+  return repeats;
+}
+
 Status tile(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(2, 2, {}));
-  INVAR_TRY(std::vector<DimExpr> repeats, node.dim_exprs(1));
+  INVAR_TRY(std::vector<DimExpr> repeats, tile_repeats(node));
   Shape shape = node.shape(0);
   if (repeats.size() != shape.size()) return bad_input("repeats are not one for each dimension");
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -134,8 +170,9 @@ Status pad_dynamic(NodeView& node, const std::vector<int64_t>& axes, llvm::Strin
 
 Status pad(NodeView& node) {
   Value value;
+  const char* name = node.version() < 2 ? "paddings" : "pads";
   if (node.version() < 11) {
-    INVAR_CHECK_OK(node.expect(1, 1, {"mode", "pads", "value"}));
+    INVAR_CHECK_OK(node.expect(1, 1, {"mode", name, "value"}));
     INVAR_TRY(float fill, node.float_attr("value", 0));
     if (fill != 0 || std::signbit(fill)) value = node.constant(fill);
   } else {
@@ -152,7 +189,7 @@ Status pad(NodeView& node) {
   std::string mode = "constant";
   if (auto given = dyn_cast_or_null<StringAttr>(node.attribute("mode"))) mode = given.str();
   if (node.version() >= 11 && !node.constant_bytes(1)) return pad_dynamic(node, axes, mode, value);
-  INVAR_TRY(std::vector<int64_t> pads, ints_from_attr_or_operand(node, "pads", 1, 11));
+  INVAR_TRY(std::vector<int64_t> pads, ints_from_attr_or_operand(node, name, 1, 11));
   if (pads.size() != 2 * axes.size()) return bad_input("pads are not two for each axis");
   std::vector<int64_t> begins(shape.size(), 0);
   std::vector<SliceRange> kept = full_ranges(shape);
@@ -242,8 +279,8 @@ Status center_crop_pad(NodeView& node) {
 }  // namespace
 
 void import_move_pads(RuleRegistry& registry) {
-  registry.add_rule("Tile", 6, tile);
-  registry.add_rule("Pad", 2, pad);
+  registry.add_rule("Tile", 1, tile);
+  registry.add_rule("Pad", 1, pad);
   registry.add_rule("CenterCropPad", 18, center_crop_pad);
 }
 

@@ -284,9 +284,12 @@ Status slice(NodeView& node) {
   return node.replace(out);
 }
 
+// The sizes of the parts: an attribute, an operand from opset 13 on, and either in opset 1.
 Status split(NodeView& node) {
   const unsigned parts = node.num_results();
-  if (node.version() < 13) {
+  if (node.version() < 2) {
+    INVAR_CHECK_OK(node.expect(1, 2, {"axis", "split"}, parts));
+  } else if (node.version() < 13) {
     INVAR_CHECK_OK(node.expect(1, 1, {"axis", "split"}, parts));
   } else {
     INVAR_CHECK_OK(node.expect(1, 2, {"axis", "num_outputs"}, parts));
@@ -294,7 +297,7 @@ Status split(NodeView& node) {
   INVAR_TRY(int64_t wanted, node.int_attr("axis", 0));
   const Shape from = node.shape(0);
   INVAR_TRY(int64_t axis, NodeView::normalize_axis(wanted, from.size()));
-  INVAR_TRY(std::vector<DimExpr> sizes, dims_from_attr_or_operand(node, "split", 1, 13));
+  INVAR_TRY(std::vector<DimExpr> sizes, dims_from_attr_or_operand(node, "split", 1, node.has(1) ? 1 : 13));
   INVAR_TRY(int64_t count, node.int_attr("num_outputs", parts));
   const std::optional<DimExpr> n = dim_expr_of(from[axis]);
   if (!n) return not_covered("a dimension is unknown");
@@ -389,7 +392,7 @@ std::vector<SliceRange> full_ranges(const Shape& shape) {
 
 void import_move_slices(RuleRegistry& registry) {
   registry.add_rule("Slice", 1, slice, "TIIII>T");
-  registry.add_rule("Split", 2, split);
+  registry.add_rule("Split", 1, split);
 }
 
 }  // namespace invar::compiler

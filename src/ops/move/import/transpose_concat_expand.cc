@@ -78,8 +78,8 @@ Status concat(NodeView& node) {
   while (node.has(static_cast<unsigned>(operands.size())))
     operands.push_back(node.in(static_cast<unsigned>(operands.size())));
   INVAR_CHECK_OK(node.expect(1, static_cast<unsigned>(operands.size()), {"axis"}));
-  if (!node.attribute("axis")) return bad_input("attribute \"axis\" is missing");
-  INVAR_TRY(int64_t wanted, node.int_attr("axis", 0));
+  if (!node.attribute("axis") && node.version() >= 4) return bad_input("attribute \"axis\" is missing");
+  INVAR_TRY(int64_t wanted, node.int_attr("axis", 1));
   INVAR_TRY(int64_t axis, NodeView::normalize_axis(wanted, node.shape(0).size()));
   if (operands.size() == 1) return node.replace(operands[0]);
   INVAR_TRY(Value out, node.make<ConcatOp>(operands, node.attr("axis", axis)));
@@ -135,7 +135,7 @@ Result<Shape> shape_operand(NodeView& node, unsigned i) {
 
 void import_move_permutations(RuleRegistry& registry) {
   registry.add_rule("Transpose", 1, transpose);
-  registry.add_rule("Concat", 4, concat);
+  registry.add_rule("Concat", 1, concat);
   registry.add_rule("Expand", 8, expand);
   registry.transpose_weight(transpose_stored_weight);
 }

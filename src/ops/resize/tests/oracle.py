@@ -6,6 +6,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import numpy as np
 from oracle import canon, fma, read_bits, rounded, write_bits
 
 
@@ -14,8 +15,30 @@ def listed(attrs, name, count):
     return [read_bits("f32", v) for v in given]
 
 
-def coordinate(how, i, n, m, scale, start, end):
-    """resize.3."""
+def coordinate(how, i, n, m, scale, start, end, binary32=False):
+    """resize.3. In binary32 every operation is rounded to it: of two such numbers that is the
+    rounding of the binary64 result."""
+    if binary32:
+        one, half = np.float32(1), np.float32(0.5)
+        i, n, m, scale, start, end = map(np.float32, (i, n, m, scale, start, end))
+        with np.errstate(all="ignore"):
+            return float(
+                (i + half) / scale - half
+                if how == 0 or how == 2 and m > 1
+                else n / np.float32(2) * (one - m / (scale * n)) + (i + half) / scale - half
+                if how == 1
+                else np.float32(0)
+                if how == 2
+                else (i * (n - one) / (m - one) if m > 1 else 0)
+                if how == 3
+                else i / scale
+                if how == 4
+                else (i * (n - one) / (scale * n - one) if scale * n != 1 else 0)
+                if how == 6
+                else start * (n - one) + i * (end - start) * (n - one) / (m - one)
+                if m > 1
+                else half * (start + end) * (n - one)
+            )
     if how == 0 or how == 2 and m > 1:
         return (i + 0.5) / scale - 0.5
     if how == 1:
@@ -55,8 +78,8 @@ def kernel(order, a, d):
 def taps(i, n, m, scale, region, attrs):
     """[(index, weight)], whether outside."""
     order, exclude = attrs.get("order", 0), attrs.get("exclude_outside", 0)
-    how, antialias = attrs.get("coordinates", 0), attrs.get("antialias", 0)
-    c = coordinate(how, i, n, m, scale, *region)
+    how, antialias = attrs.get("coordinates", 0) % 8, attrs.get("antialias", 0)
+    c = coordinate(how, i, n, m, scale, *region, binary32=attrs.get("coordinates", 0) >= 8)
     outside = how == 5 and not 0 <= c <= n - 1
 
     def within(j):
@@ -91,7 +114,7 @@ def resize(tensors, outputs, attrs):
     axes = []
     for d, (n, m) in enumerate(zip(shape, out)):
         region = roi[d], roi[rank + d]
-        crop = attrs.get("coordinates", 0) == 5
+        crop = attrs.get("coordinates", 0) % 8 == 5
         if n == m and (scales[d] in (0, 1)) and (not crop or region == (0, 1)):
             axes.append([([(i, None)], False) for i in range(m)])
         else:

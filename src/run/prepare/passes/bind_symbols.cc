@@ -13,6 +13,9 @@ Status bind_symbols(Executable& e, const Target&) {
       e.symbols.push_back(Symbol::seq);
     } else if (s == "past") {
       e.symbols.push_back(Symbol::past);
+    } else if (!symbol.as_symbol() &&
+               symbol.all_symbols([](auto& name) { return name == "seq" || name == "past"; })) {
+      e.symbols.push_back(Symbol::derived);  // such as min(seq,1) of a slice
     } else {
       return not_covered("the plan's symbol '" + s +
                          "' cannot be bound; a session binds batch, seq and past");
@@ -25,7 +28,9 @@ Status bind_symbols(Executable& e, const Target&) {
     if (w.shape.size() > ops::kMaxRank) return not_covered("weight " + w.name + " has too many dimensions");
   for (const plan::Value& v : e.plan->values)
     for (const plan::DimRef& d : v.shape)
-      e.shaped_by_past |= d.symbol >= 0 && e.symbols[d.symbol] == Symbol::past;
+      e.shaped_by_past |= d.symbol >= 0 &&
+                          (e.symbols[d.symbol] == Symbol::past ||
+                           !e.plan->symbols[d.symbol].all_symbols([](auto& name) { return name != "past"; }));
   return {};
 }
 

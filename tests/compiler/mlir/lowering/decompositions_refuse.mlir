@@ -8,7 +8,7 @@
 // CHECK: error: Einsum (domain ai.onnx opset 12, node "sizes"): dimensions 'k': 4 and 3
 // CHECK: error: RNN (domain ai.onnx opset 14, node "weights"): weights of [1, 5, 5] and [1, 4, 4] are not those of 1 directions
 // CHECK: error: LSTM (domain ai.onnx opset 14, node "gates"): weights of [1, 4, 5] and [1, 4, 4] are not those of 1 directions
-// CHECK: error: RNN (domain ai.onnx opset 14, node "clip"): attribute "clip" is not covered
+// CHECK: error: RNN (domain ai.onnx opset 14, node "clip"): attribute "clip" is 0.000000, not above 0
 // CHECK: error: RNN (domain ai.onnx opset 14, node "function"): activation "Elu"; covered are Sigmoid, Tanh and Relu
 // CHECK: error: RNN (domain ai.onnx opset 14, node "bias"): operand 3 is not 8 numbers for each direction
 // CHECK: error: Compress (domain ai.onnx opset 11, node "long"): a condition longer than the axis
@@ -27,7 +27,7 @@ func.func @refused(%x: tensor<2x3x4xf32>, %y: tensor<3x4xf32>, %s: tensor<2x3x5x
   %4 = onnx.node "Einsum"(%y, %y) {name = "sizes", domain = "", version = 12 : i64, params = {equation = "ik,kj->ij"}} : (tensor<3x4xf32>, tensor<3x4xf32>) -> !onnx.unknown
   %5 = onnx.node "RNN"(%s, %v, %r) {name = "weights", domain = "", version = 14 : i64, params = {}} : (tensor<2x3x5xf32>, tensor<1x5x5xf32>, tensor<1x4x4xf32>) -> !onnx.unknown
   %6 = onnx.node "LSTM"(%s, %w, %r) {name = "gates", domain = "", version = 14 : i64, params = {}} : (tensor<2x3x5xf32>, tensor<1x4x5xf32>, tensor<1x4x4xf32>) -> !onnx.unknown
-  %7 = onnx.node "RNN"(%s, %w, %r) {name = "clip", domain = "", version = 14 : i64, params = {clip = 1.0 : f32}} : (tensor<2x3x5xf32>, tensor<1x4x5xf32>, tensor<1x4x4xf32>) -> !onnx.unknown
+  %7 = onnx.node "RNN"(%s, %w, %r) {name = "clip", domain = "", version = 14 : i64, params = {clip = 0.0 : f32}} : (tensor<2x3x5xf32>, tensor<1x4x5xf32>, tensor<1x4x4xf32>) -> !onnx.unknown
   %8 = onnx.node "RNN"(%s, %w, %r) {name = "function", domain = "", version = 14 : i64, params = {activations = ["Elu"]}} : (tensor<2x3x5xf32>, tensor<1x4x5xf32>, tensor<1x4x4xf32>) -> !onnx.unknown
   %9 = onnx.node "RNN"(%s, %w, %r, %b) {name = "bias", domain = "", version = 14 : i64, params = {}} : (tensor<2x3x5xf32>, tensor<1x4x5xf32>, tensor<1x4x4xf32>, tensor<1x4xf32>) -> !onnx.unknown
   %10 = onnx.node "Compress"(%y, %which) {name = "long", domain = "", version = 11 : i64, params = {axis = 0 : i64}} : (tensor<3x4xf32>, tensor<4xi1>) -> !onnx.unknown

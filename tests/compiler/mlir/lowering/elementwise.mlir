@@ -27,7 +27,7 @@ func.func @attributes(%x: tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unkn
 func.func @bounds(%x: tensor<?x4xf32, #repro.dims<"seq", "">>, %high: tensor<f32>) -> !onnx.unknown {
   %none = onnx.absent
   %low = onnx.weight "low" {file = "", offset = 0 : i64, length = 4 : i64, data = "000080bf"} : tensor<f32>
-  // CHECK: repro.clip %arg0 {max = 6.000000e+00 : f32, min = 0xFF800000 : f32
+  // CHECK: repro.clip %arg0 {max = 6.000000e+00 : f32, min = -3.40282347E+38 : f32
   %0 = onnx.node "Clip"(%x) {name = "a", domain = "", version = 6 : i64, params = {max = 6.0 : f32}} : (tensor<?x4xf32, #repro.dims<"seq", "">>) -> !onnx.unknown
   // CHECK: repro.clip {{.*}} {max = 0x7F800000 : f32, min = -1.000000e+00 : f32
   %1 = onnx.node "Clip"(%0, %low, %none) {name = "b", domain = "", version = 13 : i64, params = {}} : (!onnx.unknown, tensor<f32>, !onnx.absent) -> !onnx.unknown
