@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -87,6 +88,17 @@ bool same_entry(const fs::path& a, const fs::path& b) {
   if (link) return fs::read_symlink(a, ec) == fs::read_symlink(b, ec) && !ec;
   const auto left = MappedFile::open(a.string()), right = MappedFile::open(b.string());
   return left && right && left->text() == right->text();
+}
+
+// Another run may have mapped a file of this name, which must not lose it (MappedFile::changed):
+// where it is the same the one that is there stays. Returns 0 or an errno.
+int move_to(const std::string& target, const std::string& made) {
+#ifdef SYS_renameat2
+  constexpr unsigned kNoReplace = 1;
+  if (::syscall(SYS_renameat2, AT_FDCWD, made.c_str(), AT_FDCWD, target.c_str(), kNoReplace) == 0) return 0;
+#endif
+  if (same_entry(made, target)) return 0;
+  return std::rename(made.c_str(), target.c_str()) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -205,8 +217,8 @@ Status TaskFolder::store(const TemporaryFolder& made, const std::string& key) co
   // interrupted now can be repeated.
   INVAR_CHECK_OK(write_record(path_, "", own));
   for (const auto& [name, hash] : files.items())
-    if (std::rename((made.path() + "/" + name).c_str(), (path_ + "/" + name).c_str()) != 0)
-      return refused(path_, name + ": " + std::strerror(errno));
+    if (const int error = move_to(path_ + "/" + name, made.path() + "/" + name))
+      return refused(path_, name + ": " + std::strerror(error));
   for (const auto& [name, hash] : own.items())
     if (!files.contains(name)) fs::remove(path_ + "/" + name, ec);
   return write_record(path_, key, files);
