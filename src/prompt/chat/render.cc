@@ -336,27 +336,39 @@ std::vector<std::pair<std::string, std::string*>> texts_of(Value& chat) {
 }  // namespace
 
 std::string texts_left_out(const ChatTemplates& templates, const RenderedChat& rendered) {
-  // The texts are marked, and the template writes once more.
-  auto object = json::parse(rendered.input, "chat");
-  if (!object) return "";
-  const auto texts = texts_of(*object);
-  std::vector<std::string> originals;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    originals.push_back(jinja::strip(*texts[i].second, std::nullopt));
-    *texts[i].second += mark_of(i);
-  }
-  const auto chat = read(*object, "chat");
-  const auto marked = chat ? write(templates, *chat, "chat") : Result<Written>(chat.error());
-  std::string names;
-  size_t count = 0;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const bool shown = marked ? marked->text.find(mark_of(i)) != std::string::npos
-                              : rendered.text.find(originals[i]) != std::string::npos;
-    if (!shown && count++ < 3) names += (names.empty() ? "" : ", ") + texts[i].first;
-  }
-  if (count == 0) return "";
-  if (count > 3) names += " and " + std::to_string(count - 3) + " more";
-  return "the chat template leaves text of the messages out of the prompt: " + names;
+  constexpr size_t kMost = 16;  // texts that are asked for alone
+  // What the template writes with marks behind the texts that are `chosen`; "": it refuses.
+  std::vector<std::string> names;
+  const auto marked = [&](const auto& chosen) -> std::string {
+    auto object = json::parse(rendered.input, "chat");
+    if (!object) return "";
+    const auto texts = texts_of(*object);
+    names.clear();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      names.push_back(texts[i].first);
+      if (chosen(i)) *texts[i].second += mark_of(i);
+    }
+    const auto chat = read(*object, "chat");
+    auto written = chat ? write(templates, *chat, "chat") : Result<Written>(chat.error());
+    return written ? std::move(written->text) : "";
+  };
+  std::vector<size_t> hidden, out;
+  const std::string with_marks = marked([](size_t) { return true; });
+  for (size_t i = 0; i < names.size(); ++i)
+    if (with_marks.find(mark_of(i)) == std::string::npos) hidden.push_back(i);
+  if (hidden.empty()) return "";
+  const std::string plain = marked([](size_t) { return false; });
+  // A mark may be taken apart, so that a text is left out only where none of it has an effect.
+  if (marked([&](size_t i) { return std::ranges::binary_search(hidden, i); }) == plain)
+    out = hidden;
+  else
+    for (size_t k = 0; k < hidden.size() && k < kMost; ++k)
+      if (marked([&](size_t i) { return i == hidden[k]; }) == plain) out.push_back(hidden[k]);
+  if (out.empty()) return "";
+  std::string listed;
+  for (size_t k = 0; k < out.size() && k < 3; ++k) listed += (k ? ", " : "") + names[out[k]];
+  if (out.size() > 3) listed += " and " + std::to_string(out.size() - 3) + " more";
+  return "the chat template leaves text of the messages out of the prompt: " + listed;
 }
 
 Result<RenderedChat> render_chat(const ChatTemplates& templates, std::string_view text,

@@ -205,6 +205,8 @@ TEST(ChatTest, TextThatTheTemplateLeavesOutIsNamed) {
   EXPECT_EQ(left_out("{% for m in messages %}{{ m.content|trim|upper }}{% endfor %}", two), "");
   EXPECT_EQ(left_out("{{ messages|tojson }}", two), "");
   EXPECT_EQ(left_out("{{ messages[-1].content }}", two), what + "messages[0]");
+  EXPECT_EQ(left_out("{{ messages[0].content }}{{ messages[1].content|join('|') }}", two), "");
+  EXPECT_EQ(left_out("{{ messages[1].content|join('|') }}", two), what + "messages[0]");
   EXPECT_EQ(left_out("{% if messages[0].role == 'system' %}b{% endif %}{{ messages[1].content }}", two),
             what + "messages[0]");
   const std::string parts =
