@@ -12,6 +12,7 @@
 #include "base/file/temporary_file.h"
 #include "console.h"
 #include "progress/display.h"
+#include "terminal/line_editor.h"
 
 namespace invar::cli {
 namespace {
@@ -25,6 +26,7 @@ extern "C" void tell_thread(int signal) {  // async-signal-safe
 
 void end_by(int signal) {
   remove_temporaries();
+  restore_terminal();
   if (shows_events())
     emit({{"event", "error"}, {"code", 128 + signal}, {"kind", "cancelled"}, {"message", "cancelled"}});
   else if (stderr_is_terminal())

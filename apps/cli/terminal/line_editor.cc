@@ -1,7 +1,9 @@
 #include "terminal/line_editor.h"
 
+#include <termios.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
@@ -49,6 +51,9 @@ struct Library {
   }
 };
 
+struct termios settings_before {};
+std::atomic<bool> has_settings = false;
+
 const char* shown_prompt = "";
 extern "C" const char* prompt_of_libedit(void*) {
   return shown_prompt;
@@ -80,6 +85,7 @@ struct LineEditor::Impl {
   }
   bool open(std::string history) {
     if (!terminal_can_edit() || !library.load() || !set_utf8()) return false;
+    if (!has_settings && ::tcgetattr(STDIN_FILENO, &settings_before) == 0) has_settings = true;
     lines = library.history_init();
     // Prompts go where they went without an editor: standard output has the answers alone.
     editor = library.init("invar", stdin, stderr, stderr);
@@ -121,7 +127,16 @@ LineEditor::LineEditor(std::string history, bool edits) : shows_prompt_(edits) {
   auto impl = std::make_unique<Impl>();
   if (edits && impl->open(std::move(history))) impl_ = std::move(impl);
 }
-LineEditor::~LineEditor() = default;
+LineEditor::~LineEditor() {
+  impl_.reset();
+  restore_terminal();
+}
+
+// Of a terminal that belongs to another job nothing is set.
+void restore_terminal() {
+  if (has_settings && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp())
+    ::tcsetattr(STDIN_FILENO, TCSADRAIN, &settings_before);
+}
 
 std::optional<std::string> LineEditor::read(const char* prompt) {
   std::string line;

@@ -26,4 +26,8 @@ class LineEditor {
   bool shows_prompt_;
 };
 
+// Gives the terminal the settings that it had before the first editor. For what ends the program by
+// a signal: libedit leaves some of its own behind.
+void restore_terminal();
+
 }  // namespace invar::cli
