@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from invar import primitives as p
-from invar.errors import ArgumentTypeError, OperandError, public
+from invar.errors import ArgumentTypeError, NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops.elementwise import binary
