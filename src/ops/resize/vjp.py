@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from invar import NotCovered
 from invar import primitives as p
-from invar.autograd.rules import rule, table
+from invar.autograd.rules import rule, table, widened
 
 _ONE = 0x3F800000  # 1, as scales and regions have it
 _MOST = 512  # elements of a short dimension
@@ -58,7 +58,7 @@ def spread(grad, axis, key):
 
 @rule("resize", saves="")
 def resize(v):
-    shape, grad = v.shape(0), v.grad
+    shape, grad = v.shape(0), widened(v.grad)
     if grad.dtype != torch.float32:
         raise NotCovered(f"resize: the gradient of {grad.dtype}; f32 is")
     names = ("order", "coordinates", "rounding", "antialias", "exclude_outside")

@@ -3,7 +3,8 @@ by name (NotCovered), and what torch refuses Invar refuses, too.
 
 Integers, truth values, shapes and types agree exactly. A floating result lies as near to torch's
 result of binary64 as its type allows: within UNITS steps of the type at the largest magnitude of
-the result (at least 1), or as near as twice torch's own result of that type."""
+the result (at least 1), of the coarsest type where operands of several meet, or as near as twice
+torch's own result of that type."""
 
 import contextlib
 import dataclasses
@@ -144,7 +145,7 @@ def reference(call):
     return None if found.error or found.backward_error else found
 
 
-def far(ours, theirs, exact, what, units=UNITS):
+def far(ours, theirs, exact, what, units=UNITS, step=0.0):
     """Why a result is not torch's; None where it is."""
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
         return f"{what}: {shown(ours)}, torch's is {shown(theirs)}"
@@ -167,7 +168,7 @@ def far(ours, theirs, exact, what, units=UNITS):
     whole = a.isfinite() & b.isfinite() & e.isfinite()
     most = max(1.0, float(e[whole].abs().max())) if whole.any() else 1.0
     info = torch.finfo(ours.dtype)
-    bound = 2 * (b - e).abs() + units * (info.eps * most + info.smallest_normal)
+    bound = 2 * (b - e).abs() + units * (max(info.eps, step) * most + info.smallest_normal)
     good = equal | (whole & ((a - e).abs() <= bound))
     if bool(good.all()):
         return None
@@ -186,7 +187,7 @@ def refusal(error):
 # What torch refuses without a reason in the call: types that it lacks, and faults of its own.
 LACKS = re.compile(
     "not implemented for|not support|ZeroDivisionError|must be contiguous|select\\(\\): index 0 out of|"
-    "smaller than kernel size"
+    "smaller than kernel size|negative integer powers"
 )
 
 
@@ -229,6 +230,8 @@ def compared(call, ours, theirs):
         len(theirs.gradients),
     ):
         exact = None
+    kinds = {x.dtype for x in tensors_in([call.args, call.kwargs]) if x.is_floating_point()}
+    step = max((torch.finfo(kind).eps for kind in kinds if len(kinds) > 1), default=0.0)
     for part in ("results", "operands", "gradients"):
         wanted = getattr(theirs, part)
         best = getattr(exact, part) if exact is not None else [None] * len(wanted)
@@ -239,7 +242,7 @@ def compared(call, ours, theirs):
                 continue
             short = call.name.split("/")[0].split(".")[-1]
             coarse = short in COARSE and b.dtype == torch.float64
-            why = far(a, b, e, f"{part}[{i}]", 2.0**29 if coarse else UNITS)
+            why = far(a, b, e, f"{part}[{i}]", 2.0**29 if coarse else UNITS, step)
             if why and not (short in ANY_OF_EQUALS and ties(call)):
                 return DIFFERS, why
     return AGREES, ""

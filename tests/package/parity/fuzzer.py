@@ -147,6 +147,8 @@ def reduction(d):
     more = {} if dims is None and name not in ("logsumexp",) else {"dim": dims}
     if more and name != "count_nonzero":
         more["keepdim"] = d.chance(0.4)
+    if name in ("std", "var") and more.get("dim") == []:
+        more["dim"] = None  # whose gradient of no dimensions is not that of all, in torch
     if name in ("std", "var") and d.chance(0.6):
         more["correction"] = d.pick((0, 1, 2, 0.5))
     if name == "norm":
@@ -233,7 +235,14 @@ def similarity(d):
 def norm(d):
     kind, c = d.dtype(FLOATS), d.pick((2, 4))
     shape = (d.pick((0, 1, 2, 3)), c, *d.shape(0, 2, 0.03))
-    x, of = d.tensor(shape, kind), lambda n: d.tensor(n if isinstance(n, tuple) else (n,), kind)
+    x, of = (
+        d.tensor(shape, kind),
+        lambda n: (
+            d.tensor(n if isinstance(n, tuple) else (n,), kind, grad=False)
+            .contiguous()
+            .requires_grad_()
+        ),
+    )
     name = d.pick(("layer_norm", "rms_norm", "group_norm", "batch_norm", "instance_norm"))
     wants, more = d.chance(0.6), {}
     if name in ("layer_norm", "rms_norm"):

@@ -80,6 +80,10 @@ def hardtanh(
     input: Array, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Array:
     """input limited to [min_val, max_val]. Spec: elementwise.8."""
+    if min_val > max_val:
+        raise OperandError(
+            f"hardtanh: argument 'min_val': expected at most max_val, got {min_val} and {max_val}"
+        )
     arr.refuse("hardtanh", inplace=inplace)
     return cast(Array, _computed("hardtanh", "clip", input, min=float(min_val), max=float(max_val)))
 

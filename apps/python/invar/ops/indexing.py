@@ -406,6 +406,11 @@ def masked_fill(input: Array, mask: Array, value: Any) -> Array:
             f"masked_fill: argument 'mask': expected bool, got {t.spelled(t.type_of(mask, 'mask'))}"
         )
     t.same_kind("masked_fill", input=input, mask=mask, value=value)
+    if not t.is_number(value) and value.ndim:
+        raise OperandError(
+            "masked_fill: argument 'value': expected a number or an array without dimensions, got "
+            f"{tuple(value.shape)}"
+        )
     v = t.number(value, e, input) if t.is_number(value) else t.cast(value, e)
     return cast(Array, t.cast(p.where(mask, v, input), e))
 

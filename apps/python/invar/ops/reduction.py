@@ -312,6 +312,8 @@ def norm(
     reduce.7."""
     if p == "nuc":
         raise NotCovered("norm: argument 'p': 'nuc'")
+    if p == "fro" and isinstance(dim, Sequence) and len(dim) > 2:
+        raise OperandError(f"norm: argument 'dim': expected at most two with 'fro', got {dim}")
     return cast(Array, _norm("norm", input, 2.0 if p in ("fro", None) else p, dim, keepdim, dtype))
 
 

@@ -155,7 +155,7 @@ def _conv_transpose(n: int) -> Callable[..., Any]:
             )
         for i, (size, k) in enumerate(zip(x.shape[2:], weight.shape[2:])):
             reach = (size - 1) * strides[i] + dilations[i] * (k - 1) + extra[i] + 1
-            if reach - 2 * pads[i] < 1:
+            if reach - 2 * pads[i] < 1 and arr.numel(x):
                 raise OperandError(
                     f"{name}: argument 'padding': it leaves a size of {reach - 2 * pads[i]} of "
                     f"{tuple(x.shape[2:])}"
@@ -235,6 +235,10 @@ def _max_pool(n: int) -> Callable[..., Any]:
         x, e = _batched(name, input, n)
         how = _window(name, n, kernel_size, stride, padding, dilation, ceil_mode)
         _has_windows(name, x, how)
+        if x.shape[1] == 0:
+            raise OperandError(
+                f"{name}: argument 'input': expected channels, got {tuple(input.shape)}"
+            )
         y = _result(p.max_pool(x, **how), input, n, e)
         return ValuesIndices(y, _indices(x, input, how, n)) if return_indices else y
 

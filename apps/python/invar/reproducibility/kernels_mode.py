@@ -125,6 +125,10 @@ def covered(function, base, args, kwargs):
     if name.startswith("_foreach_"):
         return over_lists(handler, name.endswith("_"), args, kwargs)
     out = kwargs.pop("out", None)
+    if "values" in kwargs or "indices" in kwargs:
+        raise refused(f"torch.{base}", "argument 'out': results are new tensors")
+    if out is not None and base in ("arange", "linspace"):
+        kwargs["dtype"] = out.dtype
     result = handler(*args, **kwargs)
     if out is not None:
         return into(out, result)
@@ -133,6 +137,8 @@ def covered(function, base, args, kwargs):
 
 def into(target, result):
     """Writes a result into the tensor that torch wants it in."""
+    if not torch.can_cast(result.dtype, target.dtype):
+        raise RuntimeError(f"result type {result.dtype} can't be cast to {target.dtype}")
     if result.shape != target.shape:
         if target.numel():
             raise refused(

@@ -30,7 +30,9 @@ def scatter_reduce(x, dim, index, source, reduce, *, include_self=True):
 @handler("index_reduce")
 def index_reduce(x, dim, index, source, reduce, *, include_self=True):
     if not x.ndim:
-        one = index_reduce(x.reshape(1), 0, index, source.reshape(-1), reduce, include_self=include_self)
+        one = index_reduce(
+            x.reshape(1), 0, index, source.reshape(-1), reduce, include_self=include_self
+        )
         return one.reshape(())
     shape = [1] * x.ndim
     shape[dim] = -1
@@ -80,6 +82,8 @@ def kthvalue(x, k, dim=-1, keepdim=False):
 
 @handler("aminmax")
 def aminmax(x, *, dim=None, keepdim=False):
+    if not x.numel() and (dim is None or not x.shape[dim]):
+        raise IndexError(f"aminmax: expected elements, got {list(x.shape)}")
     axes = None if dim is None else [dim]
     return reduced("reduce_min", x, axes, keepdim), reduced("reduce_max", x, axes, keepdim)
 
@@ -92,6 +96,8 @@ def nansum(x, dim=None, keepdim=False, dtype=None):
 
 @handler("trace")
 def trace(x):
+    if x.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, got {x.ndim} dimensions")
     return reduced("reduce_sum", x.diagonal())
 
 
@@ -150,6 +156,10 @@ def addr(x, a, b, beta=1, alpha=1):
 
 @handler("linalg_cross")
 def cross(a, b, *, dim=-1):
+    if a.ndim != b.ndim or (a.shape[dim], b.shape[dim]) != (3, 3):
+        raise RuntimeError(
+            f"linalg.cross: expected 3 elements along {dim}, got {list(a.shape)} and {list(b.shape)}"
+        )
     part = lambda x, i: x.select(dim, i)
 
     def formula(a, b):

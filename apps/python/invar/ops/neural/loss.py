@@ -233,6 +233,8 @@ def triplet_margin_loss(
     d(positive, negative) where that is less. Spec: reduce.7, elementwise.5, reduce.3."""
     name = "triplet_margin_loss"
     _checked(name, reduction, size_average, reduce)
+    if margin <= 0:
+        raise OperandError(f"{name}: argument 'margin': expected more than 0, got {margin}")
     (a, b, c), e = _wide(name, anchor=anchor, positive=positive, negative=negative)
     distance = lambda x, y: pairwise_distance(x, y, p, eps)
     return cast(Array, _reduced(_triplets(distance, a, b, c, margin, swap), reduction, e))
