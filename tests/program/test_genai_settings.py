@@ -60,7 +60,7 @@ def test_settings_take_effect(answer, built, tmp_path):
         ({"random_seed": 7}, 3, "random_seed"),
         ({"eos_token_id": 7}, 3, "eos_token_id"),
         ({"top_p": "much"}, 2, "top_p"),
-        ({"top_p": 1.5}, 2, "search"),
+        ({"do_sample": True, "top_p": 1.5}, 2, "search"),
         ([], 2, "search"),
     ],
 )
