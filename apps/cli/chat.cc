@@ -84,7 +84,7 @@ void Conversation::remark_cut(const receipt::Receipt& r) {
                            " tokens, before the model ended it: " +
                            (full ? "the conversation fills its " + std::to_string(generator_.positions()) +
                                        " positions; /reset forgets it, --context makes room for more"
-                                 : "so many are allowed; --max-new-tokens allows more"));
+                                 : "that is the limit; --max-new-tokens allows more"));
 }
 
 // The answer as templates read it in the next turn.

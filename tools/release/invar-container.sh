@@ -15,7 +15,7 @@ set -euo pipefail
 fail() { printf 'invar-container: %s\n' "$*" >&2; exit 2; }
 [[ $# -gt 0 && $1 != --container-help ]] || { sed -n '2,15s/^# \{0,1\}//p' "$0"; exit $(($# == 0 ? 2 : 0)); }
 
-# Options of every command may come first; behind them stands the command, or an option of run-all.
+# Options of every command may come first; then comes the command, or an option of run-all.
 with_command() { # ARGUMENT...
   local -i i=1
   while ((i <= $#)); do

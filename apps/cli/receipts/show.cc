@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// "  prompt    3 tokens"; further lines stand below the first one.
+// "  prompt    3 tokens"; further lines are below the first one.
 std::string row(std::string what, const std::string& text) {
   what.resize(std::max<size_t>(what.size(), 9), ' ');
   std::string lines = "  " + what + " ";
@@ -85,7 +85,7 @@ ordered_json json_of(const receipt::Receipt& r, const generate::Verdict& v) {
   return j;
 }
 
-// Whoever does not know more about the model compares digests.
+// The digests are what a reader can compare with those of a publisher.
 std::string model_text(const receipt::Receipt& r) {
   const ordered_json fields = bound_fields(r), &model = fields["model"], &program = fields["program"];
   const auto text = [](const ordered_json& from, const char* key) {

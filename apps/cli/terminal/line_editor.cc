@@ -148,7 +148,7 @@ std::optional<std::string> LineEditor::read(const char* prompt) {
     int length = 0;
     const char* const text = impl_->library.gets(impl_->editor, &length);
     if (!text || length < 1) {
-      write_stderr("\n");  // behind the prompt
+      write_stderr("\n");  // after the prompt
       return std::nullopt;
     }
     line.assign(text, static_cast<size_t>(length));

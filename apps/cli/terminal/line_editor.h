@@ -27,7 +27,7 @@ class LineEditor {
 };
 
 // Gives the terminal the settings that it had before the first editor. For what ends the program by
-// a signal: libedit leaves some of its own behind.
+// a signal: libedit leaves some of its own.
 void restore_terminal();
 
 }  // namespace invar::cli
