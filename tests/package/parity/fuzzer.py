@@ -118,7 +118,10 @@ def binary(d):
         more["alpha"] = d.pick((2, 3, -1, 0.5, 100, 0))
     if name == "div" and d.chance(0.5):
         more["rounding_mode"] = d.pick(("floor", "trunc", None))
-    return name, torch, operands(d), more
+    a, b = operands(d)
+    if name == "atan2":  # whose gradient in torch negates unsigned integers
+        a, b = (x.float() if isinstance(x, torch.Tensor) and x.dtype == torch.uint8 else x for x in (a, b))
+    return name, torch, (a, b), more
 
 
 def ternary(d):

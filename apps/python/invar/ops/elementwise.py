@@ -52,6 +52,8 @@ def number(name: str, op: str, x: Any) -> Any:
     if e in t.FLOATS:
         return real(name, op, x)
     if e == "bool":
+        if op == "sign":
+            return x
         raise OperandError(f"{name}: argument 'input': expected elements of numbers, got bool")
     if op not in NUMBERS:  # floor, ceil, trunc, round
         return x

@@ -358,7 +358,7 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Array:
     default float. Spec: reduce.9."""
     x: Any = input if t.type_of(input) in t.FLOATS else t.cast(input, t.default_float())
     e = t.real("logsumexp", x)
-    if isinstance(dim, Sequence) and not dim and x.ndim:
+    if isinstance(dim, Sequence) and not dim and x.ndim and arr.numel(x):
         raise OperandError("logsumexp: argument 'dim': expected dimensions, got none")
     axes = arr.dims_of("logsumexp", dim, x.ndim)
     return cast(Array, reduced("reduce_log_sum_exp", x, e, axes, keepdim))

@@ -14,7 +14,8 @@ from invar.reproducibility import allowed, random
 # Functions of torch, methods of torch.Tensor and functions of torch.special, which invar.ops has
 # under the same name.
 MATH = """
-abs acos acosh add count_nonzero floor_divide addmm addmv addcmul addcdiv amax amin argmax argmin argsort asin asinh atan atan2 atanh
+count_nonzero floor_divide
+abs acos acosh add addmm addmv addcmul addcdiv amax amin argmax argmin argsort asin asinh atan atan2 atanh
 baddbmm bmm ceil clamp cos cosh cumprod cumsum dist div dot einsum erf erfc exp exp2 expm1 fix floor fmod frac
 lerp logit log log10 log1p log2 logaddexp logsumexp log_softmax matmul max maximum mean min minimum mm mul
 mv neg norm outer pow prod reciprocal relu remainder round rsqrt nan_to_num scatter_add scatter_reduce index_add sigmoid sign
