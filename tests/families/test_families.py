@@ -1,6 +1,7 @@
 """Each family against transformers, by the vectors that tools/families/make_vectors.py wrote:
 logits in float64 and greedy tokens. The same answer whatever computes it."""
 
+import hashlib
 import json
 import shutil
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MODEL, invar
+from conftest import MODEL, ROOT, invar
 
 sys.path.insert(0, str(Path(__file__).parent))
 from random_checkpoint import write  # noqa: E402
@@ -33,6 +34,17 @@ def model(request, tmp_path_factory):
     invar("export", "--model-name", folder / "model", "-o", folder)
     invar("compile", folder / "model.onnx", "-o", folder / "plan.invar")
     return vector, folder / "plan.invar"
+
+
+def test_the_specification_shows_a_program_of_another_family(tmp_path):
+    """spec/program.md has the text and the digest of what its config.json becomes."""
+    page = (ROOT / "spec/program.md").read_text().split("## Example of another family\n")[1]
+    config = page.split("```json\n")[1].split("```")[0]
+    vector = VECTORS["gemma3"]
+    write(tmp_path / "model", json.loads(config), vector["shapes"], vector["seed"])
+    invar("export", "--model-name", tmp_path / "model", "-o", tmp_path)
+    text = invar("compile", tmp_path / "model.onnx", "--emit", "program").out.decode()
+    assert text == page.split("```\n")[2] and hashlib.sha256(text.encode()).hexdigest() in page
 
 
 def logits(plan, vector, *options):
