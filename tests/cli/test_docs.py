@@ -209,7 +209,7 @@ def encoders(folder):
     for name in ("texts.txt", "docs.txt"):
         (folder / name).write_text("Hello world\nBerlin is a large city!\n")
     tokens = execute(["encode", "--model-name", "org/name", "--prompt-text", "hello"], cwd=folder)
-    np.save(folder / "ids.npy", np.array([json.loads(tokens.out)["tokens"]]))
+    np.save(folder / "ids.npy", np.array([json.loads(tokens.out)]))
 
 
 def test_the_lie_of_the_readme_is_caught(reader):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the terminal interface for the documentation: docs/images/tui-*.svg.
+"""Draws the terminal interface for the documentation, docs/images/tui-*.svg, and what `verify` says
+of a forged receipt, docs/images/lie.svg.
 
 screenshots.py [--check]
 
@@ -10,9 +11,11 @@ nothing: exit code 1 where a file would be another. INVAR_BUILD: the build folde
 INVAR_BIN: the program (default build/bin/invar)."""
 
 import argparse
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +26,7 @@ from pages import ROOT
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/tui")]
 os.environ.setdefault("INVAR_BUILD", str(ROOT / "build"))
 from conftest import BIN  # noqa: E402
+from receipt_oracle import put, reseal  # noqa: E402
 from terminal import Terminal, missing  # noqa: E402
 
 WIDTH, HEIGHT = 8.4, 17  # of a cell
@@ -159,6 +163,38 @@ def pictures():
     return {f"tui-{name}.svg": svg_of(capture, size) for name, capture in shown.items()}
 
 
+def lie():
+    """A receipt of which a token of the answer was changed, and then every digest: its form is
+    valid, and the computation shows the lie."""
+    folder = Path(tempfile.mkdtemp(prefix="invar-pictures-"))
+    (folder / "models").symlink_to(ROOT / "models")
+    homes = {"XDG_CACHE_HOME": str(folder / "cache"), "XDG_STATE_HOME": str(folder / "state")}
+
+    def invar(*arguments):
+        command = [BIN, *arguments, "--color", "always"]
+        return subprocess.run(
+            command, cwd=folder, env={**os.environ, **homes}, capture_output=True, text=True
+        ).stdout
+
+    model = ("--model-name", "models/shakespeare-4m")
+    try:
+        invar("run", *model, "--prompt-text", "ROMEO:", "--max-new-tokens", "24", "--receipt-path", "r.json")  # fmt: skip
+        true = json.loads((folder / "r.json").read_text())
+        tokens = true["output"]["tokens"]
+        tokens = [*tokens[:8], tokens[3], *tokens[9:]]
+        text = invar("decode", *model, "--tokens", ",".join(map(str, tokens)))
+        claim = put(put(true, ("output", "tokens"), tokens), ("output", "text"), text.rstrip("\n"))
+        (folder / "claim.json").write_text(json.dumps(reseal(claim)))
+        shown = ""
+        for command in ("validate", "verify"):
+            shown += f"\x1b[1m$ invar {command} claim.json\x1b[0m\n"
+            shown += invar(command, "claim.json").replace(str(ROOT), "~/invar") + "\n"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    lines = shown.rstrip("\n").split("\n")
+    return svg_of(shown, (104, len(lines)))
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -168,7 +204,7 @@ def main():
     if missing():
         sys.exit(f"screenshots.py: {missing()}")
     other = []
-    for name, svg in pictures().items():
+    for name, svg in {**pictures(), "lie.svg": lie()}.items():
         path = ROOT / "docs/images" / name
         if check and (not path.exists() or path.read_text() != svg):
             other.append(name)
