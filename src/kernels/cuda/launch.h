@@ -80,9 +80,9 @@ bool supports_dependent_launch() {
   }
   return supported;
 }
-// Allows a kernel all dynamic shared memory of the calling thread's device. The limit belongs to the
-// process: a thread that set what its own launch needs would take it from another's between that
-// one's limit and its launch.
+// Allows a kernel all dynamic shared memory of the calling thread's device. The limit belongs to
+// the process: a thread that set what its own launch needs would take it from another's between
+// that one's limit and its launch.
 inline void allow_shared(const void* kernel) {
   struct Allowed {
     const void* kernel;

@@ -68,11 +68,11 @@ def of_torch(name):
     raise AssertionError(name)
 
 
-def near(got, wanted, units=64):
-    """Of one shape and type, within units of the least of its type's steps at the largest
-    magnitude."""
+def near(got, wanted, units=64, unit=None):
+    """Of one shape and type, within units of the least of its type's steps, or of `unit`, at the
+    largest magnitude."""
     assert got.shape == wanted.shape
-    unit = 2**-52 if got.dtype == torch.float64 else 2**-23
+    unit = unit or (2**-52 if got.dtype == torch.float64 else 2**-23)
     close(got, wanted, unit, units, "near")
 
 

@@ -1,7 +1,7 @@
 """Normalizations."""
 
 import pytest
-from accuracy import case, check, ids, invar, near, ops, randn, raw, refused, torch
+from accuracy import EPSILON, case, check, ids, invar, near, ops, randn, raw, refused, torch
 
 X, WIDE, IMAGES = randn(3, 4, 6), randn(5, 3000, seed=1), randn(2, 6, 4, 5, seed=2)
 W, B = randn(6, seed=3), randn(6, seed=4)
@@ -104,7 +104,7 @@ def test_cosines_where_a_dimension_is_broadcast(shapes, dim):
         found.append([v.detach().double() for v in (y, *torch.autograd.grad((y * y).sum(), x))])
     for theirs, *ours in zip(*reversed(found)):
         for v in ours:
-            torch.testing.assert_close(v, theirs, rtol=2e-5, atol=2e-6)
+            near(v + 1, theirs + 1, 100, EPSILON[torch.float32])  # gradients cancel at cosines of 1
     assert found[0][0].abs().max() < 1 + 1e-6
 
 
