@@ -50,7 +50,7 @@ def test_a_conversation(tmp_path, model, size):
         chat = json.loads(second["input"]["chat"])["messages"]
         assert [m["role"] for m in chat] == ["user", "assistant", "user"]
         assert chat[1]["content"] == first["output"]["text"]
-        say("/reset", "> /reset", "forgotten: the conversation begins anew")
+        say("/reset", "> /reset", "forgotten: the conversation starts over")
         say("/nope", "! /nope: no command of a conversation")
         say("Who art thou?", first["receipt_hash"][-16:], "type below")
         assert turn(3)["receipt_hash"] == first["receipt_hash"]

@@ -103,7 +103,7 @@ RUN = ["run", "--model-name", "m", "--prompt-text", "a"]
         ([*RUN, "--out", 1], "see `invar run --help`"),
         (["run", "--prompt", "m"], "did you mean --prompt-text or --prompt-file?"),
         ([*RUN, "--spot", 3], "it is an option of `invar verify`"),
-        (["--max-new-tokens", 3, *RUN], "behind the command, as in `invar run --max-new-tokens`"),
+        (["--max-new-tokens", 3, *RUN], "after the command, as in `invar run --max-new-tokens`"),
         ([*RUN, "--operation-set", "reproducable"], "did you mean reproducible?"),
         ([*RUN, "--numerics", "exact"], "did you mean exact16?"),
         ([*RUN, "--progress", "jsn"], "did you mean json?"),
