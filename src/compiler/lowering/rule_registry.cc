@@ -75,8 +75,13 @@ std::string without_type_constraint(const std::string& message, ValueRange opera
       number.take_while([](char c) { return c >= '0' && c <= '9'; }).getAsInteger(10, at) ||
       at >= operands.size())
     return message;
-  const std::optional<DType> type = dtype_of(getElementTypeOrSelf(operands[at].getType()));
-  return "elements of type " + (type ? std::string(name_of(*type)) : "unknown") + " are not covered there";
+  const Type element = getElementTypeOrSelf(operands[at].getType());
+  std::string name;
+  if (const std::optional<DType> type = dtype_of(element))
+    name = name_of(*type);
+  else
+    llvm::raw_string_ostream(name) << element;  // complex<f32>, which has no name of ours
+  return "elements of type " + name + " are not covered there";
 }
 
 }  // namespace
