@@ -160,10 +160,11 @@ static bool wants_artifacts() {
 
 Result<std::string> artifacts_folder(Observer& observer) {
   if (!wants_artifacts()) return std::string();
-  INVAR_TRY(const std::string root, temporary_root());
-  std::string folder = root + "/invar-XXXXXX";
+  const auto root = temporary_root();
+  if (!root) return Error{root.error().code, "INVAR_DEBUG is set: " + root.error().message};
+  std::string folder = *root + "/invar-XXXXXX";
   if (!::mkdtemp(folder.data()))
-    return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " + root +
+    return bad_input("INVAR_DEBUG is set and no folder for artifacts can be made in " + *root +
                      ": set TMPDIR to a folder that can be written");
   observer.artifacts(folder);
   return folder;
