@@ -21,7 +21,7 @@ Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off]
 
 CUDA kernels need NVIDIA's compiler nvcc 13, which no command here installs. auto: they are built
 for the GPUs of this machine, if both are here; all: for every GPU from Turing on, whatever is here
-(many minutes); `test` builds them wherever nvcc is.
+(many minutes). `test --cuda all` compiles them where no GPU can run them.
 
 Works on Debian 12 and Ubuntu 24.04. Packages are installed with apt-get as root or through sudo,
 and only those that are missing; where neither is possible the one line to run is printed and
@@ -222,7 +222,7 @@ gpus() { # compute capabilities of the GPUs here, as CMake writes them
   { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true; } |
     tr -d . | sed -n '/^[0-9][0-9]*$/p' | sort -u | paste -sd ';' -
 }
-# options_of_cuda [test]: sets `with_cuda`, options for CMake.
+# options_of_cuda: sets `with_cuda`, options for CMake.
 options_of_cuda() {
   local nvcc here
   nvcc=$(find_nvcc)
@@ -239,11 +239,8 @@ options_of_cuda() {
   if [[ $cuda == all ]]; then
     target=''
   elif [[ -z $here ]]; then
-    if [[ ${1:-} != test ]]; then
-      note "nvcc is here, but no GPU: built for the CPU alone (--cuda all builds for every GPU)"
-      return
-    fi
-    target=90
+    note "nvcc is here, but no GPU: built for the CPU alone (--cuda all builds for every GPU)"
+    return
   fi
   with_cuda=(-DINVAR_CUDA=ON "-DCMAKE_CUDA_COMPILER=$nvcc")
   if [[ -n $target ]]; then
@@ -374,7 +371,7 @@ run_tests() {
   python_environment
   local python=(-DINVAR_TESTS=ON -DINVAR_ISA=all "-DINVAR_PYTHON=$root/build/venv/bin/python")
   say "Build: everything, $jobs at a time (minutes the first time)"
-  options_of_cuda test
+  options_of_cuda
   if [[ -n $(gpus) && ${with_cuda[0]} == *=ON ]]; then with_cuda+=(-DINVAR_GPU=ON); fi
   configure_and_build release build all "${python[@]}" "${with_cuda[@]}" -DINVAR_PACKAGE=ON \
     "-DPython_EXECUTABLE=$root/build/venv/bin/python"
