@@ -506,7 +506,7 @@ def test_dropout_bounds():
             ops.dropout(x, **bad)
     with pytest.raises(invar.NotCovered, match="inplace"):
         ops.dropout(x, inplace=True, seed=1)
-    with pytest.raises(invar.NotCovered, match="expected f32, bf16 or f16, got int64"):
+    with pytest.raises(invar.NotCovered, match="expected f32, bf16, f16 or f64, got int64"):
         ops.dropout(torch.arange(3), seed=1)
 
 

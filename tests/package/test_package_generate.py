@@ -200,7 +200,7 @@ def test_chat_messages_are_refused_as_by_the_command_line(tmp_path):
     "options,arguments",
     [
         (["--prompt-text", "A", "--max-new-tokens", 4096], {"prompt": "A", "max_new_tokens": 4096}),
-        (["--prompt-text", "A", "--temperature", 0], {"prompt": "A", "temperature": 0.0}),
+        (["--prompt-text", "A", "--temperature", -1], {"prompt": "A", "temperature": -1.0}),
         (["--prompt-text", "A", "--top-p", "1.5"], {"prompt": "A", "top_p": 1.5}),
         (["--prompt-text", "A", "--receipt-path", ""], {"prompt": "A", "receipt_path": ""}),
         (["--prompt-text", "A", "--plan", "none.invar"], {"prompt": "A", "plan": "none.invar"}),

@@ -120,7 +120,10 @@ def binary(d):
         more["rounding_mode"] = d.pick(("floor", "trunc", None))
     a, b = operands(d)
     if name == "atan2":  # whose gradient in torch negates unsigned integers
-        a, b = (x.float() if isinstance(x, torch.Tensor) and x.dtype == torch.uint8 else x for x in (a, b))
+        a, b = (
+            x.float() if isinstance(x, torch.Tensor) and x.dtype == torch.uint8 else x
+            for x in (a, b)
+        )
     return name, torch, (a, b), more
 
 

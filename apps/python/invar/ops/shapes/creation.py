@@ -63,23 +63,31 @@ def ones(*size: int | Sequence[int], dtype: DType | None = None, device: Any = N
     return _filled("ones", size, 1, _type(dtype, [1.0]), _like("ones", dtype, device))
 
 
-@public
-def full_like(input: Array, fill_value: Number, *, dtype: DType | None = None) -> Array:
-    """One value in the shape of input, of its type or of `dtype`. Spec: formats.10."""
+def _filled_like(name: str, input: Any, value: Any, dtype: Any, device: Any) -> Any:
     e = t.type_of(input) if dtype is None else t.named(dtype)
-    return cast(Array, arr.full(tuple(input.shape), fill_value, e, input))
+    if device is not None and isinstance(input, np.ndarray):
+        raise NotCovered(f"{name}: argument 'device': arrays of NumPy have none")
+    return arr.full(tuple(input.shape), value, e, input if device is None else _place(device))
 
 
 @public
-def zeros_like(input: Array, *, dtype: DType | None = None) -> Array:
+def full_like(
+    input: Array, fill_value: Number, *, dtype: DType | None = None, device: Any = None
+) -> Array:
+    """One value in the shape of input, of its type or of `dtype`. Spec: formats.10."""
+    return cast(Array, _filled_like("full_like", input, fill_value, dtype, device))
+
+
+@public
+def zeros_like(input: Array, *, dtype: DType | None = None, device: Any = None) -> Array:
     """Zeros in the shape of input, of its type or of `dtype`. Spec: formats.10."""
-    return full_like(input, 0, dtype=dtype)
+    return cast(Array, _filled_like("zeros_like", input, 0, dtype, device))
 
 
 @public
-def ones_like(input: Array, *, dtype: DType | None = None) -> Array:
+def ones_like(input: Array, *, dtype: DType | None = None, device: Any = None) -> Array:
     """Ones in the shape of input, of its type or of `dtype`. Spec: formats.10."""
-    return full_like(input, 1, dtype=dtype)
+    return cast(Array, _filled_like("ones_like", input, 1, dtype, device))
 
 
 def _progression(start: Any, step: Any, n: int, e: str, like: Any) -> Any:
