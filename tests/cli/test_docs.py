@@ -124,7 +124,7 @@ def reader(tmp_path, monkeypatch):
     chat = tmp_path / "MODEL"
     shutil.copytree(MODEL, chat)
     shutil.copy(ROOT / "tests/chat/templates/chatml.jinja", chat / "chat_template.jinja")
-    (tmp_path / "FOLDER").symlink_to(MODEL)
+    shutil.copytree(MODEL, tmp_path / "FOLDER")
     (tmp_path / "org").mkdir()
     (tmp_path / "org/name").symlink_to(MODEL)
     messages = dict(blocks("docs/guide/chat.md"))["json"]
@@ -144,7 +144,7 @@ def type_in(command, folder):
     if args[0] == "node":
         if shutil.which("node") and (BUILD / "web/bin/invar_verifier.wasm").exists():
             done = subprocess.run(args, cwd=folder, capture_output=True, text=True)
-            assert "\nVERIFIED" in "\n" + done.stdout, done.stdout + done.stderr
+            assert '"verdict":"VERIFIED' in done.stdout, done.stdout + done.stderr
         return None
     assert args[0] in ("invar", "build/bin/invar"), command
     done = execute(args[1:], cwd=folder)
