@@ -124,8 +124,8 @@ void add_compile(CLI::App& app, CompileCommand& o, int& result) {
   auto* emit =
       cmd->add_option("--emit", o.emit,
                       "print the IR of a stage instead: onnx, repro, plan, torch, or after the pass of this "
-                      "name; or the text "
-                      "of the program (spec/program.md), or torch-module: the source of a torch.nn.Module");
+                      "name; or the text of the program (spec/program.md), or torch-module: the source of a "
+                      "torch.nn.Module");
   cmd->add_option("--opt", o.opt,
                   "0 to 3: how much is rewritten (default: 3); never changes a bit of what is computed")
       ->check(whole(0, 3));

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -93,10 +92,7 @@ bool same_entry(const fs::path& a, const fs::path& b) {
 // Another run may have mapped a file of this name, which must not lose it (MappedFile::changed):
 // where it is the same the one that is there stays. Returns 0 or an errno.
 int move_to(const std::string& target, const std::string& made) {
-#ifdef SYS_renameat2
-  constexpr unsigned kNoReplace = 1;
-  if (::syscall(SYS_renameat2, AT_FDCWD, made.c_str(), AT_FDCWD, target.c_str(), kNoReplace) == 0) return 0;
-#endif
+  if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (same_entry(made, target)) return 0;
   return std::rename(made.c_str(), target.c_str()) == 0 ? 0 : errno;
 }

@@ -12,11 +12,12 @@ constexpr int64_t kFloat = 1;  // TensorProto.DataType
 // elements.
 constexpr int64_t kSecond = int64_t{1} << 40;
 
-// The result's shape and element type. Like: those of operand 0, unless an attribute says another
-// type.
+// The result's shape and element type, of a node with two attributes of its distribution. Like:
+// those of operand 0, unless an attribute says another type.
 template <bool like>
-Result<RankedTensorType> drawn_type(NodeView& node, std::initializer_list<llvm::StringRef> attributes) {
-  INVAR_CHECK_OK(node.expect(like, like, attributes));
+Result<RankedTensorType> drawn_type(NodeView& node, llvm::StringRef first, llvm::StringRef second) {
+  INVAR_CHECK_OK(like ? node.expect(1, 1, {"dtype", "seed", first, second})
+                      : node.expect(0, 0, {"dtype", "seed", first, second, "shape"}));
   if (!node.attribute("seed"))
     return not_covered("it draws random numbers without attribute \"seed\": no two runs draw the same");
   INVAR_TRY(const int64_t code, node.int_attr("dtype", kFloat));
@@ -43,9 +44,7 @@ Value draw(ExprBuilder& f, float seed, int64_t offset, RankedTensorType type) {
 
 template <bool like>
 Status uniform(NodeView& node) {
-  INVAR_TRY(const RankedTensorType type,
-            like ? drawn_type<like>(node, {"dtype", "high", "low", "seed"})
-                 : drawn_type<like>(node, {"dtype", "high", "low", "seed", "shape"}));
+  INVAR_TRY(const RankedTensorType type, drawn_type<like>(node, "high", "low"));
   INVAR_TRY(const float seed, node.float_attr("seed", 0));
   INVAR_TRY(const float low, node.float_attr("low", 0));
   INVAR_TRY(const float high, node.float_attr("high", 1));
@@ -59,9 +58,7 @@ Status uniform(NodeView& node) {
 // By Box and Muller: sqrt(-2 log(1 - u)) cos(2 pi v).
 template <bool like>
 Status normal(NodeView& node) {
-  INVAR_TRY(const RankedTensorType type,
-            like ? drawn_type<like>(node, {"dtype", "mean", "scale", "seed"})
-                 : drawn_type<like>(node, {"dtype", "mean", "scale", "seed", "shape"}));
+  INVAR_TRY(const RankedTensorType type, drawn_type<like>(node, "mean", "scale"));
   INVAR_TRY(const float seed, node.float_attr("seed", 0));
   INVAR_TRY(const float mean, node.float_attr("mean", 0));
   INVAR_TRY(const float scale, node.float_attr("scale", 1));
