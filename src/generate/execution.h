@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <map>
 #include <string>
 
@@ -16,6 +17,9 @@ namespace invar::generate {
 run::Options run_options(const ExecutionOptions&);
 // Of a session with memory for `sequences` of `capacity` positions each.
 run::Options session_options(const ExecutionOptions&, int64_t capacity, int64_t sequences = 1);
+
+// Starts the GPU, if there is one to start, while the caller does something else.
+[[nodiscard]] std::future<void> start(const ExecutionOptions&);
 
 // A note where the system started fewer threads than were wanted.
 void report_threads(int started, const ExecutionOptions&, Observer&);

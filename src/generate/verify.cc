@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "device/find_device.h"
 #include "generate/execution.h"
 #include "generate/model/find_model.h"
 #include "generate/model_folder.h"
@@ -174,7 +173,7 @@ bool Verifier::Impl::may_presume(const Verification& v) const {
 }
 
 Result<LoadedModel*> Verifier::Impl::load(const Verification& v, bool presume) {
-  if (!starting.valid() && !execution.cpu_only) starting = start_device(execution.device);
+  if (!starting.valid()) starting = start(execution);
   INVAR_TRY(FoundModel found, find_model(model, v.claimed, observer));
   const Key key(found.location.folder, v.set, v.claimed.profile);
   if (const auto known = loaded.find(key); known != loaded.end()) {

@@ -72,6 +72,8 @@ struct Session::Impl {
           taking = false;
         });
   }
+  void size_passes();
+  Status resize(int64_t capacity);
   int64_t most_rows() const;
   Status reserve();
   void reserve_tails(int64_t rows);
@@ -135,9 +137,7 @@ Status Session::Impl::open() {
         "several sequences need " +
         std::string(o.use_cache ? "a plan with memory between steps" : "their memory between steps") +
         ": run one sequence at a time");
-  chunk = std::min(most_rows(), o.capacity);
-  if (!has_memory()) chunk = o.capacity;  // all rows in one chunk
-  tail_rows = has_memory() ? std::min(kTailRows, chunk) : chunk;
+  size_passes();
   INVAR_TRY(vocab, check_ports(plan, ports, takes_whole_sequence(inputs)));
   INVAR_CHECK_OK(check_sequences());
   if (recompute) history.reserve(o.capacity);
@@ -145,12 +145,35 @@ Status Session::Impl::open() {
     INVAR_TRY(prefix, PrefixExecutor::open(plan, inputs, ports.logits, context));
     return {};
   }
-  pass_rows = has_memory() ? std::min(most_rows(), o.capacity * o.sequences) : chunk;
   if (has_memory() && o.first_wanted > 0)
     tail_rows = std::max(tail_rows, std::min(rows_with_tail(o.first_rows, o.first_wanted), most_tail_rows()));
   stage_context.rows = pass_rows, stage_context.tail_rows = tail_rows;
   INVAR_CHECK_OK(pipeline->load());
   return reserve();
+}
+
+void Session::Impl::size_passes() {
+  const Options& o = options();
+  chunk = has_memory() ? std::min(most_rows(), o.capacity) : o.capacity;  // without: all rows in one
+  tail_rows = has_memory() ? std::min(kTailRows, chunk) : chunk;
+  pass_rows = has_memory() ? std::min(most_rows(), o.capacity * o.sequences) : chunk;
+}
+
+// Where there is too little memory, the capacity is the one before again.
+Status Session::Impl::resize(int64_t capacity) {
+  const int64_t before = std::exchange(context.options.capacity, capacity);
+  const auto resized = [this]() -> Status {
+    INVAR_CHECK_OK(check_options());
+    std::ranges::fill(position, 0);
+    history.clear();
+    size_passes();
+    return pipeline ? reserve() : Status();
+  };
+  const Status good = resized();
+  if (good) return good;
+  context.options.capacity = before;
+  INVAR_CHECK_OK(resized());
+  return good;
 }
 
 // Of a pass.
@@ -163,13 +186,13 @@ int64_t Session::Impl::most_rows() const {
 // A pass of several sequences has as many rows as one of a long prompt, where there is the memory.
 Status Session::Impl::reserve() {
   if (tail_rows > kTailRows && has_memory()) {
-    if (pipeline->reserve(pass_rows, tail_rows)) return {};
+    if (pipeline->reserve(pass_rows, tail_rows, options().capacity)) return {};
     tail_rows = std::min(kTailRows, chunk);
   }
-  const Status reserved = pipeline->reserve(pass_rows, tail_rows);
+  const Status reserved = pipeline->reserve(pass_rows, tail_rows, options().capacity);
   if (reserved || pass_rows == chunk) return reserved;
   pass_rows = chunk;
-  return pipeline->reserve(pass_rows, tail_rows);
+  return pipeline->reserve(pass_rows, tail_rows, options().capacity);
 }
 
 // Memory for passes of up to so many rows with logits, where there is enough of it. Otherwise there
@@ -178,7 +201,7 @@ void Session::Impl::reserve_tails(int64_t rows) {
   const int64_t most = most_tail_rows();
   if (rows <= tail_rows || tail_rows == most) return;
   rows = std::clamp(rows, std::min(2 * tail_rows, most), most);
-  if (pipeline->reserve(pass_rows, rows)) tail_rows = rows;
+  if (pipeline->reserve(pass_rows, rows, options().capacity)) tail_rows = rows;
 }
 
 // The stages of the decoder, or the device on which its prefixes run.
@@ -411,6 +434,9 @@ int64_t Session::sequences() const {
 int64_t Session::position(int64_t sequence) const {
   return impl_->position.at(static_cast<size_t>(sequence));
 }
+int64_t Session::capacity() const {
+  return impl_->options().capacity;
+}
 int Session::threads() const {
   return impl_->context.pool->threads();
 }
@@ -438,6 +464,10 @@ std::vector<std::string> Session::libraries() const {
 }
 int64_t Session::chunk() const {
   return impl_->chunk;
+}
+Status Session::resize(int64_t capacity) {
+  impl_->finish_overlapped();
+  return impl_->resize(capacity);
 }
 // What lies behind a position in a memory is never read before it is written again.
 void Session::reset(int64_t sequence, int64_t keep) {

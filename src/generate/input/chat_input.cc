@@ -4,7 +4,7 @@
 
 #include "base/file/file.h"
 #include "base/text/json.h"
-#include "generate/generate.h"
+#include "generate/request.h"
 
 namespace invar::generate {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
-#include "generate/generate.h"
+#include "generate/request.h"
 
 namespace invar::generate {
 namespace {

@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 
 #include "base/thread_pool.h"
+#include "device/find_device.h"
 #include "device/machine.h"
 
 namespace invar::generate {
@@ -26,6 +27,10 @@ run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_
   options.weights_memory = o.weights_memory;
   options.ranks = o.tensor_parallel;
   return options;
+}
+
+std::future<void> start(const ExecutionOptions& o) {
+  return o.cpu_only ? std::future<void>() : start_device(o.device);
 }
 
 void report_threads(int started, const ExecutionOptions& o, Observer& observer) {

@@ -71,7 +71,7 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
   std::vector<ops::Sequence> all;
   for (int64_t i = 0; i < max_sequences; ++i) all.push_back({i, 0});
   INVAR_CHECK_OK(bind(1, {all.data(), 1}));
-  if (!states_.size()) {
+  if (capacity > states_capacity_) {
     INVAR_CHECK_OK(reserve_states(max_sequences));
   }
   // Binds the largest steps, so that scratch and shared memory is allocated before the first step.
@@ -101,7 +101,9 @@ Status Executor::reserve_states(int64_t max_sequences) {
   }
   const std::string purpose = "memory between steps (" + std::to_string(max_sequences) + " x " +
                               std::to_string(capacity_) + " positions)";
+  states_ = {}, states_capacity_ = 0;  // first, so that both need not fit
   INVAR_TRY(states_, Allocation::make(total, purpose.c_str(), device_));
+  states_capacity_ = capacity_;
   return {};
 }
 

@@ -27,11 +27,11 @@ class Executor {
   void share_arena(std::shared_ptr<Allocation> arena) { arena_ = std::move(arena), shares_arena_ = true; }
   // Weights that were loaded for executable().weight_uses(). May be called again with others.
   Status attach(const Weights&);
-  // Allocates the memory of `max_sequences` sequences and of the largest steps. These are one
-  // sequence with up to `rows` rows in the nodes that feed a state and up to `tail_rows` in the
-  // others, several sequences with so many rows together, and every sequence with one row. On a GPU
-  // `host_ports` also allocates the host's side of all inputs and outputs; without it, each is
-  // allocated at its first use.
+  // Forgets all sequences where the capacity is more than before. Allocates the memory of
+  // `max_sequences` sequences and of the largest steps. These are one sequence with up to `rows`
+  // rows in the nodes that feed a state and up to `tail_rows` in the others, several sequences with
+  // so many rows together, and every sequence with one row. On a GPU `host_ports` also allocates
+  // the host's side of all inputs and outputs; without it, each is allocated at its first use.
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t max_sequences,
                  bool host_ports = true);
   // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
@@ -119,7 +119,7 @@ class Executor {
   std::vector<uint64_t> buffer_offset_;                                 // per buffer, into arena_
   std::shared_ptr<Allocation> arena_ = std::make_shared<Allocation>();  // all buffers
   Allocation step_header_;
-  int64_t capacity_ = 0;
+  int64_t capacity_ = 0, states_capacity_ = 0;
   StepShape step_shape_{};  // of the last bind(); 0 rows: none holds
 
  private:

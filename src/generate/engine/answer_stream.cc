@@ -3,40 +3,43 @@
 #include <cstdio>
 #include <utility>
 
-#include "generate/answer/generator.h"
+#include "generate/engine/engine.h"
 #include "num/env.h"
 
 namespace invar::generate {
 
 struct AnswerStream::Impl {
-  Impl(Generator::Impl& g, Job& j, Observer& o)
-      : generator(g),
-        job(j),
+  Impl(Engine::Impl& e, Request& r, Observer& o)
+      : engine(e),
+        request(r),
         observer(o),
-        text(g.model.tokenizer),
-        loop(*g.session, g.task(j), take_held(g, j)) {}
+        text(e.model->folder.tokenizer),
+        loop(*e.session, e.task(r), take_held(e, r)) {
+    engine.memory_user = this;
+  }
   ~Impl() {  // the last token of an answer was never fed
+    if (engine.memory_user != this) return;
     const auto& made = loop.generation().tokens;
-    generator.held = job.tokens;
-    generator.held.insert(generator.held.end(), made.begin(), made.end());
-    generator.held.resize(
-        std::min(generator.held.size(), static_cast<size_t>(generator.session->position())));
+    std::vector<int32_t>& held = engine.held;
+    held = request.tokens;
+    held.insert(held.end(), made.begin(), made.end());
+    held.resize(std::min(held.size(), static_cast<size_t>(engine.session->position())));
   }
   // How many tokens of the prompt need no computation. A position of a reproducible program has the
   // same bits however positions are grouped into steps (receipt.16); other programs begin anew.
-  static size_t take_held(Generator::Impl& g, const Job& j) {
-    const std::vector<int32_t> held = std::exchange(g.held, {});
-    if (g.request.conversation == 0 || g.compiled.plan.operation_set != OperationSet::reproducible) return 0;
-    const size_t most = std::min(held.size(), j.tokens.size() - 1);
+  static size_t take_held(Engine::Impl& e, const Request& r) {
+    const std::vector<int32_t> held = std::exchange(e.held, {});
+    if (e.model->compiled.plan.operation_set != OperationSet::reproducible) return 0;
+    const size_t most = std::min(held.size(), r.tokens.size() - 1);
     return static_cast<size_t>(
-        std::mismatch(held.begin(), held.begin() + static_cast<int64_t>(most), j.tokens.begin()).first -
+        std::mismatch(held.begin(), held.begin() + static_cast<int64_t>(most), r.tokens.begin()).first -
         held.begin());
   }
   Result<std::optional<int32_t>> next_token();
   void report_decoding();
 
-  Generator::Impl& generator;
-  Job& job;
+  Engine::Impl& engine;
+  Request& request;
   Observer& observer;
   prompt::Stream text;
   GenerationLoop loop;
@@ -46,12 +49,12 @@ struct AnswerStream::Impl {
 
 // The first step computes the prompt.
 Result<std::optional<int32_t>> AnswerStream::Impl::next_token() {
-  if (!loop.generation().tokens.empty() || job.max_new_tokens < 1) return loop.next();
-  const auto total = static_cast<int64_t>(job.tokens.size());
+  if (!loop.generation().tokens.empty() || request.max_new_tokens < 1) return loop.next();
+  const auto total = static_cast<int64_t>(request.tokens.size());
   const auto prefill = observer.phase("prefill");
-  generator.prefilling = prefill.get();
+  engine.prefilling = prefill.get();
   auto token = loop.next();
-  generator.prefilling = nullptr;
+  engine.prefilling = nullptr;
   if (!token) return token;
   prefill->progress(total, total, "tokens");
   prefill->done(std::to_string(total) + " tokens");
@@ -62,7 +65,7 @@ Result<std::optional<int32_t>> AnswerStream::Impl::next_token() {
 void AnswerStream::Impl::report_decoding() {
   if (!decoding) return;
   const Generation& made = loop.generation();
-  decoding->progress(static_cast<int64_t>(made.tokens.size()), job.max_new_tokens, "tokens");
+  decoding->progress(static_cast<int64_t>(made.tokens.size()), request.max_new_tokens, "tokens");
   if (!complete) return;
   char rate[32];
   std::snprintf(rate, sizeof rate, "%.1f", made.decode_tokens_per_second);
@@ -70,8 +73,8 @@ void AnswerStream::Impl::report_decoding() {
   decoding.reset();
 }
 
-AnswerStream Generator::stream(size_t prompt, Observer& observer) {
-  return AnswerStream(std::make_unique<AnswerStream::Impl>(*impl_, impl_->jobs.at(prompt), observer));
+AnswerStream Engine::stream(Request& request, Observer& observer) {
+  return AnswerStream(std::make_unique<AnswerStream::Impl>(*impl_, request, observer));
 }
 
 AnswerStream::AnswerStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -81,6 +84,8 @@ AnswerStream::~AnswerStream() = default;
 Result<std::optional<std::string>> AnswerStream::next() {
   const num::ArithmeticEnv env;
   if (impl_->complete) return std::optional<std::string>();
+  if (impl_->engine.memory_user != impl_.get())
+    return Error{Code::internal, "an answer goes on after another has taken its memory"};
   INVAR_TRY(const std::optional<int32_t> token, impl_->next_token());
   impl_->complete = !token;
   impl_->report_decoding();
@@ -90,7 +95,7 @@ Result<std::optional<std::string>> AnswerStream::next() {
 
 Result<Answer> AnswerStream::finish() {
   if (!impl_->complete) return Error{Code::internal, "an answer was sealed before its end"};
-  return impl_->generator.seal(impl_->job, impl_->loop.generation(), impl_->observer);
+  return impl_->engine.seal(impl_->request, impl_->loop.generation(), impl_->observer);
 }
 
 }  // namespace invar::generate

@@ -1,0 +1,31 @@
+// A language model: folder, tokenizer, templates and program. It is read once; requests are checked
+// against it, and engines run it.
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "generate/model_folder.h"
+#include "generate/observer.h"
+#include "generate/options.h"
+#include "generate/task_cache.h"
+#include "receipt/receipt.h"
+
+namespace invar::generate {
+
+// Nothing changes it once compile() has returned, so that engines and requests may share it.
+struct Model {
+  // Finds the model and reads its folder; the weights are not touched.
+  static Result<std::shared_ptr<Model>> open(ModelOptions, Observer&);
+  // Finds or makes the plan.
+  Status compile(Observer&, CachePolicy = CachePolicy::use);
+  bool is_compiled() const { return !compiled.plan.nodes.empty(); }
+
+  ModelOptions options;
+  ModelLocation location;
+  ModelFolder folder;
+  CompiledModel compiled = {};
+  receipt::Receipt described = {};  // the fields of model and program of every receipt
+};
+
+}  // namespace invar::generate

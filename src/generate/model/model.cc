@@ -1,0 +1,25 @@
+#include "generate/model.h"
+
+#include <utility>
+
+#include "num/env.h"
+#include "receipt/seal.h"
+
+namespace invar::generate {
+
+Result<std::shared_ptr<Model>> Model::open(ModelOptions options, Observer& observer) {
+  const num::ArithmeticEnv env;
+  INVAR_TRY(ModelLocation location,
+            obtain({options.model_name, options.revision, options.offline}, observer));
+  INVAR_TRY(ModelFolder folder, open_model(location));
+  if (!options.name.empty()) folder.identity.name = options.name;
+  return std::make_shared<Model>(Model{std::move(options), std::move(location), std::move(folder)});
+}
+
+Status Model::compile(Observer& observer, CachePolicy policy) {
+  INVAR_TRY(compiled, prepare(location, options, observer, policy));
+  INVAR_TRY(described, receipt::describe(folder.identity, compiled.plan));
+  return {};
+}
+
+}  // namespace invar::generate
