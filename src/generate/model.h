@@ -17,8 +17,10 @@ namespace invar::generate {
 struct Model {
   // Finds the model and reads its folder; the weights are not touched.
   static Result<std::shared_ptr<Model>> open(ModelOptions, Observer&);
-  // Finds or makes the plan.
-  Status compile(Observer&, CachePolicy = CachePolicy::use);
+  // The same of one that is found already.
+  static Result<std::shared_ptr<Model>> open(ModelLocation, ModelOptions);
+  // Finds or makes the plan. presumed: see prepare().
+  Status compile(Observer&, CachePolicy = CachePolicy::use, const TensorDigests* presumed = nullptr);
   bool is_compiled() const { return !compiled.plan.nodes.empty(); }
 
   ModelOptions options;

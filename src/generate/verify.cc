@@ -9,11 +9,10 @@
 #include <tuple>
 
 #include "generate/execution.h"
+#include "generate/model.h"
 #include "generate/model/find_model.h"
-#include "generate/model_folder.h"
 #include "generate/output/stop_strings.h"
 #include "generate/replay/replay.h"
-#include "generate/task_cache.h"
 #include "num/env.h"
 #include "receipt/seal.h"
 
@@ -134,14 +133,12 @@ static std::string what_may_be_missed(const receipt::StepSelection& selection, i
          others + "/" + count + ")^f; chosen by the salt " + selection.salt;
 }
 
-// A model that was found, opened and compiled for an operation set.
+// A model that was found and compiled for an operation set, and its session.
 struct LoadedModel {
   FoundModel found;
-  ModelFolder folder;
-  CompiledModel compiled;
-  bool presumed = false;                // its digests are a receipt's, which a session has yet to compare
-  std::optional<run::Session> session;  // of reproducible programs
-  int64_t capacity = 0;                 // positions of the session
+  std::shared_ptr<Model> model;
+  bool presumed = false;  // its digests are a receipt's, which a session has yet to compare
+  std::optional<run::Session> session = {};  // of reproducible programs
 };
 
 struct Verifier::Impl {
@@ -182,38 +179,37 @@ Result<LoadedModel*> Verifier::Impl::load(const Verification& v, bool presume) {
   }
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = v.set, options.profile = profile_from(v.claimed.profile);
-  INVAR_TRY(ModelFolder folder, open_model(found.location));
+  INVAR_TRY(const std::shared_ptr<Model> opened, Model::open(found.location, std::move(options)));
   TensorDigests claimed;
   for (const receipt::TensorDigest& t : v.claimed.tensors) claimed.emplace(t.name, t.sha256);
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
-  INVAR_TRY(CompiledModel compiled,
-            prepare(found.location, options, observer, CachePolicy::none, presume ? &claimed : nullptr));
-  if (const plan::Plan& p = compiled.plan;
+  INVAR_CHECK_OK(opened->compile(observer, CachePolicy::none, presume ? &claimed : nullptr));
+  if (const plan::Plan& p = opened->compiled.plan;
       presume && (!p.bodies.empty() || !p.bindings.empty() || p.states.empty())) {  // in several parts
     presume = false;
-    INVAR_TRY(compiled, prepare(found.location, options, observer, CachePolicy::none));
+    INVAR_CHECK_OK(opened->compile(observer, CachePolicy::none));
   }
-  return &loaded
-              .try_emplace(key, LoadedModel{.found = std::move(found),
-                                            .folder = std::move(folder),
-                                            .compiled = std::move(compiled),
-                                            .presumed = presume})
-              .first->second;
+  return &loaded.try_emplace(key, LoadedModel{std::move(found), opened, presume}).first->second;
 }
 
 Result<run::Session*> Verifier::Impl::session(const Verification& v, LoadedModel& m,
                                               const ExecutionOptions& how, int64_t positions) {
   const bool repeats = v.set == OperationSet::deterministic;  // a session of its own, as the receipt says
-  if (m.session && !repeats && m.capacity >= positions) return &*m.session;
+  if (m.session && !repeats) {
+    if (m.session->capacity() < positions) {
+      INVAR_CHECK_OK(m.session->resize(positions));
+    }
+    return &*m.session;
+  }
   const auto loading = observer.phase("load");
-  m.capacity = repeats ? positions : std::clamp(2 * m.capacity, positions, m.folder.context);
   m.session.reset();  // frees its memory first
-  run::Options options = session_options(how, m.capacity);
-  options.hashed = options.computed = m.compiled.hashed.get();
+  const CompiledModel& compiled = m.model->compiled;
+  run::Options options = session_options(how, positions);
+  options.hashed = options.computed = compiled.hashed.get();
   options.load_progress = bytes_of(*loading);
   if (!repeats && selection.all())
     options.first_rows = positions - 1, options.first_wanted = static_cast<int64_t>(v.claimed.tokens.size());
-  INVAR_TRY(m.session, run::Session::open(m.compiled.plan, m.compiled.folder, options));
+  INVAR_TRY(m.session, run::Session::open(compiled.plan, compiled.folder, options));
   m.presumed = false;
   if (repeats) {
     INVAR_CHECK_OK(check_kind(v, *m.session));
@@ -273,11 +269,14 @@ Status Verifier::Impl::examine(Verification& v) {
 // What is compared first decides whether the rest is worth computing.
 Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   const receipt::Receipt& claimed = v.claimed;
-  INVAR_TRY(receipt::Receipt mine, receipt::describe(m.folder.identity, m.compiled.plan, claimed.format));
+  const ModelFolder& folder = m.model->folder;
+  const bool given = m.model->compiled.given;
+  INVAR_TRY(receipt::Receipt mine,
+            receipt::describe(folder.identity, m.model->compiled.plan, claimed.format));
   mine.model_name = claimed.model_name;  // labels: check_name() says what is known of them
   mine.revision = claimed.revision;
 
-  v.by_given_plan = m.compiled.given;
+  v.by_given_plan = given;
   v.compared("folder", m.found.location.folder + " (" + m.found.source + ")",
              /*caveat=*/model.model_name.empty());
   v.verdict.findings = receipt::compare_model(claimed, mine);
@@ -285,7 +284,7 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   const NameCheck name = check_name(m.found.location, claimed);
   v.verdict.findings = name.findings;
   if (v.failed()) return {};
-  INVAR_CHECK_OK(compare_texts(v, m.folder));
+  INVAR_CHECK_OK(compare_texts(v, folder));
   if (v.failed()) return {};
 
   if (v.set == OperationSet::any)
@@ -293,8 +292,8 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
         "nobody can verify a run of the operation set default, which promises nothing about bits: model, "
         "program, prompt and texts are those of the receipt, tokens and logits were not computed again");
   const size_t total = claimed.prompt_tokens.size() + claimed.tokens.size();
-  if (static_cast<int64_t>(total) > m.folder.context) {
-    v.finding("output.tokens", "at most " + std::to_string(m.folder.context) + " positions with the prompt",
+  if (static_cast<int64_t>(total) > folder.context) {
+    v.finding("output.tokens", "at most " + std::to_string(folder.context) + " positions with the prompt",
               std::to_string(total));
     return {};
   }
@@ -310,9 +309,9 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
                  " (numerics " + mine.numerics +
                  (mine.profile == name_of(Profile::exact16) ? ", exact16), " : "), ") +
                  (model.plan.empty() ? "compiled from this folder: equal"
-                  : m.compiled.given ? "the plan " + model.plan + ", as it was given: equal"
+                  : given            ? "the plan " + model.plan + ", as it was given: equal"
                                      : "the plan " + model.plan + ": equal"),
-             m.compiled.given);
+             given);
   v.compared("steps",
              std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +
                  " recomputed: logits commitments and tokens equal",

@@ -1,9 +1,8 @@
 // What traces and disputes are about: a receipt, and its model as it is found and compiled here.
 #include "base/text/display.h"
 #include "generate/execution.h"
+#include "generate/model.h"
 #include "generate/model/find_model.h"
-#include "generate/model_folder.h"
-#include "generate/task_cache.h"
 #include "generate/verify.h"
 #include "receipt/seal.h"
 
@@ -29,19 +28,21 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
     return not_covered(name + ": its operation set is " + claimed.operation_set +
                        ", whose bits are not fixed, so nobody can say which of two results is right");
   INVAR_TRY(const FoundModel found, find_model(model, claimed, observer));
-  INVAR_TRY(ModelFolder folder, open_model(found.location));
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = set, options.profile = profile_from(claimed.profile);
-  INVAR_TRY(CompiledModel compiled, prepare(found.location, options, observer, CachePolicy::none));
+  INVAR_TRY(const std::shared_ptr<Model> opened, Model::open(found.location, std::move(options)));
+  INVAR_CHECK_OK(opened->compile(observer, CachePolicy::none));
+  const ModelFolder& folder = opened->folder;
+  CompiledModel& compiled = opened->compiled;
   INVAR_TRY(receipt::Receipt mine, receipt::describe(folder.identity, compiled.plan, claimed.format));
   if (static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size()) > folder.context)
     return bad_input(name + ": output.tokens: with the prompt more than the " +
                      std::to_string(folder.context) + " positions of the model");
-  const auto tokenizer = std::make_shared<prompt::Tokenizer>(std::move(folder.tokenizer));
   DisputedRun run{{}, receipt::compare_model(claimed, mine), {}, compiled.temporary, compiled.hashed};
-  run.text_of = [tokenizer](int32_t token) {
-    const bool known = token >= 0 && token < tokenizer->vocab_size();
-    return known ? '"' + excerpt(tokenizer->decode(std::vector{token}), kTokenShown) + '"' : std::string();
+  run.text_of = [opened](int32_t token) {
+    const prompt::Tokenizer& tokenizer = opened->folder.tokenizer;
+    const bool known = token >= 0 && token < tokenizer.vocab_size();
+    return known ? '"' + excerpt(tokenizer.decode(std::vector{token}), kTokenShown) + '"' : std::string();
   };
   run::Options how = session_options(execution, 1);
   how.hashed = run.hashed.get();

@@ -30,6 +30,9 @@ class MemoryStepper : public Stepper {
   Status step_rows(const NewTokens&, int64_t wanted, const TakeRows&) override;
   Status append_many(std::span<const NewTokens>) override;
   Result<std::span<const float>> step_many(std::span<const NextToken>) override;
+  void forget(int64_t sequence, int64_t keep) override {
+    for (const auto& stage : pipeline_->stages()) stage->forget(sequence, keep);
+  }
   std::vector<std::string> kernels() const override;
   std::vector<std::string> libraries() const override;
   size_t bytes() const override { return pipeline_->bytes(); }
