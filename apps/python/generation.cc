@@ -11,11 +11,11 @@
 #include "base/hash/random.h"
 #include "base/text/decimal.h"
 #include "base/text/display.h"
-#include "generate/engine.h"
-#include "generate/execution.h"
-#include "generate/task_cache.h"
-#include "generate/tensors.h"
-#include "generate/verify.h"
+#include "generate/cache/task_cache.h"
+#include "generate/engine/engine.h"
+#include "generate/engine/execution.h"
+#include "generate/tensors/tensors.h"
+#include "generate/verify/verify.h"
 #include "signature/key_file.h"
 
 namespace invar::python {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "generate/engine/engine.h"
+#include "generate/engine/engine_impl.h"
 #include "num/env.h"
 
 namespace invar::generate {

@@ -1,14 +1,14 @@
 // Engines: the plan and the weights that are loaded once, and the receipt of every answer.
-#include "generate/engine/engine.h"
+#include "generate/engine/engine_impl.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/hash/random.h"
 #include "device/find_device.h"
-#include "generate/execution.h"
+#include "generate/engine/execution.h"
 #include "generate/model/find_model.h"
-#include "generate/output/receipt_file.h"
+#include "generate/requests/receipt_file.h"
 #include "num/env.h"
 #include "receipt/seal.h"
 

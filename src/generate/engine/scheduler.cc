@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "generate/engine/engine.h"
+#include "generate/engine/engine_impl.h"
 #include "num/env.h"
 
 namespace invar::generate {

@@ -1,4 +1,4 @@
-#include "generate/model.h"
+#include "generate/model/model.h"
 
 #include <utility>
 
@@ -6,12 +6,6 @@
 #include "receipt/seal.h"
 
 namespace invar::generate {
-
-Result<std::shared_ptr<Model>> Model::open(ModelOptions options, Observer& observer) {
-  INVAR_TRY(ModelLocation location,
-            obtain({options.model_name, options.revision, options.offline}, observer));
-  return open(std::move(location), std::move(options));
-}
 
 Result<std::shared_ptr<Model>> Model::open(ModelLocation location, ModelOptions options) {
   const num::ArithmeticEnv env;
