@@ -104,12 +104,12 @@ struct ProductTiles {
     const int64_t most = multiprocessors();
     return all < most ? all : most;
   }
-  // Calls f(batch, tile) for those of this block.
-  template <class Fn>
+  // Calls f(batch, tile) for those of this block. kBatched: there may be more products than one.
+  template <bool kBatched, class Fn>
   __device__ void for_tiles(Fn f) const {
     const int per_batch = rows * columns;
     for (int i = static_cast<int>(blockIdx.x); i < all; i += static_cast<int>(gridDim.x)) {
-      const int batch = i / per_batch;
+      const int batch = kBatched ? i / per_batch : 0;
       f(batch, tile_in_runs(i - batch * per_batch, rows, columns));
     }
   }

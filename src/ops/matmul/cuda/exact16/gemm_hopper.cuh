@@ -81,7 +81,7 @@ struct ExactGemm : ProductFrame<2, 1, 1, 3, 3 * kGemmStage, 40, 232, false> {
   __device__ static uint32_t stage_bytes() { return kGemmStage; }
   template <class Fn>
   __device__ void for_tiles(Fn f) const {
-    tiles.for_tiles([&](int batch, const TileInRuns& at) {
+    tiles.for_tiles<true>([&](int batch, const TileInRuns& at) {
       const int product = product_of(in, at.column);
       f(GemmTile{batch, at.row, at.column - in.of[product].first, product}, matrices_of(in.s, batch));
     });

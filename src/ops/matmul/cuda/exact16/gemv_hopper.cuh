@@ -59,6 +59,7 @@ struct ExactGemv : ProductFrame<kGroups, 1, 1, 24, kGemvRing + kPlane, kGroups =
   }
 
   __device__ void produce(Ring ring) const {
+    const int plane = plane_bytes();
     Weights source{};
     int tile = -1;
     auto find = [&](const GemvTile& at) {
@@ -67,8 +68,8 @@ struct ExactGemv : ProductFrame<kGroups, 1, 1, 24, kGemvRing + kPlane, kGroups =
     auto weights = [&](const GemvTile& at, uint32_t to, uint32_t full) {
       find(at);
       expect_bytes(full, 2 * (source.bytes[0] + source.bytes[1]) + kGroups * kActivations);
-      for_pieces(source, at.chunk, [&](const uint8_t* from, int plane, int offset, int bytes) {
-        copy_bulk_once(to + plane * plane_bytes() + offset, from, bytes, full);
+      for_pieces(source, at.chunk, [&](const uint8_t* from, int of, int offset, int bytes) {
+        copy_bulk_once(to + of * plane + offset, from, bytes, full);
       });
     };
     auto prefetch = [&](const GemvTile& at) {
@@ -79,7 +80,7 @@ struct ExactGemv : ProductFrame<kGroups, 1, 1, 24, kGemvRing + kPlane, kGroups =
     produce_gemv_units(
         w, packed, ring, weights, prefetch, [&](const GemvTile& at, uint32_t to, uint32_t full) {
           for (int g = 0; g < kGroups; ++g)
-            copy_bulk(to + 2 * plane_bytes() + g * kActivations,
+            copy_bulk(to + 2 * plane + g * kActivations,
                       in.a.block(0, gemv_row_tile(at, kGroups, g, in.a.tiles), at.chunk), kActivations, full);
         });
   }
@@ -142,14 +143,15 @@ struct ExactGemv : ProductFrame<kGroups, 1, 1, 24, kGemvRing + kPlane, kGroups =
   }
 
   __device__ void consume(Ring ring, int group) const {
+    const int plane = plane_bytes();
     wait_for_previous_grid();
     for_gemv_tiles(w, [&](const GemvTile& tile, int unit) {
       Results results;
       if (kRows <= 32) prepare(tile, group, results);
       StackedSums<kRows> sums;
       this->multiply_stages(ring, tile.end - tile.chunk, [&](uint32_t at, int) {
-        const uint32_t x = at + 2 * plane_bytes() + group * kActivations;
-        sums.multiply(operand(at), operand(at + plane_bytes()), operand(x));
+        const uint32_t x = at + 2 * plane + group * kActivations;
+        sums.multiply(operand(at), operand(at + plane), operand(x));
       });
       int64_t sum[kSums];
       sums.join(sum);

@@ -38,7 +38,7 @@ struct ByteGemm : ByteGemmSizes,
   // Rows of the next matrix, and zeros behind the last, give results that are not stored.
   __device__ void produce(Ring ring) const {
     const int steps = static_cast<int>(ceil_div(in.s.k, kStepK));
-    tiles.for_tiles([&](int batch, const TileInRuns& tile) {
+    tiles.for_tiles<true>([&](int batch, const TileInRuns& tile) {
       const FirstRows first = first_rows(in.s, batch);
       const int64_t row = first.a + int64_t{tile.row} * kRows,
                     column = first.b + int64_t{tile.column} * kColumns;
@@ -56,7 +56,7 @@ struct ByteGemm : ByteGemmSizes,
   __device__ void consume(Ring ring, int group) const {
     const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
     const int steps = static_cast<int>(ceil_div(in.s.k, kStepK));
-    tiles.for_tiles([&](int batch, const TileInRuns& tile) {
+    tiles.for_tiles<true>([&](int batch, const TileInRuns& tile) {
       int sum[1][kColumns / 8][4];
       auto& d = reinterpret_cast<int(&)[kColumns / 2]>(sum);
       this->multiply_stages(ring, steps, [&](uint32_t at, int step) {

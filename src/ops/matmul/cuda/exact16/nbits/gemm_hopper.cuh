@@ -127,7 +127,7 @@ struct NbitsGemm : NbitsGemmSizes<kBits, kSub, kRows_, kGroups_>::Frame {
     const bool weights = lane < kGroups;
     const int bytes = Stage::expected(in.zeros != nullptr);
     const int64_t last = ceil_div(in.n, kBlockRows) - 1;
-    tiles.for_tiles([&](int, const TileInRuns& tile) {
+    tiles.for_tiles<false>([&](int, const TileInRuns& tile) {
       const int64_t wanted = int64_t{tile.column} * kGroups + lane, of = wanted < last ? wanted : last;
       const uint8_t* from = weights ? in.block(of, 0, kBits) : in.a.block(0, tile.row, 0);
       const int64_t first_t = of * in.t_rows * kBlockRows, first_sum = tile.row * in.pieces * kRows;
@@ -193,7 +193,7 @@ struct NbitsGemm : NbitsGemmSizes<kBits, kSub, kRows_, kGroups_>::Frame {
 
   __device__ void consume(Ring ring, int group) const {
     __shared__ int2 rows[kGroups][kRows];  // the scale of a row and the sum of its integers
-    tiles.for_tiles([&](int, const TileInRuns& tile) {
+    tiles.for_tiles<false>([&](int, const TileInRuns& tile) {
       const int64_t of = int64_t{tile.column} * kGroups + group;
       const bool exists = of * kBlockRows < in.n;
       const NbitsColumns<kSub == 0> columns(in, exists ? of : 0);
