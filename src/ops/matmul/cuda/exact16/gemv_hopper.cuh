@@ -155,9 +155,10 @@ struct ExactGemv : ProductFrame<kGroups, 1, 1, 24, kGemvRing + kPlane, kGroups =
       });
       int64_t sum[kSums];
       sums.join(sum);
-      if (!GemvParts<kRows, kGroups>::complete(w, tile, unit, group, sum)) return;
-      if (kRows > 32) prepare(tile, group, results);
-      store(results, sum);
+      if (GemvParts<kRows, kGroups>::complete(w, tile, unit, group, sum)) {
+        if (kRows > 32) prepare(tile, group, results);
+        store(results, sum);
+      }
     });
   }
 };

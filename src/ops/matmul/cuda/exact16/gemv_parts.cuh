@@ -115,15 +115,12 @@ struct GemvParts {
     }
     return true;
   }
-  __device__ static bool join(const GemvWork& w, int unit, int group, int64_t (&sum)[kSums]) {
-    const int begin = unit / w.chunks * w.chunks;
-    return join(w.block_of(begin), w.block_of(begin + w.chunks - 1), w.sums, w.counters, group, sum);
-  }
   // Whether this block has all of a tile's sums, or is the one that joins them.
   __device__ static bool complete(const GemvWork& w, const GemvTile& tile, int unit, int group,
                                   int64_t (&sum)[kSums]) {
-    const bool whole = tile.chunk == 0 && tile.end == w.chunks;
-    return whole || join(w, unit, group, sum);
+    if (tile.chunk == 0 && tile.end == w.chunks) return true;
+    const int begin = unit - tile.chunk;
+    return join(w.block_of(begin), w.block_of(begin + w.chunks - 1), w.sums, w.counters, group, sum);
   }
 };
 
