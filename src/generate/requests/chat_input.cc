@@ -13,6 +13,10 @@ using json::Value;
 
 constexpr FileKind kChatFile{"a file of messages or tools", uint64_t{64} << 20, true};
 
+Value string(std::string text) {
+  return {Value::string, std::move(text), {}, {}};
+}
+
 Value* member(Value& object, std::string_view key) {
   for (auto& [name, value] : object.members)
     if (name == key) return &value;
@@ -40,7 +44,7 @@ std::string now() {
 Result<std::string> chat_input(std::string_view text, const std::string& name, const ChatOptions& options) {
   INVAR_TRY(Value chat, json::parse(text, name));
   if (chat.kind == Value::array) {
-    Value object(Value::object);
+    Value object{Value::object, {}, {}, {}};
     set(object, "messages", std::move(chat));
     chat = std::move(object);
   }
@@ -50,9 +54,9 @@ Result<std::string> chat_input(std::string_view text, const std::string& name, c
     Value* messages = member(chat, "messages");
     if (!messages || messages->kind != Value::array)
       return bad_input(name + ": a chat needs a list \"messages\"");
-    Value first(Value::object);
-    set(first, "role", "system");
-    set(first, "content", *options.system);
+    Value first{Value::object, {}, {}, {}};
+    set(first, "role", string("system"));
+    set(first, "content", string(*options.system));
     messages->items.insert(messages->items.begin(), std::move(first));
   }
   if (!options.tools.empty()) {
@@ -61,13 +65,13 @@ Result<std::string> chat_input(std::string_view text, const std::string& name, c
     set(chat, "tools", std::move(tools));
   }
   if (options.enable_thinking) {
-    if (!member(chat, "variables")) set(chat, "variables", Value(Value::object));
+    if (!member(chat, "variables")) set(chat, "variables", {Value::object, {}, {}, {}});
     Value& variables = *member(chat, "variables");
     if (variables.kind != Value::object) return bad_input(name + ": variables: an object is needed");
-    set(variables, "enable_thinking", *options.enable_thinking);
+    set(variables, "enable_thinking", {Value::boolean, *options.enable_thinking ? "true" : "false", {}, {}});
   }
   if (!options.date.empty() || !member(chat, "date"))
-    set(chat, "date", options.date.empty() ? now() : options.date);
+    set(chat, "date", string(options.date.empty() ? now() : options.date));
   return json::compact(chat);
 }
 
