@@ -311,9 +311,10 @@ void add_generation(nb::module_& m) {
           [](ModelOptions* self, const std::string& model_name, const std::string& plan,
              const std::string& task_dir, const std::string& tasks_root, bool colocate_tensors,
              const std::string& operation_set, const std::string& numerics, const std::string& name) {
-            new (self) ModelOptions{model_name,       plan,
-                                    task_dir,         tasks_root,
-                                    colocate_tensors, or_raise(generate::operation_set(operation_set))};
+            new (self) ModelOptions();
+            self->model_name = model_name, self->plan = plan, self->task_dir = task_dir;
+            self->tasks_root = tasks_root, self->colocate_tensors = colocate_tensors;
+            self->operation_set = or_raise(generate::operation_set(operation_set));
             self->profile = or_raise(generate::profile(numerics));
             self->name = name;
           },
@@ -326,9 +327,11 @@ void add_generation(nb::module_& m) {
           [](ExecutionOptions* self, const std::string& device, const std::string& isa, int threads,
              int64_t prefill_chunk, bool kv_cache, int n_partitions, uint64_t weights_memory,
              int tensor_parallel) {
-            new (self) ExecutionOptions{device,       false,          isa,
-                                        threads,      prefill_chunk,  !kv_cache,
-                                        n_partitions, weights_memory, tensor_parallel};
+            new (self) ExecutionOptions();
+            self->device = device, self->isa = isa, self->threads = threads;
+            self->prefill_chunk = prefill_chunk, self->no_kv_cache = !kv_cache;
+            self->partitions = n_partitions, self->weights_memory = weights_memory;
+            self->tensor_parallel = tensor_parallel;
           },
           nb::kw_only(), nb::arg("device"), nb::arg("isa"), nb::arg("threads"), nb::arg("prefill_chunk"),
           nb::arg("kv_cache") = true, nb::arg("n_partitions") = 0, nb::arg("weights_memory") = 0,
