@@ -309,9 +309,10 @@ build_wheel() {
 }
 
 # --- commands -------------------------------------------------------------------------------------
-# Processor seconds of the builds with an empty compiler cache, and of what follows them, on a Zen 3
-# core: those of docs/notebook/2026-11-24-build-time.md by the number of files, which has grown to
-# 1.7 times as many since (36 of the program's 592 files, chosen at random: 1.9 s each on a Zen 5).
+# Processor seconds of the builds with an empty compiler cache, and of what follows them, on an EPYC
+# core: the demo by bench/programs/setup_time.sh (1,406 s, 715 s of wall time with two); the builds of
+# the tests by those of docs/notebook/2026-11-24-build-time.md and the number of files; the tests by
+# 642 s of wall time with two for the release build, and half as much for the other builds.
 demo_seconds=(1400 1)
 test_seconds=(7200 1900)
 # announce MADE BUILD REST: how long the command takes. MADE: a file that the last build step makes.
