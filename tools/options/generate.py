@@ -30,10 +30,16 @@ required, needs, excludes    of the command line
 comma         a list of texts with commas
 many          takes several words, as in --input A B
 at_most = 1   a list that takes one
+form          the option's field of the terminal form, a table
 
 Keys of a command: about (what it does), group, aliases, examples, struct, parts (members of the
 struct that are not of PARTS, and their types), run (the function; left out: the command's name),
-one_of (options of which one is needed; one_of_text: how the error calls them)."""
+one_of (options of which one is needed; one_of_text: how the error calls them).
+
+apps/tui/model/form.toml has the order of the form and the fields that are no options. Keys of a
+field: label, help, commands (that take it; left out: all), kind (of apps/tui/model/form.h; left
+out: that of the option's type), initial, choices, field (its name; left out: the member's). $NAME
+is a constant of form.h."""
 
 import sys
 from pathlib import Path
@@ -78,7 +84,7 @@ TYPES = {
 }
 ROW_KEYS = set(
     "name like short position member type value choices group help default unset range check "
-    "may_be_empty required needs excludes comma many at_most".split()
+    "may_be_empty required needs excludes comma many at_most form".split()
 )
 COMMAND_KEYS = set(
     "about group aliases examples struct parts run one_of one_of_text options".split()
@@ -252,7 +258,8 @@ def below(entry, tables):
 def read(root):
     tables = tomllib.loads((root / "apps/cli/options/commands.toml").read_text())
     tables["options"] = tomllib.loads((root / "src/generate/options.toml").read_text())
-    outside = {"groups", "common", "lists", "options"}
+    tables["form"] = tomllib.loads((root / "apps/tui/model/form.toml").read_text())
+    outside = {"groups", "common", "lists", "options", "form"}
     return tables, [Command(n, k, tables) for n, k in tables.items() if n not in outside]
 
 
@@ -294,6 +301,63 @@ def table_inc(tables, commands):
     return "".join(out) + f"const CommandRow kCommandRows[] = {{\n{rows}}};\n"
 
 
+FIELD_KEYS = set("field label kind commands initial choices help".split())
+
+
+def form_fields(tables, commands):
+    """name, option, its row or None, keys of each field."""
+    form = tables["form"]
+    for entry in form["fields"]:
+        table, _, key = entry.partition(".")
+        if not key:
+            yield entry, "", None, form[entry]
+            continue
+        keys = tables["options"].get(table, {}).get(key)
+        keys = keys or tables["common"].get(key, {}) | tables[table][key]
+        row = Row(key, keys, entry)
+        field = keys["form"]
+        for c in commands:
+            has = any(r.name == row.name or r["position"] for r in c.rows)
+            if c.name in field["commands"].split() and not has:
+                raise Wrong(f"{entry}: the form names {c.name}, which has no such option")
+        yield field.get("field", row.member), f"--{row.name}", row, field
+
+
+def form_incs(tables, commands):
+    """The names of the form's fields, and their rows."""
+    names, rows = [], []
+    for name, option, row, keys in form_fields(tables, commands):
+        for k in keys.keys() - FIELD_KEYS:
+            raise Wrong(f"{name}: {k} is no key of a field")
+        choices, kind, initial = keys.get("choices", []), "line", keys.get("initial", "")
+        if row:
+            kind = {"whole": "whole", "decimal": "decimal"}.get(row.kind, kind)
+            if row["choices"] and "..." not in row["choices"]:
+                kind, initial = "choice", "$kUnset"
+                choices = choices or ["$kUnset", *row["choices"]]
+        least, most = (row and row["range"]) or (0, "UINT64_MAX")
+        names.append(f"  {name},\n")
+        fields = [
+            f"Field::{name}",
+            text(name),
+            text(keys["label"]),
+            f"Kind::{keys.get('kind', kind)}",
+            text(option),
+            text(keys.get("commands", "")),
+            constant(initial),
+            f"{{{', '.join(map(constant, choices))}}}",
+            text(keys["help"]),
+            f"{least}u",
+            f"{most}u" if isinstance(most, int) else most,
+        ]
+        rows.append(f"    {{{', '.join(fields)}}},\n")
+    return "".join(names), "".join(rows)
+
+
+def constant(value):
+    return value[1:] if value.startswith("$") else text(value)
+
+
 def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != content:
@@ -307,6 +371,9 @@ def main(root, out):
         write(out / name, content)
     write(out / "commands.inc", commands_inc(commands))
     write(out / "table.inc", table_inc(tables, commands))
+    names, rows = form_incs(tables, commands)
+    write(out / "form_names.inc", names)
+    write(out / "form_rows.inc", rows)
 
 
 if __name__ == "__main__":
