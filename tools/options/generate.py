@@ -36,7 +36,7 @@ Keys of a command: about (what it does), group, aliases, examples, struct, parts
 struct that are not of PARTS, and their types), run (the function; left out: the command's name),
 one_of (options of which one is needed; one_of_text: how the error calls them).
 
-apps/tui/model/form.toml has the order of the form and the fields that are no options. Keys of a
+apps/tui/form.toml has the order of the form and the fields that are no options. Keys of a
 field: label, help, commands (that take it; left out: all), kind (of apps/tui/model/form.h; left
 out: that of the option's type), initial, choices, field (its name; left out: the member's). $NAME
 is a constant of form.h."""
@@ -258,7 +258,7 @@ def below(entry, tables):
 def read(root):
     tables = tomllib.loads((root / "apps/cli/options/commands.toml").read_text())
     tables["options"] = tomllib.loads((root / "src/generate/options.toml").read_text())
-    tables["form"] = tomllib.loads((root / "apps/tui/model/form.toml").read_text())
+    tables["form"] = tomllib.loads((root / "apps/tui/form.toml").read_text())
     outside = {"groups", "common", "lists", "options", "form"}
     return tables, [Command(n, k, tables) for n, k in tables.items() if n not in outside]
 
