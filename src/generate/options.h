@@ -16,10 +16,14 @@ namespace invar::generate {
 // Members that options.toml has a row for are made of it.
 struct ModelOptions {  // where the model and its compiled form are
 #include "options/model.inc"
+  bool operator==(const ModelOptions&) const = default;
 };
 
-struct ExecutionOptions {  // tuning: never changes a bit
+struct ExecutionSettings {  // tuning: never changes a bit
 #include "options/execution.inc"
+  bool operator==(const ExecutionSettings&) const = default;
+};
+struct ExecutionOptions : ExecutionSettings {
   // Gets, as text, what each pass of the preparation leaves. Empty: nobody asks.
   std::function<void(std::string_view)> explain = {};
 };
@@ -40,7 +44,7 @@ struct GenerationSettings {
   std::optional<int32_t> forced_bos_token_id;
   std::optional<bool> remove_invalid_values;
   std::optional<std::vector<int32_t>> forced_eos_token_id, begin_suppress_tokens;
-  std::optional<std::vector<std::vector<int32_t>>> bad_words_ids;
+  bool operator==(const GenerationSettings&) const = default;
 };
 
 // Absent: the checkpoint's generation_config.json, else off. do_sample is false: greedy, and what

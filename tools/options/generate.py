@@ -31,6 +31,10 @@ comma         a list of texts with commas
 many          takes several words, as in --input A B
 at_most = 1   a list that takes one
 form          the option's field of the terminal form, a table
+python        the argument of Python, a table: help; name (left out: the member's); kind of a text:
+              path, name, text or device; kind "not" of a flag: the argument says the contrary
+
+A row without `help` is no option of the command line.
 
 Keys of a command: about (what it does), group, aliases, examples, struct, parts (members of the
 struct that are not of PARTS, and their types), run (the function; left out: the command's name),
@@ -42,6 +46,7 @@ out: that of the option's type), initial, choices, field (its name; left out: th
 is a constant of form.h."""
 
 import sys
+import textwrap
 from pathlib import Path
 
 try:
@@ -81,10 +86,11 @@ TYPES = {
     "size": ("uint64_t", "size", None),
     "profile?": ("std::optional<Profile>", "profile", None),
     "operation set?": ("std::optional<OperationSet>", "operation_set", None),
+    "int32 lists?": ("std::optional<std::vector<std::vector<int32_t>>>", "token lists", None),
 }
 ROW_KEYS = set(
     "name like short position member type value choices group help default unset range check "
-    "may_be_empty required needs excludes comma many at_most form".split()
+    "may_be_empty required needs excludes comma many at_most form python".split()
 )
 COMMAND_KEYS = set(
     "about group aliases examples struct parts run one_of one_of_text options".split()
@@ -109,7 +115,7 @@ class Row:
         self.type, self.kind, value = TYPES[keys["type"]]
         self.value = keys.get("value", value)
         for k, v in (("value", self.value), ("group", self["group"]), ("help", self["help"])):
-            if v is None:
+            if v is None and "help" in keys:
                 raise Wrong(f"{where}: no {k}")
         self.is_list = "vector" in self.type and self["at_most"] != 1
         self.comma = self["comma"] or self.kind == "whole" and "vector" in self.type
@@ -358,6 +364,111 @@ def constant(value):
     return value[1:] if value.startswith("$") else text(value)
 
 
+# Kind of an argument of Python -> its type and default.
+ARGUMENTS = {
+    "flag": "bool = False",
+    "not": "bool = True",
+    "flag?": "bool | None = None",
+    "decimal": "float | None = None",
+    "path": "Path | None = None",
+    "name": "str | None = None",
+    "text": 'str = ""',
+    "device": 'str | list[str] | tuple[str, ...] = "cpu"',
+    "texts": "str | list[str] | None = None",
+    "tokens": "list[int] | None = None",
+    "token lists": "list[list[int]] | None = None",
+}
+
+
+class Argument:
+    """An option as an argument of invar.generate()."""
+
+    def __init__(self, row):
+        keys = row["python"]
+        self.name, self.member, self.help = keys.get("name", row.member), row.member, keys["help"]
+        kinds = {"on": "flag?", "size": "whole", "text": "texts" if row.is_list else "text"}
+        self.kind = keys.get("kind", kinds.get(row.kind, row.kind))
+        if self.kind == "whole" and row.is_list:
+            self.kind = "tokens"
+        if self.kind == "whole":
+            standard = row.keys.get("default", row.keys.get("unset"))
+            self.type = "int | None = None" if standard is None else f"int = {standard}"
+            least, most = row["range"] or (0, 2**63 - 1)
+            self.limits = (least if standard is None else min(least, standard), most)
+        else:
+            self.type, self.limits = ARGUMENTS[self.kind], ()
+
+    def entry(self):
+        """Of the table that invar/generation.py reads."""
+        limits = ["_native.most_threads" if n == "kMaxThreads" else str(n) for n in self.limits]
+        values = [text(self.member), text(self.kind), *limits]
+        return f"    {text(self.name)}: ({', '.join(values)}),\n"
+
+
+def arguments(tables, selectors):
+    """Of parts and rows, without those of which `!` says so."""
+    left_out = {s[1:] for s in selectors if s.startswith("!")}
+    for s in selectors:
+        part, _, key = s.partition(".")
+        for k, keys in tables["options"].get(part, {}).items():
+            if "python" in keys and k not in left_out and key in ("", k):
+                yield Argument(Row(k, keys, f"{part}.{k}"))
+
+
+def requests_py(tables, template):
+    """The functions of Python with their arguments."""
+    out = []
+    for line in template.splitlines():
+        what, *selectors = line.split() or [""]
+        found = list(arguments(tables, selectors)) if line.startswith("@") else []
+        if what == "@parameters":
+            out += [f"    {a.name}: {a.type}," for a in found]
+        elif what == "@documentation":
+            for a in found:
+                begin = f"    {a.name:<17}  "
+                out += textwrap.wrap(
+                    a.help,
+                    100,
+                    initial_indent=begin,
+                    subsequent_indent=" " * 23,
+                    break_on_hyphens=False,
+                )
+        elif what == "@names":
+            names = ", ".join([a.name for a in found] + ["workers"])
+            out += textwrap.wrap(names, 100, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        else:
+            out.append(line)
+    return "\n".join(out) + "\n"
+
+
+def argument_table(tables):
+    """argument -> member, kind, limits, for invar/generation.py."""
+    out = [
+        '"""Arguments of invar.generate() that are options, made by tools/options/generate.py."""\n\n'
+    ]
+    out += ["from invar import _native\n"]
+    for name, parts in (
+        ("SAMPLING", ["settings", "sampling"]),
+        ("EXECUTION", ["execution"]),
+        ("MODEL", ["model"]),
+    ):
+        rows = "".join(a.entry() for a in arguments(tables, parts))
+        out.append(f"\n# Argument: member, kind, limits.\n{name} = {{\n{rows}}}\n")
+    return "".join(out)
+
+
+def python_members(tables):
+    """Members of the native options that Python sets."""
+    members = {}
+    for part, rows in tables["options"].items():
+        if part != "chat":
+            struct = next(s for s, where in reversed(PARTS.values()) if where == PARTS[part][1])
+            for key, keys in rows.items():
+                name = keys.get("member", key)
+                members[name] = f'  member({PARTS[part][1]}, "{name}", &{struct}::{name});\n'
+    return "".join(members.values())
+
+
 def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != content:
@@ -372,6 +483,10 @@ def main(root, out):
     write(out / "commands.inc", commands_inc(commands))
     write(out / "table.inc", table_inc(tables, commands))
     names, rows = form_incs(tables, commands)
+    template = (root / "apps/python/requests.py.in").read_text()
+    write(out / "requests.py", requests_py(tables, template))
+    write(out / "argument_table.py", argument_table(tables))
+    write(out / "python_members.inc", python_members(tables))
     write(out / "form_names.inc", names)
     write(out / "form_rows.inc", rows)
 
