@@ -89,7 +89,7 @@ class Engine {
       : where_(std::move(where)), execution_(std::move(execution)) {}
   Result<generate::Request> prepare(generate::RequestOptions options, generate::Prompt prompt,
                                     generate::Observer& observer) {
-    const auto starting = generate::start(engine_ ? ExecutionOptions{} : execution_);
+    const auto starting = engine_ ? std::future<void>() : generate::start(execution_);
     if (!model_) {
       INVAR_TRY(model_, generate::Model::open(where_, observer));
     }
@@ -139,7 +139,7 @@ class Generation {
     while (!answer_) {
       const auto piece = or_raise(stream_->next());
       if (!piece)
-        answer_.emplace(or_raise(stream_->finish())), stream_.reset();
+        answer_.emplace(or_raise(stream_->finish())), stream_.reset(), engine_.reset();
       else if (!piece->empty())
         return piece;
     }
@@ -154,7 +154,7 @@ class Generation {
  private:
   std::mutex mutex_;
   NoteCollector listener_;
-  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<Engine> engine_;  // until the answer is sealed: an answer keeps no model loaded
   std::optional<generate::Request> request_;
   std::optional<generate::AnswerStream> stream_;
   std::optional<generate::Answer> answer_;
