@@ -1,4 +1,5 @@
 // The strict JSON parser and the writer, see json.h.
+// Long because both are one grammar.
 #include "base/text/json.h"
 
 #include <algorithm>
@@ -71,7 +72,8 @@ class Reader {
     size_t line = 1, column = 1;
     for (size_t i = 0; i < at_; ++i) s_[i] == '\n' ? (++line, column = 1) : ++column;
     return bad_input(std::string(name_) + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " +
-                     (failure_.why == Failure::count ? "" : "not JSON: ") + (at_end() ? "the text ends here; " : "") + why_);
+                     (failure_.why == Failure::count ? "" : "not JSON: ") +
+                     (at_end() ? "the text ends here; " : "") + why_);
   }
 
   bool value(Value& v, int depth) {
@@ -433,7 +435,8 @@ void write(const Value& v, const Form& form, int level, std::string& out) {
     out += form.ascii ? escaped_ascii(valid) : valid;
   };
   const auto line = [&](int deeper) {
-    if (form.indent >= 0) out.append(1, '\n').append(static_cast<size_t>(form.indent * (level + deeper)), ' ');
+    if (form.indent >= 0)
+      out.append(1, '\n').append(static_cast<size_t>(form.indent * (level + deeper)), ' ');
   };
   if (v.kind == Value::null) return void(out += "null");
   if (v.kind == Value::string) return string(v.text);

@@ -33,8 +33,7 @@ struct Value {
   Value(std::initializer_list<Member>);  // an object
   Value(std::vector<Value>);             // an array
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Value(T value);  // null for infinity and NaN, which JSON does not have
+  requires std::is_arithmetic_v<T> Value(T value);  // null for infinity and NaN, which JSON does not have
   template <class T>
   Value(const std::vector<T>& list);
   Value(const Value&);
@@ -90,14 +89,14 @@ std::string spelled(uint64_t);
 std::string spelled(double);
 
 template <class T>
-  requires std::is_arithmetic_v<T>
-Value::Value(T value) : Value() {
+requires std::is_arithmetic_v<T> Value::Value(T value) : Value() {
   if constexpr (std::is_same_v<T, bool>) {
     kind = boolean, text = value ? "true" : "false";
   } else if constexpr (std::is_floating_point_v<T>) {
     if (value - value == 0) kind = number, text = spelled(static_cast<double>(value));
   } else {
-    kind = number, text = spelled(static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(value));
+    kind = number,
+    text = spelled(static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(value));
   }
 }
 

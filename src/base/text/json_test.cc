@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace invar::json {
 namespace {
 
@@ -83,6 +85,45 @@ TEST(Json, QuoteRoundTrips) {
   EXPECT_EQ(v->text, all);
   EXPECT_EQ(quote("a\"\\\b\f\n\r\t\x1f\x7f/"), "\"a\\\"\\\\\\b\\f\\n\\r\\t\\u001f\x7f/\"");
   EXPECT_EQ(quote("\xff\xe2\x82q"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdq\"");
+}
+
+TEST(Json, NumbersAreReadAndSpelled) {
+  EXPECT_EQ(
+      dump(*read("[1.50, 1e5, 1e15, 1e16, 0.00001, -0.0, 18446744073709551615, 18446744073709551616]", "f")),
+      "[1.5,100000.0,1e+15,1e+16,1e-05,-0.0,18446744073709551615,1.8446744073709552e+19]");
+  EXPECT_FALSE(read("[1e400]", "f"));
+  EXPECT_EQ(parse("1e-400", "f")->to_double(), 0);
+  EXPECT_EQ(dump({{"infinite", 1e308 * 10}, {"whole", -1}, {"flag", true}}),
+            "{\"infinite\":null,\"whole\":-1,\"flag\":true}");
+  EXPECT_EQ(Value(1), Value(1.0));
+  EXPECT_NE(Value(1), Value(true));
+  EXPECT_FALSE(parse("-1", "f")->is_unsigned());
+  EXPECT_EQ(Value(UINT64_MAX).to_uint64(), UINT64_MAX);
+}
+
+TEST(Json, MembersOfOneNameAndTheirOrder) {
+  const char* text = "\xef\xbb\xbf{\"b\": 1, \"a\": {\"z\": 1, \"y\": []}, \"b\": 2}";
+  EXPECT_EQ(dump(*read(text, "f")), "{\"a\":{\"y\":[],\"z\":1},\"b\":2}");
+  const Value written = *read(text, "f", Order::as_written);
+  EXPECT_EQ(dump(written), "{\"b\":2,\"a\":{\"z\":1,\"y\":[]}}");
+  EXPECT_EQ(written, *read(text, "f"));
+  EXPECT_EQ(*repeated_name(*parse(text + 3, "f")), "b");
+  EXPECT_EQ(repeated_name(written), nullptr);
+  EXPECT_EQ(dump(written, {.indent = 1}), "{\n \"b\": 2,\n \"a\": {\n  \"z\": 1,\n  \"y\": []\n }\n}");
+  EXPECT_TRUE(written.get("none").is_null());
+}
+
+TEST(Json, AnyBytesCanBeWritten) {
+  EXPECT_EQ(dump("\xff\xe2\x82q"), "\"\xef\xbf\xbd\xef\xbf\xbdq\"");
+  EXPECT_EQ(dump("\xc3\xa9\xf0\x9f\x8e\xad\x7f\n", {.ascii = true}), "\"\\u00e9\\ud83c\\udfad\\u007f\\n\"");
+}
+
+TEST(Json, FailuresCountTheBytesOfTheWrongToken) {
+  for (const auto& [text, byte] : {std::pair{"", 1}, {"{\"a\" 123}", 8}, {"[1 \"xy\"]", 7}, {"trux", 4}}) {
+    Failure failure;
+    EXPECT_FALSE(parse(text, "f", &failure));
+    EXPECT_EQ(failure.byte, static_cast<size_t>(byte)) << text;
+  }
 }
 
 }  // namespace
