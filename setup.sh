@@ -7,10 +7,12 @@ root=$PWD
 
 usage() {
   cat <<'TEXT'
-Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off]
+Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off] [--quick|--all]
 
   demo    install what is missing, build, run the shipped model and verify its receipt
-  test    the same set-up with the test tools, then every test; both say beforehand how long they take
+  test    the same set-up with the test tools, then the tests; both say beforehand how long they take.
+          --quick: one build, its unit tests and twenty journeys; --all: every test whole, as before
+          a release; otherwise a sample by the commit of the longest (docs/design/tests.md)
   build   install what is missing and build build/bin/invar
   wheel   the Python package: install what is missing and build build/dist/invar-*.whl for this
           machine's python3
@@ -375,6 +377,10 @@ run_tests() {
   if [[ -n $(gpus) && ${with_cuda[0]} == *=ON ]]; then with_cuda+=(-DINVAR_GPU=ON); fi
   configure_and_build release build all "${python[@]}" "${with_cuda[@]}" -DINVAR_PACKAGE=ON \
     "-DPython_EXECUTABLE=$root/build/venv/bin/python"
+  if ((tier == 1)); then
+    run_ctest build
+    return
+  fi
   say "Build: the runtime under the address, undefined-behaviour and thread sanitizers"
   configure_and_build asan build/asan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
   configure_and_build tsan build/tsan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
@@ -388,19 +394,27 @@ run_tests() {
   build_web
   configure_and_build web build/web invar_conformance
   python3 tools/one_ctest.py build/everything "${builds[@]}"
-  say "Test: ctest over ${builds[*]#*=}"
-  ctest --test-dir build/everything --output-on-failure --parallel "$jobs"
+  run_ctest build/everything "${builds[@]#*=}"
+}
+run_ctest() { # FOLDER [BUILD...]: the tests of the tier
+  local folder=$1
+  shift
+  say "Test: tier $tier of ${*:-$folder}"
+  INVAR_TIER=$tier ctest --test-dir "$folder" -L "tier$tier" --output-on-failure --parallel "$jobs"
 }
 
 command=''
 list=''
 cuda=auto
+tier=2
 while (($#)); do
   case $1 in
     -h | --help) usage; exit 0 ;;
     --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || die 2 "--jobs needs a number"; jobs=$2; shift ;;
     --cuda) [[ ${2:-} =~ ^(auto|all|off)$ ]] || die 2 "--cuda needs auto, all or off"; cuda=$2; shift ;;
     --list) list=1 ;;
+    --quick) tier=1 ;;
+    --all) tier=3 ;;
     demo | test | build | wheel | web | deps | cross | clean)
       [[ -z $command ]] || die 2 "one command at a time; see --help"
       command=$1 ;;
@@ -408,6 +422,7 @@ while (($#)); do
   esac
   shift
 done
+((tier == 2)) || [[ $command == test ]] || die 2 "--quick and --all are options of test"
 case $command in
   demo) demo ;;
   test) run_tests ;;

@@ -5,9 +5,9 @@
 #include "base/thread_pool.h"
 #include "bench/peak/peak_device.h"
 #include "bench/run.h"
-#include "generate/execution.h"
-#include "generate/model_folder.h"
-#include "generate/task_cache.h"
+#include "generate/cache/task_cache.h"
+#include "generate/engine/execution.h"
+#include "generate/model/model_folder.h"
 
 namespace invar::bench {
 namespace {

@@ -1,7 +1,7 @@
 # Rooms: every operation of spec/opset.toml is a folder src/ops/NAME, or lives with others of one
 # kind in the folder that its `room` names. By file name:
 #   reference.cc   defines contract_NAME (kernels/op_contract.h) and row_NAME_reference
-#   table.h        optional, where several operations share the room: a row for each
+#   ops.toml       operands, attributes and results of each operation (tools/ops/generate.py)
 #   room.cc        optional: what all rows share (shapes, units, packing), compiled once without ISA
 #                  flags
 #   cpu.cc         compiled once per instruction set, defines INVAR_ROW = row_NAME_ISA
@@ -25,140 +25,24 @@ include(isa)
 set(INVAR_LIBRARY_ROWS_onednn onednn)
 set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 
-# Rooms whose table.h has rows X(HOW, NAME, "OPERATOR", "ATTRIBUTE"...): build/generated/ops/ROOM/
-# table.td, which their op.td includes, has each operation as an instance of the class ROOM_HOW of
-# op.td. Attributes are f32, those of a `test` i64. result: the files made.
-function(invar_room_tables result)
-  set(made "")
-  file(GLOB tables CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*/table.h)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tables})
-  foreach(table ${tables})
-    cmake_path(GET table PARENT_PATH room)
-    cmake_path(GET room FILENAME room)
-    file(READ ${table} text)
-    string(REGEX MATCHALL "X[(][a-z0-9_]+, [a-z0-9_]+, \"[^\n)]*[)]" rows "${text}")
-    set(ops "")
-    foreach(row ${rows})
-      string(REGEX MATCH "^X[(]([a-z0-9_]+), ([a-z0-9_]+), \"[^\"]*\"(.*)[)]$" row ${row})
-      set(how ${CMAKE_MATCH_1})
-      set(op ${CMAKE_MATCH_2})
-      set(attributes "${CMAKE_MATCH_3}")
-      string(REGEX MATCHALL "[a-z0-9]+" words ${op})
-      set(class "")
-      foreach(word ${words})  # exp_f64: ExpF64
-        string(SUBSTRING ${word} 0 1 first)
-        string(SUBSTRING ${word} 1 -1 rest)
-        string(TOUPPER ${first} first)
-        string(APPEND class ${first}${rest})
-      endforeach()
-      if(attributes)
-        set(type F32)
-        if(how STREQUAL test)
-          set(type I64)
-        endif()
-        string(REGEX REPLACE "\"([a-z]+)\"" "${type}Attr:$\\1" attributes "${attributes}")
-        string(REGEX REPLACE "^, (.*)$" ", (ins \\1)" attributes "${attributes}")
-      endif()
-      string(APPEND ops "def Repro_${class}Op : ${room}_${how}<\"${op}\"${attributes}>;\n")
-    endforeach()
-    if(rows)
-      set(file ${CMAKE_BINARY_DIR}/generated/ops/${room}/table.td)
-      file(CONFIGURE OUTPUT ${file} CONTENT "${ops}" @ONLY)
-      list(APPEND made ${file})
-    endif()
-  endforeach()
-  set(${result} "${made}" PARENT_SCOPE)
-endfunction()
-
-# The types of attributes, as the rooms' op.td files declare them: a table for
-# src/base/attribute_types.h. An attribute name has one type, whatever the operation.
-function(invar_attribute_table result)
-  set(I64 i64)
-  set(F32 f32)
-  set(Str string)
-  set(DenseI64Array i64_array)
-  set(names "")
-  set(table "")
-  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*/op.td)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
-  invar_room_tables(tables)
-  list(APPEND files ${tables})
-  foreach(file ${files})
-    file(READ ${file} text)
-    string(REGEX MATCHALL "(I64|F32|Str|DenseI64Array)Attr>?:[$][a-z0-9_]+" declared "${text}")
-    foreach(one ${declared})
-      string(REGEX MATCH "^(.*)Attr>?:[$](.*)$" one ${one})
-      list(APPEND names ${CMAKE_MATCH_2})
-      if(DEFINED type_${CMAKE_MATCH_2} AND NOT "${type_${CMAKE_MATCH_2}}" STREQUAL "${CMAKE_MATCH_1}")
-        message(FATAL_ERROR "${file}: attribute ${CMAKE_MATCH_2} has another type than in another operation")
-      endif()
-      set(type_${CMAKE_MATCH_2} ${CMAKE_MATCH_1})
-    endforeach()
-  endforeach()
-  list(REMOVE_DUPLICATES names)
-  list(SORT names)
-  foreach(name ${names})
-    string(APPEND table "    {\"${name}\", AttributeType::${${type_${name}}}},\n")
-  endforeach()
-  set(${result} "${table}" PARENT_SCOPE)
-endfunction()
-
-# Operations, versions and numerics -> the library invar_opset (src/base/opset.h); INVAR_OPS = their
-# names, INVAR_ROOM_<NAME> the room of each, INVAR_ROOMS the rooms, INVAR_CHOICES the numerics
-# choices.
-function(invar_opset)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/spec/opset.toml)
-  file(STRINGS ${CMAKE_SOURCE_DIR}/spec/opset.toml lines REGEX "^(\\[|version|numerics|room|split)")
-  set(op "")
-  foreach(line ${lines})
-    if(line MATCHES "^\\[([a-z0-9_]+)\\]$")
-      set(op ${CMAKE_MATCH_1})
-      set(room ${op})
-      list(APPEND ops ${op})
-    elseif(line MATCHES "^\\[choice\\.([a-z0-9-]+)\\]$")
-      list(APPEND choices ${CMAKE_MATCH_1})
-    elseif(line MATCHES "^version = ([0-9]+)$")
-      set(version ${CMAKE_MATCH_1})
-    elseif(line MATCHES "^room = \"([a-z0-9_]+)\"$")
-      set(room ${CMAKE_MATCH_1})
-    elseif(line MATCHES "^numerics = \"([a-z0-9-]+)\"$")
-      string(APPEND table "    {\"${op}\", ${version}, \"${CMAKE_MATCH_1}\", \"${room}\"},\n")
-      set(INVAR_ROOM_${op} ${room} PARENT_SCOPE)
-      list(APPEND rooms ${room})
-    elseif(line MATCHES "^split = \"([a-z]+)\"$")
-      string(APPEND splits "    {\"${op}\", \"${CMAKE_MATCH_1}\"},\n")
-    else()
-      message(FATAL_ERROR "spec/opset.toml: not understood: ${line}")
-    endif()
-  endforeach()
-  list(JOIN choices "\", \"" choice_table)
-  invar_attribute_table(attribute_table)
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/opset/opset.cc CONTENT
-       "#include \"base/attribute_types.h\"
-#include \"base/opset.h\"\n
-namespace invar {
-static constexpr OpInfo kOps[] = {\n${table}};
-std::span<const OpInfo> opset() { return kOps; }
-const OpInfo* op_info(std::string_view op) {
-  for (const OpInfo& o : kOps)
-    if (o.op == op) return &o;
-  return nullptr;
-}
-static constexpr std::string_view kChoices[] = {\"${choice_table}\"};
-std::span<const std::string_view> choices() { return kChoices; }
-static constexpr OpSplit kSplits[] = {\n${splits}};
-std::span<const OpSplit> op_splits() { return kSplits; }
-static constexpr AttributeInfo kAttributes[] = {\n${attribute_table}};
-std::span<const AttributeInfo> attribute_infos() { return kAttributes; }
-}  // namespace invar\n")
-  add_library(invar_opset STATIC ${CMAKE_BINARY_DIR}/generated/opset/opset.cc)
-  target_include_directories(invar_opset PRIVATE ${CMAKE_SOURCE_DIR}/src)
-  list(REMOVE_DUPLICATES rooms)
-  set(INVAR_OPS ${ops} PARENT_SCOPE)
-  set(INVAR_CHOICES ${choices} PARENT_SCOPE)
-  set(INVAR_ROOMS ${rooms} PARENT_SCOPE)
-endfunction()
-invar_opset()
+# Operations, their versions and their tables: tools/ops/generate.py writes, from spec/opset.toml and
+# the rooms' ops.toml, INVAR_OPS, INVAR_ROOM_<NAME> (the room of each), INVAR_ROOMS, INVAR_CHOICES
+# and INVAR_EXTENDED_<ROOM> (operations with rows in cpu/extension_rows.h) for here, the library
+# invar_opset (src/base/opset.h), and op.td and table.h of rooms for includes.
+find_program(INVAR_OPS_PYTHON NAMES python3 python REQUIRED)
+set(INVAR_OPS_GENERATED ${CMAKE_BINARY_DIR}/generated)
+file(GLOB tables CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*/ops.toml)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tables} ${CMAKE_SOURCE_DIR}/spec/opset.toml
+             ${CMAKE_SOURCE_DIR}/tools/ops/generate.py)
+execute_process(COMMAND ${INVAR_OPS_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/ops/generate.py
+                        ${CMAKE_SOURCE_DIR} ${INVAR_OPS_GENERATED}
+                RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "the tables of operations were not made (see above)")
+endif()
+include(${INVAR_OPS_GENERATED}/ops.cmake)
+add_library(invar_opset STATIC ${INVAR_OPS_GENERATED}/opset/opset.cc)
+target_include_directories(invar_opset PRIVATE ${CMAKE_SOURCE_DIR}/src)
 
 function(invar_rooms)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
@@ -173,7 +57,8 @@ function(invar_rooms)
       endif()
       if(EXISTS ${file} AND NOT room IN_LIST INVAR_REFERENCE_ROOMS)
         add_library(invar_${room}_${isa} OBJECT ${file})
-        target_include_directories(invar_${room}_${isa} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+        target_include_directories(invar_${room}_${isa} PRIVATE
+                                   ${CMAKE_SOURCE_DIR}/src ${INVAR_OPS_GENERATED})
         string(TOUPPER ${isa} ISA)
         target_compile_definitions(invar_${room}_${isa} PRIVATE
                                    INVAR_ROW=row_${room}_${isa} INVAR_ISA="${isa}"
@@ -185,16 +70,13 @@ function(invar_rooms)
       if(NOT EXISTS ${file} OR room IN_LIST INVAR_REFERENCE_ROOMS)
         continue()
       endif()
-      # The operations with rows there, best extension first.
-      set(listed ${dir}/${room}/cpu/extension_rows.h)
-      file(STRINGS ${listed} rows REGEX "^const CpuKernel INVAR_ROW_OF")
-      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${listed})
-      if(NOT rows)
-        message(FATAL_ERROR "${listed} has no rows")
+      if(NOT INVAR_EXTENDED_${room})
+        message(FATAL_ERROR "src/ops/${room}/ops.toml: cpu/extension.cc has rows of no operation")
       endif()
       foreach(extension ${INVAR_ISA_EXTENSIONS_${isa}})
         add_library(invar_${room}_${extension} OBJECT ${file})
-        target_include_directories(invar_${room}_${extension} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+        target_include_directories(invar_${room}_${extension} PRIVATE
+                                   ${CMAKE_SOURCE_DIR}/src ${INVAR_OPS_GENERATED})
         string(TOUPPER ${isa} ISA)
         string(TOUPPER ${extension} EXTENSION)
         target_compile_definitions(invar_${room}_${extension} PRIVATE
@@ -203,8 +85,7 @@ function(invar_rooms)
         target_compile_options(invar_${room}_${extension} PRIVATE
                                ${INVAR_ISA_FLAGS_${isa}} ${INVAR_ISA_EXTENSION_FLAGS_${extension}})
         list(APPEND sources $<TARGET_OBJECTS:invar_${room}_${extension}>)
-        foreach(row ${rows})
-          string(REGEX REPLACE "^[^(]*\\(([a-z0-9_]+)\\).*" "\\1" op "${row}")
+        foreach(op ${INVAR_EXTENDED_${room}})  # best extension first
           list(APPEND rows_of_${op} ${extension})
         endforeach()
       endforeach()
@@ -232,7 +113,8 @@ function(invar_rooms)
       list(FILTER sources_cuda EXCLUDE REGEX "/sm90a/")
       if(sources_cuda)
         add_library(invar_${room}_cuda OBJECT ${sources_cuda})
-        target_include_directories(invar_${room}_cuda PRIVATE ${CMAKE_SOURCE_DIR}/src)
+        target_include_directories(invar_${room}_cuda PRIVATE
+                                   ${CMAKE_SOURCE_DIR}/src ${INVAR_OPS_GENERATED})
         target_compile_definitions(invar_${room}_cuda PRIVATE INVAR_ROW=row_${room}_cuda INVAR_ISA="cuda"
                                    INVAR_ISA_NS=cuda)
         target_compile_options(invar_${room}_cuda PRIVATE ${INVAR_ISA_FLAGS_cuda})
@@ -243,7 +125,8 @@ function(invar_rooms)
       if(sources_sm90a AND CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)(90|all|native)")
         add_library(invar_${room}_sm90a OBJECT ${sources_sm90a})
         set_target_properties(invar_${room}_sm90a PROPERTIES CUDA_ARCHITECTURES 90a-real)
-        target_include_directories(invar_${room}_sm90a PRIVATE ${CMAKE_SOURCE_DIR}/src)
+        target_include_directories(invar_${room}_sm90a PRIVATE
+                                   ${CMAKE_SOURCE_DIR}/src ${INVAR_OPS_GENERATED})
         target_compile_definitions(invar_${room}_sm90a PRIVATE INVAR_ISA="cuda" INVAR_ISA_NS=cuda)
         target_compile_options(invar_${room}_sm90a PRIVATE ${INVAR_ISA_FLAGS_cuda})
         foreach(file ${sources_sm90a})
@@ -289,7 +172,7 @@ static const VendorRow* const kVendorRows[] = {\n${library_listed}};\n}\n")
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${dir}/*_test.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   invar_library(ops "${sources}" "${ARG_DEPENDS}")
-  target_include_directories(invar_ops PRIVATE ${CMAKE_BINARY_DIR}/generated/ops)
+  target_include_directories(invar_ops PRIVATE ${INVAR_OPS_GENERATED} ${INVAR_OPS_GENERATED}/ops)
   get_target_property(type invar_base TYPE)
   if(type STREQUAL INTERFACE_LIBRARY)
     target_link_libraries(invar_base INTERFACE invar_opset)
@@ -297,4 +180,7 @@ static const VendorRow* const kVendorRows[] = {\n${library_listed}};\n}\n")
     target_link_libraries(invar_base PUBLIC invar_opset)
   endif()
   invar_tests(ops "${tests}")
+  if(TARGET invar_ops_test)
+    target_include_directories(invar_ops_test PRIVATE ${INVAR_OPS_GENERATED})
+  endif()
 endfunction()

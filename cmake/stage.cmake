@@ -38,6 +38,24 @@ if(INVAR_TESTS)
 endif()
 set(INVAR_THREADED base run)
 
+# One ctest test for a program's cases: a process for each costs more than most cases. The output
+# names those that fail.
+function(invar_gtest name program)
+  add_test(NAME ${name} COMMAND ${program} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES LABELS "tier1;tier2;tier3" TIMEOUT 1800)
+endfunction()
+
+# Every test of this folder that says nothing else belongs to tiers 2 and 3.
+function(invar_tiers)
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  foreach(test ${tests})
+    get_test_property(${test} LABELS labels)
+    if(NOT labels)
+      set_tests_properties(${test} PROPERTIES LABELS "tier2;tier3")
+    endif()
+  endforeach()
+endfunction()
+
 function(invar_tests name tests)
   if(INVAR_TESTS AND tests AND (NOT INVAR_SANITIZE STREQUAL "thread" OR name IN_LIST INVAR_THREADED))
     add_executable(invar_${name}_test ${tests})
@@ -47,7 +65,7 @@ function(invar_tests name tests)
     # INVAR_EMULATED: under an emulator tests that go through very many inputs take a sample.
     target_compile_definitions(invar_${name}_test PRIVATE INVAR_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                           INVAR_EMULATED=$<BOOL:${CMAKE_CROSSCOMPILING}>)
-    gtest_discover_tests(invar_${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
+    invar_gtest(${name} invar_${name}_test)
     add_dependencies(invar_tests invar_${name}_test)
   endif()
 endfunction()

@@ -6,6 +6,7 @@ import atexit
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import tomllib
+
+import sample
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
@@ -29,6 +33,76 @@ os.environ["XDG_STATE_HOME"] = CACHE + "/state"
 # No test asks the real Hugging Face hub; those of tests/hub have one of their own.
 os.environ["HF_HUB_OFFLINE"] = "1"
 atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
+# Programs inherit ignored signals, as nohup and a shell's background leave them: tests send some.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        how = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, how)
+
+TIERS = tomllib.loads((ROOT / "tests/tiers.toml").read_text())
+
+
+def runs_in_tier(item):
+    """Whether tests/tiers.toml has this test in the tier of INVAR_TIER."""
+    name = f"{Path(item.path).relative_to(ROOT).as_posix()}::{item.nodeid.split('::', 1)[1]}"
+    if sample.TIER == 1:
+        return any(belongs(name, row) for row in TIERS["journeys"])
+    if sample.TIER == 2:
+        if any(belongs(name, row) for row in TIERS["whole"]):
+            return False
+        return not any(
+            belongs(name, r) and sample.turn(name, n) for r, n in TIERS["one_in"].items()
+        )
+    return True
+
+
+def belongs(name, row):
+    return name == row or name.startswith((row + "::", row + "["))
+
+
+def pytest_ignore_collect(collection_path):
+    """Tier 1 imports the files of journeys alone."""
+    if sample.TIER == 1 and collection_path.suffix == ".py":
+        name = collection_path.relative_to(ROOT).as_posix()
+        return not any(row.startswith(name) for row in TIERS["journeys"]) or None
+    return None
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = [item for item in items if not runs_in_tier(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+def pytest_report_collectionfinish():
+    return f"tier {sample.TIER}, the sample of INVAR_SAMPLE='{sample.commit()}'"
+
+
+def process_state():
+    """What one test file could leave behind for the next in this process."""
+    state = {"environment": dict(os.environ), "folder": os.getcwd()}
+    if torch := sys.modules.get("torch"):
+        state |= {
+            "set_default_dtype": torch.get_default_dtype(),
+            "set_num_threads": torch.get_num_threads(),
+            "set_grad_enabled": torch.is_grad_enabled(),
+            "use_deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
+            "set_rng_state": torch.get_rng_state(),
+        }
+    return state
+
+
+@pytest.fixture(scope="module", autouse=True)
+def process_as_found():
+    """Each file finds the process as the first one did."""
+    found = process_state()
+    yield
+    os.environ.clear()
+    os.environ.update(found.pop("environment"))
+    os.chdir(found.pop("folder"))
+    for name, value in found.items():
+        getattr(sys.modules["torch"], name)(value)
 
 
 def package_has_gpu():

@@ -8,8 +8,8 @@
 #include "base/text/size_text.h"
 #include "commands.h"
 #include "console.h"
-#include "generate/model_folder.h"
-#include "generate/task_cache.h"
+#include "generate/cache/task_cache.h"
+#include "generate/model/model_folder.h"
 #include "hub/environment.h"
 
 namespace invar::cli {

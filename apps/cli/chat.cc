@@ -9,9 +9,10 @@
 #include "base/text/utf8.h"
 #include "commands.h"
 #include "console.h"
-#include "generate/generate.h"
-#include "generate/model_folder.h"
-#include "generate/task_cache.h"
+#include "generate/cache/task_cache.h"
+#include "generate/engine/engine.h"
+#include "generate/engine/execution.h"
+#include "generate/model/model_folder.h"
 #include "outputs/folders.h"
 #include "outputs/state.h"
 #include "progress/display.h"
@@ -33,10 +34,12 @@ constexpr const char* kHelp =
 
 class Conversation {
  public:
-  Conversation(const ChatCommand& c, ChatOptions options, generate::Generator& generator, Console& console)
+  Conversation(const ChatCommand& c, ChatOptions options, generate::Engine& engine,
+               std::shared_ptr<const generate::RequestSettings> settings, Console& console)
       : command_(c),
         options_(std::move(options)),
-        generator_(generator),
+        engine_(engine),
+        settings_(std::move(settings)),
         console_(console),
         system_(c.chat.system) {
     options_.system.reset();
@@ -57,7 +60,8 @@ class Conversation {
 
   const ChatCommand& command_;
   ChatOptions options_;
-  generate::Generator& generator_;
+  generate::Engine& engine_;
+  const std::shared_ptr<const generate::RequestSettings> settings_;
   Console& console_;
   std::optional<std::string> system_;
   json messages_;
@@ -79,10 +83,10 @@ std::string Conversation::receipt_path() {
 void Conversation::remark_cut(const receipt::Receipt& r) {
   if (r.finish_reason != "length") return;
   const auto tokens = static_cast<int64_t>(r.tokens.size());
-  const bool full = static_cast<int64_t>(r.prompt_tokens.size()) + tokens >= generator_.positions();
+  const bool full = static_cast<int64_t>(r.prompt_tokens.size()) + tokens >= engine_.positions();
   console_.note("cut", "the answer ends after " + std::to_string(tokens) +
                            " tokens, before the model ended it: " +
-                           (full ? "the conversation fills its " + std::to_string(generator_.positions()) +
+                           (full ? "the conversation fills its " + std::to_string(engine_.positions()) +
                                        " positions; /reset forgets it, --context makes room for more"
                                  : "that is the limit; --max-new-tokens allows more"));
 }
@@ -107,13 +111,15 @@ Status Conversation::answer(const std::string& text) {
   messages.push_back({{"role", "user"}, {"content", text}});
   INVAR_TRY(std::string input, generate::chat_input(messages.dump(), "the conversation", options_));
   const std::string path = receipt_path();
-  INVAR_CHECK_OK(generator_.add({"", path, std::move(input), "the conversation"}));
+  INVAR_TRY(auto request, generate::Request::make(
+                              engine_.model(), {"", path, std::move(input), "the conversation"}, settings_));
+  INVAR_CHECK_OK(engine_.fit(request));
   const size_t turn = turns_++;
-  const generate::Prompt& asked = generator_.prompt(turn);
-  const std::string remark = prompt::texts_left_out(generator_.chat_templates(), {asked.text, asked.chat});
+  const std::string remark = prompt::texts_left_out(engine_.model().folder.chat_templates,
+                                                    {request.prompt.text, request.prompt.chat});
   if (!remark.empty() && remark != remark_) console_.note("template", remark);
   remark_ = remark;
-  generate::AnswerStream stream = generator_.stream(turn, console_);
+  generate::AnswerStream stream = engine_.stream(request, console_);
   for (;;) {
     INVAR_TRY(const std::optional<std::string> piece, stream.next());
     if (!piece) break;
@@ -196,9 +202,8 @@ Error no_chat_template(const ChatCommand& c) {
 
 // `worst`: the exit code of turns that had no answer.
 Status do_chat(const ChatCommand& c, int& worst) {
-  generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path, {}};
-  INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
-  request.conversation = c.context;
+  ModelOptions where = c.model;
+  INVAR_TRY(where.operation_set, generate::operation_set(c.operation_set));
   ChatOptions options = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, options));
   Console console(c.json);
@@ -210,10 +215,15 @@ Status do_chat(const ChatCommand& c, int& worst) {
     INVAR_TRY(const auto templates, generate::open_chat_templates(location));
     if (templates.texts.empty()) return no_chat_template(c);
   }
-  INVAR_TRY(generate::Generator generator, generate::Generator::open(std::move(request), console));
-  if (generator.chat_templates().texts.empty()) return no_chat_template(c);
+  const auto starting = generate::start(c.execution);
+  INVAR_TRY(const auto model, generate::Model::open(std::move(where), console));
+  INVAR_TRY(const auto settings,
+            generate::RequestSettings::make(*model, {c.sampling, c.record_model_path, {}, false, {}, true}));
+  INVAR_TRY(generate::Engine engine,
+            generate::Engine::open(model, c.execution, {.positions = c.context}, {}, console));
+  if (model->folder.chat_templates.texts.empty()) return no_chat_template(c);
   std::signal(SIGHUP, SIG_IGN);
-  Conversation conversation(c, std::move(options), generator, console);
+  Conversation conversation(c, std::move(options), engine, settings, console);
   LineEditor editor(c.no_history ? "" : state_file("chat-history"), stderr_is_terminal() && !shows_events());
   while (const auto line = read_lines(editor)) {
     if (valid_prefix(*line) < line->size()) {

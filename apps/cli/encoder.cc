@@ -13,8 +13,8 @@
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
-#include "generate/encoder.h"
-#include "generate/task_cache.h"
+#include "generate/cache/task_cache.h"
+#include "generate/encoder/encoder.h"
 #include "outputs/folders.h"
 #include "run/npy.h"
 

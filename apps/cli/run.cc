@@ -12,9 +12,10 @@
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
-#include "generate/generate.h"
-#include "generate/task_cache.h"
-#include "generate/verify.h"
+#include "generate/cache/task_cache.h"
+#include "generate/engine/engine.h"
+#include "generate/engine/execution.h"
+#include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "outputs/state.h"
 #include "progress/display.h"
@@ -115,9 +116,14 @@ void report(const Answer& a, const std::string& receipt_path, const run::Session
 // What the command writes of one answer after another.
 class Answers {
  public:
-  Answers(const RunCommand& c, generate::Generator& generator, size_t count, std::string kept,
-          Console& console)
-      : c_(c), generator_(generator), count_(count), kept_(std::move(kept)), console_(console) {}
+  Answers(const RunCommand& c, generate::Engine& engine, std::vector<generate::Request>& requests,
+          std::string kept, Console& console)
+      : c_(c),
+        engine_(engine),
+        requests_(requests),
+        count_(requests.size()),
+        kept_(std::move(kept)),
+        console_(console) {}
   // Each as it is computed.
   Status one_by_one();
   // Several computed together, written in the order of the prompts.
@@ -131,13 +137,14 @@ class Answers {
   void write(std::string_view text) {
     if (!c_.json && written_) written_ = write_stdout(text);
   }
-  const std::string& path(size_t i) const { return *generator_.prompt(i).receipt_path; }
+  const std::string& path(size_t i) const { return *requests_[i].prompt.receipt_path; }
   bool refused(size_t i);
   void begin(size_t i);
   void end(size_t i, const Answer&);
 
   const RunCommand& c_;
-  generate::Generator& generator_;
+  generate::Engine& engine_;
+  std::vector<generate::Request>& requests_;
   const size_t count_;
   std::string kept_;  // what is said once, behind the first receipt
   Console& console_;
@@ -146,7 +153,7 @@ class Answers {
 };
 
 bool Answers::refused(size_t i) {
-  const Error* const problem = generator_.problem(i);
+  const std::optional<Error>& problem = requests_[i].prompt.problem;
   if (!problem) return false;
   fail(*problem);
   if (worst_ == 0 || problem->code == Code::bad_input) worst_ = static_cast<int>(problem->code);
@@ -157,7 +164,7 @@ void Answers::begin(size_t i) {
   if (count_ > 1) write("== " + path_for_stdout(path(i)) + "\n");
   if (!c_.json && stdout_is_terminal() && written_) {
     std::fputs("\n\033[1m", stdout);
-    write(generator_.prompt(i).text);
+    write(requests_[i].prompt.text);
     std::fputs("\033[0m", stdout);
   }
 }
@@ -165,16 +172,16 @@ void Answers::begin(size_t i) {
 void Answers::end(size_t i, const Answer& a) {
   remember_receipt(path(i));
   if (console_.says_details()) {
-    report(a, path(i), generator_.session(), console_);
+    report(a, path(i), engine_.session(), console_);
     if (!kept_.empty()) console_.note("kept", std::exchange(kept_, ""));
   }
-  if (c_.json && written_) written_ = write_stdout(line_of(json_of(a, path(i), generator_.session())));
+  if (c_.json && written_) written_ = write_stdout(line_of(json_of(a, path(i), engine_.session())));
 }
 
 Status Answers::one_by_one() {
   for (size_t i = 0; i < count_; ++i) {
     if (refused(i)) continue;
-    generate::AnswerStream stream = generator_.stream(i, console_);
+    generate::AnswerStream stream = engine_.stream(requests_[i], console_);
     for (bool began = false;; began = true) {
       INVAR_TRY(const std::optional<std::string> piece, stream.next());
       if (!began) begin(i);  // behind the bar of the prompt's phase
@@ -194,14 +201,18 @@ Status Answers::together() {
   const Clock::time_point start = Clock::now();
   std::map<size_t, Answer> waiting;  // for those before them
   size_t written = 0, answers = 0, tokens = 0;
-  generate::AnswerBatch batch = generator_.batch(console_);
+  generate::Scheduler scheduler(engine_, console_);
+  std::vector<size_t> asked;  // requests by the scheduler's numbers
+  for (size_t i = 0; i < count_; ++i)
+    if (!requests_[i].skipped()) scheduler.add(requests_[i]), asked.push_back(i);
   for (bool more = true; more;) {
-    INVAR_TRY(auto complete, batch.next());
+    INVAR_TRY(auto complete, scheduler.next());
     more = complete.has_value();
     if (complete) {
       ++answers, tokens += complete->answer.receipt.tokens.size();
-      if (console_.says_details()) console_.note("answered", generator_.prompt(complete->prompt).name);
-      waiting.emplace(complete->prompt, std::move(complete->answer));
+      const size_t prompt = asked[complete->request];
+      if (console_.says_details()) console_.note("answered", requests_[prompt].prompt.name);
+      waiting.emplace(prompt, std::move(complete->answer));
     }
     for (; written < count_; ++written) {
       const auto found = waiting.find(written);
@@ -219,7 +230,7 @@ Status Answers::together() {
   const std::chrono::duration<double> seconds = Clock::now() - start;
   char text[128];
   std::snprintf(text, sizeof text, "%zu answers, %lld at a time: %zu tokens in %.2f s, %.1f tokens/s",
-                answers, static_cast<long long>(generator_.session().sequences()), tokens, seconds.count(),
+                answers, static_cast<long long>(engine_.session().sequences()), tokens, seconds.count(),
                 static_cast<double>(tokens) / seconds.count());
   if (console_.says_details()) console_.note("batch", text);
   return {};
@@ -273,26 +284,31 @@ std::string keep_receipts(std::vector<generate::Prompt>& prompts) {
 
 // `worst`: the exit code of bad prompts of a file whose others have answers.
 Status do_run(const RunCommand& c, int& worst) {
-  generate::Request request{c.model, c.execution, c.sampling, {}, c.record_model_path, c.sign, c.salt_prompt};
+  generate::RequestOptions options{c.sampling, c.record_model_path, c.sign, c.salt_prompt};
   if (!c.previous.empty()) {
     INVAR_TRY(const receipt::Receipt before, generate::valid_receipt(c.previous));
-    request.previous = receipt::receipt_hash(before);
+    options.previous = receipt::receipt_hash(before);
   }
-  INVAR_TRY(request.model.operation_set, generate::operation_set(c.operation_set));
+  ModelOptions where = c.model;
+  INVAR_TRY(where.operation_set, generate::operation_set(c.operation_set));
   ChatOptions chat = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, chat));
-  INVAR_TRY(request.prompts, prompts_of(c, chat));
-  request.batch_size = c.batch_size;
-  const size_t count = request.prompts.size();
+  INVAR_TRY(std::vector<generate::Prompt> prompts, prompts_of(c, chat));
   Console console(c.json);
-  const std::string kept = c.receipt_path ? "" : keep_receipts(request.prompts);
+  const std::string kept = c.receipt_path ? "" : keep_receipts(prompts);
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--receipt-path", c.receipt_path.value_or("")));
-  INVAR_TRY(generate::Generator generator, generate::Generator::open(std::move(request), console));
+  const auto starting = generate::start(c.execution);
+  INVAR_TRY(const auto model, generate::Model::open(std::move(where), console));
+  INVAR_TRY(const auto settings, generate::RequestSettings::make(*model, std::move(options)));
+  INVAR_TRY(std::vector<generate::Request> requests,
+            generate::make_requests(*model, std::move(prompts), settings, console));
+  INVAR_TRY(generate::Engine engine,
+            generate::Engine::open(model, c.execution, {.batch_size = c.batch_size}, requests, console));
   // What becomes of the terminal ends no run: its receipt is the result.
   std::signal(SIGHUP, SIG_IGN);
-  Answers answers(c, generator, count, kept, console);
-  INVAR_CHECK_OK(generator.session().sequences() > 1 ? answers.together() : answers.one_by_one());
+  Answers answers(c, engine, requests, kept, console);
+  INVAR_CHECK_OK(engine.session().sequences() > 1 ? answers.together() : answers.one_by_one());
   worst = answers.worst();
   return answers.written();
 }

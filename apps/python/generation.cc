@@ -1,18 +1,21 @@
 #include "generation.h"
 
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
 
 #include <cstdio>
 #include <mutex>
+#include <tuple>
 
 #include "arrays.h"
 #include "base/hash/random.h"
 #include "base/text/decimal.h"
 #include "base/text/display.h"
-#include "generate/generate.h"
-#include "generate/task_cache.h"
-#include "generate/tensors.h"
-#include "generate/verify.h"
+#include "generate/cache/task_cache.h"
+#include "generate/engine/engine.h"
+#include "generate/engine/execution.h"
+#include "generate/tensors/tensors.h"
+#include "generate/verify/verify.h"
 #include "signature/key_file.h"
 
 namespace invar::python {
@@ -67,12 +70,63 @@ std::optional<float> number(const std::string& name, const std::optional<std::st
   return value;
 }
 
-// One answer. One call at a time; the lock of Python is free while it computes.
+// A model that is loaded at its first request and answers one after another.
+class Engine {
+ public:
+  Engine(ModelOptions where, ExecutionOptions execution)
+      : where_(std::move(where)), execution_(std::move(execution)) {}
+  Result<generate::Request> prepare(generate::RequestOptions options, generate::Prompt prompt,
+                                    generate::Observer& observer) {
+    const auto starting = generate::start(engine_ ? ExecutionOptions{} : execution_);
+    if (!model_) {
+      INVAR_TRY(model_, generate::Model::open(where_, observer));
+    }
+    INVAR_TRY(const auto settings, generate::RequestSettings::make(*model_, std::move(options)));
+    INVAR_TRY(std::vector<generate::Request> made,
+              generate::make_requests(*model_, {std::move(prompt)}, settings, observer));
+    if (engine_) {
+      INVAR_CHECK_OK(engine_->admit(made[0]));
+    } else {
+      ++loads_;
+      INVAR_TRY(generate::Engine opened, generate::Engine::open(model_, execution_, {}, made, observer));
+      engine_.emplace(std::move(opened));
+    }
+    return std::move(made[0]);
+  }
+  generate::AnswerStream stream(generate::Request& request, generate::Observer& observer) {
+    return engine_->stream(request, observer);
+  }
+  int64_t loads() const { return loads_; }
+  // Whether it is what these options ask for.
+  bool serves(const ModelOptions& where, const ExecutionOptions& execution) const {
+    const auto model = [](const ModelOptions& m) {
+      return std::tie(m.model_name, m.plan, m.task_dir, m.tasks_root, m.colocate_tensors, m.operation_set,
+                      m.profile, m.name);
+    };
+    const auto run = [](const ExecutionOptions& e) {
+      return std::tie(e.device, e.isa, e.threads, e.prefill_chunk, e.no_kv_cache, e.partitions,
+                      e.weights_memory, e.tensor_parallel);
+    };
+    return model(where) == model(where_) && run(execution) == run(execution_);
+  }
+
+ private:
+  const ModelOptions where_;
+  const ExecutionOptions execution_;
+  std::shared_ptr<generate::Model> model_;
+  std::optional<generate::Engine> engine_;
+  int64_t loads_ = 0;
+};
+
+// One answer, with an engine that computes no other one meanwhile. One call at a time; the lock of
+// Python is free while it computes.
 class Generation {
  public:
-  explicit Generation(generate::Request request) {
-    generator_.emplace(unlocked([&] { return generate::Generator::open(std::move(request), listener_); }));
-    stream_.emplace(generator_->stream(0, listener_));
+  Generation(std::shared_ptr<Engine> engine, generate::RequestOptions options, generate::Prompt prompt)
+      : engine_(std::move(engine)) {
+    request_.emplace(
+        unlocked([&] { return engine_->prepare(std::move(options), std::move(prompt), listener_); }));
+    stream_.emplace(engine_->stream(*request_, listener_));
   }
   // The next piece that is not empty; none behind the last, and then the answer is sealed.
   std::optional<std::string> next() {
@@ -81,7 +135,7 @@ class Generation {
     while (!answer_) {
       const auto piece = or_raise(stream_->next());
       if (!piece)
-        answer_.emplace(or_raise(stream_->finish()));
+        answer_.emplace(or_raise(stream_->finish())), stream_.reset();
       else if (!piece->empty())
         return piece;
     }
@@ -96,7 +150,8 @@ class Generation {
  private:
   std::mutex mutex_;
   NoteCollector listener_;
-  std::optional<generate::Generator> generator_;
+  std::shared_ptr<Engine> engine_;
+  std::optional<generate::Request> request_;
   std::optional<generate::AnswerStream> stream_;
   std::optional<generate::Answer> answer_;
 };
@@ -217,24 +272,23 @@ void add_verdicts(nb::module_& m) {
 }
 
 void add_generations(nb::module_& m) {
+  nb::class_<Engine>(m, "Engine")
+      .def(nb::init<ModelOptions, ExecutionOptions>(), nb::arg("model"), nb::arg("execution"))
+      .def("serves", &Engine::serves, nb::arg("model"), nb::arg("execution"))
+      .def_prop_ro("loads", &Engine::loads);
   nb::class_<Generation>(m, "Generation")
       .def(
           "__init__",
-          [](Generation* self, const ModelOptions& model, const ExecutionOptions& execution,
-             const SamplingOptions& sampling, const std::string& prompt,
-             const std::optional<std::string>& receipt_path, bool record_model_path,
-             const std::vector<std::string>& sign, bool salt_prompt, const std::string& previous,
-             const std::string& chat) {
-            new (self) Generation({model,
-                                   execution,
-                                   sampling,
-                                   {{prompt, receipt_path, chat, chat.empty() ? "" : "messages"}},
-                                   record_model_path,
-                                   sign,
-                                   salt_prompt,
-                                   digest_from_hex(previous).value_or(Digest{})});
+          [](Generation* self, std::shared_ptr<Engine> engine, const SamplingOptions& sampling,
+             const std::string& prompt, const std::optional<std::string>& receipt_path,
+             bool record_model_path, const std::vector<std::string>& sign, bool salt_prompt,
+             const std::string& previous, const std::string& chat) {
+            new (self) Generation(std::move(engine),
+                                  {sampling, record_model_path, sign, salt_prompt,
+                                   digest_from_hex(previous).value_or(Digest{})},
+                                  {prompt, receipt_path, chat, chat.empty() ? "" : "messages"});
           },
-          nb::arg("model"), nb::arg("execution"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
+          nb::arg("engine"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
           nb::arg("receipt_path").none(), nb::arg("record_model_path"), nb::arg("sign"),
           nb::arg("salt_prompt"), nb::arg("previous"), nb::arg("chat"))
       .def("next", &Generation::next)

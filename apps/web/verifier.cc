@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text/display.h"
-#include "generate/verify.h"
+#include "generate/verify/verify.h"
 #include "plan/outline.h"
 
 namespace invar::web {

@@ -1,5 +1,5 @@
-// The types of attributes, as the rooms' op.td files declare them. cmake/room.cmake makes the
-// table, which is in the library invar_opset.
+// The types of attributes, as the rooms' ops.toml declare them. tools/ops/generate.py makes
+// the table, which is in the library invar_opset.
 #pragma once
 #include <cstdint>
 #include <span>

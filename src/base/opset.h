@@ -1,5 +1,5 @@
 // The operations of spec/opset.toml as data, for every stage that must know their versions.
-// cmake/room.cmake makes the tables: the library invar_opset, which comes with invar_base.
+// tools/ops/generate.py makes the tables: the library invar_opset, which comes with invar_base.
 #pragma once
 #include <cstdint>
 #include <span>

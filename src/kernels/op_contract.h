@@ -62,6 +62,9 @@ struct GpuCall {
   uint32_t* fault = nullptr;
 };
 
+// Positions whose keys and values are in one page of memory.
+constexpr int64_t kPagePositions = 128;
+
 struct Call {
   std::span<const View> in;
   std::span<const View> out;
@@ -79,6 +82,11 @@ struct Call {
   // and the bytes from one slot to the next. Null if only sizes are asked for.
   const Sequence* sequences = nullptr;
   size_t slot_bytes = 0;
+  // Instead of `state`, on a host alone; null: there are none. Page p of a slot, with its positions
+  // from p * kPagePositions on, is pages[slot * slot_pages + p]: the memory of a slot of that
+  // capacity. Pages that this call needs are there.
+  std::byte* const* pages = nullptr;
+  int64_t slot_pages = 0;
   CpuCall cpu = {};
 };
 

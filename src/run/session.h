@@ -96,6 +96,7 @@ class Session {
   int64_t vocab() const;
   int64_t sequences() const;
   int64_t position(int64_t sequence = 0) const;  // tokens in its memory
+  int64_t capacity() const;                      // positions that the memory of a sequence holds
   int threads() const;
   std::string_view isa() const;     // "cuda" on a GPU
   std::string_view device() const;  // "cpu", or "cuda:0 NVIDIA H200"; a list if there are several
@@ -110,6 +111,9 @@ class Session {
   // program.
   std::vector<std::string> libraries() const;
   int64_t chunk() const;  // the most tokens of a prompt in a step
+  // Forgets all sequences and takes memory for so many positions of each; weights stay as they are.
+  // Errors: too little memory, with which the session is as it was, but for what it forgot.
+  Status resize(int64_t capacity);
   // Forgets a sequence but for its first `keep` tokens, at most position(sequence) of them:
   // position(sequence) == keep.
   void reset(int64_t sequence = 0, int64_t keep = 0);

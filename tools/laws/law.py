@@ -1,5 +1,6 @@
 """What every law shares: the tree as {path: text}, C++ without comments, findings, self-tests."""
 
+import functools
 import re
 import subprocess
 from pathlib import Path
@@ -58,6 +59,7 @@ TOKEN = re.compile(
 )
 
 
+@functools.cache
 def code(text, strings=True):
     """C++ text with comments blanked (and the content of strings, unless `strings`); lines keep
     their numbers."""
@@ -73,6 +75,7 @@ def code(text, strings=True):
     return TOKEN.sub(blank, text)
 
 
+@functools.cache
 def comments(text):
     """C++ text with everything but comments blanked; lines keep their numbers."""
     out, end = [], 0

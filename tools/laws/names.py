@@ -13,6 +13,12 @@ from law import CPP, code, finding, is_test, lines, rooms
 # Names that mean nothing else in code: as identifiers they count too. Words like add, cast or exp
 # have other uses.
 DISTINCT = {"argmax", "matmul", "rmsnorm", "rope", "sigmoid", "silu", "softmax"}
+NAME = re.compile(
+    # "sign" is a command and a parameter of Python's, too, "clip" an attribute of ONNX.
+    r'(?<!add_subcommand\()(?<!nb::arg\()(?<!kClipAttribute = )"([a-z0-9_]+)(?=")'
+    r'|#include\s+"ops/([a-z0-9_]+)/'
+    rf"|\b(?:row_)?({'|'.join(DISTINCT)})(?:_(?:reference|scalar|avx2|avx512|neon))?\b"
+)
 # Recipes name operations; the table of options has names that are also those of operations.
 RECIPE = re.compile(r"src/checkpoint/|src/prompt/jinja/|models/|apps/cli/help/words\.cc")
 
@@ -23,18 +29,6 @@ def check(files):
         return [
             finding("spec/opset.toml", 1, "no operations found: this law has nothing to hold on to")
         ]
-    word = {
-        op: re.compile(
-            # "sign" is a command and a parameter of Python's, too, "clip" an attribute of ONNX.
-            rf'(?<!add_subcommand\()(?<!nb::arg\()(?<!kClipAttribute = )"{op}"|#include\s+"ops/{op}/'
-            + (
-                ""
-                if op not in DISTINCT
-                else rf"|\b(?:row_)?{op}(?:_(?:reference|scalar|avx2|avx512|neon))?\b"
-            )
-        )
-        for op in ops
-    }
     found = []
     for path, text in files.items():
         if text is None or is_test(path) or RECIPE.match(path):
@@ -49,10 +43,9 @@ def check(files):
         room = re.match(r"src/ops/([a-z0-9_]+)/", path)
         text = code(text) if path.endswith(CPP) else re.sub(r"#.*", "", text)
         for n, line in lines(text):
-            for op in ops:
-                if room and room.group(1) == ops[op]:
-                    continue
-                if word[op].search(line):
+            named = {m.group(m.lastindex) for m in NAME.finditer(line)}
+            for op in sorted(named & ops.keys()):
+                if not room or room.group(1) != ops[op]:
                     found.append(
                         finding(
                             path,

@@ -40,6 +40,7 @@ DECLARATION = re.compile(
 MORE = re.compile(
     r"\s*(?P<stars>(?:[*&]|const\b|__restrict(?:__)?\b|\s)*)(?P<name>[a-z]\w*)\s*(?P<dims>(?:\[[^\]]*\]\s*)*)(?=[=;,({])"
 )
+MARK = re.compile(r"[][(){};,]")
 TEMPLATE = re.compile(r"\btemplate\s*<([^{};]*?)>\s*(?:__|[A-Za-z\[])")
 ARRAY = re.compile(r"(?:std::)?(?:array|vector|span)$")
 ASSIGNED = re.compile(
@@ -88,8 +89,8 @@ def siblings(text, at):
     """The further names of a declaration whose first ends at `at`: (position, stars, name,
     dimensions)."""
     open_brackets = 0
-    while at < len(text):
-        c = text[at]
+    while mark := MARK.search(text, at):
+        at, c = mark.start(), mark.group(0)
         if c in "([{":
             open_brackets += 1
         elif c in ")]}":
@@ -145,6 +146,8 @@ def builds_up(m):
     me, rest = re.escape(m["name"] + m["index"]), m["rest"]
     if m["op"] in ("+=", "-="):
         return True
+    if m["name"] + m["index"] not in rest:
+        return False
     return bool(
         re.match(rf"\s*{me}\s*[+-]", rest)
         or re.search(rf"[+]\s*{me}\s*;", rest)

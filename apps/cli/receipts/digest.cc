@@ -4,8 +4,8 @@
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
-#include "generate/task_cache.h"
-#include "generate/verify.h"
+#include "generate/cache/task_cache.h"
+#include "generate/verify/verify.h"
 #include "receipts/show.h"
 
 namespace invar::cli {

@@ -11,8 +11,8 @@
 #include "console.h"
 #include "dispute/compare.h"
 #include "dispute/judge.h"
-#include "generate/model_folder.h"
-#include "generate/verify.h"
+#include "generate/model/model_folder.h"
+#include "generate/verify/verify.h"
 #include "outputs/folders.h"
 
 namespace invar::cli {

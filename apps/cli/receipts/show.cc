@@ -12,7 +12,7 @@
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
-#include "generate/verify.h"
+#include "generate/verify/verify.h"
 #include "progress/terminal_text.h"
 
 namespace invar::cli {

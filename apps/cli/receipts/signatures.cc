@@ -7,7 +7,7 @@
 #include "base/file/file.h"
 #include "commands.h"
 #include "console.h"
-#include "generate/verify.h"
+#include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "receipt/batch.h"
 #include "receipt/seal.h"

@@ -247,6 +247,31 @@ def chat_of(messages, tools, enable_thinking):
     )
 
 
+class KeptModel:
+    """A model for generate() that stays loaded from call to call, as long as they ask for it in the
+    same way (device, threads, operation_set, ...)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._engine = path_of("model", path), None
+
+    def __fspath__(self) -> str:
+        return self._path
+
+    def engine(self, where, execution):
+        if self._engine is None or not self._engine.serves(where, execution):
+            self._engine = None  # frees its memory first
+            self._engine = _native.Engine(where, execution)
+        return self._engine
+
+    def unload(self) -> None:
+        self._engine = None
+
+    @property
+    def loads(self) -> int:
+        """How often the engine of the last call has loaded the model."""
+        return 0 if self._engine is None else self._engine.loads
+
+
 def generate(
     model: Path,
     prompt: str | None = None,
@@ -399,19 +424,21 @@ def generate(
         numerics=name_or_default("numerics", numerics),
         name=name_or_default("name", name),
     )
+    execution = execution_of(
+        device,
+        isa,
+        threads,
+        prefill_chunk,
+        kv_cache,
+        n_partitions,
+        weights_memory,
+        tensor_parallel,
+        workers,
+    )
     native = _native.Generation(
-        where,
-        execution_of(
-            device,
-            isa,
-            threads,
-            prefill_chunk,
-            kv_cache,
-            n_partitions,
-            weights_memory,
-            tensor_parallel,
-            workers,
-        ),
+        model.engine(where, execution)
+        if isinstance(model, KeptModel)
+        else _native.Engine(where, execution),
         sampling,
         "" if prompt is None else text_of("prompt", prompt),
         chat=chat,

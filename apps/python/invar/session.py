@@ -1,10 +1,11 @@
 """A session with one language model: prompts -> answers with receipts."""
 
 import os
+import threading
 from typing import Any
 
 from invar import _native
-from invar.generation import Generation, generate
+from invar.generation import Generation, KeptModel, generate
 
 
 class InferenceSession:
@@ -22,10 +23,16 @@ class InferenceSession:
     that it does not have.
 
     model: as for invar.generate(), whose other arguments (device, threads, operation_set, sampling,
-    ...) are defaults for every call here."""
+    ...) are defaults for every call here.
+
+    The model is found, compiled and loaded by the first call and stays loaded; a call that asks for
+    it in another way, such as on another device, loads it again. What one answer has computed of
+    the beginning of the next prompt is not computed again. Neither changes a bit. Threads may share
+    a session, which computes one answer at a time."""
 
     def __init__(self, model: str | os.PathLike[str], **defaults: Any) -> None:
         self.model, self.defaults = model, self._checked(defaults)
+        self._kept, self._lock = None if model is None else KeptModel(model), threading.Lock()
 
     @staticmethod
     def _checked(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -55,15 +62,20 @@ class InferenceSession:
         given = {**self.defaults, **arguments}
         if max_new_tokens is not None:
             given["max_new_tokens"] = max_new_tokens
-        answer = generate(
-            self.model,
-            prompt,
-            messages=messages,
-            tools=tools,
-            enable_thinking=enable_thinking,
-            **given,
-        )
-        answer.text  # computes it, so that errors are raised here
+        with self._lock:
+            answer = generate(
+                self._kept,
+                prompt,
+                messages=messages,
+                tools=tools,
+                enable_thinking=enable_thinking,
+                **given,
+            )
+            try:
+                answer.text  # computes it, so that errors are raised here
+            except _native.Failed:  # the files of the model have changed
+                self._kept.unload()
+                raise
         return answer
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-// The repro dialect: the typed operations of the rooms (src/ops/NAME/op.td). Each carries the
+// The repro dialect: the typed operations of the rooms (src/ops/NAME/ops.toml). Each carries the
 // numerics and the version of spec/opset.toml that define its bits.
 #ifndef INVAR_COMPILER_REPRO_TD
 #define INVAR_COMPILER_REPRO_TD

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/file/temporary_file.h"
+#include "generate/cache/task_cache.h"
 #include "generate/cache/task_folder.h"
-#include "generate/task_cache.h"
 
 namespace invar::generate {
 namespace {

@@ -1,4 +1,4 @@
-#include "generate/task_cache.h"
+#include "generate/cache/task_cache.h"
 
 #include <sys/stat.h>
 

@@ -1,16 +1,16 @@
 // Texts of one length share a step: no row of a result depends on the others, and no text is
 // padded.
-#include "generate/encoder.h"
+#include "generate/encoder/encoder.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 
+#include "generate/cache/task_cache.h"
 #include "generate/encoder/inputs.h"
-#include "generate/execution.h"
-#include "generate/output/receipt_file.h"
-#include "generate/replay/tensor_function.h"
-#include "generate/task_cache.h"
+#include "generate/engine/execution.h"
+#include "generate/requests/receipt_file.h"
+#include "generate/tensors/tensor_function.h"
 #include "num/env.h"
 #include "receipt/seal.h"
 

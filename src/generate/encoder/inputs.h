@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "generate/encoder.h"
-#include "generate/model_folder.h"
+#include "generate/encoder/encoder.h"
+#include "generate/model/model_folder.h"
 
 namespace invar::generate {
 

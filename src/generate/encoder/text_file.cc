@@ -3,7 +3,7 @@
 
 #include "base/file/file.h"
 #include "base/text/json.h"
-#include "generate/encoder.h"
+#include "generate/encoder/encoder.h"
 
 namespace invar::generate {
 namespace {

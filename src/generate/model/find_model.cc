@@ -8,10 +8,10 @@
 
 #include "base/file/file.h"
 #include "base/hash/sha256.h"
+#include "generate/cache/task_cache.h"
 #include "generate/cache/task_folder.h"
 #include "generate/model/chat_template_text.h"
-#include "generate/model_folder.h"
-#include "generate/task_cache.h"
+#include "generate/model/model_folder.h"
 
 namespace invar::generate {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/hash/sha256.h"
 #include "base/status.h"
-#include "generate/model_folder.h"
+#include "generate/model/model_folder.h"
 #include "generate/options.h"
 #include "receipt/receipt.h"
 

@@ -5,7 +5,8 @@
 #include "base/file/file.h"
 #include "base/text/json.h"
 #include "base/text/size_text.h"
-#include "generate/model_folder.h"
+#include "generate/model/model.h"
+#include "generate/model/model_folder.h"
 #include "hub/environment.h"
 
 namespace invar::generate {
@@ -165,6 +166,12 @@ Result<ModelLocation> download(const ModelSource& source, Observer& observer) {
   if (source.offline || hub::offline())
     return bad_input("model " + shown(*name) + ": HF_HUB_OFFLINE forbids to download it: unset it");
   return download(*name, source.content, observer);
+}
+
+Result<std::shared_ptr<Model>> Model::open(ModelOptions options, Observer& observer) {
+  INVAR_TRY(ModelLocation location,
+            obtain({options.model_name, options.revision, options.offline}, observer));
+  return open(std::move(location), std::move(options));
 }
 
 }  // namespace invar::generate

@@ -1,8 +1,8 @@
 // An ONNX model -> its plan, in a folder beside links to the weights.
 #pragma once
 
-#include "generate/task_cache.h"
-#include "generate/tensors.h"
+#include "generate/cache/task_cache.h"
+#include "generate/tensors/tensors.h"
 
 namespace invar::generate {
 

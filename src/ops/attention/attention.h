@@ -80,27 +80,47 @@ int64_t backward_units(const Call&, int phase);
 size_t backward_scratch_bytes(const Call&);
 size_t backward_shared_bytes(const Call&);
 
-// The keys of a block of a head in one slot; the values follow all keys of the slot.
-INVAR_INLINE float* keys(const Geometry& g, void* slot, int64_t head, int64_t block) {
-  return static_cast<float*>(slot) + (head * g.blocks + block) * g.d * kBlock;
+// The KV cache of a sequence: one memory of g.blocks blocks, or pages of one block.
+static_assert(kPagePositions == kBlock);
+struct Slot {
+  void* memory;
+  std::byte* const* pages = nullptr;
+};
+// Where a block is: number `index` of `blocks` in `memory`.
+struct BlockPlace {
+  float* memory;
+  int64_t index, blocks;
+};
+INVAR_INLINE BlockPlace place_of(const Geometry& g, const Slot& slot, int64_t block) {
+  if (slot.pages) return {reinterpret_cast<float*>(slot.pages[block]), 0, 1};
+  return {static_cast<float*>(slot.memory), block, g.blocks};
 }
-INVAR_INLINE float* values(const Geometry& g, void* slot, int64_t head, int64_t block) {
-  int64_t all_keys = g.kv_heads * g.blocks * g.d * kBlock;
-  return static_cast<float*>(slot) + all_keys + (head * g.blocks + block) * g.dv_padded * kBlock;
+
+// The keys of a block of a head in one slot; the values follow all keys of its memory.
+INVAR_INLINE float* keys(const Geometry& g, const Slot& slot, int64_t head, int64_t block) {
+  const BlockPlace at = place_of(g, slot, block);
+  return at.memory + (head * at.blocks + at.index) * g.d * kBlock;
+}
+INVAR_INLINE float* values(const Geometry& g, const Slot& slot, int64_t head, int64_t block) {
+  const BlockPlace at = place_of(g, slot, block);
+  const int64_t all_keys = g.kv_heads * at.blocks * g.d * kBlock;
+  return at.memory + all_keys + (head * at.blocks + at.index) * g.dv_padded * kBlock;
 }
 
 // The partial result of KV block `block` for row `row` of a head: m_b, l_b and, after kPartHead
 // floats, O_b.
-INVAR_INLINE float* part(const Geometry& g, void* slot, int64_t head, int64_t block, int64_t row) {
-  int64_t all = g.kv_heads * g.blocks * (g.d + g.dv_padded) * kBlock;
-  return static_cast<float*>(slot) + all +
-         ((head * g.blocks + block) * g.group + row) * (g.dv_padded + kPartHead);
+INVAR_INLINE float* part(const Geometry& g, const Slot& slot, int64_t head, int64_t block, int64_t row) {
+  const BlockPlace at = place_of(g, slot, block);
+  const int64_t all = g.kv_heads * at.blocks * (g.d + g.dv_padded) * kBlock;
+  return at.memory + all + ((head * at.blocks + at.index) * g.group + row) * (g.dv_padded + kPartHead);
 }
 
 // The KV cache slot of a sequence of the batch, and the number of KV blocks of its `past` and new
 // keys.
-INVAR_INLINE void* slot_of(const Call& call, int64_t batch) {
-  return static_cast<char*>(call.state) + call.sequences[batch].slot * static_cast<int64_t>(call.slot_bytes);
+INVAR_INLINE Slot slot_of(const Call& call, int64_t batch) {
+  const int64_t slot = call.sequences[batch].slot;
+  if (call.pages) return {nullptr, call.pages + slot * call.slot_pages};
+  return {static_cast<char*>(call.state) + slot * static_cast<int64_t>(call.slot_bytes)};
 }
 INVAR_INLINE int64_t seen_blocks(const Geometry& g, int64_t past) {
   return (past + g.keys + kBlock - 1) / kBlock;

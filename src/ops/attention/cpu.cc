@@ -40,7 +40,7 @@ void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
     const int64_t row = attention::head_row(g, batch, i, head % g.kv_heads, g.keys, g.kv_heads);
     const float* k = call.in[1].as<const float>() + row * g.d;
     const float* v = call.in[2].as<const float>() + row * g.dv;
-    void* const memory = attention::slot_of(call, batch);
+    const attention::Slot memory = attention::slot_of(call, batch);
     float* keys = attention::keys(g, memory, head % g.kv_heads, position / kBlock) +
                   slot / kKeyPanel * kKeyPanel * g.d + slot % kKeyPanel;
     float* values = attention::values(g, memory, head % g.kv_heads, position / kBlock) + slot * kKeyPanel;
@@ -132,7 +132,8 @@ void results(const Geometry& g, const float* p, const KeyMask* seen, const float
 struct FloatArithmetic {
   using Scratch = FloatScratch;
   static constexpr int kTileRows = kMaxRows;
-  static float* part(const Geometry& g, void* slot, int64_t head, int64_t block, int64_t row) {
+  static float* part(const Geometry& g, const attention::Slot& slot, int64_t head, int64_t block,
+                     int64_t row) {
     return attention::part(g, slot, head, block, row);
   }
   static void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
@@ -152,7 +153,7 @@ struct FloatArithmetic {
     const KeyMask any = rows_see(g, call, head, block, row, count, seen, added);
     const int most = attention::end_of(any);
     if (most == 0) return;
-    void* const memory = attention::slot_of(call, head / g.kv_heads);
+    const attention::Slot memory = attention::slot_of(call, head / g.kv_heads);
     dispatch_tile_rows(count, [&](auto mr) {
       constexpr int MR = decltype(mr)::value;
       const float* const values = attention::values(g, memory, head % g.kv_heads, block);

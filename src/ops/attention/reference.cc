@@ -156,9 +156,10 @@ class FloatBlock {
   float p_[kBlock];
 };
 
-// One query of one head; position j of the KV cache is at k0 + j * stride and v0 + j * stride.
+// One query of one head. keys_of(first): the keys of the block that begins at position `first`, one
+// every `stride` floats; values_of: its values.
 template <class Block>
-void attend(const Query& query, const float* q, const float* k0, const float* v0, int64_t stride,
+void attend(const Query& query, const float* q, const auto& keys_of, const auto& values_of, int64_t stride,
             const Sizes& n, const float* sink, float* scratch, const View& out, int64_t at) {
   float *s = scratch, *o = scratch + kBlock;
   Block own;
@@ -168,13 +169,14 @@ void attend(const Query& query, const float* q, const float* k0, const float* v0
     int count = static_cast<int>(std::min(query.n - first, kBlock));
     float mb = -kInf;
     bool seen[kBlock];
+    const float* const k = keys_of(first);
     for (int j = 0; j < count; ++j) {
       if (!(seen[j] = query.sees(first + j))) continue;
-      s[j] = query.score(Block::product(q, k0 + (first + j) * stride, n.d) * query.rules.scale, first + j);
+      s[j] = query.score(Block::product(q, k + j * stride, n.d) * query.rules.scale, first + j);
       mb = maximum(mb, s[j]);  // attention.5
     }
     if (mb == -kInf) continue;
-    const float* v = v0 + first * stride;
+    const float* const v = values_of(first);
     const OnlineSoftmax join(mb, own.weigh(s, seen, count, mb, v, stride, n.dv), m, l);
     for (int64_t i = 0; i < n.dv; ++i) o[i] = join.result(o[i], own.column(v + i, stride));
   }
@@ -199,6 +201,9 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   const Rules rules(call);
   const int64_t stride = n.kv_heads * (n.d + n.dv);
   auto memory = [&](const Sequence& s, int64_t position) {
+    if (call.pages)
+      return reinterpret_cast<float*>(call.pages[s.slot * call.slot_pages + position / kPagePositions]) +
+             position % kPagePositions * stride;
     return static_cast<float*>(call.state) + s.slot * static_cast<int64_t>(call.slot_bytes / sizeof(float)) +
            position * stride;
   };
@@ -222,10 +227,11 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
       query.p = query.n - n.seq + i;
     }
     const int64_t at = head_row(n, batch, i, h, n.seq, n.q_heads);
-    const float* base = memory(sequence, 0);
-    attend<Block>(query, q.as<const float>() + at * n.d, base + kv * n.d, base + n.kv_heads * n.d + kv * n.dv,
-                  stride, n, m.sinks ? m.sinks->as<const float>() + h : nullptr, static_cast<float*>(scratch),
-                  out, at * n.dv);
+    attend<Block>(
+        query, q.as<const float>() + at * n.d,
+        [&](int64_t first) { return memory(sequence, first) + kv * n.d; },
+        [&](int64_t first) { return memory(sequence, first) + n.kv_heads * n.d + kv * n.dv; }, stride, n,
+        m.sinks ? m.sinks->as<const float>() + h : nullptr, static_cast<float*>(scratch), out, at * n.dv);
   }
 }
 

@@ -1,4 +1,4 @@
-// Lowering of the elementwise operators that need more than a row of table.h. Those rows, window
+// Lowering of the elementwise operators that need more than a row of ops.toml. Those rows, window
 // functions and the propagation of dimensions are in import/.
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-// The element types and maps of each operation, from table.h. Included after the maps it names:
+// The element types and maps of each operation, from ops.toml. Included after the maps it names:
 // Map, unary_f32, test_f32, binary_f32, binary_graph_f32, binary_heavy_f32, compare_f32,
 // unary_scalar, binary_scalar and select_scalar are loops in maps.h and kernels in maps.cuh.
 #pragma once
@@ -25,7 +25,7 @@ struct TypedMaps {
   const char* scalar[kScalars] = {};
 };
 
-// The constructors that table.h names. `scaled`: with attributes; `heavy`: many instructions.
+// The constructors that ops.toml names. `scaled`: with attributes; `heavy`: many instructions.
 template <class Fn>
 constexpr TypedMaps light(Fn) {
   return {.f32 = unary_f32<Fn, 0, true>};

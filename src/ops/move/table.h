@@ -1,5 +1,5 @@
 // The strided-copy operations of this room, as X(name). Each is a case of move_loops (room.cc), a
-// line in spec/opset.toml, op.td and import.cc, and its clause, vectors and golden digests.
+// line in spec/opset.toml, ops.toml and import.cc, and its clause, vectors and golden digests.
 #pragma once
 
 #define INVAR_MOVES(X) \

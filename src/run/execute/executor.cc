@@ -10,6 +10,20 @@
 #include "run/execute/out_of_bounds.h"
 
 namespace invar::run {
+namespace {
+
+// True as long as it lives.
+class ScopedFlag {
+ public:
+  explicit ScopedFlag(bool& flag) : flag_(flag) { flag_ = true; }
+  ~ScopedFlag() { flag_ = false; }
+  ScopedFlag(const ScopedFlag&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
 
 std::unique_ptr<Executor> Executor::make(std::shared_ptr<const Executable> executable, Pool& pool,
                                          const std::shared_ptr<Device>& device) {
@@ -68,10 +82,11 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
   step_shape_ = {};
   buffer_offset_ = std::move(offset);
   capacity_ = capacity;
+  const ScopedFlag sizing(sizing_);
   std::vector<ops::Sequence> all;
   for (int64_t i = 0; i < max_sequences; ++i) all.push_back({i, 0});
   INVAR_CHECK_OK(bind(1, {all.data(), 1}));
-  if (!states_.size()) {
+  if (capacity > states_capacity_) {
     INVAR_CHECK_OK(reserve_states(max_sequences));
   }
   // Binds the largest steps, so that scratch and shared memory is allocated before the first step.
@@ -87,10 +102,13 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
 
 Status Executor::reserve_states(int64_t max_sequences) {
   uint64_t total = 0;
+  std::vector<size_t> of_page;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const PreparedNode& prepared = executable_->nodes[i];
     BoundNode& n = nodes_[i];
     if (!prepared.contract->stateful) continue;
+    n.stateful = of_page.size();
+    of_page.push_back(device_ ? 0 : prepared.kernel.state_bytes(n.call, ops::kPagePositions));
     n.slot_bytes = Allocation::round_up(prepared.kernel.state_bytes(n.call, capacity_)),
     n.states_offset = total;
     uint64_t bytes;
@@ -101,7 +119,14 @@ Status Executor::reserve_states(int64_t max_sequences) {
   }
   const std::string purpose = "memory between steps (" + std::to_string(max_sequences) + " x " +
                               std::to_string(capacity_) + " positions)";
+  if (!device_) {
+    INVAR_CHECK_OK(pages_.reset(of_page, max_sequences, capacity_, purpose.c_str()));
+    states_capacity_ = capacity_;
+    return {};
+  }
+  states_ = {}, states_capacity_ = 0;  // first, so that both need not fit
   INVAR_TRY(states_, Allocation::make(total, purpose.c_str(), device_));
+  states_capacity_ = capacity_;
   return {};
 }
 
@@ -124,6 +149,10 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   std::copy(sequences.begin(), sequences.end(), sequences_in(step_header_));
   header.past = 0;
   for (const ops::Sequence& s : sequences) header.past = std::max(header.past, s.past);
+  for (const ops::Sequence& s : sequences)
+    if (!sizing_ && !device_) {
+      INVAR_CHECK_OK(pages_.take(s.slot, s.past + rows));
+    }
   const StepShape step{static_cast<int64_t>(sequences.size()), rows, past_bound(rows, header.past)};
   // If only `past` differs from the last step, no shape does, and only stateful nodes are bound
   // anew.
@@ -158,7 +187,10 @@ Status Executor::bind_node(size_t n, const StepShape& step) {
   node.call = {node.in, node.out, prepared.attrs};
   node.call.shared = shared_.data();
   if (prepared.contract->stateful) {
-    node.call.state = states_.data() + node.states_offset, node.call.slot_bytes = node.slot_bytes;
+    if (device_)
+      node.call.state = states_.data() + node.states_offset, node.call.slot_bytes = node.slot_bytes;
+    else if (!sizing_)
+      node.call.pages = pages_.of(node.stateful), node.call.slot_pages = pages_.per_sequence();
     node.call.sequences = sequences_in(header_of_calls());
     node.call.past = step.past, node.call.capacity = capacity_;
     node.bytes_touched +=
@@ -192,7 +224,7 @@ Status Executor::read_output(int v, size_t begin,
 }
 
 size_t Executor::bytes() const {
-  return (shares_arena_ ? 0 : arena_->size()) + states_.size() + shared_.size();
+  return (shares_arena_ ? 0 : arena_->size()) + states_.size() + pages_.bytes() + shared_.size();
 }
 
 }  // namespace invar::run

@@ -9,6 +9,7 @@
 
 #include "base/thread_pool.h"
 #include "device/memory.h"
+#include "run/execute/state_pages.h"
 #include "run/prepare/executable.h"
 #include "run/session.h"
 
@@ -27,13 +28,16 @@ class Executor {
   void share_arena(std::shared_ptr<Allocation> arena) { arena_ = std::move(arena), shares_arena_ = true; }
   // Weights that were loaded for executable().weight_uses(). May be called again with others.
   Status attach(const Weights&);
-  // Allocates the memory of `max_sequences` sequences and of the largest steps. These are one
-  // sequence with up to `rows` rows in the nodes that feed a state and up to `tail_rows` in the
-  // others, several sequences with so many rows together, and every sequence with one row. On a GPU
-  // `host_ports` also allocates the host's side of all inputs and outputs; without it, each is
-  // allocated at its first use.
+  // Forgets all sequences where the capacity is more than before. Allocates the memory of
+  // `max_sequences` sequences and of the largest steps. These are one sequence with up to `rows`
+  // rows in the nodes that feed a state and up to `tail_rows` in the others, several sequences with
+  // so many rows together, and every sequence with one row. On a GPU `host_ports` also allocates
+  // the host's side of all inputs and outputs; without it, each is allocated at its first use.
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t max_sequences,
                  bool host_ports = true);
+  // Forgets a sequence but for its first `keep` positions: on the host, its pages behind them are
+  // free for other sequences.
+  void forget(int64_t sequence, int64_t keep) { pages_.give_back(sequence, keep); }
   // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
   Status bind(int64_t rows, std::span<const ops::Sequence> sequences);
   // Runs a step; without `tail` only the nodes that feed a state. An out-of-bounds index is an
@@ -78,7 +82,8 @@ class Executor {
   // A node of the executable in the current step.
   struct BoundNode {
     std::vector<ops::View> in, out;
-    size_t states_offset = 0, slot_bytes = 0;  // its memory in states_; 0 bytes: stateless
+    size_t states_offset = 0, slot_bytes = 0;  // its memory in states_, or in a page; 0: stateless
+    size_t stateful = 0;                       // of the host: its number among stateful nodes
     ops::Call call;
     ops::Epilogue epilogue{};
     std::vector<int64_t> units;  // per phase
@@ -119,15 +124,17 @@ class Executor {
   std::vector<uint64_t> buffer_offset_;                                 // per buffer, into arena_
   std::shared_ptr<Allocation> arena_ = std::make_shared<Allocation>();  // all buffers
   Allocation step_header_;
-  int64_t capacity_ = 0;
+  int64_t capacity_ = 0, states_capacity_ = 0;
   StepShape step_shape_{};  // of the last bind(); 0 rows: none holds
 
  private:
   Status reserve_states(int64_t max_sequences);
   Status bind_node(size_t n, const StepShape&);
 
-  Allocation states_;  // of all nodes
-  Allocation shared_;  // of the node that runs, between its phases
+  Allocation states_;    // of all nodes, on a GPU
+  StatePages pages_;     // of all nodes, on the host
+  Allocation shared_;    // of the node that runs, between its phases
+  bool sizing_ = false;  // reserve() binds steps that nobody runs
   bool uses_libraries_ = false, shares_arena_ = false;
   const std::byte* bound_arena_ = nullptr;  // that values_ point into
 };

@@ -124,13 +124,13 @@ Status LocalStage::load() {
   return executor_->attach(weights_);
 }
 
-Status LocalStage::reserve(int64_t rows, int64_t tail_rows) {
-  const Options& o = context_.options;
-  if (!streamed_) return executor_->reserve(rows, tail_rows, o.capacity, o.sequences);
+Status LocalStage::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
+  const int64_t sequences = context_.options.sequences;
+  if (!streamed_) return executor_->reserve(rows, tail_rows, capacity, sequences);
   INVAR_TRY(const Weights weights, loaded(false, *context_.pool));  // kernels size their memory by them
   streamed_bytes_ = weights.bytes();
   INVAR_CHECK_OK(executor_->attach(weights));
-  return executor_->reserve(rows, tail_rows, o.capacity, o.sequences);
+  return executor_->reserve(rows, tail_rows, capacity, sequences);
 }
 
 void LocalStage::prefetch() {

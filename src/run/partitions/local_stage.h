@@ -59,7 +59,8 @@ class LocalStage final : public Stage {
   void check_instead(const plan::Plan* whole) { checks_ = whole, checks_own_ = false; }
 
   Status load() override;
-  Status reserve(int64_t rows, int64_t tail_rows) override;
+  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) override;
+  void forget(int64_t sequence, int64_t keep) override { executor_->forget(sequence, keep); }
   Status begin(const StagePass&) override;
   Status hand_in(int v, const Handover&) override;
   Status run(const std::function<void()>& overlapped) override;

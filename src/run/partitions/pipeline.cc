@@ -111,8 +111,8 @@ Status Pipeline::load() {
   return first;
 }
 
-Status Pipeline::reserve(int64_t rows, int64_t tail_rows) {
-  for (const auto& s : stages_) INVAR_CHECK_OK(s->reserve(rows, tail_rows));
+Status Pipeline::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
+  for (const auto& s : stages_) INVAR_CHECK_OK(s->reserve(rows, tail_rows, capacity));
   return {};
 }
 

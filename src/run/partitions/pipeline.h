@@ -35,7 +35,7 @@ class Pipeline {
   bool overlaps() const { return lanes_ > 1; }
   // All weights, the stages one after another.
   Status load();
-  Status reserve(int64_t rows, int64_t tail_rows);
+  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity);
   Status run(std::span<const StagePass> passes, const std::function<void()>& overlapped, const Take& take);
   size_t bytes() const;
 

@@ -61,7 +61,10 @@ class Stage {
   // Loads and checks the weights. Stages elsewhere do so from start_load() on.
   virtual Status start_load() { return {}; }
   virtual Status load() = 0;
-  virtual Status reserve(int64_t rows, int64_t tail_rows) = 0;
+  // capacity: positions of each sequence; more than before forgets all of them.
+  virtual Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) = 0;
+  // Forgets a sequence but for its first `keep` positions.
+  virtual void forget(int64_t /*sequence*/, int64_t /*keep*/) {}
   // Values are those of the whole plan. hand_in() is called before run(), hand_out() after it; what
   // it has handed out has arrived when handed_out() returns.
   // `overlapped`: as for Executor::run.

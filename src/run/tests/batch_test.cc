@@ -154,6 +154,30 @@ TEST_F(SequencesTest, WhatMayMixSequencesIsRefusedByName) {
             "time");
 }
 
+// A page has 128 positions of one sequence; one that is given back serves any other.
+TEST_F(SequencesTest, PagesAreTakenWhenAStepNeedsThem) {
+  Options o = many(3);
+  o.capacity = 4096, o.chunk = 1;
+  Session s = open(*model, o);
+  const size_t empty = s.peak_bytes();
+  const std::vector<int32_t> tokens(129, 1);
+  ASSERT_TRUE(s.step(std::span(tokens).first(3)));
+  const size_t page = s.peak_bytes() - empty;
+  EXPECT_GT(page, 0u);
+  const auto pages = [&] { return (s.peak_bytes() - empty) / page; };
+  ASSERT_TRUE(s.step(std::span(tokens).first(125)));
+  EXPECT_EQ(pages(), 1u);  // 128 positions
+  ASSERT_TRUE(s.step(std::span(tokens).first(1)));
+  EXPECT_EQ(pages(), 2u);
+  ASSERT_TRUE(s.step(tokens, false, 1));
+  EXPECT_EQ(pages(), 4u);
+  s.reset(0, 128);
+  s.reset(1);
+  ASSERT_TRUE(s.step(tokens, false, 2));  // those of sequence 1
+  ASSERT_TRUE(s.step(std::span(tokens).first(1)));
+  EXPECT_EQ(pages(), 4u);
+}
+
 TEST_F(SequencesTest, TooMuchMemoryIsRefusedWithSizes) {
   Options o = many(1 << 16);
   o.capacity = 1 << 28, o.chunk = 1;

@@ -148,6 +148,28 @@ TEST_F(SessionTest, SameBytesWithoutCacheAndWithoutState) {
   EXPECT_TRUE(same_bytes(logits(s, kTokens, false), last()));
 }
 
+TEST_F(SessionTest, MoreMemoryIsTakenWithoutLoadingWeights) {
+  for (const bool cache : {true, false}) {
+    Options o = options(2);
+    int64_t loaded = 0;
+    o.capacity = 4, o.use_cache = cache, o.load_progress = [&](uint64_t, uint64_t) { ++loaded; };
+    Session s = open(*model, o);
+    const std::vector<int32_t> more = prompt();
+    const int64_t once = loaded;
+    EXPECT_GT(once, 0);
+    EXPECT_FALSE(s.step(std::span(more).first(5)));
+    EXPECT_TRUE(s.step(std::span(more).first(4)));
+    ASSERT_TRUE(s.resize(kTokens));
+    EXPECT_EQ(s.position(), 0);
+    EXPECT_EQ(s.capacity(), kTokens);
+    EXPECT_TRUE(same_bytes(logits(s, 7, true), *truth));
+    EXPECT_FALSE(s.resize(int64_t{1} << 40));  // as it was, but for what it forgot
+    EXPECT_EQ(s.capacity(), kTokens);
+    EXPECT_TRUE(same_bytes(logits(s, kTokens, true), *truth));
+    EXPECT_EQ(loaded, once);
+  }
+}
+
 TEST_F(SessionTest, StaleMemoryDoesNotShow) {
   Session s = open(*model, options(2));
   std::vector<int32_t> other(kTokens, 5);

@@ -5,7 +5,7 @@
 #include "checkpoint/config.h"
 #include "checkpoint/folder.h"
 #include "fuzz/parsers/parts.h"
-#include "generate/model/generation_config.h"
+#include "generate/settings/generation_config.h"
 
 namespace invar {
 namespace {

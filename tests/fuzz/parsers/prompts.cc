@@ -1,7 +1,7 @@
 // Fuzzes what users give as prompts: a prompt file (JSON lines), messages, tools. What is made of
 // messages must be messages again. An input: the file, the tools.
 #include "fuzz/parsers/parts.h"
-#include "generate/generate.h"
+#include "generate/requests/request.h"
 
 namespace invar {
 namespace {

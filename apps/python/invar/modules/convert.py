@@ -1,16 +1,13 @@
 """ONNX model -> torch.nn.Module, by the source that the compiler writes."""
 
-import hashlib
-import importlib.abc
-import importlib.util
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from invar import _native
 from invar.compiler import Artifacts, Choices, Model
+from invar.modules.loading import build
 
 if TYPE_CHECKING:
     import torch
@@ -83,30 +80,3 @@ def converted(
     module = build(source, described["digest"])
     module.load(artifacts.path)
     return module
-
-
-class Emitted(importlib.abc.ExecutionLoader):
-    """Loads an emitted source as Python loads a file of it: tracebacks and inspect show its
-    lines."""
-
-    def __init__(self, source):
-        self.source = source
-
-    def get_source(self, fullname):
-        return self.source
-
-    def get_filename(self, fullname):
-        return f"{fullname}.py"
-
-
-def build(source, digest):
-    """The module of an emitted source, its weights not yet there. Also how torch.load() makes one
-    again."""
-    name = f"invar_module_{digest[:16]}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_loader(name, Emitted(source))
-        made = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(made)
-        made.SOURCE, made.DIGEST = source, digest
-        sys.modules[name] = made
-    return sys.modules[name].Model()

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from invar import _native, arrays
-from invar.modules import convert
+from invar.modules.loading import build
 
 TYPES = {name: getattr(torch, text.removeprefix("torch.")) for name, text in arrays.TORCH.items()}
 
@@ -128,7 +128,7 @@ class Module(torch.nn.Module):
     def __reduce_ex__(self, protocol):
         emitted = sys.modules[type(self).__module__]
         return (
-            convert.build,
+            build,
             (emitted.SOURCE, emitted.DIGEST),
             self.__getstate__() if hasattr(self, "__getstate__") else self.__dict__,
         )

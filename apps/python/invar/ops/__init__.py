@@ -38,6 +38,7 @@ from invar.ops.attention import (
     scaled_dot_product_attention,
 )
 from invar.ops.einsum import (
+    bilinear,
     einsum,
     tensordot,
 )
@@ -155,7 +156,6 @@ from invar.ops.linalg import (
     addmm,
     addmv,
     baddbmm,
-    bilinear,
     bmm,
     dot,
     grouped_matmul,

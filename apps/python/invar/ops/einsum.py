@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from invar import primitives as p
 from invar.errors import ArgumentTypeError, NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
+from invar.ops._types import Array
 from invar.ops.elementwise import binary
-from invar.ops.linalg import product
+from invar.ops.linalg import _ranks, product
 
 
 @public
@@ -199,3 +200,12 @@ def _contracted(
         z.reshape((*z.shape[:nb], *x.shape[nb : nb + len(rows)], *y.shape[nb + len(inner) :])),
         batch + rows + columns,
     )
+
+
+@public
+def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
+    """input1 · weight[n] · input2 for each n: [..., J], [..., K], weight [N, J, K], bias [N] ->
+    [..., N]. The contraction over J comes first. Spec: matmul.2, elementwise.5."""
+    _ranks("bilinear", weight=(weight, 3))
+    y = einsum("...j,njk,...k->...n", input1, weight, input2)
+    return cast(Array, y if bias is None else binary("bilinear", "add", y, bias))

@@ -219,17 +219,6 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Array:
 
 
 @public
-def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Array:
-    """input1 · weight[n] · input2 for each n: [..., J], [..., K], weight [N, J, K], bias [N] ->
-    [..., N]. The contraction over J comes first. Spec: matmul.2, elementwise.5."""
-    _ranks("bilinear", weight=(weight, 3))
-    from invar.ops.einsum import einsum
-
-    y = einsum("...j,njk,...k->...n", input1, weight, input2)
-    return cast(Array, y if bias is None else binary("bilinear", "add", y, bias))
-
-
-@public
 def matmul_integer(
     a: Array, b: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None
 ) -> Array:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-import invar
 from invar import _native
 from invar.training import digest
 from invar.training.parallel import launch
@@ -49,9 +48,9 @@ def main(
         refuse_options(options)
         backend = "nccl" if options.device.startswith("cuda") else "gloo"
         lines, found = launch(job, options.workers, backend=backend)
-    except invar.Error as e:
+    except _native.Error as e:
         print(f"invar: {e}", file=sys.stderr)
-        sys.exit(3 if isinstance(e, invar.NotCovered) else 2)
+        sys.exit(3 if isinstance(e, _native.NotCovered) else 2)
     for name, value in lines.items():
         print(f"{name:15} {value}")
     if summary is not None and found is not None:
@@ -114,9 +113,9 @@ def refuse_device(device):
 def run(training, outputs, script, settings, options, rank):
     """One worker's training: (lines to print, outputs)."""
     if options.threads is not None:
-        invar.set_threads(options.threads)
+        _native.set_threads(options.threads)
     if options.isa:
-        invar.set_isa(options.isa)
+        _native.set_isa(options.isa)
     device = f"cuda:{rank}" if options.device == "cuda" else options.device
     trainer = training(device=device, **settings)
     trainer.micro_batch = options.micro_batch

@@ -24,8 +24,10 @@ struct ExactBlockOf {
   static int64_t words(const Geometry& g) {
     return kBlock * exact_pairs(g.d) + value_panels(g) * kKeyPairs * kExactPanel + 2 * kBlock;
   }
-  ExactBlockOf(const Geometry& g, void* slot, int64_t head, int64_t block)
-      : keys(static_cast<int32_t*>(slot) + (head * g.blocks + block) * words(g)),
+  ExactBlockOf(const Geometry& g, const attention::Slot& slot, int64_t head, int64_t block)
+      : ExactBlockOf(g, attention::place_of(g, slot, block), head) {}
+  ExactBlockOf(const Geometry& g, const attention::BlockPlace& at, int64_t head)
+      : keys(reinterpret_cast<int32_t*>(at.memory) + (head * at.blocks + at.index) * words(g)),
         values(keys + kBlock * exact_pairs(g.d)),
         key_scales(values + value_panels(g) * kKeyPairs * kExactPanel),
         value_scales(key_scales + kBlock) {}
@@ -158,9 +160,11 @@ INVAR_INLINE BlockWeights exact_weights(float* s, int n, float mb, const int32_t
 struct ExactArithmetic {
   using Scratch = ExactScratch;
   static constexpr int kTileRows = kExactQueries;
-  static float* part(const Geometry& g, void* slot, int64_t head, int64_t block, int64_t row) {
-    return static_cast<float*>(slot) + g.kv_heads * g.blocks * ExactBlockOf::words(g) +
-           ((head * g.blocks + block) * g.group + row) * (g.dv_padded + attention::kPartHead);
+  static float* part(const Geometry& g, const attention::Slot& slot, int64_t head, int64_t block,
+                     int64_t row) {
+    const attention::BlockPlace at = attention::place_of(g, slot, block);
+    return at.memory + g.kv_heads * at.blocks * ExactBlockOf::words(g) +
+           ((head * at.blocks + at.index) * g.group + row) * (g.dv_padded + attention::kPartHead);
   }
   static void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
     append_exact16(g, call, begin, end);

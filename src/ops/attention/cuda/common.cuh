@@ -74,8 +74,8 @@ struct HeadCache {
 __device__ inline HeadCache head_cache(const AttentionParams& s, int64_t head) {
   const Sequence sequence = s.sequences[head / s.g.kv_heads];
   float* const slot = s.state + sequence.slot * s.slot_floats;
-  return {sequence.past, attention::keys(s.g, slot, head % s.g.kv_heads, 0),
-          attention::values(s.g, slot, head % s.g.kv_heads, 0)};
+  return {sequence.past, attention::keys(s.g, {slot}, head % s.g.kv_heads, 0),
+          attention::values(s.g, {slot}, head % s.g.kv_heads, 0)};
 }
 __device__ inline float* key_block(const AttentionParams& s, const HeadCache& cache, int64_t block) {
   return cache.keys + block * s.g.d * kBlock;

@@ -1,4 +1,4 @@
-// The rules of operators that become one operation of the same operands, from table.h.
+// The rules of operators that become one operation of the same operands, from ops.toml.
 #include "compiler/lowering/op_builder.h"
 #include "ops/elementwise/import/rules.h"
 #include "ops/elementwise/table.h"

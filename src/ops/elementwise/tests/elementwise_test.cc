@@ -43,7 +43,7 @@ TEST(Elementwise, SiluIsMulOfSigmoid) {
   }
 }
 
-// One value for each attribute name in table.h.
+// One value for each attribute name in ops.toml.
 Attributes some_attributes() {
   Attributes a;
   for (const char* name : {"alpha", "beta", "bias", "gamma", "lambd", "max", "min"})

@@ -93,9 +93,9 @@ Status RemoteStage::load() {
   return {};
 }
 
-Status RemoteStage::reserve(int64_t rows, int64_t tail_rows) {
+Status RemoteStage::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
   Packet p = message();
-  p.put(rows), p.put(tail_rows);
+  p.put(rows), p.put(tail_rows), p.put(capacity);
   INVAR_TRY(Packet answer, transport_.call(rank_, Kind::reserve, p));
   bytes_ = static_cast<size_t>(answer.number());
   return {};

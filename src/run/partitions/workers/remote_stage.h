@@ -27,7 +27,7 @@ class RemoteStage final : public Stage {
 
   Status start_load() override;
   Status load() override;
-  Status reserve(int64_t rows, int64_t tail_rows) override;
+  Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) override;
   Status begin(const StagePass&) override;
   Status hand_in(int v, const Handover&) override;
   Status run(const std::function<void()>& overlapped) override;

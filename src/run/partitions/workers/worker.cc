@@ -146,8 +146,8 @@ Result<Packet> Worker::load(Held& h) {
 }
 
 Result<Packet> Worker::reserve(Held& h, Packet& p) {
-  const int64_t rows = p.number(), tail_rows = p.number();
-  INVAR_CHECK_OK(h.stage->reserve(rows, tail_rows));
+  const int64_t rows = p.number(), tail_rows = p.number(), capacity = p.number();
+  INVAR_CHECK_OK(h.stage->reserve(rows, tail_rows, capacity));
   Packet answer;
   answer.put(static_cast<int64_t>(h.stage->bytes()));
   return answer;

@@ -3,65 +3,22 @@
 #pragma once
 #include <type_traits>
 
-#include "ops/matmul/cuda/exact16/layout.cuh"
-#include "ops/matmul/cuda/exact16/wgmma.cuh"
+#include "ops/matmul/cuda/hopper_product.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-constexpr int kGemmTile = 128, kGemmStages = 3, kGemmThreads = 3 * kWarpgroup;
+constexpr int kGemmTile = 128;
 constexpr int kGemmStage = 8 * kPlane;  // h and l of a's first and second 64 rows; h of b, l of b
-constexpr int kGemmShared = kGemmStages * kGemmStage + 1024;
-constexpr int kTileRun = 16;  // tiles of rows that meet a column of tiles before the next, for the L2 cache
-
-struct GemmTiles {
-  int rows, columns, per_product, all;
-};
 struct GemmTile {
   int batch, row, column, product;  // the column is one of the product
 };
-__device__ inline GemmTile gemm_tile(const ExactTogether& in, const GemmTiles& t, int i) {
-  const int batch = i / t.per_product;
-  i -= batch * t.per_product;
-  const int run = i / (kTileRun * t.columns), first = run * kTileRun;
-  const int height = t.rows - first < kTileRun ? t.rows - first : kTileRun;
-  i -= first * t.columns;
-  const int product = product_of(in, i / height);
-  return {batch, first + i % height, i / height - in.of[product].first, product};
-}
-
-// One thread queues the copies of all tiles of its block. A tile of 64 rows that does not exist is
-// replaced by the one before it; its results are not stored.
-__device__ inline void produce_gemm(const ExactTogether& in, const GemmTiles& tiles, uint32_t shared,
-                                    Ring ring) {
-  for (int i = blockIdx.x; i < tiles.all; i += gridDim.x) {
-    const GemmTile tile = gemm_tile(in, tiles, i);
-    const MatrixPair of = matrices_of(in.s, tile.batch);
-    const ExactTogether::One& one = in.of[tile.product];
-    const int64_t a0 = 2 * int64_t{tile.row}, b0 = 2 * int64_t{tile.column};
-    const uint8_t *a = in.a.block(of.a, a0, 0), *b = one.b.block(of.b, b0, 0);
-    const int64_t second_a = a0 + 1 < in.a.tiles ? in.a.chunks * 2 * kPlane : 0;
-    const int64_t second_b = b0 + 1 < one.b.tiles ? in.a.chunks * 2 * kPlane : 0;
-    for (int left = static_cast<int>(in.a.chunks); left > 0; --left, a += 2 * kPlane, b += 2 * kPlane) {
-      wait_barrier(ring.empty_now(), ring.phase ^ 1);
-      const uint32_t to = shared + ring.at * kGemmStage, full = ring.full_now();
-      expect_bytes(full, kGemmStage);
-      copy_bulk(to, a, 2 * kPlane, full);
-      copy_bulk(to + 2 * kPlane, a + second_a, 2 * kPlane, full);
-      copy_bulk(to + 4 * kPlane, b, kPlane, full);
-      copy_bulk(to + 5 * kPlane, b + second_b, kPlane, full);
-      copy_bulk(to + 6 * kPlane, b + kPlane, kPlane, full);
-      copy_bulk(to + 7 * kPlane, b + second_b + kPlane, kPlane, full);
-      ring.next();
-    }
-  }
-}
 
 // scales_b: of the tile's columns. kUsual: these and those of the rows are usual_scale().
 template <bool kAdds, bool kUsual>
 __device__ inline void store_gemm(const ExactTogether& in, const GemmTile& tile, int group,
-                                  const int32_t (&scale)[2], const int32_t* scales_b, const int (&high)[64],
-                                  const int (&cross)[64], const int (&low)[64]) {
+                                  const int32_t (&scale)[2], const int32_t* scales_b,
+                                  const PlaneSums<kGemmTile>& sums) {
   const ExactTogether::One& one = in.of[tile.product];
   const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
   const int64_t row = int64_t{tile.row} * kGemmTile + group * kBlockRows + t / kWarp * 16 + lane / 4;
@@ -79,8 +36,7 @@ __device__ inline void store_gemm(const ExactTogether& in, const GemmTile& tile,
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int q = 4 * j + 2 * half;
-      const int64_t x[2] = {exact_sum(high[q], cross[q], low[q]),
-                            exact_sum(high[q + 1], cross[q + 1], low[q + 1])};
+      const int64_t x[2] = {sums.value(q), sums.value(q + 1)};
       y[half].x = kUsual ? usual_result(x[0], scale[half], e.x) : exact_result(x[0], scale[half], e.x);
       y[half].y = kUsual ? usual_result(x[1], scale[half], e.y) : exact_result(x[1], scale[half], e.y);
     }
@@ -118,83 +74,71 @@ __device__ inline void store_gemm(const ExactTogether& in, const GemmTile& tile,
   }
 }
 
-__device__ inline void consume_gemm(const ExactTogether& in, const GemmTiles& tiles, uint32_t shared,
-                                    Ring ring, int group) {
-  __shared__ int32_t scales_b[2][kGemmTile];
-  const int t = threadIdx.x % kWarpgroup;
-  const bool first_thread = t == 0;
-  for (int i = blockIdx.x; i < tiles.all; i += gridDim.x) {
-    const GemmTile tile = gemm_tile(in, tiles, i);
-    const MatrixPair of = matrices_of(in.s, tile.batch);
-    const int64_t row = int64_t{tile.row} * kGemmTile + group * kBlockRows + t / kWarp * 16 + t % kWarp / 4;
-    const int64_t column = int64_t{tile.column} * kGemmTile + t;
-    const ExactTogether::One& one = in.of[tile.product];
-    const int32_t *ea = in.a.scales_of(of.a), *eb = one.b.scales_of(of.b);
-    const int32_t scale[2] = {row < in.s.m ? ea[row] : 0, row + 8 < in.s.m ? ea[row + 8] : 0};
-    const int32_t scale_b = column < one.n ? eb[column] : 0;
-    int high[64], cross[64], low[64];
-#pragma unroll
-    for (int q = 0; q < 64; ++q) high[q] = cross[q] = low[q] = 0;
-    uint32_t previous = 0;
-    for (int chunk = 0; chunk < static_cast<int>(in.a.chunks); ++chunk) {
-      wait_barrier(ring.full_now(), ring.phase);
-      const uint32_t at = shared + ring.at * kGemmStage;
-      const uint64_t ah = operand(at + group * 2 * kPlane), al = operand(at + group * 2 * kPlane + kPlane);
-      const uint64_t bh = operand(at + 4 * kPlane), bl = operand(at + 6 * kPlane);
-      begin_products();
-#pragma unroll
-      for (int step = 0; step < kBlockK / 32; ++step) {  // 32 bytes are 2 in an operand's address
-        multiply_add(high, ah + 2 * step, bh + 2 * step);
-        multiply_add(cross, ah + 2 * step, bl + 2 * step);
-        multiply_add(low, al + 2 * step, bl + 2 * step);
-        multiply_add(cross, al + 2 * step, bh + 2 * step);
-      }
-      commit_products();
-      wait_products<1>();
-      if (chunk > 0 && first_thread) arrive(previous);
-      previous = ring.empty_now();
-      ring.next();
-    }
-    wait_products<0>();
-    if (first_thread) arrive(previous);
-    sync_warpgroup(group);  // the scales of the tile before have been read
-    scales_b[group][t] = scale_b;
-    const bool usual =
-        all_in_warpgroup(group, usual_scale(scale_b) && usual_scale(scale[0]) && usual_scale(scale[1]));
-    auto store = [&](auto adds, auto usual) {
-      store_gemm<adds(), usual()>(in, tile, group, scale, scales_b[group], high, cross, low);
-    };
-    if (one.addend)
-      usual ? store(std::true_type{}, std::true_type{}) : store(std::true_type{}, std::false_type{});
-    else
-      usual ? store(std::false_type{}, std::true_type{}) : store(std::false_type{}, std::false_type{});
+struct ExactGemm : ProductFrame<2, 1, 1, 3, 3 * kGemmStage, 40, 232, false> {
+  ExactTogether in;
+  ProductTiles tiles;  // of all products
+  __device__ static uint32_t stages() { return kStages; }
+  __device__ static uint32_t stage_bytes() { return kGemmStage; }
+  template <class Fn>
+  __device__ void for_tiles(Fn f) const {
+    tiles.for_tiles<true>([&](int batch, const TileInRuns& at) {
+      const int product = product_of(in, at.column);
+      f(GemmTile{batch, at.row, at.column - in.of[product].first, product}, matrices_of(in.s, batch));
+    });
   }
-}
 
-__global__ void __launch_bounds__(kGemmThreads, 1)
-    exact16_gemm_kernel(const __grid_constant__ ExactTogether in, GemmTiles tiles) {
-  extern __shared__ uint8_t memory[];
-  __shared__ uint64_t barriers[2 * kGemmStages];
-  const uint32_t shared = (shared_address(memory) + 1023) / 1024 * 1024;
-  const Ring ring{shared_address(barriers), shared_address(barriers + kGemmStages), kGemmStages};
-  if (threadIdx.x == 0) {
-    for (uint32_t i = 0; i < kGemmStages; ++i) {
-      init_barrier(ring.full + 8 * i, 1);
-      init_barrier(ring.empty + 8 * i, 2);
-    }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  // A tile of 64 rows that does not exist is replaced by the one before it; its results are not
+  // stored.
+  __device__ void produce(Ring ring) const {
+    for_tiles([&](const GemmTile& tile, const MatrixPair& of) {
+      const ExactTogether::One& one = in.of[tile.product];
+      const int64_t a0 = 2 * int64_t{tile.row}, b0 = 2 * int64_t{tile.column};
+      const uint8_t *a = in.a.block(of.a, a0, 0), *b = one.b.block(of.b, b0, 0);
+      const int64_t second_a = a0 + 1 < in.a.tiles ? in.a.chunks * 2 * kPlane : 0;
+      const int64_t second_b = b0 + 1 < one.b.tiles ? in.a.chunks * 2 * kPlane : 0;
+      for (int left = static_cast<int>(in.a.chunks); left > 0; --left, a += 2 * kPlane, b += 2 * kPlane) {
+        wait_barrier(ring.empty_now(), ring.phase ^ 1);
+        const uint32_t to = ring.stage_now(), full = ring.full_now();
+        expect_bytes(full, kGemmStage);
+        copy_bulk(to, a, 2 * kPlane, full);
+        copy_bulk(to + 2 * kPlane, a + second_a, 2 * kPlane, full);
+        copy_bulk(to + 4 * kPlane, b, kPlane, full);
+        copy_bulk(to + 5 * kPlane, b + second_b, kPlane, full);
+        copy_bulk(to + 6 * kPlane, b + kPlane, kPlane, full);
+        copy_bulk(to + 7 * kPlane, b + second_b + kPlane, kPlane, full);
+        ring.next();
+      }
+    });
   }
-  __syncthreads();
-  trigger_and_wait();
-  const int group = threadIdx.x / kWarpgroup;
-  if (group == 2) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    if (threadIdx.x == 2 * kWarpgroup) produce_gemm(in, tiles, shared, ring);
-  } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    consume_gemm(in, tiles, shared, ring, group);
+  __device__ void consume(Ring ring, int group) const {
+    __shared__ int32_t scales_b[2][kGemmTile];
+    const int t = threadIdx.x % kWarpgroup;
+    for_tiles([&](const GemmTile& tile, const MatrixPair& of) {
+      const int64_t row = int64_t{tile.row} * kGemmTile + group * kBlockRows + t / kWarp * 16 + t % kWarp / 4;
+      const int64_t column = int64_t{tile.column} * kGemmTile + t;
+      const ExactTogether::One& one = in.of[tile.product];
+      const int32_t *ea = in.a.scales_of(of.a), *eb = one.b.scales_of(of.b);
+      const int32_t scale[2] = {row < in.s.m ? ea[row] : 0, row + 8 < in.s.m ? ea[row + 8] : 0};
+      const int32_t scale_b = column < one.n ? eb[column] : 0;
+      PlaneSums<kGemmTile> sums;
+      multiply_stages(ring, static_cast<int>(in.a.chunks), [&](uint32_t at, int) {
+        const uint32_t a = at + group * 2 * kPlane;
+        sums.multiply(operand(a), operand(a + kPlane), operand(at + 4 * kPlane), operand(at + 6 * kPlane));
+      });
+      sync_warpgroup(group);  // the scales of the tile before have been read
+      scales_b[group][t] = scale_b;
+      const bool usual =
+          all_in_warpgroup(group, usual_scale(scale_b) && usual_scale(scale[0]) && usual_scale(scale[1]));
+      auto store = [&](auto adds, auto usual) {
+        store_gemm<adds(), usual()>(in, tile, group, scale, scales_b[group], sums);
+      };
+      if (one.addend)
+        usual ? store(std::true_type{}, std::true_type{}) : store(std::true_type{}, std::false_type{});
+      else
+        usual ? store(std::false_type{}, std::true_type{}) : store(std::false_type{}, std::false_type{});
+    });
   }
-}
+};
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -3,37 +3,34 @@
 // lower than 64 rows the rest of the operand is what lies behind them, whose sums are not read.
 #pragma once
 #include "ops/matmul/cuda/exact16/gemv_parts.cuh"
-#include "ops/matmul/cuda/exact16/wgmma.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// kRows of each of kGroups warpgroups.
-template <int kRows, int kGroups>
-struct GemvHopper {
-  static constexpr int kThreads = (kGroups + 1) * kWarpgroup;
-  static constexpr int kActivations = 2 * kRows * kBlockK;  // bytes of a group
-  static constexpr int kRing = 216 << 10;
-  static constexpr int kMostStages = 24;
-  // Operands of 64 rows may end behind a ring of lower tiles.
-  static constexpr int kShared = kRing + kPlane + 1024;
-  static constexpr int kSums = kRows / 2;  // of a thread
-  __host__ __device__ static int stage_bytes(const GemvWork& w) {
-    return 2 * w.height * kBlockK + kGroups * kActivations;
-  }
-  __host__ __device__ static int stages(const GemvWork& w) {
-    const int most = kRing / stage_bytes(w);
-    return most < kMostStages ? most : kMostStages;
-  }
+constexpr int kGemvRing = 216 << 10;
 
-  using Tile = GemvTile;
+// kRows of each of kGroups warpgroups. Operands of 64 rows may end behind a ring of lower tiles.
+template <int kRows, int kGroups>
+struct ExactGemv : ProductFrame<kGroups, 1, 1, 24, kGemvRing + kPlane, kGroups == 2 ? 56 : 0,
+                                kGroups == 2 ? 224 : 0, true> {
+  static constexpr int kActivations = 2 * kRows * kBlockK;  // bytes of a group
+  static constexpr int kSums = kRows / 2;                   // of a thread
+  ExactTogether in;
+  GemvWork w;
+  bool packed;
+  __device__ int plane_bytes() const { return w.height * kBlockK; }
+  __device__ uint32_t stage_bytes() const { return 2 * plane_bytes() + kGroups * kActivations; }
+  __device__ uint32_t stages() const {
+    const uint32_t most = kGemvRing / stage_bytes();
+    return most < ExactGemv::kStages ? most : ExactGemv::kStages;
+  }
 
   // The weights of a tile: one or two pieces of rows, each of two planes.
   struct Weights {
     const uint8_t* at[2];
     int bytes[2];  // of a plane
   };
-  __device__ static Weights weights_of(const ExactTogether& in, const GemvWork& w, int tile) {
+  __device__ Weights weights_of(int tile) const {
     int row = tile * w.height, left = in.columns * kBlockRows - row;
     if (left > w.height) left = w.height;
     Weights weights;
@@ -61,53 +58,31 @@ struct GemvHopper {
     }
   }
 
-  // One thread. Packed weights may be read before the grids ahead have ended: a ring of them.
-  __device__ static void produce(const ExactTogether& in, const GemvWork& w, bool packed, uint32_t shared,
-                                 Ring ring) {
-    const int first = w.first_unit(blockIdx.x), last = w.first_unit(blockIdx.x + 1);
-    const int stage_size = stage_bytes(w), plane_size = w.height * kBlockK;
+  __device__ void produce(Ring ring) const {
+    const int plane = plane_bytes();
     Weights source{};
     int tile = -1;
-    auto find = [&](const Tile& at) {
-      if (at.column != tile) source = weights_of(in, w, tile = at.column);
+    auto find = [&](const GemvTile& at) {
+      if (at.column != tile) source = weights_of(tile = at.column);
     };
-    auto weights = [&](const Tile& at, uint32_t to, uint32_t full) {
+    auto weights = [&](const GemvTile& at, uint32_t to, uint32_t full) {
       find(at);
       expect_bytes(full, 2 * (source.bytes[0] + source.bytes[1]) + kGroups * kActivations);
-      for_pieces(source, at.chunk, [&](const uint8_t* from, int plane, int offset, int bytes) {
-        copy_bulk_once(to + plane * plane_size + offset, from, bytes, full);
+      for_pieces(source, at.chunk, [&](const uint8_t* from, int of, int offset, int bytes) {
+        copy_bulk_once(to + of * plane + offset, from, bytes, full);
       });
     };
-    const int stages = static_cast<int>(ring.stages);
-    const int ahead = !packed ? 0 : last - first < stages ? last - first : stages;
-    uint32_t stage = 0;
-    for_gemv_units(w, first, first + ahead, [&](const Tile& at) {
-      weights(at, shared + stage * stage_size, ring.full + stage * 8);
-      ++stage;
-    });
-    const int rest = packed ? last - first - ahead : 0;
-    const int beyond = rest < w.units_ahead ? rest : w.units_ahead;
-    for_gemv_units(w, first + ahead, first + ahead + beyond, [&](const Tile& at) {
+    auto prefetch = [&](const GemvTile& at) {
       find(at);
       for_pieces(source, at.chunk,
                  [&](const uint8_t* from, int, int, int bytes) { prefetch_bulk(from, bytes); });
-    });
-    wait_for_previous_grid();
-    int left = ahead;  // stages that have their weights
-    for_gemv_units(w, first, last, [&](const Tile& at) {
-      const uint32_t to = shared + ring.at * stage_size, full = ring.full_now();
-      wait_barrier(ring.empty_now(), ring.phase ^ 1);
-      if (left == 0)
-        weights(at, to, full);
-      else
-        --left;
-      for (int g = 0; g < kGroups; ++g) {
-        int64_t tile = at.row_block * kGroups + g;  // its last one twice: results that are not stored
-        if (tile >= in.a.tiles) tile = in.a.tiles - 1;
-        copy_bulk(to + 2 * plane_size + g * kActivations, in.a.block(0, tile, at.chunk), kActivations, full);
-      }
-      ring.next();
-    });
+    };
+    produce_gemv_units(
+        w, packed, ring, weights, prefetch, [&](const GemvTile& at, uint32_t to, uint32_t full) {
+          for (int g = 0; g < kGroups; ++g)
+            copy_bulk(to + 2 * plane + g * kActivations,
+                      in.a.block(0, gemv_row_tile(at, kGroups, g, in.a.tiles), at.chunk), kActivations, full);
+        });
   }
 
   // Where a thread's results of a tile go, and what they need besides the sums. A tile lower than a
@@ -126,8 +101,7 @@ struct GemvHopper {
     }
   };
   // All loads come before the first store, over which the compiler does not move them.
-  __device__ static void prepare(const ExactTogether& in, const GemvWork& w, const Tile& tile, int group,
-                                 Results& r) {
+  __device__ void prepare(const GemvTile& tile, int group, Results& r) const {
     const int t = threadIdx.x % kWarpgroup, lane = t % kWarp;
     const int64_t m0 = int64_t{tile.row_block * kGroups + group} * kRows + lane % 4 * 2;
     r.rows_left = in.s.m - m0 < kRows ? static_cast<int>(in.s.m - m0) : kRows;
@@ -168,81 +142,26 @@ struct GemvHopper {
     }
   }
 
-  __device__ static void consume(const ExactTogether& in, const GemvWork& w, uint32_t shared, Ring ring,
-                                 int group) {
-    const bool first_thread = threadIdx.x % kWarpgroup == 0;
-    const int last = w.first_unit(blockIdx.x + 1);
-    const int stage_size = stage_bytes(w), plane_size = w.height * kBlockK;
+  __device__ void consume(Ring ring, int group) const {
+    const int plane = plane_bytes();
     wait_for_previous_grid();
-    for (int unit = w.first_unit(blockIdx.x); unit < last;) {
-      const Tile tile = gemv_tile_at(w, unit, last);
+    for_gemv_tiles(w, [&](const GemvTile& tile, int unit) {
       Results results;
-      if (kRows <= 32) prepare(in, w, tile, group, results);
-      int from_h[kRows], from_l[kRows];  // of the weights' planes: with h of all rows, then with l
-#pragma unroll
-      for (int q = 0; q < kRows; ++q) from_h[q] = from_l[q] = 0;
-      uint32_t previous = 0;
-      for (int chunk = tile.chunk; chunk < tile.end; ++chunk) {
-        wait_barrier(ring.full_now(), ring.phase);
-        const uint32_t at = shared + ring.at * stage_size;
-        const uint64_t h = operand(at), l = operand(at + plane_size);
-        const uint64_t x = operand(at + 2 * plane_size + group * kActivations);
-        begin_products();
-#pragma unroll
-        for (int step = 0; step < kBlockK / 32; ++step) {
-          multiply_add(from_h, h + 2 * step, x + 2 * step);
-          multiply_add(from_l, l + 2 * step, x + 2 * step);
-        }
-        commit_products();
-        wait_products<1>();
-        if (chunk > tile.chunk && first_thread) arrive(previous);
-        previous = ring.empty_now();
-        ring.next();
-      }
-      wait_products<0>();
-      if (first_thread) arrive(previous);
+      if (kRows <= 32) prepare(tile, group, results);
+      StackedSums<kRows> sums;
+      this->multiply_stages(ring, tile.end - tile.chunk, [&](uint32_t at, int) {
+        const uint32_t x = at + 2 * plane + group * kActivations;
+        sums.multiply(operand(at), operand(at + plane), operand(x));
+      });
       int64_t sum[kSums];
-#pragma unroll
-      for (int q = 0; q < kSums; ++q)
-        sum[q] =
-            int64_t{from_h[q]} * 65536 + (int64_t{from_h[kSums + q]} + from_l[q]) * 256 + from_l[kSums + q];
-      const bool whole = tile.chunk == 0 && tile.end == w.chunks;
-      if (whole || GemvParts<kRows, kGroups>::join(w, unit, group, sum)) {
-        if (kRows > 32) prepare(in, w, tile, group, results);
+      sums.join(sum);
+      if (GemvParts<kRows, kGroups>::complete(w, tile, unit, group, sum)) {
+        if (kRows > 32) prepare(tile, group, results);
         store(results, sum);
       }
-      unit += tile.end - tile.chunk;
-    }
+    });
   }
 };
-
-template <int kRows, int kGroups>
-__global__ void __launch_bounds__((kGroups + 1) * kWarpgroup, 1)
-    exact16_gemv_kernel(const __grid_constant__ ExactTogether in, GemvWork work, bool packed) {
-  using R = GemvHopper<kRows, kGroups>;
-  extern __shared__ uint8_t memory[];
-  __shared__ uint64_t barriers[2 * R::kMostStages];
-  const uint32_t shared = (shared_address(memory) + 1023) / 1024 * 1024;
-  const uint32_t stages = R::stages(work);
-  const Ring ring{shared_address(barriers), shared_address(barriers + R::kMostStages), stages};
-  trigger_next_grid();
-  if (threadIdx.x == 0) {
-    for (uint32_t i = 0; i < stages; ++i) {
-      init_barrier(ring.full + 8 * i, 1);
-      init_barrier(ring.empty + 8 * i, kGroups);
-    }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  }
-  __syncthreads();
-  const int group = threadIdx.x / kWarpgroup;
-  if (group == kGroups) {
-    if (kGroups == 2) asm volatile("setmaxnreg.dec.sync.aligned.u32 56;");
-    if (threadIdx.x % kWarpgroup == 0) R::produce(in, work, packed, shared, ring);
-  } else {
-    if (kGroups == 2) asm volatile("setmaxnreg.inc.sync.aligned.u32 224;");
-    R::consume(in, work, shared, ring, group);
-  }
-}
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

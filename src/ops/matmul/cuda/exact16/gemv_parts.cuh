@@ -1,8 +1,8 @@
 // How the kernels of few rows on Hopper share their work: blocks of weights, cut evenly over the
 // multiprocessors. The parts of a tile meet as 64-bit integers (exact16.6).
 #pragma once
-#include "kernels/cuda/hopper.cuh"
 #include "ops/matmul/cuda/exact16/select.h"
+#include "ops/matmul/cuda/hopper_product.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -25,6 +25,58 @@ __device__ inline void for_gemv_units(const GemvWork& w, int from, int to, Fn f)
     if (++at.row_block < w.row_blocks) continue;
     at.row_block = 0, ++at.column;
   }
+}
+// Calls f(tile, unit) for the tiles and parts of tiles of this block.
+template <class Fn>
+__device__ inline void for_gemv_tiles(const GemvWork& w, Fn f) {
+  const int last = w.first_unit(blockIdx.x + 1);
+  for (int unit = w.first_unit(blockIdx.x); unit < last;) {
+    const GemvTile tile = gemv_tile_at(w, unit, last);
+    f(tile, unit);
+    unit += tile.end - tile.chunk;
+  }
+}
+// The tile of activations of a warpgroup; the last one twice gives results that are not stored.
+__device__ inline int64_t gemv_row_tile(const GemvTile& at, int groups, int group, int64_t tiles) {
+  const int64_t tile = int64_t{at.row_block} * groups + group;
+  return tile < tiles ? tile : tiles - 1;
+}
+
+// One thread fills stages: weights(tile, stage, full), then rows(tile, stage, full). Packed weights
+// may be read before the grids ahead have ended: a ring of them, and w.units_ahead more are brought
+// into the L2 cache by prefetch(tile).
+template <class Weights, class Prefetch, class Rows>
+__device__ inline void produce_gemv_units(const GemvWork& w, bool packed, Ring ring, Weights weights,
+                                          Prefetch prefetch, Rows rows) {
+  const int first = w.first_unit(blockIdx.x), last = w.first_unit(blockIdx.x + 1);
+  const int stages = static_cast<int>(ring.stages);
+  const int ahead = !packed ? 0 : last - first < stages ? last - first : stages;
+  uint32_t stage = 0;
+  for_gemv_units(w, first, first + ahead, [&](const GemvTile& at) {
+    weights(at, ring.memory + stage * ring.bytes, ring.full + stage * 8);
+    ++stage;
+  });
+  const int rest = packed ? last - first - ahead : 0;
+  const int beyond = rest < w.units_ahead ? rest : w.units_ahead;
+  for_gemv_units(w, first + ahead, first + ahead + beyond, prefetch);
+  wait_for_previous_grid();
+  int left = ahead;  // stages that have their weights
+  for_gemv_units(w, first, last, [&](const GemvTile& at) {
+    const uint32_t to = ring.stage_now(), full = ring.full_now();
+    wait_barrier(ring.empty_now(), ring.phase ^ 1);
+    if (left == 0)
+      weights(at, to, full);
+    else
+      --left;
+    rows(at, to, full);
+    ring.next();
+  });
+}
+
+// How many stages of `bytes` bytes a ring has, at most `most`.
+constexpr int gemv_stages(int bytes, int most) {
+  const int fit = (220 << 10) / bytes;
+  return fit < most ? fit : most;
 }
 
 template <int kRows, int kGroups>
@@ -63,8 +115,11 @@ struct GemvParts {
     }
     return true;
   }
-  __device__ static bool join(const GemvWork& w, int unit, int group, int64_t (&sum)[kSums]) {
-    const int begin = unit / w.chunks * w.chunks;
+  // Whether this block has all of a tile's sums, or is the one that joins them.
+  __device__ static bool complete(const GemvWork& w, const GemvTile& tile, int unit, int group,
+                                  int64_t (&sum)[kSums]) {
+    if (tile.chunk == 0 && tile.end == w.chunks) return true;
+    const int begin = unit - tile.chunk;
     return join(w.block_of(begin), w.block_of(begin + w.chunks - 1), w.sums, w.counters, group, sum);
   }
 };

@@ -27,6 +27,15 @@ struct Planes {
   }
   __device__ const int32_t* scales_of(int64_t matrix) const { return scales + matrix * tiles * height; }
 };
+// Units cut evenly over blocks: a block's are consecutive, the first `longer` blocks have one more.
+struct EvenShares {
+  int each, longer;
+  __device__ int first_unit(int block) const { return block * each + (block < longer ? block : longer); }
+  __device__ int block_of(int unit) const {
+    const int in_longer = longer * (each + 1);
+    return unit < in_longer ? unit / (each + 1) : longer + (unit - in_longer) / each;
+  }
+};
 // What a kernel of one product is given.
 struct ExactProduct {
   matmul::Shape s;
@@ -71,6 +80,19 @@ __device__ inline MatrixPair matrices_of(const matmul::Shape& s, int64_t batch) 
   if (s.batches == 1) return {0, 0};
   const matmul::Offsets at = matmul::offsets(s, batch);
   return {at.a / (s.m * s.k), at.b_matrix};
+}
+
+// Tile i of rows times columns: runs of tiles of rows meet a column before the next, for the L2
+// cache.
+struct TileInRuns {
+  int row, column;
+};
+__device__ inline TileInRuns tile_in_runs(int i, int rows, int columns) {
+  constexpr int kTileRun = 16;
+  const int run = i / (kTileRun * columns), first = run * kTileRun;
+  const int height = rows - first < kTileRun ? rows - first : kTileRun;
+  i -= first * columns;
+  return {first + i % height, i / height};
 }
 
 // exact16.4 and exact16.5.

@@ -9,20 +9,14 @@ enum class ExactRoute { automatic, gemv, gemm, mma, plain };
 constexpr int kExactRoutes = 5;
 
 // The work of the kernels of few rows. Units: chunks of k, in tiles of `height` rows of weights and
-// of the rows of all warpgroups. A block's units are consecutive; the first `longer` blocks have
-// one more.
-struct GemvWork {
-  int row_blocks, chunks, units, each, longer;
+// of the rows of all warpgroups.
+struct GemvWork : EvenShares {
+  int row_blocks, chunks, units;
   uint32_t* counters;  // of a block and warpgroup: finished parts of the tile that begins last there
   int64_t* sums;       // of a block and warpgroup: what it has of its first and of its last tile
   int rows, groups;    // of a warpgroup; warpgroups
   int height, grid;
   int units_ahead;  // to bring into the L2 cache behind those in the ring
-  __device__ int first_unit(int block) const { return block * each + (block < longer ? block : longer); }
-  __device__ int block_of(int unit) const {
-    const int in_longer = longer * (each + 1);
-    return unit < in_longer ? unit / (each + 1) : longer + (unit - in_longer) / each;
-  }
 };
 
 namespace {

@@ -1,5 +1,4 @@
-// Hopper's matrix products of signed bytes (compute capability 9.0a), and the ring of their
-// operands.
+// Hopper's matrix products of signed bytes (compute capability 9.0a).
 #pragma once
 #include "kernels/cuda/hopper.cuh"
 
@@ -20,6 +19,10 @@ namespace {
   INVAR_R32                                                                                                \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, " \
   "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define INVAR_R24 INVAR_R16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define INVAR_R40 INVAR_R32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define INVAR_R48 INVAR_R40 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define INVAR_R56 INVAR_R48 ", %48, %49, %50, %51, %52, %53, %54, %55"
 
 __device__ inline void multiply_add(int (&d)[8], uint64_t a, uint64_t b) {
   asm volatile(INVAR_WGMMA("16", INVAR_R8, "%8", "%9") : INVAR_D8(d, 0) : "l"(a), "l"(b));
@@ -30,6 +33,28 @@ __device__ inline void multiply_add(int (&d)[16], uint64_t a, uint64_t b) {
 __device__ inline void multiply_add(int (&d)[32], uint64_t a, uint64_t b) {
   asm volatile(INVAR_WGMMA("64", INVAR_R32, "%32", "%33")
                : INVAR_D8(d, 0), INVAR_D8(d, 8), INVAR_D8(d, 16), INVAR_D8(d, 24)
+               : "l"(a), "l"(b));
+}
+__device__ inline void multiply_add(int (&d)[24], uint64_t a, uint64_t b) {
+  asm volatile(INVAR_WGMMA("48", INVAR_R24, "%24", "%25")
+               : INVAR_D8(d, 0), INVAR_D8(d, 8), INVAR_D8(d, 16)
+               : "l"(a), "l"(b));
+}
+__device__ inline void multiply_add(int (&d)[40], uint64_t a, uint64_t b) {
+  asm volatile(INVAR_WGMMA("80", INVAR_R40, "%40", "%41")
+               : INVAR_D8(d, 0), INVAR_D8(d, 8), INVAR_D8(d, 16), INVAR_D8(d, 24), INVAR_D8(d, 32)
+               : "l"(a), "l"(b));
+}
+__device__ inline void multiply_add(int (&d)[48], uint64_t a, uint64_t b) {
+  asm volatile(INVAR_WGMMA("96", INVAR_R48, "%48", "%49")
+               : INVAR_D8(d, 0), INVAR_D8(d, 8), INVAR_D8(d, 16), INVAR_D8(d, 24), INVAR_D8(d, 32),
+                 INVAR_D8(d, 40)
+               : "l"(a), "l"(b));
+}
+__device__ inline void multiply_add(int (&d)[56], uint64_t a, uint64_t b) {
+  asm volatile(INVAR_WGMMA("112", INVAR_R56, "%56", "%57")
+               : INVAR_D8(d, 0), INVAR_D8(d, 8), INVAR_D8(d, 16), INVAR_D8(d, 24), INVAR_D8(d, 32),
+                 INVAR_D8(d, 40), INVAR_D8(d, 48)
                : "l"(a), "l"(b));
 }
 __device__ inline void multiply_add(int (&d)[64], uint64_t a, uint64_t b) {
@@ -51,17 +76,6 @@ __device__ inline bool all_in_warpgroup(int which, bool x) {
       : "memory");
   return all;
 }
-
-// A ring of stages in shared memory: `full` after the bytes of a stage have arrived, `empty` after
-// its consumers are done with it.
-struct Ring {
-  uint32_t full, empty, stages, at = 0, phase = 0;
-  __device__ uint32_t full_now() const { return full + at * 8; }
-  __device__ uint32_t empty_now() const { return empty + at * 8; }
-  __device__ void next() {
-    if (++at == stages) at = 0, phase ^= 1;
-  }
-};
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

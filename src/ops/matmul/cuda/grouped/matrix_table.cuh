@@ -43,5 +43,23 @@ inline bool counts_fit_block(const GroupedShape& s) {
   return s.groups <= kMostMatrices;
 }
 
+// The first tile of each matrix, and behind them the number of all, where a tile has `height` rows;
+// a warp, each lane for its run of matrices.
+__device__ inline void number_tiles(const unsigned* rows, int groups, int height, int* first_tile) {
+  const int lane = threadIdx.x, per = (groups + kWarp - 1) / kWarp;
+  const int begin = min(lane * per, groups), end = min(begin + per, groups);
+  auto tiles = [&](int g) { return (static_cast<int>(rows[g]) + height - 1) / height; };
+  int own = 0;
+  for (int g = begin; g < end; ++g) own += tiles(g);
+  int before = own;  // up to this lane's last
+  for (int step = 1; step < kWarp; step *= 2) {
+    const int below = __shfl_up_sync(kFullWarp, before, step);
+    if (lane >= step) before += below;
+  }
+  if (lane == kWarp - 1) first_tile[groups] = before;
+  before -= own;
+  for (int g = begin; g < end; ++g) first_tile[g] = before, before += tiles(g);
+}
+
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -93,24 +93,6 @@ size_t sorted_bytes(const GroupedShape& s, int64_t tile_rows) {
   return static_cast<size_t>(reinterpret_cast<const char*>(sorted_in(nullptr, s, tile_rows).kept) - none);
 }
 
-// The first tile of each matrix, and behind them the number of all; a warp, each lane for its run
-// of matrices.
-__device__ inline void count_tiles(const unsigned* rows, int groups, int tile_rows, int* first_tile) {
-  const int lane = threadIdx.x, per = (groups + kWarp - 1) / kWarp;
-  const int begin = min(lane * per, groups), end = min(begin + per, groups);
-  auto tiles = [&](int g) { return (static_cast<int>(rows[g]) + tile_rows - 1) / tile_rows; };
-  int own = 0;
-  for (int g = begin; g < end; ++g) own += tiles(g);
-  int before = own;  // up to this lane's last
-  for (int step = 1; step < kWarp; step *= 2) {
-    const int below = __shfl_up_sync(kFullWarp, before, step);
-    if (lane >= step) before += below;
-  }
-  if (lane == kWarp - 1) first_tile[groups] = before;
-  before -= own;
-  for (int g = begin; g < end; ++g) first_tile[g] = before, before += tiles(g);
-}
-
 // One block. The order of the rows of a matrix reaches no bit. kMany: more than kMostMatrices,
 // whose rows are counted in global memory.
 constexpr int kSortThreads = 1024;
@@ -137,7 +119,7 @@ __global__ void __launch_bounds__(kSortThreads)
     atomicAdd(&next[g < 0 ? 0 : g], 1u);
   }
   __syncthreads();
-  if (threadIdx.x < kWarp) count_tiles(next, static_cast<int>(s.groups), tile_rows, first_tile);
+  if (threadIdx.x < kWarp) number_tiles(next, static_cast<int>(s.groups), tile_rows, first_tile);
   __syncthreads();
   for (int g = threadIdx.x; g < s.groups; g += kSortThreads) {
     for (int t = first_tile[g]; t < first_tile[g + 1]; ++t) to.tile_matrix[t] = g;

@@ -15,24 +15,13 @@ static void count_columns(ExactTogether& in, int64_t tile) {
 
 void enqueue_gemm_hopper(ExactTogether in, Stream stream) {
   count_columns(in, kGemmTile);
-  GemmTiles tiles{};
-  tiles.rows = static_cast<int>(ceil_div(in.s.m, kGemmTile));
-  tiles.columns = in.columns;
-  tiles.per_product = tiles.rows * tiles.columns;
-  tiles.all = tiles.per_product * static_cast<int>(in.s.batches);
-  const int most = multiprocessors();
-  launch_dependent(exact16_gemm_kernel, dim3(grid_for(tiles.all < most ? tiles.all : most)),
-                   dim3(kGemmThreads), kGemmShared, stream, in, tiles);
+  const auto tiles = ProductTiles::of(ceil_div(in.s.m, kGemmTile), in.columns, in.s.batches);
+  launch_product(ExactGemm{{}, in, tiles}, tiles.blocks(), stream);
 }
 
 template <int kRows, int kGroups>
 static void enqueue_gemv_of(const ExactTogether& in, const GemvWork& work, bool packed, Stream stream) {
-  using R = GemvHopper<kRows, kGroups>;
-  // Its threads that read results of earlier kernels, or write, wait for those first; the one that
-  // loads weights does so behind its first loads.
-  const auto kernel = exact16_gemv_kernel<kRows, kGroups>;
-  launch_dependent(kernel, dim3(grid_for(work.grid)), dim3(R::kThreads), R::kShared, stream, in, work,
-                   packed);
+  launch_product(ExactGemv<kRows, kGroups>{{}, in, work, packed}, work.grid, stream);
 }
 void enqueue_gemv_hopper(ExactTogether in, const GemvWork& work, bool packed, Stream stream) {
   count_columns(in, kBlockRows);

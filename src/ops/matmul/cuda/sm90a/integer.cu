@@ -4,7 +4,7 @@
 
 namespace invar::ops::INVAR_ISA_NS {
 
-// Boxes of ByteGemm::kBoxRows rows and kStepK bytes, in the 128-byte swizzle.
+// Boxes of ByteGemmSizes::kBoxRows rows and kStepK bytes, in the 128-byte swizzle.
 static bool map_rows(CUtensorMap& map, const uint8_t* p, int64_t rows, int64_t ld) {
   using Encode = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
                               const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
@@ -19,7 +19,7 @@ static bool map_rows(CUtensorMap& map, const uint8_t* p, int64_t rows, int64_t l
   }();
   const cuuint64_t size[2] = {static_cast<cuuint64_t>(ld), static_cast<cuuint64_t>(rows)};
   const cuuint64_t stride[1] = {static_cast<cuuint64_t>(ld)};
-  const cuuint32_t box[2] = {kStepK, ByteGemm::kBoxRows}, step[2] = {1, 1};
+  const cuuint32_t box[2] = {kStepK, ByteGemmSizes::kBoxRows}, step[2] = {1, 1};
   return encode != nullptr &&
          encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<uint8_t*>(p), size, stride, box, step,
                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
@@ -28,19 +28,15 @@ static bool map_rows(CUtensorMap& map, const uint8_t* p, int64_t rows, int64_t l
 
 bool enqueue_byte_gemm_hopper(const ByteProducts& in, bool unsigned_a, int64_t rows_a, int64_t columns_b,
                               Stream stream) {
-  using G = ByteGemm;
+  using G = ByteGemmSizes;
   CUtensorMap a, b;
   if (!map_rows(a, in.a, rows_a, in.ld_a) || !map_rows(b, in.b, columns_b, in.ld_b)) return false;
-  ByteGemmTiles tiles{};
-  tiles.rows = static_cast<int>(ceil_div(in.s.m, G::kRows));
-  tiles.columns = static_cast<int>(ceil_div(in.s.n, G::kColumns));
-  tiles.all = tiles.rows * tiles.columns * static_cast<int>(in.s.batches);
-  const int most = multiprocessors();
-  const dim3 grid(grid_for(tiles.all < most ? tiles.all : most)), block(G::kThreads);
+  const auto tiles =
+      ProductTiles::of(ceil_div(in.s.m, G::kRows), ceil_div(in.s.n, G::kColumns), in.s.batches);
   if (unsigned_a)
-    launch_dependent(byte_gemm_kernel<true>, grid, block, G::kShared, stream, in, tiles, a, b);
+    launch_product(ByteGemm<true>{{}, {}, in, tiles, a, b}, tiles.blocks(), stream);
   else
-    launch_dependent(byte_gemm_kernel<false>, grid, block, G::kShared, stream, in, tiles, a, b);
+    launch_product(ByteGemm<false>{{}, {}, in, tiles, a, b}, tiles.blocks(), stream);
   return true;
 }
 

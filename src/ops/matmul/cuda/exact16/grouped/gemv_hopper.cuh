@@ -5,20 +5,23 @@
 #pragma once
 #include "ops/matmul/cuda/exact16/gemv_parts.cuh"
 #include "ops/matmul/cuda/exact16/grouped/product.h"
-#include "ops/matmul/cuda/exact16/wgmma.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
+constexpr int grouped_gemv_stage(int rows) {
+  return 2 * kPlane + 2 * rows * kBlockK;
+}
+
 template <int kRows>
-struct GroupedGemv {
-  static constexpr int kThreads = 2 * kWarpgroup;
+struct GroupedGemv
+    : ProductFrame<1, 1, 1, gemv_stages(grouped_gemv_stage(kRows), 12),
+                   gemv_stages(grouped_gemv_stage(kRows), 12) * grouped_gemv_stage(kRows), 0, 0, false> {
   static constexpr int kActivations = 2 * kRows * kBlockK;  // bytes
-  static constexpr int kStage = 2 * kPlane + kActivations;
-  static constexpr int kMost = (220 << 10) / kStage;
-  static constexpr int kStages = kMost < 12 ? kMost : 12;
-  static constexpr int kShared = kStages * kStage + 1024;
-  static constexpr int kSums = kRows / 2;  // of a thread
+  static constexpr int kSums = kRows / 2;                   // of a thread
+  GroupedExact in;
+  __device__ static uint32_t stages() { return GroupedGemv::kStages; }
+  __device__ static uint32_t stage_bytes() { return grouped_gemv_stage(kRows); }
 
   struct KSpan {
     GroupedItem item;
@@ -27,7 +30,8 @@ struct GroupedGemv {
   };
   // Calls f(span) for the items and parts of items of this block.
   template <class Fn>
-  __device__ static void for_spans(const GroupedExact& in, const GroupedWork& w, Fn f) {
+  __device__ void for_spans(const GroupedWork& w, Fn f) const {
+    if (static_cast<int>(blockIdx.x) >= w.grid) return;
     const int columns = in.column_end[in.products - 1];
     for (int i = 0; i < w.rounds; ++i)
       f(KSpan{grouped_item(in, i * w.grid + static_cast<int>(blockIdx.x), columns), 0, in.chunks, 0});
@@ -40,16 +44,16 @@ struct GroupedGemv {
     }
   }
 
-  __device__ static void produce(const GroupedExact& in, const GroupedWork& w, uint32_t shared, Ring ring) {
-    for_spans(in, w, [&](const KSpan& span) {
+  __device__ void produce(Ring ring) const {
+    for_spans(*in.work, [&](const KSpan& span) {
       const GroupedColumn of = column_at(in, in.column_end, span.item.column);
       const uint8_t* matrix = matrix_of(in, of.product, in.tiles[span.item.tile].matrix);
       const uint8_t* b = block_of_matrix(in, matrix, of.column) + int64_t{span.chunk} * (2 * kPlane);
       const uint8_t* a = in.a.block(0, span.item.tile, span.chunk);
       for (int left = span.end - span.chunk; left > 0; --left, a += kActivations, b += 2 * kPlane) {
         wait_barrier(ring.empty_now(), ring.phase ^ 1);
-        const uint32_t to = shared + ring.at * kStage, full = ring.full_now();
-        expect_bytes(full, kStage);
+        const uint32_t to = ring.stage_now(), full = ring.full_now();
+        expect_bytes(full, stage_bytes());
         copy_bulk(to, b, 2 * kPlane, full);
         copy_bulk(to + 2 * kPlane, a, kActivations, full);
         ring.next();
@@ -57,8 +61,7 @@ struct GroupedGemv {
     });
   }
 
-  __device__ static bool join_parts(const GroupedExact& in, const GroupedWork& w, int unit,
-                                    int64_t (&sum)[kSums]) {
+  __device__ bool join_parts(const GroupedWork& w, int unit, int64_t (&sum)[kSums]) const {
     const int begin = unit / in.chunks * in.chunks;
     return GemvParts<kRows, 1>::join(w.block_of(begin), w.block_of(begin + in.chunks - 1), in.sums,
                                      in.counters, 0, sum);
@@ -74,7 +77,7 @@ struct GroupedGemv {
     int64_t n, first;  // the thread's first column; its other one is 8 behind
     int32_t scale[2];
   };
-  __device__ static Columns columns(const GroupedExact& in, const GroupedItem& item, int matrix) {
+  __device__ Columns columns(const GroupedItem& item, int matrix) const {
     const GroupedColumn of = column_at(in, in.column_end, item.column);
     const int64_t first =
         int64_t{of.column} * kBlockRows + threadIdx.x / kWarp * 16 + threadIdx.x % kWarp / 4;
@@ -97,73 +100,29 @@ struct GroupedGemv {
       }
   }
 
-  __device__ static void consume(const GroupedExact& in, const GroupedWork& w, uint32_t shared, Ring ring) {
+  __device__ void consume(Ring ring, int) const {
     __shared__ Rows rows;
     const int t = threadIdx.x;
-    for_spans(in, w, [&](const KSpan& span) {
+    const GroupedWork w = *in.work;
+    for_spans(w, [&](const KSpan& span) {
       const GroupedTile tile = in.tiles[span.item.tile];
-      const Columns to = columns(in, span.item, tile.matrix);
+      const Columns to = columns(span.item, tile.matrix);
       const int slot = span.item.tile * kRows + t;
       const bool has_row = t < kRows && t < tile.rows;
       const int32_t row = has_row ? in.row[slot] : 0, scale = has_row ? in.a.scales[slot] : 0;
-      int from_h[kRows], from_l[kRows];  // of the weights' planes: with h of all rows, then with l
-#pragma unroll
-      for (int q = 0; q < kRows; ++q) from_h[q] = from_l[q] = 0;
-      uint32_t previous = 0;
-      for (int chunk = span.chunk; chunk < span.end; ++chunk) {
-        wait_barrier(ring.full_now(), ring.phase);
-        const uint32_t at = shared + ring.at * kStage;
-        const uint64_t h = operand(at), l = operand(at + kPlane), x = operand(at + 2 * kPlane);
-        begin_products();
-#pragma unroll
-        for (int step = 0; step < kBlockK / 32; ++step) {
-          multiply_add(from_h, h + 2 * step, x + 2 * step);
-          multiply_add(from_l, l + 2 * step, x + 2 * step);
-        }
-        commit_products();
-        wait_products<1>();
-        if (chunk > span.chunk && t == 0) arrive(previous);
-        previous = ring.empty_now();
-        ring.next();
-      }
-      wait_products<0>();
-      if (t == 0) arrive(previous);
+      StackedSums<kRows> sums;
+      this->multiply_stages(ring, span.end - span.chunk, [&](uint32_t at, int) {
+        sums.multiply(operand(at), operand(at + kPlane), operand(at + 2 * kPlane));
+      });
       sync_warpgroup(0);  // those of the span before have been read
       if (t < kRows) rows.row[t] = row, rows.scale[t] = scale;
       sync_warpgroup(0);
       int64_t sum[kSums];
-#pragma unroll
-      for (int q = 0; q < kSums; ++q)
-        sum[q] =
-            int64_t{from_h[q]} * 65536 + (int64_t{from_h[kSums + q]} + from_l[q]) * 256 + from_l[kSums + q];
-      if (span.is_whole(in.chunks) || join_parts(in, w, span.unit, sum)) store(to, rows, tile.rows, sum);
+      sums.join(sum);
+      if (span.is_whole(in.chunks) || join_parts(w, span.unit, sum)) store(to, rows, tile.rows, sum);
     });
   }
 };
-
-template <int kRows>
-__global__ void __launch_bounds__(2 * kWarpgroup, 1) grouped_gemv_kernel(GroupedExact in) {
-  using R = GroupedGemv<kRows>;
-  extern __shared__ uint8_t memory[];
-  __shared__ uint64_t barriers[2 * R::kStages];
-  const uint32_t shared = (shared_address(memory) + 1023) / 1024 * 1024;
-  const Ring ring{shared_address(barriers), shared_address(barriers + R::kStages), R::kStages};
-  if (threadIdx.x == 0) {
-    for (uint32_t i = 0; i < R::kStages; ++i) {
-      init_barrier(ring.full + 8 * i, 1);
-      init_barrier(ring.empty + 8 * i, 1);
-    }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  }
-  __syncthreads();
-  trigger_and_wait();
-  const GroupedWork w = *in.work;
-  if (static_cast<int>(blockIdx.x) >= w.grid) return;
-  if (threadIdx.x < kWarpgroup)
-    R::consume(in, w, shared, ring);
-  else if (threadIdx.x == kWarpgroup)
-    R::produce(in, w, shared, ring);
-}
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -7,22 +7,15 @@ namespace invar::ops::INVAR_ISA_NS {
 
 constexpr int kMostGroupedProducts = 4;
 constexpr int kTallestTile = 128;  // rows of a tile of the kernel of many rows
-constexpr int kTileRuns = 16;      // tiles of one matrix that meet a column before the next, for the L2 cache
 
 // Of the tiles of a matrix: the first, and how many.
 struct GroupedTile {
   int32_t matrix, rows, first, count;
 };
 // The tiles there are, and how few rows are cut. Items (a tile of rows, one of columns) are dealt
-// out whole as long as each block gets one; then the chunks of the rest are shared out evenly: a
-// block's units are consecutive, the first `longer` blocks have one more.
-struct GroupedWork {
-  int tiles, grid, rounds, each, longer;
-  __device__ int first_unit(int block) const { return block * each + (block < longer ? block : longer); }
-  __device__ int block_of(int unit) const {
-    const int in_longer = longer * (each + 1);
-    return unit < in_longer ? unit / (each + 1) : longer + (unit - in_longer) / each;
-  }
+// out whole as long as each block gets one; then the chunks of the rest are shared out evenly.
+struct GroupedWork : EvenShares {
+  int tiles, grid, rounds;
 };
 struct GroupedExact {
   int64_t rows, share, groups, k;
@@ -77,11 +70,8 @@ struct GroupedItem {
 };
 __device__ inline GroupedItem grouped_item(const GroupedExact& in, int i, int columns) {
   const GroupedTile g = in.tiles[i / columns];
-  i -= g.first * columns;
-  const int run = i / (kTileRuns * columns), first = run * kTileRuns;
-  const int height = g.count - first < kTileRuns ? g.count - first : kTileRuns;
-  i -= first * columns;
-  return {g.first + first + i % height, i / height};
+  const TileInRuns at = tile_in_runs(i - g.first * columns, g.count, columns);
+  return {g.first + at.row, at.column};
 }
 // Where slot `at` of a tile is stored: the row of its result, or -1 - the row if it has no matrix.
 __device__ inline void store_grouped(float* out, int64_t n, int32_t row, int64_t column, float y) {

@@ -11,24 +11,6 @@ namespace {
 static_assert(kMostGroupedProducts <= kMostStacks);
 constexpr int kSortThreads = 1024;
 
-// The first tile of each matrix, and behind them the number of all; a warp, each lane for its run
-// of matrices.
-__device__ inline void number_tiles(const unsigned* rows, int groups, int height, int* first_tile) {
-  const int lane = threadIdx.x, per = (groups + kWarp - 1) / kWarp;
-  const int begin = min(lane * per, groups), end = min(begin + per, groups);
-  int own = 0;
-  for (int g = begin; g < end; ++g) own += (static_cast<int>(rows[g]) + height - 1) / height;
-  int before = own;  // up to this lane's last
-  for (int step = 1; step < kWarp; step *= 2) {
-    const int below = __shfl_up_sync(kFullWarp, before, step);
-    if (lane >= step) before += below;
-  }
-  if (lane == kWarp - 1) first_tile[groups] = before;
-  before -= own;
-  for (int g = begin; g < end; ++g)
-    first_tile[g] = before, before += (static_cast<int>(rows[g]) + height - 1) / height;
-}
-
 // How few rows are cut. Where not every block gets an item: whole parts of each, where that leaves
 // few blocks without work. A warp, each lane for its number of blocks.
 __device__ inline void cut_work(const GroupedExact& in, int tiles) {

@@ -6,12 +6,6 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Tiles of rows, of columns.
-struct NbitsTiles {
-  int rows, columns;
-  __device__ int all() const { return rows * columns; }
-};
-
 // What a thread knows of its two columns of a tile of weights.
 template <bool kWhole>
 struct NbitsColumns {
@@ -101,39 +95,39 @@ struct NbitsSums {
   }
 };
 
-template <int kBits, int kSub, int kRows_, int kGroups_>
-struct NbitsGemm {
-  static constexpr int kRows = kRows_, kGroups = kGroups_;
+template <int kBits, int kSub, int kRows, int kGroups>
+struct NbitsGemmSizes {
   using Stage = NbitsStage<kBits, kSub, kRows, kGroups, 1>;
-  static constexpr int kThreads = (kGroups + 1) * kWarpgroup;
   static constexpr int kSums = kRows / 2;
   static constexpr int kHigh = (kSub > 0) ? kSums * kWarpgroup * 4 : 0;  // of a warpgroup's sums
   static constexpr int kMost = ((222 << 10) - kGroups * kHigh) / Stage::kBytes;
   static constexpr int kStages = kMost < 8 ? kMost : 8;
-  static constexpr int kShared = kStages * Stage::kBytes + kGroups * kHigh + 1024;
-  static constexpr int kRun =
-      16;  // tiles of rows that meet a column of tiles before the next, for the L2 cache
+  using Frame =
+      ProductFrame<kGroups, kWarpgroup / kWarp, kWarp, kStages, kStages * Stage::kBytes + kGroups * kHigh,
+                   kGroups == 3 ? 32 : 40, kGroups == 3 ? 160 : 232, false>;
+};
 
-  struct Tile {
-    int row, column;
-  };
-  __device__ static Tile tile_at(const NbitsTiles& t, int i) {
-    const int run = i / (kRun * t.columns), first = run * kRun;
-    const int height = t.rows - first < kRun ? t.rows - first : kRun;
-    i -= first * t.columns;
-    return {first + i % height, i / height};
-  }
+template <int kBits, int kSub, int kRows_, int kGroups_>
+struct NbitsGemm : NbitsGemmSizes<kBits, kSub, kRows_, kGroups_>::Frame {
+  static constexpr int kRows = kRows_, kGroups = kGroups_;
+  using Sizes = NbitsGemmSizes<kBits, kSub, kRows, kGroups>;
+  using Stage = typename Sizes::Stage;
+  using Frame = typename Sizes::Frame;
+  static constexpr int kSums = Sizes::kSums, kHigh = Sizes::kHigh;
+  NbitsProduct in;
+  ProductTiles tiles;
+  __device__ static uint32_t stages() { return Frame::kStages; }
+  __device__ static uint32_t stage_bytes() { return Stage::kBytes; }
+
   // One warp: a lane copies a tile of weights and its factors, another one activations. A tile of
   // weights that does not exist is replaced by the last one; its results are not stored.
-  __device__ static void produce(const NbitsProduct& in, const NbitsTiles& tiles, uint32_t shared,
-                                 Ring ring) {
+  __device__ void produce(Ring ring) const {
     const int lane = threadIdx.x % kWarp;
     if (lane > kGroups) return;
     const bool weights = lane < kGroups;
     const int bytes = Stage::expected(in.zeros != nullptr);
     const int64_t last = ceil_div(in.n, kBlockRows) - 1;
-    for (int i = static_cast<int>(blockIdx.x); i < tiles.all(); i += static_cast<int>(gridDim.x)) {
-      const Tile tile = tile_at(tiles, i);
+    tiles.for_tiles<false>([&](int, const TileInRuns& tile) {
       const int64_t wanted = int64_t{tile.column} * kGroups + lane, of = wanted < last ? wanted : last;
       const uint8_t* from = weights ? in.block(of, 0, kBits) : in.a.block(0, tile.row, 0);
       const int64_t first_t = of * in.t_rows * kBlockRows, first_sum = tile.row * in.pieces * kRows;
@@ -142,7 +136,7 @@ struct NbitsGemm {
       int chunks_of_t = 0;
       for (int left = static_cast<int>(in.chunks); left > 0; --left, ring.next()) {
         wait_barrier(ring.empty_now(), ring.phase ^ 1);
-        const uint32_t to = shared + ring.at * Stage::kBytes, full = ring.full_now();
+        const uint32_t to = ring.stage_now(), full = ring.full_now();
         if (lane == 0) expect_bytes(full, bytes);
         if (weights) {
           copy_bulk(to + lane * Stage::kWeights, from, Stage::kWeights, full);
@@ -165,43 +159,14 @@ struct NbitsGemm {
           }
         }
       }
-    }
+    });
   }
 
-  __device__ static void leave(uint32_t empty) {
-    __syncwarp();
-    if (threadIdx.x % kWarp == 0) arrive(empty);
-  }
-
-  __device__ static void sum_whole(int (&acc)[kRows], const NbitsProduct& in, uint32_t shared, Ring& ring,
-                                   int group) {
-    uint32_t previous = 0;
-    for (int chunk = 0; chunk < static_cast<int>(in.chunks); ++chunk) {
-      wait_barrier(ring.full_now(), ring.phase);
-      const uint32_t at = shared + ring.at * Stage::kBytes;
-      multiply_chunk<kBits>(acc, at + group * Stage::kWeights, at + Stage::kAtActivations, chunk > 0);
-      if constexpr (kBits == 8) {
-        wait_products<1>();
-        if (chunk > 0) leave(previous);
-        previous = ring.empty_now();
-      } else {
-        wait_products<0>();
-        leave(ring.empty_now());
-      }
-      ring.next();
-    }
-    if constexpr (kBits == 8) {
-      wait_products<0>();
-      leave(previous);
-    }
-    products_ended(acc);
-  }
   template <bool kZeros>
-  __device__ static void sum_groups(NbitsSums<kSums>& sum, int chunks, uint32_t shared, Ring& ring,
-                                    int group) {
+  __device__ static void sum_groups(NbitsSums<kSums>& sum, int chunks, Ring& ring, int group) {
     for (int chunk = 0; chunk < chunks; ++chunk) {
       wait_barrier(ring.full_now(), ring.phase);
-      const uint32_t at = shared + ring.at * Stage::kBytes;
+      const uint32_t at = ring.stage_now();
       const uint32_t weights = at + group * Stage::kWeights, factors = at + group * Stage::kFactors;
 #pragma unroll 1
       for (int sub = 0; sub < kSub; ++sub) {
@@ -221,16 +186,14 @@ struct NbitsGemm {
                                [&](int i, int t, int x) { sum.add(i, t, x); });
         sum.joined();
       }
-      leave(ring.empty_now());
+      Frame::leave(ring.empty_now());
       ring.next();
     }
   }
 
-  __device__ static void consume(const NbitsProduct& in, const NbitsTiles& tiles, uint32_t shared, Ring ring,
-                                 int group) {
+  __device__ void consume(Ring ring, int group) const {
     __shared__ int2 rows[kGroups][kRows];  // the scale of a row and the sum of its integers
-    for (int i = static_cast<int>(blockIdx.x); i < tiles.all(); i += static_cast<int>(gridDim.x)) {
-      const Tile tile = tile_at(tiles, i);
+    tiles.for_tiles<false>([&](int, const TileInRuns& tile) {
       const int64_t of = int64_t{tile.column} * kGroups + group;
       const bool exists = of * kBlockRows < in.n;
       const NbitsColumns<kSub == 0> columns(in, exists ? of : 0);
@@ -248,7 +211,8 @@ struct NbitsGemm {
       };
       if constexpr (kSub == 0) {
         int acc[kRows];
-        sum_whole(acc, in, shared, ring, group);
+        multiply_chunks<Frame, kBits>(acc, ring, static_cast<int>(in.chunks), group * Stage::kWeights,
+                                      Stage::kAtActivations);
         if (in.zeros)
           store([&](int q, int of_row) {
             int64_t v = int64_t{-columns.tz[q / 2 % 2]} * of_row;
@@ -264,54 +228,22 @@ struct NbitsGemm {
           });
       } else {
         constexpr int kMost = NbitsSums<kSums>::kMostK / kBlockK;
-        const uint32_t high = shared + kStages * Stage::kBytes + group * kHigh + t * 4;
+        const uint32_t high = ring.memory + Frame::kStages * Stage::kBytes + group * kHigh + t * 4;
         const int chunks = static_cast<int>(in.chunks);
         NbitsSums<kSums> sum;
         for (int first = 0; first < chunks; first += kMost) {
           const int count = chunks - first < kMost ? chunks - first : kMost;
           if (in.zeros)
-            sum_groups<true>(sum, count, shared, ring, group);
+            sum_groups<true>(sum, count, ring, group);
           else
-            sum_groups<false>(sum, count, shared, ring, group);
+            sum_groups<false>(sum, count, ring, group);
           sum.settle(high, first > 0);
         }
         store([&](int q, int) { return sum.value(high, q); });
       }
-    }
+    });
   }
 };
-
-template <class G>
-__global__ void __launch_bounds__(G::kThreads, 1) nbits_gemm_kernel(NbitsProduct in, NbitsTiles tiles) {
-  extern __shared__ uint8_t memory[];
-  __shared__ uint64_t barriers[2 * G::kStages];
-  const uint32_t shared = (shared_address(memory) + 1023) / 1024 * 1024;
-  const Ring ring{shared_address(barriers), shared_address(barriers + G::kStages), G::kStages};
-  if (threadIdx.x == 0) {
-    for (uint32_t i = 0; i < G::kStages; ++i) {
-      init_barrier(ring.full + 8 * i, 1);
-      init_barrier(ring.empty + 8 * i, G::kGroups * kWarpgroup / kWarp);
-    }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  }
-  __syncthreads();
-  trigger_and_wait();
-  const int group = threadIdx.x / kWarpgroup;
-  if (group == G::kGroups) {
-    if constexpr (G::kGroups == 3)
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
-    else
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    if (threadIdx.x % kWarpgroup < kWarp) G::produce(in, tiles, shared, ring);
-  } else {
-    if constexpr (G::kGroups == 3)
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
-    else
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    G::consume(in, tiles, shared, ring, group);
-  }
-  __syncwarp();  // no lane ends before the one that copies
-}
 
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS

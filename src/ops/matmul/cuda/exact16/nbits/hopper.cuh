@@ -6,9 +6,9 @@
 #pragma once
 #include <type_traits>
 
-#include "ops/matmul/cuda/exact16/layout.cuh"
 #include "ops/matmul/cuda/exact16/nbits/layout.cuh"
 #include "ops/matmul/cuda/exact16/wgmma_scaled.cuh"
+#include "ops/matmul/cuda/hopper_product.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -131,6 +131,26 @@ __device__ inline void multiply_chunk(int (&acc)[kRows], uint32_t weights, uint3
 #pragma unroll
   for (int i = 0; i < kBlockK / 32; ++i) multiply(acc, w.step(i), x + 2 * i, i ? 1 : adds);
   commit_products();
+}
+
+// acc = the products of the ring's next `count` chunks.
+template <class Frame, int kBits, int kRows>
+__device__ inline void multiply_chunks(int (&acc)[kRows], Ring& ring, int count, int weights,
+                                       int activations) {
+  if constexpr (kBits == 8) {
+    Frame::multiply_stages(ring, count, [&](uint32_t at, int i) {
+      multiply_chunk<kBits>(acc, at + weights, at + activations, i > 0);
+    });
+  } else {  // its operands are in registers, which the next chunk's take
+    for (int i = 0; i < count; ++i) {
+      wait_barrier(ring.full_now(), ring.phase);
+      multiply_chunk<kBits>(acc, ring.stage_now() + weights, ring.stage_now() + activations, i > 0);
+      wait_products<0>();
+      Frame::leave(ring.empty_now());
+      ring.next();
+    }
+  }
+  products_ended(acc);
 }
 
 // sum + a b, one instruction: mad.wide becomes three.

@@ -7,9 +7,7 @@ namespace invar::ops::INVAR_ISA_NS {
 
 template <int kRows>
 static void enqueue_gemv_of(const GroupedExact& in, Stream stream) {
-  using R = GroupedGemv<kRows>;
-  launch_dependent(grouped_gemv_kernel<kRows>, dim3(grid_for(in.most_grid)), dim3(R::kThreads), R::kShared,
-                   stream, in);
+  launch_product(GroupedGemv<kRows>{{}, in}, in.most_grid, stream);
 }
 void enqueue_grouped_gemv_hopper(const GroupedExact& in, Stream stream) {
   if (in.a.height == 64) return enqueue_gemv_of<64>(in, stream);
@@ -18,8 +16,7 @@ void enqueue_grouped_gemv_hopper(const GroupedExact& in, Stream stream) {
   enqueue_gemv_of<8>(in, stream);
 }
 void enqueue_grouped_gemm_hopper(const GroupedExact& in, Stream stream) {
-  launch_dependent(grouped_gemm_kernel, dim3(grid_for(in.most_grid)), dim3(kGroupedThreads), kGroupedShared,
-                   stream, in);
+  launch_product(GroupedGemm{{}, in}, in.most_grid, stream);
 }
 
 }  // namespace invar::ops::INVAR_ISA_NS

@@ -6,12 +6,7 @@ namespace invar::ops::INVAR_ISA_NS {
 
 template <int kBits, int kSub, int kRows, int kGroups>
 static void enqueue_gemv_of(const NbitsTogether& in, const GemvWork& work, bool packed, Stream stream) {
-  using R = NbitsGemv<kBits, kSub, kRows, kGroups>;
-  // Its threads that read results of earlier kernels, or write, wait for those first; the one that
-  // loads weights does so behind its first loads.
-  const auto kernel = nbits_gemv_kernel<kBits, kSub, kRows, kGroups>;
-  launch_dependent(kernel, dim3(grid_for(work.grid)), dim3(R::kThreads), R::kShared, stream, in, work,
-                   packed);
+  launch_product(NbitsGemv<kBits, kSub, kRows, kGroups>{{}, in, work, packed}, work.grid, stream);
 }
 template <int kBits, int kSub>
 static void enqueue_gemv_rows(const NbitsTogether& in, const GemvWork& work, bool packed, Stream stream) {
@@ -23,11 +18,9 @@ static void enqueue_gemv_rows(const NbitsTogether& in, const GemvWork& work, boo
 }
 template <class G>
 static void enqueue_gemm_of(const NbitsProduct& in, Stream stream) {
-  const NbitsTiles tiles{static_cast<int>(ceil_div(in.m, G::kRows)),
-                         static_cast<int>(ceil_div(in.n, int64_t{G::kGroups} * kBlockRows))};
-  const int64_t all = int64_t{tiles.rows} * tiles.columns, most = multiprocessors();
-  launch_dependent(nbits_gemm_kernel<G>, dim3(grid_for(all < most ? all : most)), dim3(G::kThreads),
-                   G::kShared, stream, in, tiles);
+  const auto tiles =
+      ProductTiles::of(ceil_div(in.m, G::kRows), ceil_div(in.n, int64_t{G::kGroups} * kBlockRows), 1);
+  launch_product(G{{}, in, tiles}, tiles.blocks(), stream);
 }
 
 // Calls f with the integers of the template arguments: bits, and kSub of NbitsStage.

@@ -1,0 +1,168 @@
+// Engines: the plan and the weights that are loaded once, and the receipt of every answer.
+#include "generate/engine/engine_impl.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hash/random.h"
+#include "device/find_device.h"
+#include "generate/engine/execution.h"
+#include "generate/model/find_model.h"
+#include "generate/requests/receipt_file.h"
+#include "num/env.h"
+#include "receipt/seal.h"
+
+namespace invar::generate {
+
+Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_t positions,
+                          Observer& observer) {
+  const auto loading = observer.phase("load");
+  const auto open = [&]() -> Result<run::Session> {
+    run::Options options = session_options(execution, positions, sequences);
+    options.hashed = model->compiled.hashed.get();
+    options.load_progress = bytes_of(*loading);
+    options.progress = [this](int64_t done, int64_t total) {
+      if (prefilling) prefilling->progress(done, total, "tokens");
+    };
+    return run::Session::open(model->compiled.plan, model->compiled.folder, options);
+  };
+  auto opened = open();
+  if (const CompiledModel& c = model->compiled;
+      !opened && opened.error().code == Code::failed && c.cached && c.has_copies) {
+    // The copies in the task folder are damaged, which says nothing about the checkpoint.
+    observer.note("damaged", opened.error().message + "; made anew");
+    INVAR_CHECK_OK(model->compile(observer, CachePolicy::replace));
+    opened = open();
+  }
+  if (!opened && opened.error().code == Code::not_covered && sequences > 1)
+    return not_covered("--batch-size " + std::to_string(wanted.batch_size) + ": " + opened.error().message +
+                       ": leave --batch-size out");
+  INVAR_TRY(session, std::move(opened));
+  loading->done(model->location.name + ", weights " + to_hex(model->described.weights).substr(0, 16));
+  report_threads(session->threads(), execution, observer);
+  if (execution.device == "cpu" && !execution.cpu_only && execution.workers.empty())
+    if (const std::string idle = idle_gpu(); !idle.empty()) observer.note("device", "cpu; " + idle);
+  remember_checkpoint(model->described.weights, model->location.folder);
+  return {};
+}
+
+Result<Engine> Engine::open(std::shared_ptr<Model> model, ExecutionOptions execution,
+                            const EngineOptions& options, std::span<Request> first, Observer& observer) {
+  const num::ArithmeticEnv env;
+  if (!model->is_compiled()) {
+    INVAR_CHECK_OK(model->compile(observer));
+  }
+  int64_t longest = 0, answered = 0;
+  for (const Request& r : first) longest = std::max(longest, r.positions()), answered += !r.skipped();
+  const int64_t sequences = std::clamp<int64_t>(options.batch_size, 1, std::max<int64_t>(answered, 1));
+  // A verifier repeats the steps of one sequence alone (receipt.18).
+  if (sequences > 1 && model->compiled.plan.operation_set == OperationSet::deterministic)
+    return not_covered(
+        "--batch-size: what a deterministic program computes of a prompt may depend on the prompts beside "
+        "it: leave --batch-size out");
+  INVAR_CHECK_OK(reserve_receipts(*model, first));
+  const int64_t context = model->folder.context;
+  const int64_t positions = std::clamp(options.positions, longest, std::max(longest, context));
+  auto impl = std::make_unique<Impl>(Impl{std::move(model), std::move(execution)});
+  INVAR_CHECK_OK(impl->load(options, sequences, positions, observer));
+  return Engine(std::move(impl));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine::~Engine() = default;
+
+const Model& Engine::model() const {
+  return *impl_->model;
+}
+
+const run::Session& Engine::session() const {
+  return *impl_->session;
+}
+
+int64_t Engine::positions() const {
+  return impl_->session->capacity();
+}
+
+Status Engine::admit(Request& request) {
+  if (const int64_t needed = request.positions(); needed > positions()) {
+    const num::ArithmeticEnv env;
+    impl_->held.clear(), impl_->memory_user = nullptr;
+    const int64_t more = std::clamp(2 * positions(), needed, std::max(needed, model().folder.context));
+    if (!impl_->session->resize(more)) {
+      INVAR_CHECK_OK(impl_->session->resize(needed));
+    }
+  }
+  return reserve_receipts(model(), {&request, 1});
+}
+
+Status Engine::fit(Request& request) {
+  const auto n = static_cast<int64_t>(request.tokens.size());
+  if (n >= positions())
+    return bad_input("the conversation has " + std::to_string(n) + " tokens, and the memory holds " +
+                     std::to_string(positions()) +
+                     " positions with the answer: begin anew, or take a larger --context");
+  request.max_new_tokens = std::min(request.max_new_tokens, positions() - n);
+  return reserve_receipts(model(), {&request, 1});
+}
+
+GenerationTask Engine::Impl::task(const Request& request) const {
+  const ModelFolder& folder = model->folder;
+  return {request.tokens, request.max_new_tokens, request.params, folder.stop_tokens,
+          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.tokens)};
+}
+
+// The limit that a receipt binds. That of a salted one says nothing of the prompt's length where
+// the answer has ended before it (receipt.20).
+static int64_t bound_limit(const ModelFolder& model, const Request& request, const Generation& made,
+                           Observer& observer) {
+  const DecodingParams& decoding = request.settings->decoding;
+  const int64_t given = new_tokens_as_given(model, decoding);
+  const bool counts = request.params.processors.min_new_tokens > 0 && !decoding.requested_least &&
+                      !decoding.config.min_new_tokens;  // it follows from min_length
+  if (!request.settings->options.salt_prompt || (given <= request.max_new_tokens && !counts))
+    return request.max_new_tokens;
+  // The token that a setting forces at the end depends on the limit.
+  const bool at_limit =
+      static_cast<int64_t>(made.tokens.size()) == request.max_new_tokens &&
+      (made.finish_reason != "stop" || !request.params.processors.forced_eos_token_id.empty());
+  if (at_limit || counts)
+    observer.note("salt", std::string("a redacted receipt will tell how many tokens this prompt has: ") +
+                              (counts ? "min_length of the model's settings counts them; --min-new-tokens"
+                                      : "the answer fills what they leave; --max-new-tokens") +
+                              " avoids that");
+  return at_limit ? request.max_new_tokens : std::max(given, request.max_new_tokens);
+}
+
+Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Observer& observer) {
+  const auto sealing = observer.phase("seal");
+  INVAR_CHECK_OK(session->weights_unchanged());
+  const RequestSettings& settings = *request.settings;
+  const ModelFolder& folder = model->folder;
+  const Prompt& prompt = request.prompt;
+  const std::string model_path = settings.options.record_model_path ? model->options.model_name : "";
+  Answer answer;
+  answer.receipt =
+      receipt::seal(model->described,
+                    {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
+                     folder.stop_tokens, request.params, settings.decoding.stop_strings, prompt.chat},
+                    {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+                    describe_execution(*session, model_path, model->compiled.plan, execution));
+  answer.receipt.previous = settings.options.previous;
+  if (settings.options.salt_prompt) {
+    INVAR_TRY(answer.receipt.salt, random_bytes());
+  }
+  for (const signature::PrivateKey& key : settings.keys) INVAR_CHECK_OK(receipt::sign(answer.receipt, key));
+  answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
+  answer.prefill_seconds = made.prefill_seconds;
+  answer.decode_tokens_per_second = made.decode_tokens_per_second;
+  if (prompt.receipt_path) {
+    if (ReceiptSpace* const kept = request.space.get())  // for this one
+      kept->space.shrink(kept->bytes -= std::exchange(request.receipt_bytes, 0));
+    INVAR_CHECK_OK(save_receipt(*prompt.receipt_path, receipt::print(answer.receipt), observer));
+  }
+  sealing->done(answer.receipt_hash);
+  return answer;
+}
+
+}  // namespace invar::generate

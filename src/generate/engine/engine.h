@@ -1,0 +1,116 @@
+// A model that is loaded, with the memory of its sequences: requests -> answers, one at a time or
+// many together, each with its receipt. What `invar run`, `invar chat` and Python's
+// InferenceSession are made of.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "generate/model/model.h"
+#include "generate/observer.h"
+#include "generate/options.h"
+#include "generate/requests/request.h"
+#include "receipt/receipt.h"
+#include "run/session.h"
+
+namespace invar::generate {
+
+struct Answer {
+  receipt::Receipt receipt;  // prompt, parameters, tokens and text are in it
+  std::string receipt_hash;
+  double prefill_seconds = 0;           // until the first token
+  double decode_tokens_per_second = 0;  // of those after it
+};
+
+struct EngineOptions {
+  int64_t batch_size = 1;  // so many requests are computed together by a scheduler
+  int64_t positions = 0;   // of each sequence, at least; 0: what the first requests need
+};
+
+class AnswerStream;
+
+// Not thread-safe: one stream or one scheduler at a time.
+class Engine {
+ public:
+  // Finds or makes the plan where the model has none yet, takes the space of the receipts of these
+  // requests, and loads the weights: the only time that it does.
+  static Result<Engine> open(std::shared_ptr<Model>, ExecutionOptions, const EngineOptions&,
+                             std::span<Request> first, Observer&);
+  Engine(Engine&&) noexcept;
+  ~Engine();
+
+  const Model& model() const;
+  const run::Session& session() const;
+  // Positions that the memory of a sequence holds.
+  int64_t positions() const;
+  // Makes ready for a later request: takes more memory where it needs more positions, and then
+  // forgets what the memory holds, and takes the space of its receipt. Nothing is loaded.
+  Status admit(Request&);
+  // The same within the memory that there is: the answer is cut to what the prompt leaves. The
+  // error is of the prompt alone.
+  Status fit(Request&);
+  // Begins an answer. Of the tokens before, those that the prompt begins with are not computed
+  // again. Engine, request and observer outlive the stream.
+  AnswerStream stream(Request&, Observer&);
+
+  struct Impl;  // generate/engine/engine_impl.h
+
+ private:
+  friend class Scheduler;
+  explicit Engine(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+// The text of an answer as it is computed: whoever wants a piece pulls it. Its destructor ends the
+// computation, wherever that is.
+class AnswerStream {
+ public:
+  AnswerStream(AnswerStream&&) noexcept;
+  ~AnswerStream();
+  // The next piece of the text, which may be empty (a token that ends no character); none behind
+  // the last.
+  Result<std::optional<std::string>> next();
+  // After the last piece: checks that the weights' files have not changed, seals the receipt and
+  // writes it.
+  Result<Answer> finish();
+
+ private:
+  friend class Engine;
+  struct Impl;
+  explicit AnswerStream(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Many answers, as many of them computed in each step as the engine has sequences: a request joins
+// as soon as another's answer is complete. Tokens, texts and receipts of a reproducible program are
+// those of one request at a time (plan.11).
+class Scheduler {
+ public:
+  struct Complete {
+    size_t request;
+    Answer answer;
+  };
+  // Engine and observer outlive it.
+  Scheduler(Engine&, Observer&);
+  Scheduler(Scheduler&&) noexcept;
+  ~Scheduler();
+  // The number of a request, which waits for a free sequence in the order of these calls. It
+  // outlives its answer.
+  size_t add(Request&);
+  // Its answer never comes, and its sequence is free for the next one. Nothing where the answer is
+  // complete.
+  void cancel(size_t request);
+  // The answer that is complete next, in no order; its receipt is written. None where no request
+  // waits.
+  Result<std::optional<Complete>> next();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace invar::generate

@@ -1,0 +1,29 @@
+// What an engine consists of: the model, the session, what its memory holds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "generate/engine/engine.h"
+#include "generate/engine/generation_loop.h"
+
+namespace invar::generate {
+
+struct Engine::Impl {
+  Status load(const EngineOptions&, int64_t sequences, int64_t positions, Observer&);
+  GenerationTask task(const Request&) const;
+  // Checks that the weights' files have not changed, seals the receipt of what was made, and writes
+  // it.
+  Result<Answer> seal(Request&, const Generation& made, Observer&);
+
+  std::shared_ptr<Model> model;
+  ExecutionOptions execution;
+  std::vector<int32_t> held = {};     // tokens in the memory of sequence 0
+  const void* memory_user = nullptr;  // the stream that writes there; the one before has lost it
+  std::optional<run::Session> session = {};
+  Phase* prefilling = nullptr;  // that of the step which computes a prompt
+};
+
+}  // namespace invar::generate

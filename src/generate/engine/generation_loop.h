@@ -1,0 +1,91 @@
+// The generation loop: prompt tokens -> answer tokens and a commitment to the logits of each.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash/sha256.h"
+#include "base/status.h"
+#include "generate/engine/stop_strings.h"
+#include "generate/options.h"
+#include "run/session.h"
+#include "sample/sample.h"
+
+namespace invar::generate {
+
+struct Generation {
+  std::vector<int32_t> tokens;
+  std::vector<Digest> logits;           // one per token
+  double prefill_seconds = 0;           // until the first token
+  double decode_tokens_per_second = 0;  // of those after it; 0 where there are none
+  std::string finish_reason;            // "stop": a stop token or a stop string ends it; "length"
+};
+
+// What a generation begins with. The spans outlive the loop.
+struct GenerationTask {
+  std::span<const int32_t> prompt;
+  int64_t max_new;  // tokens at most
+  sample::Params params;
+  std::span<const int32_t> stop_tokens;
+  std::optional<StopStrings> stop_strings = {};  // without them tokens alone end it
+};
+
+// One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The
+// sequence of the session belongs to the loop as long as that lives.
+class GenerationLoop {
+ public:
+  // The session outlives the loop. The first `kept` tokens of the prompt, not all of them, are in
+  // the sequence's memory already.
+  GenerationLoop(run::Session&, GenerationTask, size_t kept = 0, int64_t sequence = 0);
+  GenerationLoop(const GenerationLoop&) = delete;
+  ~GenerationLoop();
+  // The next token; none behind the last, and then the generation is complete. An error ends the
+  // loop.
+  Result<std::optional<int32_t>> next();
+  // A token more of each of these loops, none of them complete, each of another sequence of the
+  // session: several prompts but for their last tokens in shared passes, then all in one step
+  // (plan.11). The commitments of those that are complete stand behind
+  // session.finish_overlapped().
+  static Status advance(run::Session&, std::span<GenerationLoop* const>);
+  bool complete() const { return !generation_.finish_reason.empty(); }
+  int64_t sequence() const { return sequence_; }
+  const Generation& generation() const { return generation_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // Logits of a step, a row for each loop in their order -> a token more of each.
+  static Status take(run::Session&, std::span<const float> logits, std::span<GenerationLoop* const>);
+  void append(int32_t token);
+
+  run::Session& session_;
+  GenerationTask task_;
+  const std::span<const int32_t> unfed_;  // the prompt without what is kept
+  const int64_t sequence_;
+  Generation generation_;
+  Clock::time_point start_, first_;
+};
+
+// Settings without a checkpoint: what nobody says is off.
+Result<sample::Params> sampling_params(const SamplingOptions&);
+
+// All of it at once.
+Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int64_t max_new,
+                            const sample::Params&, std::span<const int32_t> stop_tokens);
+
+// The same for many sequences, advanced together. The first result has the times of all of them.
+// `made` gets the number of all new tokens after each step.
+Result<std::vector<Generation>> generate_many(run::Session&, std::span<const std::vector<int32_t>> prompts,
+                                              int64_t max_new, const sample::Params&,
+                                              std::span<const int32_t> stop_tokens,
+                                              const std::function<void(int64_t tokens)>& made = {});
+
+// The logits of every given token, sequence after sequence, as little-endian binary32. No token is
+// generated.
+Result<std::string> all_logits(run::Session&, std::span<const std::vector<int32_t>> sequences);
+
+}  // namespace invar::generate

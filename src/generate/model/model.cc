@@ -1,0 +1,23 @@
+#include "generate/model/model.h"
+
+#include <utility>
+
+#include "num/env.h"
+#include "receipt/seal.h"
+
+namespace invar::generate {
+
+Result<std::shared_ptr<Model>> Model::open(ModelLocation location, ModelOptions options) {
+  const num::ArithmeticEnv env;
+  INVAR_TRY(ModelFolder folder, open_model(location));
+  if (!options.name.empty()) folder.identity.name = options.name;
+  return std::make_shared<Model>(Model{std::move(options), std::move(location), std::move(folder)});
+}
+
+Status Model::compile(Observer& observer, CachePolicy policy, const TensorDigests* presumed) {
+  INVAR_TRY(compiled, prepare(location, options, observer, policy, presumed));
+  INVAR_TRY(described, receipt::describe(folder.identity, compiled.plan));
+  return {};
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,196 @@
+#include "generate/model/model_folder.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/file/file.h"
+#include "base/file/listing.h"
+#include "checkpoint/architecture.h"
+#include "checkpoint/text_config.h"
+#include "generate/model/chat_template_text.h"
+#include "generate/onnx/onnx_folder.h"
+#include "generate/settings/generation_config.h"
+
+namespace invar::generate {
+namespace {
+
+using nlohmann::json;
+
+constexpr FileKind kConfigFile{"a file of settings", uint64_t{16} << 20},
+    kTokenizerFile{"a tokenizer", uint64_t{256} << 20};
+constexpr std::string_view kRanks = ".tiktoken";
+
+Result<json> parse_object(const std::string& path, std::string_view text) {
+  json j = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (j.is_discarded()) return bad_input(path + ": not well-formed JSON, or a number in it is out of range");
+  if (!j.is_object()) return bad_input(path + ": not a JSON object");
+  return j;
+}
+
+// An absent file is an empty object.
+Result<json> optional_object(const std::string& path) {
+  if (!exists(path)) return json::object();
+  INVAR_TRY(std::string text, read_file(path, kConfigFile));
+  return parse_object(path, text);
+}
+
+Result<std::vector<int32_t>> token_list(const json& j, const std::string& where) {
+  std::vector<int32_t> out;
+  if (j.is_null()) return out;
+  for (const json& t : j.is_array() ? j : json::array({j})) {
+    if (!t.is_number_integer() || t.get<int64_t>() < 0 || t.get<int64_t>() > INT32_MAX)
+      return bad_input(where + " = " + checkpoint::short_text(t) + " is not a token id");
+    out.push_back(t.get<int32_t>());
+  }
+  return out;
+}
+
+struct TokenizerFile {
+  std::string content;
+  prompt::Tokenizer tokenizer;
+};
+
+// The tokenizer of a checkpoint folder: tokenizer.json, else tokenizer.model, else the one
+// *.tiktoken (spec/tokens.md tokens.16, tokens.18). `config` is tokenizer_config.json.
+Result<TokenizerFile> read_tokenizer(const std::string& dir, const json& config) {
+  const std::string json_file = dir + "tokenizer.json", model_file = dir + "tokenizer.model";
+  if (exists(json_file)) {
+    INVAR_TRY(std::string content, read_file(json_file, kTokenizerFile));
+    INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse(content, json_file));
+    return TokenizerFile{std::move(content), std::move(tokenizer)};
+  }
+  if (exists(model_file)) {
+    prompt::EndTokens ends;
+    ends.begin = config.value("add_bos_token", json()) != false;
+    ends.end = config.value("add_eos_token", json()) == true;
+    INVAR_TRY(std::string content, read_file(model_file, kTokenizerFile));
+    INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse_sentencepiece(content, model_file, ends));
+    return TokenizerFile{std::move(content), std::move(tokenizer)};
+  }
+  std::vector<std::string> ranks;
+  if (const auto names = names_in(dir))
+    for (const std::string& name : *names)
+      if (name.size() > kRanks.size() && name.ends_with(kRanks)) ranks.push_back(name);
+  if (ranks.size() != 1)
+    return bad_input(
+        dir + ": no tokenizer.json, no tokenizer.model and " + std::to_string(ranks.size()) +
+        " *.tiktoken files: make a tokenizer.json with transformers, python3 -c \"from transformers "
+        "import AutoTokenizer as T; T.from_pretrained('FOLDER').save_pretrained('FOLDER')\", where "
+        "FOLDER is this one");
+  const std::string file = dir + ranks[0], stem = ranks[0].substr(0, ranks[0].size() - kRanks.size());
+  INVAR_TRY(std::string content, read_file(file, kTokenizerFile));
+  INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse_tiktoken(content, file, stem));
+  return TokenizerFile{std::move(content), std::move(tokenizer)};
+}
+
+// The same, whose settings ask for nothing else. They are those of tokenizer_config.json and, from
+// older checkpoints, special_tokens_map.json.
+Result<TokenizerFile> checked_tokenizer(const std::string& dir, json& config, json& older) {
+  INVAR_TRY(config, optional_object(dir + "tokenizer_config.json"));
+  INVAR_TRY(TokenizerFile file, read_tokenizer(dir, config));
+  INVAR_CHECK_OK(file.tokenizer.check_config(config.dump(), dir + "tokenizer_config.json"));
+  older = json::object();
+  if (!config.contains("added_tokens_decoder")) {
+    INVAR_TRY(older, optional_object(dir + "special_tokens_map.json"));
+    INVAR_CHECK_OK(file.tokenizer.check_config(older.dump(), dir + "special_tokens_map.json"));
+  }
+  return file;
+}
+
+}  // namespace
+
+Result<prompt::Tokenizer> read_tokenizer(const ModelLocation& location) {
+  json config, older;
+  INVAR_TRY(TokenizerFile file, checked_tokenizer(location.folder + "/", config, older));
+  return std::move(file.tokenizer);
+}
+
+Result<TextTokenizer> open_tokenizer(const ModelLocation& location) {
+  const std::string dir = location.folder + "/";
+  json config, older;
+  INVAR_TRY(TokenizerFile file, checked_tokenizer(dir, config, older));
+  if (const json side = config.value("truncation_side", json()); !side.is_null() && side != "right")
+    return not_covered(dir + "tokenizer_config.json: truncation_side " + checkpoint::short_text(side) +
+                       " is not covered; right is");
+  // transformers writes 10^30 where there is no bound.
+  const json most = config.value("model_max_length", json());
+  const bool bound = most.is_number() && most.get<double>() >= 1 && most.get<double>() <= INT32_MAX;
+  return TextTokenizer{std::move(file.tokenizer), bound ? static_cast<int64_t>(most.get<double>()) : 0};
+}
+
+std::vector<int32_t> ascending(std::vector<int32_t> ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation& location) {
+  const std::string dir = location.folder + "/";
+  INVAR_TRY(const json config, optional_object(dir + "tokenizer_config.json"));
+  json older = json::object();
+  if (!config.contains("added_tokens_decoder")) {
+    INVAR_TRY(older, optional_object(dir + "special_tokens_map.json"));
+  }
+  return read_chat_templates(location.folder, config, older);
+}
+
+// What is in a folder that has no config.json.
+static Error no_config(const std::string& folder) {
+  if (exists(folder + "/adapter_config.json"))
+    return not_covered(
+        "model " + folder +
+        ": adapter_config.json and no config.json: an adapter of PEFT (LoRA) alone: merge it into "
+        "its model with merge_and_unload(), and save that with save_pretrained('FOLDER')");
+  return bad_input(
+      "model " + folder +
+      ": no config.json in it: give the folder of a checkpoint, which holds config.json, weights in "
+      "safetensors files and the tokenizer's files");
+}
+
+Result<ModelFolder> open_model(const ModelLocation& location) {
+  const std::string dir = location.folder + "/";
+  INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
+  const std::string config_file =
+      dir + (onnx_model.empty() ? "config.json" : onnx_config_file(location.folder));
+  if (!exists(config_file)) return no_config(location.folder);
+  INVAR_TRY(std::string config_text, read_file(config_file, kConfigFile));
+  INVAR_TRY(json config, parse_object(config_file, config_text));
+  std::string key = "max_position_embeddings";
+  uint64_t standard = 2048;  // transformers' default
+  if (onnx_model.empty()) {
+    INVAR_TRY(checkpoint::TextConfig text, checkpoint::text_config_of(config, config_file));
+    config = std::move(text.config);
+    INVAR_TRY(const auto* architecture, checkpoint::find_architecture(config, config_file));
+    key = architecture->max_positions_key;
+    standard = static_cast<uint64_t>(architecture->max_positions);
+  }
+  json context = onnx_model.empty() ? config.value(key, json()) : context_of(config);
+  if (context.is_null()) context = standard;
+  if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
+    return bad_input(config_file + ": " + key + " = " + checkpoint::short_text(context) +
+                     " is not a size from 1 to 2^31 - 1");
+  if (onnx_model.empty()) context = checkpoint::served_positions(config, context.get<int64_t>());
+  json tokenizer_config, older;
+  INVAR_TRY(TokenizerFile file, checked_tokenizer(dir, tokenizer_config, older));
+  INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));
+
+  ModelFolder m{{location.name, location.revision, sha256(config_text), sha256(file.content),
+                 sha256(chat_template_text(templates)), std::string(prompt::unicode_version())},
+                location.folder,
+                std::move(file.tokenizer),
+                context.get<int64_t>(),
+                {},
+                std::move(templates)};
+  INVAR_TRY(const auto stop, read_stop_tokens(location.folder));
+  if (stop) {
+    m.stop_tokens = *stop;
+  } else {
+    INVAR_TRY(m.stop_tokens,
+              token_list(onnx_model.empty() ? config.value("eos_token_id", json()) : stop_tokens_of(config),
+                         config_file + ": eos_token_id"));
+  }
+  m.stop_tokens = ascending(std::move(m.stop_tokens));
+  return m;
+}
+
+}  // namespace invar::generate

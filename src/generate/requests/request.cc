@@ -1,0 +1,122 @@
+// Requests: everything about a prompt that is found and checked before an answer.
+#include "generate/requests/request.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "generate/requests/receipt_file.h"
+#include "num/env.h"
+#include "signature/key_file.h"
+
+namespace invar::generate {
+
+Result<std::shared_ptr<const RequestSettings>> RequestSettings::make(const Model& model,
+                                                                     RequestOptions options) {
+  auto made = std::make_shared<RequestSettings>(RequestSettings{std::move(options), {}, {}});
+  for (const std::string& path : made->options.sign) {
+    INVAR_TRY(made->keys.emplace_back(), signature::read_private_key(path));
+  }
+  INVAR_TRY(made->decoding, decoding_params(model.folder, made->options.sampling));
+  if (made->options.fill_memory) made->decoding.standard = model.folder.context;
+  return std::shared_ptr<const RequestSettings>(std::move(made));
+}
+
+Result<Request> Request::make(const Model& model, Prompt given,
+                              std::shared_ptr<const RequestSettings> settings, const std::string& which) {
+  const num::ArithmeticEnv env;
+  Request made{std::move(given), std::move(settings)};
+  Prompt& prompt = made.prompt;
+  const std::string& name = prompt.name.empty() ? which : prompt.name;
+  const bool chat = !prompt.chat.empty();
+  if (chat) {
+    INVAR_TRY(prompt::RenderedChat rendered,
+              prompt::render_chat(model.folder.chat_templates, prompt.chat, name));
+    prompt.text = std::move(rendered.text);
+    prompt.chat = std::move(rendered.input);
+  }
+  // A template writes the special tokens itself (receipt.35).
+  auto tokens = model.folder.tokenizer.encode(prompt.text, /*add_special_tokens=*/!chat);
+  if (!tokens) return Error{tokens.error().code, name + ": " + tokens.error().message};
+  made.tokens = std::move(*tokens);
+  const int64_t n = static_cast<int64_t>(made.tokens.size());
+  if (n == 0) return bad_input(name + ": no tokens in it: give some text");
+  const DecodingParams& decoding = made.settings->decoding;
+  const auto most = new_tokens(model.folder, decoding, n);
+  if (!most) return Error{most.error().code, name + ": " + most.error().message};
+  made.max_new_tokens = *most;
+  INVAR_TRY(made.params, params_for(model.folder, decoding, n, *most));
+  if (prompt.receipt_path) {
+    INVAR_TRY(const DiskReservation possible, reserve_receipt(*prompt.receipt_path, 1));
+  }
+  return made;
+}
+
+namespace {
+
+// The model never sees what the chat template leaves out. One line, whatever the number of prompts.
+void remark_on_prompts(const prompt::ChatTemplates& templates, const std::vector<Request>& requests,
+                       Observer& observer) {
+  const auto raw = [](const Request& r) { return r.prompt.chat.empty(); };
+  if (!templates.texts.empty() && std::ranges::any_of(requests, raw))
+    observer.note("template", "the model has a chat template, which --prompt-text skips; use --messages");
+  std::string first;
+  size_t others = 0;
+  for (const Request& request : requests) {
+    const Prompt& p = request.prompt;
+    if (p.chat.empty() || request.skipped()) continue;
+    const std::string out = prompt::texts_left_out(templates, {p.text, p.chat});
+    if (!out.empty() && !first.empty()) ++others;
+    if (!out.empty() && first.empty()) first = (p.name.empty() ? "prompt" : p.name) + ": " + out;
+  }
+  if (others > 0) first += "; the same of " + std::to_string(others) + " more prompts";
+  if (!first.empty()) observer.note("template", first);
+}
+
+}  // namespace
+
+Result<std::vector<Request>> make_requests(const Model& model, std::vector<Prompt> prompts,
+                                           const std::shared_ptr<const RequestSettings>& settings,
+                                           Observer& observer) {
+  std::vector<Request> requests;
+  for (Prompt& prompt : prompts) {
+    const std::string number =
+        prompts.size() > 1 ? "prompt " + std::to_string(requests.size() + 1) : "prompt";
+    if (!prompt.problem) {
+      auto made = Request::make(model, prompt, settings, number);
+      if (made) requests.push_back(std::move(*made));
+      if (made) continue;
+      prompt.problem = made.error();
+    }
+    requests.push_back({std::move(prompt), settings});
+  }
+  if (requests.empty() || !std::ranges::all_of(requests, &Request::skipped)) {
+    remark_on_prompts(model.folder.chat_templates, requests, observer);
+    return requests;
+  }
+  Error all = *requests[0].prompt.problem;
+  const size_t shown = std::min<size_t>(requests.size(), 3);
+  for (size_t i = 1; i < shown; ++i) all.message += "; " + requests[i].prompt.problem->message;
+  if (const size_t rest = requests.size() - shown; rest > 0)
+    all.message += "; and " + std::to_string(rest) + " more prompts, all of them wrong";
+  return all;
+}
+
+Status reserve_receipts(const Model& model, std::span<Request> requests) {
+  const auto space = std::make_shared<ReceiptSpace>();
+  const std::string* path = nullptr;  // the first that there is: all lie in one folder
+  for (Request& r : requests) {
+    if (!r.prompt.receipt_path || r.skipped()) continue;
+    if (!path) path = &*r.prompt.receipt_path;
+    receipt::Receipt stated = model.described;
+    stated.sampling = r.settings->decoding.params, stated.stop_strings = r.settings->decoding.stop_strings;
+    r.receipt_bytes =
+        receipt_size(stated, r.prompt.text.size() + r.prompt.chat.size(), r.tokens.size(), r.max_new_tokens) +
+        256 * r.settings->keys.size();
+    r.space = space, space->bytes += r.receipt_bytes;
+  }
+  if (!path) return {};
+  INVAR_TRY(space->space, reserve_receipt(*path, space->bytes));
+  return {};
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,99 @@
+// What a model is asked: a prompt, how its tokens are chosen, when they end, and what becomes of
+// the receipt. Files of prompts and messages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file/disk_reservation.h"
+#include "base/status.h"
+#include "generate/model/model.h"
+#include "generate/observer.h"
+#include "generate/options.h"
+#include "generate/settings/decoding_params.h"
+#include "signature/signature.h"
+
+namespace invar::generate {
+
+struct Prompt {
+  std::string text;                         // UTF-8
+  std::optional<std::string> receipt_path;  // absent: no file is written
+  // The object of chat.1 (spec/chat.md) as JSON, which the model's chat template makes the text of;
+  // "": the text is the prompt.
+  std::string chat = {};
+  std::string name = {};              // what errors call it; "" = prompt, prompt 1, ...
+  std::optional<Error> problem = {};  // of a line of a file: why there is no such prompt
+};
+// JSON lines: a string, a list of messages, or an object with "prompt" or with "messages" and other
+// members of chat.1 in each. The receipts of several are r.1.json, r.2.json, ... A bad line is a
+// prompt with a problem.
+Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path,
+                                             const ChatOptions& = {});
+// Messages, or an object of chat.1, and the user's options -> the object of chat.1.
+Result<std::string> chat_input(std::string_view json, const std::string& name, const ChatOptions&);
+// The content of a file of messages or tools.
+Result<std::string> read_chat_file(const std::string& path);
+// The file of --tools into the options; "": none.
+Status read_tools(const std::string& path, ChatOptions&);
+
+// What several requests may have in common.
+struct RequestOptions {
+  SamplingOptions sampling;
+  bool record_model_path = false;  // into the receipt's execution section
+  std::vector<std::string> sign;   // files of the private keys that sign the receipt (receipt.26)
+  bool salt_prompt = false;        // so that the prompt can be withheld later (receipt.27)
+  Digest previous{};               // receipt_hash of the turn before (receipt.25); zeros: none
+  // Where nobody says how many tokens an answer has at most: all that fit into the memory.
+  bool fill_memory = false;
+};
+
+// The same, checked against a model: keys are read, settings are those of the checkpoint where
+// nobody gave them.
+struct RequestSettings {
+  static Result<std::shared_ptr<const RequestSettings>> make(const Model&, RequestOptions);
+
+  RequestOptions options;
+  DecodingParams decoding;
+  std::vector<signature::PrivateKey> keys;
+};
+
+// Space on the disk for receipts that are not written yet, of one folder.
+struct ReceiptSpace {
+  DiskReservation space;
+  uint64_t bytes = 0;
+};
+
+// A prompt that a model can answer. It owns nothing of the model, and may be made before weights
+// are loaded.
+struct Request {
+  // Checks all that may be wrong with it before anything is computed. `which` is what errors call
+  // it where the prompt has no name.
+  static Result<Request> make(const Model&, Prompt, std::shared_ptr<const RequestSettings>,
+                              const std::string& which = "prompt");
+  // Positions of prompt and answer in the memory.
+  int64_t positions() const { return static_cast<int64_t>(tokens.size()) + max_new_tokens; }
+  // It has no answer, and prompt.problem says why.
+  bool skipped() const { return prompt.problem.has_value(); }
+
+  Prompt prompt;  // as the model gets it: of a chat what the template made
+  std::shared_ptr<const RequestSettings> settings;
+  std::vector<int32_t> tokens = {};
+  int64_t max_new_tokens = 0;
+  sample::Params params = {};
+  std::shared_ptr<ReceiptSpace> space = {};
+  uint64_t receipt_bytes = 0;  // about so many of the space, as long as the receipt is not written
+};
+
+// Requests of these prompts. A prompt of several that is wrong is a request that is skipped; an
+// error where all of them are. Notes tell what the chat template leaves out.
+Result<std::vector<Request>> make_requests(const Model&, std::vector<Prompt>,
+                                           const std::shared_ptr<const RequestSettings>&, Observer&);
+
+// Takes the space of the receipts' files, which lie in one folder. The model is compiled.
+Status reserve_receipts(const Model&, std::span<Request>);
+
+}  // namespace invar::generate

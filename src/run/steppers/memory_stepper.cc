@@ -1,0 +1,196 @@
+#include "run/steppers/memory_stepper.h"
+
+#include <algorithm>
+
+#include "run/partitions/prompt_passes.h"
+
+namespace invar::run {
+namespace {
+
+constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
+// The most memory for the logits of one pass.
+constexpr int64_t kTailBytes = int64_t{512} << 20;
+// At least so many sequences are worth a pass of their own through all weights.
+constexpr size_t kPassSequences = 8;
+
+void add_new_names(const std::vector<std::string>& names, std::vector<std::string>& all) {
+  for (const std::string& name : names)
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+}
+
+std::vector<std::string> names_of(const Pipeline& pipeline, std::vector<std::string> (Stage::*of)() const) {
+  std::vector<std::string> all;
+  for (const auto& stage : pipeline.stages()) add_new_names(((*stage).*of)(), all);
+  return all;
+}
+
+}  // namespace
+
+bool MemoryStepper::remembers(const Pipeline& pipeline) {
+  return std::ranges::all_of(pipeline.stages(), [](const auto& stage) { return stage->has_memory(); });
+}
+
+bool MemoryStepper::has_leading_sequences(int value) const {
+  return std::ranges::all_of(pipeline_->stages(),
+                             [=](const auto& stage) { return stage->has_leading_sequences(value); });
+}
+
+std::vector<std::string> MemoryStepper::kernels() const {
+  return names_of(*pipeline_, &Stage::kernels);
+}
+
+std::vector<std::string> MemoryStepper::libraries() const {
+  return names_of(*pipeline_, &Stage::libraries);
+}
+
+Status MemoryStepper::weights_unchanged() {
+  for (const auto& stage : pipeline_->stages()) INVAR_CHECK_OK(stage->weights_unchanged());
+  return {};
+}
+
+// Of a pass.
+int64_t MemoryStepper::most_rows() const {
+  if (options().chunk) return options().chunk;
+  const auto groups = static_cast<int64_t>(pipeline_->groups());
+  return state_.context.device ? std::max(kDeviceChunk / groups, kDefaultChunk) : kDefaultChunk;
+}
+
+void MemoryStepper::size_passes() {
+  const Options& o = options();
+  chunk_ = stages_remember_ ? std::min(most_rows(), o.capacity) : o.capacity;  // without: all rows in one
+  tail_rows_ = stages_remember_ ? std::min(kTailRows, chunk_) : chunk_;
+  pass_rows_ = stages_remember_ ? std::min(most_rows(), o.capacity * o.sequences) : chunk_;
+}
+
+Status MemoryStepper::load() {
+  const Options& o = options();
+  size_passes();
+  if (stages_remember_ && o.first_wanted > 0)
+    tail_rows_ =
+        std::max(tail_rows_, std::min(rows_with_tail(o.first_rows, o.first_wanted), most_tail_rows()));
+  stage_context_->rows = pass_rows_, stage_context_->tail_rows = tail_rows_;
+  INVAR_CHECK_OK(pipeline_->load());
+  return reserve();
+}
+
+Status MemoryStepper::resize() {
+  size_passes();
+  return reserve();
+}
+
+// A pass of several sequences has as many rows as one of a long prompt, where there is the memory.
+Status MemoryStepper::reserve() {
+  if (tail_rows_ > kTailRows && stages_remember_) {
+    if (reserve(pass_rows_, tail_rows_)) return {};
+    tail_rows_ = std::min(kTailRows, chunk_);
+  }
+  const Status reserved = reserve(pass_rows_, tail_rows_);
+  if (reserved || pass_rows_ == chunk_) return reserved;
+  pass_rows_ = chunk_;
+  return reserve(pass_rows_, tail_rows_);
+}
+
+// Memory for passes of up to so many rows with logits, where there is enough of it. Otherwise there
+// are more passes.
+void MemoryStepper::reserve_tails(int64_t rows) {
+  const int64_t most = most_tail_rows();
+  if (rows <= tail_rows_ || tail_rows_ == most) return;
+  rows = std::clamp(rows, std::min(2 * tail_rows_, most), most);
+  if (reserve(pass_rows_, rows)) tail_rows_ = rows;
+}
+
+// The most memory for the logits of one pass bounds its rows.
+int64_t MemoryStepper::most_tail_rows() const {
+  return std::clamp(kTailBytes / (state_.vocab * static_cast<int64_t>(sizeof(float))), tail_rows_, chunk_);
+}
+
+Status MemoryStepper::run(std::span<const StagePass> through, const Pipeline::Take& take) {
+  return pipeline_->run(
+      through, [this] { state_.finish_overlapped(); },
+      [&](size_t pass, size_t before, std::span<const float> logits) {
+        state_.taking = pipeline_->overlaps();
+        take(pass, before, logits);
+        state_.taking = false;
+      });
+}
+
+Status MemoryStepper::append_many(std::span<const NewTokens> all) {
+  const PromptPasses prompts(all, state_.position, pass_rows_);
+  int64_t done = 0;
+  return run(prompts.passes(), [&](size_t p, size_t, std::span<const float>) {
+    done += prompts.tokens(p);
+    if (options().progress && prompts.passes().size() > 1) options().progress(done, prompts.tokens());
+  });
+}
+
+Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToken> next) {
+  batch_.clear(), batch_tokens_.clear(), passes_.clear();
+  for (const NextToken& n : next) {
+    batch_.push_back({n.sequence, state_.position[n.sequence]});
+    batch_tokens_.push_back(n.token);
+  }
+  // Several passes overlap in the lanes.
+  const size_t count = std::clamp<size_t>(next.size() / kPassSequences, 1, pipeline_->groups());
+  const size_t row = static_cast<size_t>(state_.vocab);
+  for (size_t p = 0; p < count; ++p) {
+    const size_t begin = p * next.size() / count, size = (p + 1) * next.size() / count - begin;
+    passes_.push_back(
+        {std::span(batch_tokens_).subspan(begin, size), std::span(batch_).subspan(begin, size)});
+  }
+  if (count > 1) state_.all_logits.resize(next.size() * row);
+  std::span<const float> found;
+  INVAR_CHECK_OK(run(passes_, [&](size_t p, size_t before, std::span<const float> logits) {
+    found = logits;
+    if (count > 1)
+      std::copy(logits.begin(), logits.end(),
+                state_.all_logits.begin() + p * next.size() / count * row + before);
+  }));
+  return count > 1 ? std::span<const float>(state_.all_logits) : found;
+}
+
+// Of a step: at least the wanted ones. Without memory all rows must run as one step. A GPU computes
+// the logits of more rows in less time than a second pass over the weights takes.
+int64_t MemoryStepper::rows_with_tail(int64_t size, int64_t wanted) const {
+  if (!stages_remember_ || (wanted == 1 && size <= kTailRows)) return size;
+  const bool in_one =
+      state_.context.device && wanted > kTailRows && size <= 4 * wanted && size <= most_tail_rows();
+  return in_one ? size : wanted;
+}
+
+Status MemoryStepper::step_rows(const NewTokens& next, int64_t wanted, const TakeRows& take) {
+  return step_from(next.tokens, next.sequence, state_.position[next.sequence],
+                   static_cast<int64_t>(next.tokens.size()), wanted, take);
+}
+
+Status MemoryStepper::step_from(std::span<const int32_t> tokens, int64_t sequence, int64_t past,
+                                int64_t count, int64_t wanted, const TakeRows& take) {
+  // Rows whose logits nobody wants run without tail.
+  const int64_t size = static_cast<int64_t>(tokens.size()), first_wanted = size - wanted;
+  const int64_t with_tail = rows_with_tail(size, wanted);
+  reserve_tails(with_tail);
+  passes_.clear(), pass_sequences_.clear();
+  for (int64_t begin = 0, end; begin < size; begin = end) {
+    const bool tail = begin >= size - with_tail;
+    end = std::min(begin + (tail ? std::min(chunk_, tail_rows_) : chunk_), tail ? size : size - with_tail);
+    passes_.push_back({tokens.subspan(begin, end - begin), {}, tail});
+    pass_sequences_.push_back({sequence, past + begin});
+  }
+  for (size_t p = 0; p < passes_.size(); ++p) {
+    passes_[p].sequences = {&pass_sequences_[p], 1};
+    const int64_t begin = pass_sequences_[p].past - past,
+                  unwanted = std::clamp(first_wanted - begin, int64_t{0}, passes_[p].rows() - 1);
+    passes_[p].unwanted = static_cast<size_t>(unwanted * state_.vocab) * sizeof(float);
+  }
+  int64_t done = 0;
+  return run(passes_, [&](size_t p, size_t before, std::span<const float> logits) {
+    const bool first = before * sizeof(float) <= passes_[p].unwanted;
+    if (first) done += passes_[p].rows();
+    if (options().progress && first && size > chunk_) options().progress(done, size);
+    const int64_t begin = pass_sequences_[p].past - past + static_cast<int64_t>(before) / state_.vocab,
+                  unwanted = std::max(first_wanted - begin, int64_t{0});
+    if (unwanted * state_.vocab < static_cast<int64_t>(logits.size()))
+      take(begin + unwanted - (size - count), logits.subspan(static_cast<size_t>(unwanted * state_.vocab)));
+  });
+}
+
+}  // namespace invar::run

@@ -1,0 +1,73 @@
+// Steps of a decoder that remembers keys and values, split into passes through the pipeline of its
+// stages.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "run/partitions/local_stage.h"
+#include "run/partitions/pipeline.h"
+#include "run/steppers/stepper.h"
+
+namespace invar::run {
+
+class MemoryStepper : public Stepper {
+ public:
+  MemoryStepper(SessionState& state, std::unique_ptr<StageContext> context,
+                std::unique_ptr<Pipeline> pipeline)
+      : state_(state), stage_context_(std::move(context)), pipeline_(std::move(pipeline)) {}
+  // Whether every stage remembers what it needs.
+  static bool remembers(const Pipeline&);
+
+  bool has_memory() const override { return true; }
+  bool has_leading_sequences(int value) const override;
+  Status load() override;
+  Status resize() override;
+  int64_t chunk() const override { return chunk_; }
+  Status step_rows(const NewTokens&, int64_t wanted, const TakeRows&) override;
+  Status append_many(std::span<const NewTokens>) override;
+  Result<std::span<const float>> step_many(std::span<const NextToken>) override;
+  void forget(int64_t sequence, int64_t keep) override {
+    for (const auto& stage : pipeline_->stages()) stage->forget(sequence, keep);
+  }
+  std::vector<std::string> kernels() const override;
+  std::vector<std::string> libraries() const override;
+  size_t bytes() const override { return pipeline_->bytes(); }
+  Status weights_unchanged() override;
+
+ protected:
+  // The logits of the last `wanted` of these tokens of a sequence, which begin at position `past`.
+  // `take` counts from the last `count` tokens on.
+  Status step_from(std::span<const int32_t> tokens, int64_t sequence, int64_t past, int64_t count,
+                   int64_t wanted, const TakeRows& take);
+
+  SessionState& state_;
+
+ private:
+  const Options& options() const { return state_.options(); }
+  Status run(std::span<const StagePass> through, const Pipeline::Take& take);
+  int64_t most_rows() const;
+  void size_passes();
+  Status reserve();
+  Status reserve(int64_t rows, int64_t tail_rows) {
+    return pipeline_->reserve(rows, tail_rows, options().capacity);
+  }
+  void reserve_tails(int64_t rows);
+  int64_t most_tail_rows() const;
+  int64_t rows_with_tail(int64_t size, int64_t wanted) const;
+
+  const std::unique_ptr<StageContext> stage_context_;  // that stages refer to
+  const std::unique_ptr<Pipeline> pipeline_;
+  bool stages_remember_ = remembers(*pipeline_);
+  int64_t chunk_ = 0, tail_rows_ = 0;
+  int64_t pass_rows_ = 0;             // of a pass of several sequences
+  std::vector<ops::Sequence> batch_;  // of step_many()
+  std::vector<int32_t> batch_tokens_;
+  std::vector<ops::Sequence> pass_sequences_;  // of step_from()
+  std::vector<StagePass> passes_;
+};
+
+}  // namespace invar::run

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""The rooms' tables of operations, src/ops/ROOM/ops.toml, as the files that the build includes.
+
+generate.py ROOT OUT
+
+CMake runs it (cmake/room.cmake). It writes a file of OUT where its text changes: ops.cmake (lists
+for CMake), opset/opset.cc (src/base/opset.h, src/base/attribute_types.h), ops/ROOM/op.td (the repro
+dialect) and ops/ROOM/table.h (a row for each operation of a room with kinds).
+
+spec/opset.toml is the law: names, versions, numerics, rooms and the choices. ops.toml has an entry
+for each of its operations, with these keys:
+
+operands       "NAME: TYPE|TYPE", in the order of a plan's node. NAME? may be absent, NAME* is any
+               number. `any`: every type. `widens`: kernels widen a bf16 or f16 weight exactly.
+attributes     "NAME: TYPE = DEFAULT", f32, i64, string or i64_array. A plan may omit NAME?. Kernels
+               take the default where it is absent; without a default, what the clause says.
+result         inferred: import.cc has inferReturnTypes; given: its caller says its type; verified:
+               that, and import.cc has a verifier; broadcast: the shapes broadcast, the type is that
+               of the last operand, or boolean
+traits         copies: it moves bits; pointwise: element i depends on elements i of the broadcast
+               operands; elementwise: on element i of the only operand
+split          how ranks divide its results (src/plan/analysis/split_rules.h)
+cpu_extension  cpu/extension_rows.h has its kernels for extensions of an instruction set
+kind           an entry [kind.NAME] of the file, whose keys are this entry's, too; then `part` is a
+               part of table.h, and `onnx` an operator that becomes the operation as it is
+"""
+
+import re
+import sys
+from pathlib import Path
+
+try:
+    import tomllib
+except ImportError:
+    sys.exit("tools/ops/generate.py: needs Python 3.11 or later (the module tomllib)")
+
+TYPES = {name: name.upper() for name in "f64 f32 f16 bf16 i64 i32 i16 i8".split()}
+TYPES |= {"u64": "UI64", "u32": "UI32", "u16": "UI16", "u8": "UI8", "bool": "I1"}
+ATTRIBUTES = {
+    "i64": "I64Attr",
+    "f32": "F32Attr",
+    "string": "StrAttr",
+    "i64_array": "DenseI64ArrayAttr",
+}
+RESULTS = ("inferred", "given", "verified", "broadcast", "broadcast, boolean")
+TRAITS = ("elementwise", "pointwise", "copies")
+KEYS = set("operands attributes result traits split cpu_extension kind part onnx".split())
+OPERAND = re.compile(r"(\w+)([?*]?): ([\w|]+)( widens)?")
+ATTRIBUTE = re.compile(r"(\w+)(\??): (f32|i64|string|i64_array)(?: = (\S+))?")
+# Types that src/compiler/dialects/repro.td names.
+NAMED = {"f32": "Repro_F32", "f32|bf16|f16": "Repro_Wide", "i64": "Repro_I64", "any": "Repro_Any"}
+
+
+class Wrong(Exception):
+    pass
+
+
+def matched(pattern, text, where):
+    m = pattern.fullmatch(text)
+    if not m:
+        raise Wrong(f'{where}: not understood: "{text}"')
+    return m.groups()
+
+
+class Operation:
+    def __init__(self, name, law, keys, where):
+        self.name, self.version, self.numerics = name, law["version"], law["numerics"]
+        self.room, self.keys = law.get("room", name), keys
+        self.operands = [matched(OPERAND, text, where) for text in keys.get("operands", [])]
+        self.attributes = [matched(ATTRIBUTE, text, where) for text in keys.get("attributes", [])]
+        for _, _, types, _ in self.operands:
+            for one in types.split("|"):
+                if one not in TYPES and types != "any":
+                    raise Wrong(f"{where}: {one} is no element type")
+        unknown = (set(keys) - KEYS) | (set(keys.get("traits", [])) - set(TRAITS))
+        if unknown:
+            raise Wrong(f"{where}: unknown: {', '.join(sorted(unknown))}")
+        if keys.get("result") not in RESULTS:
+            raise Wrong(f"{where}: result is one of {'; '.join(RESULTS)}")
+        if not re.fullmatch(r"([A-Z]\w*-\d+)?", keys.get("onnx", "")):
+            raise Wrong(f'{where}: onnx = "{keys["onnx"]}" is not "OPERATOR-OPSET"')
+
+    @property
+    def class_name(self):
+        return "".join(word[0].upper() + word[1:] for word in self.name.split("_"))
+
+    def arguments(self):
+        """The operands and attributes as TableGen writes them."""
+        for name, count, types, _ in self.operands:
+            listed = ", ".join(TYPES[one] for one in types.split("|")) if types != "any" else ""
+            td = NAMED.get(types, f"RankedTensorOf<[{listed}]>")
+            td = {"": td, "?": f"Optional<{td}>", "*": f"Variadic<{td}>"}[count]
+            yield f"{td}:${name}"
+        for name, optional, kind, _ in self.attributes:
+            yield (
+                f"OptionalAttr<{ATTRIBUTES[kind]}>:${name}"
+                if optional
+                else f"{ATTRIBUTES[kind]}:${name}"
+            )
+
+    def declarations(self):
+        """The traits as static functions, which the interface ReproOp asks."""
+        wide = [i for i, operand in enumerate(self.operands) if operand[3]]
+        traits = [t for t in TRAITS if t in self.keys.get("traits", [])]
+        if self.keys["result"].startswith("broadcast"):
+            traits = ["pointwise"]
+        made = [f"static bool {trait}() {{ return true; }}" for trait in traits]
+        if not wide:
+            return made
+        if wide != list(range(wide[0], len(self.operands))) and len(wide) > 1:
+            raise Wrong(f"{self.name}: one operand widens, or all from one on do")
+        if len(wide) == len(self.operands):
+            return ["static bool widens(unsigned) { return true; }", *made]
+        if made:
+            return [f"static bool widens(unsigned i) {{ return i > {wide[0] - 1}; }}", *made]
+        compared = "==" if len(wide) == 1 and self.operands[wide[0]][1] != "*" else ">="
+        return [f"static bool widens(unsigned operand) {{ return operand {compared} {wide[0]}; }}"]
+
+    def td(self):
+        result, made = self.keys["result"], self.declarations()
+        base = "Repro_Op" if result in ("given", "verified") else "Repro_InferOp"
+        body = []
+        if len(made) == 1:
+            body.append(f'  let extraClassDeclaration = "{made[0]}";\n')
+        elif made:
+            lines = "".join(f"    {line}\n" for line in made)
+            body.append(f"  let extraClassDeclaration = [{{\n{lines}  }}];\n")
+        if result.startswith("broadcast"):
+            truth = "true" if "boolean" in result else "false"
+            body.append(BROADCAST.replace("TRUTH", truth))
+        if result == "verified":
+            body.append("  let hasVerifier = 1;\n")
+        arguments = ", ".join(self.arguments())
+        head = f'def Repro_{self.class_name}Op : {base}<"{self.name}",\n    (ins {arguments})>'
+        return head + (" {\n" + "".join(body) + "}\n" if body else ";\n")
+
+
+BROADCAST = """  let extraClassDefinition = [{
+    ::mlir::LogicalResult $cppClass::inferReturnTypes(
+        ::mlir::MLIRContext*, std::optional<::mlir::Location> loc, Adaptor op,
+        ::mlir::SmallVectorImpl<::mlir::Type>& out) {
+      return ::invar::compiler::infer_elementwise(loc, op.getOperands(), TRUTH, out);
+    }
+  }];
+"""
+
+
+def read(root):
+    """The operations of spec/opset.toml in its order, and its choices."""
+    law = tomllib.loads((root / "spec/opset.toml").read_text())
+    choices = list(law.pop("choice", {}))
+    entries = {}
+    for room in sorted({keys.get("room", name) for name, keys in law.items()}):
+        path = root / f"src/ops/{room}/ops.toml"
+        if not path.is_file():
+            raise Wrong(
+                f"src/ops/{room}/ops.toml: there is none, and spec/opset.toml names the room"
+            )
+        listed = tomllib.loads(path.read_text())
+        kinds = listed.pop("kind", {})
+        for name, keys in listed.items():
+            where = f"src/ops/{room}/ops.toml: [{name}]"
+            if law.get(name, {}).get("room", name) != room or name not in law:
+                raise Wrong(f"{where}: spec/opset.toml has no operation of this name in the room")
+            if "kind" in keys and keys["kind"] not in kinds:
+                raise Wrong(f"{where}: there is no [kind.{keys['kind']}]")
+            entries[name] = Operation(
+                name, law[name], kinds.get(keys.get("kind"), {}) | keys, where
+            )
+    for name, keys in law.items():
+        if name not in entries:
+            raise Wrong(f"src/ops/{keys.get('room', name)}/ops.toml: there is no entry [{name}]")
+    rooms = {}
+    for entry in entries.values():
+        rooms.setdefault(entry.room, []).append(entry)
+    return [entries[name] for name in law], choices, rooms
+
+
+def opset(operations, choices):
+    """base/opset.h and base/attribute_types.h as tables."""
+    types = {}
+    for op in operations:
+        for name, _, kind, _ in op.attributes:
+            if types.setdefault(name, kind) != kind:
+                raise Wrong(
+                    f"{op.name}: attribute {name} has another type than in another operation"
+                )
+    ops = "".join(
+        f'    {{"{o.name}", {o.version}, "{o.numerics}", "{o.room}"}},\n' for o in operations
+    )
+    splits = "".join(
+        f'    {{"{o.name}", "{o.keys["split"]}"}},\n' for o in operations if "split" in o.keys
+    )
+    named = '", "'.join(choices)
+    attributes = "".join(f'    {{"{n}", AttributeType::{types[n]}}},\n' for n in sorted(types))
+    return f"""#include "base/attribute_types.h"
+#include "base/opset.h"
+
+namespace invar {{
+static constexpr OpInfo kOps[] = {{
+{ops}}};
+std::span<const OpInfo> opset() {{ return kOps; }}
+const OpInfo* op_info(std::string_view op) {{
+  for (const OpInfo& o : kOps)
+    if (o.op == op) return &o;
+  return nullptr;
+}}
+static constexpr std::string_view kChoices[] = {{"{named}"}};
+std::span<const std::string_view> choices() {{ return kChoices; }}
+static constexpr OpSplit kSplits[] = {{
+{splits}}};
+std::span<const OpSplit> op_splits() {{ return kSplits; }}
+static constexpr AttributeInfo kAttributes[] = {{
+{attributes}}};
+std::span<const AttributeInfo> attribute_infos() {{ return kAttributes; }}
+}}  // namespace invar
+"""
+
+
+def table(room, operations):
+    """X(kind, name, "Operator-opset", "attribute"...) for each operation, by parts."""
+    macro, parts = f"INVAR_{room.upper()}", {}
+    for op in operations:
+        cells = [op.keys["kind"], op.name, f'"{op.keys.get("onnx", "")}"']
+        cells += [f'"{attribute[0]}"' for attribute in op.attributes]
+        parts.setdefault(op.keys["part"].upper(), []).append(f"  X({', '.join(cells)})")
+    text = (
+        f"// The operations of src/ops/{room}/ops.toml: X(kind, name, operator, attributes...).\n"
+    )
+    text += "#pragma once\n\n"
+    for part, lines in parts.items():
+        text += f"#define {macro}_{part}(X) \\\n" + " \\\n".join(lines) + "\n\n"
+    return (
+        text + f"#define {macro}(X) \\\n" + " \\\n".join(f"  {macro}_{p}(X)" for p in parts) + "\n"
+    )
+
+
+def cmake(operations, choices):
+    rooms = list(dict.fromkeys(o.room for o in operations))
+    lines = [
+        f"set(INVAR_OPS {' '.join(o.name for o in operations)})",
+        f"set(INVAR_ROOMS {' '.join(rooms)})",
+        f"set(INVAR_CHOICES {' '.join(choices)})",
+    ]
+    lines += [f"set(INVAR_ROOM_{o.name} {o.room})" for o in operations]
+    for room in rooms:
+        extended = [o.name for o in operations if o.room == room and o.keys.get("cpu_extension")]
+        lines += [f"set(INVAR_EXTENDED_{room} {' '.join(extended)})"] if extended else []
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    if len(sys.argv) != 3:
+        print(__doc__)
+        return 2
+    root, out = map(Path, sys.argv[1:])
+    try:
+        operations, choices, rooms = read(root)
+        made = {
+            "ops.cmake": cmake(operations, choices),
+            "opset/opset.cc": opset(operations, choices),
+        }
+        for room, entries in rooms.items():
+            made[f"ops/{room}/op.td"] = "".join(op.td() for op in entries)
+            if all("kind" in op.keys for op in entries):
+                made[f"ops/{room}/table.h"] = table(room, entries)
+    except (Wrong, tomllib.TOMLDecodeError, KeyError) as wrong:
+        print(f"tools/ops/generate.py: {wrong}", file=sys.stderr)
+        return 1
+    for name, text in made.items():
+        file = out / name
+        if not file.is_file() or file.read_text() != text:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
