@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <mutex>
-#include <tuple>
 
 #include "arrays.h"
 #include "base/hash/random.h"
@@ -77,7 +76,7 @@ class Engine {
       : where_(std::move(where)), execution_(std::move(execution)) {}
   Result<generate::Request> prepare(generate::RequestOptions options, generate::Prompt prompt,
                                     generate::Observer& observer) {
-    const auto starting = generate::start(engine_ ? ExecutionOptions{} : execution_);
+    const auto starting = engine_ ? std::future<void>() : generate::start(execution_);
     if (!model_) {
       INVAR_TRY(model_, generate::Model::open(where_, observer));
     }
@@ -99,15 +98,7 @@ class Engine {
   int64_t loads() const { return loads_; }
   // Whether it is what these options ask for.
   bool serves(const ModelOptions& where, const ExecutionOptions& execution) const {
-    const auto model = [](const ModelOptions& m) {
-      return std::tie(m.model_name, m.plan, m.task_dir, m.tasks_root, m.colocate_tensors, m.operation_set,
-                      m.profile, m.name);
-    };
-    const auto run = [](const ExecutionOptions& e) {
-      return std::tie(e.device, e.isa, e.threads, e.prefill_chunk, e.no_kv_cache, e.partitions,
-                      e.weights_memory, e.tensor_parallel);
-    };
-    return model(where) == model(where_) && run(execution) == run(execution_);
+    return where == where_ && static_cast<const generate::ExecutionSettings&>(execution) == execution_;
   }
 
  private:
@@ -135,7 +126,7 @@ class Generation {
     while (!answer_) {
       const auto piece = or_raise(stream_->next());
       if (!piece)
-        answer_.emplace(or_raise(stream_->finish())), stream_.reset();
+        answer_.emplace(or_raise(stream_->finish())), stream_.reset(), engine_.reset();
       else if (!piece->empty())
         return piece;
     }
@@ -150,7 +141,7 @@ class Generation {
  private:
   std::mutex mutex_;
   NoteCollector listener_;
-  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<Engine> engine_;  // until the answer is sealed: an answer keeps no model loaded
   std::optional<generate::Request> request_;
   std::optional<generate::AnswerStream> stream_;
   std::optional<generate::Answer> answer_;

@@ -26,9 +26,10 @@ struct ModelOptions {      // where the model and its compiled form are
   // Of the plan; absent = that of an existing plan, fp32 for a new one.
   std::optional<Profile> profile = {};
   std::string name = {};  // what receipts call the model; "" = the name of the folder or of the hub
+  bool operator==(const ModelOptions&) const = default;
 };
 
-struct ExecutionOptions {  // tuning: never changes a bit
+struct ExecutionSettings {  // tuning: never changes a bit
   std::string device = "cpu";
   bool cpu_only = false;
   std::string isa;
@@ -40,6 +41,9 @@ struct ExecutionOptions {  // tuning: never changes a bit
   int tensor_parallel = 1;      // ranks that divide each part
   std::string workers = {};     // processes of their own: "processes" here, or hosts; "" = none
   int worker_timeout = 60;      // seconds without a sign of life
+  bool operator==(const ExecutionSettings&) const = default;
+};
+struct ExecutionOptions : ExecutionSettings {
   // Gets, as text, what each pass of the preparation leaves. Empty: nobody asks.
   std::function<void(std::string_view)> explain = {};
 };

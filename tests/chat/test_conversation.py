@@ -40,7 +40,7 @@ class Typist:
     """A person at a terminal. `args`: further options of `invar chat`."""
 
     def __init__(self, model, tasks, folder, *args, term="xterm"):
-        self.state = folder / "state/invar/chat-history"
+        self.state, self.edits = folder / "state/invar/chat-history", term != "dumb"
         env = {**os.environ, "TERM": term, "XDG_STATE_HOME": str(folder / "state")}
         command = [BIN, "chat", "--model-name", model, "--tasks-root", tasks, "--receipts"]
         command += [folder / "receipts", "--max-new-tokens", 2, *args]
@@ -72,11 +72,20 @@ class Typist:
             self.seen += part
         self.seen = self.seen.split(text, 1)[1]
 
+    def prompted(self):
+        """Waits for the prompt, and until its editor gets keys as they come: libedit shows the prompt
+        first."""
+        self.wait(b"> ")
+        end = time.monotonic() + 120
+        while self.edits and termios.tcgetattr(self.terminal)[3] & termios.ICANON:
+            assert time.monotonic() < end, "the terminal still edits lines itself"
+            time.sleep(0.001)
+
     def type(self, keys):
         os.write(self.terminal, keys)
 
     def leave(self):
-        self.wait(b"> ")
+        self.prompted()
         self.type(b"/quit\r")
         code = self.process.wait(timeout=60)
         os.close(self.terminal)
@@ -146,10 +155,10 @@ def test_what_goes_wrong_in_a_turn(chat, model, tmp_path):
 def test_lines_are_edited_and_come_back(typist, tmp_path):
     ctypes.CDLL("libedit.so.2")  # ./setup.sh installs it
     t = typist()
-    t.wait(b"> ")
+    t.prompted()
     t.type("ope\u00e4".encode() + b"\x7f" + b"\x01/n\r")  # a letter goes, two come in front
     t.wait(b"/nope: no command of a conversation")
-    t.wait(b"> ")
+    t.prompted()
     t.type(b" a secret\r")
     t.wait(b"receipt")
     assert t.leave() == 2  # that of /nope
@@ -159,17 +168,17 @@ def test_lines_are_edited_and_come_back(typist, tmp_path):
     assert said == [{"role": "user", "content": " a secret"}]
 
     t = typist()
-    t.wait(b"> ")
+    t.prompted()
     t.type(b"\x1b[A\x1b[A!\r")  # two lines up
     t.wait(b"/nope!: no command of a conversation")
-    t.wait(b"> ")
+    t.prompted()
     t.type(b"\x12ope!\r\r")  # searched for
     t.wait(b"/nope!: no command of a conversation")
     assert t.leave() == 2
     assert t.history() == ["/nope", "/quit", "/nope!", "/quit"]
 
     t = typist("--no-history")
-    t.wait(b"> ")
+    t.prompted()
     t.type(b"\x1b[A/mine\r")
     t.wait(b"/mine: no command of a conversation")
     assert t.leave() == 2 and len(t.history()) == 4
@@ -177,7 +186,7 @@ def test_lines_are_edited_and_come_back(typist, tmp_path):
 
 def test_a_terminal_that_cannot_edit(typist):
     t = typist(term="dumb")
-    t.wait(b"> ")
+    t.prompted()
     t.type(b"/nope\r")
     t.wait(b"/nope: no command of a conversation")
     assert t.leave() == 2 and t.history() == []
@@ -186,7 +195,7 @@ def test_a_terminal_that_cannot_edit(typist):
 def test_ctrl_c_leaves_the_terminal_as_it_was(typist):
     t = typist()
     before = termios.tcgetattr(t.terminal)
-    t.wait(b"> ")
+    t.prompted()
     t.type(b"half a line")
     t.wait(b"half a line")
     t.type(b"\x03")

@@ -111,10 +111,11 @@ class Operation:
             raise Wrong(f"{self.name}: one operand widens, or all from one on do")
         if len(wide) == len(self.operands):
             return ["static bool widens(unsigned) { return true; }", *made]
-        if made:
-            return [f"static bool widens(unsigned i) {{ return i > {wide[0] - 1}; }}", *made]
-        compared = "==" if len(wide) == 1 and self.operands[wide[0]][1] != "*" else ">="
-        return [f"static bool widens(unsigned operand) {{ return operand {compared} {wide[0]}; }}"]
+        compared = ">=" if wide[-1] == len(self.operands) - 1 else "=="
+        return [
+            f"static bool widens(unsigned operand) {{ return operand {compared} {wide[0]}; }}",
+            *made,
+        ]
 
     def td(self):
         result, made = self.keys["result"], self.declarations()

@@ -82,10 +82,12 @@ Result<std::vector<Request>> make_requests(const Model& model, std::vector<Promp
     const std::string number =
         prompts.size() > 1 ? "prompt " + std::to_string(requests.size() + 1) : "prompt";
     if (!prompt.problem) {
-      auto made = Request::make(model, prompt, settings, number);
-      if (made) requests.push_back(std::move(*made));
-      if (made) continue;
-      prompt.problem = made.error();
+      if (auto made = Request::make(model, prompt, settings, number)) {
+        requests.push_back(std::move(*made));
+        continue;
+      } else {
+        prompt.problem = made.error();
+      }
     }
     requests.push_back({std::move(prompt), settings});
   }

@@ -149,7 +149,9 @@ Result<Verdict> verify_tensors(std::string_view text, const std::string& name, R
                      ": a receipt of tensors: give the model with --model FILE.onnx, or a plan, and each "
                      "input with --input NAME=FILE.npy: " +
                      names_of(claimed.input_tensors) + "; of embed and rerank --model-name and the texts");
-  if (v.ok()) INVAR_CHECK_OK(examine(claimed, program, inputs, execution, observer, v));
+  if (v.ok()) {
+    INVAR_CHECK_OK(examine(claimed, program, inputs, execution, observer, v));
+  }
   v.verdict = v.ok() ? (repeats ? "REPEATED ON THIS MACHINE" : "VERIFIED")
                      : (repeats ? "NOT REPEATED" : "NOT VERIFIED");
   if (v.ok() && !program.plan.empty()) v.verdict += kByGivenPlan;

@@ -149,10 +149,9 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   std::copy(sequences.begin(), sequences.end(), sequences_in(step_header_));
   header.past = 0;
   for (const ops::Sequence& s : sequences) header.past = std::max(header.past, s.past);
-  for (const ops::Sequence& s : sequences)
-    if (!sizing_ && !device_) {
-      INVAR_CHECK_OK(pages_.take(s.slot, s.past + rows));
-    }
+  if (!sizing_ && !device_) {
+    for (const ops::Sequence& s : sequences) INVAR_CHECK_OK(pages_.take(s.slot, s.past + rows));
+  }
   const StepShape step{static_cast<int64_t>(sequences.size()), rows, past_bound(rows, header.past)};
   // If only `past` differs from the last step, no shape does, and only stateful nodes are bound
   // anew.

@@ -37,9 +37,7 @@ class RecomputeStepper final : public MemoryStepper {
     history_.append(state_.position[0], next.tokens);
     return step_from(history_.tokens(), 0, 0, static_cast<int64_t>(next.tokens.size()), wanted, take);
   }
-  Status append_many(std::span<const NewTokens> all) override {
-    return step_rows(all[0], 1, [](int64_t, std::span<const float>) {});
-  }
+  Status append_many(std::span<const NewTokens> all) override { return Stepper::append_many(all); }
   void forget(int64_t, int64_t keep) override { history_.keep(keep); }
 
  private:
@@ -68,12 +66,6 @@ class PrefixStepper final : public Stepper {
       take(first + i, row);
     }
     return {};
-  }
-  Status append_many(std::span<const NewTokens> all) override {
-    return step_rows(all[0], 1, [](int64_t, std::span<const float>) {});
-  }
-  Result<std::span<const float>> step_many(std::span<const NextToken>) override {
-    return Error{Code::internal, "a program over prefixes has one sequence"};
   }
   void forget(int64_t, int64_t keep) override { history_.keep(keep); }
   std::vector<std::string> kernels() const override {

@@ -59,9 +59,13 @@ class Stepper {
   virtual int64_t chunk() const = 0;  // the most tokens of a prompt in a step
 
   virtual Status step_rows(const NewTokens&, int64_t wanted, const TakeRows&) = 0;
-  virtual Status append_many(std::span<const NewTokens>) = 0;
+  virtual Status append_many(std::span<const NewTokens> all) {
+    return step_rows(all[0], 1, [](int64_t, std::span<const float>) {});
+  }
   // At least two tokens, each of another sequence.
-  virtual Result<std::span<const float>> step_many(std::span<const NextToken>) = 0;
+  virtual Result<std::span<const float>> step_many(std::span<const NextToken>) {
+    return Error{Code::internal, "a step of several sequences without memory"};
+  }
   virtual void forget(int64_t /*sequence*/, int64_t /*keep*/) {}
 
   virtual std::vector<std::string> kernels() const = 0;
