@@ -60,7 +60,7 @@ inline Result<TextConfig> text_config_of(const json::Value& config, const std::s
   if (!inner && !whole->flat)
     return bad_input(where + ": there is no \"text_config\", which describes the language model");
   if (inner && !inner->is_object()) return bad_input(where + ": \"text_config\" is not an object");
-  for (const auto& [key, value] : (inner ? *inner : config).members) text.config[key] = value;
+  text.config.update(inner ? *inner : config);
   const auto inner_type = text.config.find("model_type");
   if (inner && inner_type && *inner_type != whole->text_type &&
       !(whole->text_type_in_config && *inner_type == whole->text_type_in_config))

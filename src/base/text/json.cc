@@ -12,8 +12,6 @@
 namespace invar::json {
 namespace {
 
-constexpr int kMaxDepth = 32;
-
 bool is_digit(int c) {
   return c >= '0' && c <= '9';
 }
@@ -78,7 +76,9 @@ class Reader {
 
   bool value(Value& v, int depth) {
     skip_space();
-    if (depth > kMaxDepth) return failure_.why = Failure::depth, fail("nested deeper than 32 levels");
+    if (depth > kMostLevels)
+      return failure_.why = Failure::depth,
+             fail("nested deeper than " + std::to_string(kMostLevels) + " levels");
     if (++values_ > kMostValues)
       return failure_.why = Failure::count,
              fail("more than " + std::to_string(kMostValues) + " values in one text");
@@ -291,6 +291,11 @@ void Value::erase(std::string_view name) {
   std::erase_if(members, [&](const Member& m) { return m.first == name; });
 }
 
+Value& Value::update(const Value& object) {
+  for (const Member& m : object.members) (*this)[m.first] = m.second;
+  return *this;
+}
+
 Value& Value::add(Value item) {
   kind = array;
   return items.emplace_back(std::move(item));
@@ -307,7 +312,8 @@ bool Value::equal(const Value& a, const Value& b) {
       });
     case number:
       if (!a.is_integer() || !b.is_integer()) return a.to_double() == b.to_double();
-      return a.to_int64() == b.to_int64() && (a.text[0] == '-') == (b.text[0] == '-');
+      return a.to_int64() == b.to_int64() &&
+             (a.to_int64() == 0 || (a.text[0] == '-') == (b.text[0] == '-'));
     default: return a.text == b.text;
   }
 }
@@ -343,32 +349,37 @@ std::string spelled(double value) {
   return out + (power.size() < 2 ? "0" : "") + power;
 }
 
-bool normalize(Value& v, Order order) {
+bool normalize(Value& v, Order order, bool spell) {
   if (v.is_number() && !v.is_integer()) {
     const double value = v.to_double();
     if (value - value != 0) return false;
-    v.text = spelled(value);
+    if (spell) v.text = spelled(value);
+  } else if (spell && v.is_number() && v.text == "-0") {
+    v.text = "0";
   }
   for (Value& item : v.items)
-    if (!normalize(item, order)) return false;
+    if (!normalize(item, order, spell)) return false;
   for (Member& m : v.members)
-    if (!normalize(m.second, order)) return false;
+    if (!normalize(m.second, order, spell)) return false;
   if (v.members.size() < 2) return true;
   // Of equal names the last value stays: in the order of the text at the first one's place.
   std::vector<Member*> all;
   all.reserve(v.members.size());
   for (Member& m : v.members) all.push_back(&m);
   std::ranges::stable_sort(all, {}, [](const Member* m) -> const std::string& { return m->first; });
-  for (size_t i = all.size() - 1; i > 0; --i)
-    if (all[i]->first == all[i - 1]->first) {
-      all[i - 1]->second = std::move(all[i]->second);
-      all.erase(all.begin() + static_cast<ptrdiff_t>(i));
-    }
+  size_t kept = 0;
+  for (Member* m : all) {
+    if (kept > 0 && all[kept - 1]->first == m->first)
+      all[kept - 1]->second = std::move(m->second);
+    else
+      all[kept++] = m;
+  }
+  all.resize(kept);
   if (order == Order::as_written) std::ranges::sort(all);
-  std::vector<Member> kept;
-  kept.reserve(all.size());
-  for (Member* m : all) kept.push_back(std::move(*m));
-  v.members = std::move(kept);
+  std::vector<Member> members;
+  members.reserve(kept);
+  for (Member* m : all) members.push_back(std::move(*m));
+  v.members = std::move(members);
   return true;
 }
 
@@ -396,8 +407,7 @@ Value sorted(Value v) {
 }
 
 Result<Value> read(std::string_view text, std::string_view name, Order order) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  INVAR_TRY(Value v, parse(text, name));
+  INVAR_TRY(Value v, parse(text.substr(mark_length(text)), name));
   if (!normalize(v, order)) return bad_input(std::string(name) + ": not JSON: a number is out of range");
   return v;
 }
@@ -427,39 +437,53 @@ std::string escaped_ascii(std::string_view utf8) {
   return out;
 }
 
-void write(const Value& v, const Form& form, int level, std::string& out) {
-  const auto string = [&](std::string_view s) {
-    std::string valid;
-    append_lossy(valid, s, /*more_follow=*/false);
-    valid = quote(valid);
-    out += form.ascii ? escaped_ascii(valid) : valid;
-  };
-  const auto line = [&](int deeper) {
-    if (form.indent >= 0)
-      out.append(1, '\n').append(static_cast<size_t>(form.indent * (level + deeper)), ' ');
-  };
-  if (v.kind == Value::null) return void(out += "null");
-  if (v.kind == Value::string) return string(v.text);
-  if (!v.is_structured()) return void(out += v.text);
-  const bool is_array = v.is_array();
-  out += is_array ? '[' : '{';
-  const char* between = "";
-  for (size_t i = 0; i < v.size(); ++i) {
-    out += std::exchange(between, ",");
-    line(1);
-    if (!is_array) string(v.members[i].first), out += form.indent < 0 ? ":" : ": ";
-    write(is_array ? v.items[i] : v.members[i].second, form, level + 1, out);
+std::string quote_lossy(std::string_view s) {
+  std::string valid;
+  append_lossy(valid, s, /*more_follow=*/false);
+  return quote(valid);
+}
+
+std::string quote_ascii(std::string_view s) {
+  return escaped_ascii(quote_lossy(s));
+}
+
+struct Writer {
+  int indent;
+  std::string (*string)(std::string_view);
+  std::string out = {};
+
+  void line(int level) {
+    if (indent >= 0) out.append(1, '\n').append(static_cast<size_t>(indent * level), ' ');
   }
-  if (!v.empty()) line(0);
-  out += is_array ? ']' : '}';
+  void write(const Value& v, int level) {
+    if (v.is_null()) return void(out += "null");
+    if (v.is_string()) return void(out += string(v.text));
+    if (!v.is_structured()) return void(out += v.text);
+    out += v.is_array() ? '[' : '{';
+    for (size_t i = 0; i < v.size(); ++i) {
+      if (i > 0) out += ',';
+      line(level + 1);
+      if (v.is_object()) out += string(v.members[i].first) + (indent < 0 ? ":" : ": ");
+      write(v.is_array() ? v.items[i] : v.members[i].second, level + 1);
+    }
+    if (!v.empty()) line(level);
+    out += v.is_array() ? ']' : '}';
+  }
+};
+
+std::string written(const Value& v, Writer writer) {
+  writer.write(v, 0);
+  return std::move(writer.out);
 }
 
 }  // namespace
 
 std::string dump(const Value& v, Form form) {
-  std::string out;
-  write(v, form, 0, out);
-  return out;
+  return written(v, {form.indent, form.ascii ? quote_ascii : quote_lossy});
+}
+
+std::string compact(const Value& v) {
+  return written(v, {-1, quote});
 }
 
 std::string brief(std::string_view s) {
@@ -467,23 +491,6 @@ std::string brief(std::string_view s) {
   size_t end = 0;
   for (size_t n; end < 60; end += n ? n : 1) n = utf8_length(s.substr(end));
   return std::string(s.substr(0, end)) + "...";
-}
-
-std::string compact(const Value& v) {
-  std::string out;
-  const char* between = "";
-  switch (v.kind) {
-    case Value::null: return "null";
-    case Value::string: return quote(v.text);
-    case Value::array:
-      for (const Value& item : v.items) out.append(std::exchange(between, ",")).append(compact(item));
-      return "[" + out + "]";
-    case Value::object:
-      for (const auto& [key, item] : v.members)
-        out.append(std::exchange(between, ",")).append(quote(key)).append(":").append(compact(item));
-      return "{" + out + "}";
-    default: return v.text;
-  }
 }
 
 std::string quote(std::string_view s) {

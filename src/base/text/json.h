@@ -68,6 +68,7 @@ struct Value {
   Value& operator[](std::string_view name);
   Value& operator[](int) = delete;
   void erase(std::string_view name);
+  Value& update(const Value& object);  // with its members, in the place of those of the same names
   // Another item.
   Value& add(Value item);
 
@@ -124,9 +125,16 @@ struct Failure {
 // The values of one text, those in lists and objects included: two bytes of text can be a value of
 // a hundred bytes here.
 inline constexpr size_t kMostValues = size_t{1} << 22;
+// Lists and objects within one another: whatever walks a value may recurse.
+inline constexpr int kMostLevels = 512;
 // Errors: bad_input "NAME:LINE:COLUMN: not JSON: why", or more values than kMostValues. Columns
-// count bytes from 1. Values are at most 32 levels deep.
+// count bytes from 1.
 Result<Value> parse(std::string_view text, std::string_view name, Failure* = nullptr);
+
+// The bytes of a mark of byte order at the start, which most programs skip.
+inline size_t mark_length(std::string_view text) {
+  return text.starts_with("\xef\xbb\xbf") ? 3 : 0;
+}
 
 // Reads as most programs do: a byte order mark is skipped, of members of one name the last counts,
 // and numbers are spelled as Invar writes them. Those beyond binary64 are an error.
@@ -134,8 +142,8 @@ enum class Order { by_name, as_written };
 Result<Value> read(std::string_view text, std::string_view name, Order = Order::by_name);
 Value read_or_null(std::string_view text, Order = Order::by_name);
 
-// The steps of read(). False: a number is beyond binary64.
-bool normalize(Value&, Order);
+// The steps of read(). False: a number is beyond binary64. `spell`: numbers as Invar writes them.
+bool normalize(Value&, Order, bool spell = true);
 // The first name that an object within has twice, or null.
 const std::string* repeated_name(const Value&);
 // The members of all objects within by name.

@@ -14,8 +14,7 @@ using json::Value;
 Result<Value> parse_json(std::string_view text, const std::string& file) {
   num::mend_arithmetic_env();  // the file was read by functions that a library can replace
   const num::ArithmeticEnv env;
-  constexpr std::string_view kMark = "\xef\xbb\xbf";  // of byte order
-  const size_t skipped = text.starts_with(kMark) ? kMark.size() : 0;
+  const size_t skipped = json::mark_length(text);
   json::Failure failure;
   auto value = json::parse(text.substr(skipped), file, &failure);
   if (!value && failure.why == json::Failure::depth) return bad_input(file + ": nested too deeply");
