@@ -54,11 +54,9 @@ class Reader {
   // The token that may not be here is read to its end.
   bool unexpected(std::string why) {
     const size_t begin = at_;
-    const int c = peek();
     Value token;
     fail("");
-    if (c == '"' || c == '-' || is_digit(c) || c == 't' || c == 'f' || c == 'n')
-      if (value(token, 0)) failure_.byte = at_;
+    if (peek() != '{' && peek() != '[' && scalar(token)) failure_.byte = at_;
     return at_ = begin, why_ = std::move(why), false;
   }
   bool eat(char c) { return peek() == c ? ++at_, true : false; }
@@ -82,9 +80,16 @@ class Reader {
     if (++values_ > kMostValues)
       return failure_.why = Failure::count,
              fail("more than " + std::to_string(kMostValues) + " values in one text");
+    if (peek() == '{') return v.kind = Value::object, object(v, depth);
+    if (peek() == '[') return v.kind = Value::array, array(v, depth);
+    const size_t start = at_;
+    if (!scalar(v)) return false;
+    if (!v.is_number() || !is_digit(peek())) return true;
+    return unexpected("a number must not start with 0"), at_ = start, false;
+  }
+
+  bool scalar(Value& v) {
     switch (peek()) {
-      case '{': return v.kind = Value::object, object(v, depth);
-      case '[': return v.kind = Value::array, array(v, depth);
       case '"': return v.kind = Value::string, string(v.text);
       case 't': return v.kind = Value::boolean, word("true", v);
       case 'f': return v.kind = Value::boolean, word("false", v);
@@ -100,17 +105,15 @@ class Reader {
     return false;
   }
 
-  bool number(std::string& out) {
+  bool number(std::string& out) {  // one that starts with 0 and goes on with digits ends after the 0
     size_t start = at_;
     auto digits = [&] {
       if (!is_digit(peek())) return fail(at_ == start ? "expected a value" : "expected a digit");
       while (is_digit(peek())) ++at_;
       return true;
     };
-    bool sign = eat('-'), zero = peek() == '0';
-    if (!digits()) return false;
-    if (zero && at_ > start + sign + 1)
-      return at_ = start + sign + 1, unexpected("a number must not start with 0"), at_ = start, false;
+    eat('-');
+    if (!eat('0') && !digits()) return false;
     if (eat('.') && !digits()) return false;
     if (peek() == 'e' || peek() == 'E') {
       ++at_;
@@ -312,8 +315,8 @@ bool Value::equal(const Value& a, const Value& b) {
       });
     case number:
       if (!a.is_integer() || !b.is_integer()) return a.to_double() == b.to_double();
-      return a.to_int64() == b.to_int64() &&
-             (a.to_int64() == 0 || (a.text[0] == '-') == (b.text[0] == '-'));
+      return a.to_int64() == b.to_int64() && (a.to_int64() == 0 || (a.text[0] == '-') == (b.text[0] == '-'));
+    case null: return true;
     default: return a.text == b.text;
   }
 }
