@@ -27,17 +27,17 @@ Json tiny() {
   }
   vocab["ab"] = 256, vocab["abc"] = 257, vocab["<s>"] = 258;
   return {{"version", "1.0"},
-          {"added_tokens",
-           json::list({{{"id", 258},
-                        {"content", "<s>"},
-                        {"single_word", false},
-                        {"lstrip", false},
-                        {"rstrip", false},
-                        {"normalized", false},
-                        {"special", true}}})},
+          {"added_tokens", json::list({{{"id", 258},
+                                        {"content", "<s>"},
+                                        {"single_word", false},
+                                        {"lstrip", false},
+                                        {"rstrip", false},
+                                        {"normalized", false},
+                                        {"special", true}}})},
           {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}}},
           {"decoder", {{"type", "ByteLevel"}}},
-          {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", json::list({"a b", json::list({"ab", "c"})})}}}};
+          {"model",
+           {{"type", "BPE"}, {"vocab", vocab}, {"merges", json::list({"a b", json::list({"ab", "c"})})}}}};
 }
 
 Tokenizer made(const Json& j) {
@@ -163,13 +163,13 @@ TEST(Tokenizer, StepsAreBounded) {
 
 TEST(Tokenizer, Template) {
   Json j = tiny();
-  j["post_processor"] = {{"type", "TemplateProcessing"},
-                         {"single", json::list({{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
-                                                {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
-                                                {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}})},
-                         {"special_tokens",
-                          {{"<s>",
-                            {{"id", "<s>"}, {"ids", json::list({258})}, {"tokens", json::list({"<s>"})}}}}}};
+  j["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", json::list({{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+                             {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+                             {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}})},
+      {"special_tokens",
+       {{"<s>", {{"id", "<s>"}, {"ids", json::list({258})}, {"tokens", json::list({"<s>"})}}}}}};
   EXPECT_EQ(ids(made(j), "a"), (Ids{258, 'a', 258}));
   EXPECT_EQ(ids(made(j), "a", false), (Ids{'a'}));
 }
@@ -235,18 +235,19 @@ TEST(Tokenizer, UnicodeVersion) {
 TEST(Tokenizer, AConfigThatSaysAnotherTokenIsRefused) {
   Json j = tiny();
   j["added_tokens"].add({{"id", 259},
-                               {"content", "<t>"},
-                               {"single_word", false},
-                               {"lstrip", true},
-                               {"rstrip", false},
-                               {"normalized", true},
-                               {"special", false}});
+                         {"content", "<t>"},
+                         {"single_word", false},
+                         {"lstrip", true},
+                         {"rstrip", false},
+                         {"normalized", true},
+                         {"special", false}});
   const Tokenizer t = made(j);
   const Json start = {{"content", "<s>"}, {"special", true}}, plain = {{"content", "<t>"}, {"lstrip", true}};
   for (const Json& config :
-       {Json(Json::object), Json{{"bos_token", "<s>"}}, Json{{"bos_token", start}}, Json{{"pad_token", nullptr}},
-        Json{{"pad_token", ""}}, Json{{"add_bos_token", true}}, Json{{"auto_map", Json::object}},
-        Json{{"extra_special_tokens", json::list({"<s>", "<t>"})}}, Json{{"split_special_tokens", false}},
+       {Json(Json::object), Json{{"bos_token", "<s>"}}, Json{{"bos_token", start}},
+        Json{{"pad_token", nullptr}}, Json{{"pad_token", ""}}, Json{{"add_bos_token", true}},
+        Json{{"auto_map", Json::object}}, Json{{"extra_special_tokens", json::list({"<s>", "<t>"})}},
+        Json{{"split_special_tokens", false}},
         Json{{"added_tokens_decoder", {{"258", start}, {"259", plain}}}}}) {
     const Status s = t.check_config(json::dump(config), "c.json");
     EXPECT_TRUE(s) << json::dump(config) << s.error().message;
