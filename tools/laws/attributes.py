@@ -1,7 +1,8 @@
 """A default of an attribute is in the room's ops.toml alone. Kernels, contracts and what they share
-read attributes as members of the structs that tools/ops/generate.py makes of it (ops/ROOM/attributes.h),
-not by name: no AttributeReader but in src/kernels/call.h, no search in a map of attributes. Rooms with
-kinds have no structs: their table.h names the attributes of a row (elementwise/reference.cc, room.cc)."""
+read attributes as members of the structs that tools/ops/generate.py makes of it
+(ops/ROOM/attributes.h), not by name: no AttributeReader but in src/kernels/call.h, no search in a
+map of attributes. Rooms with kinds have no structs: their table.h names the attributes of a row
+(elementwise/reference.cc, room.cc)."""
 
 import re
 
@@ -23,7 +24,9 @@ ALLOWED = {
 
 def check(files):
     return [
-        finding(path, n, f"'{m.group(0)}' reads an attribute by name; ops/ROOM/attributes.h has structs")
+        finding(
+            path, n, f"'{m.group(0)}' reads an attribute by name; ops/ROOM/attributes.h has structs"
+        )
         for path, text in files.items()
         if text and READERS.match(path) and not COMPILED.search(path) and not is_test(path)
         if path not in ALLOWED
@@ -33,7 +36,11 @@ def check(files):
 
 
 SELF_TEST = [
-    ("a default in a kernel", {"src/ops/x/cpu.cc": 'float e = call.attrs->f("epsilon", 1e-5f);\n'}, 1),
+    (
+        "a default in a kernel",
+        {"src/ops/x/cpu.cc": 'float e = call.attrs->f("epsilon", 1e-5f);\n'},
+        1,
+    ),
     ("a search", {"src/ops/x/room.cc": 'auto it = attrs.find("axes");\n'}, 1),
     ("a reader of its own", {"src/kernels/cuda/x.cuh": "AttributeReader(call).i64(name, 0);\n"}, 1),
     ("a helper of its own", {"src/ops/x/reference.cc": 'attr_i(call, "axis", 0);\n'}, 1),
