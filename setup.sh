@@ -70,12 +70,12 @@ die() { # CODE MESSAGE...
 }
 
 # phase NAME COMMAND...: output into build/log/NAME.log, a sign of life every minute, the end of the
-# log on failure.
+# log on failure. Where `beside` names a function, it is called as often, with NAME.
 phase() {
   local name=$1 log="$root/build/log/$1.log" start=$SECONDS beat rc=0
   shift
   mkdir -p "$root/build/log"
-  (while sleep 60 </dev/null >/dev/null 2>&1; do
+  (while "${beside:-true}" "$name" && sleep 60 </dev/null >/dev/null 2>&1; do
     note "$dim$name, $((SECONDS - start)) s: $(tail -n 1 "$log" 2>/dev/null | cut -c 1-90)$off"
   done) &
   beat=$!

@@ -17,11 +17,11 @@ python_environment() {
 
 run_tests() {
   local wanted=() builds=(release=build asan=build/asan tsan=build/tsan)
-  # Tier 2 builds what its tests run: of instrumented kernels one instruction set, for the threads none.
-  local instrumented=native threaded=reference emulated=neon
+  # Tier 2 builds what its tests run: of instrumented kernels one instruction set.
+  local instrumented=native emulated=neon
   local programs=invar_tests_of_tier2 for_aarch64="invar_tests_of_tier2 invar"
   if ((tier == 3)); then
-    instrumented=all threaded=all emulated=all programs=invar_tests for_aarch64=all
+    instrumented=all emulated=all programs=invar_tests for_aarch64=all
   fi
   mapfile -t wanted < <(test_list)
   count_jobs
@@ -33,6 +33,10 @@ run_tests() {
   install_packages "${wanted[@]}"
   prepare_build_folder
   python_environment
+  local beside=sample_speed costs_too_much=''
+  rm -rf build/log/speed
+  mkdir -p build/log/speed
+  touch build/log/speed/begin
   local python=(-DINVAR_TESTS=ON -DINVAR_ISA=all "-DINVAR_PYTHON=$root/build/venv/bin/python")
   say "Build: everything, $jobs at a time (minutes the first time)"
   options_of_cuda
@@ -47,7 +51,7 @@ run_tests() {
   configure_and_build asan build/asan "$programs" "${python[@]}" -DINVAR_COMPILER=OFF \
     -DINVAR_ISA=$instrumented
   configure_and_build tsan build/tsan "$programs" "${python[@]}" -DINVAR_COMPILER=OFF \
-    -DINVAR_ISA=$threaded
+    -DINVAR_ISA=$instrumented
   if can_cross; then
     say "Build: the runtime for AArch64, to run under QEMU"
     configure_and_build aarch64 build/aarch64 "$for_aarch64" "${python[@]}" -DINVAR_ISA=$emulated
@@ -57,10 +61,25 @@ run_tests() {
   fi
   build_web
   configure_and_build web build/web invar_conformance
-  if ((tier == 3)); then build_rest; fi
+  if ((tier == 3)); then
+    build_rest
+  else
+    local timed=("${builds[@]}")
+    if can_cross; then timed+=(s390x=build/s390x); fi
+    say "What the builds cost, by folder"
+    python3 -B tools/test/build_time.py "${timed[@]}" --since build/log/speed/begin --speed build/log/speed ||
+      costs_too_much=1
+  fi
   python3 tools/test/one_ctest.py build/everything "$tier" "${builds[@]}"
   run_ctest build/everything "${builds[@]#*=}"
   if ((tier == 3)); then run_rest; fi
+  [[ -z $costs_too_much ]] || die 1 "the tests pass; the builds cost more than their budget (see above)"
+}
+# The speed of this machine while it builds: a line of `times` for one small file, compiled beside.
+sample_speed() { # NAME of the phase
+  [[ $1 == build-* ]] || return 0
+  (c++ -std=c++20 -O2 -c tools/test/calibration.cc -o build/log/speed/calibration.o && times) 2>/dev/null |
+    tail -n 1 >>"build/log/speed/$1" || true
 }
 # What tier 3 alone builds and runs: other instruction sets, the second compiler, hostile files.
 fuzzed=(onnx receipt tokenizer pattern template prompts checkpoint exchange)
