@@ -50,7 +50,8 @@ void write_line(std::string_view topic, std::string_view text) {
 }
 
 void explain_on_stderr(std::string_view text) {
-  shows_events() ? emit({{"event", "note"}, {"topic", "explain"}, {"text", text}}) : write_stderr(text);
+  if (shows_events()) return emit({{"event", "note"}, {"topic", "explain"}, {"text", text}});
+  write_stderr(text);
 }
 
 std::string path_for_stdout(const std::string& path) {

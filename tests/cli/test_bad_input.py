@@ -159,6 +159,15 @@ def test_damaged_json(model, run_on, name, text):
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json"],
+)
+def test_json_that_nests(model, run_on, name):
+    (model / name).write_text('{"x":' + "[" * 100_000 + "]" * 100_000 + "}")
+    refused(*run_on(model), names=[name, "nested"])
+
+
+@pytest.mark.parametrize(
     "change,name",
     [
         ({"architectures": ["MambaForCausalLM"], "model_type": "mamba"}, "mamba"),

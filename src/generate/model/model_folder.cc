@@ -20,9 +20,8 @@ constexpr FileKind kConfigFile{"a file of settings", uint64_t{16} << 20},
 constexpr std::string_view kRanks = ".tiktoken";
 
 Result<Value> parse_object(const std::string& path, std::string_view text) {
-  auto j = json::read(text, path);
-  if (!j) return bad_input(path + ": not well-formed JSON, or a number in it is out of range");
-  if (!j->is_object()) return bad_input(path + ": not a JSON object");
+  INVAR_TRY(Value j, json::read(text, path));
+  if (!j.is_object()) return bad_input(path + ": not a JSON object");
   return j;
 }
 
