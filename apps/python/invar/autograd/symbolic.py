@@ -33,6 +33,19 @@ def shape_of(op, attributes, operands, sizes):
     return tuple(_value(n, sizes) for n in _native.infer_sizes(op, attributes, named))
 
 
+def _named(n, sizes, guarded):
+    """A name in `sizes` for a symbol. With `guarded`, sizes that are equal at hand have one name,
+    and the graph is for equal ones."""
+    if not isinstance(n, torch.SymInt):
+        return n
+    for name, other in sizes.items():
+        if str(n) == str(other) or (guarded and n == other):
+            return name
+    name = f"n{len(sizes)}"
+    sizes[name] = n
+    return name
+
+
 def type_of(call, operands, shape):
     """(element type, shape) of the result for operands of these types, where `shape` is what the
     caller says or None. Sizes may be symbols."""
@@ -40,22 +53,16 @@ def type_of(call, operands, shape):
     dtype, found = call.type_of(at_hand)
     if shape is not None or call.dtype is not None:
         return dtype, tuple(operands[0][1] if shape is None else shape)
-    names, sizes = {}, {}
-
-    def named(n):
-        if not isinstance(n, torch.SymInt):
-            return n
-        name = names.setdefault(str(n), f"n{len(names)}")
-        sizes[name] = n
-        return name
-
-    types = [(dtype, [named(n) for n in shape]) for dtype, shape in operands]
-    if not sizes:
-        return dtype, found
-    try:
-        return dtype, shape_of(call.op, call.attributes, types, sizes)
-    except (_native.NotCovered, _native.BadInput):
-        return call.type_of(tuple((dtype, tuple(map(int, shape))) for dtype, shape in operands))
+    for guarded in (False, True):
+        sizes = {}
+        types = [(t, [_named(n, sizes, guarded) for n in shape]) for t, shape in operands]
+        if not sizes:
+            return dtype, found
+        try:
+            return dtype, shape_of(call.op, call.attributes, types, sizes)
+        except (_native.NotCovered, _native.BadInput):
+            pass
+    return call.type_of(tuple((t, tuple(int(n) for n in shape)) for t, shape in operands))
 
 
 def hint(n):
