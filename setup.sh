@@ -33,12 +33,11 @@ TEXT
 }
 
 # --- what is needed -------------------------------------------------------------------------------
-# compiler and build · MLIR 19 with its tools · static zlib and zstd for it · JSON ·
+# compiler and build · MLIR 19 with its tools · static zlib and zstd for it ·
 # ONNX's protobuf · the terminal interface · lines of `invar chat`, opened at run time
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
-  nlohmann-json3-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev
-  libncurses-dev libedit2)
+  libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev libncurses-dev libedit2)
 # workers in processes and on hosts
 mpi_packages=(libopenmpi-dev openmpi-bin)
 # the Python package
@@ -55,6 +54,8 @@ web_packages=(clang-19 lld-19 wasi-libc libc++-19-dev-wasm32 libclang-rt-19-dev-
 browser_packages=(chromium)
 # the instruction sets that only tools/evidence.sh goes through, and the second compiler
 evidence_packages=(g++-riscv64-linux-gnu g++-powerpc64le-linux-gnu clang)
+# clang's sanitizers and libFuzzer, for tools/fuzz.sh
+fuzz_packages=(clang-19 libclang-rt-19-dev)
 
 # --- saying what happens --------------------------------------------------------------------------
 if [[ -t 1 ]]; then bold=$'\e[1m' dim=$'\e[2m' off=$'\e[0m'; else bold='' dim='' off=''; fi
@@ -68,12 +69,12 @@ die() { # CODE MESSAGE...
 }
 
 # phase NAME COMMAND...: output into build/log/NAME.log, a sign of life every minute, the end of the
-# log on failure.
+# log on failure. Where `beside` names a function, it is called as often, with NAME.
 phase() {
   local name=$1 log="$root/build/log/$1.log" start=$SECONDS beat rc=0
   shift
   mkdir -p "$root/build/log"
-  (while sleep 60 </dev/null >/dev/null 2>&1; do
+  (while "${beside:-true}" "$name" && sleep 60 </dev/null >/dev/null 2>&1; do
     note "$dim$name, $((SECONDS - start)) s: $(tail -n 1 "$log" 2>/dev/null | cut -c 1-90)$off"
   done) &
   beat=$!
@@ -163,6 +164,10 @@ test_list() {
   # Ubuntu's package chromium is a snap, which opens no files of a test.
   [[ $(system) == ubuntu* ]] || printf '%s\n' "${browser_packages[@]}"
   if can_cross; then printf '%s\n' "${cross_packages[@]}"; fi
+  if ((tier == 3)); then
+    printf '%s\n' "${fuzz_packages[@]}"
+    if can_cross; then printf '%s\n' "${evidence_packages[@]}"; fi
+  fi
 }
 can_cross() { [[ $(dpkg --print-architecture 2>/dev/null) == amd64 ]]; }
 
@@ -202,11 +207,12 @@ prepare_build_folder() {
   fi
 }
 
-configure_and_build() { # PRESET FOLDER TARGET [-DOPTION...]; in batches: see CONTRIBUTING.md
-  local preset=$1 folder=$2 target=$3
+configure_and_build() { # PRESET FOLDER "TARGET..." [-DOPTION...]; in batches: see CONTRIBUTING.md
+  local preset=$1 folder=$2 targets
+  read -ra targets <<<"$3"
   shift 3
   phase "configure-$preset" cmake --preset "$preset" -DINVAR_UNITY=ON "$@"
-  phase "build-$preset" cmake --build "$folder" --target "$target" --parallel "$jobs"
+  phase "build-$preset" cmake --build "$folder" --target "${targets[@]}" --parallel "$jobs"
 }
 
 # Where nvcc 13 is: on the PATH or where its packages put it. Nothing: it is not here.
@@ -265,6 +271,14 @@ build_program() {
   say "Build: build/bin/invar, $jobs at a time (minutes the first time)"
   options_of_cuda
   configure_and_build release build invar "${options[@]}" "${with_cuda[@]}"
+}
+
+build_program_for() { # PRESET...
+  local preset
+  say "Build: the program for $*"
+  for preset in "$@"; do
+    configure_and_build "$preset" "build/$preset" invar -DINVAR_TESTS=OFF -DINVAR_ISA=all
+  done
 }
 
 # The page that verifies receipts in a browser. It knows the plan of the shipped model, which
@@ -351,62 +365,8 @@ elapsed() { # START: seconds since then, in milliseconds
   printf '%d.%03d' $((us / 1000000)) $((us / 1000 % 1000))
 }
 
-python_environment() {
-  local wanted=tests/requirements.txt ready=build/venv/requirements.txt
-  if [[ -x build/venv/bin/python ]] && cmp -s "$wanted" "$ready" &&
-    build/venv/bin/python -c 'import pytest' 2>/dev/null; then
-    say "Python: build/venv is ready"
-    return
-  fi
-  say "Python: $(grep -v '^#' "$wanted" | tr '\n' ' ')into build/venv"
-  phase venv python3 -m venv --clear build/venv
-  phase pip build/venv/bin/python -m pip install --disable-pip-version-check -q -r "$wanted"
-  cp "$wanted" "$ready"
-}
-
-run_tests() {
-  local wanted=() builds=(release=build asan=build/asan tsan=build/tsan)
-  mapfile -t wanted < <(test_list)
-  count_jobs
-  case $tier in
-    1) announce build/bin/invar "${quick_seconds[@]}" ;;
-    2) announce build/everything/CTestTestfile.cmake "${test_seconds[@]}" ;;
-    3) say "Time: longer than without --all; no run was measured ($jobs at a time)" ;;
-  esac
-  install_packages "${wanted[@]}"
-  prepare_build_folder
-  python_environment
-  local python=(-DINVAR_TESTS=ON -DINVAR_ISA=all "-DINVAR_PYTHON=$root/build/venv/bin/python")
-  say "Build: everything, $jobs at a time (minutes the first time)"
-  options_of_cuda
-  if [[ -n $(gpus) && ${with_cuda[0]} == *=ON ]]; then with_cuda+=(-DINVAR_GPU=ON); fi
-  configure_and_build release build all "${python[@]}" "${with_cuda[@]}" -DINVAR_PACKAGE=ON \
-    "-DPython_EXECUTABLE=$root/build/venv/bin/python"
-  if ((tier == 1)); then
-    run_ctest build
-    return
-  fi
-  say "Build: the runtime under the address, undefined-behaviour and thread sanitizers"
-  configure_and_build asan build/asan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
-  configure_and_build tsan build/tsan invar_tests "${python[@]}" -DINVAR_COMPILER=OFF
-  if can_cross; then
-    say "Build: the runtime for AArch64, to run under QEMU"
-    configure_and_build aarch64 build/aarch64 all "${python[@]}"
-    builds+=(aarch64=build/aarch64)
-    say "Build: the program alone for s390x, which is big-endian; tests/checkpoint/test_cross.py runs it"
-    configure_and_build s390x build/s390x invar -DINVAR_TESTS=OFF
-  fi
-  build_web
-  configure_and_build web build/web invar_conformance
-  python3 tools/one_ctest.py build/everything "${builds[@]}"
-  run_ctest build/everything "${builds[@]#*=}"
-}
-run_ctest() { # FOLDER [BUILD...]: the tests of the tier
-  local folder=$1
-  shift
-  say "Test: tier $tier of ${*:-$folder}"
-  INVAR_TIER=$tier ctest --test-dir "$folder" -L "tier$tier" --output-on-failure --parallel "$jobs"
-}
+# shellcheck source=tools/test/run.sh
+. tools/test/run.sh
 
 command=''
 list=''
@@ -458,11 +418,7 @@ case $command in
     count_jobs
     prepare_build_folder
     build_program
-    say "Build: the program for every other instruction set, and with clang"
-    for cross in aarch64 s390x riscv64 ppc64le; do
-      configure_and_build "$cross" "build/$cross" invar -DINVAR_TESTS=OFF
-    done
-    configure_and_build clang build/clang invar -DINVAR_TESTS=OFF ;;
+    build_program_for aarch64 s390x riscv64 ppc64le clang ;;
   clean) rm -rf build build-wheel; say "build/ and build-wheel/ are gone" ;;
   '') usage; exit 2 ;;
 esac

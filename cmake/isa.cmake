@@ -28,25 +28,34 @@ else()
   set(INVAR_ISAS scalar)
   set(INVAR_ISA_FLAGS_scalar -O2)
 endif()
+# Under a sanitizer AVX2 shows the defects of the one loop: with -O3 and AVX-512 a kernel takes
+# minutes.
+if(INVAR_SANITIZE)
+  list(REMOVE_ITEM INVAR_ISAS avx512)
+endif()
 # The best of them that this machine runs, alone: half the time to build. Programs for other
 # machines take all.
-set(INVAR_ISA all CACHE STRING "Instruction sets of the kernels: all, or native, the best of this machine")
+set(INVAR_ISA all CACHE STRING "Instruction sets of the kernels: all, native, the best of this machine, or \
+the name of one")
 if(INVAR_ISA STREQUAL native AND NOT CMAKE_CROSSCOMPILING)
   if(NOT DEFINED INVAR_NATIVE_ISA_RUN)
     try_run(INVAR_NATIVE_ISA_RUN INVAR_NATIVE_ISA_BUILT ${CMAKE_BINARY_DIR}/native_isa
             ${CMAKE_SOURCE_DIR}/cmake/native_isa.cc
             CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
-            RUN_OUTPUT_VARIABLE native ARGS ${INVAR_ISAS})
+            RUN_OUTPUT_VARIABLE printed ARGS ${INVAR_ISAS})
     if(NOT INVAR_NATIVE_ISA_RUN EQUAL 0)
       message(FATAL_ERROR
               "-DINVAR_ISA=native: this processor runs none of ${INVAR_ISAS}; leave the option out")
     endif()
-    string(STRIP "${native}" native)
-    set(INVAR_NATIVE_ISA ${native} CACHE INTERNAL "what -DINVAR_ISA=native builds")
+    string(STRIP "${printed}" printed)
+    set(INVAR_NATIVE_ISA ${printed} CACHE INTERNAL "what -DINVAR_ISA=native builds")
   endif()
   set(INVAR_ISAS ${INVAR_NATIVE_ISA})
+elseif(INVAR_ISA IN_LIST INVAR_ISAS)
+  set(INVAR_ISAS ${INVAR_ISA})
 elseif(NOT INVAR_ISA MATCHES "^(all|native)$")
-  message(FATAL_ERROR "-DINVAR_ISA=${INVAR_ISA}: all or native")
+  list(JOIN INVAR_ISAS ", " isas)
+  message(FATAL_ERROR "-DINVAR_ISA=${INVAR_ISA}: all, native or one of ${isas}")
 endif()
 # The GPU. Without these nvcc fuses a*b+c, as GCC does (cmake/flags.cmake); the others are its
 # defaults, written down. Headers of num/ and ops/ are written for both sides: kernels may call
@@ -54,13 +63,11 @@ endif()
 set(INVAR_ISA_FLAGS_cuda -Xcompiler=-ffp-contract=off -fmad=false -ftz=false -prec-div=true
                          -prec-sqrt=true --expt-relaxed-constexpr --extended-lambda)
 
-# Instrumented code is for finding defects, and one wide set shows those of the one loop: with -O3
-# and AVX-512 the sanitizers take minutes for a kernel. Use after scope is not watched in kernels,
-# whose locals are registers: it doubles the time to compile them (reduce: 61 s, 33 s without). The
-# thread sanitizer looks for two workers at one byte: what a vector's tail could do and a scalar
-# loop cannot. The fuzzer of model files looks at the compiler.
+# Use after scope is not watched in kernels, whose locals are registers: it doubles the time to
+# compile them (reduce: 61 s, 33 s without). The thread sanitizer looks for two workers at one byte:
+# what a vector's tail could do and a scalar loop cannot. The fuzzer of model files looks at the
+# compiler.
 if(INVAR_SANITIZE)
-  list(REMOVE_ITEM INVAR_ISAS avx512)
   if(INVAR_SANITIZE STREQUAL "thread")
     list(GET INVAR_ISAS 0 INVAR_ISAS)
   elseif(INVAR_SANITIZE MATCHES "fuzzer")
@@ -76,7 +83,13 @@ if(INVAR_SANITIZE)
     list(APPEND INVAR_ISA_FLAGS_${isa} -fno-sanitize-address-use-after-scope)
   endforeach()
 endif()
+# Instrumented extensions are built with all sets alone: few processors run them.
 set(INVAR_ISA_EXTENSIONS "")
+if(INVAR_SANITIZE AND NOT INVAR_ISA STREQUAL all)
+  foreach(isa ${INVAR_ISAS})
+    set(INVAR_ISA_EXTENSIONS_${isa} "")
+  endforeach()
+endif()
 foreach(isa ${INVAR_ISAS})
   list(APPEND INVAR_ISA_EXTENSIONS ${INVAR_ISA_EXTENSIONS_${isa}})
 endforeach()

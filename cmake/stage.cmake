@@ -31,18 +31,47 @@ function(invar_library name sources depends)
   endforeach()
 endfunction()
 
-# Test programs, all of them: what a build under a sanitizer makes. The thread sanitizer has
-# something to see only where there are threads.
+# Test programs: invar_tests are all that this build runs, invar_tests_of_tier2 those of tier 2. The
+# thread sanitizer has something to see only where there are threads. Under an emulator tier 2 runs
+# what an instruction set can change; docs/design/tests.md says what the others find.
 if(INVAR_TESTS)
   add_custom_target(invar_tests)
+  add_custom_target(invar_tests_of_tier2)
 endif()
 set(INVAR_THREADED base run)
+set(INVAR_BY_INSTRUCTION_SET base num num.lanes ops)
+
+# The program belongs to the tests of TIERS.
+function(invar_test_program program tiers)
+  add_dependencies(invar_tests ${program})
+  if(tiers MATCHES "tier2")
+    add_dependencies(invar_tests_of_tier2 ${program})
+  endif()
+endfunction()
 
 # One ctest test for a program's cases: a process for each costs more than most cases. The output
 # names those that fail.
 function(invar_gtest name program)
+  set(tiers "tier1;tier2;tier3")
+  if(CMAKE_CROSSCOMPILING AND NOT name IN_LIST INVAR_BY_INSTRUCTION_SET)
+    set(tiers tier3)
+  endif()
   add_test(NAME ${name} COMMAND ${program} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES LABELS "tier1;tier2;tier3" TIMEOUT 1800)
+  set_tests_properties(${name} PROPERTIES LABELS "${tiers}" TIMEOUT 1800)
+  invar_test_program(${program} "${tiers}")
+endfunction()
+
+# invar_sampled_test(N NAME [PART] COMMAND...): in tier 2 one commit in N runs it, or with PART every
+# commit the N-th part of it (tests/sample.py). It knows the emulator.
+function(invar_sampled_test n name)
+  set(sampled ${name})
+  if("${ARGV2}" STREQUAL PART)
+    set(sampled --part)
+    list(REMOVE_AT ARGN 0)
+  endif()
+  add_test(NAME ${name} COMMAND ${INVAR_PYTHON} -B ${CMAKE_SOURCE_DIR}/tests/sample.py ${n} ${sampled}
+                                ${CMAKE_CROSSCOMPILING_EMULATOR} ${ARGN})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
 
 # Every test of this folder that says nothing else belongs to tiers 2 and 3.
@@ -66,6 +95,5 @@ function(invar_tests name tests)
     target_compile_definitions(invar_${name}_test PRIVATE INVAR_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                           INVAR_EMULATED=$<BOOL:${CMAKE_CROSSCOMPILING}>)
     invar_gtest(${name} invar_${name}_test)
-    add_dependencies(invar_tests invar_${name}_test)
   endif()
 endfunction()

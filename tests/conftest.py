@@ -3,8 +3,11 @@
 INVAR_BIN: the program (default build/bin/invar); INVAR_BUILD: its build folder."""
 
 import atexit
+import functools
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import struct
@@ -277,6 +280,41 @@ def rewrite_header(path, change):
     text = json.dumps(change(header)).encode()
     text += b" " * (-len(text) % 8)
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def elements(case):
+    """How many elements the tensors of a line of vectors.txt or golden.txt have."""
+    shapes = re.findall(r"\w\[([\d,]*)\]", case)
+    return sum(math.prod(int(dim) for dim in shape.split(",") if dim) for shape in shapes)
+
+
+def copy_rooms(folder, one_in=None):
+    """The rooms' texts for `doctor --rooms`: the least vector and digest of each operation, and of
+    the others those whose turn it is (`one_in` 1: all; None: no other)."""
+    for texts in (ROOT / "src/ops").glob("*/tests"):
+        room = folder / texts.parent.name / "tests"
+        room.mkdir(parents=True)
+        shutil.copy(texts / "cases.txt", room)
+        for name, answer in (("vectors.txt", "->"), ("golden.txt", "=>")):
+            kept, seen = [], set()
+            lines = [
+                x for x in (texts / name).read_text().splitlines() if answer in x and x[0] != "#"
+            ]
+            for line in sorted(lines, key=elements):
+                prefix = re.match(r"([a-z0-9_,]+): ", line)
+                operations = set(prefix[1].split(",")) if prefix else {texts.parent.name}
+                its_turn = one_in and sample.turn(line, one_in) == 0
+                if its_turn or not operations <= seen:
+                    seen |= operations
+                    kept.append(line)
+            (room / name).write_text("\n".join(kept) + "\n")
+    return folder
+
+
+@functools.cache
+def few_rooms():
+    """copy_rooms once, for whom it matters that doctor runs, not how much of it."""
+    return copy_rooms(Path(CACHE) / "rooms")
 
 
 def cpu_isas():

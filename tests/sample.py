@@ -34,7 +34,7 @@ def turn(name, n):
 def main():
     n, name, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     if TIER == 2 and name == "--part":
-        command += ["--part", f"{turn(Path(command[0]).name, n)}/{n}"]
+        command += ["--part", f"{turn(' '.join(Path(c).name for c in command), n)}/{n}"]
     elif TIER == 2 and turn(name, n):
         print(f"not of the sample of {commit()}: INVAR_TIER=3 runs it")
         return 77

@@ -2,17 +2,18 @@
 # Every kernel row against the vectors and golden digests, on every instruction set that can be run
 # here: natively, built by g++ and by clang, and under QEMU for the other architectures; the receipt
 # of the shipped model on each; random cases. Writes docs/evidence/kernels.md.
-#   tools/evidence.sh [--seeds BEGIN:END] [--no-build]
+#   tools/evidence.sh [--seeds BEGIN:END] [--no-build] [--to FILE]
 # --seeds: the random cases (default 0:1000000, minutes on one core); --no-build: with the builds as
-# they are, for which `./setup.sh cross` is responsible. Needs x86-64. Exit 1 if anything differs;
-# then nothing is written.
+# they are, for which `./setup.sh cross` or `test --all` is responsible; --to: another page. Needs
+# x86-64. Exit 1 if anything differs; then nothing is written.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-seeds=0:1000000 make=1
+seeds=0:1000000 make=1 page=docs/evidence/kernels.md
 while (($#)); do
   case $1 in
     --seeds) seeds=$2; shift ;;
     --no-build) make='' ;;
+    --to) page=$2; shift ;;
     *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
@@ -59,5 +60,5 @@ if grep -qs '^INVAR_TESTS:BOOL=ON' build/CMakeCache.txt; then
   nice build/bin/invar_fuzz --seeds "$seeds" | tee "$out/fuzz.txt"
   random=$out/fuzz.txt
 fi
-python3 tools/evidence_table.py "$out" ${random:+"$random"} >docs/evidence/kernels.md
-printf 'wrote docs/evidence/kernels.md\n'
+python3 tools/evidence_table.py "$out" ${random:+"$random"} >"$page"
+printf 'wrote %s\n' "$page"

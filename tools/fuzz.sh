@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=onnx
-if [[ ${1:-} =~ ^(receipt|tokenizer|pattern|template|prompts|checkpoint|exchange)$ ]]; then
+if [[ ${1:-} =~ ^(onnx|receipt|tokenizer|pattern|template|prompts|checkpoint|exchange)$ ]]; then
   target=$1 && shift
 fi
 [[ ${1:-} =~ ^([1-9][0-9]*|--try)$ ]] || { sed -n '2,12s/^# \?//p' "$0" >&2; exit 2; }

@@ -5,12 +5,12 @@ import json
 import sys
 
 import pytest
-from conftest import MODEL, ROOT, invar, refused
+from conftest import MODEL, ROOT, few_rooms, invar, refused
 
 sys.path.insert(0, str(ROOT / "tools/models"))
 import random_weight_models  # noqa: E402
 
-GPU = invar("doctor", "--json").json()["gpu"]
+GPU = invar("doctor", "--json", "--rooms", few_rooms()).json()["gpu"]
 
 
 @pytest.fixture

@@ -74,6 +74,13 @@ def test_the_published_script_recomputes_every_hash(answer, tmp_path):
         assert run(changed)[0] == 2, junk
 
 
+def shortened(value):
+    """Lists of two elements at most, which the schema reads one by one."""
+    if isinstance(value, dict):
+        return {key: shortened(one) for key, one in value.items()}
+    return [shortened(one) for one in value[:2]] if isinstance(value, list) else value
+
+
 def test_the_schema_accepts_receipts_and_nothing_else(answer):
     """docs/reference/receipt.schema.json, for programs that read receipts."""
     schema = json.loads((ROOT / "docs/reference/receipt.schema.json").read_text())
@@ -90,6 +97,8 @@ def test_the_schema_accepts_receipts_and_nothing_else(answer):
         receipts = [path for path in receipts if path.name != other]
     contents += [json.loads((ROOT / "src/receipt/example.json").read_text()), answer["content"]]
     for content in contents:
+        validator.validate(content)
+        content = shortened(content)
         validator.validate(content)
         for section in (*SECTIONS, "digests"):
             for key in content[section]:

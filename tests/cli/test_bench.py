@@ -6,7 +6,7 @@ import json
 import sys
 
 import pytest
-from conftest import invar, refused
+from conftest import few_rooms, invar, refused
 
 TINY = [
     "--op",
@@ -146,7 +146,7 @@ def test_refusals(args, names):
 
 def test_a_gpu_is_measured_or_refused():
     on_gpu = [*TINY[:4], "--seconds", 0.001, "--device", "cuda"]
-    if not invar("doctor", "--json").json()["gpu"]:
+    if not invar("doctor", "--json", "--rooms", few_rooms()).json()["gpu"]:
         refused("bench", *on_gpu, names=["CUDA"])
         return
     done = invar("bench", *on_gpu, "--json").json()

@@ -5,7 +5,7 @@ import json
 import os
 
 import pytest
-from conftest import BUILD, MODEL, ROOT, invar
+from conftest import BUILD, MODEL, ROOT, few_rooms, invar
 
 LIBRARY = BUILD / "tests/fp_environment/libinvar_hostile.so"
 
@@ -30,8 +30,9 @@ def hostile(tmp_path):
 
 def test_it_strikes_and_doctor_says_so(hostile):
     env, strikes = hostile
-    assert not invar("doctor", "--json", env=env).json()["environment_as_found"]
-    assert "was changed by a library" in invar("doctor", "--threads", 3, env=env).out.decode()
+    doctor = ["doctor", "--rooms", few_rooms()]
+    assert not invar(*doctor, "--json", env=env).json()["environment_as_found"]
+    assert "was changed by a library" in invar(*doctor, "--threads", 3, env=env).out.decode()
     assert int(strikes()["threads"]) == 3  # two workers, and the thread that waits for signals
 
 
@@ -87,7 +88,7 @@ def test_threads_that_cannot_be_started(hostile, tmp_path, most):
             tmp_path / "r.json",
         ],
         ["verify", tmp_path / "r.json"],
-        ["doctor"],
+        ["doctor", "--rooms", few_rooms()],
     ):
         done = invar(*command, "--threads", 8, env=env)
         assert int(strikes()["threads"]) == most

@@ -15,6 +15,8 @@ import pytest
 from conftest import ROOT, execute
 from onnx import TensorProto, helper, numpy_helper
 
+import sample
+
 sys.path.insert(0, str(ROOT / "tools"))
 import onnx_nodes  # noqa: E402
 
@@ -36,6 +38,8 @@ NAMES = {
         "BOOL": "bool",
     }.items()
 }
+# Tier 2 walks these and a third of the others, by the commit.
+ALWAYS = {"Gather", "Add", "MatMul", "LayerNormalization", "QLinearMatMul"}
 FLOATS = [TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE]
 CODES = {f"tensor({TensorProto.DataType.Name(code).lower()})": code for code in NAMES}
 # Which operands are constants of the model file; the others are inputs of the graph.
@@ -252,7 +256,11 @@ def walk(example, folder):
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("types")
-    all_of_them = examples()
+    all_of_them = {
+        op: example
+        for op, example in examples().items()
+        if sample.TIER != 2 or op in ALWAYS or sample.turn(op, 3) == 0
+    }
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(
             zip(all_of_them, pool.map(lambda op: walk(all_of_them[op], folder / op), all_of_them))
@@ -265,14 +273,8 @@ def test_results_have_the_types_of_onnx(walked):
 
 def test_the_walk_reaches_the_operators(walked):
     reached = [op for op, (_, passed, _) in walked.items() if passed]
-    assert len(reached) > 140 and {
-        "Gather",
-        "Add",
-        "MatMul",
-        "LayerNormalization",
-        "QLinearMatMul",
-    } <= set(reached)
-    assert (
-        sum(passed for _, passed, _ in walked.values()) > 2000
-        and sum(refusals for _, _, refusals in walked.values()) > 150
-    )
+    assert ALWAYS <= set(reached)
+    if sample.TIER != 2:
+        assert len(reached) > 140
+        assert sum(passed for _, passed, _ in walked.values()) > 2000
+        assert sum(refusals for _, _, refusals in walked.values()) > 150

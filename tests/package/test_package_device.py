@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import onnx.parser
 import pytest
-from conftest import BUILD
+from conftest import BUILD, few_rooms
 from conftest import invar as command
 
 if not (BUILD / "python/invar").is_dir():
@@ -15,7 +15,10 @@ import invar  # noqa: E402
 import torch  # noqa: E402
 from test_package_data_dependent_shapes import MASKED, MASKS, SHAPED, X  # noqa: E402
 
-if not torch.cuda.is_available() or not command("doctor", "--json").json()["gpu"]:
+if (
+    not torch.cuda.is_available()
+    or not command("doctor", "--json", "--rooms", few_rooms()).json()["gpu"]
+):
     pytest.skip("torch or this build has no GPU here", allow_module_level=True)
 PRODUCT = """<ir_version: 10, opset_import: ["": 21]> g (float[n, 512] x, float[512, 256] w) => (float[n, 256] y) {
     a = MatMul(x, w)

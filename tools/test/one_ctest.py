@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Joins the tests of several build folders into one ctest, so that there is one list and one count.
 
-one_ctest.py OUT NAME=FOLDER...     then: ctest --test-dir OUT
+one_ctest.py OUT TIER NAME=FOLDER...     then: ctest --test-dir OUT
 
 CTest keys properties by name, and the same tests exist in every build: each gets its build's name
-in front."""
+in front. Tests of other tiers are left out: a build makes the programs of its tier alone."""
 
 import json
 import subprocess
@@ -20,16 +20,21 @@ def quote(value):
     return f"[==[{value}]==]"
 
 
+def labels(test):
+    return next((p["value"] for p in test.get("properties", []) if p["name"] == "LABELS"), [])
+
+
 def main():
-    out, builds = Path(sys.argv[1]), [a.split("=", 1) for a in sys.argv[2:]]
+    out, label = Path(sys.argv[1]), f"tier{sys.argv[2]}"
+    builds = [a.split("=", 1) for a in sys.argv[3:]]
     lines = []
     for name, folder in builds:
         listing = subprocess.run(
             ["ctest", "--test-dir", folder, "--show-only=json-v1"], check=True, capture_output=True
         ).stdout
-        tests = json.loads(listing)["tests"]
+        tests = [t for t in json.loads(listing)["tests"] if label in labels(t)]
         if not tests:
-            sys.exit(f"one_ctest.py: no tests in {folder}")
+            sys.exit(f"one_ctest.py: no tests of {label} in {folder}")
         for test in tests:
             if "command" not in test:
                 sys.exit(f"one_ctest.py: {folder}: {test['name']} was not built")
