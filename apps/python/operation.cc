@@ -27,6 +27,44 @@ nb::tuple infer(const std::string& op, const nb::dict& attributes, const std::ve
   return nb::make_tuple(std::string(name_of(t.dtype)), nb::tuple(nb::cast(t.shape)));
 }
 
+// An expression as a list of terms, each a factor and the list of its symbols, quotients and
+// minima: a name, (terms, divisor) or (terms, terms).
+nb::list terms_of(const DimExpr& e) {
+  nb::list terms;
+  for (const auto& [monomial, coefficient] : e.terms()) {
+    nb::list factors;
+    for (const DimExpr::Factor& f : monomial) {
+      const auto* c = f.composite();
+      if (!c)
+        factors.append(f.text());
+      else if (c->divisor)
+        factors.append(nb::make_tuple(terms_of(c->first), c->divisor));
+      else
+        factors.append(nb::make_tuple(terms_of(c->first), terms_of(c->second)));
+    }
+    terms.append(nb::make_tuple(coefficient, factors));
+  }
+  return terms;
+}
+
+// Sizes of operands are expressions: numbers or names.
+nb::list infer_sizes(const std::string& op, const nb::dict& attributes,
+                     const std::vector<std::pair<std::string, std::vector<std::string>>>& operands) {
+  std::vector<compiler::SymbolicType> types;
+  for (const auto& [dtype, sizes] : operands) {
+    types.push_back({type_of(op, {dtype, {}}).dtype, {}});
+    for (const std::string& text : sizes) {
+      const std::optional<DimExpr> size = DimExpr::parse(text);
+      if (!size) throw Raised{bad_input(op + ": '" + text + "' is no size")};
+      types.back().shape.push_back(*size);
+    }
+  }
+  nb::list made;
+  for (const DimExpr& size : or_raise(compiler::infer_type(op, attrs_of(attributes), types)).shape)
+    made.append(terms_of(size));
+  return made;
+}
+
 std::string torch_expression(const std::string& op, const nb::dict& attributes,
                              const std::vector<Type>& operands, const Type& result) {
   std::vector<compiler::TensorType> types;
@@ -205,6 +243,7 @@ void add_operations(nb::module_& m) {
   m.def("run_operation", &run_operation);
   m.def("infer", &infer, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),
         nb::arg("wanted").none() = nb::none());
+  m.def("infer_sizes", &infer_sizes, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"));
   m.def("set_threads", &set_threads);
   m.def("set_isa", &set_isa, nb::arg("isa") = "");
   m.def("torch_expression", &torch_expression, nb::arg("op"), nb::arg("attributes"), nb::arg("operands"),

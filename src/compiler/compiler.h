@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
+#include "shape/dim_expr.h"
 
 namespace invar::compiler {
 
@@ -98,6 +99,14 @@ struct TensorType {
 Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
                               const std::vector<TensorType>& operands,
                               const std::optional<TensorType>& wanted = {});
+// The same for sizes that are expressions of symbols. What holds for some of their values, the
+// kernels check. not_covered also where the operation needs a size to be a number.
+struct SymbolicType {
+  DType dtype;
+  std::vector<DimExpr> shape;
+};
+Result<SymbolicType> infer_type(const std::string& op, const Attributes& attrs,
+                                const std::vector<SymbolicType>& operands);
 
 // The expression by which torch's own functions compute an operation; {0}, {1}, ... are its
 // operands. not_covered: torch has none for it, or not for these types.

@@ -32,26 +32,26 @@ std::string call_error(OpBuilder& build, const std::string& name, ValueRange ope
   return !fits && (error.contains("attribute") || error.contains("operands, but found")) ? first_error : "";
 }
 
-Result<TensorType> type_of(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  const std::optional<DType> dtype = tensor ? dtype_of(tensor.getElementType()) : std::nullopt;
-  if (!dtype || !tensor.hasStaticShape()) return not_covered("its result's type is not known");
-  return TensorType{*dtype, tensor.getShape().vec()};
+struct DimsType {
+  DType dtype;
+  Shape shape;
+};
+DimsType dims_type(const TensorType& type) {
+  DimsType made{type.dtype, {}};
+  for (const int64_t size : type.shape) made.shape.push_back(Dim::of(size));
+  return made;
+}
+Result<TensorType> static_type(const DimsType& type) {
+  TensorType made{type.dtype, {}};
+  for (const Dim& size : type.shape) {
+    if (!size.constant()) return not_covered("its result's type is not known");
+    made.shape.push_back(size.value);
+  }
+  return made;
 }
 
-}  // namespace
-
-Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
-                              const std::vector<TensorType>& operands,
-                              const std::optional<TensorType>& wanted) {
-  MLIRContext context(MLIRContext::Threading::DISABLED);
-  load_dialects(context);
-  return infer_type(context, op, attrs, operands, wanted);
-}
-
-Result<TensorType> infer_type(MLIRContext& context, const std::string& op, const Attributes& attrs,
-                              const std::vector<TensorType>& operands,
-                              const std::optional<TensorType>& wanted) {
+Result<DimsType> infer_dims(MLIRContext& context, const std::string& op, const Attributes& attrs,
+                            const std::vector<DimsType>& operands, const std::optional<DimsType>& wanted) {
   const std::string name = ReproDialect::getDialectNamespace().str() + "." + op;
   const auto registered = RegisteredOperationName::lookup(name, &context);
   if (!registered || !op_info(op))
@@ -64,15 +64,13 @@ Result<TensorType> infer_type(MLIRContext& context, const std::string& op, const
       return bad_input(op + ": attribute '" + key + "': the operation has none of this name");
     given.push_back(build.getNamedAttr(key, attribute_of(build, value)));
   }
-  auto tensor = [&](const TensorType& t) {
-    return RankedTensorType::get(t.shape, type_of(&context, t.dtype));
-  };
+  auto tensor = [&](const DimsType& t) { return tensor_of(t.shape, type_of(&context, t.dtype)); };
   Block block;
   build.setInsertionPointToEnd(&block);
   // A bf16 or f16 operand stands for a weight that the kernel widens; the verifier knows which
   // operands may be one.
   SmallVector<Value> values;
-  for (const TensorType& t : operands) {
+  for (const DimsType& t : operands) {
     if (t.dtype == DType::bf16 || t.dtype == DType::f16)
       values.push_back(build.create<ReproWeightOp>(
           build.getUnknownLoc(), tensor(t), build.getStringAttr("operand"), build.getStringAttr(""),
@@ -87,7 +85,48 @@ Result<TensorType> infer_type(MLIRContext& context, const std::string& op, const
   const Result<Operation*> made =
       make_checked(build, build.getUnknownLoc(), name, values, given, wanted ? tensor(*wanted) : Type());
   if (!made) return Error{made.error().code, op + ": " + made.error().message};
-  return type_of((*made)->getResult(0).getType());
+  const Type type = (*made)->getResult(0).getType();
+  const std::optional<DType> dtype = dtype_of(getElementTypeOrSelf(type));
+  if (!dtype) return not_covered("its result's type is not known");
+  return DimsType{*dtype, shape_of(type)};
+}
+}  // namespace
+
+Result<TensorType> infer_type(const std::string& op, const Attributes& attrs,
+                              const std::vector<TensorType>& operands,
+                              const std::optional<TensorType>& wanted) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  load_dialects(context);
+  return infer_type(context, op, attrs, operands, wanted);
+}
+
+Result<TensorType> infer_type(MLIRContext& context, const std::string& op, const Attributes& attrs,
+                              const std::vector<TensorType>& operands,
+                              const std::optional<TensorType>& wanted) {
+  std::vector<DimsType> types;
+  for (const TensorType& t : operands) types.push_back(dims_type(t));
+  INVAR_TRY(const DimsType found,
+            infer_dims(context, op, attrs, types, wanted ? std::optional(dims_type(*wanted)) : std::nullopt));
+  return static_type(found);
+}
+
+Result<SymbolicType> infer_type(const std::string& op, const Attributes& attrs,
+                                const std::vector<SymbolicType>& operands) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  load_dialects(context);
+  std::vector<DimsType> types;
+  for (const SymbolicType& t : operands) {
+    types.push_back({t.dtype, {}});
+    for (const DimExpr& size : t.shape) types.back().shape.push_back(Dim::of(size));
+  }
+  INVAR_TRY(const DimsType found, infer_dims(context, op, attrs, types, {}));
+  SymbolicType made{found.dtype, {}};
+  for (const Dim& size : found.shape) {
+    const std::optional<DimExpr> known = dim_expr_of(size);
+    if (!known) return not_covered(op + ": a size of its result is not known");
+    made.shape.push_back(*known);
+  }
+  return made;
 }
 
 }  // namespace invar::compiler

@@ -1,4 +1,4 @@
-// Out-of-line helpers that read a Call: attributes, rows, units, axes.
+// Out-of-line helpers that read a Call: rows, units, axes.
 #include "kernels/call.h"
 
 #include <algorithm>
@@ -6,22 +6,6 @@
 #include "kernels/check.h"
 
 namespace invar::ops {
-
-int64_t AttributeReader::i64(const char* name, int64_t fallback) const {
-  return map ? map->i(name, fallback) : fallback;
-}
-
-float AttributeReader::f32(const char* name, float fallback) const {
-  return map ? map->f(name, fallback) : fallback;
-}
-
-IntegerList AttributeReader::list(const char* name, int64_t fallback) const {
-  if (!map) return {nullptr, -1, fallback};
-  const auto it = map->find(name);
-  if (it == map->end()) return {nullptr, -1, fallback};
-  const auto& all = std::get<std::vector<int64_t>>(it->second);
-  return {all.data(), static_cast<int64_t>(all.size()), fallback};
-}
 
 int64_t row_count(const View& v) {
   int64_t rows = 1;

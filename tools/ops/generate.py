@@ -292,7 +292,8 @@ def attributes(rooms):
                 f"// The attributes of the operations of src/ops/{room}/ops.toml.\n#pragma once\n\n"
                 f'#include "kernels/call.h"\n\nnamespace invar::ops {{\n{text}}}\n'
             )
-    source = f"{included}\nnamespace invar::ops {{\n{readers}}}\n"
+    source = '#include "kernels/shapes/read_attributes.h"\n'
+    source += f"{included}\nnamespace invar::ops {{\n{readers}}}\n"
     return headers | {"ops/attributes.cc": source}
 
 

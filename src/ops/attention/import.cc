@@ -330,16 +330,13 @@ LogicalResult AttentionBackwardOp::inferReturnTypes(MLIRContext*, std::optional<
                                                     SmallVectorImpl<Type>& out) {
   if (shape_of(op.getGrad().getType()) != shape_of(op.getY().getType()))
     return mismatch(loc, "the gradient does not have the shape of the result");
-  int64_t elements = 0;
+  std::optional<DimExpr> elements = DimExpr(0);
   for (Value v : {op.getQ(), op.getK(), op.getV()}) {
-    int64_t product = 1;
-    for (const Dim& size : shape_of(v.getType())) {
-      if (!size.constant()) return refuse(loc, "covered are operands of constant shapes");
-      if (__builtin_mul_overflow(product, size.value, &product)) return refuse(loc, "operands too large");
-    }
-    if (__builtin_add_overflow(elements, product, &elements)) return refuse(loc, "operands too large");
+    const std::optional<DimExpr> count = element_count(shape_of(v.getType()));
+    elements = count && elements ? sum(*elements, *count) : std::nullopt;
+    if (!elements) return refuse(loc, "operands too large");
   }
-  out.push_back(tensor_of({Dim::of(elements)}, getElementTypeOrSelf(op.getQ().getType())));
+  out.push_back(tensor_of({Dim::of(*elements)}, getElementTypeOrSelf(op.getQ().getType())));
   return success();
 }
 

@@ -16,6 +16,12 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
+bool holds(const IntegerList& axes, int axis) {
+  for (int64_t i = 0; i < axes.size; ++i)
+    if (axes[i] == axis) return true;
+  return axes.absent();
+}
+
 }  // namespace
 
 extern constexpr std::string_view kSumOperation = "reduce_sum";
@@ -28,10 +34,7 @@ bool sums_leading_axes(const Call& call, int count) {
 }
 
 bool is_reduced(const Call& call, int axis) {
-  const IntegerList axes = ReduceSumAttributes(call).axes;
-  for (int64_t i = 0; i < axes.size; ++i)
-    if (axes[i] == axis) return true;
-  return axes.absent();
+  return holds(ReduceSumAttributes(call).axes, axis);
 }
 
 const char* check_axes(const Call& call) {
@@ -44,13 +47,14 @@ const char* check_axes(const Call& call) {
 
 Reduction reduction_of(const Call& call) {
   const View& x = call.in[0];
+  const IntegerList axes = ReduceSumAttributes(call).axes;
   Reduction r{};
   r.n = r.outputs = 1;
   StridedDims reduced, kept;  // innermost first
   int64_t stride = 1;
   int last = -1;  // whether the previous dimension was reduced
   for (int i = x.rank - 1; i >= 0; --i) {
-    bool yes = is_reduced(call, i);
+    bool yes = holds(axes, i);
     (yes ? r.n : r.outputs) *= x.dim[i];
     if (x.dim[i] != 1) {
       StridedDims& d = yes ? reduced : kept;

@@ -5,7 +5,7 @@
 `attributes` is their text ("axis=1 epsilon=1e-06"; a list as "axes=0,2"). torch.compile,
 torch.export, fake tensors and modes see one opaque call each; its result is that of the primitive,
 its gradient that of the room's rule. Autocast leaves operands as they are: an operation has the
-element types of its specification. Sizes may be symbols where symbolic.py has a rule."""
+element types of its specification. Sizes may be symbols (symbolic.py)."""
 
 import functools
 
