@@ -101,7 +101,7 @@ const std::string& Peer::version() const {
 
 Result<std::string> Peer::prepare(const Item& item, int threads, int copies) {
   Value request{{"do", "prepare"},    {"op", item.op},    {"room", op_info(item.op)->room},
-               {"threads", threads}, {"copies", copies}, {"past", item.past}};
+                {"threads", threads}, {"copies", copies}, {"past", item.past}};
   for (const char* side : {"in", "out"}) {
     request[side] = Value::array;
     for (const conformance::Tensor& t : side[0] == 'i' ? item.call.in : item.call.out)

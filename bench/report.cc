@@ -90,24 +90,24 @@ std::string json_of(const Report& r) {
           {"rows", Value::array}};
   for (const Limit& l : r.limits)
     j["limits"].add({{"isa", l.isa},
-                           {"threads", l.threads},
-                           {"flops_per_second", l.flops},
-                           {"read_bytes_per_second", l.read},
-                           {"copy_bytes_per_second", l.copy}});
+                     {"threads", l.threads},
+                     {"flops_per_second", l.flops},
+                     {"read_bytes_per_second", l.read},
+                     {"copy_bytes_per_second", l.copy}});
   for (const Row& row : r.rows) {
     Value o{{"suite", row.suite},
-                   {"op", row.op},
-                   {"shape", row.shape},
-                   {"call", row.text},
-                   {"isa", row.isa},
-                   {"threads", row.threads},
-                   {"seconds", row.seconds},
-                   {"best_seconds", row.best_seconds},
-                   {"flops", row.flops},
-                   {"bytes", row.bytes},
-                   {"ns_per_element", per_element(row)},
-                   {"limit", row.by_flops ? "flops" : "bytes"},
-                   {"fraction_of_limit", row.fraction()}};
+            {"op", row.op},
+            {"shape", row.shape},
+            {"call", row.text},
+            {"isa", row.isa},
+            {"threads", row.threads},
+            {"seconds", row.seconds},
+            {"best_seconds", row.best_seconds},
+            {"flops", row.flops},
+            {"bytes", row.bytes},
+            {"ns_per_element", per_element(row)},
+            {"limit", row.by_flops ? "flops" : "bytes"},
+            {"fraction_of_limit", row.fraction()}};
     if (!row.peer.empty()) {
       o["peer"] = row.peer, o["peer_seconds"] = row.peer_seconds, o["ratio"] = row.ratio();
       o["peer_best_seconds"] = row.peer_best_seconds, o["best_ratio"] = row.best_ratio();

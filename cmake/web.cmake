@@ -17,11 +17,6 @@ set(CMAKE_CXX_FLAGS_INIT "-msimd128 -fno-exceptions -D_WASI_EMULATED_MMAN -D_WAS
 # all.)
 set(CMAKE_EXE_LINKER_FLAGS_INIT
     "-lwasi-emulated-mman -lwasi-emulated-signal -Wl,--stack-first -Wl,-z,stack-size=4194304 -O0")
-# The host's JSON header alone: its folder holds the host's C library, too.
-find_path(INVAR_HOST_NLOHMANN nlohmann/json.hpp PATHS /usr/include /usr/local/include NO_DEFAULT_PATH)
-file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/host/include)
-file(CREATE_LINK ${INVAR_HOST_NLOHMANN}/nlohmann ${CMAKE_BINARY_DIR}/host/include/nlohmann SYMBOLIC)
-set(NLOHMANN_INCLUDE ${CMAKE_BINARY_DIR}/host/include CACHE PATH "")
 # What needs threads, signals, or files to write: apps/web/system has the few functions of these
 # that are called.
 set(INVAR_NOT_IN_WEB

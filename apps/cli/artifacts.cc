@@ -10,7 +10,7 @@
 
 namespace invar::cli {
 
-using nlohmann::json;
+using json::Value;
 static constexpr FileKind kTokensFile{"a file of tokens", uint64_t{64} << 20, true};
 
 Result<std::string> text_from(const std::string& option, const std::string& given) {
@@ -27,8 +27,7 @@ Result<std::string> messages_from(const std::string& option, const std::string& 
   INVAR_TRY(const std::string text, text_from(option, given));
   if (valid_prefix(text) < text.size()) return bad_input(option + ": the text is not UTF-8");
   // Members in the order in which everybody writes them: the receipt binds it (chat.3).
-  const nlohmann::ordered_json message = {{"role", "user"}, {"content", text}};
-  return "[" + message.dump() + "]";
+  return json::dump(json::list({{{"role", "user"}, {"content", text}}}));
 }
 
 std::string file_from(const std::string& given) {
@@ -39,29 +38,28 @@ Status deliver(const std::string& output, const std::string& text) {
   return output.empty() ? write_stdout(text) : write_file(output, text);
 }
 
-Result<json> tokens_in(const std::string& file) {
+Result<Value> tokens_in(const std::string& file) {
   if (file.empty()) return bad_input("no tokens: pass --tokens 0,5,7 or a JSON file of ids");
   INVAR_TRY(std::string text, read_file(file_from(file), kTokensFile));
-  json j = json::parse(text, nullptr, false);
-  if (j.is_object()) j = j.value("tokens", json());
-  return j;
+  const Value j = json::read_or_null(text);
+  return j.is_object() ? j.get("tokens") : j;
 }
 
-Result<std::vector<int32_t>> ids_of(const json& list, const std::string& file) {
+Result<std::vector<int32_t>> ids_of(const Value& list, const std::string& file) {
   if (!list.is_array())
     return bad_input(file + ": neither a JSON list of token ids nor an object with \"tokens\"");
   std::vector<int32_t> ids;
-  for (const json& t : list) {
-    if (!t.is_number_integer() || t.get<int64_t>() < 0 || t.get<int64_t>() > INT32_MAX)
+  for (const Value& t : list.items) {
+    if (!t.is_integer() || t.to_int64() < 0 || t.to_int64() > INT32_MAX)
       return bad_input(file + ": entry " + std::to_string(ids.size()) + " is not a token id");
-    ids.push_back(t.get<int32_t>());
+    ids.push_back(static_cast<int32_t>(t.to_int64()));
   }
   return ids;
 }
 
 Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, const std::string& file) {
   if (!given.empty() && file.empty()) return given;
-  INVAR_TRY(const json list, tokens_in(file));
+  INVAR_TRY(const Value list, tokens_in(file));
   return ids_of(list, file);
 }
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "base/text/json.h"
 #include "run/function.h"
 
 namespace invar::cli {
@@ -21,8 +21,8 @@ std::string file_from(const std::string& given);
 // Prints to stdout, or writes the file.
 Status deliver(const std::string& output, const std::string& text);
 // Where ids are not given: from a file, a JSON list, or an object with "tokens".
-Result<nlohmann::json> tokens_in(const std::string& file);
-Result<std::vector<int32_t>> ids_of(const nlohmann::json& list, const std::string& file);
+Result<json::Value> tokens_in(const std::string& file);
+Result<std::vector<int32_t>> ids_of(const json::Value& list, const std::string& file);
 Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, const std::string& file);
 // NAME=FILE.npy, each.
 Result<run::Function::NamedTensors> tensors_from(const std::string& option,

@@ -1,10 +1,10 @@
 // invar download, invar cache: models of the hub, and what runs keep.
 #include <chrono>
 #include <ctime>
-#include <nlohmann/json.hpp>
 
 #include "artifacts.h"
 #include "base/text/display.h"
+#include "base/text/json.h"
 #include "base/text/size_text.h"
 #include "commands.h"
 #include "console.h"
@@ -15,7 +15,7 @@
 namespace invar::cli {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 constexpr int64_t kSecondsPerDay = 86400;
 
@@ -37,17 +37,17 @@ Status do_download(const DownloadCommand& c) {
 
 Status do_list(const CacheCommand& c) {
   const std::string root = generate::tasks_folder(c.tasks_root);
-  json tasks = json::array(), models = json::array();
+  Value tasks = Value::array, models = Value::array;
   uint64_t task_bytes = 0, model_bytes = 0;
   std::string task_lines, model_lines;
   for (const generate::CachedTask& t : generate::cached_tasks(c.tasks_root)) {
-    tasks.push_back({{"path", t.path}, {"bytes", t.bytes}, {"last_use", t.last_use}, {"in_use", t.in_use}});
+    tasks.add({{"path", t.path}, {"bytes", t.bytes}, {"last_use", t.last_use}, {"in_use", t.in_use}});
     task_bytes += t.bytes;
     task_lines += "  " + path_for_stdout(t.path.substr(root.size() + 1)) + "  " + size_text(t.bytes) +
                   ", last used " + day_and_time(t.last_use) + (t.in_use ? ", in use" : "") + "\n";
   }
   for (const hub::CachedModel& m : hub::cached_models()) {
-    models.push_back({{"name", m.repository}, {"revision", m.commit}, {"bytes", m.bytes}});
+    models.add({{"name", m.repository}, {"revision", m.commit}, {"bytes", m.bytes}});
     model_bytes += m.bytes;
     model_lines += "  " + path_for_stdout(m.repository + "@" + m.commit) + "  " + size_text(m.bytes) + "\n";
   }

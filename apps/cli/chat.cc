@@ -2,7 +2,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
 #include "base/text/display.h"
@@ -23,7 +22,7 @@ namespace invar::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using json = nlohmann::ordered_json;
+using json::Value;
 
 constexpr const char* kHelp =
     "  /reset        forget the conversation\n"
@@ -50,13 +49,13 @@ class Conversation {
 
  private:
   void reset() {
-    messages_ = json::array();
-    if (system_) messages_.push_back({{"role", "system"}, {"content", *system_}});
+    messages_ = Value::array;
+    if (system_) messages_.add({{"role", "system"}, {"content", *system_}});
   }
   Status answer(const std::string& text);
   std::string receipt_path();
   void remark_cut(const receipt::Receipt&);
-  json message_of(const receipt::Receipt&);
+  Value message_of(const receipt::Receipt&);
 
   const ChatCommand& command_;
   ChatOptions options_;
@@ -64,7 +63,7 @@ class Conversation {
   const std::shared_ptr<const generate::RequestSettings> settings_;
   Console& console_;
   std::optional<std::string> system_;
-  json messages_;
+  Value messages_;
   size_t turns_ = 0;
   std::string remark_;  // of the last turn
   int number_ = 0;      // of the last receipt
@@ -92,14 +91,14 @@ void Conversation::remark_cut(const receipt::Receipt& r) {
 }
 
 // The answer as templates read it in the next turn.
-json Conversation::message_of(const receipt::Receipt& r) {
+Value Conversation::message_of(const receipt::Receipt& r) {
   const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
-  json message = {{"role", "assistant"}, {"content", parts.content}};
+  Value message = {{"role", "assistant"}, {"content", parts.content}};
   if (!parts.reasoning.empty()) message["reasoning_content"] = parts.reasoning;
-  json calls = json::parse(parts.tool_calls);
-  for (json& call : calls) {
-    json& arguments = call["function"]["arguments"];
-    const json parsed = json::parse(arguments.get<std::string>(), nullptr, /*allow_exceptions=*/false);
+  Value calls = json::read_or_null(parts.tool_calls, json::Order::as_written);
+  for (Value& call : calls.items) {
+    Value& arguments = call["function"]["arguments"];
+    const Value parsed = json::read_or_null(arguments.text, json::Order::as_written);
     if (parsed.is_object()) arguments = parsed;
   }
   if (!calls.empty()) message["tool_calls"] = std::move(calls);
@@ -107,9 +106,9 @@ json Conversation::message_of(const receipt::Receipt& r) {
 }
 
 Status Conversation::answer(const std::string& text) {
-  json messages = messages_;
-  messages.push_back({{"role", "user"}, {"content", text}});
-  INVAR_TRY(std::string input, generate::chat_input(messages.dump(), "the conversation", options_));
+  Value messages = messages_;
+  messages.add({{"role", "user"}, {"content", text}});
+  INVAR_TRY(std::string input, generate::chat_input(json::dump(messages), "the conversation", options_));
   const std::string path = receipt_path();
   INVAR_TRY(auto request, generate::Request::make(
                               engine_.model(), {"", path, std::move(input), "the conversation"}, settings_));
@@ -141,7 +140,7 @@ Status Conversation::answer(const std::string& text) {
                                          {"receipt", path},
                                          {"receipt_hash", a.receipt_hash}})));
   }
-  messages.push_back(message_of(a.receipt));
+  messages.add(message_of(a.receipt));
   messages_ = std::move(messages);
   remember_receipt(path);
   if (!command_.json || shows_events()) remark_cut(a.receipt);
@@ -175,7 +174,7 @@ Result<bool> Conversation::take(const std::string& line) {
   } else if (const auto path = argument("/save")) {
     OutputFolders folders;
     INVAR_CHECK_OK(folders.make_above("/save", *path));
-    INVAR_CHECK_OK(write_file(*path, messages_.dump(2) + "\n"));
+    INVAR_CHECK_OK(write_file(*path, json::dump(messages_, {.indent = 2}) + "\n"));
     console_.note("saved", std::to_string(messages_.size()) + " messages in " + *path);
   } else {
     return bad_input(line + ": no command of a conversation: /help lists them");

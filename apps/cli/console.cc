@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "base/text/display.h"
 #include "help/near_model.h"
@@ -58,8 +57,8 @@ std::string path_for_stdout(const std::string& path) {
   return stdout_is_terminal() ? for_stream(printable(path), STDOUT_FILENO) : path;
 }
 
-std::string line_of(const nlohmann::json& value) {
-  return printable_json(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
+std::string line_of(json::Value value) {
+  return printable_json(json::dump(json::sorted(std::move(value)))) + "\n";
 }
 
 namespace {
@@ -83,7 +82,7 @@ int complain(const Error& error, const std::string& given) {
   const std::string hint = hint_of(error, given);
   const int code = static_cast<int>(error.code);
   if (shows_events()) {
-    nlohmann::ordered_json event = {
+    json::Value event = {
         {"event", "error"}, {"code", code}, {"kind", kind_of(error.code)}, {"message", error.message}};
     if (!error.items.empty()) event["items"] = error.items;
     if (!hint.empty()) event["hint"] = hint;
@@ -95,12 +94,12 @@ int complain(const Error& error, const std::string& given) {
   return code;
 }
 
-nlohmann::json object_of(const Error& error, const std::string& given) {
+json::Value object_of(const Error& error, const std::string& given) {
   const std::string hint = hint_of(error, given);
-  nlohmann::json object = {{"ok", false},
-                           {"error", error.message},
-                           {"kind", kind_of(error.code)},
-                           {"exit_code", static_cast<int>(error.code)}};
+  json::Value object = {{"ok", false},
+                        {"error", error.message},
+                        {"kind", kind_of(error.code)},
+                        {"exit_code", static_cast<int>(error.code)}};
   if (!error.items.empty()) object["items"] = error.items;
   if (!hint.empty()) object["hint"] = hint;
   return object;

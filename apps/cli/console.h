@@ -2,11 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
+#include "base/text/json.h"
 #include "generate/observer.h"
 
 namespace invar::cli {
@@ -33,11 +33,11 @@ void write_line(std::string_view topic, std::string_view text);
 void explain_on_stderr(std::string_view text);
 // A path for stdout: exact in a pipe, one line on a terminal.
 std::string path_for_stdout(const std::string& path);
-// One line of JSON, the same in a pipe and on a terminal.
-std::string line_of(const nlohmann::json&);
+// One line of JSON, members by name, the same in a pipe and on a terminal.
+std::string line_of(json::Value);
 
 // What --json says of an error: ok, error, kind, exit_code, and where it has some, items and hint.
-nlohmann::json object_of(const Error& error, const std::string& hint = "");
+json::Value object_of(const Error& error, const std::string& hint = "");
 // Prints "invar: MESSAGE: HINT" on stderr, or an event, and returns the error's exit code.
 int complain(const Error& error, const std::string& hint = "");
 // The same; with --json also an object on stdout.

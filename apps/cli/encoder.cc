@@ -4,7 +4,6 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "artifacts.h"
@@ -23,7 +22,7 @@ namespace {
 
 using generate::EncoderOutput;
 using generate::EncoderText;
-using nlohmann::json;
+using json::Value;
 
 // Texts of the command line, then those of the file. Several receipts are r.1.json, r.2.json, ...
 Result<std::vector<EncoderText>> texts_of(const EncoderCommand& c, const char* key) {
@@ -100,15 +99,12 @@ int report(const Computed& all) {
   return worst;
 }
 
-json vector_json(const std::vector<float>& values) {
-  json list = json::array();
-  for (const float v : values)
-    list.push_back(v - v == 0 ? json(shortest_decimal(v)) : json());  // JSON has no infinity
-  return list;
+Value number_json(float v) {
+  return v - v == 0 ? Value(shortest_decimal(v)) : Value();  // JSON has no infinity
 }
 
-json row_json(const EncoderText& text, const EncoderOutput& out, size_t i) {
-  json row = {{"index", i}, {"tokens", out.tokens}};
+Value row_json(const EncoderText& text, const EncoderOutput& out, size_t i) {
+  Value row = {{"index", i}, {"tokens", out.tokens}};
   if (out.cut) row["cut"] = out.cut;
   if (!out.receipt_hash.empty()) row["receipt"] = text.receipt_path, row["receipt_hash"] = out.receipt_hash;
   return row;
@@ -156,8 +152,9 @@ Status do_embed(const EncoderCommand& c, int& worst) {
     const EncoderOutput& out = all.outputs[i];
     if (out.problem) continue;
     size = out.values.size();
-    json row = row_json(all.texts[i], out, i);
-    row["embedding"] = vector_json(out.values);
+    Value row = row_json(all.texts[i], out, i);
+    Value& list = row["embedding"] = Value::array;
+    for (const float v : out.values) list.add(number_json(v));
     lines += line_of(row);
   }
   if (!c.json) summary("embed", all, ", " + std::to_string(size) + " numbers each");
@@ -181,8 +178,8 @@ Status do_rerank(const EncoderCommand& c, int& worst) {
   for (const size_t i : order) {
     const float score = all.outputs[i].values[0];
     if (c.json) {
-      json row = row_json(all.texts[i], all.outputs[i], i);
-      row["score"] = vector_json({score})[0];
+      Value row = row_json(all.texts[i], all.outputs[i], i);
+      row["score"] = number_json(score);
       row["document"] = *all.texts[i].second;
       lines += line_of(row);
     } else {

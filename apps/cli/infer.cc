@@ -1,7 +1,6 @@
 // invar infer: a plan on its own. Token ids -> new ids or logits; tensors -> tensors.
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "artifacts.h"
 #include "base/endian.h"
@@ -20,26 +19,26 @@
 namespace invar::cli {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 // Several sequences: a text of ids for each, or a file with a list of lists.
 Result<std::vector<std::vector<int32_t>>> sequences_from(const std::vector<std::string>& given,
                                                          const std::string& file) {
   std::vector<std::vector<int32_t>> all;
   if (given.empty() || !file.empty()) {
-    INVAR_TRY(const json list, tokens_in(file));
-    const bool several = list.is_array() && !list.empty() && list[0].is_array();
-    for (const json& one : several ? list : json::array({list})) {
+    INVAR_TRY(Value list, tokens_in(file));
+    const bool several = list.is_array() && !list.empty() && list.items[0].is_array();
+    if (!several) list = json::list({std::move(list)});
+    for (const Value& one : list.items) {
       INVAR_TRY(std::vector<int32_t> ids, ids_of(one, file));
       all.push_back(std::move(ids));
     }
     return all;
   }
   for (const std::string& text : given) {
-    const json list = json::parse("[" + text + "]", nullptr, false);
-    if (list.is_discarded())
-      return bad_input("--tokens " + text + ": not token ids, comma separated, such as 0,5,7");
-    INVAR_TRY(std::vector<int32_t> ids, ids_of(list, "--tokens " + text));
+    const auto list = json::read("[" + text + "]", "");
+    if (!list) return bad_input("--tokens " + text + ": not token ids, comma separated, such as 0,5,7");
+    INVAR_TRY(std::vector<int32_t> ids, ids_of(*list, "--tokens " + text));
     all.push_back(std::move(ids));
   }
   return all;
@@ -135,8 +134,8 @@ Status do_infer(const InferCommand& c) {
   for (size_t i = 0; i < all.size(); ++i) {
     const generate::Generation& g = all[i];
     count += g.tokens.size();
-    json out = {{"prompt_tokens", sequences[i]}, {"tokens", g.tokens}, {"finish_reason", g.finish_reason}};
-    for (const Digest& d : g.logits) out["logits"].push_back(to_hex(d));
+    Value out = {{"prompt_tokens", sequences[i]}, {"tokens", g.tokens}, {"finish_reason", g.finish_reason}};
+    for (const Digest& d : g.logits) out["logits"].add(to_hex(d));
     text += line_of(out);
   }
   console.note("sampling", sample::describe(params) + ", at most " + std::to_string(max_new) + " new tokens");
@@ -160,7 +159,7 @@ Status do_infer_tensors(const InferCommand& c) {
   Console console(true);
   INVAR_TRY(const generate::TensorAnswer answer,
             generate::infer_tensors(std::move(plan), c.plan, inputs, c.execution, c.receipt_path, console));
-  json out;
+  Value out;
   if (!c.tensors_output.empty()) {
     INVAR_CHECK_OK(folders.make("--tensors-output", c.tensors_output));
   }

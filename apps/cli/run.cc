@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "artifacts.h"
 #include "base/text/decimal.h"
@@ -25,10 +24,10 @@ namespace invar::cli {
 namespace {
 
 using generate::Answer;
-using nlohmann::json;
+using json::Value;
 
 // Of the optional settings those that are not off.
-void add_settings(json& sampling, const receipt::Receipt& r) {
+void add_settings(Value& sampling, const receipt::Receipt& r) {
   const sample::Params& p = r.sampling;
   const sample::Processors& s = p.processors;
   const auto add = [&](const char* name, bool stands, const auto& value) {
@@ -50,36 +49,36 @@ void add_settings(json& sampling, const receipt::Receipt& r) {
   add("stop_strings", !r.stop_strings.empty(), r.stop_strings);
 }
 
-json json_of(const Answer& a, const std::string& receipt_path, const run::Session& session) {
+Value json_of(const Answer& a, const std::string& receipt_path, const run::Session& session) {
   const receipt::Receipt& r = a.receipt;
-  json object = {{"text", r.text},
-                 {"tokens", r.tokens},
-                 {"prompt_tokens", r.prompt_tokens},
-                 {"finish_reason", r.finish_reason},
-                 {"receipt", receipt_path},
-                 {"receipt_hash", a.receipt_hash},
-                 {"prefill_seconds", a.prefill_seconds},
-                 {"decode_tokens_per_second", a.decode_tokens_per_second},
-                 {"sampling",
-                  {{"do_sample", r.sampling.do_sample},
-                   {"temperature", shortest_decimal(r.sampling.temperature)},
-                   {"top_k", r.sampling.top_k},
-                   {"top_p", shortest_decimal(r.sampling.top_p)},
-                   {"seed", r.sampling.seed}}},
-                 {"max_new_tokens", r.max_new_tokens},
-                 {"isa", session.isa()},
-                 {"threads", session.threads()},
-                 {"kernels", session.kernels()},
-                 {"libraries", session.libraries()},
-                 {"operation_set", r.operation_set},
-                 {"profile", r.profile},
-                 {"peak_bytes", session.peak_bytes()}};
+  Value object = {{"text", r.text},
+                  {"tokens", r.tokens},
+                  {"prompt_tokens", r.prompt_tokens},
+                  {"finish_reason", r.finish_reason},
+                  {"receipt", receipt_path},
+                  {"receipt_hash", a.receipt_hash},
+                  {"prefill_seconds", a.prefill_seconds},
+                  {"decode_tokens_per_second", a.decode_tokens_per_second},
+                  {"sampling",
+                   {{"do_sample", r.sampling.do_sample},
+                    {"temperature", shortest_decimal(r.sampling.temperature)},
+                    {"top_k", r.sampling.top_k},
+                    {"top_p", shortest_decimal(r.sampling.top_p)},
+                    {"seed", r.sampling.seed}}},
+                  {"max_new_tokens", r.max_new_tokens},
+                  {"isa", session.isa()},
+                  {"threads", session.threads()},
+                  {"kernels", session.kernels()},
+                  {"libraries", session.libraries()},
+                  {"operation_set", r.operation_set},
+                  {"profile", r.profile},
+                  {"peak_bytes", session.peak_bytes()}};
   add_settings(object["sampling"], r);
   if (!r.chat.empty()) {
     const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
     object["content"] = parts.content;
     object["reasoning"] = parts.reasoning;
-    object["tool_calls"] = json::parse(parts.tool_calls);
+    object["tool_calls"] = json::read_or_null(parts.tool_calls);
   }
   return object;
 }

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "artifacts.h"
@@ -34,7 +33,7 @@ namespace invar::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using json::Value;
 
 #ifdef INVAR_COMPILER
 constexpr FileKind kPromptsFile{"a file of prompts", uint64_t{64} << 20};
@@ -51,18 +50,18 @@ Status do_export(const ExportCommand& c) {
   return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
 }
 
-json json_of(const std::vector<plan::RankCost>& parts) {
-  json rows = json::array();
+Value json_of(const std::vector<plan::RankCost>& parts) {
+  Value rows = Value::array;
   for (const plan::RankCost& r : parts)
-    rows.push_back({{"partition", r.partition},
-                    {"rank", r.rank},
-                    {"first_layer", r.first_layer},
-                    {"layers", r.layers},
-                    {"weights_bytes", r.cost.weights},
-                    {"state_bytes_per_token", r.cost.state},
-                    {"handed_over_bytes_per_token", r.cost.handed_over},
-                    {"products_per_token", r.cost.products},
-                    {"gathers", r.gathers}});
+    rows.add({{"partition", r.partition},
+              {"rank", r.rank},
+              {"first_layer", r.first_layer},
+              {"layers", r.layers},
+              {"weights_bytes", r.cost.weights},
+              {"state_bytes_per_token", r.cost.state},
+              {"handed_over_bytes_per_token", r.cost.handed_over},
+              {"products_per_token", r.cost.products},
+              {"gathers", r.gathers}});
   return rows;
 }
 
@@ -131,10 +130,11 @@ Result<std::vector<std::vector<int32_t>>> accuracy_prompts(const CompileCommand&
   INVAR_TRY(const std::string text, read_file(file_from(c.accuracy_file), kPromptsFile));
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin != text.npos && text[begin] == '[') {
-    const json list = json::parse(text, nullptr, false);
-    if (list.is_discarded()) return bad_input(c.accuracy_file + ": not well-formed JSON");
-    const bool several = !list.empty() && list[0].is_array();
-    for (const json& one : several ? list : json::array({list})) {
+    auto list = json::read(text, c.accuracy_file);
+    if (!list) return bad_input(c.accuracy_file + ": not well-formed JSON");
+    const bool several = !list->empty() && list->items[0].is_array();
+    if (!several) *list = json::list({std::move(*list)});
+    for (const Value& one : list->items) {
       INVAR_TRY(prompts.emplace_back(), ids_of(one, c.accuracy_file));
     }
   } else {
@@ -198,8 +198,8 @@ Result<int> check_accuracy(const CompileCommand& c, const onnx::Graph& graph,
   comparing->done("");
   const double bound = c.accuracy_bound.value_or(kAccuracyBound);
   const double log2_error = std::log2(a.error);
-  const bool holds = a.error == 0 || log2_error <= bound;                   // false for NaN, too
-  const json log2 = std::isfinite(log2_error) ? json(log2_error) : json();  // null: equal, or no number
+  const bool holds = a.error == 0 || log2_error <= bound;  // false for NaN, too
+  const Value log2 = log2_error;                           // null: equal, or no number
   std::optional<Error> error;
   if (std::isnan(a.error)) {
     error = Error{Code::failed, c.model + ": logits of fp32 or exact16 are NaN or infinite: no accuracy"};
@@ -210,7 +210,7 @@ Result<int> check_accuracy(const CompileCommand& c, const onnx::Graph& graph,
                   log2_error, bound);
     error = Error{Code::failed, c.model + text};
   }
-  json object = error ? object_of(*error) : json::object();
+  Value object = error ? object_of(*error) : Value::object;
   object.update({{"prompts", a.sequences},
                  {"tokens", a.tokens},
                  {"log2_error", log2},
@@ -281,7 +281,7 @@ Status do_compile(const CompileCommand& c, int& code) {
   compiling->done("");
   INVAR_TRY(const std::string memory, plan::memory_report(plan, sizes));
   if (c.json) {
-    json out = {{"path", output}, {"plan", to_hex(plan::digest(plan))}, {"memory", memory}};
+    Value out = {{"path", output}, {"plan", to_hex(plan::digest(plan))}, {"memory", memory}};
     if (plan.source) out["program"] = to_hex(plan.source->program);
     return deliver("", line_of(out));
   }
@@ -310,7 +310,7 @@ Status do_encode(const TokensCommand& c) {
   INVAR_TRY(const prompt::Tokenizer tokenizer, tokenizer_of(c.model_name));
   INVAR_TRY(const std::string text, text_from("--prompt-text", c.text));
   INVAR_TRY(std::vector<int32_t> tokens, tokenizer.encode(text));
-  return deliver("", line_of(c.json ? json{{"tokens", tokens}} : json(tokens)));
+  return deliver("", line_of(c.json ? Value{{"tokens", tokens}} : Value(tokens)));
 }
 
 Status do_render(const RenderCommand& c) {
@@ -326,7 +326,7 @@ Status do_render(const RenderCommand& c) {
   if (const std::string out = prompt::texts_left_out(templates, rendered); !out.empty())
     Console(false).note("template", name + ": " + out);
   if (!c.json) return deliver("", rendered.text);
-  return deliver("", line_of(json{{"prompt", rendered.text}, {"chat", rendered.input}}));
+  return deliver("", line_of({{"prompt", rendered.text}, {"chat", rendered.input}}));
 }
 
 Status do_decode(const TokensCommand& c) {

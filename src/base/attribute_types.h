@@ -17,6 +17,13 @@ struct AttributeInfo {
   AttributeType type;
 };
 std::span<const AttributeInfo> attribute_infos();  // ascending by name
+// What an attribute of an operation is where it is absent: of its type, and each element of a list.
+struct AttributeDefault {
+  std::string_view op, name;
+  int64_t i64;
+  float f32;
+};
+AttributeDefault attribute_default(std::string_view op, std::string_view name);  // 0 if there is none
 // Whether every attribute has the type of its name, so that kernels can read it. Names that no
 // operation declares pass: no kernel reads them.
 bool has_attribute_types(const Attributes&);

@@ -286,7 +286,8 @@ TEST_F(FamilyConfigTest, AValueThatSaysWhatTheFamilyDoesIsNoRefusal) {
     EXPECT_EQ(*after, *before) << name << more;
   }
   const auto yarn = [&](const char* more) {
-    Value rope = json::read_or_null(R"({"type": "yarn", "factor": 4, "original_max_position_embeddings": 32})");
+    Value rope =
+        json::read_or_null(R"({"type": "yarn", "factor": 4, "original_max_position_embeddings": 32})");
     rope.update(json::read_or_null(more));
     return recipe("qwen2", {{"rope_scaling", rope}});
   };

@@ -110,6 +110,12 @@ class Operation:
                 read = f'{name} = a.{kind}("{name}", {default}{suffix});'
                 yield f"{c_type} {name};", read
 
+    def defaults(self):
+        """(name, integer, float) of the attributes that have one of these."""
+        for name, _, kind, default in self.attributes:
+            if default:
+                yield (name, None, default) if kind == "f32" else (name, default, None)
+
     def declarations(self):
         """The traits as static functions, which the interface ReproOp asks."""
         wide = [i for i, operand in enumerate(self.operands) if operand[3]]
@@ -211,6 +217,11 @@ def opset(operations, choices):
     )
     named = '", "'.join(choices)
     attributes = "".join(f'    {{"{n}", AttributeType::{types[n]}}},\n' for n in sorted(types))
+    defaults = "".join(
+        f'    {{"{op.name}", "{name}", {i64 or 0}, {f32 or "0.0"}f}},\n'
+        for op in operations
+        for name, i64, f32 in op.defaults()
+    )
     return f"""#include "base/attribute_types.h"
 #include "base/opset.h"
 
@@ -231,6 +242,13 @@ std::span<const OpSplit> op_splits() {{ return kSplits; }}
 static constexpr AttributeInfo kAttributes[] = {{
 {attributes}}};
 std::span<const AttributeInfo> attribute_infos() {{ return kAttributes; }}
+static constexpr AttributeDefault kDefaults[] = {{
+{defaults}}};
+AttributeDefault attribute_default(std::string_view op, std::string_view name) {{
+  for (const AttributeDefault& d : kDefaults)
+    if (d.op == op && d.name == name) return d;
+  return {{op, name, 0, 0}};
+}}
 }}  // namespace invar
 """
 

@@ -1,6 +1,5 @@
 // invar doctor: does this machine, with this build, compute what the specification says?
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "base/file/disk_reservation.h"
 #include "base/file/file.h"
@@ -15,39 +14,39 @@ namespace invar::cli {
 namespace {
 
 using conformance::MachineReport;
-using nlohmann::json;
+using json::Value;
 
 constexpr uint64_t kReportBytes = 256 << 10;
 
-json json_of(const MachineReport& r) {
-  json j = {{"ok", r.examination.findings.empty()},
-            {"version", INVAR_VERSION},
-            {"numerics", plan::kNumerics},
-            {"compiler", conformance::kCompiler},
-            {"machine", r.machine},
-            {"processor", r.cpu},
-            {"cores", r.cores},
-            {"gpu", r.has_gpu ? json(r.gpu) : json(nullptr)},
-            {"isas", r.isas},
-            {"isas_not_here", r.missing},
-            {"libraries", r.libraries},
-            {"environment_as_found", r.environment_was_good},
-            {"seconds", r.seconds},
-            {"rows", json::array()},
-            {"findings", json::array()}};
+Value json_of(const MachineReport& r) {
+  Value j = {{"ok", r.examination.findings.empty()},
+             {"version", INVAR_VERSION},
+             {"numerics", plan::kNumerics},
+             {"compiler", conformance::kCompiler},
+             {"machine", r.machine},
+             {"processor", r.cpu},
+             {"cores", r.cores},
+             {"gpu", r.has_gpu ? Value(r.gpu) : Value()},
+             {"isas", r.isas},
+             {"isas_not_here", r.missing},
+             {"libraries", r.libraries},
+             {"environment_as_found", r.environment_was_good},
+             {"seconds", r.seconds},
+             {"rows", Value::array},
+             {"findings", Value::array}};
   for (const ops::KernelRef k : r.rows)
-    j["rows"].push_back({{"operation", k.op()},
-                         {"isa", k.isa()},
-                         {"checks", r.examination.checks.at(k)},
-                         {"wrong", r.examination.wrong(k)}});
+    j["rows"].add({{"operation", k.op()},
+                   {"isa", k.isa()},
+                   {"checks", r.examination.checks.at(k)},
+                   {"wrong", r.examination.wrong(k)}});
   for (const conformance::Finding& f : r.examination.findings)
-    j["findings"].push_back({{"operation", f.row.op()},
-                             {"isa", f.row.isa()},
-                             {"case", f.text},
-                             {"difference", f.what},
-                             {"repeats", f.stable},
-                             {"suspicion", conformance::suspicion(r.examination, f.row)}});
-  return j;
+    j["findings"].add({{"operation", f.row.op()},
+                       {"isa", f.row.isa()},
+                       {"case", f.text},
+                       {"difference", f.what},
+                       {"repeats", f.stable},
+                       {"suspicion", conformance::suspicion(r.examination, f.row)}});
+  return json::sorted(std::move(j));
 }
 
 }  // namespace
@@ -70,7 +69,7 @@ int doctor(const DoctorCommand& c) {
   const auto report = conformance::examine_machine(options);
   if (!report) return fail(report.error());
   examining->done(std::to_string(report->rows.size()) + " kernels");
-  const json findings = json_of(*report);
+  const Value findings = json_of(*report);
   if (!c.report.empty()) {
     space.shrink(0);
     if (const Status written = write_file(c.report, issue_report(findings)); !written)

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/file/file.h"
@@ -18,7 +17,7 @@
 namespace invar::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using json::Value;
 
 constexpr const char* kVariables[] = {"INVAR_DEBUG",
                                       "XDG_CACHE_HOME",
@@ -61,22 +60,22 @@ std::string value_in(const std::string& text, const std::string& key, char separ
   return "";
 }
 
-Json words(const std::string& text) {
+Value words(const std::string& text) {
   std::istringstream in(text);
-  Json list = Json::array();
-  for (std::string word; in >> word;) list.push_back(word);
+  Value list = Value::array;
+  for (std::string word; in >> word;) list.add(word);
   return list;
 }
 
-Json limits() {
+Value limits() {
   static constexpr std::pair<const char*, decltype(RLIMIT_AS)> kLimits[] = {
       {"address_space", RLIMIT_AS},  {"file_size", RLIMIT_FSIZE}, {"locked_memory", RLIMIT_MEMLOCK},
       {"open_files", RLIMIT_NOFILE}, {"processes", RLIMIT_NPROC}, {"stack", RLIMIT_STACK}};
-  Json all;
+  Value all;
   for (const auto& [name, which] : kLimits) {
     rlimit limit{};
     if (::getrlimit(which, &limit) == 0)
-      all[name] = limit.rlim_cur == RLIM_INFINITY ? Json("unlimited") : Json(limit.rlim_cur);
+      all[name] = limit.rlim_cur == RLIM_INFINITY ? Value("unlimited") : Value(limit.rlim_cur);
   }
   std::string group = content("/sys/fs/cgroup/memory.max");
   while (!group.empty() && std::isspace(static_cast<unsigned char>(group.back()))) group.pop_back();
@@ -84,8 +83,8 @@ Json limits() {
   return all;
 }
 
-Json environment() {
-  Json all = Json::object();
+Value environment() {
+  Value all = Value::object;
   for (const char* name : kVariables)
     if (const char* value = std::getenv(name)) all[name] = value;
   for (const char* name : kSecrets)
@@ -94,15 +93,15 @@ Json environment() {
 }
 
 // Equal where the same rows of the same build ran on the same cases with the same result.
-std::string digest_of(const nlohmann::json& findings) {
-  return to_hex(sha256(nlohmann::json{findings.at("rows"), findings.at("findings")}.dump()));
+std::string digest_of(const Value& findings) {
+  return to_hex(sha256(json::dump(json::list({findings.get("rows"), findings.get("findings")}))));
 }
 
 // Every text in the value.
-void mask(Json& value, const std::string& home, const std::string& user) {
-  if (value.is_string()) value = without_user(value.get<std::string>(), home, user);
-  if (value.is_structured())
-    for (Json& one : value) mask(one, home, user);
+void mask(Value& value, const std::string& home, const std::string& user) {
+  if (value.is_string()) value.text = without_user(value.text, home, user);
+  for (Value& one : value.items) mask(one, home, user);
+  for (auto& [name, one] : value.members) mask(one, home, user);
 }
 
 }  // namespace
@@ -128,32 +127,32 @@ std::string without_user(std::string text, const std::string& home, const std::s
   return text;
 }
 
-std::string issue_report(const nlohmann::json& findings) {
+std::string issue_report(const Value& findings) {
   utsname host{};
   ::uname(&host);
   const std::string cpu = content("/proc/cpuinfo"), memory = content("/proc/meminfo");
   const std::string driver = content("/proc/driver/nvidia/version");
   const std::string flags = value_in(cpu, "flags", ':');
-  Json report = {{"report", "invar-doctor 1"},
-                 {"system",
-                  {{"kernel", std::string(host.sysname) + " " + host.release},
-                   {"distribution", value_in(content("/etc/os-release"), "PRETTY_NAME", '=')},
-                   {"libc", gnu_get_libc_version()},
-                   {"memory", value_in(memory, "MemTotal", ':')},
-                   {"memory_available", value_in(memory, "MemAvailable", ':')}}},
-                 {"processor",
-                  {{"name", value_in(cpu, "model name", ':')},
-                   {"microcode", value_in(cpu, "microcode", ':')},
-                   {"flags", words(flags.empty() ? value_in(cpu, "Features", ':') : flags)}}},
-                 {"gpu_driver", driver.empty() ? Json() : Json(driver.substr(0, driver.find('\n')))},
-                 {"limits", limits()},
-                 {"environment", environment()},
-                 {"conformance", digest_of(findings)},
-                 {"doctor", findings}};
+  Value report = {{"report", "invar-doctor 1"},
+                  {"system",
+                   {{"kernel", std::string(host.sysname) + " " + host.release},
+                    {"distribution", value_in(content("/etc/os-release"), "PRETTY_NAME", '=')},
+                    {"libc", gnu_get_libc_version()},
+                    {"memory", value_in(memory, "MemTotal", ':')},
+                    {"memory_available", value_in(memory, "MemAvailable", ':')}}},
+                  {"processor",
+                   {{"name", value_in(cpu, "model name", ':')},
+                    {"microcode", value_in(cpu, "microcode", ':')},
+                    {"flags", words(flags.empty() ? value_in(cpu, "Features", ':') : flags)}}},
+                  {"gpu_driver", driver.empty() ? Value() : Value(driver.substr(0, driver.find('\n')))},
+                  {"limits", limits()},
+                  {"environment", environment()},
+                  {"conformance", digest_of(findings)},
+                  {"doctor", findings}};
   const char* home = std::getenv("HOME");
   const passwd* user = ::getpwuid(::getuid());
   mask(report, home ? home : "", user ? user->pw_name : "");
-  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json::dump(report, {.indent = 2}) + "\n";
 }
 
 }  // namespace invar::cli

@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "base/file/map_registry.h"
 #include "base/text/decimal.h"
@@ -23,8 +22,8 @@ bool shows_events() {
   return display().progress == ProgressForm::json;
 }
 
-void emit(const nlohmann::ordered_json& event) {
-  write_stderr(printable_json(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
+void emit(const json::Value& event) {
+  write_stderr(printable_json(json::dump(event)) + "\n");
   std::fflush(stderr);
 }
 

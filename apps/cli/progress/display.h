@@ -1,8 +1,9 @@
 // How the command line shows its work and its errors: chosen once, before anything is shown.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string_view>
+
+#include "base/text/json.h"
 
 namespace invar::cli {
 
@@ -22,7 +23,7 @@ Display& display();
 // Whether standard error has events (docs/reference/events.md) and nothing else.
 bool shows_events();
 // One event on a line of its own.
-void emit(const nlohmann::ordered_json& event);
+void emit(const json::Value& event);
 // The line about a file that became shorter while it was read, which a signal handler writes: as
 // every other error.
 void show_truncation();

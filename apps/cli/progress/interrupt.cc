@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
 

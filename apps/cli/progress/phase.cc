@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -16,7 +15,6 @@ namespace invar::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::ordered_json;
 
 double milliseconds(Clock::duration d) {
   return std::chrono::duration<double, std::milli>(d).count();
@@ -160,8 +158,8 @@ class EventPhase : public ShownPhase {
 
  protected:
   void show(const Reached& r) override {
-    Json event = {{"event", "phase"}, {"phase", name_},   {"state", "running"},
-                  {"done", r.done},   {"total", r.total}, {"unit", r.unit}};
+    json::Value event = {{"event", "phase"}, {"phase", name_},   {"state", "running"},
+                         {"done", r.done},   {"total", r.total}, {"unit", r.unit}};
     if (r.rate > 0) event["per_second"] = std::round(r.rate * 1000) / 1000;
     emit(event);
   }

@@ -1,6 +1,4 @@
 // invar digest: a model -> the digests that a receipt of it binds, under the receipt's own names.
-#include <nlohmann/json.hpp>
-
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
@@ -14,14 +12,14 @@ namespace {
 Status do_digest(const DigestCommand& c) {
   Console console(c.json);
   INVAR_TRY(const receipt::Receipt described, generate::describe_model(c.model, console));
-  const nlohmann::ordered_json fields = bound_fields(described);
+  const json::Value fields = bound_fields(described);
   if (c.json) return write_stdout(line_of(fields));
   std::string lines;
-  for (const auto& [section, members] : fields.items())
-    for (const auto& [key, value] : members.items()) {
+  for (const auto& [section, object] : fields.members)
+    for (const auto& [key, value] : object.members) {
       std::string name = section + "." + key;
       name.resize(std::max<size_t>(name.size(), 22), ' ');
-      lines += name + " " + (value.is_string() ? printable(value.get<std::string>()) : value.dump()) + "\n";
+      lines += name + " " + (value.is_string() ? printable(value.text) : json::dump(value)) + "\n";
     }
   return write_stdout(lines);
 }

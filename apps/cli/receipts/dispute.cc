@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <nlohmann/json.hpp>
 
 #include "artifacts.h"
 #include "base/file/file.h"
@@ -18,7 +17,7 @@
 namespace invar::cli {
 namespace {
 
-using nlohmann::ordered_json;
+using json::Value;
 
 Result<generate::DisputedRun> open(const DisputeCommand& c, const std::string& receipt, Console& console) {
   INVAR_TRY(const std::string text, generate::read_receipt(receipt));
@@ -154,14 +153,14 @@ std::string json_of(const dispute::Ruling& r) {
     return line_of({{"question", q->asks}, {"round_number", q->round}, {"value", q->value}, {"row", q->row}});
   }
   const auto& v = std::get<dispute::Verdict>(r);
-  ordered_json j = {{"winner", v.winner == dispute::Verdict::a   ? "a"
-                               : v.winner == dispute::Verdict::b ? "b"
-                                                                 : "nobody"},
-                    {"reason", v.reason},
-                    {"details", ordered_json::object()},
-                    {"multiply_adds", v.cost.multiply_adds},
-                    {"run_multiply_adds", v.cost.run_multiply_adds},
-                    {"bytes_hashed", v.cost.bytes_hashed}};
+  Value j = {{"winner", v.winner == dispute::Verdict::a   ? "a"
+                        : v.winner == dispute::Verdict::b ? "b"
+                                                          : "nobody"},
+             {"reason", v.reason},
+             {"details", Value::object},
+             {"multiply_adds", v.cost.multiply_adds},
+             {"run_multiply_adds", v.cost.run_multiply_adds},
+             {"bytes_hashed", v.cost.bytes_hashed}};
   for (const auto& [what, how] : v.details) j["details"][what] = how;
   return line_of(j);
 }
@@ -260,9 +259,8 @@ int diff(const DisputeCommand& c) {
   Console console(c.json);
   const Result<dispute::Difference> d = difference(c, console);
   if (!d) return fail(d.error());
-  ordered_json j = {
-      {"ok", d->equal}, {"findings", ordered_json::array()}, {"cause", d->cause}, {"next", d->next}};
-  for (const auto& [what, how] : d->where) j["findings"].push_back({{"what", what}, {"how", how}});
+  Value j = {{"ok", d->equal}, {"findings", Value::array}, {"cause", d->cause}, {"next", d->next}};
+  for (const auto& [what, how] : d->where) j["findings"].add({{"what", what}, {"how", how}});
   if (const Status written = write_stdout(c.json ? line_of(j) : report(*d)); !written)
     return fail(written.error());
   return d->equal ? 0 : static_cast<int>(Code::failed);

@@ -18,7 +18,7 @@
 namespace invar::cli {
 namespace {
 
-using nlohmann::ordered_json;
+using json::Value;
 
 // "  prompt    3 tokens"; further lines are below the first one.
 std::string row(std::string what, const std::string& text) {
@@ -33,64 +33,63 @@ std::string counted(size_t n, const char* what) {
 }
 
 // The receipt as JSON without what is long.
-ordered_json printed(receipt::Receipt r) {
+Value printed(receipt::Receipt r) {
   for (auto* list : {&r.tensors, &r.input_tensors, &r.output_tensors}) list->clear();
   for (auto* list : {&r.prompt_tokens, &r.tokens}) list->clear();
   r.logits.clear(), r.prompt.clear(), r.text.clear(), r.chat.clear();
-  return ordered_json::parse(receipt::print(r));
+  return json::read_or_null(receipt::print(r), json::Order::as_written);
 }
 
-ordered_json json_of(const std::vector<receipt::TensorDigest>& tensors) {
-  ordered_json list = ordered_json::array();
+Value json_of(const std::vector<receipt::TensorDigest>& tensors) {
+  Value list = Value::array;
   for (const receipt::TensorDigest& t : tensors)
-    list.push_back({{"name", t.name}, {"dtype", t.dtype}, {"shape", t.shape}, {"sha256", to_hex(t.sha256)}});
+    list.add({{"name", t.name}, {"dtype", t.dtype}, {"shape", t.shape}, {"sha256", to_hex(t.sha256)}});
   return list;
 }
 
 // How tokens were chosen: the input section without what was asked.
-ordered_json sampling_of(const receipt::Receipt& r) {
-  ordered_json input = printed(r)["input"];
+Value sampling_of(const receipt::Receipt& r) {
+  Value input = printed(r)["input"];
   for (const char* asked : {"prompt", "tokens", "chat", "previous", "salt"}) input.erase(asked);
   return input;
 }
 
-ordered_json head_of(const char* kind, const generate::Verdict& v) {
+Value head_of(const char* kind, const generate::Verdict& v) {
   return {{"ok", v.ok()}, {"receipt", v.receipt}, {"kind", kind}, {"receipt_hash", v.receipt_hash}};
 }
 
-ordered_json json_of(const receipt::Receipt& r, const generate::Verdict& v) {
+Value json_of(const receipt::Receipt& r, const generate::Verdict& v) {
   const bool tensors = r.format == receipt::kTensorFormat;
-  ordered_json j = head_of(tensors ? "tensors" : "answer", v);
+  Value j = head_of(tensors ? "tensors" : "answer", v);
   j.update(bound_fields(r));
   if (tensors) {
     j["inputs"] = json_of(r.input_tensors), j["outputs"] = json_of(r.output_tensors);
   } else {
     const bool withheld = !r.withheld.empty();
-    j["prompt"] = withheld ? ordered_json() : ordered_json(r.prompt);
+    j["prompt"] = withheld ? Value() : Value(r.prompt);
     if (const auto messages = generate::messages_of(r); !messages.empty()) {
-      j["messages"] = ordered_json::array();
-      for (const auto& [role, text] : messages) j["messages"].push_back({{"role", role}, {"content", text}});
+      j["messages"] = Value::array;
+      for (const auto& [role, text] : messages) j["messages"].add({{"role", role}, {"content", text}});
     }
-    j["prompt_tokens"] = withheld ? ordered_json() : ordered_json(r.prompt_tokens.size());
+    j["prompt_tokens"] = withheld ? Value() : Value(r.prompt_tokens.size());
     j["answer"] = r.text, j["answer_tokens"] = r.tokens.size(), j["finish_reason"] = r.finish_reason;
     j["sampling"] = sampling_of(r);
     j["salted"] = r.salt != Digest{} || withheld;
   }
-  j["withheld"] = ordered_json::array();
-  for (const auto& [path, leaf] : r.withheld) j["withheld"].push_back(path);
+  j["withheld"] = Value::array;
+  for (const auto& [path, leaf] : r.withheld) j["withheld"].add(path);
   if (r.previous != Digest{}) j["previous"] = to_hex(r.previous);
-  j["signed"] = ordered_json::array();
-  for (const receipt::KeySignature& s : r.signatures) j["signed"].push_back(to_hex(s.key));
-  j["execution"] = r.execution;
+  j["signed"] = Value::array;
+  for (const receipt::KeySignature& s : r.signatures) j["signed"].add(to_hex(s.key));
+  j["execution"] = Value::object;
+  for (const auto& [key, value] : r.execution) j["execution"][key] = value;
   return j;
 }
 
 // The digests are what a reader can compare with those of a publisher.
 std::string model_text(const receipt::Receipt& r) {
-  const ordered_json fields = bound_fields(r), &model = fields["model"], &program = fields["program"];
-  const auto text = [](const ordered_json& from, const char* key) {
-    return from.contains(key) ? from[key].get<std::string>() : std::string();
-  };
+  const Value fields = bound_fields(r), &model = fields.get("model"), &program = fields.get("program");
+  const auto text = [](const Value& from, const char* key) { return from.get(key).text; };
   const std::string revision = text(model, "revision"), recipe = text(program, "recipe");
   std::string lines = row("model", printable(text(model, "name") + (revision.empty() ? "" : "@" + revision)));
   lines += row("weights", text(model, "weights") + " (" + counted(r.tensors.size(), "tensor") + ")");
@@ -170,14 +169,14 @@ constexpr std::string_view kTraining = "invar-training-receipt";
 
 bool is_training(std::string_view text) {
   if (text.find(kTraining) == text.npos) return false;
-  const ordered_json j = ordered_json::parse(text, nullptr, false);
-  return j.is_object() && j.contains("schema") && j["schema"].is_string() &&
-         j["schema"].get_ref<const std::string&>().starts_with(kTraining);
+  const Value j = json::read_or_null(text, json::Order::as_written);
+  const Value& schema = j.get("schema");
+  return schema.is_string() && schema.text.starts_with(kTraining);
 }
 
 // training.11: 0x1.8000000000000p-3 -> 0.1875
-std::string decimal_of(const ordered_json& loss) {
-  const std::string text = loss.is_string() ? loss.get<std::string>() : "";
+std::string decimal_of(const Value& loss) {
+  const std::string text = loss.is_string() ? loss.text : "";
   if (text.find('x') == text.npos) return printable(text);
   char digits[32];
   const double value = std::strtod(text.c_str(), nullptr);
@@ -185,31 +184,26 @@ std::string decimal_of(const ordered_json& loss) {
 }
 
 // The member at the end of a path, or null. Nothing of it is copied: a stranger wrote it.
-const ordered_json& at(const ordered_json& j, std::initializer_list<const char*> path) {
-  static const ordered_json none;
-  const ordered_json* value = &j;
-  for (const char* name : path) {
-    const auto found = value->is_object() ? value->find(name) : value->end();
-    if (found == value->end()) return none;
-    value = &*found;
-  }
+const Value& at(const Value& j, std::initializer_list<const char*> path) {
+  const Value* value = &j;
+  for (const char* name : path) value = &value->get(name);
   return *value;
 }
 
-std::string string_at(const ordered_json& j, std::initializer_list<const char*> path) {
-  const ordered_json& value = at(j, path);
-  return value.is_string() ? value.get<std::string>() : "";
+std::string string_at(const Value& j, std::initializer_list<const char*> path) {
+  const Value& value = at(j, path);
+  return value.is_string() ? value.text : "";
 }
 
 Status show_training(std::string_view text, const std::string& name, bool as_json) {
-  const ordered_json j = ordered_json::parse(text, nullptr, false);
-  const ordered_json &steps = at(j, {"steps"}), &settings = at(j, {"program", "settings"});
+  const Value j = json::read_or_null(text, json::Order::as_written);
+  const Value &steps = at(j, {"steps"}), &settings = at(j, {"program", "settings"});
   if (!steps.is_array() || !at(j, {"initial", "tensors"}).is_array() || !settings.is_object())
     return bad_input(name + ": a receipt of a training whose members are not those of spec/training.md");
-  const std::string first = steps.empty() ? "" : decimal_of(at(steps.front(), {"loss"})),
-                    last = steps.empty() ? "" : decimal_of(at(steps.back(), {"loss"})),
+  const std::string first = steps.empty() ? "" : decimal_of(at(steps.items.front(), {"loss"})),
+                    last = steps.empty() ? "" : decimal_of(at(steps.items.back(), {"loss"})),
                     end = steps.empty() ? string_at(j, {"initial", "state"})
-                                        : string_at(steps.back(), {"state"}),
+                                        : string_at(steps.items.back(), {"state"}),
                     note =
                         "nothing was checked: `python -m invar.training verify` checks the hashes and "
                         "executes the steps";
@@ -227,10 +221,10 @@ Status show_training(std::string_view text, const std::string& name, bool as_jso
                                  {"last_state", end},
                                  {"note", note}}));
   std::string given;
-  for (const auto& [key, value] : settings.items())
+  for (const auto& [key, value] : settings.members)
     if (!value.is_structured())
-      given +=
-          (given.empty() ? "" : ", ") + key + " " + (value.is_string() ? decimal_of(value) : value.dump());
+      given += (given.empty() ? "" : ", ") + key + " " +
+               (value.is_string() ? decimal_of(value) : json::dump(value));
   std::string lines = printable(name) + ": the receipt of a training\n";
   const std::string script = string_at(j, {"program", "script"});
   lines +=
@@ -287,10 +281,10 @@ void Shown::report(const std::string& name, const Result<generate::Verdict>& ver
   if (!verdict) return (void)(code_ = std::max(code_, fail(verdict.error())));
   if (!verdict->ok()) code_ = std::max(code_, static_cast<int>(Code::failed));
   if (!json_) return write(generate::report(*verdict));
-  ordered_json j = head_of(verdict->ok() ? "batch" : "damaged", *verdict);
-  j["receipt"] = name, j["findings"] = ordered_json::array();
+  Value j = head_of(verdict->ok() ? "batch" : "damaged", *verdict);
+  j["receipt"] = name, j["findings"] = Value::array;
   for (const auto& f : verdict->findings)
-    j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
+    j["findings"].add({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
   write(line_of(j));
 }
 
@@ -309,9 +303,9 @@ void Shown::file(const std::string& path) {
 
 }  // namespace
 
-ordered_json bound_fields(const receipt::Receipt& r) {
-  const ordered_json all = printed(r);
-  ordered_json fields = {{"model", all["model"]}, {"program", all["program"]}};
+Value bound_fields(const receipt::Receipt& r) {
+  const Value all = printed(r);
+  Value fields = {{"model", all.get("model")}, {"program", all.get("program")}};
   fields["model"]["tensors"] = r.tensors.size();
   return fields;
 }

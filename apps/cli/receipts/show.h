@@ -1,14 +1,13 @@
 // What a receipt says, in its own names.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "base/text/json.h"
 #include "receipt/receipt.h"
 
 namespace invar::cli {
 
 // The sections model and program as the receipt has them, with the number of tensors in the place
 // of their list.
-nlohmann::ordered_json bound_fields(const receipt::Receipt&);
+json::Value bound_fields(const receipt::Receipt&);
 
 }  // namespace invar::cli

@@ -1,7 +1,6 @@
 // invar keygen, sign, redact, seal: what is made of receipts without a model.
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/file/file.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "artifacts.h"
@@ -22,23 +21,23 @@
 namespace invar::cli {
 namespace {
 
-using nlohmann::ordered_json;
+using json::Value;
 
 std::string json_of(const generate::Verdict& v) {
-  ordered_json j = {{"ok", v.ok()},
-                    {"verdict", v.verdict},
-                    {"about", ordered_json::object()},
-                    {"receipt", v.receipt},
-                    {"receipt_hash", v.receipt_hash},
-                    {"compared", ordered_json::object()},
-                    {"caveats", ordered_json::array()},
-                    {"findings", ordered_json::array()}};
+  Value j = {{"ok", v.ok()},
+             {"verdict", v.verdict},
+             {"about", Value::object},
+             {"receipt", v.receipt},
+             {"receipt_hash", v.receipt_hash},
+             {"compared", Value::object},
+             {"caveats", Value::array},
+             {"findings", Value::array}};
   for (const generate::Compared& c : v.compared) {
     j["compared"][c.what] = c.how;
-    if (c.caveat) j["caveats"].push_back(c.what);
+    if (c.caveat) j["caveats"].add(c.what);
   }
   for (const auto& f : v.findings)
-    j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
+    j["findings"].add({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
   for (const auto& [what, text] : v.about) j["about"][what] = text;
   return line_of(j);
 }

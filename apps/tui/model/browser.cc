@@ -2,22 +2,22 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "base/text/json.h"
 #include "base/text/size_text.h"
 
 namespace invar::tui {
 namespace fs = std::filesystem;
-using nlohmann::json;
+using json::Value;
 
 std::vector<HubModel> hub_models(const std::string& text) {
   std::vector<HubModel> out;
-  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object() || !object.contains("models") || !object["models"].is_array()) return out;
-  for (const json& m : object["models"]) {
-    if (!m.is_object() || !m.contains("name") || !m["name"].is_string()) continue;
-    HubModel model{m["name"].get<std::string>()};
-    if (m.contains("bytes") && m["bytes"].is_number_unsigned()) model.bytes = m["bytes"].get<uint64_t>();
+  const Value object = json::read_or_null(text);
+  for (const Value& m : object.get("models").items) {
+    const Value &name = m.get("name"), &bytes = m.get("bytes");
+    if (!name.is_string()) continue;
+    HubModel model{name.text};
+    if (bytes.is_unsigned()) model.bytes = bytes.to_uint64();
     if (out.empty() || out.back().name != model.name) out.push_back(std::move(model));
   }
   return out;

@@ -1,28 +1,28 @@
 #include "model/event.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/text/json.h"
 
 namespace invar::tui {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
-void read(const json& object, const char* key, std::string& out) {
-  if (const auto it = object.find(key); it != object.end() && it->is_string()) out = it->get<std::string>();
+void read(const Value& object, const char* key, std::string& out) {
+  if (const Value& v = object.get(key); v.is_string()) out = v.text;
 }
-void read(const json& object, const char* key, int64_t& out) {
-  if (const auto it = object.find(key); it != object.end() && it->is_number_integer())
-    out = it->get<int64_t>();
+void read(const Value& object, const char* key, int64_t& out) {
+  if (const Value& v = object.get(key); v.is_integer()) out = v.to_int64();
 }
-void read(const json& object, const char* key, double& out) {
-  if (const auto it = object.find(key); it != object.end() && it->is_number()) out = it->get<double>();
+void read(const Value& object, const char* key, double& out) {
+  if (const Value& v = object.get(key); v.is_number()) out = v.to_double();
 }
 
 }  // namespace
 
 std::optional<Event> parse_event(std::string_view line) {
-  const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Value object = json::read_or_null(line);
   if (!object.is_object()) return std::nullopt;
   std::string kind;
   read(object, "event", kind);
@@ -53,9 +53,8 @@ std::optional<Event> parse_event(std::string_view line) {
     read(object, "kind", e.error_kind);
     read(object, "message", e.message);
     read(object, "hint", e.hint);
-    if (const auto it = object.find("items"); it != object.end() && it->is_array())
-      for (const json& item : *it)
-        if (item.is_string()) e.items.push_back(item.get<std::string>());
+    for (const Value& item : object.get("items").items)
+      if (item.is_string()) e.items.push_back(item.text);
     return e;
   }
   return std::nullopt;

@@ -5,41 +5,33 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
+#include "base/text/json.h"
 
 namespace invar::tui {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using json::Value;
 
 constexpr size_t kMostFiles = 5000;
 constexpr uint64_t kLargest = 64 << 20;
 
 // object[a][b] where it is a string.
-std::string text_at(const json& object, const char* a, const char* b) {
-  const auto part = object.find(a);
-  if (part == object.end() || !part->is_object()) return "";
-  const auto value = part->find(b);
-  return value != part->end() && value->is_string() ? value->get<std::string>() : "";
+std::string text_at(const Value& object, const char* a, const char* b) {
+  const Value& value = object.get(a).get(b);
+  return value.is_string() ? value.text : "";
 }
-int64_t count_at(const json& object, const char* a, const char* b) {
-  const auto part = object.find(a);
-  if (part == object.end() || !part->is_object()) return 0;
-  const auto value = part->find(b);
-  return value != part->end() && value->is_array() ? static_cast<int64_t>(value->size()) : 0;
+int64_t count_at(const Value& object, const char* a, const char* b) {
+  return static_cast<int64_t>(object.get(a).get(b).items.size());
 }
 
 std::string title_of(const std::string& prompt, const std::string& chat) {
   std::string title = prompt;
-  const json object = json::parse(chat, nullptr, /*allow_exceptions=*/false);
-  const auto messages = object.is_object() ? object.find("messages") : object.end();
-  if (messages != object.end() && messages->is_array())
-    for (const json& message : *messages)
-      if (message.is_object() && message.contains("content") && message["content"].is_string())
-        title = message["content"].get<std::string>();
+  const Value object = json::read_or_null(chat);
+  for (const Value& message : object.get("messages").items)
+    if (const Value& content = message.get("content"); content.is_string()) title = content.text;
   std::string line;
   for (const char c : title.substr(0, 400))
     if (c != '\n' && c != '\r' && c != '\t')
@@ -52,13 +44,11 @@ std::string title_of(const std::string& prompt, const std::string& chat) {
 }  // namespace
 
 bool read_receipt(const std::string& text, ReceiptEntry& e) {
-  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return false;
-  const auto schema = object.find("schema"), hash = object.find("receipt_hash");
-  if (schema == object.end() || !schema->is_string() || hash == object.end() || !hash->is_string())
-    return false;
-  if (!schema->get<std::string>().starts_with("invar-receipt")) return false;
-  e.hash = hash->get<std::string>();
+  const Value object = json::read_or_null(text);
+  const Value &schema = object.get("schema"), &hash = object.get("receipt_hash");
+  if (!schema.is_string() || !hash.is_string()) return false;
+  if (!schema.text.starts_with("invar-receipt")) return false;
+  e.hash = hash.text;
   e.model = text_at(object, "model", "name");
   e.prompt = text_at(object, "input", "prompt");
   e.title = title_of(e.prompt, text_at(object, "input", "chat"));

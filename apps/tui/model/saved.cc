@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
+#include "base/text/json.h"
 
 namespace invar::tui {
 namespace {
 
 namespace fs = std::filesystem;
-using json = nlohmann::ordered_json;
+using json::Value;
 
 // New files are the user's alone while this lives.
 class Private {
@@ -37,21 +37,20 @@ std::string saved_form_path() {
 }
 
 std::string form_text(const Form& form) {
-  json object = json::object();
+  Value object = Value::object;
   const Form initial;
   for (const FieldInfo& row : fields())
     if (form[row.field] != initial[row.field]) object[row.key] = form[row.field];
-  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json::dump(object, {.indent = 2}) + "\n";
 }
 
 Form parse_form(const std::string& text) {
   Form form;
-  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return form;
+  const Value object = json::read_or_null(text);
   for (const FieldInfo& row : fields()) {
-    const auto it = object.find(row.key);
-    if (it == object.end() || !it->is_string()) continue;
-    const std::string value = it->get<std::string>();
+    const Value& saved = object.get(row.key);
+    if (!saved.is_string()) continue;
+    const std::string& value = saved.text;
     const bool known = row.kind != Kind::choice ||
                        std::find(row.choices.begin(), row.choices.end(), value) != row.choices.end();
     if (known) form[row.field] = value;

@@ -21,7 +21,7 @@ Result<std::string> attention(const TorchCall& c) {
   }
   if (!plain) return cat("rooms.attention.attention(", python::join(c.from(0)), c.keywords(), ")");
   return cat("functional.scaled_dot_product_attention(", c[0], ", ", c[1], ", ", c[2],
-             c.i("causal", 1) ? ", is_causal=True" : "", ", scale=", c.text("scale"),
+             c.i("causal") ? ", is_causal=True" : "", ", scale=", c.text("scale"),
              c.i("q_heads") != c.i("kv_heads") ? ", enable_gqa=True" : "", ")");
 }
 

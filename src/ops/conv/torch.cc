@@ -17,11 +17,11 @@ struct ConvWindows {
 
   explicit ConvWindows(const TorchCall& c)
       : axes(c.rank() - 2),
-        strides(c.ints("strides", axes, 1)),
-        dilations(c.ints("dilations", axes, 1)),
-        more(c.ints("output_padding", axes, 0)),
-        groups(c.i("groups", 1)) {
-    const Ints pads = c.ints("pads", 2 * axes, 0);
+        strides(c.ints("strides", axes)),
+        dilations(c.ints("dilations", axes)),
+        more(c.ints("output_padding", axes)),
+        groups(c.i("groups")) {
+    const Ints pads = c.ints("pads", 2 * axes);
     const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(axes);
     begins.assign(pads.begin(), middle), ends.assign(middle, pads.end());
   }

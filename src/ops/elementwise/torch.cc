@@ -60,8 +60,8 @@ constexpr std::pair<const char*, const char*> kFormats[] = {
 
 Result<std::string> clip(const TorchCall& c) {
   std::vector<std::string> all = {c[0]};
-  for (const auto& [name, none] : {std::pair{"min", -INFINITY}, {"max", INFINITY}})
-    if (std::isfinite(c.f(name, none))) all.push_back(cat(name, "=", c.text(name)));
+  for (const char* name : {"min", "max"})
+    if (c.attributes.contains(name) && std::isfinite(c.f(name))) all.push_back(cat(name, "=", c.text(name)));
   return all.size() > 1 ? cat("torch.clamp(", python::join(all), ")") : c[0];
 }
 
@@ -77,7 +77,7 @@ Result<std::string> hardsigmoid(const TorchCall& c) {
 }
 
 Result<std::string> isinf(const TorchCall& c) {
-  const bool negative = c.i("negative", 1) == 1, positive = c.i("positive", 1) == 1;
+  const bool negative = c.i("negative") == 1, positive = c.i("positive") == 1;
   if (negative && positive) return cat("torch.isinf(", c[0], ")");
   if (negative) return cat("torch.isneginf(", c[0], ")");
   if (positive) return cat("torch.isposinf(", c[0], ")");

@@ -25,7 +25,7 @@ std::string span(int64_t start, int64_t step, int64_t n, int64_t count) {
 }
 
 Result<std::string> sliced(const TorchCall& c) {
-  const Ints starts = c.ints("starts", c.rank(), 0), steps = c.ints("steps", c.rank(), 1);
+  const Ints starts = c.ints("starts", c.rank()), steps = c.ints("steps", c.rank());
   std::vector<std::string> spans;
   std::string narrow;
   for (size_t d = 0; d < c.rank(); ++d) {
@@ -58,7 +58,7 @@ struct Amount {
 
 // The last dimension first, begin and end; from the first dimension that is not kept.
 std::vector<Amount> pad_amounts(const TorchCall& c) {
-  const Ints begins = c.ints("begins", c.rank(), 0);
+  const Ints begins = c.ints("begins", c.rank());
   std::vector<Amount> amounts;
   bool kept = true;
   size_t first = 0;
@@ -86,8 +86,8 @@ std::string shown(const std::vector<Amount>& amounts) {
 
 Result<std::string> pad_call(const TorchCall& c) {
   if (c.size() > 1)
-    return cat("rooms.move.pad(", c[0], ", ", c[1], ", ", python::list_of(c.ints("begins", c.rank(), 0)),
-               ", ", c.shape(), ")");
+    return cat("rooms.move.pad(", c[0], ", ", c[1], ", ", python::list_of(c.ints("begins", c.rank())), ", ",
+               c.shape(), ")");
   const std::vector<Amount> amounts = pad_amounts(c);
   return amounts.empty() ? c[0] : cat("functional.pad(", c[0], ", ", shown(amounts), ")");
 }
@@ -113,8 +113,8 @@ Result<std::string> continued(const TorchCall& c, const char* mode, const char* 
     amounts.resize(2 * (c.rank() - 2));
     return cat("functional.pad(", c[0], ", ", shown(amounts), ", mode=\"", of_torch, "\")");
   }
-  return cat("rooms.move.continued(", c[0], ", \"", mode, "\", ",
-             python::list_of(c.ints("begins", c.rank(), 0)), ", ", c.shape(), ")");
+  return cat("rooms.move.continued(", c[0], ", \"", mode, "\", ", python::list_of(c.ints("begins", c.rank())),
+             ", ", c.shape(), ")");
 }
 
 Result<std::string> permuted(const TorchCall& c) {
@@ -137,7 +137,7 @@ Result<std::string> one_hot(const TorchCall& c) {
 }
 
 Result<std::string> trilu(const TorchCall& c) {
-  return cat("torch.", c.i("upper", 1) ? "triu" : "tril", "(", c[0], ", diagonal=", c.i("k"), ")");
+  return cat("torch.", c.i("upper") ? "triu" : "tril", "(", c[0], ", diagonal=", c.i("k"), ")");
 }
 
 }  // namespace

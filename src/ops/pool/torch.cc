@@ -18,10 +18,10 @@ struct PoolWindows {
   explicit PoolWindows(const TorchCall& c)
       : axes(c.rank() - 2),
         kernel(c.ints("kernel")),
-        strides(c.ints("strides", axes, 1)),
-        dilations(c.ints("dilations", axes, 1)),
+        strides(c.ints("strides", axes)),
+        dilations(c.ints("dilations", axes)),
         out(torch_text(Shape(c.type.shape.begin() + 2, c.type.shape.end()))) {
-    const Ints pads = c.ints("pads", 2 * axes, 0);
+    const Ints pads = c.ints("pads", 2 * axes);
     const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(axes);
     begins.assign(pads.begin(), middle), ends.assign(middle, pads.end());
     alike = begins == ends;
@@ -81,7 +81,7 @@ Result<std::string> average(const TorchCall& c) {
 
 Result<std::string> norm(const TorchCall& c) {
   const PoolWindows w(c);
-  const int64_t p = c.i("p", 2);
+  const int64_t p = c.i("p");
   const auto some = [](const Ints& v) {
     return std::any_of(v.begin(), v.end(), [](int64_t i) { return i != 0; });
   };

@@ -7,7 +7,7 @@ namespace {
 // Scales or zero points, shaped to meet the operand's elements.
 std::string along_axis(const TorchCall& c, size_t i) {
   const auto rank = static_cast<int64_t>(c.rank());
-  const int64_t n = std::max<int64_t>(1, rank), axis = ((c.i("axis", 1) % n) + n) % n;
+  const int64_t n = std::max<int64_t>(1, rank), axis = ((c.i("axis") % n) + n) % n;
   const Shape& shape = c.shape_of(i);
   if (const int64_t block = c.i("block"))
     return cat("rooms.quantize.blocks(", c[i], ", ", axis, ", ", block, ", ",

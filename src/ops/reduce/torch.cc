@@ -81,14 +81,14 @@ Result<std::string> deviation(const TorchCall& c) {
 
 Result<std::string> index(const TorchCall& c) {
   const bool keepdim = c.type.shape.size() == c.rank();
-  const int64_t axis = c.i("axis", -1);
+  const int64_t axis = c.i("axis");
   if (c.i("select_last"))
     return cat("rooms.reduce.last_of(torch.", c.op, ", ", c[0], ", ", axis, ", keepdim=", keepdim, ")");
   return cat("torch.", c.op, "(", c[0], ", dim=", axis, keepdim ? ", keepdim=True" : "", ")");
 }
 
 Result<std::string> hardmax(const TorchCall& c) {
-  const int64_t axis = c.i("axis", -1);
+  const int64_t axis = c.i("axis");
   return cat("torch.zeros_like(", c[0], ").scatter(", axis, ", torch.argmax(", c[0], ", dim=", axis,
              ", keepdim=True), 1.0)");
 }

@@ -39,7 +39,7 @@ bool is_plain_resize(const TorchCall& c) {
   }
   const int64_t how = c.i("coordinates");
   const bool to_one = std::any_of(y.begin() + 2, y.end(), [](const Dim& m) { return m == Dim::of(1); });
-  if (c.i("order") == 3 && c.f("cubic", -0.75f) != -0.75f) return false;
+  if (c.i("order") == 3 && c.f("cubic") != -0.75f) return false;
   return how == kHalfPixel || how == kAlignCorners || (how == kPyTorch && !to_one);
 }
 

@@ -5,7 +5,7 @@ namespace invar::compiler {
 namespace {
 
 Result<std::string> scan(const TorchCall& c) {
-  const int64_t axis = c.i("axis", -1);
+  const int64_t axis = c.i("axis");
   const bool exclusive = c.i("exclusive") != 0, reverse = c.i("reverse") != 0;
   if (exclusive || reverse)
     return cat("rooms.scan.scanned(torch.", c.op, ", ", c[0], ", ", axis, ", exclusive=", exclusive,

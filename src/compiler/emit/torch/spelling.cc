@@ -1,6 +1,7 @@
 // How torch's own functions say an operation: the registry of the rooms' torch.cc.
 #include "compiler/emit/torch/spelling.h"
 
+#include "base/attribute_types.h"
 #include "rooms.inc"
 
 namespace invar::compiler {
@@ -37,14 +38,22 @@ std::vector<std::string> TorchCall::from(size_t operand) const {
   return all;
 }
 
-std::vector<int64_t> TorchCall::ints(std::string_view name, size_t count, int64_t fallback) const {
+int64_t TorchCall::i(std::string_view name) const {
+  return attributes.i(name, attribute_default(op, name).i64);
+}
+
+float TorchCall::f(std::string_view name) const {
+  return attributes.f(name, attribute_default(op, name).f32);
+}
+
+std::vector<int64_t> TorchCall::ints(std::string_view name, size_t count) const {
   const auto found = attributes.find(name);
   std::vector<int64_t> list;
   if (found != attributes.end()) {
     if (const auto* one = std::get_if<int64_t>(&found->second)) list = {*one};  // a list of one in cases.txt
     if (const auto* all = std::get_if<std::vector<int64_t>>(&found->second)) list = *all;
   }
-  return list.empty() ? std::vector<int64_t>(count, fallback) : list;
+  return list.empty() ? std::vector<int64_t>(count, attribute_default(op, name).i64) : list;
 }
 
 std::string TorchCall::text(std::string_view name) const {

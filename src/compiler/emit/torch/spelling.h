@@ -16,8 +16,7 @@
 namespace invar::compiler {
 
 // A call of an operation. Texts of it have fields for operands and dimensions
-// (dialects/torch/template.h); attributes that are absent have the value that the room's page of
-// spec/ops says.
+// (dialects/torch/template.h); absent attributes have the default of the room's ops.toml.
 struct TorchCall {
   struct Type {
     DType dtype;
@@ -35,10 +34,10 @@ struct TorchCall {
   std::vector<std::string> from(size_t operand) const;  // this one and those behind it
   bool widens(size_t operand) const;
 
-  int64_t i(std::string_view name, int64_t fallback = 0) const { return attributes.i(name, fallback); }
-  float f(std::string_view name, float fallback = 0) const { return attributes.f(name, fallback); }
-  // The list, or if it is absent or empty `count` times the fallback.
-  std::vector<int64_t> ints(std::string_view name, size_t count = 0, int64_t fallback = 0) const;
+  int64_t i(std::string_view name) const;
+  float f(std::string_view name) const;
+  // The list, or if it is absent or empty `count` times its default.
+  std::vector<int64_t> ints(std::string_view name, size_t count = 0) const;
   std::string text(std::string_view name) const;     // of an attribute
   std::string keywords() const;                      // all attributes: ", axis=1, keepdims=0"
   std::string keyword(std::string_view name) const;  // one of them; "" if it is absent
