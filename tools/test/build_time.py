@@ -136,7 +136,7 @@ class Judge:
             self.file(name, label(folder, known[o][0]), seconds / slow, *known[o][1:])
 
     def whole(self, name, seconds):
-        limit = self.budget["builds"].get(name)
+        limit = self.budget["builds"].get(name, {}).get("whole")
         if limit and seconds > limit * self.allowed:
             self.wrong.append(
                 f"the build {name} takes {seconds:.0f} processor seconds, its budget is {limit}"
@@ -144,7 +144,7 @@ class Judge:
 
     def file(self, name, source, seconds, words, where):
         row = self.budget["slow"].get(f"{name}:{source}") or self.budget["slow"].get(source)
-        limit = row["seconds"] if row else self.budget["file"]
+        limit = row["seconds"] if row else self.budget["builds"].get(name, {}).get("file", 20)
         for _ in range(3):
             if seconds <= limit * self.allowed:
                 return

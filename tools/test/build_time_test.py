@@ -13,8 +13,7 @@ from build_time import ROOT, Judge, collect
 
 BUDGET = {
     "calibration": 2.0,
-    "file": 20,
-    "builds": {"b": 40},
+    "builds": {"b": {"whole": 40, "file": 20}},
     "slow": {"src/slow.cc": {"seconds": 50}},
 }
 
