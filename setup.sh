@@ -11,8 +11,9 @@ Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off] [--quick|--all]
 
   demo    install what is missing, build, run the shipped model and verify its receipt
   test    the same set-up with the test tools, then the tests; both say beforehand how long they take.
-          --quick: one build, its unit tests and twenty journeys; --all: every test whole, as before
-          a release; otherwise a sample by the commit of the longest (docs/design/tests.md)
+          --quick: one build, its unit tests and twenty journeys; --all: every test whole, on every
+          instruction set and with fuzzers, as before a release; otherwise a sample by the commit of
+          the longest (docs/design/tests.md)
   build   install what is missing and build build/bin/invar
   wheel   the Python package: install what is missing and build build/dist/invar-*.whl for this
           machine's python3
@@ -324,11 +325,12 @@ build_wheel() {
 
 # --- commands -------------------------------------------------------------------------------------
 # Processor seconds of the builds with an empty compiler cache, and of what follows them, on an EPYC
-# core: the demo as bench/programs/setup_time.sh measured it. The builds of the tests are estimated by
-# docs/notebook/2026-11-24-build-time.md and the number of files. Tests took 1,498 s of wall time on two.
+# core: the demo as bench/programs/setup_time.sh measured it. Those of the tests are estimates of
+# 2026-11-29, not measured as a whole: builds by the number of batches and files, tests by what the
+# last run took less what was measured to go.
 demo_seconds=(1400 1)
-quick_seconds=(3000 200)
-test_seconds=(7200 2900)
+quick_seconds=(1800 200)
+test_seconds=(4300 1800)
 # announce MADE BUILD REST: how long the command takes. MADE: a file that the last build step makes.
 announce() {
   local minutes=$((($2 + $3) / jobs / 60 + 1)) rest=$(($3 / jobs / 60 + 1))

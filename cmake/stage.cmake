@@ -91,9 +91,13 @@ function(invar_tests name tests)
     target_link_libraries(invar_${name}_test PRIVATE
                           invar_${name} GTest::gtest GTest::gmock GTest::gtest_main)
     target_compile_options(invar_${name}_test PRIVATE -O1)  # three quarters of the time of -O2
-    # INVAR_EMULATED: under an emulator tests that go through very many inputs take a sample.
+    # INVAR_EMULATED: under an emulator or a sanitizer tests of very many inputs take a sample.
+    set(slow 0)
+    if(CMAKE_CROSSCOMPILING OR INVAR_SANITIZE)
+      set(slow 1)
+    endif()
     target_compile_definitions(invar_${name}_test PRIVATE INVAR_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                                                          INVAR_EMULATED=$<BOOL:${CMAKE_CROSSCOMPILING}>)
+                                                          INVAR_EMULATED=${slow})
     invar_gtest(${name} invar_${name}_test)
   endif()
 endfunction()

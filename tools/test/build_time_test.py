@@ -13,8 +13,7 @@ from build_time import ROOT, Judge, collect
 
 BUDGET = {
     "calibration": 2.0,
-    "file": 20,
-    "builds": {"b": 40},
+    "builds": {"b": {"whole": 40, "file": 20}},
     "slow": {"src/slow.cc": {"seconds": 50}},
 }
 
@@ -84,6 +83,8 @@ def run():
     assert wrong(cold, samples=(1.0,) * 3) == []
     assert wrong(dear, samples=(2.0,) * 2) == []  # too few to know
     assert wrong(dear, hits=["src/c.cc"]) == []  # not the whole build
+    many = {f"src/{i}.cc": 1.5 for i in range(40)}
+    assert wrong(many, hits=["src/0.cc"])  # two targets with one file
     assert wrong(dear, since=9e9) == []  # of an earlier run
     # One file: measured again three times, and the fastest counts.
     one = {"src/a.cc": 30.0, "src/b.cc": 1.0}
