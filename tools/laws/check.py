@@ -18,7 +18,7 @@ import law  # noqa: E402
 
 LAWS = [
     "names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs", "evaluation",
-    "independence",
+    "independence", "messages",
     "folders", "functions", "columns",
 ]  # fmt: skip
 
