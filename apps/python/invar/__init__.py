@@ -28,6 +28,14 @@ from invar.modules.convert import CompileOptions, convert
 from invar.ops.random import Generator, default_generator, manual_seed
 from invar.primitives import synchronize
 
+
+def _gradients() -> Any:
+    from invar import autograd
+
+    return autograd.apply
+
+
+primitives.load_gradients = _gradients
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_native.after_fork)
 

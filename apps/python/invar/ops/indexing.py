@@ -297,7 +297,7 @@ def _scattered(name: str, x: Any, dim: int, index: Any, src: Any, reduction: int
 
 def _joined(x: Any, i: Any, src: Any, axis: int, reduction: int) -> Any:
     if reduction > 1 and any(getattr(v, "requires_grad", False) for v in (x, src)):
-        from invar.autograd.composed import Joined
+        from invar.autograd.joined import Joined
 
         return Joined.apply(x, i, src, axis, reduction)
     return p.scatter_elements(x, i, src, axis=axis, reduction=reduction)
