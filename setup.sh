@@ -202,10 +202,10 @@ prepare_build_folder() {
   fi
 }
 
-configure_and_build() { # PRESET FOLDER TARGET [-DOPTION...]
+configure_and_build() { # PRESET FOLDER TARGET [-DOPTION...]; in batches: see CONTRIBUTING.md
   local preset=$1 folder=$2 target=$3
   shift 3
-  phase "configure-$preset" cmake --preset "$preset" "$@"
+  phase "configure-$preset" cmake --preset "$preset" -DINVAR_UNITY=ON "$@"
   phase "build-$preset" cmake --build "$folder" --target "$target" --parallel "$jobs"
 }
 

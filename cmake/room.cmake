@@ -46,7 +46,6 @@ target_include_directories(invar_opset PRIVATE ${CMAKE_SOURCE_DIR}/src)
 
 function(invar_rooms)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  set(CMAKE_UNITY_BUILD OFF)  # rooms name their functions alike, and a kernel is long enough
   set(dir ${CMAKE_SOURCE_DIR}/src/ops)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/*.cc)
   foreach(room ${INVAR_ROOMS})

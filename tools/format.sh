@@ -61,6 +61,10 @@ case ${1:-} in
   --check) choose_tools; check ;;
   --tidy)
     [[ -f build/compile_commands.json ]] || { echo 'format.sh: no build/: ./setup.sh build' >&2; exit 2; }
+    if grep -qs 'INVAR_UNITY:BOOL=ON' build/CMakeCache.txt; then
+      echo 'format.sh: build/ compiles files in batches: cmake --preset release -DINVAR_UNITY=OFF' >&2
+      exit 2
+    fi
     program=${CLANG_TIDY:-$(tool clang-tidy 'apt-get install clang-tidy-14')}
     find src apps bench -name '*.cc' ! -name '*_test.cc' -print0 | sort -z |
       xargs -0 -n 1 -P "$(nproc)" "$program" -p build --quiet ;;

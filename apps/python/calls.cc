@@ -6,7 +6,7 @@
 namespace invar::python {
 namespace {
 
-constexpr size_t kRemembered = 4096;  // operations
+constexpr size_t kRememberedOperations = 4096;  // operations
 
 // A value of a keyword argument as part of a key; false: it is of a type that only Python reads.
 bool append_key(std::string& key, PyObject* value) {
@@ -65,7 +65,7 @@ std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
     if (text != "isa" && text != "dtype" && text != "shape") attributes[k] = v;
   }
   auto made = std::make_shared<Operation>(nb::cast<std::string>(op), attributes, isa, dtype, shape);
-  if (all->size() >= kRemembered) all->clear();
+  if (all->size() >= kRememberedOperations) all->clear();
   all->emplace(owned, made);
   return made;
 }

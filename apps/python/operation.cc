@@ -10,7 +10,7 @@ namespace invar::python {
 namespace {
 
 using Type = std::pair<std::string, std::vector<int64_t>>;
-constexpr size_t kRemembered = 4096;  // calls, and types of operands of one call
+constexpr size_t kRememberedCalls = 4096;  // calls, and types of operands of one call
 
 compiler::TensorType type_of(const std::string& op, const Type& type) {
   const auto dtype = dtype_from(type.first);
@@ -144,7 +144,7 @@ std::shared_ptr<const Operation::Prepared> Operation::prepared(std::span<const o
     key.append(reinterpret_cast<const char*>(v.dim), static_cast<size_t>(v.rank) * sizeof(int64_t));
   }
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  if (known_.size() >= kRemembered) known_.clear();
+  if (known_.size() >= kRememberedCalls) known_.clear();
   const std::string owned = key;
   return known_.emplace(owned, prepare(in, gpu)).first->second;
 }

@@ -19,7 +19,7 @@ import law  # noqa: E402
 LAWS = [
     "names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs", "evaluation",
     "independence", "messages",
-    "folders", "functions", "columns", "imports",
+    "folders", "functions", "columns", "imports", "local_names",
 ]  # fmt: skip
 
 

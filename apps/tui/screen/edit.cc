@@ -16,7 +16,7 @@ std::string glyph(std::string_view character) {
   return one_line(character);
 }
 
-bool is_space(char c) {
+bool is_blank(char c) {
   return c == ' ' || c == '\n' || c == '\t';
 }
 
@@ -86,8 +86,8 @@ bool Edit::handle(const Key& key) {
   const auto line_end = [&] { return std::min(text_.find('\n', cursor_), text_.size()); };
   const auto word_start = [&] {
     size_t at = cursor_;
-    while (at > 0 && is_space(text_[at - 1])) --at;
-    while (at > 0 && !is_space(text_[at - 1])) --at;
+    while (at > 0 && is_blank(text_[at - 1])) --at;
+    while (at > 0 && !is_blank(text_[at - 1])) --at;
     return at;
   };
   switch (key.kind) {
@@ -104,8 +104,8 @@ bool Edit::handle(const Key& key) {
     case K::down: return lines_ && move_row(1);
     case K::word_left: return cursor_ = word_start(), true;
     case K::word_right:
-      while (cursor_ < text_.size() && is_space(text_[cursor_])) ++cursor_;
-      while (cursor_ < text_.size() && !is_space(text_[cursor_])) ++cursor_;
+      while (cursor_ < text_.size() && is_blank(text_[cursor_])) ++cursor_;
+      while (cursor_ < text_.size() && !is_blank(text_[cursor_])) ++cursor_;
       return true;
     default: break;
   }

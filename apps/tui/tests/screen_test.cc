@@ -16,14 +16,14 @@ using testing::ElementsAre;
 using K = Key::Kind;
 
 // Widths are those of a UTF-8 locale.
-const char* const kLocale = std::setlocale(LC_CTYPE, "C.UTF-8");
+const char* const kScreenLocale = std::setlocale(LC_CTYPE, "C.UTF-8");
 
 Key typed(const char* text) {
   return {K::text, text};
 }
 
 TEST(Text, Columns) {
-  ASSERT_NE(kLocale, nullptr);
+  ASSERT_NE(kScreenLocale, nullptr);
   EXPECT_EQ(columns("abc"), 3);
   EXPECT_EQ(columns("日本"), 4);
   EXPECT_EQ(columns("e\u0301"), 1);

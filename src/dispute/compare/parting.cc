@@ -8,7 +8,7 @@
 namespace invar::dispute {
 namespace {
 
-std::string number(float x) {
+std::string decimal(float x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
@@ -72,9 +72,9 @@ void explain(const Parting& p, bool drawn, const std::function<std::string(int32
   if (vocab < 2 || p.a < 0 || p.b < 0 || p.a >= vocab || p.b >= vocab) return;
   const int32_t other = one ? best_but(p.logits, p.a) : p.b;
   const float x = p.logits[static_cast<size_t>(p.a)], y = p.logits[static_cast<size_t>(other)];
-  d.where.emplace_back("margin", "here token " + shown(p.a) + " has the logit " + number(x) + " (" +
-                                     rank_of(p.logits, x) + "), token " + shown(other) + " " + number(y) +
-                                     " (" + rank_of(p.logits, y) + "): " + number(x > y ? x - y : y - x) +
+  d.where.emplace_back("margin", "here token " + shown(p.a) + " has the logit " + decimal(x) + " (" +
+                                     rank_of(p.logits, x) + "), token " + shown(other) + " " + decimal(y) +
+                                     " (" + rank_of(p.logits, y) + "): " + decimal(x > y ? x - y : y - x) +
                                      " apart" +
                                      (drawn ? "; tokens are drawn, so the larger need not win" : ""));
 }

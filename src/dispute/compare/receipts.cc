@@ -19,13 +19,14 @@ std::string text_of(const json::Value& v) {
 struct At {
   std::string path, a, b;
 };
-std::optional<At> first_difference(const json::Value& a, const json::Value& b, const std::string& path) {
+std::optional<At> first_json_difference(const json::Value& a, const json::Value& b, const std::string& path) {
   if (a.kind != b.kind) return At{path, text_of(a), text_of(b)};
   for (size_t i = 0; i < std::min(a.items.size(), b.items.size()); ++i)
-    if (auto at = first_difference(a.items[i], b.items[i], path + "[" + std::to_string(i) + "]")) return at;
+    if (auto at = first_json_difference(a.items[i], b.items[i], path + "[" + std::to_string(i) + "]"))
+      return at;
   for (size_t i = 0; i < std::min(a.members.size(), b.members.size()); ++i) {
     const std::string member = path + (path.empty() ? "" : ".") + a.members[i].first;
-    if (auto at = first_difference(a.members[i].second, b.members[i].second, member)) return at;
+    if (auto at = first_json_difference(a.members[i].second, b.members[i].second, member)) return at;
   }
   if (a.text == b.text && a.items.size() == b.items.size() && a.members.size() == b.members.size()) return {};
   return At{path, text_of(a), text_of(b)};
@@ -102,7 +103,7 @@ Difference compare_receipts(const receipt::Receipt& a, const receipt::Receipt& b
   const json::Value left = as_json(a), right = as_json(b);
   std::string first;
   auto compare_field = [&](const std::string& path, const json::Value& x, const json::Value& y) {
-    const auto at = first_difference(x, y, path);
+    const auto at = first_json_difference(x, y, path);
     if (!at) return;
     // Labels are no reason where anything else differs.
     if (first.empty() || first.starts_with("model.name") || first.starts_with("model.revision"))

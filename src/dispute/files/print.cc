@@ -29,7 +29,7 @@ std::string begin(const std::string& schema, const Computation& of) {
          ",\n    \"numerics\": " + json::quote(of.numerics) +
          ",\n    \"positions\": " + std::to_string(of.positions) + "\n  }";
 }
-std::string number(const std::string& member, int64_t n) {
+std::string integer_member(const std::string& member, int64_t n) {
   return ",\n  \"" + member + "\": " + std::to_string(n);
 }
 
@@ -57,8 +57,8 @@ std::string print(const Trace& t) {
 }
 
 std::string print(const Rows& r) {
-  return begin("invar-rows 1", r.of) + number("value", r.value) + ",\n  \"rows\": " + digests(r.rows) +
-         "\n}\n";
+  return begin("invar-rows 1", r.of) + integer_member("value", r.value) +
+         ",\n  \"rows\": " + digests(r.rows) + "\n}\n";
 }
 
 std::string print(const Values& v) {
@@ -68,19 +68,20 @@ std::string print(const Values& v) {
            ", \"rows\": " + lines(o.rows, bytes, "      ") + ", \"proof\": " + digests(o.proof, "      ") +
            "}";
   };
-  return begin("invar-values 1", v.of) + number("value", v.value) + number("row", v.row) +
+  return begin("invar-values 1", v.of) + integer_member("value", v.value) + integer_member("row", v.row) +
          ",\n  \"dtype\": " + json::quote(v.dtype) + ",\n  \"result\": " + bytes(v.result) +
          ",\n  \"operands\": " + lines(v.operands, operand) + "\n}\n";
 }
 
 std::string print(const Objection& o) {
-  return begin("invar-objection 1", o.of) + number("step", o.step) + ",\n  \"logits\": \"" + hex(o.logits) +
-         "\",\n  \"proof\": " + digests(o.proof) + "\n}\n";
+  return begin("invar-objection 1", o.of) + integer_member("step", o.step) + ",\n  \"logits\": \"" +
+         hex(o.logits) + "\",\n  \"proof\": " + digests(o.proof) + "\n}\n";
 }
 
 std::string print(const Question& q) {
-  return begin("invar-question 1", q.of) + number("round_number", q.round) +
-         ",\n  \"asks\": " + json::quote(q.asks) + number("value", q.value) + number("row", q.row) +
+  return begin("invar-question 1", q.of) + integer_member("round_number", q.round) +
+         ",\n  \"asks\": " + json::quote(q.asks) + integer_member("value", q.value) +
+         integer_member("row", q.row) +
          ",\n  \"answered\": {\n    \"a\": " + digests(q.answered_a, "      ") +
          ",\n    \"b\": " + digests(q.answered_b, "      ") + "\n  }\n}\n";
 }

@@ -55,9 +55,9 @@ std::optional<T> whole_number(const Value& v) {
   return value;
 }
 
-class Reader {
+class GenerationConfigReader {
  public:
-  explicit Reader(std::string path) : path_(std::move(path)) {}
+  explicit GenerationConfigReader(std::string path) : path_(std::move(path)) {}
 
   // config.json, where transformers looks for the same keys if there is no generation_config.json.
   Status read_substitute(const Value& config, GenerationConfig& d) {
@@ -237,7 +237,7 @@ Status read_search(const std::string& folder, GenerationConfig& d) {
   const Value* search = member(file, "search");
   if (!search || search->kind == Value::null) return {};
   if (search->kind != Value::object) return bad_input(path + ": 'search' is not a JSON object");
-  INVAR_CHECK_OK(Reader(path + ": search").read(*search, d, /*search=*/true));
+  INVAR_CHECK_OK(GenerationConfigReader(path + ": search").read(*search, d, /*search=*/true));
   // The builder writes the context as the greatest length of every model.
   const Value* settings = member(file, "model");
   const Value* context = settings ? member(*settings, "context_length") : nullptr;
@@ -257,12 +257,12 @@ Result<GenerationConfig> read_generation_config(const std::string& folder) {
   if (!exists(path_in(folder))) {
     const std::string path = folder + "/config.json";
     INVAR_TRY(const Value config, read_object(path));
-    INVAR_CHECK_OK(Reader(path).read_substitute(config, d));
+    INVAR_CHECK_OK(GenerationConfigReader(path).read_substitute(config, d));
     INVAR_CHECK_OK(read_search(folder, d));
     return d;
   }
   INVAR_TRY(const Value file, read_object(path_in(folder)));
-  INVAR_CHECK_OK(Reader(path_in(folder)).read(file, d));
+  INVAR_CHECK_OK(GenerationConfigReader(path_in(folder)).read(file, d));
   return d;
 }
 

@@ -8,7 +8,7 @@ namespace invar::onnx {
 namespace {
 
 // Limits of inlining: nested calls multiply, so a small file can describe a huge model.
-constexpr size_t kMaxNodes = 1 << 17, kMaxBytes = 256 << 20;
+constexpr size_t kMaxInlinedNodes = 1 << 17, kMaxInlinedBytes = 256 << 20;
 constexpr int kMaxCallDepth = 64;
 constexpr size_t kMaxFunctionPrefix = 32;  // characters of a function's name in the names of its values
 
@@ -76,9 +76,9 @@ const Function* GraphReader::function_of(const ::onnx::NodeProto& proto) const {
 
 Status GraphReader::charge_inlining(size_t bytes) {
   inlined_bytes_ += bytes;
-  if (++inlined_nodes_ > kMaxNodes || inlined_bytes_ > kMaxBytes)
-    return not_covered(path_ + ": its functions make more than " + std::to_string(kMaxNodes) + " nodes or " +
-                       std::to_string(kMaxBytes >> 20) + " MiB of their calls");
+  if (++inlined_nodes_ > kMaxInlinedNodes || inlined_bytes_ > kMaxInlinedBytes)
+    return not_covered(path_ + ": its functions make more than " + std::to_string(kMaxInlinedNodes) +
+                       " nodes or " + std::to_string(kMaxInlinedBytes >> 20) + " MiB of their calls");
   return {};
 }
 

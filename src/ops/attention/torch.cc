@@ -6,7 +6,7 @@ namespace invar::compiler {
 namespace {
 
 // Whether an attribute says what its absence does.
-bool is_plain(const std::string& name, const AttributeValue& value) {
+bool is_plain_attribute(const std::string& name, const AttributeValue& value) {
   if (const auto* v = std::get_if<F32Bits>(&value)) return v->value() == 0;
   const auto* v = std::get_if<int64_t>(&value);
   return v && *v == (name == "left" || name == "right" ? -1 : 0);
@@ -17,7 +17,7 @@ Result<std::string> attention(const TorchCall& c) {
   for (const auto& [name, value] : c.attributes) {
     const bool known = name == "q_heads" || name == "kv_heads" || name == "scale" || name == "causal" ||
                        name == "heads_first";
-    plain = plain && (known || is_plain(name, value));
+    plain = plain && (known || is_plain_attribute(name, value));
   }
   if (!plain) return cat("rooms.attention.attention(", python::join(c.from(0)), c.keywords(), ")");
   return cat("functional.scaled_dot_product_attention(", c[0], ", ", c[1], ", ", c[2],
@@ -25,7 +25,7 @@ Result<std::string> attention(const TorchCall& c) {
              c.i("q_heads") != c.i("kv_heads") ? ", enable_gqa=True" : "", ")");
 }
 
-Result<std::string> backward(const TorchCall& c) {
+Result<std::string> attention_backward(const TorchCall& c) {
   return cat("rooms.attention.backward(", python::join(c.from(0)), c.keywords(), ")");
 }
 
@@ -33,7 +33,7 @@ Result<std::string> backward(const TorchCall& c) {
 
 void spell_attention(TorchSpellings& spellings) {
   spellings.add("attention", attention);
-  spellings.add("attention_backward", backward);
+  spellings.add("attention_backward", attention_backward);
 }
 
 }  // namespace invar::compiler

@@ -10,12 +10,12 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 // A convolution's attributes, a number for each spatial dimension.
-struct Windows {
+struct ConvWindows {
   size_t axes;
   Ints strides, dilations, begins, ends, more;
   int64_t groups;
 
-  explicit Windows(const TorchCall& c)
+  explicit ConvWindows(const TorchCall& c)
       : axes(c.rank() - 2),
         strides(c.ints("strides", axes, 1)),
         dilations(c.ints("dilations", axes, 1)),
@@ -50,7 +50,7 @@ bool has_no_elements(const Shape& shape) {
 
 Result<std::string> conv(const TorchCall& c) {
   if (has_no_elements(c.shape_of(1))) return c.refused("of weights without elements");
-  const Windows w(c);
+  const ConvWindows w(c);
   std::vector<std::string> operands = c.from(0);
   if (!w.pads_alike()) operands[0] = padded(operands[0], w.begins, w.ends);
   return cat("functional.conv", w.axes, "d(", python::join(operands), keyword("stride", w.strides, 1),
@@ -60,7 +60,7 @@ Result<std::string> conv(const TorchCall& c) {
 
 Result<std::string> conv_transpose(const TorchCall& c) {
   if (has_no_elements(c.shape_of(1))) return c.refused("of weights without elements");
-  const Windows w(c);
+  const ConvWindows w(c);
   const std::string name = cat("functional.conv_transpose", w.axes, "d(");
   const std::string named = keyword("stride", w.strides, 1) + keyword("groups", {w.groups}, 1) +
                             keyword("dilation", w.dilations, 1);
@@ -83,7 +83,7 @@ Result<std::string> conv_transpose(const TorchCall& c) {
 }
 
 Result<std::string> backward_weight(const TorchCall& c) {
-  const Windows w(c);
+  const ConvWindows w(c);
   const bool alike = w.pads_alike();
   return cat("rooms.conv.weight_gradient(", c[0], ", ", alike ? c[1] : padded(c[1], w.begins, w.ends), ", ",
              c.shape(), ", ", python::list_of(w.strides), ", ",

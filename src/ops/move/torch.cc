@@ -84,7 +84,7 @@ std::string shown(const std::vector<Amount>& amounts) {
   return python::tuple_of(texts);
 }
 
-Result<std::string> padded(const TorchCall& c) {
+Result<std::string> pad_call(const TorchCall& c) {
   if (c.size() > 1)
     return cat("rooms.move.pad(", c[0], ", ", c[1], ", ", python::list_of(c.ints("begins", c.rank(), 0)),
                ", ", c.shape(), ")");
@@ -153,7 +153,7 @@ void spell_move(TorchSpellings& spellings) {
   spellings.add("expand", "{0}.expand({shape})");
   spellings.add("iota", iota);
   spellings.add("one_hot", one_hot);
-  spellings.add("pad", padded);
+  spellings.add("pad", pad_call);
   spellings.add("pad_edge", [](const TorchCall& c) { return continued(c, "edge", "replicate"); });
   spellings.add("pad_reflect", [](const TorchCall& c) { return continued(c, "reflect", "reflect"); });
   spellings.add("pad_wrap", [](const TorchCall& c) { return continued(c, "wrap", nullptr); });

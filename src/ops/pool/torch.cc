@@ -9,13 +9,13 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-struct Windows {
+struct PoolWindows {
   size_t axes;
   Ints kernel, strides, dilations, begins, ends;
   std::string out;  // the sizes of the result
   bool alike, dense, ceil;
 
-  explicit Windows(const TorchCall& c)
+  explicit PoolWindows(const TorchCall& c)
       : axes(c.rank() - 2),
         kernel(c.ints("kernel")),
         strides(c.ints("strides", axes, 1)),
@@ -59,20 +59,20 @@ struct Windows {
 };
 
 Result<std::string> largest(const TorchCall& c) {
-  const Windows w(c);
+  const PoolWindows w(c);
   if (!w.alike) return w.helper("max_pool", c);
   return w.plain("max_pool", c, "", w.dense ? "" : ", dilation=" + python::tuple_of(w.dilations));
 }
 
 Result<std::string> indices(const TorchCall& c) {
-  const Windows w(c);
+  const PoolWindows w(c);
   return w.helper("max_pool_indices", c,
                   cat(", column_major=", c.i("column_major"),
                       w.alike ? (w.ceil ? ", plain=\"ceil\"" : ", plain=True") : ""));
 }
 
 Result<std::string> average(const TorchCall& c) {
-  const Windows w(c);
+  const PoolWindows w(c);
   const bool padded = c.i("count_include_pad") != 0;
   if (w.alike && w.dense) return w.plain("avg_pool", c, "", cat(", count_include_pad=", padded));
   return w.helper("average_pool", c,
@@ -80,7 +80,7 @@ Result<std::string> average(const TorchCall& c) {
 }
 
 Result<std::string> norm(const TorchCall& c) {
-  const Windows w(c);
+  const PoolWindows w(c);
   const int64_t p = c.i("p", 2);
   const auto some = [](const Ints& v) {
     return std::any_of(v.begin(), v.end(), [](int64_t i) { return i != 0; });

@@ -5,7 +5,7 @@ namespace invar::compiler {
 namespace {
 
 // Scales or zero points, shaped to meet the operand's elements.
-std::string spread(const TorchCall& c, size_t i) {
+std::string along_axis(const TorchCall& c, size_t i) {
   const auto rank = static_cast<int64_t>(c.rank());
   const int64_t n = std::max<int64_t>(1, rank), axis = ((c.i("axis", 1) % n) + n) % n;
   const Shape& shape = c.shape_of(i);
@@ -21,14 +21,14 @@ std::string spread(const TorchCall& c, size_t i) {
 }
 
 Result<std::string> quantize(const TorchCall& c) {
-  return cat("rooms.quantize.quantized(", c[0], ", ", spread(c, 1), ", ",
-             c.size() > 2 ? spread(c, 2) : "None", ", ", c.dtype(), ")");
+  return cat("rooms.quantize.quantized(", c[0], ", ", along_axis(c, 1), ", ",
+             c.size() > 2 ? along_axis(c, 2) : "None", ", ", c.dtype(), ")");
 }
 
 Result<std::string> dequantize(const TorchCall& c) {
   const std::string steps =
-      c.size() > 2 ? cat("(", c[0], ".float() - ", spread(c, 2), ".float())") : c[0] + ".float()";
-  return cat(steps, " * ", spread(c, 1));
+      c.size() > 2 ? cat("(", c[0], ".float() - ", along_axis(c, 2), ".float())") : c[0] + ".float()";
+  return cat(steps, " * ", along_axis(c, 1));
 }
 
 }  // namespace

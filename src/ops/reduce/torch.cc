@@ -74,7 +74,7 @@ Result<std::string> product(const TorchCall& c) {
              c.is_real() ? "" : ", dtype=" + c.dtype(), ")");
 }
 
-Result<std::string> spread(const TorchCall& c) {
+Result<std::string> deviation(const TorchCall& c) {
   return cat("torch.", c.op.substr(std::string_view("reduce_").size()), "(", c[0], ", ", Reduced(c).dims,
              ", correction=", c.i("correction"), ")");
 }
@@ -117,11 +117,11 @@ void spell_reduce(TorchSpellings& spellings) {
   spellings.add("reduce_mean", mean);
   spellings.add("reduce_min", extreme);
   spellings.add("reduce_prod", product);
-  spellings.add("reduce_std", spread);
+  spellings.add("reduce_std", deviation);
   spellings.add("reduce_sum", [](const TorchCall& c) { return around(c, "torch.sum(", ""); });
   spellings.add("reduce_sum_square",
                 [](const TorchCall& c) { return around(c, "torch.sum(torch.square(", ")"); });
-  spellings.add("reduce_var", spread);
+  spellings.add("reduce_var", deviation);
 }
 
 }  // namespace invar::compiler

@@ -24,7 +24,7 @@ const char* mode(int64_t order, size_t axes) {
 }
 
 // Whether functional.interpolate has such a resize.
-bool is_plain(const TorchCall& c) {
+bool is_plain_resize(const TorchCall& c) {
   const Shape &x = c.shape_of(0), &y = c.type.shape;
   if (c.rank() < 3 || !mode(c.i("order"), c.rank() - 2) || c.type.dtype != DType::f32) return false;
   if (x[0] != y[0] || x[1] != y[1] || c.i("antialias") || c.i("exclude_outside")) return false;
@@ -44,7 +44,7 @@ bool is_plain(const TorchCall& c) {
 }
 
 Result<std::string> resize(const TorchCall& c) {
-  if (is_plain(c))
+  if (is_plain_resize(c))
     return cat("functional.interpolate(", c[0],
                ", size=", torch_text(Shape(c.type.shape.begin() + 2, c.type.shape.end())), ", mode=\"",
                mode(c.i("order"), c.rank() - 2), "\", align_corners=", c.i("coordinates") == kAlignCorners,

@@ -8,7 +8,7 @@ Result<std::string> forward(const TorchCall& c) {
   return cat("torch.", c.op, "(", c[0], ", dim=", c.i("axis", -1), ")");
 }
 
-Result<std::string> backward(const TorchCall& c) {
+Result<std::string> softmax_backward(const TorchCall& c) {
   const std::string op = c.op.substr(0, c.op.rfind("_backward"));
   return cat("torch.ops.aten._", op, "_backward_data(", c[0], ", ", c[1], ", ", c.i("axis", -1),
              ", torch.float32)");
@@ -19,7 +19,7 @@ Result<std::string> backward(const TorchCall& c) {
 void spell_softmax(TorchSpellings& spellings) {
   for (const char* op : {"softmax", "log_softmax"}) {
     spellings.add(op, forward);
-    spellings.add(std::string(op) + "_backward", backward);
+    spellings.add(std::string(op) + "_backward", softmax_backward);
   }
   spellings.add("cross_entropy",
                 "functional.cross_entropy({0}, {1}, ignore_index={ignore}, reduction='none')");

@@ -9,7 +9,7 @@ namespace {
 
 using json::Value;
 
-const Value* member(const Value& object, std::string_view key) {
+const Value* member_of(const Value& object, std::string_view key) {
   for (const auto& [name, v] : object.members)
     if (name == key) return &v;
   return nullptr;
@@ -57,10 +57,10 @@ std::string source(const Value& v) {
 // {"name", "arguments" or "parameters"} -> OpenAI's form, whose arguments are JSON in a string.
 bool add_call(const Value& v, std::vector<std::string>& calls) {
   if (v.kind != Value::object) return false;
-  const Value* inner = member(v, "function");
+  const Value* inner = member_of(v, "function");
   const Value& call = inner && inner->kind == Value::object ? *inner : v;
-  const Value *name = member(call, "name"), *arguments = member(call, "arguments");
-  if (!arguments) arguments = member(call, "parameters");
+  const Value *name = member_of(call, "name"), *arguments = member_of(call, "arguments");
+  if (!arguments) arguments = member_of(call, "parameters");
   if (!name || name->kind != Value::string || !arguments) return false;
   const bool written = arguments->kind == Value::string;
   calls.push_back("{\"id\":\"call_" + std::to_string(calls.size()) +

@@ -131,9 +131,9 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-class WordPiece : public Decoder {
+class WordPieceDecoder : public Decoder {
  public:
-  WordPiece(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
+  WordPieceDecoder(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
   void push(std::string_view token, DecoderState& state, Next& next) const override {
     std::string text;
     if (state.tokens > 0 && token.starts_with(prefix_)) {
@@ -208,7 +208,7 @@ DecoderPtr make_strip_decoder(uint32_t content, size_t start, size_t stop) {
   return std::make_unique<StripTokens>(content, start, stop);
 }
 DecoderPtr make_wordpiece_decoder(std::string prefix, bool cleanup) {
-  return std::make_unique<WordPiece>(std::move(prefix), cleanup);
+  return std::make_unique<WordPieceDecoder>(std::move(prefix), cleanup);
 }
 DecoderPtr make_bpe_decoder(std::string suffix) {
   return std::make_unique<BpeDecoder>(std::move(suffix));

@@ -4,7 +4,7 @@
 namespace invar::prompt {
 namespace {
 
-Result<DecoderPtr> read_replace(const Json& d, const std::string& where, bool fused) {
+Result<DecoderPtr> read_replace_decoder(const Json& d, const std::string& where, bool fused) {
   INVAR_TRY(const PatternText pattern, pattern_of(d, where));
   INVAR_TRY(std::string content, text_of(d, "content", where));
   if (fused && pattern.is_regex) return refused(where, "a Regex behind Fuse or ByteLevel");
@@ -71,7 +71,7 @@ Status read_decoder(const Json& d, const std::string& where, DecoderList& out, i
     made = make_byte_level_decoder(out.bytes_first);
     out.fused = true;
   } else if (type == "Replace") {
-    made = read_replace(d, where, was_fused);
+    made = read_replace_decoder(d, where, was_fused);
   } else if (type == "Strip") {
     made = read_strip(d, where, was_fused);
   } else if (was_fused) {

@@ -9,7 +9,7 @@ Error at_place(const std::string& where, const Error& e) {
   return Error{e.code, where + ": " + e.message};
 }
 
-Result<NormalizerPtr> read_replace(const Json& n, const std::string& where) {
+Result<NormalizerPtr> read_replace_normalizer(const Json& n, const std::string& where) {
   INVAR_TRY(const PatternText pattern, pattern_of(n, where));
   INVAR_TRY(std::string content, text_of(n, "content", where));
   auto replacement = pattern.is_regex ? Replacement::pattern(pattern.text, std::move(content))
@@ -45,7 +45,7 @@ Result<NormalizerPtr> read_one_normalizer(const std::string& type, const Json& n
   if (type == "StripAccents") return make_strip_accents();
   if (type == "Nmt") return make_nmt();
   if (type == "ByteLevel") return make_byte_level_normalizer();
-  if (type == "Replace") return read_replace(n, where);
+  if (type == "Replace") return read_replace_normalizer(n, where);
   if (type == "Precompiled") return read_precompiled(n, where);
   if (type == "BertNormalizer") return read_bert(n, where);
   if (type == "Prepend") {

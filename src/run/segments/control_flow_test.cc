@@ -117,7 +117,7 @@ void expect(Function& f, const Case& c) {
   EXPECT_EQ((*found)[2].second.bytes, row(each).bytes);
 }
 
-Function open(Options o, const std::string& text = kProgram) {
+Function open_loop(Options o, const std::string& text = kProgram) {
   auto p = plan::parse(text, "p");
   if (!p) ADD_FAILURE() << p.error().message, std::abort();
   auto f = Function::open(*std::move(p), "", std::move(o));
@@ -143,7 +143,7 @@ TEST(Flow, StepsAndSizesOfEachCall) {
     for (int threads : {1, 3}) {
       Options o;
       o.isa = isa, o.threads = threads;
-      Function f = open(o);
+      Function f = open_loop(o);
       expect_all(f);
       EXPECT_GT(f.peak_bytes(), 0u);
       EXPECT_FALSE(f.kernels().empty());
@@ -156,7 +156,7 @@ TEST(Flow, OnAGpu) {
   if (!device) return;
   Options o;
   o.device = "cuda";
-  Function f = open(o);
+  Function f = open_loop(o);
   expect_all(f);
 }
 
@@ -169,7 +169,7 @@ TEST(Flow, StepsOfOtherShapesAreErrors) {
   // The list as a scan output: its shape changes.
   std::string text = kProgram;
   text.replace(text.find("give b0(v17, v13, v15, v25)"), 27, "give b0(v17, v13, v15, v15)");
-  Function f = open({}, text);
+  Function f = open_loop({}, text);
   EXPECT_EQ(refusal(f, {{1, 3}, {1}, 3, 100}),
             "operation 11 of the plan, loop: step 1 gives a value of shape [3], those before it [2]");
   const auto found = f.run(feed({{1, 3}, {1}, 1, 100}));  // one iteration is fine
@@ -185,7 +185,7 @@ TEST(Flow, ShapesThatThePlanDoesNotSayAreErrors) {
   for (size_t at; (at = text.find("f32 [after]")) != text.npos;) text.replace(at, 11, "f32 [m]");
   text.replace(text.find("2*after"), 7, "2*m");
   text.replace(text.find("symbol after\n"), 13, "");
-  Function f = open({}, text);
+  Function f = open_loop({}, text);
   EXPECT_EQ(refusal(f, {{1, 3}, {1}, 3, 100}),
             "operation 11 of the plan, loop: its results: a value has another shape than the plan says");
   EXPECT_EQ(refusal(f, {{1, 3}, {1}, 0, 100}), "it runs");
@@ -194,7 +194,7 @@ TEST(Flow, ShapesThatThePlanDoesNotSayAreErrors) {
 // The value that decides a size within the body changes with each iteration; no shape of an input
 // does.
 TEST(Flow, ASizeOfEachStep) {
-  Function f = open({}, R"(invar-plan 1
+  Function f = open_loop({}, R"(invar-plan 1
 numerics "invar-1"
 operations "reproducible"
 symbol k

@@ -33,7 +33,7 @@ constexpr Setting kSettings[] = {{2, 29, 9, 7, 13, 3, 1, 1, 1, 1}, {1, 3, 17, 18
                                  {2, 12, 8, 9, 10, 3, 3, 1, 2, 2}, {1, 6, 20, 19, 6, 5, 1, 2, 4, 6},
                                  {3, 6, 11, 12, 6, 3, 2, 1, 1, 6}};
 
-bool same(const Floats& x, const Floats& y) {
+bool equal_floats(const Floats& x, const Floats& y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
@@ -90,7 +90,7 @@ TEST(Conv, IsAMatrixProductOfColumns) {
         Floats x = adversarial(kind, n, 1), w = adversarial(kind, weights, 2);
         const Floats expected = by_matmul(s, transposed, x, w);
         for (std::string_view isa : isas())
-          EXPECT_TRUE(same(convolve(s, transposed, isa, x, w, {}, s.images), expected))
+          EXPECT_TRUE(equal_floats(convolve(s, transposed, isa, x, w, {}, s.images), expected))
               << isa << " channels " << s.channels << " transposed " << transposed << " kind "
               << static_cast<int>(kind);
       }
@@ -109,7 +109,7 @@ TEST(Conv, BiasIsAnAddition) {
                    testing::view(bias, DType::f32, {s.rows, 1})};
       View out = testing::view(y, DType::f32, {s.images, s.rows, places});
       testing::run(*find_cpu_kernel("add", isa), in, {&out, 1});
-      EXPECT_TRUE(same(convolve(s, false, isa, x, w, bias, s.images), y))
+      EXPECT_TRUE(equal_floats(convolve(s, false, isa, x, w, bias, s.images), y))
           << isa << " channels " << s.channels;
     }
   }
@@ -128,7 +128,7 @@ TEST(Conv, ImagesAreIndependent) {
           for (float y :
                convolve(s, transposed, isa, Floats(x.begin() + i * n, x.begin() + (i + 1) * n), w, {}, 1))
             one_by_one.push_back(y);
-        EXPECT_TRUE(same(convolve(s, transposed, isa, x, w, {}, s.images), one_by_one))
+        EXPECT_TRUE(equal_floats(convolve(s, transposed, isa, x, w, {}, s.images), one_by_one))
             << isa << ' ' << s.channels;
       }
     }

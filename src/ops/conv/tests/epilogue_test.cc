@@ -13,14 +13,14 @@ namespace {
 using num::testing::adversarial;
 using Floats = std::vector<float>;
 
-struct Setting {
+struct EpilogueSetting {
   int64_t images, channels, height, width, rows, kernel, stride, pad, groups, dilation = 1;
   int64_t out(int64_t in) const { return (in + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1; }
 };
 // Pixel-major within an image, in two groups across images, with many weights, with whole K blocks,
 // strided. Rows of weights: whole panels, images in one sequence. Depthwise. The first layer of a
 // network. Taps far outside, so that whole K blocks and parts of K blocks are padding.
-constexpr Setting kSettings[] = {
+constexpr EpilogueSetting kEpilogueSettings[] = {
     {1, 40, 9, 14, 64, 3, 1, 1, 1},   {2, 20, 7, 5, 32, 3, 2, 1, 1},    {2, 12, 7, 9, 128, 3, 1, 2, 2},
     {1, 256, 5, 5, 32, 3, 1, 1, 1},   {1, 300, 6, 6, 512, 1, 1, 0, 1},  {1, 21, 9, 8, 30, 1, 2, 1, 1},
     {1, 30, 9, 11, 26, 1, 1, 0, 1},   {3, 30, 5, 5, 7, 3, 1, 1, 1},     {2, 6, 11, 12, 12, 3, 1, 1, 6},
@@ -68,7 +68,7 @@ Floats channels_first(const Floats& y, int64_t images, int64_t channels, int64_t
   return x;
 }
 
-Floats convolve(const Setting& s, std::string_view isa, bool packed, Floats x, Floats w, Floats bias,
+Floats convolve(const EpilogueSetting& s, std::string_view isa, bool packed, Floats x, Floats w, Floats bias,
                 Floats other, bool sum, bool relu, ChannelsLast last = {}) {
   const CpuKernel* row = find_cpu_kernel("conv", isa);
   using List = std::vector<int64_t>;
@@ -111,7 +111,7 @@ Floats convolve(const Setting& s, std::string_view isa, bool packed, Floats x, F
 
 TEST(Conv, WhatFollowsHasTheBytesOfItself) {
   int ran = 0;
-  for (const Setting& s : kSettings)
+  for (const EpilogueSetting& s : kEpilogueSettings)
     for (auto kind : num::testing::kKinds) {
       const int64_t n = s.images * s.rows * s.out(s.height) * s.out(s.width);
       const Floats x = adversarial(kind, s.images * s.channels * s.height * s.width, 1);

@@ -43,7 +43,7 @@ std::vector<float> some_rows(int64_t rows, int64_t k, uint32_t seed) {
   return x;
 }
 
-class OnGpu : public testing::Test {
+class OnGpu : public ::testing::Test {
  protected:
   void SetUp() override {
     auto opened = Device::open();

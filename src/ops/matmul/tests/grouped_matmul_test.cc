@@ -57,7 +57,7 @@ std::vector<uint16_t> weights(int64_t n, uint64_t seed) {  // bf16, about 1
     v[i] = static_cast<uint16_t>(0x3f00 | ((i + seed) * 40503 >> 7 & 0x80ff));
   return v;
 }
-bool same(const std::vector<float>& x, const std::vector<float>& y) {
+bool equal_results(const std::vector<float>& x, const std::vector<float>& y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * 4) == 0;
 }
 
@@ -103,7 +103,7 @@ TEST_P(GroupedMatmulOnDevice, AtOnceOrOneByOne) {
       for (int p = 0; p < kCalls; ++p) {
         ASSERT_TRUE(gpu->fill(out[p].data, 0xff, static_cast<size_t>(rows * n[p]) * 4));
         grouped.enqueue(calls[p], gpu->stream());
-        EXPECT_TRUE(same(together[p], download(out[p]))) << rows << " rows, K = " << k;
+        EXPECT_TRUE(equal_results(together[p], download(out[p]))) << rows << " rows, K = " << k;
         // Single rows by matmul, of the first rows.
         for (int64_t row = 0; row < std::min<int64_t>(rows, 5); ++row) {
           const int64_t g = (index[static_cast<size_t>(row)] + kMatrices) % kMatrices;
@@ -117,7 +117,7 @@ TEST_P(GroupedMatmulOnDevice, AtOnceOrOneByOne) {
           single.shared = take(matmul.shared_bytes(single));
           matmul.enqueue(single, gpu->stream());
           const auto from = together[p].begin() + row * n[p];
-          EXPECT_TRUE(same({from, from + n[p]}, download(y)))
+          EXPECT_TRUE(equal_results({from, from + n[p]}, download(y)))
               << rows << " rows, row " << row << ", K = " << k;
         }
       }
