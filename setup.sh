@@ -33,11 +33,11 @@ TEXT
 }
 
 # --- what is needed -------------------------------------------------------------------------------
-# compiler and build · MLIR 19 with its tools · static zlib and zstd for it · JSON, command line ·
+# compiler and build · MLIR 19 with its tools · static zlib and zstd for it · JSON ·
 # ONNX's protobuf · the terminal interface · lines of `invar chat`, opened at run time
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
-  nlohmann-json3-dev libcli11-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev
+  nlohmann-json3-dev libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev
   libncurses-dev libedit2)
 # workers in processes and on hosts
 mpi_packages=(libopenmpi-dev openmpi-bin)

@@ -202,8 +202,6 @@ Error no_chat_template(const ChatCommand& c) {
 
 // `worst`: the exit code of turns that had no answer.
 Status do_chat(const ChatCommand& c, int& worst) {
-  ModelOptions where = c.model;
-  INVAR_TRY(where.operation_set, generate::operation_set(c.operation_set));
   ChatOptions options = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, options));
   Console console(c.json);
@@ -216,7 +214,7 @@ Status do_chat(const ChatCommand& c, int& worst) {
     if (templates.texts.empty()) return no_chat_template(c);
   }
   const auto starting = generate::start(c.execution);
-  INVAR_TRY(const auto model, generate::Model::open(std::move(where), console));
+  INVAR_TRY(const auto model, generate::Model::open(c.model, console));
   INVAR_TRY(const auto settings,
             generate::RequestSettings::make(*model, {c.sampling, c.record_model_path, {}, false, {}, true}));
   INVAR_TRY(generate::Engine engine,

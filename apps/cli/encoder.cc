@@ -76,11 +76,9 @@ Result<Computed> compute(const EncoderCommand& c, bool pairs) {
   if (pairs)
     for (EncoderText& t : all.texts) t.second = std::exchange(t.text, c.query);
   generate::EncoderOptions options{c.prompt_name, pairs, c.batch_size};
-  ModelOptions model = c.model;
-  INVAR_TRY(model.operation_set, generate::operation_set(c.operation_set));
   Console console(c.json);
   INVAR_TRY(generate::EncoderModel opened,
-            generate::EncoderModel::open(model, c.execution, options, console));
+            generate::EncoderModel::open(c.model, c.execution, options, console));
   INVAR_TRY(all.outputs, opened.compute(all.texts, console));
   all.isa = opened.isa();
   return all;

@@ -53,11 +53,8 @@ std::string gigabytes(uint64_t bytes) {
 
 // What chooses new tokens has nothing to choose where none are made.
 Status check_chooses_nothing(const InferCommand& c, const std::string& option) {
-  const SamplingOptions& s = c.sampling;
-  const bool chooses = s.max_new_tokens || s.min_new_tokens || s.temperature || s.top_k || s.top_p ||
-                       s.min_p || s.repetition_penalty || s.no_repeat_ngram_size || s.suppress_tokens ||
-                       s.short_circuit_length || s.do_sample;
-  if (!chooses && c.stop_tokens.empty()) return {};
+  const generate::GenerationSettings& chooses = c.sampling;
+  if (chooses == generate::GenerationSettings() && c.stop_tokens.empty()) return {};
   return bad_input(
       option + " generates no tokens: leave --max-new-tokens, --stop-tokens and the options of sampling out");
 }

@@ -288,8 +288,6 @@ Status do_run(const RunCommand& c, int& worst) {
     INVAR_TRY(const receipt::Receipt before, generate::valid_receipt(c.previous));
     options.previous = receipt::receipt_hash(before);
   }
-  ModelOptions where = c.model;
-  INVAR_TRY(where.operation_set, generate::operation_set(c.operation_set));
   ChatOptions chat = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, chat));
   INVAR_TRY(std::vector<generate::Prompt> prompts, prompts_of(c, chat));
@@ -298,7 +296,7 @@ Status do_run(const RunCommand& c, int& worst) {
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--receipt-path", c.receipt_path.value_or("")));
   const auto starting = generate::start(c.execution);
-  INVAR_TRY(const auto model, generate::Model::open(std::move(where), console));
+  INVAR_TRY(const auto model, generate::Model::open(c.model, console));
   INVAR_TRY(const auto settings, generate::RequestSettings::make(*model, std::move(options)));
   INVAR_TRY(std::vector<generate::Request> requests,
             generate::make_requests(*model, std::move(prompts), settings, console));

@@ -238,7 +238,6 @@ Status check_is_file(const std::string& model) {
 Status do_compile(const CompileCommand& c, int& code) {
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--output", c.output));
-  INVAR_TRY(const auto set, generate::operation_set(c.operation_set));
   INVAR_CHECK_OK(check_is_file(c.model));
   INVAR_TRY(onnx::Graph graph, onnx::read(c.model));
   INVAR_TRY(const auto dims, sizes_from("--dim", c.dims));
@@ -247,7 +246,8 @@ Status do_compile(const CompileCommand& c, int& code) {
   for (const auto& [name, t] : bound)
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
   compiler::Options options;
-  options.folder = folder_of(c.model), options.operation_set = set.value_or(OperationSet::reproducible);
+  options.folder = folder_of(c.model),
+  options.operation_set = c.operation_set.value_or(OperationSet::reproducible);
   options.exact16 = c.profile == Profile::exact16;
   if (c.opt >= 0) options.opt = c.opt;
   options.choices = c.choices, options.stateless = c.stateless;

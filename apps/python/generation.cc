@@ -1,10 +1,10 @@
 #include "generation.h"
 
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 
 #include <cstdio>
 #include <mutex>
+#include <type_traits>
 
 #include "arrays.h"
 #include "base/hash/random.h"
@@ -60,13 +60,26 @@ class NoteCollector : public generate::Observer {
   std::vector<std::string> notes;
 };
 
-// As text, so that a number is rounded once, to binary32, as the command line rounds it.
-std::optional<float> number(const std::string& name, const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  float value;
-  if (const std::string wrong = parse_decimal(*text, value); !wrong.empty())
-    throw Raised{bad_input(name + ": " + wrong)};
-  return value;
+// A member of the options, which invar/generation.py sets: numbers as text, so that each is rounded
+// once, to binary32, as the command line rounds it; names, "" for the default.
+template <class Options, class Base, class T>
+void member(nb::class_<Options>& options, const char* name, T Base::*where) {
+  const auto text = [&](auto from) {
+    options.def_prop_rw(name, nullptr, [=](Options& o, const std::string& value) { o.*where = from(value); });
+  };
+  if constexpr (std::is_same_v<T, std::optional<Profile>>)
+    text([](const std::string& value) { return or_raise(generate::profile(value)); });
+  else if constexpr (std::is_same_v<T, std::optional<OperationSet>>)
+    text([](const std::string& value) { return or_raise(generate::operation_set(value)); });
+  else if constexpr (std::is_same_v<T, std::optional<float>>)
+    text([name](const std::string& value) {
+      float number;
+      if (const std::string wrong = parse_decimal(value, number); !wrong.empty())
+        throw Raised{bad_input(name + (": " + wrong))};
+      return std::optional(number);
+    });
+  else
+    options.def_prop_rw(name, nullptr, [=](Options& o, const T& value) { o.*where = value; });
 }
 
 // A model that is loaded at its first request and answers one after another.
@@ -294,59 +307,12 @@ void add_generations(nb::module_& m) {
 
 }  // namespace
 
-// Long because it is a list of what Python sees.
 void add_generation(nb::module_& m) {
-  nb::class_<ModelOptions>(m, "ModelOptions")
-      .def(
-          "__init__",
-          [](ModelOptions* self, const std::string& model_name, const std::string& plan,
-             const std::string& task_dir, const std::string& tasks_root, bool colocate_tensors,
-             const std::string& operation_set, const std::string& numerics, const std::string& name) {
-            new (self) ModelOptions{model_name,       plan,
-                                    task_dir,         tasks_root,
-                                    colocate_tensors, or_raise(generate::operation_set(operation_set))};
-            self->profile = or_raise(generate::profile(numerics));
-            self->name = name;
-          },
-          nb::kw_only(), nb::arg("model_name"), nb::arg("plan") = "", nb::arg("task_dir") = "",
-          nb::arg("tasks_root") = "", nb::arg("colocate_tensors") = false, nb::arg("operation_set") = "",
-          nb::arg("numerics") = "", nb::arg("name") = "");
-  nb::class_<ExecutionOptions>(m, "ExecutionOptions")
-      .def(
-          "__init__",
-          [](ExecutionOptions* self, const std::string& device, const std::string& isa, int threads,
-             int64_t prefill_chunk, bool kv_cache, int n_partitions, uint64_t weights_memory,
-             int tensor_parallel) {
-            new (self) ExecutionOptions{device,       false,          isa,
-                                        threads,      prefill_chunk,  !kv_cache,
-                                        n_partitions, weights_memory, tensor_parallel};
-          },
-          nb::kw_only(), nb::arg("device"), nb::arg("isa"), nb::arg("threads"), nb::arg("prefill_chunk"),
-          nb::arg("kv_cache") = true, nb::arg("n_partitions") = 0, nb::arg("weights_memory") = 0,
-          nb::arg("tensor_parallel") = 1);
-  nb::class_<SamplingOptions>(m, "SamplingOptions")
-      .def(
-          "__init__",
-          [](SamplingOptions* self, const std::map<std::string, std::string>& numbers, uint64_t seed,
-             std::optional<bool> do_sample, bool generation_config) {
-            new (self) SamplingOptions();
-            const auto of = [&](const char* name) {
-              const auto given = numbers.find(name);
-              return given == numbers.end() ? std::nullopt : number(name, given->second);
-            };
-            self->temperature = of("temperature"), self->top_p = of("top_p"), self->min_p = of("min_p");
-            self->repetition_penalty = of("repetition_penalty");
-            self->seed = seed, self->do_sample = do_sample, self->no_generation_config = !generation_config;
-          },
-          nb::kw_only(), nb::arg("numbers"), nb::arg("seed"), nb::arg("do_sample").none(),
-          nb::arg("generation_config"))
-      .def_rw("max_new_tokens", &SamplingOptions::max_new_tokens)
-      .def_rw("min_new_tokens", &SamplingOptions::min_new_tokens)
-      .def_rw("top_k", &SamplingOptions::top_k)
-      .def_rw("no_repeat_ngram_size", &SamplingOptions::no_repeat_ngram_size)
-      .def_rw("bad_words_ids", &SamplingOptions::bad_words_ids)
-      .def_rw("suppress_tokens", &SamplingOptions::suppress_tokens)
-      .def_rw("stop_strings", &SamplingOptions::stop_strings);
+  nb::class_<ModelOptions> model(m, "ModelOptions");
+  nb::class_<ExecutionOptions> execution(m, "ExecutionOptions");
+  nb::class_<SamplingOptions> sampling(m, "SamplingOptions");
+  model.def(nb::init<>()), execution.def(nb::init<>()), sampling.def(nb::init<>());
+#include "options/python_members.inc"
   add_generations(m);
   add_verdicts(m);
   m.def(

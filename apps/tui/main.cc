@@ -4,8 +4,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 
 #include "base/text/display.h"
@@ -195,19 +196,39 @@ int main_of(const Options& options) {
 }  // namespace
 }  // namespace invar::tui
 
+namespace {
+
+constexpr const char* kUsage = R"(Usage: invar-tui [OPTIONS]
+
+A form, the command that it makes, and its receipts, in the terminal.
+
+  --model-name MODEL  checkpoint folder, or org/name on the Hugging Face hub
+  --receipts FOLDER   the folder whose receipts are listed
+  --invar FILE        the program that does the work (default: invar beside this one)
+  --version           print the version
+  -h, --help          print this help
+)";
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  CLI::App app{"A form, the command that it makes, and its receipts, in the terminal.", "invar-tui"};
-  app.set_version_flag("--version", INVAR_VERSION);
   invar::tui::Options options{invar::tui::invar_beside(), "", ""};
-  app.add_option("--model-name", options.model, "checkpoint folder, or org/name on the Hugging Face hub");
-  app.add_option("--receipts", options.receipts, "the folder whose receipts are listed");
-  app.add_option("--invar", options.invar, "the program that does the work (default: invar beside this one)");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
-    std::fprintf(stderr, "invar-tui: %s: see `invar-tui --help`\n", invar::printable(e.what()).c_str());
+  const std::pair<const char*, std::string*> known[] = {
+      {"--model-name", &options.model}, {"--receipts", &options.receipts}, {"--invar", &options.invar}};
+  const auto refused = [](const std::string& why) {
+    std::fprintf(stderr, "invar-tui: %s: see `invar-tui --help`\n", invar::printable(why).c_str());
     return 2;
+  };
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--help" || word == "-h") return std::fputs(kUsage, stdout) < 0;
+    if (word == "--version") return std::puts(INVAR_VERSION) < 0;
+    const size_t equal = std::min(word.find('='), word.size());
+    const auto* const found = std::ranges::find(known, word.substr(0, equal),
+                                                [](const auto& o) { return std::string_view(o.first); });
+    if (found == std::end(known)) return refused("'" + word + "': no option");
+    if (equal == word.size() && i + 1 == argc) return refused(word + ": its value is missing");
+    *found->second = equal < word.size() ? word.substr(equal + 1) : argv[++i];
   }
   return invar::tui::main_of(options);
 }

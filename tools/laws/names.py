@@ -14,13 +14,13 @@ from law import CPP, code, finding, is_test, lines, rooms
 # have other uses.
 DISTINCT = {"argmax", "matmul", "rmsnorm", "rope", "sigmoid", "silu", "softmax"}
 NAME = re.compile(
-    # "sign" is a command and a parameter of Python's, too, "clip" an attribute of ONNX.
-    r'(?<!add_subcommand\()(?<!nb::arg\()(?<!kClipAttribute = )"([a-z0-9_]+)(?=")'
+    # "sign" is a parameter of Python's, too, "clip" an attribute of ONNX.
+    r'(?<!nb::arg\()(?<!kClipAttribute = )"([a-z0-9_]+)(?=")'
     r'|#include\s+"ops/([a-z0-9_]+)/'
     rf"|\b(?:row_)?({'|'.join(DISTINCT)})(?:_(?:reference|scalar|avx2|avx512|neon))?\b"
 )
-# Recipes name operations; the table of options has names that are also those of operations.
-RECIPE = re.compile(r"src/checkpoint/|src/prompt/jinja/|models/|apps/cli/help/words\.cc")
+# Recipes name operations.
+RECIPE = re.compile(r"src/checkpoint/|src/prompt/jinja/|models/")
 
 
 def check(files):
@@ -62,14 +62,6 @@ SELF_TEST = [
     ("a string in the runtime", {**OPSET, "src/run/x.cc": 'if (op == "softmax") f();\n'}, 1),
     ("an identifier in the compiler", {**OPSET, "src/compiler/x.cc": "Value softmax(Value);\n"}, 1),
     ("an everyday word as a name", {**OPSET, "src/compiler/x.cc": 'lower("add");\n'}, 1),
-    (
-        "a name that is also a command's",
-        {
-            **OPSET,
-            "apps/cli/options/options.cc": 'app.add_subcommand("add", "help");\nadd("add");\n',
-        },
-        1,
-    ),
     ("another room's header", {**OPSET, "src/ops/add/cpu.cc": '#include "ops/softmax/x.h"\n'}, 1),
     ("no list at all", {"src/run/x.cc": ""}, 1),
     (

@@ -1,5 +1,5 @@
 // What the program says of its commands and options: the material of help, man pages, completion
-// and suggestions. It is read out of the definitions in options/, so that none of them can differ.
+// and suggestions. It is read out of the table of options/, so that none of them can differ.
 #pragma once
 
 #include <string>
@@ -18,6 +18,7 @@ struct OptionText {
   std::vector<std::string> choices;  // the values that there are, or some of them
   bool closed = false;               // whether there are no others
   bool required = false, repeats = false;
+  bool many = false;  // it takes several words
 
   // As usage and errors name an option without dashes: FILE.
   std::string shown_position() const;
@@ -28,7 +29,8 @@ struct OptionText {
 struct CommandText {
   std::string name;  // "run", "cache list"; "" of the program
   std::vector<std::string> aliases;
-  std::string text;
+  std::string text, group;
+  std::vector<std::string> examples;
   std::vector<OptionText> options;
   std::vector<CommandText> commands;
 };
@@ -39,21 +41,9 @@ const CommandText* find_command(const CommandText&, std::string_view name);
 // The command of this whole name, such as "cache list"; the program of another.
 const CommandText* command_named(const CommandText& program, std::string_view name);
 
-// What the definitions do not say: the words of help/words.cc.
-struct OptionWords {
-  const char *name, *type, *group;
-  const char* choices = "";  // separated by '|'; "...": and others
-};
-// Null: no option of any command has this name. `command` decides where two differ.
-const OptionWords* words_for(std::string_view name, std::string_view command);
-struct CommandWords {
-  const char *name, *group;
-  std::vector<const char*> examples;
-};
-const std::vector<CommandWords>& command_words();
-const CommandWords* words_for_command(std::string_view command);
 // In the order in which help shows them.
 const std::vector<const char*>& option_groups();
+const std::vector<const char*>& command_groups();
 struct ExitCode {
   int code;
   const char* text;

@@ -70,17 +70,13 @@ void add_options(std::string& out, const std::vector<OptionText>& options, const
 }
 
 void add_commands(std::string& out, const CommandText& c, int width) {
-  std::vector<std::string> shown;
-  for (const CommandWords& w : command_words()) {
-    if (std::ranges::count(shown, w.group) > 0) continue;
+  for (const char* group : command_groups()) {
     bool any = false;
     for (const CommandText& one : c.commands) {
-      const CommandWords* const words = words_for_command(one.name);
-      if (std::string(words ? words->group : "Others") != w.group) continue;
-      if (!any) out += "\n" + std::string(w.group) + "\n", any = true;
+      if (one.group != group) continue;
+      if (!any) out += "\n" + one.group + "\n", any = true;
       add_row(out, one.name.substr(one.name.rfind(' ') + 1), one.text, width);
     }
-    shown.emplace_back(w.group);
   }
 }
 
@@ -112,10 +108,8 @@ std::string help_text(const CommandText& c, const CommandText& program, int widt
     if (c.name.empty() || std::string_view(group) != option_groups().back())
       add_options(out, c.options, group, width);
   if (!c.name.empty()) add_options(out, program.options, option_groups().back(), width);
-  if (const CommandWords* words = words_for_command(c.name); words && !words->examples.empty()) {
-    out += "\nExamples\n";
-    for (const char* example : words->examples) out += std::string("  ") + example + "\n";
-  }
+  if (!c.examples.empty()) out += "\nExamples\n";
+  for (const std::string& example : c.examples) out += "  " + example + "\n";
   out += "\nExit codes\n";
   for (const ExitCode& code : exit_codes()) add_row(out, std::to_string(code.code), code.text, width);
   if (c.name.empty())

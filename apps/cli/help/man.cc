@@ -87,9 +87,9 @@ std::string man_page(const CommandText& c, const CommandText& program, std::stri
     page += ".SS Every command\n";
     for (const OptionText& o : program.options) page += ".TP\n" + tag(o) + "\n" + body(o) + "\n";
   }
-  if (const CommandWords* words = words_for_command(c.name); words && !words->examples.empty()) {
+  if (!c.examples.empty()) {
     page += ".SH EXAMPLES\n.nf\n";
-    for (const char* example : words->examples) page += roff(example) + "\n";
+    for (const std::string& example : c.examples) page += roff(example) + "\n";
     page += ".fi\n";
   }
   page += ".SH EXIT STATUS\n";

@@ -1,13 +1,11 @@
 // Words of the command line that are none, and what was meant.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
-#include "help/command_text.h"
 
 namespace invar::cli {
 
@@ -21,14 +19,5 @@ struct Advice {
   Error error;
   std::string hint;
 };
-struct Words {
-  std::vector<std::string> words;  // what CLI11 gets: an empty value stands alone, as in --text ""
-  std::string command;             // whose words these are; "" before there is one
-  bool json = false;               // --json stands there
-  bool version = false;            // --version or -V does
-  std::optional<Advice> wrong;     // the first word that is no option, command or value
-};
-// Reads the words behind the name of the program as CLI11 will.
-Words read_words(const CommandText& program, const std::vector<std::string>& given);
 
 }  // namespace invar::cli

@@ -1,33 +1,16 @@
 // The words of the command line -> a command that runs, or one line that says what is wrong.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/file/file.h"
 #include "console.h"
-#include "options/shared.h"
-#include "options/values.h"
+#include "options/table.h"
+#include "options/words.h"
 #include "progress/display.h"
 
 namespace invar::cli {
 namespace {
-
-// An empty value, as of a variable of the shell that is not set, is no value. Texts may be empty,
-// and the path of a receipt has a message of its own.
-void refuse_empty_values(CLI::App& app) {
-  static constexpr const char* kTexts[] = {"prompt-text", "text",         "query", "document",
-                                           "system",      "receipt-path", "user"};
-  const CLI::Validator given(
-      [](const std::string& value) -> std::string {
-        return value.empty() ? "empty: give a value, or leave the option out" : "";
-      },
-      "");
-  for (CLI::Option* option : app.get_options()) {
-    const std::vector<std::string>& names = option->get_lnames();
-    const bool is_text = !names.empty() && std::ranges::count(kTexts, names.front()) > 0;
-    if (!names.empty() && !is_text && option->get_items_expected_max() > 0) option->check(given);
-  }
-  for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
-}
 
 std::string list_of(const std::vector<std::string>& words, const std::string& last) {
   std::string list;
@@ -36,50 +19,130 @@ std::string list_of(const std::vector<std::string>& words, const std::string& la
   return list;
 }
 
-// Words of CLI11 -> how help names an option without dashes.
-std::string shown_name(const CommandText& c, const std::string& name) {
-  for (const OptionText& o : c.options)
-    if (o.position == name) return o.shown_position();
-  return name;
+// An error of usage that names the first example of the command.
+Advice needed(const CommandText& c, const std::string& what) {
+  const std::string example = c.examples.empty() ? "" : ", as in `" + c.examples.front() + "`";
+  return {bad_input(what + " is required" + example), see_help(c)};
 }
 
-// The lines of CLI11 as those of the program: without the names of its exceptions.
-Advice advice_of(const CLI::ParseError& e, const CommandText& c) {
-  const std::string see = "see `invar " + (c.name.empty() ? "" : c.name + " ") + "--help`";
-  if (c.name.empty() && e.get_name() == "RequiredError")
+Advice command_needed(const CommandText& c) {
+  if (c.name.empty())
     return {bad_input("a command is needed, such as `invar run`"), "`invar --help` lists them"};
-  if (!c.commands.empty() && e.get_name() == "RequiredError") {
+  std::vector<std::string> names;
+  for (const CommandText& one : c.commands) names.push_back("`invar " + one.name + "`");
+  return {bad_input(c.name + ": a command is needed: " + list_of(names, " or ")), see_help(c)};
+}
+
+// The values of one command, or of the program.
+class Values {
+ public:
+  Values(const CommandRow& row, const CommandText& text, const std::vector<Given>& given)
+      : row_(row), text_(text), given_(given) {}
+
+  // Into the members of its struct.
+  std::optional<Advice> store_all(Commands& commands) const {
+    if (row_.options.empty()) return std::nullopt;
+    const std::vector<Target> targets = row_.targets(commands);
+    for (size_t i = 0; i < given_.size(); ++i)
+      if (std::optional<Advice> wrong = store_option(row_.options[i], given_[i], targets[i])) return wrong;
+    return std::nullopt;
+  }
+  // What the options ask of one another.
+  std::optional<Advice> related() const {
+    for (size_t i = 0; i < given_.size(); ++i) {
+      const OptionRow& o = row_.options[i];
+      if (o.required && given_[i].times == 0)
+        return needed(text_, o.position ? text_.options[i].shown_position() : o.dashed());
+    }
+    for (size_t i = 0; i < given_.size(); ++i) {
+      const OptionRow& o = row_.options[i];
+      if (given_[i].times == 0) continue;
+      for (const size_t other : indices(o.needs))
+        if (given_[other].times == 0) return conflict(o, " requires ", other);
+    }
+    for (size_t i = 0; i < given_.size(); ++i)
+      for (const size_t other : indices(row_.options[i].excludes))
+        if (given_[i].times > 0 && given_[other].times > 0) {
+          const auto [first, second] = std::minmax(i, other);
+          return conflict(row_.options[first], " excludes ", second);
+        }
+    return std::nullopt;
+  }
+  std::optional<Advice> one_given() const {
+    if (!*row_.one_of) return std::nullopt;
     std::vector<std::string> names;
-    for (const CommandText& one : c.commands) names.push_back("`invar " + one.name + "`");
-    return {bad_input(c.name + ": a command is needed: " + list_of(names, " or ")), see};
+    for (const size_t i : indices(row_.one_of)) {
+      if (given_[i].times > 0) return std::nullopt;
+      const OptionRow& o = row_.options[i];
+      names.push_back(o.position ? "a " + std::string(o.name) : o.dashed());
+    }
+    return needed(text_, *row_.one_of_text ? row_.one_of_text : list_of(names, " or "));
   }
-  const std::string text = e.what(), name = text.substr(0, text.find(": "));
-  if (dynamic_cast<const CLI::ExtrasError*>(&e)) {
-    const std::string extra = text.substr(std::min(text.size(), name.size() + 2));
-    return {bad_input("'" + extra + "': `invar" + (c.name.empty() ? "" : " ") + c.name +
-                      "` takes no more words without an option"),
-            see};
+
+ private:
+  std::optional<Advice> store_option(const OptionRow& o, const Given& given, const Target& target) const {
+    const auto wrong = [&](const Wrong& why) {
+      const std::string name =
+          o.position ? text_.options[&o - row_.options.data()].shown_position() : o.dashed();
+      return Advice{bad_input(name + ": " + why.message), why.hint.value_or(see_help(text_))};
+    };
+    if (o.is_flag()) {
+      if (given.times > 0) store(o, "", target);
+      return std::nullopt;
+    }
+    if (given.times > 1 && !o.repeats)
+      return Advice{bad_input(o.dashed() + ": given more than once"), see_help(text_)};
+    for (const std::string& value : given.values)
+      for (const std::string& part : o.comma ? parts_of(value) : std::vector<std::string>{value})
+        if (const std::optional<Wrong> why = store(o, part, target)) return wrong(*why);
+    return std::nullopt;
   }
-  if (const size_t required = text.find(" is required"); required != text.npos) {
-    const CommandWords* const words = words_for_command(c.name);
-    const std::string example =
-        words && !words->examples.empty() ? ", as in `" + std::string(words->examples.front()) + "`" : "";
-    return {bad_input(shown_name(c, text.substr(0, required)) + text.substr(required) + example), see};
+  // Of a list with commas; one without parts is a part that is wrong.
+  static std::vector<std::string> parts_of(const std::string& list) {
+    std::vector<std::string> parts;
+    for (size_t at = 0, end; at < list.size(); at = end + 1) {
+      end = std::min(list.find(',', at), list.size());
+      if (end > at) parts.push_back(list.substr(at, end - at));
+    }
+    return parts.empty() ? std::vector<std::string>{list} : parts;
   }
-  if (text.find(": At Most 1 required") == name.size())
-    return {bad_input(name + ": given more than once"), see};
-  return {bad_input(text), see};
+  std::vector<size_t> indices(std::string_view names) const {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < row_.options.size(); ++i)
+      if ((" " + std::string(names) + " ").find(" " + std::string(row_.options[i].name) + " ") !=
+          std::string::npos)
+        found.push_back(i);
+    return found;
+  }
+  Advice conflict(const OptionRow& o, const char* how, size_t other) const {
+    return {bad_input(o.dashed() + how + row_.options[other].dashed()), see_help(text_)};
+  }
+
+  const CommandRow& row_;
+  const CommandText& text_;
+  const std::vector<Given>& given_;
+};
+
+const CommandRow& row_of(const CommandText& c) {
+  return *std::ranges::find(command_rows(), c.name, [](const CommandRow& row) { return row.name; });
+}
+
+// How the program shows its work, and its errors from here on.
+void show_as(const ProgramOptions& o, bool json) {
+  static const std::map<std::string, ProgressForm> kForms = {{"bar", ProgressForm::bar},
+                                                             {"lines", ProgressForm::lines},
+                                                             {"json", ProgressForm::json},
+                                                             {"none", ProgressForm::none}};
+  Display& d = display();
+  d.json = json, d.quiet = o.quiet, d.verbose = o.verbose;
+  if (const auto form = kForms.find(o.progress); form != kForms.end()) d.progress = form->second;
+  if (o.color == "always") d.color = ColorUse::always;
+  if (o.color == "never") d.color = ColorUse::never;
 }
 
 int help_width() {
   return stdout_is_terminal() ? std::clamp(terminal_width(), 40, 100) : 80;
 }
-
-struct HelpCommand {
-  std::vector<std::string> command;
-  bool man = false;
-  std::string man_pages, shell;
-};
 
 // Every page of man into a folder.
 Status write_man_pages(const CommandText& program, const std::string& folder) {
@@ -98,8 +161,8 @@ Status write_man_pages(const CommandText& program, const std::string& folder) {
   return {};
 }
 
-Status show_help(const CLI::App& app, const HelpCommand& h) {
-  const CommandText program = describe(app);
+Status write_help(const HelpCommand& h) {
+  const CommandText& program = program_text();
   if (!h.man_pages.empty()) return write_man_pages(program, h.man_pages);
   const CommandText* c = &program;
   for (const std::string& word : h.command) {
@@ -114,68 +177,42 @@ Status show_help(const CLI::App& app, const HelpCommand& h) {
   return write_stdout(h.man ? man_page(*c, program, INVAR_VERSION) : help_text(*c, program, help_width()));
 }
 
-Status show_completion(const CLI::App& app, const std::string& shell) {
-  const std::string script = completion_script(describe(app), shell);
-  if (script.empty()) return bad_input("completion " + shell + ": bash, zsh and fish have one");
-  return write_stdout(script);
-}
-
 }  // namespace
 
-void add_help(CLI::App& app, int& result) {
-  static HelpCommand h;
-  auto* help = app.add_subcommand("help", "the options of a command, as --help; or a page for man");
-  help->add_option("command", h.command, "the command");
-  auto* man = help->add_flag("--man", h.man, "a page for man, as in `invar help run --man | man -l -`");
-  help->add_option("--man-pages", h.man_pages, "write the pages of all commands into this folder")
-      ->excludes(man);
-  help->callback([&app, &result] { result = exit_code(show_help(app, h)); });
-  auto* completion = app.add_subcommand("completion", "a script that completes commands in a shell");
-  completion->add_option("shell", h.shell, "bash, zsh or fish")->required();
-  completion->callback([&app, &result] { result = exit_code(show_completion(app, h.shell)); });
+int show_help(const HelpCommand& h) {
+  return exit_code(write_help(h));
+}
+
+int show_completion(const HelpCommand& h) {
+  return exit_code(write_stdout(completion_script(program_text(), h.shell)));
 }
 
 int parse_and_run(int argc, char** argv, bool environment_was_good) {
-  CLI::App app{"Invar: AI inference that does not change with the machine"};
-  app.name("invar");
-  app.require_subcommand(1);
-  app.set_version_flag("-V,--version", "invar " INVAR_VERSION, "print the version");
-  app.set_help_flag("-h,--help", "print this help");
-  app.fallthrough();  // commands inherit these three
-  app.formatter_fn([&app](const CLI::App* one, const std::string&, CLI::AppFormatMode) {
-    const CLI::App* const above = one->get_parent();
-    const bool nested = above && above->get_parent();
-    return help_text(describe(*one, nested ? above->get_name() : ""), describe(app), help_width());
-  });
-  add_global(app);
-  int result = 0;
+  const std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
+  const CommandText& program = program_text();
+  const Words words = read_words(program, given);
+  const CommandText& command = *words.command;
+  const CommandRow& row = row_of(command);
   Commands c;
   c.doctor.options.environment_was_good = environment_was_good;
-  add_commands(app, c, result);
-  add_tui(app, result);
-  add_help(app, result);
-  refuse_empty_values(app);
-  const std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
-  Words words = read_words(describe(app), given);
-  preset_display(words);
+  const Values of_program(command_rows()[0], program, words.program), own(row, command, words.own);
+  std::optional<Advice> wrong = of_program.store_all(c);
+  show_as(c.program, words.json);
   show_truncation();
   if (words.wrong) return fail(words.wrong->error, words.wrong->hint);
-  // CLI11 asks a command for its required options before it sees this flag of the program.
-  if (words.version) return exit_code(write_stdout("invar " INVAR_VERSION "\n"));
-  std::ranges::reverse(words.words);  // as CLI11 takes them
-  try {
-    app.parse(std::move(words.words));
-  } catch (const Launched& l) {
-    return l.code;
-  } catch (const Refused& r) {
-    return fail(r.advice.error, r.advice.hint);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
-    const CommandText program = describe(app);
-    const Advice advice = advice_of(e, *command_named(program, words.command));
-    return fail(advice.error, advice.hint);
-  }
-  return result;
+  if (c.program.version) return exit_code(write_stdout("invar " INVAR_VERSION "\n"));
+  if (!wrong) wrong = own.store_all(c);
+  if (!wrong && c.program.help) return exit_code(write_stdout(help_text(command, program, help_width())));
+  if (!wrong) wrong = of_program.related();
+  if (!wrong && !row.run) wrong = command_needed(command);
+  if (!wrong) wrong = own.related();
+  if (!wrong && !words.extra.empty())
+    wrong = Advice{bad_input("'" + list_of(words.extra, " ") + "': `invar " + command.name +
+                             "` takes no more words without an option"),
+                   see_help(command)};
+  if (!wrong) wrong = own.one_given();
+  if (wrong) return fail(wrong->error, wrong->hint);
+  return row.run(c);
 }
 
 }  // namespace invar::cli

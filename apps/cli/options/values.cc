@@ -1,65 +1,118 @@
 #include "options/values.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/text/decimal.h"
-#include "device/find_device.h"
+#include "base/text/size_text.h"
+#include "base/text/utf8.h"
+#include "help/suggest.h"
 #include "kernels/registry.h"
 
 namespace invar::cli {
 namespace {
-
-// Calls `take` with each part of a list with commas.
-template <class Take>
-void for_each_of(std::string_view list, const Take& take) {
-  for (size_t end; !list.empty(); list.remove_prefix(std::min(end + 1, list.size())))
-    end = std::min(list.find(','), list.size()), take(std::string(list.substr(0, end)));
-}
 
 bool is_device(const std::string& name) {
   return name == "cpu" || name == "cuda" ||
          (name.starts_with("cuda:") && parse_whole(name.substr(5), 0, INT32_MAX));
 }
 
+std::optional<Wrong> wrong(std::string message) {
+  if (message.empty()) return std::nullopt;
+  return Wrong{std::move(message)};
+}
+
+// "" where it is stored, else why not.
+template <class T>
+std::string store_one(const OptionRow& row, const std::string& text, T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value = row.kind != ValueKind::off, "";
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return value = text, "";
+  } else if constexpr (std::is_same_v<T, Profile> || std::is_same_v<T, OperationSet>) {
+    std::optional<T> known;
+    if constexpr (std::is_same_v<T, Profile>)
+      known = profile_from(text);
+    else
+      known = operation_set_from(text);
+    if (!known) return text + " is not known";  // the choices of the row say the names
+    return value = *known, "";
+  } else if constexpr (std::is_integral_v<T>) {
+    const bool is_size = row.kind == ValueKind::size;
+    const std::optional<uint64_t> number =
+        is_size ? parse_size(text) : parse_whole(text, row.least, row.most);
+    if (is_size && number.value_or(0) == 0)
+      return text + " is not a size, a whole number of B, kB, MB, GB or TB, such as 20GB";
+    if (!number)
+      return text + " is not a whole number from " + std::to_string(row.least) + " to " +
+             std::to_string(row.most);
+    return value = static_cast<T>(*number), "";
+  } else if (row.kind == ValueKind::power) {
+    if (text.starts_with("2^") && parse_decimal(text.substr(2), value).empty()) return "";
+    return text + " is no power of two such as 2^-8";
+  } else {
+    if (std::string why = parse_decimal(text, value); !why.empty()) return why;
+    if (row.most == 0 || (value >= static_cast<T>(row.least) && value <= static_cast<T>(row.most))) return "";
+    return text + " is not from " + std::to_string(row.least) + " to " + std::to_string(row.most);
+  }
+}
+template <class T>
+std::string store_one(const OptionRow& row, const std::string& text, std::vector<T>& list) {
+  T value{};
+  std::string why = store_one(row, text, value);
+  list.push_back(std::move(value));
+  return why;
+}
+template <class T>
+std::string store_one(const OptionRow& row, const std::string& text, std::optional<T>& value) {
+  return store_one(row, text, value ? *value : value.emplace());
+}
+
 }  // namespace
 
-void check_device(CLI::Option* device, bool is_list) {
-  device->check([is_list](const std::string& value) -> std::string {
-    const auto expect = [](const std::string& name) {
-      if (is_device(name)) return;
-      throw Refused{{bad_input("--device: " + name + " is not cpu, cuda or cuda:N"),
-                     did_you_mean(nearest(name, {"cpu", "cuda"}))}};
-    };
-    if (!is_list) return expect(value), "";
-    if (("," + value + ",").find(",,") != std::string::npos)
-      throw Refused{{bad_input("--device: " + value +
-                               " has an empty name; give names, comma separated, such as cuda:0,cuda:1"),
-                     ""}};
-    for_each_of(value, expect);
-    return "";
-  });
+std::optional<Wrong> store(const OptionRow& row, const std::string& text, const Target& target) {
+  if (row.check)
+    if (std::optional<Wrong> why = row.check(text)) return why;
+  const bool says_range = row.kind == ValueKind::whole || row.most > 0;  // of an empty text, too
+  if (text.empty() && !row.may_be_empty && !row.position && !row.is_flag() && !says_range)
+    return Wrong{"empty: give a value, or leave the option out"};
+  return wrong(std::visit([&](auto* to) { return store_one(row, text, *to); }, target));
 }
 
-void check_isa(CLI::Option* isa) {
-  isa->check([](const std::string& value) -> std::string {
-    std::vector<std::string> here;
-    for (const std::string_view name : ops::isas_and_extensions()) here.emplace_back(name);
-    if (value.empty() || std::ranges::count(here, value) > 0) return "";
-    std::string list;
-    for (const std::string& name : here) list += (list.empty() ? "" : ", ") + name;
-    throw Refused{
-        {bad_input("--isa: " + value + " is no instruction set that this CPU and build have: " + list),
-         did_you_mean(nearest(value, here))}};
-  });
+std::optional<Wrong> check_device(const std::string& name) {
+  if (is_device(name)) return std::nullopt;
+  return Wrong{name + " is not cpu, cuda or cuda:N", did_you_mean(nearest(name, {"cpu", "cuda"}))};
 }
 
-void expect_device(const std::string& name) {
-  if (const Status found = find_device(name); !found)
-    throw Refused{{Error{found.error().code, "--device " + name + ": " + found.error().message}, ""}};
+std::optional<Wrong> check_devices(const std::string& list) {
+  if (("," + list + ",").find(",,") != std::string::npos)
+    return Wrong{list + " has an empty name; give names, comma separated, such as cuda:0,cuda:1", ""};
+  for (size_t at = 0, end; at < list.size(); at = end + 1) {
+    end = std::min(list.find(',', at), list.size());
+    if (std::optional<Wrong> why = check_device(list.substr(at, end - at))) return why;
+  }
+  return std::nullopt;
 }
 
-void expect_devices(const generate::ExecutionOptions& o) {
-  if (!o.cpu_only && o.workers.empty()) for_each_of(o.device, expect_device);
+std::optional<Wrong> check_isa(const std::string& name) {
+  std::vector<std::string> here;
+  for (const std::string_view isa : ops::isas_and_extensions()) here.emplace_back(isa);
+  if (name.empty() || std::ranges::count(here, name) > 0) return std::nullopt;
+  std::string list;
+  for (const std::string& isa : here) list += (list.empty() ? "" : ", ") + isa;
+  return Wrong{name + " is no instruction set that this CPU and build have: " + list,
+               did_you_mean(nearest(name, here))};
+}
+
+std::optional<Wrong> check_name(const std::string& name) {
+  if (valid_prefix(name) < name.size()) return Wrong{"a name is UTF-8"};
+  if (name.empty() || name.size() > 256) return Wrong{"a name has 1 to 256 bytes"};
+  return std::nullopt;
+}
+
+std::optional<Wrong> check_salt(const std::string& salt) {
+  if (!salt.empty()) return std::nullopt;
+  return Wrong{"empty: give a text that the prover could not know, or leave --salt out"};
 }
 
 }  // namespace invar::cli

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
@@ -27,6 +28,8 @@ extern "C" void tell_thread(int signal) {  // async-signal-safe
 void end_by(int signal) {
   remove_temporaries();
   restore_terminal();
+  // Never unlocked: what other threads have to say comes before the last line, or not at all.
+  if (shows_events() || stderr_is_terminal()) ::flockfile(stderr);
   if (shows_events())
     emit({{"event", "error"}, {"code", 128 + signal}, {"kind", "cancelled"}, {"message", "cancelled"}});
   else if (stderr_is_terminal())

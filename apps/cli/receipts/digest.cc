@@ -13,9 +13,7 @@ namespace {
 
 Status do_digest(const DigestCommand& c) {
   Console console(c.json);
-  generate::ModelOptions model = c.model;
-  INVAR_TRY(model.operation_set, generate::operation_set(c.operation_set));
-  INVAR_TRY(const receipt::Receipt described, generate::describe_model(model, console));
+  INVAR_TRY(const receipt::Receipt described, generate::describe_model(c.model, console));
   const nlohmann::ordered_json fields = bound_fields(described);
   if (c.json) return write_stdout(line_of(fields));
   std::string lines;

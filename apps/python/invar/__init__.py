@@ -23,10 +23,11 @@ from invar._native import (
     set_threads,
 )
 from invar.compiler import Program, Tensor, compile
-from invar.generation import Finding, Generation, Verdict, generate, validate, verify
+from invar.generation import Finding, Generation, Verdict, validate
 from invar.modules.convert import CompileOptions, convert
 from invar.ops.random import Generator, default_generator, manual_seed
 from invar.primitives import synchronize
+from invar.requests import generate, verify
 
 
 def _gradients() -> Any:

@@ -1,5 +1,5 @@
 """Prompt -> answer and receipt; receipt -> verdict. The same code as `invar run`, `invar validate`
-and `invar verify`."""
+and `invar verify`. requests.py has the functions whose arguments are options."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
-from invar import _native, arrays
+from invar import _native, argument_table, arrays
 
 INT32 = 2**31 - 1
 Path: TypeAlias = str | os.PathLike[str]
@@ -106,55 +106,50 @@ def stop_string(name, value):
     return value
 
 
-def sampling_of(numbers, seed, do_sample, generation_config, **others):
-    """SamplingOptions of decimals, of whole numbers (name = (value, least, most)) and of lists."""
-    made = _native.SamplingOptions(
-        numbers={n: decimal(n, v) for n, v in numbers.items() if v is not None},
-        seed=whole("seed", seed, 0, 2**64 - 1),
-        do_sample=do_sample,
-        generation_config=flag("generation_config", generation_config),
-    )
-    for name, value in others.items():
-        if isinstance(value, tuple):
-            value = None if value[0] is None else whole(name, *value)
-        if value is not None:
-            setattr(made, name, value)
-    return made
-
-
-def execution_of(
-    device,
-    isa,
-    threads,
-    prefill_chunk,
-    kv_cache=True,
-    n_partitions=0,
-    weights_memory=0,
-    tensor_parallel=1,
-    workers=None,
-):
-    if workers is not None:
-        raise _native.NotCovered(
-            "workers: processes and hosts are of the command line alone: `invar run --workers`; "
-            "leave it out"
-        )
-    return _native.ExecutionOptions(
-        device=device_of(device),
-        isa=text_of("isa", isa),
-        threads=whole("threads", threads, 0, _native.most_threads),
-        prefill_chunk=whole("prefill_chunk", prefill_chunk, 0, 1 << 20),
-        kv_cache=flag("kv_cache", kv_cache),
-        n_partitions=whole("n_partitions", n_partitions, 0, 1 << 16),
-        weights_memory=whole("weights_memory", weights_memory, 0, 2**63 - 1),
-        tensor_parallel=whole("tensor_parallel", tensor_parallel, 1, 1 << 10),
-    )
-
-
 def device_of(value):
     """One device, or several: a list of names, or the text that the command line takes."""
     if isinstance(value, list | tuple) and value:
         return ",".join(text_of("device", name) for name in value)
     return text_of("device", value)
+
+
+# Kind of an argument (tools/options/generate.py) -> its value as the native options take it; None:
+# nobody says it.
+CONVERSIONS = {
+    "whole": lambda name, value, *limits: None if value is None else whole(name, value, *limits),
+    "decimal": decimal,
+    "flag": flag,
+    "not": lambda name, value: not flag(name, value),
+    "flag?": lambda name, value: None if value is None else flag(name, value),
+    "path": path_of,
+    "name": name_or_default,
+    "text": text_of,
+    "device": lambda name, value: device_of(value),
+    "tokens": lambda name, value: list_of(name, value, token),
+    "token lists": lambda name, value: list_of(name, value, word),
+    "texts": lambda name, value: list_of(
+        name, [value] if isinstance(value, str) else value, stop_string
+    ),
+}
+
+
+def filled(options, arguments, given):
+    """Native options with those of the given values that are theirs."""
+    for name, (member, kind, *limits) in arguments.items():
+        if name in given:
+            value = CONVERSIONS[kind](name, given[name], *limits)
+            if value is not None:
+                setattr(options, member, value)
+    return options
+
+
+def execution_of(given, workers):
+    if workers is not None:
+        raise _native.NotCovered(
+            "workers: processes and hosts are of the command line alone: `invar run --workers`; "
+            "leave it out"
+        )
+    return filled(_native.ExecutionOptions(), argument_table.EXECUTION, given)
 
 
 def warn(notes):
@@ -272,112 +267,22 @@ class KeptModel:
         return 0 if self._engine is None else self._engine.loads
 
 
-def generate(
-    model: Path,
-    prompt: str | None = None,
+def answer_to(
+    model,
+    prompt,
     *,
-    messages: list[dict[str, Any]] | dict[str, Any] | None = None,
-    tools: list[dict[str, Any]] | None = None,
-    enable_thinking: bool | None = None,
-    max_new_tokens: int | None = None,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-    repetition_penalty: float | None = None,
-    no_repeat_ngram_size: int | None = None,
-    min_new_tokens: int | None = None,
-    bad_words_ids: list[list[int]] | None = None,
-    suppress_tokens: list[int] | None = None,
-    stop_strings: str | list[str] | None = None,
-    seed: int = 0,
-    do_sample: bool | None = None,
-    generation_config: bool = True,
-    device: str | list[str] | tuple[str, ...] = "cpu",
-    isa: str = "",
-    threads: int = 0,
-    prefill_chunk: int = 0,
-    kv_cache: bool = True,
-    n_partitions: int = 0,
-    tensor_parallel: int = 1,
-    weights_memory: int = 0,
-    workers: None = None,
-    plan: Path | None = None,
-    operation_set: str | None = None,
-    numerics: str | None = None,
-    task_dir: Path | None = None,
-    tasks_root: Path | None = None,
-    colocate_tensors: bool = False,
-    name: str | None = None,
-    receipt_path: Path | None = None,
-    record_model_path: bool = False,
-    sign: Paths | None = None,
-    salt_prompt: bool = False,
-    previous: Receipt | None = None,
-) -> Generation:
-    """The answer of a language model to a prompt, as a Generation: iterate over it for the text as
-    it is computed, or ask it for `.text`, `.tokens` and `.receipt`. Text, tokens and receipt hash
-    are those of `invar run` with the same parameters.
-
-    model              a Hugging Face checkpoint folder, or "org/name" in the local cache
-    prompt             str
-    messages           list of dicts, or a dict with "messages" and other members of a chat
-                       (spec/chat.md), which the model's chat template makes the prompt of
-    tools              list of dicts that the template shows to the model
-    enable_thinking    bool: the template's switch
-
-    These change the answer and stand in the receipt. None: what the checkpoint's
-    generation_config.json says, else greedy.
-    max_new_tokens     int >= 1
-    temperature        number >= 0; 0: always the most likely token, whatever the others say
-    top_k              int >= 0; 0: all tokens
-    top_p              number in (0, 1]
-    min_p              number in [0, 1]; tokens of less than this share of the best one's
-                       probability are not drawn
-    repetition_penalty    number > 0; 1: none
-    no_repeat_ngram_size  int >= 0; 0: no limit
-    min_new_tokens     int >= 0; no token that ends the answer comes before
-    bad_words_ids      list of lists of token ids that never come in a row
-    suppress_tokens    list of token ids that never come
-    stop_strings       str, or a list of them; each ends the answer, which keeps it
-    seed               int, 0 to 2**64 - 1
-    do_sample          True: tokens are drawn; False: always the most likely token; None: drawn
-                       where temperature, top_k, top_p or min_p is given or the checkpoint says so
-    generation_config  False: nothing is taken from generation_config.json but the tokens that end
-                       an answer
-    operation_set      "reproducible" (the default), "deterministic" or "default"
-    numerics           how products with the model's weights are computed: "fp32" (the default), or
-                       "exact16", in rows of 16-bit integers; another program, with other bits
-
-    These change no bit of a reproducible program.
-    device, isa, threads (0: one per core), prefill_chunk (tokens of the prompt per step; 0:
-    chosen), kv_cache
-    n_partitions       int: the model is split by layers into N parts over the devices of `device`,
-                       which may be several then (["cuda:0", "cuda:1"] or "cuda:0,cuda:1"); 0: one
-                       for each device
-    tensor_parallel    int: each part is divided by whole results, heads and columns, among N ranks
-                       over the devices of `device`
-    weights_memory     int: at most N bytes of weights in the device's memory; layers that do not
-                       fit are loaded at every step; 0: all of them stay
-    workers            None: processes and hosts are of the command line alone, anything else raises
-                       NotCovered
-    plan               a compiled plan that is used instead of compiling the checkpoint
-    task_dir, tasks_root, colocate_tensors    where export and plan are kept, as --task-dir,
-                                              --tasks-root and --colocate-tensors
-
-    name               str: what the receipt calls the model, a label that the receipt binds; None:
-                       the name of the folder or of the hub
-    receipt_path       a file that the receipt is written to when the answer ends; None: it is in
-                       `.receipt` alone
-    record_model_path  the receipt's execution section also names `model`
-    sign               the file of a private key, or several, that sign the receipt
-    salt_prompt        True: the receipt binds a random salt, so that `invar redact` can withhold
-                       the prompt
-    previous           the receipt of the turn before, which this one binds: a path, a dict or a
-                       Generation
-
-    Raises BadInput, NotCovered or Failed before anything is computed where the request is at fault,
-    with the line of `invar run`."""
+    messages,
+    tools,
+    enable_thinking,
+    receipt_path,
+    record_model_path,
+    sign,
+    salt_prompt,
+    previous,
+    workers,
+    **given,
+):
+    """invar.generate() (requests.py)."""
     if (prompt is None) == (messages is None):
         raise _native.BadInput("no prompt: give prompt= or messages=, one of them")
     if messages is None and not (tools is None and enable_thinking is None):
@@ -385,56 +290,19 @@ def generate(
     chat = "" if messages is None else chat_of(messages, tools, enable_thinking)
     if model is None:
         raise _native.BadInput("no model: give a checkpoint folder, or org/name")
-    if do_sample is not None:
-        flag("do_sample", do_sample)
-    if do_sample is False and any(
-        x is not None for x in (temperature or None, top_k, top_p, min_p)
+    if given["do_sample"] is False and any(
+        given[name] is not None and (name, given[name]) != ("temperature", 0)
+        for name in ("temperature", "top_k", "top_p", "min_p")
     ):
         raise _native.BadInput(
             "do_sample=False always takes the most likely token: leave temperature, top_k, top_p and "
             "min_p out"
         )
-    if isinstance(stop_strings, str):
-        stop_strings = [stop_strings]
-    sampling = sampling_of(
-        {
-            "temperature": temperature,
-            "top_p": top_p,
-            "min_p": min_p,
-            "repetition_penalty": repetition_penalty,
-        },
-        seed,
-        do_sample,
-        generation_config,
-        max_new_tokens=(max_new_tokens, 1, 1 << 30),
-        min_new_tokens=(min_new_tokens, 0, 1 << 30),
-        top_k=(top_k, 0, INT32),
-        no_repeat_ngram_size=(no_repeat_ngram_size, 0, INT32),
-        bad_words_ids=list_of("bad_words_ids", bad_words_ids, word),
-        suppress_tokens=list_of("suppress_tokens", suppress_tokens, token),
-        stop_strings=list_of("stop_strings", stop_strings, stop_string),
-    )
-    where = _native.ModelOptions(
-        model_name=path_of("model", model),
-        plan=path_of("plan", plan),
-        task_dir=path_of("task_dir", task_dir),
-        tasks_root=path_of("tasks_root", tasks_root),
-        colocate_tensors=flag("colocate_tensors", colocate_tensors),
-        operation_set=name_or_default("operation_set", operation_set),
-        numerics=name_or_default("numerics", numerics),
-        name=name_or_default("name", name),
-    )
-    execution = execution_of(
-        device,
-        isa,
-        threads,
-        prefill_chunk,
-        kv_cache,
-        n_partitions,
-        weights_memory,
-        tensor_parallel,
-        workers,
-    )
+    sampling = filled(_native.SamplingOptions(), argument_table.SAMPLING, given)
+    where = _native.ModelOptions()
+    where.model_name = path_of("model", model)
+    filled(where, argument_table.MODEL, given)
+    execution = execution_of(given, workers)
     native = _native.Generation(
         model.engine(where, execution)
         if isinstance(model, KeptModel)
@@ -546,53 +414,23 @@ def validate(receipt: Receipts, *, require_key: Paths | None = None) -> Any:
     return judged(_native.validate, receipt, require_key)
 
 
-def verify(
-    receipt: Receipts,
-    model: Path | None = None,
+def verdict_on(
+    receipt,
+    model,
     *,
-    plan: Path | None = None,
-    device: str | list[str] | tuple[str, ...] = "cpu",
-    isa: str = "",
-    threads: int = 0,
-    prefill_chunk: int = 0,
-    n_partitions: int = 0,
-    tensor_parallel: int = 1,
-    weights_memory: int = 0,
-    workers: None = None,
-    spot: int | None = None,
-    salt: str | None = None,
-    steps: tuple[int, int] | None = None,
-    require_key: Paths | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    dims: Mapping[str, int] | None = None,
-    bind: Mapping[str, Any] | None = None,
-    choices: str = "all",
-) -> Any:
-    """Computes a receipt again on this machine and compares bit for bit, as `invar verify`. Returns
-    a Verdict.
-
-    receipt   a path, a dict (the `.receipt` of a Generation, or json.load() of a file), or a
-              Generation; several, as for validate(): a model is then loaded once
-    model     the checkpoint: a folder, or "org/name"; None: it is found by what the receipt says
-              and what this user ran before
-    plan      compared instead of compiling the checkpoint, which stands for the plan then; the
-              verdict is then VERIFIED BY A GIVEN PLAN
-    device, isa, threads, prefill_chunk, n_partitions, tensor_parallel, weights_memory, workers
-              as for generate(); the verdict does not depend on them
-
-    spot      int: only N steps are computed, which the receipt's hash and `salt` choose;
-              the verdict is then SPOT CHECKED
-    salt      str, which the prover could not know; None: a random one, which the report names
-    steps     (A, B): only the steps from A up to, and without, B are computed
-    require_key     as for validate()
-
-    These are for receipts of tensors, whose model is a .onnx file, or which have a plan:
-    inputs    a dict from names to arrays on the host
-    dims, bind, choices    as the model was compiled: a dict from names of dimensions to sizes, a
-                           dict from names of inputs to arrays, and numerics choices
-
-    Raises BadInput where the receipt or the model is none or is not found, NotCovered where the
-    receipt's operation set, or a withheld prompt, lets nobody verify it here."""
+    plan,
+    spot,
+    salt,
+    steps,
+    require_key,
+    inputs,
+    dims,
+    bind,
+    choices,
+    workers,
+    **given,
+):
+    """invar.verify() (requests.py)."""
     if salt is not None and spot is None:
         raise _native.BadInput("salt: of a spot check: give spot=")
     if salt == "":
@@ -605,21 +443,14 @@ def verify(
         except (TypeError, ValueError):
             raise _native.BadInput(f"steps: {steps!r} is no pair (A, B)") from None
         steps = (whole("steps", first, 0, INT32), whole("steps", last, 0, INT32))
+    where = _native.ModelOptions()
+    where.model_name, where.plan = path_of("model", model), path_of("plan", plan)
     return judged(
         _native.verify,
         receipt,
         require_key,
-        _native.ModelOptions(model_name=path_of("model", model), plan=path_of("plan", plan)),
-        execution_of(
-            device,
-            isa,
-            threads,
-            prefill_chunk,
-            n_partitions=n_partitions,
-            weights_memory=weights_memory,
-            tensor_parallel=tensor_parallel,
-            workers=workers,
-        ),
+        where,
+        execution_of(given, workers),
         0 if spot is None else whole("spot", spot, 1, INT32),
         "" if salt is None else text_of("salt", salt),
         steps,

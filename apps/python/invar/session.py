@@ -5,7 +5,8 @@ import threading
 from typing import Any
 
 from invar import _native
-from invar.generation import Generation, KeptModel, generate
+from invar.generation import Generation, KeptModel
+from invar.requests import generate
 
 
 class InferenceSession:

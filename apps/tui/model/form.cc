@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/decimal.h"
 #include "model/shell_words.h"
 
 namespace invar::tui {
@@ -18,26 +19,6 @@ bool has_word(std::string_view words, std::string_view word) {
 
 bool is_whole(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-// Digits with at most one point and an exponent: what the command line reads as a number.
-bool is_decimal(const std::string& text) {
-  size_t at = 0, digits = 0;
-  const auto skip_digits = [&] {
-    while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at, ++digits;
-  };
-  skip_digits();
-  if (at < text.size() && text[at] == '.') ++at;
-  skip_digits();
-  if (digits == 0) return false;
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    ++at;
-    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
-    digits = 0;
-    skip_digits();
-    if (digits == 0) return false;
-  }
-  return at == text.size();
 }
 
 // cpu, cuda or cuda:N, or several with commas.
@@ -79,9 +60,10 @@ std::optional<std::string> problem(const Form& form, Field f) {
     if (is_required(form, f)) return std::string("needed by ") + form[Field::command];
     return std::nullopt;
   }
-  if (row.kind == Kind::whole && !is_whole(value))
-    return "expected a whole number, got " + shell_quoted(value);
-  if (row.kind == Kind::decimal && !is_decimal(value))
+  if (row.kind == Kind::whole && !parse_whole(value, row.least, row.most))
+    return "expected a whole number from " + std::to_string(row.least) + " to " + std::to_string(row.most) +
+           ", got " + shell_quoted(value);
+  if (float number = 0; row.kind == Kind::decimal && (!parse_decimal(value, number).empty() || number < 0))
     return "expected a number such as 0.8, got " + shell_quoted(value);
   if (f == Field::device && !is_devices(value))
     return "expected cpu, cuda or cuda:N, got " + shell_quoted(value);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,35 +12,7 @@
 namespace invar::tui {
 
 enum class Field {
-  command,
-  model,
-  onnx_file,
-  receipts,
-  prompt_from,
-  prompt,
-  user,
-  prompt_file,
-  messages,
-  system,
-  new_tokens,
-  sampling,
-  temperature,
-  top_k,
-  top_p,
-  min_p,
-  seed,
-  device,
-  partitions,
-  tensor_parallel,
-  threads,
-  numerics,
-  operation_set,
-  choices,
-  receipt_path,
-  receipts_folder,
-  output,
-  suites,
-  extra,
+#include "options/form_names.inc"
 };
 inline constexpr size_t kFields = static_cast<size_t>(Field::extra) + 1;
 
@@ -65,6 +38,7 @@ struct FieldInfo {
   const char* initial;
   std::vector<const char*> choices;  // of another kind than choice: some of the values
   const char* help;
+  uint64_t least, most;  // of a whole number
 };
 const FieldInfo& info(Field);
 const std::vector<FieldInfo>& fields();  // in the order of the form

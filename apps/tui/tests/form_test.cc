@@ -148,7 +148,7 @@ TEST(Form, Problems) {
   ASSERT_EQ(problems.size(), 3u);
   EXPECT_EQ(problems[0].field, Field::prompt);
   EXPECT_THAT(problems[0].message, HasSubstr("standard input"));
-  EXPECT_THAT(problems[1].message, HasSubstr("whole number, got -3"));
+  EXPECT_THAT(problems[1].message, HasSubstr("whole number from 1 to 1073741824, got -3"));
   EXPECT_THAT(problems[2].message, HasSubstr("not closed"));
   form = Form();
   form[Field::model] = "m";
@@ -157,6 +157,15 @@ TEST(Form, Problems) {
     form[Field::temperature] = bad;
     EXPECT_EQ(form.problems().size(), 1u) << bad;
   }
+  form[Field::temperature] = "0.8";
+  for (const auto& [field, bad] :
+       {std::pair(Field::top_k, "2147483648"), {Field::tensor_parallel, "0"}, {Field::threads, "1025"}}) {
+    const std::string good = std::exchange(form[field], bad);
+    ASSERT_EQ(form.problems().size(), 1u) << bad;
+    EXPECT_EQ(form.problems()[0].field, field);
+    form[field] = good;
+  }
+  form[Field::temperature] = "x";
   // What the command does not take is not looked at.
   form[Field::sampling] = kOfModel;
   EXPECT_THAT(form.problems(), IsEmpty());

@@ -154,21 +154,20 @@ struct FloatArithmetic {
     const int most = attention::end_of(any);
     if (most == 0) return;
     const attention::Slot memory = attention::slot_of(call, head / g.kv_heads);
+    const float* const values = attention::values(g, memory, head % g.kv_heads, block);
     dispatch_tile_rows(count, [&](auto mr) {
-      constexpr int MR = decltype(mr)::value;
-      const float* const values = attention::values(g, memory, head % g.kv_heads, block);
-      scores<MR>(g, w.q + r * g.d, attention::keys(g, memory, head % g.kv_heads, block),
-                 attention::next(any, 0), most, w.p);
-      for (int i = 0; i < MR; ++i) {
-        float *s = w.p + i * kScoreRow, mb, lb = 0;
-        const int n = attention::end_of(seen[i]);
-        finish_scores(g, block, seen[i], added[i], s, n);
-        // Each row prefetches one panel of values; with many rows the block's values arrive soon.
-        softmax_block(s, n, i * kKeyPanel < g.dv_padded ? values + i * kKeyPanel * kBlock : nullptr, mb, lb);
-        folded(i, mb, lb);
-      }
-      results<MR>(g, w.p, seen, values, put);
+      scores<decltype(mr)::value>(g, w.q + r * g.d, attention::keys(g, memory, head % g.kv_heads, block),
+                                  attention::next(any, 0), most, w.p);
     });
+    for (int i = 0; i < count; ++i) {  // outside of the tiles: compiled once
+      float *s = w.p + i * kScoreRow, mb, lb = 0;
+      const int n = attention::end_of(seen[i]);
+      finish_scores(g, block, seen[i], added[i], s, n);
+      // Each row prefetches one panel of values; with many rows the block's values arrive soon.
+      softmax_block(s, n, i * kKeyPanel < g.dv_padded ? values + i * kKeyPanel * kBlock : nullptr, mb, lb);
+      folded(i, mb, lb);
+    }
+    dispatch_tile_rows(count, [&](auto mr) { results<decltype(mr)::value>(g, w.p, seen, values, put); });
   }
 };
 

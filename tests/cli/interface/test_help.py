@@ -33,10 +33,8 @@ def test_help(command):
     if "\nExamples\n" in text:
         body, examples = text.split("\nExamples\n")
     assert max(len(line) for line in body.split("\n")) <= 80
-    assert "VALUE " not in body.replace("VALUE:ROW", ""), (
-        "an option without a type in help/words.cc"
-    )
-    assert "\nOptions\n" not in text, "an option without a group in help/words.cc"
+    assert "VALUE " not in body.replace("VALUE:ROW", ""), "an option without a word for its value"
+    assert "\nOptions\n" not in text, "an option without a group"
     assert re.findall(r"^  (\d+) ", text.split("\nExit codes\n")[1], re.M) == "0 1 2 3 70".split()
     assert "--progress" in body and "Every command" in body
     # Every option of an example is one of the command's.

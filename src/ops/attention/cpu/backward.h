@@ -81,8 +81,8 @@ INVAR_INLINE void pack_operand(const GradientHead& h, int which) {
 // out[i][c] = the contraction, stored, of row i of a with column c of panels, for columns
 // [from, to), multiples of a panel; column `from` goes to the start of a row of out plus `put`.
 template <int MR>
-INVAR_INLINE void gradient_products(const GradientHead& h, const float* a, int64_t lda, int64_t size,
-                                    const float* panels, int64_t from, int64_t to, float* out) {
+[[gnu::noinline]] void gradient_products(const GradientHead& h, const float* a, int64_t lda, int64_t size,
+                                         const float* panels, int64_t from, int64_t to, float* out) {
   constexpr int NV = tile_vectors(MR, kVectorsPerKeyPanel);
   for (int64_t column = from; column < to; column += NV * kW) {
     PanelsOfB<F32, kVectorsPerKeyPanel> b{panels + column / kKeyPanel * kKeyPanel * size + column % kKeyPanel,
@@ -165,8 +165,8 @@ INVAR_INLINE float largest(const float* x, int64_t n, float start) {
 }
 
 // attention.21 to attention.23 for the scores of a row over keys [from, to): what the row keeps.
-INVAR_INLINE void row_weights(const GradientHead& h, const VisibleKeys& see, int64_t row, int64_t from,
-                              int64_t to, float* s, float* bend) {
+[[gnu::noinline]] void row_weights(const GradientHead& h, const VisibleKeys& see, int64_t row, int64_t from,
+                                   int64_t to, float* s, float* bend) {
   for (int64_t j = 0; j < to - from; j += kW) store(s + j, gradient_score(h.g, load(s + j), bend + j));
   if (h.g.slopes || h.g.mask)
     for (int64_t j = from; j < to; ++j) s[j - from] = gradient_bias(h, s[j - from], row, j);
@@ -194,6 +194,16 @@ INVAR_INLINE void row_weights(const GradientHead& h, const VisibleKeys& see, int
       });
   h(h.at.top)[row] = top, h(h.at.total)[row] = first(total);
   h(h.at.mean)[row] = first(canonicalize(set1(mean)));
+}
+
+// dS of a row from its weights s and from dp, over keys [from, to).
+[[gnu::noinline]] void row_score_gradients(const GradientHead& h, const VisibleKeys& see, int64_t row,
+                                           int64_t from, int64_t to, float* s, const float* dp,
+                                           const float* bend) {
+  const F mean = set1(h(h.at.mean)[row]);
+  for (int64_t j = 0; j < to - from; j += kW)
+    store(s + j, gradient_of_score(h.g, load(s + j), load(dp + j), mean, bend + j));
+  fill_hidden(h, see, row, from, to, 0, s);
 }
 
 // MR rows of scratch that are contracted with the rows of an operand: columns of a result.
@@ -226,14 +236,9 @@ void gradient_rows(const GradientHead& h, int64_t row) {
   for (int i = 0; i < MR; ++i)
     row_weights(h, see[i], row + i, from, to, h.s + i * h.stride, h.bend + i * h.stride);
   gradient_products<MR>(h, h(h.at.grad) + row * g.dv_padded, g.dv_padded, g.dv, h(h.at.v_t), from, to, h.dp);
-  for (int i = 0; i < MR; ++i) {
-    float* const s = h.s + i * h.stride;
-    const F mean = set1(h(h.at.mean)[row + i]);
-    for (int64_t j = 0; j < to - from; j += kW)
-      store(s + j, gradient_of_score(g, load(s + j), load(h.dp + i * h.stride + j), mean,
-                                     h.bend + i * h.stride + j));
-    fill_hidden(h, see[i], row + i, from, to, 0, s);
-  }
+  for (int i = 0; i < MR; ++i)
+    row_score_gradients(h, see[i], row + i, from, to, h.s + i * h.stride, h.dp + i * h.stride,
+                        h.bend + i * h.stride);
   constexpr int NV = tile_vectors(MR, kVectorsPerKeyPanel);
   gradient_columns<MR>(
       g.d,
@@ -253,7 +258,25 @@ void gradient_rows(const GradientHead& h, int64_t row) {
       });
 }
 
-// P and dS, transposed, of MR keys from `key` on and rows [begin, end), a multiple of the lanes.
+// P and dS, transposed, of a key and rows [begin, end), from the products s and dp.
+[[gnu::noinline]] void key_score_gradients(const GradientHead& h, int64_t key, int64_t begin, int64_t end,
+                                           bool all_seen, float* s, float* dp, float* bend) {
+  const Geometry& g = h.g;
+  const int64_t last = num::min_i64(end, g.rows);
+  for (int64_t r = 0; r < end - begin; r += kW) store(s + r, gradient_score(g, load(s + r), bend + r));
+  for (int64_t r = begin; !all_seen && r < last; ++r) {
+    if (g.slopes || g.mask) s[r - begin] = gradient_bias(h, s[r - begin], r, key);
+    if (!in_sight(h, h.sight(r), r, key)) s[r - begin] = -kInf;
+  }
+  for (int64_t r = begin; r < end; r += kW) {
+    const F weight = gradient_weight(load(s + r - begin), load(h(h.at.top) + r), load(h(h.at.total) + r));
+    store(s + r - begin, weight);
+    store(dp + r - begin,
+          gradient_of_score(g, weight, load(dp + r - begin), load(h(h.at.mean) + r), bend + r - begin));
+  }
+  for (int64_t r = begin; !all_seen && r < last; ++r)
+    if (!in_sight(h, h.sight(r), r, key)) dp[r - begin] = 0;
+}
 template <int MR>
 INVAR_INLINE void gradient_pairs(const GradientHead& h, int64_t key, int64_t begin, int64_t end,
                                  bool all_seen) {
@@ -261,23 +284,9 @@ INVAR_INLINE void gradient_pairs(const GradientHead& h, int64_t key, int64_t beg
   gradient_products<MR>(h, h(h.at.k) + key * h.at.d_padded, h.at.d_padded, g.d, h(h.at.q_t), begin, end, h.s);
   gradient_products<MR>(h, h(h.at.v) + key * g.dv_padded, g.dv_padded, g.dv, h(h.at.grad_t), begin, end,
                         h.dp);
-  const int64_t last = num::min_i64(end, g.rows);
-  for (int i = 0; i < MR; ++i) {
-    float *const s = h.s + i * h.stride, *const dp = h.dp + i * h.stride, *const bend = h.bend + i * h.stride;
-    for (int64_t r = 0; r < end - begin; r += kW) store(s + r, gradient_score(g, load(s + r), bend + r));
-    for (int64_t r = begin; !all_seen && r < last; ++r) {
-      if (g.slopes || g.mask) s[r - begin] = gradient_bias(h, s[r - begin], r, key + i);
-      if (!in_sight(h, h.sight(r), r, key + i)) s[r - begin] = -kInf;
-    }
-    for (int64_t r = begin; r < end; r += kW) {
-      const F weight = gradient_weight(load(s + r - begin), load(h(h.at.top) + r), load(h(h.at.total) + r));
-      store(s + r - begin, weight);
-      store(dp + r - begin,
-            gradient_of_score(g, weight, load(dp + r - begin), load(h(h.at.mean) + r), bend + r - begin));
-    }
-    for (int64_t r = begin; !all_seen && r < last; ++r)
-      if (!in_sight(h, h.sight(r), r, key + i)) dp[r - begin] = 0;
-  }
+  for (int i = 0; i < MR; ++i)
+    key_score_gradients(h, key + i, begin, end, all_seen, h.s + i * h.stride, h.dp + i * h.stride,
+                        h.bend + i * h.stride);
 }
 
 // The rows of [begin, end) that see any of MR keys, and whether all of these see all keys.

@@ -82,7 +82,7 @@ void compute_block(const Shape& s, const WorkPartition& c, const B& b, const Out
       const int64_t count = num::min_i64(tile_panels, u.panels - panel), column = (u.first + panel) * kPanel;
       for (int64_t kb = from; kb < to; ++kb) {
         const num::Range r = num::block_range(kb, s.k);
-        const KBlockOutput output{num::block_position(kb, s.k),
+        const StoredKBlock output{num::block_position(kb, s.k),
                                   w.sums + (c.chains < blocks ? panel : 0) * c.rows * kPanel,
                                   c.rows,
                                   w.level,

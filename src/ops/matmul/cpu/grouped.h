@@ -52,7 +52,7 @@ void compute_group(const Call& call, const GroupedShape& s, const WorkPartition&
                                   r.end - r.begin, w.a + i * kPackedRow, kPackedRow);
     for (int64_t panel = 0; panel < panels; panel += c.tile_panels) {
       const int64_t tile = num::min_i64(c.tile_panels, panels - panel);
-      const KBlockOutput output{num::block_position(kb, s.k),
+      const StoredKBlock output{num::block_position(kb, s.k),
                                 w.sums + panel * count * kPanel,
                                 count,
                                 w.level,

@@ -1,0 +1,95 @@
+#include "options/prepare.h"
+
+#include "console.h"
+#include "device/find_device.h"
+#include "outputs/state.h"
+#include "workers/workers.h"
+
+namespace invar::cli {
+namespace {
+
+// An error of usage.
+int misused(std::string_view command, const std::string& message) {
+  return fail(bad_input(message), "see `invar " + std::string(command) + " --help`");
+}
+
+// Where a GPU is asked for and does not answer. A list has commas.
+std::optional<int> expect_devices(std::string_view list) {
+  for (size_t end; !list.empty(); list.remove_prefix(std::min(end + 1, list.size()))) {
+    end = std::min(list.find(','), list.size());
+    const std::string name(list.substr(0, end));
+    if (const Status found = find_device(name); !found)
+      return fail(Error{found.error().code, "--device " + name + ": " + found.error().message});
+  }
+  return std::nullopt;
+}
+
+std::optional<int> expect_devices(const ExecutionOptions& o) {
+  // Of workers each process sees to its own.
+  return o.cpu_only || !o.workers.empty() ? std::nullopt : expect_devices(std::string_view(o.device));
+}
+
+// Devices and workers. `ends_with_terminal`: as for run_under_mpirun().
+std::optional<int> place(const ExecutionOptions& o, const std::string& worker_model,
+                         bool ends_with_terminal) {
+  if (const std::optional<int> code = expect_devices(o)) return code;
+  model_of_workers() = worker_model;
+  return run_under_mpirun(o, ends_with_terminal);
+}
+
+std::optional<int> expect_one_way_to_sample(const SamplingOptions& o, std::string_view command) {
+  if (o.do_sample == false && o.temperature.value_or(0) != 0)
+    return misused(command, "--no-do-sample excludes --temperature");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int> prepare(RunCommand& c, std::string_view name) {
+  if (const std::optional<int> code = expect_one_way_to_sample(c.sampling, name)) return code;
+  if (c.prompt_text && (!c.tools.empty() || c.chat.system || c.chat.enable_thinking || !c.chat.date.empty()))
+    return misused(name,
+                   "--tools, --system, --enable-thinking and --date are for --user and messages, not for "
+                   "--prompt-text");
+  if (c.explain) c.execution.explain = explain_on_stderr;
+  return place(c.execution, c.worker_model, /*ends_with_terminal=*/false);
+}
+
+std::optional<int> prepare(ChatCommand& c, std::string_view name) {
+  if (const std::optional<int> code = expect_one_way_to_sample(c.sampling, name)) return code;
+  return place(c.execution, c.worker_model, /*ends_with_terminal=*/false);
+}
+
+std::optional<int> prepare(InferCommand& c, std::string_view name) {
+  if (const std::optional<int> code = expect_one_way_to_sample(c.sampling, name)) return code;
+  if (c.explain) c.execution.explain = explain_on_stderr;
+  return place(c.execution, c.worker_model, /*ends_with_terminal=*/true);
+}
+
+std::optional<int> prepare(EncoderCommand& c, std::string_view name) {
+  if (name == "rerank" && c.query.empty()) return misused(name, "--query: empty: give the query");
+  return expect_devices(c.execution);
+}
+
+std::optional<int> prepare(ReceiptCommand& c, std::string_view) {
+  c.receipts.insert(c.receipts.end(), c.receipt_paths.begin(), c.receipt_paths.end());
+  if (c.last) {
+    auto path = last_receipt();
+    if (!path) return fail(path.error());
+    c.receipts.push_back(*std::move(path));
+  }
+  return place(c.execution, c.worker_model, /*ends_with_terminal=*/true);
+}
+
+std::optional<int> prepare(DisputeCommand& c, std::string_view) {
+  if (c.execution.device == "cpu") return std::nullopt;
+  return fail(not_covered("--device " + c.execution.device +
+                          ": the results of single operations are observed on the CPU alone: leave "
+                          "--device out"));
+}
+
+std::optional<int> prepare(BenchCommand& c, std::string_view) {
+  return expect_devices(std::string_view(c.settings.device));
+}
+
+}  // namespace invar::cli
