@@ -18,10 +18,6 @@ ALLOWED = {
         "value_named_in(error.message": "it looks for the names of symbols, not for words: a refusal "
         "of dimensions has them in its text alone until the rules return the dimensions"
     },
-    "apps/cli/options/parse.cc": {
-        "text.find(": "CLI11 gives the option's name in the text of its exceptions alone",
-        "text.substr(": "the same",
-    },
 }
 
 SEARCH = (
