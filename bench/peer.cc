@@ -9,13 +9,13 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/opset.h"
+#include "base/text/json.h"
 
 namespace invar::bench {
 
-using nlohmann::json;
+using json::Value;
 namespace fs = std::filesystem;
 
 struct Peer::Impl {
@@ -33,19 +33,19 @@ struct Peer::Impl {
                      " ended without an answer: give --python of an environment that has it");
   }
 
-  Result<json> answer() {
+  Result<Value> answer() {
     std::string line;
     for (int c; (c = std::fgetc(from)) != EOF && c != '\n';) line += static_cast<char>(c);
     if (line.empty()) return gone();
-    json reply = json::parse(line, nullptr, false);
+    Value reply = json::read_or_null(line);
     if (!reply.is_object())
       return bad_input("the peer " + name + " answered no JSON: " + line.substr(0, 200));
-    if (reply.contains("error"))
-      return bad_input("the peer " + name + ": " + reply.value("error", std::string()).substr(0, 300));
+    if (const Value* error = reply.find("error"))
+      return bad_input("the peer " + name + ": " + error->text.substr(0, 300));
     return reply;
   }
-  Result<json> ask(const json& request) {
-    const std::string line = request.dump() + "\n";
+  Result<Value> ask(const Value& request) {
+    const std::string line = json::dump(request) + "\n";
     if (std::fwrite(line.data(), 1, line.size(), to) != line.size() || std::fflush(to) != 0) return gone();
     return answer();
   }
@@ -90,8 +90,8 @@ Result<Peer> Peer::start(const std::string& name, const std::string& python, con
   ::close(in[0]), ::close(out[1]);
   impl->to = ::fdopen(in[1], "w"), impl->from = ::fdopen(out[0], "r");
   if (impl->pid < 0) return bad_input("the peer cannot be started: " + std::string(std::strerror(errno)));
-  INVAR_TRY(json hello, impl->answer());
-  impl->version = hello.value("version", name);
+  INVAR_TRY(const Value hello, impl->answer());
+  impl->version = hello.contains("version") ? hello.get("version").text : name;
   return Peer(std::move(impl));
 }
 
@@ -100,27 +100,27 @@ const std::string& Peer::version() const {
 }
 
 Result<std::string> Peer::prepare(const Item& item, int threads, int copies) {
-  json request{{"do", "prepare"},    {"op", item.op},    {"room", op_info(item.op)->room},
+  Value request{{"do", "prepare"},    {"op", item.op},    {"room", op_info(item.op)->room},
                {"threads", threads}, {"copies", copies}, {"past", item.past}};
   for (const char* side : {"in", "out"}) {
-    request[side] = json::array();
+    request[side] = Value::array;
     for (const conformance::Tensor& t : side[0] == 'i' ? item.call.in : item.call.out)
-      request[side].push_back(
+      request[side].add(
           {{"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"constant", t.constant}, {"fill", t.fill}});
   }
-  request["attrs"] = json::object();
+  request["attrs"] = Value::object;
   for (auto& [name, value] : item.call.attrs) {
     if (const int64_t* i = std::get_if<int64_t>(&value)) request["attrs"][name] = *i;
     if (const F32Bits* f = std::get_if<F32Bits>(&value)) request["attrs"][name] = f->value();
     if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) request["attrs"][name] = *list;
   }
-  INVAR_TRY(json reply, impl_->ask(request));
-  return reply.value("name", std::string());
+  INVAR_TRY(const Value reply, impl_->ask(request));
+  return reply.get("name").text;
 }
 
 Result<double> Peer::time(int64_t calls) {
-  INVAR_TRY(json reply, impl_->ask({{"do", "time"}, {"calls", calls}}));
-  return reply.value("seconds", 0.0);
+  INVAR_TRY(const Value reply, impl_->ask({{"do", "time"}, {"calls", calls}}));
+  return reply.get("seconds").to_double();
 }
 
 std::string source_root() {

@@ -5,12 +5,13 @@
 #include <cstdarg>
 #include <cstdio>
 #include <fstream>
-#include <nlohmann/json.hpp>
+
+#include "base/text/json.h"
 
 namespace invar::bench {
 namespace {
 
-using nlohmann::ordered_json;
+using json::Value;
 
 [[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...) {
   char text[512];
@@ -82,19 +83,19 @@ std::string table(const Report& r) {
 }
 
 std::string json_of(const Report& r) {
-  ordered_json j{{"cpu", cpu_name()},
-                 {"device", r.device},
-                 {"peer", r.peer},
-                 {"limits", ordered_json::array()},
-                 {"rows", ordered_json::array()}};
+  Value j{{"cpu", cpu_name()},
+          {"device", r.device},
+          {"peer", r.peer},
+          {"limits", Value::array},
+          {"rows", Value::array}};
   for (const Limit& l : r.limits)
-    j["limits"].push_back({{"isa", l.isa},
+    j["limits"].add({{"isa", l.isa},
                            {"threads", l.threads},
                            {"flops_per_second", l.flops},
                            {"read_bytes_per_second", l.read},
                            {"copy_bytes_per_second", l.copy}});
   for (const Row& row : r.rows) {
-    ordered_json o{{"suite", row.suite},
+    Value o{{"suite", row.suite},
                    {"op", row.op},
                    {"shape", row.shape},
                    {"call", row.text},
@@ -111,9 +112,9 @@ std::string json_of(const Report& r) {
       o["peer"] = row.peer, o["peer_seconds"] = row.peer_seconds, o["ratio"] = row.ratio();
       o["peer_best_seconds"] = row.peer_best_seconds, o["best_ratio"] = row.best_ratio();
     }
-    j["rows"].push_back(std::move(o));
+    j["rows"].add(std::move(o));
   }
-  return j.dump(1) + "\n";
+  return json::dump(j, {.indent = 1}) + "\n";
 }
 
 std::string svg(const Report& r) {

@@ -18,19 +18,10 @@ namespace {
 // Many short samples: on a shared machine some of them are undisturbed.
 constexpr double kSampleSeconds = 0.002;
 constexpr double kLeastSamples = 5, kMostSamples = 201;
-constexpr int64_t kMostCalls = 1000000;
+constexpr int64_t kMostCpuCalls = 1000000;
 // Between the sides, where there are several threads: long enough for waiting threads of the other
 // process to stop spinning.
 constexpr auto kPause = std::chrono::milliseconds(4);
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> v) {
-  std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
-}
 
 int64_t calls_in(double seconds, double one, int64_t most) {
   return std::clamp<int64_t>(static_cast<int64_t>(seconds / std::max(one, 1e-9)), 1, most);
@@ -66,7 +57,7 @@ Result<Measured> measure_one(const Item& item, const ops::CpuKernel& kernel, Poo
   std::this_thread::sleep_for(kPause);
   INVAR_CHECK_OK(take_turns(
       row, [&](int64_t calls) -> Result<double> { return time_calls(subject, pool, calls); },
-      both ? peer : nullptr, seconds, kMostCalls,
+      both ? peer : nullptr, seconds, kMostCpuCalls,
       both&& row.threads > 1 ? kPause : std::chrono::milliseconds(0)));
   return Measured{std::move(row), bytes};
 }
@@ -85,6 +76,11 @@ Result<std::vector<Item>> items_for(const Settings& s) {
 }
 
 }  // namespace
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
 
 Row row_of(const Item& item, std::string_view isa) {
   Row row;

@@ -30,6 +30,8 @@ struct Limit {  // one of the machine's, as measured
   double flops, read, copy;  // per second; bytes out of cache
 };
 
+double median(std::vector<double> v);  // of at least one
+
 struct Row {
   std::string suite, op, shape, text, isa;
   int threads = 0;                       // 0: a GPU

@@ -25,10 +25,11 @@ include(isa)
 set(INVAR_LIBRARY_ROWS_onednn onednn)
 set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 
-# Operations, their versions and their tables: tools/ops/generate.py writes, from spec/opset.toml and
-# the rooms' ops.toml, INVAR_OPS, INVAR_ROOM_<NAME> (the room of each), INVAR_ROOMS, INVAR_CHOICES
-# and INVAR_EXTENDED_<ROOM> (operations with rows in cpu/extension_rows.h) for here, the library
-# invar_opset (src/base/opset.h), and op.td and table.h of rooms for includes.
+# Operations, their versions and their tables: tools/ops/generate.py writes, from spec/opset.toml
+# and the rooms' ops.toml, INVAR_OPS, INVAR_ROOM_<NAME> (the room of each), INVAR_ROOMS,
+# INVAR_CHOICES and INVAR_EXTENDED_<ROOM> (operations with rows in cpu/extension_rows.h) for here,
+# the library invar_opset (src/base/opset.h), op.td, table.h and attributes.h of rooms for includes,
+# and ops/attributes.cc, which reads attributes.
 find_program(INVAR_OPS_PYTHON NAMES python3 python REQUIRED)
 set(INVAR_OPS_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(GLOB tables CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*/ops.toml)
@@ -48,6 +49,7 @@ function(invar_rooms)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/ops)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/kernels/*.cc)
+  list(APPEND sources ${INVAR_OPS_GENERATED}/ops/attributes.cc)
   foreach(room ${INVAR_ROOMS})
     foreach(isa ${INVAR_ISAS})
       set(file ${dir}/${room}/cpu_${isa}.cc)

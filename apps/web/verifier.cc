@@ -1,21 +1,21 @@
 // The program behind the page: `verifier verify MODEL PLAN RECEIPT...` judges receipts and writes
 // what happens as lines of JSON; `verifier outline PLAN` names a plan (src/plan/outline.h).
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/text/display.h"
+#include "base/text/json.h"
 #include "generate/verify/verify.h"
 #include "plan/outline.h"
 
 namespace invar::web {
 namespace {
 
-using nlohmann::ordered_json;
+using json::Value;
 
-void write(const ordered_json& line) {
-  std::puts(line.dump(-1, ' ', false, ordered_json::error_handler_t::replace).c_str());
+void write(const Value& line) {
+  std::puts(json::dump(line).c_str());
   std::fflush(stdout);
 }
 
@@ -55,21 +55,21 @@ void write(const std::string& name, const Result<generate::Verdict>& verdict) {
     return;
   }
   const generate::Verdict& v = *verdict;
-  ordered_json j = {{"ok", v.ok()},
-                    {"verdict", v.verdict},
-                    {"about", ordered_json::object()},
-                    {"receipt", v.receipt},
-                    {"receipt_hash", v.receipt_hash},
-                    {"compared", ordered_json::object()},
-                    {"caveats", ordered_json::array()},
-                    {"findings", ordered_json::array()},
-                    {"report", generate::report(v)}};
+  Value j = {{"ok", v.ok()},
+             {"verdict", v.verdict},
+             {"about", Value::object},
+             {"receipt", v.receipt},
+             {"receipt_hash", v.receipt_hash},
+             {"compared", Value::object},
+             {"caveats", Value::array},
+             {"findings", Value::array},
+             {"report", generate::report(v)}};
   for (const generate::Compared& c : v.compared) {
     j["compared"][c.what] = c.how;
-    if (c.caveat) j["caveats"].push_back(c.what);
+    if (c.caveat) j["caveats"].add(c.what);
   }
   for (const auto& f : v.findings)
-    j["findings"].push_back({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
+    j["findings"].add({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
   for (const auto& [what, text] : v.about) j["about"][what] = text;
   write(j);
 }

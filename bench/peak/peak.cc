@@ -6,14 +6,15 @@
 #include <chrono>
 
 namespace invar::bench {
-namespace {
-
-constexpr int kTrials = 3;
-constexpr double kTrialSeconds = 0.006;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+namespace {
+
+constexpr int kTrials = 3;
+constexpr double kTrialSeconds = 0.006;
 
 // The best rate of `once`, which does `work`: rounds are doubled until a trial lasts long enough to
 // be timed.

@@ -14,6 +14,8 @@
 
 namespace invar::bench {
 
+double now();  // seconds of a steady clock
+
 // Compiled once per instruction set over num/lane (peak_lanes.cc).
 struct PeakRow {
   std::string_view isa;

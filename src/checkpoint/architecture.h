@@ -2,17 +2,17 @@
 // builds without the exporter check it, too.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
+#include "base/text/json.h"
 
 namespace invar::checkpoint {
 
 // A JSON value as short text for errors.
-inline std::string short_text(const nlohmann::json& value) {
-  std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+inline std::string short_text(const json::Value& value) {
+  std::string text = json::dump(value, {.ascii = true});
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
@@ -85,24 +85,24 @@ inline constexpr EncoderArchitecture kEncoders[] = {
 };
 
 // Null: the model_type of the config.json object `config` is no encoder's.
-inline const EncoderArchitecture* encoder_type(const nlohmann::json& config) {
+inline const EncoderArchitecture* encoder_type(const json::Value& config) {
   const auto type = config.find("model_type");
   for (const EncoderArchitecture& known : kEncoders)
-    if (type != config.end() && *type == known.model_type) return &known;
+    if (type && *type == known.model_type) return &known;
   return nullptr;
 }
 
-inline Result<EncoderArchitecture> find_encoder_architecture(const nlohmann::json& config,
+inline Result<EncoderArchitecture> find_encoder_architecture(const json::Value& config,
                                                              const std::string& where) {
   const EncoderArchitecture* known = encoder_type(config);
   const auto names = config.find("architectures"), type = config.find("model_type");
   if (!known)
-    return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
+    return not_covered(where + ": model_type " + (type ? short_text(*type) : "(absent)") +
                        " is no encoder that is covered; docs/reference/encoders.md lists those");
   EncoderArchitecture found = *known;
-  if (names == config.end() || names->is_null()) return found;
+  if (!names || names->is_null()) return found;
   for (const char* end : {"Model", "ForMaskedLM", "ForPreTraining", "ForSequenceClassification"})
-    if (*names == nlohmann::json::array({known->stem + std::string(end)})) {
+    if (*names == json::list({known->stem + std::string(end)})) {
       found.classifies = std::string_view(end) == "ForSequenceClassification";
       return found;
     }
@@ -140,30 +140,30 @@ inline constexpr const char* kOtherModels =
     "docs/reference/families.md lists those that are; export another to ONNX (docs/guide/models.md)";
 
 // The architecture of the config.json object `config`; errors begin with its path `where`.
-inline Result<const Architecture*> find_architecture(const nlohmann::json& config, const std::string& where) {
+inline Result<const Architecture*> find_architecture(const json::Value& config, const std::string& where) {
   const auto names = config.find("architectures"), type = config.find("model_type");
-  const bool named = names != config.end() && !names->is_null();
+  const bool named = names && !names->is_null();
   if (encoder_type(config))
     return not_covered(where + ": model_type " + short_text(*type) +
                        " is an encoder, which writes no text: `invar embed` and `invar rerank` run it");
   for (const UncoveredArchitecture& known : kUncovered)
-    if (type != config.end() && *type == known.model_type)
+    if (type && *type == known.model_type)
       return not_covered(where + ": model_type \"" + known.model_type + "\" is not covered: it has " +
                          known.layers + "; " + kOtherModels);
   std::string types;  // of the architecture
   for (const Architecture& known : kArchitectures) {
-    if (named && *names != nlohmann::json::array({known.name})) continue;
-    if (type != config.end() && *type == known.model_type) return &known;
+    if (named && *names != json::list({known.name})) continue;
+    if (type && *type == known.model_type) return &known;
     if (named) types += (types.empty() ? "\"" : ", \"") + std::string(known.model_type) + "\"";
   }
   if (!types.empty())
-    return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
-                       " is not covered with architecture " + short_text((*names)[0]) + "; " + types +
+    return not_covered(where + ": model_type " + (type ? short_text(*type) : "(absent)") +
+                       " is not covered with architecture " + short_text(names->items[0]) + "; " + types +
                        (types.find(',') == types.npos ? " is" : " are"));
   if (named)
     return not_covered(where + ": architecture " + short_text(*names) + " is not covered; " + kOtherModels);
-  return not_covered(where + ": model_type " + (type == config.end() ? "(absent)" : short_text(*type)) +
-                     " is not covered; " + kOtherModels);
+  return not_covered(where + ": model_type " + (type ? short_text(*type) : "(absent)") + " is not covered; " +
+                     kOtherModels);
 }
 
 }  // namespace invar::checkpoint

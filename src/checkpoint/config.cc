@@ -16,7 +16,7 @@
 namespace invar::checkpoint {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 // Keys that change the results of architectures that support them. A model of transformers whose
 // family does not read one ignores it, but a checkpoint that sets one was trained with arithmetic
@@ -25,7 +25,7 @@ using nlohmann::json;
 // tools/docs/check_counts.py compares the list with spec/checkpoint.md onnx.4.
 struct UnsupportedKey {
   const char* key;
-  json neutral;  // besides null, false and empty containers
+  Value neutral;  // besides null, false and empty containers
 };
 const std::vector<UnsupportedKey>& unsupported_keys() {
   static const std::vector<UnsupportedKey> keys = {{"quantization_config", {}},
@@ -99,27 +99,27 @@ const std::vector<UnsupportedKey>& unsupported_keys() {
 
 // Whether auto_map names the code of which transformers has its own copy, under the architecture's
 // name: files of the hub keep the key from the time before.
-bool names_own_code(const json& object) {
+bool names_own_code(const Value& object) {
   const auto map = object.find("auto_map"), names = object.find("architectures");
-  if (map == object.end() || !map->is_object() || names == object.end()) return false;
-  const json model = map->value("AutoModelForCausalLM", json());
-  return names->size() == 1 && (*names)[0].is_string() && model.is_string() &&
-         model.get<std::string>().ends_with("." + (*names)[0].get<std::string>());
+  if (!map || !map->is_object() || !names) return false;
+  const Value model = map->get("AutoModelForCausalLM");
+  return names->size() == 1 && names->is_array() && names->items[0].is_string() && model.is_string() &&
+         model.text.ends_with("." + names->items[0].text);
 }
 
 // Whether the value says what the model does anyway, though its family does not read the key.
 // Families name one and the same thing in several ways; what is not listed here only has the
 // neutral values above.
-bool says_what_is(std::string_view key, const json& value, const Decoder& d) {
-  const auto is_number = [&](double x) { return value.is_number() && value.get<double>() == x; };
+bool says_what_is(std::string_view key, const Value& value, const Decoder& d) {
+  const auto is_number = [&](double x) { return value.is_number() && value.to_double() == x; };
   const auto is_factor = [&](float x) {
-    return x != 0 && value.is_number() && static_cast<float>(value.get<double>()) == x;
+    return x != 0 && value.is_number() && static_cast<float>(value.to_double()) == x;
   };
   const auto has_size = [&](int64_t n) { return n != 0 && is_number(static_cast<double>(n)); };
   const auto is_list = [&](const auto& of_layer) {
     if (!value.is_array() || value.size() != d.layers.size()) return false;
     for (size_t i = 0; i < d.layers.size(); ++i)
-      if (value[i] != of_layer(d.layers[i])) return false;
+      if (value.items[i] != Value(of_layer(d.layers[i]))) return false;
     return true;
   };
   const bool parallel = d.block == Block::parallel || d.block == Block::parallel_two;
@@ -140,12 +140,12 @@ bool says_what_is(std::string_view key, const json& value, const Decoder& d) {
   if (key == "rotary_dim") return !d.ropes.empty() && has_size(d.rotary_dim);
   if (key == "partial_rotary_factor" || key == "rotary_pct")
     return !d.ropes.empty() && value.is_number() &&
-           static_cast<int64_t>(static_cast<double>(d.head_dim) * value.get<double>()) == d.rotary_dim;
+           static_cast<int64_t>(static_cast<double>(d.head_dim) * value.to_double()) == d.rotary_dim;
   if (key == "attn_logit_softcapping") return is_factor(d.attention_softcap);
   if (key == "final_logit_softcapping") return is_factor(d.logits_softcap);
   if (key == "query_pre_attn_scalar")
-    return value.is_number() && value.get<double>() > 0 &&
-           static_cast<float>(1 / std::sqrt(value.get<double>())) == d.attention_scale;
+    return value.is_number() && value.to_double() > 0 &&
+           static_cast<float>(1 / std::sqrt(value.to_double())) == d.attention_scale;
   if (key == "attention_multiplier") return is_factor(d.attention_scale);
   if (key == "embedding_multiplier" || key == "scale_emb") return is_factor(d.embedding_scale);
   if (key == "residual_multiplier") return is_factor(d.residual_scale);
@@ -162,7 +162,7 @@ bool says_what_is(std::string_view key, const json& value, const Decoder& d) {
 
 }  // namespace
 
-Status check_settings(const json& object, const ConfigReader& read, const Decoder* model) {
+Status check_settings(const Value& object, const ConfigReader& read, const Decoder* model) {
   ConfigReader keys(object, read.where());
   for (const char* key : {"dtype", "torch_dtype"}) {
     // Weights keep their stored type. The key is checked because other types need another recipe.
@@ -172,7 +172,7 @@ Status check_settings(const json& object, const ConfigReader& read, const Decode
                   " is not covered; float32, bfloat16 and float16 are");
   }
   if (!keys.flag("is_causal", true)) keys.refuse("'is_causal' = false is not covered");
-  const json* quantized = keys.find("quantization_config");
+  const Value* quantized = keys.find("quantization_config");
   if (quantized && quantized->is_object() && !quantized->empty() && !read.was_read("quantization_config")) {
     ConfigReader inner(*quantized, read.where() + ": quantization_config");
     keys.refuse("'quantization_config': weights quantised by " +
@@ -182,7 +182,7 @@ Status check_settings(const json& object, const ConfigReader& read, const Decode
   }
   for (const UnsupportedKey& k : unsupported_keys())
     if (!read.was_read(k.key) && !(names_own_code(object) && k.key == std::string_view("auto_map")) &&
-        !(model && object.contains(k.key) && says_what_is(k.key, object[k.key], *model)))
+        !(model && object.contains(k.key) && says_what_is(k.key, object.get(k.key), *model)))
       keys.require_neutral(k.key, k.neutral);
   return keys.status();
 }
@@ -198,21 +198,20 @@ void place_in_whole_model(Decoder& d) {
 }
 
 // Formats a token id or a list of token ids as "1,2"; absent as "".
-Result<std::string> token_ids(const json* value, const char* key, const std::string& where, int64_t vocab) {
+Result<std::string> token_ids(const Value* value, const char* key, const std::string& where, int64_t vocab) {
   if (!value) return std::string();
-  const json list = value->is_array() ? *value : json::array({*value});
   std::string out;
-  for (const json& id : list) {
-    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= vocab)
+  for (const Value& id : value->is_array() ? value->items : std::vector<Value>{*value}) {
+    if (!id.is_integer() || id.to_int64() < 0 || id.to_int64() >= vocab)
       return bad_input(where + ": " + onnx::quote(key) + " = " + short_text(*value) +
                        " is not a token id below " + std::to_string(vocab));
-    out += (out.empty() ? "" : ",") + std::to_string(id.get<int64_t>());
+    out += (out.empty() ? "" : ",") + std::to_string(id.to_int64());
   }
   return out;
 }
 
-Status read_special_tokens(const json& top, const std::string& folder, Decoder& config) {
-  json generation = json::object();
+Status read_special_tokens(const Value& top, const std::string& folder, Decoder& config) {
+  Value generation;
   const std::string path = folder + "/generation_config.json";
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
@@ -234,9 +233,9 @@ Status read_special_tokens(const json& top, const std::string& folder, Decoder& 
 Result<Decoder> read_config(const std::string& folder) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(std::string text, read_file(path));
-  INVAR_TRY(json whole, parse_json(text, path));
+  INVAR_TRY(Value whole, parse_json(text, path));
   INVAR_TRY(const TextConfig text_config, text_config_of(whole, path));
-  const json& object = text_config.config;
+  const Value& object = text_config.config;
   INVAR_TRY(const Architecture* architecture, find_architecture(object, path));
   ConfigReader reader(object, path);
   Decoder d;

@@ -15,6 +15,6 @@ Result<Decoder> read_config(const std::string& folder);
 
 // Refuses what a config.json asks for beyond the keys that its family has read, unless the value
 // says what `model` does anyway.
-Status check_settings(const nlohmann::json& object, const ConfigReader& read, const Decoder* model = nullptr);
+Status check_settings(const json::Value& object, const ConfigReader& read, const Decoder* model = nullptr);
 
 }  // namespace invar::checkpoint

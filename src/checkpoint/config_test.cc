@@ -1,7 +1,6 @@
 // Tests of reading config.json.
 #include "checkpoint/config.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -12,15 +11,12 @@
 namespace invar::checkpoint {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 class ConfigTest : public FolderTest {
  protected:
-  // The tiny config with these keys replaced (JSON merge patch: null removes).
   Result<Decoder> with(const char* patch) {
-    json config = json::parse(kTinyConfig);
-    config.merge_patch(json::parse(patch));
-    put("config.json", config.dump());
+    put("config.json", tiny_config_with(patch));
     return read_config(folder_);
   }
 };
@@ -215,30 +211,28 @@ TEST_F(ConfigTest, RefusesWrongValues) {
 }
 
 // Lines of tests/families/NAME, each a JSON object.
-std::vector<json> lines_of(const std::string& name) {
-  std::vector<json> lines;
+std::vector<Value> lines_of(const std::string& name) {
+  std::vector<Value> lines;
   std::istringstream text(*read_file(INVAR_SOURCE_DIR "/tests/families/" + name));
-  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+  for (std::string line; std::getline(text, line);) lines.push_back(json::read_or_null(line));
   return lines;
 }
 
 class FamilyConfigTest : public FolderTest {
  protected:
   FamilyConfigTest() {
-    for (const json& vector : lines_of("vectors.jsonl")) cases_[vector["name"]] = vector["config"];
+    for (const Value& v : lines_of("vectors.jsonl")) cases_[v.get("name").text] = v.get("config");
   }
-  Result<Decoder> read(const json& config) {
-    put("config.json", config.dump());
+  Result<Decoder> read(const Value& config) {
+    put("config.json", json::dump(config));
     return read_config(folder_);
   }
   // The recipe of a case with these keys beside or in the place of its own.
-  Result<onnx::Parameters> recipe(const std::string& name, const json& more = json::object()) {
-    json config = cases_.at(name);
-    config.update(more);
-    INVAR_TRY(const Decoder d, read(config));
+  Result<onnx::Parameters> recipe(const std::string& name, const Value& more = {}) {
+    INVAR_TRY(const Decoder d, read(Value(cases_.at(name)).update(more)));
     return recipe_of(d).parameters;
   }
-  std::map<std::string, json> cases_;
+  std::map<std::string, Value> cases_;
 };
 
 // saved_configs.jsonl: what transformers makes of a file when it saves it, and of each family's
@@ -246,17 +240,18 @@ class FamilyConfigTest : public FolderTest {
 TEST_F(FamilyConfigTest, WhatTransformersSavesIsReadAsTheSame) {
   std::set<std::string> types;
   size_t cases = 0;
-  for (const json& line : lines_of("saved_configs.jsonl")) {
-    const auto saved = read(line["config"]);
-    ASSERT_TRUE(saved) << line << saved.error().message;
+  for (const Value& line : lines_of("saved_configs.jsonl")) {
+    const auto saved = read(line.get("config"));
+    ASSERT_TRUE(saved) << json::dump(line) << saved.error().message;
     if (!line.contains("case")) {
-      types.insert(line["family"]);
+      types.insert(line.get("family").text);
       continue;
     }
     ++cases;
-    const auto before = recipe(line["case"]);
-    ASSERT_TRUE(before) << line["case"] << before.error().message;
-    EXPECT_EQ(recipe_of(*saved).parameters, *before) << line["case"];
+    const std::string& name = line.get("case").text;
+    const auto before = recipe(name);
+    ASSERT_TRUE(before) << name << before.error().message;
+    EXPECT_EQ(recipe_of(*saved).parameters, *before) << name;
   }
   EXPECT_EQ(cases, cases_.size());
   for (const Family& family : families())
@@ -285,14 +280,14 @@ TEST_F(FamilyConfigTest, AValueThatSaysWhatTheFamilyDoesIsNoRefusal) {
       {"deepseek_v3", R"({"model_type": "kimi_k2"})"},
   };
   for (const auto& [name, more] : same) {
-    auto before = recipe(name), after = recipe(name, json::parse(more));
+    auto before = recipe(name), after = recipe(name, json::read_or_null(more));
     ASSERT_TRUE(after) << name << more << after.error().message;
     before->erase("family"), after->erase("family");  // kimi_k2 is deepseek_v3
     EXPECT_EQ(*after, *before) << name << more;
   }
   const auto yarn = [&](const char* more) {
-    json rope = json::parse(R"({"type": "yarn", "factor": 4, "original_max_position_embeddings": 32})");
-    rope.update(json::parse(more));
+    Value rope = json::read_or_null(R"({"type": "yarn", "factor": 4, "original_max_position_embeddings": 32})");
+    rope.update(json::read_or_null(more));
     return recipe("qwen2", {{"rope_scaling", rope}});
   };
   for (const char* more : {R"({"finetuned": true})", R"({"mscale_all_dim": 0})", R"({"mscale": 0.0})",
@@ -321,12 +316,7 @@ TEST_F(FamilyConfigTest, AValueThatSaysSomethingElseIsRefused) {
       {"deepseek_v3", R"({"model_type": "kimi_k3"})", "\"deepseek_v3\", \"kimi_k2\" are"},
   };
   for (const auto& [name, more, key] : other)
-    expect_error(read([&] {
-                   json config = cases_.at(name);
-                   config.update(json::parse(more));
-                   return config;
-                 }()),
-                 Code::not_covered, {key});
+    expect_error(read(Value(cases_.at(name)).update(json::read_or_null(more))), Code::not_covered, {key});
 }
 
 }  // namespace

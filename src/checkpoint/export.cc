@@ -67,7 +67,7 @@ using Settings = std::variant<Decoder, Encoder>;
 Result<Settings> settings_of(const std::string& folder) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(const std::string text, read_file(path));
-  INVAR_TRY(const nlohmann::json config, parse_json(text, path));
+  INVAR_TRY(const json::Value config, parse_json(text, path));
   if (encoder_type(config)) {
     INVAR_TRY(Encoder encoder, read_encoder_config(config, folder));
     return Settings(std::move(encoder));

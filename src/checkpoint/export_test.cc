@@ -2,7 +2,6 @@
 #include "onnx/onnx.h"
 
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
@@ -22,11 +21,7 @@ class ExportTest : public FolderTest {
     put("in/config.json", kTinyConfig);
     put("in/model.safetensors", bf16_file(tiny_tensors()));
   }
-  void config_with(const char* patch) {
-    auto config = nlohmann::json::parse(kTinyConfig);
-    config.merge_patch(nlohmann::json::parse(patch));
-    put("in/config.json", config.dump());
-  }
+  void config_with(const char* patch) { put("in/config.json", tiny_config_with(patch)); }
   Result<std::string> run(bool colocate = false) {
     return export_checkpoint(path("in"), path("out"), {colocate});
   }
@@ -174,16 +169,16 @@ TEST_F(ExportTest, Biases) {
 TEST_F(ExportTest, Float32NeedsNoCast) {
   put("in/model.safetensors", [] {
     std::string two = bf16_file(tiny_tensors());  // the same places with elements of four bytes
-    auto header = nlohmann::json::parse(
+    json::Value header = json::read_or_null(
         two.substr(8, static_cast<unsigned char>(two[0]) | static_cast<unsigned char>(two[1]) << 8));
     size_t bytes = 0;
-    for (auto& [name, t] : header.items()) {
+    for (auto& [name, t] : header.members) {
       if (name == "__metadata__") continue;
       t["dtype"] = "F32";
-      for (auto& o : t["data_offsets"]) o = o.get<size_t>() * 2;
-      bytes = std::max(bytes, t["data_offsets"][1].get<size_t>());
+      for (json::Value& o : t["data_offsets"].items) o = o.to_uint64() * 2;
+      bytes = std::max(bytes, t["data_offsets"].items[1].to_uint64());
     }
-    return safetensors(header.dump(), bytes);
+    return safetensors(json::dump(header), bytes);
   }());
   auto g = exported();
   ASSERT_TRUE(g) << g.error().message;

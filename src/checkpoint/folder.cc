@@ -1,6 +1,7 @@
 // Locates all tensors of a checkpoint from safetensors headers and the shard index.
 #include "checkpoint/folder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -12,7 +13,7 @@ namespace invar::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using json::Value;
 
 constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
@@ -42,14 +43,14 @@ bool is_plain_name(const std::string& file) {
 Status add_shards(Checkpoint& checkpoint) {
   const std::string path = checkpoint.folder + "/" + kIndex;
   INVAR_TRY(std::string text, read_file(path));
-  INVAR_TRY(json index, parse_json(text, path));
+  INVAR_TRY(Value index, parse_json(text, path));
   auto map = index.find("weight_map");
-  if (map == index.end() || !map->is_object() || map->empty()) return bad_input(path + ": no weight_map");
+  if (!map || !map->is_object() || map->empty()) return bad_input(path + ": no weight_map");
   std::set<std::string> shards;
-  for (const auto& [name, file] : map->items()) {
-    if (!file.is_string() || !is_plain_name(file.get_ref<const std::string&>()))
+  for (const auto& [name, file] : map->members) {
+    if (!file.is_string() || !is_plain_name(file.text))
       return bad_input(path + ": the file of tensor " + onnx::quote(name) + " is not a plain file name");
-    shards.insert(file.get<std::string>());
+    shards.insert(file.text);
   }
   for (const std::string& file : shards) {
     if (!exists(checkpoint.folder + "/" + file))
@@ -57,18 +58,20 @@ Status add_shards(Checkpoint& checkpoint) {
                        " is missing; fetch it again");
     INVAR_CHECK_OK(add_file(checkpoint, file));
   }
-  for (const auto& [name, file] : map->items()) {
+  for (const auto& [name, file] : map->members) {
     auto it = checkpoint.tensors.find(name);
     if (it == checkpoint.tensors.end())
       return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " is not in " +
-                       onnx::quote(file.get<std::string>()) + ", where " + kIndex + " says it is");
-    if (it->second.file != file.get_ref<const std::string&>())
+                       onnx::quote(file.text) + ", where " + kIndex + " says it is");
+    if (it->second.file != file.text)
       return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " is in " +
-                       onnx::quote(it->second.file) + ", but " + kIndex + " says " +
-                       onnx::quote(file.get<std::string>()));
+                       onnx::quote(it->second.file) + ", but " + kIndex + " says " + onnx::quote(file.text));
   }
+  const auto is_listed = [&](const std::string& name) {  // parse_json() has put the names in order
+    return std::ranges::binary_search(map->members, name, {}, &json::Member::first);
+  };
   for (const auto& [name, tensor] : checkpoint.tensors)
-    if (!map->contains(name))
+    if (!is_listed(name))
       return bad_input(checkpoint.folder + ": tensor " + onnx::quote(name) + " of " +
                        onnx::quote(tensor.file) + " is not in " + kIndex);
   return {};

@@ -3,8 +3,10 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/text/json.h"
 #include "onnx/testing.h"
 
 namespace invar::checkpoint {
@@ -41,6 +43,12 @@ inline const char* const kTinyConfig =
     R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_act":"silu",
 "vocab_size":10,"hidden_size":8,"intermediate_size":12,"num_hidden_layers":1,"num_attention_heads":2,"num_key_value_heads":1,
 "max_position_embeddings":64,"rms_norm_eps":1e-05,"tie_word_embeddings":true,"bos_token_id":1,"eos_token_id":[2,3]})";
+// With these keys replaced; null removes.
+inline std::string tiny_config_with(std::string_view patch) {
+  json::Value config = json::read_or_null(kTinyConfig).update(json::read_or_null(patch));
+  std::erase_if(config.members, [](const json::Member& m) { return m.second.is_null(); });
+  return json::dump(config);
+}
 inline std::map<std::string, std::vector<int64_t>> tiny_tensors() {
   const std::string l = "model.layers.0.";
   return {{"model.embed_tokens.weight", {10, 8}},  {"model.norm.weight", {8}},

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/status.h"
+#include "base/text/json.h"
 #include "checkpoint/architecture.h"
 
 namespace invar::checkpoint {
@@ -33,38 +33,36 @@ inline constexpr WholeModel kWholeModels[] = {
 };
 
 struct TextConfig {
-  nlohmann::json config;              // of the language model, as its own config.json would be
+  json::Value config;                 // of the language model, as its own config.json would be
   const WholeModel* whole = nullptr;  // null: the file describes nothing else
 };
 
 // Three positions a token, of time, height and width, are one and the same for text.
-inline void drop_mrope(nlohmann::json& config) {
+inline void drop_mrope(json::Value& config) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     auto rope = config.find(key);
-    if (rope == config.end() || !rope->is_object() || !rope->contains("mrope_section")) continue;
+    if (!rope || !rope->is_object() || !rope->contains("mrope_section")) continue;
     rope->erase("mrope_section"), rope->erase("mrope_interleaved");
     for (const char* type : {"type", "rope_type"})
-      if (rope->contains(type) && (*rope)[type] == "mrope") (*rope)[type] = "default";
+      if (rope->contains(type) && rope->get(type) == "mrope") (*rope)[type] = "default";
   }
 }
 
 // Errors begin with the file's path `where`.
-inline Result<TextConfig> text_config_of(const nlohmann::json& config, const std::string& where) {
+inline Result<TextConfig> text_config_of(const json::Value& config, const std::string& where) {
   const auto names = config.find("architectures"), type = config.find("model_type");
   const auto whole = std::ranges::find_if(kWholeModels, [&](const WholeModel& m) {
-    return type != config.end() && *type == m.model_type &&
-           (names == config.end() || names->is_null() || *names == nlohmann::json::array({m.name}));
+    return type && *type == m.model_type && (!names || names->is_null() || *names == json::list({m.name}));
   });
   if (whole == std::end(kWholeModels)) return TextConfig{config};
-  TextConfig text{nlohmann::json::parse(whole->defaults), &*whole};
+  TextConfig text{json::read_or_null(whole->defaults), &*whole};
   const auto inner = config.find("text_config");
-  if (inner == config.end() && !whole->flat)
+  if (!inner && !whole->flat)
     return bad_input(where + ": there is no \"text_config\", which describes the language model");
-  if (inner != config.end() && !inner->is_object())
-    return bad_input(where + ": \"text_config\" is not an object");
-  text.config.update(inner == config.end() ? config : *inner);
+  if (inner && !inner->is_object()) return bad_input(where + ": \"text_config\" is not an object");
+  text.config.update(inner ? *inner : config);
   const auto inner_type = text.config.find("model_type");
-  if (inner != config.end() && inner_type != text.config.end() && *inner_type != whole->text_type &&
+  if (inner && inner_type && *inner_type != whole->text_type &&
       !(whole->text_type_in_config && *inner_type == whole->text_type_in_config))
     return not_covered(where + ": text_config: model_type " + short_text(*inner_type) +
                        " is not covered within " + whole->name + "; \"" + whole->text_type + "\" is");
@@ -72,11 +70,12 @@ inline Result<TextConfig> text_config_of(const nlohmann::json& config, const std
     return std::string_view(a.model_type) == whole->text_type;
   });
   text.config["model_type"] = whole->text_type;
-  text.config["architectures"] = nlohmann::json::array({known->name});
+  text.config["architectures"] = json::list({known->name});
   // What belongs to the tables of the vocabulary stands in the outer object.
   for (const char* key : {"bos_token_id", "eos_token_id"})
-    if (auto given = config.find(key); given != config.end() && !given->is_null()) text.config[key] = *given;
-  text.config["tie_word_embeddings"] = config.value("tie_word_embeddings", nlohmann::json(whole->tied));
+    if (auto given = config.find(key); given && !given->is_null()) text.config[key] = *given;
+  const auto tied = config.find("tie_word_embeddings");
+  text.config["tie_word_embeddings"] = tied ? *tied : json::Value(whole->tied);
   for (const char* key : {"vision_config", "text_config"}) text.config.erase(key);
   drop_mrope(text.config);
   return text;
@@ -84,16 +83,15 @@ inline Result<TextConfig> text_config_of(const nlohmann::json& config, const std
 
 // How many positions a text model has: P of families.1, or with longrope the length that its short
 // factors are for (decoder.29). `value`: the number in the config.
-inline int64_t served_positions(const nlohmann::json& config, int64_t value) {
+inline int64_t served_positions(const json::Value& config, int64_t value) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const auto rope = config.find(key);
-    if (rope == config.end() || !rope->is_object()) continue;
-    const auto type = rope->value("rope_type", rope->value("type", nlohmann::json()));
+    if (!rope || !rope->is_object()) continue;
+    const json::Value& type = rope->get(rope->contains("rope_type") ? "rope_type" : "type");
     if (type != "longrope" && type != "su") continue;
-    for (const nlohmann::json& object : {nlohmann::json(*rope), config})
-      if (auto n = object.find("original_max_position_embeddings");
-          n != object.end() && n->is_number_unsigned())
-        return std::min(value, n->get<int64_t>());
+    for (const json::Value* object : {rope, &config})
+      if (auto n = object->find("original_max_position_embeddings"); n && n->is_unsigned())
+        return std::min(value, n->to_int64());
     return std::min<int64_t>(value, 4096);  // transformers' default for Phi-3
   }
   return value;

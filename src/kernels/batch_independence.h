@@ -11,10 +11,10 @@ inline bool batch_independent_first_operand(const Call&, uint64_t batched) {
   return batched == 1;
 }
 
-// The same for operations along the axis given by an attribute: it must not be the leading one.
-template <int fallback>
+// The same for operations along the axis in their attributes A: it must not be the leading one.
+template <class A>
 bool batch_independent_along_axis(const Call& c, uint64_t batched) {
-  return batched == 1 && axis_in(c.in[0], attr_i(c, "axis", fallback)) > 0;
+  return batched == 1 && axis_in(c.in[0], A(c).axis) > 0;
 }
 
 // Elementwise operations: an operand that is not batched must broadcast along the leading axis.

@@ -7,16 +7,20 @@
 
 namespace invar::ops {
 
-int64_t attr_i(const Attributes& attrs, const char* name, int64_t fallback) {
-  return attrs.i(name, fallback);
+int64_t AttributeReader::i64(const char* name, int64_t fallback) const {
+  return map ? map->i(name, fallback) : fallback;
 }
 
-int64_t attr_i(const Call& call, const char* name, int64_t fallback) {
-  return call.attrs ? call.attrs->i(name, fallback) : fallback;
+float AttributeReader::f32(const char* name, float fallback) const {
+  return map ? map->f(name, fallback) : fallback;
 }
 
-float attr_f(const Call& call, const char* name, float fallback) {
-  return call.attrs ? call.attrs->f(name, fallback) : fallback;
+IntegerList AttributeReader::list(const char* name, int64_t fallback) const {
+  if (!map) return {nullptr, -1, fallback};
+  const auto it = map->find(name);
+  if (it == map->end()) return {nullptr, -1, fallback};
+  const auto& all = std::get<std::vector<int64_t>>(it->second);
+  return {all.data(), static_cast<int64_t>(all.size()), fallback};
 }
 
 int64_t row_count(const View& v) {

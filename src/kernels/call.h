@@ -7,9 +7,26 @@
 
 namespace invar::ops {
 
-int64_t attr_i(const Call&, const char* name, int64_t fallback);
-float attr_f(const Call&, const char* name, float fallback);
-int64_t attr_i(const Attributes&, const char* name, int64_t fallback);
+// A list attribute. An absent one has the default of its elements everywhere.
+struct IntegerList {
+  const int64_t* data;
+  int64_t size;  // -1: absent
+  int64_t fallback;
+  [[gnu::always_inline]] bool absent() const { return size < 0; }
+  [[gnu::always_inline]] bool fits(int64_t n) const { return absent() || size == n; }
+  [[gnu::always_inline]] int64_t operator[](int64_t i) const { return absent() ? fallback : data[i]; }
+};
+// From the room's ops.toml, tools/ops/generate.py makes a struct of the attributes of each
+// operation (ops/ROOM/attributes.h). `const SoftmaxAttributes a(call);` reads all of them, with the
+// table's defaults, by a search for each name: once a call, not once a row.
+struct AttributeReader {
+  const Attributes* map;  // null: all are absent
+  [[gnu::always_inline]] AttributeReader(const Call& call) : map(call.attrs) {}
+  [[gnu::always_inline]] AttributeReader(const Attributes& attrs) : map(&attrs) {}
+  int64_t i64(const char* name, int64_t fallback) const;
+  float f32(const char* name, float fallback) const;
+  IntegerList list(const char* name, int64_t fallback) const;
+};
 
 // Reports elements that are written to the epilogue callback, if there is one.
 INVAR_INLINE void notify_epilogue(const Call& call, const Region& r) {

@@ -18,16 +18,16 @@ struct NormWeightRows {
   static constexpr int64_t kColumns = 256;
 };
 NormWeightRows norm_weight_rows(const Call&);
-const char* check_norm_backward_weight(const Call&);
+const char* check_norm_backward_weight(const Call&, int64_t axis);
 // On a CPU: phase 0 computes the statistics of rows, phase 1 the segments of columns, phase 2 joins
 // these.
 int64_t norm_weight_units(const Call&, int phase);
 size_t norm_weight_scratch(const Call&);
 size_t norm_weight_shared(const Call&);
 
-// The reduction that adds, which is the gradient of a bias; its room names it.
+// The reduction that adds, which is the gradient of a bias, and whether a call of it is over the
+// first `count` axes, at least one. Its room defines both.
 extern const std::string_view kSumOperation;
-// Whether it is over the first `count` axes, at least one.
 bool sums_leading_axes(const Call&, int count);
 
 }  // namespace invar::ops

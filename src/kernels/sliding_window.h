@@ -64,15 +64,16 @@ INVAR_INLINE TapOffset tap_of(const Axis& a, const AxisPhase& p, int64_t t) {
   return {t % a.planes, t * a.dilation / a.stride};
 }
 
-// Reads attributes strides, dilations and pads (default 1, 1, 0) of axis i.
-Axis axis_of(const Attributes&, int i, int axes, int64_t kernel, bool transposed);
+// The attributes of a window, of each spatial axis; pads are all begins, then all ends.
+struct Window {
+  IntegerList strides, dilations, pads;
+};
+Axis axis_of(const Window&, int i, int axes, int64_t kernel, bool transposed);
 // Sets the fields that follow from kernel, stride, dilation, pad, out and transposed.
 void derive_axis(Axis&);
 // Sets the sizes of operand and result, merges an innermost axis with a trivial window into the
 // axis before it, and derives the rest.
 void fit_axes(const View& x, const View& out, Axis (&)[kAxes]);
-int64_t list_attribute(const Attributes&, const char* name, int i, int64_t fallback);  // element i
-bool has_length(const Attributes&, const char* name, int n);                           // or is absent
 
 constexpr int64_t kMostElements = int64_t{1} << 46;  // beyond any memory, and far from overflow
 constexpr int64_t kMostSetting = int64_t{1} << 30;
@@ -80,8 +81,8 @@ constexpr int64_t kMostSetting = int64_t{1} << 30;
 bool within(int64_t& n, int64_t by);
 bool within(const View&);
 // Null, or what is required of an operand [N, C, ...] and its attributes, and of axis i.
-const char* check_lists(const View& x, const Attributes&);
-const char* check_axis(const View& x, const Attributes&, int i, int64_t kernel);
+const char* check_lists(const View& x, const Window&);
+const char* check_axis(const View& x, const Window&, int i, int64_t kernel);
 
 // The tiling of the outputs of one phase and channel at one depth (first axis): tiles of `rows` x
 // `columns`. Each is computed from its own copy of `floats` elements, [taps of the first

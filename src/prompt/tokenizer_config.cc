@@ -1,14 +1,14 @@
 // tokenizer_config.json against tokenizer.json (spec/tokens.md tokens.11).
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/text/display.h"
+#include "base/text/json.h"
 #include "prompt/tokenizer_model.h"
 
 namespace invar::prompt {
 namespace {
 
-using Json = nlohmann::json;
+using Json = json::Value;
 
 // Keys that change texts or tokens; null, false and what is empty switch them off.
 constexpr const char* kSwitches[] = {
@@ -22,16 +22,16 @@ class ConfigCheck {
   ConfigCheck(const std::vector<AddedToken>& added, std::string_view file) : added_(added), file_(file) {}
 
   Status check(const Json& config) const {
-    for (const auto& [key, value] : config.items()) {
+    for (const auto& [key, value] : config.members) {
       if (std::ranges::count(kSwitches, key)) {
         const bool off = value.is_null() || value == false || (value.is_structured() && value.empty());
         if (!off) return refused(key, "changes the tokenizer and is not supported");
       } else if (std::ranges::count(kLists, key)) {
-        if (!value.is_structured()) continue;
-        for (const Json& token : value) INVAR_CHECK_OK(named(key, token, false));
+        for (const Json& token : value.items) INVAR_CHECK_OK(named(key, token, false));
+        for (const auto& [name, token] : value.members) INVAR_CHECK_OK(named(key, token, false));
       } else if (key == "added_tokens_decoder") {
-        if (!value.is_structured()) continue;
-        for (const Json& token : value) INVAR_CHECK_OK(described(key, token));
+        for (const Json& token : value.items) INVAR_CHECK_OK(described(key, token));
+        for (const auto& [name, token] : value.members) INVAR_CHECK_OK(described(key, token));
       } else if (key.ends_with("_token")) {
         INVAR_CHECK_OK(named(key, value, true));
       }
@@ -45,11 +45,8 @@ class ConfigCheck {
   }
 
   static std::string content_of(const Json& token) {
-    if (token.is_object()) {
-      const auto content = token.find("content");
-      return content == token.end() ? std::string() : content_of(*content);
-    }
-    return token.is_string() ? token.get<std::string>() : std::string();
+    if (token.is_object()) return content_of(token.get("content"));
+    return token.is_string() ? token.text : std::string();
   }
 
   const AddedToken* find(const std::string& content) const {
@@ -71,8 +68,8 @@ class ConfigCheck {
     const AddedToken* known = find(content_of(token));
     if (!known) return {};
     const auto is = [&](const char* name, bool otherwise) {
-      const auto flag = token.is_object() ? token.find(name) : token.end();
-      return flag == token.end() || !flag->is_boolean() ? otherwise : flag->get<bool>();
+      const Json& flag = token.get(name);
+      return flag.is_boolean() ? flag.is_true() : otherwise;
     };
     const bool special = is("special", false);
     const bool same = is("lstrip", false) == known->lstrip && is("rstrip", false) == known->rstrip &&
@@ -89,8 +86,8 @@ class ConfigCheck {
 
 }  // namespace
 
-Status Tokenizer::check_config(std::string_view json, std::string_view file_name_for_errors) const {
-  const Json config = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+Status Tokenizer::check_config(std::string_view text, std::string_view file_name_for_errors) const {
+  const Json config = json::read_or_null(text);
   if (!config.is_object()) return bad_input(std::string(file_name_for_errors) + ": not a JSON object");
   return ConfigCheck(impl_->added, file_name_for_errors).check(config);
 }

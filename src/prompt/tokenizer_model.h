@@ -52,7 +52,7 @@ struct Tokenizer::Impl {
 };
 
 // Reads a tokenizer.json (files/tokenizer_json.cc). Errors begin with the file's name.
-Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view json, std::string_view file);
+Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view text, std::string_view file);
 
 // Reads a SentencePiece model (files/sentencepiece.cc).
 Result<std::unique_ptr<Tokenizer::Impl>> read_sentencepiece(std::string_view bytes, std::string_view file,

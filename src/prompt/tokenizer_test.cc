@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
+#include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "prompt/files/scores.h"
 #include "prompt/models/bpe.h"
@@ -13,7 +13,7 @@
 namespace invar::prompt {
 namespace {
 
-using Json = nlohmann::json;
+using Json = json::Value;
 using Ids = std::vector<int32_t>;
 
 // A byte-level tokenizer: the 256 bytes are the tokens 0..255, "ab" is 256, "abc" 257, <s> 258
@@ -27,29 +27,29 @@ Json tiny() {
   }
   vocab["ab"] = 256, vocab["abc"] = 257, vocab["<s>"] = 258;
   return {{"version", "1.0"},
-          {"added_tokens",
-           {{{"id", 258},
-             {"content", "<s>"},
-             {"single_word", false},
-             {"lstrip", false},
-             {"rstrip", false},
-             {"normalized", false},
-             {"special", true}}}},
+          {"added_tokens", json::list({{{"id", 258},
+                                        {"content", "<s>"},
+                                        {"single_word", false},
+                                        {"lstrip", false},
+                                        {"rstrip", false},
+                                        {"normalized", false},
+                                        {"special", true}}})},
           {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}}},
           {"decoder", {{"type", "ByteLevel"}}},
-          {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", {"a b", {"ab", "c"}}}}}};
+          {"model",
+           {{"type", "BPE"}, {"vocab", vocab}, {"merges", json::list({"a b", json::list({"ab", "c"})})}}}};
 }
 
 Tokenizer made(const Json& j) {
-  auto t = Tokenizer::parse(j.dump(), "t.json");
+  auto t = Tokenizer::parse(json::dump(j), "t.json");
   EXPECT_TRUE(t) << t.error().message;
   return *std::move(t);
 }
 
 Tokenizer shipped() {
-  auto json = read_file(INVAR_SOURCE_DIR "/models/shakespeare-4m/tokenizer.json");
-  EXPECT_TRUE(json);
-  auto t = Tokenizer::parse(*json, "tokenizer.json");
+  auto text = read_file(INVAR_SOURCE_DIR "/models/shakespeare-4m/tokenizer.json");
+  EXPECT_TRUE(text);
+  auto t = Tokenizer::parse(*text, "tokenizer.json");
   EXPECT_TRUE(t) << t.error().message;
   return *std::move(t);
 }
@@ -144,9 +144,9 @@ TEST(Tokenizer, StepsAreBounded) {
   const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
   const auto with = [&](size_t steps) {
     Json j = tiny();
-    j["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", Json::array()}};
-    for (size_t i = 0; i < steps; ++i) j["pre_tokenizer"]["pretokenizers"].push_back(bytes);
-    return Tokenizer::parse(j.dump(), "t.json");
+    j["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", Json::array}};
+    for (size_t i = 0; i < steps; ++i) j["pre_tokenizer"]["pretokenizers"].add(bytes);
+    return Tokenizer::parse(json::dump(j), "t.json");
   };
   const auto many = with(257);
   ASSERT_FALSE(many);
@@ -163,12 +163,13 @@ TEST(Tokenizer, StepsAreBounded) {
 
 TEST(Tokenizer, Template) {
   Json j = tiny();
-  j["post_processor"] = {{"type", "TemplateProcessing"},
-                         {"single",
-                          {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
-                           {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
-                           {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}}},
-                         {"special_tokens", {{"<s>", {{"id", "<s>"}, {"ids", {258}}, {"tokens", {"<s>"}}}}}}};
+  j["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", json::list({{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}},
+                             {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+                             {{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}})},
+      {"special_tokens",
+       {{"<s>", {{"id", "<s>"}, {"ids", json::list({258})}, {"tokens", json::list({"<s>"})}}}}}};
   EXPECT_EQ(ids(made(j), "a"), (Ids{258, 'a', 258}));
   EXPECT_EQ(ids(made(j), "a", false), (Ids{'a'}));
 }
@@ -233,22 +234,23 @@ TEST(Tokenizer, UnicodeVersion) {
 
 TEST(Tokenizer, AConfigThatSaysAnotherTokenIsRefused) {
   Json j = tiny();
-  j["added_tokens"].push_back({{"id", 259},
-                               {"content", "<t>"},
-                               {"single_word", false},
-                               {"lstrip", true},
-                               {"rstrip", false},
-                               {"normalized", true},
-                               {"special", false}});
+  j["added_tokens"].add({{"id", 259},
+                         {"content", "<t>"},
+                         {"single_word", false},
+                         {"lstrip", true},
+                         {"rstrip", false},
+                         {"normalized", true},
+                         {"special", false}});
   const Tokenizer t = made(j);
   const Json start = {{"content", "<s>"}, {"special", true}}, plain = {{"content", "<t>"}, {"lstrip", true}};
   for (const Json& config :
-       {Json::object(), Json{{"bos_token", "<s>"}}, Json{{"bos_token", start}}, Json{{"pad_token", nullptr}},
-        Json{{"pad_token", ""}}, Json{{"add_bos_token", true}}, Json{{"auto_map", Json::object()}},
-        Json{{"extra_special_tokens", Json::array({"<s>", "<t>"})}}, Json{{"split_special_tokens", false}},
+       {Json(Json::object), Json{{"bos_token", "<s>"}}, Json{{"bos_token", start}},
+        Json{{"pad_token", nullptr}}, Json{{"pad_token", ""}}, Json{{"add_bos_token", true}},
+        Json{{"auto_map", Json::object}}, Json{{"extra_special_tokens", json::list({"<s>", "<t>"})}},
+        Json{{"split_special_tokens", false}},
         Json{{"added_tokens_decoder", {{"258", start}, {"259", plain}}}}}) {
-    const Status s = t.check_config(config.dump(), "c.json");
-    EXPECT_TRUE(s) << config << s.error().message;
+    const Status s = t.check_config(json::dump(config), "c.json");
+    EXPECT_TRUE(s) << json::dump(config) << s.error().message;
   }
   Json other = plain;
   other["lstrip"] = false;
@@ -257,11 +259,11 @@ TEST(Tokenizer, AConfigThatSaysAnotherTokenIsRefused) {
            {"image_token", "<new>"},
            {"pad_token", "<t>"},  // transformers would make it special
            {"extra_special_tokens", {{"image_token", "<new>"}}},
-           {"additional_special_tokens", Json::array({"abc"})},  // in the vocabulary alone
+           {"additional_special_tokens", json::list({"abc"})},  // in the vocabulary alone
            {"added_tokens_decoder", {{"259", other}}},
            {"split_special_tokens", true},
            {"auto_map", {{"AutoTokenizer", "code.Class"}}}}) {
-    const Status s = t.check_config(Json{{key, value}}.dump(), "c.json");
+    const Status s = t.check_config(json::dump({{key, value}}), "c.json");
     ASSERT_FALSE(s) << key;
     EXPECT_EQ(s.error().code, Code::not_covered);
     EXPECT_TRUE(s.error().message.starts_with("c.json: " + key + ": ")) << s.error().message;

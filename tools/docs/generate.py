@@ -11,9 +11,9 @@ is left alone."""
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
-from collections import defaultdict
 
 import tomllib
 from pages import ROOT
@@ -22,25 +22,31 @@ BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
 REFERENCE = ROOT / "docs/reference"
 
 
-def operations():
-    """The operations of spec/opset.toml by room."""
-    listed = re.findall(
-        r'^\[(\w+)\]\nversion = (\d+)\n(?:room = "(\w+)"\n)?numerics = "([\w-]+)"',
-        (ROOT / "spec/opset.toml").read_text(),
-        re.M,
+def row(op):
+    """The line of an operation."""
+    operands, attributes = (
+        ", ".join(f"`{text}`" for text in op.keys.get(key, [])).replace("|", "\\|")
+        for key in ("operands", "attributes")
     )
-    by_room = defaultdict(list)
-    for name, version, room, numerics in listed:
-        by_room[room or name].append(f"| `{name}` | {version} | `{numerics}` |")
+    return f"| `{op.name}` | {operands} | {attributes} | {op.version} | `{op.numerics}` |"
+
+
+def operations():
+    """The operations of spec/opset.toml by room, with the signatures of the rooms' ops.toml."""
+    tables = runpy.run_path(str(ROOT / "tools/ops/generate.py"))
+    listed, _, by_room = tables["read"](ROOT)
     text = [
         "# Operations",
         "",
-        "`tools/docs/generate.py` writes this page from [spec/opset.toml](../../spec/opset.toml).",
-        "A plan repeats the version and the numerics of each operation, and a build refuses a plan",
-        "with others.",
+        "`tools/docs/generate.py` writes this page from [spec/opset.toml](../../spec/opset.toml) and the",
+        "rooms' `ops.toml`. A plan repeats the version and the numerics of each operation, and a build",
+        "refuses a plan with others.",
         "",
         f"There are {len(listed)} operations in {len(by_room)} rooms. A room's page of `spec/ops` says what",
         "its operations compute; [spec/operations.md](../../spec/operations.md) has a line for each.",
+        "",
+        "`x?` may be absent, `x*` is any number of operands. A plan may omit an attribute `a?`. A value",
+        "after `=` is the one of an absent attribute, or of each element of an absent list.",
     ]
     for room in sorted(by_room):
         text += [
@@ -49,9 +55,9 @@ def operations():
             "",
             f"Room: [src/ops/{room}](../../src/ops/{room})",
             "",
-            "| operation | version | numerics |",
-            "|---|---:|---|",
-            *sorted(by_room[room]),
+            "| operation | operands | attributes | version | numerics |",
+            "|---|---|---|---:|---|",
+            *sorted(map(row, by_room[room])),
         ]
     return "\n".join(text) + "\n"
 

@@ -18,7 +18,7 @@ import law  # noqa: E402
 
 LAWS = [
     "names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs", "evaluation",
-    "independence", "messages",
+    "independence", "attributes", "messages",
     "folders", "functions", "columns", "imports", "local_names",
 ]  # fmt: skip
 

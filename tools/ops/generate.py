@@ -5,15 +5,17 @@ generate.py ROOT OUT
 
 CMake runs it (cmake/room.cmake). It writes a file of OUT where its text changes: ops.cmake (lists
 for CMake), opset/opset.cc (src/base/opset.h, src/base/attribute_types.h), ops/ROOM/op.td (the repro
-dialect) and ops/ROOM/table.h (a row for each operation of a room with kinds).
+dialect), ops/ROOM/table.h (a row for each operation of a room with kinds), and
+ops/ROOM/attributes.h and ops/attributes.cc (the attributes as structs, src/kernels/call.h).
 
 spec/opset.toml is the law: names, versions, numerics, rooms and the choices. ops.toml has an entry
 for each of its operations, with these keys:
 
 operands       "NAME: TYPE|TYPE", in the order of a plan's node. NAME? may be absent, NAME* is any
                number. `any`: every type. `widens`: kernels widen a bf16 or f16 weight exactly.
-attributes     "NAME: TYPE = DEFAULT", f32, i64, string or i64_array. A plan may omit NAME?. Kernels
-               take the default where it is absent; without a default, what the clause says.
+attributes     "NAME: TYPE = DEFAULT", f32, i64, string or i64_array. A plan may omit NAME?. An
+               attribute with a default, and every list, is a member of the operation's struct. The
+               default of a list, else 0, is that of its elements where it is absent.
 result         inferred: import.cc has inferReturnTypes; given: its caller says its type; verified:
                that, and import.cc has a verifier; broadcast: the shapes broadcast, the type is that
                of the last operand, or boolean
@@ -98,6 +100,16 @@ class Operation:
                 else f"{ATTRIBUTES[kind]}:${name}"
             )
 
+    def members(self):
+        """The attributes that kernels read, as (declaration, reader's statement)."""
+        for name, _, kind, default in self.attributes:
+            if kind == "i64_array":
+                yield f"IntegerList {name};", f'{name} = a.list("{name}", {default or 0});'
+            elif default:
+                c_type, suffix = {"i64": ("int64_t", ""), "f32": ("float", "f")}[kind]
+                read = f'{name} = a.{kind}("{name}", {default}{suffix});'
+                yield f"{c_type} {name};", read
+
     def declarations(self):
         """The traits as static functions, which the interface ReproOp asks."""
         wide = [i for i, operand in enumerate(self.operands) if operand[3]]
@@ -168,6 +180,11 @@ def read(root):
             entries[name] = Operation(
                 name, law[name], kinds.get(keys.get("kind"), {}) | keys, where
             )
+    defaults = {}  # functions of several operations of a room read the struct of one
+    for op in entries.values():
+        for name, _, _, default in op.attributes:
+            if default and defaults.setdefault((op.room, name), default) != default:
+                raise Wrong(f"{op.name}: {name} has another default than in its room")
     for name, keys in law.items():
         if name not in entries:
             raise Wrong(f"src/ops/{keys.get('room', name)}/ops.toml: there is no entry [{name}]")
@@ -236,6 +253,31 @@ def table(room, operations):
     )
 
 
+def attributes(rooms):
+    """A header of structs for each room, and the file that reads them."""
+    headers, included, readers = {}, "", ""
+    for room, operations in rooms.items():
+        structs, text = {}, ""
+        for op in operations:
+            name, members = f"{op.class_name}Attributes", tuple(op.members())
+            if members in structs:
+                text += f"using {name} = {structs[members]};\n"
+            elif members:
+                structs[members] = name
+                text += f"struct {name} {{\n  explicit {name}(const AttributeReader&);\n"
+                text += "".join(f"  {member}\n" for member, _ in members) + "};\n"
+                readers += f"{name}::{name}(const AttributeReader& a) {{\n"
+                readers += "".join(f"  {read}\n" for _, read in members) + "}\n"
+        if structs and "kind" not in operations[0].keys:
+            included += f'#include "ops/{room}/attributes.h"\n'
+            headers[f"ops/{room}/attributes.h"] = (
+                f"// The attributes of the operations of src/ops/{room}/ops.toml.\n#pragma once\n\n"
+                f'#include "kernels/call.h"\n\nnamespace invar::ops {{\n{text}}}\n'
+            )
+    source = f"{included}\nnamespace invar::ops {{\n{readers}}}\n"
+    return headers | {"ops/attributes.cc": source}
+
+
 def cmake(operations, choices):
     rooms = list(dict.fromkeys(o.room for o in operations))
     lines = [
@@ -265,6 +307,7 @@ def main():
             made[f"ops/{room}/op.td"] = "".join(op.td() for op in entries)
             if all("kind" in op.keys for op in entries):
                 made[f"ops/{room}/table.h"] = table(room, entries)
+        made |= attributes(rooms)
     except (Wrong, tomllib.TOMLDecodeError, KeyError) as wrong:
         print(f"tools/ops/generate.py: {wrong}", file=sys.stderr)
         return 1

@@ -8,7 +8,7 @@
 namespace invar::checkpoint {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 // The attribute_map of transformers' configuration classes: both spellings are read.
 const char* other_spelling(std::string_view key) {
@@ -32,7 +32,7 @@ const char* other_spelling(std::string_view key) {
   return it == spellings.end() ? nullptr : it->second;
 }
 
-bool is_neutral(const json& value, const json& neutral) {
+bool is_neutral(const Value& value, const Value& neutral) {
   if (value.is_null() || value == false || ((value.is_array() || value.is_object()) && value.empty()))
     return true;
   return !neutral.is_null() && value == neutral;
@@ -40,15 +40,15 @@ bool is_neutral(const json& value, const json& neutral) {
 
 }  // namespace
 
-const json* ConfigReader::find(const char* key) {
+const Value* ConfigReader::find(const char* key) {
   const auto look = [&](const char* name) {
     read_.insert(name);
-    auto it = object_.find(name);
-    return it == object_.end() || it->is_null() ? nullptr : &*it;
+    const Value* it = object_.find(name);
+    return !it || it->is_null() ? nullptr : it;
   };
-  const json* value = look(key);
+  const Value* value = look(key);
   const char* other = other_spelling(key);
-  const json* second = other ? look(other) : nullptr;
+  const Value* second = other ? look(other) : nullptr;
   if (value && second && *value != *second)
     reject(onnx::quote(key) + " and " + onnx::quote(other) + " are the same key and disagree");
   return value ? value : second;
@@ -56,24 +56,23 @@ const json* ConfigReader::find(const char* key) {
 
 bool ConfigReader::is_null(const char* key) const {
   auto it = object_.find(key);
-  return it != object_.end() && it->is_null();
+  return it && it->is_null();
 }
 
 int64_t ConfigReader::size(const char* key, int64_t fallback) {
-  const json* v = find(key);
+  const Value* v = find(key);
   if (!v && fallback) return fallback;
   // Below 2^31, so that no product of two sizes overflows.
-  if (v && v->is_number_unsigned() && v->get<uint64_t>() >= 1 && v->get<uint64_t>() < (1u << 31))
-    return v->get<int64_t>();
+  if (v && v->is_unsigned() && v->to_uint64() >= 1 && v->to_uint64() < (1u << 31)) return v->to_int64();
   reject(onnx::quote(key) +
          (v ? " = " + short_text(*v) + " is not a size from 1 to 2^31 - 1" : " is missing"));
   return 1;
 }
 
 double ConfigReader::positive(const char* key, double fallback) {
-  const json* v = find(key);
+  const Value* v = find(key);
   if (!v && fallback != 0) return fallback;
-  const double value = v && v->is_number() ? v->get<double>() : 0;
+  const double value = v && v->is_number() ? v->to_double() : 0;
   const auto rounded = static_cast<float>(value);
   if (rounded > 0 && std::isfinite(rounded)) return value;
   reject(onnx::quote(key) + (v ? " = " + short_text(*v) + " is not a positive number" : " is missing"));
@@ -85,24 +84,23 @@ double ConfigReader::optional(const char* key) {
 }
 
 bool ConfigReader::flag(const char* key, bool fallback) {
-  const json* v = find(key);
+  const Value* v = find(key);
   if (!v) return fallback;
   if (!v->is_boolean()) reject(onnx::quote(key) + " = " + short_text(*v) + " is neither true nor false");
-  return v->is_boolean() && v->get<bool>();
+  return v->is_boolean() && v->is_true();
 }
 
 std::string ConfigReader::text(const char* key, const char* fallback) {
-  const json* v = find(key);
+  const Value* v = find(key);
   if (!v) return fallback;
-  if (v->is_string()) return v->get<std::string>();
+  if (v->is_string()) return v->text;
   reject(onnx::quote(key) + " = " + short_text(*v) + " is not a string");
   return fallback;
 }
 
-void ConfigReader::require_neutral(const char* key, const json& neutral) {
+void ConfigReader::require_neutral(const char* key, const Value& neutral) {
   const auto it = object_.find(key);
-  if (it != object_.end() && !is_neutral(*it, neutral))
-    refuse(onnx::quote(key) + " = " + short_text(*it) + " is not covered");
+  if (it && !is_neutral(*it, neutral)) refuse(onnx::quote(key) + " = " + short_text(*it) + " is not covered");
 }
 
 }  // namespace invar::checkpoint

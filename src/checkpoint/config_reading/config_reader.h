@@ -3,23 +3,23 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
+#include "base/text/json.h"
 #include "onnx/error_text.h"
 
 namespace invar::checkpoint {
 
 class ConfigReader {
  public:
-  ConfigReader(const nlohmann::json& object, std::string where) : object_(object), where_(std::move(where)) {}
+  ConfigReader(const json::Value& object, std::string where) : object_(object), where_(std::move(where)) {}
 
   // A key that holds null counts as absent, as in transformers. A key and its other spelling
   // (n_embd and hidden_size) are one.
-  const nlohmann::json* find(const char* key);
+  const json::Value* find(const char* key);
   bool is_null(const char* key) const;  // it is there and holds null
 
   // A fallback of 0 says that the key is required.
@@ -32,7 +32,7 @@ class ConfigReader {
   void refuse(const std::string& what) { fail(not_covered(where_ + ": " + what)); }
   void reject(const std::string& what) { fail(bad_input(where_ + ": " + what)); }
   // Refuses the key by name where its value is another than these, null, false and empty ones.
-  void require_neutral(const char* key, const nlohmann::json& neutral = {});
+  void require_neutral(const char* key, const json::Value& neutral = {});
   void fail(Error error) {
     if (status_) status_ = std::move(error);
   }
@@ -41,7 +41,7 @@ class ConfigReader {
   const std::string& where() const { return where_; }
 
  private:
-  const nlohmann::json& object_;
+  const json::Value& object_;
   std::string where_;
   std::set<std::string, std::less<>> read_;
   Status status_;

@@ -11,12 +11,12 @@
 namespace invar::checkpoint {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 using onnx::quote;
 
 // The number of labels: those of id2label, else num_labels, else transformers' two.
 int64_t labels_of(ConfigReader& r) {
-  const json* names = r.find("id2label");
+  const Value* names = r.find("id2label");
   if (names && !names->is_object()) r.reject("'id2label' is not an object");
   if (names && names->is_object() && !names->empty()) return static_cast<int64_t>(names->size());
   return r.size("num_labels", 2);
@@ -24,12 +24,12 @@ int64_t labels_of(ConfigReader& r) {
 
 // The activation of the scores of a reranker: what a file of sentence-transformers names, else
 // sigmoid where there is one label. True: sigmoid.
-bool read_activation_fn(ConfigReader& r, const json& sentence, int64_t labels) {
+bool read_activation_fn(ConfigReader& r, const Value& sentence, int64_t labels) {
   std::string name;
-  for (const json* given :
+  for (const Value* given :
        {r.find("sbert_ce_default_activation_function"), r.find("sentence_transformers"), &sentence}) {
-    const json value = !given ? json() : given->is_object() ? given->value("activation_fn", json()) : *given;
-    if (value.is_string()) name = value;
+    const Value value = !given ? Value() : given->is_object() ? given->get("activation_fn") : *given;
+    if (value.is_string()) name = value.text;
   }
   if (name.empty()) return labels == 1;
   const std::string last = name.substr(name.rfind('.') + 1);
@@ -40,7 +40,7 @@ bool read_activation_fn(ConfigReader& r, const json& sentence, int64_t labels) {
 
 }  // namespace
 
-Result<Encoder> read_encoder_config(const json& object, const std::string& folder) {
+Result<Encoder> read_encoder_config(const Value& object, const std::string& folder) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(const EncoderArchitecture architecture, find_encoder_architecture(object, path));
   ConfigReader reader(object, path);
@@ -52,7 +52,7 @@ Result<Encoder> read_encoder_config(const json& object, const std::string& folde
     return std::string(f.model_type);
   })->describe(reader, e);
   if (architecture.classifies) {
-    INVAR_TRY(const json sentence, optional_json(folder + "/config_sentence_transformers.json"));
+    INVAR_TRY(const Value sentence, optional_json(folder + "/config_sentence_transformers.json"));
     e.classifier.labels = labels_of(reader);
     e.classifier.sigmoid = read_activation_fn(reader, sentence, e.classifier.labels);
   }
@@ -68,7 +68,7 @@ Result<Encoder> read_encoder_config(const json& object, const std::string& folde
 Result<TextEncoder> read_text_encoder(const std::string& folder) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(const std::string text, read_file(path));
-  INVAR_TRY(const json object, parse_json(text, path));
+  INVAR_TRY(const Value object, parse_json(text, path));
   INVAR_TRY(const Encoder e, read_encoder_config(object, folder));
   TextEncoder out;
   out.sentence = e.sentence;

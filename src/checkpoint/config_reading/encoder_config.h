@@ -2,15 +2,15 @@
 // folder says of pooling.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/status.h"
+#include "base/text/json.h"
 #include "checkpoint/recipes/encoder/encoder.h"
 
 namespace invar::checkpoint {
 
 // `object` is the content of FOLDER/config.json, whose model_type is an encoder's.
-Result<Encoder> read_encoder_config(const nlohmann::json& object, const std::string& folder);
+Result<Encoder> read_encoder_config(const json::Value& object, const std::string& folder);
 
 }  // namespace invar::checkpoint

@@ -7,10 +7,10 @@
 namespace invar::checkpoint {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 using onnx::quote;
 
-const json kNone = json::object();
+const Value kNone(Value::object);
 
 // A number that may be inside of the rope object (new format) or beside it (old format). If it is
 // in both, the values must agree.
@@ -45,7 +45,7 @@ RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults
   return RopeParameters::standard;
 }
 
-void check_keys(const json& object, RopeParameters::Type type, bool alpha, ConfigReader& inner) {
+void check_keys(const Value& object, RopeParameters::Type type, bool alpha, ConfigReader& inner) {
   static const std::set<std::string> known_keys = {"rope_type",
                                                    "type",
                                                    "rope_theta",
@@ -59,7 +59,7 @@ void check_keys(const json& object, RopeParameters::Type type, bool alpha, Confi
       "mscale_all_dim",   "truncate",  "finetuned"};  // of the training; transformers ignores it
   static const std::set<std::string> longrope_keys = {"attention_factor", "short_factor", "long_factor"};
   const bool yarn = type == RopeParameters::yarn, longrope = type == RopeParameters::longrope;
-  for (const auto& [key, value] : object.items())
+  for (const auto& [key, value] : object.members)
     if (!known_keys.contains(key) && !((yarn || alpha) && yarn_keys.contains(key)) &&
         !(alpha && key == "alpha") && !(longrope && longrope_keys.contains(key)) && !value.is_null())
       inner.refuse(quote(key) + " = " + short_text(value) + " is not covered");
@@ -70,7 +70,7 @@ void read_yarn(ConfigReader& inner, RopeParameters& rope) {
   rope.beta_slow = inner.positive("beta_slow", rope.beta_slow);
   rope.attention_factor = inner.optional("attention_factor");
   const auto scale = [&](const char* key) {  // 0 is none, as in transformers
-    const json* v = inner.find(key);
+    const Value* v = inner.find(key);
     return v && v->is_number() && *v == 0 ? 0 : inner.optional(key);
   };
   rope.mscale = scale("mscale");
@@ -82,11 +82,11 @@ void read_yarn(ConfigReader& inner, RopeParameters& rope) {
 
 // One positive number for each rotated pair.
 std::vector<double> read_factors(ConfigReader& inner, const char* key, int64_t pairs) {
-  const json* list = inner.find(key);
+  const Value* list = inner.find(key);
   std::vector<double> factors;
   if (list && list->is_array() && list->size() == static_cast<size_t>(pairs))
-    for (const json& f : *list)
-      if (f.is_number() && static_cast<float>(f.get<double>()) > 0) factors.push_back(f.get<double>());
+    for (const Value& f : list->items)
+      if (f.is_number() && static_cast<float>(f.to_double()) > 0) factors.push_back(f.to_double());
   if (factors.size() == static_cast<size_t>(pairs)) return factors;
   inner.reject(quote(key) + " is not a list of " + std::to_string(pairs) + " positive numbers");
   return std::vector<double>(static_cast<size_t>(pairs), 1.0);
@@ -113,7 +113,7 @@ int64_t rotated_part(ConfigReader& top, const Decoder& d, double partial) {
 }
 
 // The rotary embedding of one object -> the fraction of a head that it rotates.
-double read_object(const json& object, ConfigReader& top, const RopeDefaults& defaults, Decoder& d,
+double read_object(const Value& object, ConfigReader& top, const RopeDefaults& defaults, Decoder& d,
                    RopeParameters& rope) {
   ConfigReader inner(object, top.where() + ": rope");
   rope.type = read_type(inner, defaults);
@@ -155,9 +155,9 @@ double read_object(const json& object, ConfigReader& top, const RopeDefaults& de
 }  // namespace
 
 void read_rope(ConfigReader& top, const RopeDefaults& defaults, Decoder& d) {
-  const json *older = top.find("rope_scaling"), *newer = top.find("rope_parameters");
+  const Value *older = top.find("rope_scaling"), *newer = top.find("rope_parameters");
   if (older && newer && *older != *newer) return top.reject("'rope_scaling' and 'rope_parameters' disagree");
-  const json& object = older ? *older : newer ? *newer : kNone;
+  const Value& object = older ? *older : newer ? *newer : kNone;
   if (!object.is_object())
     return top.reject(std::string(older ? "'rope_scaling'" : "'rope_parameters'") + " is not an object");
   d.ropes = {RopeParameters{}};
@@ -166,15 +166,15 @@ void read_rope(ConfigReader& top, const RopeDefaults& defaults, Decoder& d) {
 
 void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const RopeDefaults& windowed,
                           Decoder& d) {
-  const json *older = top.find("rope_scaling"), *newer = top.find("rope_parameters");
+  const Value *older = top.find("rope_scaling"), *newer = top.find("rope_parameters");
   if (older && newer) return top.refuse("'rope_scaling' beside 'rope_parameters' is not covered");
-  for (const json* given : {older, newer})
+  for (const Value* given : {older, newer})
     if (given && !given->is_object()) return top.reject("the rotary parameters are not an object");
-  const json *outer = newer ? newer : &kNone, *full_object = older ? older : &kNone, *local_object = &kNone;
-  for (const auto& [key, value] : outer->items()) {
-    const json** slot = key == "full_attention"      ? &full_object
-                        : key == "sliding_attention" ? &local_object
-                                                     : nullptr;
+  const Value *outer = newer ? newer : &kNone, *full_object = older ? older : &kNone, *local_object = &kNone;
+  for (const auto& [key, value] : outer->members) {
+    const Value** slot = key == "full_attention"      ? &full_object
+                         : key == "sliding_attention" ? &local_object
+                                                      : nullptr;
     if (!slot || !(value.is_object() || value.is_null()))
       return top.refuse("rope: " + quote(key) + " = " + short_text(value) + " is not covered");
     if (value.is_object()) *slot = &value;

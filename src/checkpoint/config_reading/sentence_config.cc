@@ -11,7 +11,7 @@ namespace invar::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using json::Value;
 using onnx::quote;
 
 // Older files have a switch for each mode; the modes stand one behind the other in this order.
@@ -26,13 +26,15 @@ constexpr std::pair<const char*, const char*> kModes[] = {
 
 std::vector<std::string> pooling_modes(ConfigReader& r) {
   std::vector<std::string> modes;
-  const json* newer = r.find("pooling_mode");
+  const Value* newer = r.find("pooling_mode");
   for (const auto& [key, mode] : kModes)
     if (r.flag(key) && !newer) modes.emplace_back(mode);
-  for (const json& mode : !newer ? json::array() : newer->is_array() ? *newer : json::array({*newer})) {
-    const auto known = std::ranges::find_if(kModes, [&](const auto& m) { return mode == m.second; });
+  for (const Value& mode : !newer              ? std::vector<Value>()
+                           : newer->is_array() ? newer->items
+                                               : std::vector<Value>{*newer}) {
+    const auto known = std::ranges::find_if(kModes, [&](const auto& m) { return mode == Value(m.second); });
     if (known == std::end(kModes))
-      r.refuse("'pooling_mode' = " + mode.dump() +
+      r.refuse("'pooling_mode' = " + json::dump(mode) +
                " is not covered; cls, max, mean, mean_sqrt_len_tokens, "
                "weightedmean and lasttoken are");
     else
@@ -45,11 +47,11 @@ std::vector<std::string> pooling_modes(ConfigReader& r) {
 
 Status read_pooling(const std::string& path, SentenceConfig& config) {
   INVAR_TRY(const std::string text, read_file(path));
-  INVAR_TRY(const json settings, parse_json(text, path));
+  INVAR_TRY(const Value settings, parse_json(text, path));
   ConfigReader r(settings, path);
   config.pooling = pooling_modes(r);
   r.size("word_embedding_dimension", 1);
-  for (const auto& [key, value] : settings.items())
+  for (const auto& [key, value] : settings.members)
     if (key.starts_with("pooling_mode") && !r.was_read(key.c_str())) r.require_neutral(key.c_str(), false);
   config.include_prompt = r.flag("include_prompt", true);
   return r.status();
@@ -59,13 +61,13 @@ Status read_pooling(const std::string& path, SentenceConfig& config) {
 Status read_modules(const std::string& folder, SentenceConfig& config) {
   const std::string path = folder + "/modules.json";
   INVAR_TRY(const std::string text, read_file(path));
-  const json modules = json::parse(text, nullptr, false);
+  const Value modules = json::read_or_null(text);
   if (!modules.is_array() || modules.empty()) return bad_input(path + ": not a list of modules");
   constexpr const char* kOrder[] = {"Transformer", "Pooling", "Normalize"};
   for (size_t i = 0; i < modules.size(); ++i) {
     const std::string where = path + ": module " + std::to_string(i);
-    if (!modules[i].is_object()) return bad_input(where + " is not an object");
-    ConfigReader r(modules[i], where);
+    if (!modules.items[i].is_object()) return bad_input(where + " is not an object");
+    ConfigReader r(modules.items[i], where);
     const std::string type = r.text("type", ""), at = r.text("path", "");
     const std::string name = type.substr(type.rfind('.') + 1);
     INVAR_CHECK_OK(r.status());
@@ -85,14 +87,14 @@ Status read_modules(const std::string& folder, SentenceConfig& config) {
 
 Status read_prompts(const std::string& folder, SentenceConfig& config) {
   const std::string path = folder + "/config_sentence_transformers.json";
-  INVAR_TRY(const json settings, optional_json(path));
+  INVAR_TRY(const Value settings, optional_json(path));
   ConfigReader r(settings, path);
-  const json* found = r.find("prompts");
+  const Value* found = r.find("prompts");
   if (found && !found->is_object()) r.reject("'prompts' is not an object");
-  const json prompts = found && found->is_object() ? *found : json::object();
-  for (const auto& [name, text] : prompts.items())
+  const Value prompts = found && found->is_object() ? *found : Value();
+  for (const auto& [name, text] : prompts.members)
     if (text.is_string())
-      config.prompts[name] = text;
+      config.prompts[name] = text.text;
     else if (!text.is_null())
       r.reject("the prompt " + quote(name) + " is not a text");
   config.default_prompt = r.text("default_prompt_name", "");
@@ -106,7 +108,7 @@ Status read_prompts(const std::string& folder, SentenceConfig& config) {
 
 Result<int64_t> read_max_length(const std::string& folder) {
   const std::string path = folder + "/sentence_bert_config.json";
-  INVAR_TRY(const json settings, optional_json(path));
+  INVAR_TRY(const Value settings, optional_json(path));
   ConfigReader r(settings, path);
   r.require_neutral("do_lower_case");
   const int64_t length = r.find("max_seq_length") ? r.size("max_seq_length", 0) : 0;

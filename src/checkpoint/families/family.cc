@@ -7,7 +7,7 @@
 
 namespace invar::checkpoint {
 
-using nlohmann::json;
+using json::Value;
 using onnx::quote;
 
 // model_type and the function that describes its models, each in a file of this folder.
@@ -126,14 +126,14 @@ int64_t read_used_window(ConfigReader& r, int64_t fallback) {
 void read_layer_types(ConfigReader& r, Decoder& d, int64_t window,
                       const std::function<bool(const Decoder&, size_t)>& windowed) {
   d.window = window;
-  const json* types = r.find("layer_types");
+  const Value* types = r.find("layer_types");
   if (types && (!types->is_array() || types->size() != d.layers.size()))
     return r.reject("'layer_types' is not a list of " + std::to_string(d.layers.size()) + " types");
   for (size_t i = 0; i < d.layers.size(); ++i) {
-    if (types && (*types)[i] != "full_attention" && (*types)[i] != "sliding_attention")
-      return r.refuse("'layer_types': " + short_text((*types)[i]) +
+    if (types && types->items[i] != "full_attention" && types->items[i] != "sliding_attention")
+      return r.refuse("'layer_types': " + short_text(types->items[i]) +
                       " is not covered; full_attention and sliding_attention are");
-    d.layers[i].window = types ? (*types)[i] == "sliding_attention" : windowed(d, i);
+    d.layers[i].window = types ? types->items[i] == "sliding_attention" : windowed(d, i);
     if (d.layers[i].window && window == 0)
       return r.reject("layers have a window, but there is no 'sliding_window'");
   }

@@ -13,7 +13,7 @@
 namespace invar::checkpoint {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 // A header needs about 100 bytes per tensor, and the largest published ones are below 1 MB. The
 // bound limits the memory that a hostile file can request.
@@ -53,24 +53,24 @@ Result<std::string> read_header_text(const std::string& path, uint64_t& file_siz
 }
 
 // Reads one entry. Its offset is still relative to the end of the header.
-Result<StoredTensor> read_entry(const std::string& where, const json& entry) {
+Result<StoredTensor> read_entry(const std::string& where, const Value& entry) {
   if (!entry.is_object()) return bad_input(where + ": not an object");
   StoredTensor t;
   auto dtype = entry.find("dtype"), shape = entry.find("shape"), offsets = entry.find("data_offsets");
-  if (dtype == entry.end() || !dtype->is_string()) return bad_input(where + ": no dtype");
-  t.dtype = dtype->get<std::string>();
+  if (!dtype || !dtype->is_string()) return bad_input(where + ": no dtype");
+  t.dtype = dtype->text;
   auto bits = bits_of_dtype(t.dtype);
   if (!bits) return bad_input(where + ": unknown dtype " + onnx::quote(t.dtype));
-  if (shape == entry.end() || !shape->is_array()) return bad_input(where + ": no shape");
-  for (const json& d : *shape) {
-    if (!d.is_number_unsigned() || d.get<uint64_t>() > INT64_MAX)
+  if (!shape || !shape->is_array()) return bad_input(where + ": no shape");
+  for (const Value& d : shape->items) {
+    if (!d.is_unsigned() || d.to_uint64() > INT64_MAX)
       return bad_input(where + ": a dimension is not a size");
-    t.shape.push_back(d.get<int64_t>());
+    t.shape.push_back(d.to_int64());
   }
-  if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 ||
-      !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
+  if (!offsets || !offsets->is_array() || offsets->size() != 2 || !offsets->items[0].is_unsigned() ||
+      !offsets->items[1].is_unsigned())
     return bad_input(where + ": data_offsets are not two positions");
-  const uint64_t begin = (*offsets)[0].get<uint64_t>(), end = (*offsets)[1].get<uint64_t>();
+  const uint64_t begin = offsets->items[0].to_uint64(), end = offsets->items[1].to_uint64();
   if (begin > end) return bad_input(where + ": data_offsets run backwards");
   auto bytes = onnx::byte_size(t.shape, *bits);
   if (!bytes) return bad_input(where + ": shape " + onnx::shape_text(t.shape) + " is larger than any file");
@@ -90,9 +90,9 @@ Result<std::map<std::string, StoredTensor>> read_safetensors_header(const std::s
   const uint64_t base = 8 + text.size(), data = file_size - base;
   if (text.empty() || text[0] != '{')
     return bad_input(path + ": not a safetensors file: its header is not JSON");
-  INVAR_TRY(json header, parse_json(text, path + ": header"));
+  INVAR_TRY(Value header, parse_json(text, path + ": header"));
   std::map<std::string, StoredTensor> tensors;
-  for (const auto& [name, entry] : header.items()) {
+  for (const auto& [name, entry] : header.members) {
     if (name == "__metadata__") continue;
     INVAR_TRY(StoredTensor t, read_entry(path + ": tensor " + onnx::quote(name), entry));
     tensors.emplace(name, std::move(t));

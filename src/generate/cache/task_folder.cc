@@ -10,18 +10,18 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/file/file.h"
 #include "base/hash/sha256.h"
+#include "base/text/json.h"
 #include "generate/onnx/compile_onnx.h"
 
 namespace invar::generate {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using json::Value;
 
 constexpr const char* kSchema = "invar-task 1";
 constexpr int kTries = 100;
@@ -41,7 +41,7 @@ std::string octal(mode_t mode) {
 struct Record {
   bool exists = false, whole = false;
   std::string key;
-  json files = json::object();
+  Value files = Value::object;
 };
 
 Record record_in(int folder) {
@@ -52,21 +52,22 @@ Record record_in(int folder) {
   const size_t digest = text->size() < 66 ? 0 : text->size() - 65;
   const std::string_view body = std::string_view(*text).substr(0, digest);
   if (text->substr(digest) != to_hex(sha256(body)) + "\n") return record;
-  const json j = json::parse(body, nullptr, false);
-  if (!j.is_object() || j.value("schema", json()) != kSchema) return record;
-  record.whole = true, record.key = j.at("key"), record.files = j.at("files");
+  const Value j = json::read_or_null(body);
+  if (!j.is_object() || j.get("schema") != kSchema) return record;
+  record.whole = true, record.key = j.get("key").text, record.files = j.get("files");
   return record;
 }
 
-Status write_record(const std::string& folder, const std::string& key, const json& files) {
-  const std::string body = json{{"schema", kSchema}, {"key", key}, {"files", files}}.dump(1) + "\n";
+Status write_record(const std::string& folder, const std::string& key, const Value& files) {
+  const std::string body =
+      json::dump(json::sorted({{"schema", kSchema}, {"key", key}, {"files", files}}), {.indent = 1}) + "\n";
   return write_file(folder + "/" + kRecord, body + to_hex(sha256(body)) + "\n");
 }
 
 // Names in the folder -> SHA-256 of what was made here. Weights have none: the plan has theirs, and
 // they are hashed whenever they are loaded.
-Result<json> files_of(const std::string& folder) {
-  json files = json::object();
+Result<Value> files_of(const std::string& folder) {
+  Value files = Value::object;
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
     const std::string name = entry.path().filename().string();
@@ -166,17 +167,17 @@ TaskFolder::Content TaskFolder::read(const std::string& key) const {
   if (record.exists && !record.whole) return {{}, std::string(kRecord) + " is not what was stored"};
   if (!record.exists || record.key != key) return {};
   std::string plan_text;
-  for (const auto& [name, wanted] : record.files.items()) {
+  for (const auto& [name, wanted] : record.files.members) {
     if (!wanted.is_string()) {
       struct stat info;
       if (::fstatat(fd_, name.c_str(), &info, 0) != 0) return {{}, name + " cannot be read"};
-      if (wanted.is_number_unsigned() && static_cast<uint64_t>(info.st_size) != wanted.get<uint64_t>())
+      if (wanted.is_unsigned() && static_cast<uint64_t>(info.st_size) != wanted.to_uint64())
         return {{}, name + " is not what was stored"};
       continue;
     }
     const auto content = read_file_at(fd_, name);
     if (!content) return {{}, name + " cannot be read"};
-    if (to_hex(sha256(*content)) != wanted.get<std::string>()) return {{}, name + " is not what was stored"};
+    if (to_hex(sha256(*content)) != wanted.text) return {{}, name + " is not what was stored"};
     if (name == "plan.invar") plan_text = *content;
   }
   auto plan = plan::parse(plan_text, path_ + "/plan.invar");
@@ -196,11 +197,11 @@ Result<TemporaryFolder> TaskFolder::make_temporary() const {
 }
 
 Status TaskFolder::store(const TemporaryFolder& made, const std::string& key) const {
-  INVAR_TRY(const json files, files_of(made.path()));
+  INVAR_TRY(const Value files, files_of(made.path()));
   const Record before = record_in(fd_);
-  json own = before.files;
+  Value own = before.files;
   std::error_code ec;
-  for (const auto& [name, hash] : files.items()) {
+  for (const auto& [name, hash] : files.members) {
     const std::string target = path_ + "/" + name;
     // A record that was damaged does not say which files are ours, but that this is a task folder.
     const bool foreign = before.exists ? before.whole && !own.contains(name) : true;
@@ -212,10 +213,10 @@ Status TaskFolder::store(const TemporaryFolder& made, const std::string& key) co
   // From here on the folder claims nothing, but says which files are its own: a run that is
   // interrupted now can be repeated.
   INVAR_CHECK_OK(write_record(path_, "", own));
-  for (const auto& [name, hash] : files.items())
+  for (const auto& [name, hash] : files.members)
     if (const int error = move_to(path_ + "/" + name, made.path() + "/" + name))
       return refused(path_, name + ": " + std::strerror(error));
-  for (const auto& [name, hash] : own.items())
+  for (const auto& [name, hash] : own.members)
     if (!files.contains(name)) fs::remove(path_ + "/" + name, ec);
   return write_record(path_, key, files);
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
+#include "base/text/json.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/sentence.h"
 #endif
@@ -47,18 +47,17 @@ Result<std::string> prompt_of(const checkpoint::SentenceConfig& config, const En
 // Whether transformers gives the model the types of the tokens: by the tokenizer's
 // model_input_names, else by its class.
 Result<bool> tokenizer_has_types(const std::string& folder) {
-  using nlohmann::json;
+  using json::Value;
   const std::string path = folder + "/tokenizer_config.json";
   std::error_code ec;
   if (!std::filesystem::exists(path, ec)) return true;
   INVAR_TRY(const std::string text, read_file(path));
-  const json config = json::parse(text, nullptr, false);
+  const Value config = json::read_or_null(text);
   if (!config.is_object()) return bad_input(path + ": not a JSON object");
-  const json names = config.value("model_input_names", json()),
-             type = config.value("tokenizer_class", json());
-  if (names.is_array()) return std::ranges::find(names, json("token_type_ids")) != names.end();
+  const Value &names = config.get("model_input_names"), &type = config.get("tokenizer_class");
+  if (names.is_array()) return std::ranges::count(names.items, Value("token_type_ids")) > 0;
   if (!type.is_string()) return true;
-  const auto& name = type.get_ref<const std::string&>();
+  const auto& name = type.text;
   return name.starts_with("BertTokenizer") || name.starts_with("ElectraTokenizer");
 }
 #endif

@@ -1,7 +1,6 @@
 #include "generate/model/chat_template_text.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
 #include "base/file/listing.h"
@@ -11,7 +10,7 @@
 namespace invar::generate {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 // Names and texts are hashed as JSON, which holds UTF-8 alone.
 Status check_utf8(std::string_view text, const std::string& what) {
@@ -45,45 +44,41 @@ Status add_files(const std::string& folder, Templates& templates) {
 }
 
 // A text, a list of {"name", "template"} (transformers 4), or an object of texts.
-bool add_value(const json& value, Templates& templates) {
-  auto add = [&](const json& name, const json& text) {
-    return name.is_string() && text.is_string() &&
-           templates.emplace(name.get<std::string>(), text.get<std::string>()).second;
+bool add_value(const Value& value, Templates& templates) {
+  auto add = [&](const Value& name, const Value& text) {
+    return name.is_string() && text.is_string() && templates.emplace(name.text, text.text).second;
   };
   if (value.is_string()) return add("default", value);
   if (!value.is_array() && !value.is_object()) return false;
-  for (const auto& [key, one] : value.items()) {
-    const bool named = value.is_array() && one.is_object();
-    if (value.is_array() && !named) return false;
-    if (!(named ? add(one.value("name", json()), one.value("template", json())) : add(key, one)))
-      return false;
-  }
+  for (const Value& one : value.items)
+    if (!one.is_object() || !add(one.get("name"), one.get("template"))) return false;
+  for (const auto& [key, one] : value.members)
+    if (!add(key, one)) return false;
   return true;
 }
 
 // Templates see the special tokens by their names; a later file does not replace an earlier one.
-void add_special_tokens(const json& object, prompt::ChatTemplates& templates) {
-  const auto add = [&](const std::string& name, const json& token) {
-    const json content = token.is_object() ? token.value("content", json()) : token;
-    if (content.is_string() && !content.get_ref<const std::string&>().empty())
-      templates.special_tokens.emplace(name, content.get<std::string>());
+void add_special_tokens(const Value& object, prompt::ChatTemplates& templates) {
+  const auto add = [&](const std::string& name, const Value& token) {
+    const Value content = token.is_object() ? token.get("content") : token;
+    if (content.is_string() && !content.text.empty()) templates.special_tokens.emplace(name, content.text);
   };
   for (const char* name :
        {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
-    if (object.contains(name)) add(name, object.at(name));
+    if (object.contains(name)) add(name, object.get(name));
   for (const char* name : {"extra_special_tokens", "model_specific_special_tokens"})
-    if (const json more = object.value(name, json()); more.is_object())
-      for (const auto& [key, token] : more.items()) add(key, token);
+    if (const Value more = object.get(name); more.is_object())
+      for (const auto& [key, token] : more.members) add(key, token);
 }
 
 }  // namespace
 
-Result<prompt::ChatTemplates> read_chat_templates(const std::string& folder, const json& tokenizer_config,
-                                                  const json& special_tokens_map) {
+Result<prompt::ChatTemplates> read_chat_templates(const std::string& folder, const Value& tokenizer_config,
+                                                  const Value& special_tokens_map) {
   prompt::ChatTemplates all;
   INVAR_CHECK_OK(add_files(folder, all.texts));
   const auto value = tokenizer_config.find("chat_template");
-  const bool given = value != tokenizer_config.end() && !value->is_null();
+  const bool given = value && !value->is_null();
   if (all.texts.empty() && given && !add_value(*value, all.texts))
     return bad_input(folder +
                      "/tokenizer_config.json: chat_template is neither a text nor a list of objects with "

@@ -2,10 +2,10 @@
 // (spec/receipt.md receipt.19).
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/status.h"
+#include "base/text/json.h"
 #include "prompt/chat.h"
 
 namespace invar::generate {
@@ -13,8 +13,8 @@ namespace invar::generate {
 // The objects of FOLDER/tokenizer_config.json and, where that has no added_tokens_decoder, of
 // special_tokens_map.json are given.
 Result<prompt::ChatTemplates> read_chat_templates(const std::string& folder,
-                                                  const nlohmann::json& tokenizer_config,
-                                                  const nlohmann::json& special_tokens_map);
+                                                  const json::Value& tokenizer_config,
+                                                  const json::Value& special_tokens_map);
 // "" where there is no template.
 std::string chat_template_text(const prompt::ChatTemplates&);
 

@@ -1,7 +1,6 @@
 #include "generate/model/model_folder.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
 #include "base/file/listing.h"
@@ -14,33 +13,33 @@
 namespace invar::generate {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 constexpr FileKind kConfigFile{"a file of settings", uint64_t{16} << 20},
     kTokenizerFile{"a tokenizer", uint64_t{256} << 20};
 constexpr std::string_view kRanks = ".tiktoken";
 
-Result<json> parse_object(const std::string& path, std::string_view text) {
-  json j = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (j.is_discarded()) return bad_input(path + ": not well-formed JSON, or a number in it is out of range");
-  if (!j.is_object()) return bad_input(path + ": not a JSON object");
+Result<Value> parse_object(const std::string& path, std::string_view text) {
+  auto j = json::read(text, path);
+  if (!j) return bad_input(path + ": not well-formed JSON, or a number in it is out of range");
+  if (!j->is_object()) return bad_input(path + ": not a JSON object");
   return j;
 }
 
 // An absent file is an empty object.
-Result<json> optional_object(const std::string& path) {
-  if (!exists(path)) return json::object();
+Result<Value> optional_object(const std::string& path) {
+  if (!exists(path)) return Value(Value::object);
   INVAR_TRY(std::string text, read_file(path, kConfigFile));
   return parse_object(path, text);
 }
 
-Result<std::vector<int32_t>> token_list(const json& j, const std::string& where) {
+Result<std::vector<int32_t>> token_list(const Value& j, const std::string& where) {
   std::vector<int32_t> out;
   if (j.is_null()) return out;
-  for (const json& t : j.is_array() ? j : json::array({j})) {
-    if (!t.is_number_integer() || t.get<int64_t>() < 0 || t.get<int64_t>() > INT32_MAX)
+  for (const Value& t : j.is_array() ? j.items : std::vector<Value>{j}) {
+    if (!t.is_integer() || t.to_int64() < 0 || t.to_int64() > INT32_MAX)
       return bad_input(where + " = " + checkpoint::short_text(t) + " is not a token id");
-    out.push_back(t.get<int32_t>());
+    out.push_back(static_cast<int32_t>(t.to_int64()));
   }
   return out;
 }
@@ -52,7 +51,7 @@ struct TokenizerFile {
 
 // The tokenizer of a checkpoint folder: tokenizer.json, else tokenizer.model, else the one
 // *.tiktoken (spec/tokens.md tokens.16, tokens.18). `config` is tokenizer_config.json.
-Result<TokenizerFile> read_tokenizer(const std::string& dir, const json& config) {
+Result<TokenizerFile> read_tokenizer(const std::string& dir, const Value& config) {
   const std::string json_file = dir + "tokenizer.json", model_file = dir + "tokenizer.model";
   if (exists(json_file)) {
     INVAR_TRY(std::string content, read_file(json_file, kTokenizerFile));
@@ -61,8 +60,8 @@ Result<TokenizerFile> read_tokenizer(const std::string& dir, const json& config)
   }
   if (exists(model_file)) {
     prompt::EndTokens ends;
-    ends.begin = config.value("add_bos_token", json()) != false;
-    ends.end = config.value("add_eos_token", json()) == true;
+    ends.begin = config.get("add_bos_token") != false;
+    ends.end = config.get("add_eos_token") == true;
     INVAR_TRY(std::string content, read_file(model_file, kTokenizerFile));
     INVAR_TRY(prompt::Tokenizer tokenizer, prompt::Tokenizer::parse_sentencepiece(content, model_file, ends));
     return TokenizerFile{std::move(content), std::move(tokenizer)};
@@ -85,14 +84,14 @@ Result<TokenizerFile> read_tokenizer(const std::string& dir, const json& config)
 
 // The same, whose settings ask for nothing else. They are those of tokenizer_config.json and, from
 // older checkpoints, special_tokens_map.json.
-Result<TokenizerFile> checked_tokenizer(const std::string& dir, json& config, json& older) {
+Result<TokenizerFile> checked_tokenizer(const std::string& dir, Value& config, Value& older) {
   INVAR_TRY(config, optional_object(dir + "tokenizer_config.json"));
   INVAR_TRY(TokenizerFile file, read_tokenizer(dir, config));
-  INVAR_CHECK_OK(file.tokenizer.check_config(config.dump(), dir + "tokenizer_config.json"));
-  older = json::object();
+  INVAR_CHECK_OK(file.tokenizer.check_config(json::dump(config), dir + "tokenizer_config.json"));
+  older = Value::object;
   if (!config.contains("added_tokens_decoder")) {
     INVAR_TRY(older, optional_object(dir + "special_tokens_map.json"));
-    INVAR_CHECK_OK(file.tokenizer.check_config(older.dump(), dir + "special_tokens_map.json"));
+    INVAR_CHECK_OK(file.tokenizer.check_config(json::dump(older), dir + "special_tokens_map.json"));
   }
   return file;
 }
@@ -100,22 +99,22 @@ Result<TokenizerFile> checked_tokenizer(const std::string& dir, json& config, js
 }  // namespace
 
 Result<prompt::Tokenizer> read_tokenizer(const ModelLocation& location) {
-  json config, older;
+  Value config, older;
   INVAR_TRY(TokenizerFile file, checked_tokenizer(location.folder + "/", config, older));
   return std::move(file.tokenizer);
 }
 
 Result<TextTokenizer> open_tokenizer(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
-  json config, older;
+  Value config, older;
   INVAR_TRY(TokenizerFile file, checked_tokenizer(dir, config, older));
-  if (const json side = config.value("truncation_side", json()); !side.is_null() && side != "right")
+  if (const Value side = config.get("truncation_side"); !side.is_null() && side != "right")
     return not_covered(dir + "tokenizer_config.json: truncation_side " + checkpoint::short_text(side) +
                        " is not covered; right is");
   // transformers writes 10^30 where there is no bound.
-  const json most = config.value("model_max_length", json());
-  const bool bound = most.is_number() && most.get<double>() >= 1 && most.get<double>() <= INT32_MAX;
-  return TextTokenizer{std::move(file.tokenizer), bound ? static_cast<int64_t>(most.get<double>()) : 0};
+  const Value most = config.get("model_max_length");
+  const bool bound = most.is_number() && most.to_double() >= 1 && most.to_double() <= INT32_MAX;
+  return TextTokenizer{std::move(file.tokenizer), bound ? static_cast<int64_t>(most.to_double()) : 0};
 }
 
 std::vector<int32_t> ascending(std::vector<int32_t> ids) {
@@ -126,8 +125,8 @@ std::vector<int32_t> ascending(std::vector<int32_t> ids) {
 
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
-  INVAR_TRY(const json config, optional_object(dir + "tokenizer_config.json"));
-  json older = json::object();
+  INVAR_TRY(const Value config, optional_object(dir + "tokenizer_config.json"));
+  Value older = Value::object;
   if (!config.contains("added_tokens_decoder")) {
     INVAR_TRY(older, optional_object(dir + "special_tokens_map.json"));
   }
@@ -154,7 +153,7 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
       dir + (onnx_model.empty() ? "config.json" : onnx_config_file(location.folder));
   if (!exists(config_file)) return no_config(location.folder);
   INVAR_TRY(std::string config_text, read_file(config_file, kConfigFile));
-  INVAR_TRY(json config, parse_object(config_file, config_text));
+  INVAR_TRY(Value config, parse_object(config_file, config_text));
   std::string key = "max_position_embeddings";
   uint64_t standard = 2048;  // transformers' default
   if (onnx_model.empty()) {
@@ -164,13 +163,13 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
     key = architecture->max_positions_key;
     standard = static_cast<uint64_t>(architecture->max_positions);
   }
-  json context = onnx_model.empty() ? config.value(key, json()) : context_of(config);
+  Value context = onnx_model.empty() ? config.get(key) : context_of(config);
   if (context.is_null()) context = standard;
-  if (!context.is_number_unsigned() || context.get<uint64_t>() < 1 || context.get<uint64_t>() > INT32_MAX)
+  if (!context.is_unsigned() || context.to_uint64() < 1 || context.to_uint64() > INT32_MAX)
     return bad_input(config_file + ": " + key + " = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
-  if (onnx_model.empty()) context = checkpoint::served_positions(config, context.get<int64_t>());
-  json tokenizer_config, older;
+  if (onnx_model.empty()) context = checkpoint::served_positions(config, context.to_int64());
+  Value tokenizer_config, older;
   INVAR_TRY(TokenizerFile file, checked_tokenizer(dir, tokenizer_config, older));
   INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));
 
@@ -178,7 +177,7 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
                  sha256(chat_template_text(templates)), std::string(prompt::unicode_version())},
                 location.folder,
                 std::move(file.tokenizer),
-                context.get<int64_t>(),
+                context.to_int64(),
                 {},
                 std::move(templates)};
   INVAR_TRY(const auto stop, read_stop_tokens(location.folder));
@@ -186,7 +185,7 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
     m.stop_tokens = *stop;
   } else {
     INVAR_TRY(m.stop_tokens,
-              token_list(onnx_model.empty() ? config.value("eos_token_id", json()) : stop_tokens_of(config),
+              token_list(onnx_model.empty() ? config.get("eos_token_id") : stop_tokens_of(config),
                          config_file + ": eos_token_id"));
   }
   m.stop_tokens = ascending(std::move(m.stop_tokens));

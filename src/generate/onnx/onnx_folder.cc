@@ -6,7 +6,7 @@
 namespace invar::generate {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 constexpr FileKind kGenaiConfigFile{"a file of settings", uint64_t{16} << 20};
 constexpr char kGenai[] = "genai_config.json";
@@ -26,12 +26,11 @@ bool has_checkpoint(const std::string& folder) {
 }
 
 // The member at this path of objects; null where there is none.
-json member(const json& j, std::initializer_list<const char*> path) {
-  const json* at = &j;
+Value member(const Value& j, std::initializer_list<const char*> path) {
+  const Value* at = &j;
   for (const char* key : path) {
-    const auto found = at->is_object() ? at->find(key) : at->end();
-    if (!at->is_object() || found == at->end()) return {};
-    at = &*found;
+    at = at->find(key);
+    if (!at) return {};
   }
   return *at;
 }
@@ -41,9 +40,9 @@ json member(const json& j, std::initializer_list<const char*> path) {
 Result<std::string> onnx_model_in(const std::string& folder) {
   if (has_checkpoint(folder)) return std::string();
   if (auto text = read_file(folder + "/" + kGenai, kGenaiConfigFile)) {
-    const json config = json::parse(*text, nullptr, false);
-    const json name = member(config, {"model", "decoder", "filename"});
-    const std::string path = name.is_string() ? name.get<std::string>() : "";
+    const Value config = json::read_or_null(*text);
+    const Value name = member(config, {"model", "decoder", "filename"});
+    const std::string path = name.is_string() ? name.text : "";
     if (path.empty() || path.find('/') != path.npos || !is_file(folder + "/" + path))
       return bad_input(folder + "/" + kGenai + ": model.decoder.filename names no file of the folder");
     return folder + "/" + path;
@@ -57,14 +56,14 @@ std::string onnx_config_file(const std::string& folder) {
   return exists(folder + "/config.json") ? "config.json" : kGenai;
 }
 
-json context_of(const json& config) {
+Value context_of(const Value& config) {
   for (const char* key : {"max_position_embeddings", "n_positions"})
-    if (json size = member(config, {key}); !size.is_null()) return size;
+    if (Value size = member(config, {key}); !size.is_null()) return size;
   return member(config, {"model", "context_length"});
 }
 
-json stop_tokens_of(const json& config) {
-  json ids = member(config, {"eos_token_id"});
+Value stop_tokens_of(const Value& config) {
+  Value ids = member(config, {"eos_token_id"});
   return ids.is_null() ? member(config, {"model", "eos_token_id"}) : ids;
 }
 

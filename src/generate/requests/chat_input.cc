@@ -14,7 +14,7 @@ using json::Value;
 constexpr FileKind kChatFile{"a file of messages or tools", uint64_t{64} << 20, true};
 
 Value string(std::string text) {
-  return {Value::string, std::move(text), {}, {}};
+  return Value(std::move(text));
 }
 
 Value* member(Value& object, std::string_view key) {
@@ -44,7 +44,7 @@ std::string now() {
 Result<std::string> chat_input(std::string_view text, const std::string& name, const ChatOptions& options) {
   INVAR_TRY(Value chat, json::parse(text, name));
   if (chat.kind == Value::array) {
-    Value object{Value::object, {}, {}, {}};
+    Value object = Value::object;
     set(object, "messages", std::move(chat));
     chat = std::move(object);
   }
@@ -54,7 +54,7 @@ Result<std::string> chat_input(std::string_view text, const std::string& name, c
     Value* messages = member(chat, "messages");
     if (!messages || messages->kind != Value::array)
       return bad_input(name + ": a chat needs a list \"messages\"");
-    Value first{Value::object, {}, {}, {}};
+    Value first = Value::object;
     set(first, "role", string("system"));
     set(first, "content", string(*options.system));
     messages->items.insert(messages->items.begin(), std::move(first));
@@ -65,10 +65,10 @@ Result<std::string> chat_input(std::string_view text, const std::string& name, c
     set(chat, "tools", std::move(tools));
   }
   if (options.enable_thinking) {
-    if (!member(chat, "variables")) set(chat, "variables", {Value::object, {}, {}, {}});
+    if (!member(chat, "variables")) set(chat, "variables", Value::object);
     Value& variables = *member(chat, "variables");
     if (variables.kind != Value::object) return bad_input(name + ": variables: an object is needed");
-    set(variables, "enable_thinking", {Value::boolean, *options.enable_thinking ? "true" : "false", {}, {}});
+    set(variables, "enable_thinking", *options.enable_thinking);
   }
   if (!options.date.empty() || !member(chat, "date"))
     set(chat, "date", string(options.date.empty() ? now() : options.date));

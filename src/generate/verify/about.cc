@@ -1,13 +1,12 @@
 // What a receipt says, in a few short lines. Compiled for the browser, too.
-#include <nlohmann/json.hpp>
-
 #include "base/text/display.h"
+#include "base/text/json.h"
 #include "generate/verify/verify.h"
 
 namespace invar::generate {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 using Lines = std::vector<std::pair<std::string, std::string>>;
 
 constexpr size_t kShown = 48;        // bytes of a text
@@ -56,27 +55,27 @@ std::string model_of(const receipt::Receipt& r) {
 
 // The text of a message, or of its parts. A stranger chose how deeply values are nested, so none is
 // copied.
-static std::string text_of(const json& content) {
-  if (content.is_string()) return content.get<std::string>();
+static std::string text_of(const Value& content) {
+  if (content.is_string()) return content.text;
   std::string text;
-  for (const json& part : content.is_array() ? content : json::array()) {
+  for (const Value& part : content.items) {
     if (!part.is_object()) continue;
     const auto found = part.find("text");
-    if (found != part.end() && found->is_string()) text += found->get<std::string>();
+    if (found && found->is_string()) text += found->text;
   }
   return text;
 }
 
 Lines messages_of(const receipt::Receipt& r) {
-  const json chat = json::parse(r.chat, nullptr, /*allow_exceptions=*/false);
-  const auto all = chat.is_object() ? chat.find("messages") : chat.end();
+  const Value chat = json::read_or_null(r.chat);
+  const auto all = chat.is_object() ? chat.find("messages") : nullptr;
   Lines messages;
-  if (all == chat.end() || !all->is_array()) return messages;
-  for (const json& one : *all) {
+  if (!all || !all->is_array()) return messages;
+  for (const Value& one : all->items) {
     if (!one.is_object()) return {};
     const auto role = one.find("role"), content = one.find("content");
-    messages.emplace_back(role != one.end() && role->is_string() ? role->get<std::string>() : "a message",
-                          content != one.end() ? text_of(*content) : "");
+    messages.emplace_back(role && role->is_string() ? role->text : "a message",
+                          content ? text_of(*content) : "");
   }
   return messages;
 }

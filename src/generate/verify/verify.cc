@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/text/json.h"
 #include "generate/engine/execution.h"
 #include "generate/engine/stop_strings.h"
 #include "generate/model/find_model.h"
@@ -18,8 +18,6 @@
 
 namespace invar::generate {
 namespace {
-
-using nlohmann::json;
 
 // What a verdict is called, where it holds and where not.
 struct Words {
@@ -105,9 +103,7 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
   if (!prompt_tokens || *prompt_tokens != claimed.prompt_tokens)
     v.finding("input.tokens", "the tokens of input.prompt", "others");
   const std::string text = model.tokenizer.decode(claimed.tokens);
-  if (text != claimed.text)
-    v.finding("output.text", json(text).dump(-1, ' ', false, json::error_handler_t::replace),
-              json(claimed.text).dump());
+  if (text != claimed.text) v.finding("output.text", json::dump(text), json::dump(claimed.text));
   // receipt.13 left open whether a stop string ends the answer.
   const size_t end =
       stop_string_length(model.tokenizer, claimed.stop_strings, claimed.prompt_tokens, claimed.tokens);
@@ -117,9 +113,9 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
               "an end behind the first stop string, after " + std::to_string(end) + " tokens",
               std::to_string(claimed.tokens.size()) + " tokens");
   else if (const char* reason = end > 0 || stop_token ? "stop" : "length"; reason != claimed.finish_reason)
-    v.finding("output.finish_reason", json(reason).dump(), json(claimed.finish_reason).dump());
+    v.finding("output.finish_reason", json::dump(reason), json::dump(claimed.finish_reason));
   if (ascending(claimed.stop_tokens) != model.stop_tokens)
-    v.finding("input.stop_tokens", json(model.stop_tokens).dump(), json(claimed.stop_tokens).dump());
+    v.finding("input.stop_tokens", json::dump(model.stop_tokens), json::dump(claimed.stop_tokens));
   return {};
 }
 

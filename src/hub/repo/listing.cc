@@ -1,13 +1,14 @@
 #include "hub/repo/listing.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include "base/text/json.h"
 
 namespace invar::hub {
 namespace {
 
-using nlohmann::json;
+using json::Value;
 
 constexpr uint64_t kLargestFile = uint64_t{1} << 50;
 
@@ -26,29 +27,29 @@ bool is_plain_path(const std::string& path) {
   return true;
 }
 
-Result<RemoteFile> parse_file(const json& entry, const std::string& where) {
+Result<RemoteFile> parse_file(const Value& entry, const std::string& where) {
   const auto name = entry.find("rfilename");
-  if (!entry.is_object() || name == entry.end() || !name->is_string())
+  if (!entry.is_object() || !name || !name->is_string())
     return bad_input(where + ": no object with the text \"rfilename\"");
-  RemoteFile file{*name, {}, ""};
+  RemoteFile file{name->text, {}, ""};
   if (!is_plain_path(file.path))
     return bad_input(where + ": \"" + file.path + "\" is no path within the model's folder: refused");
-  const auto digest = [&](const json& object, const char* key) -> Status {
-    const json value = object.value(key, json());
+  const auto digest = [&](const Value& object, const char* key) -> Status {
+    const Value value = object.get(key);
     if (value.is_null()) return {};
-    if (!value.is_string() || !is_digest(value)) return bad_input(where + ": " + key + " is no digest");
-    file.digest = value;
+    if (!value.is_string() || !is_digest(value.text)) return bad_input(where + ": " + key + " is no digest");
+    file.digest = value.text;
     return {};
   };
-  const json lfs = entry.value("lfs", json());
+  const Value lfs = entry.get("lfs");
   if (!lfs.is_null() && !lfs.is_object()) return bad_input(where + ": lfs is no object");
   INVAR_CHECK_OK(lfs.is_object() ? digest(lfs, "sha256") : digest(entry, "blobId"));
-  json size = lfs.is_object() ? lfs.value("size", json()) : json();
-  if (size.is_null()) size = entry.value("size", json());
+  Value size = lfs.is_object() ? lfs.get("size") : Value();
+  if (size.is_null()) size = entry.get("size");
   if (size.is_null()) return file;
-  if (!size.is_number_unsigned() || size > kLargestFile)
+  if (!size.is_unsigned() || size.to_uint64() > kLargestFile)
     return bad_input(where + ": size is no size of a file");
-  file.size = size.get<uint64_t>();
+  file.size = size.to_uint64();
   return file;
 }
 
@@ -109,20 +110,21 @@ bool is_digest(const std::string& text) {
 }
 
 Result<Listing> parse_listing(const std::string& text, const std::string& where) {
-  const json answer = json::parse(text, nullptr, false);
-  if (answer.is_discarded()) return bad_input(where + ": the answer is not well-formed JSON");
+  const auto parsed = json::read(text, where);
+  if (!parsed) return bad_input(where + ": the answer is not well-formed JSON");
+  const Value& answer = *parsed;
   if (!answer.is_object()) return bad_input(where + ": the answer is no JSON object");
-  const json commit = answer.value("sha", json());
-  if (!commit.is_string() || commit.get_ref<const std::string&>().size() != 40 || !is_digest(commit))
+  const Value commit = answer.get("sha");
+  if (!commit.is_string() || commit.text.size() != 40 || !is_digest(commit.text))
     return bad_input(where + ": \"sha\" in the answer is no commit");
   const auto siblings = answer.find("siblings");
-  if (siblings == answer.end() || !siblings->is_array())
+  if (!siblings || !siblings->is_array())
     return bad_input(where + ": \"siblings\" in the answer is no list of files");
-  Listing listing{commit, {}};
+  Listing listing{commit.text, {}};
   std::set<std::string> paths;
   for (size_t i = 0; i < siblings->size(); ++i) {
     const std::string at = where + ": siblings[" + std::to_string(i) + "]";
-    INVAR_TRY(RemoteFile file, parse_file((*siblings)[i], at));
+    INVAR_TRY(RemoteFile file, parse_file(siblings->items[i], at));
     if (!paths.insert(file.path).second) return bad_input(at + ": \"" + file.path + "\" is listed twice");
     listing.files.push_back(std::move(file));
   }
@@ -141,15 +143,14 @@ std::vector<RemoteFile> small_files(const Listing& listing) {
 }
 
 Result<std::vector<std::string>> shards_of(const std::string& index, const std::string& where) {
-  const json answer = json::parse(index, nullptr, false);
-  const json map = answer.is_object() ? answer.value("weight_map", json()) : json();
+  const Value answer = json::read_or_null(index);
+  const Value map = answer.is_object() ? answer.get("weight_map") : Value();
   if (!map.is_object() || map.empty()) return bad_input(where + ": no weight_map");
   std::set<std::string> shards;
-  for (const auto& [tensor, file] : map.items()) {
-    if (!file.is_string() || !is_plain_path(file) ||
-        file.get_ref<const std::string&>().find('/') != std::string::npos)
+  for (const auto& [tensor, file] : map.members) {
+    if (!file.is_string() || !is_plain_path(file.text) || file.text.find('/') != std::string::npos)
       return bad_input(where + ": the file of a tensor is not a plain file name");
-    shards.insert(file.get<std::string>());
+    shards.insert(file.text);
   }
   return std::vector<std::string>(shards.begin(), shards.end());
 }

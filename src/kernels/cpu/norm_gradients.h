@@ -23,10 +23,10 @@ INVAR_INLINE F normalized(F x, const RowStatistics& row) {
   return mul(kCentred ? sub(x, row.mean) : x, row.scale);
 }
 
-template <bool kCentred, class W>
+template <bool kCentred, class W, class A>
 INVAR_INLINE void gradient_of_rows(const Call& call, int64_t begin, int64_t end) {
   const int64_t n = call.in[2].elements();
-  const float epsilon = attr_f(call, "epsilon", 1e-5f), count = static_cast<float>(n);
+  const float epsilon = A(call).epsilon, count = static_cast<float>(n);
   auto w = call.in[2].as<const typename W::T>();
   for (int64_t row = begin; row < end; ++row) {
     const float *grad = call.in[0].as<const float>() + row * n, *x = call.in[1].as<const float>() + row * n;
@@ -57,10 +57,10 @@ INVAR_INLINE void gradient_of_rows(const Call& call, int64_t begin, int64_t end)
         });
   }
 }
-template <bool kCentred>
+template <bool kCentred, class A>
 void run_norm_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
   with_format(call.in[2].dtype,
-              [&](auto format) { gradient_of_rows<kCentred, decltype(format)>(call, begin, end); });
+              [&](auto format) { gradient_of_rows<kCentred, decltype(format), A>(call, begin, end); });
 }
 
 // One segment of a block of columns.
@@ -90,12 +90,12 @@ INVAR_INLINE void segment_of_columns(const Call& call, const NormWeightRows& r, 
       partial,
       width, [&](int64_t c, int lanes) __attribute__((always_inline)) { return load_part(work + c, lanes); });
 }
-template <bool kCentred>
+template <bool kCentred, class A>
 void run_norm_backward_weight(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const NormWeightRows r = norm_weight_rows(call);
   float* scale = static_cast<float*>(call.shared);
   if (phase == 0) {
-    const float epsilon = attr_f(call, "epsilon", 1e-5f);
+    const float epsilon = A(call).epsilon;
     for (int64_t row = begin; row < end; ++row) {
       const auto s = statistics_of<kCentred>(call.in[1].as<const float>() + row * r.n, r.n, epsilon);
       store_n(scale + row, s.scale, 1);
@@ -121,18 +121,19 @@ void run_norm_backward_weight(const Call& call, int phase, int64_t begin, int64_
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS
 
-// The registry rows of both operations.
-#define INVAR_NORM_GRADIENTS(name, centred)                                                          \
-  extern const CpuKernel INVAR_ROW_OF(name##_backward), INVAR_ROW_OF(name##_backward_weight);        \
-  const CpuKernel INVAR_ROW_OF(name##_backward) = {.op = #name "_backward",                          \
-                                                   .isa = INVAR_ISA,                                 \
-                                                   .units = norm_backward_rows,                      \
-                                                   .run = INVAR_ISA_NS::run_norm_backward<centred>}; \
-  const CpuKernel INVAR_ROW_OF(name##_backward_weight) = {                                           \
-      .op = #name "_backward_weight",                                                                \
-      .isa = INVAR_ISA,                                                                              \
-      .phases = 3,                                                                                   \
-      .units = norm_weight_units,                                                                    \
-      .run = INVAR_ISA_NS::run_norm_backward_weight<centred>,                                        \
-      .scratch_bytes = norm_weight_scratch,                                                          \
+// The registry rows of both operations. Name: the beginning of the names of their attributes.
+#define INVAR_NORM_GRADIENTS(name, Name, centred)                                             \
+  extern const CpuKernel INVAR_ROW_OF(name##_backward), INVAR_ROW_OF(name##_backward_weight); \
+  const CpuKernel INVAR_ROW_OF(name##_backward) = {                                           \
+      .op = #name "_backward",                                                                \
+      .isa = INVAR_ISA,                                                                       \
+      .units = norm_backward_rows,                                                            \
+      .run = INVAR_ISA_NS::run_norm_backward<centred, Name##BackwardAttributes>};             \
+  const CpuKernel INVAR_ROW_OF(name##_backward_weight) = {                                    \
+      .op = #name "_backward_weight",                                                         \
+      .isa = INVAR_ISA,                                                                       \
+      .phases = 3,                                                                            \
+      .units = norm_weight_units,                                                             \
+      .run = INVAR_ISA_NS::run_norm_backward_weight<centred, Name##BackwardWeightAttributes>, \
+      .scratch_bytes = norm_weight_scratch,                                                   \
       .shared_bytes = norm_weight_shared};

@@ -120,7 +120,8 @@ struct NormBackward {
   }
 };
 template <bool kCentred, bool kAligned, bool kFloats>
-void launch_norm_backward(const Call& call, KeptStatistics<kCentred> kept, void* shared, Stream stream) {
+void launch_norm_backward(const Call& call, float epsilon, KeptStatistics<kCentred> kept, void* shared,
+                          Stream stream) {
   const int64_t rows = norm_backward_rows(call, 0), n = call.in[2].elements();
   const NormBackward<kCentred, kAligned, kFloats> fn{
       .grad = call.in[0].as<const float>(),
@@ -129,21 +130,23 @@ void launch_norm_backward(const Call& call, KeptStatistics<kCentred> kept, void*
       .dx = call.out[0].as<float>(),
       .n = n,
       .prefetched = n >= kLongRow && !splits_rows(n) ? rows : 0,
-      .epsilon = attr_f(call, "epsilon", 1e-5f),
+      .epsilon = epsilon,
       .kept = kept};
   launch_norm(fn, rows, shared, stream);
 }
 template <bool kCentred>
-void enqueue_norm_backward_to(const Call& call, KeptStatistics<kCentred> kept, void* shared, Stream stream) {
+void enqueue_norm_backward_to(const Call& call, float epsilon, KeptStatistics<kCentred> kept, void* shared,
+                              Stream stream) {
   const WeightVector w = weight_vector(call.in[2]);
   if (!rows_are_aligned(call, call.in[2].elements()) || !aligned(call.in[1].data) || !aligned(w))
-    return launch_norm_backward<kCentred, false, false>(call, kept, shared, stream);
-  if (w.format == DType::f32) return launch_norm_backward<kCentred, true, true>(call, kept, shared, stream);
-  launch_norm_backward<kCentred, true, false>(call, kept, shared, stream);
+    return launch_norm_backward<kCentred, false, false>(call, epsilon, kept, shared, stream);
+  if (w.format == DType::f32)
+    return launch_norm_backward<kCentred, true, true>(call, epsilon, kept, shared, stream);
+  launch_norm_backward<kCentred, true, false>(call, epsilon, kept, shared, stream);
 }
-template <bool kCentred>
+template <bool kCentred, class A>
 void enqueue_norm_backward(const Call& call, Stream stream) {
-  enqueue_norm_backward_to<kCentred>(call, {}, call.shared, stream);
+  enqueue_norm_backward_to<kCentred>(call, A(call).epsilon, {}, call.shared, stream);
 }
 template <bool kCentred>
 size_t norm_backward_bytes(const Call& call) {
@@ -243,13 +246,13 @@ size_t norm_backward_weight_bytes(const Call& call) {
   const NormWeightRows r = norm_weight_rows(call);
   return bytes_after_statistics(r, row_bytes(r.rows, r.n, kCentred ? 2 : 1), 1);
 }
-template <bool kCentred>
+template <bool kCentred, class A>
 void enqueue_norm_backward_weight(const Call& call, Stream stream) {
   const NormWeightRows r = norm_weight_rows(call);
   const auto* x = call.in[1].as<const float>();
   const KeptStatistics<kCentred> kept{static_cast<float*>(call.shared)};
   float* const room = kept.at + 2 * r.rows;
-  const float epsilon = attr_f(call, "epsilon", 1e-5f);
+  const float epsilon = A(call).epsilon;
   if (r.n % 4 == 0 && aligned(x))
     launch_rows(NormStatistics<kCentred, true>{x, kept, r.n, epsilon}, r.rows, r.n, room, stream);
   else
@@ -259,12 +262,12 @@ void enqueue_norm_backward_weight(const Call& call, Stream stream) {
 
 // All gradients of a normalization: of x, of the weight and, with a bias, of that, which is
 // reduce_sum of grad over the rows. The statistics are computed once, and columns are read once.
-inline bool fits_norm_group(std::span<const Call* const> calls) {
+template <class A, class Weight>
+bool fits_norm_group(std::span<const Call* const> calls) {
   const Call &dx = *calls[0], &dw = *calls[1];
   const NormWeightRows r = norm_weight_rows(dw);
   bool fits = dw.in[0].data == dx.in[0].data && dw.in[1].data == dx.in[1].data && r.rows > 0 &&
-              r.rows == norm_backward_rows(dx, 0) &&
-              attr_f(dw, "epsilon", 1e-5f) == attr_f(dx, "epsilon", 1e-5f);
+              r.rows == norm_backward_rows(dx, 0) && Weight(dw).epsilon == A(dx).epsilon;
   if (calls.size() > 2) {
     const Call& db = *calls[2];
     fits = fits && db.in[0].data == dx.in[0].data && db.in[0].dtype == DType::f32 &&
@@ -277,12 +280,12 @@ size_t norm_group_bytes(std::span<const Call* const> calls) {
   const NormWeightRows r = norm_weight_rows(*calls[1]);
   return bytes_after_statistics(r, norm_backward_bytes<kCentred>(*calls[0]), calls.size() > 2 ? 2 : 1);
 }
-template <bool kCentred>
+template <bool kCentred, class A>
 void enqueue_norm_group(std::span<const Call* const> calls, Stream stream) {
   const Call &dx = *calls[0], &dw = *calls[1];
   const KeptStatistics<kCentred> kept{static_cast<float*>(dx.shared)};
   float* const room = kept.at + 2 * norm_weight_rows(dw).rows;
-  enqueue_norm_backward_to<kCentred>(dx, kept, room, stream);
+  enqueue_norm_backward_to<kCentred>(dx, A(dx).epsilon, kept, room, stream);
   auto* const to = dw.out[0].as<float>();
   if (calls.size() > 2)
     launch_weight_columns<kCentred, true>(dw, kept, to, calls[2]->out[0].as<float>(), room, stream);
@@ -293,24 +296,27 @@ void enqueue_norm_group(std::span<const Call* const> calls, Stream stream) {
 }  // namespace
 }  // namespace invar::ops::INVAR_ISA_NS
 
-// The registry rows of both operations, and of their group.
-#define INVAR_NORM_GRADIENTS(name, centred)                                                    \
+// The registry rows of both operations, and of their group. Name: the beginning of the names of
+// their attributes.
+#define INVAR_NORM_GRADIENTS(name, Name, centred)                                              \
   extern const GpuKernel INVAR_ROW_OF(name##_backward), INVAR_ROW_OF(name##_backward_weight);  \
   namespace {                                                                                  \
   const std::string_view kGradientsOf_##name[] = {#name "_backward", #name "_backward_weight", \
                                                   kSumOperation};                              \
-  const GpuGroup kGroup_##name{kGradientsOf_##name, INVAR_ISA_NS::fits_norm_group,             \
-                               INVAR_ISA_NS::norm_group_bytes<centred>,                        \
-                               INVAR_ISA_NS::enqueue_norm_group<centred>};                     \
+  const GpuGroup kGroup_##name{                                                                \
+      kGradientsOf_##name,                                                                     \
+      INVAR_ISA_NS::fits_norm_group<Name##BackwardAttributes, Name##BackwardWeightAttributes>, \
+      INVAR_ISA_NS::norm_group_bytes<centred>,                                                 \
+      INVAR_ISA_NS::enqueue_norm_group<centred, Name##BackwardAttributes>};                    \
   const RegisteredGroup kRegistered_##name(kGroup_##name);                                     \
   }                                                                                            \
   const GpuKernel INVAR_ROW_OF(name##_backward) = {                                            \
       .op = #name "_backward",                                                                 \
       .isa = INVAR_ISA,                                                                        \
       .shared_bytes = INVAR_ISA_NS::norm_backward_bytes<centred>,                              \
-      .enqueue = INVAR_ISA_NS::enqueue_norm_backward<centred>};                                \
+      .enqueue = INVAR_ISA_NS::enqueue_norm_backward<centred, Name##BackwardAttributes>};      \
   const GpuKernel INVAR_ROW_OF(name##_backward_weight) = {                                     \
       .op = #name "_backward_weight",                                                          \
       .isa = INVAR_ISA,                                                                        \
       .shared_bytes = INVAR_ISA_NS::norm_backward_weight_bytes<centred>,                       \
-      .enqueue = INVAR_ISA_NS::enqueue_norm_backward_weight<centred>};
+      .enqueue = INVAR_ISA_NS::enqueue_norm_backward_weight<centred, Name##BackwardWeightAttributes>};

@@ -92,11 +92,8 @@ struct NormOp {
   int64_t n;
   float epsilon;
 
-  NormOp(const Call& call, int64_t elements)
-      : x(call.in[0].as<const float>()),
-        y(call.out[0].as<float>()),
-        n(elements),
-        epsilon(attr_f(call, "epsilon", 1e-5f)) {}
+  NormOp(const Call& call, int64_t elements, float added)
+      : x(call.in[0].as<const float>()), y(call.out[0].as<float>()), n(elements), epsilon(added) {}
   INVAR_DEVICE num::INVAR_ISA_NS::ContiguousRow<kAligned> source(int64_t r, int64_t = 0) const {
     return {x + r * n};
   }

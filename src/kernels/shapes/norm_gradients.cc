@@ -20,7 +20,6 @@ const char* check_norm_backward(const Call& c) {
   const View &grad = c.in[0], &x = c.in[1], &w = c.in[2], &out = c.out[0];
   if (!is_f32(grad) || !is_f32(x) || !is_weight(w) || !is_f32(out))
     return "f32 (the weight may be bf16 or f16)";
-  attr_f(c, "epsilon", 1e-5f);
   if (!same_shape(grad, x)) return "a gradient shaped like x";
   if (const char* wrong = check_norm_weight(x, w)) return wrong;
   return same_shape(x, out) ? nullptr : "a result shaped like x";
@@ -28,7 +27,7 @@ const char* check_norm_backward(const Call& c) {
 
 NormWeightRows norm_weight_rows(const Call& call) {
   const View& x = call.in[1];
-  const int axis = axis_in(x, attr_i(call, "axis", -1));
+  const int axis = x.rank - call.out[0].rank;
   NormWeightRows r{1, 1, 0, 0};
   for (int i = 0; i < x.rank; ++i) (i < axis ? r.rows : r.n) *= x.dim[i];
   r.segments = (r.rows + num::kRowSegment - 1) / num::kRowSegment;
@@ -36,13 +35,12 @@ NormWeightRows norm_weight_rows(const Call& call) {
   return r;
 }
 
-const char* check_norm_backward_weight(const Call& c) {
+const char* check_norm_backward_weight(const Call& c, int64_t axis_of_call) {
   if (!has_operands(c, 2, 1)) return "two operands and one result";
   const View &grad = c.in[0], &x = c.in[1], &out = c.out[0];
   if (!is_f32(grad) || !is_f32(x) || !is_f32(out)) return "f32";
-  attr_f(c, "epsilon", 1e-5f);
   if (!same_shape(grad, x)) return "a gradient shaped like x";
-  const int axis = axis_in(x, attr_i(c, "axis", -1));
+  const int axis = axis_in(x, axis_of_call);
   if (axis < 0) return "an axis of x";
   if (out.rank != x.rank - axis) return "a result of the dimensions of x from the axis on";
   for (int i = axis; i < x.rank; ++i)
@@ -64,15 +62,6 @@ size_t norm_weight_scratch(const Call&) {
 size_t norm_weight_shared(const Call& call) {
   const NormWeightRows r = norm_weight_rows(call);
   return static_cast<size_t>(2 * r.rows + r.segments * r.n) * sizeof(float);
-}
-
-bool sums_leading_axes(const Call& c, int count) {
-  const auto axes = c.attrs->find("axes");
-  if (axes == c.attrs->end()) return count == c.in[0].rank && count > 0;
-  const auto& all = std::get<std::vector<int64_t>>(axes->second);
-  for (size_t i = 0; i < all.size(); ++i)
-    if (all[i] != static_cast<int64_t>(i)) return false;
-  return count > 0 && all.size() == static_cast<size_t>(count);
 }
 
 }  // namespace invar::ops

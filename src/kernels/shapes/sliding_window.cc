@@ -1,27 +1,17 @@
-// Reads the attributes of sliding windows, checks them, and tiles their outputs.
+// Checks the attributes of sliding windows, and tiles their outputs.
 #include "kernels/sliding_window.h"
 
 #include <algorithm>
 
 namespace invar::ops::slide {
 
-int64_t list_attribute(const Attributes& attrs, const char* name, int i, int64_t fallback) {
-  auto it = attrs.find(name);
-  return it == attrs.end() ? fallback : std::get<std::vector<int64_t>>(it->second)[static_cast<size_t>(i)];
-}
-
-bool has_length(const Attributes& attrs, const char* name, int n) {
-  auto it = attrs.find(name);
-  return it == attrs.end() || std::get<std::vector<int64_t>>(it->second).size() == static_cast<size_t>(n);
-}
-
-Axis axis_of(const Attributes& attrs, int i, int axes, int64_t kernel, bool transposed) {
+Axis axis_of(const Window& w, int i, int axes, int64_t kernel, bool transposed) {
   Axis a;
   a.kernel = kernel;
-  a.stride = list_attribute(attrs, "strides", i, 1);
-  a.dilation = list_attribute(attrs, "dilations", i, 1);
-  a.pad = list_attribute(attrs, "pads", i, 0);
-  a.end_pad = list_attribute(attrs, "pads", axes + i, 0);
+  a.stride = w.strides[i];
+  a.dilation = w.dilations[i];
+  a.pad = w.pads[i];
+  a.end_pad = w.pads[axes + i];
   a.transposed = transposed;
   derive_axis(a);
   return a;
@@ -78,20 +68,19 @@ bool within(const View& v) {
   return true;
 }
 
-const char* check_lists(const View& x, const Attributes& attrs) {
+const char* check_lists(const View& x, const Window& w) {
   if (x.rank < 3 || x.rank > 2 + kAxes) return "one to three spatial dimensions behind batch and channels";
-  for (const char* name : {"strides", "dilations"})
-    if (!has_length(attrs, name, x.rank - 2)) return "strides and dilations for each spatial dimension";
-  return has_length(attrs, "pads", 2 * (x.rank - 2))
-             ? nullptr
-             : "pads at the begin, then at the end, of each spatial dimension";
+  if (!w.strides.fits(x.rank - 2) || !w.dilations.fits(x.rank - 2))
+    return "strides and dilations for each spatial dimension";
+  return w.pads.fits(2 * (x.rank - 2)) ? nullptr
+                                       : "pads at the begin, then at the end, of each spatial dimension";
 }
 
-const char* check_axis(const View& x, const Attributes& attrs, int i, int64_t kernel) {
+const char* check_axis(const View& x, const Window& w, int i, int64_t kernel) {
   if (x.dim[2 + i] > kMostSetting) return "spatial dimensions of at most 2^30";
-  for (int64_t n : {kernel, list_attribute(attrs, "strides", i, 1), list_attribute(attrs, "dilations", i, 1)})
+  for (int64_t n : {kernel, w.strides[i], w.dilations[i]})
     if (n < 1 || n > kMostSetting) return "kernels, strides and dilations from 1 to 2^30";
-  for (int64_t n : {list_attribute(attrs, "pads", i, 0), list_attribute(attrs, "pads", x.rank - 2 + i, 0)})
+  for (int64_t n : {w.pads[i], w.pads[x.rank - 2 + i]})
     if (n < -kMostSetting || n > kMostSetting) return "pads of at most 2^30";
   return nullptr;
 }

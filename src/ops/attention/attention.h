@@ -5,6 +5,7 @@
 // layout see cuda/common.cuh.
 #pragma once
 #include "kernels/call.h"
+#include "ops/attention/attributes.h"
 
 namespace invar::ops::attention {
 

@@ -9,6 +9,7 @@
 #include "num/contract/reference.h"
 #include "num/reduce/reference.h"
 #include "num/reference.h"
+#include "ops/attention/attributes.h"
 #include "ops/attention/reference/exact16.h"
 
 namespace invar::ops {
@@ -23,8 +24,9 @@ struct Sizes {
 };
 Sizes sizes(const Call& call) {
   const View &q = call.in[0], &k = call.in[1], &v = call.in[2];
-  const bool first = attr_i(call, "heads_first", 0) != 0;
-  const int64_t heads = attr_i(call, "q_heads", 1), kv = attr_i(call, "kv_heads", 1);
+  const AttentionAttributes a(call);
+  const bool first = a.heads_first != 0;
+  const int64_t heads = a.q_heads, kv = a.kv_heads;
   if (first) return {first, q.dim[0], q.dim[2], k.dim[2], heads, kv, k.dim[3], v.dim[3]};
   return {first, q.dim[0], q.dim[1], k.dim[1], heads, kv, k.dim[2] / kv, v.dim[2] / kv};
 }
@@ -56,11 +58,12 @@ struct OptionalOperands {
 };
 OptionalOperands optional_operands(const Call& call) {
   OptionalOperands m;
+  const AttentionAttributes a(call);
   const View* next = call.in.data() + 3;
-  if (attr_i(call, "mask", 0)) m.mask = next++;
-  if (attr_i(call, "sinks", 0)) m.sinks = next++;
-  if (attr_i(call, "lengths", 0)) m.lengths = next++;
-  if (attr_i(call, "slopes", 0)) m.slopes = next++;
+  if (a.mask) m.mask = next++;
+  if (a.sinks) m.sinks = next++;
+  if (a.lengths) m.lengths = next++;
+  if (a.slopes) m.slopes = next++;
   return m;
 }
 
@@ -89,13 +92,8 @@ struct Rules {
   bool causal;
   int64_t left, right, first;
   float scale, cap;
-  explicit Rules(const Call& c)
-      : causal(attr_i(c, "causal", 1) != 0),
-        left(attr_i(c, "left", -1)),
-        right(attr_i(c, "right", -1)),
-        first(attr_i(c, "first", 0)),
-        scale(attr_f(c, "scale", 1.0f)),
-        cap(attr_f(c, "softcap", 0.0f)) {}
+  explicit Rules(const AttentionAttributes& a)
+      : causal(a.causal != 0), left(a.left), right(a.right), first(a.first), scale(a.scale), cap(a.softcap) {}
 };
 
 // One query row of one head: attention.3, attention.13 - attention.15.
@@ -198,7 +196,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   const View &q = call.in[0], &k = call.in[1], &v = call.in[2], &out = call.out[0];
   const Sizes n = sizes(call);
   const OptionalOperands m = optional_operands(call);
-  const Rules rules(call);
+  const Rules rules{AttentionAttributes(call)};
   const int64_t stride = n.kv_heads * (n.d + n.dv);
   auto memory = [&](const Sequence& s, int64_t position) {
     if (call.pages)
@@ -251,15 +249,15 @@ bool countable(const Sizes& n, int64_t bytes = 64 * sizeof(float)) {
 }
 
 const char* check(const Call& c) {
+  const AttentionAttributes a(c);
   size_t operands = 3;
-  for (const char* more : {"mask", "sinks", "lengths", "slopes"}) operands += attr_i(c, more, 0) != 0;
+  for (int64_t more : {a.mask, a.sinks, a.lengths, a.slopes}) operands += more != 0;
   if (!has_operands(c, operands, 1)) return "q, k, v, the operands that its attributes name, and one result";
   const View &q = c.in[0], &k = c.in[1], &v = c.in[2], &out = c.out[0];
   if (!is_f32(q) || !is_f32(k) || !is_f32(v) || !is_f32(out)) return "f32";
-  const int64_t heads = attr_i(c, "q_heads", 1), kv = attr_i(c, "kv_heads", 1);
-  static_cast<void>(Rules(c));  // checks their types
+  const int64_t heads = a.q_heads, kv = a.kv_heads;
   if (kv < 1 || heads < kv || heads % kv != 0) return "q_heads a multiple of kv_heads";
-  if (attr_i(c, "heads_first", 0)) {
+  if (a.heads_first) {
     if (q.rank != 4 || k.rank != 4 || v.rank != 4 || out.rank != 4 || q.dim[1] != heads || k.dim[1] != kv ||
         v.dim[1] != kv || q.dim[0] != k.dim[0] || k.dim[0] != v.dim[0] || k.dim[2] != v.dim[2] ||
         q.dim[3] != k.dim[3] || k.dim[3] < 1 || v.dim[3] < 1 || !same_leading(q, out, 3) ||
@@ -310,7 +308,7 @@ bool batch_independent(const Call& c, uint64_t batched) {
 class Gradients {
  public:
   Gradients(const Call& call, int64_t head, float* scratch)
-      : c(call), forward(call), rules(call), head(head), top(scratch) {
+      : c(call), forward(call), rules(AttentionAttributes(call)), head(head), top(scratch) {
     forward.in = call.in.subspan(2);
     n = sizes(forward), more = optional_operands(forward), group = n.q_heads / n.kv_heads,
     rows = group * n.seq;

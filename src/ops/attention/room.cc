@@ -8,16 +8,17 @@ namespace invar::ops::attention {
 Geometry geometry(const Call& call) {
   const View &q = call.in[0], &k = call.in[1], &v = call.in[2];
   Geometry g{};
-  g.heads_first = attr_i(call, "heads_first", 0) != 0;
-  g.q_heads = attr_i(call, "q_heads", 1), g.kv_heads = attr_i(call, "kv_heads", 1);
+  const AttentionAttributes a(call);
+  g.heads_first = a.heads_first != 0;
+  g.q_heads = a.q_heads, g.kv_heads = a.kv_heads;
   g.batch = q.dim[0], g.seq = q.dim[g.heads_first ? 2 : 1], g.keys = k.dim[g.heads_first ? 2 : 1];
   g.d = g.heads_first ? k.dim[3] : k.dim[2] / g.kv_heads,
   g.dv = g.heads_first ? v.dim[3] : v.dim[2] / g.kv_heads;
-  g.causal = attr_i(call, "causal", 1) != 0;
-  g.left = attr_i(call, "left", -1), g.right = attr_i(call, "right", -1), g.first = attr_i(call, "first", 0);
-  g.scale = attr_f(call, "scale", 1.0f), g.softcap = attr_f(call, "softcap", 0.0f);
+  g.causal = a.causal != 0;
+  g.left = a.left, g.right = a.right, g.first = a.first;
+  g.scale = a.scale, g.softcap = a.softcap;
   const View* more = call.in.data() + 3;
-  if (attr_i(call, "mask", 0)) {
+  if (a.mask) {
     g.mask = more++;
     int64_t step = g.mask->dim[g.mask->rank - 1];
     for (int back = 2; back <= g.mask->rank; ++back) {
@@ -26,9 +27,9 @@ Geometry geometry(const Call& call) {
       step *= size;
     }
   }
-  if (attr_i(call, "sinks", 0)) g.sinks = more++;
-  if (attr_i(call, "lengths", 0)) g.lengths = more++;
-  if (attr_i(call, "slopes", 0)) g.slopes = more++;
+  if (a.sinks) g.sinks = more++;
+  if (a.lengths) g.lengths = more++;
+  if (a.slopes) g.slopes = more++;
   g.plain_scores = !g.mask && !g.slopes && g.softcap == 0;
   g.group = g.q_heads / g.kv_heads;
   g.dv_padded = (g.dv + 15) / 16 * 16;

@@ -1,6 +1,7 @@
 // The shape of a batchnorm call, shared by all kernels. x is [B, C, spatial ...].
 #pragma once
 #include "kernels/call.h"
+#include "ops/batchnorm/attributes.h"
 
 namespace invar::ops::batchnorm {
 

@@ -36,7 +36,7 @@ struct ChannelBlock {
   }
 };
 INVAR_INLINE void load_channels(const Call& call, int64_t from, int64_t count, ChannelBlock& k) {
-  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  float epsilon = BatchnormAttributes(call).epsilon;
   for (int64_t c = 0; c < count; c += kW) {
     int lanes = count - c < kW ? static_cast<int>(count - c) : kW;
     store(k.mean + c, lanes_of(call.in[3], from + c, lanes));

@@ -44,7 +44,7 @@ void enqueue(const Call& call, Stream stream) {
                     weight_vector(call.in[3]),
                     weight_vector(call.in[4]),
                     batchnorm::geometry(call),
-                    attr_f(call, "epsilon", 1e-5f),
+                    BatchnormAttributes(call).epsilon,
                     n <= INT32_MAX};
   if (b.g.spatial % 4 == 0 && aligned(x.data) && aligned(y.data))
     return launch_for_each(stream, n / 4, [=] __device__(int64_t i) {

@@ -8,7 +8,7 @@ namespace invar::ops {
 static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const batchnorm::Geometry g = batchnorm::geometry(call);
   const int64_t per_unit = call.out[0].elements() ? g.spatial == 1 ? g.channels : g.spatial : 0;
-  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  float epsilon = BatchnormAttributes(call).epsilon;
   for (int64_t i = begin * per_unit; i < end * per_unit; ++i) {
     int64_t c = i / g.spatial % g.channels;
     float scale = inverse_sqrt(value(call.in[4], c), epsilon);
@@ -23,7 +23,6 @@ static const char* check(const Call& c) {
   if (!has_operands(c, 5, 1)) return "five operands and one result";
   const View &x = c.in[0], &out = c.out[0];
   if (!is_f32(x) || !is_f32(out)) return "f32 (what is known of channels may be bf16 or f16)";
-  attr_f(c, "epsilon", 1e-5f);
   if (x.rank < 2) return "x [B, C, ...]";
   for (const View& v : c.in.subspan(1)) {
     if (!is_weight(v)) return "f32, bf16 or f16 for what is known of channels";

@@ -2,6 +2,7 @@
 // geometry and work partition. Plain index arithmetic, shared by all devices.
 #pragma once
 #include "kernels/sliding_window.h"
+#include "ops/conv/attributes.h"
 
 namespace invar::ops::conv {
 

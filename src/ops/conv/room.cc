@@ -33,14 +33,19 @@ static bool mostly_padding(const Axis (&axis)[kAxes]) {
   return inside * 4 <= all * 3;
 }
 
+static slide::Window window_of(const ConvAttributes& a) {
+  return {a.strides, a.dilations, a.pads};
+}
+
 WeightLayout weight_layout(const View& w, const Attributes& attrs, bool transposed, bool pixel_major) {
   WeightLayout r{};
-  r.groups = attr_i(attrs, "groups", 1);
+  const ConvAttributes a(attrs);
+  r.groups = a.groups;
   r.rows = transposed ? w.dim[1] : w.dim[0] / r.groups;
   r.channels = transposed ? w.dim[0] / r.groups : w.dim[1];
   const int axes = w.rank - 2;
   for (int i = 0; i < axes; ++i)
-    r.axis[kAxes - axes + i] = slide::axis_of(attrs, i, axes, w.dim[2 + i], transposed);
+    r.axis[kAxes - axes + i] = slide::axis_of(window_of(a), i, axes, w.dim[2 + i], transposed);
   r.depthwise = r.channels == 1 && r.rows <= 4 && !pixel_major;
   // Pixel-major pays if one copy serves several taps, or the GEMM is large enough, or a copy is
   // made anyway, and if vectors of channels are nearly full. Layers with many weights per tap have
@@ -60,21 +65,19 @@ bool takes_channels_last(const View& w, const Attributes& attrs) {
   constexpr int64_t kMostTaps = kMaxIndirectTaps, kFarthest = 16,
                     kMostDilation = 64;  // else indirection buffers or copies would grow large
   const int axes = w.rank - 2;           // negative: not constant
-  if (axes < 1 || axes > kAxes || attr_i(attrs, "groups", 1) < 1) return false;
-  for (const char* name : {"strides", "dilations"})
-    if (!slide::has_length(attrs, name, axes)) return false;
-  if (!slide::has_length(attrs, "pads", 2 * axes) || !slide::within(w)) return false;
+  const ConvAttributes a(attrs);
+  if (axes < 1 || axes > kAxes || a.groups < 1) return false;
+  if (!a.strides.fits(axes) || !a.dilations.fits(axes) || !a.pads.fits(2 * axes) || !slide::within(w))
+    return false;
   int64_t taps = 1;
   for (int i = 0; i < axes; ++i) {
-    const int64_t kernel = w.dim[2 + i], stride = slide::list_attribute(attrs, "strides", i, 1),
-                  dilation = slide::list_attribute(attrs, "dilations", i, 1);
+    const int64_t kernel = w.dim[2 + i], stride = a.strides[i], dilation = a.dilations[i];
     if (kernel < 1 || kernel > kMostTaps || stride < 1 || stride > kFarthest || dilation < 1 ||
         dilation > kMostDilation)
       return false;
     const int64_t reach = (kernel - 1) * dilation + 1;
     for (int side : {i, axes + i})
-      if (const int64_t pad = slide::list_attribute(attrs, "pads", side, 0); pad < 0 || pad >= reach)
-        return false;
+      if (a.pads[side] < 0 || a.pads[side] >= reach) return false;
     if (kernel > kFarthest || (taps *= kernel) > kMostTaps) return false;
   }
   const WeightLayout r = weight_layout(w, attrs, false, true);
@@ -198,9 +201,11 @@ const char* check(const Call& c, bool transposed) {
     return "f32 (weights and bias may be bf16 or f16)";
   if (w.rank != x.rank || out.rank != x.rank) return "operand, weights and result of one rank";
   if (!c.attrs) return "attributes";
-  if (const char* wrong = slide::check_lists(x, *c.attrs)) return wrong;
+  const ConvTransposeAttributes attrs(c);  // conv has no output_padding
+  const slide::Window window{attrs.strides, attrs.dilations, attrs.pads};
+  if (const char* wrong = slide::check_lists(x, window)) return wrong;
   const int axes = x.rank - 2;
-  const int64_t groups = attr_i(c, "groups", 1);
+  const int64_t groups = attrs.groups;
   if (groups < 1 || x.dim[1] % groups || w.dim[0] % groups) return "channels that the groups divide";
   if (transposed ? w.dim[0] != x.dim[1] : w.dim[1] != x.dim[1] / groups)
     return transposed ? "weights [C, M / groups, ...] for C channels"
@@ -209,12 +214,11 @@ const char* check(const Call& c, bool transposed) {
   const int64_t m = transposed ? w.dim[1] * groups : w.dim[0];
   if (out.dim[0] != x.dim[0] || out.dim[1] != m) return "a result [N, M, ...]";
   if (c.in.size() == 3 && (c.in[2].rank != 1 || c.in[2].dim[0] != m)) return "a bias [M]";
-  if (!slide::has_length(*c.attrs, "output_padding", axes))
-    return "output_padding for each spatial dimension";
+  if (!attrs.output_padding.fits(axes)) return "output_padding for each spatial dimension";
   for (int i = 0; i < axes; ++i) {
-    if (const char* wrong = slide::check_axis(x, *c.attrs, i, w.dim[2 + i])) return wrong;
-    const Axis a = slide::axis_of(*c.attrs, i, axes, w.dim[2 + i], transposed);
-    const int64_t more = slide::list_attribute(*c.attrs, "output_padding", i, 0);
+    if (const char* wrong = slide::check_axis(x, window, i, w.dim[2 + i])) return wrong;
+    const Axis a = slide::axis_of(window, i, axes, w.dim[2 + i], transposed);
+    const int64_t more = attrs.output_padding[i];
     if (more < 0 || more > slide::kMostSetting) return "an output_padding from 0 to 2^30";
     const int64_t reach = (a.kernel - 1) * a.dilation + 1;
     const int64_t free = a.pad + a.end_pad - reach + x.dim[2 + i];
@@ -245,7 +249,8 @@ const char* check_exact16(const Call& c) {
 BackwardWeight backward_weight(const Call& call) {
   const View &grad = call.in[0], &x = call.in[1], &w = call.out[0];
   BackwardWeight p{};
-  p.images = x.dim[0], p.groups = attr_i(call, "groups", 1);
+  const ConvAttributes attrs(call);
+  p.images = x.dim[0], p.groups = attrs.groups;
   p.rows = w.dim[0] / p.groups, p.channels = w.dim[1];
   p.taps = p.pixels = p.plane = 1;
   const int axes = x.rank - 2;
@@ -253,7 +258,7 @@ BackwardWeight backward_weight(const Call& call) {
     auto& a = p.axis[d];
     a = {1, 1, 1, 1, 1, 0};
     if (const int i = d - (kAxes - axes); i >= 0) {
-      const slide::Axis of = slide::axis_of(*call.attrs, i, axes, w.dim[2 + i], false);
+      const slide::Axis of = slide::axis_of(window_of(attrs), i, axes, w.dim[2 + i], false);
       a = {x.dim[2 + i], grad.dim[2 + i], of.kernel, of.stride, of.dilation, of.pad};
     }
     p.taps *= a.kernel, p.pixels *= a.out, p.plane *= a.in;

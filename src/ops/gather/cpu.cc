@@ -96,7 +96,7 @@ INVAR_INLINE void copy_runs(C, const Call& call, int64_t inner, int64_t i, int64
 
 void gather(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
-  const AxisExtents a = axis_extents(x, attr_i(call, "axis", 0));
+  const AxisExtents a = axis_extents(x, GatherAttributes(call).axis);
   const int64_t *index = call.in[1].as<const int64_t>(), m = call.in[1].elements();
   with_copy(x.dtype, call.out[0].dtype, [&](auto copy) {
     if (a.outer == 1)
@@ -113,7 +113,7 @@ void gather(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 void gather_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
-  const IndexTuples t = index_tuples(x, call.in[1], attr_i(call, "batch_dims", 0));
+  const IndexTuples t = index_tuples(x, call.in[1], GatherNdAttributes(call).batch_dims);
   const int64_t* index = call.in[1].as<const int64_t>();
   with_copy(x.dtype, x.dtype, [&](auto copy) {
     copy_runs(copy, call, t.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {
@@ -126,7 +126,8 @@ void gather_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
 // Rows of the result along the last dimension; the index selects along the axis.
 void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &x = call.in[0], &out = call.out[0];
-  const int axis = static_cast<int>(attr_i(call, "axis", 0) + (attr_i(call, "axis", 0) < 0 ? x.rank : 0));
+  int axis = static_cast<int>(GatherElementsAttributes(call).axis);
+  if (axis < 0) axis += x.rank;
   int64_t last = range_end(call, end), stride[kMaxRank], step = 1;
   for (int d = x.rank - 1; d >= 0; --d) stride[d] = step, step *= x.dim[d];
   const int64_t *index = call.in[1].as<const int64_t>(), n = x.dim[axis];
@@ -172,7 +173,7 @@ void scatter_elements(const Call& call, int phase, int64_t begin, int64_t end, v
   }
   const int64_t n = out.dim[l.axis], beside = to_stride[l.axis], step = from_stride[l.axis];
   const int beyond = l.axis == out.rank - 1 ? out.rank : out.rank - 1;  // the dimensions of rows
-  with_reduction(attr_i(call, "reduction", 0), out.dtype, [&](auto zero, auto how) {
+  with_reduction(ScatterElementsAttributes(call).reduction, out.dtype, [&](auto zero, auto how) {
     using T = decltype(zero);
     for (int64_t u = begin; u < end; ++u) {
       int64_t row = u / l.blocks, first = u % l.blocks * l.block, to = 0, from = 0;
@@ -203,7 +204,7 @@ void scatter_nd(const Call& call, int phase, int64_t begin, int64_t end, void*) 
   const IndexTuples t = index_tuples(call.in[0], call.in[1], 0);
   const ScatterPartition s = scatter_partition(t);
   const int64_t* index = call.in[1].as<const int64_t>();
-  with_reduction(attr_i(call, "reduction", 0), call.out[0].dtype, [&](auto zero, auto how) {
+  with_reduction(ScatterNdAttributes(call).reduction, call.out[0].dtype, [&](auto zero, auto how) {
     using T = decltype(zero);
     T* out = call.out[0].as<T>();
     const T* updates = call.in[2].as<const T>();

@@ -99,7 +99,7 @@ void gather_runs(C, const Call& call, Stream stream, int64_t inner, OffsetOf off
 
 template <class C>
 void gather_as(C copy, const Call& call, Stream stream) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", 0));
+  const AxisExtents a = axis_extents(call.in[0], GatherAttributes(call).axis);
   const int64_t *index = call.in[1].as<const int64_t>(), m = call.in[1].elements();
   const FastDivmod by_m(m);
   gather_runs(copy, call, stream, a.inner, [=] __device__(int64_t r) -> int64_t {
@@ -112,7 +112,7 @@ void gather_as(C copy, const Call& call, Stream stream) {
 void gather(const Call& call, Stream stream) {
   if (call.out[0].elements() == 0) {
     IndexTuples t{.width = 1};
-    t.dim[0] = axis_extents(call.in[0], attr_i(call, "axis", 0)).n;
+    t.dim[0] = axis_extents(call.in[0], GatherAttributes(call).axis).n;
     return check_indices(call, t, stream);
   }
   with_copy(call.in[0].dtype, call.out[0].dtype, [&](auto copy) { gather_as(copy, call, stream); });
@@ -129,7 +129,7 @@ void gather_nd_as(C copy, const Call& call, const IndexTuples& tuples, Stream st
   });
 }
 void gather_nd(const Call& call, Stream stream) {
-  const IndexTuples t = index_tuples(call.in[0], call.in[1], attr_i(call, "batch_dims", 0));
+  const IndexTuples t = index_tuples(call.in[0], call.in[1], GatherNdAttributes(call).batch_dims);
   if (call.out[0].elements() == 0) return check_indices(call, t, stream);
   with_copy(call.in[0].dtype, call.in[0].dtype, [&](auto copy) { gather_nd_as(copy, call, t, stream); });
 }
@@ -137,7 +137,7 @@ void gather_nd(const Call& call, Stream stream) {
 template <class C>
 void gather_elements_as(C, const Call& call, Stream stream) {
   using Out = typename C::Out;
-  const ElementOffsets offset_of(call.in[0], call.in[1], attr_i(call, "axis", 0));
+  const ElementOffsets offset_of(call.in[0], call.in[1], GatherElementsAttributes(call).axis);
   const auto* from = call.in[0].as<const typename C::In>();
   const Out none = as_bits<Out>(out_of_bounds_value(call.out[0].dtype));
   uint32_t* fault = call.gpu.fault;

@@ -4,6 +4,7 @@
 #include "kernels/call.h"
 #include "num/binary64.h"
 #include "num/convert/convert.h"
+#include "ops/gather/attributes.h"
 
 namespace invar::ops {
 

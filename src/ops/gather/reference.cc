@@ -35,7 +35,7 @@ void each_result(const Call& call, int64_t begin, int64_t end, Fn from) {
 }
 
 void gather(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", 0));
+  const AxisExtents a = axis_extents(call.in[0], GatherAttributes(call).axis);
   int64_t m = call.in[1].elements();
   each_result(call, begin, end, [&](int64_t o) -> int64_t {
     int64_t c = o % a.inner, i = o / a.inner % m, outer = o / a.inner / m;
@@ -58,13 +58,13 @@ int64_t offset_along_axis(const View& x, const View& index, int64_t o, int axis)
 }
 
 void gather_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
-  int axis = axis_in(call.in[0], attr_i(call, "axis", 0));
+  int axis = axis_in(call.in[0], GatherElementsAttributes(call).axis);
   each_result(call, begin, end,
               [&](int64_t o) { return offset_along_axis(call.in[0], call.in[1], o, axis); });
 }
 
 void gather_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const IndexTuples t = index_tuples(call.in[0], call.in[1], attr_i(call, "batch_dims", 0));
+  const IndexTuples t = index_tuples(call.in[0], call.in[1], GatherNdAttributes(call).batch_dims);
   each_result(call, begin, end, [&](int64_t o) -> int64_t {
     int64_t tuple = o / t.inner, slice = slice_of(t, call.in[1].as<int64_t>() + tuple * t.width);
     return slice < 0 ? -1 : (tuple / t.count * t.slices + slice) * t.inner + o % t.inner;
@@ -81,7 +81,7 @@ void scatter(const Call& call, Fn place) {
   const View &out = call.out[0], &updates = call.in[2];
   size_t bytes = static_cast<size_t>(out.elements()) * size_of(out.dtype);
   if (bytes) std::memcpy(out.data, call.in[0].data, bytes);
-  with_reduction(attr_i(call, "reduction", 0), out.dtype, [&](auto zero, auto how) {
+  with_reduction(ScatterNdAttributes(call).reduction, out.dtype, [&](auto zero, auto how) {
     using T = decltype(zero);
     int64_t n = updates.elements();
     for (int64_t i = 0; i < n; ++i) {
@@ -92,7 +92,7 @@ void scatter(const Call& call, Fn place) {
 }
 
 void scatter_elements(const Call& call, int, int64_t begin, int64_t end, void*) {
-  int axis = axis_in(call.in[0], attr_i(call, "axis", 0));
+  int axis = axis_in(call.in[0], ScatterElementsAttributes(call).axis);
   if (begin < end)
     scatter(call, [&](int64_t i) { return offset_along_axis(call.in[0], call.in[1], i, axis); });
 }
@@ -108,11 +108,11 @@ void scatter_nd(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 // Batched indices into one table, or one list of indices into a batched table.
 bool gather_batch_independent(const Call& c, uint64_t batched) {
-  return batched == (axis_in(c.in[0], attr_i(c, "axis", 0)) == 0 ? 2u : 1u);
+  return batched == (axis_in(c.in[0], GatherAttributes(c).axis) == 0 ? 2u : 1u);
 }
 // Batched indices into a batched table, along another axis.
 bool gather_elements_batch_independent(const Call& c, uint64_t batched) {
-  return batched == 3 && axis_in(c.in[0], attr_i(c, "axis", 0)) > 0;
+  return batched == 3 && axis_in(c.in[0], GatherElementsAttributes(c).axis) > 0;
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ bool is_index(const View& v) {
   return v.dtype == DType::i64;
 }
 int axis_of_call(const Call& c) {
-  return axis_in(c.in[0], attr_i(c, "axis", 0));
+  return axis_in(c.in[0], GatherAttributes(c).axis);
 }
 
 const char* reduction_check(const Call& c) {
-  int64_t reduction = attr_i(c, "reduction", 0);
+  int64_t reduction = ScatterNdAttributes(c).reduction;
   DType t = c.in[0].dtype;
   if (reduction < 0 || reduction >= kReductions) return "a reduction of 0 to 4";
   if (reduction != 0 && t != DType::f32 && t != DType::f64 && t != DType::i64 && t != DType::i32)
@@ -132,7 +132,7 @@ const char* gather_elements_check(const Call& c) {
 const char* gather_nd_check(const Call& c) {
   if (!has_operands(c, 2, 1) || !is_index(c.in[1]) || c.in[0].dtype != c.out[0].dtype)
     return "an operand, i64 indices, a result of the operand's type";
-  return tuples_fit(c.in[0], c.in[1], c.out[0], attr_i(c, "batch_dims", 0));
+  return tuples_fit(c.in[0], c.in[1], c.out[0], GatherNdAttributes(c).batch_dims);
 }
 
 const char* scatter_elements_check(const Call& c) {
@@ -152,7 +152,7 @@ bool gather_out_of_bounds(const Call& c, OutOfBounds& s) {
   return first_out_of_bounds(c, t, s);
 }
 bool gather_nd_out_of_bounds(const Call& c, OutOfBounds& s) {
-  return first_out_of_bounds(c, index_tuples(c.in[0], c.in[1], attr_i(c, "batch_dims", 0)), s);
+  return first_out_of_bounds(c, index_tuples(c.in[0], c.in[1], GatherNdAttributes(c).batch_dims), s);
 }
 bool scatter_nd_out_of_bounds(const Call& c, OutOfBounds& s) {
   return first_out_of_bounds(c, index_tuples(c.in[0], c.in[1], 0), s);

@@ -12,7 +12,7 @@ template <class W, class B>
 INVAR_INLINE void rows(const Call& call, int64_t begin, int64_t end) {
   const groupnorm::Geometry g = groupnorm::geometry(call);
   const int64_t n = g.channels * g.spatial;
-  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  float epsilon = GroupnormAttributes(call).epsilon;
   for (int64_t row = begin; row < end; ++row) {
     const float* x = call.in[0].as<const float>() + row * n;
     float* y = call.out[0].as<float>() + row * n;

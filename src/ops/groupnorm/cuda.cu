@@ -39,10 +39,12 @@ struct GroupNorm : NormOp<kAligned, 2> {
 
 template <bool kAligned, bool kOneChannelVectors>
 void launch_aligned(const Call& call, const groupnorm::Geometry& g, Stream stream) {
-  launch_norm(
-      GroupNorm<kAligned, kOneChannelVectors>{
-          {call, g.channels * g.spatial}, weight_vector(call.in[1]), weight_vector(call.in[2]), g},
-      groupnorm::units(call, 0), call, stream);
+  launch_norm(GroupNorm<kAligned, kOneChannelVectors>{{call, g.channels * g.spatial,
+                                                       GroupnormAttributes(call).epsilon},
+                                                      weight_vector(call.in[1]),
+                                                      weight_vector(call.in[2]),
+                                                      g},
+              groupnorm::units(call, 0), call, stream);
 }
 void enqueue(const Call& call, Stream stream) {
   const groupnorm::Geometry g = groupnorm::geometry(call);

@@ -2,6 +2,7 @@
 // of one sample, contiguous.
 #pragma once
 #include "kernels/call.h"
+#include "ops/groupnorm/attributes.h"
 
 namespace invar::ops::groupnorm {
 

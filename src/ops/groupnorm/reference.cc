@@ -10,7 +10,7 @@ static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &x = call.in[0], &out = call.out[0];
   const groupnorm::Geometry g = groupnorm::geometry(call);
   const int64_t n = g.channels * g.spatial;
-  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  float epsilon = GroupnormAttributes(call).epsilon;
   for (int64_t row = begin; row < end; ++row) {
     auto [mean, variance] = num::reference::row_moments(x.as<const float>() + row * n, n);
     float scale = inverse_sqrt(variance, epsilon);
@@ -29,8 +29,7 @@ static const char* check(const Call& c) {
   const View &x = c.in[0], &w = c.in[1], &b = c.in[2], &out = c.out[0];
   if (!is_f32(x) || !is_weight(w) || !is_weight(b) || !is_f32(out))
     return "f32 (weight and bias may be bf16 or f16)";
-  attr_f(c, "epsilon", 1e-5f);
-  int64_t groups = attr_i(c, "groups", 1);
+  int64_t groups = GroupnormAttributes(c).groups;
   if (x.rank < 2 || w.rank != 1 || b.rank != 1 || w.dim[0] != x.dim[1] || b.dim[0] != x.dim[1])
     return "x [B, C, ...], a weight [C] and a bias [C]";
   if (groups < 1 || x.dim[1] < 1 || x.dim[1] % groups) return "channels that divide into the groups";

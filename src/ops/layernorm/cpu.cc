@@ -1,5 +1,6 @@
 // CPU layernorm: moments of each row, then scale, weight and bias, over lanes.
 #include "kernels/cpu/norm_gradients.h"
+#include "ops/layernorm/attributes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -9,7 +10,7 @@ namespace {
 template <bool kBias, class W, class B>
 INVAR_INLINE void rows(const Call& call, int64_t begin, int64_t end) {
   int64_t n = call.in[1].elements();
-  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  float epsilon = LayernormAttributes(call).epsilon;
   auto w = call.in[1].as<const typename W::T>();
   auto b = kBias ? call.in[2].as<const typename B::T>() : nullptr;
   for (int64_t row = begin; row < end; ++row) {
@@ -43,6 +44,6 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 extern const CpuKernel INVAR_ROW_OF(layernorm);
 const CpuKernel INVAR_ROW_OF(layernorm) = {
     .op = "layernorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
-INVAR_NORM_GRADIENTS(layernorm, true)
+INVAR_NORM_GRADIENTS(layernorm, Layernorm, true)
 
 }  // namespace invar::ops

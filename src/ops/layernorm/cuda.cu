@@ -1,5 +1,6 @@
 // Layer normalization: a block or a warp reduces a row (kernels/cuda/normalization.cuh).
 #include "kernels/cuda/norm_gradients.cuh"
+#include "ops/layernorm/attributes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -34,7 +35,7 @@ struct LayerNorm : NormOp<kAligned, 2> {
 template <bool kAligned, bool kFloats, class Results>
 void launch_aligned(const Call& call, const Results& results, Stream stream) {
   const LayerNorm<kAligned, kFloats, Results> fn{
-      {call, call.in[1].elements()},
+      {call, call.in[1].elements(), LayernormAttributes(call).epsilon},
       weight_vector(call.in[1]),
       call.in.size() > 2 ? weight_vector(call.in[2]) : WeightVector{},
       results};
@@ -72,6 +73,6 @@ const GpuKernel INVAR_ROW_OF(layernorm) = {.op = "layernorm",
                                            .enqueue = INVAR_ISA_NS::enqueue,
                                            .can_round = INVAR_ISA_NS::can_round_norm,
                                            .enqueue_rounded = INVAR_ISA_NS::enqueue_rounded};
-INVAR_NORM_GRADIENTS(layernorm, true)
+INVAR_NORM_GRADIENTS(layernorm, Layernorm, true)
 
 }  // namespace invar::ops

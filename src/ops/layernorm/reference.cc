@@ -4,6 +4,7 @@
 #include "kernels/check.h"
 #include "kernels/norm_gradients.h"
 #include "kernels/reference.h"
+#include "ops/layernorm/attributes.h"
 
 namespace invar::ops {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &x = call.in[0], &w = call.in[1], &out = call.out[0];
   int64_t n = w.elements();
-  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  float epsilon = LayernormAttributes(call).epsilon;
   for (int64_t row = begin; row < end; ++row) {
     auto [mean, variance] = num::reference::row_moments(x.as<const float>() + row * n, n);
     float scale = inverse_sqrt(variance, epsilon);
@@ -28,7 +29,6 @@ const char* check(const Call& c) {
   if (!has_operands(c, 2, 1) && !has_operands(c, 3, 1)) return "two or three operands and one result";
   const View &x = c.in[0], &w = c.in[1], &out = c.out[0];
   if (!is_f32(x) || !is_weight(w) || !is_f32(out)) return "f32 (weight and bias may be bf16 or f16)";
-  attr_f(c, "epsilon", 1e-5f);
   if (const char* wrong = check_norm_weight(x, w)) return wrong;
   if (c.in.size() == 3 && (!is_weight(c.in[2]) || !same_shape(w, c.in[2])))
     return "a bias shaped like the weight";
@@ -39,7 +39,7 @@ const char* check(const Call& c) {
 void run_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &grad = call.in[0], &x = call.in[1], &w = call.in[2], &out = call.out[0];
   const int64_t n = w.elements();
-  const float epsilon = attr_f(call, "epsilon", 1e-5f), count = static_cast<float>(n);
+  const float epsilon = LayernormBackwardAttributes(call).epsilon, count = static_cast<float>(n);
   for (int64_t row = begin; row < end; ++row) {
     const int64_t at = row * n;
     const auto [mean, variance] = num::reference::row_moments(x.as<const float>() + at, n);
@@ -62,11 +62,12 @@ void run_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
 void run_weight(const Call& call, int phase, int64_t begin, int64_t end, void*) {
   const View &grad = call.in[0], &x = call.in[1];
   const auto [rows, n, segments, blocks] = norm_weight_rows(call);
+  const float epsilon = LayernormBackwardWeightAttributes(call).epsilon;
   float *scale = static_cast<float*>(call.shared), *means = scale + rows;
   for (int64_t row = begin; phase == 0 && row < end; ++row) {
     const auto moments = num::reference::row_moments(x.as<const float>() + row * n, n);
     means[row] = moments.mean;
-    scale[row] = inverse_sqrt(moments.variance, attr_f(call, "epsilon", 1e-5f));
+    scale[row] = inverse_sqrt(moments.variance, epsilon);
   }
   for (int64_t column = begin; phase == 1 && column < end; ++column)
     store_canonical(call.out[0], column, num::reference::row_sum_of(rows, [&](int64_t row) {
@@ -96,7 +97,10 @@ const OpContract contract_layernorm_backward = {.op = "layernorm_backward",
 const CpuKernel row_layernorm_backward_reference = {
     .op = "layernorm_backward", .isa = "reference", .units = norm_backward_rows, .run = run_backward};
 const OpContract contract_layernorm_backward_weight = {.op = "layernorm_backward_weight",
-                                                       .check = check_norm_backward_weight};
+                                                       .check = [](const Call& c) {
+                                                         const LayernormBackwardWeightAttributes a(c);
+                                                         return check_norm_backward_weight(c, a.axis);
+                                                       }};
 const CpuKernel row_layernorm_backward_weight_reference = {.op = "layernorm_backward_weight",
                                                            .isa = "reference",
                                                            .phases = 2,

@@ -11,24 +11,20 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-Shape shape(const Call& c) {
-  return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
-                       attr_i(c, "trans_b", 0) != 0);
-}
 WorkPartition partition(const Shape& s) {
   return matmul::partition(s, kPanel, kMaxRows, wide<PanelsOfB<F32, kVectorsPerPanel>>);
 }
 int64_t units(const Call& c, int) {
-  Shape s = shape(c);
+  Shape s = matmul::shape(c);
   if (c.in[0].dtype == DType::f64) return s.batches * s.m;
   return s.batches * partition(s).units();
 }
 size_t scratch_bytes(const Call& call) {
   if (call.in[0].dtype == DType::f64) return 0;
-  return product_scratch_bytes(partition(shape(call)), 0);
+  return product_scratch_bytes(partition(matmul::shape(call)), 0);
 }
 void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
-  const Shape s = shape(call);
+  const Shape s = matmul::shape(call);
   if (call.in[0].dtype == DType::f64) return run_binary64(call, s, begin, end);
   const WorkPartition c = partition(s);
   const ProductScratch w = product_scratch(c, 0, scratch);

@@ -6,10 +6,6 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-Shape shape(const Call& c) {
-  return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
-                       attr_i(c, "trans_b", 0) != 0);
-}
 KernelChoice choose_kernel(const Shape& s, const View& b) {
   return matmul::select_kernel(s, fits_gemv(s, b.packed), multiprocessors(), variant());
 }
@@ -41,7 +37,7 @@ void enqueue_binary64(const Call& call, const Shape& s, Stream stream) {
 
 size_t shared_bytes(const Call& call) {
   if (call.in[0].dtype == DType::f64) return 0;
-  const Shape s = shape(call);
+  const Shape s = matmul::shape(call);
   const Turned t = turned(s, call.in[1]);
   return t.bytes_a + t.bytes_b + workspace(s, choose_kernel(s, call.in[1]));
 }
@@ -52,7 +48,7 @@ WeightColumns<Reader, true> columns(const Shape& s, const View& b, const Reader&
 }
 
 void enqueue(const Call& call, Stream stream) {
-  Shape s = shape(call);
+  Shape s = matmul::shape(call);
   if (call.in[0].dtype == DType::f64) return enqueue_binary64(call, s, stream);
   const View& b = call.in[1];
   const auto* a = call.in[0].as<const float>();
@@ -111,7 +107,7 @@ GroupedPlan plan_group(std::span<const Call* const> calls) {
   bool alike = true, one_a = true;
   Shape all{};
   for (size_t i = 0; i < calls.size(); ++i) {
-    const Shape& s = t.shapes[i] = shape(*calls[i]);
+    const Shape& s = t.shapes[i] = matmul::shape(*calls[i]);
     alike &= calls[i]->in[1].packed && calls[i]->in[1].dtype == b.dtype && s.m == t.shapes[0].m &&
              s.k == t.shapes[0].k && s.k > 0 && s.batches == 1 && !s.trans_a;
     one_a &= calls[i]->in[0].data == calls[0]->in[0].data;
@@ -163,7 +159,7 @@ void enqueue_batch(std::span<const Call* const> calls, Stream stream) {
     }
     GroupedGemv<Reader> products{};
     for (const Call* c : calls) {
-      const Shape t = shape(*c);
+      const Shape t = matmul::shape(*c);
       products.reader[products.count] = reader;  // its pointer is not read: b is packed
       products.problem[products.count++] = {
           c->in[0].as<const float>(), c->in[1].as<const uint32_t>(), c->out[0].as<float>(), t.m, t.n, t.k,

@@ -1,6 +1,7 @@
 // Shapes of a matmul call and the partition of its work, shared by all rows.
 #pragma once
 #include "kernels/call.h"
+#include "ops/matmul/attributes.h"
 
 namespace invar::ops::matmul {
 
@@ -13,6 +14,7 @@ struct Shape {
   int64_t matrices_b;                                                      // matrices in B
 };
 Shape shape(const View& a, const View& b, const View& out, bool trans_a, bool trans_b);
+Shape shape(const Call&);  // of an operation with matmul's attributes, or some of them
 // Operand offsets of product `batch`.
 struct Offsets {
   int64_t a, b, b_matrix;

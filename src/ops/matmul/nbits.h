@@ -1,6 +1,7 @@
 // Layout of the integers, scales and zero points of a quantized B (matmul_nbits.1).
 #pragma once
 #include "kernels/call.h"
+#include "ops/matmul/attributes.h"
 
 namespace invar::ops::matmul {
 

@@ -72,7 +72,7 @@ struct MatricesOfB {
   bool trans;
 };
 MatricesOfB matrices(const View& b, const Attributes& attrs) {
-  const bool trans = attr_i(attrs, "trans_b", 0) != 0;
+  const bool trans = MatmulAttributes(attrs).trans_b != 0;
   MatricesOfB m{1, b.dim[b.rank - (trans ? 1 : 2)], b.dim[b.rank - (trans ? 2 : 1)], trans};
   for (int d = 0; d + 2 < b.rank; ++d) m.count *= b.dim[d];
   return m;

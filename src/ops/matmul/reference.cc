@@ -13,14 +13,9 @@
 
 namespace invar::ops {
 
-static matmul::Shape shape(const Call& c) {
-  return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
-                       attr_i(c, "trans_b", 0) != 0);
-}
-
 static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &a = call.in[0], &b = call.in[1], &out = call.out[0];
-  const matmul::Shape s = shape(call);
+  const matmul::Shape s = matmul::shape(call);
   for (int64_t unit = begin; unit < end; ++unit) {  // an element: whoever disputes one computes it alone
     const int64_t row = unit / s.n, j = unit % s.n, i = row % s.m;
     const matmul::Offsets at = matmul::offsets(s, row / s.m);
@@ -46,7 +41,8 @@ static int64_t units(const Call& call, int) {
 // Checks the shapes that matmul.1 allows.
 static const char* check_shapes(const Call& c) {
   const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
-  const bool trans_a = attr_i(c, "trans_a", 0) != 0, trans_b = attr_i(c, "trans_b", 0) != 0;
+  const MatmulAttributes attrs(c);
+  const bool trans_a = attrs.trans_a != 0, trans_b = attrs.trans_b != 0;
   const char* shapes =
       "[..., M, K] times [..., K, N], the last two dimensions exchanged with trans_a, trans_b";
   if (a.rank < (trans_a ? 2 : 1) || b.rank < 2 || (a.rank < 2 && b.rank > 2)) return shapes;
@@ -76,7 +72,7 @@ static const char* check(const Call& c) {
 static bool batch_independent(const Call& c, uint64_t batched) {
   const View &a = c.in[0], &b = c.in[1], &out = c.out[0];
   if (batched > 3) return false;
-  const bool rows = a.rank == out.rank && (a.rank > 2 || (a.rank == 2 && !attr_i(c, "trans_a", 0)));
+  const bool rows = a.rank == out.rank && (a.rank > 2 || (a.rank == 2 && !MatmulAttributes(c).trans_a));
   const bool one_a = a.rank < out.rank || (a.rank > 2 && a.dim[0] == 1);
   const bool one_b = b.rank <= 2 || b.rank < out.rank || b.dim[0] == 1;
   return (batched & 1 ? rows : one_a) && (batched & 2 ? b.rank > 2 && b.rank == out.rank : one_b);
@@ -101,7 +97,7 @@ static const char* check_grouped(const Call& c) {
   if (c.in.size() < 3 || c.in.size() > 2 + matmul::kMostMatrices || c.out.size() != 1)
     return "rows, indices, 1 to 512 matrices, and one result";
   const View &a = c.in[0], &index = c.in[1], &b = c.in[matmul::kFirstMatrix], &out = c.out[0];
-  const bool trans_b = attr_i(c, "trans_b", 0) != 0;
+  const bool trans_b = GroupedMatmulAttributes(c).trans_b != 0;
   if (!is_f32(a) || !is_f32(out) || index.dtype != DType::i64 || !is_weight(b))
     return "f32 rows, i64 indices, and matrices of f32, bf16 or f16";
   if (b.rank != 2 && !(b.rank == 3 && c.in.size() == 3)) return "matrices of rank 2, or one stack of rank 3";
@@ -142,7 +138,7 @@ static int64_t byte(const View& v, int64_t i) {
 
 static void run_integer(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &a = call.in[0], &b = call.in[1], &out = call.out[0];
-  const matmul::Shape s = shape(call);
+  const matmul::Shape s = matmul::shape(call);
   const int64_t m = a.rank < 2 ? 1 : a.dim[a.rank - 2];
   auto zero = [&](size_t operand, int64_t i) {
     if (call.in.size() <= operand) return int64_t{0};
@@ -165,7 +161,8 @@ static const char* check_integer(const Call& c) {
   if (c.in.size() < 2 || c.in.size() > 4 || c.out.size() != 1) return "two to four operands and one result";
   const View &a = c.in[0], &b = c.in[1];
   if (!is_byte(a) || !is_byte(b) || c.out[0].dtype != DType::i32) return "i8 or u8 and a result of i32";
-  if (attr_i(c, "trans_a", 0) || attr_i(c, "trans_b", 0)) return "operands that are not transposed";
+  const MatmulAttributes attrs(c);
+  if (attrs.trans_a || attrs.trans_b) return "operands that are not transposed";
   if (const char* wrong = check_shapes(c)) return wrong;
   for (size_t i = 2; i < c.in.size(); ++i) {
     const View &z = c.in[i], &of = c.in[i - 2];
@@ -199,7 +196,7 @@ static void run_nbits(const Call& call, int, int64_t begin, int64_t end, void*) 
 
 static void run_exact16(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &a = call.in[0], &b = call.in[1];
-  const matmul::Shape s = shape(call);
+  const matmul::Shape s = matmul::shape(call);
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t row = unit / s.n, j = unit % s.n;
     const matmul::Offsets at = matmul::offsets(s, row / s.m);
@@ -233,7 +230,7 @@ static const char* check_exact16(const Call& c) {
   if (!has_operands(c, 2, 1)) return "two operands and one result";
   if (!is_f32(c.in[0]) || !is_weight(c.in[1]) || !is_f32(c.out[0]))
     return "f32 (the second operand may be bf16 or f16)";
-  if (attr_i(c, "trans_a", 0)) return "a first operand that is not transposed";
+  if (MatmulAttributes(c).trans_a) return "a first operand that is not transposed";
   if (const char* wrong = check_shapes(c)) return wrong;
   return last_dim(c.in[0]) <= num::kExact16LongestRow ? nullptr : "rows of at most 2^22 elements";
 }
@@ -248,8 +245,9 @@ static bool per_group(const View& v, int64_t n, int64_t groups, bool trans_b) {
 static const char* check_nbits(const Call& c) {
   if (!has_operands(c, 3, 1) && !has_operands(c, 4, 1)) return "three or four operands and one result";
   const View &a = c.in[0], &b = c.in[1], &scales = c.in[2], &out = c.out[0];
-  const int64_t bits = attr_i(c, "bits", 8), block = attr_i(c, "block", 0), zero = attr_i(c, "zero", 0);
-  const bool trans_b = attr_i(c, "trans_b", 0) != 0;
+  const MatmulNbitsAttributes attrs(c);
+  const int64_t bits = attrs.bits, block = attrs.block, zero = attrs.zero;
+  const bool trans_b = attrs.trans_b != 0;
   if (bits != 4 && bits != 8) return "4 or 8 bits";
   if (block < 0 || block % 16) return "a block that is a multiple of 16";
   if (!is_f32(a) || !is_f32(out) || !is_weight(scales)) return "f32; scales of f32, bf16 or f16";

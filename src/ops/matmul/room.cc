@@ -79,10 +79,15 @@ WorkPartition partition(const Shape& s, int panel, int tallest, int (*wide)(int 
   return c;
 }
 
+Shape shape(const Call& c) {
+  const MatmulAttributes a(c);
+  return shape(c.in[0], c.in[1], c.out[0], a.trans_a != 0, a.trans_b != 0);
+}
+
 GroupedShape grouped_shape(const Call& c) {
   const View &a = c.in[0], &b = c.in[kFirstMatrix];
   GroupedShape s{};
-  s.trans_b = attr_i(c, "trans_b", 0) != 0, s.stacked = b.rank == 3;
+  s.trans_b = GroupedMatmulAttributes(c).trans_b != 0, s.stacked = b.rank == 3;
   s.groups = s.stacked ? b.dim[0] : static_cast<int64_t>(c.in.size()) - kFirstMatrix;
   s.k = last_dim(a), s.n = last_dim(c.out[0]), s.rows = row_count(c.out[0]);
   s.share = a.dim[a.rank - 2] == 1 ? c.out[0].dim[a.rank - 2] : 1;
@@ -91,8 +96,8 @@ GroupedShape grouped_shape(const Call& c) {
 
 Nbits nbits(const View& b, const Attributes& attrs) {
   Nbits l{};
-  l.bits = attr_i(attrs, "bits", 8), l.block = attr_i(attrs, "block", 0);
-  l.trans_b = attr_i(attrs, "trans_b", 0) != 0, l.zero = attr_i(attrs, "zero", 0);
+  const MatmulNbitsAttributes a(attrs);
+  l.bits = a.bits, l.block = a.block, l.trans_b = a.trans_b != 0, l.zero = a.zero;
   l.is_signed = b.dtype == DType::i8;
   l.n = b.dim[l.trans_b ? 0 : 1];
   l.column = l.trans_b && l.n > 0 ? b.elements() / l.n : 0;
@@ -120,7 +125,8 @@ int64_t zero_groups(const Nbits& l, const View& zeros) {
 
 Nbits nbits_of(const View& v, int operand, const Attributes& attrs) {
   Nbits l{};
-  l.bits = attr_i(attrs, "bits", 8), l.trans_b = attr_i(attrs, "trans_b", 0) != 0;
+  const MatmulNbitsAttributes a(attrs);
+  l.bits = a.bits, l.trans_b = a.trans_b != 0;
   l.is_signed = v.dtype == DType::i8;
   l.n = v.dim[v.rank < 2 || l.trans_b ? 0 : 1];
   l.blocks = v.rank < 2 ? 1 : v.dim[l.trans_b ? 1 : 0];

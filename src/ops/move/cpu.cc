@@ -43,7 +43,7 @@ int64_t units(const Call& call, int) {
 
 void concat(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& out = call.out[0];
-  int64_t axis = attr_i(call, "axis", 0), inner = static_cast<int64_t>(size_of(out.dtype));
+  int64_t axis = ConcatAttributes(call).axis, inner = static_cast<int64_t>(size_of(out.dtype));
   for (int d = static_cast<int>(axis) + 1; d < out.rank; ++d) inner *= out.dim[d];
   int64_t width = out.dim[axis] * inner, size = static_cast<int64_t>(size_of(out.dtype));  // in bytes
   int64_t i = begin * kChunk * size, to = range_end(call, end) * size;
@@ -72,8 +72,9 @@ void concat(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 void trilu(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
-  const bool upper = attr_i(call, "upper", 1) != 0;
-  int64_t n = last_dim(x), rows = x.dim[x.rank - 2], k = attr_i(call, "k", 0);
+  const TriluAttributes a(call);
+  const bool upper = a.upper != 0;
+  int64_t n = last_dim(x), rows = x.dim[x.rank - 2], k = a.k;
   k = k < -rows ? -rows : k > n ? n : k;
   with_size(x.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -95,7 +96,7 @@ void trilu(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 void reverse_sequence(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
-  const int time = attr_i(call, "time_axis", 0) != 0 ? 1 : 0;
+  const int time = ReverseSequenceAttributes(call).time_axis != 0 ? 1 : 0;
   int64_t inner = static_cast<int64_t>(size_of(x.dtype));
   for (int d = 2; d < x.rank; ++d) inner *= x.dim[d];
   for (int64_t r = begin; r < end; ++r) {
@@ -110,7 +111,7 @@ void reverse_sequence(const Call& call, int, int64_t begin, int64_t end, void*) 
 
 void one_hot(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &index = call.in[0], &out = call.out[0];
-  int64_t axis = attr_i(call, "axis", 0), depth = out.dim[axis], inner = 1;
+  int64_t axis = OneHotAttributes(call).axis, depth = out.dim[axis], inner = 1;
   for (int d = static_cast<int>(axis) + 1; d < out.rank; ++d) inner *= out.dim[d];
   with_size(out.dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -210,7 +210,7 @@ void copy_rows(const void* from, void* to, int64_t rows, int64_t part, int64_t w
 }
 void concat(const Call& call, Stream stream) {
   const View& out = call.out[0];
-  const int64_t axis = attr_i(call, "axis", 0);
+  const int64_t axis = ConcatAttributes(call).axis;
   int64_t inner = static_cast<int64_t>(size_of(out.dtype)), rows = 1;
   for (int d = 0; d < out.rank; ++d) (d < axis ? rows : inner) *= d == axis ? 1 : out.dim[d];
   const int64_t width = out.dim[axis] * inner;
@@ -227,9 +227,10 @@ void concat(const Call& call, Stream stream) {
 template <class T>
 void trilu_as(const Call& call, Stream stream) {
   const View& x = call.in[0];
-  const bool upper = attr_i(call, "upper", 1) != 0;
+  const TriluAttributes a(call);
+  const bool upper = a.upper != 0;
   const int64_t n = last_dim(x), rows = x.dim[x.rank - 2];
-  int64_t k = attr_i(call, "k", 0);
+  int64_t k = a.k;
   k = k < -rows ? -rows : k > n ? n : k;
   const T* from = x.as<const T>();
   T* to = call.out[0].as<T>();
@@ -249,7 +250,7 @@ void trilu(const Call& call, Stream stream) {
 template <class T>
 void reverse_as(const Call& call, int64_t bytes, Stream stream) {
   const View& x = call.in[0];
-  const bool second = attr_i(call, "time_axis", 0) != 0;  // time is the second dimension
+  const bool second = ReverseSequenceAttributes(call).time_axis != 0;  // time is the second dimension
   const int64_t inner = bytes / static_cast<int64_t>(sizeof(T)), width = x.dim[1], time = x.dim[second];
   const T* from = x.as<const T>();
   T* to = call.out[0].as<T>();
@@ -275,7 +276,7 @@ void reverse_sequence(const Call& call, Stream stream) {
 template <class T, class I>
 void one_hot_as(const Call& call, Stream stream) {
   const View& out = call.out[0];
-  const int64_t axis = attr_i(call, "axis", 0), depth = out.dim[axis];
+  const int64_t axis = OneHotAttributes(call).axis, depth = out.dim[axis];
   int64_t inner = 1;
   for (int d = static_cast<int>(axis) + 1; d < out.rank; ++d) inner *= out.dim[d];
   const I* index = call.in[0].as<const I>();

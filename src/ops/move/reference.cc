@@ -40,37 +40,41 @@ int64_t pad_index(Move move, int64_t j, int64_t n) {
 // The index in operand 0 of element o of the result; false: the fill value.
 bool source(Move move, const Call& call, const MultiIndex& o, MultiIndex& from) {
   const View &x = call.in[0], &out = call.out[0];
-  const int64_t b = attr_i(call, "blocksize", 1), crd = attr_i(call, "crd", 0);
   switch (move) {
-    case Move::transpose:
-      for (int d = 0; d < x.rank; ++d) from.at[move_list(call, "perm", d, x.rank - 1 - d)] = o.at[d];
+    case Move::transpose: {
+      const TransposeAttributes a(call);
+      for (int d = 0; d < x.rank; ++d) from.at[permuted(a.perm, d, x.rank)] = o.at[d];
       return true;
-    case Move::slice:
-      for (int d = 0; d < x.rank; ++d) {
-        int64_t start = move_list(call, "starts", d, 0);
-        from.at[d] = (start < 0 ? start + x.dim[d] : start) + o.at[d] * move_list(call, "steps", d, 1);
-      }
+    }
+    case Move::slice: {
+      const SliceAttributes a(call);
+      for (int d = 0; d < x.rank; ++d)
+        from.at[d] = (a.starts[d] < 0 ? a.starts[d] + x.dim[d] : a.starts[d]) + o.at[d] * a.steps[d];
       return true;
+    }
     case Move::expand:
       for (int d = 0; d < x.rank; ++d) from.at[d] = x.dim[d] == 1 ? 0 : o.at[out.rank - x.rank + d];
       return true;
     case Move::depth_to_space: {
-      int64_t block = o.at[2] % b * b + o.at[3] % b;
-      from = {
-          {o.at[0], crd ? o.at[1] * b * b + block : block * out.dim[1] + o.at[1], o.at[2] / b, o.at[3] / b}};
+      const DepthToSpaceAttributes a(call);
+      const int64_t b = a.blocksize, block = o.at[2] % b * b + o.at[3] % b;
+      from = {{o.at[0], a.crd ? o.at[1] * b * b + block : block * out.dim[1] + o.at[1], o.at[2] / b,
+               o.at[3] / b}};
       return true;
     }
     case Move::space_to_depth: {
-      int64_t block = o.at[1] / x.dim[1];
+      const int64_t b = SpaceToDepthAttributes(call).blocksize, block = o.at[1] / x.dim[1];
       from = {{o.at[0], o.at[1] % x.dim[1], o.at[2] * b + block / b, o.at[3] * b + block % b}};
       return true;
     }
-    default:
+    default: {
+      const PadAttributes a(call);
       for (int d = 0; d < x.rank; ++d) {
-        from.at[d] = pad_index(move, o.at[d] - move_list(call, "begins", d, 0), x.dim[d]);
+        from.at[d] = pad_index(move, o.at[d] - a.begins[d], x.dim[d]);
         if (from.at[d] < 0) return false;
       }
       return true;
+    }
   }
 }
 
@@ -102,7 +106,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 }
 
 void concat(const Call& call, int, int64_t begin, int64_t end, void*) {
-  int64_t axis = attr_i(call, "axis", 0);
+  int64_t axis = ConcatAttributes(call).axis;
   each_element(call, begin, end, [&](int64_t i, char* to) {
     MultiIndex o = index_of(call.out[0], i);
     size_t k = 0;
@@ -113,19 +117,20 @@ void concat(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 void trilu(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
-  int64_t k = attr_i(call, "k", 0), limit = x.dim[x.rank - 1] + x.dim[x.rank - 2];
+  const TriluAttributes a(call);
+  int64_t k = a.k, limit = x.dim[x.rank - 1] + x.dim[x.rank - 2];
   k = k > limit ? limit : k < -limit ? -limit : k;
   each_element(call, begin, end, [&](int64_t i, char* to) {
     MultiIndex o = index_of(x, i);
     int64_t above = o.at[x.rank - 1] - o.at[x.rank - 2] - k;
-    bool stays = attr_i(call, "upper", 1) ? above >= 0 : above <= 0;
+    bool stays = a.upper ? above >= 0 : above <= 0;
     put_bytes(to, stays ? &x : nullptr, i, x.dtype);
   });
 }
 
 void reverse_sequence(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
-  int time = attr_i(call, "time_axis", 0) ? 1 : 0;
+  int time = ReverseSequenceAttributes(call).time_axis ? 1 : 0;
   each_element(call, begin, end, [&](int64_t i, char* to) {
     MultiIndex o = index_of(x, i);
     int64_t length = call.in[1].as<const int64_t>()[o.at[1 - time]], &t = o.at[time];
@@ -137,7 +142,7 @@ void reverse_sequence(const Call& call, int, int64_t begin, int64_t end, void*) 
 
 void one_hot(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &index = call.in[0], &out = call.out[0];
-  int axis = static_cast<int>(attr_i(call, "axis", 0));
+  int axis = static_cast<int>(OneHotAttributes(call).axis);
   each_element(call, begin, end, [&](int64_t i, char* to) {
     MultiIndex o = index_of(out, i), at{};
     for (int d = 0; d < index.rank; ++d) at.at[d] = o.at[d < axis ? d : d + 1];
@@ -177,22 +182,22 @@ bool batch_independent(const Call& c, uint64_t batched) {
   const View& x = c.in[0];
   if (batched != 1) return false;
   switch (move) {
-    case Move::transpose: return move_list(c, "perm", 0, x.rank - 1) == 0;
-    case Move::slice: return move_list(c, "starts", 0, 0) == 0 && move_list(c, "steps", 0, 1) == 1;
+    case Move::transpose: return permuted(TransposeAttributes(c).perm, 0, x.rank) == 0;
+    case Move::slice: return SliceAttributes(c).starts[0] == 0 && SliceAttributes(c).steps[0] == 1;
     case Move::expand: return x.rank == c.out[0].rank;
     case Move::depth_to_space:
     case Move::space_to_depth: return true;
-    default: return move_list(c, "begins", 0, 0) == 0;
+    default: return PadAttributes(c).begins[0] == 0;
   }
 }
 bool concat_batch_independent(const Call& c, uint64_t batched) {
-  return attr_i(c, "axis", 0) > 0 && c.in.size() < 64 && batched == (uint64_t{1} << c.in.size()) - 1;
+  return ConcatAttributes(c).axis > 0 && c.in.size() < 64 && batched == (uint64_t{1} << c.in.size()) - 1;
 }
 bool trilu_batch_independent(const Call& c, uint64_t batched) {
   return batched == 1 && c.in[0].rank > 2;
 }
 bool one_hot_batch_independent(const Call& c, uint64_t batched) {
-  return batched == 1 && attr_i(c, "axis", 0) > 0;
+  return batched == 1 && OneHotAttributes(c).axis > 0;
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // Data movement: the strided loops of each operation, and the checks.
-#include <variant>
-
 #include "kernels/check.h"
 #include "ops/move/walk.h"
 
@@ -46,30 +44,25 @@ PadMode pad_mode_of(Move move) {
 
 }  // namespace
 
-int64_t move_list(const Call& call, const char* name, int i, int64_t fallback) {
-  if (!call.attrs) return fallback;
-  auto it = call.attrs->find(name);
-  if (it == call.attrs->end()) return fallback;
-  return std::get<std::vector<int64_t>>(it->second)[static_cast<size_t>(i)];
-}
-
 MoveLoops move_loops(Move move, const Call& call) {
   const View &x = call.in[0], &out = call.out[0];
   int64_t stride[kMaxRank], step = 1;
   for (int d = x.rank - 1; d >= 0; --d) stride[d] = step, step *= x.dim[d];
   MoveLoops w;
   switch (move) {
-    case Move::transpose:
-      for (int d = 0; d < out.rank; ++d)
-        append(w, {out.dim[d], stride[move_list(call, "perm", d, out.rank - 1 - d)]});
+    case Move::transpose: {
+      const TransposeAttributes a(call);
+      for (int d = 0; d < out.rank; ++d) append(w, {out.dim[d], stride[permuted(a.perm, d, out.rank)]});
       break;
-    case Move::slice:
+    }
+    case Move::slice: {
+      const SliceAttributes a(call);
       for (int d = 0; d < out.rank; ++d) {
-        int64_t start = move_list(call, "starts", d, 0);
-        w.base += (start < 0 ? start + x.dim[d] : start) * stride[d];
-        append(w, {out.dim[d], move_list(call, "steps", d, 1) * stride[d]});
+        w.base += (a.starts[d] < 0 ? a.starts[d] + x.dim[d] : a.starts[d]) * stride[d];
+        append(w, {out.dim[d], a.steps[d] * stride[d]});
       }
       break;
+    }
     case Move::expand:
       for (int d = 0; d < out.rank; ++d) {
         int from = d - (out.rank - x.rank);
@@ -77,8 +70,9 @@ MoveLoops move_loops(Move move, const Call& call) {
       }
       break;
     case Move::depth_to_space: {
-      int64_t b = attr_i(call, "blocksize", 0), c = out.dim[1], plane = x.dim[2] * x.dim[3];
-      bool crd = attr_i(call, "crd", 0) != 0;
+      const DepthToSpaceAttributes a(call);
+      int64_t b = a.blocksize, c = out.dim[1], plane = x.dim[2] * x.dim[3];
+      bool crd = a.crd != 0;
       append(w, {x.dim[0], stride[0]});
       append(w, {c, crd ? b * b * plane : plane});
       append(w, {x.dim[2], x.dim[3]});
@@ -88,7 +82,7 @@ MoveLoops move_loops(Move move, const Call& call) {
       break;
     }
     case Move::space_to_depth: {
-      int64_t b = attr_i(call, "blocksize", 0);
+      int64_t b = SpaceToDepthAttributes(call).blocksize;
       append(w, {x.dim[0], stride[0]});
       append(w, {b, x.dim[3]});
       append(w, {b, 1});
@@ -97,14 +91,15 @@ MoveLoops move_loops(Move move, const Call& call) {
       append(w, {out.dim[3], b});
       break;
     }
-    default:
+    default: {
+      const PadAttributes a(call);
       for (int d = 0; d < out.rank; ++d) {
-        int64_t begin = move_list(call, "begins", d, 0);
-        if (begin == 0 && out.dim[d] == x.dim[d])
+        if (a.begins[d] == 0 && out.dim[d] == x.dim[d])
           append(w, {out.dim[d], stride[d]});
         else
-          append(w, {out.dim[d], stride[d], pad_mode_of(move), begin, x.dim[d]});
+          append(w, {out.dim[d], stride[d], pad_mode_of(move), a.begins[d], x.dim[d]});
       }
+    }
   }
   if (w.rank == 0) w.axis[w.rank++] = {1, 1};
   find_transpose(w, static_cast<int64_t>(size_of(out.dtype)));
@@ -137,21 +132,17 @@ int64_t sequence_units(const Call& call, int) {
 
 namespace {
 
-// Whether list attribute `name`, if present, has one integer per dimension.
-bool is_list(const Call& c, const char* name, int rank) {
-  if (!c.attrs || !c.attrs->contains(name)) return true;
-  return static_cast<int>(std::get<std::vector<int64_t>>(c.attrs->at(name)).size()) == rank;
-}
 bool divides(int64_t b, int64_t n) {
   return n % b == 0;
 }
 
 const char* check_transpose(const Call& c) {
   const View &x = c.in[0], &out = c.out[0];
-  if (out.rank != x.rank || !is_list(c, "perm", x.rank)) return "a permutation of the operand's dimensions";
+  const IntegerList perm = TransposeAttributes(c).perm;
+  if (out.rank != x.rank || !perm.fits(x.rank)) return "a permutation of the operand's dimensions";
   unsigned seen = 0;
   for (int d = 0; d < x.rank; ++d) {
-    int64_t from = move_list(c, "perm", d, x.rank - 1 - d);
+    int64_t from = permuted(perm, d, x.rank);
     if (from < 0 || from >= x.rank || (seen >> from & 1)) return "a permutation of the operand's dimensions";
     seen |= 1u << from;
     if (out.dim[d] != x.dim[from]) return "a result shaped like the permuted operand";
@@ -161,11 +152,12 @@ const char* check_transpose(const Call& c) {
 
 const char* check_slice(const Call& c) {
   const View &x = c.in[0], &out = c.out[0];
-  if (out.rank != x.rank || !is_list(c, "starts", x.rank) || !is_list(c, "steps", x.rank))
+  const SliceAttributes a(c);
+  if (out.rank != x.rank || !a.starts.fits(x.rank) || !a.steps.fits(x.rank))
     return "starts and steps for every dimension of the operand";
   for (int d = 0; d < x.rank; ++d) {
     if (out.dim[d] == 0) continue;
-    int64_t n = x.dim[d], first = move_list(c, "starts", d, 0), step = move_list(c, "steps", d, 1), last;
+    int64_t n = x.dim[d], first = a.starts[d], step = a.steps[d], last;
     if (first < 0 && first >= -n) first += n;
     if (__builtin_mul_overflow(out.dim[d] - 1, step, &last) || __builtin_add_overflow(last, first, &last) ||
         first < 0 || first >= n || last < 0 || last >= n)
@@ -196,11 +188,12 @@ const char* check_blocks(const View& deep, const View& wide, int64_t b) {
 
 const char* check_pad(const Call& c, bool filled) {
   const View &x = c.in[0], &out = c.out[0];
-  if (out.rank != x.rank || !is_list(c, "begins", x.rank)) return "begins for every dimension of the operand";
+  const IntegerList begins = PadAttributes(c).begins;
+  if (out.rank != x.rank || !begins.fits(x.rank)) return "begins for every dimension of the operand";
   if (c.in.size() > 1 && (c.in[1].dtype != x.dtype || c.in[1].elements() != 1))
     return "a fill value of the operand's type";
   for (int d = 0; d < x.rank; ++d) {
-    int64_t begin = move_list(c, "begins", d, 0), most = x.dim[d] > out.dim[d] ? x.dim[d] : out.dim[d];
+    int64_t begin = begins[d], most = x.dim[d] > out.dim[d] ? x.dim[d] : out.dim[d];
     if (begin < -most || begin > most) return "begins within the operand or the result";
     if (!filled && x.dim[d] == 0 && out.dim[d] != 0) return "a dimension with elements where it is continued";
   }
@@ -214,14 +207,14 @@ const char* move_check(Move move, const Call& c) {
   if (c.in.empty() || c.in.size() > (filled ? 2 : 1) || c.out.size() != 1)
     return "one operand and one result";
   if (c.in[0].dtype != c.out[0].dtype) return "operand and result of one dtype";
-  const int64_t b = attr_i(c, "blocksize", 0), crd = attr_i(c, "crd", 0);
-  if (crd != 0 && crd != 1) return "crd of 0 or 1";
+  const DepthToSpaceAttributes a(c);
+  if (a.crd != 0 && a.crd != 1) return "crd of 0 or 1";
   switch (move) {
     case Move::transpose: return check_transpose(c);
     case Move::slice: return check_slice(c);
     case Move::expand: return check_expand(c);
-    case Move::depth_to_space: return check_blocks(c.in[0], c.out[0], b);
-    case Move::space_to_depth: return check_blocks(c.out[0], c.in[0], b);
+    case Move::depth_to_space: return check_blocks(c.in[0], c.out[0], a.blocksize);
+    case Move::space_to_depth: return check_blocks(c.out[0], c.in[0], a.blocksize);
     default: return check_pad(c, filled);
   }
 }
@@ -229,7 +222,7 @@ const char* move_check(Move move, const Call& c) {
 const char* concat_check(const Call& c) {
   if (c.in.empty() || c.out.size() != 1) return "operands and one result";
   const View& out = c.out[0];
-  int64_t axis = attr_i(c, "axis", 0), total = 0;
+  int64_t axis = ConcatAttributes(c).axis, total = 0;
   if (axis < 0 || axis >= out.rank) return "an axis of the result";
   for (const View& v : c.in) {
     if (v.dtype != out.dtype || v.rank != out.rank) return "operands of the result's type and rank";
@@ -243,8 +236,7 @@ const char* concat_check(const Call& c) {
 const char* trilu_check(const Call& c) {
   if (!has_operands(c, 1, 1) || c.in[0].dtype != c.out[0].dtype || !same_shape(c.in[0], c.out[0]))
     return "a result shaped like the operand";
-  int64_t upper = attr_i(c, "upper", 1);
-  attr_i(c, "k", 0);
+  int64_t upper = TriluAttributes(c).upper;
   if (upper != 0 && upper != 1) return "upper of 0 or 1";
   return c.in[0].rank >= 2 ? nullptr : "an operand of rank 2 or more";
 }
@@ -253,7 +245,7 @@ const char* sequence_check(const Call& c) {
   if (!has_operands(c, 2, 1) || c.in[0].dtype != c.out[0].dtype || !same_shape(c.in[0], c.out[0]))
     return "an operand, lengths, and a result shaped like the operand";
   const View &x = c.in[0], &lengths = c.in[1];
-  int64_t time = attr_i(c, "time_axis", 0);
+  int64_t time = ReverseSequenceAttributes(c).time_axis;
   if (x.rank < 2 || (time != 0 && time != 1)) return "time_axis 0 or 1 of rank 2 or more";
   if (lengths.dtype != DType::i64 || lengths.rank != 1 || lengths.dim[0] != x.dim[1 - time])
     return "an i64 length for each sequence";
@@ -266,7 +258,7 @@ const char* one_hot_check(const Call& c) {
   if ((index.dtype != DType::i64 && index.dtype != DType::i32) || values.dtype != out.dtype ||
       values.rank != 1 || values.dim[0] != 2)
     return "i64 or i32 indices and two values of the result's type";
-  int64_t axis = attr_i(c, "axis", 0);
+  int64_t axis = OneHotAttributes(c).axis;
   if (out.rank != index.rank + 1 || axis < 0 || axis >= out.rank)
     return "one axis more than the indices have";
   for (int d = 0; d < index.rank; ++d)

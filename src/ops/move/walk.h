@@ -3,6 +3,7 @@
 // no unit depends on threads.
 #pragma once
 #include "kernels/call.h"
+#include "ops/move/attributes.h"
 #include "ops/move/table.h"
 
 namespace invar::ops {
@@ -77,8 +78,10 @@ int64_t move_alias_offset(Move, const Call&);  // OpContract::alias_offset
 // A transposed block: bytes along memory, elements across it; elements of a group.
 inline constexpr int64_t kTransposeBytes = 64, kTransposeAcross = 64, kTransposeGroup = 1024;
 
-// Element `i` of list attribute `name`, or the fallback if absent.
-int64_t move_list(const Call&, const char* name, int i, int64_t fallback);
+// The dimension of the operand that becomes dimension d: without a list, the order is reversed.
+INVAR_INLINE int64_t permuted(const IntegerList& perm, int d, int rank) {
+  return perm.absent() ? rank - 1 - d : perm[d];
+}
 
 // Null if the room accepts these operands, else what it requires.
 const char* move_check(Move, const Call&);

@@ -83,7 +83,7 @@ const char* check(const Call& c) {
   if (!one(c.in[2], DType::i64) || !one(c.in[3], DType::f32) ||
       (c.in.size() > 4 && !one(c.in[4], DType::f32)))
     return "limits of one element: i64, f32, f32";
-  const int64_t centred = attr_i(c, "center_point_box", 0);
+  const int64_t centred = NmsAttributes(c).center_point_box;
   if (centred != 0 && centred != 1) return "center_point_box of 0 or 1";
   if (out.rank != 3 || !same_leading(out, scores, 2) || out.dim[2] > scores.dim[2])
     return "a result of at most all boxes for every batch and class";

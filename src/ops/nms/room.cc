@@ -5,7 +5,7 @@ namespace invar::ops {
 
 NmsShape nms_shape(const Call& call) {
   const View &scores = call.in[1], &out = call.out[0];
-  return {scores.dim[0], scores.dim[1], scores.dim[2], out.dim[2], attr_i(call, "center_point_box", 0) != 0};
+  return {scores.dim[0], scores.dim[1], scores.dim[2], out.dim[2], NmsAttributes(call).center_point_box != 0};
 }
 
 int64_t nms_units(const Call& call, int) {

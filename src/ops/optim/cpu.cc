@@ -1,4 +1,5 @@
 // CPU steps of optimisers: one pass over parameters, gradients and state.
+#include "ops/optim/attributes.h"
 #include "ops/optim/updates.h"
 
 namespace invar::ops {
@@ -13,7 +14,7 @@ int64_t step_units(const Call& call, int) {
 template <class Step>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const int64_t n = call.in[0].dim[0], to = end * kUnit < n ? end * kUnit : n;
-  const int64_t nesterov = attr_i(call, "nesterov", 0);
+  const int64_t nesterov = MomentumStepAttributes(call).nesterov;
   const float* in[Step::kIn];
   for (int k = 0; k < Step::kIn; ++k) in[k] = call.in[static_cast<size_t>(k)].as<const float>();
   F s[Step::kScalars];

@@ -1,5 +1,6 @@
 // Steps of optimisers: one pass over parameters, gradients and state, an element a thread.
 #include "kernels/cuda/launch.h"
+#include "ops/optim/attributes.h"
 #include "ops/optim/updates.h"
 
 namespace invar::ops {
@@ -31,7 +32,7 @@ void enqueue(const Call& call, Stream stream) {
   for (int k = 0; k < Step::kIn; ++k) one.in[k] = call.in[static_cast<size_t>(k)].as<const float>();
   one.scalars = call.in[Step::kIn].template as<const float>();
   one.out = call.out[0].as<float>();
-  one.n = call.in[0].dim[0], one.nesterov = attr_i(call, "nesterov", 0);
+  one.n = call.in[0].dim[0], one.nesterov = MomentumStepAttributes(call).nesterov;
   launch_for_each(stream, one.n, one);
 }
 

@@ -1,6 +1,7 @@
 // spec: optim.1 - optim.6.
 #include "kernels/reference.h"
 #include "kernels/check.h"
+#include "ops/optim/attributes.h"
 
 namespace invar::ops {
 namespace {
@@ -34,7 +35,7 @@ void momentum(const Call& call, const Element& e) {
   const float d = std::fma(lambda, p, g);
   const float kept = kappa * d;
   const float next = std::fma(mu, b, kept);
-  const float u = attr_i(call, "nesterov", 0) ? std::fma(mu, next, d) : next;
+  const float u = MomentumStepAttributes(call).nesterov ? std::fma(mu, next, d) : next;
   e.result(0, std::fma(-eta, u, p));
   e.result(1, next);
 }
@@ -91,7 +92,7 @@ const char* check(const Call& c) {
   const View& out = c.out[0];
   if (!is_f32(out) || out.rank != 2 || out.dim[0] != results || out.dim[1] != c.in[0].dim[0])
     return "a result of f32, a row for the parameters and for each state";
-  if (const int64_t nesterov = attr_i(c, "nesterov", 0); nesterov != 0 && nesterov != 1)
+  if (const int64_t nesterov = MomentumStepAttributes(c).nesterov; nesterov != 0 && nesterov != 1)
     return "nesterov of 0 or 1";
   return nullptr;
 }

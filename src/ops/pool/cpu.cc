@@ -180,7 +180,7 @@ template <class Op>
 void run_tiles(const Call& call, const PoolGeometry& p, int64_t begin, int64_t end, void* scratch) {
   const TileScratch w = tile_scratch(p, scratch);
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
-  const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
+  const bool padded = Op::kCounts && AveragePoolAttributes(call).count_include_pad != 0;
   bool ready = false;
   for (int64_t unit = begin; unit < end; ++unit) {
     const slide::Block b = slide::block_at(p.axis, p.tiling, p.images, p.channels, unit);
@@ -211,7 +211,7 @@ void run_tiles(const Call& call, const PoolGeometry& p, int64_t begin, int64_t e
 template <class Op>
 void per_output(const Call& call, const PoolGeometry& p, int64_t begin, int64_t end) {
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
-  const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
+  const bool padded = Op::kCounts && AveragePoolAttributes(call).count_include_pad != 0;
   for (int64_t i = begin; i < end; ++i) {
     const Window window = window_of(p, i % out);
     const F y = Op::Reduce::window(p, window, call.in[0].as<const float>() + i / out * in);
@@ -253,7 +253,7 @@ void run_nhwc(const Call& call, int, int64_t begin, int64_t end, void* scratch) 
   const NhwcScratch w = nhwc_scratch(p, scratch);
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
   const int64_t pitch = call.in[0].pitch, all = p.images * in * pitch;
-  const bool padded = Op::kCounts && attr_i(call, "count_include_pad", 0) != 0;
+  const bool padded = Op::kCounts && AveragePoolAttributes(call).count_include_pad != 0;
   for (int64_t t = 0; t < p.taps; ++t) w.gathered[t] = t * kChannels;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t image = i / out * in * pitch;
@@ -300,7 +300,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
 }
 
 void lp(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
-  if (attr_i(call, "p", 2) == 1)
+  if (LpPoolAttributes(call).p == 1)
     run<AbsoluteOp>(call, phase, begin, end, scratch);
   else
     run<NormOp>(call, phase, begin, end, scratch);
@@ -310,7 +310,7 @@ void lp(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) 
 void indices(const Call& call, int, int64_t begin, int64_t end, void*) {
   const PoolGeometry p = pool::geometry_of(call);
   const View& view = call.in[0];
-  const bool by_columns = attr_i(call, "column_major", 0) != 0;
+  const bool by_columns = MaxPoolIndicesAttributes(call).column_major != 0;
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out,
                 n = call.out[0].elements();
   const int64_t wide = last_dim(view), high = view.rank > 3 ? view.dim[view.rank - 2] : 1;

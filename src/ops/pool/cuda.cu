@@ -27,7 +27,7 @@ struct PoolShape {
 template <class I>
 PoolShape<I> pool_shape(const PoolGeometry& p, const Call& call) {
   PoolShape<I> w{};
-  w.taps = static_cast<I>(p.taps), w.size = 1, w.padded = attr_i(call, "count_include_pad", 0) != 0;
+  w.taps = static_cast<I>(p.taps), w.size = 1, w.padded = AveragePoolAttributes(call).count_include_pad != 0;
   for (int d = 0; d < kAxes; ++d) {
     const Axis& a = p.axis[d];
     w.axis[d] = {static_cast<I>(a.in),       static_cast<I>(a.kernel), static_cast<I>(a.stride),
@@ -141,7 +141,7 @@ void run(const Call& call, Stream stream) {
     enqueue_indexed<Op, int64_t>(p, call, stream);
 }
 void lp(const Call& call, Stream stream) {
-  if (attr_i(call, "p", 2) == 1)
+  if (LpPoolAttributes(call).p == 1)
     run<L1Op>(call, stream);
   else
     run<L2Op>(call, stream);
@@ -151,7 +151,7 @@ void lp(const Call& call, Stream stream) {
 void indices(const Call& call, Stream stream) {
   const View& view = call.in[0];
   const PoolShape<int64_t> w = pool_shape<int64_t>(pool::geometry_of(call), call);
-  const bool by_columns = attr_i(call, "column_major", 0) != 0;
+  const bool by_columns = MaxPoolIndicesAttributes(call).column_major != 0;
   const int64_t wide = last_dim(view), high = view.rank > 3 ? view.dim[view.rank - 2] : 1;
   const float* all = view.as<const float>();
   int64_t* out = call.out[0].as<int64_t>();

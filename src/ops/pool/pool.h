@@ -1,6 +1,7 @@
 // Pooling: windows over the spatial axes of each channel (pool.2).
 #pragma once
 #include "kernels/sliding_window.h"
+#include "ops/pool/attributes.h"
 
 namespace invar::ops::pool {
 

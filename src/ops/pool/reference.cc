@@ -57,7 +57,7 @@ void max_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
 
 void max_pool_indices(const Call& call, int, int64_t begin, int64_t end, void*) {
   const pool::PoolGeometry p = pool::geometry_of(call);
-  const bool by_columns = attr_i(call, "column_major", 0) != 0;
+  const bool by_columns = MaxPoolIndicesAttributes(call).column_major != 0;
   const int64_t n = call.out[0].elements();
   for (int64_t i = begin * kChunk; i < n && i < end * kChunk; ++i) {
     const int64_t channel = i / size_out(p);
@@ -93,7 +93,7 @@ float one(float) {
 }
 
 void average_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const bool padded = attr_i(call, "count_include_pad", 0) != 0;
+  const bool padded = AveragePoolAttributes(call).count_include_pad != 0;
   each_output(call, begin, end, [&](const pool::PoolGeometry& p, const float* x, int64_t o) {
     int64_t count = 1, rest = o;
     for (int d = kAxes - 1; d >= 0; --d)
@@ -103,7 +103,7 @@ void average_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
 }
 
 void lp_pool(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const bool squares = attr_i(call, "p", 2) == 2;
+  const bool squares = LpPoolAttributes(call).p == 2;
   each_output(call, begin, end, [&](const pool::PoolGeometry& p, const float* x, int64_t o) {
     if (squares) return std::sqrt(sum(p, x, o, same, same));  // pool.6
     return sum(
@@ -120,7 +120,7 @@ const char* check_indices(const Call& c) {
   return c.out[0].dtype == DType::i64 ? nullptr : "an i64 result";
 }
 const char* check_lp(const Call& c) {
-  const int64_t p = attr_i(c, "p", 2);
+  const int64_t p = LpPoolAttributes(c).p;
   return p == 1 || p == 2 ? check(c) : "a p of 1 or 2";
 }
 

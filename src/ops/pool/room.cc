@@ -29,10 +29,11 @@ PoolGeometry geometry_of(const Call& call) {
   p.images = x.dim[0], p.channels = x.dim[1];
   p.taps = 1;
   const int axes = x.rank - 2;
+  const MaxPoolAttributes attrs(call);  // those of every pool
+  const slide::Window window{attrs.strides, attrs.dilations, attrs.pads};
   for (int i = 0; i < axes; ++i) {
-    const int64_t kernel = slide::list_attribute(*call.attrs, "kernel", i, 1);
-    p.axis[kAxes - axes + i] = slide::axis_of(*call.attrs, i, axes, kernel, false);
-    p.taps *= kernel;
+    p.axis[kAxes - axes + i] = slide::axis_of(window, i, axes, attrs.kernel[i], false);
+    p.taps *= attrs.kernel[i];
   }
   slide::fit_axes(x, out, p.axis);
   if (!mostly_padding(p)) p.tiling = slide::block_tiling(p.axis, p.images, p.channels);
@@ -41,28 +42,28 @@ PoolGeometry geometry_of(const Call& call) {
 
 bool takes_channels_last(const Attributes& attrs) {
   constexpr int64_t kMostTaps = 128;
-  const auto kernel = attrs.find("kernel");
-  if (kernel == attrs.end()) return false;
+  const IntegerList kernel = MaxPoolAttributes(attrs).kernel;
+  if (kernel.absent()) return false;
   int64_t taps = 1;
-  for (int64_t k : std::get<std::vector<int64_t>>(kernel->second))
-    if (k < 1 || k > kMostTaps || (taps *= k) > kMostTaps) return false;
+  for (int64_t i = 0; i < kernel.size; ++i)
+    if (kernel[i] < 1 || kernel[i] > kMostTaps || (taps *= kernel[i]) > kMostTaps) return false;
   return true;
 }
 
 const char* check(const Call& c) {
   if (!has_operands(c, 1, 1) || !is_f32(c.in[0])) return "one f32 operand and one result";
   const View &x = c.in[0], &out = c.out[0];
-  if (!c.attrs) return "attributes";
-  if (const char* wrong = slide::check_lists(x, *c.attrs)) return wrong;
+  const MaxPoolAttributes attrs(c);
+  const slide::Window window{attrs.strides, attrs.dilations, attrs.pads};
+  if (const char* wrong = slide::check_lists(x, window)) return wrong;
   const int axes = x.rank - 2;
-  if (!c.attrs->contains("kernel") || !slide::has_length(*c.attrs, "kernel", axes))
-    return "a kernel for each spatial dimension";
+  if (attrs.kernel.size != axes) return "a kernel for each spatial dimension";
   if (!same_leading(x, out, 2) || out.rank != x.rank) return "a result [N, C, ...] of the operand's rank";
   int64_t taps = 1;
   for (int i = 0; i < axes; ++i) {
-    const int64_t kernel = slide::list_attribute(*c.attrs, "kernel", i, 1);
-    if (const char* wrong = slide::check_axis(x, *c.attrs, i, kernel)) return wrong;
-    const Axis a = slide::axis_of(*c.attrs, i, axes, kernel, false);
+    const int64_t kernel = attrs.kernel[i];
+    if (const char* wrong = slide::check_axis(x, window, i, kernel)) return wrong;
+    const Axis a = slide::axis_of(window, i, axes, kernel, false);
     if (a.pad < 0 || a.end_pad < 0) return "pads of 0 and more";
     if (!slide::within(taps, kernel) || taps >= int64_t{1} << 24) return "windows of fewer than 2^24 places";
     const int64_t free = a.pad + a.end_pad - (kernel - 1) * a.dilation - 1 + x.dim[2 + i];

@@ -3,6 +3,7 @@
 #pragma once
 #include "kernels/call.h"
 #include "num/inline.h"
+#include "ops/quantize/attributes.h"
 
 namespace invar::ops {
 

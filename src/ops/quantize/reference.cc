@@ -53,7 +53,8 @@ const char* check(const Call& c, const View& integers) {
   if (!is_f32(scale)) return "scales of f32";
   if (c.in.size() > 2 && (c.in[2].dtype != integers.dtype || !same_shape(c.in[2], scale)))
     return "a zero point for each scale, of the integers' type";
-  const int64_t block = attr_i(c, "block", 0), axis = attr_i(c, "axis", 1);
+  const QuantizeLinearAttributes a(c);
+  const int64_t block = a.block, axis = a.axis;
   if (block < 0) return "a block of 0 or more";
   if (block == 0 && scale.rank <= 1 && scale.elements() == 1) return nullptr;
   const int at = axis_in(x, axis);

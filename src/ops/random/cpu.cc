@@ -41,7 +41,7 @@ void random_uniform(const Call& call, int, int64_t begin, int64_t end, void*) {
   });
 }
 void random_dropout(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const float ratio = attr_f(call, "ratio", 0.5f);
+  const float ratio = RandomDropoutAttributes(call).ratio;
   const F least = set1(ratio), scale = set1(random::scale_of(ratio));
   const float* x = call.in[0].as<const float>();
   float* out = call.out[0].as<float>();

@@ -59,7 +59,7 @@ void random_uniform(const Call& call, Stream stream) {
       [] __device__(uint32_t word, float) { return random::uniform_of(word); }, stream);
 }
 void random_dropout(const Call& call, Stream stream) {
-  const float ratio = attr_f(call, "ratio", 0.5f), scale = random::scale_of(ratio);
+  const float ratio = RandomDropoutAttributes(call).ratio, scale = random::scale_of(ratio);
   launch_words<true>(
       call, 1, call.in[0].as<const float>(), call.out[0].as<float>(),
       [=] __device__(uint32_t word, float x) {

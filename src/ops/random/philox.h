@@ -3,6 +3,7 @@
 #pragma once
 #include "kernels/call.h"
 #include "num/contract/schedule.h"
+#include "ops/random/attributes.h"
 
 namespace invar::ops::random {
 

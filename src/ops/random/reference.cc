@@ -27,7 +27,7 @@ void random_uniform(const Call& call, int, int64_t begin, int64_t end, void*) {
        [&](int64_t i) { call.out[0].as<float>()[i] = random::uniform_of(word(call.in[0], call.in[1], i)); });
 }
 void random_dropout(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const float ratio = attr_f(call, "ratio", 0.5f), scale = random::scale_of(ratio);
+  const float ratio = RandomDropoutAttributes(call).ratio, scale = random::scale_of(ratio);
   each(call, begin, end, [&](int64_t i) {
     const bool kept = random::uniform_of(word(call.in[1], call.in[2], i)) >= ratio;
     store_canonical(call.out[0], i, kept ? call.in[0].as<const float>()[i] * scale : 0.0f);

@@ -18,7 +18,7 @@ const char* dropout_check(const Call& c) {
   if (!is_f32(c.in[0]) || !is_f32(c.out[0])) return "f32";
   if (!same_shape(c.in[0], c.out[0])) return "a result shaped like the operand";
   if (!is_number(c.in[1]) || !is_number(c.in[2])) return "a seed and an offset of one i64 each";
-  const float ratio = attr_f(c, "ratio", 0.5f);
+  const float ratio = RandomDropoutAttributes(c).ratio;
   return ratio >= 0 && ratio <= 1 ? nullptr : "a ratio from 0 to 1";
 }
 

@@ -3,6 +3,7 @@
 // unit depends on threads.
 #pragma once
 #include "kernels/call.h"
+#include "ops/reduce/attributes.h"
 
 namespace invar::ops {
 

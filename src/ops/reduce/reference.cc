@@ -75,7 +75,7 @@ float variance(const Call& call, int64_t n, At at) {
         return std::fma(d, d, lane);
       },
       [](float a, float b) { return a + b; });
-  int64_t free = n - attr_i(call, "correction", 0);
+  int64_t free = n - ReduceVarAttributes(call).correction;
   return total / static_cast<float>(free < 0 ? 0 : free);
 }
 
@@ -172,7 +172,7 @@ const char* check(const Call& c) {
            : kOp != IntegerOp::none ? "f32, f64, i64 or i32"
            : kBinary64              ? "f32 or f64"
                                     : "f32";
-  if (int64_t v = attr_i(c, "correction", 0); v != 0 && v != 1) return "a correction of 0 or 1";
+  if (int64_t v = ReduceVarAttributes(c).correction; v != 0 && v != 1) return "a correction of 0 or 1";
   if (const char* wrong = check_axes(c)) return wrong;
   int kept = 0;
   bool dropped = true, ones = out.rank == x.rank;
@@ -197,8 +197,9 @@ float log_sum_exp(int64_t n, At at) {
 // argmax.2 - argmax.5. better(a, b): a strictly precedes b among numbers.
 template <class Better>
 void arg(const Call& call, int64_t begin, int64_t end, Better better) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
-  bool last = attr_i(call, "select_last", 0) != 0;
+  const ArgmaxAttributes attrs(call);
+  const AxisExtents a = axis_extents(call.in[0], attrs.axis);
+  bool last = attrs.select_last != 0;
   for (int64_t o = begin; o < end; ++o) {
     const float* x = call.in[0].as<const float>() + o / a.inner * a.n * a.inner + o % a.inner;
     int64_t best = 0;
@@ -217,8 +218,9 @@ const char* check_arg(const Call& c) {
   if (!has_operands(c, 1, 1) || !is_f32(c.in[0]) || c.out[0].dtype != DType::i64)
     return "an f32 operand and an i64 result";
   const View &x = c.in[0], &out = c.out[0];
-  int axis = axis_in(x, attr_i(c, "axis", -1));
-  int64_t last = attr_i(c, "select_last", 0);
+  const ArgmaxAttributes attrs(c);
+  int axis = axis_in(x, attrs.axis);
+  int64_t last = attrs.select_last;
   if (axis < 0) return "an axis of the operand";
   if (last != 0 && last != 1) return "select_last of 0 or 1";
   if (x.dim[axis] < 1 || x.dim[axis] > INT32_MAX) return "an axis with elements, fewer than 2^31";
@@ -231,7 +233,7 @@ const char* check_arg(const Call& c) {
 }
 
 void hardmax(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], HardmaxAttributes(call).axis);
   for (int64_t row = begin; row < end; ++row) {
     auto at = [&](int64_t i) { return (row / a.inner * a.n + i) * a.inner + row % a.inner; };
     int64_t best = 0;
@@ -243,12 +245,12 @@ void hardmax(const Call& call, int, int64_t begin, int64_t end, void*) {
   }
 }
 int64_t hardmax_units(const Call& call, int) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], HardmaxAttributes(call).axis);
   return a.outer * a.inner;
 }
 const char* check_hardmax(const Call& c) {
   if (const char* wrong = check_unary(c)) return wrong;
-  int axis = axis_in(c.in[0], attr_i(c, "axis", -1));
+  int axis = axis_in(c.in[0], HardmaxAttributes(c).axis);
   if (axis < 0) return "an axis of the operand";
   int64_t n = c.in[0].dim[axis];
   return n >= 1 && n <= INT32_MAX ? nullptr : "an axis with elements, fewer than 2^31";
@@ -300,13 +302,14 @@ INVAR_REDUCTION(reduce_std, none, false, false, std::sqrt(variance(call, n, at))
 extern const OpContract contract_argmax, contract_argmin, contract_hardmax;
 extern const CpuKernel row_argmax_reference, row_argmin_reference, row_hardmax_reference;
 const OpContract contract_argmax = {
-    .op = "argmax", .check = check_arg, .batch_independent = batch_independent_along_axis<-1>};
+    .op = "argmax", .check = check_arg, .batch_independent = batch_independent_along_axis<ArgmaxAttributes>};
 const CpuKernel row_argmax_reference = {.op = "argmax", .isa = "reference", .units = units, .run = argmax};
 const OpContract contract_argmin = {
-    .op = "argmin", .check = check_arg, .batch_independent = batch_independent_along_axis<-1>};
+    .op = "argmin", .check = check_arg, .batch_independent = batch_independent_along_axis<ArgmaxAttributes>};
 const CpuKernel row_argmin_reference = {.op = "argmin", .isa = "reference", .units = units, .run = argmin};
-const OpContract contract_hardmax = {
-    .op = "hardmax", .check = check_hardmax, .batch_independent = batch_independent_along_axis<-1>};
+const OpContract contract_hardmax = {.op = "hardmax",
+                                     .check = check_hardmax,
+                                     .batch_independent = batch_independent_along_axis<ArgmaxAttributes>};
 const CpuKernel row_hardmax_reference = {
     .op = "hardmax", .isa = "reference", .units = hardmax_units, .run = hardmax};
 

@@ -20,22 +20,25 @@ int64_t ceil_div(int64_t a, int64_t b) {
 
 extern constexpr std::string_view kSumOperation = "reduce_sum";
 
+bool sums_leading_axes(const Call& call, int count) {
+  const IntegerList axes = ReduceSumAttributes(call).axes;
+  for (int64_t i = 0; i < axes.size; ++i)
+    if (axes[i] != i) return false;
+  return count > 0 && (axes.absent() ? call.in[0].rank : axes.size) == count;
+}
+
 bool is_reduced(const Call& call, int axis) {
-  if (!call.attrs) return true;
-  auto it = call.attrs->find("axes");
-  if (it == call.attrs->end()) return true;
-  for (int64_t a : std::get<std::vector<int64_t>>(it->second))
-    if (a == axis) return true;
-  return false;
+  const IntegerList axes = ReduceSumAttributes(call).axes;
+  for (int64_t i = 0; i < axes.size; ++i)
+    if (axes[i] == axis) return true;
+  return axes.absent();
 }
 
 const char* check_axes(const Call& call) {
-  if (!call.attrs || !call.attrs->contains("axes")) return nullptr;
-  int64_t last = -1;
-  for (int64_t a : std::get<std::vector<int64_t>>(call.attrs->at("axes"))) {
-    if (a <= last || a >= call.in[0].rank) return "ascending axes of the operand";
-    last = a;
-  }
+  const IntegerList axes = ReduceSumAttributes(call).axes;
+  for (int64_t i = 0; i < axes.size; ++i)
+    if (axes[i] < 0 || axes[i] >= call.in[0].rank || (i > 0 && axes[i] <= axes[i - 1]))
+      return "ascending axes of the operand";
   return nullptr;
 }
 
@@ -127,7 +130,7 @@ size_t reduce_shared(const Call& call) {
 }
 
 ColumnBlocks arg_columns(const Call& call) {
-  return column_blocks(axis_extents(call.in[0], attr_i(call, "axis", -1)), kArgColumns, 32, kUnits);
+  return column_blocks(axis_extents(call.in[0], ArgmaxAttributes(call).axis), kArgColumns, 32, kUnits);
 }
 
 int64_t arg_units(const Call& call, int) {

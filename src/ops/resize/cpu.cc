@@ -108,7 +108,7 @@ void interpolate(const Resize& r, const Call& call, int64_t begin, int64_t end, 
   s.work = reinterpret_cast<float*>(s.number + kResizeRows);
   s.cache = s.work + kMaxRank * s.n;
   for (int64_t i = 0; i < kResizeRows; ++i) s.number[i] = -1;
-  const float extrapolation = num::canonicalize(attr_f(call, "extrapolation", 0));
+  const float extrapolation = num::canonicalize(ResizeAttributes(call).extrapolation);
   for (int64_t o = begin; o < end; ++o) {
     float* y = out.as<float>() + o * s.n;
     bool outside = false;
@@ -146,7 +146,7 @@ INVAR_INLINE void nearest(const Resize& r, const Call& call, int64_t begin, int6
   const ResizeAxis& a = r.axis[last];
   const ResizeTable t = table_of(r, last, call.shared);
   // Outside elements get the extrapolation value in f32, else 0.
-  const float value = out.dtype == DType::f32 ? num::canonicalize(attr_f(call, "extrapolation", 0)) : 0;
+  const float value = out.dtype == DType::f32 ? num::canonicalize(ResizeAttributes(call).extrapolation) : 0;
   T none{};
   std::memcpy(&none, &value, sizeof(T) < 4 ? sizeof(T) : 4);
   int64_t before = -1;  // the operand row of the previous result row

@@ -131,7 +131,7 @@ void interpolate(const Resize& r, const Call& call, Stream stream) {
   const ResizeAxes<I, n> a = resize_axes<I, n>(r, call.shared);
   const float* x = call.in[0].as<const float>();
   float* out = call.out[0].as<float>();
-  const float extrapolation = attr_f(call, "extrapolation", 0);
+  const float extrapolation = ResizeAttributes(call).extrapolation;
   launch_generate<taps == 0 ? 1 : 4>(stream, call.out[0].elements(), out, [=] __device__(int64_t i) {
     const ElementIndex<I, n> p = element_index(a, static_cast<I>(i));
     return canonicalize(F{p.outside ? extrapolation : sum<taps>(a, p, x)}).v;
@@ -146,7 +146,7 @@ void nearest(const Resize& r, const Call& call, Stream stream) {
   T* out = result.as<T>();
   // Elements outside get the extrapolation value in f32, else 0.
   const T none = result.dtype == DType::f32
-                     ? static_cast<T>(num::f32_bits(num::canonicalize(attr_f(call, "extrapolation", 0))))
+                     ? static_cast<T>(num::f32_bits(num::canonicalize(ResizeAttributes(call).extrapolation)))
                      : T{0};
   launch_generate(stream, result.elements(), out, [=] __device__(int64_t i) {
     const ElementIndex<I, n> p = element_index(a, static_cast<I>(i));

@@ -35,6 +35,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void*) {
   if (phase == 0) return resize_tables(r, call.shared, begin, end);
   const int64_t width = last_dim(out);
   const size_t bytes = size_of(out.dtype);
+  const float extrapolation = ResizeAttributes(call).extrapolation;
   for (int64_t o = begin * width; o < end * width; ++o) {
     int64_t index[kMaxRank], rest = o, from = 0;
     bool outside = false;
@@ -46,7 +47,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void*) {
     }
     char* to = out.as<char>() + o * static_cast<int64_t>(bytes);
     if (outside && out.dtype == DType::f32)
-      store_canonical(out, o, attr_f(call, "extrapolation", 0));
+      store_canonical(out, o, extrapolation);
     else if (outside)
       std::memset(to, 0, bytes);
     else if (r.order == 0)

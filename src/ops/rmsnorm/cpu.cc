@@ -1,5 +1,6 @@
 // CPU rmsnorm: the mean square of each row, then scale and weight, over lanes.
 #include "kernels/cpu/norm_gradients.h"
+#include "ops/rmsnorm/attributes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -7,7 +8,7 @@ namespace {
 
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   int64_t n = call.in[1].elements();
-  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  float epsilon = RmsnormAttributes(call).epsilon;
   with_format(call.in[1].dtype, [&](auto format) {
     using W = decltype(format);
     auto w = call.in[1].as<const typename W::T>();
@@ -30,6 +31,6 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 extern const CpuKernel INVAR_ROW_OF(rmsnorm);
 const CpuKernel INVAR_ROW_OF(rmsnorm) = {
     .op = "rmsnorm", .isa = INVAR_ISA, .units = norm_rows, .run = INVAR_ISA_NS::run};
-INVAR_NORM_GRADIENTS(rmsnorm, false)
+INVAR_NORM_GRADIENTS(rmsnorm, Rmsnorm, false)
 
 }  // namespace invar::ops

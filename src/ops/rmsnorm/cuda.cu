@@ -1,5 +1,6 @@
 // RMS normalization: a block or a warp reduces a row (kernels/cuda/normalization.cuh).
 #include "kernels/cuda/norm_gradients.cuh"
+#include "ops/rmsnorm/attributes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -33,7 +34,7 @@ struct RmsNorm : NormOp<kAligned, 1> {
 template <bool kAligned, bool kFloats, class Results>
 void launch_aligned(const Call& call, const Results& results, Stream stream) {
   const RmsNorm<kAligned, kFloats, Results> fn{
-      {call, call.in[1].elements()}, weight_vector(call.in[1]), results};
+      {call, call.in[1].elements(), RmsnormAttributes(call).epsilon}, weight_vector(call.in[1]), results};
   launch_norm(fn, results, norm_rows(call, 0), call, stream);
 }
 template <class Results>
@@ -65,6 +66,6 @@ const GpuKernel INVAR_ROW_OF(rmsnorm) = {.op = "rmsnorm",
                                          .enqueue = INVAR_ISA_NS::enqueue,
                                          .can_round = INVAR_ISA_NS::can_round_norm,
                                          .enqueue_rounded = INVAR_ISA_NS::enqueue_rounded};
-INVAR_NORM_GRADIENTS(rmsnorm, false)
+INVAR_NORM_GRADIENTS(rmsnorm, Rmsnorm, false)
 
 }  // namespace invar::ops

@@ -4,6 +4,7 @@
 #include "kernels/check.h"
 #include "kernels/norm_gradients.h"
 #include "kernels/reference.h"
+#include "ops/rmsnorm/attributes.h"
 
 namespace invar::ops {
 namespace {
@@ -18,7 +19,7 @@ float row_scale(const View& x, int64_t row, int64_t n, float epsilon) {
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &x = call.in[0], &w = call.in[1], &out = call.out[0];
   int64_t n = w.elements();
-  float epsilon = attr_f(call, "epsilon", 1e-5f);
+  float epsilon = RmsnormAttributes(call).epsilon;
   for (int64_t row = begin; row < end; ++row) {
     float scale = row_scale(x, row, n, epsilon);
     for (int64_t i = 0; i < n; ++i) {
@@ -32,7 +33,6 @@ const char* check(const Call& c) {
   if (!has_operands(c, 2, 1)) return "two operands and one result";
   const View &x = c.in[0], &w = c.in[1], &out = c.out[0];
   if (!is_f32(x) || !is_weight(w) || !is_f32(out)) return "f32 (the weight may be bf16 or f16)";
-  attr_f(c, "epsilon", 1e-5f);
   if (const char* wrong = check_norm_weight(x, w)) return wrong;
   return same_shape(x, out) ? nullptr : "a result shaped like x";
 }
@@ -41,7 +41,7 @@ const char* check(const Call& c) {
 void run_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &grad = call.in[0], &x = call.in[1], &w = call.in[2], &out = call.out[0];
   const int64_t n = w.elements();
-  const float epsilon = attr_f(call, "epsilon", 1e-5f);
+  const float epsilon = RmsnormBackwardAttributes(call).epsilon;
   for (int64_t row = begin; row < end; ++row) {
     const int64_t at = row * n;
     const float scale = row_scale(x, row, n, epsilon);
@@ -57,9 +57,10 @@ void run_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
 void run_weight(const Call& call, int phase, int64_t begin, int64_t end, void*) {
   const View &grad = call.in[0], &x = call.in[1];
   const auto [rows, n, segments, blocks] = norm_weight_rows(call);
+  const float epsilon = RmsnormBackwardWeightAttributes(call).epsilon;
   float* scale = static_cast<float*>(call.shared);
   for (int64_t row = begin; phase == 0 && row < end; ++row) {
-    scale[row] = row_scale(x, row, n, attr_f(call, "epsilon", 1e-5f));
+    scale[row] = row_scale(x, row, n, epsilon);
   }
   for (int64_t column = begin; phase == 1 && column < end; ++column)
     store_canonical(call.out[0], column, num::reference::row_sum_of(rows, [&](int64_t row) {
@@ -87,7 +88,10 @@ const OpContract contract_rmsnorm_backward = {.op = "rmsnorm_backward",
 const CpuKernel row_rmsnorm_backward_reference = {
     .op = "rmsnorm_backward", .isa = "reference", .units = norm_backward_rows, .run = run_backward};
 const OpContract contract_rmsnorm_backward_weight = {.op = "rmsnorm_backward_weight",
-                                                     .check = check_norm_backward_weight};
+                                                     .check = [](const Call& c) {
+                                                       const RmsnormBackwardWeightAttributes a(c);
+                                                       return check_norm_backward_weight(c, a.axis);
+                                                     }};
 const CpuKernel row_rmsnorm_backward_weight_reference = {.op = "rmsnorm_backward_weight",
                                                          .isa = "reference",
                                                          .phases = 2,

@@ -1,5 +1,6 @@
 // CPU rope: rotates pairs of elements of each head by the given cosines and sines.
 #include "kernels/cpu/vector_io.h"
+#include "ops/rope/attributes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -34,13 +35,13 @@ INVAR_INLINE int64_t angle_row(const View& x, const View& cos, bool heads_first,
 }
 
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const bool heads_first = attr_i(call, "heads_first", 0) != 0;  // rope.6: a row belongs to one head
-  int64_t width = last_dim(call.in[0]), heads = heads_first ? 1 : attr_i(call, "num_heads", 1),
-          d = width / heads;
-  int64_t rotary = attr_i(call, "rotary_dim", 0);
+  const RopeAttributes a(call);
+  const bool heads_first = a.heads_first != 0;  // rope.6: a row belongs to one head
+  int64_t width = last_dim(call.in[0]), heads = heads_first ? 1 : a.num_heads, d = width / heads;
+  int64_t rotary = a.rotary_dim;
   if (rotary == 0) rotary = d;
   int64_t half = rotary / 2;
-  auto rotate = attr_i(call, "interleaved", 0) ? rotate_pairs : rotate_halves;
+  auto rotate = a.interleaved ? rotate_pairs : rotate_halves;
   for (int64_t row = begin; row < end; ++row) {
     const int64_t angles = angle_row(call.in[0], call.in[1], heads_first, row);
     const float *c = call.in[1].as<const float>() + angles * half,

@@ -1,6 +1,7 @@
 // Rotary embedding: a thread takes one pair of a head's row (rope.2, rope.3), or one element that
 // is not rotated.
 #include "kernels/cuda/fast_divide.h"
+#include "ops/rope/attributes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -17,9 +18,10 @@ struct Rotation {
 };
 Rotation rotation_of(const Call& call) {
   const View& in = call.in[0];
-  const bool heads_first = attr_i(call, "heads_first", 0) != 0;  // rope.6: a row is one head's
-  const int64_t heads = heads_first ? 1 : attr_i(call, "num_heads", 1), d = last_dim(in) / heads;
-  int64_t rotary = attr_i(call, "rotary_dim", 0);
+  const RopeAttributes a(call);
+  const bool heads_first = a.heads_first != 0;  // rope.6: a row is one head's
+  const int64_t heads = heads_first ? 1 : a.num_heads, d = last_dim(in) / heads;
+  int64_t rotary = a.rotary_dim;
   if (rotary == 0) rotary = d;
   const int64_t half = rotary / 2, items = half + d - rotary, seq = in.dim[heads_first ? 2 : 1];
   return {.x = in.as<const float>(),
@@ -35,7 +37,7 @@ Rotation rotation_of(const Call& call) {
           .by_seq = FastDivmod(seq),
           .by_all = FastDivmod(heads_first ? in.dim[1] : 1),
           .seq = seq,
-          .interleaved = attr_i(call, "interleaved", 0) != 0,
+          .interleaved = a.interleaved != 0,
           .shared = call.in[1].dim[0] == 1};
 }
 

@@ -1,17 +1,19 @@
 // spec: rope.1 - rope.7.
 #include "kernels/reference.h"
 #include "kernels/check.h"
+#include "ops/rope/attributes.h"
 
 namespace invar::ops {
 
 static void run(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &x = call.in[0], &cos = call.in[1], &sin = call.in[2], &out = call.out[0];
-  const bool heads_first = attr_i(call, "heads_first", 0) != 0;  // rope.6
-  int64_t width = last_dim(x), heads = heads_first ? 1 : attr_i(call, "num_heads", 1), d = width / heads;
-  int64_t rotary = attr_i(call, "rotary_dim", 0);
+  const RopeAttributes a(call);
+  const bool heads_first = a.heads_first != 0;  // rope.6
+  int64_t width = last_dim(x), heads = heads_first ? 1 : a.num_heads, d = width / heads;
+  int64_t rotary = a.rotary_dim;
   if (rotary == 0) rotary = d;
   int64_t half = rotary / 2;
-  bool interleaved = attr_i(call, "interleaved", 0) != 0;
+  bool interleaved = a.interleaved != 0;
   for (int64_t row = begin; row < end; ++row) {
     const int64_t seq = x.dim[heads_first ? 2 : 1], batch = row / seq / (heads_first ? x.dim[1] : 1);
     const int64_t angles = (cos.dim[0] == 1 ? 0 : batch) * seq + row % seq;  // rope.7
@@ -34,9 +36,9 @@ static const char* check(const Call& c) {
   if (!has_operands(c, 3, 1)) return "x, cos, sin and one result";
   const View &x = c.in[0], &cos = c.in[1], &sin = c.in[2];
   if (!is_f32(x) || !is_f32(cos) || !is_f32(sin) || !is_f32(c.out[0])) return "f32";
-  int64_t heads = attr_i(c, "num_heads", 1), rotary = attr_i(c, "rotary_dim", 0);
-  attr_i(c, "interleaved", 0);
-  const bool heads_first = attr_i(c, "heads_first", 0) != 0;
+  const RopeAttributes a(c);
+  int64_t heads = a.num_heads, rotary = a.rotary_dim;
+  const bool heads_first = a.heads_first != 0;
   if (heads_first ? x.rank != 4 || x.dim[1] != heads : x.rank != 3 || heads < 1 || x.dim[2] % heads != 0)
     return "x [B, S, heads * D], or [B, heads, S, D] with heads_first";
   int64_t d = heads_first ? x.dim[3] : x.dim[2] / heads;

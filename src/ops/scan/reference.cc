@@ -74,9 +74,10 @@ const char* check(const Call& c) {
       (x.dtype != DType::f32 && x.dtype != DType::f64 && x.dtype != DType::i64 && x.dtype != DType::i32))
     return "f32, f64, i64 or i32";
   if (!same_shape(x, out)) return "a result shaped like the operand";
-  if (axis_in(x, attr_i(c, "axis", -1)) < 0) return "an axis of the operand";
-  for (const char* name : {"exclusive", "reverse"})
-    if (int64_t v = attr_i(c, name, 0); v != 0 && v != 1) return "exclusive and reverse of 0 or 1";
+  const CumsumAttributes a(c);
+  if (axis_in(x, a.axis) < 0) return "an axis of the operand";
+  for (int64_t v : {a.exclusive, a.reverse})
+    if (v != 0 && v != 1) return "exclusive and reverse of 0 or 1";
   return nullptr;
 }
 
@@ -85,10 +86,10 @@ const char* check(const Call& c) {
 extern const OpContract contract_cumsum, contract_cumprod;
 extern const CpuKernel row_cumsum_reference, row_cumprod_reference;
 const OpContract contract_cumsum = {
-    .op = "cumsum", .check = check, .batch_independent = batch_independent_along_axis<-1>};
+    .op = "cumsum", .check = check, .batch_independent = batch_independent_along_axis<CumsumAttributes>};
 const CpuKernel row_cumsum_reference = {.op = "cumsum", .isa = "reference", .units = units, .run = run_sum};
 const OpContract contract_cumprod = {
-    .op = "cumprod", .check = check, .batch_independent = batch_independent_along_axis<-1>};
+    .op = "cumprod", .check = check, .batch_independent = batch_independent_along_axis<CumsumAttributes>};
 const CpuKernel row_cumprod_reference = {
     .op = "cumprod", .isa = "reference", .units = units, .run = run_product};
 

@@ -5,9 +5,9 @@
 namespace invar::ops {
 
 ScanShape scan_shape(const Call& call) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
-  return {column_blocks(a, num::portable::kWideColumns, 64, 16), attr_i(call, "exclusive", 0) != 0,
-          attr_i(call, "reverse", 0) != 0};
+  const CumsumAttributes a(call);
+  return {column_blocks(axis_extents(call.in[0], a.axis), num::portable::kWideColumns, 64, 16),
+          a.exclusive != 0, a.reverse != 0};
 }
 
 int64_t scan_units(const Call& call, int) {

@@ -1,6 +1,7 @@
 // The shape of cumsum and cumprod, shared by all rows.
 #pragma once
 #include "kernels/call.h"
+#include "ops/scan/attributes.h"
 
 namespace invar::ops {
 

@@ -3,6 +3,7 @@
 #include "num/exp/exp.h"
 #include "num/log/log.h"
 #include "num/quotient/quotient.h"
+#include "ops/softmax/attributes.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -114,7 +115,7 @@ struct SoftmaxBackward {
 };
 template <bool kLog>
 void enqueue_backward(const Call& call, Stream stream) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], SoftmaxAttributes(call).axis);
   const float *grad = call.in[0].as<const float>(), *y = call.in[1].as<const float>();
   float* dx = call.out[0].as<float>();
   const SoftmaxBackward<kLog, false> fn{grad, y, dx, a.n, a.inner};
@@ -217,8 +218,8 @@ void launch_classes(const Aligned& aligned_fn, const Other& fn, bool is_aligned,
   launch_unaligned_rows(fn, rows, n, call.shared, stream);
 }
 Classes classes_of(const Call& call, size_t operand) {
-  return {call.in[operand].as<const int64_t>(), attr_i(call, "ignore", -100), call.in[operand - 1].dim[1],
-          call.gpu.fault};
+  return {call.in[operand].as<const int64_t>(), CrossEntropyAttributes(call).ignore,
+          call.in[operand - 1].dim[1], call.gpu.fault};
 }
 void enqueue_cross_entropy(const Call& call, Stream stream) {
   const Classes classes = classes_of(call, 1);
@@ -242,7 +243,7 @@ size_t cross_entropy_shared(const Call& call) {
 
 template <template <class> class Fn>
 void enqueue(const Call& call, Stream stream) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], SoftmaxAttributes(call).axis);
   const float* x = call.in[0].as<const float>();
   float* y = call.out[0].as<float>();
   if (a.inner != 1)
@@ -255,7 +256,7 @@ void enqueue(const Call& call, Stream stream) {
 
 template <int kReductions>
 size_t shared_bytes(const Call& call) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], SoftmaxAttributes(call).axis);
   if (a.inner != 1) return column_bytes(column_blocks(a.outer, a.inner, a.n), kReductions);
   return row_bytes(a.outer, a.n, kReductions);
 }

@@ -5,19 +5,20 @@
 #include "kernels/check.h"
 #include "num/reduce/reference.h"
 #include "num/reference.h"
+#include "ops/softmax/attributes.h"
 
 namespace invar::ops {
 namespace {
 
 // Units are rows, one per index of the other dimensions.
 int64_t units(const Call& call, int) {
-  const AxisExtents s = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents s = axis_extents(call.in[0], SoftmaxAttributes(call).axis);
   return s.outer * s.inner;
 }
 
 template <bool kLog>
 void run(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const AxisExtents s = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents s = axis_extents(call.in[0], SoftmaxAttributes(call).axis);
   const float* x = call.in[0].as<const float>();
   const View& out = call.out[0];
   for (int64_t row = begin; row < end; ++row) {
@@ -37,7 +38,7 @@ void run(const Call& call, int, int64_t begin, int64_t end, void*) {
 const char* check(const Call& c) {
   if (const char* wrong = check_unary(c)) return wrong;
   const View& x = c.in[0];
-  int axis = axis_in(x, attr_i(c, "axis", -1));
+  int axis = axis_in(x, SoftmaxAttributes(c).axis);
   if (axis < 0) return "an axis of the operand";
   return x.dim[axis] >= 1 ? nullptr : "an axis with elements";
 }
@@ -45,7 +46,7 @@ const char* check(const Call& c) {
 // softmax.8 - softmax.10
 template <bool kLog>
 void run_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
-  const AxisExtents s = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents s = axis_extents(call.in[0], SoftmaxAttributes(call).axis);
   const View &grad = call.in[0], &y = call.in[1], &out = call.out[0];
   for (int64_t row = begin; row < end; ++row) {
     auto at = [&](int64_t i) { return (row / s.inner * s.n + i) * s.inner + row % s.inner; };
@@ -65,12 +66,12 @@ const char* check_backward(const Call& c) {
   if (!is_f32(grad) || !is_f32(y) || !is_f32(out)) return "f32";
   if (!same_shape(grad, y)) return "a gradient shaped like y";
   if (!same_shape(y, out)) return "a result shaped like y";
-  const int axis = axis_in(y, attr_i(c, "axis", -1));
+  const int axis = axis_in(y, SoftmaxAttributes(c).axis);
   if (axis < 0) return "an axis of the operands";
   return y.dim[axis] >= 1 ? nullptr : "an axis with elements";
 }
 bool backward_batch_independent(const Call& c, uint64_t batched) {
-  return batched == 3 && axis_in(c.in[0], attr_i(c, "axis", -1)) > 0;
+  return batched == 3 && axis_in(c.in[0], SoftmaxAttributes(c).axis) > 0;
 }
 
 // softmax.12, softmax.13: row `i` of x [N, C].
@@ -85,27 +86,29 @@ struct ClassRow {
   }
   float y(int64_t j) const { return num::canonicalize((value(x, i * n + j) - most) - log_sum); }
 };
-bool has_class(const Call& call, int64_t t, int64_t n) {
-  return t != attr_i(call, "ignore", -100) && t >= 0 && t < n;
+bool has_class(int64_t t, int64_t ignore, int64_t n) {
+  return t != ignore && t >= 0 && t < n;
 }
 int64_t class_units(const Call& call, int) {
   return call.in.back().elements();
 }
 void run_cross_entropy(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &x = call.in[0], &target = call.in[1];
+  const int64_t ignore = CrossEntropyAttributes(call).ignore;
   for (int64_t i = begin; i < end; ++i) {
     const int64_t t = target.as<int64_t>()[i];
-    float loss = t == attr_i(call, "ignore", -100) ? 0.0f : NAN;
-    if (has_class(call, t, x.dim[1])) loss = -ClassRow(x, i).y(t);
+    float loss = t == ignore ? 0.0f : NAN;
+    if (has_class(t, ignore, x.dim[1])) loss = -ClassRow(x, i).y(t);
     store_canonical(call.out[0], i, loss);
   }
 }
 void run_cross_entropy_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View &grad = call.in[0], &x = call.in[1], &target = call.in[2];
+  const int64_t ignore = CrossEntropyAttributes(call).ignore;
   for (int64_t i = begin; i < end; ++i) {
     const ClassRow row(x, i);
     const int64_t t = target.as<int64_t>()[i];
-    const bool there = has_class(call, t, row.n);
+    const bool there = has_class(t, ignore, row.n);
     const float u = there ? num::canonicalize(0.0f + num::canonicalize(-value(grad, i))) : 0.0f;
     for (int64_t j = 0; j < row.n; ++j) {
       const float y = row.y(j), e = num::canonicalize(num::reference::exp(y > 0 ? 0 : y));
@@ -133,9 +136,10 @@ const char* check_cross_entropy_backward(const Call& c) {
 bool class_out_of_bounds(const Call& c, OutOfBounds& found) {
   const size_t operand = c.in.size() - 1;
   const View &x = c.in[operand - 1], &target = c.in[operand];
+  const int64_t ignore = CrossEntropyAttributes(c).ignore;
   for (int64_t i = 0; i < target.elements(); ++i) {
     const int64_t t = target.as<int64_t>()[i];
-    if (t == attr_i(c, "ignore", -100) || (t >= 0 && t < x.dim[1])) continue;
+    if (t == ignore || (t >= 0 && t < x.dim[1])) continue;
     found = {static_cast<int>(operand), i, t, x.dim[1]};
     return true;
   }
@@ -150,11 +154,13 @@ bool rows_batch_independent(const Call& c, uint64_t batched) {
 extern const OpContract contract_softmax, contract_log_softmax;
 extern const CpuKernel row_softmax_reference, row_log_softmax_reference;
 const OpContract contract_softmax = {
-    .op = "softmax", .check = check, .batch_independent = batch_independent_along_axis<-1>};
+    .op = "softmax", .check = check, .batch_independent = batch_independent_along_axis<SoftmaxAttributes>};
 const CpuKernel row_softmax_reference = {
     .op = "softmax", .isa = "reference", .units = units, .run = run<false>};
 const OpContract contract_log_softmax = {
-    .op = "log_softmax", .check = check, .batch_independent = batch_independent_along_axis<-1>};
+    .op = "log_softmax",
+    .check = check,
+    .batch_independent = batch_independent_along_axis<SoftmaxAttributes>};
 const CpuKernel row_log_softmax_reference = {
     .op = "log_softmax", .isa = "reference", .units = units, .run = run<true>};
 

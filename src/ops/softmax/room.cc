@@ -7,7 +7,7 @@
 namespace invar::ops {
 
 ColumnBlocks softmax_columns(const Call& call) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], SoftmaxAttributes(call).axis);
   // A block of columns is read, written and summed while it is in the L2 cache; cache lines are
   // whole.
   constexpr int64_t kBlockFloats = 32768;
@@ -17,7 +17,7 @@ ColumnBlocks softmax_columns(const Call& call) {
 
 int64_t softmax_segments(const Call& call) {
   constexpr int64_t kFewRows = 16, kSegments = 4;
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
+  const AxisExtents a = axis_extents(call.in[0], SoftmaxAttributes(call).axis);
   const int64_t segments = (a.n + num::kRowSegment - 1) / num::kRowSegment;
   return a.inner == 1 && a.outer < kFewRows && segments >= kSegments ? segments : 0;
 }

@@ -1,6 +1,7 @@
 // Work units and scratch of the operations, shared by the CPU kernels.
 #pragma once
 #include "kernels/call.h"
+#include "ops/softmax/attributes.h"
 
 namespace invar::ops {
 

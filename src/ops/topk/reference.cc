@@ -39,8 +39,9 @@ const char* check(const Call& c) {
   if (!has_operands(c, 1, 1) || !is_f32(c.in[0]) || c.out[0].dtype != DType::i64)
     return "an f32 operand and an i64 result";
   const View &x = c.in[0], &out = c.out[0];
-  int axis = axis_in(x, attr_i(c, "axis", -1));
-  int64_t largest = attr_i(c, "largest", 1);
+  const TopkAttributes a(c);
+  int axis = axis_in(x, a.axis);
+  int64_t largest = a.largest;
   if (axis < 0) return "an axis of the operand";
   if (largest != 0 && largest != 1) return "largest of 0 or 1";
   if (out.rank != x.rank) return "a result of the operand's rank";
@@ -55,7 +56,7 @@ const char* check(const Call& c) {
 extern const OpContract contract_topk;
 extern const CpuKernel row_topk_reference;
 const OpContract contract_topk = {
-    .op = "topk", .check = check, .batch_independent = batch_independent_along_axis<-1>};
+    .op = "topk", .check = check, .batch_independent = batch_independent_along_axis<TopkAttributes>};
 const CpuKernel row_topk_reference = {.op = "topk", .isa = "reference", .units = topk_units, .run = topk};
 
 }  // namespace invar::ops

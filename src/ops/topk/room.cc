@@ -5,8 +5,8 @@ namespace invar::ops {
 
 TopkShape topk_shape(const Call& call) {
   const View &x = call.in[0], &out = call.out[0];
-  int64_t axis = attr_i(call, "axis", -1);
-  return {axis_extents(x, axis), axis_extents(out, axis).n, attr_i(call, "largest", 1) != 0};
+  const TopkAttributes a(call);
+  return {axis_extents(x, a.axis), axis_extents(out, a.axis).n, a.largest != 0};
 }
 
 int64_t topk_units(const Call& call, int) {

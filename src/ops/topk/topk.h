@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/call.h"
 #include "kernels/float_order.h"
+#include "ops/topk/attributes.h"
 
 namespace invar::ops {
 

@@ -6,21 +6,18 @@
 namespace invar::prompt {
 
 const Json& member(const Json& o, std::string_view name) {
-  static const Json null;
-  if (!o.is_object()) return null;
-  auto it = o.find(name);
-  return it == o.end() ? null : *it;
+  return o.get(name);
 }
 
 std::string brief(const Json& v) {
-  if (v.is_string()) return excerpt(v.get_ref<const std::string&>());
-  return v.is_primitive() ? excerpt(v.dump()) : v.type_name();
+  if (v.is_string()) return excerpt(v.text);
+  return v.is_structured() ? v.is_array() ? "array" : "object" : excerpt(json::dump(v));
 }
 
 Result<std::string> text_of(const Json& o, const char* name, const std::string& where) {
   const Json& v = member(o, name);
   if (!v.is_string()) return wrong(where, std::string(name) + " must be a string");
-  return v.get<std::string>();
+  return v.text;
 }
 
 Result<bool> flag_of(const Json& o, const char* name, const std::string& where,
@@ -28,16 +25,16 @@ Result<bool> flag_of(const Json& o, const char* name, const std::string& where,
   const Json& v = member(o, name);
   if (v.is_null() && fallback) return *fallback;
   if (!v.is_boolean()) return wrong(where, std::string(name) + " must be true or false");
-  return v.get<bool>();
+  return v.is_true();
 }
 
 Result<size_t> size_of(const Json& o, const char* name, const std::string& where,
                        std::optional<size_t> fallback) {
   const Json& v = member(o, name);
   if (v.is_null() && fallback) return *fallback;
-  if (!v.is_number_unsigned() || v.get<uint64_t>() > INT32_MAX)
+  if (!v.is_unsigned() || v.to_uint64() > INT32_MAX)
     return wrong(where, std::string(name) + " must be an integer from 0 to 2147483647");
-  return static_cast<size_t>(v.get<uint64_t>());
+  return static_cast<size_t>(v.to_uint64());
 }
 
 Result<uint32_t> character_of(const Json& o, const char* name, const std::string& where) {
@@ -49,10 +46,10 @@ Result<uint32_t> character_of(const Json& o, const char* name, const std::string
 }
 
 Result<int32_t> id_of(const Json& v) {
-  if (!v.is_number_integer()) return bad_input("a token id must be an integer");
-  if (v.is_number_unsigned() ? v.get<uint64_t>() > INT32_MAX : v.get<int64_t>() < 0)
+  if (!v.is_integer()) return bad_input("a token id must be an integer");
+  if (v.is_unsigned() ? v.to_uint64() > INT32_MAX : v.to_int64() < 0)
     return bad_input("the token id " + brief(v) + " is out of range");
-  return static_cast<int32_t>(v.get<int64_t>());
+  return static_cast<int32_t>(v.to_int64());
 }
 
 }  // namespace invar::prompt

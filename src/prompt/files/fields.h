@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
 #include "base/text/display.h"
+#include "base/text/json.h"
 
 namespace invar::prompt {
 
-using Json = nlohmann::json;
+using Json = json::Value;
 
 inline Error wrong(const std::string& where, const std::string& what) {
   return bad_input(where + ": " + what);
@@ -24,8 +24,7 @@ inline Error refused(const std::string& where, const std::string& what) {
 
 // The member of an object, or null.
 const Json& member(const Json& o, std::string_view name);
-// A value within an error: never a whole tree, whose printing would recurse as deep as the file
-// says.
+// A value within an error: never a whole tree.
 std::string brief(const Json& v);
 // Members of a type; `where` is the place of the object.
 Result<std::string> text_of(const Json& o, const char* name, const std::string& where);
@@ -63,7 +62,7 @@ Status each(const Json& o, const char* name, const std::string& where, int depth
   if (!list.is_array()) return wrong(where, std::string(name) + " must be an array");
   if (depth >= kDeepest) return wrong(where, "Sequence is nested too deeply");
   for (size_t i = 0; i < list.size(); ++i)
-    INVAR_CHECK_OK(f(list[i], where + "." + name + "[" + std::to_string(i) + "]"));
+    INVAR_CHECK_OK(f(list.items[i], where + "." + name + "[" + std::to_string(i) + "]"));
   return {};
 }
 

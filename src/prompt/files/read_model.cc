@@ -1,6 +1,7 @@
 // The member model of tokenizer.json (spec/tokens.md tokens.6, tokens.13 to tokens.15).
 #include "base/text/utf8.h"
 #include "prompt/files/readers.h"
+#include "prompt/files/scores.h"
 #include "prompt/models/bpe.h"
 #include "prompt/models/bpe_tables.h"
 #include "prompt/models/unigram.h"
@@ -12,7 +13,7 @@ namespace {
 Status read_vocabulary(const Json& vocab, const std::string& where, Vocabulary& vocabulary) {
   if (!vocab.is_object() || vocab.empty()) return wrong(where, "must be an object of tokens and ids");
   vocabulary.expect(vocab.size());
-  for (const auto& [token, value] : vocab.items()) {
+  for (const auto& [token, value] : vocab.members) {
     const auto id = id_of(value);
     if (!id) return wrong(where + "[\"" + excerpt(token) + "\"]", id.error().message);
     INVAR_CHECK_OK(vocabulary.place(*id, token, where));
@@ -32,14 +33,14 @@ Result<int32_t> read_unk(const Json& m, const std::string& where, const Vocabula
 // One of model.merges: two tokens. False: a comment.
 Result<bool> read_pair(const Json& m, const std::string& where, std::string& left, std::string& right) {
   if (m.is_string()) {
-    const auto& s = m.get_ref<const std::string&>();
+    const std::string& s = m.text;
     if (s.starts_with("#version")) return false;
     const size_t space = s.find(' ');
     if (space == std::string::npos || s.find(' ', space + 1) != std::string::npos)
       return wrong(where, "\"" + excerpt(s) + "\" is not two tokens with one space between");
     left = s.substr(0, space), right = s.substr(space + 1);
-  } else if (m.is_array() && m.size() == 2 && m[0].is_string() && m[1].is_string()) {
-    left = m[0].get<std::string>(), right = m[1].get<std::string>();
+  } else if (m.is_array() && m.size() == 2 && m.items[0].is_string() && m.items[1].is_string()) {
+    left = m.items[0].text, right = m.items[1].text;
   } else {
     return wrong(where, "must be \"left right\" or [\"left\", \"right\"]");
   }
@@ -52,7 +53,7 @@ Status read_merges(const Json& merges, const std::string& where, const Vocabular
   for (size_t i = 0; i < merges.size(); ++i) {
     const auto here = [&] { return where + "[" + std::to_string(i) + "]"; };
     std::string left, right;
-    INVAR_TRY(const bool is_pair, read_pair(merges[i], here(), left, right));
+    INVAR_TRY(const bool is_pair, read_pair(merges.items[i], here(), left, right));
     if (!is_pair) continue;
     if (right.size() < bpe.prefix.size())
       return wrong(here(), "\"" + excerpt(right) + "\" is shorter than continuing_subword_prefix");
@@ -103,10 +104,10 @@ Result<std::unique_ptr<const Model>> read_unigram(const Json& m, const std::stri
   pieces.reserve(list.size());
   vocabulary.expect(list.size());
   for (size_t i = 0; i < list.size(); ++i) {
-    const Json& p = list[i];
-    if (!p.is_array() || p.size() != 2 || !p[0].is_string() || !p[1].is_number())
+    const Json& p = list.items[i];
+    if (!p.is_array() || p.size() != 2 || !p.items[0].is_string() || !p.items[1].is_number())
       return wrong(place + "[" + std::to_string(i) + "]", "must be a token and its score");
-    pieces.emplace_back(p[0].get<std::string>(), p[1].get<double>());
+    pieces.emplace_back(p.items[0].text, read_score(p.items[1]));
     INVAR_CHECK_OK(vocabulary.place(static_cast<int32_t>(i), pieces.back().first, place));
   }
   int32_t unk = Model::kNone;

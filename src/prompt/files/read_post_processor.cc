@@ -24,7 +24,7 @@ Status template_piece(const Json& piece, const Json& special_tokens, const std::
   INVAR_TRY(const std::string name, text_of(member(piece, "SpecialToken"), "id", where));
   const Json& list = member(member(special_tokens, name), "ids");
   if (!list.is_array()) return wrong(where, "\"" + excerpt(name) + "\" is not among special_tokens");
-  for (const Json& v : list) {
+  for (const Json& v : list.items) {
     INVAR_TRY(const int32_t id, known_id(v, where, vocabulary));
     ids.push_back(id);
   }
@@ -38,21 +38,21 @@ std::vector<PairPiece> pair_pieces(const Json& p, const Vocabulary& vocabulary) 
   std::string texts;
   const Json& list = member(p, "pair");
   if (!list.is_array()) return {};
-  for (const Json& piece : list) {
+  for (const Json& piece : list.items) {
     const Json &text = member(piece, "Sequence"), &special = member(piece, "SpecialToken");
     const Json& type = member(text.is_object() ? text : special, "type_id");
-    if (!type.is_number_unsigned() || type > 1) return {};
+    if (!type.is_unsigned() || type.to_uint64() > 1) return {};
     if (text.is_object()) {
       texts += member(text, "id") == "A" ? 'A' : member(text, "id") == "B" ? 'B' : '?';
-      pieces.push_back({texts.back() == 'A' ? kText : kSecond, type.get<int32_t>()});
+      pieces.push_back({texts.back() == 'A' ? kText : kSecond, static_cast<int32_t>(type.to_int64())});
       continue;
     }
     const Json& name = member(special, "id");
     if (!name.is_string()) return {};
-    for (const Json& v : member(member(member(p, "special_tokens"), name.get<std::string>()), "ids")) {
+    for (const Json& v : member(member(member(p, "special_tokens"), name.text), "ids").items) {
       const auto id = id_of(v);
       if (!id || !vocabulary.has(*id)) return {};
-      pieces.push_back({*id, type.get<int32_t>()});
+      pieces.push_back({*id, static_cast<int32_t>(type.to_int64())});
     }
   }
   return texts == "AB" ? pieces : std::vector<PairPiece>();
@@ -62,9 +62,9 @@ std::vector<PairPiece> pair_pieces(const Json& p, const Vocabulary& vocabulary) 
 Result<int32_t> named_token(const Json& p, const char* name, const std::string& where,
                             const Vocabulary& vocabulary) {
   const Json& pair = member(p, name);
-  if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string())
+  if (!pair.is_array() || pair.size() != 2 || !pair.items[0].is_string())
     return wrong(where, std::string(name) + " must be a token and its id");
-  return known_id(pair[1], where + "." + name, vocabulary);
+  return known_id(pair.items[1], where + "." + name, vocabulary);
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ Status read_post_processor(const Json& p, const std::string& where, const Vocabu
     const Json& pieces = member(p, "single");
     if (!pieces.is_array()) return wrong(where, "single must be an array");
     for (size_t i = 0; i < pieces.size(); ++i)
-      INVAR_CHECK_OK(template_piece(pieces[i], member(p, "special_tokens"),
+      INVAR_CHECK_OK(template_piece(pieces.items[i], member(p, "special_tokens"),
                                     where + ".single[" + std::to_string(i) + "]", vocabulary, ids));
     pair = pair_pieces(p, vocabulary);
     const auto texts = std::count(ids.begin(), ids.end(), kText);

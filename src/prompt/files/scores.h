@@ -49,21 +49,10 @@ inline double score_of(std::string_view number) {
   return negative ? -value : value;
 }
 
-// Makes a tree of JSON with such numbers.
-struct ScoreReader : nlohmann::detail::json_sax_dom_parser<Json> {
-  size_t wrong_at = 0;        // the byte of an error
-  bool out_of_range = false;  // the error is a number's
-
-  explicit ScoreReader(Json& root) : json_sax_dom_parser(root, /*allow_exceptions=*/false) {}
-  bool parse_error(size_t position, const std::string&, const Json::exception& e) {
-    wrong_at = position;
-    out_of_range = e.id / 100 == 4;
-    return false;
-  }
-  bool number_float(double nearest, const std::string& text) {
-    const double score = score_of(text);
-    return json_sax_dom_parser::number_float(std::isfinite(score) ? score : nearest, text);
-  }
-};
+// Integers are exact, and what is no binary64 this way is read as others read it.
+inline double read_score(const Json& number) {
+  const double score = number.is_integer() ? number.to_double() : score_of(number.text);
+  return std::isfinite(score) ? score : number.to_double();
+}
 
 }  // namespace invar::prompt

@@ -2,7 +2,6 @@
 #include <unordered_set>
 
 #include "prompt/files/readers.h"
-#include "prompt/files/scores.h"
 #include "prompt/models/bpe.h"
 
 namespace invar::prompt {
@@ -72,7 +71,7 @@ class TokenizerReader {
     std::unordered_set<std::string> seen;
     for (size_t i = 0; i < list.size(); ++i) {
       const std::string where = file_ + ": added_tokens[" + std::to_string(i) + "]";
-      INVAR_TRY(AddedToken t, added_token(list[i], where));
+      INVAR_TRY(AddedToken t, added_token(list.items[i], where));
       const std::string name = "\"" + excerpt(t.content) + "\"";
       if (!seen.insert(t.content).second) return wrong(where, name + " is given twice");
       const int32_t known = vocabulary_.find(t.content);
@@ -118,7 +117,7 @@ class TokenizerReader {
   Status padding() {
     const Json& token = member(member(root_, "padding"), "pad_token");
     if (!token.is_string() || token == "") return {};
-    const auto& content = token.get_ref<const std::string&>();
+    const std::string& content = token.text;
     for (const AddedToken& t : impl_->added)
       if (t.special && t.content == content) return {};
     return refused(file_ + ": padding",
@@ -149,15 +148,19 @@ class TokenizerReader {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view json, std::string_view file) {
-  Json root;
-  ScoreReader reader(root);
-  if (!Json::sax_parse(json, &reader))
-    return bad_input(std::string(file) +
-                     (reader.out_of_range ? ": not valid JSON: a number is out of range"
-                                          : ": not valid JSON at byte " + std::to_string(reader.wrong_at) +
-                                                " of " + std::to_string(json.size())));
-  return TokenizerReader(root, file).read();
+Result<std::unique_ptr<Tokenizer::Impl>> read_tokenizer(std::string_view text, std::string_view file) {
+  const std::string where(file);
+  const size_t skipped = json::mark_length(text);
+  json::Failure failure;
+  auto root = json::parse(text.substr(skipped), file, &failure);
+  if (!root && failure.why == json::Failure::depth) return wrong(where, "nested too deeply");
+  if (!root && failure.why == json::Failure::count) return root.error();
+  if (!root)
+    return wrong(where, "not valid JSON at byte " + std::to_string(skipped + failure.byte) + " of " +
+                            std::to_string(text.size()));
+  if (!json::normalize(*root, json::Order::by_name, /*spell=*/false))
+    return wrong(where, "not valid JSON: a number is out of range");
+  return TokenizerReader(*root, file).read();
 }
 
 }  // namespace invar::prompt

@@ -37,6 +37,8 @@ def target(path):
         )
     if path.startswith("src/kernels/"):  # a part of src/ops
         return None
+    if parts[0] == "bench":
+        return "bench"
     return "/".join(parts[:2]) + kind if parts[0] in ("src", "apps") else None
 
 

@@ -9,7 +9,7 @@ namespace {
 bool read_mxfp4(ConfigReader& r) {
   const auto* q = r.find("quantization_config");
   if (!q) return false;
-  if (!q->is_object() || q->value("quant_method", nlohmann::json()) != "mxfp4")
+  if (!q->is_object() || q->get("quant_method") != "mxfp4")
     r.refuse("'quantization_config' = " + short_text(*q) + " is not covered; the quant_method mxfp4 is");
   return true;
 }

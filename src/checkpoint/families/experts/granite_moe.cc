@@ -42,7 +42,7 @@ void describe_granitemoehybrid(ConfigReader& r, Decoder& d) {
   if (types && (!types->is_array() || types->size() != d.layers.size()))
     return r.reject("'layer_types' is not a list of " + std::to_string(d.layers.size()) + " types");
   for (size_t i = 0; i < d.layers.size(); ++i)  // absent: none is attention
-    if (!types || ((*types)[i] != "attention" && (*types)[i] != "full_attention"))
+    if (!types || (types->items[i] != "attention" && types->items[i] != "full_attention"))
       return r.refuse("'layer_types': layer " + std::to_string(i) +
                       " is no attention, and state-space layers are not covered; " + kOtherModels);
   const std::string positions = r.text("position_embedding_type", "nope");

@@ -6,11 +6,11 @@
 
 namespace invar::checkpoint {
 
-using nlohmann::json;
+using json::Value;
 using onnx::quote;
 
 int64_t read_count(ConfigReader& r, const char* key, int64_t fallback) {
-  const json* v = r.find(key);
+  const Value* v = r.find(key);
   if (!v) return fallback;
   return *v == 0 ? 0 : r.size(key, 0);
 }
@@ -34,13 +34,13 @@ void read_first_dense(ConfigReader& r, Decoder& d, int64_t fallback) {
 
 void read_sparse_step(ConfigReader& r, Decoder& d) {
   const auto step = static_cast<size_t>(r.size("decoder_sparse_step", 1));
-  const json* dense = r.find("mlp_only_layers");
+  const Value* dense = r.find("mlp_only_layers");
   if (dense && (!dense->is_array() ||
-                !std::ranges::all_of(*dense, [](const json& i) { return i.is_number_unsigned(); })))
+                !std::ranges::all_of(dense->items, [](const Value& i) { return i.is_unsigned(); })))
     return r.reject("'mlp_only_layers' = " + short_text(*dense) + " is not a list of layers");
   for (size_t i = 0; i < d.layers.size(); ++i) {
-    const auto named = [&](const json& number) { return number == i; };
-    d.layers[i].sparse = (i + 1) % step == 0 && !(dense && std::ranges::any_of(*dense, named));
+    const auto named = [&](const Value& number) { return number == i; };
+    d.layers[i].sparse = (i + 1) % step == 0 && !(dense && std::ranges::any_of(dense->items, named));
   }
 }
 

@@ -7,8 +7,8 @@ namespace invar::checkpoint {
 namespace {
 
 void read_attention(ConfigReader& top, Decoder& d) {
-  static const nlohmann::json kNone = nlohmann::json::object();
-  const nlohmann::json* object = top.find("attn_config");
+  static const json::Value kNone(json::Value::object);
+  const json::Value* object = top.find("attn_config");
   if (object && !object->is_object()) return top.reject("'attn_config' is not an object");
   ConfigReader r(object ? *object : kNone, top.where() + ": attn_config");
   d.alibi_bias_max = 8;

@@ -24,7 +24,7 @@ struct ExactConv {
 ExactRows exact_rows_of(const View& w, const Attributes& attrs) {
   int64_t k = 1;
   for (int i = 1; i < w.rank; ++i) k *= w.dim[i];
-  return {k, w.dim[0] / attr_i(attrs, "groups", 1)};
+  return {k, w.dim[0] / ConvAttributes(attrs).groups};
 }
 ExactConv exact_conv(const Call& call) {
   constexpr int64_t kUnits = 48;  // enough for load balance

@@ -39,7 +39,7 @@ struct Updates {
   }
 };
 bool keeps_last(const Call& call) {
-  return static_cast<ScatterReduction>(attr_i(call, "reduction", 0)) == ScatterReduction::none;
+  return static_cast<ScatterReduction>(ScatterNdAttributes(call).reduction) == ScatterReduction::none;
 }
 Updates element_updates(const Call& call) {
   return {call.in[1].elements(), 1, call.out[0].elements(), keeps_last(call)};
@@ -225,7 +225,7 @@ template <class OffsetOf>
 void scatter(const Call& call, Stream stream, const Updates& u, OffsetOf offset_of) {
   const size_t bytes = static_cast<size_t>(call.out[0].elements()) * size_of(call.out[0].dtype);
   if (bytes) cudaMemcpyAsync(call.out[0].data, call.in[0].data, bytes, cudaMemcpyDeviceToDevice, stream);
-  with_reduction(attr_i(call, "reduction", 0), call.out[0].dtype, [&](auto zero, auto how) {
+  with_reduction(ScatterNdAttributes(call).reduction, call.out[0].dtype, [&](auto zero, auto how) {
     constexpr ScatterReduction join = decltype(how)::value;
     using T = decltype(zero);
     if constexpr (join != ScatterReduction::none)
@@ -238,7 +238,7 @@ void scatter(const Call& call, Stream stream, const Updates& u, OffsetOf offset_
 }
 void scatter_elements(const Call& call, Stream stream) {
   scatter(call, stream, element_updates(call),
-          ElementOffsets(call.in[0], call.in[1], attr_i(call, "axis", 0)));
+          ElementOffsets(call.in[0], call.in[1], ScatterElementsAttributes(call).axis));
 }
 void scatter_nd(const Call& call, Stream stream) {
   const IndexTuples t = index_tuples(call.in[0], call.in[1], 0);

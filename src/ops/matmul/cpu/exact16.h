@@ -16,7 +16,7 @@ struct ExactProduct {
 };
 ExactProduct exact_product(const Call& call) {
   const matmul::Shape s =
-      matmul::shape(call.in[0], call.in[1], call.out[0], false, attr_i(call, "trans_b", 0) != 0);
+      matmul::shape(call.in[0], call.in[1], call.out[0], false, MatmulExact16Attributes(call).trans_b != 0);
   const ExactRows rows(s.k, s.m);
   return {s, rows, exact_pairs(s.k), (s.n + kExactColumns - 1) / kExactColumns,
           (s.m + rows.block() - 1) / rows.block()};
@@ -106,7 +106,7 @@ void pack_exact_panel(const View& b, bool trans_b, int64_t at, int64_t k, int64_
 
 size_t pack_bytes_exact16(const View& v, int i, const Attributes& attrs) {
   if (i != 1) return 0;
-  const bool trans_b = attr_i(attrs, "trans_b", 0) != 0;
+  const bool trans_b = MatmulExact16Attributes(attrs).trans_b != 0;
   const int64_t k = v.dim[v.rank - (trans_b ? 1 : 2)], n = v.dim[v.rank - (trans_b ? 2 : 1)];
   if (k == 0 || n == 0) return 0;
   const int64_t panels = (n + kExactColumns - 1) / kExactColumns;
@@ -114,7 +114,7 @@ size_t pack_bytes_exact16(const View& v, int i, const Attributes& attrs) {
          sizeof(int32_t);
 }
 void pack_exact16(const View& v, int, const Attributes& attrs, void* packed) {
-  const bool trans_b = attr_i(attrs, "trans_b", 0) != 0;
+  const bool trans_b = MatmulExact16Attributes(attrs).trans_b != 0;
   const int64_t k = v.dim[v.rank - (trans_b ? 1 : 2)], n = v.dim[v.rank - (trans_b ? 2 : 1)];
   auto* to = static_cast<int32_t*>(packed);
   for (int64_t at = 0; at < v.elements(); at += k * n)

@@ -12,7 +12,7 @@ namespace INVAR_ISA_NS {
 namespace {
 
 matmul::Shape shape_exact16(const Call& c) {
-  return matmul::shape(c.in[0], c.in[1], c.out[0], false, attr_i(c, "trans_b", 0) != 0);
+  return matmul::shape(c.in[0], c.in[1], c.out[0], false, MatmulExact16Attributes(c).trans_b != 0);
 }
 ExactKernels exact_kernels() {
   return {has_hopper(), has_mma(), multiprocessors()};
@@ -151,12 +151,12 @@ void enqueue_exact16(const Call& call, Stream stream) {
 
 size_t pack_bytes_exact16(const View& v, int i, const Attributes& attrs) {
   if (i != 1 || v.elements() == 0) return 0;
-  const int64_t k = v.dim[v.rank - (attr_i(attrs, "trans_b", 0) ? 1 : 2)];
-  const int64_t n = v.dim[v.rank - (attr_i(attrs, "trans_b", 0) ? 2 : 1)];
+  const bool trans = MatmulExact16Attributes(attrs).trans_b != 0;
+  const int64_t k = v.dim[v.rank - (trans ? 1 : 2)], n = v.dim[v.rank - (trans ? 2 : 1)];
   return planes_bytes(v.elements() / (k * n), n, k, kBlockRows);
 }
 void enqueue_pack_exact16(const View& v, int, const Attributes& attrs, void* packed, Stream stream) {
-  enqueue_weights(v, attr_i(attrs, "trans_b", 0) != 0, packed, stream);
+  enqueue_weights(v, MatmulExact16Attributes(attrs).trans_b != 0, packed, stream);
 }
 
 }  // namespace

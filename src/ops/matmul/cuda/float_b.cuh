@@ -127,7 +127,7 @@ inline int64_t word_rows(int64_t k, DType t) {
 // The shape of a constant b: its matrices are packed one after another (packed_weight_reader.cuh).
 inline Shape constant_shape(const View& b, const Attributes& attrs) {
   Shape s{};
-  s.trans_b = attr_i(attrs, "trans_b", 0) != 0;
+  s.trans_b = MatmulAttributes(attrs).trans_b != 0;
   s.k = b.dim[b.rank - (s.trans_b ? 1 : 2)], s.n = b.dim[b.rank - (s.trans_b ? 2 : 1)];
   s.matrices_b = 1;
   for (int i = 0; i + 2 < b.rank; ++i) s.matrices_b *= b.dim[i];

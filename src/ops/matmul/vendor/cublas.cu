@@ -23,11 +23,6 @@ constexpr size_t aligned_size(int64_t bytes) {
   return (static_cast<size_t>(bytes) + kAlign - 1) / kAlign * kAlign;
 }
 
-Shape shape(const Call& c) {
-  return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
-                       attr_i(c, "trans_b", 0) != 0);
-}
-
 // How the library makes a product, and offsets in the call's shared memory: workspace, b by
 // columns, a in b's type.
 struct CublasPlan {
@@ -40,7 +35,7 @@ template <bool reduced>
 CublasPlan cublas_plan(const Call& c) {
   CublasPlan w{};
   const View& b = c.in[1];
-  w.s = shape(c);
+  w.s = matmul::shape(c);
   const Shape& s = w.s;
   w.library = c.in[0].dtype == DType::f32 && s.batches == 1 && !s.trans_a && s.k > 0 && s.n > 0 &&
               s.n <= kMostColumns && s.m >= (reduced ? kReducedRows : kFullRows) &&

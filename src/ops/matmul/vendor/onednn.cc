@@ -19,10 +19,6 @@ const CpuKernel& own() {
   return row;
 }
 
-matmul::Shape shape(const Call& c) {
-  return matmul::shape(c.in[0], c.in[1], c.out[0], attr_i(c, "trans_a", 0) != 0,
-                       attr_i(c, "trans_b", 0) != 0);
-}
 bool is_for_library(const Call& c, const matmul::Shape& s) {
   return c.in[0].dtype == DType::f32 && c.in[1].dtype == DType::f32 && !c.in[1].packed && s.m >= kFewRows &&
          s.m <= kManyRows && s.n > 0 && s.k > 0 && s.k <= kDeepest && s.n <= kMostOfB / s.k;
@@ -38,18 +34,18 @@ Blocks blocks(const matmul::Shape& s) {
 }
 
 int64_t units(const Call& c, int phase) {
-  const matmul::Shape s = shape(c);
+  const matmul::Shape s = matmul::shape(c);
   if (!is_for_library(c, s)) return own().units(c, phase);
   const Blocks b = blocks(s);
   return s.batches * b.down * b.across;
 }
 
 size_t scratch_bytes(const Call& c) {
-  return is_for_library(c, shape(c)) ? 0 : own().scratch_bytes(c);
+  return is_for_library(c, matmul::shape(c)) ? 0 : own().scratch_bytes(c);
 }
 
 void run(const Call& c, int phase, int64_t begin, int64_t end, void* scratch) {
-  const matmul::Shape s = shape(c);
+  const matmul::Shape s = matmul::shape(c);
   if (!is_for_library(c, s)) return own().run(c, phase, begin, end, scratch);
   const Blocks blocks_ = blocks(s);
   const auto* const a = c.in[0].as<const float>();

@@ -72,7 +72,7 @@ void arg(const Call& call, int, int64_t begin, int64_t end, void*) {
   const ColumnBlocks a = arg_columns(call);
   const float* x = call.in[0].as<const float>();
   int64_t* out = call.out[0].as<int64_t>();
-  bool last = attr_i(call, "select_last", 0) != 0;
+  bool last = ArgmaxAttributes(call).select_last != 0;
   for (int64_t u = begin; u < end; ++u) {
     if (a.inner == 1) {
       out[u] = arg_of_row<Extreme>(x + u * a.n, a.n, last);

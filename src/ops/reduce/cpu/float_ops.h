@@ -101,7 +101,7 @@ struct StdOp : VarOp {
 
 // Host only: it reads attributes.
 inline ElementCount count_of(const Call& call, const Reduction& r) {
-  int64_t free = r.n - attr_i(call, "correction", 0);
+  int64_t free = r.n - ReduceVarAttributes(call).correction;
   return {set1(static_cast<float>(r.n)), set1(static_cast<float>(free < 0 ? 0 : free))};
 }
 

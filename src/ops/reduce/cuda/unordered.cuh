@@ -186,8 +186,9 @@ struct ArgExtreme {
 };
 template <bool kLargest, bool kHard = false>
 void enqueue_arg(const Call& call, Stream stream) {
-  const AxisExtents a = axis_extents(call.in[0], attr_i(call, "axis", -1));
-  const uint32_t index_flip = !kHard && attr_i(call, "select_last", 0) ? 0 : 0xffffffff;
+  const ArgmaxAttributes attrs(call);  // hardmax has the axis alone
+  const AxisExtents a = axis_extents(call.in[0], attrs.axis);
+  const uint32_t index_flip = !kHard && attrs.select_last ? 0 : 0xffffffff;
   launch_unordered(ArgExtreme<kLargest, kHard>{a, call.in[0].as<const float>(), call.out[0].data, index_flip},
                    grouping(a.outer, a.inner, a.n), stream);
 }

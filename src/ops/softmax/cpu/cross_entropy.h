@@ -11,10 +11,10 @@ struct ClassRow {
   int64_t n, t;
   bool ignored;
   F most, log_sum;
-  [[gnu::always_inline]] ClassRow(const Call& call, int64_t i) {
+  [[gnu::always_inline]] ClassRow(const Call& call, int64_t ignore, int64_t i) {
     const View &rows = call.in[call.in.size() - 2], &target = call.in[call.in.size() - 1];
     n = rows.dim[1], x = rows.as<const float>() + i * n, t = target.as<const int64_t>()[i];
-    ignored = t == attr_i(call, "ignore", -100);
+    ignored = t == ignore;
     most = maximum_of<true>(x, n);
     log_sum = num::INVAR_ISA_NS::log(set1(sum_of_weights<true>(x, nullptr, n, most)));
   }
@@ -23,8 +23,9 @@ struct ClassRow {
 };
 
 void run_cross_entropy(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const int64_t ignore = CrossEntropyAttributes(call).ignore;
   for (int64_t i = begin; i < end; ++i) {
-    const ClassRow row(call, i);
+    const ClassRow row(call, ignore, i);
     const F loss = row.has_class() ? canonicalize(neg(row.y(set1(row.x[row.t]))))  // softmax.12
                    : row.ignored   ? zero()
                                    : from_bits(set1_i(0x7fc00000));
@@ -33,8 +34,9 @@ void run_cross_entropy(const Call& call, int, int64_t begin, int64_t end, void*)
 }
 
 void run_cross_entropy_backward(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const int64_t ignore = CrossEntropyAttributes(call).ignore;
   for (int64_t i = begin; i < end; ++i) {
-    const ClassRow row(call, i);
+    const ClassRow row(call, ignore, i);
     float* const out = call.out[0].as<float>() + i * row.n;
     F u = zero();  // softmax.13
     if (row.has_class())

@@ -19,7 +19,7 @@ struct MatrixShape {
   bool trans_b;
 };
 MatrixShape matrices(const View& b, const Attributes& attrs) {
-  const bool trans = attr_i(attrs, "trans_b", 0) != 0;
+  const bool trans = GroupedMatmulAttributes(attrs).trans_b != 0;
   return {b.rank == 3 ? b.dim[0] : 1, b.dim[b.rank - (trans ? 1 : 2)], b.dim[b.rank - (trans ? 2 : 1)],
           trans};
 }

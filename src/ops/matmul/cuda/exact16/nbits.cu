@@ -401,7 +401,7 @@ void enqueue_nbits_exact16(const Call& call, Stream stream) {
 
 matmul::Nbits scales_of(const View& v, const Attributes& attrs) {
   matmul::Nbits l = matmul::nbits_of(v, 2, attrs);
-  l.block = attr_i(attrs, "block", 0);
+  l.block = MatmulNbitsAttributes(attrs).block;
   return l;
 }
 bool takes_tiles(const matmul::Nbits& of_scales) {

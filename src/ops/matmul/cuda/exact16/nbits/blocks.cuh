@@ -99,7 +99,7 @@ inline void enqueue_tiles_of_t(const matmul::Nbits& l, const View& scales, void*
 // What an operand of zero points says of them: groups of 4 bits are rounded up to an even number.
 inline matmul::Nbits zeros_of(const View& zeros, const Attributes& attrs) {
   matmul::Nbits l = matmul::nbits_of(zeros, 3, attrs);
-  l.block = attr_i(attrs, "block", 0);
+  l.block = MatmulNbitsAttributes(attrs).block;
   if (l.block == 0) l.blocks = 1;
   return l;
 }

@@ -156,7 +156,7 @@ def check(files):
             if path in files and (path, what) not in used:
                 found.append(
                     finding(
-                        path, 1, f"no longer has '{what}'; remove it from tools/laws/messages.py"
+                        path, 1, f"no longer has '{what}'; remove it from tools/laws/style/messages.py"
                     )
                 )
     return found
