@@ -74,7 +74,7 @@ const char* kind_of(Code code) {
 }
 
 std::string hint_of(const Error& error, const std::string& given) {
-  return given.empty() ? near_models(error.message) : given;
+  return given.empty() && error.kind == ErrorKind::no_model ? near_models(error.subject) : given;
 }
 
 }  // namespace

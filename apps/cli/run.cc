@@ -241,9 +241,8 @@ Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const Chat
   const std::string receipt = c.receipt_path.value_or(std::string(kReceipt) + ".json");
   if (!c.prompt_file.empty()) {
     auto prompts = generate::read_prompt_file(file_from(c.prompt_file), receipt, chat);
-    if (!prompts && prompts.error().message.find(": not JSON: ") != std::string::npos)
-      return Error{prompts.error().code,
-                   prompts.error().message + "; each line is JSON, a text in quotes: \"ROMEO:\""};
+    if (!prompts && prompts.error().kind == ErrorKind::not_json)
+      return prompts.error().around("", "; each line is JSON, a text in quotes: \"ROMEO:\"");
     return prompts;
   }
   if (c.user) {
@@ -258,7 +257,7 @@ Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const Chat
   INVAR_TRY(const std::string messages, generate::read_chat_file(file_from(c.messages)));
   auto input = generate::chat_input(messages, c.messages, chat);
   if (!input && c.messages.ends_with(".jsonl"))
-    return Error{input.error().code, input.error().message + "; --prompt-file takes a chat on each line"};
+    return input.error().around("", "; --prompt-file takes a chat on each line");
   INVAR_CHECK_OK(input);
   return std::vector<generate::Prompt>{{"", receipt, *std::move(input), c.messages}};
 }

@@ -1,11 +1,13 @@
 // invar._native: the compiler and the runtime for the Python package beside it. Everything here
 // raises invar.Error.
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <set>
 
 #include "arrays.h"
 #include "base/hash/digest_cache.h"
+#include "base/hash/sha256.h"
 #include "base/profile.h"
 #include "base/text/display.h"
 #include "base/thread_pool.h"
@@ -144,6 +146,18 @@ nb::dict describe(const std::string& path) {
   return d;
 }
 
+// receipt.6, of digests as bytes.
+nb::bytes root_of(const std::vector<nb::bytes>& given) {
+  std::vector<Digest> leaves(given.size());
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i].size() != leaves[i].size())
+      throw Raised{bad_input("merkle_root: a leaf of " + std::to_string(given[i].size()) + " bytes")};
+    std::memcpy(leaves[i].data(), given[i].data(), leaves[i].size());
+  }
+  const Digest root = merkle_root(leaves);
+  return nb::bytes(root.data(), root.size());
+}
+
 // invar.Error and one kind of it for each exit code of the command line.
 struct Kinds {
   PyObject *error, *bad_input, *not_covered, *failed, *internal;
@@ -152,7 +166,7 @@ struct Kinds {
 PyObject* kind(nb::module_& m, const char* name, const char* doc, nb::handle base, nb::handle also,
                int code) {
   nb::dict members;
-  members["exit_code"] = code;
+  members["exit_code"] = code, members["out_of_bounds"] = false;
   const nb::object bases = also ? nb::object(nb::make_tuple(base, also)) : nb::borrow(base);
   PyObject* made =
       PyErr_NewExceptionWithDoc(("invar." + std::string(name)).c_str(), doc, bases.ptr(), members.ptr());
@@ -173,7 +187,10 @@ void translate(const std::exception_ptr& p, void*) {
   try {
     std::rethrow_exception(p);
   } catch (const Raised& r) {
-    PyErr_SetString(kind_of(r.error.code), printable(r.error).c_str());
+    PyObject* const kind = kind_of(r.error.code);
+    const nb::object made = nb::borrow(kind)(printable(r.error));
+    if (r.error.kind == ErrorKind::index) made.attr("out_of_bounds") = true;
+    PyErr_SetObject(kind, made.ptr());
   }
 }
 
@@ -212,6 +229,7 @@ NB_MODULE(_native, m) {
         nb::arg("opt"), nb::arg("stages"), nb::arg("torch_module") = "");
   m.def("describe", &describe);
   m.def("retyped", &retyped);
+  m.def("merkle_root", &root_of);
   add_operations(m);
   add_calls(m);
   add_generation(m);

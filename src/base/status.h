@@ -1,6 +1,7 @@
 // Errors as values. Every message is one line that says what, where and what to do.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,10 +18,29 @@ enum class Code {
   internal = 70,    // a defect of Invar
 };
 
+// What a caller can do something about: the words of a message are for people alone. Whoever
+// refuses sets it.
+enum class ErrorKind : uint8_t {
+  other,
+  not_json,      // a text that is not JSON
+  no_model,      // a name of no model; `subject` is the name
+  index,         // an index that names no element
+  not_constant,  // a value that is to be given when compiling
+};
+
 struct Error {
   Code code;
   std::string message;
   std::vector<std::string> items = {};  // details, if the message covers several things
+  ErrorKind kind = ErrorKind::other;
+  std::string subject = {};
+
+  // The same error, with more words around its message.
+  Error around(const std::string& before, const std::string& after = "") const {
+    Error more = *this;
+    more.message = before + message + after;
+    return more;
+  }
 };
 
 inline Error bad_input(std::string message) {
@@ -28,6 +48,10 @@ inline Error bad_input(std::string message) {
 }
 inline Error not_covered(std::string message) {
   return {Code::not_covered, std::move(message)};
+}
+// "model NAME: what"
+inline Error no_model(const std::string& name, const std::string& what, Code code = Code::bad_input) {
+  return {code, "model " + name + ": " + what, {}, ErrorKind::no_model, name};
 }
 
 // A T or an Error. Result<void> is Status.

@@ -108,7 +108,7 @@ Status EagerCall::run_on_device(const ops::OpContract& contract, const std::shar
   if (!header.fault) return {};
   INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(contract, call_, *device));
   if (!out_of_bounds) return unconfirmed_fault_error();
-  return bad_input(text_of(*out_of_bounds, call_.in[static_cast<size_t>(out_of_bounds->operand)]));
+  return error_of(*out_of_bounds, call_.in);
 }
 
 // Only their kernels report faults; the words of EagerDevice are in this order, and those of all
@@ -124,7 +124,7 @@ const std::vector<std::string_view>& operations_with_indices() {
 }
 
 Error named(const std::string& op, const Error& error) {
-  return {error.code, op + ": " + error.message};
+  return error.around(op + ": ");
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ Status EagerOperation::compute(const ops::Call& call, Pool& pool, EagerMemory& m
   const num::ArithmeticEnv env;
   ops::OutOfBounds out_of_bounds;
   if (contract_->find_out_of_bounds && contract_->find_out_of_bounds(call, out_of_bounds))
-    return bad_input(text_of(out_of_bounds, call.in[static_cast<size_t>(out_of_bounds.operand)]));
+    return error_of(out_of_bounds, call.in);
   EagerCall eager(host_kernel_, call, memory);
   INVAR_CHECK_OK(eager.reserve(*contract_, {}));
   return eager.run_on_host(pool);

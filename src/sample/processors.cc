@@ -140,29 +140,31 @@ Result<std::span<const float>> process(std::span<const float> given, const Proce
   return logits.read();
 }
 
-Status check(const Processors& p) {
+std::optional<OutOfRange> out_of_range(const Processors& p) {
   constexpr float least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
   if (!(p.repetition_penalty >= least && p.repetition_penalty <= most))
-    return bad_input("repetition_penalty: " + shortest_text(p.repetition_penalty) + " is outside " +
-                     shortest_text(least) + " to " + shortest_text(most) + "; use 1 for no penalty");
+    return OutOfRange{"repetition_penalty", shortest_text(p.repetition_penalty) + " is outside " +
+                                                shortest_text(least) + " to " + shortest_text(most) +
+                                                "; use 1 for no penalty"};
   if (p.no_repeat_ngram_size < 0)
-    return bad_input("no_repeat_ngram_size: " + std::to_string(p.no_repeat_ngram_size) +
-                     " is negative; use 0 for no limit");
+    return OutOfRange{"no_repeat_ngram_size",
+                      std::to_string(p.no_repeat_ngram_size) + " is negative; use 0 for no limit"};
   for (const std::vector<int32_t>& word : p.bad_words_ids)
     if (word.empty() || any_negative(word))
-      return bad_input("bad_words_ids: a word is a list of at least one token id");
+      return OutOfRange{"bad_words_ids", "a word is a list of at least one token id"};
   if (p.min_new_tokens < 0)
-    return bad_input("min_new_tokens: " + std::to_string(p.min_new_tokens) + " is negative");
+    return OutOfRange{"min_new_tokens", std::to_string(p.min_new_tokens) + " is negative"};
   if (p.forced_bos_token_id < -1)
-    return bad_input("forced_bos_token_id: " + std::to_string(p.forced_bos_token_id) + " is no token id");
+    return OutOfRange{"forced_bos_token_id", std::to_string(p.forced_bos_token_id) + " is no token id"};
   if (p.short_circuit_length < 0)
-    return bad_input("short_circuit_length: " + std::to_string(p.short_circuit_length) + " is negative");
+    return OutOfRange{"short_circuit_length", std::to_string(p.short_circuit_length) + " is negative"};
   if (p.short_circuit_token < -1 || (p.short_circuit_token >= 0) != (p.short_circuit_length > 0))
-    return bad_input("short_circuit_token: a token id goes with short_circuit_length, and without it none");
+    return OutOfRange{"short_circuit_token",
+                      "a token id goes with short_circuit_length, and without it none"};
   for (const auto& [name, tokens] : {std::pair("forced_eos_token_id", &p.forced_eos_token_id),
                                      std::pair("suppress_tokens", &p.suppress_tokens),
                                      std::pair("begin_suppress_tokens", &p.begin_suppress_tokens)})
-    if (any_negative(*tokens)) return bad_input(std::string(name) + ": a token id is negative");
+    if (any_negative(*tokens)) return OutOfRange{name, "a token id is negative"};
   return {};
 }
 

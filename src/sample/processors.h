@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,8 +36,13 @@ struct Processors {
   bool operator==(const Processors&) const = default;
 };
 
-// Refuses values outside the ranges above: "NAME: why".
-Status check(const Processors&);
+// A parameter whose value is outside its range, and what is wrong with it.
+struct OutOfRange {
+  std::string parameter, why;
+};
+
+// The first parameter that is outside the ranges above.
+std::optional<OutOfRange> out_of_range(const Processors&);
 
 // What is not off, for people: ", repetition penalty 1.1, suppressing 3 tokens".
 std::string describe(const Processors&);

@@ -182,8 +182,8 @@ TEST(Processors, NoTokenIsLeft) {
 
 TEST(Processors, Refusals) {
   const auto message = [](const Params& p) -> std::string {
-    const Status s = check(p);
-    return s ? std::string() : s.error().message.substr(0, s.error().message.find(':'));
+    const auto found = out_of_range(p);
+    return found ? found->parameter : "";
   };
   EXPECT_EQ(message({}), "");
   for (const float x : {0.0f, -1.0f, kInfinity, std::nanf(""), 0x1p-130f})

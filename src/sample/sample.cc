@@ -162,23 +162,29 @@ void keep_epsilon(std::vector<Choice>& choices, float epsilon) {
 
 }  // namespace
 
-Status check(const Params& p) {
+std::optional<OutOfRange> out_of_range(const Params& p) {
   constexpr float least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
   if (!(p.temperature >= least && p.temperature <= most))
-    return bad_input(
-        "temperature: " + text(p.temperature) + " is outside " + text(least) + " to " + text(most) +
-        ", the normal binary32 numbers above 0; for greedy decoding turn do_sample off (--no-do-sample)");
-  if (p.top_k < 0) return bad_input("top_k: " + std::to_string(p.top_k) + " is negative; use 0 for no limit");
+    return OutOfRange{
+        "temperature",
+        text(p.temperature) + " is outside " + text(least) + " to " + text(most) +
+            ", the normal binary32 numbers above 0; for greedy decoding turn do_sample off (--no-do-sample)"};
+  if (p.top_k < 0) return OutOfRange{"top_k", std::to_string(p.top_k) + " is negative; use 0 for no limit"};
   if (!(p.top_p >= least && p.top_p <= 1))
-    return bad_input("top_p: " + text(p.top_p) + " is outside " + text(least) +
-                     " (the least normal binary32 number) to 1; use 1 for no limit");
+    return OutOfRange{"top_p", text(p.top_p) + " is outside " + text(least) +
+                                   " (the least normal binary32 number) to 1; use 1 for no limit"};
   if (p.min_p != 0 && !(p.min_p >= least && p.min_p <= 1))
-    return bad_input("min_p: " + text(p.min_p) + " is neither 0 (no limit) nor from " + text(least) +
-                     " (the least normal binary32 number) to 1");
+    return OutOfRange{"min_p", text(p.min_p) + " is neither 0 (no limit) nor from " + text(least) +
+                                   " (the least normal binary32 number) to 1"};
   if (p.epsilon_cutoff != 0 && !(p.epsilon_cutoff >= least && p.epsilon_cutoff < 1))
-    return bad_input("epsilon_cutoff: " + text(p.epsilon_cutoff) + " is neither 0 (no limit) nor from " +
-                     text(least) + " (the least normal binary32 number) to below 1");
-  return check(p.processors);
+    return OutOfRange{"epsilon_cutoff", text(p.epsilon_cutoff) + " is neither 0 (no limit) nor from " +
+                                            text(least) + " (the least normal binary32 number) to below 1"};
+  return out_of_range(p.processors);
+}
+
+Status check(const Params& p) {
+  const std::optional<OutOfRange> found = out_of_range(p);
+  return found ? bad_input(found->parameter + ": " + found->why) : Status();
 }
 
 std::string describe(const Params& p) {

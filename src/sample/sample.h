@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -21,7 +22,9 @@ struct Params {
   Processors processors{};  // before all of these, also where nothing is drawn
 };
 
-// Refuses values outside the ranges above, naming the parameter.
+// The first parameter whose value is outside the ranges above.
+std::optional<OutOfRange> out_of_range(const Params&);
+// Refuses it: "PARAMETER: why".
 Status check(const Params&);
 
 // "greedy", or "temperature 0.8, top-k 50, top-p 1, seed 7": one line for people.

@@ -18,8 +18,8 @@ import law  # noqa: E402
 
 LAWS = [
     "names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs", "evaluation",
-    "independence", "attributes",
-    "folders", "functions", "columns", "local_names",
+    "independence", "attributes", "messages",
+    "folders", "functions", "columns", "imports", "local_names",
 ]  # fmt: skip
 
 

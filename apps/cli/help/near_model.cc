@@ -26,11 +26,8 @@ std::vector<std::string> checkpoints_in(const fs::path& folder) {
 
 }  // namespace
 
-std::string near_models(std::string_view message) {
-  constexpr std::string_view kStart = "model ";
-  const size_t end = message.find(": ");
-  if (!message.starts_with(kStart) || end == message.npos) return "";
-  fs::path name = fs::path(message.substr(kStart.size(), end - kStart.size())).lexically_normal();
+std::string near_models(const std::string& model) {
+  fs::path name = fs::path(model).lexically_normal();
   if (!name.has_filename()) name = name.parent_path();
   std::error_code ec;
   const bool within = fs::is_directory(name, ec);

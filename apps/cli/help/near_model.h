@@ -2,12 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace invar::cli {
 
-// What an error about a model, "model NAME: ...", has for a hint: the folders of checkpoints in
-// NAME or, by their names, beside it; "" where there are none.
-std::string near_models(std::string_view message);
+// The hint of an error of the kind no_model: the folders of checkpoints in `model` or, by their
+// names, next to it; "" where there are none.
+std::string near_models(const std::string& model);
 
 }  // namespace invar::cli

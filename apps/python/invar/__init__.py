@@ -29,6 +29,14 @@ from invar.ops.random import Generator, default_generator, manual_seed
 from invar.primitives import synchronize
 from invar.requests import generate, verify
 
+
+def _gradients() -> Any:
+    from invar import autograd
+
+    return autograd.apply
+
+
+primitives.load_gradients = _gradients
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_native.after_fork)
 

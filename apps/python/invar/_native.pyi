@@ -6,6 +6,7 @@ __version__: str
 
 class Error(Exception):
     exit_code: int
+    out_of_bounds: bool  # an index names no element
 
 class BadInput(Error, ValueError): ...
 class NotCovered(Error, NotImplementedError): ...

@@ -86,7 +86,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _of_torchs_kind(e: Any, name: str) -> Any:
-    text = str(e) if str(e).startswith(f"{name}: ") else f"{name}: {e}"
+    text = f"{name}: {str(e).removeprefix(f'{name}: ')}"
     if type(e) is not BadInput:
         return type(e)(text)
-    return (DimensionError if ": index " in text else OperandError)(text)
+    return (DimensionError if e.out_of_bounds else OperandError)(text)

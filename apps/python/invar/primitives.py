@@ -186,14 +186,13 @@ def _otherwise(op, operands, given):
 
 
 _apply = None
+load_gradients: Any = None  # gives autograd.apply; the package sets it
 
 
 def _gradients():
     """autograd.apply, from the first call on: only imported where torch is."""
     global _apply
-    from invar import autograd
-
-    _apply = autograd.apply
+    _apply = load_gradients()
     return _apply
 
 

@@ -37,7 +37,7 @@ onmessage = async ({ data }) => {
     const exit = wasi.run(instance);
     postMessage({ exit, memory: instance.exports.memory.buffer.byteLength });
   } catch (error) {
-    const memory = /memory|allocation|unreachable/i.test(error.message);
+    const memory = error instanceof RangeError || error instanceof WebAssembly.RuntimeError;
     postMessage({
       crash: (memory ? "the verifier ended, most likely because memory ran out: " : "") + error.message,
       said,

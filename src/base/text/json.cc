@@ -67,9 +67,11 @@ class Reader {
   Error error() const {
     size_t line = 1, column = 1;
     for (size_t i = 0; i < at_; ++i) s_[i] == '\n' ? (++line, column = 1) : ++column;
-    return bad_input(std::string(name_) + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " +
-                     (failure_.why == Failure::count ? "" : "not JSON: ") +
-                     (at_end() ? "the text ends here; " : "") + why_);
+    const std::string where =
+        std::string(name_) + ":" + std::to_string(line) + ":" + std::to_string(column) + ": ";
+    const std::string why = (at_end() ? "the text ends here; " : "") + why_;
+    if (failure_.why == Failure::count) return bad_input(where + why);
+    return {Code::bad_input, where + "not JSON: " + why, {}, ErrorKind::not_json};
   }
 
   bool value(Value& v, int depth) {

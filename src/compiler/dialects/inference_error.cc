@@ -27,6 +27,18 @@ LogicalResult emit_not_covered(Location loc, const Twine& message,
   return error;
 }
 
+// The operand that the verifier of its type refuses. TableGen writes the diagnostic, whose
+// arguments are "'", the operation, "' op ", "operand" or "result", " #", the number, the types
+// that it must be of, and the type that it is of.
+std::optional<unsigned> operand_of_refused_type(const Diagnostic& error) {
+  using Kind = DiagnosticArgument::DiagnosticArgumentKind;
+  const llvm::ArrayRef<DiagnosticArgument> given = error.getArguments();
+  if (given.size() != 8 || given[3].getKind() != Kind::String || given[5].getKind() != Kind::Unsigned ||
+      given[7].getKind() != Kind::Type || given[3].getAsString() != "operand")
+    return std::nullopt;
+  return given[5].getAsUnsigned();
+}
+
 // The dictionary of a note that emit_not_covered() wrote; else null.
 DictionaryAttr refusal_data(Diagnostic& note) {
   for (const DiagnosticArgument& argument : note.getArguments())
@@ -54,7 +66,8 @@ LogicalResult unequal_dims(std::optional<Location> loc, const Dim& a, const Dim&
 }
 
 InferenceError inference_error_of(Diagnostic& error) {
-  InferenceError refusal{.code = Code::bad_input, .message = error.str()};
+  InferenceError refusal{
+      .code = Code::bad_input, .message = error.str(), .operand = operand_of_refused_type(error)};
   for (Diagnostic& note : error.getNotes())
     if (const DictionaryAttr data = refusal_data(note)) {
       refusal.code = Code::not_covered;

@@ -23,6 +23,8 @@ struct InferenceError {
   Code code = Code::bad_input;
   std::string message;
   std::optional<Constraint> constraint{};
+  // The operand of a type that the operation does not take.
+  std::optional<unsigned> operand{};
 };
 
 // For inference functions of rooms. All emit a diagnostic, if there is a location, and return

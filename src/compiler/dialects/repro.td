@@ -36,7 +36,9 @@ def ReproOp : OpInterface<"ReproOp"> {
     StaticInterfaceMethod<"Moves elements without changing their bits.", "bool", "copies", (ins), "",
                           "return false;">,
     StaticInterfaceMethod<"Output element i depends on elements i of the broadcast operands, for any i.",
-                          "bool", "pointwise", (ins), "", "return false;">
+                          "bool", "pointwise", (ins), "", "return false;">,
+    InterfaceMethod<"Verifies the attributes alone.", "::llvm::LogicalResult", "verify_attributes", (ins),
+                    "return typename ConcreteOp::Adaptor($_op).verify($_op.getLoc());">
   ];
   let verify = "return ::invar::compiler::verify_repro_op($_op);";
 }

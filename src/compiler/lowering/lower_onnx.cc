@@ -24,13 +24,6 @@ std::string operator_name(NodeOp node) {
          (node.getDomain().empty() ? "ai.onnx" : node.getDomain().str()) + " opset " +
          std::to_string(node.getVersion());
 }
-std::string location_prefix(NodeOp node) {
-  return operator_name(node) + ", node \"" + node.getName().str() + "\"): ";
-}
-Error at(NodeOp node, const Error& error) {
-  return {error.code, location_prefix(node) + error.message};
-}
-
 // Whether an operand is the result of a node that was not lowered, so that its type is unknown.
 bool has_unlowered_operand(NodeOp node) {
   return llvm::any_of(node.getInputs(), [](Value v) { return isa_and_nonnull<NodeOp>(v.getDefiningOp()); });
@@ -80,17 +73,16 @@ class LowerOnnxPass : public PassWrapper<LowerOnnxPass, OperationPass<ModuleOp>>
 
 void LowerOnnxPass::refuse_node(Operation* op, const Error& error) {
   signalPassFailure();
+  auto node = dyn_cast<NodeOp>(op);
   if (!report_) {
-    op->emitError(error.message);
+    op->emitError(node ? at(node, error).message : error.message);
     return;
   }
-  auto node = dyn_cast<NodeOp>(op);
   if (!node) {
     report_->refused.push_back({.code = error.code, .op = "", .reason = error.message});
     return;
   }
-  RefusedNodes refusal{error.code, operator_name(node), node.getName().str(),
-                       error.message.substr(location_prefix(node).size())};
+  RefusedNodes refusal{error.code, operator_name(node), node.getName().str(), error.message};
   const auto [known, is_new] = listed_.emplace(refusal.op + "\n" + refusal.reason, report_->refused.size());
   if (is_new)
     report_->refused.push_back(std::move(refusal));
@@ -168,6 +160,10 @@ void LowerOnnxPass::remove_unused_bodies() {
 
 }  // namespace
 
+Error at(NodeOp node, const Error& error) {
+  return error.around(operator_name(node) + ", node \"" + node.getName().str() + "\"): ");
+}
+
 Status Conversion::check_supported(NodeOp op) {
   const ControlFlowEntry* flow = find_control_flow(op);
   const RuleRegistry::Entry* entry = RuleRegistry::all().find(op.getDomain(), op.getOpType());
@@ -199,8 +195,9 @@ Status Conversion::check_without_types(NodeOp op) {
     for (auto inner : body.front().getOps<NodeOp>()) {
       const Status status = check_without_types(inner);
       if (status) continue;
-      const Error found = at(inner, status.error());
-      error = Error{found.code, (error ? error->message + "; " : "") + "within it: " + found.message};
+      const ErrorKind before = error ? error->kind : ErrorKind::other;
+      error = at(inner, status.error()).around((error ? error->message + "; " : "") + "within it: ");
+      if (before != ErrorKind::other) error->kind = before;
     }
   return error ? Status(*error) : Status();
 }
@@ -225,7 +222,7 @@ Status Conversion::convert_node(NodeOp op) {
 }
 
 Error Conversion::with_bind_hint(NodeOp op, const Error& error) {
-  if (error.code != Code::not_covered || error.message.find("--bind") != error.message.npos) return error;
+  if (error.code != Code::not_covered || error.kind == ErrorKind::not_constant) return error;
   const Value decides = state_.dims.value_named_in(error.message);
   return decides ? node(op).not_constant(decides, error.message) : error;
 }
@@ -243,10 +240,10 @@ void Conversion::convert(Operation* first, Operation* last) {
     const auto constraints = state_.constraints;
     const size_t failed = failed_.size();
     for (Status s = convert_node(node); !s; s = convert_node(node)) {
-      Error error = at(node, with_bind_hint(node, s.error()));
+      Error error = with_bind_hint(node, s.error());
       if (!node.getBodies().empty()) erase_created(before, node);
       if (learn_constraints(error)) {
-        constraint_errors_.push_back(error);
+        constraint_errors_.push_back(at(node, error));
         continue;
       }
       failed_.insert({node, error});

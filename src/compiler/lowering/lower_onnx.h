@@ -137,6 +137,9 @@ class Conversion {
   std::vector<Error> constraint_errors_;
 };
 
+// The error of a node, with the node's operator and name before it.
+Error at(NodeOp, const Error&);
+
 struct Conversion::ScanAxes {
   std::vector<int64_t> in_axes, in_backwards, out_axes, out_backwards;
 };

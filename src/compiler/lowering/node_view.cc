@@ -132,13 +132,16 @@ Error NodeView::not_constant(Value value, std::string message) const {
     if (Operation* op = reached[at].getDefiningOp())
       for (Value v : op->getOperands()) reached.insert(v);
   }
+  ErrorKind kind = ErrorKind::other;
   for (unsigned input : inputs.set_bits())
-    if (auto name = function.getArgAttrOfType<StringAttr>(input, "onnx.name"))
+    if (auto name = function.getArgAttrOfType<StringAttr>(input, "onnx.name")) {
       message += (input == static_cast<unsigned>(inputs.find_first())
                       ? "; give what it depends on when compiling: --bind "
                       : " --bind ") +
                  name.str() + "=FILE.npy";
-  return not_covered(message);
+      kind = ErrorKind::not_constant;
+    }
+  return {Code::not_covered, std::move(message), {}, kind};
 }
 
 std::optional<std::string> NodeView::constant_bytes(unsigned i) const {

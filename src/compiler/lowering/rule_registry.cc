@@ -65,17 +65,10 @@ Operation* make_op(OpBuilder& build, Location loc, llvm::StringRef op, ValueRang
 
 namespace {
 
-// MLIR's words on the type of an operand, in ours: the operation may not be the operator of the
-// file.
-std::string without_type_constraint(const std::string& message, ValueRange operands) {
-  const llvm::StringRef text(message);
-  const auto [before, number] = text.split(" op operand #");
-  unsigned at = 0;
-  if (before.size() == text.size() || !number.contains(" must be ") ||
-      number.take_while([](char c) { return c >= '0' && c <= '9'; }).getAsInteger(10, at) ||
-      at >= operands.size())
-    return message;
-  const Type element = getElementTypeOrSelf(operands[at].getType());
+// The refusal of an operand's type, without MLIR's words: the operation may not be the operator of
+// the file.
+std::string refusal_of_type(Value operand) {
+  const Type element = getElementTypeOrSelf(operand.getType());
   std::string name;
   if (const std::optional<DType> type = dtype_of(element))
     name = name_of(*type);
@@ -116,7 +109,7 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
   made->erase();
   if (constraint) *constraint = refusal.constraint;
   return Error{shapes_fit ? Code::not_covered : refusal.code,
-               without_type_constraint(refusal.message, operands)};
+               refusal.operand ? refusal_of_type(operands[*refusal.operand]) : refusal.message};
 }
 
 }  // namespace invar::compiler

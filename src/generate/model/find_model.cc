@@ -101,7 +101,9 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
                                   ", which is opened here; --model-name names another");
       return FoundModel{*location, "the path in the receipt, which its sender chose"};
     }
-    return bad_input(location.error().message + " (the receipt names it: pass the model with --model-name)");
+    Error wrong = location.error().around("", " (the receipt names it: pass the model with --model-name)");
+    wrong.code = Code::bad_input;
+    return wrong;
   }
   if (const std::string name = hub_model(claimed); !name.empty())
     return bad_input("no model to check the receipt against: " + name +

@@ -19,16 +19,16 @@ Status check_no_file(const std::string& name) {
   std::error_code ec;
   const bool gguf = name.ends_with(".gguf");
   if (!gguf && !fs::is_regular_file(name, ec)) return {};
-  const std::string model = "model " + name + ": ";
   const std::string checkpoint =
       ": pass the checkpoint that it was made of, a folder with config.json and safetensors files, or its "
       "org/name on the hub";
-  if (!fs::exists(name, ec))
-    return bad_input(model + "no such file, and invar opens no GGUF file" + checkpoint);
-  if (gguf) return not_covered(model + "a GGUF file (of llama.cpp), which invar does not open" + checkpoint);
+  if (!fs::exists(name, ec)) return no_model(name, "no such file, and invar opens no GGUF file" + checkpoint);
+  if (gguf)
+    return no_model(name, "a GGUF file (of llama.cpp), which invar does not open" + checkpoint,
+                    Code::not_covered);
   if (name.ends_with(".onnx"))
-    return bad_input(model + "an ONNX model, no checkpoint: `invar compile` and `invar infer` run it");
-  return bad_input(model + "a file: pass the folder of the checkpoint, which holds config.json");
+    return no_model(name, "an ONNX model, no checkpoint: `invar compile` and `invar infer` run it");
+  return no_model(name, "a file: pass the folder of the checkpoint, which holds config.json");
 }
 
 // A git clone without git-lfs holds texts about large files in their places.
@@ -78,9 +78,9 @@ Result<std::optional<hub::ModelName>> hub_name(const ModelSource& source) {
 }
 
 Result<ModelLocation> unknown(const std::string& name) {
-  return bad_input("model " + name +
-                   ": no such folder: give a checkpoint folder with config.json, or org/name of a model on "
-                   "the Hugging Face hub");
+  return no_model(name,
+                  "no such folder: give a checkpoint folder with config.json, or org/name of a model on "
+                  "the Hugging Face hub");
 }
 
 // Checks what is no name of the hub. Absent: it is one.
@@ -149,10 +149,11 @@ Result<ModelLocation> obtain(const ModelSource& source, Observer& observer, cons
   if (snapshot && (snapshot->complete || offline))
     return ModelLocation{name->repository, snapshot->commit, snapshot->folder};
   if (offline)
-    return bad_input("model " + shown(*name) + ": no such folder, and not in the Hugging Face cache " +
-                     hub::cache_folder() + ": `invar download " + shown(*name) +
-                     "` where there is a network (HF_HUB_OFFLINE and --offline forbid it), or give a "
-                     "checkpoint folder");
+    return no_model(shown(*name),
+                    "no such folder, and not in the Hugging Face cache " + hub::cache_folder() +
+                        ": `invar download " + shown(*name) +
+                        "` where there is a network (HF_HUB_OFFLINE and --offline forbid it), or give a "
+                        "checkpoint folder");
   hub::ModelName wanted = exact;
   if (snapshot) wanted.revision = snapshot->commit;  // what is begun is completed
   return download(wanted, source.content, observer);

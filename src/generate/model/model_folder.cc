@@ -135,13 +135,13 @@ Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation& location)
 // What is in a folder that has no config.json.
 static Error no_config(const std::string& folder) {
   if (exists(folder + "/adapter_config.json"))
-    return not_covered(
-        "model " + folder +
-        ": adapter_config.json and no config.json: an adapter of PEFT (LoRA) alone: merge it into "
-        "its model with merge_and_unload(), and save that with save_pretrained('FOLDER')");
-  return bad_input(
-      "model " + folder +
-      ": no config.json in it: give the folder of a checkpoint, which holds config.json, weights in "
+    return no_model(folder,
+                    "adapter_config.json and no config.json: an adapter of PEFT (LoRA) alone: merge it into "
+                    "its model with merge_and_unload(), and save that with save_pretrained('FOLDER')",
+                    Code::not_covered);
+  return no_model(
+      folder,
+      "no config.json in it: give the folder of a checkpoint, which holds config.json, weights in "
       "safetensors files and the tokenizer's files");
 }
 

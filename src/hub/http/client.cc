@@ -59,7 +59,7 @@ Result<Client> Client::open(const ModelName& model) {
 }
 
 Error Client::failure(const std::string& what) const {
-  return bad_input("model " + model_.repository + ": " + what);
+  return no_model(model_.repository, what);
 }
 
 // The token goes to the endpoint alone: redirects lead to storage servers of others.
@@ -141,8 +141,7 @@ Status Client::get(const std::string& url, Receiver& receiver) {
     most = std::max(most, receiver.held());
     if (more) attempt = 0;
     if (attempt == kAttempts) {
-      const Error last = refusal(r, url);
-      return bad_input(last.message + " (after " + std::to_string(kAttempts) + " attempts)");
+      return refusal(r, url).around("", " (after " + std::to_string(kAttempts) + " attempts)");
     }
     if (!more) {
       INVAR_CHECK_OK(pause(r, attempt));

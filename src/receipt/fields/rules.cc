@@ -67,11 +67,8 @@ void check_ranges(const Receipt& r, Findings& f) {
     if (r.stop_strings[i].empty()) f.push_back({at("input.stop_strings", i), "a text", "the empty text"});
   if (r.max_new_tokens < 1)
     f.push_back({"input.max_new_tokens", "at least 1", std::to_string(r.max_new_tokens)});
-  if (Status s = sample::check(r.sampling); !s) {  // "NAME: why"
-    const std::string& m = s.error().message;
-    size_t colon = m.find(": ");
-    f.push_back({"input." + m.substr(0, colon), "a value in range", m.substr(colon + 2)});
-  }
+  if (const auto found = sample::out_of_range(r.sampling))
+    f.push_back({"input." + found->parameter, "a value in range", found->why});
   if (r.finish_reason != "stop" && r.finish_reason != "length")
     f.push_back({"output.finish_reason", "\"stop\" or \"length\"", json::quote(r.finish_reason)});
 }

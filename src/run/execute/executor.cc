@@ -211,8 +211,7 @@ Status Executor::check_libraries() const {
 }
 
 Error Executor::out_of_bounds_error(size_t node, const ops::OutOfBounds& out_of_bounds) const {
-  return bad_input(executable_->name_of_node(node) + ": " +
-                   text_of(out_of_bounds, nodes_[node].in[static_cast<size_t>(out_of_bounds.operand)]));
+  return error_of(out_of_bounds, nodes_[node].in, executable_->name_of_node(node) + ": ");
 }
 
 Status Executor::read_output(int v, size_t begin,

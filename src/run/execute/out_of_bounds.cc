@@ -5,16 +5,21 @@
 
 namespace invar::run {
 
-std::string text_of(const ops::OutOfBounds& out_of_bounds, const ops::View& operand) {
+Error error_of(const ops::OutOfBounds& out_of_bounds, std::span<const ops::View> operands,
+               const std::string& before) {
+  const ops::View& operand = operands[static_cast<size_t>(out_of_bounds.operand)];
   std::string at;
   int64_t rest = out_of_bounds.element;
   for (int d = operand.rank - 1; d >= 0; --d) {
     at = std::to_string(rest % operand.dim[d]) + (at.empty() ? "" : ", ") + at;
     rest /= operand.dim[d];
   }
-  return "index " + std::to_string(out_of_bounds.value) + " at [" + at + "] of operand " +
-         std::to_string(out_of_bounds.operand) + " is outside " + std::to_string(-out_of_bounds.limit) +
-         " ... " + std::to_string(out_of_bounds.limit - 1);
+  return {Code::bad_input,
+          before + "index " + std::to_string(out_of_bounds.value) + " at [" + at + "] of operand " +
+              std::to_string(out_of_bounds.operand) + " is outside " + std::to_string(-out_of_bounds.limit) +
+              " ... " + std::to_string(out_of_bounds.limit - 1),
+          {},
+          ErrorKind::index};
 }
 
 Result<std::optional<ops::OutOfBounds>> find_out_of_bounds(const ops::OpContract& contract,

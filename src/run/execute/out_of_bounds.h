@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/status.h"
@@ -10,8 +11,8 @@
 
 namespace invar::run {
 
-// "index 7 at [0, 2] of operand 1 is outside -5 ... 4"
-std::string text_of(const ops::OutOfBounds&, const ops::View& operand);
+// BEFORE "index 7 at [0, 2] of operand 1 is outside -5 ... 4"
+Error error_of(const ops::OutOfBounds&, std::span<const ops::View> operands, const std::string& before = "");
 // The first out-of-bounds index of a call whose operands are on the device; nullopt if there is
 // none.
 Result<std::optional<ops::OutOfBounds>> find_out_of_bounds(const ops::OpContract&, const ops::Call&, Device&);

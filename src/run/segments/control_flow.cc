@@ -94,8 +94,8 @@ Status BlockExecutor::run_control_flow(int at, std::vector<int64_t>& sizes) {
   Status done = n.op == "loop" ? run_loop(state, sizes) : run_branch(state, sizes);
   if (done) done = bind_dims(n.out, "its results", sizes);
   if (done) return {};
-  return Error{done.error().code, plan::text_of(n.origin) + "operation " + std::to_string(state.number) +
-                                      " of the plan, " + n.op + ": " + done.error().message};
+  return done.error().around(plan::text_of(n.origin) + "operation " + std::to_string(state.number) +
+                             " of the plan, " + n.op + ": ");
 }
 
 Status BlockExecutor::run_branch(ControlFlowState& state, std::vector<int64_t>& sizes) {

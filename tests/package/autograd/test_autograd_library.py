@@ -211,7 +211,7 @@ def test_the_operators_hold_what_torch_asks_of_them():
 
 
 def test_attributes_as_text():
-    from invar.autograd.library import attributes_of, text_of
+    from invar.autograd.operators import attributes_of, text_of
 
     given = {
         "axes": [0, 2],

@@ -68,11 +68,19 @@ def test_arithmetic_is_seen():
 
 
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "SGD"])
-def test_fused_optimisers_are_the_plain_ones(name):
+@pytest.mark.parametrize("own", [False, True], ids=["invar.optim", "kernels"])
+def test_fused_optimisers_are_the_plain_ones(name, own):
+    """Those of torch step as invar.optim's. A class of one's own calls torch's kernels: one
+    (_fused_adam_) or one for each part of the formula."""
     found = []
+    cls = getattr(torch.optim, name)
+    if own:
+        cls = type("Own", (cls,), {})
+    how = {"momentum": 0.9, "nesterov": True} if name == "SGD" else {"betas": (0.875, 0.999)}
     for fused in (False, True):
         p = whole((3, 4), 7).requires_grad_()
-        optimizer = getattr(torch.optim, name)([p], lr=0.01, weight_decay=0.1, fused=fused)
+        kind = {"fused": True} if fused else {"foreach": False}
+        optimizer = cls([p], lr=0.01, weight_decay=0.1, maximize=True, **how, **kind)
         with invar.reproducible():
             for k in range(3):
                 p.grad = whole(p.shape, 9 + k)

@@ -11,46 +11,17 @@ import functools
 
 import torch
 
-from invar import _native, autograd
-from invar.autograd import symbolic, transforms
+from invar import _native
+from invar.autograd import nodes, symbolic, transforms
+from invar.autograd.operators import attributes_of
 from invar.modules.emitted import TYPES
+from invar.primitives import Call
 
 _LIBRARY = torch.library.Library("invar", "FRAGMENT")
-_TEXTS = ("isa", "state")  # attributes that are no numbers
 _SCHEMA = "(Tensor[] operands, str attributes, SymInt[]? shape=None, str? dtype=None) -> Tensor"
 
 
-def text_of(attributes):
-    """Attributes as text, in the order of their names."""
-    parts = []
-    for name in sorted(attributes):
-        value = attributes[name]
-        if isinstance(value, list | tuple):
-            value = ",".join([str(int(n)) for n in value]) + ","
-        elif isinstance(value, int):
-            value = int(value)
-        parts.append(f"{name}={value}")
-    return " ".join(parts)
-
-
-@functools.lru_cache(4096)
-def attributes_of(text):
-    """The attributes that text_of wrote."""
-    attributes = {}
-    for part in text.split():
-        name, _, value = part.partition("=")
-        if "," in value:
-            attributes[name] = [int(n) for n in value.split(",") if n]
-        elif value.lstrip("-").isdigit():
-            attributes[name] = int(value)
-        else:
-            attributes[name] = value if name in _TEXTS else float(value)
-    return attributes
-
-
 def call_of(op, operands, attributes, shape, dtype):
-    from invar.primitives import Call
-
     shape = None if shape is None else tuple(shape)
     attributes = dict(attributes_of(attributes))
     isa = attributes.pop("isa", "")
@@ -59,25 +30,8 @@ def call_of(op, operands, attributes, shape, dtype):
     return Call(op, attributes, shape, dtype, isa)
 
 
-def dispatched(call, operands):
-    """The call as an operator: whoever watches operators sees it."""
-    attributes = {**call.attributes, "isa": call.isa} if call.isa else call.attributes
-    operator = getattr(torch.ops.invar, call.op).default
-    return operator(list(operands), text_of(attributes), call.shape, call.dtype)
-
-
-def traced(call, operands):
-    """The call in a graph that torch.compile or torch.export makes."""
-    if autograd.exact.active():
-        raise _native.NotCovered(
-            f"{call.op}: exact gradients are for eager mode: do not compile while parameters are "
-            "registered"
-        )
-    return dispatched(call, operands)
-
-
 def _computed(op, operands, attributes, shape=None, dtype=None):
-    return call_of(op, operands, attributes, shape, dtype).run(operands, autograd.Torch)
+    return call_of(op, operands, attributes, shape, dtype).run(operands, nodes.Torch)
 
 
 def _typed(op, operands, attributes, shape=None, dtype=None):
@@ -89,7 +43,7 @@ def _typed(op, operands, attributes, shape=None, dtype=None):
             )
     at_hand = None if shape is None else [symbolic.hint(n) for n in shape]
     call = call_of(op, operands, attributes, at_hand, dtype)
-    name, sizes = symbolic.type_of(call, tuple(map(autograd.Torch.type_of, operands)), shape)
+    name, sizes = symbolic.type_of(call, tuple(map(nodes.Torch.type_of, operands)), shape)
     if not operands:
         return torch.empty(sizes, dtype=TYPES[name])
     return operands[0].new_empty(sizes, dtype=TYPES[name])
@@ -100,7 +54,7 @@ def _differentiable(op, operands, attributes, shape=None, dtype=None):
     call = call_of(op, operands, attributes, shape, dtype)
     if torch._C._are_functorch_transforms_active():  # at the level of one transform
         return transforms.at_level(call, operands)
-    return autograd.node(call, operands)
+    return nodes.node(call, operands)
 
 
 def _batched(op, info, in_dims, operands, attributes, shape=None, dtype=None):

@@ -15,7 +15,7 @@ import importlib
 
 import torch
 
-from invar import _native
+from invar import _native, primitives
 from invar.autograd import modes
 
 
@@ -206,8 +206,6 @@ def watched():
 
 def widened(x):
     """As operations take it that add: bf16 and f16 as f32."""
-    from invar import primitives
-
     return x if x.element_size() > 2 else primitives.cast(x, dtype="f32")
 
 
@@ -215,8 +213,6 @@ def broadcast_to(x, shape):
     """x expanded to the shape: a view, or where its own gradient may be asked for the operation,
     whose gradient has specified bits."""
     if torch.is_grad_enabled() or watched():
-        from invar import primitives
-
         return primitives.expand(x, shape=shape)
     return x.expand(shape)
 
@@ -224,8 +220,6 @@ def broadcast_to(x, shape):
 def reduced_to(grad, shape):
     """The gradient of a broadcast: `grad` summed over the dimensions that `shape` does not have or
     has as 1 (spec/reduction.md: the order of reduce_sum over these axes)."""
-    from invar import primitives
-
     if tuple(grad.shape) == tuple(shape):
         return grad
     more = grad.ndim - len(shape)

@@ -11,6 +11,8 @@ import itertools
 
 import torch
 
+from invar.generator import default_generator
+
 _LIBRARY = torch.library.Library("invar", "FRAGMENT")
 _TAGS = ("nondeterministic_seeded", "cudagraph_unsafe")
 _sites = itertools.count()
@@ -25,9 +27,7 @@ def _site():
 def _drawn(source, count, site=0, *, device=None):
     if source == "torch":
         return torch.stack([of_torch(), torch.zeros((), dtype=torch.int64)])
-    from invar.ops import random
-
-    signed = [(n + 2**63) % 2**64 - 2**63 for n in random.default_generator.draw(count)]
+    signed = [(n + 2**63) % 2**64 - 2**63 for n in default_generator.draw(count)]
     return torch.tensor(signed, dtype=torch.int64)
 
 

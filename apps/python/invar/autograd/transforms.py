@@ -6,8 +6,11 @@ import torch
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
-from invar import _native, autograd
+from invar import _native
+from invar.autograd import nodes, operators
 from invar.autograd.rules import Rule, Vjp, rule_of
+
+_transforms_active = torch._C._are_functorch_transforms_active
 
 
 class Transformed(torch.autograd.Function):
@@ -15,21 +18,21 @@ class Transformed(torch.autograd.Function):
 
     @staticmethod
     def forward(call, rule, *operands):
-        return autograd.compute(call, operands)
+        return nodes.compute(call, operands)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         call, rule, *operands = inputs
         if rule is None:
             ctx.mark_non_differentiable(output)
-            ctx.about = autograd.About(call, rule, (), ())
+            ctx.about = nodes.About(call, rule, (), ())
         else:
-            autograd.remember(ctx, call, rule, operands, output)
+            nodes.remember(ctx, call, rule, operands, output)
         ctx.save_for_forward(*operands, output)
 
     @staticmethod
     def backward(ctx, grad):
-        return (None, None, *autograd.gradients(ctx, grad))
+        return (None, None, *nodes.gradients(ctx, grad))
 
     @staticmethod
     def jvp(ctx, _, __, *tangents):
@@ -51,14 +54,14 @@ def pushed(about, saved, tangents):
     if about.rule is None:
         return None
     needs = tuple(x is not None for x in tangents)
-    known = autograd.About(about.call, about.rule, operands, needs)
+    known = nodes.About(about.call, about.rule, operands, needs)
 
     def pulled(grad):
         """What the tangents are multiplied with, each of the type of its operand."""
         grads = about.rule.function(Vjp(known, operands, result, grad))
         found = [g if g is not None else torch.zeros_like(x) for g, x in zip(grads, operands)]
         return tuple(
-            g if g.dtype is x.dtype else autograd.typed(g, x.dtype)
+            g if g.dtype is x.dtype else nodes.typed(g, x.dtype)
             for g, x, need in zip(found, operands, needs)
             if need
         )
@@ -72,7 +75,7 @@ def _refused(v):
     rule_of(v.call.op)
 
 
-def apply(call, operands):
+def transformed(call, operands):
     """A call under a transform, which alone knows whether it asks for gradients."""
     try:
         rule = rule_of(call.op)
@@ -89,7 +92,7 @@ class AtLevel(torch.autograd.function._SingleLevelFunction):
     def forward(ctx, call, rule, *operands):
         with torch.enable_grad():  # the transforms below this one may ask for gradients, too
             result = _below(call, operands)
-        autograd.remember(ctx, call, rule, operands, result)
+        nodes.remember(ctx, call, rule, operands, result)
         return result
 
     backward = Transformed.backward
@@ -103,10 +106,8 @@ class AtLevel(torch.autograd.function._SingleLevelFunction):
 
 
 def _below(call, operands):
-    from invar.autograd import library
-
     with torch._C._AutoDispatchBelowAutograd():
-        return library.dispatched(call, operands)
+        return operators.dispatched(call, operands)
 
 
 def at_level(call, operands):
@@ -125,7 +126,7 @@ def batched(call, operands, dims, size):
     if call.op == "matmul" or call.op in _native.operations("elementwise"):  # they broadcast
         rank = 1 + max(x.ndim - (d is not None) for x, d in zip(first, dims))
         ones = lambda x: (1,) * (rank - x.ndim)
-        return autograd.apply(
+        return apply(
             call,
             [
                 x if d is None else x.reshape(size, *ones(x), *x.shape[1:])
@@ -133,8 +134,22 @@ def batched(call, operands, dims, size):
             ],
         )
     return torch.stack(
-        [
-            autograd.apply(call, [x if d is None else x[i] for x, d in zip(first, dims)])
-            for i in range(size)
-        ]
+        [apply(call, [x if d is None else x[i] for x, d in zip(first, dims)]) for i in range(size)]
     )
+
+
+def have_tangents(operands):
+    """Whether one is a dual number of torch.autograd.forward_ad."""
+    return any(
+        isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
+        for x in operands
+    )
+
+
+def apply(call, operands):
+    """The result of one primitive on tensors."""
+    if torch.compiler.is_compiling():
+        return operators.traced(call, operands)
+    if _transforms_active() or (forward_ad._current_level >= 0 and have_tangents(operands)):
+        return transformed(call, operands)
+    return nodes.node(call, operands)

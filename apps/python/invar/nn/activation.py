@@ -5,7 +5,7 @@ from torch import nn
 
 from invar import ops
 from invar.nn.counterparts import counterpart
-from invar.ops.random import torch_seed
+from invar.reproducibility.random import rrelu
 
 
 def _module(of, function, *arguments):
@@ -62,8 +62,4 @@ class RReLU(nn.RReLU):
     draws, as those of Dropout."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        if not self.training:
-            return ops.rrelu(input, self.lower, self.upper)
-        u = ops.to(ops.rand(*input.shape, device=input.device, **torch_seed(input)), input.dtype)
-        slope = ops.add(ops.mul(u, self.upper - self.lower), self.lower)
-        return ops.where(ops.lt(input, 0), ops.mul(input, slope), input)
+        return rrelu(input, self.lower, self.upper, self.training)

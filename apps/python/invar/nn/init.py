@@ -7,6 +7,8 @@ from typing import ParamSpec, TypeVar
 
 from torch.nn import init as of_torch
 
+from invar.reproducibility import reproducible
+
 __all__ = [
     "calculate_gain",
     "constant_",
@@ -33,8 +35,6 @@ R = TypeVar("R")
 def _specified(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def initialised(*args: P.args, **kwargs: P.kwargs) -> R:
-        from invar.reproducibility import reproducible
-
         with reproducible():
             return function(*args, **kwargs)
 

@@ -165,3 +165,16 @@ def refuse(name: str, **given: Any) -> None:
     for argument, value in given.items():
         if value is not None and value is not False:
             raise NotCovered(f"{name}: argument '{argument}': not covered, got {value!r}")
+
+
+def from_numpy(x: np.ndarray[Any, Any], like: Any) -> Any:
+    """x as an array of the library of `like`, beside it."""
+    if isinstance(like, np.ndarray):
+        return x
+    torch = sys.modules["torch"]
+    return torch.from_numpy(x).to(like.device)
+
+
+def numbers(values: Any, like: Any) -> Any:
+    """Whole numbers as i64, beside `like`."""
+    return from_numpy(np.asarray(values, np.int64), like)

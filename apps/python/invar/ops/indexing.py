@@ -29,24 +29,35 @@ def index_of(name: str, x: Any, argument: str) -> Any:
     return t.cast(x, "i64")
 
 
-def from_first(name: str, argument: str, index: Any, n: int, found: Callable[[Any], Any]) -> Any:
+def from_first(
+    name: str, argument: str, index: Any, n: int, found: Callable[[Any], Any], **refusal: Any
+) -> Any:
     """found(index) of a function of torch that counts its n rows from the first alone: indices
     (i64) below 0 become one that every operation refuses, where gather.2 would count from the
     end."""
     lowest, zero = t.constant(-(2**63), "i64", index), t.constant(0, "i64", index)
     counted = p.where(p.less(index, zero), lowest, index)
-    return in_range(name, argument, index, n, lambda: found(counted))
+    return in_range(name, argument, index, n, lambda: found(counted), **refusal)
 
 
-def in_range(name: str, argument: str, index: Any, n: int, found: Callable[[], Any]) -> Any:
-    """found(), whose refusal of an index outside 0 ... n - 1 becomes torch's."""
+def in_range(
+    name: str,
+    argument: str,
+    index: Any,
+    n: int,
+    found: Callable[[], Any],
+    noun: str = "indices",
+    kind: type[BadInput] = DimensionError,
+) -> Any:
+    """found(), whose refusal of an index outside 0 ... n - 1 becomes torch's: a `kind` of
+    error."""
     try:
         return found()
     except BadInput as e:
-        if ": index " not in str(e):
+        if not e.out_of_bounds:
             raise
-        raise DimensionError(
-            f"{name}: argument '{argument}': expected indices of 0 ... {n - 1}, got some of "
+        raise kind(
+            f"{name}: argument '{argument}': expected {noun} of 0 ... {n - 1}, got some of "
             f"{int(index.min())} ... {int(index.max())}"
         ) from None
 
@@ -286,7 +297,7 @@ def _scattered(name: str, x: Any, dim: int, index: Any, src: Any, reduction: int
 
 def _joined(x: Any, i: Any, src: Any, axis: int, reduction: int) -> Any:
     if reduction > 1 and any(getattr(v, "requires_grad", False) for v in (x, src)):
-        from invar.autograd.composed import Joined
+        from invar.autograd.joined import Joined
 
         return Joined.apply(x, i, src, axis, reduction)
     return p.scatter_elements(x, i, src, axis=axis, reduction=reduction)
@@ -433,10 +444,15 @@ def one_hot(tensor: Array, num_classes: int = -1) -> Array:
             f"one_hot: argument 'num_classes': expected a number above 0, got {num_classes}"
         )
     classes = arr.iota(num_classes, x)
-    try:  # a class outside of them is refused as an index is
-        x = from_first("one_hot", "tensor", x, num_classes, lambda i: p.gather(classes, i, axis=0))
-    except DimensionError as e:
-        raise OperandError(str(e).replace("indices", "classes")) from None
+    x = from_first(
+        "one_hot",
+        "tensor",
+        x,
+        num_classes,
+        lambda i: p.gather(classes, i, axis=0),
+        noun="classes",
+        kind=OperandError,
+    )
     steps = arr.iota(2, x)
     shape = (*x.shape, num_classes)
     return cast(Array, p.one_hot(x, steps, axis=x.ndim, shape=shape, dtype="i64"))

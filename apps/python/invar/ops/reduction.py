@@ -119,19 +119,6 @@ def amin(input: Array, dim: Dims = (), keepdim: bool = False) -> Array:
     return cast(Array, extreme("amin", "reduce_min", input, dim, keepdim))
 
 
-def place(name: str, largest: bool, x: Any, axis: int) -> Any:
-    """The index of the first largest (smallest) element along an axis, which stays as 1; the first
-    NaN where there is one. Types that argmax does not have are compared with their extreme."""
-    e = t.type_of(x)
-    op = "argmax" if largest else "argmin"
-    if e in ("i32", "i64", "f64"):
-        top = p.call("reduce_max" if largest else "reduce_min", x, axes=[axis], keepdims=1)
-        found = p.equal(x, top)
-        x, op = p.logical_or(found, p.isnan(x)) if e == "f64" else found, "argmax"
-    y = p.call(op, arr.detached(t.cast(x, "f32")), axis=axis, select_last=0)
-    return y if y.ndim == x.ndim else arr.insert(y, axis)
-
-
 def _placed(name: str, largest: bool, x: Any, dim: int) -> tuple[Any, Any, int]:
     """x (one without dimensions as a row), the indices along dim, which stays as 1, and the
     axis."""
@@ -139,7 +126,7 @@ def _placed(name: str, largest: bool, x: Any, dim: int) -> tuple[Any, Any, int]:
     axis = arr.dim_of(name, dim, x.ndim)
     row = x.reshape(1) if x.ndim == 0 else x
     _none_empty(name, row, [axis])
-    return row, place(name, largest, row, axis), axis
+    return row, reductions.place(largest, row, axis), axis
 
 
 def _found(name: str, largest: bool, x: Any, dim: int, keepdim: bool) -> ValuesIndices:
@@ -197,7 +184,7 @@ def _arg(name: str, largest: bool, x: Any, dim: int | None, keepdim: bool) -> An
         raise DimensionError(
             f"{name}: Expected reduction dim to be specified for input.numel() == 0."
         )
-    i = place(name, largest, x.reshape(-1), 0)
+    i = reductions.place(largest, x.reshape(-1), 0)
     return i.reshape((1,) * x.ndim if keepdim else ())
 
 

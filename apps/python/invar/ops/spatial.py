@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, cast
 
+import numpy as np
+
 from invar.errors import NotCovered, OperandError, public
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
@@ -343,6 +345,25 @@ def _adapted(name: str, x: Any, size: Sequence[int], pool: Callable[..., Any]) -
     return p.concat(*made, axis=2).reshape((*x.shape[:2], *size))
 
 
+def _adapted_indices(x: Any, size: Sequence[int]) -> Any:
+    """Where the largest elements of the windows of an adaptive pool stand: x [N, C, ...] -> i64 [N,
+    C, *size], counted in the channel."""
+    space, n = x.shape[2:], len(size)
+    spans = [[(i * b // a, -(-(i + 1) * b // a)) for i in range(a)] for a, b in zip(size, space)]
+    whole, made = np.arange(math.prod(space)).reshape(space), []
+    for window in itertools.product(*spans):
+        part = x
+        for d, (start, end) in enumerate(window):
+            part = arr.cut(part, d + 2, start, end)
+        kernel = list(part.shape[2:])
+        how = dict(kernel=kernel, strides=kernel, dilations=[1] * n, pads=[0] * (2 * n))
+        inside = p.max_pool_indices(arr.detached(part), **how, ceil_mode=0, column_major=0)
+        inside = p.mod(inside, t.number(math.prod(kernel), "i64", inside))
+        table = whole[tuple(slice(*span) for span in window)].reshape(-1)
+        made.append(p.gather(arr.numbers(table, x), inside.reshape(*x.shape[:2], 1), axis=0))
+    return p.concat(*made, axis=2).reshape(*x.shape[:2], *size)
+
+
 def _adaptive(n: int, kind: str) -> Callable[..., Any]:
     name = f"adaptive_{kind}_pool{n}d"
 
@@ -363,9 +384,7 @@ def _adaptive(n: int, kind: str) -> Callable[..., Any]:
         y = _result(_adapted(name, x, whole, pool), input, n, e)
         if not indices:
             return y
-        from invar.ops.neural.windows import adapted_indices
-
-        i = adapted_indices(x, whole)
+        i = _adapted_indices(x, whole)
         return ValuesIndices(y, i if input.ndim == n + 2 else arr.drop(i, 0))
 
     def average(input: Array, output_size: Any) -> Array:

@@ -10,11 +10,11 @@ from torch.overrides import TorchFunctionMode
 
 from invar import _native
 from invar.autograd import modes
+from invar.autograd.refusal import refused
 from invar.errors import UNDER_AUTOCAST
-from invar.reproducibility import carried, functions, gradients, settings
+from invar.reproducibility import active, carried, functions, gradients, settings
 from invar.reproducibility.kernels_mode import Kernels
 from invar.reproducibility.operands import FLOATS, UNUSUAL, looked_at
-from invar.reproducibility.refusal import refused
 
 __all__ = ["missing", "reproducible"]
 missing = functions.missing
@@ -29,6 +29,7 @@ _unjudged = torch._C._DisableTorchDispatch
 _doing = modes.doing
 
 
+@active.own
 class Functions(TorchFunctionMode):
     """Sends functions and methods of torch to invar.ops; others run, and Kernels judges what they
     compute."""
@@ -114,16 +115,6 @@ def asks_for_place(kwargs):
     return bool(kwargs.get("inplace")) or kwargs.get("out") is not None
 
 
-_count_functions = torch._C._len_torch_function_stack
-_function_mode_at = torch._C._get_function_stack_at
-
-
-def depth():
-    """How many such contexts this thread is in."""
-    n = _count_functions()
-    return n and sum([type(_function_mode_at(i)) is Functions for i in range(n)])
-
-
 class reproducible(contextlib.ContextDecorator):
     """A context, or a decorator, under which torch computes the same bits on every machine:
 
@@ -180,7 +171,7 @@ class reproducible(contextlib.ContextDecorator):
             >>> invar.reproducible.is_active()
             False
         """
-        return depth() > 0
+        return active.depth() > 0
 
     @staticmethod
     def enable() -> None:

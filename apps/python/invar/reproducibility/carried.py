@@ -12,17 +12,15 @@ _active = None  # the class reproducible
 
 
 class Carried:
-    """A function that runs under reproducible() wherever it is called."""
+    """A function that runs under reproducible(), `mode`, wherever it is called."""
 
-    __slots__ = ("function",)
+    __slots__ = ("function", "mode")
 
     def __init__(self, function):
-        self.function = function
+        self.function, self.mode = function, _active
 
     def __call__(self, *args, **kwargs):
-        from invar.reproducibility import reproducible
-
-        with reproducible():
+        with self.mode():
             return self.function(*args, **kwargs)
 
 
@@ -31,13 +29,7 @@ class Inherited:
     it is to run, it enables the mode. A forked child has it by itself."""
 
     def __reduce__(self):
-        return _enable_here, ()
-
-
-def _enable_here():
-    from invar.reproducibility import reproducible
-
-    reproducible.enable()
+        return _active.enable, ()
 
 
 def install(active):

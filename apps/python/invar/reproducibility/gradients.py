@@ -5,7 +5,7 @@ again there."""
 import torch
 from torch.autograd import _make_grads, graph
 
-from invar.reproducibility.refusal import gradients_from_here
+from invar.autograd.refusal import gradients_from_here
 
 
 def several(x):

@@ -11,11 +11,11 @@ import math
 import torch
 
 from invar import ops
+from invar.autograd.refusal import refused
 from invar.autograd.rules import constant
 from invar.modules.emitted import TYPES
 from invar.ops import binary64
-from invar.ops.reduction import place
-from invar.reproducibility.refusal import refused
+from invar.ops.binary64.reductions import place
 
 NAMES = {dtype: name for name, dtype in TYPES.items()}
 HANDLERS = {}
@@ -309,7 +309,7 @@ def chosen(op):
     def of(x, dim=None, keepdim=False):
         flat = x.reshape(-1) if dim is None or x.ndim == 0 else x
         axis = 0 if dim is None or x.ndim == 0 else dim % x.ndim
-        found = place(op, op == "argmax", flat, axis).squeeze(axis)
+        found = place(op == "argmax", flat, axis).squeeze(axis)
         if dim is None:
             return found.reshape([1] * x.ndim) if keepdim else found
         return found.unsqueeze(axis) if keepdim and x.ndim else found

@@ -2,8 +2,8 @@
 
 import torch
 
+from invar.autograd.refusal import refused
 from invar.reproducibility.kernels import HANDLERS, div, handler, mul, reduced, sub
-from invar.reproducibility.refusal import refused
 
 NONE, MEAN, SUM = range(3)
 

@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from invar import _native
 from invar.autograd import modes
+from invar.autograd.refusal import describe, flat, refused
 from invar.errors import UNDER_AUTOCAST
 from invar.reproducibility import (
     allowed,
@@ -22,7 +23,6 @@ from invar.reproducibility import (
     random,
 )
 from invar.reproducibility.operands import has_floats
-from invar.reproducibility.refusal import describe, flat, refused
 
 RUN, INTEGER, EXACT, COVERED, RANDOM, INDEX_PUT, SCATTER, SORT, SUMS, COPY, REFUSED = range(11)
 _KINDS = {}  # operation with overload -> (kind, the name that tables have)

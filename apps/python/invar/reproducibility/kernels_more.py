@@ -6,6 +6,7 @@ import math
 import torch
 
 from invar import ops
+from invar.autograd.refusal import refused
 from invar.reproducibility.kernels import (
     HANDLERS,
     add,
@@ -19,7 +20,6 @@ from invar.reproducibility.kernels import (
     reduced,
     scaled,
 )
-from invar.reproducibility.refusal import refused
 
 
 @handler("scatter_reduce")

@@ -5,17 +5,9 @@ import math
 
 import torch
 
+from invar.autograd.refusal import refused
+from invar.optim.scalars import power
 from invar.reproducibility.kernels import HANDLERS, add, addcdiv, addcmul, div, handler, lerp, mul
-from invar.reproducibility.refusal import refused
-
-
-def integer_power(base, exponent):
-    """base ** exponent in binary64 by squaring: multiplications alone, whatever the C library."""
-    result, factor = 1.0, float(base)
-    while exponent:
-        result, exponent = (result * factor if exponent & 1 else result), exponent >> 1
-        factor = factor * factor
-    return result
 
 
 def fused_adam(decoupled):
@@ -33,9 +25,9 @@ def fused_adam(decoupled):
                 grad = add(grad, x, weight_decay)
             average.copy_(lerp(average, grad, 1 - beta1))
             squared.copy_(addcmul(mul(squared, beta2), grad, grad, 1 - beta2))
-            root = math.sqrt(1 - integer_power(beta2, n))
+            root = math.sqrt(1 - power(beta2, n))
             scale = add(div(HANDLERS["sqrt"](squared), root), eps)
-            x.copy_(addcdiv(x, average, scale, -(lr / (1 - integer_power(beta1, n)))))
+            x.copy_(addcdiv(x, average, scale, -(lr / (1 - power(beta1, n)))))
 
     return step
 

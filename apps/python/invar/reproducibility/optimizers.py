@@ -11,7 +11,8 @@ import threading
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from invar import _native
+from invar import _native, optim
+from invar.reproducibility import active
 
 NAMES = "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam".split()
 
@@ -22,8 +23,6 @@ def counterpart(optimizer):
     name = type(optimizer).__name__
     if name not in NAMES or type(optimizer) is not getattr(torch.optim, name, None):
         return None
-    from invar import optim
-
     cls = getattr(optim, name)
     if getattr(optimizer, "grad_scale", None) is not None:
         return None
@@ -42,10 +41,8 @@ def counterpart(optimizer):
 
 
 def before(optimizer, args, kwargs):
-    from invar.reproducibility import reproducible
-
     forget(optimizer)
-    if not reproducible.is_active() or (ours := counterpart(optimizer)) is None:
+    if not active.depth() or (ours := counterpart(optimizer)) is None:
         return None
     empty = object.__new__(type(optimizer))
     empty.__dict__ = optimizer.__dict__ | {"param_groups": []}

@@ -10,9 +10,10 @@ import math
 
 import torch
 
-from invar import primitives
+from invar import ops, primitives
+from invar.autograd.refusal import refused
+from invar.ops.random import torch_seed
 from invar.reproducibility.kernels import cast
-from invar.reproducibility.refusal import refused
 
 INTEGERS = frozenset("randperm randint randint_like random".split())
 OTHERS = frozenset(
@@ -32,20 +33,14 @@ def key(generator=None):
     return torch.empty((), dtype=torch.int64).random_(generator=generator)
 
 
-def _functions():
-    from invar.ops import random
-
-    return random
-
-
 def uniform(shape, device, generator=None):
     """f32 in [0, 1) (invar.ops.rand)."""
-    return _functions().rand(list(shape), seed=int(key(generator)), device=device)
+    return ops.rand(list(shape), seed=int(key(generator)), device=device)
 
 
 def normal(shape, device, generator=None):
     """f32 by Box and Muller (invar.ops.randn)."""
-    return _functions().randn(list(shape), seed=int(key(generator)), device=device)
+    return ops.randn(list(shape), seed=int(key(generator)), device=device)
 
 
 def between(u, low, high):
@@ -170,10 +165,13 @@ def multinomial(x, num_samples, replacement=False, *, generator=None):
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
-    """torch.nn.functional.rrelu; its slopes in training are those of invar.nn.RReLU."""
-    from invar import nn
-
-    return nn.RReLU(lower, upper).train(training)(input)
+    """torch.nn.functional.rrelu; in training its slopes are Invar's numbers for a seed that torch's
+    generator draws."""
+    if not training:
+        return ops.rrelu(input, lower, upper)
+    u = ops.to(ops.rand(*input.shape, device=input.device, **torch_seed(input)), input.dtype)
+    slope = ops.add(ops.mul(u, upper - lower), lower)
+    return ops.where(ops.lt(input, 0), ops.mul(input, slope), input)
 
 
 DRAWN = {
@@ -214,9 +212,6 @@ def dropping(name):
     def drawn(input, p=0.5, training="alpha" not in name, inplace=False):
         if not training or p == 0:
             return input
-        from invar import ops
-        from invar.ops.random import torch_seed
-
         channels = name.endswith("d") or name.startswith("feature")
         count = math.prod(input.shape[:2]) if channels else None
         return getattr(ops, name)(input, p, True, **torch_seed(input, count))

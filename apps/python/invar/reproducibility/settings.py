@@ -8,7 +8,7 @@ import threading
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.optim import optimizer as of_torch
 
-from invar.reproducibility import optimizers
+from invar.reproducibility import active, optimizers
 
 _lock = threading.Lock()
 _held = 0
@@ -42,11 +42,9 @@ def release():
 
 def _after_fork():
     """In the child only the thread that forked goes on; another one may have held the lock."""
-    from invar.reproducibility import depth
-
     global _lock, _held
     _lock = threading.Lock()
-    held, _held = _held, depth()
+    held, _held = _held, active.depth()
     if held and not _held:
         _kept.close()
 

@@ -28,15 +28,6 @@ def compact(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
 
-def merkle_root(leaves):
-    """receipt.6, of digests as bytes; as bytes."""
-    level = [hashlib.sha256(b"\0" + d).digest() for d in leaves]
-    while len(level) > 1:
-        pairs = [hashlib.sha256(b"\1" + a + b).digest() for a, b in zip(level[::2], level[1::2])]
-        level = pairs + level[len(pairs) * 2 :]
-    return level[0] if level else hashlib.sha256().digest()
-
-
 def as_tensor(name, value):
     """A tensor on the host; Python's numbers become tensors without dimensions."""
     if isinstance(value, torch.Tensor):
@@ -79,7 +70,7 @@ class Digest:
             self.entries = list(pool.map(lambda name: described(name, tensors[name]), names))
         leaves = [leaf(entry) for entry in self.entries]
         self.leaves = [d.hex() for d in leaves]
-        self.root = merkle_root(leaves).hex()
+        self.root = _native.merkle_root(leaves).hex()
 
 
 def state_digest(tensors: Mapping[str, Any] | torch.nn.Module) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from invar import _native
-from invar.training.digest import compact, leaf, merkle_root
+from invar._native import merkle_root
+from invar.training.digest import compact, leaf
 
 SCHEMA = "invar-training-receipt 1"
 NUMERICS = "invar-1"
@@ -283,7 +284,7 @@ def check(data, where):
 
 
 def _root(leaves):
-    return merkle_root(map(bytes.fromhex, leaves)).hex()
+    return merkle_root([bytes.fromhex(one) for one in leaves]).hex()
 
 
 def shown(text):

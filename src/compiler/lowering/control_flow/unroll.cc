@@ -153,8 +153,10 @@ std::optional<Error> Conversion::take_errors(Operation* before, Operation* last)
       if (failed != failed_.end()) failed_.erase(failed);
       inner->erase();
     } else if (failed != failed_.end()) {
-      error = Error{failed->second.code,
-                    "within it: " + failed->second.message + (error ? "; " + error->message : "")};
+      const ErrorKind before = error ? error->kind : ErrorKind::other;
+      error =
+          at(cast<NodeOp>(inner), failed->second).around("within it: ", error ? "; " + error->message : "");
+      if (before != ErrorKind::other) error->kind = before;
       failed_.erase(failed);
     }
     inner = next;

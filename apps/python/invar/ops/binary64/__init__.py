@@ -9,13 +9,10 @@ from typing import Any
 from invar import arrays
 from invar import primitives as p
 from invar.ops import _types as t
-from invar.ops.binary64 import activations, functions, reductions, windows
-from invar.ops.binary64.slopes import SLOPES
+from invar.ops.binary64 import reductions, windows
+from invar.ops.binary64.values import VALUES, value
 
 OWN = {"exp": "exp_f64", "log": "log_f64"}  # operations of another name
-VALUES: dict[str, Any] = {
-    name: getattr(functions, name, None) or getattr(activations, name) for name in SLOPES
-}
 STEPS: dict[str, Any] = {
     name: getattr(module, name)
     for module, names in (
@@ -37,17 +34,10 @@ def call(op: str, *operands: Any, **attributes: Any) -> Any:
     if op in STEPS:
         return STEPS[op](*operands, **attributes)
     if arrays.is_tensor(operands[0]):
-        from invar.autograd.composed import Composed
+        from invar.ops.binary64.slopes import Composed
 
         return Composed.apply(op, tuple(sorted(attributes.items())), *operands)
     return value(op, operands, attributes)
-
-
-def value(op: str, operands: Any, attributes: dict[str, Any]) -> Any:
-    """The result of a function of one element, without a gradient."""
-    if op == "pow":
-        return functions.power(*operands)
-    return VALUES[op](*operands, **attributes)
 
 
 class Operations:

@@ -91,3 +91,16 @@ def groupnorm(x: Any, weight: Any, bias: Any, groups: int, epsilon: float) -> An
     squares = p.reduce_mean(p.mul(gap, gap), axes=[2], keepdims=1)
     y = p.div(gap, p.sqrt(p.add(squares, beside(epsilon, x)))).reshape(x.shape)
     return p.add(p.mul(y, of(weight)), of(bias))
+
+
+def place(largest: bool, x: Any, axis: int) -> Any:
+    """The index of the first largest (smallest) element along an axis, which stays as 1; the first
+    NaN where there is one. Types that argmax does not have are compared with their extreme."""
+    e = t.type_of(x)
+    op = "argmax" if largest else "argmin"
+    if e in ("i32", "i64", "f64"):
+        top = p.call("reduce_max" if largest else "reduce_min", x, axes=[axis], keepdims=1)
+        found = p.equal(x, top)
+        x, op = p.logical_or(found, p.isnan(x)) if e == "f64" else found, "argmax"
+    y = p.call(op, arr.detached(t.cast(x, "f32")), axis=axis, select_last=0)
+    return y if y.ndim == x.ndim else arr.insert(y, axis)

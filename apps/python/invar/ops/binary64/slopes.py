@@ -5,17 +5,63 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from invar import primitives as p
+from invar.autograd.rules import reduced_to
 from invar.ops.binary64.activations import CUBIC, ROOT, inner
 from invar.ops.binary64.functions import LN2, LN10, at, below, plus, times, where
+from invar.ops.binary64.values import value
 
 Slope = Callable[..., Any]
 
 
-def call(op: str, *operands: Any, **attributes: Any) -> Any:
-    from invar.ops import binary64
+class Composed(torch.autograd.Function):
+    """A function of one element, or pow, as a node of the graph of gradients: composed(op,
+    attributes, *operands). Its derivatives are those of the function, not of its steps."""
 
-    return binary64.call(op, *operands, **attributes)
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(op, attributes, *operands):
+        return value(op, [x.detach() for x in operands], dict(attributes))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.op, ctx.attributes, *operands = inputs
+        ctx.save_for_backward(*operands, output)
+        ctx.save_for_forward(*operands, output)
+
+    @staticmethod
+    def slopes(ctx, needs):
+        *operands, y = ctx.saved_tensors
+        if ctx.op == "pow":
+            return power(*operands, y, needs)
+        return [SLOPES[ctx.op](*operands, y, **dict(ctx.attributes))]
+
+    @staticmethod
+    def backward(ctx, grad):
+        operands, needs = ctx.saved_tensors[:-1], ctx.needs_input_grad[2:]
+        found = [
+            None if slope is None else reduced_to(p.mul(grad, slope), x.shape)
+            for slope, x in zip(Composed.slopes(ctx, needs), operands)
+        ]
+        return (None, None, *found)
+
+    @staticmethod
+    def jvp(ctx, _, __, *tangents):
+        needs = tuple(x is not None for x in tangents)
+        total = None
+        for slope, x in zip(Composed.slopes(ctx, needs), tangents):
+            if x is not None:
+                part = p.mul(x, slope)
+                total = part if total is None else p.add(total, part)
+        return total
+
+
+def call(op: str, *operands: Any) -> Any:
+    """A function without attributes, of tensors of f64."""
+    return Composed.apply(op, (), *operands)
 
 
 def _sech(y: Any) -> Any:

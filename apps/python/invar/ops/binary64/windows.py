@@ -11,17 +11,9 @@ from invar import _native
 from invar import primitives as p
 from invar.ops import _arrays as arr
 from invar.ops import _types as t
-from invar.ops.binary64.reductions import root
+from invar.ops.binary64.reductions import place, root
 
 Numbers = Sequence[int]
-
-
-def from_numpy(x: np.ndarray[Any, Any], like: Any) -> Any:
-    if isinstance(like, np.ndarray):
-        return x
-    import torch
-
-    return torch.from_numpy(x).to(like.device)
 
 
 def windows(
@@ -39,7 +31,7 @@ def windows(
     x = p.pad(x, *more, begins=begins, shape=(*x.shape[:2], *sizes))
     for d in range(n):
         place = np.arange(out[d])[:, None] * strides[d] + np.arange(kernel[d]) * dilations[d]
-        x = p.gather(x, from_numpy(place, x), axis=2 + 2 * d)
+        x = p.gather(x, arr.from_numpy(place, x), axis=2 + 2 * d)
     return arr.permute(x, [0, 1, *range(2, 2 + 2 * n, 2), *range(3, 3 + 2 * n, 2)])
 
 
@@ -129,7 +121,7 @@ class Pool:
             first = np.arange(self.out[d])[:, None] * self.strides[d] - self.pads[d]
             place = first + np.arange(self.kernel[d]) * self.dilations[d]
             areas = areas[..., None] * ((place >= low) & (place < high)).sum(1)
-        return from_numpy(np.ascontiguousarray(areas), self.x)
+        return arr.from_numpy(np.ascontiguousarray(areas), self.x)
 
 
 def average_pool(x: Any, *, count_include_pad: int = 0, **attributes: Any) -> Any:
@@ -140,10 +132,8 @@ def average_pool(x: Any, *, count_include_pad: int = 0, **attributes: Any) -> An
 
 def _chosen(pool: Pool) -> tuple[Any, Any]:
     """Windows, and the place of each one's first largest element."""
-    from invar.ops.reduction import place
-
     parts = pool.of(pool.x, -math.inf)
-    return parts, place("max_pool", True, parts, 2 + pool.n)
+    return parts, place(True, parts, 2 + pool.n)
 
 
 def max_pool(x: Any, **attributes: Any) -> Any:
@@ -157,7 +147,7 @@ def max_pool_indices(x: Any, column_major: int = 0, **attributes: Any) -> Any:
     pool = Pool("max_pool", x, attributes)
     _, chosen = _chosen(pool)
     numbers = np.arange(1, math.prod(x.shape) + 1).reshape(x.shape)
-    places = pool.of(from_numpy(numbers, x))
+    places = pool.of(arr.from_numpy(numbers, x))
     found = arr.drop(p.gather_elements(places, chosen, axis=2 + pool.n), 2 + pool.n)
     return p.sub(found, t.constant(1, "i64", found))
 

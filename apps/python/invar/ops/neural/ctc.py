@@ -10,7 +10,6 @@ from invar.ops._types import Array
 from invar.ops.binary64 import operations as op
 from invar.ops.indexing import index_of
 from invar.ops.loss import _checked, _reduced, _sum
-from invar.ops.neural.windows import numbers
 
 _NONE = -1e30  # the logarithm of what cannot be: finite, so that gradients are
 
@@ -62,7 +61,7 @@ def ctc_loss(
     infinite = op.greater(loss, _at(-_NONE / 2, loss))
     loss = op.where(infinite, _at(0 if zero_infinity else math.inf, loss), loss)
     if reduction == "mean":
-        lengths = numbers([max(v, 1) for v in outs], loss)
+        lengths = arr.numbers([max(v, 1) for v in outs], loss)
         return cast(
             Array,
             t.cast(
@@ -102,7 +101,7 @@ def _padded(name: str, targets: Any, lengths: list[int], like: Any, blank: int) 
     rows = [min(b + k, max(sum(lengths) - 1, 0)) for b in begins for k in range(longest)]
     if not rows or not sum(lengths):
         return arr.full((len(lengths), longest), blank, "i64", index)
-    return op.gather(index, numbers(rows, index), axis=0).reshape(len(lengths), longest)
+    return op.gather(index, arr.numbers(rows, index), axis=0).reshape(len(lengths), longest)
 
 
 def _states(labels: Any, blank: int, like: Any) -> tuple[Any, Any]:
@@ -124,7 +123,7 @@ def _alignments(x: Any, states: Any, skips: Any, ins: list[int], outs: list[int]
     count = states.shape[1]
     none = _at(_NONE, x)
     place = arr.insert(arr.iota(count, states), 0)
-    end = arr.insert(numbers([2 * v for v in outs], states), 1)  # the last blank
+    end = arr.insert(arr.numbers([2 * v for v in outs], states), 1)  # the last blank
     of = lambda s: op.gather_elements(x[s], states, axis=1)
     start = op.less(place, t.number(2, "i64", states))
     alpha = arr.expand(none, (n, count))
@@ -138,14 +137,14 @@ def _alignments(x: Any, states: Any, skips: Any, ins: list[int], outs: list[int]
         ways = op.concat(*(arr.insert(w, 0) for w in ways), axis=0)
         joined = op.reduce_log_sum_exp(ways, axes=[0], keepdims=0)
         made = op.max(op.add(joined, of(s)), none)
-        runs = op.less(t.number(s, "i64", states), arr.insert(numbers(ins, states), 1))
+        runs = op.less(t.number(s, "i64", states), arr.insert(arr.numbers(ins, states), 1))
         alpha = op.where(runs, made, alpha)
     last = op.logical_or(
         op.equal(place, end), op.equal(op.add(place, t.number(1, "i64", place)), end)
     )
     if min(ins, default=1) == 0:  # nothing was read: only the empty target fits
         empty = op.logical_and(op.equal(place, end), op.equal(end, t.number(0, "i64", end)))
-        unread = arr.insert(op.equal(numbers(ins, states), t.number(0, "i64", states)), 1)
+        unread = arr.insert(op.equal(arr.numbers(ins, states), t.number(0, "i64", states)), 1)
         alpha = op.where(unread, op.where(empty, _at(0, x), none), alpha)
     kept = op.where(last, alpha, none)
     return op.neg(op.reduce_log_sum_exp(kept, axes=[1], keepdims=0))

@@ -1,7 +1,6 @@
 """Windows of images as columns, and back; the inverse of max_pool. Data moves by index (gather.5,
 gather.7 to gather.9)."""
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -16,16 +15,6 @@ from invar.ops.binary64 import operations as p
 from invar.ops.indexing import index_add, index_of, scatter
 from invar.ops.shape import pad
 from invar.ops.spatial import Sizes, _positive
-
-
-def numbers(values: Any, like: Any) -> Any:
-    """Whole numbers as i64, beside `like`."""
-    made = np.asarray(values, np.int64)
-    if isinstance(like, np.ndarray):
-        return made
-    import torch
-
-    return torch.from_numpy(made).to(like.device)
 
 
 class _Windows:
@@ -87,7 +76,9 @@ def unfold(
     x = pad(x, [width, width, height, height])
     n, c = x.shape[:2]
     places = how.places()
-    rows = p.gather(x.reshape(n, c, math.prod(x.shape[2:])), numbers(places.reshape(-1), x), axis=2)
+    rows = p.gather(
+        x.reshape(n, c, math.prod(x.shape[2:])), arr.numbers(places.reshape(-1), x), axis=2
+    )
     y = t.cast(rows, e).reshape(n, c * places.shape[0], places.shape[1])
     return cast(Array, y if input.ndim == 4 else arr.drop(y, 0))
 
@@ -121,7 +112,7 @@ def fold(
         )
     n, c = x.shape[0], x.shape[1] // len(places)
     image = arr.full((n, c, math.prod(how.padded)), 0, t.NAMES[x.dtype], x)
-    index = numbers(places.reshape(-1), x)
+    index = arr.numbers(places.reshape(-1), x)
     image = index_add(image, 2, index, x.reshape(n, c, places.size)).reshape(n, c, *how.padded)
     for d in range(2):
         image = arr.cut(image, d + 2, how.padding[d], how.padding[d] + size[d])
@@ -179,22 +170,3 @@ def _max_unpool(n: int) -> Callable[..., Any]:
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = (_max_unpool(n) for n in (1, 2, 3))
-
-
-def adapted_indices(x: Any, size: Sequence[int]) -> Any:
-    """Where the largest elements of the windows of an adaptive pool stand: x [N, C, ...] -> i64 [N,
-    C, *size], counted in the channel."""
-    space, n = x.shape[2:], len(size)
-    spans = [[(i * b // a, -(-(i + 1) * b // a)) for i in range(a)] for a, b in zip(size, space)]
-    whole, made = np.arange(math.prod(space)).reshape(space), []
-    for window in itertools.product(*spans):
-        part = x
-        for d, (start, end) in enumerate(window):
-            part = arr.cut(part, d + 2, start, end)
-        kernel = list(part.shape[2:])
-        how = dict(kernel=kernel, strides=kernel, dilations=[1] * n, pads=[0] * (2 * n))
-        inside = p.max_pool_indices(arr.detached(part), **how, ceil_mode=0, column_major=0)
-        inside = p.mod(inside, t.number(math.prod(kernel), "i64", inside))
-        table = whole[tuple(slice(*span) for span in window)].reshape(-1)
-        made.append(p.gather(numbers(table, x), inside.reshape(*x.shape[:2], 1), axis=0))
-    return p.concat(*made, axis=2).reshape(*x.shape[:2], *size)

@@ -1,60 +1,9 @@
-"""Compositions of primitives as nodes of the graph of gradients, with gradients of their own: the
-functions of binary64 (invar.ops.binary64), whose derivatives are those of the functions, not of
-each step, and scatters that join by products and extremes."""
+"""Scatters that join by products and extremes, as nodes of the graph of gradients."""
 
 import torch
 
-from invar.autograd.rules import constant, reduced_to
-
-
-class Composed(torch.autograd.Function):
-    """composed(op, attributes, *operands)."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(op, attributes, *operands):
-        from invar.ops import binary64
-
-        return binary64.value(op, [x.detach() for x in operands], dict(attributes))
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.op, ctx.attributes, *operands = inputs
-        ctx.save_for_backward(*operands, output)
-        ctx.save_for_forward(*operands, output)
-
-    @staticmethod
-    def slopes(ctx, needs):
-        from invar.ops.binary64 import slopes
-
-        *operands, y = ctx.saved_tensors
-        if ctx.op == "pow":
-            return slopes.power(*operands, y, needs)
-        return [slopes.SLOPES[ctx.op](*operands, y, **dict(ctx.attributes))]
-
-    @staticmethod
-    def backward(ctx, grad):
-        from invar import primitives as p
-
-        operands, needs = ctx.saved_tensors[:-1], ctx.needs_input_grad[2:]
-        found = [
-            None if slope is None else reduced_to(p.mul(grad, slope), x.shape)
-            for slope, x in zip(Composed.slopes(ctx, needs), operands)
-        ]
-        return (None, None, *found)
-
-    @staticmethod
-    def jvp(ctx, _, __, *tangents):
-        from invar import primitives as p
-
-        needs = tuple(x is not None for x in tangents)
-        total = None
-        for slope, x in zip(Composed.slopes(ctx, needs), tangents):
-            if x is not None:
-                part = p.mul(x, slope)
-                total = part if total is None else p.add(total, part)
-        return total
+from invar import primitives as p
+from invar.autograd.rules import constant
 
 
 class Joined(torch.autograd.Function):
@@ -65,8 +14,6 @@ class Joined(torch.autograd.Function):
 
     @staticmethod
     def forward(x, index, updates, axis, reduction):
-        from invar import primitives as p
-
         at = {"axis": axis, "reduction": reduction}
         return p.scatter_elements(x.detach(), index, updates.detach(), **at)
 
@@ -84,15 +31,11 @@ class Joined(torch.autograd.Function):
 
 
 def _scatter(x, index, updates, axis, reduction):
-    from invar import primitives as p
-
     return p.scatter_elements(x, index, updates, axis=axis, reduction=reduction)
 
 
 def _of_extreme(grad, x, index, updates, y, axis):
     """The gradient of a place, divided by how many have its value, for each of them."""
-    from invar import primitives as p
-
     one, zero = constant(grad, 1.0), constant(grad, 0.0)
     of = lambda v: p.gather_elements(v, index, axis=axis)
     own, chosen = p.equal(x, y), p.equal(updates, of(y))
@@ -104,8 +47,6 @@ def _of_extreme(grad, x, index, updates, y, axis):
 def _of_product(grad, x, index, updates, y, axis):
     """The gradient times the product of all other factors of a place: that of the factors that are
     not 0, divided by the own one, where no other one is 0."""
-    from invar import primitives as p
-
     one, zero = constant(grad, 1.0), constant(grad, 0.0)
     of = lambda v: p.gather_elements(v, index, axis=axis)
     none = [p.equal(v, zero) for v in (x, updates)]
