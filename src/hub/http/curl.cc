@@ -34,9 +34,9 @@ constexpr long kHttpAndHttps = 3, kEverything = 3;
 constexpr size_t kErrorSize = 256;
 constexpr long kConnectSeconds = 15;
 
-struct StringList;  // curl_slist
-
 }  // namespace
+
+struct StringList;  // curl_slist; not local: GCC 13.3 breaks off at a pointer to a function of it below
 
 struct Curl::Library {
   int (*global_init)(long);
