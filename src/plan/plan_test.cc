@@ -49,7 +49,7 @@ std::string replaced(const std::string& from, const std::string& to, std::string
 }
 
 // The error of a text that must be refused, without the file's name.
-std::string refusal(const std::string& text, Code code = Code::bad_input) {
+std::string refusal_as(const std::string& text, Code code = Code::bad_input) {
   const auto p = parse(text, "x.plan");
   if (p) return "accepted";
   EXPECT_EQ(p.error().code, code) << p.error().message;
@@ -66,13 +66,13 @@ TEST(Plan, NumericsChoicesAreInTheDigest) {
   EXPECT_EQ(chosen->choices, (std::vector<std::string>{"rmsnorm-1", "sdpa-1"}));
   EXPECT_EQ(print(*chosen), replaced(operations, two));
   EXPECT_NE(digest(*plain), digest(*chosen));
-  EXPECT_EQ(refusal(replaced(operations, operations + "choice \"rmsnorm-99\"\n"), Code::not_covered),
+  EXPECT_EQ(refusal_as(replaced(operations, operations + "choice \"rmsnorm-99\"\n"), Code::not_covered),
             "line 4: numerics choice 'rmsnorm-99' is not known to this build");
-  EXPECT_EQ(refusal(replaced(operations, operations + "choice \"sdpa-1\"\nchoice \"rmsnorm-1\"\n")),
+  EXPECT_EQ(refusal_as(replaced(operations, operations + "choice \"sdpa-1\"\nchoice \"rmsnorm-1\"\n")),
             "line 5: numerics choices are not in ascending order");
-  EXPECT_EQ(refusal(replaced(operations, operations + "choice \"sdpa-1\"\nchoice \"sdpa-1\"\n")),
+  EXPECT_EQ(refusal_as(replaced(operations, operations + "choice \"sdpa-1\"\nchoice \"sdpa-1\"\n")),
             "line 5: numerics choices are not in ascending order");
-  EXPECT_EQ(refusal(replaced("symbol batch\n", "symbol batch\nchoice \"sdpa-1\"\n")),
+  EXPECT_EQ(refusal_as(replaced("symbol batch\n", "symbol batch\nchoice \"sdpa-1\"\n")),
             "line 5: unknown or misplaced line 'choice'");
 }
 
@@ -177,7 +177,7 @@ TEST(Plan, ComputedDimensionsRoundTrip) {
   for (const char* shape :
        {"[seq*batch]", "[past+seq]", "[seq+0]", "[2*3]", "[(seq)/2/2]", "[seq+-1]", "[1*seq]", "[(2*seq)/2]",
         "[min(16,seq)]", "[min(seq, 16)]", "[min(seq,past)]", "[min(seq,16]", "[min(seq]"})
-    EXPECT_NE(refusal(replaced("[batch, seq, 2] = add.1", std::string(shape) + " = add.1"))
+    EXPECT_NE(refusal_as(replaced("[batch, seq, 2] = add.1", std::string(shape) + " = add.1"))
                   .find("line 13: there is no symbol"),
               std::string::npos)
         << shape;
@@ -188,7 +188,7 @@ TEST(Plan, PrintOfABrokenPlanIsRefusedByParse) {
   p.nodes[0].out[0] = 77;
   p.nodes[1].in[0].index = -3;
   p.values[4].shape[0].symbol = 99;
-  EXPECT_NE(refusal(print(p)), "accepted");
+  EXPECT_NE(refusal_as(print(p)), "accepted");
 }
 
 TEST(Plan, AssignSlotsKeepsLivingValuesApart) {
@@ -235,18 +235,18 @@ TEST(Plan, CountsWhatIsAliveTogether) {
 
 TEST(Plan, RefusesWhatThisBuildDoesNotCoverByName) {
   const Code nc = Code::not_covered;
-  EXPECT_EQ(refusal(replaced("invar-plan 1", "invar-plan 2"), nc),
+  EXPECT_EQ(refusal_as(replaced("invar-plan 1", "invar-plan 2"), nc),
             "line 1: plan format '2' is not known to this build; it reads 'invar-plan 1'");
-  EXPECT_EQ(refusal(replaced("\"invar-1\"", "\"invar-9\""), nc),
+  EXPECT_EQ(refusal_as(replaced("\"invar-1\"", "\"invar-9\""), nc),
             "line 2: numerics 'invar-9' cannot be run by this build; it has \"invar-1\"");
   EXPECT_EQ(
-      refusal(replaced("\"reproducible\"", "\"fast\""), nc),
+      refusal_as(replaced("\"reproducible\"", "\"fast\""), nc),
       "line 3: operation set 'fast' is not known to this build; it has default, deterministic, reproducible");
-  EXPECT_EQ(refusal(replaced("gather.1", "nosuch.1"), nc),
+  EXPECT_EQ(refusal_as(replaced("gather.1", "nosuch.1"), nc),
             "line 10: operation 'nosuch' is not one of this build");
-  EXPECT_EQ(refusal(replaced("gather.1", "gather.7"), nc),
+  EXPECT_EQ(refusal_as(replaced("gather.1", "gather.7"), nc),
             "line 10: operation 'gather' version 7 is not in this build; it has version 1");
-  EXPECT_EQ(refusal(replaced("\"fp32-1\"", "\"tf32-1\""), nc),
+  EXPECT_EQ(refusal_as(replaced("\"fp32-1\"", "\"tf32-1\""), nc),
             "line 14: operation 'matmul' with numerics 'tf32-1' is not in this build; it has \"fp32-1\"");
 }
 
@@ -311,7 +311,7 @@ TEST(Plan, RefusesHostileText) {
            {"symbol seq\n", "symbol seq\r\n", nullptr},
            {"symbol seq\n", "symbol seq\n\n", nullptr},
        }) {
-    const std::string got = refusal(replaced(c.from, c.to));
+    const std::string got = refusal_as(replaced(c.from, c.to));
     if (c.error) {
       EXPECT_EQ(got, c.error);
     } else {
@@ -349,15 +349,15 @@ TEST(Plan, OriginsAreNamesOutsideTheDigest) {
            {"origin 1 \"\" \"\"\n", nullptr},
            {"origin 01 \"a\" \"b\"\n", nullptr},
            {"origin 1 \"\\x61\" \"b\"\n", nullptr}}) {
-    const std::string got = refusal(replaced("end\n", c.lines + std::string("end\n")));
+    const std::string got = refusal_as(replaced("end\n", c.lines + std::string("end\n")));
     if (c.error) {
       EXPECT_EQ(got, c.error);
     } else {
       EXPECT_NE(got, "accepted") << c.lines;
     }
   }
-  EXPECT_NE(refusal(replaced("places\n", two + "places\n")), "accepted");
-  EXPECT_NE(refusal(replaced("slots 3\n", two + "slots 3\n")), "accepted");
+  EXPECT_NE(refusal_as(replaced("places\n", two + "places\n")), "accepted");
+  EXPECT_NE(refusal_as(replaced("slots 3\n", two + "slots 3\n")), "accepted");
 }
 
 TEST(Plan, HostileOriginsStayWithinTheirLine) {
@@ -383,7 +383,7 @@ TEST(Plan, HostileOriginsStayWithinTheirLine) {
 }
 
 TEST(Plan, EveryTruncationIsRefused) {
-  for (size_t n = 0; n < kText.size(); ++n) EXPECT_NE(refusal(kText.substr(0, n)), "accepted") << n;
+  for (size_t n = 0; n < kText.size(); ++n) EXPECT_NE(refusal_as(kText.substr(0, n)), "accepted") << n;
 }
 
 // Runs under the address and undefined sanitizers in CI: mutations must be refused, or be plans
@@ -444,7 +444,7 @@ TEST(Plan, SourceStandsBehindThePlaces) {
            {named + tensors + tensors, "line 28: tensors are not in ascending order of names"},
            {named + "tensor \"a\" bf17 [] sha256 " + hash + "\n", "line 26: there is no dtype 'bf17'"},
            {"program \"toy-1\" sha256 3\n", "line 25: a SHA-256 is 64 lower-case hexadecimal digits"}})
-    EXPECT_EQ(refusal(replaced("end\n", lines + "end\n")), error);
+    EXPECT_EQ(refusal_as(replaced("end\n", lines + "end\n")), error);
 }
 
 // program.2

@@ -254,7 +254,7 @@ Result<Packet> Transport::next(Kind& kind) {
 }
 
 Hello own_hello() {
-  return {kOwnVersion, std::string(plan::kNumerics), host_name(), static_cast<int64_t>(::getpid())};
+  return {own_version + 1, std::string(plan::kNumerics), host_name(), static_cast<int64_t>(::getpid())};
 }
 
 std::string mismatch(const Hello& own, const Hello& other) {

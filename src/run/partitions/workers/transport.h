@@ -88,7 +88,7 @@ struct Hello {
   std::string version, numerics, host;
   int64_t process = 0;
 };
-extern const char kOwnVersion[];  // not constexpr: a test has a program with another one
+extern char own_version[];  // not const: a test changes it in the program's file
 Hello own_hello();
 std::string mismatch(const Hello& own, const Hello& other);
 

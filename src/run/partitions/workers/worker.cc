@@ -213,7 +213,7 @@ Result<Packet> Worker::handle(Kind kind, Packet& p) {
 
 }  // namespace
 
-const char kOwnVersion[] = INVAR_VERSION;
+char own_version[] = "\0" INVAR_VERSION;  // the zero marks where it begins
 
 Status work_for(Transport& transport, const std::string& model) {
   const num::ArithmeticEnv env;
