@@ -123,8 +123,7 @@ struct IndirectA {
 };
 
 // Where the FMA chains of one K block of a block of outputs go. E: GemmEpilogue, or StoreRule if
-// nothing else follows: every tile would hold the code of an epilogue that no call has.
-struct StoreRule {};
+// nothing else follows.
 template <class E>
 struct KBlockOutputWith {
   num::BlockPosition block;
@@ -136,30 +135,6 @@ struct KBlockOutputWith {
 };
 using KBlockOutput = KBlockOutputWith<GemmEpilogue>;
 using StoredKBlock = KBlockOutputWith<StoreRule>;
-INVAR_INLINE constexpr bool is_plain(StoreRule) {
-  return false;
-}
-INVAR_INLINE bool is_plain(const GemmEpilogue& f) {
-  return f.plain;
-}
-INVAR_INLINE constexpr bool by_column(StoreRule) {
-  return false;
-}
-INVAR_INLINE bool by_column(const GemmEpilogue& f) {
-  return f.by_column;
-}
-INVAR_INLINE constexpr int64_t other_stride(StoreRule, int64_t n) {
-  return n;
-}
-INVAR_INLINE int64_t other_stride(const GemmEpilogue& f, int64_t n) {
-  return f.other_ld ? f.other_ld : n;
-}
-INVAR_INLINE constexpr const float* other_of(StoreRule, int64_t) {
-  return nullptr;
-}
-INVAR_INLINE const float* other_of(const GemmEpilogue& f, int64_t at) {
-  return f.other ? f.other + at : nullptr;
-}
 // A tile in it: its first row, and its first vector of columns.
 struct TileOrigin {
   int64_t row, v;
@@ -169,7 +144,7 @@ struct TileOrigin {
 template <int MR, int NV, class E>
 INVAR_INLINE bool join_chains(const KBlockOutputWith<E>& p, TileOrigin corner, F (&c)[MR * NV]) {
   if (p.block.opens && p.block.last && p.block.segment == 0) {  // a single chain
-    if (!is_plain(p.epilogue))
+    if (!p.epilogue.plain)
 #pragma GCC unroll 32
       for (int i = 0; i < MR * NV; ++i) c[i] = add(zero(), c[i]);  // contraction.3
     return true;
@@ -185,35 +160,24 @@ INVAR_INLINE bool join_chains(const KBlockOutputWith<E>& p, TileOrigin corner, F
   return p.block.last;
 }
 
-// Stores a finished tile, by the store rule alone.
-template <int MR, int NV>
-INVAR_INLINE void store_tile(const StoredKBlock& p, TileOrigin corner, bool, const F (&c)[MR * NV]) {
-  float* const out = p.out + corner.row * p.n + corner.v * kW;
-  const int64_t columns = p.columns - corner.v * kW;
-  if (columns >= NV * kW) {
-#pragma GCC unroll 32
-    for (int i = 0; i < MR * NV; ++i) store(out + i / NV * p.n + i % NV * kW, canonicalize(c[i]));
-    return;
-  }
-  float kept[MR * NV * kW];
-#pragma GCC unroll 32
-  for (int i = 0; i < MR * NV; ++i) store(kept + i * kW, c[i]);
-#pragma GCC unroll 1
-  for (int i = 0; i < MR * NV; ++i) {
-    const int lanes = valid_lanes(columns - i % NV * kW);
-    if (lanes > 0) store_part(out + i / NV * p.n + i % NV * kW, canonicalize(load(kept + i * kW)), lanes);
-  }
-}
-
-// Applies the epilogue to a finished tile and stores it. by_column: the bias is per column.
-template <int MR, int NV>
-INVAR_INLINE void store_tile(const KBlockOutput& p, TileOrigin corner, bool by_column,
-                             const F (&c)[MR * NV]) {
-  const GemmEpilogue& f = p.epilogue;
+template <int MR, int NV, class A, class B, class E>
+INVAR_INLINE void compute_tile(const A& a, const B& b, int64_t k, const KBlockOutputWith<E>& p,
+                               TileOrigin corner, TilePrefetch& next) {
+  const E& f = p.epilogue;
   float* const out = p.out + corner.row * p.n + corner.v * kW;
   const int64_t other_stride = f.other_ld ? f.other_ld : p.n;
   const float* const other = f.other ? f.other + corner.row * other_stride + corner.v * kW : nullptr;
+  const bool by_column = A::kByColumn && f.by_column;
   const float* const bias = f.bias ? f.bias + (by_column ? corner.v * kW : corner.row) : nullptr;
+  next.wanted = {};
+  if (p.block.last)
+    next.wanted = {
+        out, other, p.n, other_stride, 0, MR, static_cast<int>((MR * kPrefetchPeriod + k - 1) / k)};
+  asm("" : "+m"(next.wanted));  // keep it in memory: the registers are for the tile
+  F c[MR * NV];
+  const bool some = a.template sum<MR, NV>(a, b, k, c, next);
+  if (!some && !p.block.opens && !p.block.closes) return;  // the segment sum, which is not -0, stays
+  if (!join_chains<MR, NV>(p, corner, c)) return;
   auto at = [&](int i) __attribute__((always_inline)) {
     return i / NV * p.n + i % NV * kW;
   };
@@ -258,26 +222,6 @@ INVAR_INLINE void store_tile(const KBlockOutput& p, TileOrigin corner, bool by_c
                                 lanes),
                  lanes);
   }
-}
-
-template <int MR, int NV, class A, class B, class E>
-INVAR_INLINE void compute_tile(const A& a, const B& b, int64_t k, const KBlockOutputWith<E>& p,
-                               TileOrigin corner, TilePrefetch& next) {
-  next.wanted = {};
-  if (p.block.last)
-    next.wanted = {p.out + corner.row * p.n + corner.v * kW,
-                   other_of(p.epilogue, corner.row * other_stride(p.epilogue, p.n) + corner.v * kW),
-                   p.n,
-                   other_stride(p.epilogue, p.n),
-                   0,
-                   MR,
-                   static_cast<int>((MR * kPrefetchPeriod + k - 1) / k)};
-  asm("" : "+m"(next.wanted));  // keep it in memory: the registers are for the tile
-  F c[MR * NV];
-  const bool some = a.template sum<MR, NV>(a, b, k, c, next);
-  if (!some && !p.block.opens && !p.block.closes) return;  // the segment sum, which is not -0, stays
-  if (!join_chains<MR, NV>(p, corner, c)) return;
-  store_tile<MR, NV>(p, corner, A::kByColumn && by_column(p.epilogue), c);
 }
 
 // One row of tiles: MR rows of A from `row` on times `panels` panels of B

@@ -17,7 +17,14 @@ struct GemmEpilogue {
   bool by_column = false;  // the bias is per column, a multiple of vectors
   int64_t other_ld = 0;    // row stride of `other` if it differs from that of the result, else 0
 };
-INVAR_INLINE bool is_nontrivial(const GemmEpilogue& f) {
+// No epilogue: what is constant here, no tile holds the code of.
+struct StoreRule {
+  static constexpr const float *bias = nullptr, *other = nullptr;
+  static constexpr bool plain = false, raw = false, relu = false, by_column = false;
+  static constexpr int64_t other_ld = 0;
+};
+template <class E>
+INVAR_INLINE bool is_nontrivial(const E& f) {
   return f.bias || f.other || f.relu || f.raw;
 }
 // Adds what a call's add_relu epilogue applies in registers to results from `first` on.
@@ -36,7 +43,8 @@ INVAR_INLINE bool has_no_small_bias(const float* bias, int64_t n) {
   return true;
 }
 // Under that condition relu may use a max instruction that picks either of two zeros.
-INVAR_INLINE F relu_floor(const GemmEpilogue& f) {
+template <class E>
+INVAR_INLINE F relu_floor(const E& f) {
   return set1(f.relu ? 0.0f : -__builtin_inff());
 }
 INVAR_INLINE F bias_vector(const GemmEpilogue& f, int64_t row) {
@@ -50,7 +58,8 @@ INVAR_INLINE F apply_epilogue_fast(F c, F bias, F other, F least) {
 }
 
 // Applies the epilogue to contractions c with this bias; `at` is their element offset in `other`.
-INVAR_INLINE F apply_epilogue(const GemmEpilogue& f, F c, F bias, int64_t at, int lanes) {
+template <class E>
+INVAR_INLINE F apply_epilogue(const E& f, F c, F bias, int64_t at, int lanes) {
   if (f.raw) return c;
   if (f.plain && !f.other) return apply_epilogue_fast(c, bias, relu_floor(f));
   if (f.plain) return apply_epilogue_fast(c, bias, load_part(f.other + at, lanes), relu_floor(f));
