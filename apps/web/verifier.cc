@@ -46,31 +46,9 @@ class Lines : public generate::Observer {
 
 // The words of `invar verify --json`, and those of its report.
 void write(const std::string& name, const Result<generate::Verdict>& verdict) {
-  if (!verdict) {
-    write({{"ok", false},
-           {"verdict", "REFUSED"},
-           {"receipt", name},
-           {"error", verdict.error().message},
-           {"exit_code", static_cast<int>(verdict.error().code)}});
-    return;
-  }
-  const generate::Verdict& v = *verdict;
-  Value j = {{"ok", v.ok()},
-             {"verdict", v.verdict},
-             {"about", Value::object},
-             {"receipt", v.receipt},
-             {"receipt_hash", v.receipt_hash},
-             {"compared", Value::object},
-             {"caveats", Value::array},
-             {"findings", Value::array},
-             {"report", generate::report(v)}};
-  for (const generate::Compared& c : v.compared) {
-    j["compared"][c.what] = c.how;
-    if (c.caveat) j["caveats"].add(c.what);
-  }
-  for (const auto& f : v.findings)
-    j["findings"].add({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
-  for (const auto& [what, text] : v.about) j["about"][what] = text;
+  if (!verdict) return write(generate::json_of(name, verdict.error()));
+  Value j = generate::json_of(*verdict);
+  j["report"] = generate::report(*verdict);
   write(j);
 }
 

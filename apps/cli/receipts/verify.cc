@@ -21,35 +21,6 @@
 namespace invar::cli {
 namespace {
 
-using json::Value;
-
-std::string json_of(const generate::Verdict& v) {
-  Value j = {{"ok", v.ok()},
-             {"verdict", v.verdict},
-             {"about", Value::object},
-             {"receipt", v.receipt},
-             {"receipt_hash", v.receipt_hash},
-             {"compared", Value::object},
-             {"caveats", Value::array},
-             {"findings", Value::array}};
-  for (const generate::Compared& c : v.compared) {
-    j["compared"][c.what] = c.how;
-    if (c.caveat) j["caveats"].add(c.what);
-  }
-  for (const auto& f : v.findings)
-    j["findings"].add({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
-  for (const auto& [what, text] : v.about) j["about"][what] = text;
-  return line_of(j);
-}
-
-std::string error_json(const std::string& receipt, const Error& error) {
-  return line_of({{"ok", false},
-                  {"verdict", "REFUSED"},
-                  {"receipt", receipt},
-                  {"error", error.message},
-                  {"exit_code", static_cast<int>(error.code)}});
-}
-
 // What was asked and answered, short enough for the line of one receipt among several: without what
 // about() adds in parentheses.
 std::string exchange_of(const generate::Verdict& v) {
@@ -141,10 +112,10 @@ class Verdicts {
  private:
   void refuse(const std::string& name, const Error& error) const {
     complain(error);
-    if (json_) print(error_json(name, error));
+    if (json_) print(line_of(generate::json_of(name, error)));
   }
   void show_one(const generate::Verdict& v) const {
-    if (json_) return print(json_of(v));
+    if (json_) return print(line_of(generate::json_of(v)));
     print_verdict(generate::report(v), v);
   }
   void show(const std::string& name, const Result<generate::Verdict>& verdict) {
@@ -152,7 +123,7 @@ class Verdicts {
     if (!verdict && !(stdout_is_terminal() && stderr_is_terminal())) complain(verdict.error());
     if (!json_ && verdict && display().verbose) return print_verdict(generate::report(*verdict), verdict);
     if (!json_) return show_row(name, verdict);
-    print(verdict ? json_of(*verdict) : error_json(name, verdict.error()));
+    print(line_of(verdict ? generate::json_of(*verdict) : generate::json_of(name, verdict.error())));
   }
 
   // What the row cannot say stands below it; what the row before says, too, is said by its name.

@@ -3,6 +3,7 @@
 
 #include "base/file/file.h"
 #include "base/text/display.h"
+#include "base/text/json.h"
 #include "generate/verify/verify.h"
 
 namespace invar::generate {
@@ -38,6 +39,34 @@ std::string caveats(const Verdict& v) {
   for (const Compared& c : v.compared)
     if (v.ok() && c.caveat) text += row(c.what, printable(c.how));
   return text;
+}
+
+json::Value json_of(const Verdict& v) {
+  using json::Value;
+  Value j = {{"ok", v.ok()},
+             {"verdict", v.verdict},
+             {"about", Value::object},
+             {"receipt", v.receipt},
+             {"receipt_hash", v.receipt_hash},
+             {"compared", Value::object},
+             {"caveats", Value::array},
+             {"findings", Value::array}};
+  for (const Compared& c : v.compared) {
+    j["compared"][c.what] = c.how;
+    if (c.caveat) j["caveats"].add(c.what);
+  }
+  for (const auto& f : v.findings)
+    j["findings"].add({{"field", f.field}, {"expected", f.expected}, {"found", f.found}});
+  for (const auto& [what, text] : v.about) j["about"][what] = text;
+  return j;
+}
+
+json::Value json_of(const std::string& receipt, const Error& error) {
+  return {{"ok", false},
+          {"verdict", "REFUSED"},
+          {"receipt", receipt},
+          {"error", error.message},
+          {"exit_code", static_cast<int>(error.code)}};
 }
 
 Result<std::string> read_receipt(const std::string& path) {

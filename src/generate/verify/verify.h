@@ -20,6 +20,9 @@
 #include "receipt/receipt.h"
 #include "signature/signature.h"
 
+namespace invar::json {
+struct Value;
+}
 namespace invar::generate {
 
 // What was compared with what. A caveat says what the verdict does not: every form of a verdict
@@ -43,6 +46,9 @@ struct Verdict {
 };
 // The verdict as lines for people, safe for a terminal.
 std::string report(const Verdict&);
+// What `invar verify --json` and the page write: of a verdict, and of a receipt that was refused.
+json::Value json_of(const Verdict&);
+json::Value json_of(const std::string& receipt, const Error&);
 // Its caveats alone, a line each.
 std::string caveats(const Verdict&);
 // What the word of a verdict says, behind it, where the plan was given and nothing shows that it is
