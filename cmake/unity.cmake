@@ -54,7 +54,7 @@ function(invar_unity target)
     endforeach()
   endforeach()
   set_target_properties(${target} PROPERTIES SOURCES "${others}")
-  # A type with members of file-local types is as local as before. GCC 13 breaks off where it says so.
+  # A type with members of file-local types is as local as before.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
