@@ -42,9 +42,12 @@ INVAR_INLINE D load_d(const double* p) {
   if constexpr (kW == 1) return set1_d(*p);
   return from_bits(load_l(reinterpret_cast<const int64_t*>(p)));
 }
-// linear_attention.3
-INVAR_INLINE F stored_exp(F x) {
+// linear_attention.3; decays seldom grow. A NaN is some NaN: every product with it is stored.
+INVAR_INTERNAL F stored_growth(F x) {
   return canonicalize(num::INVAR_ISA_NS::exp(x));
+}
+INVAR_INLINE F stored_exp(F x) {
+  return any(lt(zero(), x)) ? stored_growth(x) : exp_stored(x);
 }
 
 // Rows [t, t + n) of a chunk of one head.
