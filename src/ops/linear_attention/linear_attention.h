@@ -31,16 +31,20 @@ struct HeadState {
 INVAR_INLINE constexpr int64_t head_floats(const Geometry& g) {
   return g.d * (g.dv_padded + kChunkRows) + kChunkRows * (g.dv_padded + 2 * g.decays);
 }
+// The state of a head in a slot, which begins at `slot`.
+INVAR_INLINE HeadState head_state(const Geometry& g, std::byte* slot, int64_t head) {
+  float* const s = reinterpret_cast<float*>(slot) + head * head_floats(g);
+  float* const keys = s + g.d * g.dv_padded;
+  float* const u = keys + g.d * kChunkRows;
+  return {s, keys, u, reinterpret_cast<double*>(u + kChunkRows * g.dv_padded)};
+}
 // A state is whole in its slot, or in the first page of it.
 INVAR_INLINE HeadState head_state(const Geometry& g, const Call& call, int64_t batch, int64_t head) {
   const int64_t slot = call.sequences[batch].slot;
   std::byte* const base =
       call.pages ? call.pages[slot * call.slot_pages]
                  : static_cast<std::byte*>(call.state) + slot * static_cast<int64_t>(call.slot_bytes);
-  float* const s = reinterpret_cast<float*>(base) + head * head_floats(g);
-  float* const keys = s + g.d * g.dv_padded;
-  float* const u = keys + g.d * kChunkRows;
-  return {s, keys, u, reinterpret_cast<double*>(u + kChunkRows * g.dv_padded)};
+  return head_state(g, base, head);
 }
 
 int64_t units(const Call&, int phase);  // a head of a sequence each
