@@ -279,7 +279,9 @@ Result<jinja::Value> variables(const ChatTemplates& templates, const Chat& chat,
     }
     messages.push_back(jinja::dict(std::move(members)));
   }
-  all.emplace_back(jinja::text("messages"), jinja::list(std::move(messages)));
+  auto shown = jinja::within_levels(jinja::list(std::move(messages)));
+  if (!shown) return Error{shown.error().code, name + ": messages: " + shown.error().message};
+  all.emplace_back(jinja::text("messages"), std::move(*shown));
   for (const auto& [key, v] : {std::pair("tools", chat.tools), std::pair("documents", chat.documents)}) {
     jinja::Value made{jinja::None{}};
     if (v) {

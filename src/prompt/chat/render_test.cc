@@ -287,6 +287,25 @@ TEST(ChatTest, HostileTemplatesAreStopped) {
   EXPECT_EQ(error(sum + " }}").substr(0, 2), "3 ");
 }
 
+// `messages` is a list of objects, so their members have two levels less.
+TEST(ChatTest, AChatNestsNoDeeperThanATemplateMay) {
+  const auto outcome = [](const std::string& before, int levels, const std::string& after) {
+    const std::string value = std::string(levels, '[') + std::string(levels, ']');
+    const auto made = render("{{ messages[0].x is defined }}", before + value + after);
+    return made ? made->text : made.error().message;
+  };
+  const auto told = [](const std::string& where) {
+    return "chat.json: " + where + ": a value nests deeper than 200 levels";
+  };
+  const std::string message = R"({"messages":[{"x":)",
+                    variable = R"({"messages":[{"x":1}],"variables":{"v":)";
+  EXPECT_EQ(outcome(message, 198, "}]}"), "True");
+  EXPECT_EQ(outcome(message, 199, "}]}"), told("messages"));
+  EXPECT_EQ(outcome(message, 201, "}]}"), told("messages[0]: x"));
+  EXPECT_EQ(outcome(variable, 200, "}}"), "True");
+  EXPECT_EQ(outcome(variable, 201, "}}"), told("variables"));
+}
+
 TEST(ChatTest, TheTemplateIsChosenAsTransformersDoes) {
   const ChatTemplates both{{{"default", "D"}, {"tool_use", "T"}}, {}}, named{{{"rag", "R"}, {"a", "A"}}, {}};
   const auto text = [](const ChatTemplates& t, const std::string& more) {

@@ -72,7 +72,7 @@ class Interpreter {
  private:
   static constexpr size_t kMostSteps = 20'000'000, kMostBytes = size_t{512} << 20,
                           kMostOutput = size_t{64} << 20;
-  static constexpr int kDeepest = 700, kDeepestValue = 200;
+  static constexpr int kDeepest = 700;
   enum class Flow { next, stop_loop, next_round };
 
   // statements.cc

@@ -140,6 +140,8 @@ Value dict(std::vector<std::pair<Value, Value>>);
 Result<Value> from_json(const invar::json::Value&);
 
 int depth_of(const Value&);  // 0: no container
+// chat.5: the value, or an error where it nests too deeply, in a template or in a chat.
+Result<Value> within_levels(Value);
 bool truth(const Value&);
 bool equal(const Value&, const Value&);  // Python's ==; charges, as hashable and less do
 bool hashable(const Value&);
