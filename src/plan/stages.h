@@ -23,7 +23,7 @@ struct StageCost {
 struct Stage {
   Segment segment;
   int first_layer = 0, layers = 0;
-  // Its partition, and with several ranks that which runs it (plan/shards.h). A rank has a stage
+  // Its partition, and of several ranks that which runs it (analysis/shards.h). A rank has a stage
   // for each stretch of a partition that it computes without parts of the others.
   int partition = 0, rank = 0;
   // With several ranks: per value of the segment's plan its number in the whole plan, for people;

@@ -1,5 +1,5 @@
-// A plan for several ranks, see plan/shards.h.
-#include "plan/shards.h"
+// A plan for several ranks, see plan/analysis/shards.h.
+#include "plan/analysis/shards.h"
 
 #include <map>
 #include <optional>

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "plan/analysis/segment_builder.h"
-#include "plan/shards.h"
+#include "plan/analysis/shards.h"
 
 namespace invar::plan {
 namespace {
