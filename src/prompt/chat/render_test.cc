@@ -1,5 +1,5 @@
-// What transformers renders of the templates and conversations of tests/chat
-// (tools/chat/parity.py --write), and what is refused.
+// Templates and conversations of tests/chat render as transformers renders them
+// (tools/chat/parity.py --write), or are refused.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -88,7 +88,7 @@ TEST(ChatTest, RendersWhatTransformersRenders) {
     }
     ASSERT_TRUE(rendered) << line << "\n" << rendered.error().message;
     EXPECT_EQ(rendered->text, expected["text"]) << line;
-    // What a receipt binds makes the same text.
+    // The object that a receipt binds makes the same text.
     const auto again = render(text, rendered->input);
     ASSERT_TRUE(again) << rendered->input;
     EXPECT_EQ(again->text, rendered->text);
@@ -99,8 +99,8 @@ TEST(ChatTest, RendersWhatTransformersRenders) {
   EXPECT_GE(refused, 30);
 }
 
-// Of each attribute that Python or jinja2 gives to a value: its text, or a refusal by name, never
-// nothing (tools/chat/parity.py --write).
+// An attribute that Python or jinja2 gives to a value has its text or is refused by name
+// (tools/chat/parity.py --write).
 TEST(ChatTest, AttributesOfPythonAreShownOrRefused) {
   const std::string chat = R"({"messages":[{"role":"user","content":"Hi"}],"date":"2026-03-07T15:04:05"})";
   std::vector<std::string> names;
@@ -217,7 +217,7 @@ TEST(ChatTest, TextThatTheTemplateLeavesOutIsNamed) {
             what + "messages[0], messages[1], messages[2] and 1 more");
 }
 
-// What jinja2 computes with integers of any size, and what it makes of constants alone.
+// jinja2 computes with integers of any size, and it folds constants. Invar refuses both.
 TEST(ChatTest, WhatWouldDifferIsRefused) {
   for (const char* text :
        {"{{ (-9223372036854775807 - 1)|abs }}", "{{ -(-9223372036854775807 - 1) }}", "{{ {'a': 1}[1:] }}",
