@@ -320,14 +320,16 @@ def elements(case):
 
 
 def copy_rooms(folder, one_in=None):
-    """The rooms' texts for `doctor --rooms`: the least vector and digest of each operation, and of
-    the others those whose turn it is (`one_in` 1: all; None: no other)."""
+    """The rooms' texts for `doctor --rooms`: the least vector of each operation, the least digest
+    of those without and of each room, and of the others those whose turn it is (`one_in` 1: all;
+    None: no other)."""
     for texts in (ROOT / "src/ops").glob("*/tests"):
         room = folder / texts.parent.name / "tests"
         room.mkdir(parents=True)
         shutil.copy(texts / "cases.txt", room)
+        seen = set()
         for name, answer in (("vectors.txt", "->"), ("golden.txt", "=>")):
-            kept, seen = [], set()
+            kept = []
             lines = [
                 x for x in (texts / name).read_text().splitlines() if answer in x and x[0] != "#"
             ]
@@ -335,7 +337,7 @@ def copy_rooms(folder, one_in=None):
                 prefix = re.match(r"([a-z0-9_,]+): ", line)
                 operations = set(prefix[1].split(",")) if prefix else {texts.parent.name}
                 its_turn = one_in and sample.turn(line, one_in) == 0
-                if its_turn or not operations <= seen:
+                if its_turn or not kept or not operations <= seen:
                     seen |= operations
                     kept.append(line)
             (room / name).write_text("\n".join(kept) + "\n")
