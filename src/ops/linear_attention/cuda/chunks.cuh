@@ -234,7 +234,7 @@ __device__ __forceinline__ void close_slice(const Rows& p, const HeadState& m, C
 #pragma unroll
       for (int r = 0; r < kTile; ++r)
 #pragma unroll
-        for (int c = 0; c < kTile; ++c) sum[r][c] = fma(key[r], u[c], sum[r][c]);
+        for (int c = 0; c < kTile; ++c) sum[r][c] = fma(key[r], u[c], sum[r][c]);  // linear_attention.7
     }
 #pragma unroll
     for (int r = 0; r < kTile; ++r)
