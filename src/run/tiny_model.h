@@ -1,5 +1,5 @@
-// For tests: a small Llama with random weights, as a plan and weight files in a new folder. Where
-// it convolves, layers 0, 2, ... have a short causal convolution in the place of attention.
+// Helper of tests: a small Llama with random weights, as a plan and weight files in a new folder.
+// Where it convolves, layers 0, 2, ... have a short causal convolution in the place of attention.
 #pragma once
 
 #include <string>
