@@ -70,6 +70,12 @@ inline constexpr Architecture kArchitectures[] = {
     {"mpt", "MptForCausalLM", 2048, "max_seq_len"},
     {"mpt", "MPTForCausalLM", 2048, "max_seq_len"},  // MosaicML's name
     {"olmo", "OlmoForCausalLM"},
+    {"lfm2", "Lfm2ForCausalLM", 128000},
+    {"lfm2_moe", "Lfm2MoeForCausalLM", 128000},
+    {"mamba2", "Mamba2ForCausalLM", 1 << 20},  // no position has a limit
+    {"bamba", "BambaForCausalLM", 262144},
+    {"falcon_h1", "FalconH1ForCausalLM", 8192},
+    {"nemotron_h", "NemotronHForCausalLM", 4096},
 };
 
 // Encoders: classes of transformers are STEM with an ending. That of a classifier has its scores as
@@ -116,17 +122,12 @@ struct UncoveredArchitecture {
   const char *model_type, *layers;
 };
 inline constexpr UncoveredArchitecture kUncovered[] = {
-    {"bamba", "state-space layers"},
-    {"falcon_h1", "state-space layers"},
     {"falcon_mamba", "state-space layers"},
     {"jamba", "state-space layers"},
     {"mamba", "state-space layers"},
-    {"mamba2", "state-space layers"},
-    {"nemotron_h", "state-space layers"},
     {"zamba2", "state-space layers"},
     {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
-    {"lfm2", "convolutions over positions"},
     {"kimi_linear", "linear attention"},
     {"minimax", "linear attention"},
     {"qwen3_next", "linear attention"},

@@ -58,7 +58,13 @@ using onnx::quote;
   X(gpt_oss, gpt_oss)                   \
   X(bloom, bloom)                       \
   X(mpt, mpt)                           \
-  X(olmo, olmo)
+  X(olmo, olmo)                         \
+  X(lfm2, lfm2)                         \
+  X(lfm2_moe, lfm2_moe)                 \
+  X(mamba2, mamba2)                     \
+  X(bamba, bamba)                       \
+  X(falcon_h1, falcon_h1)               \
+  X(nemotron_h, nemotron_h)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

@@ -2,12 +2,14 @@
 // the names of its tensors (spec/decoder.md). The neutral value of a switch is that of Llama.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "checkpoint/recipes/experts.h"
+#include "checkpoint/recipes/mixers.h"
 #include "checkpoint/recipes/rope_frequencies.h"
 #include "onnx/recipe.h"
 
@@ -15,7 +17,7 @@ namespace invar::checkpoint {
 
 enum class Norm { rms, layer };
 // Where the norms stand around attention and MLP (decoder.8).
-enum class Block { pre, post, both, parallel, parallel_two, after };
+enum class Block { pre, post, both, parallel, parallel_two, after, single };
 enum class QkNorm { none, head, projection, heads };
 // How one weight holds queries, keys and values (decoder.6).
 enum class QkvLayout { split, concatenated, grouped };
@@ -43,7 +45,12 @@ struct TensorNames {
   std::vector<std::string> ignored_begins;                      // of parts that logits of text do not need
 };
 
+// What reads other positions in a layer (decoder.33). Both: attention and
+// a state-space layer side by side. A layer of none is an MLP alone.
+enum class Mixer { attention, gated_delta, short_conv, state_space, both, none };
+
 struct Layer {
+  Mixer mixer = Mixer::attention;
   bool window = false;  // attention sees the last `Decoder::window` positions alone
   int rope = 0;         // index of Decoder::ropes; -1: none
   bool sparse = false;  // experts in the place of the MLP
@@ -72,6 +79,7 @@ struct Decoder {
   QkNorm qk_norm = QkNorm::none;
   bool qk_norm_after_rope = false, qk_norm_bias = false;
   float qkv_clip = 0;                                // limit of queries, keys and values; 0: none
+  float attention_in_scale = 1, attention_out_scale = 1, key_scale = 1;
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has
   bool attention_scale_by_layer = false;             // divided by the number of the layer, from 1 on
@@ -86,11 +94,14 @@ struct Decoder {
   bool rope_interleaved = false;
   int64_t position_offset = 0;  // of a learned table; the model has one if names.positions
 
+  std::array<float, 2> mlp_scales = {1, 1};  // of the gate, and of what the MLP gives
   bool gated_mlp = true, fused_gate_up = false;
   Activation activation = Activation::silu;
   float embedding_scale = 1, residual_scale = 1, logits_scale = 1, logits_divisor = 1, logits_softcap = 0;
   bool tied = false;
   Experts experts;  // of the sparse layers
+  ShortConv short_conv;
+  StateSpace state_space;
   int64_t unused_layers =
       0;  // behind the last one, for predicting several tokens; their tensors are not read
 

@@ -97,12 +97,14 @@ std::string DecoderGraph::rotated(const std::string& name, const std::string& x,
   return b_.node("RotaryEmbedding", name, {x, cos_[i], sin_[i]}, attributes);
 }
 
-std::string DecoderGraph::attention(size_t layer, const std::string& x) {
+std::string DecoderGraph::attention(size_t layer, std::string x) {
   const std::string index = std::to_string(layer), p = prefix_ + d_.names.layers + index + ".";
+  x = scaled("Mul", p + "self_attn.attention_in_scale", x, d_.attention_in_scale, 1);
   const bool latent = d_.kv_lora_rank != 0;
   Strings qkv = latent ? latent_projections(p, x) : projections(p, x);
   for (size_t i = 0; i < qkv.size() && d_.qkv_clip != 0; ++i)
     qkv[i] = clipped(b_, p + "self_attn." + "qkv"[i] + "_clipped", qkv[i], d_.qkv_clip);
+  qkv[1] = scaled("Mul", p + "self_attn.key_scale", qkv[1], d_.key_scale, 1);
   const int64_t value_dim = d_.v_head_dim ? d_.v_head_dim : d_.head_dim;
   const std::pair<std::string, int64_t> sides[] = {{"q", d_.heads}, {"k", d_.kv_heads}};
   const auto normed = [&](size_t i) {
@@ -132,7 +134,18 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   const std::string y = b_.node("Attention", p + "self_attn.attention", operands, attributes);
   if (d_.attention_sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
   b_.graph().nodes.back().outputs = {y, present[0], present[1]};
-  return linear(p + d_.names.o, y, d_.heads * value_dim, d_.hidden_size, d_.output_bias);
+  const std::string out = linear(p + d_.names.o, y, d_.heads * value_dim, d_.hidden_size, d_.output_bias);
+  return scaled("Mul", p + "self_attn.attention_out_scale", out, d_.attention_out_scale, 1);
+}
+
+// decoder.33.
+std::string DecoderGraph::mixed(size_t layer, const std::string& x) {
+  const Mixer mixer = d_.layers[layer].mixer;
+  if (mixer == Mixer::short_conv) return short_conv(layer, x);
+  if (mixer == Mixer::state_space) return state_space(layer, x);
+  const std::string attended = attention(layer, x);
+  if (mixer != Mixer::both) return attended;
+  return b_.node("Add", attended + ".with_states", {state_space(layer, x), attended});
 }
 
 // decoder.8 has a table of the blocks.
@@ -149,22 +162,26 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
   };
   switch (d_.block) {
     case Block::pre:
-      x = add("attended", x, attention(index, before(n.attention_norm, x)));
+      x = add("attended", x, mixed(index, before(n.attention_norm, x)));
       return add("output", x, mlp(index, before(n.mlp_norm, x)));
     case Block::post:
-      x = add("attended", x, before(n.attention_post_norm, attention(index, x)));
+      x = add("attended", x, before(n.attention_post_norm, mixed(index, x)));
       return add("output", x, before(n.mlp_post_norm, mlp(index, x)));
     case Block::both:
-      x = add("attended", x, before(n.attention_post_norm, attention(index, before(n.attention_norm, x))));
+      x = add("attended", x, before(n.attention_post_norm, mixed(index, before(n.attention_norm, x))));
       return add("output", x, before(n.mlp_post_norm, mlp(index, before(n.mlp_norm, x))));
     case Block::after:
-      x = before(n.attention_norm, add("attended", x, attention(index, x)));
+      x = before(n.attention_norm, add("attended", x, mixed(index, x)));
       return before(n.mlp_norm, add("output", x, mlp(index, x)));
+    case Block::single:
+      return add("output", x,
+                 d_.layers[index].mixer == Mixer::none ? mlp(index, before(n.attention_norm, x))
+                                                       : mixed(index, before(n.attention_norm, x)));
     case Block::parallel:
     case Block::parallel_two: break;
   }
   const std::string shared = before(n.attention_norm, x);
-  const std::string attended = add("attended", x, attention(index, shared));
+  const std::string attended = add("attended", x, mixed(index, shared));
   return add("output", attended, mlp(index, d_.block == Block::parallel ? shared : before(n.mlp_norm, x)));
 }
 
@@ -192,6 +209,10 @@ Result<onnx::Graph> DecoderGraph::build() {
   graph.opsets = {{"", 23}};
   for (const Layer& layer : d_.layers)
     if (layer.window) graph.ir_version = 13, graph.opsets = {{"", 25}};  // the first with windows
+  for (const Layer& layer : d_.layers) {
+    if (layer.mixer != Mixer::attention && layer.mixer != Mixer::none) graph.ir_version = 13, graph.opsets[""] = 27;
+    if (layer.mixer == Mixer::state_space || layer.mixer == Mixer::both) graph.opsets["invar"] = 1;
+  }
   if (d_.attention_sinks) graph.opsets["invar"] = 1;
   graph.metadata = d_.metadata;
   b_.input("input_ids", onnx::kInt64, {{-1, "batch"}, {-1, "seq"}});

@@ -77,6 +77,7 @@ void add_experts(const Experts& e, Parameters& p) {
   add("num_experts", &Experts::count);
   add("num_experts_per_tok", &Experts::chosen);
   add("moe_intermediate_size", &Experts::intermediate_size);
+  add("moe_latent_size", &Experts::latent_size);
   if (e.routing != neutral.routing) p["routing"] = kRoutings[static_cast<size_t>(e.routing)];
   if (e.layout != neutral.layout) p["expert_layout"] = kLayouts[static_cast<size_t>(e.layout)];
   if (e.gate != neutral.gate) p["expert_gate"] = "clamped";
@@ -96,10 +97,40 @@ void add_experts(const Experts& e, Parameters& p) {
   add("shared_expert_gate", &Experts::shared_gate);
 }
 
+// Adds the parameters of layers whose mixer is not attention.
+void add_mixers(const Decoder& d, Parameters& p) {
+  add_layers(d, "layer_mixers", 'a', p, [](const Layer& l) { return "adcsbn"[static_cast<size_t>(l.mixer)]; });
+  if (const ShortConv& c = d.short_conv; c.width != 0) {
+    p["conv_width"] = parameter(c.width);
+    if (c.bias) p["conv_bias"] = parameter(true);
+  }
+  const StateSpace neutral, &s = d.state_space;
+  const auto add = [&](const char* name, auto member) {
+    if (s.*member != neutral.*member) p[name] = parameter(s.*member);
+  };
+  add("ssm_num_heads", &StateSpace::heads);
+  add("ssm_head_dim", &StateSpace::head_dim);
+  add("ssm_num_groups", &StateSpace::groups);
+  add("ssm_state_size", &StateSpace::state_size);
+  add("ssm_conv_width", &StateSpace::width);
+  add("ssm_in_bias", &StateSpace::in_bias);
+  add("ssm_conv_bias", &StateSpace::conv_bias);
+  add("ssm_out_bias", &StateSpace::out_bias);
+  add("ssm_dt_minimum", &StateSpace::dt_minimum);
+  add("ssm_dt_maximum", &StateSpace::dt_maximum);
+  add("ssm_norm", &StateSpace::norm);
+  add("ssm_norm_before_gate", &StateSpace::norm_before_gate);
+  add("ssm_in_scale", &StateSpace::in_scale);
+  add("ssm_out_scale", &StateSpace::out_scale);
+  std::string scales;
+  for (const float f : s.scales) scales += (scales.empty() ? "" : " ") + parameter(f);
+  if (s.scales != neutral.scales) p["ssm_scales"] = scales;
+}
+
 // A parameter is there if it differs from the same member of a Decoder that nobody has set. So
 // programs stay the same when a later version adds a switch.
 Parameters decoder_parameters(const Decoder& d) {
-  static constexpr const char* kBlocks[] = {"pre", "post", "both", "parallel", "parallel_two", "after"};
+  static constexpr const char* kBlocks[] = {"pre", "post", "both", "parallel", "parallel_two", "after", "single"};
   static constexpr const char* kQkNorms[] = {"none", "head", "projection", "heads"};
   static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped"};
   static constexpr const char* kActivations[] = {"silu", "gelu", "gelu_tanh", "relu", "relu_squared"};
@@ -144,6 +175,11 @@ Parameters decoder_parameters(const Decoder& d) {
   add("position_offset", &Decoder::position_offset);
   add("gated_mlp", &Decoder::gated_mlp);
   add("fused_gate_up", &Decoder::fused_gate_up);
+  add("attention_in_scale", &Decoder::attention_in_scale);
+  add("attention_out_scale", &Decoder::attention_out_scale);
+  add("key_scale", &Decoder::key_scale);
+  if (d.mlp_scales[0] != 1) p["mlp_gate_scale"] = parameter(d.mlp_scales[0]);
+  if (d.mlp_scales[1] != 1) p["mlp_scale"] = parameter(d.mlp_scales[1]);
   add("embedding_scale", &Decoder::embedding_scale);
   add("residual_scale", &Decoder::residual_scale);
   add("logits_scale", &Decoder::logits_scale);
@@ -157,6 +193,7 @@ Parameters decoder_parameters(const Decoder& d) {
              [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
   add_layers(d, "layer_experts", 'd', p, [](const Layer& l) { return l.sparse ? 'e' : 'd'; });
   if (p.contains("layer_experts")) add_experts(d.experts, p);
+  add_mixers(d, p);
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
   for (size_t i = 0; i < d.ropes.size(); ++i) add_rope(d.ropes[i], i ? "local_" : "", p);
   return p;

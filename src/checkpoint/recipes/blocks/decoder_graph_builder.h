@@ -42,7 +42,15 @@ class DecoderGraph {
   std::string qk_norm(const std::string& name, const std::string& x, int64_t heads);
   std::string rotated(const std::string& name, const std::string& x, int64_t heads, int rope);
   Strings latent_projections(const std::string& layer, const std::string& x);
-  std::string attention(size_t layer, const std::string& x);
+  std::string attention(size_t layer, std::string x);
+  std::string mixed(size_t layer, const std::string& x);
+  std::string state(size_t layer, const std::string& kind, std::vector<int64_t> shape);
+  std::string causal_conv(const std::string& name, size_t layer, const std::string& x, int64_t channels,
+                          int64_t width, bool bias, bool silu);
+  std::string short_conv(size_t layer, const std::string& x);
+  std::string time_steps(const std::string& p, const std::string& x);
+  std::string gated_norm(const std::string& p, const std::string& x, const std::string& gate);
+  std::string state_space(size_t layer, const std::string& x);
   std::string gated(const std::string& name, const std::string& gate, const std::string& up);
   struct MlpNames {
     std::string gate, up, gate_up, down;
