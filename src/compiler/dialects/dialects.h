@@ -17,10 +17,6 @@ namespace invar::compiler {
 // Verifies that numerics and version are those of spec/opset.toml, and that every bf16 or f16
 // operand is a weight that the kernel widens.
 mlir::LogicalResult verify_repro_op(mlir::Operation*);
-// Infers the result type of an elementwise operation: the operands broadcast, and the element type
-// is bool if `truth`, else that of the last operand, widened.
-mlir::LogicalResult infer_elementwise(std::optional<mlir::Location>, mlir::ValueRange operands, bool truth,
-                                      mlir::SmallVectorImpl<mlir::Type>& out);
 
 // Directives of the assembly formats in *.td. Constant bytes, `data`, are raw in memory and
 // hexadecimal in text.

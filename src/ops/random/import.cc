@@ -73,12 +73,6 @@ Status normal(NodeView& node) {
 
 }  // namespace
 
-LogicalResult RandomDropoutOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
-                                                SmallVectorImpl<Type>& out) {
-  out.push_back(op.getX().getType());
-  return success();
-}
-
 void import_random(RuleRegistry& registry) {
   registry.add_rule("RandomNormal", 1, normal<false>, ">*");
   registry.add_rule("RandomNormalLike", 1, normal<true>, "*>*");

@@ -20,17 +20,6 @@ Status scan(NodeView& node) {
 
 }  // namespace
 
-LogicalResult CumsumOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
-                                         SmallVectorImpl<Type>& out) {
-  out.push_back(op.getX().getType());
-  return success();
-}
-LogicalResult CumprodOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
-                                          SmallVectorImpl<Type>& out) {
-  out.push_back(op.getX().getType());
-  return success();
-}
-
 void import_scan(RuleRegistry& registry) {
   registry.add_rule("CumSum", 11, scan<CumsumOp>, Widening::wrapping);
   registry.add_rule("CumProd", 26, scan<CumprodOp>, Widening::wrapping);
