@@ -2,8 +2,7 @@
 // repro.attention.
 #include <cmath>
 
-#include "compiler/lowering/builders/normalization.h"
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/attention/attributes.h"
 #include "ops/attention/import/decompose_attention.h"
 #include "ops/attention/import/group_query_attention.h"

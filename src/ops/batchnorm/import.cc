@@ -1,5 +1,5 @@
 // Lowering of BatchNormalization and the type inference of repro.batchnorm.
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/batchnorm/attributes.h"
 
 namespace invar::compiler {

@@ -1,7 +1,6 @@
 // Lowering of Conv, ConvTranspose and CausalConvWithState, and the type inference of the
 // convolutions.
-#include "compiler/lowering/builders/sliding_window.h"
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/conv/attributes.h"
 
 namespace invar::compiler {

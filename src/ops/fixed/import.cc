@@ -1,5 +1,5 @@
 // Type inference of fixed-point sums. No ONNX node becomes one.
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

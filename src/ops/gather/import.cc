@@ -1,6 +1,5 @@
 // Lowering of Gather, Scatter and their like, Compress and TensorScatter, and their type inference.
-#include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/builders/nonzero_indices.h"
+#include "compiler/room_api.h"
 #include "ops/gather/attributes.h"
 
 namespace invar::compiler {

@@ -1,6 +1,6 @@
 // Lowering of GroupNormalization and InstanceNormalization, and the type inference of
 // repro.groupnorm.
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 #include "ops/groupnorm/attributes.h"
 
 namespace invar::compiler {

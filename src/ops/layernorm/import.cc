@@ -1,6 +1,6 @@
 // Lowering of LayerNormalization and SkipLayerNormalization, and the type inference of
 // repro.layernorm.
-#include "compiler/lowering/builders/normalization.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

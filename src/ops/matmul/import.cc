@@ -1,7 +1,7 @@
 // Lowering of MatMul, Gemm and the quantized matrix products, and their type inference.
 #include <cmath>
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/matmul/attributes.h"
 
 namespace invar::compiler {

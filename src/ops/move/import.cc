@@ -1,7 +1,6 @@
 // Lowering of DepthToSpace, ReverseSequence, ConstantOfShape, EyeLike, and the type inference of
 // the room. The other operators are in import/.
-#include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/move/attributes.h"
 #include "ops/move/import/rules.h"
 

@@ -1,8 +1,7 @@
 // Lowering of NonMaxSuppression, and the type inference of repro.nms.
 #include <algorithm>
 
-#include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/builders/nonzero_indices.h"
+#include "compiler/room_api.h"
 #include "ops/nms/attributes.h"
 
 namespace invar::compiler {

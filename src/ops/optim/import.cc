@@ -1,5 +1,5 @@
 // Type inference of steps of optimisers. No ONNX node becomes one.
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 // Operands of one length and the scalars -> [results, length].

@@ -1,5 +1,5 @@
 // Lowering of the pools, the global pools and LRN, and the type inference of the pools.
-#include "compiler/lowering/builders/sliding_window.h"
+#include "compiler/room_api.h"
 #include "ops/pool/attributes.h"
 
 namespace invar::compiler {

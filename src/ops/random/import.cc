@@ -2,7 +2,7 @@
 // inference of dropout.
 #include <bit>
 
-#include "compiler/lowering/builders/expr_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

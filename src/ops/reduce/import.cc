@@ -2,8 +2,7 @@
 // type inference.
 #include <limits>
 
-#include "compiler/lowering/op_builder.h"
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 #include "ops/reduce/attributes.h"
 
 namespace invar::compiler {

@@ -1,6 +1,6 @@
 // Lowering of RMSNormalization and its names in ONNX Runtime, and the type inference of
 // repro.rmsnorm.
-#include "compiler/lowering/builders/normalization.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -1,5 +1,5 @@
 // Lowering of RotaryEmbedding, and the type inference of repro.rope.
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/rope/attributes.h"
 
 namespace invar::compiler {

@@ -1,5 +1,5 @@
 // Lowering of CumSum and CumProd.
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

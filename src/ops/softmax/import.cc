@@ -2,7 +2,7 @@
 #include "ops/softmax/attributes.h"
 #include "ops/softmax/import/losses.h"
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

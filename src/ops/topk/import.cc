@@ -1,6 +1,5 @@
 // Lowering of TopK, and the type inference of repro.topk.
-#include "compiler/lowering/builders/argsort.h"
-#include "compiler/lowering/builders/nonzero_indices.h"
+#include "compiler/room_api.h"
 #include "ops/topk/attributes.h"
 
 namespace invar::compiler {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {
