@@ -1,5 +1,5 @@
-// The dialects of the compiler: onnx (the imported graph), repro (typed operations with fixed
-// numerics) and plan (kernel calls).
+// The dialects of the compiler: onnx (the imported graph) and repro (typed operations with fixed
+// numerics).
 #pragma once
 
 #include "compiler/dialects/inference_error.h"
@@ -31,7 +31,6 @@ void printNodeAttrs(mlir::OpAsmPrinter&, mlir::Operation*, mlir::DictionaryAttr)
 #define GET_TYPEDEF_CLASSES
 #include "onnx_dialect.h.inc"
 #include "onnx_types.h.inc"
-#include "plan_dialect.h.inc"
 #include "repro_dialect.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "repro_attributes.h.inc"
@@ -40,5 +39,3 @@ void printNodeAttrs(mlir::OpAsmPrinter&, mlir::Operation*, mlir::DictionaryAttr)
 #include "onnx_ops.h.inc"
 #define GET_OP_CLASSES
 #include "repro_ops.h.inc"
-#define GET_OP_CLASSES
-#include "plan_ops.h.inc"
