@@ -400,7 +400,7 @@ def test_artifacts_are_kept(tmp_path):
         "2-repro-recognize-idioms.mlir",
         "3-repro-fuse.mlir",
         "7-repro-prepare-plan.mlir",
-        "8-repro-to-plan.mlir",
+        "8-repro-store-weights.mlir",
         "plan.invar",
         "plan.invar.constants",
     }

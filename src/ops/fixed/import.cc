@@ -2,14 +2,6 @@
 #include "compiler/room_api.h"
 
 namespace invar::compiler {
-namespace {
-
-Type i64_of(MLIRContext* context, const Shape& shape) {
-  return tensor_of(shape, IntegerType::get(context, 64));
-}
-
-}  // namespace
-
 Result<ValueType> infer_fixed_sum(InferredCall& in) {
   const Shape& x = in[0].shape;
   if (x.empty()) return bad_input("x has no dimension of units");

@@ -134,7 +134,7 @@ def test_stages_of_a_module(tmp_path):
     from invar.modules.convert import converted
 
     converted(parsed(MLP), CompileOptions(artifacts_dir=tmp_path), None, True)
-    (text,) = tmp_path.glob("*-plan-to-torch.mlir")
+    (text,) = tmp_path.glob("*-repro-to-torch.mlir")
     assert "torch.primitive" in text.read_text()
 
 

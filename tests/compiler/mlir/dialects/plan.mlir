@@ -23,8 +23,6 @@
 // CHECK-NEXT: slot v3 0
 // CHECK-NEXT: end
 // STORED: %one = repro.weight "one" {file = "constants.bin", length = 4 : i64, offset = 0 : i64, sha256 = "e00e5eb9444182f352323374ef4e08ebcb784725fdd4fd612d7730540b3e0c8c"} : tensor<1xf32>
-func.func @main
-// CHECK-SAME: attributes {plan.numerics = "invar-1"}
 func.func @main(%x: tensor<?x?x8xf32, #repro.dims<"batch", "seq", "">> {onnx.name = "x"},
                 %pk: tensor<?x2x?x4xf32, #repro.dims<"batch", "", "past", "">> {onnx.name = "past_0_key"},
                 %pv: tensor<?x2x?x4xf32, #repro.dims<"batch", "", "past", "">> {onnx.name = "past_0_value"})
