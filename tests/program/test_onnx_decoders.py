@@ -180,7 +180,11 @@ def tokens_alone():
     several texts may be packed, the first position, a slice of min(seq, 1), is compared with the
     others."""
     rng = np.random.default_rng(9)
-    floats = {"embed": (VOCAB, WIDTH), "head": (WIDTH, VOCAB), **{"w" + x: (WIDTH, WIDTH) for x in "qkv"}}
+    floats = {
+        "embed": (VOCAB, WIDTH),
+        "head": (WIDTH, VOCAB),
+        **{"w" + x: (WIDTH, WIDTH) for x in "qkv"},
+    }
     constants = {n: rng.standard_normal(s).astype(np.float32) for n, s in floats.items()}
     constants |= {
         "zero": np.int64(0), "one": np.int64(1), "start": np.array([0]), "first": np.array([1]),
@@ -228,6 +232,36 @@ def tokens_alone():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
+def linear_decoder(channels):
+    """Linear attention by the gated delta rule, two heads of values to one of queries and keys."""
+    rng = np.random.default_rng(11)
+    decays = 2 * WIDTH if channels else 2
+    widths = {"q": WIDTH, "k": WIDTH, "v": 2 * WIDTH, "g": decays, "b": 2}
+    weights = {n: rng.standard_normal((WIDTH, w)) / 8 for n, w in widths.items()}
+    weights |= {
+        "embed": rng.standard_normal((VOCAB, WIDTH)),
+        "head": rng.standard_normal((2 * WIDTH, VOCAB)),
+    }
+    made = [
+        node("Gather", ["embed", "input_ids"], ["h"]),
+        *(node("MatMul", ["h", "w" + n], [n + "_h"]) for n in widths),
+        node("Softplus", ["g_h"], ["rise"]),
+        node("Neg", ["rise"], ["decay"]),
+        node("Sigmoid", ["b_h"], ["beta"]),
+        node("LinearAttention", ["q_h", "k_h", "v_h", "", "decay", "beta"], ["y", "present"],
+             domain="com.microsoft", q_num_heads=1, kv_num_heads=2, update_rule="gated_delta"),
+        node("MatMul", ["y", "head"], ["logits"]),
+    ]  # fmt: skip
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        made, "decoder", [info("input_ids", I64, ["batch", "seq"])], [info("logits", F32, None)],
+        [numpy_helper.from_array(v.astype(np.float32), n if n in ("embed", "head") else "w" + n)
+         for n, v in weights.items()],
+    )  # fmt: skip
+    sets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=10)
+
+
 def folder(path, file="model.onnx", config="config.json", model=None):
     path.mkdir()
     for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -267,6 +301,31 @@ def by_onnxruntime(path, tokens):
         past, step = dict(zip(PAST, present)), [int(logits[0, -1].argmax())]
         made += step
     return made
+
+
+@pytest.mark.parametrize("channels", [False, True])
+def test_linear_attention_keeps_its_state(tmp_path, channels):
+    """Rows on both sides of a chunk's end (linear_attention.2), by steps of every kind."""
+    path = folder(tmp_path / "tiny", model=linear_decoder(channels))
+    (path / "config.json").write_text('{"max_position_embeddings": 256, "eos_token_id": 1}')
+
+    def answer(name, *options):
+        out = tmp_path / name
+        invar("run", "--model-name", path, "--prompt-text", 30 * PROMPT, "--max-new-tokens", 70,
+              "--receipt-path", out, *options)  # fmt: skip
+        return json.loads(out.read_text())
+
+    receipt = answer("r.json")
+    prompt, tokens = receipt["input"]["tokens"], receipt["output"]["tokens"]
+    assert len(prompt) < 64 < 128 < len(prompt) + len(tokens)
+    session = onnxruntime.InferenceSession(path / "model.onnx", providers=["CPUExecutionProvider"])
+    (logits,) = session.run(None, {"input_ids": np.array([prompt + tokens], np.int64)})
+    assert list(logits[0, len(prompt) - 1 : -1].argmax(-1)) == tokens
+    for i, options in enumerate(
+        [("--threads", 1), *(("--prefill-chunk", n) for n in (1, 7, 63, 64, 65))]
+    ):
+        assert answer(f"{i}.json", *options)["receipt_hash"] == receipt["receipt_hash"], options
+    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
 
 
 def test_the_answer_and_its_receipt(tmp_path):
