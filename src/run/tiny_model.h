@@ -1,4 +1,5 @@
 // Helper of tests: a small Llama with random weights, as a plan and weight files in a new folder.
+// Where it convolves, layers 0, 2, ... have a short causal convolution in the place of attention.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@ struct TinyModel {
   std::string folder;
   plan::Plan plan;
 
-  explicit TinyModel(bool with_state = true, int layers = 1);
+  explicit TinyModel(bool with_state = true, int layers = 1, bool convolves = false);
   ~TinyModel();
   TinyModel(const TinyModel&) = delete;
 };

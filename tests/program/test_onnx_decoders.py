@@ -12,6 +12,7 @@ import pytest
 from conftest import MODEL, invar, refused
 from node_models import F32, node
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 I64, WIDTH, VOCAB, NEW = TensorProto.INT64, 16, 2048, 8
 PAST = ["past_key_values.0.key", "past_key_values.0.value"]
@@ -91,6 +92,27 @@ def decoder(total="total", compare="LessOrEqual", hidden=-1e9):
         [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def convolving():
+    """The decoder with a short causal convolution of its embeddings before attention."""
+    model, rng = decoder("past + seq"), np.random.default_rng(7)
+    at = [n.output[0] for n in model.graph.node].index("h")
+    model.graph.node[at].output[0] = "plain"
+    after = list(model.graph.node[at + 1 :])
+    del model.graph.node[at + 1 :]
+    model.graph.node.extend([
+        node("Transpose", ["plain"], ["by_channel"], perm=[0, 2, 1]),
+        node("CausalConvWithState", ["by_channel", "taps", "taps_bias"], ["convolved"], activation="silu"),
+        node("Transpose", ["convolved"], ["by_token"], perm=[0, 2, 1]),
+        node("Add", ["plain", "by_token"], ["h"]),
+        *after,
+    ])  # fmt: skip
+    for name, shape in (("taps", (WIDTH, 1, 4)), ("taps_bias", (WIDTH,))):
+        value = rng.standard_normal(shape).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(value, name))
+    model.opset_import[0].version = 27
+    return model
 
 
 def builder_decoder(dtype=F32, window=-1):
@@ -303,6 +325,44 @@ def by_onnxruntime(path, tokens):
     return made
 
 
+def by_onnx(path, tokens):
+    """Greedy tokens by onnx's reference, each over the whole sequence."""
+    session, made = ReferenceEvaluator(path), []
+    while len(made) < NEW:
+        step = np.array([list(tokens) + made], np.int64)
+        feed = {
+            "input_ids": step,
+            "attention_mask": np.ones_like(step),
+            "position_ids": np.arange(step.size)[None],
+            **{name: np.zeros((1, 1, 0, WIDTH), np.float32) for name in PAST},
+        }
+        made.append(int(session.run(["logits"], feed)[0][0, -1].argmax()))
+    return made
+
+
+def test_a_causal_convolution_keeps_its_last_inputs(tmp_path):
+    path = folder(tmp_path / "tiny", model=convolving())
+    _, receipt = run(path, tmp_path / "r.json")
+    assert receipt["output"]["tokens"] == by_onnx(path / "model.onnx", receipt["input"]["tokens"])
+    for i, options in enumerate(
+        (
+            ("--threads", 1),
+            ("--prefill-chunk", 1),
+            ("--prefill-chunk", 3),
+            ("--n-partitions", 2),
+            ("--no-kv-cache",),
+        )
+    ):
+        _, other = run(path, tmp_path / f"{i}.json", *options)
+        assert other["receipt_hash"] == receipt["receipt_hash"], options
+    told = invar("verify", tmp_path / "r.json", "--model-name", path)
+    assert told.out.startswith(b"VERIFIED") and b"whole prefix" not in told.err
+    plan = path / "plan.invar"
+    invar("compile", path / "model.onnx", "--stateless")
+    _, whole = run(path, tmp_path / "w.json", "--plan", plan)
+    assert whole["receipt_hash"] == receipt["receipt_hash"]
+
+
 @pytest.mark.parametrize("channels", [False, True])
 def test_linear_attention_keeps_its_state(tmp_path, channels):
     """Rows on both sides of a chunk's end (linear_attention.2), by steps of every kind."""
@@ -321,11 +381,13 @@ def test_linear_attention_keeps_its_state(tmp_path, channels):
     session = onnxruntime.InferenceSession(path / "model.onnx", providers=["CPUExecutionProvider"])
     (logits,) = session.run(None, {"input_ids": np.array([prompt + tokens], np.int64)})
     assert list(logits[0, len(prompt) - 1 : -1].argmax(-1)) == tokens
-    for i, options in enumerate(
-        [("--threads", 1), *(("--prefill-chunk", n) for n in (1, 7, 63, 64, 65))]
-    ):
+    invar("compile", path / "model.onnx", "--stateless")
+    pieces = (("--prefill-chunk", n) for n in (1, 7, 63, 64, 65))
+    others = (("--threads", 1), ("--no-kv-cache",), ("--plan", path / "plan.invar"))
+    for i, options in enumerate([*pieces, *others]):
         assert answer(f"{i}.json", *options)["receipt_hash"] == receipt["receipt_hash"], options
-    assert invar("verify", tmp_path / "r.json", "--model-name", path).out.startswith(b"VERIFIED")
+    told = invar("verify", tmp_path / "r.json", "--model-name", path)
+    assert told.out.startswith(b"VERIFIED") and b"whole prefix" not in told.err
 
 
 def test_the_answer_and_its_receipt(tmp_path):
