@@ -255,30 +255,42 @@ def tokens_alone():
 
 
 def linear_decoder(channels):
-    """Linear attention by the gated delta rule, two heads of values to one of queries and keys."""
+    """Two layers of linear attention by the gated delta rule, two heads of values to one of queries
+    and keys. Weights are [out, in]."""
     rng = np.random.default_rng(11)
-    decays = 2 * WIDTH if channels else 2
-    widths = {"q": WIDTH, "k": WIDTH, "v": 2 * WIDTH, "g": decays, "b": 2}
-    weights = {n: rng.standard_normal((WIDTH, w)) / 8 for n, w in widths.items()}
-    weights |= {
+    widths = {"q": WIDTH, "k": WIDTH, "v": 2 * WIDTH, "g": 2 * WIDTH if channels else 2, "b": 2}
+    weights = {
         "embed": rng.standard_normal((VOCAB, WIDTH)),
-        "head": rng.standard_normal((2 * WIDTH, VOCAB)),
+        "head": rng.standard_normal((VOCAB, WIDTH)),
     }
-    made = [
-        node("Gather", ["embed", "input_ids"], ["h"]),
-        *(node("MatMul", ["h", "w" + n], [n + "_h"]) for n in widths),
-        node("Softplus", ["g_h"], ["rise"]),
-        node("Neg", ["rise"], ["decay"]),
-        node("Sigmoid", ["b_h"], ["beta"]),
-        node("LinearAttention", ["q_h", "k_h", "v_h", "", "decay", "beta"], ["y", "present"],
-             domain="com.microsoft", q_num_heads=1, kv_num_heads=2, update_rule="gated_delta"),
-        node("MatMul", ["y", "head"], ["logits"]),
-    ]  # fmt: skip
+    made = [node("Gather", ["embed", "input_ids"], ["h0"])]
+
+    def linear(x, name, out, shape=None):
+        if shape:
+            weights[name] = rng.standard_normal(shape) / 8
+        return [
+            node("Transpose", [name], [name + "_t"], perm=[1, 0]),
+            node("MatMul", [x, name + "_t"], [out]),
+        ]
+
+    for i in ("0", "1"):
+        for n, width in widths.items():
+            made += linear("h" + i, n + i, n + i + "_h", (width, WIDTH))
+        made += [
+            node("Softplus", [f"g{i}_h"], ["rise" + i]),
+            node("Neg", ["rise" + i], ["decay" + i]),
+            node("Sigmoid", [f"b{i}_h"], ["beta" + i]),
+            node("LinearAttention", [f"q{i}_h", f"k{i}_h", f"v{i}_h", "", "decay" + i, "beta" + i],
+                 ["y" + i, "present" + i], domain="com.microsoft", q_num_heads=1, kv_num_heads=2,
+                 update_rule="gated_delta"),
+            *linear("y" + i, "o" + i, "out" + i, (WIDTH, 2 * WIDTH)),
+            node("Add", ["h" + i, "out" + i], [f"h{int(i) + 1}"]),
+        ]  # fmt: skip
     info = helper.make_tensor_value_info
     graph = helper.make_graph(
-        made, "decoder", [info("input_ids", I64, ["batch", "seq"])], [info("logits", F32, None)],
-        [numpy_helper.from_array(v.astype(np.float32), n if n in ("embed", "head") else "w" + n)
-         for n, v in weights.items()],
+        made + linear("h2", "head", "logits"), "decoder",
+        [info("input_ids", I64, ["batch", "seq"])], [info("logits", F32, None)],
+        [numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights.items()],
     )  # fmt: skip
     sets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=sets, ir_version=10)
@@ -327,7 +339,7 @@ def by_onnxruntime(path, tokens):
 
 def by_onnx(path, tokens):
     """Greedy tokens by onnx's reference, each over the whole sequence."""
-    session, made = ReferenceEvaluator(path), []
+    session, made = ReferenceEvaluator(str(path)), []
     while len(made) < NEW:
         step = np.array([list(tokens) + made], np.int64)
         feed = {
@@ -383,7 +395,13 @@ def test_linear_attention_keeps_its_state(tmp_path, channels):
     assert list(logits[0, len(prompt) - 1 : -1].argmax(-1)) == tokens
     invar("compile", path / "model.onnx", "--stateless")
     pieces = (("--prefill-chunk", n) for n in (1, 7, 63, 64, 65))
-    others = (("--threads", 1), ("--no-kv-cache",), ("--plan", path / "plan.invar"))
+    others = (
+        ("--threads", 1),
+        ("--no-kv-cache",),
+        ("--plan", path / "plan.invar"),
+        ("--n-partitions", 2),
+        ("--tensor-parallel", 2),
+    )
     for i, options in enumerate([*pieces, *others]):
         assert answer(f"{i}.json", *options)["receipt_hash"] == receipt["receipt_hash"], options
     told = invar("verify", tmp_path / "r.json", "--model-name", path)
