@@ -297,7 +297,7 @@ def by_onnxruntime(path, tokens):
 
 def by_onnx(path, tokens):
     """Greedy tokens by onnx's reference, each over the whole sequence."""
-    session, made = ReferenceEvaluator(path), []
+    session, made = ReferenceEvaluator(str(path)), []
     while len(made) < NEW:
         step = np.array([list(tokens) + made], np.int64)
         feed = {
