@@ -206,6 +206,13 @@ def refused(*args, code=2, names=(), **how):
     return done
 
 
+def refused_any(*args):
+    """Bad input or outside the guarantee: a dtype may be either."""
+    done = execute(args)
+    assert done.code in (2, 3) and len(done.errors) == 1, done.text
+    return done
+
+
 def verdict_rows(done):
     """The rows of the table of several receipts, without the caveats that stand below each."""
     return [line for line in done.out.decode().splitlines() if not line.startswith("  ")]
@@ -260,6 +267,30 @@ def answer(generate):
 
 
 @pytest.fixture
+def run_on(tmp_path):
+    """run_on(model, *options): the arguments of a short run whose receipt goes to the test's
+    folder."""
+
+    def f(model, *options):
+        return [
+            "run",
+            "--model-name",
+            model,
+            "--prompt-text",
+            "ROMEO:",
+            "--max-new-tokens",
+            4,
+            "--task-dir",
+            tmp_path / "task",
+            "--receipt-path",
+            tmp_path / "receipt.json",
+            *options,
+        ]
+
+    return f
+
+
+@pytest.fixture
 def model(tmp_path):
     """A copy of the shipped model that a test may damage."""
     return Path(shutil.copytree(MODEL, tmp_path / "model"))
@@ -289,14 +320,16 @@ def elements(case):
 
 
 def copy_rooms(folder, one_in=None):
-    """The rooms' texts for `doctor --rooms`: the least vector and digest of each operation, and of
-    the others those whose turn it is (`one_in` 1: all; None: no other)."""
+    """The rooms' texts for `doctor --rooms`: the least vector of each operation, the least digest
+    of those without and of each room, and of the others those whose turn it is (`one_in` 1: all;
+    None: no other)."""
     for texts in (ROOT / "src/ops").glob("*/tests"):
         room = folder / texts.parent.name / "tests"
         room.mkdir(parents=True)
         shutil.copy(texts / "cases.txt", room)
+        seen = set()
         for name, answer in (("vectors.txt", "->"), ("golden.txt", "=>")):
-            kept, seen = [], set()
+            kept = []
             lines = [
                 x for x in (texts / name).read_text().splitlines() if answer in x and x[0] != "#"
             ]
@@ -304,7 +337,7 @@ def copy_rooms(folder, one_in=None):
                 prefix = re.match(r"([a-z0-9_,]+): ", line)
                 operations = set(prefix[1].split(",")) if prefix else {texts.parent.name}
                 its_turn = one_in and sample.turn(line, one_in) == 0
-                if its_turn or not operations <= seen:
+                if its_turn or not kept or not operations <= seen:
                     seen |= operations
                     kept.append(line)
             (room / name).write_text("\n".join(kept) + "\n")

@@ -53,7 +53,7 @@ float read_factor(ConfigReader&, const char* key, double fallback);
 // A softcap; null, and 0 as the fallback, are none.
 float read_softcap(ConfigReader&, const char* key, double fallback);
 
-// What Llama-like families share: sizes, hidden_act and rms_norm_eps.
+// Reads what Llama-like families share: sizes, hidden_act and rms_norm_eps.
 void read_llama_like(ConfigReader&, Decoder&, const SizeKeys& = {}, double epsilon = 1e-6);
 
 }  // namespace invar::checkpoint

@@ -86,7 +86,7 @@ void add_numbers(const Decoder& d, const char* name, int64_t Layer::*member, Par
   if (!neutral) p[name] = numbers;
 }
 
-// Those of sparse layers: a parameter is there if it is not neutral, as below.
+// Adds the parameters of sparse layers that are not neutral.
 void add_experts(const Experts& e, Parameters& p) {
   static constexpr const char* kRoutings[] = {"softmax", "softmax_of_chosen", "sigmoid", "sigmoid_of_chosen",
                                               "sparsemixer"};

@@ -26,7 +26,7 @@ struct Generation {
   std::string finish_reason;            // "stop": a stop token or a stop string ends it; "length"
 };
 
-// What a generation begins with. The spans outlive the loop.
+// The start of a generation. The spans outlive the loop.
 struct GenerationTask {
   std::span<const int32_t> prompt;
   int64_t max_new;  // tokens at most
@@ -64,7 +64,7 @@ class GenerationLoop {
 
   run::Session& session_;
   GenerationTask task_;
-  const std::span<const int32_t> unfed_;  // the prompt without what is kept
+  std::span<const int32_t> unfed_;  // the prompt without what is kept
   const int64_t sequence_;
   Generation generation_;
   Clock::time_point start_, first_;

@@ -1,5 +1,4 @@
-// Lowering of Conv, ConvTranspose and CausalConvWithState, and the type inference of the
-// convolutions.
+// Lowering of Conv and ConvTranspose, and the type inference of the convolutions.
 #include "compiler/lowering/builders/sliding_window.h"
 #include "compiler/lowering/op_builder.h"
 
@@ -35,45 +34,6 @@ Status convolution(NodeView& node) {
   INVAR_TRY(AutoPad how, auto_pad(node));
   INVAR_CHECK_OK(resolve_pads(node, how, w));
   return emit_conv<ConvOp>(node, w);
-}
-
-// A depthwise convolution over each position and those before it, padded with past_state or zeros.
-// Result 1 is the state for the next call.
-Status causal_convolution(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(2, 4, {"activation"}, 2));
-  std::string activation = "none";
-  if (auto given = dyn_cast_or_null<StringAttr>(node.attribute("activation"))) activation = given.str();
-  // ONNX accepts both names, and both mean SiLU.
-  const bool gated = activation == SiluOp::getOperationName().split('.').second ||
-                     activation == SwishOp::getOperationName().split('.').second;
-  if (activation != "none" && !gated) return bad_input("attribute \"activation\" is \"" + activation + "\"");
-  Shape x = node.shape(0);
-  const Shape w = node.shape(1);
-  if (x.size() != 3 || w.size() != 3) return bad_input("operand or weights are not of rank 3");
-  if (!x[1].constant() || !x[2].constant() || !w[2].constant() || w[2].value < 1)
-    return not_covered("channels, length or kernel of unknown size");
-  const int64_t before = w[2].value - 1;
-  Value all = node.in(0);
-  x[2] = Dim::of(x[2].value + before);
-  if (node.has(3)) {
-    INVAR_TRY(all, concat(node, {node.in(3), node.in(0)}, 2));
-    if (shape_of(all.getType()) != x) return bad_input("operand 3 is not one position less than the kernel");
-  } else if (before) {
-    INVAR_TRY(
-        all, node.make<PadOp>(all, node.attr("begins", Ints({0, 0, before})), tensor_of(x, element_of(all))));
-  }
-  SmallVector<Value> in = {all, node.in(1)};
-  if (node.has(2)) in.push_back(node.in(2));
-  const int64_t one = 1, none[] = {0, 0};
-  INVAR_TRY(Value out,
-            node.make<ConvOp>(in, {node.attr("strides", Ints(one)), node.attr("dilations", Ints(one)),
-                                   node.attr("pads", Ints(none)), node.attr("groups", x[1].value)}));
-  if (gated) {
-    INVAR_TRY(out, node.make<SiluOp>(out));
-  }
-  INVAR_TRY(Value state, slice(node, all, 2, x[2].value - before, before));
-  node.replace(1, state);
-  return node.replace(out);
 }
 
 // auto_pad and output_shape determine the output size, from which the pads follow. The odd element
@@ -187,7 +147,6 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext*, std::optional<Loca
 }
 
 void import_conv(RuleRegistry& registry) {
-  registry.add_rule("CausalConvWithState", 27, causal_convolution);
   registry.add_rule("Conv", 1, convolution);
   registry.add_rule("ConvTranspose", 1, conv_transpose);
 }

@@ -9,17 +9,18 @@
 
 #include "run/execute/executor.h"
 #include "run/partitions/stage.h"
+#include "run/prepare/fixed_states.h"
 #include "run/prepare/prepare.h"
 #include "run/weights/upload_queues.h"
 
 namespace invar::run {
 
-// What all stages of a process share. It outlives them.
+// The part that all stages of a process share. It outlives them.
 struct StageContext {
   std::string folder;
   Pool* pool = nullptr;
   Options options;
-  // What reserve() will be called with, as far as load() can know; 0: nothing is known.
+  // The arguments of reserve(), as far as load() can know them; 0: nothing is known.
   int64_t rows = 0, tail_rows = 0;
 };
 
@@ -33,6 +34,7 @@ class LocalStage final : public Stage {
   const std::string& lane() const override { return lane_; }
   std::shared_ptr<Device> device() const override { return device_; }
   bool has_memory() const override { return has_memory_; }
+  bool has_fixed_states() const override { return run::has_fixed_states(*executable_); }
   bool has_leading_sequences(int v) const override {
     return own(v) < 0 || executable_->batch_of(own(v)) == Executable::Batch::leading;
   }
@@ -41,26 +43,26 @@ class LocalStage final : public Stage {
 
   // The memory that the weights take.
   Result<uint64_t> weight_bytes() const;
-  // What the stages of a device share: the memory of activations, since one of them runs at a time,
-  // and the queues to the device.
+  // Shares with the other stages of the device: the memory of activations, since one of them runs
+  // at a time, and the queues to the device.
   void share(std::shared_ptr<Allocation> arena, std::shared_ptr<UploadQueues> queues) {
     arena_ = std::move(arena), queues_ = std::move(queues);
   }
-  // What the streamed stages share.
+  // The part that streamed stages share.
   struct Streaming {
     std::mutex mutex;
     std::unique_ptr<Pool> pool;  // loads the next stage while one runs
   };
-  // From now on load() only checks the weights, and run() loads them. `next`: the stage whose
-  // weights are loaded while this one runs; null: none.
+  // Makes load() only check the weights, and run() load them. `next`: the stage whose weights are
+  // loaded while this one runs; null: none.
   void stream(LocalStage* next, std::shared_ptr<Streaming>);
-  // From now on it checks the weights of `whole`, which outlives it, before it loads its own; null:
-  // it checks none. For stages that have slices of weights.
+  // Makes a stage that has slices of weights check those of `whole`, which outlives it, before it
+  // loads its own; null: it checks none.
   void check_instead(const plan::Plan* whole) { checks_ = whole, checks_own_ = false; }
 
   Status load() override;
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) override;
-  void forget(int64_t sequence, int64_t keep) override { executor_->forget(sequence, keep); }
+  Status forget(int64_t sequence, int64_t keep) override { return executor_->forget(sequence, keep); }
   Status begin(const StagePass&) override;
   Status hand_in(int v, const Handover&) override;
   Status run(const std::function<void()>& overlapped) override;
@@ -85,6 +87,7 @@ class LocalStage final : public Stage {
   Result<Weights> loaded(bool check, Pool& pool, const ByteProgress& progress = {},
                          Weights::OnAllocated allocated = {}) const;
   void make_executor();
+  Status execute(const std::function<void()>& overlapped);
   void preload(const Weights&);
   void prefetch();
   Result<Weights> take_prefetched();

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
 // The most memory for the logits of one pass.
 constexpr int64_t kTailBytes = int64_t{512} << 20;
-// At least so many sequences are worth a pass of their own through all weights.
+// So many sequences are worth a pass of their own through all weights.
 constexpr size_t kPassSequences = 8;
 
 void add_new_names(const std::vector<std::string>& names, std::vector<std::string>& all) {
@@ -48,7 +48,7 @@ Status MemoryStepper::weights_unchanged() {
   return {};
 }
 
-// Of a pass.
+// The most rows of a pass.
 int64_t MemoryStepper::most_rows() const {
   if (options().chunk) return options().chunk;
   const auto groups = static_cast<int64_t>(pipeline_->groups());
@@ -105,17 +105,58 @@ int64_t MemoryStepper::most_tail_rows() const {
 }
 
 Status MemoryStepper::run(std::span<const StagePass> through, const Pipeline::Take& take) {
-  return pipeline_->run(
+  INVAR_CHECK_OK(check_states(through));
+  Status ran = pipeline_->run(
       through, [this] { state_.finish_overlapped(); },
       [&](size_t pass, size_t before, std::span<const float> logits) {
         state_.taking = pipeline_->overlaps();
         take(pass, before, logits);
         state_.taking = false;
       });
+  move_states(through, static_cast<bool>(ran));
+  return ran;
+}
+
+// Keys that a failed step wrote are written again; a state of fixed size that it moved is gone.
+Status MemoryStepper::check_states(std::span<const StagePass> through) {
+  if (!has_fixed_states_) return {};
+  std::vector<bool> begins(snapshots_.size());
+  for (const StagePass& pass : through)
+    for (const ops::Sequence& s : pass.sequences) {
+      const auto slot = static_cast<size_t>(s.slot);
+      if (s.past == 0) begins[slot] = true;
+      if (!begins[slot] && snapshots_[slot].lost())
+        return bad_input("an earlier step of sequence " + std::to_string(s.slot) +
+                         " failed, and its states are lost: reset it");
+    }
+  return {};
+}
+
+void MemoryStepper::move_states(std::span<const StagePass> through, bool good) {
+  if (!has_fixed_states_) return;
+  for (const StagePass& pass : through)
+    for (const ops::Sequence& s : pass.sequences) {
+      SnapshotPositions& one = snapshots_[static_cast<size_t>(s.slot)];
+      if (!good)
+        one.lose();
+      else  // only a session of one sequence makes copies
+        one.ended(s.past + pass.rows(), snapshots_.size() == 1 ? pass.rows() : 1);
+    }
+}
+
+int64_t MemoryStepper::forget(int64_t sequence, int64_t keep) {
+  SnapshotPositions* const states = has_fixed_states_ ? &snapshots_[static_cast<size_t>(sequence)] : nullptr;
+  if (states) keep = states->last(keep);
+  bool good = true;
+  for (const auto& stage : pipeline_->stages()) good &= static_cast<bool>(stage->forget(sequence, keep));
+  if (!states) return keep;
+  if (!good && keep > 0) return forget(sequence, 0);
+  states->go_back(keep);
+  return keep;
 }
 
 Status MemoryStepper::append_many(std::span<const NewTokens> all) {
-  const PromptPasses prompts(all, state_.position, pass_rows_);
+  const PromptPasses prompts(all, state_.position, pass_rows_, !has_fixed_states_);
   int64_t done = 0;
   return run(prompts.passes(), [&](size_t p, size_t, std::span<const float>) {
     done += prompts.tokens(p);
@@ -148,8 +189,9 @@ Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToke
   return count > 1 ? std::span<const float>(state_.all_logits) : found;
 }
 
-// Of a step: at least the wanted ones. Without memory all rows must run as one step. A GPU computes
-// the logits of more rows in less time than a second pass over the weights takes.
+// The rows of logits that a step computes: at least the wanted ones. Without memory all rows must
+// run as one step. A GPU computes the logits of more rows in less time than a second pass over the
+// weights takes.
 int64_t MemoryStepper::rows_with_tail(int64_t size, int64_t wanted) const {
   if (!stages_remember_ || (wanted == 1 && size <= kTailRows)) return size;
   const bool in_one =

@@ -17,7 +17,7 @@
 
 namespace invar::run {
 
-// What a session shares with its stepper.
+// The part that a session shares with its stepper.
 struct SessionState {
   plan::Plan plan;
   ExecutionContext context;
@@ -62,11 +62,12 @@ class Stepper {
   virtual Status append_many(std::span<const NewTokens> all) {
     return step_rows(all[0], 1, [](int64_t, std::span<const float>) {});
   }
-  // At least two tokens, each of another sequence.
+  // Takes at least two tokens, each of another sequence.
   virtual Result<std::span<const float>> step_many(std::span<const NextToken>) {
     return Error{Code::internal, "a step of several sequences without memory"};
   }
-  virtual void forget(int64_t /*sequence*/, int64_t /*keep*/) {}
+  // Forgets a sequence but for its first `keep` positions, or fewer. Returns how many are left.
+  virtual int64_t forget(int64_t sequence, int64_t keep) = 0;
 
   virtual std::vector<std::string> kernels() const = 0;
   virtual std::vector<std::string> libraries() const = 0;

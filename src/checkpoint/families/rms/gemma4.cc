@@ -14,7 +14,8 @@ namespace {
 // The object of a layer; its number may begin with zeros.
 const json::Value* of_layer(const json::Value& saved, size_t number) {
   for (const auto& [name, value] : saved.members)
-    if (name.substr(std::min(name.find_first_not_of('0'), name.size() - 1)) == std::to_string(number))
+    if (!name.empty() &&
+        name.substr(std::min(name.find_first_not_of('0'), name.size() - 1)) == std::to_string(number))
       return &value;
   return nullptr;
 }

@@ -16,8 +16,21 @@
 
 namespace invar::run {
 
-// What a message is about.
-enum class Kind : uint32_t { hello, find, keep, open, load, reserve, pass, unchanged, close, quit, answer };
+// The subject of a message.
+enum class Kind : uint32_t {
+  hello,
+  find,
+  keep,
+  open,
+  load,
+  reserve,
+  forget,
+  pass,
+  unchanged,
+  close,
+  quit,
+  answer
+};
 
 class Transport {
  public:
@@ -83,7 +96,7 @@ class Transport {
   std::unique_ptr<Heartbeat> heartbeat_;
 };
 
-// What a worker says of itself, and whether process 0 can work with it. "": it can.
+// A worker's words about itself, and whether process 0 can work with it. "": it can.
 struct Hello {
   std::string version, numerics, host;
   int64_t process = 0;
