@@ -37,7 +37,7 @@ class Subject {
   int workers_ = 1;
 };
 
-// What the room requires of the call, or "" if it accepts it. An error: no such operation.
+// The room's refusal of the call, or "" if it accepts it. An error: no such operation.
 Result<std::string> refusal(const Item&);
 
 }  // namespace invar::bench

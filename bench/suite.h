@@ -1,4 +1,4 @@
-// What is measured: lines of the rooms' bench.txt. The grammar of a line is that of cases.txt
+// Measurements: lines of the rooms' bench.txt. The grammar of a line is that of cases.txt
 // (tests/conformance/README.md); after `|` a line may also have
 //   flops=EXPR   floating-point operations of a call, where arithmetic rather than memory bounds it
 //   bytes=EXPR   bytes that a call must move, where that is not every operand and result once

@@ -214,6 +214,13 @@ def refused(*args, code=2, names=(), **how):
     return done
 
 
+def refused_any(*args):
+    """Bad input or outside the guarantee: a dtype may be either."""
+    done = execute(args)
+    assert done.code in (2, 3) and len(done.errors) == 1, done.text
+    return done
+
+
 def verdict_rows(done):
     """The rows of the table of several receipts, without the caveats that stand below each."""
     return [line for line in done.out.decode().splitlines() if not line.startswith("  ")]
@@ -265,6 +272,30 @@ def generate(tasks, tmp_path_factory):
 def answer(generate):
     """The demo's run with every default."""
     return generate()
+
+
+@pytest.fixture
+def run_on(tmp_path):
+    """run_on(model, *options): the arguments of a short run whose receipt goes to the test's
+    folder."""
+
+    def f(model, *options):
+        return [
+            "run",
+            "--model-name",
+            model,
+            "--prompt-text",
+            "ROMEO:",
+            "--max-new-tokens",
+            4,
+            "--task-dir",
+            tmp_path / "task",
+            "--receipt-path",
+            tmp_path / "receipt.json",
+            *options,
+        ]
+
+    return f
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ Result<std::string> messages_from(const std::string& option, const std::string& 
 std::string file_from(const std::string& given);
 // Prints to stdout, or writes the file.
 Status deliver(const std::string& output, const std::string& text);
-// Where ids are not given: from a file, a JSON list, or an object with "tokens".
+// Reads ids from a file: a JSON list, or an object with "tokens".
 Result<json::Value> tokens_in(const std::string& file);
 Result<std::vector<int32_t>> ids_of(const json::Value& list, const std::string& file);
 Result<std::vector<int32_t>> tokens_from(const std::vector<int32_t>& given, const std::string& file);

@@ -182,7 +182,7 @@ Result<bool> Conversation::take(const std::string& line) {
   return true;
 }
 
-// What a person says: a line, or several. None at the end of the input.
+// Reads what a person says: a line, or several. None at the end of the input.
 std::optional<std::string> read_lines(LineEditor& editor) {
   std::string text;
   for (bool more = true; more;) {

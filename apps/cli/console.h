@@ -1,4 +1,4 @@
-// What a person sees: phases and progress on a terminal, quiet lines in a pipe.
+// The output for people: phases and progress on a terminal, quiet lines in a pipe.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ namespace invar::cli {
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 
-// What happens to the terminal or a pipe must not end a run: a closed pipe and a file limit become
-// errors of the write instead of signals, closed standard streams become /dev/null (or the next
-// file opened would take their place).
+// The terminal or a pipe must not end a run: a closed pipe and a file limit become errors of the
+// write instead of signals, closed standard streams become /dev/null (or the next file opened would
+// take their place).
 void keep_running_without_streams();
 
 // Text of unknown origin (names, paths, answers) reaches a terminal by these functions or
@@ -29,14 +29,14 @@ Status write_stdout(std::string_view text);
 void write_stderr(std::string_view text);
 // A line "  topic     text" on stderr, short enough for a terminal.
 void write_line(std::string_view topic, std::string_view text);
-// What --explain prints.
+// Prints for --explain.
 void explain_on_stderr(std::string_view text);
 // A path for stdout: exact in a pipe, one line on a terminal.
 std::string path_for_stdout(const std::string& path);
 // One line of JSON, members by name, the same in a pipe and on a terminal.
 std::string line_of(json::Value);
 
-// What --json says of an error: ok, error, kind, exit_code, and where it has some, items and hint.
+// An error as --json has it: ok, error, kind, exit_code, and where it has some, items and hint.
 json::Value object_of(const Error& error, const std::string& hint = "");
 // Prints "invar: MESSAGE: HINT" on stderr, or an event, and returns the error's exit code.
 int complain(const Error& error, const std::string& hint = "");

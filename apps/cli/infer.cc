@@ -50,7 +50,7 @@ std::string gigabytes(uint64_t bytes) {
   return text;
 }
 
-// What chooses new tokens has nothing to choose where none are made.
+// Refuses settings that choose new tokens where no tokens are made.
 Status check_chooses_nothing(const InferCommand& c, const std::string& option) {
   const generate::GenerationSettings& chooses = c.sampling;
   if (chooses == generate::GenerationSettings() && c.stop_tokens.empty()) return {};

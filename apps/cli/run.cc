@@ -112,7 +112,7 @@ void report(const Answer& a, const std::string& receipt_path, const run::Session
   for (const receipt::KeySignature& s : r.signatures) console.note("signed", "by " + to_hex(s.key));
 }
 
-// What the command writes of one answer after another.
+// Writes one answer after another.
 class Answers {
  public:
   Answers(const RunCommand& c, generate::Engine& engine, std::vector<generate::Request>& requests,
@@ -127,9 +127,9 @@ class Answers {
   Status one_by_one();
   // Several computed together, written in the order of the prompts.
   Status together();
-  // Of the prompts without an answer the worst exit code, or 0.
+  // The worst exit code of the prompts without an answer, or 0.
   int worst() const { return worst_; }
-  // What became of standard output, which is no reason to stop.
+  // The state of standard output. An error of it is no reason to stop.
   const Status& written() const { return written_; }
 
  private:
@@ -301,7 +301,7 @@ Status do_run(const RunCommand& c, int& worst) {
             generate::make_requests(*model, std::move(prompts), settings, console));
   INVAR_TRY(generate::Engine engine,
             generate::Engine::open(model, c.execution, {.batch_size = c.batch_size}, requests, console));
-  // What becomes of the terminal ends no run: its receipt is the result.
+  // A terminal that closes ends no run: the receipt is the result.
   std::signal(SIGHUP, SIG_IGN);
   Answers answers(c, engine, requests, kept, console);
   INVAR_CHECK_OK(engine.session().sequences() > 1 ? answers.together() : answers.one_by_one());

@@ -65,7 +65,7 @@ Value json_of(const std::vector<plan::RankCost>& parts) {
   return rows;
 }
 
-// Where the plan goes. A folder that cannot be written is no place.
+// The path of the plan. A folder that cannot be written is no place.
 Result<std::string> place_of_plan(const CompileCommand& c, Console& console) {
   if (!c.output.empty()) return c.output;
   const std::string beside = folder_of(c.model);
@@ -298,7 +298,7 @@ Status do_compile(const CompileCommand&, int&) {
 }
 #endif
 
-// Of a hub model the weights are not downloaded.
+// Reads the tokenizer. The weights of a hub model are not downloaded.
 Result<prompt::Tokenizer> tokenizer_of(const std::string& model_name) {
   Console console(false);
   INVAR_TRY(const auto location,

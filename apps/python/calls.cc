@@ -70,7 +70,7 @@ std::shared_ptr<Operation> operation_of(nb::handle op, const nb::dict& given) {
   return made;
 }
 
-// What invar.autograd is, for calls that are nodes of its graph.
+// The parts of invar.autograd that calls need as nodes of its graph.
 struct Autograd {
   nb::object apply;    // apply(handle, *operands): a node, whose forward pass is forward()
   nb::object compute;  // compute(call, operands): of tensors whose memory torch does not show

@@ -33,8 +33,8 @@ class InterruptiblePhase : public generate::Phase {
   }
 };
 
-// What `call` gives, computed with the lock of Python free; the exception of a signal handler comes
-// before its error.
+// The result of `call`, computed with the lock of Python free; the exception of a signal handler
+// comes before its error.
 template <class Call>
 auto unlocked(const Call& call) {
   auto result = [&] {

@@ -120,8 +120,8 @@ DigestCache compile(const std::string& model, const std::string& folder, const s
   return hashed;
 }
 
-// What a plan says of its interface: inputs and outputs as (name, element type, dimensions), the
-// files of its weights, digest, operation set and choices.
+// The interface of a plan: inputs and outputs as (name, element type, dimensions), the files of its
+// weights, digest, operation set and choices.
 nb::dict describe(const std::string& path) {
   const plan::Plan p = or_raise(plan::load(path));
   auto ports = [&p](const std::vector<plan::Port>& all) {

@@ -15,14 +15,14 @@ namespace invar::python {
 // result.
 class Operation {
  public:
-  // What the graph of gradients knows of a call: what autograd.About is for these operands, and
-  // which of them, and of the result at the end, the backward pass reads.
+  // A call in the graph of gradients: what autograd.About is for these operands, and which of them,
+  // and of the result at the end, the backward pass reads.
   struct Node {
     uint64_t needs;  // operands that require a gradient
     nb::object about;
     std::vector<bool> kept;
   };
-  // What calls with operands of the same types share.
+  // The part that calls with operands of the same types share.
   struct Prepared {
     std::shared_ptr<const run::EagerOperation> operation;
     ops::View result;  // without memory

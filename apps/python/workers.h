@@ -19,7 +19,7 @@ void with_pool(const std::function<void(Pool&, run::EagerMemory&)>& f);
 // The GPU of this number, and the memory of calls that wait.
 run::EagerDevice& gpu(int index);
 run::EagerMemory& gpu_memory(int index);
-// In the child of a fork, where no thread of the pool lives and locks may be held for ever.
+// Runs in the child of a fork, where no thread of the pool lives and locks may be held for ever.
 void after_fork();
 // Raises what take_faults() reports of any GPU that was used.
 void raise_faults();

@@ -31,7 +31,7 @@ struct Pipe {
   }
 };
 
-// In the new process: only what is safe between fork and exec.
+// Runs in the new process, and does only what is safe between fork and exec.
 [[noreturn]] void become(char* const* argv, int in, int out, int err, int report, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -109,7 +109,7 @@ void Child::signal(int number) {
 std::optional<Child::End> Child::end() {
   int status = 0;
   if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
-  // What it started and left behind does not outlive it.
+  // Processes that it started do not outlive it.
   ::kill(-group_, SIGTERM);
   pid_ = 0;
   close_one(in_);

@@ -23,7 +23,7 @@ class Child {
   bool running() const { return pid_ > 0; }
   int out() const { return out_; }  // to poll; -1: closed
   int err() const { return err_; }
-  // What is there of a stream, at most 64 KiB; "" = nothing yet, or its end, which closes it.
+  // Reads what a stream has, at most 64 KiB; "" = nothing yet, or its end, which closes it.
   std::string read_out() { return read(out_); }
   std::string read_err() { return read(err_); }
   // Queues the bytes; flush() writes what the pipe takes.

@@ -126,7 +126,7 @@ void Loop::read_child() {
   }
   child_.flush();
   if (!end_) end_ = child_.end();
-  // What a process that it left behind still holds open is not waited for.
+  // A stream that a process of the child still holds open is not waited for.
   if (!end_ || !empty) return;
   child_.close_streams();
   app_.ended(end_->code, end_->signal, seconds_now());

@@ -5,10 +5,10 @@ namespace invar::tui {
 
 class Signals {
  public:
-  // Of SIGWINCH, SIGCHLD, SIGCONT, and of all by which somebody ends a process; SIGPIPE is ignored.
+  // Catches SIGWINCH, SIGCHLD, SIGCONT, and the signals that end a process; it ignores SIGPIPE.
   Signals();
   int stream() const;  // to poll
-  // What came since the last call.
+  // The signals since the last call.
   struct Came {
     bool resized = false, continued = false;
     int end = 0;  // the signal that asks the program to end, or 0

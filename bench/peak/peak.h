@@ -40,7 +40,7 @@ class Peaks {
   double flops(Pool&);  // per second
   // Bytes per second, reads and writes both counted, for a working set of about this many bytes.
   double bytes(Pool&, Traffic, int64_t working_set);
-  // What the calls above found, without more trials; 0 where there were none.
+  // The results of the calls above, without more trials; 0 where there were none.
   double known_flops(int threads) const;
   double known_bytes(int threads, Traffic, int64_t working_set) const;
   static constexpr int64_t kOutOfCache = int64_t{256} << 20;

@@ -17,7 +17,7 @@ struct AttributeInfo {
   AttributeType type;
 };
 std::span<const AttributeInfo> attribute_infos();  // ascending by name
-// What an attribute of an operation is where it is absent: of its type, and each element of a list.
+// The value of an absent attribute of an operation: of its type, and each element of a list.
 struct AttributeDefault {
   std::string_view op, name;
   int64_t i64;

@@ -1,4 +1,4 @@
-// Which instruction sets and extensions of cmake/isa.cmake this processor and its system can run.
+// The instruction sets and extensions of cmake/isa.cmake that this machine can run.
 #pragma once
 #include <string_view>
 #if defined(__x86_64__)

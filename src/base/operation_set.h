@@ -1,4 +1,4 @@
-// What a program promises about its bits (spec/plan.md plan.13).
+// The promise of a program about its bits (spec/plan.md plan.13).
 #pragma once
 
 #include <iterator>

@@ -18,8 +18,8 @@ enum class Code {
   internal = 70,    // a defect of Invar
 };
 
-// What a caller can do something about: the words of a message are for people alone. Whoever
-// refuses sets it.
+// The kind of an error that a caller does something about. Words of a message are for people alone.
+// Whoever refuses sets it.
 enum class ErrorKind : uint8_t {
   other,
   not_json,      // a text that is not JSON

@@ -111,7 +111,7 @@ inline Result<EncoderArchitecture> find_encoder_architecture(const json::Value& 
                      known->stem + "ForPreTraining and " + known->stem + "ForSequenceClassification are");
 }
 
-// What sets models apart that transformers knows and this recipe cannot describe.
+// Models that transformers knows and this recipe cannot describe, and what sets them apart.
 struct UncoveredArchitecture {
   const char *model_type, *layers;
 };
@@ -135,7 +135,7 @@ inline constexpr UncoveredArchitecture kUncovered[] = {
     {"longcat_flash", "experts that pass their input on"},
 };
 
-// What to do with a model that no family covers.
+// Advice for a model that no family covers.
 inline constexpr const char* kOtherModels =
     "docs/reference/families.md lists those that are; export another to ONNX (docs/guide/models.md)";
 

@@ -302,7 +302,7 @@ TEST_F(FamilyConfigTest, AValueThatSaysWhatTheFamilyDoesIsNoRefusal) {
   EXPECT_TRUE(yarn(R"({"beta_fast": 4, "beta_slow": 4})"));
 }
 
-// What no value of these keys says anyway.
+// Other values of these keys say something that the recipe does not do.
 TEST_F(FamilyConfigTest, AValueThatSaysSomethingElseIsRefused) {
   const struct {
     const char *name, *more, *key;

@@ -28,7 +28,7 @@ Result<SentenceConfig> read_sentence_config(const std::string& folder);
 // max_seq_length of sentence_bert_config.json; 0: the file says none or is not there.
 Result<int64_t> read_max_length(const std::string& folder);
 
-// What a caller has to know of an encoder to make its inputs.
+// An encoder as its caller has to know it to make inputs.
 struct TextEncoder {
   SentenceConfig sentence;
   int64_t labels = 0;            // of a classifier; 0: the model gives the vector of a text
@@ -36,7 +36,7 @@ struct TextEncoder {
   int64_t positions = 0;         // tokens that its table of positions reaches; 0: it has none
   int64_t max_positions = 0;     // max_position_embeddings
 };
-// Of a checkpoint folder. Errors: those of the export but for tensors.
+// Reads a checkpoint folder. Errors: those of the export but for tensors.
 Result<TextEncoder> read_text_encoder(const std::string& folder);
 
 }  // namespace invar::checkpoint

@@ -1,4 +1,4 @@
-// For tests: a tiny Llama checkpoint and safetensors files.
+// Helpers of tests: a tiny Llama checkpoint and safetensors files.
 #pragma once
 
 #include <map>
@@ -43,7 +43,7 @@ inline const char* const kTinyConfig =
     R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_act":"silu",
 "vocab_size":10,"hidden_size":8,"intermediate_size":12,"num_hidden_layers":1,"num_attention_heads":2,"num_key_value_heads":1,
 "max_position_embeddings":64,"rms_norm_eps":1e-05,"tie_word_embeddings":true,"bos_token_id":1,"eos_token_id":[2,3]})";
-// With these keys replaced; null removes.
+// The tiny config with these keys replaced; null removes one.
 inline std::string tiny_config_with(std::string_view patch) {
   json::Value config = json::read_or_null(kTinyConfig).update(json::read_or_null(patch));
   std::erase_if(config.members, [](const json::Member& m) { return m.second.is_null(); });

@@ -71,7 +71,7 @@ inline Result<TextConfig> text_config_of(const json::Value& config, const std::s
   });
   text.config["model_type"] = whole->text_type;
   text.config["architectures"] = json::list({known->name});
-  // What belongs to the tables of the vocabulary stands in the outer object.
+  // The outer object has the keys about the vocabulary.
   for (const char* key : {"bos_token_id", "eos_token_id"})
     if (auto given = config.find(key); given && !given->is_null()) text.config[key] = *given;
   const auto tied = config.find("tie_word_embeddings");

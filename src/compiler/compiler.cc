@@ -22,7 +22,7 @@ namespace invar::compiler {
 namespace {
 using namespace mlir;
 
-// Of emit(), beside the stages.
+// Names that emit() takes next to the stages.
 constexpr char kProgramText[] = "program", kTorchModule[] = "torch-module";
 constexpr char kPlanConstants[] = "plan.invar.constants";
 

@@ -375,7 +375,7 @@ TEST_F(Compile, ImportIsTotal) {
     Options options{folder_, 1, "c.bin", kMaxOptLevel, ""};
     EXPECT_TRUE(emit(g, options, "onnx"));
     Result<CompiledProgram> r = run(g);
-    // What compiles does so at every level.
+    // A graph that compiles does so at every level.
     for (int level = 0; level < kMaxOptLevel; ++level) EXPECT_EQ(bool(run(g, 1, level)), bool(r));
     if (!r) {
       EXPECT_NE(r.error().code, Code::internal) << r.error().message;

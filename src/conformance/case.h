@@ -35,8 +35,8 @@ struct Case {
   std::string digest;           // of the outputs, if the line promises one
 };
 
-// In a room of several operations a line may begin with those it applies to: `exp,log: `. Returns
-// that prefix, or nothing.
+// Returns the prefix of a line that names the operations of the room it applies to, such as
+// `exp,log: `; or nothing.
 std::string_view prefix_of(std::string_view line);
 bool is_for(std::string_view line, std::string_view op);
 

@@ -32,8 +32,9 @@ class EpilogueRecorder {
   ops::Epilogue epilogue_;
 };
 
-// For a row with `region`: computes its result region by region, both into separate memory and over
-// each operand that may share memory, and compares it with out[0] as run() left it. "" if equal.
+// Checks a row with `region`: computes its result region by region, both into separate memory and
+// over each operand that may share memory, and compares it with out[0] as run() left it. "" if
+// equal.
 std::string check_regions(const ops::CpuKernel&, const ops::Call&);
 
 // A GPU, and memory there that is kept until the run ends.
@@ -42,11 +43,11 @@ struct DeviceMemory {
   std::function<std::byte*(size_t bytes)> take;
 };
 
-// For a row with `can_round`: rounds the rows of its last result, and compares them with those of
-// the result that enqueue() left. "" if equal.
+// Checks a row with `can_round`: rounds the rows of its last result, and compares them with those
+// of the result that enqueue() left. "" if equal.
 std::string check_rounded(const ops::GpuKernel&, const ops::Call&, const DeviceMemory&);
 
-// For a row with `enqueue_batch` or `enqueue_fused`: runs the call three times as one batch, the
+// Checks a row with `enqueue_batch` or `enqueue_fused`: runs the call three times as one batch, the
 // second with the operands `plain`, which are not packed, with the latter adding zeros to two of
 // them that change no result, and compares each result with the one that enqueue() left. "" if
 // equal.

@@ -19,7 +19,7 @@ namespace invar::conformance {
 #endif
 }
 
-// What f returns, or the error that it gave up with.
+// Returns the result of f, or the error that it gave up with.
 template <class F>
 auto or_error(const F& f) -> decltype(f()) {
 #ifdef __cpp_exceptions

@@ -10,7 +10,7 @@
 
 namespace invar::conformance {
 
-// What compiled this build.
+// The compiler of this build.
 #if defined(__clang__)
 inline constexpr const char* kCompiler = "clang " __clang_version__;
 #else

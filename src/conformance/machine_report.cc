@@ -1,4 +1,4 @@
-// What `invar doctor` says of a machine.
+// The report of `invar doctor` about a machine.
 #include <cstdarg>
 #include <cstdio>
 

@@ -389,7 +389,7 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
       if (!state) state = std::make_unique<GuardedBlock>(arena, static_cast<size_t>(batch) * call.slot_bytes);
       call.state = state->seen(), call.sequences = reinterpret_cast<const ops::Sequence*>(sequences.seen());
     }
-    // What a GPU kernel reads from memory: the step's position, for which the call has an upper
+    // A GPU kernel reads these from memory: the step's position, for which the call has an upper
     // bound, and the fault flag.
     GuardedBlock now(arena, sizeof past, 0, &past), fault(arena, sizeof *call.gpu.fault);
     call.gpu.past_now = reinterpret_cast<const int64_t*>(now.seen());

@@ -21,9 +21,9 @@ struct RunMode {
   bool packed = true;     // constants are packed if the row packs them ...
   uint64_t plain = 0;     // ... but operand i stays plain if bit i % 64 is set
   int64_t chunk = 0;      // of axis 1 per call; 0: one call
-  // With `chunk`: how the sequences of the leading axis, each with its own state, share calls.
-  // `ragged`: some are ahead of others, join late, leave early, in changing order. `separate`: the
-  // same steps, one call per sequence.
+  // How sequences of the leading axis, each with its own state, share calls where there is a
+  // `chunk`. `ragged`: some are ahead of others, join late, leave early, in changing order.
+  // `separate`: the same steps, one call per sequence.
   enum class Batching { even, ragged, separate } batching = Batching::even;
   int skew = 0;          // operands and results start this many elements past a multiple of 64 bytes
   bool fused = false;    // rows with an epilogue get one, and rows with regions compute them too
@@ -40,8 +40,8 @@ Result<std::vector<Bytes>> execute(ops::KernelRef, const Case&, const std::vecto
 // own there.
 Result<std::shared_ptr<Device>> gpu();
 
-// From now on each tensor on a GPU has an allocation of its own, without guards, so that
-// compute-sanitizer sees what is read or written behind its end.
+// Gives each later tensor on a GPU an allocation of its own, without guards, so that
+// compute-sanitizer sees what is read or written after its end.
 void allocate_apart();
 
 // Tests OpContract::batch_independent with the reference kernel: computes single elements of the
@@ -49,7 +49,7 @@ void allocate_apart();
 std::string check_batch_independence(const ops::CpuKernel& reference, const Case&,
                                      const std::vector<Bytes>& inputs, const std::vector<Bytes>& whole);
 
-// What the operation's check() requires of the case; "" if it accepts it.
+// The refusal of the case by the operation's check(); "" if it accepts it.
 std::string refusal(std::string_view op, const Case&);
 
 // Computes the sizes that a runtime asks for before it reserves memory: units, scratch, state,

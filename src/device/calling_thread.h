@@ -1,4 +1,4 @@
-// What a thread that queues kernels on streams of others needs to know of CUDA.
+// The state of CUDA in a thread that queues kernels on streams of others.
 #pragma once
 
 #include "device/device.h"

@@ -210,7 +210,7 @@ class Cuda final : public Device {
 
 }  // namespace
 
-// What the driver says of a GPU, whether or not a program uses it.
+// Asks the driver about a GPU, whether or not a program uses it.
 static Result<Device::Info> info_of(int index) {
   Device::Info info;
   info.index = index;

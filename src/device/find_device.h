@@ -1,5 +1,4 @@
-// Of a device: whether there is one of a name, without the time that opening it takes, and opening
-// it in the background.
+// Finds a device by name without the time that opening it takes, and opens it in the background.
 #pragma once
 
 #include <future>
@@ -13,7 +12,7 @@ namespace invar {
 // exclusive use.
 Status find_device(const std::string& name);
 
-// What to say of an NVIDIA GPU that a computation on the CPU leaves idle; "" where the system has
+// A note about an NVIDIA GPU that a computation on the CPU leaves idle; "" where the system has
 // none. No GPU is opened.
 std::string idle_gpu();
 

@@ -1,4 +1,4 @@
-// What the system says of this machine.
+// Properties of this machine that the system gives.
 #pragma once
 
 #include <string>

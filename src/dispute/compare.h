@@ -15,7 +15,7 @@
 
 namespace invar::dispute {
 
-// Where two answers to one prompt choose different tokens; or one token by other logits (a == b).
+// The step at which two answers to one prompt part: other tokens, or other logits (a == b).
 struct Parting {
   int64_t step;
   int32_t a, b;
@@ -23,12 +23,12 @@ struct Parting {
 };
 struct Difference {
   bool equal = false;
-  // Where: "field", "step", "layer", "operation", "position", "element", ... and both contents.
+  // The place: "field", "step", "layer", "operation", "position", "element", ... and both contents.
   std::vector<std::pair<std::string, std::string>> where;
   std::string cause, next;  // the likely cause and why; what each side runs next; may be empty
   std::optional<Parting> parting = {};
 };
-// As lines for people, safe for a terminal.
+// Lines for people, safe for a terminal.
 std::string report(const Difference&);
 
 struct NamedText {
@@ -51,8 +51,8 @@ std::vector<float> floats_of(std::string_view little_endian);
 // text in quotes; empty: nobody knows the tokenizer. drawn: logits alone do not decide.
 void explain(const Parting&, bool drawn, const std::function<std::string(int32_t)>& text_of, Difference& d);
 
-// Of two files of values that compare_files() finds different in their results alone: computes the
-// element here, by the reference kernel, and says which side is right.
+// Says which side is right where compare_files() finds that two files of values differ in results
+// alone: the reference kernel computes the element here.
 Status decide(const Subject&, const NamedText& a, const NamedText& b, Difference&);
 
 // A receipt with this machine: the first step that does not follow, and whether this machine's

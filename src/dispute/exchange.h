@@ -16,7 +16,7 @@ namespace invar::dispute {
 
 inline constexpr FileKind kExchangeFile{"an exchange file", uint64_t{1} << 30, true};
 
-// Which computation a file is about. Two files can be compared only where it is the same (trace.1).
+// The computation that a file is about. Only files about the same one can be compared (trace.1).
 struct Computation {
   Digest receipt, weights, program, plan;  // receipt: its hash; plan: digest of the compiled plan
   Digest tokens;                           // of the ids that are fed, i32 little-endian
@@ -66,7 +66,7 @@ struct Objection {
   std::string logits;  // the row of that step, f32 little-endian
   std::vector<Digest> proof;
 };
-// What both parties answer next (trace.6). value, row: -1 where the question has none.
+// The question that both parties answer next (trace.6). value, row: -1 where the question has none.
 struct Question {
   Computation of;
   int64_t round = 1;
@@ -87,7 +87,7 @@ std::string print(const Objection&);
 std::string print(const Question&);
 
 using Exchange = std::variant<Trace, Rows, Values, Objection, Question>;
-// What a file of this kind is called in messages: "a trace", "rows", ...
+// The name of a file's kind in messages: "a trace", "rows", ...
 std::string_view kind_of(const Exchange&);
 // Reads one. Errors: bad_input with the file's name, and line and column or the member.
 Result<Exchange> parse(std::string_view text, const std::string& name);

@@ -14,7 +14,7 @@
 
 namespace invar::dispute {
 
-// What a judge does, and what the whole run would be, in the same units (trace.9).
+// The work of a judge and that of the whole run, in the same units (trace.9).
 struct Cost {
   uint64_t multiply_adds = 0, run_multiply_adds = 0;
   uint64_t bytes_hashed = 0;  // of the parties' answers
@@ -23,12 +23,12 @@ struct Cost {
 struct Verdict {
   enum Winner { a, b, nobody } winner = nobody;
   std::string reason;
-  // What was compared: "operation", "position", "element", ... with the words for a person.
+  // The things compared: "operation", "position", "element", ... with the words for a person.
   std::vector<std::pair<std::string, std::string>> details;
   Cost cost;
 };
 
-// What a party hands in for a question: a text, or why its file cannot be read, which is its fault.
+// A party's answer to a question: a text, or why its file cannot be read, which is its fault.
 struct Answer {
   std::string name;  // for messages
   std::string text, fault;

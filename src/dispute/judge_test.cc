@@ -144,7 +144,7 @@ TEST(Dispute, silence_and_second_thoughts_lose) {
   EXPECT_NE(std::get<Verdict>(*changed).reason.find("changed its answer"), std::string::npos);
 }
 
-// In each round: a file that cannot be read, and one with more bytes than its question asks for.
+// Each round gets a file that cannot be read, and one that is longer than its question asks for.
 TEST(Dispute, unreadable_and_endless_answers_lose) {
   const Case c;
   const Subject s = c.subject();

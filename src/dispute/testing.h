@@ -1,4 +1,4 @@
-// For tests: a receipt of the tiny model, and parties that compute or answer wrongly.
+// Helpers of tests: a receipt of the tiny model, and parties that compute or answer wrongly.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -136,7 +136,7 @@ Status record(const Subject& s, Recorder& recorder, const Observer& before) {
     recorder.add(r);
   };
   INVAR_TRY(run::Session session, run::Session::open(s.plan, s.folder, options));
-  // In pieces, so that a step's activations and its logits stay bounded.
+  // The run goes in pieces, so that a step's activations and its logits stay bounded.
   const auto piece = static_cast<size_t>(session.chunk());
   const auto total = static_cast<int64_t>(s.tokens.size());
   for (std::span<const int32_t> rest = s.tokens; !rest.empty();

@@ -76,8 +76,7 @@ Result<Objection> objection(const Subject&, const Observer& before = {});
 // The file that answers a question. bad_input: the question is about another computation.
 Result<std::string> answer(const Subject&, const Question&, const Observer& before = {});
 
-// What differs between two computations, as a member of the files, with both contents; all empty:
-// nothing does.
+// The member of the files in which two computations differ, with both contents; all empty: none.
 struct OtherComputation {
   std::string member, a, b;
 };

@@ -1,6 +1,6 @@
-// What a caller may watch while the library works: phases, progress, notes. Every call comes on the
-// caller's thread and changes nothing. Here a base class does nothing; the command line draws lines
-// on the terminal.
+// A caller watches the library at work: phases, progress, notes. Every call comes on the caller's
+// thread and changes nothing. Here a base class does nothing; the command line draws lines on the
+// terminal.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class Observer {
   // "download", "plan", "export", "compile", "load", "prefill", "decode", "encode" (texts),
   // "recompute" or "seal" begins. Phases may nest. Never null.
   virtual std::unique_ptr<Phase> phase(std::string_view /*name*/) { return std::make_unique<Phase>(); }
-  // What a person should know although it changes no bit: "damaged" files made anew, fewer
+  // A note for people about something that changes no bit: "damaged" files made anew, fewer
   // "threads".
   virtual void note(std::string_view /*topic*/, std::string_view /*text*/) {}
   // The environment variable INVAR_DEBUG asks for the compiler's intermediate artifacts: they go to

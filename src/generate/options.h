@@ -1,4 +1,4 @@
-// What a caller chooses: the model and its compiled form, how it runs, how tokens are chosen.
+// The choices of a caller: the model and its compiled form, how it runs, how tokens are chosen.
 #pragma once
 
 #include <cstdint>

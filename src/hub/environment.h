@@ -1,4 +1,4 @@
-// What the environment says of the hub, by the variables of the Python package huggingface_hub. A
+// Settings of the hub in the environment: the variables of the Python package huggingface_hub. A
 // variable that is empty counts as absent.
 #pragma once
 

@@ -21,7 +21,7 @@ struct ModelName {
 // Absent: the text is neither ORG/NAME nor ORG/NAME@REVISION.
 std::optional<ModelName> parse_name(std::string_view text);
 
-// What of a model is wanted. The tokenizer comes with the configuration.
+// The files of a model that are wanted. The tokenizer comes with the configuration.
 enum class Content { all, without_weights };
 
 struct Snapshot {
@@ -29,7 +29,7 @@ struct Snapshot {
   std::string folder;
   bool complete = false;  // all that was wanted is here
 };
-// In the cache; without network.
+// Looks into the cache, without network.
 std::optional<Snapshot> find(const ModelName&, Content);
 
 // Calls come on the caller's thread.

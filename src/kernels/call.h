@@ -16,9 +16,9 @@ struct IntegerList {
   [[gnu::always_inline]] bool fits(int64_t n) const { return absent() || size == n; }
   [[gnu::always_inline]] int64_t operator[](int64_t i) const { return absent() ? fallback : data[i]; }
 };
-// From the room's ops.toml, tools/ops/generate.py makes a struct of the attributes of each
-// operation (ops/ROOM/attributes.h). `const SoftmaxAttributes a(call);` reads all of them, with the
-// table's defaults, by a search for each name: once a call, not once a row.
+// tools/ops/generate.py makes a struct of the attributes of each operation of the room's ops.toml
+// (ops/ROOM/attributes.h). `const SoftmaxAttributes a(call);` reads all of them, with the table's
+// defaults, by a search for each name: once a call, not once a row.
 struct AttributeReader {
   const Attributes* map;  // null: all are absent
   [[gnu::always_inline]] AttributeReader(const Call& call) : map(call.attrs) {}

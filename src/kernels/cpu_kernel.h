@@ -12,7 +12,7 @@ struct Region {
   int64_t at, n, rows, pitch;
 };
 
-// What follows an operation and is applied to parts of its result while they are still in cache.
+// The operations that follow are applied to parts of a result while they are still in cache.
 struct Epilogue {
   // The epilogue callback.
   void (*run)(const void* context, const Region&);

@@ -20,7 +20,7 @@ struct RoundedRows {
   int height;
 };
 
-// What runs with a batch of calls, in their kernels. It changes no bit.
+// Operations that run with a batch of calls, in their kernels. They change no bit.
 struct GpuFusion {
   // The calls whose last result is in[0] of every call of the batch, and the kernel of the last of
   // them, which writes it rounded (GpuKernel::enqueue_rounded) and never as f32. Empty: in[0] is in
@@ -49,10 +49,10 @@ struct GpuKernel {
   // Enqueues several independent calls together. Null: one after another.
   void (*enqueue_batch)(std::span<const Call* const>, Stream) = nullptr;
   void (*enqueue_pack)(const View& constant, int i, const Attributes&, void* packed, Stream) = nullptr;
-  // With enqueue_batch: bytes of memory that these calls share as the Call::shared of each.
+  // Bytes of memory that the calls of enqueue_batch share as the Call::shared of each.
   size_t (*shared_bytes_batch)(std::span<const Call* const>) = nullptr;
-  // As enqueue_batch, also of one call, with what runs in its kernels. Null: nothing can. The
-  // shared memory is that of the batch without the fusion.
+  // Does what enqueue_batch does, also for one call, with the operations that run in its kernels.
+  // Null: nothing can. The shared memory is that of the batch without the fusion.
   void (*enqueue_fused)(std::span<const Call* const>, const GpuFusion&, Stream) = nullptr;
   // Whether the kernel can write the last result of these calls, the last of which is its own, as
   // rounded rows, and doing so. Null: it cannot.

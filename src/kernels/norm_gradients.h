@@ -1,5 +1,5 @@
-// What the kernels of the gradients of layernorm and rmsnorm share: rows, work units and shared
-// memory.
+// The part that the kernels of layernorm's and rmsnorm's gradients share: rows, work units and
+// shared memory.
 #pragma once
 #include "kernels/call.h"
 

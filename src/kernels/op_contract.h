@@ -1,5 +1,5 @@
-// What a call of an operation is, and what the operation promises about it. The types of the
-// kernels that compute it are in cpu_kernel.h and gpu_kernel.h.
+// A call of an operation, and the operation's promises about it. The types of the kernels that
+// compute it are in cpu_kernel.h and gpu_kernel.h.
 #pragma once
 
 #include <cstddef>
@@ -47,16 +47,16 @@ struct Sequence {
 };
 
 struct Epilogue;
-// What only CPU kernels read of a call.
+// The part of a call that only CPU kernels read.
 struct CpuCall {
-  // For kernels that accept one: if not null, the kernel reports every element of out[0] to the
-  // epilogue callback exactly once, on the thread that wrote it, after it wrote it.
+  // A kernel that accepts one reports, if it is not null, every element of out[0] to the epilogue
+  // callback exactly once, on the thread that wrote it, after it wrote it.
   const Epilogue* epilogue = nullptr;
 };
-// What only GPU kernels read of a call. For them all pointers of a call are device memory, and the
-// queued work may be replayed in later steps. Call::past is then an upper bound over all replays;
-// the running step's sequences are at Call::sequences and its largest past is *past_now. *fault is
-// set if an element of an index operand is out of bounds.
+// The part of a call that only GPU kernels read. All pointers of their calls are device memory, and
+// the queued work may be replayed in later steps. Call::past is then an upper bound over all
+// replays; the running step's sequences are at Call::sequences and its largest past is *past_now.
+// *fault is set if an element of an index operand is out of bounds.
 struct GpuCall {
   const int64_t* past_now = nullptr;
   uint32_t* fault = nullptr;
@@ -75,7 +75,7 @@ struct Call {
   void* state = nullptr;
   int64_t past = 0;
   int64_t capacity = 0;
-  // As many bytes as the kernel's shared_bytes asks for, 64-byte aligned, undefined at the start.
+  // The bytes that the kernel's shared_bytes asks for, 64-byte aligned, undefined at the start.
   void* shared = nullptr;
   GpuCall gpu = {};
   // Stateful operations: one entry per element of the leading axis (on a GPU, of the running step),
@@ -97,8 +97,8 @@ struct OutOfBounds {
   int64_t element, value, limit;
 };
 
-// What an operation promises, whichever kernel runs it. A room's reference.cc defines one for each
-// of its operations, contract_NAME.
+// The promises of an operation, whichever kernel runs it. A room's reference.cc defines one for
+// each of its operations, contract_NAME.
 struct OpContract {
   std::string_view op;  // the name in spec/opset.toml
   // Returns null if the room accepts these shapes, dtypes and attributes, else what it requires.

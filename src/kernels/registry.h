@@ -23,7 +23,7 @@ const CpuKernel* find_cpu_kernel(std::string_view op, std::string_view isa = "")
 const GpuKernel* find_gpu_kernel(std::string_view op);
 // Instruction sets of this build that this CPU can run, best first, "reference" last.
 std::span<const std::string_view> isas();
-// Those, then the extensions of them that this CPU can run: what find_cpu_kernel() takes.
+// isas(), then their extensions that this CPU can run: find_cpu_kernel() takes these.
 std::span<const std::string_view> isas_and_extensions();
 
 // Different operations, none of which depends on another, with kernels of their own for all

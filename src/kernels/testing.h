@@ -1,4 +1,4 @@
-// For the rooms' tests: runs one call of a CPU kernel, all units in one thread.
+// Helper of the rooms' tests: runs one call of a CPU kernel, all units in one thread.
 #pragma once
 #include <cstdint>
 #include <initializer_list>

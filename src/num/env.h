@@ -12,8 +12,8 @@ namespace invar::num {
 // changed it in between.
 void mend_arithmetic_env();
 
-// For programs: an exception that a library or a debugger unmasked traps (SIGFPE). From then on the
-// operation that trapped, and all after it, run in the environment as specified. A division of
+// Keeps a program going where an exception that a library or a debugger unmasked traps (SIGFPE).
+// The operation that trapped, and all after it, run in the environment as specified. A division of
 // integers by zero ends the process as before.
 void survive_traps();
 

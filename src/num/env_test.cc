@@ -56,7 +56,7 @@ TEST(Env, NumbersAreReadToNearest) {
   std::fesetround(FE_TONEAREST);
 }
 
-// Also where nobody has set an environment: settings of a model are read between system calls.
+// Nobody may have set an environment: settings of a model are read between system calls.
 TEST(Env, OurReaderRoundsToNearest) {
   const std::string text = "0.8";
   for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {

@@ -18,7 +18,7 @@ namespace invar::onnx {
 // Nodes are numbered from 0 in the order of the graph; those of a body come behind the node that
 // has it, before the next one.
 using NodeNumber = size_t;
-// What the compiler computes by an operation of its own (spec/choices.md), e.g. "gelu-erf-1".
+// Choices of the compiler to compute by an operation of its own (spec/choices.md): "gelu-erf-1".
 using AppliedChoices = std::map<NodeNumber, std::set<std::string>>;
 // The SHA-256 of a tensor's bytes, little-endian. Asked once or more for each tensor that the
 // outputs depend on.

@@ -8,7 +8,7 @@
 
 namespace invar::onnx {
 
-// What a recipe reads of a configuration: name -> value as program.4 spells it.
+// The values that a recipe reads of a configuration: name -> value as program.4 spells it.
 using Parameters = std::map<std::string, std::string>;
 std::string parameter(bool);
 std::string parameter(int64_t);

@@ -1,4 +1,4 @@
-// What a plan needs of memory, in a line for people (docs/reference/cli.md, "Memory of a plan").
+// The memory that a plan needs, in a line for people (docs/reference/cli.md, "Memory of a plan").
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace invar::plan {
 
-// Where its dimensions have these sizes, by name; kTypical where none is given.
+// The report for dimensions of these sizes, by name; kTypical where none is given.
 Result<std::string> memory_report(const Plan&, const std::map<std::string, int64_t>& sizes);
 
 }  // namespace invar::plan

@@ -1,4 +1,4 @@
-// What an outline covers, and what it leaves out.
+// An outline covers the plan but for what it says that it leaves out.
 #include "plan/outline.h"
 
 #include <fstream>

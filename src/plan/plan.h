@@ -43,7 +43,7 @@ struct Weight {  // a constant by reference
   DType dtype;
   std::vector<int64_t> shape;
   Digest sha256;  // of its bytes as stored, little-endian
-  // Where the bytes are; outside the digest, so resharding a checkpoint keeps the program.
+  // The place of the bytes; outside the digest, so resharding a checkpoint keeps the program.
   std::string file;  // relative to the plan's folder, never absolute, never with ".."
   uint64_t offset = 0, length = 0;
 };
@@ -151,8 +151,7 @@ struct Segment {
   std::vector<int> values, symbols;  // per value or symbol of `plan`: its number in the whole plan
   std::vector<int> inputs, outputs;  // per port of `plan`: its value in the whole plan
   std::vector<int> node_numbers;     // per node of `plan`: its number in the text of the whole plan
-  // What happens before the segment runs: nodes of control flow (positions in their block),
-  // bindings.
+  // Steps before the segment runs: nodes of control flow (positions in their block), bindings.
   std::vector<int> control_flow_nodes, bindings;
   std::vector<int> known_symbols;  // of the whole plan, known from this segment on
 };

@@ -10,7 +10,7 @@
 
 namespace invar::plan {
 
-// What a stage needs. The time of a token is estimated by the products: a step computes them, and
+// The needs of a stage. The time of a token is estimated by the products: a step computes them, and
 // reads the weights they belong to.
 struct StageCost {
   uint64_t weights = 0;      // bytes; a weight that several stages read counts in each
@@ -23,11 +23,11 @@ struct StageCost {
 struct Stage {
   Segment segment;
   int first_layer = 0, layers = 0;
-  // Its partition, and with several ranks that which runs it (plan/shards.h). A rank has a stage
+  // Its partition, and of several ranks that which runs it (analysis/shards.h). A rank has a stage
   // for each stretch of a partition that it computes without parts of the others.
   int partition = 0, rank = 0;
-  // With several ranks: per value of the segment's plan its number in the whole plan, for people;
-  // weights may be slices then, whose digests are not known.
+  // The number of each value in the whole plan, for people, where there are several ranks; weights
+  // may be slices then, whose digests are not known.
   std::vector<int> value_numbers{};
   StageCost cost;
   // The outputs of the segment's plan that states of later stages depend on.
@@ -45,7 +45,7 @@ Result<std::vector<Stage>> split_by_layers(const Plan&, int count);
 // alone; segments' values are then those of shard(), whose first ones are the plan's.
 Result<std::vector<Stage>> split(const Plan&, int partitions, int ranks);
 
-// What a rank of a partition needs in all its stages.
+// The needs of a rank of a partition in all its stages.
 struct RankCost {
   int partition = 0, rank = 0, first_layer = 0, layers = 0;
   StageCost cost{};

@@ -1,4 +1,4 @@
-// What tests of the plan's text share.
+// Helpers of tests of the plan's text.
 #pragma once
 
 #include <gtest/gtest.h>

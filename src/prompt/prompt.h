@@ -23,16 +23,16 @@ struct EndTokens {
 
 class Tokenizer {
  public:
-  // From the content of a tokenizer.json. Unsupported parts (other models, normalizers, regular
+  // Reads the content of a tokenizer.json. Unsupported parts (other models, normalizers, regular
   // expressions outside the supported grammar) are refused by name (not_covered).
   static Result<Tokenizer> parse(std::string_view json, std::string_view file_name_for_errors);
-  // From the content of a SentencePiece tokenizer.model. Errors: bad_input where the file is
+  // Reads the content of a SentencePiece tokenizer.model. Errors: bad_input where the file is
   // damaged, not_covered for models other than BPE and Unigram.
   static Result<Tokenizer> parse_sentencepiece(std::string_view bytes, std::string_view file_name_for_errors,
                                                const EndTokens& ends = {});
-  // From the content of a list of ranks (*.tiktoken) and the name of an encoding, which gives the
-  // pattern and the special tokens that the list lacks: cl100k_base, o200k_base, qwen, ...; other
-  // names are refused (not_covered).
+  // Reads a list of ranks (*.tiktoken). The name of an encoding gives the pattern and the special
+  // tokens that the list lacks: cl100k_base, o200k_base, qwen, ...; other names are refused
+  // (not_covered).
   static Result<Tokenizer> parse_tiktoken(std::string_view text, std::string_view file_name_for_errors,
                                           std::string_view encoding);
   // Whether a tokenizer_config.json says nothing of texts and tokens but what this tokenizer does

@@ -270,7 +270,7 @@ TEST(Tokenizer, AConfigThatSaysAnotherTokenIsRefused) {
   }
 }
 
-// As serde_json prints them back, by tokenizers 0.23.3; the first two are not the nearest doubles.
+// serde_json of tokenizers 0.23.3 prints these back; the first two are not the nearest doubles.
 TEST(Scores, AreReadAsTokenizersReadsThem) {
   EXPECT_EQ(score_of("-7.3865954196200425"), -7.386595419620043);
   EXPECT_EQ(score_of("-5.911534350013039e-08"), -5.9115343500130396e-08);

@@ -1,4 +1,4 @@
-// What a receipt that a stranger made may cost.
+// The cost of a receipt that a stranger made is bounded.
 #include <gtest/gtest.h>
 
 #include "receipt/receipt.h"

@@ -72,7 +72,7 @@ struct Receipt {
 
 // Digest of one logits row.
 Digest commit(std::span<const float> logits);
-// Of several rows, as many digests, in less time than one after another.
+// The digests of several rows, in less time than one after another.
 void commit(std::span<const std::span<const float>> rows, std::span<Digest> digests);
 // The digest of all bound fields: a Merkle root over the digests of single fields
 // (spec/receipt.md).
@@ -122,11 +122,11 @@ struct ForEach {
 // Compares the models only; `mine` is the receipt of this machine. Names each tensor or digest that
 // differs.
 std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine);
-// What differs in a receipt of tensors, in ascending order of names: in what was given, and in what
-// was computed.
+// The differences of receipts of tensors, in ascending order of names: what was given, and what was
+// computed.
 std::vector<Finding> compare_inputs(const Receipt& claimed, const Receipt& mine);
 std::vector<Finding> compare_outputs(const Receipt& claimed, const Receipt& mine);
-// Which steps of an answer are computed again.
+// The steps of an answer that are computed again.
 struct StepSelection {
   int64_t spot = 0;  // so many, chosen by the receipt's hash and `salt` (receipt.23); 0: no choice
   std::string salt;

@@ -95,7 +95,7 @@ struct Edit {
   std::function<void(Receipt&)> change;
 };
 
-// Of the settings that are optional.
+// Edits of the settings that are optional.
 std::vector<Edit> edits_of_settings() {
   return {
       {"input.min_p", [](Receipt& r) { r.sampling.min_p = 0.25f; }},
@@ -200,7 +200,7 @@ std::string with_old_hashes(const Receipt& original, const Receipt& r) {
   return b.substr(0, cut_b) + a.substr(cut_a);
 }
 
-// With a value of every optional field.
+// A receipt with a value of every optional field.
 Receipt full_receipt() {
   Receipt r = toy_receipt();
   r.sampling.min_p = 0.05f, r.sampling.epsilon_cutoff = 3e-4f;
@@ -247,7 +247,7 @@ TEST(Receipt, OptionalFieldsStandWhereTheyHaveAnEffect) {
     if (!f.optional || f.path() == kSaltPath) continue;
     const std::string member = "\"" + std::string(f.key) + "\": ", leaf = "\"" + f.path() + "\": ";
     const std::string value = write(f, full, Style::pretty);
-    // Of these two, one without the other is a finding of its own (receipt.21).
+    // One of these two without the other is a finding of its own (receipt.21).
     const bool pair = f.path().starts_with("input.short_circuit_");
     const std::string expected =
         (pair ? "input.short_circuit_token " : "") + ("digests." + f.path() + " receipt_hash");

@@ -1,5 +1,5 @@
-// What was run -> the receipt of it. Plain data of the stages before: this stage knows no session
-// and no model folder, so a verifier links it without them.
+// A run -> its receipt. Plain data of the stages before: this stage knows no session and no model
+// folder, so a verifier links it without them.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace invar::receipt {
 
-// What a receipt says of the checkpoint, besides its weights.
+// The checkpoint as a receipt names it, besides its weights.
 struct ModelIdentity {
   std::string name, revision;               // labels
   Digest config, tokenizer, chat_template;  // receipt.2, receipt.19

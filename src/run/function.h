@@ -31,7 +31,7 @@ struct TensorView {
 // A loaded program. Not thread-safe. Ignores the options about a session's memory.
 class Function {
  public:
-  // As Session::open.
+  // Opens as Session::open does.
   static Result<Function> open(plan::Plan plan, const std::string& folder, Options options);
   Function(Function&&) noexcept;
   Function& operator=(Function&&) noexcept;

@@ -19,7 +19,7 @@ constexpr struct {
               {"<V2", DType::bf16}, {"<i2", DType::i16}, {"<u2", DType::u16}, {"<u4", DType::u32},
               {"<u8", DType::u64}};
 
-// What follows 'KEY': in the header, a Python dictionary; empty where it has no such key.
+// The text after 'KEY': in the header, a Python dictionary; empty where it has no such key.
 std::string_view value_of(std::string_view header, const std::string& key) {
   const size_t at = header.find("'" + key + "':");
   if (at == header.npos) return {};

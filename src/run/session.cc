@@ -73,7 +73,7 @@ Status Session::Impl::open() {
   return stepper->load();
 }
 
-// Where there is too little memory, the capacity is the one before again.
+// The capacity stays as before where there is too little memory.
 Status Session::Impl::resize(int64_t capacity) {
   const int64_t before = std::exchange(context.options.capacity, capacity);
   const auto resized = [this]() -> Status {
@@ -240,7 +240,7 @@ Status Session::resize(int64_t capacity) {
   impl_->finish_overlapped();
   return impl_->resize(capacity);
 }
-// What lies behind a position in a memory is never read before it is written again.
+// A place after a position in a memory is never read before it is written again.
 void Session::reset(int64_t sequence, int64_t keep) {
   int64_t& position = impl_->position.at(static_cast<size_t>(sequence));
   position = std::clamp<int64_t>(keep, 0, position);

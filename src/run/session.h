@@ -18,7 +18,7 @@
 
 namespace invar::run {
 
-// What one node of the plan computed in one step. Whatever is written into `out` goes on from
+// The results of one node of the plan in one step. Whatever is written into `out` goes on from
 // there.
 struct NodeResults {
   size_t node;                     // in the order of the plan

@@ -1,4 +1,4 @@
-// For tests: a small Llama with random weights, as a plan and weight files in a new folder.
+// Helper of tests: a small Llama with random weights, as a plan and weight files in a new folder.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a program takes of memory before any weight of it is read.
+// The memory that a program takes, before any weight of it is read.
 #pragma once
 
 #include <string>

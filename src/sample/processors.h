@@ -44,7 +44,7 @@ struct OutOfRange {
 // The first parameter that is outside the ranges above.
 std::optional<OutOfRange> out_of_range(const Processors&);
 
-// What is not off, for people: ", repetition penalty 1.1, suppressing 3 tokens".
+// The settings that are not off, for people: ", repetition penalty 1.1, suppressing 3 tokens".
 std::string describe(const Processors&);
 
 // The logits that a token is chosen from. Where no processor changes one they are `logits`

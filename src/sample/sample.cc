@@ -246,7 +246,7 @@ int32_t draw(std::span<const Choice> choices, uint64_t u) {
   return choices.back().token;  // not reached: r < total
 }
 
-// With parameters that are in range.
+// Chooses with parameters that are in range.
 static Result<int32_t> choose_checked(std::span<const float> logits, const Params& params, uint64_t position,
                                       uint64_t stream) {
   const num::ArithmeticEnv env;  // subnormal logits are compared, too

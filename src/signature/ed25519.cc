@@ -59,7 +59,7 @@ Number operator*(const Number& a, const Number& b) {
   return r;
 }
 
-// Of the 255 lowest bits.
+// Reads the number of the 255 lowest bits.
 Number read(const Bytes& bytes) {
   Number n{};
   for (int bit = 0; bit < 255; ++bit)

@@ -77,7 +77,7 @@ std::string_view trimmed(std::string_view line) {
   return line;
 }
 
-// What a label says that is not the expected one.
+// The error for a label that is not the expected one.
 Error other_label(std::string_view label, std::string_view expected, const std::string& name) {
   const bool wants_private = expected == kPrivate;
   if (label == "ENCRYPTED PRIVATE KEY" && wants_private)

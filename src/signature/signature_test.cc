@@ -93,7 +93,7 @@ TEST(Signature, Hexadecimal) {
   EXPECT_FALSE(signature_from_hex(std::string(127, '0') + "A"));
 }
 
-// What `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout` write for the key of RFC
+// `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout` write these for the key of RFC
 // 8032's TEST 1.
 constexpr char kPrivatePem[] =
     "-----BEGIN PRIVATE KEY-----\n"

@@ -22,7 +22,7 @@ const std::vector<int64_t> kSizes = {
     0,   1,   2,   3,   4,    5,    6,    7,    8,    9,    11,   12,   13,   15,   16,   17,   23,  24,  25,
     31,  32,  33,  40,  47,   48,   49,   63,   64,   65,   96,   127,  128,  129,  191,  255,  256, 257, 300,
     511, 512, 513, 640, 1000, 1023, 1024, 1025, 2047, 2048, 2049, 2305, 4095, 4096, 4097, 4609, 8193};
-// Where kernels count, index or launch otherwise. Only large cases have them.
+// Sizes where kernels count, index or launch otherwise. Only large cases have them.
 const std::vector<int64_t> kLargeSizes = {8192,   16384,  16385,   32767,   32768,  32769,  65535,
                                           65536,  65537,  131071,  131072,  131073, 150001, 262144,
                                           262145, 524289, 1048575, 1048576, 1048577};
@@ -136,7 +136,7 @@ void change_constant(std::vector<Piece>& p, Random& r) {
     p.insert(p.begin() + at, {Piece::constant, "@"});
 }
 
-// Which inputs are constant, each by a throw.
+// Chooses which inputs are constant, each by a throw.
 void change_constants(std::vector<Piece>& p, Random& r) {
   std::vector<Piece> next;
   bool inputs = true;

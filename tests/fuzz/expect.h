@@ -1,4 +1,4 @@
-// What every fuzz target expects of errors.
+// Expectations of every fuzz target about errors.
 #pragma once
 
 #include <cstdio>

@@ -5,11 +5,12 @@ import json
 import os
 from random import Random
 
+import numpy as np
 import onnx.defs
 import pytest
 from checkpoints import SMALL, header_bytes, shapes, write_small
-from conftest import SHARDS, execute, invar, refused
-from onnx import TensorProto, helper
+from conftest import MODEL, SHARDS, execute, invar, refused
+from onnx import TensorProto, helper, numpy_helper
 
 INDEX = "model.safetensors.index.json"
 
@@ -303,3 +304,94 @@ def test_operands_that_are_not_there(tmp_path, inputs):
     done = execute(["compile", tmp_path / "model.onnx", "--output", tmp_path / "plan.invar"])
     assert done.code in (2, 3) and len(done.errors) == 1, done.text[-2000:]
     assert "Relu" in done.text and "contradicts" not in done.text
+
+
+def onnx_model(nodes, inputs=("x",), outputs=("y",), initializers=()):
+    info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 2]) for n in inputs]
+    out = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 2]) for n in outputs]
+    graph = helper.make_graph(nodes, "g", info, out, list(initializers))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
+
+
+def test_onnx_with_a_cycle(tmp_path):
+    nodes = [
+        helper.make_node("Add", ["x", "b"], ["a"], name="first"),
+        helper.make_node("Mul", ["a", "x"], ["b"], name="second"),
+        helper.make_node("Mul", ["b", "x"], ["y"], name="third"),
+    ]
+    path = tmp_path / "cycle.onnx"
+    path.write_bytes(onnx_model(nodes).SerializeToString())
+    done = refused("compile", path, names=[str(path)])
+    assert "cycle" in done.text and "first" in done.text and "second" in done.text
+
+
+def test_onnx_with_unknown_operators(tmp_path):
+    nodes = [
+        helper.make_node("Frobnicate", ["x"], ["a"], domain="com.example"),
+        helper.make_node("Bernoulli", ["a"], ["y"]),
+    ]
+    path = tmp_path / "unknown.onnx"
+    path.write_bytes(onnx_model(nodes).SerializeToString())
+    done = refused("compile", path, code=3, names=["Frobnicate", "Bernoulli"])
+    assert not (tmp_path / "plan.invar").exists(), done.text
+
+
+def test_onnx_that_is_not_one(tmp_path):
+    path = tmp_path / "m.onnx"
+    good = onnx_model([helper.make_node("Add", ["x", "x"], ["y"])]).SerializeToString()
+    for data in [b"", b"\x00" * 100, b"hello", good[: len(good) // 2], b"\xff" * 1000]:
+        path.write_bytes(data)
+        refused("compile", path, names=[str(path)])
+    refused("compile", tmp_path / "nowhere.onnx", names=["nowhere.onnx"])
+    refused("compile", tmp_path, names=[str(tmp_path), "a folder", "invar export --model-name"])
+    (tmp_path / "model.onnx").write_bytes(b"")
+    refused("compile", tmp_path, names=[str(tmp_path / "model.onnx")])
+
+
+def test_onnx_undefined_and_doubled_values(tmp_path):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(
+        onnx_model([helper.make_node("Add", ["x", "ghost"], ["y"])]).SerializeToString()
+    )
+    refused("compile", path, names=["ghost"])
+    path.write_bytes(
+        onnx_model(
+            [helper.make_node("Add", ["x", "x"], ["y"]), helper.make_node("Mul", ["x", "x"], ["y"])]
+        ).SerializeToString()
+    )
+    refused("compile", path, names=["y"])
+
+
+@pytest.mark.parametrize("location", ["../secret.bin", "/etc/hostname", "missing.bin", "short.bin"])
+def test_onnx_external_data(tmp_path, location):
+    folder = tmp_path / "m"
+    folder.mkdir()
+    (tmp_path / "secret.bin").write_bytes(bytes(16))
+    (folder / "short.bin").write_bytes(bytes(15))
+    w = numpy_helper.from_array(np.zeros((2, 2), np.float32), "w")
+    w.ClearField("raw_data")
+    w.data_location = TensorProto.EXTERNAL
+    for k, v in {"location": location, "offset": "0", "length": "16"}.items():
+        entry = w.external_data.add()
+        entry.key, entry.value = k, v
+    path = folder / "m.onnx"
+    path.write_bytes(
+        onnx_model(
+            [helper.make_node("Add", ["x", "w"], ["y"])], initializers=[w]
+        ).SerializeToString()
+    )
+    refused("compile", path, names=[location])
+
+
+def test_exported_model_passes_the_newest_checker(tmp_path):
+    invar("export", "--model-name", MODEL, "-o", tmp_path / "out")
+    copied = tmp_path / "copied"
+    invar("export", "--model-name", MODEL, "-o", copied, "--colocate-tensors")
+    onnx.checker.check_model(str(copied / "model.onnx"), full_check=True)
+    linked = onnx.load(str(tmp_path / "out/model.onnx"), load_external_data=False)
+    assert linked.opset_import[0].version == 23
+    assert {"Attention", "RMSNormalization", "RotaryEmbedding"} <= {
+        n.op_type for n in linked.graph.node
+    }
+    # By reference: the model file holds no weights.
+    assert os.path.getsize(tmp_path / "out/model.onnx") < 200_000

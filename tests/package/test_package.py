@@ -401,80 +401,6 @@ def test_operations_one_by_one():
         primitives.frobnicate
 
 
-def test_computed_dimensions():
-    """Exporters' y = reshape(x, [batch * seq, 8]) beside an input of past + seq."""
-    value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
-    nodes = [
-        helper.make_node("Shape", ["x"], ["s"]),
-        helper.make_node("Slice", ["s", "zero", "two"], ["ends"]),
-        helper.make_node("ReduceProd", ["ends"], ["rows"], keepdims=1),
-        helper.make_node("Concat", ["rows", "eight"], ["to"], axis=0),
-        helper.make_node("Reshape", ["x", "to"], ["y"]),
-        helper.make_node("Concat", ["old", "x"], ["z"], axis=1),
-        helper.make_node("Add", ["z", "m"], ["w"]),
-    ]
-    constants = [
-        numpy_helper.from_array(np.array([v], np.int64), n)
-        for n, v in [("zero", 0), ("two", 2), ("eight", 8)]
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [
-            value("x", ["batch", "seq", 8]),
-            value("old", ["batch", "past", 8]),
-            value("m", ["batch", "past + seq", 8]),
-        ],
-        [value("y", None), value("w", None)],
-        constants,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    old, m = np.ones((2, 4, 8), "f"), np.full((2, 7, 8), 2, "f")
-    want = invar.compile(model).run(x=X, old=old, m=m)
-    assert want["y"].shape == (6, 8) and want["w"].shape == (2, 7, 8)
-    for reproducible in (True, False):
-        module = invar.convert(model, CompileOptions(requires_reproducibility=reproducible))
-        got = module(*map(torch.from_numpy, (X, old, m)))
-        assert [t.numpy().tobytes() for t in got] == [want["y"].tobytes(), want["w"].tobytes()]
-        with pytest.raises(invar.BadInput, match="past.*= 7"):
-            module(*map(torch.from_numpy, (X, old, m[:, :6])))
-
-
-def test_the_smaller_of_two_dimensions():
-    """table[: min(seq, 5)], beside a dimension that is called min."""
-    value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
-    nodes = [
-        helper.make_node("Shape", ["x"], ["s"], start=0, end=1),
-        helper.make_node("Min", ["five", "s"], ["end"]),
-        helper.make_node("Slice", ["table", "zero", "end"], ["y"]),
-        helper.make_node("Concat", ["y", "u"], ["z"], axis=0),
-    ]
-    table = np.arange(24, dtype="f").reshape(8, 3)
-    constants = [
-        numpy_helper.from_array(np.array([v], np.int64), n) for n, v in [("zero", 0), ("five", 5)]
-    ] + [numpy_helper.from_array(table, "table")]
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [value("x", ["seq", 2]), value("u", ["min", 3])],
-        [value("y", None), value("z", None)],
-        constants,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    modules = [
-        invar.convert(model, CompileOptions(requires_reproducibility=r)) for r in (True, False)
-    ]
-    program = invar.compile(model)
-    u = np.ones((2, 3), "f")
-    for seq in 1, 5, 7:
-        x, y = np.zeros((seq, 2), "f"), table[: min(seq, 5)]
-        found = program.run(x=x, u=u)
-        for got in [[found["y"], found["z"]]] + [
-            [t.numpy() for t in m(torch.from_numpy(x), torch.from_numpy(u))] for m in modules
-        ]:
-            assert np.array_equal(got[0], y) and np.array_equal(got[1], np.concatenate([y, u]))
-
-
 def test_weights_that_changed_after_they_were_hashed(models, tmp_path):
     """A program that is compiled and opened in one process hashes once; what was changed between is
     noticed all the same."""
@@ -544,21 +470,6 @@ def test_narrow_weights():
         == module(torch.from_numpy(x)).numpy().tobytes()
     )
     assert primitives.matmul(torch.from_numpy(x), w, trans_b=1).numpy().tobytes() == want
-
-
-def test_names_of_a_model_become_names_of_python():
-    names = ["a.b", "a_b", "class", "1st", "forward", "Ωmega", "torch"]
-    constants = [numpy_helper.from_array(np.full((2,), i, "f"), n) for i, n in enumerate(names)]
-    nodes, last = [], "self"
-    for i, n in enumerate(names):
-        nodes.append(helper.make_node("Add", [last, n], [f"ops.{i}"]))
-        last = f"ops.{i}"
-    value = lambda n: helper.make_tensor_value_info(n, TensorProto.FLOAT, [2])
-    graph = helper.make_graph(nodes, 'a "quoted" name', [value("self")], [value(last)], constants)
-    module = invar.convert(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    )
-    assert module(torch.zeros(2)).tolist() == [21.0, 21.0]
 
 
 def test_numerics_choices():

@@ -1,4 +1,4 @@
-"""The Python package: sizes that values decide when a program runs."""
+"""The Python package: sizes that a program computes, from dimensions or from values."""
 
 import copy
 import io
@@ -8,6 +8,7 @@ import numpy as np
 import onnx.parser
 import pytest
 from conftest import BUILD, cpu_isas
+from onnx import TensorProto, helper, numpy_helper
 
 if not (BUILD / "python/invar").is_dir():
     pytest.skip("this build has no Python package (INVAR_PACKAGE)", allow_module_level=True)
@@ -159,3 +160,78 @@ def test_a_name_that_an_input_has_twice():
         same(called(module, x), [x + x])
         with pytest.raises(invar.BadInput):
             module(torch.from_numpy(X))
+
+
+def test_computed_dimensions():
+    """Exporters' y = reshape(x, [batch * seq, 8]) beside an input of past + seq."""
+    value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Slice", ["s", "zero", "two"], ["ends"]),
+        helper.make_node("ReduceProd", ["ends"], ["rows"], keepdims=1),
+        helper.make_node("Concat", ["rows", "eight"], ["to"], axis=0),
+        helper.make_node("Reshape", ["x", "to"], ["y"]),
+        helper.make_node("Concat", ["old", "x"], ["z"], axis=1),
+        helper.make_node("Add", ["z", "m"], ["w"]),
+    ]
+    constants = [
+        numpy_helper.from_array(np.array([v], np.int64), n)
+        for n, v in [("zero", 0), ("two", 2), ("eight", 8)]
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [
+            value("x", ["batch", "seq", 8]),
+            value("old", ["batch", "past", 8]),
+            value("m", ["batch", "past + seq", 8]),
+        ],
+        [value("y", None), value("w", None)],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    x = np.random.default_rng(2).standard_normal((2, 3, 8)).astype("f")
+    old, m = np.ones((2, 4, 8), "f"), np.full((2, 7, 8), 2, "f")
+    want = invar.compile(model).run(x=x, old=old, m=m)
+    assert want["y"].shape == (6, 8) and want["w"].shape == (2, 7, 8)
+    for reproducible in (True, False):
+        module = invar.convert(model, CompileOptions(requires_reproducibility=reproducible))
+        got = module(*map(torch.from_numpy, (x, old, m)))
+        assert [t.numpy().tobytes() for t in got] == [want["y"].tobytes(), want["w"].tobytes()]
+        with pytest.raises(invar.BadInput, match="past.*= 7"):
+            module(*map(torch.from_numpy, (x, old, m[:, :6])))
+
+
+def test_the_smaller_of_two_dimensions():
+    """table[: min(seq, 5)], beside a dimension that is called min."""
+    value = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], start=0, end=1),
+        helper.make_node("Min", ["five", "s"], ["end"]),
+        helper.make_node("Slice", ["table", "zero", "end"], ["y"]),
+        helper.make_node("Concat", ["y", "u"], ["z"], axis=0),
+    ]
+    table = np.arange(24, dtype="f").reshape(8, 3)
+    constants = [
+        numpy_helper.from_array(np.array([v], np.int64), n) for n, v in [("zero", 0), ("five", 5)]
+    ] + [numpy_helper.from_array(table, "table")]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value("x", ["seq", 2]), value("u", ["min", 3])],
+        [value("y", None), value("z", None)],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    modules = [
+        invar.convert(model, CompileOptions(requires_reproducibility=r)) for r in (True, False)
+    ]
+    program = invar.compile(model)
+    u = np.ones((2, 3), "f")
+    for seq in 1, 5, 7:
+        x, y = np.zeros((seq, 2), "f"), table[: min(seq, 5)]
+        found = program.run(x=x, u=u)
+        for got in [[found["y"], found["z"]]] + [
+            [t.numpy() for t in m(torch.from_numpy(x), torch.from_numpy(u))] for m in modules
+        ]:
+            assert np.array_equal(got[0], y) and np.array_equal(got[1], np.concatenate([y, u]))

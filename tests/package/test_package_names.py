@@ -184,3 +184,18 @@ def test_an_emitted_module_shows_its_lines():
 
     module = invar.convert(model("x", "n", "w"))
     assert "self.sizes(x)" in inspect.getsource(type(module).forward)
+
+
+def test_names_of_a_model_become_names_of_python():
+    names = ["a.b", "a_b", "class", "1st", "forward", "Ωmega", "torch"]
+    constants = [numpy_helper.from_array(np.full((2,), i, "f"), n) for i, n in enumerate(names)]
+    nodes, last = [], "self"
+    for i, n in enumerate(names):
+        nodes.append(helper.make_node("Add", [last, n], [f"ops.{i}"]))
+        last = f"ops.{i}"
+    value = lambda n: helper.make_tensor_value_info(n, TensorProto.FLOAT, [2])
+    graph = helper.make_graph(nodes, 'a "quoted" name', [value("self")], [value(last)], constants)
+    module = invar.convert(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    )
+    assert module(torch.zeros(2)).tolist() == [21.0, 21.0]

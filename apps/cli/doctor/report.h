@@ -1,4 +1,4 @@
-// What an issue needs to know of a machine, as a file.
+// A file that tells an issue about a machine.
 #pragma once
 
 #include <string>

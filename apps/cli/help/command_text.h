@@ -1,5 +1,5 @@
-// What the program says of its commands and options: the material of help, man pages, completion
-// and suggestions. It is read out of the table of options/, so that none of them can differ.
+// The texts of commands and options: the material of help, man pages, completion and suggestions.
+// It is read out of the table of options/, so that none of them can differ.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct OptionText {
   bool required = false, repeats = false;
   bool many = false;  // it takes several words
 
-  // As usage and errors name an option without dashes: FILE.
+  // The name of an option without dashes in usage and errors: FILE.
   std::string shown_position() const;
   bool is_flag() const { return type.empty() && position.empty(); }
   bool named(std::string_view name) const;  // long or short, without dashes
@@ -41,7 +41,7 @@ const CommandText* find_command(const CommandText&, std::string_view name);
 // The command of this whole name, such as "cache list"; the program of another.
 const CommandText* command_named(const CommandText& program, std::string_view name);
 
-// In the order in which help shows them.
+// Groups in the order in which help shows them.
 const std::vector<const char*>& option_groups();
 const std::vector<const char*>& command_groups();
 struct ExitCode {

@@ -6,7 +6,7 @@
 namespace invar::cli {
 namespace {
 
-// What the value of an option is completed with.
+// The completion of an option's value.
 enum class Kind { nothing, file, folder, choices };
 Kind kind_of(const OptionText& o) {
   if (!o.choices.empty()) return Kind::choices;

@@ -66,7 +66,7 @@ std::optional<int> far(std::string_view word, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& names) {
-  // What other programs call these.
+  // Names of other programs for these.
   static const std::map<std::string_view, std::vector<std::string>> kOtherNames = {
       {"max-length", {"max-new-tokens"}},
       {"n", {"max-new-tokens"}},

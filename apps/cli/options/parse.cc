@@ -47,7 +47,7 @@ class Values {
       if (std::optional<Advice> wrong = store_option(row_.options[i], given_[i], targets[i])) return wrong;
     return std::nullopt;
   }
-  // What the options ask of one another.
+  // Checks what the options ask of one another.
   std::optional<Advice> related() const {
     for (size_t i = 0; i < given_.size(); ++i) {
       const OptionRow& o = row_.options[i];
@@ -97,7 +97,7 @@ class Values {
         if (const std::optional<Wrong> why = store(o, part, target)) return wrong(*why);
     return std::nullopt;
   }
-  // Of a list with commas; one without parts is a part that is wrong.
+  // The parts of a list with commas; one without parts is a part that is wrong.
   static std::vector<std::string> parts_of(const std::string& list) {
     std::vector<std::string> parts;
     for (size_t at = 0, end; at < list.size(); at = end + 1) {

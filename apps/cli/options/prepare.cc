@@ -13,7 +13,7 @@ int misused(std::string_view command, const std::string& message) {
   return fail(bad_input(message), "see `invar " + std::string(command) + " --help`");
 }
 
-// Where a GPU is asked for and does not answer. A list has commas.
+// Fails where a GPU is asked for and does not answer. A list has commas.
 std::optional<int> expect_devices(std::string_view list) {
   for (size_t end; !list.empty(); list.remove_prefix(std::min(end + 1, list.size()))) {
     end = std::min(list.find(','), list.size());
@@ -25,7 +25,7 @@ std::optional<int> expect_devices(std::string_view list) {
 }
 
 std::optional<int> expect_devices(const ExecutionOptions& o) {
-  // Of workers each process sees to its own.
+  // Each process of workers checks its own device.
   return o.cpu_only || !o.workers.empty() ? std::nullopt : expect_devices(std::string_view(o.device));
 }
 

@@ -1,4 +1,4 @@
-// What a command needs beyond the rows of its options: between its words and its work.
+// The checks of a command beyond the rows of its options, between its words and its work.
 #pragma once
 
 #include <optional>

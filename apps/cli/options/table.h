@@ -37,11 +37,11 @@ struct OptionRow {
   bool position, required, repeats, many, comma, may_be_empty;
 
   bool is_flag() const { return kind == ValueKind::flag || kind == ValueKind::on || kind == ValueKind::off; }
-  // As errors call it: --name, or the name of one without dashes.
+  // The name in errors: --name, or the name of one without dashes.
   std::string dashed() const { return position ? name : "--" + std::string(name); }
 };
 
-// Where values go: a member of a command's struct.
+// The place of a value: a member of a command's struct.
 template <class... T>
 using AnyOf =
     std::variant<T*..., std::optional<T>*..., std::vector<T>*..., std::optional<std::vector<T>>*...>;

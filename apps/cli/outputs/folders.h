@@ -12,7 +12,7 @@ class OutputFolders {
  public:
   OutputFolders() = default;
   OutputFolders(OutputFolders&&) = default;
-  // Of the folders that it made, those into which nothing was written go again.
+  // Removes those folders that it made and nothing was written into.
   ~OutputFolders();
 
   // Makes the folders above the file that `option` names. Of "" there are none.

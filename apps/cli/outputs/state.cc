@@ -91,7 +91,7 @@ void remember_line(const std::string& file, const std::string& line) {
   if (const int fd = open_private(file, O_APPEND); fd >= 0) write_and_close(fd, line + "\n");
 }
 
-// By a file of its own that takes the place: another command may read at the same time.
+// Writes a file of its own that takes the place: another command may read at the same time.
 void remember_lines(const std::string& file, const std::vector<std::string>& lines) {
   const std::string fresh = file.empty() ? "" : file + "." + std::to_string(::getpid());
   const int fd = open_private(fresh, O_TRUNC);

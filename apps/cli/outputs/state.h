@@ -1,6 +1,6 @@
-// What stays on this machine for its user from one command to the next, in $XDG_STATE_HOME/invar or
-// else ~/.local/state/invar: the path of the last receipt, the lines typed in `invar chat`. Nobody
-// else can read it (folders 0700, files 0600). A folder that cannot be written is no error.
+// State of the user on this machine from one command to the next, in $XDG_STATE_HOME/invar or else
+// ~/.local/state/invar: the path of the last receipt, the lines typed in `invar chat`. Nobody else
+// can read it (folders 0700, files 0600). A folder that cannot be written is no error.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 
 namespace invar::cli {
 
-// What standard error shows of the work. `automatic`: bars on a terminal, quiet lines in a pipe.
+// The form of progress on standard error. `automatic`: bars on a terminal, quiet lines in a pipe.
 enum class ProgressForm { automatic, bar, lines, json, none };
 enum class ColorUse { automatic, always, never };
 

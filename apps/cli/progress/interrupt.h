@@ -3,8 +3,8 @@
 
 namespace invar::cli {
 
-// From now on SIGINT and SIGTERM remove the temporary files, say so, and end the process as the
-// signal would. A signal that is ignored stays so.
+// Makes SIGINT and SIGTERM remove the temporary files, say so, and end the process as the signal
+// would. A signal that is ignored stays so.
 void clean_up_on_signals();
 
 }  // namespace invar::cli

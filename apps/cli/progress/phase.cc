@@ -44,7 +44,7 @@ std::string amount(const Reached& r) {  // "12 of 64 tokens, 88.1 tokens/s, 2 s 
          duration(1000 * std::ceil(static_cast<double>(r.total - r.done) / r.rate)) + " left";
 }
 
-// What a phase shows; the base class measures.
+// A phase that shows itself; the base class measures.
 class ShownPhase : public generate::Phase {
  public:
   ShownPhase(std::string_view name, Clock::duration pause)
@@ -86,7 +86,7 @@ class ShownPhase : public generate::Phase {
   std::optional<std::pair<Clock::time_point, uint64_t>> first_;
 };
 
-// Of every run. Their times stand in the summary behind the answer.
+// Phases of every run. The summary after the answer has their times.
 bool is_brief(std::string_view name) {
   return name == "prefill" || name == "encode" || name == "decode" || name == "seal";
 }

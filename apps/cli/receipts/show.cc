@@ -103,7 +103,7 @@ std::string model_text(const receipt::Receipt& r) {
                                     ", operation set " + printable(r.operation_set));
 }
 
-// What was asked and answered, whole.
+// The prompt and the answer, whole.
 std::string answer_text(const receipt::Receipt& r) {
   std::string lines;
   const auto whole = [&](const char* what, const std::string& about, const std::string& text) {

@@ -1,4 +1,4 @@
-// What a receipt says, in its own names.
+// A receipt's fields as JSON, under its own names.
 #pragma once
 
 #include "base/text/json.h"

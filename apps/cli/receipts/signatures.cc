@@ -25,7 +25,7 @@ Result<std::vector<signature::PrivateKey>> private_keys(const std::vector<std::s
   return keys;
 }
 
-// Where nothing of it is a valid batch, the first finding.
+// Reads a valid batch. The error is the first finding.
 Result<receipt::Batch> valid_batch(const std::string& text, const std::string& path) {
   receipt::Batch batch;
   INVAR_TRY(const std::vector<receipt::Finding> f, receipt::validate_batch(text, path, &batch));

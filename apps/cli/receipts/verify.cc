@@ -21,7 +21,7 @@
 namespace invar::cli {
 namespace {
 
-// What was asked and answered, short enough for the line of one receipt among several: without what
+// The prompt and the answer, short enough for the line of one receipt among several: without what
 // about() adds in parentheses.
 std::string exchange_of(const generate::Verdict& v) {
   std::string prompt, answer;
@@ -126,7 +126,7 @@ class Verdicts {
     print(line_of(verdict ? generate::json_of(*verdict) : generate::json_of(name, verdict.error())));
   }
 
-  // What the row cannot say stands below it; what the row before says, too, is said by its name.
+  // Prints a row, and below it what does not fit; a text that the row before has is named alone.
   void show_row(const std::string& name, const Result<generate::Verdict>& verdict) {
     const std::string caveats = verdict ? generate::caveats(*verdict) : "";
     std::string below = caveats;
@@ -183,7 +183,7 @@ Result<generate::TensorProgram> tensor_program(const ReceiptCommand& c) {
   return program;
 }
 
-// Those of --input, or what the encoder makes of the texts.
+// The tensors of --input, or those that the encoder makes of the texts.
 Result<run::Function::NamedTensors> given_inputs(const ReceiptCommand& c, Console& console) {
   if (!c.text && !c.query) return tensors_from("--input", c.inputs);
   if (!c.inputs.empty() || !c.onnx_model.empty())

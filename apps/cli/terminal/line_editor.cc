@@ -132,7 +132,7 @@ LineEditor::~LineEditor() {
   restore_terminal();
 }
 
-// Of a terminal that belongs to another job nothing is set.
+// Leaves a terminal alone that belongs to another job.
 void restore_terminal() {
   if (has_settings && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp())
     ::tcsetattr(STDIN_FILENO, TCSADRAIN, &settings_before);

@@ -65,8 +65,8 @@ int end_as_asked(int signal) {
   return 128 + signal;
 }
 
-// What mpirun itself writes stands between two lines of dashes. It is kept apart from what the
-// processes write, which goes on.
+// mpirun writes its own text between two lines of dashes. It is kept apart from what the processes
+// write, which goes on.
 class MpirunText {
  public:
   void take(std::string_view text) {

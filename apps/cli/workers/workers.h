@@ -9,7 +9,7 @@
 
 namespace invar::cli {
 
-// What the program was called with; to be called first.
+// Keeps the arguments of the program; to be called first.
 void remember_arguments(int argc, char** argv);
 
 // The value of --worker-model: the checkpoint's folder on the workers' hosts.

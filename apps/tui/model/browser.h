@@ -11,7 +11,7 @@ struct HubModel {
   std::string name;
   uint64_t bytes = 0;
 };
-// What `invar cache list --json` prints.
+// Reads the output of `invar cache list --json`.
 std::vector<HubModel> hub_models(const std::string& json);
 
 class Browser {

@@ -1,4 +1,4 @@
-// What the form asks for, and the command line that it makes. Knows no terminal.
+// The fields of the form, and the command line that it makes. It knows no terminal.
 #pragma once
 
 #include <array>
@@ -76,7 +76,7 @@ using Exists = std::function<bool(const std::string&)>;
 // `pattern` with # as the first number from 1 up that names no file.
 std::string next_path(const std::string& pattern, const Exists&);
 
-// What `invar` is given, from the subcommand on. Of a form without problems.
+// The arguments of `invar`, from the subcommand on, of a form without problems.
 std::vector<std::string> arguments(const Form&, const Exists&);
 
 // {"verify", ...} of one receipt. The model of the form is named where it may be the receipt's.

@@ -59,7 +59,7 @@ bool Job::waits() const {
   return is_conversation() && state_ == State::running && loaded_ && !asked_ && !current();
 }
 
-// What the program says within a conversation, on lines of its own.
+// Adds words of the program to a conversation, on lines of their own.
 void Job::add_remark(std::string_view text) {
   answered_ = true;
   if (!answer_.empty() && !answer_.ends_with('\n')) answer_ += '\n';

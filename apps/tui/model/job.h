@@ -19,7 +19,7 @@ struct PhaseView {
   std::string unit, detail;
   double ms = -1;
   double began = 0;  // seconds of the clock that the caller has
-  // Of 0 to 1, if the total is known.
+  // The part that is done, 0 to 1, if the total is known.
   std::optional<double> fraction() const;
 };
 
@@ -40,7 +40,7 @@ class Job {
   void cancel() { state_ = State::cancelling; }
   // The process ended: by `signal`, or with `code` where that is 0.
   void end(int code, int signal, double now);
-  // What the user said in a conversation.
+  // Adds what the user said in a conversation.
   void say(const std::string& text);
   bool is_conversation() const { return command() == "chat"; }
   // A conversation that runs and waits for what the user says.
@@ -59,7 +59,7 @@ class Job {
   const std::string& log() const { return log_; }  // lines
   const std::vector<ReceiptView>& receipts() const { return receipts_; }
   const std::optional<Event>& error() const { return error_; }
-  // Of the decode phase; 0: not known.
+  // The rate of the decode phase; 0: not known.
   double tokens_per_second() const { return rate_; }
   // "done", "cancelled", "failed: MESSAGE": one line about the whole.
   std::string summary() const;

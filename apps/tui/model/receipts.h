@@ -13,7 +13,7 @@ struct ReceiptEntry {
   std::string path, name;  // the name is that in the folder
   int64_t modified = 0;    // seconds since 1970
   uint64_t bytes = 0;
-  // Of the file, as it says; nothing of it is checked here.
+  // Fields as the file has them; nothing is checked here.
   std::string hash, model, prompt, answer, operation_set, numerics, profile, device, version, finish;
   std::string title;  // a line for the prompt: of a conversation what was said last
   int64_t prompt_tokens = 0, answer_tokens = 0;
@@ -29,9 +29,9 @@ class ReceiptFolder {
   const std::string& folder() const { return folder_; }
   const std::vector<ReceiptEntry>& entries() const { return entries_; }  // the latest first
   size_t unread() const { return waiting_.size(); }
-  // Of the files that are no receipts.
+  // The number of files that are no receipts.
   size_t others() const { return others_; }
-  // That were not listed because there are very many.
+  // The number of receipts that are not listed because there are very many.
   size_t left_out() const { return left_out_; }
 
  private:

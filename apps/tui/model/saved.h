@@ -11,7 +11,7 @@ namespace invar::tui {
 // $XDG_CONFIG_HOME/invar/tui.json, or that of ~/.config; "" where neither is known.
 std::string saved_form_path();
 std::string form_text(const Form&);
-// What the text has of a form; the rest keeps its initial value.
+// Reads a form; a field that the text lacks keeps its initial value.
 Form parse_form(const std::string& text);
 // The saved form, or the initial one.
 Form load_form(const std::string& path);

@@ -14,7 +14,7 @@
 
 namespace invar::tui {
 
-// What the program must do for the user.
+// A request of the user that the program must carry out.
 struct Request {
   enum class Kind {
     start,        // a child with these arguments
@@ -38,7 +38,7 @@ class App {
   void draw(Canvas&, double now);
   std::vector<Request> take_requests();
 
-  // From the child under way.
+  // Take the output of the child that runs.
   void read_err(std::string_view bytes, double now);
   void read_out(std::string_view bytes);
   void ended(int code, int signal, double now);

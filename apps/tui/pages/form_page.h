@@ -17,14 +17,14 @@ class FormPage {
   void set(Field, const std::string& value);
   Field focus() const { return focus_; }
   void focus(Field f) { focus_ = f; }
-  // From now on fields that lack a value say so.
+  // Makes fields that lack a value say so.
   void complain() { complains_ = true; }
 
   void draw(Canvas&, const Rect&);
   enum class Did { nothing, handled, choose, browse };
   // choose, browse: a list of the focused field's values is wanted.
   Did handle(const Key&);
-  // Of the last paste: characters that were left out.
+  // The characters of the last paste that were left out.
   size_t left_out() const { return left_out_; }
 
  private:

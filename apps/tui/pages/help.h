@@ -2,7 +2,7 @@
 
 namespace invar::tui {
 
-// What F1 shows.
+// The text of F1.
 extern const char* const kHelp;
 
 }  // namespace invar::tui

@@ -76,7 +76,7 @@ void RunPage::draw(Canvas& canvas, const Rect& r, const Job* job, const Job* che
     // that failed stay: they say where.
     const int count = static_cast<int>(job->phases().size() + (check ? check->phases().size() : 0));
     const bool useful = !job->running() && job->state() != Job::State::done && count > 0;
-    // In a conversation the line above says what is under way.
+    // The line above a conversation says what runs.
     const bool over = (job->is_conversation() ? !job->answer().empty() : !job->running()) && !useful &&
                       !(check && check->running()) && pane_ != Pane::phases;
     const int most = rest.height >= 20 ? 8 : 5, log = rest.height >= 20 ? 6 : 4;

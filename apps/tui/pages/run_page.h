@@ -20,7 +20,7 @@ class RunPage {
   Did handle(const Key&, const Job*);
   // Whether keys are text for a conversation.
   bool speaks(const Job* job) const { return conversation_ && job && job->running(); }
-  // What was typed for the conversation.
+  // The line that was typed for the conversation.
   std::string take_line();
 
  private:

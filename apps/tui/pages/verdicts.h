@@ -1,4 +1,4 @@
-// What verifications of this session found, by the receipt's path.
+// The results of this session's verifications, by the receipt's path.
 #pragma once
 
 #include <map>

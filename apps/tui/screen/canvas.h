@@ -1,4 +1,4 @@
-// What is drawn before a terminal shows it: cells, and the places that a mouse may press.
+// The picture that a terminal then shows: cells, and the places that a mouse may press.
 #pragma once
 
 #include <string>
@@ -43,7 +43,7 @@ class Canvas {
 
   // Pressing there is the key.
   void press(const Rect&, Key);
-  // What a press there is; a key of kind none: nothing. The last of those that lie there.
+  // The key of a press there, by the place added last; of kind none: there is no place.
   Key pressed(int x, int y) const;
   // Later press() calls alone count: what lies under a dialog is out of reach.
   void cover() { presses_.clear(); }

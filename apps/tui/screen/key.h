@@ -1,4 +1,4 @@
-// What comes from a terminal.
+// Input from a terminal.
 #pragma once
 
 #include <string>

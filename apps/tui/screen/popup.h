@@ -1,4 +1,4 @@
-// What lies over a page and takes the keys: lists to choose from, texts to read, a question.
+// A popup lies over a page and takes the keys: lists to choose from, texts to read, a question.
 #pragma once
 
 #include <functional>

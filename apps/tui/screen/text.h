@@ -9,13 +9,13 @@
 
 namespace invar::tui {
 
-// Of a terminal: 0 for combining characters, 2 for wide ones.
+// Columns of a terminal: 0 for combining characters, 2 for wide ones.
 int columns_of(uint32_t code_point);
 int columns(std::string_view text);
 
 // Text of unknown origin as one visible line.
 std::string one_line(std::string_view text);
-// At most so many columns; a cut one ends with an ellipsis.
+// Cuts to at most so many columns; a cut text ends with an ellipsis.
 std::string clip(std::string_view text, int width);
 // The same without the middle: for paths.
 std::string clip_middle(std::string_view text, int width);

@@ -166,7 +166,7 @@ TEST(Form, Problems) {
     form[field] = good;
   }
   form[Field::temperature] = "x";
-  // What the command does not take is not looked at.
+  // A field that the command does not take is not looked at.
   form[Field::sampling] = kOfModel;
   EXPECT_THAT(form.problems(), IsEmpty());
 }
@@ -209,7 +209,7 @@ TEST(Form, SavedAndReadAgain) {
   form[Field::device] = "cuda";
   EXPECT_EQ(parse_form(form_text(form)), form);
   EXPECT_EQ(form_text(Form()), "{}\n");
-  // What is not a form's is left alone.
+  // Text that is not a form's is left alone.
   EXPECT_EQ(parse_form("{\"command\": \"tpu\", \"model\": 3, \"other\": {}}"), Form());
   EXPECT_EQ(parse_form("[1, 2"), Form());
   EXPECT_EQ(load_form("/nowhere/tui.json"), Form());

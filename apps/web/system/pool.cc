@@ -20,7 +20,7 @@ int available_cores() {
 
 }  // namespace invar
 
-// What is local to the one thread ends with the program.
+// Objects of the one thread end with the program.
 extern "C" {
 int __cxa_atexit(void (*)(void*), void*, void*);
 int __cxa_thread_atexit(void (*end)(void*), void* object, void* library) {

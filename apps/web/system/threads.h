@@ -1,6 +1,6 @@
-// What <mutex>, <condition_variable>, <thread> and <future> lack in a C++ library without threads.
-// Included in front of every file of src/device and src/run, and of the verifier. There is one lane
-// and one stage, so no thread is ever started, and nothing waits.
+// Parts of <mutex>, <condition_variable>, <thread> and <future> that a C++ library without threads
+// lacks. Included in front of every file of src/device and src/run, and of the verifier. There is
+// one lane and one stage, so no thread is ever started, and nothing waits.
 #pragma once
 
 #include <cstdlib>
@@ -79,7 +79,7 @@ class future<void> {
   bool valid() const { return false; }
 };
 
-// At once.
+// Runs at once.
 template <class F>
 future<invoke_result_t<F>> async(launch, F&& f) {
   return future<invoke_result_t<F>>(f());

@@ -47,7 +47,7 @@ Result<DiskReservation> DiskReservation::make(const std::string& path, uint64_t 
 }
 
 void DiskReservation::shrink(uint64_t bytes) {
-  // Where this fails the space stays held, and the file that needs it says so.
+  // The space stays held where this fails, and the file that needs it says so.
   if (fd_ >= 0 && ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) return;
 }
 

@@ -18,8 +18,8 @@ class DiskReservation {
   DiskReservation& operator=(DiskReservation&& o) noexcept { return std::swap(fd_, o.fd_), *this; }
   DiskReservation(const DiskReservation&) = delete;
   ~DiskReservation();
-  // In the folder of `path`. Errors name the path: the folder is missing or takes no files, the
-  // disk is full.
+  // Takes space in the folder of `path`. Errors name the path: the folder is missing or takes no
+  // files, the disk is full.
   static Result<DiskReservation> make(const std::string& path, uint64_t bytes);
   // Keeps only `bytes` bytes.
   void shrink(uint64_t bytes);

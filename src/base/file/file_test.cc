@@ -329,7 +329,7 @@ TEST_F(FileTest, APipeIsReadWhereSomebodyWrites) {
   writer.join();
   ASSERT_TRUE(text) << text.error().message;
   EXPECT_EQ(*text, "text");
-  // What was written before, by a writer that is gone.
+  // The text of a writer that is gone.
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   EXPECT_EQ(::write(ends[1], "left", 4), 4);

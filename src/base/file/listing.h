@@ -1,4 +1,4 @@
-// What lies where. std::filesystem, but for C++ libraries without a file system (WebAssembly's).
+// Entries of folders. std::filesystem, but for C++ libraries without a file system (WebAssembly's).
 #pragma once
 
 #include <string>

@@ -10,8 +10,8 @@ namespace invar {
 void register_map(const std::byte* data, size_t size, const std::string& path);
 void unregister_map(const std::byte* data);
 
-// What the handler writes to a stream, the file's path in the middle. In JSON the path is escaped.
-// The texts must stand for ever. A line without them is not written.
+// A line that the handler writes to a stream, the file's path in the middle. In JSON the path is
+// escaped. The texts must stand for ever. A line without them is not written.
 struct TruncationLine {
   int stream;
   const char *before = nullptr, *after = nullptr;

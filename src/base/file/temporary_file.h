@@ -25,7 +25,7 @@ int replace_file(const std::string& path, const std::function<int(const std::str
 // that is killed leaves nothing, or nothing that others can read. Results are 0 or an errno value.
 class NewFile {
  public:
-  // In the folder of `path`.
+  // Makes it in the folder of `path`.
   int make(const std::string& path, bool may_be_unnamed = true);
   int descriptor() const { return fd_; }
   // After the content was written: to the disk.

@@ -1,4 +1,4 @@
-// Which messages are hashed together: many take less time than one after another
+// Groups of messages that are hashed together: many take less time than one after another
 // (sha256_blocks.h).
 #pragma once
 
@@ -27,7 +27,7 @@ inline std::vector<HashGroup> hash_groups(std::span<const uint64_t> lengths, int
   std::vector<HashGroup> groups;
   for (size_t at = 0; at < order.size();) {
     const uint64_t longest = lengths[order[at]];
-    // What is behind the end of the shortest is hashed alone.
+    // The parts after the end of the shortest are hashed alone.
     const auto count = [&](size_t most, uint64_t shortest, uint64_t bytes) {
       size_t n = 1;
       for (uint64_t sum = longest; n < most && at + n < order.size(); ++n) {

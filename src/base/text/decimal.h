@@ -46,7 +46,7 @@ inline double shortest_decimal(float x) {
   return value;
 }
 
-// Those digits.
+// The digits of shortest_decimal().
 inline std::string shortest_text(float x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};

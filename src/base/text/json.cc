@@ -367,7 +367,7 @@ bool normalize(Value& v, Order order, bool spell) {
   for (Member& m : v.members)
     if (!normalize(m.second, order, spell)) return false;
   if (v.members.size() < 2) return true;
-  // Of equal names the last value stays: in the order of the text at the first one's place.
+  // The last value of equal names stays, at the place of the first in the text.
   std::vector<Member*> all;
   all.reserve(v.members.size());
   for (Member& m : v.members) all.push_back(&m);

@@ -56,7 +56,7 @@ struct Value {
   uint64_t to_uint64() const { return static_cast<uint64_t>(to_int64()); }
   double to_double() const;  // the nearest, infinity beyond; 0 of what is no number
 
-  // Of an array or object.
+  // The number of elements of an array or object.
   size_t size() const;
   bool empty() const { return size() == 0; }
 
@@ -116,7 +116,7 @@ constexpr std::string_view name_of(Value::Kind k) {
   return names[k];
 }
 
-// Where and why a text is not accepted.
+// The place and the reason where a text is not accepted.
 struct Failure {
   enum Why { syntax, depth, count } why = syntax;
   size_t byte = 0;  // how many bytes were read, with those that are wrong

@@ -152,7 +152,7 @@ TEST(Json, EveryFormReadsBack) {
     }
     ASSERT_EQ(compact(v), written);
     ASSERT_EQ(dump(sorted(v)), dump(*read(written, "f")));
-    // What is cut or has more behind it is refused, but for digits, which are a number as well.
+    // Text that is cut or has more after it is refused, but for digits, which are a number as well.
     ASSERT_FALSE(parse(written + "x", "f")) << written;
     if (v.is_structured() || v.is_string()) {
       ASSERT_FALSE(parse(written.substr(0, written.size() - 1), "f")) << written;

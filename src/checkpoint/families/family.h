@@ -47,7 +47,7 @@ std::function<bool(const Decoder&, size_t layer)> every(int64_t pattern);
 // A positive number that meets f32 values.
 float read_factor(ConfigReader&, const char* key, double fallback);
 
-// What Llama-like families share: sizes, hidden_act and rms_norm_eps.
+// Reads what Llama-like families share: sizes, hidden_act and rms_norm_eps.
 void read_llama_like(ConfigReader&, Decoder&, const SizeKeys& = {}, double epsilon = 1e-6);
 
 }  // namespace invar::checkpoint

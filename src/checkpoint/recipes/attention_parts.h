@@ -11,7 +11,7 @@ namespace invar::checkpoint {
 
 // The slopes of attention with linear biases (ALiBi, Press et al. 2022), one a head (decoder.26).
 std::vector<float> linear_bias_slopes(int64_t heads, float bias_max, float scale);
-// What is added to the scores of every layer: f32 [heads, seq, total].
+// The tensor that every layer adds to its scores: f32 [heads, seq, total].
 std::string linear_biases(GraphBuilder&, const Decoder&);
 
 // x [batch, seq, heads, head_dim], each head normed with a weight of its own (decoder.25).

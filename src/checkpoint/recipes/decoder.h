@@ -1,4 +1,4 @@
-// What a decoder-only language model is made of: the switches that a family of models sets, and
+// The description of a decoder-only language model: the switches that a family of models sets, and
 // the names of its tensors (spec/decoder.md). The neutral value of a switch is that of Llama.
 #pragma once
 
@@ -99,7 +99,7 @@ struct Decoder {
 
 // 1 / sqrt(size), the scale of scores where a model says no other.
 float default_attention_scale(int64_t size);
-// That of latent attention, which a rotary embedding with mscale_all_dim changes (decoder.23).
+// The scale of latent attention. A rotary embedding with mscale_all_dim changes it (decoder.23).
 float latent_attention_scale(const Decoder&);
 
 // The recipe of a program and its parameters (llama.13, decoder.13): several spellings of a

@@ -7,7 +7,7 @@
 
 namespace invar::checkpoint {
 
-// What a router makes of its logits (decoder.15).
+// How a router makes weights of its logits (decoder.15).
 enum class Routing { softmax, softmax_of_chosen, sigmoid };
 // The number of a group of experts: its largest one, or the sum of its two largest (decoder.16).
 enum class GroupScore { maximum, sum_of_two };

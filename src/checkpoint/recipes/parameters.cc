@@ -66,7 +66,7 @@ void add_layers(const Decoder& d, const char* name, char neutral, Parameters& p,
   if (word.find_first_not_of(neutral) != std::string::npos) p[name] = word;
 }
 
-// Those of sparse layers: a parameter is there if it is not neutral, as below.
+// Adds the parameters of sparse layers that are not neutral.
 void add_experts(const Experts& e, Parameters& p) {
   static constexpr const char* kRoutings[] = {"softmax", "softmax_of_chosen", "sigmoid"};
   static constexpr const char* kLayouts[] = {"separate", "stacked", "interleaved"};

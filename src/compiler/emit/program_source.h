@@ -1,4 +1,4 @@
-// Which program a plan was compiled from (spec/program.md).
+// The program that a plan was compiled from (spec/program.md).
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct Program {
 // as far as it has them.
 Result<std::optional<Program>> program_of(const onnx::Graph&, const plan::Plan&, const onnx::AppliedChoices&,
                                           const Options&);
-// What idiom recognition wrote down, of a module whose graph has its nodes' numbers.
+// The choices that idiom recognition noted in a module whose graph has its nodes' numbers.
 onnx::AppliedChoices applied_choices(mlir::ModuleOp);
 
 }  // namespace invar::compiler

@@ -49,7 +49,7 @@ class Conversion {
     int unroll_attempts = 0;  // nested unrollings that may still be abandoned for a run-time loop
   };
 
-  // For the body of a control-flow operation.
+  // Converts the body of a control-flow operation.
   Conversion(func::FuncOp body, const Conversion& outer)
       : end_(cast<func::ReturnOp>(body.front().getTerminator())),
         state_{llvm::BitVector(body.getNumArguments()), llvm::BitVector(end_->getNumOperands()),

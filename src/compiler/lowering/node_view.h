@@ -29,7 +29,7 @@ struct UnclampedSlice {
   DimExpr length, lower, upper;
 };
 
-// What the lowering of one function accumulates.
+// The state that the lowering of one function accumulates.
 struct FunctionLoweringState {
   // Arguments and results that became session state (onnx.20). They are erased when the function is
   // lowered.

@@ -103,7 +103,7 @@ std::unique_ptr<mlir::Pass> evaluate_weights_pass(WeightStorage*);
 // Establishes what plans require: no dead operations, weights stored as typed, one weight per name.
 std::unique_ptr<mlir::Pass> prepare_plan_pass();
 
-// Where weights are read from, and the constants that the plan's own file receives.
+// The place of weights, and the constants that the plan's own file receives.
 struct WeightStorage {
   std::string folder, constants_file;
   int threads = 0;

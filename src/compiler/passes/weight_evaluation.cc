@@ -140,7 +140,7 @@ std::optional<std::string_view> EvaluateWeights::weight_data(ReproWeightOp weigh
   const std::string_view all = file->second.text();
   const auto offset = static_cast<size_t>(weight.getOffset());
   if (offset > all.size() || length > all.size() - offset) return std::nullopt;
-  // What is computed from is hashed here and now: nobody who loads the result could compare it.
+  // The operands are hashed here and now: nobody who loads the result could compare them.
   storage_->presumed.erase({name, offset, length});
   return all.substr(offset, length);
 }

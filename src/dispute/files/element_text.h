@@ -12,7 +12,7 @@ namespace invar::dispute {
 std::string element_text(DType dtype, std::string_view bytes);
 // The first element that differs between two rows of equal length; -1: none.
 int64_t first_difference(DType dtype, std::string_view a, std::string_view b);
-// That element of a row.
+// The bytes of an element of a row.
 std::string_view element_of(DType dtype, std::string_view row, int64_t element);
 
 }  // namespace invar::dispute

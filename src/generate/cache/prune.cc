@@ -101,7 +101,7 @@ Pruned prune_tasks(const std::string& root, const PruneRule& rule) {
   for (const CachedTask& task : tasks) {  // the one that was not used for longest, first
     const bool old = rule.used_before && task.last_use < *rule.used_before;
     const bool too_much = rule.most_bytes && left > *rule.most_bytes;
-    // What begins with a dot was being removed when a process ended.
+    // A name that begins with a dot was being removed when a process ended.
     const bool doomed = fs::path(task.path).filename().string().starts_with(".invar-");
     if (!rule.all && !old && !too_much && !doomed) continue;
     if (!remove_task(tasks_folder(root), task)) {

@@ -26,15 +26,15 @@ namespace {
 namespace fs = std::filesystem;
 
 #ifdef INVAR_COMPILER
-// What a plan depends on, cheap to compute: weights by name, size, time and inode, JSON files by
-// content.
+// A key of all that a plan depends on, cheap to compute: weights by name, size, time and inode,
+// JSON files by content.
 std::string key_of(const std::string& folder, bool colocate, OperationSet set, Profile profile) {
   std::error_code ec;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
     const std::string name = entry.path().filename().string();
     if (name.ends_with(".safetensors") || name.ends_with(".json")) names.push_back(name);
-    // Of the modules of sentence-transformers.
+    // Modules of sentence-transformers have a config.json each.
     if (fs::exists(entry.path() / "config.json", ec)) names.push_back(name + "/config.json");
   }
   std::sort(names.begin(), names.end());

@@ -69,7 +69,7 @@ struct CachedTask {
 std::string tasks_folder(const std::string& root);
 std::vector<CachedTask> cached_tasks(const std::string& root);  // by last use, the oldest first
 
-// Which of them go. One that a run uses stays.
+// The folders that go. One that a run uses stays.
 struct PruneRule {
   bool all = false;
   std::optional<int64_t> used_before = {};  // seconds since 1970
@@ -82,8 +82,8 @@ struct Pruned {
 };
 Pruned prune_tasks(const std::string& root, const PruneRule&);
 
-// Where the compiler's intermediate artifacts are kept: with INVAR_DEBUG set a new folder, which
-// the observer is told, else nowhere (empty).
+// The folder of the compiler's intermediate artifacts: with INVAR_DEBUG set a new folder, which the
+// observer is told, else nowhere (empty).
 Result<std::string> artifacts_folder(Observer&);
 
 }  // namespace invar::generate

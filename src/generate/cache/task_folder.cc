@@ -37,7 +37,7 @@ std::string octal(mode_t mode) {
   return text;
 }
 
-// What `identity` says: JSON, and a line with the SHA-256 of it.
+// The content of `identity`: JSON, and a line with the SHA-256 of it.
 struct Record {
   bool exists = false, whole = false;
   std::string key;

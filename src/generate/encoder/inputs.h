@@ -17,7 +17,7 @@ class EncoderInputs {
     int64_t cut = 0;
   };
   Result<Tokens> encode(const EncoderText&) const;
-  // Of texts of one length: [texts, length].
+  // The tensors of texts of one length: [texts, length].
   run::Function::NamedTensors tensors(const std::vector<const Tokens*>&) const;
 
  private:

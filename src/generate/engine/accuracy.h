@@ -1,4 +1,4 @@
-// What another profile changes in what a model computes: logits, losses, most likely tokens.
+// Compares two profiles of a model: logits, losses, most likely tokens.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What an engine consists of: the model, the session, what its memory holds.
+// The parts of an engine: the model, the session, what its memory holds.
 #pragma once
 
 #include <cstdint>

@@ -13,9 +13,9 @@
 
 namespace invar::generate {
 
-// What sessions and functions have in common of the options.
+// The options that sessions and functions have in common.
 run::Options run_options(const ExecutionOptions&);
-// Of a session with memory for `sequences` of `capacity` positions each.
+// The options of a session with memory for `sequences` of `capacity` positions each.
 run::Options session_options(const ExecutionOptions&, int64_t capacity, int64_t sequences = 1);
 
 // Starts the GPU, if there is one to start, while the caller does something else.
@@ -30,8 +30,8 @@ void report_threads(int started, const ExecutionOptions&, Observer&);
 // steps (receipt.17).
 std::map<std::string, std::string> describe_execution(const run::Session&, const std::string& model_path,
                                                       const plan::Plan&, const ExecutionOptions&);
-// What has to be the same for a deterministic program to repeat its bits: hardware, versions,
-// kernels (receipt.18).
+// A deterministic program repeats its bits where these are the same: hardware, versions, kernels
+// (receipt.18).
 std::map<std::string, std::string> describe_kind(const run::Session&);
 
 // The same of a function of tensors; `device` is null on the host.

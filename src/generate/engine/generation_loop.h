@@ -26,7 +26,7 @@ struct Generation {
   std::string finish_reason;            // "stop": a stop token or a stop string ends it; "length"
 };
 
-// What a generation begins with. The spans outlive the loop.
+// The start of a generation. The spans outlive the loop.
 struct GenerationTask {
   std::span<const int32_t> prompt;
   int64_t max_new;  // tokens at most

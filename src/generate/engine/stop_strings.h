@@ -10,7 +10,7 @@
 
 namespace invar::generate {
 
-// Of one sequence. The tokenizer and the texts outlive it.
+// The stop strings of one sequence. The tokenizer and the texts outlive it.
 class StopStrings {
  public:
   StopStrings(const prompt::Tokenizer&, std::span<const std::string> texts, std::span<const int32_t> prompt);

@@ -1,4 +1,4 @@
-// Which checkpoint a receipt is checked against, and how it was found.
+// The checkpoint that a receipt is checked against, and how it was found.
 #pragma once
 
 #include <string>
@@ -16,15 +16,14 @@ struct FoundModel {
   std::string source;  // who named the folder: the user, the Hugging Face cache, an earlier run, the receipt
 };
 
-// In this order: the model that the user names, if any; the receipt's name and revision in the
-// local Hugging Face cache; the folder of an earlier run here with these weights; the path in the
-// receipt, which its sender chose. Only a model that the user names is downloaded, of the revision
-// that the receipt claims.
+// Looks in this order: the model that the user names, if any; the receipt's name and revision in
+// the local Hugging Face cache; the folder of an earlier run here with these weights; the path in
+// the receipt, which its sender chose. Only a model that the user names is downloaded, of the
+// revision that the receipt claims.
 Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt& claimed, Observer&);
 
-// What is known of the claimed name and revision of a model whose digests are equal: a finding
-// where the Hugging Face cache knows the model under another name, else what to print behind
-// "named".
+// Compares the claimed name and revision of a model whose digests are equal: a finding where the
+// Hugging Face cache knows the model under another name, else what to print behind "named".
 struct NameCheck {
   std::vector<receipt::Finding> findings;
   std::string text;

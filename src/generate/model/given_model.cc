@@ -1,6 +1,6 @@
-// Which model a receipt is checked against where nothing can be searched, downloaded or compiled:
-// the folder that a person gave, with the plan in it.
-// Compiled for WebAssembly alone, in the place of find_model.cc and cache/task_cache.cc.
+// The model that a receipt is checked against where nothing can be searched, downloaded or
+// compiled: the folder that a person gave, with the plan in it. Compiled for WebAssembly alone, in
+// the place of find_model.cc and cache/task_cache.cc.
 #ifdef __wasi__
 #include <algorithm>
 #include <cstdio>
@@ -32,7 +32,7 @@ constexpr char kCompile[] =
 // Lines of `verifier outline` of plans that whoever made the page compiled.
 constexpr char kKnownPlans[] = "/known-plans";
 
-// What is known of a plan that somebody gave.
+// The origin of a plan that somebody gave.
 struct Origin {
   std::string text;
   bool known = false;

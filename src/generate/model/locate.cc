@@ -145,7 +145,7 @@ Result<ModelLocation> obtain(const ModelSource& source, Observer& observer, cons
   auto snapshot = hub::find(exact, source.content);
   if (!snapshot) snapshot = hub::find(*name, source.content);
   const bool offline = source.offline || hub::offline();
-  // Of an incomplete snapshot the reader names the file that is missing.
+  // The reader names the file that an incomplete snapshot lacks.
   if (snapshot && (snapshot->complete || offline))
     return ModelLocation{name->repository, snapshot->commit, snapshot->folder};
   if (offline)

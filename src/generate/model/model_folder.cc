@@ -132,7 +132,7 @@ Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation& location)
   return read_chat_templates(location.folder, config, older);
 }
 
-// What is in a folder that has no config.json.
+// Says what is in a folder that has no config.json.
 static Error no_config(const std::string& folder) {
   if (exists(folder + "/adapter_config.json"))
     return no_model(folder,

@@ -15,7 +15,7 @@
 
 namespace invar::generate {
 
-// Where a model lies: the folder itself, or the snapshot of org/name in the local Hugging Face
+// The place of a model: the folder itself, or the snapshot of org/name in the local Hugging Face
 // cache.
 struct ModelLocation {
   std::string name;      // org/name, or the folder's own name
@@ -47,10 +47,10 @@ struct ModelFolder {
   std::vector<int32_t> stop_tokens;  // ascending, each once
   prompt::ChatTemplates chat_templates;
 };
-// Of a checkpoint folder the chat templates alone.
+// Reads the chat templates of a checkpoint folder alone.
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);
 Result<ModelFolder> open_model(const ModelLocation&);
-// Of any folder the tokenizer alone.
+// Reads the tokenizer of any folder alone.
 Result<prompt::Tokenizer> read_tokenizer(const ModelLocation&);
 // The same for an encoder. max_length: model_max_length of
 // tokenizer_config.json, 0 where it says none. not_covered: texts that are too long are cut at

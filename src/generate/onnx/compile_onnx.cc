@@ -55,7 +55,7 @@ void widen_logits(onnx::Graph& graph) {
   }
 }
 
-// Of Optimum's merged decoders: the branch without past keys (onnx.32), of which there are none.
+// Chooses the branch of Optimum's merged decoders without past keys (onnx.32): there are none.
 Status choose_branch(onnx::Graph& graph) {
   constexpr int32_t kBool = 9;  // TensorProto.DataType
   const std::string choice = "use_cache_branch";

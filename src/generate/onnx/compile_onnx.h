@@ -6,13 +6,13 @@
 
 namespace invar::generate {
 
-// Of program.model. Past keys and values are tensors, but for a decoder that `keeps_memory`: it
-// keeps them between steps where that gives the same bits (plan.20), else the observer is told why.
+// Compiles program.model. A decoder that `keeps_memory` keeps past keys and values between steps
+// where that gives the same bits (plan.20), else the observer is told why. Others take tensors.
 Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet, bool keeps_memory, Observer&);
 // The same in this folder, which also receives plan.invar: sets plan and hashed of `made`.
 Status compile_onnx_into(const std::string& folder, const TensorProgram&, OperationSet, bool keeps_memory,
                          Observer&, CompiledModel& made);
-// What the observer is told of a decoder that keeps none.
+// The note about a decoder that keeps none.
 inline constexpr char kWholePrefix[] = "each token is computed over its whole prefix";
 // The name of the file in it with the constants that no file of the model holds apart.
 inline constexpr char kOnnxConstants[] = "invar.constants";

@@ -1,5 +1,5 @@
-// What a model is asked: a prompt, how its tokens are chosen, when they end, and what becomes of
-// the receipt. Files of prompts and messages.
+// A request to a model: a prompt, how its tokens are chosen, when they end, and what becomes of the
+// receipt. Files of prompts and messages.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +40,14 @@ Result<std::string> read_chat_file(const std::string& path);
 // The file of --tools into the options; "": none.
 Status read_tools(const std::string& path, ChatOptions&);
 
-// What several requests may have in common.
+// Options that several requests may have in common.
 struct RequestOptions {
   SamplingOptions sampling;
   bool record_model_path = false;  // into the receipt's execution section
   std::vector<std::string> sign;   // files of the private keys that sign the receipt (receipt.26)
   bool salt_prompt = false;        // so that the prompt can be withheld later (receipt.27)
   Digest previous{};               // receipt_hash of the turn before (receipt.25); zeros: none
-  // Where nobody says how many tokens an answer has at most: all that fit into the memory.
+  // Where nobody says how many tokens an answer has at most, it has all that fit into the memory.
   bool fill_memory = false;
 };
 

@@ -137,7 +137,7 @@ class GenerationConfigReader {
     return std::nullopt;
   }
 
-  // Of a key that is not implemented: whether its value switches it off. Of other keys: nothing.
+  // Checks that the value of a key that is not implemented switches it off. Other keys: nothing.
   std::optional<Status> unsupported(GenerationConfig& d) const {
     if (key_ == "cache_implementation") {
       const bool known = value_->kind == Value::string && std::ranges::count(harmless_caches(), value_->text);

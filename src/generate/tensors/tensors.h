@@ -17,7 +17,7 @@
 
 namespace invar::generate {
 
-// Which program is run: a plan, or an ONNX model and what changes its program, or an encoder.
+// The program to run: a plan, or an ONNX model and what changes its program, or an encoder.
 struct TensorProgram {
   std::string plan;                                   // a file; else the model is compiled
   std::string model;                                  // a .onnx file

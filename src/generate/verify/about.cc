@@ -1,4 +1,4 @@
-// What a receipt says, in a few short lines. Compiled for the browser, too.
+// The content of a receipt in a few short lines. Compiled for the browser, too.
 #include "base/text/display.h"
 #include "base/text/json.h"
 #include "generate/verify/verify.h"

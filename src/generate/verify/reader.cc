@@ -1,4 +1,4 @@
-// What a receipt or a batch claims, checked without the model: structure, hashes, who signed, what
+// Checks the claims of a receipt or a batch without the model: structure, hashes, who signed, what
 // is withheld, which turn came before.
 #include <algorithm>
 

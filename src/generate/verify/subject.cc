@@ -1,4 +1,4 @@
-// What traces and disputes are about: a receipt, and its model as it is found and compiled here.
+// The subject of traces and disputes: a receipt, and its model as it is found and compiled here.
 #include "base/text/display.h"
 #include "generate/engine/execution.h"
 #include "generate/model/find_model.h"

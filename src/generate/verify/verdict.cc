@@ -1,4 +1,4 @@
-// What a verdict looks like to a person, and the file of a receipt.
+// The text of a verdict for people, and the file of a receipt.
 #include <cstdio>
 
 #include "base/file/file.h"

@@ -19,7 +19,7 @@
 namespace invar::generate {
 namespace {
 
-// What a verdict is called, where it holds and where not.
+// The names of a verdict, where it holds and where not.
 struct Words {
   const char *good, *bad;
 };
@@ -121,7 +121,7 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
 
 }  // namespace
 
-// What a check of some steps does not show.
+// Says what a check of some steps does not show.
 static std::string what_may_be_missed(const receipt::StepSelection& selection, int64_t steps, size_t all) {
   if (selection.range) return "nothing is said of the other steps";
   const std::string others = std::to_string(static_cast<int64_t>(all) - steps), count = std::to_string(all);
@@ -262,7 +262,7 @@ Status Verifier::Impl::examine(Verification& v) {
   return examine(v, *m);
 }
 
-// What is compared first decides whether the rest is worth computing.
+// The first comparisons decide whether the rest is worth computing.
 Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   const receipt::Receipt& claimed = v.claimed;
   const ModelFolder& folder = m.model->folder;

@@ -25,8 +25,8 @@ struct Value;
 }
 namespace invar::generate {
 
-// What was compared with what. A caveat says what the verdict does not: every form of a verdict
-// shows it, the row of one receipt among several, too.
+// A comparison. A caveat says what the verdict does not: every form of a verdict shows it, the row
+// of one receipt among several, too.
 struct Compared {
   std::string what, how;
   bool caveat = false;
@@ -46,19 +46,19 @@ struct Verdict {
 };
 // The verdict as lines for people, safe for a terminal.
 std::string report(const Verdict&);
-// What `invar verify --json` and the page write: of a verdict, and of a receipt that was refused.
+// The JSON of `invar verify --json` and the page: a verdict, and a receipt that was refused.
 json::Value json_of(const Verdict&);
 json::Value json_of(const std::string& receipt, const Error&);
 // Its caveats alone, a line each.
 std::string caveats(const Verdict&);
-// What the word of a verdict says, behind it, where the plan was given and nothing shows that it is
-// of the program that it names (program.7).
+// Words after the word of a verdict, where the plan was given and nothing shows that it is of the
+// program that it names (program.7).
 inline constexpr const char* kByGivenPlan = " BY A GIVEN PLAN";
 
-// What a receipt says, in a few short lines for people: the model, the prompt, the answer, the
+// The content of a receipt in a few short lines for people: the model, the prompt, the answer, the
 // sampling; of tensors their names. Nothing of it is checked. What the receipt lacks is left out.
 std::vector<std::pair<std::string, std::string>> about(const receipt::Receipt&);
-// Of a chat the role and the text of each message; no message, where that is not readable.
+// The role and the text of each message of a chat; no message, where that is not readable.
 std::vector<std::pair<std::string, std::string>> messages_of(const receipt::Receipt&);
 
 // The content of a receipt's file.
@@ -67,7 +67,7 @@ Result<std::string> read_receipt(const std::string& path);
 // The receipt in a file. bad_input: there is none, or it is not VALID.
 Result<receipt::Receipt> valid_receipt(const std::string& path);
 
-// What the batch that names a receipt says of it.
+// A receipt as the batch names it.
 struct InBatch {
   Digest receipt_hash;
   std::vector<signature::PublicKey> keys;  // that signed the batch, and so this receipt
@@ -86,7 +86,7 @@ class Reader {
   Result<Verdict> validate(std::string_view text, const std::string& name, const InBatch* = nullptr);
   // The same of a batch, without its receipts.
   Result<Verdict> validate_batch(std::string_view text, const std::string& name, receipt::Batch&) const;
-  // As validate(), without a verdict's word: for whoever goes on.
+  // Does what validate() does, without a verdict's word: for whoever goes on.
   Result<Verdict> read(std::string_view text, const std::string& name, receipt::Receipt& claimed,
                        const InBatch* = nullptr);
 
@@ -139,13 +139,13 @@ class Verifier {
   Reader reader_;
 };
 
-// What traces and disputes are about: a valid receipt, and its model as it is found and compiled
+// The subject of traces and disputes: a valid receipt, and its model as it is found and compiled
 // here.
 struct DisputedRun {
   dispute::Subject subject;
   std::vector<receipt::Finding> other_model;    // where the model here is not the receipt's
   std::function<std::string(int32_t)> text_of;  // a token in quotes, as this model's tokenizer has it
-  // What the subject's files and known digests belong to.
+  // The subject's files and known digests belong to these.
   std::shared_ptr<TemporaryFolder> temporary;
   std::shared_ptr<DigestCache> hashed;
 };

@@ -1,4 +1,4 @@
-// Where the cache keeps what: the layout of huggingface_hub.
+// The folders and files of the cache: the layout of huggingface_hub.
 #pragma once
 
 #include <string>

@@ -79,7 +79,7 @@ bool is_small(const std::string& path) {
          path.ends_with(".model") || path.ends_with(".tiktoken") || path.starts_with("chat_template");
 }
 
-// What to do with a model whose weights no reader of Invar opens.
+// Says what to do with a model whose weights no reader of Invar opens.
 Error other_weights(const Listing& listing, const std::string& repository) {
   const auto first = [&](std::initializer_list<const char*> endings) -> std::string {
     for (const RemoteFile& f : listing.files)

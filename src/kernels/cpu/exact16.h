@@ -1,4 +1,4 @@
-// What exact16 does to a row and to a result, on lanes (spec/exact16.md). Compiled once per
+// The steps of exact16 for a row and for a result, on lanes (spec/exact16.md). Compiled once per
 // instruction set.
 #pragma once
 #include "kernels/cpu/vector_io.h"

@@ -122,8 +122,8 @@ struct IndirectA {
   }
 };
 
-// Where the FMA chains of one K block of a block of outputs go. E: GemmEpilogue, or StoreRule if
-// nothing else follows.
+// The place of the FMA chains of one K block of a block of outputs. E: GemmEpilogue, or StoreRule
+// if nothing else follows.
 template <class E>
 struct KBlockOutputWith {
   num::BlockPosition block;

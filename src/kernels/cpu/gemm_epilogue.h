@@ -7,7 +7,7 @@ namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
 struct GemmEpilogue {
-  // Of the first row; added to the stored contraction (spec/contraction.md contraction.6).
+  // The bias of the first row, added to the stored contraction (spec/contraction.md contraction.6).
   const float* bias = nullptr;
   bool plain = false;  // there is a bias, and no row's is small
   bool raw = false;    // store unchanged: the reader applies the epilogue

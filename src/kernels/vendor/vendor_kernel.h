@@ -21,7 +21,7 @@ struct Library {
   const std::string& (*version)();
   // Whether a call failed since this was last asked; the results of a failed call are undefined.
   bool (*failed)();
-  // For GPU kernels: prepares the library for calls on this stream of the calling thread's device,
+  // Prepares the library of GPU kernels for calls on this stream of the calling thread's device,
   // for the lifetime of the result; null on failure. Allocates, so not during graph capture.
   std::shared_ptr<void> (*attach)(Stream) = nullptr;
 };

@@ -1,4 +1,4 @@
-// What is done to one row and to one result of the exact16 profile (spec/exact16.md).
+// The steps for one row and for one result of the exact16 profile (spec/exact16.md).
 #pragma once
 
 #include <cstdint>

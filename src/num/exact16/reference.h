@@ -31,7 +31,7 @@ static inline float exact16_result(int64_t sum, int32_t ea, int32_t eb) {
   return static_cast<float>(y);
 }
 
-// Of two rows of k elements.
+// The product of two rows of k elements.
 template <class Left, class Right>
 static float exact16_product(int64_t k, Left left, Right right) {
   const int32_t ea = exact16_row_scale(k, left), eb = exact16_row_scale(k, right);

@@ -48,7 +48,7 @@ INVAR_INLINE constexpr Exp2Table every_nth(int stride, const float (&from)[32]) 
 }
 INVAR_TABLE Exp2Table kPowers = every_nth(32 / kTable, kPower), kRests = every_nth(32 / kTable, kRest);
 
-// What the table's power for t = m + kStep leaves, relatively.
+// The part, relatively, that the table's power for t = m + kStep leaves.
 INVAR_INLINE F rest_of(F t) {
   return pick(kRests.entry, bits(t));
 }

@@ -27,7 +27,7 @@ struct FF {
   F hi, lo;
 };
 
-// As kRound: x + kRoundFF rounds |x| < 2^22 to an integer, which stays in the low bits.
+// Works as kRound: x + kRoundFF rounds |x| < 2^22 to an integer, which stays in the low bits.
 constexpr float kRoundFF = 0x1.8p23f;
 
 INVAR_INLINE FF set1_ff(float hi, float lo) {

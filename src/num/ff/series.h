@@ -15,7 +15,7 @@ INVAR_INLINE FF ff_horner(FF z, const float (&c)[n][2]) {
   for (int i = n - tail - 1; i >= 0; --i) q = ff_add(set1_ff(c[i][0], c[i][1]), ff_mul(q, z));
   return q;
 }
-// For a > 0.
+// Takes a > 0.
 INVAR_INLINE FF ff_sqrt(FF a) {
   F q = sqrt(a.hi), rest = add(fma(neg(q), q, a.hi), a.lo);
   return ff_fast_two_sum(q, div(rest, add(q, q)));

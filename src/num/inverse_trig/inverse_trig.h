@@ -72,7 +72,7 @@ INVAR_INLINE D arc_sum(Arc a) {
 
 INVAR_INLINE F atan(F x) {
   I mag = magnitude(x);
-  // From 2^26 on the result is pi/2 rounded; the limit keeps infinity out.
+  // The result is pi/2 rounded from 2^26 on; the limit keeps infinity out.
   D a = clamp(to_double(from_bits(mag)), 0.0, 0x1p30);
   F one = set1(1.0f);
   D alpha = to_double(select(gt(mag, set1_i(0x401a827a)), zero(), one));

@@ -212,8 +212,8 @@ INVAR_INLINE I truncate(F a) {  // the instruction gives INT32_MIN for what does
   __m256i number = _mm256_castps_si256(_mm256_cmp_ps(a.v, a.v, _CMP_ORD_Q));
   return {_mm256_and_si256(_mm256_xor_si256(r, high), number)};
 }
-// By shifts of the significand m = 2^23 ... 2^24 - 1 of each number m * 2^left; shifts by 64 or
-// more, and negative ones, give 0.
+// Shifts the significand m = 2^23 ... 2^24 - 1 of each number m * 2^left; shifts by 64 or more, and
+// negative ones, give 0.
 INVAR_INLINE __m256i truncate_half(__m128i u) {
   __m128i mag = _mm_and_si128(u, _mm_set1_epi32(0x7fffffff));
   __m128i m = _mm_or_si128(_mm_and_si128(u, _mm_set1_epi32(0x7fffff)), _mm_set1_epi32(0x800000));

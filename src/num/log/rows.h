@@ -145,7 +145,7 @@ INVAR_TABLE LogRow kLogRows[128] = {{0x1.690a94dp+0, -0x1.60110a52f57e6p-2},
                                     {0x1.6d101e8p-1, 0x1.5a5f75ebec25fp-2},
                                     {0x1.6b0add2p-1, 0x1.600e63c3ce7d9p-2}};
 
-// Of the offset of 1 + r (exponent_offset() in core.h).
+// The logarithm by the offset of 1 + r (exponent_offset() in core.h).
 INVAR_INLINE D log_by_row(L offset) {
   const LogRow* rows = kLogRows;
   const LogRow row = rows[shift_right<45>(offset).v & 127];

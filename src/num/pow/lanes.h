@@ -19,7 +19,7 @@ namespace invar::num::INVAR_ISA_NS {
 struct PowPair {
   D low, high;  // the exact a^y lies between them
 };
-// For finite a > 0 and finite y.
+// Takes finite a > 0 and finite y.
 INVAR_INLINE PowPair pow_bounds(D a, D y) {
   constexpr double kP[] = {0x1.ec709dc3a0401p-1, 0x1.2776c50ef68f3p-1, 0x1.a61762b534b6ep-2,
                            0x1.484b091a92bb1p-2, 0x1.0c9e91c7d1b10p-2, 0x1.c4ff2c46480e7p-3,

@@ -15,7 +15,7 @@ namespace invar::num::INVAR_ISA_NS {
 struct Divisor {
   F s, r;
 };
-// For 1 <= s < 2^60, or NaN.
+// Takes 1 <= s < 2^60, or NaN.
 INVAR_INLINE Divisor divisor(F s) {
   return {s, div(set1(1.0f), s)};
 }

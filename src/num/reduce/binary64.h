@@ -5,7 +5,7 @@
 
 namespace invar::num::INVAR_ISA_NS {
 
-// What joins elements: the identity (kStart), and join.
+// An operation that joins elements: the identity (kStart), and join.
 struct Sum64 {
   static constexpr double kStart = 0;
   INVAR_INLINE double join(double a, double b) { return a + b; }

@@ -89,8 +89,8 @@ struct ContiguousRow {
 struct Pair {
   F a, b;
 };
-// What a row holds of its source: floats at at(i), or Source::Element, which load<kV>(i, v) makes
-// of elements i ... i + kV - 1.
+// The elements that a row holds of its source: floats at at(i), or Source::Element, which
+// load<kV>(i, v) makes of elements i ... i + kV - 1.
 template <class Source>
 struct ElementOf {
   using T = F;
@@ -126,7 +126,7 @@ INVAR_DEVICE void store_sum(float* to, F sum) {
 constexpr int kWhole = -1;    // not split: one kernel for everything, a block has the row
 constexpr int kCluster = -2;  // the same; a cluster of blocks has the row (block_cluster.h)
 
-// What an operation on rows is written over: reduce() in the order of the passes, then give() or
+// Operations on rows are written over this: reduce() in the order of the passes, then give() or
 // leader(). kPhase: the reduction this kernel is for.
 template <int kPhase>
 struct RowPass {
@@ -137,7 +137,7 @@ struct RowPass {
   INVAR_DEVICE bool active() const { return kPhase < 0 || next <= kPhase; }
 };
 
-// Of one reduction, a multiple of a vector; a block has room for two at once.
+// The room of one reduction, a multiple of a vector; a block has room for two at once.
 constexpr int room_floats(int threads, int team) {
   return (threads / team * (kRowLanes + 1) + threads / kWarpThreads + 3) / 4 * 4;
 }
@@ -345,7 +345,7 @@ class RegisterRow : RowPass<kPhase> {
     if (thread_ >= kWarpThreads) return zero();
     return join_room<Join>(room_, thread_);
   }
-  // By a warp, of the lanes in room.
+  // A warp joins the lanes in room.
   template <class Join>
   INVAR_DEVICE static F join_room(const float* room, int thread) {
     constexpr int kPer = kRowLanes / kWarpThreads;

@@ -122,7 +122,7 @@ INVAR_INLINE void reduce_wide(int64_t n, int64_t width, At at, Step step, float*
       },
       work);
 }
-// For elements that are computed: step(acc, i, c, count) adds row i of columns c ... to acc, and
+// Sums elements that are computed: step(acc, i, c, count) adds row i of columns c ... to acc, and
 // prefetch(i, c) prefetches it, since rows far apart defeat the hardware prefetcher. An address
 // beyond the tensor is harmless.
 template <class Step, class Prefetch>

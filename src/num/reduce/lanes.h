@@ -9,8 +9,8 @@ namespace invar::num::INVAR_ISA_NS {
 
 static_assert(kBlockLanes % kW == 0 && kRowLanes % kW == 0);
 
-// What joins lanes and segments, and the identity that every lane and total starts with
-// (reduction.2, reduction.10).
+// An operation that joins lanes and segments, and the identity that every lane and total starts
+// with (reduction.2, reduction.10).
 struct SumOp {
   static constexpr bool kExtreme = false;
   static constexpr float kStart = 0.0f;

@@ -74,7 +74,7 @@ INVAR_INTERNAL double fma_by_integers(double a, double b, double c) {
     if (at > exponent || (at == exponent && other > sum)) {
       std::swap(sum, other), std::swap(exponent, at), std::swap(sign, other_sign);
     }
-    // What is shifted out leaves its trace in the last bit.
+    // Bits that are shifted out leave their trace in the last bit.
     const int shift = exponent - at;
     if (shift > 126)
       other = 1;

@@ -41,7 +41,7 @@ INVAR_INLINE constexpr LookupTable<512> tanh_rows() {
 INVAR_INLINE constexpr double bell(double c) {
   return 0x1.20dd750429b6dp+0 / (1 + exp_less_one(c * c));
 }
-// What erf grows by from i/128 to (i + 1)/128: h bell(m) (1 + H2 h^2/24 + H4 h^4/1920 + H6
+// The growth of erf from i/128 to (i + 1)/128: h bell(m) (1 + H2 h^2/24 + H4 h^4/1920 + H6
 // h^6/322560), with m the middle and the Hermite polynomials in m.
 INVAR_INLINE constexpr double bell_between(int i) {
   double h = 1 / 128.0, m = (i + 0.5) * h, q = 4 * m * m, w = h * h;

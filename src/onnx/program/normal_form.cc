@@ -12,13 +12,13 @@
 namespace invar::onnx {
 namespace {
 
-// What a node reads: a value by name, or a constant.
+// An operand of a node: a value by name, or a constant.
 struct Read {
   std::string value;
   const TensorRef* constant = nullptr;
 };
 
-// What is known of a graph before the walk.
+// The index of a graph, made before the walk.
 struct GraphIndex {
   std::unordered_map<std::string, size_t> producers;            // value -> its node
   std::unordered_map<std::string, const TensorRef*> constants;  // initializers and nodes `Constant`
@@ -133,8 +133,8 @@ void Normalizer::walk(const Graph& graph, VisitRead&& visit_read, VisitNode&& vi
   }
 }
 
-// What the live nodes of a body read from around it, constants of the body included: these have
-// their place in the outermost graph.
+// The values that live nodes of a body read from around it, constants of the body included: these
+// have their place in the outermost graph.
 std::vector<Read> Normalizer::captures(const Graph& graph) const {
   std::vector<Read> found;
   std::set<std::string> inputs;

@@ -63,7 +63,7 @@ Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, c
       if (dim.value < -1) return bad_input(where + " has a negative dimension");
     } else {
       dim.name = d.dim_param();
-      // What exporters write for no name.
+      // Exporters write these for no name.
       if (dim.name == "?" || dim.name == "None" || dim.name.find_first_not_of(' ') == dim.name.npos)
         dim.name.clear();
     }

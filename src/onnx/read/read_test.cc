@@ -295,7 +295,7 @@ TEST_F(ReadTest, ExternalDataStaysInTheFolder) {
                {"has 9 bytes of data, but its type and shape need 8"});
 }
 
-// What the graph says of w where w has so many columns of 2 rows: its bytes, or the place of its
+// A graph says this of w where w has so many columns of 2 rows: its bytes, or the place of its
 // bytes.
 TEST_F(ReadTest, LargeTensorsStayInTheFile) {
   for (const size_t columns : {size_t{8192}, size_t{8193}}) {

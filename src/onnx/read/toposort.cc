@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kNotANode = SIZE_MAX;
 using Producers = std::unordered_map<std::string, size_t>;
-// For each node, its inputs and the values that its nested graphs capture.
+// The reads of each node: its inputs and the values that its nested graphs capture.
 using Reads = std::vector<std::vector<std::string>>;
 
 // The values of a graph and of the graphs around it.

@@ -345,7 +345,6 @@ void import_attention(RuleRegistry& registry) {
   registry.add_pattern<AttendHeadsLast<AttentionExact16Op>>();
   registry.add_rule("Attention", 23, attention, "TTVMTV*>TTVT");
   registry.add_rule("invar.Attention", 1, attention_with_sinks);
-  registry.add_rule("LinearAttention", 27, linear_attention, "TTTSTT>TS");
   registry.add_rule("com.microsoft.MultiHeadAttention", 1, multi_head_attention);
   registry.add_rule("com.microsoft.GroupQueryAttention", 1, group_query_attention);
 }

@@ -30,12 +30,12 @@ template <class Fn>
 constexpr TypedMaps light(Fn) {
   return {.f32 = unary_f32<Fn, 0, true>};
 }
-// Also for binary64.
+// These have binary64, too.
 template <class Fn>
 constexpr TypedMaps light_real(Fn) {
   return {.f32 = unary_f32<Fn, 0, true>, .f64 = unary_scalar<Fn, double>};
 }
-// For binary64 only.
+// These have binary64 alone.
 template <class Fn>
 constexpr TypedMaps binary64(Fn) {
   return {.f64 = unary_scalar<Fn, double>};

@@ -6,7 +6,7 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-// Without a bias nothing is added, not even +0, which would change -0.
+// Nothing is added where there is no bias, not even +0, which would change -0.
 template <bool kBias, class W, class B>
 INVAR_INLINE void rows(const Call& call, int64_t begin, int64_t end) {
   int64_t n = call.in[1].elements();

@@ -14,9 +14,9 @@ struct Nbits {
   int64_t column;  // trans_b: bytes per column
 };
 Nbits nbits(const Call&);
-// From B alone: k may be rounded up, and the number of groups is unknown.
+// Reads B alone: k may be rounded up, and the number of groups is unknown.
 Nbits nbits(const View& b, const Attributes&);
-// From scales (operand 2) or zero points (operand 3) alone: columns and groups.
+// Reads scales (operand 2) or zero points (operand 3) alone: columns and groups.
 Nbits nbits_of(const View&, int operand, const Attributes&);
 
 // Integer k of column j, and the zero point of its group. Signed ones are offset to 0 ... 255, both

@@ -10,7 +10,7 @@ int64_t units(const Call& call, int) {
   return call.in[0].dim[0];
 }
 
-// What a step reads and writes of one element.
+// The values of one element that a step reads and writes.
 class Element {
  public:
   Element(const Call& call, int64_t i) : call_(call), i_(i), n_(call.in[0].dim[0]) {}

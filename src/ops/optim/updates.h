@@ -49,7 +49,7 @@ struct LionStep {
   }
 };
 
-// What each row of the room is.
+// The struct of each row of the room.
 #define INVAR_OPTIM_STEPS(X)      \
   X(sgd_step, SgdStep)            \
   X(momentum_step, MomentumStep)  \

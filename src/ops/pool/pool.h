@@ -20,8 +20,8 @@ bool takes_channels_last(const Attributes&);
 // Null, or why a call is invalid.
 const char* check(const Call&);
 
-// In 64-bit integers, or in 32-bit ones on a GPU if they suffice. Dilations are mostly 1, and
-// divisions slow.
+// Counts in 64-bit integers, or in 32-bit ones on a GPU if they suffice. Dilations are mostly 1,
+// and divisions slow.
 template <class A, class I>
 INVAR_INLINE I ceil_taps(const A& a, I n) {
   return a.dilation == 1 ? n : n / a.dilation + (n % a.dilation > 0);

@@ -55,7 +55,7 @@ Status uniform(NodeView& node) {
   return node.replace(out);
 }
 
-// By Box and Muller: sqrt(-2 log(1 - u)) cos(2 pi v).
+// Box and Muller's way: sqrt(-2 log(1 - u)) cos(2 pi v).
 template <bool like>
 Status normal(NodeView& node) {
   INVAR_TRY(const RankedTensorType type, drawn_type<like>(node, "mean", "scale"));

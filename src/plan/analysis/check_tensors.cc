@@ -82,7 +82,7 @@ bool hash(const std::string& path, const ByteRange& whole, const std::vector<Byt
   return true;
 }
 
-// Which bytes of the program's tensors the weights are.
+// Finds which bytes of the program's tensors the weights are.
 class TensorCheck {
  public:
   TensorCheck(const Plan& plan, const std::string& path, std::set<Digest> computed)
@@ -105,7 +105,7 @@ class TensorCheck {
     Slice part;
   };
   const std::vector<Weight>& tensors() const { return plan_.source->tensors; }
-  // Those of a graph are numbered (program.9), so names say nothing of them.
+  // Tensors of a graph are numbered (program.9), so their names say nothing.
   bool has_names() const { return plan_.source->recipe != kGraphRecipe; }
   Error refused(const std::string& why) const { return {Code::failed, path_ + ": " + why}; }
   Error other_bytes(const Weight& tensor) const {
@@ -124,7 +124,7 @@ class TensorCheck {
   std::map<Digest, std::vector<size_t>> by_digest_;
   std::map<std::string_view, size_t> by_name_;
   std::vector<std::map<uint64_t, uint64_t>> read_;  // per tensor: begin -> end
-  // By where the tensor begins of which the weight is a part.
+  // The key is where the tensor begins of which the weight is a part.
   std::map<std::tuple<std::string, uint64_t, std::string_view>, std::vector<NamedSlice>> parts_;
   std::vector<const Weight*> constants_;
 };

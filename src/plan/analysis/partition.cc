@@ -24,8 +24,8 @@ Block block_of(const Plan& p, int body) {
   return all;
 }
 
-// From which stage of its block on each value and each symbol is available. A stage becomes a
-// segment. The plan is indexed once, the stages are filled in block by block.
+// The stage of its block from which on a value or a symbol is available. A stage becomes a segment.
+// The plan is indexed once, the stages are filled in block by block.
 class Availability : public SymbolUses {
  public:
   Availability(const Plan& p, std::vector<BlockPartition>& all)

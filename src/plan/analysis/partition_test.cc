@@ -62,7 +62,7 @@ TEST(Bindings, RefusedByName) {
     EXPECT_EQ(refusal(partition_text("v1[1]", other)),
               "line 9: a symbol is bound to an element of an i64 value of rank 0 or 1 of constant size");
   EXPECT_EQ(refusal(partition_text("v1[1]", "v2[0]")), "line 9: there is no such thing (yet): 'v2[0]'");
-  // Behind the node that makes the value, and before what has the size.
+  // It stands after the node that makes the value, and before what has the size.
   EXPECT_EQ(refusal(partition_text(k, "")).substr(0, 8), "accepted");
   std::string late = partition_text(k, "");
   late.insert(late.find("output v8"), k);
@@ -83,7 +83,7 @@ TEST(BlockPartition, CutWhereSizesBecomeKnown) {
     EXPECT_EQ(names, known[i]);
     EXPECT_EQ(cut.segments[i].bindings, std::vector<int>{static_cast<int>(i)});
   }
-  // What does not wait for a size comes before it, wherever it stands.
+  // A node that does not wait for a size comes before it, wherever it stands.
   const Segment &first = cut.segments[0], &second = cut.segments[1];
   EXPECT_EQ(first.node_numbers, (std::vector<int>{0, 1, 2, 3, 4, 5, 7}));
   EXPECT_EQ(second.node_numbers, (std::vector<int>{6}));

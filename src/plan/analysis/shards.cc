@@ -1,5 +1,5 @@
-// A plan for several ranks, see plan/shards.h.
-#include "plan/shards.h"
+// A plan for several ranks, see plan/analysis/shards.h.
+#include "plan/analysis/shards.h"
 
 #include <map>
 #include <optional>
@@ -52,7 +52,7 @@ class Sharding {
     return {};
   }
 
-  // From the last node to the first: who needs which value whole.
+  // Finds, from the last node to the first, which rank needs which value whole.
   void find_needs() {
     needs_.assign(p_.values.size(), std::vector<bool>(static_cast<size_t>(ranks_)));
     computes_.assign(p_.nodes.size(), std::vector<bool>(static_cast<size_t>(ranks_), true));

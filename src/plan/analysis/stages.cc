@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "plan/analysis/segment_builder.h"
-#include "plan/shards.h"
+#include "plan/analysis/shards.h"
 
 namespace invar::plan {
 namespace {
@@ -185,7 +185,7 @@ void fill_stages(const Plan& p, const std::vector<int>& stage_of, const std::vec
   }
 }
 
-// Where partitions end: layers and nodes.
+// The ends of partitions: layers and nodes.
 struct Bounds {
   std::vector<int> layers, nodes;
 };

@@ -99,7 +99,7 @@ TEST(Flow, IsCutAtItsNodes) {
 TEST(Flow, CountsWhatBodiesNeed) {
   const auto f = footprint(*parse(kFlowText, "x.plan"), {});
   ASSERT_TRUE(f) << f.error().message;
-  // Beside the loop lives what its body needs.
+  // The values that its body needs live during the loop.
   EXPECT_EQ(f->node, 1);
   EXPECT_NE(f->formula.find("grown"), std::string::npos) << f->formula;
 }

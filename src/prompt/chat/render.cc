@@ -13,7 +13,7 @@ namespace {
 using invar::json::Value;
 using jinja::Date;
 
-// What the object of chat.1 says.
+// The object of chat.1.
 struct Chat {
   const Value *messages = nullptr, *tools = nullptr, *documents = nullptr, *variables = nullptr;
   std::string name;  // of the template; "" = chosen
@@ -279,7 +279,9 @@ Result<jinja::Value> variables(const ChatTemplates& templates, const Chat& chat,
     }
     messages.push_back(jinja::dict(std::move(members)));
   }
-  all.emplace_back(jinja::text("messages"), jinja::list(std::move(messages)));
+  auto shown = jinja::within_levels(jinja::list(std::move(messages)));
+  if (!shown) return Error{shown.error().code, name + ": messages: " + shown.error().message};
+  all.emplace_back(jinja::text("messages"), std::move(*shown));
   for (const auto& [key, v] : {std::pair("tools", chat.tools), std::pair("documents", chat.documents)}) {
     jinja::Value made{jinja::None{}};
     if (v) {
@@ -337,7 +339,7 @@ std::vector<std::pair<std::string, std::string*>> texts_of(Value& chat) {
 
 std::string texts_left_out(const ChatTemplates& templates, const RenderedChat& rendered) {
   constexpr size_t kMost = 16;  // texts that are asked for alone
-  // What the template writes with marks behind the texts that are `chosen`; "": it refuses.
+  // The prompt with marks after the texts that are `chosen`; "": the template refuses it.
   std::vector<std::string> names;
   const auto marked = [&](const auto& chosen) -> std::string {
     auto object = json::parse(rendered.input, "chat");

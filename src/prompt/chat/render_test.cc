@@ -1,5 +1,5 @@
-// What transformers renders of the templates and conversations of tests/chat
-// (tools/chat/parity.py --write), and what is refused.
+// Templates and conversations of tests/chat render as transformers renders them
+// (tools/chat/parity.py --write), or are refused.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -88,7 +88,7 @@ TEST(ChatTest, RendersWhatTransformersRenders) {
     }
     ASSERT_TRUE(rendered) << line << "\n" << rendered.error().message;
     EXPECT_EQ(rendered->text, expected["text"]) << line;
-    // What a receipt binds makes the same text.
+    // The object that a receipt binds makes the same text.
     const auto again = render(text, rendered->input);
     ASSERT_TRUE(again) << rendered->input;
     EXPECT_EQ(again->text, rendered->text);
@@ -99,8 +99,8 @@ TEST(ChatTest, RendersWhatTransformersRenders) {
   EXPECT_GE(refused, 30);
 }
 
-// Of each attribute that Python or jinja2 gives to a value: its text, or a refusal by name, never
-// nothing (tools/chat/parity.py --write).
+// An attribute that Python or jinja2 gives to a value has its text or is refused by name
+// (tools/chat/parity.py --write).
 TEST(ChatTest, AttributesOfPythonAreShownOrRefused) {
   const std::string chat = R"({"messages":[{"role":"user","content":"Hi"}],"date":"2026-03-07T15:04:05"})";
   std::vector<std::string> names;
@@ -217,7 +217,7 @@ TEST(ChatTest, TextThatTheTemplateLeavesOutIsNamed) {
             what + "messages[0], messages[1], messages[2] and 1 more");
 }
 
-// What jinja2 computes with integers of any size, and what it makes of constants alone.
+// jinja2 computes with integers of any size, and it folds constants. Invar refuses both.
 TEST(ChatTest, WhatWouldDifferIsRefused) {
   for (const char* text :
        {"{{ (-9223372036854775807 - 1)|abs }}", "{{ -(-9223372036854775807 - 1) }}", "{{ {'a': 1}[1:] }}",
@@ -285,6 +285,25 @@ TEST(ChatTest, HostileTemplatesAreStopped) {
   std::string sum = "{{ 1";
   for (int i = 0; i < 10000; ++i) sum += "+1";
   EXPECT_EQ(error(sum + " }}").substr(0, 2), "3 ");
+}
+
+// `messages` is a list of objects, so their members have two levels less.
+TEST(ChatTest, AChatNestsNoDeeperThanATemplateMay) {
+  const auto outcome = [](const std::string& before, int levels, const std::string& after) {
+    const std::string value = std::string(levels, '[') + std::string(levels, ']');
+    const auto made = render("{{ messages[0].x is defined }}", before + value + after);
+    return made ? made->text : made.error().message;
+  };
+  const auto told = [](const std::string& where) {
+    return "chat.json: " + where + ": a value nests deeper than 200 levels";
+  };
+  const std::string message = R"({"messages":[{"x":)",
+                    variable = R"({"messages":[{"x":1}],"variables":{"v":)";
+  EXPECT_EQ(outcome(message, 198, "}]}"), "True");
+  EXPECT_EQ(outcome(message, 199, "}]}"), told("messages"));
+  EXPECT_EQ(outcome(message, 201, "}]}"), told("messages[0]: x"));
+  EXPECT_EQ(outcome(variable, 200, "}}"), "True");
+  EXPECT_EQ(outcome(variable, 201, "}}"), told("variables"));
 }
 
 TEST(ChatTest, TheTemplateIsChosenAsTransformersDoes) {

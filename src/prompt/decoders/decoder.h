@@ -11,7 +11,7 @@
 
 namespace invar::prompt {
 
-// What a decoder keeps of a stream of tokens.
+// The state that a decoder keeps between the tokens of a stream.
 struct DecoderState {
   size_t tokens = 0;  // seen so far
   std::string held;   // text that later tokens can still change
@@ -44,11 +44,11 @@ DecoderPtr make_strip_decoder(uint32_t content, size_t start, size_t stop);
 DecoderPtr make_wordpiece_decoder(std::string prefix, bool cleanup);
 DecoderPtr make_bpe_decoder(std::string suffix);
 DecoderPtr make_join_with_spaces();
-// Of a SentencePiece file: the first byte of a token's text says what the piece is.
+// Kinds of pieces of a SentencePiece file: the first byte of a token's text.
 enum PieceKind : char { kControlPiece = 'c', kUnknownPiece = 'u', kBytePiece = 'b', kTextPiece = 't' };
 DecoderPtr make_sentencepiece_decoder(bool add_dummy_prefix, bool remove_extra_whitespaces,
                                       std::string unk_surface);
-// For parts of one text.
+// These two decode parts of one text.
 DecoderPtr make_fused_strip(uint32_t content, size_t start, size_t stop);
 DecoderPtr make_fused_replace(std::string pattern, std::string content);
 

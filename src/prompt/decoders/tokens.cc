@@ -178,7 +178,7 @@ class BpeDecoder : public Decoder {
   std::string suffix_;
 };
 
-// What stands for no decoder at all.
+// The decoder of a file that names none.
 class JoinWithSpaces : public Decoder {
  public:
   void push(std::string_view token, DecoderState& state, Next& next) const override {

@@ -11,7 +11,7 @@
 namespace invar::prompt {
 namespace {
 
-// What a list of ranks does not say.
+// The parts of an encoding that a list of ranks does not have.
 struct RankEncoding {
   const char* name;
   const char* pattern;
@@ -45,7 +45,7 @@ Specials qwen_tokens() {
   return list;
 }
 
-// Of gpt-oss. tiktoken has 200018 under two names, this one and <|endofprompt|>.
+// The special tokens of gpt-oss. tiktoken has 200018 under two names, this one and <|endofprompt|>.
 Specials harmony_tokens() {
   Specials list{{"<|startoftext|>", 199998}, {"<|endoftext|>", 199999}, {"<|return|>", 200002},
                 {"<|constrain|>", 200003},   {"<|channel|>", 200005},   {"<|start|>", 200006},

@@ -59,8 +59,9 @@ class TokenizerReader {
     return {};
   }
 
-  // What the vocabulary lacks gets the next free id, in the order of the file, as in Hugging Face
-  // tokenizers. They do so whatever id the file says; one that says another is refused.
+  // A token that the vocabulary lacks gets the next free id, in the order of the file, as in
+  // Hugging Face tokenizers. They do so whatever id the file says; one that says another is
+  // refused.
   Status added_tokens() {
     const Json& list = member(root_, "added_tokens");
     if (list.is_null()) return {};

@@ -13,7 +13,7 @@
 
 namespace invar::prompt::jinja {
 
-// What strftime_now shows.
+// The time that strftime_now shows.
 struct Date {
   int year = 1970, month = 1, day = 1, hour = 0, minute = 0, second = 0;
 };

@@ -35,11 +35,11 @@ class Bpe : public Model {
   bool whole_words = false;  // ignore_merges: a word that is a token is taken as it stands
   std::unordered_map<std::string, int32_t> word_id;  // filled only for whole_words
 
-  // Of bytes: a word is raw bytes, each a token by itself. Else a word is characters.
+  // Whether a word is raw bytes, each a token by itself. Else a word is characters.
   bool of_bytes = true;
   std::array<int32_t, 256> byte_id;  // kNone where the vocabulary lacks the byte
 
-  // Of characters. A place: bit 0 behind the word's first character, bit 1 at its last; 0 where the
+  // The place of a character in its word: bit 0 after the first one, bit 1 at the last; 0 where the
   // model has neither prefix nor suffix.
   enum Place : uint32_t { kFirst = 0, kLater = 1, kLast = 2 };
   PairMap<int32_t> characters;           // (code point, place) -> token

@@ -134,7 +134,7 @@ class SentencePieceUnigram : public Model {
   float unk_score_;
 };
 
-// As tokens.14, but every sum is rounded to 32 bits (tokens.16).
+// Works as tokens.14, but rounds every sum to 32 bits (tokens.16).
 Status SentencePieceUnigram::encode(std::string_view word, std::vector<int32_t>& out,
                                     Scratch& scratch) const {
   auto& best = scratch.best;

@@ -18,7 +18,7 @@ class Trie {
   // The keys ascend by their bytes, each once, none empty.
   explicit Trie(const std::vector<std::pair<std::string_view, int32_t>>& keys);
 
-  // From a node along a byte; false: no key goes on so.
+  // Goes from a node along a byte; false: no key goes on so.
   bool step(uint32_t& node, uint8_t byte) const {
     const uint32_t next = nodes_[node].base + byte;
     if (nodes_[next].parent != node) return false;

@@ -44,8 +44,8 @@ class SentencePieceNormalizer : public Normalizer {
  private:
   static constexpr std::string_view kSpace = "\xE2\x96\x81";
 
-  // What the text at `at` becomes: a user-defined piece itself, the longest key's text, or a
-  // character.
+  // The text that takes the place of that at `at`: a user-defined piece itself, the longest key's
+  // text, or a character.
   std::string_view prefix(std::string_view text, size_t& at) const {
     const std::string_view rest = text.substr(at);
     if (const size_t length = pieces_->user_defined_at(rest)) return at += length, rest.substr(0, length);

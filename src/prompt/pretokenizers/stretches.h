@@ -1,4 +1,5 @@
-// What splitting pre-tokenizers share: matches and the stretches between them become words.
+// The part that splitting pre-tokenizers share: matches and the stretches between them become
+// words.
 #pragma once
 
 #include <vector>
@@ -26,7 +27,7 @@ class Stretches {
       case Behavior::merged_with_next: join = !match && held_alone_; break;
       case Behavior::contiguous: join = match == previous_; break;
     }
-    // Of several matches in a row only the last is merged with what follows.
+    // Only the last of several matches in a row is merged with what follows.
     held_alone_ = match;
     previous_ = match;
     if (join && held_) {

@@ -10,7 +10,7 @@
 namespace invar::prompt {
 namespace {
 
-// What Frame.extra says of a frame that is not a plain "go to pc at this place".
+// The kinds of frames in Frame.extra. A plain one means "go to pc at this place".
 enum : uint32_t { plain, give_back, take_one, branches, barrier, barrier_not };
 
 bool take(const Bitmap& set, std::string_view text, size_t& at) {

@@ -61,7 +61,7 @@ std::span<const Range> han_ranges();
 bool is_white_space(uint32_t c);  // the property White_Space
 bool is_word(uint32_t c);  // word_ranges and the two join controls: \w next to a single-word added token
 
-// What the normalizers and pre-tokenizers of tokenizers say of a character (tokens.12): bits of
+// Classes of a character for the normalizers and pre-tokenizers of tokenizers (tokens.12): bits of
 // flags.txt.
 enum Flag : uint16_t {
   kPunctuation = 1,  // of Punctuation and BertPreTokenizer

@@ -33,11 +33,11 @@ struct Field {
   bool salted = false;    // receipt.27: it tells of the prompt, so a salt, if there is one, hides it
   std::string path() const { return std::string(section) + "." + std::string(key); }
 };
-// Of a format, in the order of printing and of the leaves.
+// The fields of a format, in the order of printing and of the leaves.
 std::vector<Field> fields(int format);
 // Whether the receipt has the member, a leaf and a digest of this field of its format.
 bool stands(const Field&, const Receipt&);
-// Those of them.
+// The fields that stand in a receipt.
 std::vector<Field> fields(const Receipt&);
 
 // The value as JSON: compact (what is hashed, receipt.4) or as printed, lists broken into lines.
@@ -58,7 +58,7 @@ Digest leaf(const Field&, const Receipt&);
 // "schema", then every field that stands: the leaves under receipt_hash and their names.
 std::vector<Digest> leaves(const Receipt&);
 std::vector<std::string> leaf_names(const Receipt&);
-// Of the execution section: the leaves in ascending key order.
+// The leaves of the execution section in ascending key order.
 std::vector<Digest> execution_leaves(const std::map<std::string, std::string>& execution);
 
 }  // namespace invar::receipt

@@ -21,7 +21,7 @@ std::vector<Finding> bounded(std::vector<Finding>);
 
 // Null where there is none.
 const json::Value* find(const json::Value& object, std::string_view key);
-// With a finding where it is missing. A second one of the same name is found by `members`.
+// Adds a finding where it is missing. `members` finds a second one of the same name.
 const json::Value* member(const json::Value& object, std::string_view key, const std::string& path,
                           std::vector<Finding>&);
 const json::Value* object(const json::Value& parent, std::string_view key, std::vector<Finding>&);

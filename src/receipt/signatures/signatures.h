@@ -10,8 +10,8 @@
 
 namespace invar::receipt {
 
-// What stands before the hash in the bytes that are signed, so that a signature of one kind is none
-// of the other.
+// The text before the hash in the bytes that are signed, so that a signature of one kind is none of
+// the other.
 inline constexpr std::string_view kSignedReceipt = "invar-receipt-signature 1\n",
                                   kSignedBatch = "invar-batch-signature 1\n";
 

@@ -53,7 +53,7 @@ class CudaExecutor final : public Executor {
   // that `overlapped` can read the last step's.
   std::map<int, Allocation> inputs_, outputs_;
   bool second_half_ = false;
-  // Where read_output() puts the pieces of what is left on the device: one is taken while the next
+  // Buffers of read_output() for pieces of what is left on the device: one is taken while the next
   // one is sent.
   int64_t whole_rows_ = INT64_MAX;
   Allocation pieces_[2];

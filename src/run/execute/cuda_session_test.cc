@@ -46,7 +46,7 @@ TEST_F(OnDevice, SameBytesAsTheHostForEveryPiece) {
   }
 }
 
-// What is made ready while weights are on their way changes no bit, and no place is too small.
+// Preparations while weights are on their way change no bit, and no place is too small.
 TEST_F(OnDevice, WhatIsMadeReadyForTheFirstStepChangesNothing) {
   Session host = open(model, options(1, "reference"));
   const Logits truth = logits(host, kTokens, true);

@@ -90,7 +90,7 @@ class Executor {
     int64_t bytes_touched = 0;
     size_t shared_bytes = 0;  // what its phases hand on to later ones
   };
-  // What kernels read about the current step; the step's sequences follow it in the same
+  // The header of the current step, which kernels read; the step's sequences follow it in the same
   // allocation. With a GPU it is in pinned memory and uploaded for each step.
   struct StepHeader {
     int64_t past;  // the largest of the sequences
@@ -102,7 +102,7 @@ class Executor {
   }
 
   Executor(std::shared_ptr<const Executable>, std::shared_ptr<Device>);
-  // What the host and a GPU do differently:
+  // The host and a GPU do these differently:
   virtual Status reserve_header(uint64_t bytes) = 0;
   virtual const Allocation& header_of_calls() const = 0;  // the header that kernels read
   virtual Status release_memory() = 0;  // called before memory is replaced that a queue or graph may use

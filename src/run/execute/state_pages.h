@@ -21,7 +21,7 @@ class StatePages {
   Status take(int64_t sequence, int64_t positions);
   // Pages behind the first `keep` positions are free for any sequence.
   void give_back(int64_t sequence, int64_t keep);
-  // Of a node, by sequence and page (Call::pages).
+  // The pages of a node, by sequence and page (Call::pages).
   std::byte* const* of(size_t node) const { return tables_[node].data(); }
   int64_t per_sequence() const { return per_sequence_; }
   size_t bytes() const { return owned_.size() * page_bytes_; }

@@ -14,12 +14,12 @@
 
 namespace invar::run {
 
-// What all stages of a process share. It outlives them.
+// The part that all stages of a process share. It outlives them.
 struct StageContext {
   std::string folder;
   Pool* pool = nullptr;
   Options options;
-  // What reserve() will be called with, as far as load() can know; 0: nothing is known.
+  // The arguments of reserve(), as far as load() can know them; 0: nothing is known.
   int64_t rows = 0, tail_rows = 0;
 };
 
@@ -41,21 +41,21 @@ class LocalStage final : public Stage {
 
   // The memory that the weights take.
   Result<uint64_t> weight_bytes() const;
-  // What the stages of a device share: the memory of activations, since one of them runs at a time,
-  // and the queues to the device.
+  // Shares with the other stages of the device: the memory of activations, since one of them runs
+  // at a time, and the queues to the device.
   void share(std::shared_ptr<Allocation> arena, std::shared_ptr<UploadQueues> queues) {
     arena_ = std::move(arena), queues_ = std::move(queues);
   }
-  // What the streamed stages share.
+  // The part that streamed stages share.
   struct Streaming {
     std::mutex mutex;
     std::unique_ptr<Pool> pool;  // loads the next stage while one runs
   };
-  // From now on load() only checks the weights, and run() loads them. `next`: the stage whose
-  // weights are loaded while this one runs; null: none.
+  // Makes load() only check the weights, and run() load them. `next`: the stage whose weights are
+  // loaded while this one runs; null: none.
   void stream(LocalStage* next, std::shared_ptr<Streaming>);
-  // From now on it checks the weights of `whole`, which outlives it, before it loads its own; null:
-  // it checks none. For stages that have slices of weights.
+  // Makes a stage that has slices of weights check those of `whole`, which outlives it, before it
+  // loads its own; null: it checks none.
   void check_instead(const plan::Plan* whole) { checks_ = whole, checks_own_ = false; }
 
   Status load() override;

@@ -178,8 +178,8 @@ void Pipeline::start_lanes() {
   for (size_t lane = 0; lane < lanes_; ++lane) threads_.emplace_back([this, lane] { work(lane); });
 }
 
-// Of the stages of a lane the first pass that is ready, the last stage first: what is nearer to its
-// end frees memory sooner.
+// Finds the first pass that is ready in the stages of a lane, the last stage first: a pass nearer
+// to its end frees memory sooner.
 bool Pipeline::next_job(size_t lane, size_t& stage, size_t& pass) const {
   if (!jobs_ || jobs_->failed()) return false;
   for (size_t s : stages_of_[lane]) {

@@ -75,7 +75,7 @@ class Pipeline {
   std::vector<std::vector<size_t>> stages_of_;  // per lane, the last stage first
   size_t lanes_ = 1, groups_ = 1, slots_ = 1, last_ = 0;
   int logits_ = -1;
-  // With several lanes: the logits of each pass in flight, and those that the last call returned.
+  // Several lanes need the logits of each pass in flight, and those that the last call returned.
   std::vector<Handover> results_;
   size_t first_result_ = 0;
 

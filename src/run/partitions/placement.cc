@@ -1,4 +1,4 @@
-// Where the stages of a decoder are, see placement.h.
+// The places of a decoder's stages, see placement.h.
 #include "run/partitions/placement.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ plan::Stage only_stage(const plan::Plan& p) {
   return stage;
 }
 
-// Without a number each device has a partition, or a rank of one.
+// Each device has a partition, or a rank of one, where no number is given.
 int partitions_of(const Options& o, size_t devices) {
   if (o.partitions > 0) return o.partitions;
   return std::max(static_cast<int>(devices) / std::max(o.ranks, 1), 1);
@@ -89,7 +89,7 @@ struct Placing {
   bool on_host = false;
   std::vector<std::string> wheres{};  // per partition and rank
 
-  // Of every rank of a partition the first stage.
+  // Describes the first stage of every rank of a partition.
   void describe(size_t s, const std::string& where, const std::string& device) {
     if (placed.devices.find(device) == std::string::npos)
       placed.devices += (placed.devices.empty() ? "" : ", ") + device;
@@ -123,7 +123,7 @@ struct Placing {
     placed.stages.push_back(std::move(stage));
     return made;
   }
-  // With workers the stages behind the first ones lie there. False: this stage is in this process.
+  // Workers have the stages after the first ones. False: this stage is in this process.
 #ifdef __wasi__  // which has one process
   Result<bool> place_there(size_t, const std::string&) {
     return false;

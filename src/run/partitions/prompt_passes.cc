@@ -4,7 +4,7 @@
 
 namespace invar::run {
 
-// Of a pass at most a quarter is padding.
+// At most a quarter of a pass is padding.
 static bool is_similar(int64_t size, int64_t width) {
   return size * 4 >= width * 3;
 }

@@ -33,7 +33,7 @@ class PromptPasses {
   std::vector<StagePass> passes_;
   std::vector<int64_t> tokens_;  // per pass
   int64_t all_tokens_ = 0;
-  // What the passes refer to, per pass.
+  // The passes refer to these, one per pass.
   std::vector<std::vector<int32_t>> padded_;
   std::vector<std::vector<ops::Sequence>> sequences_;
 };

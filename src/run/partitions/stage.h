@@ -45,12 +45,12 @@ struct Handover {
 class Stage {
  public:
   virtual ~Stage() = default;
-  // Where it computes, e.g. "cpu", "cuda:1". Stages of one lane run one after another.
+  // The place where it computes, e.g. "cpu", "cuda:1". Stages of one lane run one after another.
   virtual const std::string& lane() const = 0;
   // The device whose memory it can read inputs from; null: the host's alone.
   virtual std::shared_ptr<Device> device() const = 0;
 
-  // What its preparation found, known from the start.
+  // The results of its preparation, known from the start.
   virtual bool has_memory() const = 0;
   // Whether an input of the decoder, if the stage reads it, has sequences on its leading axis
   // alone.

@@ -1,4 +1,4 @@
-// What an executable says about itself: shapes of a step, uses of weights, names.
+// An executable's words about itself: shapes of a step, uses of weights, names.
 #include "run/prepare/executable.h"
 
 #include <algorithm>

@@ -36,7 +36,7 @@ struct PreparedNode {
   ops::KernelRef kernel;
   const ops::OpContract* contract;
   const ops::Library* library;  // the vendor's library of the kernel; null: Invar's own kernel
-  // Of the node, or equal ones of an earlier node of its operation, which a cache may still have.
+  // Those of the node, or equal ones of an earlier node of its operation, which a cache may have.
   const Attributes* attrs;
   bool feeds_state = false;  // some state depends on it
   size_t fused_count = 0;    // the number of following nodes that run in its epilogue
@@ -87,7 +87,7 @@ struct Executable {
   // The end of a fused group: the node behind `head` and those fused into it.
   size_t group_end(size_t head) const { return head + 1 + nodes[head].fused_count; }
 
-  // Which axis of a value is the batch of sequences: none, the leading one alone, or another.
+  // The axis of a value that is the batch of sequences: none, the leading one alone, or another.
   enum class Batch { absent, leading, elsewhere };
   Batch batch_of(int v) const;
   // The largest number of sequences, and of positions, of any stateful operation, as far as
@@ -95,7 +95,7 @@ struct Executable {
   int64_t constant_sequences() const;
   int64_t constant_positions() const;
 
-  // What Weights::load() loads and packs, in the order in which Executor::attach() takes it.
+  // The uses of weights that are loaded and packed, in the order of Executor::attach().
   std::vector<Weights::Use> weight_uses() const;
   std::string name_of_node(size_t n) const;  // "Add (node "sum"), operation 7 of the plan, add"
   std::vector<std::string> kernels() const;

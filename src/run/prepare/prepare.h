@@ -26,8 +26,8 @@ struct Pass {
 };
 std::span<const Pass> passes();  // in their order
 
-// Of a plan that is a part of another one: the numbers of its nodes and values there, and its
-// outputs that states of other parts depend on.
+// A plan that is a part of another one has these: the numbers of its nodes and values there, and
+// its outputs that states of other parts depend on.
 struct Numbering {
   std::span<const int> nodes, values, feeding_outputs{};
 };

@@ -104,7 +104,7 @@ TEST(Prepare, ADecodersStatesAndConcurrentNodesAreSeen) {
   EXPECT_NE(of_pass(all, "mark-concurrent").find("concurrent with operation "), std::string::npos);
 }
 
-// What is explained is what runs, and only if somebody asks.
+// The explanation is of what runs, and comes only if somebody asks.
 TEST(Prepare, SessionsAndFunctionsExplainThemselves) {
   const TinyModel model;
   std::string text;

@@ -47,7 +47,7 @@ size_t prologue_head(const Executable& e, size_t n) {
   return n;
 }
 
-// What the passes decided about a node.
+// The passes' decisions about a node.
 std::vector<std::string> decisions(const Executable& e, size_t n, size_t fused_head) {
   std::vector<std::string> all;
   const PreparedNode& node = e.nodes[n];

@@ -1,4 +1,4 @@
-// For tests of the passes: a device that plans can be prepared for.
+// Helper of tests of the passes: a device that plans can be prepared for.
 #pragma once
 
 #include "device/device.h"

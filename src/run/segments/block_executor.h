@@ -22,7 +22,7 @@ struct ControlFlowState;
 
 class BlockExecutor {
  public:
-  // For the plan (body -1) or one of its bodies. `partition`: of plan::partition(plan); the
+  // Opens the plan (body -1) or one of its bodies. `partition`: of plan::partition(plan); the
   // executors of all blocks move their segments out of it. The plan and the context must outlive
   // the executor.
   static Result<std::unique_ptr<BlockExecutor>> open(const plan::Plan&,
@@ -89,7 +89,7 @@ class BlockExecutor {
   };
   std::map<int, SegmentValue> produced_;  // segments' outputs
   std::map<int, TensorRef> inputs_;       // and results of control flow
-  // Where an input of a segment comes from: inputs_, or an earlier segment if `input` is null.
+  // The source of a segment's input: inputs_, or an earlier segment if `input` is null.
   struct Source {
     const TensorRef* input;
     SegmentValue produced;

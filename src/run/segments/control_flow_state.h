@@ -43,7 +43,7 @@ struct ControlFlowState {
   const plan::Node& node;
   int number;  // of the node, in errors
   std::vector<std::unique_ptr<BlockExecutor>> bodies{};
-  // Of a loop:
+  // A loop has these:
   std::vector<LoopCarriedValue> carried{};
   std::vector<ScanOutput> scans{};
   int64_t iteration = 0;               // the first input of the body points here

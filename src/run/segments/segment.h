@@ -26,7 +26,7 @@ class DimSymbols {
   std::vector<DimExpr> exprs_;  // per symbol
 };
 
-// What all executors of a function share.
+// The part that all executors of a function share.
 struct ExecutionContext {
   DimSymbols symbols;
   std::string folder;
@@ -61,7 +61,7 @@ class SegmentExecutor {
   std::vector<size_t> symbols_;  // the whole plan's symbols that occur in a shape of this segment
   std::optional<Weights> weights_;
   std::vector<ops::KernelRef> packed_for_;
-  // For the last sizes:
+  // These belong to the last sizes:
   std::vector<int64_t> sizes_;  // of symbols_
   std::unique_ptr<plan::Plan> specialized_plan_;
   std::unique_ptr<Executor> executor_;

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kDefaultChunk = 256, kDeviceChunk = 2048;
 // The most memory for the logits of one pass.
 constexpr int64_t kTailBytes = int64_t{512} << 20;
-// At least so many sequences are worth a pass of their own through all weights.
+// So many sequences are worth a pass of their own through all weights.
 constexpr size_t kPassSequences = 8;
 
 void add_new_names(const std::vector<std::string>& names, std::vector<std::string>& all) {
@@ -48,7 +48,7 @@ Status MemoryStepper::weights_unchanged() {
   return {};
 }
 
-// Of a pass.
+// The most rows of a pass.
 int64_t MemoryStepper::most_rows() const {
   if (options().chunk) return options().chunk;
   const auto groups = static_cast<int64_t>(pipeline_->groups());
@@ -148,8 +148,9 @@ Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToke
   return count > 1 ? std::span<const float>(state_.all_logits) : found;
 }
 
-// Of a step: at least the wanted ones. Without memory all rows must run as one step. A GPU computes
-// the logits of more rows in less time than a second pass over the weights takes.
+// The rows of logits that a step computes: at least the wanted ones. Without memory all rows must
+// run as one step. A GPU computes the logits of more rows in less time than a second pass over the
+// weights takes.
 int64_t MemoryStepper::rows_with_tail(int64_t size, int64_t wanted) const {
   if (!stages_remember_ || (wanted == 1 && size <= kTailRows)) return size;
   const bool in_one =

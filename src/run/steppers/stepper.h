@@ -17,7 +17,7 @@
 
 namespace invar::run {
 
-// What a session shares with its stepper.
+// The part that a session shares with its stepper.
 struct SessionState {
   plan::Plan plan;
   ExecutionContext context;
@@ -62,7 +62,7 @@ class Stepper {
   virtual Status append_many(std::span<const NewTokens> all) {
     return step_rows(all[0], 1, [](int64_t, std::span<const float>) {});
   }
-  // At least two tokens, each of another sequence.
+  // Takes at least two tokens, each of another sequence.
   virtual Result<std::span<const float>> step_many(std::span<const NextToken>) {
     return Error{Code::internal, "a step of several sequences without memory"};
   }

@@ -46,7 +46,7 @@ TEST_F(SequencesTest, PromptsOfSmallChunks) {
   }
 }
 
-// What the passes hold: similar lengths share one, and padding stays before the longest end.
+// Similar lengths share a pass, and padding stays before the longest end.
 TEST(PromptPassesTest, SimilarLengthsShareAPass) {
   const std::vector<int32_t> tokens(100, 3);
   const auto of = [&](int64_t sequence, size_t count) {

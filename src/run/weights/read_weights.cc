@@ -155,7 +155,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   return r;
 }
 
-// What was hashed is what is in memory: nothing is read from a file again.
+// The bytes that were hashed are those in memory: nothing is read from a file again.
 Status Weights::unchanged(const plan::Plan&) {
   return {};
 }

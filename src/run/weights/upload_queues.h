@@ -24,7 +24,7 @@ struct UploadQueue {
   Status wait();
 };
 
-// Of one device. A load has them alone.
+// The queues of one device. A load has them alone.
 struct UploadQueues {
   std::mutex mutex;
   std::vector<UploadQueue> queues;

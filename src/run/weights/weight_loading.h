@@ -56,8 +56,8 @@ struct WeightLoader {
 Status check_place(const plan::Weight&, const std::string& path, uint64_t file_bytes);
 
 using Jobs = std::vector<std::pair<uint64_t, std::function<void(int worker)>>>;
-// What hashes the weights that must be hashed: several of about one length at a time, where that
-// leaves enough for all threads.
+// The jobs that hash the weights that must be hashed: several of about one length at a time, where
+// that leaves enough for all threads.
 Jobs hash_jobs(WeightLoader&, int threads);
 // Runs jobs of very different sizes, the largest first, each by the next free worker. Which worker
 // runs a job is left to chance; this is allowed because jobs only hash, copy and pack. The

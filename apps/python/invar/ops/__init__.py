@@ -136,22 +136,16 @@ from invar.ops.elementwise import (
     trunc,
     where,
 )
-from invar.ops.indexing import (
-    argsort,
-    embedding,
-    embedding_bag,
-    gather,
+from invar.ops.indexing.embeddings import embedding, embedding_bag
+from invar.ops.indexing.gathers import gather, index_select, one_hot, take_along_dim
+from invar.ops.indexing.scatters import (
     index_add,
-    index_select,
     masked_fill,
-    one_hot,
     scatter,
     scatter_add,
     scatter_reduce,
-    sort,
-    take_along_dim,
-    topk,
 )
+from invar.ops.indexing.sorting import argsort, sort, topk
 from invar.ops.linalg import (
     addmm,
     addmv,

@@ -11,7 +11,7 @@ from invar.ops import _types as t
 from invar.ops._types import Array
 from invar.ops.binary64 import operations as p
 from invar.ops.elementwise import compared
-from invar.ops.indexing import from_first, in_range, index_of
+from invar.ops.indexing.indices import from_first, in_range, index_of
 
 
 def _checked(name: str, reduction: str, size_average: Any = None, reduce: Any = None) -> None:

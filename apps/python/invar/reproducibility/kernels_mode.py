@@ -13,15 +13,17 @@ from invar import _native
 from invar.autograd import modes
 from invar.autograd.refusal import describe, flat, refused
 from invar.errors import UNDER_AUTOCAST
-from invar.reproducibility import (
-    allowed,
-    gradients,
-    kernels,
-    kernels_loss,  # noqa: F401  registers handlers
-    kernels_more,  # noqa: F401
-    kernels_optim,  # noqa: F401
-    random,
+from invar.reproducibility import allowed, gradients, random
+from invar.reproducibility.kernels import (  # noqa: F401  they register handlers
+    copies,
+    elementwise,
+    indices,
+    losses,
+    matrices,
+    optimizers,
+    reductions,
 )
+from invar.reproducibility.kernels.handlers import HANDLERS, cast
 from invar.reproducibility.operands import has_floats
 
 RUN, INTEGER, EXACT, COVERED, RANDOM, INDEX_PUT, SCATTER, SORT, SUMS, COPY, REFUSED = range(11)
@@ -44,7 +46,7 @@ def kind_of(function):
         return (SUMS if "reduce" in name else RUN), name
     if space != "aten":
         return REFUSED, name
-    if name in kernels.HANDLERS and name.endswith("_"):  # a fused optimiser
+    if name in HANDLERS and name.endswith("_"):  # a fused optimiser
         return COVERED, name
     if base == "copy":
         return COPY, base
@@ -59,7 +61,7 @@ def kind_of(function):
         return SCATTER, base
     if base in ("sort", "argsort", "topk"):
         return SORT, base
-    if base in kernels.HANDLERS:
+    if base in HANDLERS:
         return COVERED, base
     return (INTEGER if base in allowed.INTEGER else REFUSED), base
 
@@ -119,8 +121,8 @@ def whole(base, args, kwargs):
 def covered(function, base, args, kwargs):
     """Computes a kernel by its handler, in the form of `function`."""
     name = function._schema.name.split("::")[1]
-    handler = kernels.HANDLERS[base]
-    if name in kernels.HANDLERS and name.endswith("_"):
+    handler = HANDLERS[base]
+    if name in HANDLERS and name.endswith("_"):
         return handler(*args, **kwargs)
     if name.startswith("_foreach_"):
         return over_lists(handler, name.endswith("_"), args, kwargs)
@@ -145,7 +147,7 @@ def into(target, result):
                 "in-place operation", f"result {list(result.shape)} into {list(target.shape)}"
             )
         target.resize_(result.shape)
-    return target.copy_(kernels.cast(result, target.dtype))
+    return target.copy_(cast(result, target.dtype))
 
 
 def over_lists(handler, in_place, args, kwargs):
@@ -174,7 +176,7 @@ def index_put(function, args, kwargs):
     """target[indices] = values, or += in the order of the indices (gather.9)."""
     names = dict(zip(("self", "indices", "values", "accumulate"), args)) | kwargs
     target, indices, values = names["self"], names["indices"], names["values"]
-    values = kernels.cast(values, target.dtype)
+    values = cast(values, target.dtype)
     adds = names.get("accumulate") and target.is_floating_point()
     if adds or (
         values.numel() > 1 and any(i is not None and i.dtype != torch.bool for i in indices)
@@ -186,7 +188,7 @@ def index_put(function, args, kwargs):
         places = torch.ops.aten.index.Tensor(places, indices)
         if adds:
             rows = values.expand(*places.shape, *rest)
-            found = kernels.added(
+            found = indices.added(
                 target.reshape(-1, *rest), 0, places.reshape(-1), rows.reshape(-1, *rest)
             ).reshape(target.shape)
             return into(target, found) if function._schema.is_mutable else found
@@ -286,12 +288,12 @@ class Kernels(TorchDispatchMode):
     def copied(function, args, kwargs):
         if function._schema.name != "aten::copy_":
             if function._schema.name == "aten::copy":
-                return kernels.cast(args[1], args[0].dtype).expand(args[0].shape).clone()
+                return cast(args[1], args[0].dtype).expand(args[0].shape).clone()
             for target, source in zip(args[0], args[1]):
-                target.copy_(kernels.cast(source, target.dtype))
+                target.copy_(cast(source, target.dtype))
             return None
         target, source, *rest = args
-        return function(target, kernels.cast(source, target.dtype), *rest, **kwargs)
+        return function(target, cast(source, target.dtype), *rest, **kwargs)
 
     def exchanged(self, function, args, kwargs):
         if has_floats([x for x in flat(args) if isinstance(x, torch.Tensor)], {}):

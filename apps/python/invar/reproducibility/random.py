@@ -13,7 +13,7 @@ import torch
 from invar import ops, primitives
 from invar.autograd.refusal import refused
 from invar.ops.random import torch_seed
-from invar.reproducibility.kernels import cast
+from invar.reproducibility.kernels.handlers import cast
 
 INTEGERS = frozenset("randperm randint randint_like random".split())
 OTHERS = frozenset(

@@ -17,7 +17,7 @@ std::span<const EncoderFamily> encoder_families();
 
 // Sizes and the activation, under these keys.
 void read_blocks(ConfigReader&, Encoder&, const SizeKeys&, const char* activation_key);
-// What BERT and the families after it share: sizes, hidden_act, layer_norm_eps, position_rows.
+// Reads what BERT and later families share: sizes, hidden_act, layer_norm_eps, position_rows.
 void read_bert_like(ConfigReader&, Encoder&);
 
 }  // namespace invar::checkpoint

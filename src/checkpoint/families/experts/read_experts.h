@@ -1,4 +1,4 @@
-// What families with experts share.
+// Reads the keys that families with experts share.
 #pragma once
 
 #include "checkpoint/families/family.h"

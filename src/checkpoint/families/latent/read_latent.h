@@ -1,4 +1,4 @@
-// What families with multi-head latent attention share (spec/decoder.md decoder.20).
+// Reads the keys that families with multi-head latent attention share (spec/decoder.md decoder.20).
 #pragma once
 
 #include "checkpoint/families/family.h"

@@ -1,4 +1,4 @@
-// Which experts a token goes to, and with which weights (spec/decoder.md decoder.15, decoder.16).
+// A router chooses experts of a token and their weights (spec/decoder.md decoder.15, decoder.16).
 #include <limits>
 #include <numeric>
 

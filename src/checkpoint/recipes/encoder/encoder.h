@@ -1,4 +1,4 @@
-// What an encoder is made of: the switches that a family of models sets, and the names of its
+// The description of an encoder: the switches that a family of models sets, and the names of its
 // tensors (spec/encoder.md). The neutral value of a switch is that of BERT.
 #pragma once
 

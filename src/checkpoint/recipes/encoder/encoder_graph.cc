@@ -91,7 +91,7 @@ void EncoderGraph::angles() {
   }
 }
 
-// What the place of a key before or behind a query adds to its score, [1, heads, seq, seq].
+// The score that a key gets for its distance from the query, [1, heads, seq, seq].
 void EncoderGraph::position_bias() {
   if (e_.position_buckets == 0) return;
   const int64_t far = e_.position_rows;  // more than any distance
@@ -240,7 +240,7 @@ Result<onnx::Graph> EncoderGraph::build() {
     b_.output("embedding", {{-1, "batch"}, {modes * e_.hidden_size, ""}});
   }
   INVAR_CHECK_OK(b_.status());
-  // What is left over belongs to heads, which have their names beside the prefix.
+  // The tensors that are left belong to heads, whose names do not have the prefix.
   INVAR_CHECK_OK(b_.check_unused([&](const std::string& name) {
     return name.ends_with(".position_ids") || name.starts_with(prefix_ + "pooler.") ||
            !name.starts_with(prefix_);

@@ -1,4 +1,4 @@
-// What a module of the torch dialect has, and the identifiers of it in Python.
+// The parts of a module of the torch dialect, and their identifiers in Python.
 #include "compiler/emit/torch/module_names.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a module of the torch dialect has, and the identifiers of it in Python.
+// The parts of a module of the torch dialect, and their identifiers in Python.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ class ModuleNames {
   std::string shape(const Shape&) const;     // a tuple of Python
   std::string type_text(mlir::Type) const;   // "f32[n, 8]", for comments
 
-  // In the order of the program.
+  // The weights in the order of the program.
   const std::vector<mlir::Operation*>& weights() const { return weights_; }
   std::string weight(mlir::Operation* w) const { return weight_names_.at(weight_name(w)); }
   const std::vector<DimExpr>& computed_dims() const { return computed_; }

@@ -106,7 +106,7 @@ std::string ModulePrinter::computation(Operation& op, int number) {
   return names_.add(op.getResult(0), name + "_" + std::to_string(number)) + " = " + text;
 }
 
-// What no later operation reads.
+// Frees values that no later operation reads.
 std::string ModulePrinter::freed(Operation& op) {
   std::set<std::string> gone;
   for (Value v : op.getOperands()) {
@@ -205,7 +205,7 @@ std::string ModulePrinter::loop(TorchFlowOp op, const std::string& body) {
   std::vector<std::string> operands, rows;
   for (Value v : op.getInputs()) operands.push_back(names_[v]);
   const auto carried = static_cast<size_t>(op.getCarried());
-  // Without a step a dimension of a row that only a step decides is 0.
+  // A dimension of a row that only a step decides is 0 where there is no step.
   for (Value row : op.getOutputs().drop_front(carried)) {
     const Type type = row.getType();
     Shape shape = shape_of(type);

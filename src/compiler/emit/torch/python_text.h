@@ -15,7 +15,7 @@
 
 namespace invar::compiler::python {
 
-// In as few digits as name it among numbers of its format.
+// Writes as few digits as name the number among those of its format.
 std::string literal(float);
 std::string literal(double);
 std::string literal(int64_t);

@@ -4,7 +4,7 @@
 namespace invar::compiler {
 namespace {
 
-// Of f32: the k first; without k, all, along an axis of any length.
+// Sorts f32: the k first; without k, all, along an axis of any length.
 Result<Value> argsort_f32(NodeView& node, Value x, int64_t axis, std::optional<int64_t> k, bool largest) {
   const Dim length = shape_of(x.getType())[static_cast<size_t>(axis)];
   SmallVector<NamedAttribute> attrs = {node.attr("axis", axis), node.attr("largest", int64_t{largest})};
@@ -12,8 +12,8 @@ Result<Value> argsort_f32(NodeView& node, Value x, int64_t axis, std::optional<i
   return node.make<TopkOp>(x, attrs);
 }
 
-// Of i32 or i64: a radix sort by digits of 24 bits, which f32 holds exactly, from the lowest digit.
-// Each pass is stable.
+// Sorts i32 or i64: a radix sort by digits of 24 bits, which f32 holds exactly, from the lowest
+// digit. Each pass is stable.
 Result<Value> argsort_integers(NodeView& node, Value x, int64_t axis, std::optional<int64_t> k,
                                bool largest) {
   constexpr int64_t kPiece = 24;

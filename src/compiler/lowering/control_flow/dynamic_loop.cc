@@ -22,7 +22,7 @@ Value make_onnx_node(OpBuilder& build, NodeOp by, llvm::StringRef type, ValueRan
 struct Conversion::LoopOperands {
   Value trips, condition;
   SmallVector<Value> carried, invariant;
-  // From the iteration number, the carried and the invariant values.
+  // Makes the inputs from the iteration number, the carried and the invariant values.
   BodyInputs inputs;
   bool gives_condition;            // the graph's first result is a condition
   bool may_end;                    // and it may be false

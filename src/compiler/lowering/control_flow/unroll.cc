@@ -177,7 +177,7 @@ Result<Conversion::Yields> Conversion::inline_body(NodeOp op, Region& region, Va
   return yields;
 }
 
-// With a constant condition, one branch replaces the node.
+// One branch replaces the node where the condition is constant.
 Status Conversion::lower_if(NodeOp op) {
   NodeView n = node(op);
   INVAR_CHECK_OK(n.expect(1, 1, {}, n.num_results()));
@@ -256,7 +256,7 @@ Result<bool> Conversion::unroll_loop(NodeOp op, Region& body, SmallVector<Value>
   const size_t scans = n.num_results() - carried.size();
   std::vector<SmallVector<Value>> rows(scans);
   const Value yes = n.constant(llvm::StringRef("\1", 1), DType::boolean);
-  // Also runs once if there is no iteration, for the shapes of the scan outputs alone.
+  // It runs once even if there is no iteration, for the shapes of the scan outputs alone.
   auto run = [&](int64_t step) {
     SmallVector<Value> inputs{i64_scalar(n, step), yes};
     inputs.append(carried);

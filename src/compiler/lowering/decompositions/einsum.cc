@@ -49,7 +49,7 @@ Result<std::string> expand_ellipsis(const NodeView& node, llvm::StringRef equati
     out += (operand ? "," : "") + with_letters(term, dimensions);
     begin = end + 1;
   }
-  // Without "->" the ellipsis dimensions of the result come first.
+  // The ellipsis dimensions of the result come first where there is no "->".
   if (arrow < text.size()) out += with_letters(text.substr(arrow), max_dimensions);
   return out;
 }

@@ -20,7 +20,7 @@ struct Cell {
   Value x{};                 // [T, B, I]
   Value lengths{};           // sequence lengths, i64 [B, 1], or null
   bool in_loop = false;
-  // For each gate: x W' + biases [T, B, H], and the recurrent weights R [H, H].
+  // Each gate has x W' + biases [T, B, H], and the recurrent weights R [H, H].
   std::vector<Value> input_sums{}, recurrent_weights{};
   Value reset_bias{};  // GRU with linear_before_reset: the recurrent bias of gate h, which r scales
   SmallVector<Value> peepholes{};

@@ -18,7 +18,7 @@ namespace invar::compiler {
 class DataDependentDims {
  public:
   explicit DataDependentDims(mlir::func::FuncOp);
-  // For a control-flow body within the function of `outer`.
+  // The dims of a control-flow body within the function of `outer`.
   explicit DataDependentDims(const DataDependentDims& outer, std::nullptr_t) : names_(outer.names_) {}
 
   // The symbol of an element of an i64 value; equal values (by value numbering) share it. `user`

@@ -43,7 +43,7 @@ bool depends_on_coordinates(const ElementValue& v) {
   return !fixed(v.integer) || !llvm::all_of(v.conditions, fixed);
 }
 
-// Where one condition decides, the opposite of a bool.
+// The opposite of a bool, where one condition decides.
 MaybeValue negated(const ElementValue& v) {
   if (v.conditions.size() != 1) return {};
   const auto opposite = difference(DimExpr(-1), v.conditions[0]);
@@ -163,7 +163,7 @@ MaybeValue ElementAnalysis::evaluate_constant(Value v) {
   return {};
 }
 
-// Of shapes that differ by dimensions of 1 alone.
+// Evaluates shapes that differ by dimensions of 1 alone.
 MaybeValue ElementAnalysis::evaluate_reshape(Value from, Value to) {
   const MaybeValue x = value_of(from);
   if (!x || !depends_on_coordinates(*x)) return x;

@@ -1,5 +1,5 @@
-// What an element of an integer, bool or mask tensor is, as an expression of its coordinates and of
-// sizes. A symbolic evaluation, exact for all sizes; what it does not know it leaves out.
+// The element of an integer, bool or mask tensor as an expression of its coordinates and of sizes.
+// The symbolic evaluation is exact for all sizes; what it does not know it leaves out.
 #pragma once
 
 #include <functional>

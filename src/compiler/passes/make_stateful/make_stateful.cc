@@ -288,7 +288,7 @@ void Decoder::rewrite() {
           context, NamedAttribute(StringAttr::get(context, kName), StringAttr::get(context, "position_ids"))),
       function_.getLoc());
   replace_positions(function_.getArgument(positions));
-  // In the order of the program, which names the memories.
+  // The order of the program names the memories.
   llvm::sort(attention_, [](const Remembering& a, const Remembering& b) {
     return a.op->isBeforeInBlock(const_cast<AttentionOp&>(b.op));
   });

@@ -77,7 +77,7 @@ bool TokenRows::index(Operation* op, const Axes& axes) const {
   return indices == kNone && table != axis && axes.out == (table < axis ? table : table + rank - 1);
 }
 
-// Of matrices: rows are apart, and so are matrices of a batch.
+// Rows of matrices are apart, and so are matrices of a batch.
 bool TokenRows::product(Operation* op, const Axes& axes) const {
   const int64_t a = axes.in[0], b = axes.in[1], rank = rank_of(op->getOperand(0)),
                 b_rank = rank_of(op->getOperand(1)), out = rank_of(op->getResult(0));
@@ -130,7 +130,7 @@ bool TokenRows::keeps_apart(Operation* op) const {
   if (!known) return false;
   if (isa<ExpandOp>(op)) return pointwise(op, axes);
   if (any != (axes.out != kNone)) return false;
-  // What several elements of a token are for, beside an axis of their own.
+  // Several elements of a token next to an axis of their own are for these.
   if (out->each != 1 && !known.pointwise() && !isa<ReshapeOp, RmsnormOp, LayernormOp>(op)) return false;
   if (!any) return true;
   if (known.pointwise()) return pointwise(op, axes);

@@ -83,8 +83,8 @@ INVAR_INLINE void shape_tiles(int64_t rows) {
   _tile_loadconfig(&shapes);
 }
 
-// What steps prefetch, lines of 64 bytes each: the sums of the next tile to write, and the panel
-// from its next planes on.
+// The memory that steps prefetch, lines of 64 bytes each: the sums of the next tile to write, and
+// the panel from its next planes on.
 struct WidePrefetch {
   const char *sums, *panel;
   int64_t lines_of_sums, lines_of_panel;
@@ -133,7 +133,7 @@ INVAR_INLINE void join_planes(const int32_t* s, double* sum) {
   store_d(sum, add(load_d(sum), fma(to_double(high), set1_d(65536), to_double(low))));
 }
 
-// As sum_exact_pairs, of wide rows over k of their elements.
+// Sums as sum_exact_pairs does, of wide rows over k of their elements.
 void sum_exact_wide(const WideRow&, const int32_t* left, int64_t lda, const int32_t* panel, int64_t k,
                     int64_t rows, int64_t columns, double* sum, void* scratch) {
   auto* planes = static_cast<int32_t*>(scratch);

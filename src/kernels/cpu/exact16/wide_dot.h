@@ -35,7 +35,7 @@ INVAR_INLINE void byte_planes(const int32_t* panel, int64_t rows, int64_t quads,
     }
 }
 
-// In assembly, in this order: GCC would move operands ahead until it keeps sums in memory.
+// Assembly in this order: GCC would move operands ahead until it keeps sums in memory.
 INVAR_INLINE I add_quad_products(I sum, I a, I b) {
   __asm__ volatile("sdot %0.4s, %1.16b, %2.16b" : "+w"(sum.v) : "w"(a.v), "w"(b.v));
   return sum;

@@ -27,7 +27,7 @@ INVAR_INLINE I low_quad(I first, I second) {
   return bit_or(bit_and(first, even), shift_left<8>(bit_and(second, even)));
 }
 
-// Of every result: V = 65536 high + low.
+// The sums of every result: V = 65536 high + low.
 struct WideSums {
   int32_t *high, *low;
 };
@@ -55,7 +55,7 @@ constexpr size_t wide_scratch_bytes() {
   return (kWideStep / 2 + 2 * kWideRows) * kExactColumns * sizeof(int32_t);
 }
 
-// As sum_exact_pairs, of wide rows over k of their elements.
+// Sums as sum_exact_pairs does, of wide rows over k of their elements.
 void sum_exact_wide(const WideRow&, const int32_t* left, int64_t lda, const int32_t* panel, int64_t k,
                     int64_t rows, int64_t columns, double* sum, void* scratch) {
   auto* planes = static_cast<int32_t*>(scratch);

@@ -77,8 +77,8 @@ INVAR_INLINE I high_half(I x) {  // x / 65536, rounded down
   return sub(shift_right<16>(bit_xor(x, set1_i(INT32_MIN))), set1_i(32768));
 }
 
-// Of every result, after some steps: V modulo 2^32; the sum of the high bytes' products; and the
-// sum of (V - 65536 high) / 65536 of each step, rounded down.
+// The sums of every result after some steps: V modulo 2^32; the sum of the high bytes' products;
+// and the sum of (V - 65536 high) / 65536 of each step, rounded down.
 struct WideSums {
   int32_t *low, *high, *carry;
 };
@@ -133,7 +133,7 @@ constexpr size_t wide_scratch_bytes() {
   return (kWideStep / 4 + 3 * kWideRows) * kExactColumns * sizeof(int32_t);
 }
 
-// As sum_exact_pairs, of wide rows over k of their elements.
+// Sums as sum_exact_pairs does, of wide rows over k of their elements.
 void sum_exact_wide(const WideRow& layout, const int32_t* left, int64_t lda, const int32_t* panel, int64_t k,
                     int64_t rows, int64_t columns, double* sum, void* scratch) {
   auto* b_high = static_cast<int32_t*>(scratch);

@@ -22,7 +22,7 @@ Result<Value> numbers_of(NodeView& node, Value bytes, int64_t bits) {
   return cast_to(node, bytes, node.builder().getF32Type());
 }
 
-// What the attributes and shapes say of a table [rows, columns].
+// The attributes and shapes of a table [rows, columns].
 struct Layout {
   int64_t bits, block, groups;
 };
@@ -51,7 +51,7 @@ Result<Layout> layout_of(NodeView& node) {
   return Layout{bits, block, groups};
 }
 
-// Of the rows at `index` the zero points, or the number that stands for them.
+// The zero points of the rows at `index`, or the number that stands for them.
 Result<Value> zero_points(NodeView& node, Value index, const Layout& l) {
   if (!node.has(3)) return node.constant(l.bits == 4 ? 8.0f : 128.0f);
   const Shape shape = node.shape(3), expected{node.shape(0)[0], Dim::of((l.groups * l.bits + 7) / 8)};

@@ -58,7 +58,8 @@ std::string_view uncovered_attributes(const Value& of) {
   return (*held)->kind == Callable::global && (*held)->name == "dict" ? " fromkeys " : "";
 }
 
-// Of every object of Python, or of its dicts: never shown, and found before a key of this name.
+// Whether every object of Python, or its dicts, have this attribute. It is never shown, and is
+// found before a key of the name.
 bool is_internal(const Value& of, std::string_view name) {
   constexpr std::string_view kDict =
       " __class__ __class_getitem__ __contains__ __delattr__ __delitem__ __dir__ __doc__ __eq__ __format__ "
@@ -68,7 +69,7 @@ bool is_internal(const Value& of, std::string_view name) {
   return name.starts_with("__") && (!of.dict() || kDict.find(" " + std::string(name) + " ") != kDict.npos);
 }
 
-// What Python's object has under this name.
+// The attribute that Python's object has under this name.
 Result<std::optional<Value>> own(const Value& of, const std::string& name) {
   const auto found = [](Value v) { return std::optional<Value>(std::move(v)); };
   if (is_internal(of, name)) return found(unsafe(of, name));
@@ -99,7 +100,7 @@ Result<std::optional<Value>> own(const Value& of, const std::string& name) {
   return std::optional<Value>();
 }
 
-// What is at this key; absent: nothing.
+// The element at this key; absent: there is none.
 std::optional<Value> element(const Value& of, const Value& key) {
   if (const Dict* d = of.dict()) {
     const Value* v = hashable(key) ? d->find(key) : nullptr;

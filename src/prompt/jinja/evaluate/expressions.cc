@@ -6,8 +6,7 @@
 namespace invar::prompt::jinja {
 
 Result<Value> Interpreter::checked(Value v) {
-  if (depth_of(v) > kDeepestValue)
-    return not_covered("a value nests deeper than " + std::to_string(kDeepestValue) + " levels");
+  INVAR_TRY(v, within_levels(std::move(v)));
   const std::string* s = v.string();
   INVAR_CHECK_OK(spend(s ? s->size() / kBytesCopied : 0));
   return v;

@@ -68,7 +68,7 @@ std::string digits(int value, int width, char fill = '0') {
 
 }  // namespace
 
-// As of the C locale; %-d and its like leave the zero in front out.
+// Formats as the C locale does; %-d and its like leave out the zero in front.
 Result<std::string> strftime(const std::string& format, const Date& d) {
   static constexpr std::array months{"January", "February", "March",     "April",   "May",      "June",
                                      "July",    "August",   "September", "October", "November", "December"};

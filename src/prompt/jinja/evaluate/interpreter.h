@@ -58,7 +58,7 @@ class Interpreter {
   Result<std::string> render(const Nodes&);
   bool used_date() const { return used_date_; }
 
-  // For filters, tests, methods and functions. Their errors have no place; it is added by the node.
+  // Filters, tests, methods and functions call these. Their errors have no place; the node adds it.
   Status spend(size_t steps);  // charges; an error where the time or the memory is used up
   Result<std::vector<Value>> iterate(const Value&);
   Result<Value> call(const Value& callee, Arguments);
@@ -72,7 +72,7 @@ class Interpreter {
  private:
   static constexpr size_t kMostSteps = 20'000'000, kMostBytes = size_t{512} << 20,
                           kMostOutput = size_t{64} << 20;
-  static constexpr int kDeepest = 700, kDeepestValue = 200;
+  static constexpr int kDeepest = 700;
   enum class Flow { next, stop_loop, next_round };
 
   // statements.cc
@@ -125,9 +125,9 @@ bool is_global(std::string_view name);
 Result<Value> call_global(Interpreter&, const std::string& name, Arguments);
 Result<std::string> strftime(const std::string& format, const Date&);
 
-// What a bad operand is answered with: of an undefined value what is undefined.
+// The error for a bad operand. It says what is undefined where the value is.
 Error unsupported(const Value&, const std::string& what);
-// Of arguments: absent = otherwise.
+// The values of arguments: an absent one is `otherwise`.
 Result<int64_t> integer_or(const Value*, int64_t otherwise, const char* parameter);
 Result<std::string> string_of(const Value&, const char* what);
 

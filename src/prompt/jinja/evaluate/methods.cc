@@ -264,7 +264,7 @@ constexpr Entry kList[] = {
     {"count", "value", list_count}, {"index", "value,start,stop", list_index}, {"copy", "", copy}};
 constexpr std::string_view kClasses[] = {"isdigit", "isdecimal", "isalpha", "isalnum",
                                          "isspace", "isupper",   "islower"};
-// Of Python's types, refused by name when they are called.
+// Methods of Python's types that are refused by name when they are called.
 constexpr std::string_view kOtherString[] = {"casefold", "encode",       "expandtabs", "format_map",
                                              "isascii",  "isidentifier", "isnumeric",  "isprintable",
                                              "istitle",  "maketrans",    "swapcase",   "translate"};

@@ -109,7 +109,7 @@ Result<Value> groupby(Interpreter& in, const Value& v, const BoundArguments& a) 
   std::vector<Value> groups;
   for (size_t i = 0; i < items.size();) {
     std::vector<Value> members;
-    // Without case the name of a group is that of its first member.
+    // Where case does not matter, a group has the name of its first member.
     INVAR_TRY(Value name, key_of(in, items[i].value, a[0], true));
     const Value key = items[i].key;
     for (; i < items.size() && equal(items[i].key, key); ++i) members.push_back(items[i].value);

@@ -12,7 +12,7 @@ bool is_integer(const Value& v) {
   return std::holds_alternative<int64_t>(v.v);
 }
 
-// Of one operand; absent: no test of this name.
+// The test of one operand; absent: there is none of this name.
 std::optional<bool> of_type(const std::string& name, const Value& v) {
   const Sequence* s = v.sequence();
   if (name == "defined") return !v.undefined();

@@ -281,7 +281,7 @@ Status Lexer::token() {
   return error("unexpected char '" + std::string(1, c) + "'");
 }
 
-// Behind {% or {{, up to its end.
+// Reads what follows {% or {{, up to its end.
 Status Lexer::inside(bool block) {
   for (;;) {
     skip_space();

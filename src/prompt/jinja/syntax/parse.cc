@@ -35,8 +35,8 @@ Result<NodePtr> Parser::make(Node::Kind kind, int line, std::string name) {
   return node;
 }
 
-// Behind the expressions of a tag: its end, and the statements up to a tag of one of these names,
-// which is the current token then.
+// Reads the end of a tag after its expressions, and the statements up to a tag of one of these
+// names, which is the current token then.
 Result<Nodes> Parser::body(std::initializer_list<std::string_view> ends) {
   take(Token::op, ":");
   INVAR_CHECK_OK(expect(Token::block_end));

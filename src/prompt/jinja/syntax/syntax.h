@@ -30,7 +30,7 @@ struct Token {
   Value value = {};  // of a number
   bool is(Kind k, std::string_view t) const { return kind == k && text == t; }
 };
-// As an Environment with trim_blocks and lstrip_blocks does it, which removes one line feed at the
+// Reads as an Environment with trim_blocks and lstrip_blocks does, without one line feed at the
 // end. Errors: "line N: why".
 Result<std::vector<Token>> lex(std::string_view source);
 
@@ -80,11 +80,11 @@ struct Node {
   Nodes children = {}, body = {}, otherwise = {};
   std::vector<Nodes> bodies = {};
   std::vector<std::string> operators = {};
-  // Of calls, filters and tests, behind children[0]: positional, NAME=..., *..., **...
+  // Calls, filters and tests have these after children[0]: positional, NAME=..., *..., **...
   Nodes arguments = {};
   std::vector<std::pair<std::string, NodePtr>> named = {};
   NodePtr star = {}, double_star = {};
-  // Of macros and call blocks; a default may be null.
+  // Macros and call blocks have these; a default may be null.
   std::vector<std::pair<std::string, NodePtr>> parameters = {};
   bool recursive = false;
 };

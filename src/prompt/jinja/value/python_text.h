@@ -1,5 +1,6 @@
-// What Python's str does, of UTF-8. Positions and lengths count code points. Each function charges
-// the meter of value.h for the bytes that it reads; a result is of no use where that is exhausted.
+// Python's methods of str, for UTF-8. Positions and lengths count code points. Each function
+// charges the meter of value.h for the bytes that it reads; a result is of no use where that is
+// exhausted.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,9 @@ std::string utf8(std::u32string_view s);
 bool is_space(uint32_t c);  // str.isspace
 
 enum class Side { both, left, right };
-// Without `characters` white space.
+// Without `characters` it strips white space.
 std::string strip(std::string_view s, std::optional<std::string_view> characters, Side = Side::both);
-// Without a separator at runs of white space. most < 0: all.
+// Without a separator it splits at runs of white space. most < 0: everywhere.
 std::vector<std::string> split(std::string_view s, std::optional<std::string_view> separator, int64_t most);
 std::vector<std::string> split_right(std::string_view s, std::optional<std::string_view> separator,
                                      int64_t most);

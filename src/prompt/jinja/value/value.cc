@@ -133,7 +133,7 @@ Result<Value> from_json(const invar::json::Value& j) {
         INVAR_TRY(Value v, from_json(item));
         elements.push_back(std::move(v));
       }
-      return list(std::move(elements));
+      return within_levels(list(std::move(elements)));
     }
     case invar::json::Value::object: break;
   }
@@ -142,13 +142,19 @@ Result<Value> from_json(const invar::json::Value& j) {
     INVAR_TRY(Value v, from_json(item));
     members.emplace_back(text(key), std::move(v));
   }
-  return dict(std::move(members));
+  return within_levels(dict(std::move(members)));
 }
 
 int depth_of(const Value& v) {
   if (const Sequence* s = v.sequence()) return s->depth;
   if (const Dict* d = v.dict()) return d->depth;
   return 0;
+}
+
+Result<Value> within_levels(Value v) {
+  constexpr int most = 200;
+  if (depth_of(v) > most) return not_covered("a value nests deeper than " + std::to_string(most) + " levels");
+  return v;
 }
 
 bool truth(const Value& v) {

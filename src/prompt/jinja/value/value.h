@@ -82,7 +82,7 @@ struct Value {
   }
   const Sequence* sequence() const { return held<Sequence>(); }
   const Dict* dict() const { return held<Dict>(); }
-  // Of integers and booleans.
+  // The value of integers and booleans.
   std::optional<int64_t> integer() const {
     if (const bool* b = std::get_if<bool>(&v)) return *b;
     if (const int64_t* i = std::get_if<int64_t>(&v)) return *i;
@@ -133,13 +133,15 @@ Value undefined(std::string why);
 Value text(std::string s, bool markup = false);
 Value sequence(Sequence::Kind, std::vector<Value>);
 Value list(std::vector<Value>);
-// Of equal keys the last value counts, at the place of the first.
+// The last value of equal keys counts, at the place of the first.
 Value dict(std::vector<std::pair<Value, Value>>);
 // JSON as Python's json.loads reads it. Errors: a number that neither 64-bit integer nor binary64
 // holds, without place.
 Result<Value> from_json(const invar::json::Value&);
 
 int depth_of(const Value&);  // 0: no container
+// chat.5: the value, or an error where it nests too deeply, in a template or in a chat.
+Result<Value> within_levels(Value);
 bool truth(const Value&);
 bool equal(const Value&, const Value&);  // Python's ==; charges, as hashable and less do
 bool hashable(const Value&);
@@ -153,7 +155,7 @@ Result<std::string> str(const Value&);
 Result<std::string> repr(const Value&);
 
 inline constexpr size_t kLongestText = size_t{64} << 20;
-// Of what makes a longer one.
+// The error for what makes a longer text.
 Error too_long(const std::string& what);
 
 struct JsonStyle {

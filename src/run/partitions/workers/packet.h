@@ -32,7 +32,7 @@ class Packet {
     for (const std::string& s : list) put(std::string_view(s));
   }
 
-  // What was put, in its order. What is not there is 0 or empty, and ok() false from then on.
+  // Take what was put, in its order. A part that is missing is 0 or empty; ok() is false from then.
   bool ok() const { return ok_; }
   int64_t number() {
     int64_t n = 0;

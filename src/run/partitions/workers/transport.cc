@@ -178,7 +178,7 @@ Status Transport::watch(int peer, Wait& wait) {
   const double patience = patience_ + (rank_ > 0 ? kNextWorker * (rank_ - 1) : 0);
   if (std::chrono::duration<double>(now - p.heard).count() > patience)
     return gave_up(peer, "has given no sign of life for " + seconds_text(patience_));
-  // At first it is worth to look again at once; later another process needs the processor more.
+  // It looks again at once at first; later another process needs the processor more.
   if (++wait.turns < 200)
     std::this_thread::yield();
   else

@@ -16,7 +16,7 @@
 
 namespace invar::run {
 
-// What a message is about.
+// The subject of a message.
 enum class Kind : uint32_t { hello, find, keep, open, load, reserve, pass, unchanged, close, quit, answer };
 
 class Transport {
@@ -83,7 +83,7 @@ class Transport {
   std::unique_ptr<Heartbeat> heartbeat_;
 };
 
-// What a worker says of itself, and whether process 0 can work with it. "": it can.
+// A worker's words about itself, and whether process 0 can work with it. "": it can.
 struct Hello {
   std::string version, numerics, host;
   int64_t process = 0;

@@ -1,4 +1,4 @@
-// What processes say to each other: packets, and who may work together.
+// Messages between processes: packets, and who may work together.
 #include <gtest/gtest.h>
 
 #include "run/partitions/workers/transport.h"

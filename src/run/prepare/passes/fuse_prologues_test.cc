@@ -240,7 +240,7 @@ TEST_F(FusedPrologues, BytesOfTheHost) {
                  .swapped = rows == 65});
 }
 
-// Of integers of few bits, by each of their kernels.
+// Products of integers of few bits, by each of their kernels.
 TEST_F(FusedPrologues, BytesOfTheHostFromFewBits) {
   for (const int64_t bits : {4, 8})
     for (const int64_t zero : {0, -1})

@@ -1,5 +1,5 @@
-// What the passes decide for a GPU, which needs none but its kernels: an addition right behind a
-// product is fused into it, and neighbours that one kernel can run stay independent.
+// Decisions of the passes for a GPU, which need none but its kernels: an addition after a product
+// is fused into it, and neighbours that one kernel can run stay independent.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -8,7 +8,7 @@ from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
 from invar.ops.binary64 import operations as op
-from invar.ops.indexing import index_of
+from invar.ops.indexing.indices import index_of
 from invar.ops.loss import _checked, _reduced, _sum
 
 _NONE = -1e30  # the logarithm of what cannot be: finite, so that gradients are

@@ -10,7 +10,7 @@ from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
 from invar.ops.binary64 import operations as op
-from invar.ops.indexing import index_of
+from invar.ops.indexing.indices import index_of
 from invar.ops.loss import _checked, _reduced, _same_shape
 from invar.ops.reduction import vector_norm
 

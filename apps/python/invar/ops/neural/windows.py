@@ -12,7 +12,8 @@ from invar.ops import _arrays as arr
 from invar.ops import _types as t
 from invar.ops._types import Array
 from invar.ops.binary64 import operations as p
-from invar.ops.indexing import index_add, index_of, scatter
+from invar.ops.indexing.indices import index_of
+from invar.ops.indexing.scatters import index_add, scatter
 from invar.ops.shape import pad
 from invar.ops.spatial import Sizes, _positive
 

@@ -1,13 +1,12 @@
-"""Optimisers that torch computes in one kernel, as the handlers of kernels.py compute their
-formulas: those of torch.optim with foreach=False."""
-
-import math
+"""Optimisers that torch computes in one kernel, by the formulas of torch.optim with
+foreach=False, of the scalars of optim.7."""
 
 import torch
 
 from invar.autograd.refusal import refused
-from invar.optim.scalars import power
-from invar.reproducibility.kernels import HANDLERS, add, addcdiv, addcmul, div, handler, lerp, mul
+from invar.optim.scalars import adam_scalars
+from invar.reproducibility.kernels.elementwise import add, addcdiv, addcmul, div, lerp, mul
+from invar.reproducibility.kernels.handlers import HANDLERS, handler
 
 
 def fused_adam(decoupled):
@@ -17,17 +16,18 @@ def fused_adam(decoupled):
             raise refused("torch.optim (fused)", "amsgrad and gradient scaling are not covered")
         lr = lr.item() if isinstance(lr, torch.Tensor) else lr
         for x, grad, average, squared, count in zip(params, grads, averages, squares, steps):
-            n = int(count.item())
+            rate, kept, decay, toward, beta, rest, root, least = adam_scalars(
+                lr, beta1, beta2, eps, weight_decay, decoupled, int(count.item())
+            )
             grad = HANDLERS["neg"](grad) if maximize else grad
             if weight_decay and decoupled:
-                x.copy_(mul(x, 1 - lr * weight_decay))
+                x.copy_(mul(x, kept))
             elif weight_decay:
-                grad = add(grad, x, weight_decay)
-            average.copy_(lerp(average, grad, 1 - beta1))
-            squared.copy_(addcmul(mul(squared, beta2), grad, grad, 1 - beta2))
-            root = math.sqrt(1 - power(beta2, n))
-            scale = add(div(HANDLERS["sqrt"](squared), root), eps)
-            x.copy_(addcdiv(x, average, scale, -(lr / (1 - power(beta1, n)))))
+                grad = add(grad, x, decay)
+            average.copy_(lerp(average, grad, toward))
+            squared.copy_(addcmul(mul(squared, beta), grad, grad, rest))
+            scale = add(div(HANDLERS["sqrt"](squared), root), least)
+            x.copy_(addcdiv(x, average, scale, -rate))
 
     return step
 

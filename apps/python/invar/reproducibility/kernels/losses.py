@@ -3,7 +3,9 @@
 import torch
 
 from invar.autograd.refusal import refused
-from invar.reproducibility.kernels import HANDLERS, div, handler, mul, reduced, sub
+from invar.reproducibility.kernels.elementwise import div, mul, sub
+from invar.reproducibility.kernels.handlers import HANDLERS, handler
+from invar.reproducibility.kernels.reductions import reduced
 
 NONE, MEAN, SUM = range(3)
 
