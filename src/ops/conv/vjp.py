@@ -11,7 +11,7 @@ def settings(v, axes):
         list(v.attribute("strides") or [1] * axes),
         list(v.attribute("dilations") or [1] * axes),
         list(v.attribute("pads") or [0] * 2 * axes),
-        v.attribute("groups", 1),
+        v.attribute("groups"),
     )
 
 

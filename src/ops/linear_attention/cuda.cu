@@ -30,16 +30,20 @@ void enqueue(const Call& call, Stream stream) {
                .state = static_cast<std::byte*>(call.state),
                .slot_bytes = static_cast<int64_t>(call.slot_bytes),
                .sequences = call.sequences};
-  const auto heads = static_cast<unsigned>(g.batch * g.value_heads);
+  const dim3 threads(kThreads), heads(static_cast<unsigned>(g.batch * g.value_heads));
   if (by_chunks(g)) {
     const auto slices = static_cast<unsigned>(ceil_div(g.dv, kSlice));
-    launch_dependent(g.beta ? chunks_kernel<true> : chunks_kernel<false>, dim3(heads * slices),
-                     dim3(kThreads), sizeof(ChunkShared), stream, p, static_cast<int>(slices));
-    launch_dependent(append_kernel, dim3(heads), dim3(kThreads), 0, stream, p);
-    return;
+    const dim3 blocks(heads.x * slices);
+    if (g.beta)
+      launch_dependent(chunks_kernel<true>, blocks, threads, sizeof(ChunkShared), stream, p, slices);
+    else
+      launch_dependent(chunks_kernel<false>, blocks, threads, sizeof(ChunkShared), stream, p, slices);
+    launch_dependent(append_kernel, heads, threads, 0, stream, p);
+  } else if (g.decays > 1) {
+    launch_dependent(rows_kernel<true>, heads, threads, SharedRow::bytes(g), stream, p);
+  } else {
+    launch_dependent(rows_kernel<false>, heads, threads, SharedRow::bytes(g), stream, p);
   }
-  launch_dependent(g.decays > 1 ? rows_kernel<true> : rows_kernel<false>, dim3(heads), dim3(kThreads),
-                   SharedRow::bytes(g), stream, p);
 }
 
 }  // namespace

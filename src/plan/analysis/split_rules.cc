@@ -195,7 +195,9 @@ Status SplitRules::wish(const Node& n) {
     } else if (rule == "elements") {
       const int axis = out.axis - rank_of(shape) + rank_of(from);
       if (axis >= 0 && size_at(from, axis) == size_at(shape, out.axis)) wish_for(n.in[i], {axis, out.ranges});
-    } else if ((rule == "heads" || rule == "rows" || keeps_axis(n, from, shape, out.axis)) && i == 0) {
+    } else if ((rule == "heads" || rule == "rows" || rule == "channels" ||
+                keeps_axis(n, from, shape, out.axis)) &&
+               i == 0) {
       wish_for(n.in[i], out);
     }
   }
@@ -208,6 +210,7 @@ std::optional<NodeSplit> SplitRules::split(const Node& n, const std::vector<Layo
   if (rule == "columns") return columns(n);
   if (rule == "elements") return elements(n, layouts);
   if (rule == "heads") return grouped_heads(n) ? attention_heads(n, layouts) : heads(n, layouts);
+  if (rule == "channels") return channels(n, layouts);
   if (rule == "shape" || rule == "order" || rule == "rows" || rule == "part") return follow(n, layouts);
   return {};
 }
@@ -339,6 +342,16 @@ SplitRules::Split SplitRules::follow(const Node& n, const std::vector<Layout>& l
     if (l.axis >= rank_of(from) - static_cast<int>(p_.weights[n.in[i].index].shape.size())) return {};
   }
   if (s.out.whole()) return {};
+  return s;
+}
+
+SplitRules::Split SplitRules::channels(const Node& n, const std::vector<Layout>& layouts) const {
+  if (!is_value(n.in[0])) return {};
+  const Layout& l = layouts[n.in[0].index];
+  if (l.whole() || l.axis != rank_of(p_.values[n.in[0].index].shape) - 1) return {};
+  NodeSplit s{l, std::vector<Layout>(n.in.size(), Layout{0, l.ranges})};
+  s.in[0] = l;
+  if (std::any_of(n.in.begin() + 1, n.in.end(), is_value)) return {};
   return s;
 }
 

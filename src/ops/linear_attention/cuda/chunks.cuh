@@ -71,26 +71,33 @@ __device__ inline void load_decays(const Rows& p, const HeadState& m, ChunkShare
   }
 }
 
+// Columns of a head that a block has, and where row 0 of the chunk has their values and results.
+struct Columns {
+  int64_t head, slice, columns, row_step, values;
+};
+// Sums of the rows and columns of a thread.
+struct Sums {
+  F k[kTile][kTile], q[kTile][kTile];
+};
+
+// linear_attention.4: weights of the segment's rows, and the products with the state.
 template <bool kDelta>
-__device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at, const Segment& rows,
-                             int64_t head, int64_t slice) {
+__device__ __forceinline__ void multiply(const Rows& p, const HeadState& m, ChunkShared& at,
+                                         const Segment& rows, const Columns& of, Sums& h) {
   const Geometry& g = p.g;
   const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
-  const int64_t columns = num::min_i64(g.dv - slice, kSlice);
-  load_decays(p, m, at, rows, head);
-  // Products with keys and with the state: linear_attention.4.
-  F w_k[kTile][kTile], w_q[kTile][kTile], h_k[kTile][kTile], h_q[kTile][kTile];
+  F w_k[kTile][kTile], w_q[kTile][kTile];
 #pragma unroll
   for (int r = 0; r < kTile; ++r)
 #pragma unroll
-    for (int c = 0; c < kTile; ++c) w_k[r][c] = w_q[r][c] = h_k[r][c] = h_q[r][c] = zero();
+    for (int c = 0; c < kTile; ++c) w_k[r][c] = w_q[r][c] = h.k[r][c] = h.q[r][c] = zero();
   for (int64_t from = 0; from < g.d; from += kChunkRows) {
     __syncthreads();
-    load_rows<true>(p, m, at, rows, head, from);
+    load_rows<true>(p, m, at, rows, of.head, from);
     for (int i = threadIdx.x; i < kChunkRows * kSlice; i += kThreads) {
       const int j = i / kSlice, c = i % kSlice;
       at.s[j * kChunkStride + c] =
-          from + j < g.d && c < columns ? m.s[(from + j) * g.dv_padded + slice + c] : 0.0f;
+          from + j < g.d && c < of.columns ? m.s[(from + j) * g.dv_padded + of.slice + c] : 0.0f;
     }
     __syncthreads();
     const int terms = static_cast<int>(num::min_i64(g.d - from, kChunkRows));
@@ -109,8 +116,8 @@ __device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at,
         for (int c = 0; c < kTile; ++c) {  // contraction.2
           if (kDelta) w_k[r][c] = fma(key[c], k[r], w_k[r][c]);
           w_q[r][c] = fma(key[c], q[r], w_q[r][c]);
-          if (kDelta) h_k[r][c] = fma(k[r], s[c], h_k[r][c]);
-          h_q[r][c] = fma(q[r], s[c], h_q[r][c]);
+          if (kDelta) h.k[r][c] = fma(k[r], s[c], h.k[r][c]);
+          h.q[r][c] = fma(q[r], s[c], h.q[r][c]);
         }
     }
   }
@@ -126,16 +133,21 @@ __device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at,
         if (kDelta) store_canonical(at.w_k + t * kChunkStride + i, mul(add(zero(), w_k[r][c]), d));
         store_canonical(at.w_q + t * kChunkStride + i, mul(add(zero(), w_q[r][c]), d));
       }
-      if (kDelta) h_k[r][c] = mul(a, add(zero(), h_k[r][c]));
-      h_q[r][c] = mul(a, add(zero(), h_q[r][c]));
+      if (kDelta) h.k[r][c] = mul(a, add(zero(), h.k[r][c]));
+      h.q[r][c] = mul(a, add(zero(), h.q[r][c]));
     }
   }
+}
+
+// linear_attention.5: row i is done once the updates of all earlier rows are in its sum.
+template <bool kDelta>
+__device__ __forceinline__ void substitute(const Rows& p, const HeadState& m, ChunkShared& at,
+                                           const Segment& rows, const Columns& of, Sums& h) {
+  const Geometry& g = p.g;
+  const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
   for (int i = threadIdx.x; i < rows.begin * kSlice; i += kThreads)
     at.u[i / kSlice * kChunkStride + i % kSlice] =
-        i % kSlice < columns ? m.u[i / kSlice * g.dv_padded + slice + i % kSlice] : 0.0f;
-  // Row i is done once the updates of all earlier rows are in its sum: linear_attention.5.
-  const int64_t row_step = g.value_heads * g.dv;
-  const int64_t values = (rows.first - rows.begin) * row_step + head * g.dv + slice;
+        i % kSlice < of.columns ? m.u[i / kSlice * g.dv_padded + of.slice + i % kSlice] : 0.0f;
 #pragma unroll
   for (int own = 0; own < kTile; ++own)
     for (int lane = 0; lane < kSide; ++lane) {
@@ -145,8 +157,8 @@ __device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at,
 #pragma unroll
         for (int c = 0; c < kTile; ++c) {
           const int column = x + c * kSide;
-          F u = column < columns ? load(p.v + values + i * row_step + column) : zero();
-          if (kDelta) u = canonicalize(mul(load(at.beta + i), sub(u, h_k[own][c])));
+          F u = column < of.columns ? load(p.v + of.values + i * of.row_step + column) : zero();
+          if (kDelta) u = canonicalize(mul(load(at.beta + i), sub(u, h.k[own][c])));
           store(at.u + i * kChunkStride + column, u);
         }
       __syncthreads();
@@ -161,12 +173,18 @@ __device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at,
         const F k = kDelta && t > i ? load(at.w_k + t * kChunkStride + i) : zero();
 #pragma unroll
         for (int c = 0; c < kTile; ++c) {
-          if (kDelta && t > i) h_k[r][c] = fma(k, u[c], h_k[r][c]);
-          h_q[r][c] = fma(q, u[c], h_q[r][c]);
+          if (kDelta && t > i) h.k[r][c] = fma(k, u[c], h.k[r][c]);
+          h.q[r][c] = fma(q, u[c], h.q[r][c]);
         }
       }
     }
-    // linear_attention.6
+}
+
+// linear_attention.6, and the updates of a chunk that stays open.
+__device__ __forceinline__ void store_rows(const Rows& p, const HeadState& m, const ChunkShared& at,
+                                           const Segment& rows, const Columns& of, const Sums& h) {
+  const Geometry& g = p.g;
+  const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
 #pragma unroll
   for (int r = 0; r < kTile; ++r) {
     const int t = y + r * kSide;
@@ -174,17 +192,22 @@ __device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at,
 #pragma unroll
     for (int c = 0; c < kTile; ++c) {
       const int column = x + c * kSide;
-      if (column >= columns) continue;
-      store_canonical(p.y + values + t * row_step + column, mul(h_q[r][c], set1(g.scale)));
+      if (column >= of.columns) continue;
+      store_canonical(p.y + of.values + t * of.row_step + column, mul(h.q[r][c], set1(g.scale)));
       if (rows.end < kChunkRows)
-        store(m.u + t * g.dv_padded + slice + column, load(at.u + t * kChunkStride + column));
+        store(m.u + t * g.dv_padded + of.slice + column, load(at.u + t * kChunkStride + column));
     }
   }
-  if (rows.end < kChunkRows) return;
-  // linear_attention.7
+}
+
+// linear_attention.7
+__device__ __forceinline__ void close_slice(const Rows& p, const HeadState& m, ChunkShared& at,
+                                            const Segment& rows, const Columns& of) {
+  const Geometry& g = p.g;
+  const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
   for (int64_t from = 0; from < g.d; from += kChunkRows) {
     __syncthreads();
-    load_rows<false>(p, m, at, rows, head, from);
+    load_rows<false>(p, m, at, rows, of.head, from);
     __syncthreads();
     for (int i = threadIdx.x; i < kChunkRows * kChunkRows; i += kThreads) {
       float* const key = at.k + i / kChunkRows * kChunkStride + i % kChunkRows;
@@ -199,7 +222,7 @@ __device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at,
       for (int c = 0; c < kTile; ++c) {
         const int64_t j = from + y + r * kSide, column = x + c * kSide;
         sum[r][c] =
-            j < g.d && column < columns ? mul(a, load(m.s + j * g.dv_padded + slice + column)) : zero();
+            j < g.d && column < of.columns ? mul(a, load(m.s + j * g.dv_padded + of.slice + column)) : zero();
       }
     for (int i = 0; i < kChunkRows; ++i) {
       F key[kTile], u[kTile];
@@ -211,16 +234,31 @@ __device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at,
 #pragma unroll
       for (int r = 0; r < kTile; ++r)
 #pragma unroll
-        for (int c = 0; c < kTile; ++c) sum[r][c] = fma(key[r], u[c], sum[r][c]);
+        for (int c = 0; c < kTile; ++c) sum[r][c] = fma(key[r], u[c], sum[r][c]);  // linear_attention.7
     }
 #pragma unroll
     for (int r = 0; r < kTile; ++r)
 #pragma unroll
       for (int c = 0; c < kTile; ++c) {
         const int64_t j = from + y + r * kSide, column = x + c * kSide;
-        if (j < g.d && column < columns) store_canonical(m.s + j * g.dv_padded + slice + column, sum[r][c]);
+        if (j < g.d && column < of.columns)
+          store_canonical(m.s + j * g.dv_padded + of.slice + column, sum[r][c]);
       }
   }
+}
+
+template <bool kDelta>
+__device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at, const Segment& rows,
+                             int64_t head, int64_t slice) {
+  const int64_t row_step = p.g.value_heads * p.g.dv;
+  const Columns of{head, slice, num::min_i64(p.g.dv - slice, kSlice), row_step,
+                   (rows.first - rows.begin) * row_step + head * p.g.dv + slice};
+  Sums h;
+  load_decays(p, m, at, rows, head);
+  multiply<kDelta>(p, m, at, rows, of, h);
+  substitute<kDelta>(p, m, at, rows, of, h);
+  store_rows(p, m, at, rows, of, h);
+  if (rows.end == kChunkRows) close_slice(p, m, at, rows, of);
 }
 
 // Blocks are (slice, head, sequence). Keys and logarithms of the chunk that stays open are left to

@@ -96,13 +96,13 @@ __device__ inline void finish_column(const Rows& p, const HeadState& m, const Sh
 #pragma unroll 8
   for (int64_t i = 0; i < t; ++i) {
     const F u = load(m.u + i * g.dv_padded + c);
-    k = fma(load(row.w + i), u, k);
-    q = fma(load(row.w + kChunkRows + i), u, q);
+    k = fma(load(row.w + i), u, k);               // linear_attention.5
+    q = fma(load(row.w + kChunkRows + i), u, q);  // linear_attention.6
   }
   F u = load(p.v + to);
   if (p.beta) u = canonicalize(mul(load(p.beta + at * g.value_heads + head), sub(u, k)));
   store(m.u + t * g.dv_padded + c, u);
-  q = fma(load(row.w + kChunkRows + t), u, q);
+  q = fma(load(row.w + kChunkRows + t), u, q);  // linear_attention.6
   store_canonical(p.y + to, mul(q, set1(g.scale)));
 }
 
@@ -129,8 +129,10 @@ __device__ void close_chunk(const Geometry& g, const HeadState& m) {
     for (int64_t i = 0; i < kChunkRows; ++i) {
       const F u = load(m.u + i * g.dv_padded + c);
 #pragma unroll
-      for (int r = 0; r < kClosedRows; ++r)
-        sum[r] = fma(load(m.keys + num::min_i64(first + r, g.d - 1) * kChunkRows + i), u, sum[r]);
+      for (int r = 0; r < kClosedRows; ++r) {
+        const int64_t j = num::min_i64(first + r, g.d - 1);
+        sum[r] = fma(load(m.keys + j * kChunkRows + i), u, sum[r]);  // linear_attention.7
+      }
     }
 #pragma unroll
     for (int r = 0; r < kClosedRows; ++r)
