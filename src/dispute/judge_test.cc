@@ -15,7 +15,7 @@ struct Case {
   run::TinyModel model;
   receipt::Receipt receipt;
 
-  explicit Case(int layers = 1, bool convolves = false) : model(true, layers, convolves) {
+  explicit Case(int layers = 1, bool hybrid = false) : model(true, layers, hybrid) {
     receipt.numerics = "invar-1", receipt.operation_set = "reproducible", receipt.recipe = "tiny";
     receipt.prompt_tokens = {3, 1, 4, 1, 5};
     receipt.max_new_tokens = 8, receipt.finish_reason = "length";
@@ -69,7 +69,7 @@ TEST(Dispute, every_operation) {
   every_operation_is_judged(Case());
 }
 TEST(Dispute, every_operation_of_a_model_with_states_of_fixed_size) {
-  every_operation_is_judged(Case(2, /*convolves=*/true));
+  every_operation_is_judged(Case(3, /*hybrid=*/true));
 }
 
 // The kernels of the party and of the judge are different ones: the answers of one instruction set

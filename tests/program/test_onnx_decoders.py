@@ -254,6 +254,48 @@ def tokens_alone():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
+def linear_decoder(channels):
+    """Two layers of linear attention by the gated delta rule, two heads of values to one of queries
+    and keys. Weights are [out, in]."""
+    rng = np.random.default_rng(11)
+    widths = {"q": WIDTH, "k": WIDTH, "v": 2 * WIDTH, "g": 2 * WIDTH if channels else 2, "b": 2}
+    weights = {
+        "embed": rng.standard_normal((VOCAB, WIDTH)),
+        "head": rng.standard_normal((VOCAB, WIDTH)),
+    }
+    made = [node("Gather", ["embed", "input_ids"], ["h0"])]
+
+    def linear(x, name, out, shape=None):
+        if shape:
+            weights[name] = rng.standard_normal(shape) / 8
+        return [
+            node("Transpose", [name], [name + "_t"], perm=[1, 0]),
+            node("MatMul", [x, name + "_t"], [out]),
+        ]
+
+    for i in ("0", "1"):
+        for n, width in widths.items():
+            made += linear("h" + i, n + i, n + i + "_h", (width, WIDTH))
+        made += [
+            node("Softplus", [f"g{i}_h"], ["rise" + i]),
+            node("Neg", ["rise" + i], ["decay" + i]),
+            node("Sigmoid", [f"b{i}_h"], ["beta" + i]),
+            node("LinearAttention", [f"q{i}_h", f"k{i}_h", f"v{i}_h", "", "decay" + i, "beta" + i],
+                 ["y" + i, "present" + i], domain="com.microsoft", q_num_heads=1, kv_num_heads=2,
+                 update_rule="gated_delta"),
+            *linear("y" + i, "o" + i, "out" + i, (WIDTH, 2 * WIDTH)),
+            node("Add", ["h" + i, "out" + i], [f"h{int(i) + 1}"]),
+        ]  # fmt: skip
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        made + linear("h2", "head", "logits"), "decoder",
+        [info("input_ids", I64, ["batch", "seq"])], [info("logits", F32, None)],
+        [numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights.items()],
+    )  # fmt: skip
+    sets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=10)
+
+
 def folder(path, file="model.onnx", config="config.json", model=None):
     path.mkdir()
     for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -297,7 +339,7 @@ def by_onnxruntime(path, tokens):
 
 def by_onnx(path, tokens):
     """Greedy tokens by onnx's reference, each over the whole sequence."""
-    session, made = ReferenceEvaluator(path), []
+    session, made = ReferenceEvaluator(str(path)), []
     while len(made) < NEW:
         step = np.array([list(tokens) + made], np.int64)
         feed = {
@@ -331,6 +373,39 @@ def test_a_causal_convolution_keeps_its_last_inputs(tmp_path):
     invar("compile", path / "model.onnx", "--stateless")
     _, whole = run(path, tmp_path / "w.json", "--plan", plan)
     assert whole["receipt_hash"] == receipt["receipt_hash"]
+
+
+@pytest.mark.parametrize("channels", [False, True])
+def test_linear_attention_keeps_its_state(tmp_path, channels):
+    """Rows on both sides of a chunk's end (linear_attention.2), by steps of every kind."""
+    path = folder(tmp_path / "tiny", model=linear_decoder(channels))
+    (path / "config.json").write_text('{"max_position_embeddings": 256, "eos_token_id": 1}')
+
+    def answer(name, *options):
+        out = tmp_path / name
+        invar("run", "--model-name", path, "--prompt-text", 30 * PROMPT, "--max-new-tokens", 70,
+              "--receipt-path", out, *options)  # fmt: skip
+        return json.loads(out.read_text())
+
+    receipt = answer("r.json")
+    prompt, tokens = receipt["input"]["tokens"], receipt["output"]["tokens"]
+    assert len(prompt) < 64 < 128 < len(prompt) + len(tokens)
+    session = onnxruntime.InferenceSession(path / "model.onnx", providers=["CPUExecutionProvider"])
+    (logits,) = session.run(None, {"input_ids": np.array([prompt + tokens], np.int64)})
+    assert list(logits[0, len(prompt) - 1 : -1].argmax(-1)) == tokens
+    invar("compile", path / "model.onnx", "--stateless")
+    pieces = (("--prefill-chunk", n) for n in (1, 7, 63, 64, 65))
+    others = (
+        ("--threads", 1),
+        ("--no-kv-cache",),
+        ("--plan", path / "plan.invar"),
+        ("--n-partitions", 2),
+        ("--tensor-parallel", 2),
+    )
+    for i, options in enumerate([*pieces, *others]):
+        assert answer(f"{i}.json", *options)["receipt_hash"] == receipt["receipt_hash"], options
+    told = invar("verify", tmp_path / "r.json", "--model-name", path)
+    assert told.out.startswith(b"VERIFIED") and b"whole prefix" not in told.err
 
 
 def test_the_answer_and_its_receipt(tmp_path):

@@ -133,15 +133,19 @@ def latent(model_type, architecture, **s):
     return case(model_type, architecture, **{**sizes, **s})
 
 
+# Positions for more than one chunk of linear_attention.2.
+LONG = {"max_position_embeddings": 256}
+
+
 def lfm2(**s):
-    return case("lfm2", "Lfm2ForCausalLM", **{"num_hidden_layers": 3, **s})
+    return case("lfm2", "Lfm2ForCausalLM", **{"num_hidden_layers": 3, **LONG, **s})
 
 
 STATES = {"mamba_n_heads": 4, "mamba_d_state": 6, "mamba_expand": 2, "mamba_d_conv": 4}
 
 
 def bamba(model_type="bamba", architecture="BambaForCausalLM", **s):
-    return case(model_type, architecture, **{**STATES, "num_hidden_layers": 3, **s})
+    return case(model_type, architecture, **{**STATES, "num_hidden_layers": 3, **LONG, **s})
 
 
 def mamba2(**s):
@@ -153,7 +157,7 @@ def mamba2(**s):
 
 def nemotron_h(**s):
     sizes = {"mamba_num_heads": 4, "mamba_head_dim": 10, "ssm_state_size": 6, "n_groups": 2}
-    return case("nemotron_h", "NemotronHForCausalLM", head_dim=12, **{**sizes, **s})
+    return case("nemotron_h", "NemotronHForCausalLM", head_dim=12, **{**sizes, **LONG, **s})
 
 
 def granite4(**s):
@@ -200,6 +204,44 @@ MSCALE = {
     "mscale": 0.707,
     "mscale_all_dim": 0.707,
 }
+
+# With steps of positions as short as the prompts here.
+GROWING = {
+    "type": "yarn",
+    "rope_theta": 1e4,
+    "factor": 16.0,
+    "original_max_position_embeddings": 9,
+    "max_position_embeddings": 128,
+    "beta_fast": 32.0,
+    "beta_slow": 1.0,
+    "mscale": 1.0,
+    "mscale_all_dim": 1.0,
+    "llama_4_scaling_beta": 0.1,
+}
+
+
+def llama4(**s):
+    sizes = {"num_local_experts": 4, "num_experts_per_tok": 1, "intermediate_size_mlp": 36}
+    return case("llama4_text", "Llama4ForCausalLM", **{**sizes, "head_dim": 12, **s})
+
+
+def gemma4(**s):
+    sizes = {"num_hidden_layers": 3, "head_dim": 8, "global_head_dim": 12, "sliding_window": 6}
+    sizes |= {"hidden_size_per_layer_input": 6, "vocab_size_per_layer_input": 61}
+    sizes |= {"final_logit_softcapping": 2.0, "use_bidirectional_attention": "vision"}
+    ropes = {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        "full_attention": {
+            "rope_type": "proportional",
+            "partial_rotary_factor": 0.5,
+            "rope_theta": 1e6,
+        },
+    }
+    return case("gemma4_text", "Gemma4ForCausalLM", **{**sizes, "rope_parameters": ropes, **s})
+
+
+GEMMA4_VISION = {"num_key_value_heads": 2, "head_dim": 8, "position_embedding_size": 16}
+LLAMA4_VISION = {"vision_output_dim": 16, "projector_input_dim": 16, "projector_output_dim": 16}
 
 CASES = {
     "llama": llama(rope_scaling=LLAMA3, rope_theta=5000.0),
@@ -772,6 +814,366 @@ CASES = {
     "granitemoehybrid-dense": granite4(
         num_local_experts=0, shared_intermediate_size=36, tie_word_embeddings=True
     ),
+    "seed_oss": case("seed_oss", "SeedOssForCausalLM", head_dim=10, rope_theta=1e7),
+    "seed_oss-biases-tied": case(
+        "seed_oss",
+        "SeedOssForCausalLM",
+        head_dim=None,
+        attention_bias=False,
+        attention_out_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "arcee": case("arcee", "ArceeForCausalLM", rope_scaling=MSCALE, rope_theta=1e4),
+    "arcee-biases": case(
+        "arcee",
+        "ArceeForCausalLM",
+        hidden_act="silu",
+        attention_bias=True,
+        mlp_bias=True,
+        head_dim=12,
+        tie_word_embeddings=True,
+    ),
+    "helium": case("helium", "HeliumForCausalLM", head_dim=8),
+    "helium-biases": case(
+        "helium",
+        "HeliumForCausalLM",
+        head_dim=8,
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "internlm3": case(
+        "internlm3",
+        "InternLM3ForCausalLM",
+        head_dim=12,
+        auto_map={"AutoModelForCausalLM": "modeling_internlm3.InternLM3ForCausalLM"},
+        rope_scaling={"rope_type": "dynamic", "factor": 6.0},
+        rope_theta=5e7,
+        qkv_bias=False,
+        bias=False,
+    ),
+    "internlm3-biases": case(
+        "internlm3", "LlamaForCausalLM", head_dim=8, attention_bias=True, mlp_bias=True
+    ),
+    "iquestcoder": case("iquestcoder", "IQuestCoderForCausalLM", head_dim=10, rope_theta=5e5),
+    "cwm": case(
+        "cwm",
+        "CwmForCausalLM",
+        num_hidden_layers=5,
+        head_dim=12,
+        sliding_window=6,
+        rope_scaling=LLAMA3,
+        rope_theta=1e6,
+    ),
+    "apertus": case(
+        "apertus", "ApertusForCausalLM", rope_scaling=LLAMA3, rope_theta=12e6, hidden_act="xielu"
+    ),
+    "apertus-biases-tied": case(
+        "apertus",
+        "ApertusForCausalLM",
+        rope_scaling=LLAMA3,
+        hidden_act="relu2",
+        attention_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "nanochat": case("nanochat", "NanoChatForCausalLM", num_key_value_heads=4),
+    "nanochat-biases-uncapped": case(
+        "nanochat",
+        "NanoChatForCausalLM",
+        attention_bias=True,
+        final_logit_softcapping=None,
+        rope_theta=1e5,
+        tie_word_embeddings=True,
+    ),
+    "jais2": case("jais2", "Jais2ForCausalLM", rope_theta=5e5),
+    "jais2-without-biases": case(
+        "jais2",
+        "Jais2ForCausalLM",
+        head_dim=12,
+        attention_bias=False,
+        mlp_bias=False,
+        tie_word_embeddings=True,
+    ),
+    "exaone": case(
+        "exaone",
+        "ExaoneForCausalLM",
+        num_hidden_layers=...,
+        num_layers=2,
+        activation_function="silu",
+        layer_norm_epsilon=1e-5,
+        rope_scaling=LLAMA3,
+        rope_theta=1e6,
+    ),
+    "exaone4": case(
+        "exaone4",
+        "Exaone4ForCausalLM",
+        num_hidden_layers=4,
+        sliding_window=6,
+        sliding_window_pattern="LLLG",
+        layer_types=["sliding_attention"] * 3 + ["full_attention"],
+        rope_scaling=LLAMA3,
+        rope_theta=1e6,
+    ),
+    "exaone4-pattern": case(
+        "exaone4",
+        "Exaone4ForCausalLM",
+        num_hidden_layers=3,
+        sliding_window=9,
+        sliding_window_pattern=2,
+        head_dim=12,
+        tie_word_embeddings=True,
+    ),
+    "exaone4-without-window": case(
+        "exaone4",
+        "Exaone4ForCausalLM",
+        sliding_window=None,
+        sliding_window_pattern=None,
+        layer_types=["full_attention"] * 2,
+    ),
+    "ministral": case(
+        "ministral",
+        "MinistralForCausalLM",
+        head_dim=10,
+        sliding_window=7,
+        layer_types=["full_attention", "sliding_attention"],
+    ),
+    "ministral-all-windowed": case(
+        "ministral", "MinistralForCausalLM", head_dim=8, sliding_window=5, tie_word_embeddings=True
+    ),
+    "ministral3": case("ministral3", "Ministral3ForCausalLM", head_dim=12, rope_parameters=GROWING),
+    "ministral3-window": case(
+        "ministral3",
+        "Ministral3ForCausalLM",
+        sliding_window=11,
+        tie_word_embeddings=True,
+        rope_parameters={**GROWING, "llama_4_scaling_beta": 0.4, "mscale": 0.0},
+    ),
+    "vaultgemma": case(
+        "vaultgemma",
+        "VaultGemmaForCausalLM",
+        head_dim=12,
+        query_pre_attn_scalar=10,
+        sliding_window=6,
+    ),
+    "hyperclovax": case(
+        "hyperclovax",
+        "HyperCLOVAXForCausalLM",
+        embedding_multiplier=2.0,
+        logits_scaling=0.5,
+        residual_multiplier=0.5,
+        attention_multiplier=0.25,
+    ),
+    "hyperclovax-biases": case(
+        "hyperclovax",
+        "HyperCLOVAXForCausalLM",
+        head_dim=12,
+        use_post_norm=False,
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "flex_olmo": case(
+        "flex_olmo",
+        "FlexOlmoForCausalLM",
+        num_experts=5,
+        num_experts_per_tok=2,
+        attention_bias=True,
+    ),
+    "flex_olmo-normalized": case(
+        "flex_olmo",
+        "FlexOlmoForCausalLM",
+        num_experts=4,
+        num_experts_per_tok=3,
+        norm_topk_prob=True,
+        tie_word_embeddings=True,
+        num_key_value_heads=4,
+    ),
+    "solar_open": case(
+        "solar_open",
+        "SolarOpenForCausalLM",
+        intermediate_size=...,
+        head_dim=12,
+        n_routed_experts=8,
+        num_experts_per_tok=3,
+        moe_intermediate_size=20,
+        n_shared_experts=2,
+        n_group=4,
+        topk_group=2,
+        routed_scaling_factor=1.5,
+        attention_bias=True,
+    ),
+    "dots1": case(
+        "dots1",
+        "Dots1ForCausalLM",
+        **{**EXPERTS, "n_shared_experts": 2},
+        head_dim=12,
+        norm_topk_prob=True,
+        routed_scaling_factor=2.5,
+        sliding_window=None,
+    ),
+    "dots1-window": case(
+        "dots1",
+        "Dots1ForCausalLM",
+        **{**EXPERTS, "first_k_dense_replace": 0},
+        n_group=4,
+        topk_group=2,
+        sliding_window=6,
+        max_window_layers=1,
+        attention_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "exaone_moe": moe(
+        "exaone_moe",
+        "ExaoneMoeForCausalLM",
+        num_hidden_layers=4,
+        sliding_window=6,
+        layer_types=["sliding_attention"] * 3 + ["full_attention"],
+        rope_theta=1e6,
+    ),
+    "exaone_moe-groups": moe(
+        "exaone_moe",
+        "ExaoneMoeForCausalLM",
+        num_hidden_layers=3,
+        n_group=3,
+        topk_group=2,
+        num_shared_experts=2,
+        norm_topk_prob=False,
+        mlp_layer_types=["sparse", "dense", "sparse"],
+        sliding_window_pattern=2,
+        sliding_window=7,
+        tie_word_embeddings=True,
+    ),
+    "minimax_m2": case(
+        "minimax_m2",
+        "MiniMaxM2ForCausalLM",
+        head_dim=12,
+        num_local_experts=6,
+        num_experts_per_tok=2,
+        rotary_dim=6,
+        rope_theta=5e6,
+        use_qk_norm=True,
+        qk_norm_type="per_layer",
+    ),
+    "minimax_m2-tied": case(
+        "minimax_m2",
+        "MiniMaxM2ForCausalLM",
+        head_dim=8,
+        num_local_experts=5,
+        num_experts_per_tok=3,
+        num_key_value_heads=4,
+        tie_word_embeddings=True,
+    ),
+    "llama4": llama4(num_hidden_layers=4, rope_scaling=LLAMA3, floor_scale=5),
+    "llama4-dense-layers": llama4(
+        num_hidden_layers=4,
+        num_experts_per_tok=2,
+        interleave_moe_layer_step=2,
+        no_rope_layers=[1, 0, 1, 1],
+        use_qk_norm=False,
+        attn_temperature_tuning=False,
+        attention_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "mistral4": latent(
+        "mistral4",
+        "Mistral4ForCausalLM",
+        **{**EXPERTS, "n_shared_experts": 1},
+        rope_parameters=GROWING,
+    ),
+    "mistral4-groups": latent(
+        "mistral4",
+        "Mistral4ForCausalLM",
+        **{**EXPERTS, "first_k_dense_replace": 0},
+        q_lora_rank=None,
+        n_group=4,
+        topk_group=2,
+        norm_topk_prob=False,
+        routed_scaling_factor=1.5,
+        rope_interleave=False,
+        attention_bias=True,
+        rope_parameters={**GROWING, "partial_rotary_factor": 4 / 12, "mscale_all_dim": 0.5},
+    ),
+    "gemma4": gemma4(
+        num_hidden_layers=4,
+        num_kv_shared_layers=2,
+        layer_types=["sliding_attention", "full_attention"] * 2,
+        use_double_wide_mlp=True,
+    ),
+    "gemma4-keys-are-values": gemma4(
+        num_key_value_heads=4,
+        num_global_key_value_heads=1,
+        attention_k_eq_v=True,
+        hidden_size_per_layer_input=0,
+        attention_bias=True,
+        tie_word_embeddings=False,
+    ),
+    "gemma4-experts": gemma4(
+        num_hidden_layers=3,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        global_head_dim=...,
+        per_layer_config={"1": {"head_dim": 12}, "2": {"head_dim": 12}},
+        hidden_size_per_layer_input=0,
+        enable_moe_block=True,
+        num_experts=5,
+        top_k_experts=2,
+        moe_intermediate_size=20,
+        final_logit_softcapping=None,
+    ),
+    "gemma4-whole": whole(
+        "gemma4",
+        "Gemma4ForConditionalGeneration",
+        gemma4(),
+        vision=GEMMA4_VISION,
+        audio_config=None,
+    ),
+    "ministral3-whole": whole(
+        "mistral3",
+        "Mistral3ForConditionalGeneration",
+        case("ministral3", "Ministral3ForCausalLM", head_dim=12, rope_parameters=GROWING),
+        vision={"model_type": "pixtral", "head_dim": 8},
+        tie_word_embeddings=False,
+    ),
+    "llama4-whole": whole(
+        "llama4", "Llama4ForConditionalGeneration", llama4(), vision=LLAMA4_VISION
+    ),
+    "phimoe": case(
+        "phimoe",
+        "PhiMoEForCausalLM",
+        auto_map={"AutoModelForCausalLM": "modeling_phimoe.PhiMoEForCausalLM"},
+        num_local_experts=6,
+        attention_bias=True,
+        lm_head_bias=True,
+        sliding_window=128,
+        router_jitter_noise=0.2,
+        original_max_position_embeddings=96,
+        rope_scaling={
+            "type": "longrope",
+            "short_factor": [1.0, 1.2, 1.5, 2.0],
+            "long_factor": [1.0, 2.0, 3.0, 4.0],
+            "short_mscale": 1.25,
+            "long_mscale": 1.25,
+            "original_max_position_embeddings": 96,
+        },
+    ),
+    "phimoe-window": case(
+        "phimoe",
+        "PhimoeForCausalLM",
+        num_local_experts=4,
+        sliding_window=7,
+        rope_theta=1e4,
+        tie_word_embeddings=True,
+    ),
+    "granite_swa": case(
+        "granite_swa",
+        "GraniteSWAForCausalLM",
+        num_hidden_layers=5,
+        sliding_window=6,
+        layer_rope_theta=[0, 1e4, 1e4, 5e5, 0],
+        embedding_multiplier=2.0,
+        attention_multiplier=0.25,
+        logits_scaling=3.0,
+    ),
     "granitemoehybrid-mamba": granite4(
         num_hidden_layers=3,
         layer_types=["mamba", "attention", "mamba"],
@@ -779,22 +1181,20 @@ CASES = {
         num_experts_per_tok=2,
         shared_intermediate_size=28,
         time_step_limit=[0.0, {"__float__": "Infinity"}],
-        **{**STATES, "mamba_n_groups": 2, "mamba_d_conv": 3},
+        **{**STATES, **LONG, "mamba_n_groups": 2, "mamba_d_conv": 3},
         mamba_proj_bias=True,
         mamba_conv_bias=False,
-        max_position_embeddings=256,
     ),
     "lfm2": lfm2(
         intermediate_size=66,
         block_multiple_of=8,
         layer_types=["conv", "full_attention", "conv"],
         rope_theta=1e6,
-        max_position_embeddings=256,
     ),
     "lfm2-old-keys": lfm2(
         block_ff_dim=96,
         block_multiple_of=16,
-        block_ffn_dim_multiplier=1.3,
+        block_ffn_dim_multiplier=1.2,
         full_attn_idxs=[1],
         conv_bias=True,
         conv_L_cache=5,
@@ -805,6 +1205,7 @@ CASES = {
     "lfm2_moe": case(
         "lfm2_moe",
         "Lfm2MoeForCausalLM",
+        **LONG,
         num_hidden_layers=4,
         num_dense_layers=1,
         layer_types=["conv", "full_attention", "conv", "conv"],
@@ -812,11 +1213,11 @@ CASES = {
         num_experts=8,
         num_experts_per_tok=3,
         routed_scaling_factor=1.5,
-        max_position_embeddings=256,
     ),
     "lfm2_moe-plain": case(
         "lfm2_moe",
         "Lfm2MoeForCausalLM",
+        **LONG,
         num_dense_layers=0,
         layer_types=["conv", "full_attention"],
         moe_intermediate_size=24,
@@ -838,7 +1239,7 @@ CASES = {
         layer_norm_epsilon=1e-3,
         time_step_limit=[0.5, 0.75],
     ),
-    "bamba": bamba(attn_layer_indices=[1], rope_theta=1e4, max_position_embeddings=256),
+    "bamba": bamba(attn_layer_indices=[1], rope_theta=1e4),
     "bamba-biases": bamba(
         attn_layer_indices=[0],
         mamba_n_groups=2,
@@ -867,7 +1268,6 @@ CASES = {
         ssm_in_multiplier=1.25,
         ssm_out_multiplier=0.23,
         rope_theta=1e11,
-        max_position_embeddings=256,
     ),
     "falcon_h1-norm": bamba(
         "falcon_h1",
@@ -905,7 +1305,6 @@ CASES = {
         moe_intermediate_size=20,
         moe_shared_expert_intermediate_size=28,
         routed_scaling_factor=2.5,
-        max_position_embeddings=256,
     ),
     "nemotron_h-latent": nemotron_h(
         num_hidden_layers=4,
@@ -930,8 +1329,3 @@ CASES = {
         layer_norm_epsilon=1e-3,
     ),
 }
-
-# More than one chunk of linear_attention.2; 24 tokens where nothing stands here.
-PROMPTS = dict.fromkeys(
-    ["granitemoehybrid-mamba", "lfm2", "lfm2_moe", "mamba2", "bamba", "falcon_h1", "nemotron_h"], 162
-)

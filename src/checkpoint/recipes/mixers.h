@@ -1,5 +1,5 @@
 // What stands in the place of attention: a short convolution, or a state-space layer of Mamba-2
-// (spec/decoder.md decoder.34, decoder.35). Part of Decoder.
+// (spec/decoder.md decoder.61, decoder.62). Part of Decoder.
 #pragma once
 
 #include <array>
@@ -8,14 +8,14 @@
 
 namespace invar::checkpoint {
 
-// A causal convolution between two gates (decoder.34). Its tensors begin with `name`.
+// A causal convolution between two gates (decoder.61). Its tensors begin with `name`.
 struct ShortConv {
   std::string name = "conv.";
   int64_t width = 0;  // 0: no layer has one
   bool bias = false;
 };
 
-// Mamba-2 (decoder.35). Its tensors begin with `name`.
+// Mamba-2 (decoder.62). Its tensors begin with `name`.
 struct StateSpace {
   std::string name = "mamba.";
   int64_t heads = 0, head_dim = 0;   // heads of values; 0: no layer has one

@@ -1,6 +1,5 @@
 // Lowering of CausalConvWithState, and the type inference of repro.causal_conv.
-#include "compiler/lowering/builders/normalization.h"
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {
@@ -88,17 +87,15 @@ Status causal_convolution(NodeView& node) {
 
 }  // namespace
 
-LogicalResult CausalConvOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                             SmallVectorImpl<Type>& out) {
-  const Shape x = shape_of(op.getX().getType()), w = shape_of(op.getWeight().getType());
-  if (x.size() != 3 || w.size() != 2) return refuse(loc, "covered are x of rank 3 and weights of rank 2");
+Result<ValueType> infer_causal_conv(InferredCall& in) {
+  const Shape &x = in[0].shape, &w = in[1].shape;
+  if (x.size() != 3 || w.size() != 2) return not_covered("covered are x of rank 3 and weights of rank 2");
   if (!x[2].constant() || w[0] != x[2] || !w[1].constant())
-    return mismatch(loc, text_of(x[2]) + " channels and weights " + text_of(w));
-  if (w[1].value < 1 || w[1].value > 8) return refuse(loc, "a width that is none of 1 to 8");
-  if (op.getBias() && shape_of(op.getBias().getType()) != Shape{x[2]})
-    return mismatch(loc, "a bias that does not have an element for each channel");
-  out.push_back(op.getX().getType());
-  return success();
+    return bad_input(text_of(x[2]) + " channels and weights " + text_of(w));
+  if (w[1].value < 1 || w[1].value > 8) return not_covered("a width that is none of 1 to 8");
+  if (in.has(2) && in[2].shape != Shape{x[2]})
+    return bad_input("a bias that does not have an element for each channel");
+  return in[0];
 }
 
 void import_causal_conv(RuleRegistry& registry) {

@@ -4,10 +4,10 @@ from invar import primitives as p
 from invar.autograd.rules import rule
 
 
-@rule("causal_conv")
+@rule("causal_conv", saves="others")
 def causal_conv(v):
     grad, (channels, width) = v.grad.transpose(1, 2), v.shape(1)
-    named = {"pads": [width - 1, 0], "groups": channels}
+    named = {"strides": [1], "dilations": [1], "pads": [width - 1, 0], "groups": channels}
     grads = [None] * len(v)
     for i in range(1, len(v)):
         if v.accumulator(i) is not None:

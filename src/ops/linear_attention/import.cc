@@ -3,8 +3,8 @@
 // programs have its bits. Elsewhere it is an operation of this room, which has other last bits.
 #include <cmath>
 
-#include "compiler/lowering/builders/normalization.h"
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
+#include "ops/linear_attention/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -206,42 +206,26 @@ Status linear_attention_of_room(NodeView& node) {
   return chunked_linear_attention(node, n);
 }
 
-template <class Adaptor>
-LogicalResult infer(std::optional<Location> loc, Adaptor op, ValueRange rates, SmallVectorImpl<Type>& out) {
-  const Shape q = shape_of(op.getQ().getType()), k = shape_of(op.getK().getType()),
-              v = shape_of(op.getV().getType());
-  const int64_t key_heads = op.getKeyHeads(), heads = op.getValueHeads();
-  for (const Shape& s : {q, k, v})
-    if (s.size() != 3 || !s[2].constant())
-      return refuse(loc, "covered are operands [batch, sequence, heads * size]");
-  if (key_heads < 1 || heads < 1 || heads % key_heads || q[2] != k[2] || q[2].value < 1 ||
-      q[2].value % key_heads || v[2].value < 1 || v[2].value % heads)
-    return mismatch(loc, "heads and sizes of queries, keys and values do not fit");
-  const Shape g = shape_of(op.getG().getType());
-  if (g.size() != 3 || (g[2] != Dim::of(heads) && g[2] != Dim::of(heads * (q[2].value / key_heads))))
-    return mismatch(loc, "decays that are neither of value heads nor of their channels");
-  SmallVector<Shape> others{k, v, g};
-  for (Value rate : rates) {
-    others.push_back(shape_of(rate.getType()));
-    if (others.back().size() != 3 || others.back()[2] != Dim::of(heads))
-      return mismatch(loc, "beta that is not of value heads");
-  }
-  for (const Shape& s : others)
-    for (const size_t axis : {0, 1})
-      if (!may_be_equal(q[axis], s[axis])) return unequal_dims(loc, q[axis], s[axis], "batch or sequence");
-  out.push_back(tensor_of({q[0], q[1], v[2]}, getElementTypeOrSelf(op.getQ().getType())));
-  return success();
-}
-
 }  // namespace
 
-LogicalResult GatedDeltaRuleOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                 SmallVectorImpl<Type>& out) {
-  return infer(loc, op, op.getBeta(), out);
-}
-LogicalResult GatedLinearAttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                       SmallVectorImpl<Type>& out) {
-  return infer(loc, op, {}, out);
+Result<ValueType> infer_linear_attention(InferredCall& in, const ops::GatedDeltaRuleAttributes& a) {
+  const Shape &q = in[0].shape, &v = in[2].shape, &g = in[3].shape;
+  const int64_t key_heads = a.key_heads, heads = a.value_heads;
+  for (size_t i = 0; i < 3; ++i)
+    if (in[i].shape.size() != 3 || !in[i].shape[2].constant())
+      return not_covered("covered are operands [batch, sequence, heads * size]");
+  if (key_heads < 1 || heads < 1 || heads % key_heads || q[2] != in[1].shape[2] || q[2].value < 1 ||
+      q[2].value % key_heads || v[2].value < 1 || v[2].value % heads)
+    return bad_input("heads and sizes of queries, keys and values do not fit");
+  if (g.size() != 3 || (g[2] != Dim::of(heads) && g[2] != Dim::of(heads * (q[2].value / key_heads))))
+    return bad_input("decays that are neither of value heads nor of their channels");
+  if (in.has(4) && (in[4].shape.size() != 3 || in[4].shape[2] != Dim::of(heads)))
+    return bad_input("beta that is not of value heads");
+  for (size_t i = 1; i < in.size(); ++i)
+    for (const size_t axis : {0, 1})
+      if (!may_be_equal(q[axis], in[i].shape[axis]))
+        return in.unequal_dims(q[axis], in[i].shape[axis], "batch or sequence");
+  return ValueType{in[0].dtype, {q[0], q[1], v[2]}};
 }
 
 void import_linear_attention(RuleRegistry& registry) {

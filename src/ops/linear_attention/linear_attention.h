@@ -38,13 +38,10 @@ INVAR_INLINE HeadState head_state(const Geometry& g, std::byte* slot, int64_t he
   float* const u = keys + g.d * kChunkRows;
   return {s, keys, u, reinterpret_cast<double*>(u + kChunkRows * g.dv_padded)};
 }
-// A state is whole in its slot, or in the first page of it.
 INVAR_INLINE HeadState head_state(const Geometry& g, const Call& call, int64_t batch, int64_t head) {
   const int64_t slot = call.sequences[batch].slot;
-  std::byte* const base =
-      call.pages ? call.pages[slot * call.slot_pages]
-                 : static_cast<std::byte*>(call.state) + slot * static_cast<int64_t>(call.slot_bytes);
-  return head_state(g, base, head);
+  return head_state(g, static_cast<std::byte*>(call.state) + slot * static_cast<int64_t>(call.slot_bytes),
+                    head);
 }
 
 int64_t units(const Call&, int phase);  // a head of a sequence each

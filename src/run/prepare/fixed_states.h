@@ -2,8 +2,6 @@
 // others grows with positions, and has pages.
 #pragma once
 
-#include <algorithm>
-
 #include "run/prepare/executable.h"
 
 namespace invar::run {
@@ -15,12 +13,17 @@ inline bool has_fixed_state(const ops::KernelRef& kernel, const ops::Call& call)
   return kernel.state_bytes(call, kLarge) == kernel.state_bytes(call, 2 * kLarge);
 }
 
+// A node that its room refuses has none: validate() says why.
 inline bool has_fixed_states(const Executable& e) {
-  return std::ranges::any_of(e.nodes, [&e](const PreparedNode& n) {
+  constexpr StepShape kStep{1, 1, 0};
+  for (size_t i = 0; i < e.nodes.size(); ++i) {
+    const PreparedNode& n = e.nodes[i];
     NodeShapes s;
-    return n.node->state >= 0 && e.shapes(n, {1, 1, 0}, s) &&
-           has_fixed_state(n.kernel, {s.in, s.out, &n.node->attrs});
-  });
+    if (n.node->state >= 0 && e.check(i, kStep) && e.shapes(n, kStep, s) &&
+        has_fixed_state(n.kernel, {s.in, s.out, &n.node->attrs}))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace invar::run

@@ -1,5 +1,6 @@
-// States of fixed size: a decoder with causal convolutions beside attention has the same bytes
-// however steps, threads, sequences, partitions and ranks cut it, and goes back where it can.
+// States of fixed size: a decoder with a causal convolution and linear attention next to attention
+// has the same bytes however steps, threads, sequences, partitions and ranks cut it, and goes back
+// where it can.
 #include "kernels/registry.h"
 #include "run/execute/snapshot_positions.h"
 #include "run/testing.h"
@@ -7,12 +8,12 @@
 namespace invar::run {
 namespace {
 
-constexpr int kConvLayers = 4;
+constexpr int kHybridLayers = 4;
 
 class FixedStatesTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    model = new TinyModel(true, kConvLayers, /*convolves=*/true);
+    model = new TinyModel(true, kHybridLayers, /*hybrid=*/true);
     Session s = open(*model, options(1, "reference"));
     truth = new Logits(logits(s, kTokens, true));
   }
@@ -34,9 +35,13 @@ Logits* FixedStatesTest::truth;
 
 // A single state of pages would hide a wrong place of the other.
 TEST_F(FixedStatesTest, TheModelHasBothKinds) {
-  for (const char* op : {"attention", "causal_conv"})
-    EXPECT_EQ(std::ranges::count_if(model->plan.nodes, [&](const plan::Node& n) { return n.op == op; }), 2);
-  const TinyModel plain(true, kConvLayers);
+  std::vector<std::string> stateful;
+  for (const plan::Node& n : model->plan.nodes)
+    if (n.state >= 0) stateful.push_back(n.op);
+  EXPECT_EQ(stateful,
+            (std::vector<std::string>{"causal_conv", "attention", "gated_linear_attention", "attention"}));
+  EXPECT_TRUE(std::ranges::all_of(*truth, [](float f) { return f == f; }));
+  const TinyModel plain(true, kHybridLayers);
   Session s = open(plain, options());
   EXPECT_FALSE(same_bytes(logits(s, kTokens, true), *truth));
 }
@@ -67,7 +72,7 @@ TEST_F(FixedStatesTest, SameBytesForEveryChunk) {
 }
 
 TEST_F(FixedStatesTest, WithoutStatesAllIsComputedAgain) {
-  const TinyModel stateless(false, kConvLayers, true);
+  const TinyModel stateless(false, kHybridLayers, true);
   Session s = open(stateless, options(2));
   EXPECT_TRUE(same_bytes(logits(s, 50, true), *truth));
 }
@@ -85,7 +90,7 @@ TEST_F(FixedStatesTest, CompanyDoesNotShow) {
 
 TEST_F(FixedStatesTest, PartitionsAndRanksDoNotShow) {
   const std::vector<Logits> of_one = alone(*model);
-  for (const auto& [partitions, ranks] : {std::pair{2, 1}, {kConvLayers, 1}, {1, 2}, {2, 4}}) {
+  for (const auto& [partitions, ranks] : {std::pair{2, 1}, {kHybridLayers, 1}, {1, 2}, {2, 4}}) {
     SCOPED_TRACE(std::to_string(partitions) + " partitions, " + std::to_string(ranks) + " ranks");
     Options o = options(2);
     o.partitions = partitions, o.ranks = ranks, o.chunk = 16;

@@ -1,4 +1,4 @@
-// Short causal convolutions, of a layer of their own (spec/decoder.md decoder.34) and within others.
+// Short causal convolutions, of a layer of their own (spec/decoder.md decoder.61) and within others.
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
 namespace invar::checkpoint {

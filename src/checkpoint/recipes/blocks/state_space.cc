@@ -1,4 +1,4 @@
-// State-space layers of Mamba-2 (spec/decoder.md decoder.35).
+// State-space layers of Mamba-2 (spec/decoder.md decoder.62).
 #include "checkpoint/recipes/activation.h"
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -1,7 +1,7 @@
 // Attention decomposed as in the body of ONNX's function.
 #pragma once
 
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 
