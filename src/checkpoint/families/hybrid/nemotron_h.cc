@@ -72,7 +72,6 @@ void describe_nemotron_h(ConfigReader& r, Decoder& d) {
                {"attention", Mixer::attention},
                {"mlp", Mixer::none},
                {"moe", Mixer::none}});
-  if (!r.status()) return;
   d.norm_epsilon = read_factor(r, "layer_norm_epsilon", 1e-5);
   d.block = Block::single;
   d.gated_mlp = false;
