@@ -161,7 +161,8 @@ def nemotron_h(**s):
 
 
 def granite4(**s):
-    """Without state-space layers where nothing else is said. Their sizes have to fit all the same."""
+    """Without state-space layers where nothing else is said. Their sizes have to fit all the
+    same."""
     sizes = {"layer_types": ["attention"] * 2, "mamba_n_heads": 8, "logits_scaling": 6.0}
     sizes |= {"embedding_multiplier": 2.0, "residual_multiplier": 0.5, "attention_multiplier": 0.25}
     return case("granitemoehybrid", "GraniteMoeHybridForCausalLM", **{**sizes, **s})
@@ -1253,6 +1254,17 @@ CASES = {
         rms_norm_eps=1e-3,
         num_key_value_heads=1,
     ),
+    "falcon_h1-norm-before-gate": bamba(
+        "falcon_h1",
+        "FalconH1ForCausalLM",
+        num_hidden_layers=1,
+        mamba_d_ssm=64,
+        mamba_rms_norm=True,
+        mamba_norm_before_gate=True,
+        projectors_bias=True,
+        mamba_conv_bias=False,
+        time_step_limit=[0.25, 2.0],
+    ),
     "falcon_h1": bamba(
         "falcon_h1",
         "FalconH1ForCausalLM",
@@ -1284,17 +1296,6 @@ CASES = {
         attention_bias=True,
         mlp_bias=True,
         tie_word_embeddings=True,
-    ),
-    "falcon_h1-norm-before-gate": bamba(
-        "falcon_h1",
-        "FalconH1ForCausalLM",
-        num_hidden_layers=1,
-        mamba_d_ssm=64,
-        mamba_rms_norm=True,
-        mamba_norm_before_gate=True,
-        projectors_bias=True,
-        mamba_conv_bias=False,
-        time_step_limit=[0.25, 2.0],
     ),
     "nemotron_h": nemotron_h(
         num_hidden_layers=6,

@@ -83,7 +83,7 @@ using onnx::quote;
   X(mistral4, mistral4)                 \
   X(gemma4_text, gemma4)                \
   X(phimoe, phimoe)                     \
-  X(granite_swa, granite_swa)\
+  X(granite_swa, granite_swa)           \
   X(lfm2, lfm2)                         \
   X(lfm2_moe, lfm2_moe)                 \
   X(mamba2, mamba2)                     \

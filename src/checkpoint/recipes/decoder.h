@@ -91,9 +91,9 @@ struct Decoder {
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
   QkNorm qk_norm = QkNorm::none;
   bool qk_norm_after_rope = false, qk_norm_bias = false;
-  bool qk_norm_weight = true;                        // else the weights of these norms are 1
-  bool qk_norm_rotated = false;                      // in the layers with rotary embedding alone
-  float qkv_clip = 0;                                // limit of queries, keys and values; 0: none
+  bool qk_norm_weight = true;    // else the weights of these norms are 1
+  bool qk_norm_rotated = false;  // in the layers with rotary embedding alone
+  float qkv_clip = 0;            // limit of queries, keys and values; 0: none
   float attention_in_scale = 1, attention_out_scale = 1, key_scale = 1;
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has

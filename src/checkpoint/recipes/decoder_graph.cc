@@ -216,7 +216,8 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
       x = before(n.attention_norm, add("attended", x, mixed(index, x)));
       return before(n.mlp_norm, add("output", x, mlp(index, x, x)));
     case Block::single:
-      if (d_.layers[index].mixer == Mixer::none) return add("output", x, mlp(index, before(n.attention_norm, x), x));
+      if (d_.layers[index].mixer == Mixer::none)
+        return add("output", x, mlp(index, before(n.attention_norm, x), x));
       return add("output", x, mixed(index, before(n.attention_norm, x)));
     case Block::parallel:
     case Block::parallel_two: break;
@@ -251,7 +252,8 @@ Result<onnx::Graph> DecoderGraph::build() {
   for (const Layer& layer : d_.layers)
     if (layer.window) graph.ir_version = 13, graph.opsets = {{"", 25}};  // the first with windows
   for (const Layer& layer : d_.layers) {
-    if (layer.mixer != Mixer::attention && layer.mixer != Mixer::none) graph.ir_version = 13, graph.opsets[""] = 27;
+    if (layer.mixer != Mixer::attention && layer.mixer != Mixer::none)
+      graph.ir_version = 13, graph.opsets[""] = 27;
     if (layer.mixer == Mixer::state_space || layer.mixer == Mixer::both) graph.opsets["invar"] = 1;
   }
   if (d_.attention_sinks) graph.opsets["invar"] = 1;

@@ -18,9 +18,9 @@ struct ShortConv {
 // Mamba-2 (decoder.62). Its tensors begin with `name`.
 struct StateSpace {
   std::string name = "mamba.";
-  int64_t heads = 0, head_dim = 0;   // heads of values; 0: no layer has one
+  int64_t heads = 0, head_dim = 0;     // heads of values; 0: no layer has one
   int64_t groups = 1, state_size = 0;  // heads of keys and queries, and their size
-  int64_t width = 0;                 // of the convolution
+  int64_t width = 0;                   // of the convolution
   bool in_bias = false, conv_bias = false, out_bias = false;
   float dt_minimum = 0, dt_maximum = 0;  // limits of time steps; 0: none
   bool norm = true, norm_before_gate = false;

@@ -123,7 +123,8 @@ void add_experts(const Experts& e, Parameters& p) {
 
 // Adds the parameters of layers whose mixer is not attention.
 void add_mixers(const Decoder& d, Parameters& p) {
-  add_layers(d, "layer_mixers", 'a', p, [](const Layer& l) { return "adcsbn"[static_cast<size_t>(l.mixer)]; });
+  add_layers(d, "layer_mixers", 'a', p,
+             [](const Layer& l) { return "adcsbn"[static_cast<size_t>(l.mixer)]; });
   if (const ShortConv& c = d.short_conv; c.width != 0) {
     p["conv_width"] = parameter(c.width);
     if (c.bias) p["conv_bias"] = parameter(true);
@@ -154,7 +155,8 @@ void add_mixers(const Decoder& d, Parameters& p) {
 // A parameter is there if it differs from the same member of a Decoder that nobody has set. So
 // programs stay the same when a later version adds a switch.
 Parameters decoder_parameters(const Decoder& d) {
-  static constexpr const char* kBlocks[] = {"pre", "post", "both", "parallel", "parallel_two", "after", "single"};
+  static constexpr const char* kBlocks[] = {"pre",          "post",  "both",  "parallel",
+                                            "parallel_two", "after", "single"};
   static constexpr const char* kQkNorms[] = {"none", "head", "projection", "heads"};
   static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped"};
   static constexpr const char* kActivations[] = {"silu", "gelu",         "gelu_tanh",

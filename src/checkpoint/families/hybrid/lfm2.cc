@@ -23,8 +23,9 @@ void read_lfm2(ConfigReader& r, Decoder& d) {
 }
 
 void read_conv_layers(ConfigReader& r, Decoder& d, const json::Value& types) {
-  read_mixers(r, d, "layer_types", types,
-              {{"full_attention", Mixer::attention}, {"attention", Mixer::attention}, {"conv", Mixer::short_conv}});
+  read_mixers(
+      r, d, "layer_types", types,
+      {{"full_attention", Mixer::attention}, {"attention", Mixer::attention}, {"conv", Mixer::short_conv}});
 }
 
 }  // namespace
@@ -44,18 +45,15 @@ void describe_lfm2(ConfigReader& r, Decoder& d) {
   }
   const json::Value *types = r.find("layer_types"), *full = r.find("full_attn_idxs");
   if (types) return read_conv_layers(r, d, *types);
-  if (!full) return;  // all layers are attention
-  if (!full->is_array()) return r.reject("'full_attn_idxs' is not a list of layers");
-  for (Layer& layer : d.layers) layer.mixer = Mixer::short_conv;
-  for (const json::Value& i : full->items)
-    if (i.is_unsigned() && i.to_uint64() < d.layers.size()) d.layers[i.to_uint64()].mixer = Mixer::attention;
+  if (full) read_attention_layers(r, d, "full_attn_idxs", *full, Mixer::short_conv);
 }
 
 void describe_lfm2_moe(ConfigReader& r, Decoder& d) {
   read_lfm2(r, d);
-  const json::Value* types = r.find("layer_types");
-  if (!types) return r.reject("'layer_types' is missing");
-  read_conv_layers(r, d, *types);
+  if (const json::Value* types = r.find("layer_types"))
+    read_conv_layers(r, d, *types);
+  else
+    r.reject("'layer_types' is missing");
   read_experts(r, d, {"num_experts", "num_experts_per_tok", "moe_intermediate_size", 32, 4, 1792});
   const int64_t dense = read_count(r, "num_dense_layers", 2);
   for (size_t i = 0; i < d.layers.size(); ++i) d.layers[i].sparse = static_cast<int64_t>(i) >= dense;

@@ -1,4 +1,5 @@
-// Models with state-space layers of Mamba-2: these alone, and with attention in some layers or beside them.
+// Models with state-space layers of Mamba-2: these alone, and with attention in some layers or
+// beside them.
 #include <cmath>
 
 #include "checkpoint/families/hybrid/read_mixers.h"
@@ -45,8 +46,8 @@ void describe_mamba2(ConfigReader& r, Decoder& d) {
   d.tied = r.flag("tie_word_embeddings");
   d.block = Block::single;
   read_state_space(r, d, r.size("expand", 2) * d.hidden_size,
-                   {"num_heads", "head_dim", "n_groups", "state_size", "conv_kernel", "use_conv_bias", "use_bias",
-                    "use_bias", "hidden_act", 128, 8, 128});
+                   {"num_heads", "head_dim", "n_groups", "state_size", "conv_kernel", "use_conv_bias",
+                    "use_bias", "use_bias", "hidden_act", 128, 8, 128});
   read_time_step_limit(r, d);
   d.state_space.name = "mixer.";
   TensorNames& n = d.names;
@@ -59,18 +60,15 @@ void describe_bamba(ConfigReader& r, Decoder& d) {
   read_state_space(r, d, r.size("mamba_expand", 2) * d.hidden_size);
   read_rope(r, {.partial = 0.5}, d);
   for (Layer& layer : d.layers) layer.mixer = Mixer::state_space;
-  const json::Value* full = r.find("attn_layer_indices");
-  if (!full) return;
-  if (!full->is_array()) return r.reject("'attn_layer_indices' is not a list of layers");
-  for (const json::Value& i : full->items)
-    if (i.is_unsigned() && i.to_uint64() < d.layers.size()) d.layers[i.to_uint64()].mixer = Mixer::attention;
+  if (const json::Value* full = r.find("attn_layer_indices"))
+    read_attention_layers(r, d, "attn_layer_indices", *full, Mixer::state_space);
 }
 
 // Attention and a state-space layer read the same input, and their results are added.
 void describe_falcon_h1(ConfigReader& r, Decoder& d) {
   read_bamba_like(r, d);
-  const int64_t inner = r.is_null("mamba_d_ssm") ? r.size("mamba_expand", 2) * d.hidden_size
-                                                 : r.size("mamba_d_ssm", 1024);
+  const int64_t inner =
+      r.is_null("mamba_d_ssm") ? r.size("mamba_expand", 2) * d.hidden_size : r.size("mamba_d_ssm", 1024);
   read_state_space(r, d, inner, {.out_bias = "projectors_bias"});
   for (Layer& layer : d.layers) layer.mixer = Mixer::both;
   read_rope(r, {}, d);

@@ -53,8 +53,11 @@ void describe_nemotron_h(ConfigReader& r, Decoder& d) {
   const json::Value* given = r.find("layers_block_type");
   const std::string pattern = r.text("hybrid_override_pattern", "");
   if (!given) types = names_of_pattern(pattern), given = &types;
-  if (given->empty()) return r.reject("'layers_block_type' and 'hybrid_override_pattern' are missing");
-  if (!given->is_array()) return r.reject("'layers_block_type' is not a list");
+  if (given->empty()) r.reject("'layers_block_type' and 'hybrid_override_pattern' are missing");
+  if (!given->is_array()) {
+    r.reject("'layers_block_type' is not a list");
+    given = &(types = json::list({}));
+  }
   d.vocab_size = r.size("vocab_size", 0);
   d.hidden_size = r.size("hidden_size", 0);
   d.intermediate_size = r.size("intermediate_size", 21504);

@@ -1,5 +1,6 @@
 #include "checkpoint/families/hybrid/read_mixers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "checkpoint/architecture.h"
@@ -21,6 +22,14 @@ void read_mixers(ConfigReader& r, Decoder& d, const char* key, const Value& type
                       ", which is not covered; " + kOtherModels);
     d.layers[i].mixer = name->second;
   }
+}
+
+void read_attention_layers(ConfigReader& r, Decoder& d, const char* key, const Value& numbers, Mixer other) {
+  for (Layer& layer : d.layers) layer.mixer = other;
+  if (!numbers.is_array() || !std::ranges::all_of(numbers.items, &Value::is_unsigned))
+    return r.reject(quote(key) + " = " + short_text(numbers) + " is not a list of layers");
+  for (const Value& i : numbers.items)
+    if (i.to_uint64() < d.layers.size()) d.layers[i.to_uint64()].mixer = Mixer::attention;
 }
 
 int64_t read_width(ConfigReader& r, const char* key, int64_t fallback) {
@@ -47,7 +56,8 @@ void read_state_space(ConfigReader& r, Decoder& d, int64_t inner, const StateSpa
   s.in_bias = r.flag(keys.in_bias);
   s.out_bias = r.flag(keys.out_bias);
   if (const std::string name = r.text(keys.activation, "silu"); name != "silu" && name != "swish")
-    r.refuse(quote(keys.activation) + " = " + quote(name) + " is not covered with state-space layers; silu is");
+    r.refuse(quote(keys.activation) + " = " + quote(name) +
+             " is not covered with state-space layers; silu is");
 }
 
 void read_time_step_limit(ConfigReader& r, Decoder& d) {
@@ -62,7 +72,8 @@ void read_time_step_limit(ConfigReader& r, Decoder& d) {
   // transformers has two spellings of infinity. parse_json() reads one as a number beyond binary32.
   const bool unlimited = (most.is_object() && most.get("__float__") == "Infinity") ||
                          (most.is_number() && std::isinf(static_cast<float>(most.to_double())));
-  if (!(least >= 0) || (!unlimited && !(most.is_number() && most.to_double() > 0 && most.to_double() >= least)))
+  if (!(least >= 0) ||
+      (!unlimited && !(most.is_number() && most.to_double() > 0 && most.to_double() >= least)))
     return wrong();
   d.state_space.dt_minimum = static_cast<float>(least);
   d.state_space.dt_maximum = unlimited ? 0 : static_cast<float>(most.to_double());

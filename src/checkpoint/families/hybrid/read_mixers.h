@@ -13,6 +13,10 @@ namespace invar::checkpoint {
 void read_mixers(ConfigReader&, Decoder&, const char* key, const json::Value& types,
                  std::initializer_list<std::pair<const char*, Mixer>> names);
 
+// The same from a list of the numbers of the layers with attention; `other`: the mixer of the
+// others.
+void read_attention_layers(ConfigReader&, Decoder&, const char* key, const json::Value& numbers, Mixer other);
+
 struct StateSpaceKeys {
   const char *heads = "mamba_n_heads", *head_dim = "mamba_d_head", *groups = "mamba_n_groups",
              *state = "mamba_d_state", *width = "mamba_d_conv", *conv_bias = "mamba_conv_bias",

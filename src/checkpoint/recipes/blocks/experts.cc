@@ -86,11 +86,10 @@ std::string DecoderGraph::experts(const std::string& layer, const std::string& x
   if (e.weighted_input)
     rows = b_.node("Mul", p + "weighted",
                    {rows, reshaped(p + "weights", chosen.weights, {0, 0, e.chosen, 1, 1})});
-  const std::string h =
-      d_.gated_mlp
-          ? expert_gated(layer, expert_gate_up(layer, rows, chosen))
-          : activated(b_, d_.activation, p,
-                      expert_linear(layer, n.up, rows, chosen, size, e.intermediate_size));
+  const std::string h = d_.gated_mlp
+                            ? expert_gated(layer, expert_gate_up(layer, rows, chosen))
+                            : activated(b_, d_.activation, p,
+                                        expert_linear(layer, n.up, rows, chosen, size, e.intermediate_size));
   const std::string inner = reshaped(p + "inner", h, {0, 0, e.chosen, 1, e.intermediate_size});
   std::string y = expert_linear(layer, e.layout == ExpertLayout::separate ? n.down : n.down_stack, inner,
                                 chosen, e.intermediate_size, size);

@@ -1,4 +1,5 @@
-// Short causal convolutions, of a layer of their own (spec/decoder.md decoder.61) and within others.
+// Short causal convolutions, of a layer of their own (spec/decoder.md decoder.61) and within
+// others.
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
 namespace invar::checkpoint {
@@ -18,12 +19,11 @@ std::string DecoderGraph::state(size_t layer, const std::string& kind, std::vect
 std::string DecoderGraph::causal_conv(const std::string& name, size_t layer, const std::string& x,
                                       int64_t channels, int64_t width, bool bias, bool silu) {
   const Attributes turn = {{"perm", std::vector<int64_t>{0, 2, 1}}};
-  Strings operands = {b_.node("Transpose", name + ".channels", {x}, turn),
-                      b_.weight(name + ".weight", {channels, 1, width}),
-                      bias ? b_.weight(name + ".bias", {channels}) : "",
-                      state(layer, "conv", {channels, width - 1})};
-  const std::string y = b_.node("CausalConvWithState", name, operands,
-                                {{"activation", std::string(silu ? "silu" : "none")}});
+  Strings operands = {
+      b_.node("Transpose", name + ".channels", {x}, turn), b_.weight(name + ".weight", {channels, 1, width}),
+      bias ? b_.weight(name + ".bias", {channels}) : "", state(layer, "conv", {channels, width - 1})};
+  const std::string y =
+      b_.node("CausalConvWithState", name, operands, {{"activation", std::string(silu ? "silu" : "none")}});
   b_.graph().nodes.back().outputs = {y, "present." + std::to_string(layer) + ".conv"};
   return b_.node("Transpose", name + ".rows", {y}, turn);
 }

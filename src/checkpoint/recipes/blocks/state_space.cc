@@ -39,7 +39,8 @@ std::string DecoderGraph::state_space(size_t layer, const std::string& x) {
   if (s.scales != StateSpace().scales) {
     std::vector<float> factors;
     const int64_t sizes[] = {inner, inner, side, side, s.heads};
-    for (size_t i = 0; i < s.scales.size(); ++i) factors.insert(factors.end(), static_cast<size_t>(sizes[i]), s.scales[i]);
+    for (size_t i = 0; i < s.scales.size(); ++i)
+      factors.insert(factors.end(), static_cast<size_t>(sizes[i]), s.scales[i]);
     projected = b_.node("Mul", p + "in_proj.scaled", {projected, b_.constant("ssm_scales", factors)});
   }
   const Strings parts_of_in = parts(p + "in_proj.split", projected, 2, {inner, all, s.heads});
@@ -47,7 +48,8 @@ std::string DecoderGraph::state_space(size_t layer, const std::string& x) {
       causal_conv(p + "conv1d", layer, parts_of_in[1], all, s.width, s.conv_bias, true);
   const Strings xbc = parts(p + "conv1d.split", convolved, 2, {inner, side, side});
   const std::string dt = time_steps(p, parts_of_in[2]);
-  const std::string rate = b_.node("Neg", p + "A", {b_.node("Exp", p + "A.exp", {b_.weight(p + "A_log", {s.heads})})});
+  const std::string rate =
+      b_.node("Neg", p + "A", {b_.node("Exp", p + "A.exp", {b_.weight(p + "A_log", {s.heads})})});
   const std::string decay = b_.node("Mul", p + "decay", {dt, rate});
   const std::string values = reshaped(p + "x.heads", xbc[0], {0, 0, s.heads, s.head_dim});
   const std::string stepped =
@@ -62,7 +64,8 @@ std::string DecoderGraph::state_space(size_t layer, const std::string& x) {
   b_.graph().nodes.back().domain = "invar";  // with fewer heads of keys than of values
   b_.graph().nodes.back().outputs = {y, "present." + std::to_string(layer) + ".recurrent"};
   const std::string skipped =
-      b_.node("Mul", p + "x.skipped", {values, reshaped(p + "D.column", b_.weight(p + "D", {s.heads}), {s.heads, 1})});
+      b_.node("Mul", p + "x.skipped",
+              {values, reshaped(p + "D.column", b_.weight(p + "D", {s.heads}), {s.heads, 1})});
   const std::string summed =
       b_.node("Add", p + "y", {reshaped(p + "scan.heads", y, {0, 0, s.heads, s.head_dim}), skipped});
   const std::string normed = gated_norm(p, reshaped(p + "y.flat", summed, {0, 0, inner}), parts_of_in[0]);
