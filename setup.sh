@@ -278,7 +278,8 @@ build_program_for() { # PRESET...
   local preset
   say "Build: the program for $*"
   for preset in "$@"; do
-    configure_and_build "$preset" "build/$preset" invar -DINVAR_TESTS=OFF -DINVAR_ISA=all
+    configure_and_build "$preset" "build/$preset" invar -DINVAR_TESTS=OFF -DINVAR_ISA=all \
+      -DINVAR_OPTIMIZE=all
   done
 }
 

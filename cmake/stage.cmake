@@ -90,7 +90,12 @@ function(invar_tests name tests)
     add_executable(invar_${name}_test ${tests})
     target_link_libraries(invar_${name}_test PRIVATE
                           invar_${name} GTest::gtest GTest::gmock GTest::gtest_main)
-    target_compile_options(invar_${name}_test PRIVATE -O1)  # three quarters of the time of -O2
+    # A test computes little itself, those of lanes and kernels excepted.
+    set(optimization -Og)
+    if(name MATCHES "^(num|ops)$")
+      set(optimization -O1)
+    endif()
+    target_compile_options(invar_${name}_test PRIVATE ${optimization})
     # INVAR_EMULATED: under an emulator or a sanitizer tests of very many inputs take a sample.
     set(slow 0)
     if(CMAKE_CROSSCOMPILING OR INVAR_SANITIZE)

@@ -2,7 +2,8 @@
 # build go into headers, which a batch reads once. A batch includes its files by relative paths, so
 # that the compiler's cache serves checkouts in other folders (CMake's own batches hold absolute
 # ones). A file-local name is unique in its target, which tools/laws/local_names.py checks; torch.cc
-# of the rooms, which name things as import.cc does, are batches of their own.
+# of the rooms, which name things as import.cc does, are batches of their own, and those that name
+# their functions alike, reference.cc and rows of libraries, are none.
 set(INVAR_UNITY_FILES 12 CACHE STRING "Files in a batch")
 mark_as_advanced(INVAR_UNITY_FILES)
 
@@ -29,6 +30,8 @@ function(invar_unity target)
       list(APPEND others ${source})
     elseif(source MATCHES "/torch\\.cc$")
       list(APPEND torch ${source})
+    elseif(source MATCHES "/src/ops/.*/reference\\.cc$|/vendor/")
+      list(APPEND others ${source})
     else()
       list(APPEND files ${source})
     endif()

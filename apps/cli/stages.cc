@@ -235,6 +235,14 @@ Status check_is_file(const std::string& model) {
                    model + " --output OUT` makes OUT/model.onnx of it");
 }
 
+// Names in a stage's text are no writing: on a terminal all that they hide shows.
+std::string with_names_shown(const std::string& text) {
+  std::istringstream lines(text);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) out += printable(line) + "\n";
+  return out;
+}
+
 Status do_compile(const CompileCommand& c, int& code) {
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--output", c.output));
@@ -259,7 +267,7 @@ Status do_compile(const CompileCommand& c, int& code) {
   }
   if (!c.emit.empty()) {
     INVAR_TRY(std::string text, compiler::emit(graph, options, c.emit));
-    return deliver(c.output, text);
+    return deliver(c.output, c.output.empty() && stdout_is_terminal() ? with_names_shown(text) : text);
   }
   if (c.report) {  // on paper: the weights need not be here
     options.threads = -1;

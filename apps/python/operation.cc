@@ -1,8 +1,10 @@
 // Single operations, see operation.h.
 #include "operation.h"
 
+#include <algorithm>
 #include <set>
 
+#include "base/attribute_types.h"
 #include "compiler/compiler.h"
 #include "device/calling_thread.h"
 
@@ -219,6 +221,17 @@ std::vector<std::string> operations(const std::string& room) {
   return names;
 }
 
+// The default of a number that is an attribute; None of another, or where an operation has none.
+nb::object default_of(const std::string& op, const std::string& name) {
+  const auto all = attribute_infos();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const AttributeInfo& a) { return a.name == name; });
+  if (found == all.end()) return nb::none();
+  const AttributeDefault is = attribute_default(op, name);
+  if (found->type == AttributeType::i64) return nb::cast(is.i64);
+  return found->type == AttributeType::f32 ? nb::cast(is.f32) : nb::none();
+}
+
 std::vector<std::string> rooms() {
   std::set<std::string> names;
   for (const OpInfo& o : opset()) names.emplace(o.room);
@@ -250,6 +263,7 @@ void add_operations(nb::module_& m) {
         nb::arg("result"));
   m.def("operations", &operations, nb::arg("room") = "");
   m.def("rooms", &rooms);
+  m.def("default_of", &default_of, nb::arg("op"), nb::arg("name"));
 }
 
 }  // namespace invar::python

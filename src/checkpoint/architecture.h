@@ -70,6 +70,36 @@ inline constexpr Architecture kArchitectures[] = {
     {"mpt", "MptForCausalLM", 2048, "max_seq_len"},
     {"mpt", "MPTForCausalLM", 2048, "max_seq_len"},  // MosaicML's name
     {"olmo", "OlmoForCausalLM"},
+    {"seed_oss", "SeedOssForCausalLM", 524288},
+    {"arcee", "ArceeForCausalLM", 4096},
+    {"helium", "HeliumForCausalLM", 4096},
+    {"internlm3", "InternLM3ForCausalLM", 32768},
+    {"iquestcoder", "IQuestCoderForCausalLM", 131072},
+    {"cwm", "CwmForCausalLM", 131072},
+    {"apertus", "ApertusForCausalLM", 65536},
+    {"nanochat", "NanoChatForCausalLM"},
+    {"jais2", "Jais2ForCausalLM", 8192},
+    {"exaone", "ExaoneForCausalLM", 4096},
+    {"exaone4", "Exaone4ForCausalLM"},
+    {"ministral", "MinistralForCausalLM", 131072},
+    {"ministral3", "Ministral3ForCausalLM", 262144},
+    {"vaultgemma", "VaultGemmaForCausalLM", 8192},
+    {"hyperclovax", "HyperCLOVAXForCausalLM"},
+    {"flex_olmo", "FlexOlmoForCausalLM", 4096},
+    {"solar_open", "SolarOpenForCausalLM", 131072},
+    {"dots1", "Dots1ForCausalLM"},
+    {"exaone_moe", "ExaoneMoeForCausalLM"},
+    {"minimax_m2", "MiniMaxM2ForCausalLM", 196608},
+    {"llama4_text", "Llama4ForCausalLM", 131072},
+    {"mistral4", "Mistral4ForCausalLM", 1048576},
+    {"gemma4_text", "Gemma4ForCausalLM", 131072},
+    {"phimoe", "PhimoeForCausalLM", 131072},
+    {"phimoe", "PhiMoEForCausalLM", 131072},  // of the original files
+    {"granite_swa", "GraniteSWAForCausalLM", 8192},
+    // transformers has no classes of these
+    {"internlm3", "LlamaForCausalLM", 32768},
+    {"iquestcoder", "LlamaForCausalLM", 131072},
+    {"exaone", "LlamaForCausalLM", 4096},
 };
 
 // Encoders: classes of transformers are STEM with an ending. That of a classifier has its scores as

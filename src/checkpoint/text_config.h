@@ -26,6 +26,10 @@ inline constexpr const char* kGemma3Sizes =
 inline constexpr WholeModel kWholeModels[] = {
     {"gemma3", "Gemma3ForConditionalGeneration", "gemma3_text", nullptr, false, true, kGemma3Sizes},
     {"mistral3", "Mistral3ForConditionalGeneration", "mistral", nullptr, false, true},
+    {"mistral3", "Mistral3ForConditionalGeneration", "ministral3", nullptr, false, true},
+    {"mistral3", "Mistral3ForConditionalGeneration", "mistral4", nullptr, false, true},
+    {"gemma4", "Gemma4ForConditionalGeneration", "gemma4_text", nullptr, false, true},
+    {"llama4", "Llama4ForConditionalGeneration", "llama4_text", nullptr},
     {"llava", "LlavaForConditionalGeneration", "llama", nullptr},
     {"qwen2_vl", "Qwen2VLForConditionalGeneration", "qwen2", "qwen2_vl_text", true},
     {"qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", "qwen2", "qwen2_5_vl_text", true},
@@ -51,10 +55,16 @@ inline void drop_mrope(json::Value& config) {
 // Errors begin with the file's path `where`.
 inline Result<TextConfig> text_config_of(const json::Value& config, const std::string& where) {
   const auto names = config.find("architectures"), type = config.find("model_type");
-  const auto whole = std::ranges::find_if(kWholeModels, [&](const WholeModel& m) {
+  const auto fits = [&](const WholeModel& m) {
     return type && *type == m.model_type && (!names || names->is_null() || *names == json::list({m.name}));
-  });
+  };
+  auto whole = std::ranges::find_if(kWholeModels, fits);
   if (whole == std::end(kWholeModels)) return TextConfig{config};
+  // Some have one of several text models.
+  const auto given = config.find("text_config");
+  const auto given_type = given && given->is_object() ? given->find("model_type") : nullptr;
+  for (const WholeModel& m : kWholeModels)
+    if (fits(m) && given_type && *given_type == m.text_type) whole = &m;
   TextConfig text{json::read_or_null(whole->defaults), &*whole};
   const auto inner = config.find("text_config");
   if (!inner && !whole->flat)
@@ -84,6 +94,15 @@ inline Result<TextConfig> text_config_of(const json::Value& config, const std::s
 // How many positions a text model has: P of families.1, or with longrope the length that its short
 // factors are for (decoder.29). `value`: the number in the config.
 inline int64_t served_positions(const json::Value& config, int64_t value) {
+  // Llama 4: the first chunk of positions (decoder.35). 8192 is transformers' default.
+  if (const auto type = config.find("model_type"); type && *type == "llama4_text") {
+    const auto chunk = config.find("attention_chunk_size"), types = config.find("layer_types");
+    const bool chunked =
+        !types || !types->is_array() ||
+        std::ranges::find(types->items, json::Value("chunked_attention")) != types->items.end();
+    if (chunked && !(chunk && chunk->is_null()))
+      value = std::min(value, chunk && chunk->is_unsigned() ? chunk->to_int64() : 8192);
+  }
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const auto rope = config.find(key);
     if (!rope || !rope->is_object()) continue;

@@ -111,8 +111,8 @@ class Compiler {
         {"repro-evaluate", 2, [](Compiler& c) { return evaluate_weights_pass(&c.weights_); }},
         {"repro-sink-transposes", 3, [](Compiler&) { return sink_transposes_pass(); }},
         {"repro-prepare-plan", 0, [](Compiler&) { return prepare_plan_pass(); }, kRepro},
-        {"repro-to-plan", 0, [](Compiler& c) { return lower_to_plan_pass(&c.weights_); }, kPlan},
-        {"plan-to-torch", 0,
+        {"repro-store-weights", 0, [](Compiler& c) { return store_weights_pass(&c.weights_); }, kPlan},
+        {"repro-to-torch", 0,
          [](Compiler& c) { return lower_to_torch_pass(&c.weights_.errors, c.is_plain()); }, kTorch}};
     return all;
   }
@@ -200,16 +200,14 @@ Status Compiler::run(const std::string& until) {
 
 llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> earlier_pass_names() {
   static constexpr std::pair<llvm::StringRef, llvm::StringRef> kNames[] = {
-      {"repro-recover", "repro-recognize-idioms"},
-      {"repro-fold", "repro-fuse"},
-      {"repro-simplify", "repro-canonicalize"},
-      {"repro-turn", "repro-sink-transposes"},
-      {"repro-settle", "repro-prepare-plan"}};
+      {"repro-recover", "repro-recognize-idioms"}, {"repro-fold", "repro-fuse"},
+      {"repro-simplify", "repro-canonicalize"},    {"repro-turn", "repro-sink-transposes"},
+      {"repro-settle", "repro-prepare-plan"},      {"plan-to-torch", "repro-to-torch"}};
   return kNames;
 }
 
 void load_dialects(MLIRContext& context) {
-  context.loadDialect<func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect, TorchDialect>();
+  context.loadDialect<func::FuncDialect, OnnxDialect, ReproDialect, TorchDialect>();
 }
 
 namespace {
@@ -295,16 +293,17 @@ std::vector<std::string> stages() {
 
 Result<std::string> emit(const onnx::Graph& given, Options options, const std::string& stage) {
   const num::ArithmeticEnv env;
-  if (stage == kTorchModule || stage == Compiler::kTorch || stage == "plan-to-torch") {
+  if (stage == kTorchModule || stage == Compiler::kTorch || stage == "repro-to-torch" ||
+      stage == "plan-to-torch") {
     options.stateless = true, options.make_stateful = false;  // a module is a function of tensors
     if (options.torch_module == TorchModule::none)
       options.torch_module =
           options.operation_set == OperationSet::any ? TorchModule::plain : TorchModule::reproducible;
   }
-  if (stage == kTorchModule) {
+  if (stage == kTorchModule || stage == Compiler::kPlan) {
     options.constants_file = kPlanConstants;  // as compile_to() would write them
     INVAR_TRY(CompiledProgram program, compile(given, options));
-    return std::move(program.torch_module);
+    return stage == kTorchModule ? std::move(program.torch_module) : plan::print(program.plan);
   }
   if (stage == kProgramText) {
     INVAR_TRY(CompiledProgram program, compile(given, options));

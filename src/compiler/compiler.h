@@ -80,12 +80,12 @@ Result<CompiledProgram> compile(const onnx::Graph&, const Options&);
 // beside it.
 inline constexpr char kTorchModuleFile[] = "module.py";
 Result<plan::Plan> compile_to(const onnx::Graph&, Options, const std::string& path);
-// The stages that emit() accepts: the dialects "onnx", "repro", "plan" and "torch", each after its
-// last pass, and the passes by name.
+// The stages that emit() accepts: the dialects "onnx", "repro" and "torch", each after its last
+// pass, "plan", and the passes by name.
 std::vector<std::string> stages();
-// The MLIR text after a stage, which invar-opt reads; for "program" the text of spec/program.md;
-// for "torch-module" the source of a torch.nn.Module. The stages of torch are stateless, and for
-// the operation set "default" they have torch's own operations.
+// The MLIR text after a stage, which invar-opt reads; for "plan" the plan's text; for "program" the
+// text of spec/program.md; for "torch-module" the source of a torch.nn.Module. The stages of torch
+// are stateless, and for the operation set "default" they have torch's own operations.
 Result<std::string> emit(const onnx::Graph&, Options, const std::string& stage);
 
 struct TensorType {

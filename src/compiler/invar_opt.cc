@@ -10,10 +10,32 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
+namespace invar::compiler {
+namespace {
+
+// Prints the plan of a module, whose own text `-o` may send elsewhere.
+class PrintPlan : public mlir::PassWrapper<PrintPlan, mlir::OperationPass<mlir::ModuleOp>> {
+ public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrintPlan)
+  llvm::StringRef getArgument() const final { return "print-plan"; }
+  llvm::StringRef getDescription() const final { return "Print the plan of a module with stored weights"; }
+  void runOnOperation() final {
+    const Result<plan::Plan> made = translate_to_plan(getOperation());
+    if (!made) {
+      getOperation().emitError(made.error().message);
+      return signalPassFailure();
+    }
+    llvm::outs() << plan::print(*made);
+  }
+};
+
+}  // namespace
+}  // namespace invar::compiler
+
 int main(int argc, char** argv) {
   using namespace invar::compiler;
   mlir::DialectRegistry registry;
-  registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, PlanDialect, TorchDialect>();
+  registry.insert<mlir::func::FuncDialect, OnnxDialect, ReproDialect, TorchDialect>();
   mlir::registerPass([] { return lower_onnx_pass(); });
   mlir::registerPass([] { return recognize_idioms_pass(*choices_of("all")); });
   mlir::registerPass([] { return choose_exact16_pass(nullptr); });
@@ -22,7 +44,8 @@ int main(int argc, char** argv) {
   mlir::registerPass([] { return evaluate_weights_pass(nullptr); });
   mlir::registerPass([] { return sink_transposes_pass(); });
   mlir::registerPass([] { return prepare_plan_pass(); });
-  mlir::registerPass([] { return lower_to_plan_pass(nullptr); });
+  mlir::registerPass([] { return store_weights_pass(nullptr); });
+  mlir::registerPass([] { return std::make_unique<PrintPlan>(); });
   mlir::registerPass([] { return lower_to_torch_pass(); });
   for (const auto& [earlier, present] : earlier_pass_names())
     mlir::PassPipelineRegistration<>(earlier, present, [name = present](mlir::OpPassManager& passes) {

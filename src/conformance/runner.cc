@@ -360,7 +360,7 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
       if (mode.chunk) v.dim[0] = static_cast<int64_t>(step.elements.size()), v.dim[1] = count;
     };
     for (size_t i = 0; mode.chunk && i < c.in.size(); ++i) {
-      if (c.in[i].shape.size() < 2) continue;  // a list is of all steps
+      if (c.in[i].shape.size() < 3) continue;  // lists and weights are of all steps
       shorten(call_in[i]);
       GuardedBlock& piece = pieces.emplace_back(
           arena, static_cast<size_t>(call_in[i].elements()) * size_of(c.in[i].dtype), skew_of(c.in[i], mode));

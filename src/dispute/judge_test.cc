@@ -15,7 +15,7 @@ struct Case {
   run::TinyModel model;
   receipt::Receipt receipt;
 
-  Case() {
+  explicit Case(int layers = 1, bool hybrid = false) : model(true, layers, hybrid) {
     receipt.numerics = "invar-1", receipt.operation_set = "reproducible", receipt.recipe = "tiny";
     receipt.prompt_tokens = {3, 1, 4, 1, 5};
     receipt.max_new_tokens = 8, receipt.finish_reason = "length";
@@ -50,8 +50,7 @@ TEST(Dispute, honest_party_wins) {
 }
 
 // Every operation of the plan, in its first and last element, and a row behind the first chunk.
-TEST(Dispute, every_operation) {
-  const Case c;
+void every_operation_is_judged(const Case& c) {
   const Subject s = c.subject();
   for (const plan::Node& n : s.plan.nodes) {
     const int64_t bytes = row_bytes(s.plan.values[static_cast<size_t>(n.out[0])]);
@@ -64,6 +63,13 @@ TEST(Dispute, every_operation) {
       EXPECT_EQ(v.details[2].second, std::to_string(corruption.row));
     }
   }
+}
+
+TEST(Dispute, every_operation) {
+  every_operation_is_judged(Case());
+}
+TEST(Dispute, every_operation_of_a_model_with_states_of_fixed_size) {
+  every_operation_is_judged(Case(3, /*hybrid=*/true));
 }
 
 // The kernels of the party and of the judge are different ones: the answers of one instruction set

@@ -241,10 +241,9 @@ Status Session::resize(int64_t capacity) {
   return impl_->resize(capacity);
 }
 // A place after a position in a memory is never read before it is written again.
-void Session::reset(int64_t sequence, int64_t keep) {
+int64_t Session::reset(int64_t sequence, int64_t keep) {
   int64_t& position = impl_->position.at(static_cast<size_t>(sequence));
-  position = std::clamp<int64_t>(keep, 0, position);
-  impl_->stepper->forget(sequence, position);
+  return position = impl_->stepper->forget(sequence, std::clamp<int64_t>(keep, 0, position));
 }
 Result<std::span<const float>> Session::step(std::span<const int32_t> tokens, bool all, int64_t sequence) {
   auto logits = impl_->step(tokens, all, sequence);

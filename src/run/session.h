@@ -114,9 +114,12 @@ class Session {
   // Forgets all sequences and takes memory for so many positions of each; weights stay as they are.
   // Errors: too little memory, with which the session is as it was, but for what it forgot.
   Status resize(int64_t capacity);
-  // Forgets a sequence but for its first `keep` tokens, at most position(sequence) of them:
-  // position(sequence) == keep.
-  void reset(int64_t sequence = 0, int64_t keep = 0);
+  // Forgets a sequence but for its first `keep` tokens, at most position(sequence) of them. Returns
+  // how many it still has: position(sequence). They are fewer than `keep` where states of fixed
+  // size cannot go back there: a session of one sequence has copies of them from the ends of its
+  // last two steps of several tokens, one of several sequences has none. What is missing is to be
+  // appended again, which changes no bit.
+  int64_t reset(int64_t sequence = 0, int64_t keep = 0);
   // Appends tokens at position(sequence). Returns the logits of the last one, or of each with
   // `all`: rows x vocab() floats, row-major, valid until the next call. Errors: token id out of
   // range, beyond capacity, no such sequence.

@@ -1,4 +1,6 @@
 // Helper of tests: a small Llama with random weights, as a plan and weight files in a new folder.
+// Where it is hybrid, layers 0, 4, ... have a short causal convolution in the place of attention,
+// and layers 2, 6, ... linear attention.
 #pragma once
 
 #include <string>
@@ -13,7 +15,7 @@ struct TinyModel {
   std::string folder;
   plan::Plan plan;
 
-  explicit TinyModel(bool with_state = true, int layers = 1);
+  explicit TinyModel(bool with_state = true, int layers = 1, bool hybrid = false);
   ~TinyModel();
   TinyModel(const TinyModel&) = delete;
 };

@@ -162,11 +162,11 @@ def test_config_outside_the_guarantee(model, run_on, change, name):
         ({}, "model_type"),
         (
             {
-                "architectures": ["PhimoeForCausalLM"],
-                "model_type": "phimoe",
+                "architectures": ["DogeForCausalLM"],
+                "model_type": "doge",
                 "max_position_embeddings": 64,
             },
-            "PhimoeForCausalLM",
+            "DogeForCausalLM",
         ),
         (
             {"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"},

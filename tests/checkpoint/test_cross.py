@@ -5,6 +5,7 @@ here.
 scalar lane, and the only big-endian one); RISC-V and POWER differ from s390x in nothing that s390x
 does not show, and are built with --all."""
 
+import functools
 import platform
 import shutil
 
@@ -14,15 +15,14 @@ from conftest import BUILD, MODEL, copy_rooms, execute
 import sample
 
 ALWAYS = ["aarch64", "s390x"]
+BEST = {"aarch64": "neon", "s390x": "scalar", "riscv64": "scalar", "ppc64le": "scalar"}
+WHOLE = 16 if sample.TIER == 2 else 64  # tokens of an answer
 RUNS = [
-    ("aarch64", "neon", 64),
+    *((arch, isa, WHOLE) for arch, isa in BEST.items()),
     ("aarch64", "scalar", 8),
     ("aarch64", "reference", 8),
-    ("s390x", "scalar", 64),
     ("s390x", "reference", 4),
-    ("riscv64", "scalar", 64),
     ("riscv64", "reference", 4),
-    ("ppc64le", "scalar", 64),
     ("ppc64le", "reference", 4),
 ]
 
@@ -42,17 +42,27 @@ def plan(answer, tasks):
     return next(tasks.glob("*/plan.invar"))
 
 
+@pytest.fixture(scope="module")
+def run_there(generate, plan):
+    """run_there(arch, isa, tokens): each run once."""
+    return functools.cache(
+        lambda arch, isa, tokens: generate(
+            "--plan", plan, "--isa", isa, tokens=tokens, program=program(arch)
+        )
+    )
+
+
 @pytest.mark.parametrize("arch,isa,tokens", RUNS)
-def test_same_receipt(generate, plan, arch, isa, tokens):
-    there = generate("--plan", plan, "--isa", isa, tokens=tokens, program=program(arch))
+def test_same_receipt(generate, run_there, arch, isa, tokens):
+    there = run_there(arch, isa, tokens)
     here = generate(tokens=tokens)
     assert there["isa"] == isa and there["content"]["execution"]["machine"] == arch
     assert there["receipt_hash"] == here["receipt_hash"]
 
 
-@pytest.mark.parametrize("arch", ["aarch64", "s390x", "riscv64", "ppc64le"])
-def test_each_verifies_the_other(generate, plan, tmp_path, arch):
-    there = generate("--plan", plan, tokens=16, program=program(arch))
+@pytest.mark.parametrize("arch", BEST)
+def test_each_verifies_the_other(generate, plan, run_there, arch):
+    there = run_there(arch, BEST[arch], WHOLE)
     here = generate(tokens=16)
     done = execute(
         ["verify", here["receipt"], "--plan", plan, "--model-name", MODEL], program=program(arch)
@@ -62,7 +72,7 @@ def test_each_verifies_the_other(generate, plan, tmp_path, arch):
     assert done.code == 0, done.text
 
 
-@pytest.mark.parametrize("arch", ["aarch64", "s390x", "riscv64", "ppc64le"])
+@pytest.mark.parametrize("arch", BEST)
 def test_logits_are_written_little_endian(answer, plan, tmp_path, arch):
     written = []
     for name, how in (("here", None), ("there", program(arch))):
@@ -75,11 +85,11 @@ def test_logits_are_written_little_endian(answer, plan, tmp_path, arch):
     assert len(written[0]) > 0 and written[0] == written[1]
 
 
-@pytest.mark.parametrize("arch", ["aarch64", "s390x", "riscv64", "ppc64le"])
+@pytest.mark.parametrize("arch", BEST)
 def test_doctor(arch, tmp_path):
-    """Every kernel row of that build reaches vectors and digests: a quarter of them in tier 2. The
+    """Every kernel row of that build reaches vectors and digests: an eighth of them in tier 2. The
     build for AArch64 runs the conformance harness, too, so there the least of each operation."""
-    one_in = 4 if sample.TIER == 2 else 1
+    one_in = 8 if sample.TIER == 2 else 1
     rooms = copy_rooms(tmp_path, None if arch == "aarch64" else one_in)
     done = execute(["doctor", "--json", "--rooms", rooms], program=program(arch))
     assert done.code == 0, done.text

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from conftest import BIN, MODEL, ROOT, SHARDS, execute, invar, refused, safetensors_header
 
+import sample
+
 HONEST = json.loads((ROOT / "tests/golden/romeo.receipt.json").read_text())["receipt_hash"]
 NOBODY = 65534
 
@@ -75,7 +77,7 @@ def test_one_bit_of_any_file_of_the_cache(run, tmp_path):
     files = sorted(f.name for f in task.iterdir() if not f.is_symlink())
     assert files == ["identity", "model.onnx", "plan.invar", "plan.invar.constants"]
     honest = hash_of(run(tokens=2))
-    for name in files * 12:
+    for name in files * (4 if sample.TIER == 2 else 12):
         content = bytearray((task / name).read_bytes())
         content[pick.randrange(len(content))] ^= 1 << pick.randrange(8)
         (task / name).write_bytes(content)

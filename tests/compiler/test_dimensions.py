@@ -402,24 +402,32 @@ def test_eight_of_them(tmp_path):
 @pytest.mark.parametrize("pool", ["MaxPool", "AveragePool", "LpPool"])
 def test_windows_rounded_up(tmp_path, pool, kernel, stride, pads, dilation):
     """As many as for sizes that are constants."""
-    node = [
-        helper.make_node(
+
+    def pooled(x, y):
+        return helper.make_node(
             pool,
-            ["x"],
-            ["y"],
+            [x],
+            [y],
             kernel_shape=[kernel],
             strides=[stride],
             pads=pads,
             dilations=[dilation],
             ceil_mode=1,
         )
-    ]
-    plan = compiled(tmp_path, node, [("y", F32)], inputs=[("x", ["batch", 2, "n"])])
-    for n in range(dilation * (kernel - 1) + 1, 17):
-        x = numbers(2, 2, n)
-        (tmp_path / str(n)).mkdir()
-        want = compiled(tmp_path / str(n), node, [("y", F32)], inputs=[("x", [2, 2, n])])
-        same(run(plan, tmp_path, {"x": x})["y"], run(want, tmp_path / str(n), {"x": x})["y"])
+
+    plan = compiled(tmp_path, [pooled("x", "y")], [("y", F32)], inputs=[("x", ["batch", 2, "n"])])
+    sizes = range(dilation * (kernel - 1) + 1, 17)
+    (tmp_path / "constant").mkdir()
+    constant = compiled(
+        tmp_path / "constant",
+        [pooled(f"x{n}", f"y{n}") for n in sizes],
+        [(f"y{n}", F32) for n in sizes],
+        inputs=[(f"x{n}", [2, 2, n]) for n in sizes],
+    )
+    x = {n: numbers(2, 2, n) for n in sizes}
+    want = run(constant, tmp_path / "constant", {f"x{n}": x[n] for n in sizes})
+    for n in sizes:
+        same(run(plan, tmp_path, {"x": x[n]})["y"], want[f"y{n}"])
 
 
 def test_blocks_of_open_pictures(tmp_path):

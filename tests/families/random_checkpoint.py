@@ -18,8 +18,11 @@ def values(name, shape, seed, number, centre=1):
     count = int(np.prod(shape))
     raw = np.random.PCG64(np.random.SeedSequence([seed, number])).random_raw(count)
     units = ((raw >> np.uint64(48)).astype(np.int64) - 32768).astype(np.float64) / 32768
+    if len(shape) == 0:
+        return units.reshape(()) / 4
     if len(shape) == 1:
-        return centre + units / 4 if name.endswith("weight") else units / 4
+        around = name.endswith(("weight", "scalar", "scale"))
+        return centre + units / 4 if around else units / 4
     # Small embeddings, so that the layers decide what comes next.
     embedding = any(part in name for part in ("embed", "wte", "wpe"))
     return units * 2.0 ** (-4 if embedding else np.ceil(0.5 - np.log2(shape[-1]) / 2))
@@ -29,9 +32,14 @@ def write(folder, config, shapes, seed, dtype="F32"):
     """A checkpoint in `folder`: config.json and model.safetensors."""
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config))
-    centre = 0 if "gemma" in config["model_type"] else 1  # its norms add 1
+    # The norms of Gemma before 3n add 1.
+    kind = config["model_type"]
+    centre = 0 if "gemma" in kind and not kind.startswith(("gemma3n", "gemma4")) else 1
     header, _ = header_bytes(shapes, dtype, WIDTH[dtype])
     with open(folder / "model.safetensors", "wb") as f:
         f.write(header)
         for number, (name, shape) in enumerate(shapes.items()):
-            f.write(stored(values(name, shape, seed, number, centre).astype(np.float32), dtype)[0])
+            # Gemma 4 has no scale of scores but these weights.
+            small = kind.startswith("gemma4") and name.endswith(("q_norm.weight", "k_norm.weight"))
+            weights = values(name, shape, seed, number, 0.5 if small else centre)
+            f.write(stored(weights.astype(np.float32), dtype)[0])

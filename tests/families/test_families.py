@@ -119,6 +119,50 @@ def test_ranks_divide_fused_layers_heads_and_experts(model):
 SHIPPED_TOKENS = 2048
 
 
+def with_tokenizer(name, folder, changes=None):
+    """A checkpoint with the tokenizer of the shipped model, so with as many tokens."""
+    vector = VECTORS[name]
+    config = {**vector["config"], **(changes or {})}
+    text = config.get("text_config", config)
+    old = text["vocab_size"]
+    for key in ("vocab_size", "vocab_size_per_layer_input"):
+        if key in text:
+            text = {**text, key: SHIPPED_TOKENS}
+    config = {**config, "text_config": text} if "text_config" in config else text
+    shapes = {
+        k: [SHIPPED_TOKENS if n == old else n for n in s] for k, s in vector["shapes"].items()
+    }
+    write(folder, config, shapes, vector["seed"])
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(MODEL / file, folder)
+    return folder
+
+
+def run_of(folder, tmp_path, count, **how):
+    run = ["run", "--model-name", folder, "--prompt-text", "ROMEO:", "--no-do-sample"]
+    run += ["--receipt-path", folder / "receipt.json", "--tasks-root", tmp_path / "tasks"]
+    return invar(*run, "--max-new-tokens", count, **how)
+
+
+@pytest.mark.parametrize("name", ["gemma3-whole", "gemma4-whole", "llama4-whole"])
+def test_a_run_says_that_pictures_are_not_taken(name, tmp_path):
+    folder = with_tokenizer(name, tmp_path / "model")
+    said = run_of(folder, tmp_path, 2).err.decode()
+    kind = VECTORS[name]["config"]["model_type"]
+    assert f"of {kind} the text model alone is used: pictures" in said
+
+
+def test_llama_4_ends_with_its_first_chunk(tmp_path):
+    """Of 128 positions, as a model whose layers all see all of them has."""
+    full = {"layer_types": ["full_attention"] * 4}
+    for number, (changes, code) in enumerate(
+        [({}, 0), ({**full, "attention_chunk_size": 16}, 0), ({"attention_chunk_size": 16}, 2)]
+    ):
+        folder = with_tokenizer("llama4", tmp_path / str(number), changes)
+        done = run_of(folder, tmp_path, 30, code=code)
+        assert code == 0 or "16" in done.errors[0]
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -136,16 +180,7 @@ SHIPPED_TOKENS = 2048
     ],
 )
 def test_receipts_are_equal_and_verify(name, tmp_path):
-    """With the tokenizer of the shipped model, so with as many tokens."""
-    vector = VECTORS[name]
-    old = vector["config"]["vocab_size"]
-    shapes = {
-        k: [SHIPPED_TOKENS if n == old else n for n in s] for k, s in vector["shapes"].items()
-    }
-    folder = tmp_path / "model"
-    write(folder, {**vector["config"], "vocab_size": SHIPPED_TOKENS}, shapes, vector["seed"])
-    for file in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(MODEL / file, folder)
+    folder = with_tokenizer(name, tmp_path / "model")
     run = ["run", "--model-name", folder, "--prompt-text", "ROMEO:\nIs the day so young?"]
     run += ["--no-do-sample", "--max-new-tokens", 24, "--tasks-root", tmp_path / "tasks"]
     receipts = []

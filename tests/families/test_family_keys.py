@@ -28,7 +28,7 @@ NO_EFFECT = {
     "hidden_dropout", "embedding_dropout", "residual_dropout", "classifier_dropout", "resid_pdrop",
     "embd_pdrop", "attn_pdrop", "summary_type", "summary_use_proj", "summary_activation",
     "summary_proj_to_labels", "summary_first_dropout", "pretraining_tp", "output_router_logits",
-    "router_aux_loss_coef", "router_jitter_noise",
+    "router_aux_loss_coef", "router_jitter_noise", "input_jitter_noise",
     # Ids that the arithmetic does not read.
     "pad_token_id", "eod_token_id", "sep_token_id",
     # Layers behind the last one, which the logits do not need.
@@ -39,6 +39,8 @@ NO_EFFECT = {
     "_sliding_window_pattern", "cohere2.head_dim",
     # For longrope alone.
     "phi3.original_max_position_embeddings",
+    # Its longrope ends where the original length does.
+    "phimoe.max_position_embeddings",
     # The same result in another way: tensor parallelism of the training.
     "slow_but_exact",
     # State-space layers, of which no model that is covered has one.
@@ -47,6 +49,8 @@ NO_EFFECT = {
     # transformers has no such positions, and asks nothing of the others.
     "learned_pos_emb", "embedding_fraction", "init_device", "emb_pdrop",
 }  # fmt: skip
+# Of some families they have one.
+EFFECT = {"phimoe.router_jitter_noise"}
 # Keys that need another one.
 WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
 LIMITED = {"topk_method": "group_limited_greedy"}
@@ -58,6 +62,16 @@ WITH = {
     "use_sliding_window": {"sliding_window": 6, "max_window_layers": 1},
     "qwen2_moe.max_window_layers": {**WINDOW, "max_window_layers": 2},
     "moe_layer_end_index": {"moe_layer_end_index": 1},
+    "exaone4.sliding_window_pattern": {"layer_types": None, "sliding_window_pattern": 2},
+    "exaone_moe.sliding_window_pattern": {"layer_types": None},
+    "attention_chunk_size": {"max_position_embeddings": 9000},
+    "gemma4_text.num_experts": {"enable_moe_block": True},
+    "gemma4_text.top_k_experts": {"enable_moe_block": True, "num_experts": 4},
+    "gemma4_text.moe_intermediate_size": {
+        "enable_moe_block": True,
+        "num_experts": 4,
+        "top_k_experts": 2,
+    },
     "num_kv_heads": {"new_decoder_architecture": True, "num_kv_heads": 4},
     "num_ln_in_parallel_attn": {"new_decoder_architecture": True, "num_kv_heads": 4},
 }
@@ -109,6 +123,7 @@ def test_every_key_is_used_or_refused(family):
         config = {**FIRST[name]["config"], **beside}
         value = OBJECTS.get(key, other(config.get(key, default)))
         changed = exported({**beside, key: value}) != exported(beside)
-        if changed == (key in NO_EFFECT or f"{name}.{key}" in NO_EFFECT):
+        listed = {key, f"{name}.{key}"} & NO_EFFECT and f"{name}.{key}" not in EFFECT
+        if changed == bool(listed):
             silent.append(f"{key} = {value} " + ("has an effect" if changed else "has none"))
     assert silent == []

@@ -16,6 +16,8 @@ LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
 VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
 LONG = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
 ALPHA = {"type": "dynamic", "alpha": 1000.0}
+GROWING = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 9}
+GROWING |= {"llama_4_scaling_beta": 0.1, "rope_theta": 1e4}
 REFUSED = [
     ("deepseek_v3", "quantization_config", {"quant_method": "fp8"}, "bfloat16"),
     ("qwen3", "model_type", "qwen3_next", "linear attention"),
@@ -66,6 +68,18 @@ REFUSED = [
     ("granitemoehybrid", "layer_types", None, "state-space layers"),
     ("granitemoehybrid", "position_embedding_type", "alibi", "position_embedding_type"),
     ("mixtral", "quantization_config", {"quant_method": "awq"}, "quantization_config"),
+    ("internlm3", "qkv_bias", True, "qkv_bias"),
+    ("cwm", "rope_scaling", None, "rope_scaling"),
+    ("ministral3", "rope_parameters", None, "rope_parameters"),
+    ("arcee", "hidden_act", "xielu", "xielu"),
+    ("exaone4-pattern", "sliding_window_pattern", "LG", "sliding_window_pattern"),
+    ("llama4", "layer_types", ["sliding_attention"] * 4, "chunked_attention"),
+    ("mistral4-groups", "rope_parameters", {**GROWING, "partial_rotary_factor": 0.5}, "partial"),
+    ("qwen2", "rope_parameters", GROWING, "llama_4_scaling_beta"),
+    ("gemma4", "use_bidirectional_attention", "all", "use_bidirectional_attention"),
+    ("gemma4", "vocab_size_per_layer_input", 60, "vocab_size_per_layer_input"),
+    ("gemma4-experts", "per_layer_config", {"1": {"head_dim": 12}}, "per_layer_config"),
+    ("gemma4-experts", "per_layer_config", {"1": {}, "2": {"rope": 1}}, "rope"),
 ]
 BAD = [
     ("deepseek_v3", "qk_rope_head_dim", 3, "odd"),
@@ -101,6 +115,12 @@ BAD = [
     ("glm4_moe", "topk_group", 1, "topk_group"),
     ("glm4_moe", "n_group", 8, "n_group"),
     ("ernie4_5_moe", "moe_layer_end_index", "last", "moe_layer_end_index"),
+    ("ministral3", "rope_parameters", {"rope_type": "default"}, "llama_4_scaling_beta"),
+    ("llama4", "moe_layers", 3, "moe_layers"),
+    ("exaone", "num_hidden_layers", 3, "num_hidden_layers"),
+    ("gemma4", "num_kv_shared_layers", 8, "num_kv_shared_layers"),
+    ("gemma4", "global_head_dim", 7, "7 elements"),
+    ("dots1", "n_routed_experts", None, "n_routed_experts"),
 ]
 
 

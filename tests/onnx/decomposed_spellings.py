@@ -160,6 +160,10 @@ def ordinary(random, shape):
     return random.standard_normal(shape)
 
 
+def small(random, shape):
+    return random.standard_normal(shape) / 10
+
+
 def positive(random, shape):
     """What every type of numbers has room for."""
     return random.uniform(0.5, 100, shape)

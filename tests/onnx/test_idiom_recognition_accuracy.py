@@ -30,7 +30,7 @@ UNIT = {
 FUNCTIONS = {"correctly-rounded": 6, "function-1": 6, "sequence-1": 6, "graph-1": 12, "ieee": 6}
 # Sums of up to 2^14 terms, in another order: of the largest number of the result, which may
 # be one that is small beside its terms.
-SUMS = {"row-1": 128, "fp32-1": 512, "attention-1": 64, "resize-1": 64}
+SUMS = {"row-1": 128, "fp32-1": 512, "attention-1": 64, "linear-attention-1": 64, "resize-1": 64}
 OWN = {
     "batchnorm": 8,
     # torch makes x f + (b - m f) of it: where all elements are equal, f is 1 / sqrt(epsilon) and
@@ -39,7 +39,11 @@ OWN = {
     **dict.fromkeys(("cospi", "sinpi"), 16),  # torch rounds pi x
     "softmax": 256,  # across memory torch adds one by one
 }
-FLOATS = {"reduce_log_sum": spelled.positive}
+FLOATS = {
+    "reduce_log_sum": spelled.positive,
+    # Updates of the delta rule by long keys grow without bound.
+    **dict.fromkeys(("gated_delta_rule", "gated_linear_attention"), spelled.small),
+}
 # Gradients cancel; tests/package/test_gradients_kernels.py measures them on what they are made for.
 GRADIENTS = {op for op in OPSET if "_backward" in op} - {"conv_backward_weight"}
 ROUNDED = sorted(

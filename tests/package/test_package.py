@@ -39,7 +39,7 @@ STAGES = [
         "repro-evaluate",
         "repro-sink-transposes",
         "repro-prepare-plan",
-        "repro-to-plan",
+        "repro-store-weights",
     )
 ]
 

@@ -210,3 +210,121 @@ def test_attention_over_more_keys_than_any_value_has_elements_along_an_axis():
     expected = compiled([]).run(fed)["y"]
     found = compiled(["k", "v"]).run(q=fed["q"])["y"]
     assert expected.shape == (1, 2, 5, 8) and found.tobytes() == expected.tobytes()
+
+
+def linear_attention(sizes, update_rule, domain="", **attributes):
+    """A model of one LinearAttention. sizes: the columns of its operands, of decay and beta
+    last."""
+    given = {"linear": 3, "gated": 4, "delta": 4, "gated_delta": 5}[update_rule]
+    names = ["q", "k", "v", "", "g" if "gated" in update_rule else "", "b"]
+    names = names[: 5 if "delta" not in update_rule else 6]
+    inputs = [n for n in names if n]
+    assert len(inputs) == given == len(sizes)
+    info = lambda n, w: helper.make_tensor_value_info(n, TensorProto.FLOAT, ["batch", "seq", w])
+    node = helper.make_node(
+        "LinearAttention", names, ["y"], domain=domain, update_rule=update_rule, **attributes
+    )
+    graph = helper.make_graph([node], "g", list(map(info, inputs, sizes)), [info("y", None)])
+    sets = [helper.make_opsetid("", 27)] + [helper.make_opsetid(domain, 1)] * bool(domain)
+    return helper.make_model(graph, opset_imports=sets, ir_version=13)
+
+
+def delta_operands(batch, seq, key_heads, heads, d, dv, channels=False, decay=0.8):
+    """Unit queries and keys, values, logarithms of decays of this mean, rates, as float32."""
+    rng = np.random.default_rng(seq)
+    unit = lambda x: x / np.linalg.norm(x, axis=-1, keepdims=True)
+    q, k = (unit(rng.standard_normal((batch, seq, key_heads, d))) for _ in range(2))
+    v = rng.standard_normal((batch, seq, heads * dv))
+    g = -2 * decay * rng.random((batch, seq, heads * (d if channels else 1)))
+    beta = rng.random((batch, seq, heads))
+    return [x.reshape(batch, seq, -1).astype("f") for x in (q, k, v, g, beta)]
+
+
+def recurrence(q, k, v, g, beta, key_heads, heads, scale):
+    """The gated delta rule one row after another, in float64; without beta its kin."""
+    batch, seq = q.shape[:2]
+    split = lambda x, h: x.astype(np.float64).reshape(batch, seq, h, -1)
+    q, k = (np.repeat(split(x, key_heads), heads // key_heads, 2) for x in (q, k))
+    v, g = split(v, heads), split(g, heads)
+    state, rows = np.zeros((batch, heads, q.shape[3], v.shape[3])), []
+    for t in range(seq):
+        state, u = state * np.exp(g[:, t, :, :, None]), v[:, t]
+        if beta is not None:
+            u = beta[:, t, :, None] * (u - np.einsum("bhd,bhdv->bhv", k[:, t], state))
+        state = state + k[:, t, :, :, None] * u[:, :, None]
+        rows.append(scale * np.einsum("bhd,bhdv->bhv", q[:, t], state))
+    return np.stack(rows, 1).reshape(batch, seq, -1)
+
+
+@pytest.mark.parametrize("channels", [False, True])
+@pytest.mark.parametrize("decay", [0.008, 0.8, 5.0])
+def test_linear_attention_is_as_accurate_as_its_recurrence(channels, decay):
+    """The largest error over the largest result: at most 1e-6."""
+    heads = dict(key_heads=1, value_heads=2)
+    operands = delta_operands(1, 700, 1, 2, 32, 24, channels, decay)
+    tensors = list(map(torch.from_numpy, operands))
+    for beta in (operands[4], None):
+        op = primitives.gated_linear_attention if beta is None else primitives.gated_delta_rule
+        got = op(*tensors[: 4 if beta is None else 5], scale=0.25, **heads).numpy()
+        want = recurrence(*operands[:4], beta, 1, 2, 0.25)
+        assert np.abs(got - want).max() <= 1e-6 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("update_rule", ["linear", "gated", "delta", "gated_delta"])
+def test_linear_attention_over_an_open_length(update_rule):
+    """It is the operation of the room, and a rule without decay or rate that with 0 or without."""
+    operands = delta_operands(2, 70, 2, 2, 8, 6)
+    if "gated" not in update_rule:
+        operands[3] = np.zeros_like(operands[3])
+    delta = "delta" in update_rule
+    op = primitives.gated_delta_rule if delta else primitives.gated_linear_attention
+    tensors = list(map(torch.from_numpy, operands[: 5 if delta else 4]))
+    want = op(*tensors, key_heads=2, value_heads=2, scale=8**-0.5).numpy().tobytes()
+    inputs = dict(zip("qkvgb", operands))
+    if "gated" not in update_rule:
+        del inputs["g"]
+    if not delta:
+        del inputs["b"]
+    sizes = [x.shape[2] for x in inputs.values()]
+    model = linear_attention(sizes, update_rule, q_num_heads=2, kv_num_heads=2)
+    assert invar.compile(model).run(inputs)["y"].tobytes() == want
+
+
+@pytest.mark.parametrize(
+    "domain, q_heads, heads, k_heads",
+    [("", 4, 2, 2), ("invar", 1, 2, 1), ("com.microsoft", 1, 2, 2)],
+)
+def test_heads_of_linear_attention(domain, q_heads, heads, k_heads):
+    """More heads of queries than of keys, or fewer than of values: as if each were repeated."""
+    q, k, v, g, beta = delta_operands(1, 70, 4, 4, 8, 6, channels=True)
+    q, k = q[..., : 8 * q_heads], k[..., : 8 * k_heads]
+    v, g, beta = v[..., : 6 * heads], g[..., : 8 * heads], beta[..., :heads]
+    model = linear_attention(
+        [x.shape[2] for x in (q, k, v, g, beta)],
+        "gated_delta",
+        domain,
+        q_num_heads=q_heads,
+        kv_num_heads=heads,
+        scale=0.5,
+    )
+    got = invar.compile(model).run(dict(zip("qkvgb", (q, k, v, g, beta))))["y"]
+    most = max(q_heads, heads)
+
+    def repeated(x, h):
+        split = x.reshape(1, 70, h, -1)
+        return torch.from_numpy(np.repeat(split, most // h, 2).reshape(1, 70, -1))
+
+    all_heads = (q_heads, k_heads, heads, heads, heads)
+    tensors = [repeated(x, h) for x, h in zip((q, k, v, g, beta), all_heads)]
+    want = primitives.gated_delta_rule(*tensors, key_heads=most, value_heads=most, scale=0.5)
+    assert got.tobytes() == want.numpy().tobytes()
+
+
+def test_a_past_state_that_is_a_tensor_needs_a_fixed_length():
+    model = linear_attention([8, 8, 6, 1, 1], "gated_delta", q_num_heads=1, kv_num_heads=1)
+    model.graph.node[0].input[3] = "s"
+    model.graph.input.append(
+        helper.make_tensor_value_info("s", TensorProto.FLOAT, ["batch", 1, 8, 6])
+    )
+    with pytest.raises(invar.NotCovered, match="past_state and present_state"):
+        invar.compile(model)

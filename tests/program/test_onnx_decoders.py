@@ -12,6 +12,7 @@ import pytest
 from conftest import MODEL, invar, refused
 from node_models import F32, node
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 I64, WIDTH, VOCAB, NEW = TensorProto.INT64, 16, 2048, 8
 PAST = ["past_key_values.0.key", "past_key_values.0.value"]
@@ -91,6 +92,27 @@ def decoder(total="total", compare="LessOrEqual", hidden=-1e9):
         [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def convolving():
+    """The decoder with a short causal convolution of its embeddings before attention."""
+    model, rng = decoder("past + seq"), np.random.default_rng(7)
+    at = [n.output[0] for n in model.graph.node].index("h")
+    model.graph.node[at].output[0] = "plain"
+    after = list(model.graph.node[at + 1 :])
+    del model.graph.node[at + 1 :]
+    model.graph.node.extend([
+        node("Transpose", ["plain"], ["by_channel"], perm=[0, 2, 1]),
+        node("CausalConvWithState", ["by_channel", "taps", "taps_bias"], ["convolved"], activation="silu"),
+        node("Transpose", ["convolved"], ["by_token"], perm=[0, 2, 1]),
+        node("Add", ["plain", "by_token"], ["h"]),
+        *after,
+    ])  # fmt: skip
+    for name, shape in (("taps", (WIDTH, 1, 4)), ("taps_bias", (WIDTH,))):
+        value = rng.standard_normal(shape).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(value, name))
+    model.opset_import[0].version = 27
+    return model
 
 
 def builder_decoder(dtype=F32, window=-1):
@@ -180,7 +202,11 @@ def tokens_alone():
     several texts may be packed, the first position, a slice of min(seq, 1), is compared with the
     others."""
     rng = np.random.default_rng(9)
-    floats = {"embed": (VOCAB, WIDTH), "head": (WIDTH, VOCAB), **{"w" + x: (WIDTH, WIDTH) for x in "qkv"}}
+    floats = {
+        "embed": (VOCAB, WIDTH),
+        "head": (WIDTH, VOCAB),
+        **{"w" + x: (WIDTH, WIDTH) for x in "qkv"},
+    }
     constants = {n: rng.standard_normal(s).astype(np.float32) for n, s in floats.items()}
     constants |= {
         "zero": np.int64(0), "one": np.int64(1), "start": np.array([0]), "first": np.array([1]),
@@ -228,6 +254,48 @@ def tokens_alone():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
 
 
+def linear_decoder(channels):
+    """Two layers of linear attention by the gated delta rule, two heads of values to one of queries
+    and keys. Weights are [out, in]."""
+    rng = np.random.default_rng(11)
+    widths = {"q": WIDTH, "k": WIDTH, "v": 2 * WIDTH, "g": 2 * WIDTH if channels else 2, "b": 2}
+    weights = {
+        "embed": rng.standard_normal((VOCAB, WIDTH)),
+        "head": rng.standard_normal((VOCAB, WIDTH)),
+    }
+    made = [node("Gather", ["embed", "input_ids"], ["h0"])]
+
+    def linear(x, name, out, shape=None):
+        if shape:
+            weights[name] = rng.standard_normal(shape) / 8
+        return [
+            node("Transpose", [name], [name + "_t"], perm=[1, 0]),
+            node("MatMul", [x, name + "_t"], [out]),
+        ]
+
+    for i in ("0", "1"):
+        for n, width in widths.items():
+            made += linear("h" + i, n + i, n + i + "_h", (width, WIDTH))
+        made += [
+            node("Softplus", [f"g{i}_h"], ["rise" + i]),
+            node("Neg", ["rise" + i], ["decay" + i]),
+            node("Sigmoid", [f"b{i}_h"], ["beta" + i]),
+            node("LinearAttention", [f"q{i}_h", f"k{i}_h", f"v{i}_h", "", "decay" + i, "beta" + i],
+                 ["y" + i, "present" + i], domain="com.microsoft", q_num_heads=1, kv_num_heads=2,
+                 update_rule="gated_delta"),
+            *linear("y" + i, "o" + i, "out" + i, (WIDTH, 2 * WIDTH)),
+            node("Add", ["h" + i, "out" + i], [f"h{int(i) + 1}"]),
+        ]  # fmt: skip
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        made + linear("h2", "head", "logits"), "decoder",
+        [info("input_ids", I64, ["batch", "seq"])], [info("logits", F32, None)],
+        [numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights.items()],
+    )  # fmt: skip
+    sets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=10)
+
+
 def folder(path, file="model.onnx", config="config.json", model=None):
     path.mkdir()
     for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -267,6 +335,77 @@ def by_onnxruntime(path, tokens):
         past, step = dict(zip(PAST, present)), [int(logits[0, -1].argmax())]
         made += step
     return made
+
+
+def by_onnx(path, tokens):
+    """Greedy tokens by onnx's reference, each over the whole sequence."""
+    session, made = ReferenceEvaluator(str(path)), []
+    while len(made) < NEW:
+        step = np.array([list(tokens) + made], np.int64)
+        feed = {
+            "input_ids": step,
+            "attention_mask": np.ones_like(step),
+            "position_ids": np.arange(step.size)[None],
+            **{name: np.zeros((1, 1, 0, WIDTH), np.float32) for name in PAST},
+        }
+        made.append(int(session.run(["logits"], feed)[0][0, -1].argmax()))
+    return made
+
+
+def test_a_causal_convolution_keeps_its_last_inputs(tmp_path):
+    path = folder(tmp_path / "tiny", model=convolving())
+    _, receipt = run(path, tmp_path / "r.json")
+    assert receipt["output"]["tokens"] == by_onnx(path / "model.onnx", receipt["input"]["tokens"])
+    for i, options in enumerate(
+        (
+            ("--threads", 1),
+            ("--prefill-chunk", 1),
+            ("--prefill-chunk", 3),
+            ("--n-partitions", 2),
+            ("--no-kv-cache",),
+        )
+    ):
+        _, other = run(path, tmp_path / f"{i}.json", *options)
+        assert other["receipt_hash"] == receipt["receipt_hash"], options
+    told = invar("verify", tmp_path / "r.json", "--model-name", path)
+    assert told.out.startswith(b"VERIFIED") and b"whole prefix" not in told.err
+    plan = path / "plan.invar"
+    invar("compile", path / "model.onnx", "--stateless")
+    _, whole = run(path, tmp_path / "w.json", "--plan", plan)
+    assert whole["receipt_hash"] == receipt["receipt_hash"]
+
+
+@pytest.mark.parametrize("channels", [False, True])
+def test_linear_attention_keeps_its_state(tmp_path, channels):
+    """Rows on both sides of a chunk's end (linear_attention.2), by steps of every kind."""
+    path = folder(tmp_path / "tiny", model=linear_decoder(channels))
+    (path / "config.json").write_text('{"max_position_embeddings": 256, "eos_token_id": 1}')
+
+    def answer(name, *options):
+        out = tmp_path / name
+        invar("run", "--model-name", path, "--prompt-text", 30 * PROMPT, "--max-new-tokens", 70,
+              "--receipt-path", out, *options)  # fmt: skip
+        return json.loads(out.read_text())
+
+    receipt = answer("r.json")
+    prompt, tokens = receipt["input"]["tokens"], receipt["output"]["tokens"]
+    assert len(prompt) < 64 < 128 < len(prompt) + len(tokens)
+    session = onnxruntime.InferenceSession(path / "model.onnx", providers=["CPUExecutionProvider"])
+    (logits,) = session.run(None, {"input_ids": np.array([prompt + tokens], np.int64)})
+    assert list(logits[0, len(prompt) - 1 : -1].argmax(-1)) == tokens
+    invar("compile", path / "model.onnx", "--stateless")
+    pieces = (("--prefill-chunk", n) for n in (1, 7, 63, 64, 65))
+    others = (
+        ("--threads", 1),
+        ("--no-kv-cache",),
+        ("--plan", path / "plan.invar"),
+        ("--n-partitions", 2),
+        ("--tensor-parallel", 2),
+    )
+    for i, options in enumerate([*pieces, *others]):
+        assert answer(f"{i}.json", *options)["receipt_hash"] == receipt["receipt_hash"], options
+    told = invar("verify", tmp_path / "r.json", "--model-name", path)
+    assert told.out.startswith(b"VERIFIED") and b"whole prefix" not in told.err
 
 
 def test_the_answer_and_its_receipt(tmp_path):

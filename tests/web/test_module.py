@@ -20,7 +20,7 @@ if not shutil.which("node"):
 
 def test_every_kernel_agrees_with_the_reference_and_the_golden_digests():
     rooms = ROOT / "src/ops"
-    part = ["--part", f"{sample.turn('wasm', 4)}/4"] if sample.TIER == 2 else []
+    part = ["--part", f"{sample.turn('wasm', 8)}/8"] if sample.TIER == 2 else []
     done = subprocess.run(
         ["node", RUN, MODULE, "--rooms", rooms, "--isa", "wasm", "--fast", *part],
         capture_output=True,

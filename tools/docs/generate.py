@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the generated pages of docs/reference: operations.md, errors.md, model-keys.md and
-cli-options.md.
+"""Writes the generated pages of docs/reference: operations.md, errors.md, model-keys.md,
+model-types.md and cli-options.md.
 
 generate.py [--check]
 
@@ -135,6 +135,77 @@ def model_keys():
     return "\n".join(text) + "\n"
 
 
+def native_types():
+    """-> {model_type: what is said of it} by src/checkpoint, whose tables must agree."""
+    folder = ROOT / "src/checkpoint"
+    header = (folder / "architecture.h").read_text()
+
+    def table(text, name, row):
+        return re.findall(row, text.split(f"{name}[] = {{")[1].split("\n};")[0])
+
+    decoders = table(header, "kArchitectures", r'{"([^"]+)", "')
+    registered = re.findall(r"  X\((\w+), \w+\)", (folder / "families/family.cc").read_text())
+    if set(decoders) != set(registered):
+        sys.exit(f"kArchitectures and INVAR_FAMILIES differ: {set(decoders) ^ set(registered)}")
+    whole = (folder / "text_config.h").read_text()
+    said = dict.fromkeys(decoders, "native")
+    for name in table(header, "kEncoders", r'{"([^"]+)", '):
+        said[name] = "native: `invar embed`, `invar rerank`"
+    for name, text, other in table(
+        whole, "kWholeModels", r'{"(\w+)", "\w+", "(\w+)", (nullptr|"\w+")'
+    ):
+        said[name] = "native: its text model, without pictures and sound"
+        if text not in registered:
+            sys.exit(f"text_config.h: {name} has the text model {text}, which is no family")
+        if other != "nullptr":
+            said[other.strip('"')] = f"native within `{name}`"
+    for name, layers in table(header, "kUncovered", r'{"([^"]+)", "([^"]+)"}'):
+        said[name] = f"refused: it has {layers}"
+    return said
+
+
+# What a model of a kind is run by.
+BY_EXPORT = {
+    "decoder of text": "by export: `invar run`",
+    "encoder and decoder of text": "by export: `invar infer`",
+    "part or body of a model": "with the model that it is a part of",
+}
+
+
+def model_types():
+    """tests/families/model_types.json, with what src/checkpoint says of each."""
+    known = json.loads((ROOT / "tests/families/model_types.json").read_text())
+    said = native_types()
+    types = known["types"] | {
+        name: "decoder of text" for name in said if name not in known["types"]
+    }
+    rows = [
+        (name, kind, said.get(name) or BY_EXPORT.get(kind, "by export: `invar infer`"))
+        for name, kind in sorted(types.items(), key=lambda item: item[0].lower())
+    ]
+    native = sum(verdict.startswith("native") for _, _, verdict in rows)
+    text = [
+        "# Types of models",
+        "",
+        "`tools/docs/generate.py` writes this page from the tables of",
+        "[architecture.h](../../src/checkpoint/architecture.h) and",
+        "[model_types.json](../../tests/families/model_types.json), which lists every `model_type` of",
+        f"transformers {known['transformers']} and what its Auto classes say of it. A type that",
+        "transformers lacks has a line where a family of Invar has it.",
+        "",
+        f"{native} of {len(rows)} types are native: a checkpoint folder of such a type runs as it is, and",
+        "[families.md](families.md) and [encoders.md](encoders.md) show how near it is to transformers.",
+        "*By export*: the type has no description here. A model of it runs when it is exported to ONNX",
+        "([models](../guide/models.md)) and each of its operators is covered ([onnx.md](onnx.md)). Not every",
+        "such type was tried. *Refused*: the message names the reason and the way out.",
+        "",
+        "| `model_type` | kind | here |",
+        "|---|---|---|",
+        *(f"| `{name}` | {kind} | {verdict} |" for name, kind, verdict in rows),
+    ]
+    return "\n".join(text) + "\n"
+
+
 def usage(*command):
     done = subprocess.run(
         [BIN, *command, "--help"], capture_output=True, text=True, check=True, timeout=60
@@ -190,6 +261,7 @@ PAGES = {
     "operations.md": operations,
     "errors.md": errors,
     "model-keys.md": model_keys,
+    "model-types.md": model_types,
     "cli-options.md": cli_options,
 }
 

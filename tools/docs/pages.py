@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Pages that programs write; `generate.py` writes the first four.
+# Pages that programs write; `generate.py` writes the first five.
 GENERATED = {
     "docs/reference/cli-options.md",
     "docs/reference/errors.md",
     "docs/reference/model-keys.md",
+    "docs/reference/model-types.md",
     "docs/reference/operations.md",
     "docs/reference/onnx.md",
     "docs/reference/models.md",

@@ -39,14 +39,18 @@ class Float64(TorchFunctionMode):
 
 
 def auto_class(config):
-    auto = transformers.AutoModelForImageTextToText
-    return auto if "text_config" in config else transformers.AutoModelForCausalLM
+    if "text_config" in config:
+        return transformers.AutoModelForImageTextToText
+    if config["model_type"] == "mistral4":  # transformers' table has it within Mistral 3 alone
+        return transformers.Mistral4ForCausalLM
+    return transformers.AutoModelForCausalLM
 
 
 def shapes_of(config, folder, auto):
     """The tensors that transformers stores for this config -> {name: shape}. `auto`: its class."""
     (folder / "config.json").write_text(json.dumps(config))
-    model = auto.from_config(transformers.AutoConfig.from_pretrained(folder))
+    from_config = getattr(auto, "from_config", None) or auto._from_config
+    model = from_config(transformers.AutoConfig.from_pretrained(folder))
     model.save_pretrained(folder / "saved")
     with safe_open(folder / "saved/model.safetensors", "pt") as f:
         return {name: list(f.get_slice(name).get_shape()) for name in sorted(f.keys())}
@@ -65,7 +69,8 @@ def load(config, folder):
     )
     problems = {k: v for k, v in about.items() if v}
     assert not problems, problems
-    return model.eval()
+    # The whole Llama 4 of transformers 5.24 asks its text model for pictures.
+    return (model.language_model if config["model_type"] == "llama4" else model).eval()
 
 
 @torch.no_grad()

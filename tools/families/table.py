@@ -43,13 +43,15 @@ TAIL = """
 Every line of this list ends with exit code 3 and a message that names the key or the architecture.
 
 - Architectures of no line above: among others models of images or sound, and mixtures of
-  experts of other forms: PhiMoE (its sparsemixer is no top-k of one softmax), DBRX, Jamba,
-  Qwen3-Next (layers of linear attention). So are the models of Granite 4 with state-space layers.
+  experts of other forms: DBRX, Jamba, Qwen3-Next (layers of linear attention). So are the models
+  of Granite 4 with state-space layers. [model-types.md](model-types.md) lists all types.
   Encoders have [a page of their own](encoders.md). Of a model of images and text above, images
   are not taken.
 - Sequences beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k tokens,
   Phi-3.5 and Phi-4-mini: the frequencies for longer ones are others
   ([decoder.29](../../spec/decoder.md)). transformers changes them within a sequence.
+- Sequences of Llama 4 beyond `attention_chunk_size` (8192 tokens): layers that see a chunk alone
+  see other tokens there ([decoder.35](../../spec/decoder.md)).
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
 - Attention to positions that an indexer chooses: DeepSeek-V3.2, GLM-5. Experts that pass their
   input on: LongCat-Flash.

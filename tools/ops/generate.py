@@ -5,8 +5,9 @@ generate.py ROOT OUT
 
 CMake runs it (cmake/room.cmake). It writes a file of OUT where its text changes: ops.cmake (lists
 for CMake), opset/opset.cc (src/base/opset.h, src/base/attribute_types.h), ops/ROOM/op.td (the repro
-dialect), ops/ROOM/table.h (a row for each operation of a room with kinds), and
-ops/ROOM/attributes.h and ops/attributes.cc (the attributes as structs, src/kernels/call.h).
+dialect), ops/ROOM/table.h (a row for each operation of a room with kinds),
+ops/ROOM/attributes.h and ops/attributes.cc (the attributes as structs, src/kernels/call.h), and
+result_rules.inc (the rule of each result's type).
 
 spec/opset.toml is the law: names, versions, numerics, rooms and the choices. ops.toml has an entry
 for each of its operations, with these keys:
@@ -16,9 +17,13 @@ operands       "NAME: TYPE|TYPE", in the order of a plan's node. NAME? may be ab
 attributes     "NAME: TYPE = DEFAULT", f32, i64, string or i64_array. A plan may omit NAME?. An
                attribute with a default, and every list, is a member of the operation's struct. The
                default of a list, else 0, is that of its elements where it is absent.
-result         inferred: import.cc has inferReturnTypes; given: its caller says its type; verified:
-               that, and import.cc has a verifier; broadcast: the shapes broadcast, the type is that
-               of the last operand, or boolean
+result         the rule that infers its type (src/compiler/inference/result_type.h): like OPERAND;
+               broadcast; reduced: axes become 1 or are dropped; along axis: like operand 0, which
+               has elements there; norm, norm backward, norm backward weight; own NAME(ARGUMENTS):
+               infer_NAME of import.cc, which takes the call, the attributes of the first operation
+               that names it, and the arguments. ", TYPE" at the end: elements have this type.
+               Otherwise given: its caller says its type; verified: that, and import.cc has a
+               verifier
 traits         copies: it moves bits; pointwise: element i depends on elements i of the broadcast
                operands; elementwise: on element i of the only operand
 split          how ranks divide its results (src/plan/analysis/split_rules.h)
@@ -44,7 +49,15 @@ ATTRIBUTES = {
     "string": "StrAttr",
     "i64_array": "DenseI64ArrayAttr",
 }
-RESULTS = ("inferred", "given", "verified", "broadcast", "broadcast, boolean")
+RESULT = re.compile(r"(?:own (\w+)(?:\((.+)\))?|(like) (\w+)|([a-z ]+))(?:, (\w+))?")
+RULES = {  # how the generated text calls the rules; `a` is the struct of attributes
+    "broadcast": "infer_broadcast(in)",
+    "reduced": "infer_reduced(in, a.axes)",
+    "along axis": "infer_along_axis(in, a.axis)",
+    "norm": "infer_norm(in)",
+    "norm backward": "infer_norm_backward(in)",
+    "norm backward weight": "infer_norm_backward_weight(in, a.axis)",
+}
 TRAITS = ("elementwise", "pointwise", "copies")
 KEYS = set("operands attributes result traits split cpu_extension kind part onnx".split())
 OPERAND = re.compile(r"(\w+)([?*]?): ([\w|]+)( widens)?")
@@ -77,8 +90,20 @@ class Operation:
         unknown = (set(keys) - KEYS) | (set(keys.get("traits", [])) - set(TRAITS))
         if unknown:
             raise Wrong(f"{where}: unknown: {', '.join(sorted(unknown))}")
-        if keys.get("result") not in RESULTS:
-            raise Wrong(f"{where}: result is one of {'; '.join(RESULTS)}")
+        own, arguments, _, like, rule, dtype = matched(RESULT, keys.get("result", ""), where)
+        self.inferred = rule not in ("given", "verified")
+        self.own, self.rule = own, rule
+        if own:
+            self.call = f"infer_{own}(in{{struct}}{', ' + arguments if arguments else ''})"
+        elif like in (names := [operand[0] for operand in self.operands]):
+            self.call = f"infer_like(in, {names.index(like)})"
+        elif rule in RULES or not self.inferred:
+            self.call = RULES.get(rule)
+        else:
+            raise Wrong(f'{where}: there is no rule "{keys.get("result", "")}"')
+        if dtype is not None and dtype not in TYPES:
+            raise Wrong(f"{where}: {dtype} is no element type")
+        self.dtype = {None: None, "bool": "boolean"}.get(dtype, dtype)
         if not re.fullmatch(r"([A-Z]\w*-\d+)?", keys.get("onnx", "")):
             raise Wrong(f'{where}: onnx = "{keys["onnx"]}" is not "OPERATOR-OPSET"')
 
@@ -120,7 +145,7 @@ class Operation:
         """The traits as static functions, which the interface ReproOp asks."""
         wide = [i for i, operand in enumerate(self.operands) if operand[3]]
         traits = [t for t in TRAITS if t in self.keys.get("traits", [])]
-        if self.keys["result"].startswith("broadcast"):
+        if self.rule == "broadcast":
             traits = ["pointwise"]
         made = [f"static bool {trait}() {{ return true; }}" for trait in traits]
         if not wide:
@@ -136,32 +161,19 @@ class Operation:
         ]
 
     def td(self):
-        result, made = self.keys["result"], self.declarations()
-        base = "Repro_Op" if result in ("given", "verified") else "Repro_InferOp"
+        made = self.declarations()
+        base = "Repro_InferOp" if self.inferred else "Repro_Op"
         body = []
         if len(made) == 1:
             body.append(f'  let extraClassDeclaration = "{made[0]}";\n')
         elif made:
             lines = "".join(f"    {line}\n" for line in made)
             body.append(f"  let extraClassDeclaration = [{{\n{lines}  }}];\n")
-        if result.startswith("broadcast"):
-            truth = "true" if "boolean" in result else "false"
-            body.append(BROADCAST.replace("TRUTH", truth))
-        if result == "verified":
+        if self.rule == "verified":
             body.append("  let hasVerifier = 1;\n")
         arguments = ", ".join(self.arguments())
         head = f'def Repro_{self.class_name}Op : {base}<"{self.name}",\n    (ins {arguments})>'
         return head + (" {\n" + "".join(body) + "}\n" if body else ";\n")
-
-
-BROADCAST = """  let extraClassDefinition = [{
-    ::mlir::LogicalResult $cppClass::inferReturnTypes(
-        ::mlir::MLIRContext*, std::optional<::mlir::Location> loc, Adaptor op,
-        ::mlir::SmallVectorImpl<::mlir::Type>& out) {
-      return ::invar::compiler::infer_elementwise(loc, op.getOperands(), TRUTH, out);
-    }
-  }];
-"""
 
 
 def read(root):
@@ -297,6 +309,40 @@ def attributes(rooms):
     return headers | {"ops/attributes.cc": source}
 
 
+def result_rules(rooms):
+    """The rule of each operation, by ascending names."""
+    included, declared, rows = "", "", []
+    for room, operations in rooms.items():
+        structs = {}  # of each rule of the room's own
+        for op in operations:
+            struct = f"ops::{op.class_name}Attributes" if tuple(op.members()) else ""
+            if op.own and op.own not in structs:
+                structs[op.own] = struct
+                parameters = ", ".join(
+                    ["InferredCall&"]
+                    + [f"const {struct}&"] * bool(struct)
+                    + ["int64_t"] * op.call.count(", ")
+                )
+                declared += f"Result<ValueType> infer_{op.own}({parameters});\n"
+            struct = structs.get(op.own, struct)
+            if not op.inferred:
+                continue
+            call = op.call.format(struct=", a" * bool(struct))
+            made = f"const {struct} a(in.attributes); " * ("a" in re.findall(r"\w+", call))
+            if op.dtype:
+                call = f"with_elements({call}, DType::{op.dtype})"
+            rows.append((op.name, f"[](InferredCall& in) {{ {made}return {call}; }}"))
+        if "kind" not in operations[0].keys and any(list(op.members()) for op in operations):
+            included += f'#include "ops/{room}/attributes.h"\n'
+    table = "".join(f'    {{"{name}", {function}}},\n' for name, function in sorted(rows))
+    return (
+        f"// The rules of results' types that ops.toml names.\n{included}\n"
+        f"namespace invar::compiler {{\n{declared}"
+        "static constexpr std::pair<std::string_view, ResultRule> kResultRules[] = {\n"
+        f"{table}}};\n}}\n"
+    )
+
+
 def cmake(operations, choices):
     rooms = list(dict.fromkeys(o.room for o in operations))
     lines = [
@@ -327,6 +373,7 @@ def main():
             if all("kind" in op.keys for op in entries):
                 made[f"ops/{room}/table.h"] = table(room, entries)
         made |= attributes(rooms)
+        made["result_rules.inc"] = result_rules(rooms)
     except (Wrong, tomllib.TOMLDecodeError, KeyError) as wrong:
         print(f"tools/ops/generate.py: {wrong}", file=sys.stderr)
         return 1

@@ -17,11 +17,13 @@ python_environment() {
 
 run_tests() {
   local wanted=() builds=(release=build asan=build/asan tsan=build/tsan)
-  # Tier 2 builds what its tests run: of instrumented kernels one instruction set.
-  local instrumented=native emulated=neon
+  # Tier 2 builds what its tests run: of instrumented kernels one instruction set. It optimizes
+  # kernels alone where only tests run the rest.
+  local instrumented=native emulated=neon optimized=-DINVAR_OPTIMIZE=kernels
   local programs=invar_tests_of_tier2 for_aarch64="invar_tests_of_tier2 invar"
   if ((tier == 3)); then
-    instrumented=all emulated=all programs=invar_tests for_aarch64=all
+    instrumented=all emulated=all optimized=-DINVAR_OPTIMIZE=all
+    programs=invar_tests for_aarch64=all
   fi
   mapfile -t wanted < <(test_list)
   count_jobs
@@ -49,15 +51,16 @@ run_tests() {
   fi
   say "Build: the runtime under the address, undefined-behaviour and thread sanitizers"
   configure_and_build asan build/asan "$programs" "${python[@]}" -DINVAR_COMPILER=OFF \
-    -DINVAR_ISA=$instrumented
+    -DINVAR_ISA=$instrumented "$optimized"
   configure_and_build tsan build/tsan "$programs" "${python[@]}" -DINVAR_COMPILER=OFF \
-    -DINVAR_ISA=$instrumented
+    -DINVAR_ISA=$instrumented "$optimized"
   if can_cross; then
     say "Build: the runtime for AArch64, to run under QEMU"
-    configure_and_build aarch64 build/aarch64 "$for_aarch64" "${python[@]}" -DINVAR_ISA=$emulated
+    configure_and_build aarch64 build/aarch64 "$for_aarch64" "${python[@]}" -DINVAR_ISA=$emulated \
+      "$optimized"
     builds+=(aarch64=build/aarch64)
     say "Build: the program alone for s390x, which is big-endian; tests/checkpoint/test_cross.py runs it"
-    configure_and_build s390x build/s390x invar -DINVAR_TESTS=OFF
+    configure_and_build s390x build/s390x invar -DINVAR_TESTS=OFF "$optimized"
   fi
   build_web
   configure_and_build web build/web invar_conformance

@@ -31,6 +31,7 @@ RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults
   const std::string type = type_name(inner);
   if (type == "default") return RopeParameters::standard;
   if (defaults.longrope && (type == "longrope" || type == "su")) return RopeParameters::longrope;
+  if (defaults.proportional && type == "proportional") return RopeParameters::proportional;
   if (defaults.scaled) {
     // Up to max_position_embeddings positions, and no model has more, these are the default angles.
     if (type == "dynamic") return RopeParameters::standard;
@@ -41,11 +42,14 @@ RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults
   std::string covered = "default";
   if (defaults.scaled) covered += ", linear, dynamic, llama3, yarn";
   if (defaults.longrope) covered += ", longrope";
+  if (defaults.proportional) covered += ", proportional";
   inner.refuse("type " + quote(type) + " is not covered; covered: " + covered);
   return RopeParameters::standard;
 }
 
-void check_keys(const Value& object, RopeParameters::Type type, bool alpha, ConfigReader& inner) {
+void check_keys(const Value& object, RopeParameters::Type type, const RopeDefaults& defaults,
+                ConfigReader& inner) {
+  const bool alpha = defaults.alpha;
   static const std::set<std::string> known_keys = {"rope_type",
                                                    "type",
                                                    "rope_theta",
@@ -58,10 +62,14 @@ void check_keys(const Value& object, RopeParameters::Type type, bool alpha, Conf
       "attention_factor", "beta_fast", "beta_slow", "mscale",
       "mscale_all_dim",   "truncate",  "finetuned"};  // of the training; transformers ignores it
   static const std::set<std::string> longrope_keys = {"attention_factor", "short_factor", "long_factor"};
+  static const std::set<std::string> temperature_keys = {
+      "llama_4_scaling_beta", "max_position_embeddings"};  // transformers ignores the second
   const bool yarn = type == RopeParameters::yarn, longrope = type == RopeParameters::longrope;
   for (const auto& [key, value] : object.members)
     if (!known_keys.contains(key) && !((yarn || alpha) && yarn_keys.contains(key)) &&
-        !(alpha && key == "alpha") && !(longrope && longrope_keys.contains(key)) && !value.is_null())
+        !(alpha && key == "alpha") && !(defaults.temperature && temperature_keys.contains(key)) &&
+        !(longrope && longrope_keys.contains(key)) &&
+        !(longrope && defaults.mscale && (key == "short_mscale" || key == "long_mscale")) && !value.is_null())
       inner.refuse(quote(key) + " = " + short_text(value) + " is not covered");
 }
 
@@ -103,6 +111,12 @@ void read_longrope(ConfigReader& inner, Decoder& d, int64_t pairs, RopeParameter
   d.max_positions = std::min(d.max_positions, static_cast<int64_t>(rope.original_max_positions));
 }
 
+// How much queries grow with their positions; 0 is not at all.
+float read_beta(ConfigReader& inner) {
+  const Value* v = inner.find("llama_4_scaling_beta");
+  return v && *v == 0 ? 0 : static_cast<float>(inner.positive("llama_4_scaling_beta", 0));
+}
+
 // int(head_dim * factor), as transformers has it.
 int64_t rotated_part(ConfigReader& top, const Decoder& d, double partial) {
   const auto rotated = static_cast<int64_t>(static_cast<double>(d.head_dim) * std::min(partial, 2.0));
@@ -119,11 +133,15 @@ double read_object(const Value& object, ConfigReader& top, const RopeDefaults& d
   rope.type = read_type(inner, defaults);
   const bool yarn = rope.type == RopeParameters::yarn, llama3 = rope.type == RopeParameters::llama3,
              longrope = rope.type == RopeParameters::longrope;
-  check_keys(object, rope.type, defaults.alpha, inner);
+  check_keys(object, rope.type, defaults, inner);
   double partial = 1;
-  if (defaults.partial == 0) {
-    if (inner.positive("partial_rotary_factor", 1) != 1)
-      inner.refuse("'partial_rotary_factor' other than 1 is not covered");
+  if (rope.type == RopeParameters::proportional) {
+    rope.proportion = inner.positive("partial_rotary_factor", 1);
+    if (rope.proportion > 1) inner.reject("'partial_rotary_factor' is above 1");
+  } else if (defaults.partial == 0) {
+    if (inner.positive("partial_rotary_factor", defaults.whole) != defaults.whole)
+      inner.refuse("'partial_rotary_factor' other than " + short_text(Value(defaults.whole)) +
+                   " is not covered");
   } else {
     partial =
         nested_or_top_level(top, inner, "partial_rotary_factor", defaults.partial_key, defaults.partial);
@@ -135,12 +153,23 @@ double read_object(const Value& object, ConfigReader& top, const RopeDefaults& d
     else
       inner.positive("factor", 0);
   }
-  if (rope.type != RopeParameters::standard && !longrope) rope.factor = inner.positive("factor", 0);
+  if (rope.type == RopeParameters::proportional)
+    rope.factor = inner.positive("factor", 1);
+  else if (rope.type != RopeParameters::standard && !longrope)
+    rope.factor = inner.positive("factor", 0);
   if (yarn || llama3 || longrope)
     rope.original_max_positions = nested_or_top_level(
         top, inner, "original_max_position_embeddings", "original_max_position_embeddings",
         defaults.longrope && !defaults.scaled ? 4096 : static_cast<double>(d.max_positions));
+  if (defaults.temperature) {
+    d.temperature.beta = read_beta(inner);
+    d.temperature.positions = inner.size("original_max_position_embeddings", 0);
+  }
   if (longrope) read_longrope(inner, d, rotated_part(top, d, partial) / 2, rope);
+  if (longrope && defaults.mscale) {
+    rope.attention_factor = inner.positive("short_mscale", 0);
+    inner.positive("long_mscale", 0);
+  }
   if (yarn) read_yarn(inner, rope);
   if (llama3) {
     rope.low_freq_factor = inner.positive("low_freq_factor", 0);
@@ -153,6 +182,11 @@ double read_object(const Value& object, ConfigReader& top, const RopeDefaults& d
 }
 
 }  // namespace
+
+void require_rope_object(ConfigReader& top, const Decoder& d) {
+  if (!top.find("rope_scaling") && !top.find("rope_parameters"))
+    top.refuse("a " + d.family + " config without 'rope_scaling' and 'rope_parameters' is not covered");
+}
 
 void read_rope(ConfigReader& top, const RopeDefaults& defaults, Decoder& d) {
   const Value *older = top.find("rope_scaling"), *newer = top.find("rope_parameters");
@@ -183,7 +217,7 @@ void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const Rop
   read_object(*full_object, top, full, d, d.ropes[0]);
   read_object(*local_object, top, windowed, d, d.ropes[1]);
   d.rotary_dim = rotated_part(top, d, 1);
-  if (d.ropes[0] == d.ropes[1]) return d.ropes.resize(1);
+  if (d.ropes[0] == d.ropes[1] && !full.proportional) return d.ropes.resize(1);
   for (Layer& layer : d.layers) layer.rope = layer.window;
 }
 

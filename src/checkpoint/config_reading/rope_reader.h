@@ -9,11 +9,18 @@ namespace invar::checkpoint {
 struct RopeDefaults {
   double theta = 10000;
   double partial = 0;  // of partial_rotary_factor; 0: the model always rotates whole heads
+  double whole = 1;    // without it: what partial_rotary_factor may say of whole heads
   const char *theta_key = "rope_theta", *partial_key = "partial_rotary_factor";  // beside the object
-  bool longrope = false;  // the type longrope, also called su
-  bool scaled = true;     // the types linear, dynamic, llama3 and yarn
-  bool alpha = false;     // the key `alpha` of the type dynamic
+  bool longrope = false;      // the type longrope, also called su
+  bool proportional = false;  // the type proportional
+  bool scaled = true;         // the types linear, dynamic, llama3 and yarn
+  bool alpha = false;         // the key `alpha` of the type dynamic
+  bool mscale = false;        // with longrope the keys short_mscale and long_mscale, which must be there
+  bool temperature = false;   // the key `llama_4_scaling_beta`, which must be there (decoder.33)
 };
+
+// Refuses a config without rotary parameters, for which the family has more than a default theta.
+void require_rope_object(ConfigReader& top, const Decoder&);
 
 // One rotary embedding for all layers -> ropes and rotary_dim. Needs head_dim and max_positions.
 void read_rope(ConfigReader& top, const RopeDefaults&, Decoder&);

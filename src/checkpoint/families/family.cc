@@ -58,7 +58,32 @@ using onnx::quote;
   X(gpt_oss, gpt_oss)                   \
   X(bloom, bloom)                       \
   X(mpt, mpt)                           \
-  X(olmo, olmo)
+  X(olmo, olmo)                         \
+  X(seed_oss, seed_oss)                 \
+  X(arcee, arcee)                       \
+  X(helium, helium)                     \
+  X(internlm3, internlm3)               \
+  X(iquestcoder, iquestcoder)           \
+  X(cwm, cwm)                           \
+  X(apertus, apertus)                   \
+  X(nanochat, nanochat)                 \
+  X(jais2, jais2)                       \
+  X(exaone, exaone)                     \
+  X(exaone4, exaone4)                   \
+  X(ministral, ministral)               \
+  X(ministral3, ministral3)             \
+  X(vaultgemma, vaultgemma)             \
+  X(hyperclovax, hyperclovax)           \
+  X(flex_olmo, flex_olmo)               \
+  X(solar_open, solar_open)             \
+  X(dots1, dots1)                       \
+  X(exaone_moe, exaone_moe)             \
+  X(minimax_m2, minimax_m2)             \
+  X(llama4_text, llama4)                \
+  X(mistral4, mistral4)                 \
+  X(gemma4_text, gemma4)                \
+  X(phimoe, phimoe)                     \
+  X(granite_swa, granite_swa)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},
@@ -104,9 +129,11 @@ void read_activation(ConfigReader& r, Decoder& d, const char* key, const char* f
       {"gelu_pytorch_tanh", Activation::gelu_tanh},
       {"relu", Activation::relu},
       {"relu2", Activation::relu_squared},
+      {"xielu", Activation::xielu},
   };
   const std::string name = r.text(key, fallback);
-  if (auto it = names.find(name); it != names.end())
+  const bool own = name == "xielu" && d.family != "apertus";  // it has tensors of its own
+  if (auto it = names.find(name); it != names.end() && !own)
     d.activation = it->second;
   else
     r.refuse(quote(key) + " = " + quote(name) +
@@ -143,7 +170,21 @@ std::function<bool(const Decoder&, size_t)> every(int64_t pattern) {
   return [pattern](const Decoder&, size_t i) { return (i + 1) % static_cast<size_t>(pattern) != 0; };
 }
 
+void read_unrotated_layers(ConfigReader& r, Decoder& d) {
+  const auto rotates = every(r.size("no_rope_layer_interval", 4));
+  const Value* listed = r.find("no_rope_layers");  // 1: the layer rotates
+  if (listed && (!listed->is_array() || listed->size() != d.layers.size()))
+    return r.reject("'no_rope_layers' is not a list of " + std::to_string(d.layers.size()) + " numbers");
+  for (size_t i = 0; i < d.layers.size(); ++i)
+    d.layers[i].rope = (listed ? listed->items[i] != 0 : rotates(d, i)) ? 0 : -1;
+}
+
 float read_factor(ConfigReader& r, const char* key, double fallback) {
+  return static_cast<float>(r.positive(key, fallback));
+}
+
+float read_softcap(ConfigReader& r, const char* key, double fallback) {
+  if (r.is_null(key) || fallback == 0) return static_cast<float>(r.optional(key));
   return static_cast<float>(r.positive(key, fallback));
 }
 

@@ -44,8 +44,14 @@ void read_layer_types(ConfigReader&, Decoder&, int64_t window,
 // All layers but every `pattern`th.
 std::function<bool(const Decoder&, size_t layer)> every(int64_t pattern);
 
+// no_rope_layers, or where it is absent every no_rope_layer_intervalth: layers that do not rotate.
+void read_unrotated_layers(ConfigReader&, Decoder&);
+
 // A positive number that meets f32 values.
 float read_factor(ConfigReader&, const char* key, double fallback);
+
+// A softcap; null, and 0 as the fallback, are none.
+float read_softcap(ConfigReader&, const char* key, double fallback);
 
 // Reads what Llama-like families share: sizes, hidden_act and rms_norm_eps.
 void read_llama_like(ConfigReader&, Decoder&, const SizeKeys& = {}, double epsilon = 1e-6);

@@ -1,6 +1,30 @@
 #include "checkpoint/recipes/activation.h"
 
 namespace invar::checkpoint {
+namespace {
+
+// Huang and Schlag, arXiv 2411.13010, with parameters of the checkpoint (decoder.34). Elu of a
+// negative number is expm1.
+std::string xielu(GraphBuilder& b, const std::string& p, const std::string& x) {
+  const auto parameter = [&](const char* name, std::vector<int64_t> shape) {
+    return b.weight(p + "act_fn." + name, shape);
+  };
+  const std::string beta = parameter("beta", {}), eps = parameter("eps", {});
+  const std::string alpha_p = b.node("Softplus", p + "alpha_p", {parameter("alpha_p", {1})});
+  const std::string alpha_n = b.node(
+      "Add", p + "alpha_n", {beta, b.node("Softplus", p + "alpha_n.soft", {parameter("alpha_n", {1})})});
+  const std::string linear = b.node("Mul", p + "linear", {beta, x});
+  const std::string squared = b.node("Mul", p + "squared", {b.node("Mul", p + "scaled", {alpha_p, x}), x});
+  const std::string curve = b.node("Elu", p + "elu", {b.node("Min", p + "below", {x, eps})});
+  const std::string bent = b.node("Mul", p + "bent", {b.node("Sub", p + "less", {curve, x}), alpha_n});
+  const std::string zero = b.constant("zero_f32", std::vector{0.0f});
+  return b.node(
+      "Where", p + "xielu",
+      {b.node("Greater", p + "positive", {x, zero}), b.node("Add", p + "above_zero", {squared, linear}),
+       b.node("Add", p + "below_zero", {bent, linear})});
+}
+
+}  // namespace
 
 std::string activated(GraphBuilder& b, Activation activation, const std::string& p, const std::string& x) {
   switch (activation) {
@@ -9,6 +33,7 @@ std::string activated(GraphBuilder& b, Activation activation, const std::string&
     case Activation::gelu_tanh:
       return b.node("Gelu", p + "gelu", {x}, {{"approximate", std::string("tanh")}});
     case Activation::relu: return b.node("Relu", p + "relu", {x});
+    case Activation::xielu: return xielu(b, p, x);
     case Activation::relu_squared: break;
   }
   const std::string y = b.node("Relu", p + "relu", {x});

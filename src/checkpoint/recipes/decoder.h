@@ -19,7 +19,7 @@ enum class Block { pre, post, both, parallel, parallel_two, after };
 enum class QkNorm { none, head, projection, heads };
 // How one weight holds queries, keys and values (decoder.6).
 enum class QkvLayout { split, concatenated, grouped };
-enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared };
+enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
 
 // Parts of names between the prefix and ".weight" or ".bias".
 struct TensorNames {
@@ -43,10 +43,23 @@ struct TensorNames {
   std::vector<std::string> ignored_begins;                      // of parts that logits of text do not need
 };
 
+// Queries grow with their positions, in steps (decoder.33).
+struct Temperature {
+  float beta = 0;          // 0: they do not
+  int64_t positions = 0;   // of a step
+  int64_t offset = 0;      // added to a position
+  bool unrotated = false;  // in the layers without rotary embedding alone
+  bool operator==(const Temperature&) const = default;
+};
+
 struct Layer {
   bool window = false;  // attention sees the last `Decoder::window` positions alone
   int rope = 0;         // index of Decoder::ropes; -1: none
   bool sparse = false;  // experts in the place of the MLP
+  // 0: those of the decoder (decoder.36).
+  int64_t head_dim = 0, kv_heads = 0, intermediate_size = 0;
+  int64_t keys_of = -1;          // the layer whose keys and values this one uses; -1: it makes its own
+  bool values_are_keys = false;  // values are the keys before norm and rotation
   bool operator==(const Layer&) const = default;
 };
 
@@ -71,6 +84,8 @@ struct Decoder {
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
   QkNorm qk_norm = QkNorm::none;
   bool qk_norm_after_rope = false, qk_norm_bias = false;
+  bool qk_norm_weight = true;                        // else the weights of these norms are 1
+  bool qk_norm_rotated = false;                      // in the layers with rotary embedding alone
   float qkv_clip = 0;                                // limit of queries, keys and values; 0: none
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has
@@ -81,16 +96,23 @@ struct Decoder {
   int64_t kv_lora_rank = 0, q_lora_rank = 0;
   int64_t v_head_dim = 0;  // 0: head_dim
 
+  bool value_norm = false;  // of each head, without weight
+
   std::vector<RopeParameters> ropes;
   int64_t rotary_dim = 0;  // elements of a head that are rotated
   bool rope_interleaved = false;
+  bool rope_reversed = false;  // the angles are negative
+  Temperature temperature;
   int64_t position_offset = 0;  // of a learned table; the model has one if names.positions
 
   bool gated_mlp = true, fused_gate_up = false;
   Activation activation = Activation::silu;
   float embedding_scale = 1, residual_scale = 1, logits_scale = 1, logits_divisor = 1, logits_softcap = 0;
   bool tied = false;
-  Experts experts;  // of the sparse layers
+  Experts experts;                // of the sparse layers
+  int64_t layer_input_size = 0;   // of what each layer sees of the token itself (decoder.37); 0: nothing
+  int64_t layer_input_vocab = 0;  // rows of that table
+  bool layer_scalar = false;      // what leaves a layer is multiplied by a number
   int64_t unused_layers =
       0;  // behind the last one, for predicting several tokens; their tensors are not read
 

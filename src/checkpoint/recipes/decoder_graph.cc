@@ -2,6 +2,8 @@
 // decoder.4 to decoder.10).
 #include "checkpoint/recipes/decoder_graph.h"
 
+#include <algorithm>
+
 #include "checkpoint/recipes/attention_parts.h"
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
@@ -16,8 +18,10 @@ std::string DecoderGraph::softcapped(const std::string& x) {
 void DecoderGraph::angles() {
   for (size_t i = 0; i < d_.ropes.size(); ++i) {
     const std::string p = i ? "local." : "";
-    const std::string frequencies =
-        b_.constant(p + "inv_freq", inverse_frequencies(d_.ropes[i], d_.rotary_dim));
+    const int64_t size = d_.ropes[i].size ? d_.ropes[i].size : d_.rotary_dim;
+    std::vector<float> table = inverse_frequencies(d_.ropes[i], size);
+    for (float& f : table) f = d_.rope_reversed ? -f : f;
+    const std::string frequencies = b_.constant(p + "inv_freq", table);
     if (i == 0) {
       b_.constant("last_axis", std::vector<int64_t>{-1});
       b_.node("Cast", "positions", {"position_ids"}, {{"to", int64_t{kFloat}}});
@@ -58,14 +62,16 @@ std::string DecoderGraph::embedded() {
   return b_.node("Add", table + ".added", {x, b_.node("Gather", table, {rows, ids}, {{"axis", int64_t{0}}})});
 }
 
-// Queries, keys and values.
-Strings DecoderGraph::projections(const std::string& p, const std::string& x) {
+// Queries, keys and values; queries alone where the keys are another layer's.
+Strings DecoderGraph::projections(size_t layer, const std::string& p, const std::string& x) {
   const TensorNames& n = d_.names;
-  const int64_t q = d_.heads * d_.head_dim, kv = d_.kv_heads * d_.head_dim;
+  const Layer& l = d_.layers[layer];
+  const int64_t q = d_.heads * head_dim(layer), kv = kv_heads(layer) * head_dim(layer);
   if (d_.qkv_layout == QkvLayout::split) {
-    Strings out;
-    for (const auto& [name, size] : {std::pair{n.q, q}, {n.k, kv}, {n.v, kv}})
-      out.push_back(linear(p + name, x, d_.hidden_size, size, d_.qkv_bias));
+    Strings out = {linear(p + n.q, x, d_.hidden_size, q, d_.qkv_bias)};
+    if (l.keys_of >= 0) return out;
+    out.push_back(linear(p + n.k, x, d_.hidden_size, kv, d_.qkv_bias));
+    out.push_back(l.values_are_keys ? out[1] : linear(p + n.v, x, d_.hidden_size, kv, d_.qkv_bias));
     return out;
   }
   const std::string all = linear(p + n.qkv, x, d_.hidden_size, q + 2 * kv, d_.qkv_bias);
@@ -79,51 +85,87 @@ Strings DecoderGraph::projections(const std::string& p, const std::string& x) {
   return out;
 }
 
-std::string DecoderGraph::qk_norm(const std::string& name, const std::string& x, int64_t heads) {
+std::string DecoderGraph::qk_norm(const std::string& name, const std::string& x, int64_t heads,
+                                  int64_t head_dim) {
   if (d_.qk_norm == QkNorm::none) return x;
-  const int64_t size = heads * d_.head_dim;
-  if (d_.qk_norm == QkNorm::projection) return norm(name, x, size, d_.qk_norm_bias);
-  std::string y = reshaped(name + ".heads", x, {0, 0, heads, d_.head_dim});
-  y = d_.qk_norm == QkNorm::head ? norm(name, y, d_.head_dim, d_.qk_norm_bias)
+  const int64_t size = heads * head_dim;
+  if (d_.qk_norm == QkNorm::projection) return norm(name, x, size, d_.qk_norm_bias, d_.qk_norm_weight);
+  std::string y = reshaped(name + ".heads", x, {0, 0, heads, head_dim});
+  y = d_.qk_norm == QkNorm::head ? norm(name, y, head_dim, d_.qk_norm_bias, d_.qk_norm_weight)
                                  : norm_of_heads(b_, d_, name, y, heads);
   return reshaped(name + ".flat", y, {0, 0, size});
 }
 
-std::string DecoderGraph::rotated(const std::string& name, const std::string& x, int64_t heads, int rope) {
+// Queries times 1 + beta ln(1 + the step that their position is in).
+std::string DecoderGraph::tempered(const std::string& name, const std::string& q) {
+  const Temperature& t = d_.temperature;
+  const std::string p = "temperature.", one = b_.constant("one", std::vector{1.0f});
+  if (temperature_.empty()) {
+    std::string step =
+        scaled("Add", p + "position_offset_f32", "positions.column", static_cast<float>(t.offset), 0);
+    step = b_.node("Floor", p + "step",
+                   {scaled("Div", p + "positions_of_a_step", step, static_cast<float>(t.positions), 0)});
+    const std::string log = b_.node("Log", p + "log", {b_.node("Add", p + "steps", {step, one})});
+    temperature_ = b_.node("Add", p + "factor", {scaled("Mul", p + "temperature_beta", log, t.beta, 0), one});
+  }
+  return b_.node("Mul", name, {q, temperature_});
+}
+
+std::string DecoderGraph::rotated(const std::string& name, const std::string& x, int64_t heads,
+                                  int64_t head_dim, int rope) {
   if (rope < 0 || d_.ropes.empty()) return x;
   const auto i = static_cast<size_t>(rope);
   Attributes attributes = {{"num_heads", heads}, {"interleaved", int64_t{d_.rope_interleaved}}};
-  if (d_.rotary_dim != d_.head_dim) attributes["rotary_embedding_dim"] = d_.rotary_dim;
+  const int64_t turned = d_.ropes[i].size ? d_.ropes[i].size : d_.rotary_dim;
+  if (turned != head_dim) attributes["rotary_embedding_dim"] = turned;
   return b_.node("RotaryEmbedding", name, {x, cos_[i], sin_[i]}, attributes);
+}
+
+// Queries, keys and values as attention takes them.
+Strings DecoderGraph::attention_operands(size_t layer, const std::string& p, const std::string& x) {
+  const Layer& l = d_.layers[layer];
+  const bool latent = d_.kv_lora_rank != 0;
+  Strings qkv = latent ? latent_projections(p, x) : projections(layer, p, x);
+  for (size_t i = 0; i < qkv.size() && d_.qkv_clip != 0; ++i)
+    qkv[i] = clipped(b_, p + "self_attn." + "qkv"[i] + "_clipped", qkv[i], d_.qkv_clip);
+  const size_t made = std::min<size_t>(qkv.size(), 2);
+  const std::pair<std::string, int64_t> sides[] = {{"q", d_.heads}, {"k", kv_heads(layer)}};
+  const auto normed = [&](size_t i) {
+    if (d_.qk_norm_rotated && l.rope < 0) return qkv[i];
+    return qk_norm(p + (i ? d_.names.k_norm : d_.names.q_norm), qkv[i], sides[i].second, head_dim(layer));
+  };
+  if (d_.value_norm && qkv.size() == 3)
+    qkv[2] = value_norm(p + "self_attn.v_norm", qkv[2], kv_heads(layer), head_dim(layer));
+  for (size_t i = 0; i < made && !d_.qk_norm_after_rope; ++i) qkv[i] = normed(i);
+  for (size_t i = 0; i < made && !latent; ++i)
+    qkv[i] = rotated(p + "self_attn." + sides[i].first + "_rotated", qkv[i], sides[i].second, head_dim(layer),
+                     l.rope);
+  for (size_t i = 0; i < made && d_.qk_norm_after_rope; ++i) qkv[i] = normed(i);
+  if (d_.temperature.beta != 0 && !(d_.temperature.unrotated && l.rope >= 0))
+    qkv[0] = tempered(p + "self_attn.q_tempered", qkv[0]);
+  if (l.keys_of >= 0) {
+    const Strings& others = keys_[static_cast<size_t>(l.keys_of)];
+    qkv.insert(qkv.end(), others.begin(), others.end());
+  }
+  keys_.push_back({qkv[1], qkv[2]});
+  return qkv;
 }
 
 std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   const std::string index = std::to_string(layer), p = prefix_ + d_.names.layers + index + ".";
-  const bool latent = d_.kv_lora_rank != 0;
-  Strings qkv = latent ? latent_projections(p, x) : projections(p, x);
-  for (size_t i = 0; i < qkv.size() && d_.qkv_clip != 0; ++i)
-    qkv[i] = clipped(b_, p + "self_attn." + "qkv"[i] + "_clipped", qkv[i], d_.qkv_clip);
-  const int64_t value_dim = d_.v_head_dim ? d_.v_head_dim : d_.head_dim;
-  const std::pair<std::string, int64_t> sides[] = {{"q", d_.heads}, {"k", d_.kv_heads}};
-  const auto normed = [&](size_t i) {
-    return qk_norm(p + (i ? d_.names.k_norm : d_.names.q_norm), qkv[i], sides[i].second);
-  };
-  for (size_t i = 0; i < 2 && !d_.qk_norm_after_rope; ++i) qkv[i] = normed(i);
-  for (size_t i = 0; i < 2 && !latent; ++i)
-    qkv[i] = rotated(p + "self_attn." + sides[i].first + "_rotated", qkv[i], sides[i].second,
-                     d_.layers[layer].rope);
-  for (size_t i = 0; i < 2 && d_.qk_norm_after_rope; ++i) qkv[i] = normed(i);
+  const Strings qkv = attention_operands(layer, p, x);
+  const int64_t value_dim = d_.v_head_dim ? d_.v_head_dim : head_dim(layer), heads = kv_heads(layer);
 
   Strings past, present;
-  for (const auto& [kind, size] : {std::pair{".key", d_.head_dim}, {".value", value_dim}}) {
+  for (const auto& [kind, size] : {std::pair{".key", head_dim(layer)}, {".value", value_dim}}) {
     past.push_back("past_key_values." + index + kind);
     present.push_back("present." + index + kind);
-    b_.input(past.back(), kFloat, {{-1, "batch"}, {d_.kv_heads, ""}, {-1, "past"}, {size, ""}});
-    b_.output(present.back(), {{-1, "batch"}, {d_.kv_heads, ""}, {-1, "total"}, {size, ""}});
+    b_.input(past.back(), kFloat, {{-1, "batch"}, {heads, ""}, {-1, "past"}, {size, ""}});
+    b_.output(present.back(), {{-1, "batch"}, {heads, ""}, {-1, "total"}, {size, ""}});
   }
   Attributes attributes = {{"is_causal", int64_t{1}},
                            {"q_num_heads", d_.heads},
-                           {"kv_num_heads", d_.kv_heads},
+                           {"kv_num_heads", heads},
                            {"scale", attention_scale(d_, layer)}};
   if (d_.attention_softcap != 0) attributes["softcap"] = d_.attention_softcap;
   if (d_.layers[layer].window) attributes["left_window_size"] = d_.window - 1;
@@ -150,22 +192,22 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
   switch (d_.block) {
     case Block::pre:
       x = add("attended", x, attention(index, before(n.attention_norm, x)));
-      return add("output", x, mlp(index, before(n.mlp_norm, x)));
+      return add("output", x, mlp(index, before(n.mlp_norm, x), x));
     case Block::post:
       x = add("attended", x, before(n.attention_post_norm, attention(index, x)));
-      return add("output", x, before(n.mlp_post_norm, mlp(index, x)));
+      return add("output", x, before(n.mlp_post_norm, mlp(index, x, x)));
     case Block::both:
       x = add("attended", x, before(n.attention_post_norm, attention(index, before(n.attention_norm, x))));
-      return add("output", x, before(n.mlp_post_norm, mlp(index, before(n.mlp_norm, x))));
+      return add("output", x, before(n.mlp_post_norm, mlp(index, before(n.mlp_norm, x), x)));
     case Block::after:
       x = before(n.attention_norm, add("attended", x, attention(index, x)));
-      return before(n.mlp_norm, add("output", x, mlp(index, x)));
+      return before(n.mlp_norm, add("output", x, mlp(index, x, x)));
     case Block::parallel:
     case Block::parallel_two: break;
   }
   const std::string shared = before(n.attention_norm, x);
   const std::string attended = add("attended", x, attention(index, shared));
-  return add("output", attended, mlp(index, d_.block == Block::parallel ? shared : before(n.mlp_norm, x)));
+  return add("output", attended, mlp(index, d_.block == Block::parallel ? shared : before(n.mlp_norm, x), x));
 }
 
 void DecoderGraph::logits(std::string x) {
@@ -200,7 +242,8 @@ Result<onnx::Graph> DecoderGraph::build() {
   angles();
   if (d_.alibi_bias_max != 0) biases_ = linear_biases(b_, d_);
   std::string x = embedded();
-  for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i) x = layer(i, x);
+  layer_inputs(x);
+  for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i) x = with_layer_input(i, layer(i, x));
   logits(x);
   INVAR_CHECK_OK(b_.status());
   Strings unused = d_.names.ignored_begins;

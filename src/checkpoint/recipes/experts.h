@@ -8,12 +8,12 @@
 namespace invar::checkpoint {
 
 // How a router makes weights of its logits (decoder.15).
-enum class Routing { softmax, softmax_of_chosen, sigmoid };
+enum class Routing { softmax, softmax_of_chosen, sigmoid, sigmoid_of_chosen, sparsemixer };
 // The number of a group of experts: its largest one, or the sum of its two largest (decoder.16).
 enum class GroupScore { maximum, sum_of_two };
 // decoder.18: a tensor for each expert and matrix; stacks [E, out, in], gate above up; stacks
-// [E, in, out], where columns of gate and up alternate.
-enum class ExpertLayout { separate, stacked, interleaved };
+// [E, in, out], where columns of gate and up alternate; the same, where those of gate come first.
+enum class ExpertLayout { separate, stacked, interleaved, halves };
 // decoder.17: the activation of the decoder times up, or the clamped one of gpt-oss.
 enum class ExpertGate { activation, clamped };
 
@@ -24,6 +24,7 @@ struct ExpertNames {
   std::string experts = "mlp.experts.";  // then the number, "." and the matrix
   std::string gate = "gate_proj", up = "up_proj", down = "down_proj";
   std::string gate_up_stack, down_stack;       // whole names
+  std::string expert_scale;                    // "": none; a whole name
   std::string shared = "mlp.shared_experts.";  // then the matrix
   std::string shared_gate_up = "gate_up_proj", shared_down = "down_proj";
   std::string shared_gate = "mlp.shared_expert_gate";
@@ -33,6 +34,7 @@ struct Experts {
   ExpertNames names;
   int64_t count = 0, chosen = 0, intermediate_size = 0;
   Routing routing = Routing::softmax;
+  float threshold = 0;  // of sparsemixer
   bool router_bias = false;
   bool correction_bias = false;  // added to scores for the choice alone
   int64_t groups = 1, chosen_groups = 1;
@@ -48,6 +50,8 @@ struct Experts {
   float gate_alpha = 0, gate_limit = 0;  // of the clamped one
   int64_t shared_intermediate_size = 0;  // of the MLP for all tokens; 0: none
   bool shared_gate = false;
+  bool beside_mlp = false;      // added to the MLP of the layer, each with norms (decoder.38)
+  bool weighted_input = false;  // the weight of an expert is on what goes into it, not on its result
 };
 
 }  // namespace invar::checkpoint

@@ -11,7 +11,7 @@ using onnx::parameter;
 using onnx::Parameters;
 
 void add_rope(const RopeParameters& rope, const std::string& prefix, Parameters& p) {
-  static constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn", "longrope"};
+  static constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn", "longrope", "proportional"};
   const bool llama3 = rope.type == RopeParameters::llama3, yarn = rope.type == RopeParameters::yarn,
              longrope = rope.type == RopeParameters::longrope;
   p[prefix + "rope_theta"] = parameter(rope.theta);
@@ -25,6 +25,7 @@ void add_rope(const RopeParameters& rope, const std::string& prefix, Parameters&
   } else if (rope.type != RopeParameters::standard) {
     p[prefix + "factor"] = parameter(rope.factor);
   }
+  if (rope.type == RopeParameters::proportional) p[prefix + "proportion"] = parameter(rope.proportion);
   if (llama3) {
     p[prefix + "high_freq_factor"] = parameter(rope.high_freq_factor);
     p[prefix + "low_freq_factor"] = parameter(rope.low_freq_factor);
@@ -66,10 +67,30 @@ void add_layers(const Decoder& d, const char* name, char neutral, Parameters& p,
   if (word.find_first_not_of(neutral) != std::string::npos) p[name] = word;
 }
 
+void add_temperature(const Temperature& t, Parameters& p) {
+  if (t.beta == 0) return;
+  p["temperature_beta"] = parameter(t.beta);
+  p["temperature_positions"] = parameter(t.positions);
+  if (t.offset != 0) p["temperature_offset"] = parameter(t.offset);
+  if (t.unrotated) p["temperature_unrotated"] = parameter(true);
+}
+
+// A number a layer; nothing where all are the neutral one.
+void add_numbers(const Decoder& d, const char* name, int64_t Layer::*member, Parameters& p) {
+  std::string numbers;
+  bool neutral = true;
+  for (const Layer& layer : d.layers) {
+    numbers += (numbers.empty() ? "" : " ") + parameter(layer.*member);
+    neutral = neutral && layer.*member == Layer{}.*member;
+  }
+  if (!neutral) p[name] = numbers;
+}
+
 // Adds the parameters of sparse layers that are not neutral.
 void add_experts(const Experts& e, Parameters& p) {
-  static constexpr const char* kRoutings[] = {"softmax", "softmax_of_chosen", "sigmoid"};
-  static constexpr const char* kLayouts[] = {"separate", "stacked", "interleaved"};
+  static constexpr const char* kRoutings[] = {"softmax", "softmax_of_chosen", "sigmoid", "sigmoid_of_chosen",
+                                              "sparsemixer"};
+  static constexpr const char* kLayouts[] = {"separate", "stacked", "interleaved", "halves"};
   const Experts neutral;
   const auto add = [&](const char* name, auto member) {
     if (e.*member != neutral.*member) p[name] = parameter(e.*member);
@@ -94,6 +115,9 @@ void add_experts(const Experts& e, Parameters& p) {
   add("expert_gate_limit", &Experts::gate_limit);
   add("shared_intermediate_size", &Experts::shared_intermediate_size);
   add("shared_expert_gate", &Experts::shared_gate);
+  add("threshold", &Experts::threshold);
+  add("weighted_input", &Experts::weighted_input);
+  add("beside_mlp", &Experts::beside_mlp);
 }
 
 // A parameter is there if it differs from the same member of a Decoder that nobody has set. So
@@ -102,7 +126,8 @@ Parameters decoder_parameters(const Decoder& d) {
   static constexpr const char* kBlocks[] = {"pre", "post", "both", "parallel", "parallel_two", "after"};
   static constexpr const char* kQkNorms[] = {"none", "head", "projection", "heads"};
   static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped"};
-  static constexpr const char* kActivations[] = {"silu", "gelu", "gelu_tanh", "relu", "relu_squared"};
+  static constexpr const char* kActivations[] = {"silu", "gelu",         "gelu_tanh",
+                                                 "relu", "relu_squared", "xielu"};
   const Decoder neutral;
   Parameters p = sizes(d);
   p["family"] = d.family;
@@ -130,6 +155,11 @@ Parameters decoder_parameters(const Decoder& d) {
   add("qk_norm_after_rope", &Decoder::qk_norm_after_rope);
   add("qk_norm_bias", &Decoder::qk_norm_bias);
   add("norm_weight", &Decoder::norm_weight);
+  add("qk_norm_weight", &Decoder::qk_norm_weight);
+  add("qk_norm_rotated", &Decoder::qk_norm_rotated);
+  add("value_norm", &Decoder::value_norm);
+  add("layer_input_size", &Decoder::layer_input_size);
+  add("layer_scalar", &Decoder::layer_scalar);
   add("qkv_clip", &Decoder::qkv_clip);
   add("embedding_size", &Decoder::embedding_size);
   add("attention_scale_by_layer", &Decoder::attention_scale_by_layer);
@@ -141,6 +171,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add("q_lora_rank", &Decoder::q_lora_rank);
   add("v_head_dim", &Decoder::v_head_dim);
   add("rope_interleaved", &Decoder::rope_interleaved);
+  add("rope_reversed", &Decoder::rope_reversed);
   add("position_offset", &Decoder::position_offset);
   add("gated_mlp", &Decoder::gated_mlp);
   add("fused_gate_up", &Decoder::fused_gate_up);
@@ -155,9 +186,15 @@ Parameters decoder_parameters(const Decoder& d) {
   add_layers(d, "layer_windows", 'a', p, [](const Layer& l) { return l.window ? 'w' : 'a'; });
   add_layers(d, "layer_ropes", '0', p,
              [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
+  add_layers(d, "layer_values", 'v', p, [](const Layer& l) { return l.values_are_keys ? 'k' : 'v'; });
+  add_numbers(d, "layer_head_dims", &Layer::head_dim, p);
+  add_numbers(d, "layer_kv_heads", &Layer::kv_heads, p);
+  add_numbers(d, "layer_intermediate_sizes", &Layer::intermediate_size, p);
+  add_numbers(d, "layer_keys", &Layer::keys_of, p);
   add_layers(d, "layer_experts", 'd', p, [](const Layer& l) { return l.sparse ? 'e' : 'd'; });
   if (p.contains("layer_experts")) add_experts(d.experts, p);
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
+  add_temperature(d.temperature, p);
   for (size_t i = 0; i < d.ropes.size(); ++i) add_rope(d.ropes[i], i ? "local_" : "", p);
   return p;
 }

@@ -96,6 +96,10 @@ std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_
       table[i] = 1.0f / (static_cast<float>(rope.short_factor[i]) * powers[i]);
     if (rope.type == RopeParameters::linear) table[i] /= factor;
   }
+  if (rope.type == RopeParameters::proportional) {
+    const auto turned = static_cast<size_t>(rope.proportion * static_cast<double>(head_dim) / 2);
+    for (size_t i = 0; i < table.size(); ++i) table[i] = i < turned ? table[i] / factor : 0;
+  }
   if (rope.type == RopeParameters::llama3) scale_by_wavelength(rope, table);
   if (rope.type == RopeParameters::yarn) scale_by_ramp(rope, head_dim, powers, table);
   return table;

@@ -7,13 +7,15 @@
 namespace invar::checkpoint {
 
 struct RopeParameters {
-  enum Type { standard, linear, llama3, yarn, longrope } type = standard;
+  enum Type { standard, linear, llama3, yarn, longrope, proportional } type = standard;
   // double, since Python reads the floats of config.json as binary64.
   double theta = 10000;
   double factor = 1, low_freq_factor = 1, high_freq_factor = 4, original_max_positions = 8192;
   double beta_fast = 32, beta_slow = 1;
   double attention_factor = 0, mscale = 0, mscale_all_dim = 0;  // 0: absent
   bool truncate = true;
+  double proportion = 1;             // of proportional: of the pairs, the others do not turn
+  int64_t size = 0;                  // elements of a head that are rotated; 0: the decoder's rotary_dim
   std::vector<double> short_factor;  // of longrope: a divisor of each frequency
   bool operator==(const RopeParameters&) const = default;
 };

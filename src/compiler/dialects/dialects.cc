@@ -9,7 +9,6 @@
 #include "mlir/IR/TypeUtilities.h"
 
 #include "onnx_dialect.cc.inc"
-#include "plan_dialect.cc.inc"
 #include "repro_dialect.cc.inc"
 #include "repro_interfaces.cc.inc"
 
@@ -19,8 +18,6 @@
 #include "repro_attributes.cc.inc"
 #define GET_OP_CLASSES
 #include "onnx_ops.cc.inc"
-#define GET_OP_CLASSES
-#include "plan_ops.cc.inc"
 
 namespace invar::compiler {
 using namespace mlir;
@@ -39,13 +36,6 @@ void OnnxDialect::initialize() {
 void ReproDialect::initialize() {
   addAttributes<DimsAttr>();
   registerReproDialectOperations(this);  // defined in the shards that CMake generates
-}
-
-void PlanDialect::initialize() {
-  addOperations<
-#define GET_OP_LIST
-#include "plan_ops.cc.inc"
-      >();
 }
 
 Attribute DimsAttr::parse(AsmParser& parser, Type) {

@@ -1,5 +1,5 @@
-// The dialects of the compiler: onnx (the imported graph), repro (typed operations with fixed
-// numerics) and plan (kernel calls).
+// The dialects of the compiler: onnx (the imported graph) and repro (typed operations with fixed
+// numerics).
 #pragma once
 
 #include "compiler/dialects/inference_error.h"
@@ -17,10 +17,6 @@ namespace invar::compiler {
 // Verifies that numerics and version are those of spec/opset.toml, and that every bf16 or f16
 // operand is a weight that the kernel widens.
 mlir::LogicalResult verify_repro_op(mlir::Operation*);
-// Infers the result type of an elementwise operation: the operands broadcast, and the element type
-// is bool if `truth`, else that of the last operand, widened.
-mlir::LogicalResult infer_elementwise(std::optional<mlir::Location>, mlir::ValueRange operands, bool truth,
-                                      mlir::SmallVectorImpl<mlir::Type>& out);
 
 // Directives of the assembly formats in *.td. Constant bytes, `data`, are raw in memory and
 // hexadecimal in text.
@@ -35,7 +31,6 @@ void printNodeAttrs(mlir::OpAsmPrinter&, mlir::Operation*, mlir::DictionaryAttr)
 #define GET_TYPEDEF_CLASSES
 #include "onnx_dialect.h.inc"
 #include "onnx_types.h.inc"
-#include "plan_dialect.h.inc"
 #include "repro_dialect.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "repro_attributes.h.inc"
@@ -44,5 +39,3 @@ void printNodeAttrs(mlir::OpAsmPrinter&, mlir::Operation*, mlir::DictionaryAttr)
 #include "onnx_ops.h.inc"
 #define GET_OP_CLASSES
 #include "repro_ops.h.inc"
-#define GET_OP_CLASSES
-#include "plan_ops.h.inc"

@@ -1,9 +1,10 @@
-// Refusals of type inference, as typed notes of MLIR diagnostics.
+// Type inference of operations. Its refusals are typed notes of MLIR diagnostics.
 #include "compiler/dialects/inference_error.h"
 
 #include "compiler/dialects/dialects.h"
-#include "llvm/ADT/STLExtras.h"
+#include "compiler/passes/constant_evaluator.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 
 namespace invar::compiler {
 using namespace mlir;
@@ -50,19 +51,35 @@ DictionaryAttr refusal_data(Diagnostic& note) {
 
 }  // namespace
 
-LogicalResult mismatch(std::optional<Location> loc, const Twine& message) {
-  return emitOptionalError(loc, message);
+std::string refusal_of_type(Type operand) {
+  const Type element = getElementTypeOrSelf(operand);
+  std::string name;
+  if (const std::optional<DType> type = dtype_of(element))
+    name = name_of(*type);
+  else
+    llvm::raw_string_ostream(name) << element;  // complex<f32>, which has no name of ours
+  return "elements of type " + name + " are not covered there";
 }
 
-LogicalResult refuse(std::optional<Location> loc, const Twine& message) {
-  return loc ? emit_not_covered(*loc, message, std::nullopt) : failure();
-}
-
-LogicalResult unequal_dims(std::optional<Location> loc, const Dim& a, const Dim& b, const Twine& what) {
-  const std::string text = what.str() + ": " + text_of(a) + " and " + text_of(b);
-  if (a.constant() && b.constant()) return mismatch(loc, text);
-  if (!loc) return failure();
-  return emit_not_covered(*loc, text + " cannot be shown to be equal", equality_constraint(a, b));
+LogicalResult infer_result_type(StringRef name, std::optional<Location> loc, ValueRange operands,
+                                DictionaryAttr attributes, SmallVectorImpl<Type>& out) {
+  std::vector<ValueType> types;
+  for (Value v : operands) {
+    const std::optional<DType> dtype = dtype_of(getElementTypeOrSelf(v.getType()));
+    if (!dtype) return loc ? emit_not_covered(*loc, refusal_of_type(v.getType()), {}) : failure();
+    types.push_back({*dtype, shape_of(v.getType())});
+  }
+  const Result<Attributes> attrs = kernel_attributes(attributes.getValue());
+  if (!attrs) return emitOptionalError(loc, attrs.error().message);
+  InferredCall call(std::move(types), *attrs);
+  const ResultRule rule = result_rule(std::string_view(name.split('.').second));
+  Result<ValueType> type = rule(call);
+  if (type) {
+    out.push_back(tensor_of(type->shape, type_of(attributes.getContext(), type->dtype)));
+    return success();
+  }
+  if (type.error().code != Code::not_covered) return emitOptionalError(loc, type.error().message);
+  return loc ? emit_not_covered(*loc, type.error().message, call.constraint) : failure();
 }
 
 InferenceError inference_error_of(Diagnostic& error) {
@@ -76,42 +93,6 @@ InferenceError inference_error_of(Diagnostic& error) {
       if (symbol && size) refusal.constraint = Constraint{symbol.str(), *size.getDims()[0]};
     }
   return refusal;
-}
-
-Error unequal_shapes(const Shape& a, const Shape& b, const std::string& message) {
-  const auto without_leading_ones = [](const Shape& s) {
-    return Shape(llvm::find_if(s, [](const Dim& e) { return e != Dim::of(1); }), s.end());
-  };
-  const bool may_fit = may_be_equal(a, b) || may_be_equal(without_leading_ones(a), without_leading_ones(b));
-  return may_fit ? not_covered(message) : bad_input(message);
-}
-
-Error shape_error(std::initializer_list<Shape> shapes, const std::string& message) {
-  for (const Shape& s : shapes)
-    if (!llvm::all_of(s, [](const Dim& e) { return e.constant(); })) return not_covered(message);
-  return bad_input(message);
-}
-
-std::optional<Constraint> equality_constraint(const Dim& a, const Dim& b) {
-  for (const auto& [dim, other] : {std::pair(a, b), std::pair(b, a)}) {
-    const std::string* symbol = dim.expr.as_symbol();
-    const std::optional<DimExpr> size = dim_expr_of(other);
-    if (symbol && size && size->all_symbols([&](const std::string& name) { return name != *symbol; }))
-      return Constraint{*symbol, *size};
-  }
-  return std::nullopt;
-}
-
-std::optional<Constraint> equality_constraint(const Shape& from, const Shape& to) {
-  const std::optional<DimExpr> a = element_count(from), b = element_count(to);
-  if (!a || !b) return std::nullopt;
-  for (const Dim& e : from) {
-    const std::optional<DimExpr> size = dim_expr_of(e), others = size ? exact_div(*a, *size) : size;
-    const std::optional<DimExpr> wanted = others ? exact_div(*b, *others) : others;
-    if (std::optional<Constraint> found = wanted ? equality_constraint(e, Dim::of(*wanted)) : std::nullopt)
-      return found;
-  }
-  return std::nullopt;
 }
 
 }  // namespace invar::compiler

@@ -57,10 +57,18 @@ class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
   let results = (outs Repro_Any:$out);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
-// An operation with type inference: import.cc defines inferReturnTypes, which refuses operands that
-// do not fit.
+// An operation whose result's type follows from its operands by a rule (inference/result_type.h).
 class Repro_InferOp<string mnemonic, dag operands>
-    : Repro_Op<mnemonic, operands, [InferTypeOpAdaptor]>;
+    : Repro_Op<mnemonic, operands, [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(
+        ::mlir::MLIRContext*, std::optional<::mlir::Location> loc, ::mlir::ValueRange operands,
+        ::mlir::DictionaryAttr attributes, ::mlir::OpaqueProperties, ::mlir::RegionRange,
+        ::llvm::SmallVectorImpl<::mlir::Type>& out) {
+      return ::invar::compiler::infer_result_type(getOperationName(), loc, operands, attributes, out);
+    }
+  }];
+}
 
 // Integers computed from dimensions: a row-major list. Replaced by arithmetic where kernels read
 // it. Plans have none.

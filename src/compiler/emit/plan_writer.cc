@@ -1,4 +1,5 @@
-// Translates the plan dialect to plan::Plan.
+// Translates the repro dialect to a plan: operations become kernel calls in execution order, and
+// values get buffer slots.
 #include "compiler/dialects/dialects.h"
 #include "compiler/dialects/origin.h"
 #include "compiler/lowering/dynamic_shapes/data_dependent_dims.h"
@@ -17,30 +18,30 @@ class PlanTranslator {
 
  private:
   Status add_block(func::FuncOp, std::vector<plan::Node>& nodes);
-  Status add_flow(PlanFlowOp, std::vector<plan::Node>& nodes);
+  Status add_flow(ReproFlowOp, std::vector<plan::Node>& nodes);
   Result<int> add_body(func::FuncOp);
-  Result<int> add_value(Value, int64_t slot);
-  Status add_weight(PlanWeightOp);
-  Status add_call(CallOp, std::vector<plan::Node>& nodes);
-  Status add_binding(PlanBindOp);
+  Result<int> add_value(Value);
+  Status add_weight(ReproWeightOp);
+  Status add_call(Operation&, std::vector<plan::Node>& nodes);
+  Status add_binding(ReproBindOp);
   Status add_port(func::FuncOp, unsigned i, bool input, Value v);
 
   SymbolTable functions_;
   plan::Plan plan_;
   llvm::DenseMap<Value, plan::Operand> operands_;
   std::map<DimExpr, int> symbols_;
-  std::map<std::string, int> states_, weights_;
+  std::map<std::string, int> weights_;
 };
 
 Error invalid_ir(const std::string& what) {
-  return {Code::internal, "plan dialect: " + what};
+  return {Code::internal, "plan: " + what};
 }
 
-Result<int> PlanTranslator::add_value(Value v, int64_t slot) {
+Result<int> PlanTranslator::add_value(Value v) {
   auto type = dyn_cast<RankedTensorType>(v.getType());
   std::optional<DType> dtype = type ? dtype_of(type.getElementType()) : std::nullopt;
   if (!dtype) return invalid_ir("a value without shape or element type");
-  plan::Value made{*dtype, {}, static_cast<int>(slot)};
+  plan::Value made{*dtype, {}, -1};
   for (const Dim& e : shape_of(type)) {
     if (!e.known()) return invalid_ir("an unknown dimension");
     if (e.constant()) {
@@ -53,17 +54,17 @@ Result<int> PlanTranslator::add_value(Value v, int64_t slot) {
   }
   int index = static_cast<int>(plan_.values.size());
   plan_.values.push_back(std::move(made));
-  plan_.slots = std::max(plan_.slots, static_cast<int>(slot) + 1);
   operands_.insert({v, {plan::Operand::value, index}});
   return index;
 }
 
-Status PlanTranslator::add_weight(PlanWeightOp op) {
+Status PlanTranslator::add_weight(ReproWeightOp op) {
   const auto [known, is_new] =
       weights_.try_emplace(op.getName().str(), static_cast<int>(plan_.weights.size()));
   auto type = cast<RankedTensorType>(op.getType());
   std::optional<DType> dtype = dtype_of(type.getElementType());
-  std::optional<Digest> digest = digest_from_hex(std::string_view(op.getSha256()));
+  const auto sha256 = op->getAttrOfType<StringAttr>(kSha256Attr);
+  std::optional<Digest> digest = sha256 ? digest_from_hex(std::string_view(sha256.getValue())) : std::nullopt;
   if (!dtype || !digest || !type.hasStaticShape()) return invalid_ir("weight \"" + op.getName().str() + "\"");
   operands_.insert({op.getOut(), {plan::Operand::weight, known->second}});
   if (!is_new) {  // a body and its parent may declare the same weight
@@ -77,16 +78,20 @@ Status PlanTranslator::add_weight(PlanWeightOp op) {
   return {};
 }
 
-Status PlanTranslator::add_call(CallOp op, std::vector<plan::Node>& nodes) {
-  plan::Node node{op.getOp().str(), static_cast<int>(op.getVersion()), {}, {}, -1, {}};
-  for (Value in : op.getInputs()) node.in.push_back(operands_.lookup(in));
-  INVAR_TRY(node.attrs, kernel_attributes(op.getParams().getValue()));
-  if (op.getState()) {
-    auto it = states_.find(op.getState()->str());
-    if (it == states_.end()) return invalid_ir("state \"" + op.getState()->str() + "\" is not declared");
-    node.state = it->second;
+Status PlanTranslator::add_call(Operation& op, std::vector<plan::Node>& nodes) {
+  plan::Node node{op.getName().stripDialect().str(),
+                  static_cast<int>(op.getAttrOfType<IntegerAttr>("version").getInt()),
+                  {},
+                  {},
+                  -1,
+                  {}};
+  for (Value in : op.getOperands()) node.in.push_back(operands_.lookup(in));
+  INVAR_TRY(node.attrs, kernel_attributes(params_of(&op)));
+  if (const auto state = op.getAttrOfType<StringAttr>("state")) {
+    node.state = static_cast<int>(plan_.states.size());
+    plan_.states.push_back({state.str()});
   }
-  INVAR_TRY(int out, add_value(op.getOut(), op.getSlot().value_or(-1)));
+  INVAR_TRY(const int out, add_value(op.getResult(0)));
   node.out.push_back(out);
   node.origin = origin_of(op.getLoc());
   nodes.push_back(std::move(node));
@@ -98,7 +103,7 @@ Result<int> PlanTranslator::add_body(func::FuncOp function) {
   plan_.bodies.emplace_back();
   plan::Body body;
   for (BlockArgument a : function.getArguments()) {
-    INVAR_TRY(const int v, add_value(a, -1));
+    INVAR_TRY(const int v, add_value(a));
     body.inputs.push_back(v);
   }
   INVAR_CHECK_OK(add_block(function, body.nodes));
@@ -112,7 +117,7 @@ Result<int> PlanTranslator::add_body(func::FuncOp function) {
   return index;
 }
 
-Status PlanTranslator::add_flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
+Status PlanTranslator::add_flow(ReproFlowOp op, std::vector<plan::Node>& nodes) {
   plan::Node node{op.getOp().str(), 1, {}, {}, -1, {}};
   for (Value in : op.getInputs()) node.in.push_back(operands_.lookup(in));
   if (node.op == "loop") node.attrs["carried"] = static_cast<int64_t>(op.getCarried());
@@ -123,7 +128,7 @@ Status PlanTranslator::add_flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
     node.bodies.push_back(made);
   }
   for (Value out : op.getOutputs()) {
-    INVAR_TRY(const int made, add_value(out, -1));
+    INVAR_TRY(const int made, add_value(out));
     node.out.push_back(made);
   }
   node.origin = origin_of(op.getLoc());
@@ -131,7 +136,7 @@ Status PlanTranslator::add_flow(PlanFlowOp op, std::vector<plan::Node>& nodes) {
   return {};
 }
 
-Status PlanTranslator::add_binding(PlanBindOp op) {
+Status PlanTranslator::add_binding(ReproBindOp op) {
   const plan::Operand value = operands_.lookup(op.getValue());
   const DimExpr name = DimExpr::symbol(op.getName().str());
   const auto [symbol, is_new] = symbols_.emplace(name, static_cast<int>(plan_.symbols.size()));
@@ -155,32 +160,26 @@ Status PlanTranslator::add_block(func::FuncOp function, std::vector<plan::Node>&
   if (auto choices = function->getAttrOfType<ArrayAttr>(kChoicesAttr))
     for (auto choice : choices.getAsRange<StringAttr>()) plan_.choices.push_back(choice.str());
   for (Operation& op : function.front()) {
-    if (auto w = dyn_cast<PlanWeightOp>(op)) {
+    if (auto w = dyn_cast<ReproWeightOp>(op)) {
       INVAR_CHECK_OK(add_weight(w));
     }
-    if (auto c = dyn_cast<CallOp>(op)) {
-      INVAR_CHECK_OK(add_call(c, nodes));
+    if (isa<ReproOp>(op)) {
+      INVAR_CHECK_OK(add_call(op, nodes));
     }
-    if (auto f = dyn_cast<PlanFlowOp>(op)) {
+    if (auto f = dyn_cast<ReproFlowOp>(op)) {
       INVAR_CHECK_OK(add_flow(f, nodes));
     }
-    if (auto b = dyn_cast<PlanBindOp>(op)) {
+    if (auto b = dyn_cast<ReproBindOp>(op)) {
       INVAR_CHECK_OK(add_binding(b));
-    }
-    if (auto s = dyn_cast<StateOp>(op)) {
-      states_[s.getName().str()] = static_cast<int>(plan_.states.size());
-      plan_.states.push_back({s.getName().str()});
     }
   }
   return {};
 }
 
 Result<plan::Plan> PlanTranslator::run(func::FuncOp function) {
-  auto numerics = function->getAttrOfType<StringAttr>("plan.numerics");
-  if (!numerics) return invalid_ir("the function has no numerics");
-  plan_.numerics = numerics.str();
+  plan_.numerics = plan::kNumerics;
   for (BlockArgument a : function.getArguments()) {
-    INVAR_TRY([[maybe_unused]] int index, add_value(a, -1));  // the caller feeds it, so no slot
+    INVAR_TRY([[maybe_unused]] int index, add_value(a));  // the caller feeds it, so no slot
     INVAR_CHECK_OK(add_port(function, a.getArgNumber(), true, a));
   }
   INVAR_CHECK_OK(add_block(function, plan_.nodes));
@@ -191,10 +190,18 @@ Result<plan::Plan> PlanTranslator::run(func::FuncOp function) {
   });
   for (OpOperand& out : function.front().getTerminator()->getOpOperands())
     INVAR_CHECK_OK(add_port(function, out.getOperandNumber(), false, out.get()));
+  plan::assign_slots(plan_);
   return std::move(plan_);
 }
 
 }  // namespace
+
+SmallVector<NamedAttribute> params_of(Operation* op) {
+  SmallVector<NamedAttribute> params;
+  for (const NamedAttribute a : op->getAttrs())
+    if (a.getName() != "version" && a.getName() != "state") params.push_back(a);
+  return params;
+}
 
 Result<plan::Plan> translate_to_plan(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())

@@ -4,7 +4,6 @@
 #include "base/hash/sha256.h"
 #include "base/opset.h"
 #include "compiler/dialects/constant_data.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "rooms.inc"
 
 namespace invar::compiler {
@@ -63,22 +62,6 @@ Operation* make_op(OpBuilder& build, Location loc, llvm::StringRef op, ValueRang
   return build.create(state);
 }
 
-namespace {
-
-// The refusal of an operand's type, without MLIR's words: the operation may not be the operator of
-// the file.
-std::string refusal_of_type(Value operand) {
-  const Type element = getElementTypeOrSelf(operand.getType());
-  std::string name;
-  if (const std::optional<DType> type = dtype_of(element))
-    name = name_of(*type);
-  else
-    llvm::raw_string_ostream(name) << element;  // complex<f32>, which has no name of ours
-  return "elements of type " + name + " are not covered there";
-}
-
-}  // namespace
-
 Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef op, ValueRange operands,
                                 llvm::ArrayRef<NamedAttribute> attrs, Type type,
                                 std::optional<Constraint>* constraint) {
@@ -109,7 +92,7 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
   made->erase();
   if (constraint) *constraint = refusal.constraint;
   return Error{shapes_fit ? Code::not_covered : refusal.code,
-               refusal.operand ? refusal_of_type(operands[*refusal.operand]) : refusal.message};
+               refusal.operand ? refusal_of_type(operands[*refusal.operand].getType()) : refusal.message};
 }
 
 }  // namespace invar::compiler

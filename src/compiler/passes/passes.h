@@ -25,7 +25,7 @@
 
 namespace invar::compiler {
 
-// Loads the onnx, repro, plan and torch dialects.
+// Loads the onnx, repro and torch dialects.
 void load_dialects(mlir::MLIRContext&);
 
 // The bytes of constants that no external file holds and that are too large for an attribute. A
@@ -116,10 +116,14 @@ struct WeightStorage {
   std::map<std::pair<Digest, size_t>, int64_t> constant_offsets;  // digest and size -> offset
   std::vector<Error> errors;                                      // out
 };
-// repro -> plan: hashes weights and assigns buffer slots.
-std::unique_ptr<mlir::Pass> lower_to_plan_pass(WeightStorage*);
+// Hashes weights, and gives those without a file a place in `constants_file`. The attribute
+// kSha256Attr of a weight holds its digest.
+std::unique_ptr<mlir::Pass> store_weights_pass(WeightStorage*);
+inline constexpr char kSha256Attr[] = "sha256";
 
-// Translates the plan dialect to plan::Plan.
+// Translates a module after store_weights_pass().
 Result<plan::Plan> translate_to_plan(mlir::ModuleOp);
+// The attributes of an operation that a plan lists in braces: all but version and state.
+llvm::SmallVector<mlir::NamedAttribute> params_of(mlir::Operation*);
 
 }  // namespace invar::compiler

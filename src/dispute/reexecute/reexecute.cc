@@ -116,7 +116,7 @@ Status ReferenceNode::bind(const std::map<int, std::string>& known, int64_t from
     INVAR_TRY(shared_, Allocation::make(kernel_.shared_bytes(c), "memory between phases"));
   }
   if (capacity_ && !state_.size()) {
-    INVAR_TRY(state_, Allocation::make(kernel_.state_bytes(c, capacity_), "keys and values"));
+    INVAR_TRY(state_, Allocation::make(kernel_.state_bytes(c, capacity_), "memory between steps"));
   }
   return {};
 }

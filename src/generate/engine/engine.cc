@@ -39,6 +39,9 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
                        ": leave --batch-size out");
   INVAR_TRY(session, std::move(opened));
   loading->done(model->location.name + ", weights " + to_hex(model->described.weights).substr(0, 16));
+  if (const std::string& whole = model->folder.whole; !whole.empty())
+    observer.note("model",
+                  "of " + whole + " the text model alone is used: pictures, sound and video are not taken");
   report_threads(session->threads(), execution, observer);
   if (execution.device == "cpu" && !execution.cpu_only && execution.workers.empty())
     if (const std::string idle = idle_gpu(); !idle.empty()) observer.note("device", "cpu; " + idle);

@@ -23,8 +23,8 @@ bool on_gpu(const run::Session& session) {
 }  // namespace
 
 GenerationLoop::GenerationLoop(run::Session& session, GenerationTask task, size_t kept, int64_t sequence)
-    : session_(session), task_(std::move(task)), unfed_(task_.prompt.subspan(kept)), sequence_(sequence) {
-  session_.reset(sequence_, static_cast<int64_t>(kept));
+    : session_(session), task_(std::move(task)), sequence_(sequence) {
+  unfed_ = task_.prompt.subspan(static_cast<size_t>(session_.reset(sequence_, static_cast<int64_t>(kept))));
   if (task_.max_new < 1) generation_.finish_reason = "length";
   start_ = Clock::now();
 }

@@ -64,7 +64,7 @@ class GenerationLoop {
 
   run::Session& session_;
   GenerationTask task_;
-  const std::span<const int32_t> unfed_;  // the prompt without what is kept
+  std::span<const int32_t> unfed_;  // the prompt without what is kept
   const int64_t sequence_;
   Generation generation_;
   Clock::time_point start_, first_;

@@ -154,10 +154,12 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   INVAR_TRY(std::string config_text, read_file(config_file, kConfigFile));
   INVAR_TRY(Value config, parse_object(config_file, config_text));
   std::string key = "max_position_embeddings";
+  std::string whole;
   uint64_t standard = 2048;  // transformers' default
   if (onnx_model.empty()) {
     INVAR_TRY(checkpoint::TextConfig text, checkpoint::text_config_of(config, config_file));
     config = std::move(text.config);
+    if (text.whole) whole = text.whole->model_type;
     INVAR_TRY(const auto* architecture, checkpoint::find_architecture(config, config_file));
     key = architecture->max_positions_key;
     standard = static_cast<uint64_t>(architecture->max_positions);
@@ -178,7 +180,8 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
                 std::move(file.tokenizer),
                 context.to_int64(),
                 {},
-                std::move(templates)};
+                std::move(templates),
+                std::move(whole)};
   INVAR_TRY(const auto stop, read_stop_tokens(location.folder));
   if (stop) {
     m.stop_tokens = *stop;

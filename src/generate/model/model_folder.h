@@ -46,6 +46,7 @@ struct ModelFolder {
   int64_t context = 0;               // max_position_embeddings
   std::vector<int32_t> stop_tokens;  // ascending, each once
   prompt::ChatTemplates chat_templates;
+  std::string whole;  // model_type of the larger model whose text model this is (decoder.32); "": none
 };
 // Reads the chat templates of a checkpoint folder alone.
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);

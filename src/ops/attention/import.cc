@@ -2,8 +2,8 @@
 // repro.attention.
 #include <cmath>
 
-#include "compiler/lowering/builders/normalization.h"
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
+#include "ops/attention/attributes.h"
 #include "ops/attention/import/decompose_attention.h"
 #include "ops/attention/import/group_query_attention.h"
 #include "ops/attention/import/match_slopes.h"
@@ -212,17 +212,6 @@ Status multi_head_attention(NodeView& node) {
   return lower_attention(node, p, {node.attr("causal", int64_t{causal != 0})});
 }
 
-// Checks the leading dimensions of a mask (attention.14).
-LogicalResult check_mask(std::optional<Location> loc, const Shape& mask, const Shape& query) {
-  if (mask.size() < 2 || mask.size() > 4) return refuse(loc, "a mask of rank " + std::to_string(mask.size()));
-  for (size_t d = 0; d + 1 < mask.size(); ++d) {
-    const Dim& size = query[d + 4 - mask.size()];
-    if (mask[d] != Dim::of(1) && !may_be_equal(mask[d], size))
-      return unequal_dims(loc, mask[d], size, "the mask and batch, heads or queries");
-  }
-  return success();
-}
-
 // attention.1: attention with heads first equals attention with heads last. The rewrite removes the
 // transposes around it.
 template <class Op>
@@ -261,83 +250,87 @@ struct AttendHeadsLast : OpRewritePattern<Op> {
   }
 };
 
-template <class Adaptor>
-LogicalResult infer(std::optional<Location> loc, Adaptor op, SmallVectorImpl<Type>& out) {
-  Shape q = shape_of(op.getQ().getType()), k = shape_of(op.getK().getType()),
-        v = shape_of(op.getV().getType());
-  const int64_t q_heads = op.getQHeads(), kv_heads = op.getKvHeads();
-  const bool heads_first = op.getHeadsFirst().value_or(0) != 0;
+}  // namespace
+
+// Checks the leading dimensions of a mask (attention.14).
+static Status check_mask(InferredCall& in, const ValueType& mask, const Shape& query) {
+  if (mask.dtype != DType::f32 && mask.dtype != DType::boolean)
+    return not_covered("a mask that is neither f32 nor bool");
+  const Shape& shape = mask.shape;
+  if (shape.size() < 2 || shape.size() > 4)
+    return not_covered("a mask of rank " + std::to_string(shape.size()));
+  for (size_t d = 0; d + 1 < shape.size(); ++d) {
+    const Dim& size = query[d + 4 - shape.size()];
+    if (shape[d] != Dim::of(1) && !may_be_equal(shape[d], size))
+      return in.unequal_dims(shape[d], size, "the mask and batch, heads or queries");
+  }
+  return {};
+}
+
+// Checks the operands after keys and values.
+static Status check_more(InferredCall& in, const ops::AttentionAttributes& a, const Dim& batch,
+                         const Dim& queries) {
+  const Dim heads = Dim::of(a.q_heads);
+  const auto per_head = [&](const ValueType& v) { return v.dtype == DType::f32 && v.shape == Shape{heads}; };
+  size_t next = 3;
+  for (const int64_t more : {a.mask, a.sinks, a.lengths, a.slopes}) next += more != 0;
+  if (in.size() < next) return bad_input("there are fewer operands than the attributes say");
+  next = 3;
+  if (a.mask) {
+    INVAR_CHECK_OK(check_mask(in, in[next++], {batch, heads, queries}));
+  }
+  if (a.sinks && !per_head(in[next++])) return not_covered("sinks that are not f32 [q_heads]");
+  if (a.lengths) {
+    const ValueType& lengths = in[next++];
+    if (lengths.dtype != DType::i64 || lengths.shape.size() != 1)
+      return not_covered("lengths that are not i64 [batch]");
+    if (!may_be_equal(lengths.shape[0], batch))
+      return in.unequal_dims(lengths.shape[0], batch, "lengths and batch");
+  }
+  if (a.slopes && !per_head(in[next++])) return not_covered("slopes that are not f32 [q_heads]");
+  return {};
+}
+
+Result<ValueType> infer_attention(InferredCall& in, const ops::AttentionAttributes& a) {
+  const Shape &q = in[0].shape, &k = in[1].shape, &v = in[2].shape;
+  const bool heads_first = a.heads_first != 0;
   const size_t rank = heads_first ? 4 : 3, axis = heads_first ? 2 : 1;
   if (q.size() != rank || k.size() != rank || v.size() != rank || !q.back().constant() ||
       !k.back().constant() || !v.back().constant())
-    return refuse(loc,
-                  "covered are operands [batch, sequence, heads * size] and [batch, heads, sequence, size]");
+    return not_covered(
+        "covered are operands [batch, sequence, heads * size] and [batch, heads, sequence, size]");
   const auto fits = [&](const Shape& x, int64_t heads) {
     return heads_first ? x[1] == Dim::of(heads) : x[2].value % heads == 0;
   };
   const auto size = [&](const Shape& x, int64_t heads) {
     return heads_first ? x[3].value : x[2].value / heads;
   };
-  if (q_heads <= 0 || kv_heads <= 0 || q_heads % kv_heads || !fits(q, q_heads) || !fits(k, kv_heads) ||
-      !fits(v, kv_heads) || size(q, q_heads) != size(k, kv_heads))
-    return mismatch(loc, "heads and sizes of queries, keys and values do not fit");
-  if (!may_be_equal(q[0], k[0])) return unequal_dims(loc, q[0], k[0], "batch of queries and keys");
-  if (!may_be_equal(k[0], v[0])) return unequal_dims(loc, k[0], v[0], "batch of keys and values");
+  if (a.q_heads <= 0 || a.kv_heads <= 0 || a.q_heads % a.kv_heads || !fits(q, a.q_heads) ||
+      !fits(k, a.kv_heads) || !fits(v, a.kv_heads) || size(q, a.q_heads) != size(k, a.kv_heads))
+    return bad_input("heads and sizes of queries, keys and values do not fit");
+  if (!may_be_equal(q[0], k[0])) return in.unequal_dims(q[0], k[0], "batch of queries and keys");
+  if (!may_be_equal(k[0], v[0])) return in.unequal_dims(k[0], v[0], "batch of keys and values");
   if (!may_be_equal(k[axis], v[axis]))
-    return unequal_dims(loc, k[axis], v[axis], "sequence of keys and values");
-  if (op.getState() && !known_equal(q[axis], k[axis]))
-    return refuse(loc, "with memory, covered are keys of the same positions as the queries");
-  if (!q[axis].known() || !k[axis].known()) return refuse(loc, "unknown lengths of queries or keys");
-  size_t next = 0;
-  if (op.getMask().value_or(0)) {
-    const Type mask = op.getMore()[next++].getType(), element = getElementTypeOrSelf(mask);
-    if (!element.isF32() && !element.isInteger(1)) return refuse(loc, "a mask that is neither f32 nor bool");
-    if (failed(check_mask(loc, shape_of(mask), {q[0], Dim::of(q_heads), q[axis]}))) return failure();
-  }
-  const auto per_head = [&](Value v) {
-    return getElementTypeOrSelf(v.getType()).isF32() && shape_of(v.getType()) == Shape{Dim::of(q_heads)};
-  };
-  if (op.getSinks().value_or(0) && !per_head(op.getMore()[next++]))
-    return refuse(loc, "sinks that are not f32 [q_heads]");
-  if (op.getLengths().value_or(0)) {
-    const Type lengths = op.getMore()[next++].getType();
-    if (!getElementTypeOrSelf(lengths).isInteger(64) || shape_of(lengths).size() != 1)
-      return refuse(loc, "lengths that are not i64 [batch]");
-    if (!may_be_equal(shape_of(lengths)[0], q[0]))
-      return unequal_dims(loc, shape_of(lengths)[0], q[0], "lengths and batch");
-  }
-  if (op.getSlopes().value_or(0) && !per_head(op.getMore()[next++]))
-    return refuse(loc, "slopes that are not f32 [q_heads]");
+    return in.unequal_dims(k[axis], v[axis], "sequence of keys and values");
+  if (in.attributes.contains("state") && !known_equal(q[axis], k[axis]))
+    return not_covered("with memory, covered are keys of the same positions as the queries");
+  if (!q[axis].known() || !k[axis].known()) return not_covered("unknown lengths of queries or keys");
+  INVAR_CHECK_OK(check_more(in, a, q[0], q[axis]));
   Shape y = q;
-  y.back() = Dim::of(heads_first ? v[3].value : v[2].value / kv_heads * q_heads);
-  out.push_back(tensor_of(y, getElementTypeOrSelf(op.getQ().getType())));
-  return success();
-}
-
-}  // namespace
-
-LogicalResult AttentionOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                            SmallVectorImpl<Type>& out) {
-  return infer(loc, op, out);
-}
-LogicalResult AttentionExact16Op::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                   SmallVectorImpl<Type>& out) {
-  return infer(loc, op, out);
+  y.back() = Dim::of(heads_first ? v[3].value : v[2].value / a.kv_heads * a.q_heads);
+  return ValueType{in[0].dtype, y};
 }
 
 // attention.20. The contract checks the operands against each other.
-LogicalResult AttentionBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                    SmallVectorImpl<Type>& out) {
-  if (shape_of(op.getGrad().getType()) != shape_of(op.getY().getType()))
-    return mismatch(loc, "the gradient does not have the shape of the result");
+Result<ValueType> infer_attention_backward(InferredCall& in, const ops::AttentionBackwardAttributes&) {
+  if (in[0].shape != in[1].shape) return bad_input("the gradient does not have the shape of the result");
   std::optional<DimExpr> elements = DimExpr(0);
-  for (Value v : {op.getQ(), op.getK(), op.getV()}) {
-    const std::optional<DimExpr> count = element_count(shape_of(v.getType()));
+  for (const size_t i : {2, 3, 4}) {
+    const std::optional<DimExpr> count = element_count(in[i].shape);
     elements = count && elements ? sum(*elements, *count) : std::nullopt;
-    if (!elements) return refuse(loc, "operands too large");
+    if (!elements) return not_covered("operands too large");
   }
-  out.push_back(tensor_of({Dim::of(*elements)}, getElementTypeOrSelf(op.getQ().getType())));
-  return success();
+  return ValueType{in[2].dtype, {Dim::of(*elements)}};
 }
 
 void import_attention(RuleRegistry& registry) {
@@ -345,7 +338,6 @@ void import_attention(RuleRegistry& registry) {
   registry.add_pattern<AttendHeadsLast<AttentionExact16Op>>();
   registry.add_rule("Attention", 23, attention, "TTVMTV*>TTVT");
   registry.add_rule("invar.Attention", 1, attention_with_sinks);
-  registry.add_rule("LinearAttention", 27, linear_attention, "TTTSTT>TS");
   registry.add_rule("com.microsoft.MultiHeadAttention", 1, multi_head_attention);
   registry.add_rule("com.microsoft.GroupQueryAttention", 1, group_query_attention);
 }

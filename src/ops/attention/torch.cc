@@ -1,6 +1,6 @@
 // How torch says attention: functional.scaled_dot_product_attention where it has such, else a
 // helper in torch.py.
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -17,7 +17,7 @@ class _Layout:
     """Operands as [B, key heads, queries of the group, D] and back."""
 
     def __init__(self, v):
-        self.first = v.attribute("heads_first", 0)
+        self.first = v.attribute("heads_first")
         self.heads, self.keys = v.attribute("q_heads"), v.attribute("kv_heads")
         self.group = self.heads // self.keys
 
@@ -94,7 +94,7 @@ class _Weights:
 
     def __init__(self, v, layout, q, k, more):
         mask, sinks, lengths, slopes = more
-        self.cap = v.attribute("softcap", 0.0)
+        self.cap = v.attribute("softcap")
         self.scale = v.constant(v.attribute("scale"))
         scores = p.matmul(layout.grouped(q), k, trans_a=0, trans_b=1)
         scores = p.mul(layout.apart(scores), self.scale)

@@ -1,5 +1,6 @@
 // Lowering of BatchNormalization and the type inference of repro.batchnorm.
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
+#include "ops/batchnorm/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -63,18 +64,16 @@ Status batch_normalization(NodeView& node) {
 
 }  // namespace
 
-LogicalResult BatchnormOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                            SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(op.getX().getType());
-  if (x.size() < 2) return refuse(loc, "an operand of rank " + std::to_string(x.size()) + " has no channels");
-  for (Value v : {op.getWeight(), op.getBias(), op.getMean(), op.getVariance()}) {
-    Shape shape = shape_of(v.getType());
-    if (shape.size() != 1) return refuse(loc, "scale, bias, mean or variance is not of rank 1");
+Result<ValueType> infer_batchnorm(InferredCall& in, const ops::BatchnormAttributes&) {
+  const Shape& x = in[0].shape;
+  if (x.size() < 2) return not_covered("an operand of rank " + std::to_string(x.size()) + " has no channels");
+  for (size_t i = 1; i < in.size(); ++i) {
+    const Shape& shape = in[i].shape;
+    if (shape.size() != 1) return not_covered("scale, bias, mean or variance is not of rank 1");
     if (!known_equal(x[1], shape[0]))
-      return unequal_dims(loc, x[1], shape[0], "channels and scale, bias, mean or variance");
+      return in.unequal_dims(x[1], shape[0], "channels and scale, bias, mean or variance");
   }
-  out.push_back(op.getX().getType());
-  return success();
+  return in[0];
 }
 
 void import_batchnorm(RuleRegistry& registry) {

@@ -1,6 +1,6 @@
 // Lowering of Cast and CastLike, and the rewrite that leaves the widening of weights to the kernel
 // that reads them.
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -1,5 +1,5 @@
 // How torch says a cast.
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 

@@ -1,7 +1,6 @@
-// Lowering of Conv, ConvTranspose and CausalConvWithState, and the type inference of the
-// convolutions.
-#include "compiler/lowering/builders/sliding_window.h"
-#include "compiler/lowering/op_builder.h"
+// Lowering of Conv and ConvTranspose, and the type inference of the convolutions.
+#include "compiler/room_api.h"
+#include "ops/conv/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -35,45 +34,6 @@ Status convolution(NodeView& node) {
   INVAR_TRY(AutoPad how, auto_pad(node));
   INVAR_CHECK_OK(resolve_pads(node, how, w));
   return emit_conv<ConvOp>(node, w);
-}
-
-// A depthwise convolution over each position and those before it, padded with past_state or zeros.
-// Result 1 is the state for the next call.
-Status causal_convolution(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(2, 4, {"activation"}, 2));
-  std::string activation = "none";
-  if (auto given = dyn_cast_or_null<StringAttr>(node.attribute("activation"))) activation = given.str();
-  // ONNX accepts both names, and both mean SiLU.
-  const bool gated = activation == SiluOp::getOperationName().split('.').second ||
-                     activation == SwishOp::getOperationName().split('.').second;
-  if (activation != "none" && !gated) return bad_input("attribute \"activation\" is \"" + activation + "\"");
-  Shape x = node.shape(0);
-  const Shape w = node.shape(1);
-  if (x.size() != 3 || w.size() != 3) return bad_input("operand or weights are not of rank 3");
-  if (!x[1].constant() || !x[2].constant() || !w[2].constant() || w[2].value < 1)
-    return not_covered("channels, length or kernel of unknown size");
-  const int64_t before = w[2].value - 1;
-  Value all = node.in(0);
-  x[2] = Dim::of(x[2].value + before);
-  if (node.has(3)) {
-    INVAR_TRY(all, concat(node, {node.in(3), node.in(0)}, 2));
-    if (shape_of(all.getType()) != x) return bad_input("operand 3 is not one position less than the kernel");
-  } else if (before) {
-    INVAR_TRY(
-        all, node.make<PadOp>(all, node.attr("begins", Ints({0, 0, before})), tensor_of(x, element_of(all))));
-  }
-  SmallVector<Value> in = {all, node.in(1)};
-  if (node.has(2)) in.push_back(node.in(2));
-  const int64_t one = 1, none[] = {0, 0};
-  INVAR_TRY(Value out,
-            node.make<ConvOp>(in, {node.attr("strides", Ints(one)), node.attr("dilations", Ints(one)),
-                                   node.attr("pads", Ints(none)), node.attr("groups", x[1].value)}));
-  if (gated) {
-    INVAR_TRY(out, node.make<SiluOp>(out));
-  }
-  INVAR_TRY(Value state, slice(node, all, 2, x[2].value - before, before));
-  node.replace(1, state);
-  return node.replace(out);
 }
 
 // auto_pad and output_shape determine the output size, from which the pads follow. The odd element
@@ -115,79 +75,59 @@ Status conv_transpose(NodeView& node) {
 }
 
 // The result's shape: batch, output channels, and spatial sizes from length(in, effective kernel,
-// axis, end pad index).
-template <class Op, class Length>
-LogicalResult infer(std::optional<Location> loc, Op op, bool transposed, Length length,
-                    SmallVectorImpl<Type>& out) {
-  const Shape x = shape_of(op.getX().getType()), w = shape_of(op.getWeight().getType());
-  const int64_t groups = static_cast<int64_t>(op.getGroups());
-  if (x.size() < 3 || x.size() > 5 || w.size() != x.size())
-    return refuse(loc, "covered are one to three spatial dimensions, in operand and weights");
-  const size_t axes = x.size() - 2;
-  if (op.getStrides().size() != axes || op.getDilations().size() != axes || op.getPads().size() != 2 * axes)
-    return mismatch(loc, "strides, dilations or pads do not have a number for each spatial dimension");
-  for (size_t i = 0; i < w.size(); ++i)
-    if (!w[i].constant()) return refuse(loc, "weights whose shape is not constant");
+// axis, end pad index). a: attributes that all convolutions have.
+template <class Attributes, class Length>
+Result<ValueType> infer_convolution(InferredCall& in, const Attributes& a, bool transposed, Length length) {
+  const Shape &x = in[0].shape, &w = in[1].shape;
+  const int64_t groups = a.groups, rank = static_cast<int64_t>(x.size()), axes = rank - 2;
+  if (rank < 3 || rank > 5 || w.size() != x.size())
+    return not_covered("covered are one to three spatial dimensions, in operand and weights");
+  if (a.strides.size != axes || a.dilations.size != axes || a.pads.size != 2 * axes)
+    return bad_input("strides, dilations or pads do not have a number for each spatial dimension");
+  for (const Dim& size : w)
+    if (!size.constant()) return not_covered("weights whose shape is not constant");
   if (!x[1].constant())
-    return unequal_dims(loc, x[1], Dim::of(transposed ? w[0].value : w[1].value * groups),
-                        "channels of operand and weights");
+    return in.unequal_dims(x[1], Dim::of(transposed ? w[0].value : w[1].value * groups),
+                           "channels of operand and weights");
   if (groups < 1 || x[1].value % groups || w[0].value % groups)
-    return mismatch(loc, "channels do not divide into " + std::to_string(groups) + " groups");
+    return bad_input("channels do not divide into " + std::to_string(groups) + " groups");
   if (w[transposed ? 0 : 1].value != (transposed ? x[1].value : x[1].value / groups))
-    return mismatch(
-        loc, text_of(x[1]) + " channels, weights " + text_of(w) + ", groups " + std::to_string(groups));
+    return bad_input(text_of(x[1]) + " channels, weights " + text_of(w) + ", groups " +
+                     std::to_string(groups));
   Shape to = {x[0], transposed ? Dim::of(w[1].value * groups) : w[0]};
-  if (op.getBias() && shape_of(op.getBias().getType()) != Shape{to[1]})
-    return mismatch(loc, "a bias that does not have an element for each channel of the result");
-  for (size_t i = 0; i + 2 < x.size(); ++i) {
-    std::optional<Dim> n =
-        length(x[2 + i], (w[2 + i].value - 1) * op.getDilations()[i] + 1, i, x.size() - 2 + i);
-    if (!n) return refuse(loc, "spatial dimension " + std::to_string(i) + " is not a constant");
-    if (n->constant() && n->value < 0) return mismatch(loc, "pads that leave less than nothing");
+  if (in.has(2) && in[2].shape != Shape{to[1]})
+    return bad_input("a bias that does not have an element for each channel of the result");
+  for (int64_t i = 0; i < axes; ++i) {
+    const auto d = static_cast<size_t>(2 + i);
+    std::optional<Dim> n = length(x[d], (w[d].value - 1) * a.dilations[i] + 1, i, axes + i);
+    if (!n) return not_covered("spatial dimension " + std::to_string(i) + " is not a constant");
+    if (n->constant() && n->value < 0) return bad_input("pads that leave less than nothing");
     to.push_back(*n);
   }
-  out.push_back(tensor_of(to, Float32Type::get(op.getX().getContext())));
-  return success();
-}
-template <class Op>
-LogicalResult infer_forward(std::optional<Location> loc, Op op, SmallVectorImpl<Type>& out) {
-  return infer(
-      loc, op, false,
-      [&](const Dim& in, int64_t reach, size_t i, size_t end) {
-        return window_count(in, reach, op.getStrides()[i], op.getPads()[i], op.getPads()[end], false);
-      },
-      out);
+  return ValueType{DType::f32, to};
 }
 
 }  // namespace
 
-LogicalResult ConvOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                       SmallVectorImpl<Type>& out) {
-  return infer_forward(loc, op, out);
+Result<ValueType> infer_conv(InferredCall& call, const ops::ConvAttributes& a) {
+  return infer_convolution(call, a, false, [&](const Dim& in, int64_t reach, int64_t i, int64_t end) {
+    return window_count(in, reach, a.strides[i], a.pads[i], a.pads[end], false);
+  });
 }
 
-LogicalResult ConvExact16Op::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                              SmallVectorImpl<Type>& out) {
-  return infer_forward(loc, op, out);
-}
-
-LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                SmallVectorImpl<Type>& out) {
-  return infer(
-      loc, op, true,
-      [&](const Dim& in, int64_t reach, size_t i, size_t end) -> std::optional<Dim> {
-        const int64_t more = op.getOutputPadding()[i] + reach - op.getPads()[i] - op.getPads()[end];
-        if (in.constant()) return Dim::of((in.value - 1) * op.getStrides()[i] + more);
-        const std::optional<DimExpr> size = dim_expr_of(in);
-        const std::optional<DimExpr> span = size ? product(*size, op.getStrides()[i]) : size;
-        const std::optional<DimExpr> n = span ? sum(*span, more - op.getStrides()[i]) : span;
-        return n ? std::optional(Dim::of(*n)) : std::nullopt;
-      },
-      out);
+Result<ValueType> infer_conv_transpose(InferredCall& call, const ops::ConvTransposeAttributes& a) {
+  return infer_convolution(call, a, true,
+                           [&](const Dim& in, int64_t reach, int64_t i, int64_t end) -> std::optional<Dim> {
+                             const int64_t more = a.output_padding[i] + reach - a.pads[i] - a.pads[end];
+                             if (in.constant()) return Dim::of((in.value - 1) * a.strides[i] + more);
+                             const std::optional<DimExpr> size = dim_expr_of(in);
+                             const std::optional<DimExpr> span = size ? product(*size, a.strides[i]) : size;
+                             const std::optional<DimExpr> n = span ? sum(*span, more - a.strides[i]) : span;
+                             return n ? std::optional(Dim::of(*n)) : std::nullopt;
+                           });
 }
 
 void import_conv(RuleRegistry& registry) {
-  registry.add_rule("CausalConvWithState", 27, causal_convolution);
   registry.add_rule("Conv", 1, convolution);
   registry.add_rule("ConvTranspose", 1, conv_transpose);
 }

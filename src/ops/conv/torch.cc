@@ -2,7 +2,7 @@
 // own.
 #include <algorithm>
 
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -11,7 +11,7 @@ def settings(v, axes):
         list(v.attribute("strides") or [1] * axes),
         list(v.attribute("dilations") or [1] * axes),
         list(v.attribute("pads") or [0] * 2 * axes),
-        v.attribute("groups", 1),
+        v.attribute("groups"),
     )
 
 
@@ -112,7 +112,7 @@ def conv_transpose(v):
 def conv_backward_weight(v):
     """Linear in both operands: `v.grad` has the weights' place in a convolution."""
     grad, x = v[0], v[1]
-    strides, dilations, pads, groups = settings(v, x.ndim - 2)
+    strides, dilations, pads, groups = settings(v, v.grad.ndim - 2)
     named = {"strides": strides, "dilations": dilations, "pads": pads, "groups": groups}
     return [
         p.conv(x, v.grad, **named) if v.needs(0) else None,

@@ -4,9 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "compiler/lowering/builders/constant_sin_cos.h"
-#include "compiler/lowering/op_builder.h"
-#include "compiler/passes/idiom_recognition.h"
+#include "compiler/room_api.h"
 #include "ops/elementwise/import/rules.h"
 
 namespace invar::compiler {

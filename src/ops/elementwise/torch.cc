@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -1,34 +1,21 @@
 // Type inference of fixed-point sums. No ONNX node becomes one.
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
-namespace {
-
-Type i64_of(MLIRContext* context, const Shape& shape) {
-  return tensor_of(shape, IntegerType::get(context, 64));
+Result<ValueType> infer_fixed_sum(InferredCall& in) {
+  const Shape& x = in[0].shape;
+  if (x.empty()) return bad_input("x has no dimension of units");
+  return ValueType{DType::i64, Shape(x.begin() + 1, x.end())};
 }
 
-}  // namespace
+Result<ValueType> infer_fixed_magnitude(InferredCall& in) {
+  if (in[0].shape.empty()) return bad_input("x has no dimension of units");
+  return ValueType{DType::i64, {}};
+}
 
-LogicalResult FixedSumOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                           SmallVectorImpl<Type>& out) {
-  Shape shape = shape_of(op.getX().getType());
-  if (shape.empty()) return mismatch(loc, "x has no dimension of units");
-  shape.erase(shape.begin());
-  out.push_back(i64_of(context, shape));
-  return success();
-}
-LogicalResult FixedMagnitudeOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
-                                                 Adaptor op, SmallVectorImpl<Type>& out) {
-  if (shape_of(op.getX().getType()).empty()) return mismatch(loc, "x has no dimension of units");
-  out.push_back(i64_of(context, {}));
-  return success();
-}
-LogicalResult FixedValueOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                             SmallVectorImpl<Type>& out) {
-  if (!shape_of(op.getMagnitude().getType()).empty()) return mismatch(loc, "the magnitude is not one number");
-  out.push_back(tensor_of(shape_of(op.getSum().getType()), Float32Type::get(context)));
-  return success();
+Result<ValueType> infer_fixed_value(InferredCall& in) {
+  if (!in[1].shape.empty()) return bad_input("the magnitude is not one number");
+  return ValueType{DType::f32, in[0].shape};
 }
 
 void import_fixed(RuleRegistry&) {}

@@ -1,6 +1,6 @@
 // Lowering of Gather, Scatter and their like, Compress and TensorScatter, and their type inference.
-#include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/builders/nonzero_indices.h"
+#include "compiler/room_api.h"
+#include "ops/gather/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -148,119 +148,79 @@ Status tensor_scatter(NodeView& node) {
 
 // Checks that indices have x's rank and fit it on all other axes. Kernels check symbolic
 // dimensions.
-LogicalResult check_index_shape(std::optional<Location> loc, Value operand, Value indices, int64_t axis) {
-  const Shape x = shape_of(operand.getType()), index = shape_of(indices.getType());
-  if (x.size() != index.size()) return mismatch(loc, "operand and indices differ in rank");
-  if (axis < 0 || axis >= static_cast<int64_t>(x.size()))
-    return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(x.size()));
+Status check_index_shape(const Shape& x, const Shape& index, int64_t axis) {
+  if (x.size() != index.size()) return bad_input("operand and indices differ in rank");
+  INVAR_CHECK_OK(check_axis(axis, x));
   for (size_t d = 0; d < x.size(); ++d) {
     if (static_cast<int64_t>(d) == axis || known_equal(x[d], index[d])) continue;
-    if (!x[d].known() || !index[d].known()) return refuse(loc, "indices that cannot be shown to fit");
+    if (!x[d].known() || !index[d].known()) return not_covered("indices that cannot be shown to fit");
     if (x[d].constant() && index[d].constant() && index[d].value > x[d].value)
-      return mismatch(loc, "indices are longer than the operand");
+      return bad_input("indices are longer than the operand");
   }
-  return success();
+  return {};
 }
 
-// The shape that index tuples gather; nullopt after a diagnostic.
-std::optional<Shape> gathered_shape(std::optional<Location> loc, const Shape& x, const Shape& index,
-                                    int64_t batch_dims) {
+// The shape that index tuples gather.
+Result<Shape> gathered_shape(InferredCall& in, int64_t batch_dims) {
+  const Shape &x = in[0].shape, &index = in[1].shape;
   const int64_t rank = static_cast<int64_t>(x.size()), tuples = static_cast<int64_t>(index.size()) - 1;
-  if (tuples < 0 || batch_dims < 0 || batch_dims > tuples || batch_dims > rank) {
-    (void)mismatch(loc, "batch_dims " + std::to_string(batch_dims) + " of operand and indices");
-    return std::nullopt;
-  }
-  if (!index.back().constant()) {
-    (void)refuse(loc, "covered are tuples of constant length");
-    return std::nullopt;
-  }
+  if (tuples < 0 || batch_dims < 0 || batch_dims > tuples || batch_dims > rank)
+    return bad_input("batch_dims " + std::to_string(batch_dims) + " of operand and indices");
+  if (!index.back().constant()) return not_covered("covered are tuples of constant length");
   const int64_t width = index.back().value;
-  if (width < 1 || width > rank - batch_dims) {
-    (void)mismatch(loc, "tuples of " + std::to_string(width) + " indices for rank " + std::to_string(rank));
-    return std::nullopt;
-  }
-  for (int64_t d = 0; d < batch_dims; ++d)
-    if (!may_be_equal(x[d], index[d])) {
-      (void)unequal_dims(loc, x[d], index[d], "batches of operand and indices");
-      return std::nullopt;
-    }
+  if (width < 1 || width > rank - batch_dims)
+    return bad_input("tuples of " + std::to_string(width) + " indices for rank " + std::to_string(rank));
+  for (size_t d = 0; d < static_cast<size_t>(batch_dims); ++d)
+    if (!may_be_equal(x[d], index[d]))
+      return in.unequal_dims(x[d], index[d], "batches of operand and indices");
   Shape shape(index.begin(), index.end() - 1);
   shape.insert(shape.end(), x.begin() + batch_dims + width, x.end());
   return shape;
 }
 
-LogicalResult check_update_type(std::optional<Location> loc, Value x, Value updates) {
-  if (element_of(x) == element_of(updates)) return success();
-  return mismatch(loc, "operand and updates of different element types");
-}
-LogicalResult check_reduction_type(std::optional<Location> loc, Value x, int64_t reduction) {
-  Type t = element_of(x);
-  if (reduction == 0 || t.isF32() || t.isF64() || t.isSignlessInteger(64) || t.isSignlessInteger(32))
-    return success();
-  return refuse(loc, "covered are updates that join in f32, f64, i64 and i32");
+// Checks the element types of the operand and its updates.
+Status check_updates(const InferredCall& in, int64_t reduction) {
+  const DType t = in[0].dtype;
+  if (t != in[2].dtype) return bad_input("operand and updates of different element types");
+  if (reduction == 0 || t == DType::f32 || t == DType::f64 || t == DType::i64 || t == DType::i32) return {};
+  return not_covered("covered are updates that join in f32, f64, i64 and i32");
 }
 
 }  // namespace
 
-LogicalResult GatherOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                         SmallVectorImpl<Type>& out) {
-  Shape table = shape_of(op.getTable().getType()), index = shape_of(op.getIndices().getType());
-  const int64_t axis = op.getAxis().value_or(0);
-  if (axis < 0 || axis >= static_cast<int64_t>(table.size()))
-    return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(table.size()));
-  Shape shape(table.begin(), table.begin() + axis);
+Result<ValueType> infer_gather(InferredCall& in, const ops::GatherAttributes& a) {
+  const Shape &table = in[0].shape, &index = in[1].shape;
+  INVAR_CHECK_OK(check_axis(a.axis, table));
+  Shape shape(table.begin(), table.begin() + a.axis);
   shape.insert(shape.end(), index.begin(), index.end());
-  shape.insert(shape.end(), table.begin() + axis + 1, table.end());
-  Type t = element_of(op.getTable());
-  out.push_back(tensor_of(shape, t.isBF16() || t.isF16() ? Float32Type::get(context) : t));
-  return success();
+  shape.insert(shape.end(), table.begin() + a.axis + 1, table.end());
+  return ValueType{widened(in[0].dtype), shape};
 }
 
-LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                 SmallVectorImpl<Type>& out) {
-  Shape index = shape_of(op.getIndices().getType());
-  if (failed(check_index_shape(loc, op.getX(), op.getIndices(), op.getAxis()))) return failure();
-  out.push_back(tensor_of(index, element_of(op.getX())));
-  return success();
+Result<ValueType> infer_gather_elements(InferredCall& in, const ops::GatherElementsAttributes& a) {
+  INVAR_CHECK_OK(check_index_shape(in[0].shape, in[1].shape, a.axis));
+  return ValueType{in[0].dtype, in[1].shape};
 }
 
-LogicalResult GatherNdOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                           SmallVectorImpl<Type>& out) {
-  std::optional<Shape> shape =
-      gathered_shape(loc, shape_of(op.getX().getType()), shape_of(op.getIndices().getType()),
-                     static_cast<int64_t>(op.getBatchDims()));
-  if (!shape) return failure();
-  out.push_back(tensor_of(*shape, element_of(op.getX())));
-  return success();
+Result<ValueType> infer_gather_nd(InferredCall& in, const ops::GatherNdAttributes& a) {
+  INVAR_TRY(const Shape shape, gathered_shape(in, a.batch_dims));
+  return ValueType{in[0].dtype, shape};
 }
 
-LogicalResult ScatterElementsOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                  SmallVectorImpl<Type>& out) {
-  const Shape index = shape_of(op.getIndices().getType());
-  if (failed(check_update_type(loc, op.getX(), op.getUpdates())) ||
-      failed(check_reduction_type(loc, op.getX(), op.getReduction())) ||
-      failed(check_index_shape(loc, op.getX(), op.getIndices(), op.getAxis())))
-    return failure();
-  const Shape updates = shape_of(op.getUpdates().getType());
-  if (!may_be_equal(index, updates))
-    return mismatch(loc, "indices " + text_of(index) + " and updates " + text_of(updates));
-  out.push_back(op.getX().getType());
-  return success();
+Result<ValueType> infer_scatter_elements(InferredCall& in, const ops::ScatterElementsAttributes& a) {
+  INVAR_CHECK_OK(check_updates(in, a.reduction));
+  INVAR_CHECK_OK(check_index_shape(in[0].shape, in[1].shape, a.axis));
+  if (!may_be_equal(in[1].shape, in[2].shape))
+    return bad_input("indices " + text_of(in[1].shape) + " and updates " + text_of(in[2].shape));
+  return in[0];
 }
 
-LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                            SmallVectorImpl<Type>& out) {
-  if (failed(check_update_type(loc, op.getX(), op.getUpdates())) ||
-      failed(check_reduction_type(loc, op.getX(), op.getReduction())))
-    return failure();
-  std::optional<Shape> shape =
-      gathered_shape(loc, shape_of(op.getX().getType()), shape_of(op.getIndices().getType()), 0);
-  if (!shape) return failure();
-  const Shape updates = shape_of(op.getUpdates().getType());
-  if (!may_be_equal(*shape, updates))
-    return mismatch(loc, "slices " + text_of(*shape) + " and updates " + text_of(updates));
-  out.push_back(op.getX().getType());
-  return success();
+Result<ValueType> infer_scatter_nd(InferredCall& in, const ops::ScatterNdAttributes& a) {
+  INVAR_CHECK_OK(check_updates(in, a.reduction));
+  INVAR_TRY(const Shape shape, gathered_shape(in, 0));
+  if (!may_be_equal(shape, in[2].shape))
+    return bad_input("slices " + text_of(shape) + " and updates " + text_of(in[2].shape));
+  return in[0];
 }
 
 // Before opset 11 ScatterElements was called Scatter.

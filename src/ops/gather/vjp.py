@@ -23,7 +23,7 @@ def widened(grad):
 @rule("gather", saves="others")
 def gather(v):
     index, grad, shape = v[1], widened(v.grad), list(v.shape(0))
-    axis = v.axis(0) or 0
+    axis = v.axis() or 0
     # Index dimensions and the axis come first: row i of the sum has the updates of index i.
     first = list(range(axis, axis + index.ndim))
     others = [d for d in range(grad.ndim) if d not in first]
@@ -40,14 +40,14 @@ def gather(v):
 @rule("gather_elements", saves="others")
 def gather_elements(v):
     grad = widened(v.grad)
-    sums = p.scatter_elements(zeros(v.shape(0), grad), v[1], grad, axis=v.axis(0), reduction=_ADD)
+    sums = p.scatter_elements(zeros(v.shape(0), grad), v[1], grad, axis=v.axis(), reduction=_ADD)
     return [sums, None]
 
 
 @rule("gather_nd", saves="others")
 def gather_nd(v):
     index, grad, shape = v[1], widened(v.grad), v.shape(0)
-    batches = v.attribute("batch_dims", 0)
+    batches = v.attribute("batch_dims")
     if batches:  # scatter_nd has no batches: their indices come first in each tuple
         leading = index.shape[:-1]
         counted = [
@@ -70,7 +70,7 @@ def kept_by(scattered, gathered, counted):
 def scatter_gradients(v, scattered, gathered, places, updates):
     """scattered(x, u, how): the scatter of u; gathered(x): what is at its places. `places` is the
     shape of the numbers of updates, `updates` that of one update for each."""
-    how = v.attribute("reduction", 0)
+    how = v.attribute("reduction")
     if how not in (_NONE, _ADD):
         raise NotCovered(
             f"{v.call.op}: the gradient with reduction {how}; covered are 0 (none), 1 (add)"
@@ -93,7 +93,7 @@ def scatter_gradients(v, scattered, gathered, places, updates):
 
 @rule("scatter_elements", saves="others")
 def scatter_elements(v):
-    index, axis = v[1], v.axis(0)
+    index, axis = v[1], v.axis()
     return scatter_gradients(
         v,
         lambda x, u, how: p.scatter_elements(x, index, u, axis=axis, reduction=how),

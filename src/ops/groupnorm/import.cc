@@ -1,6 +1,7 @@
 // Lowering of GroupNormalization and InstanceNormalization, and the type inference of
 // repro.groupnorm.
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
+#include "ops/groupnorm/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -56,26 +57,20 @@ Status instance_normalization(NodeView& node) {
 
 }  // namespace
 
-LogicalResult GroupnormOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                            SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(op.getX().getType());
-  if (x.size() < 2)
-    return mismatch(loc, "an operand of rank " + std::to_string(x.size()) + " has no channels");
-  if (!x[1].constant()) return refuse(loc, "the number of channels (dimension 1) is not a constant");
-  int64_t groups = static_cast<int64_t>(op.getGroups());
-  if (groups < 1 || x[1].value % groups)
-    return mismatch(loc, std::to_string(x[1].value) + " channels do not divide into " +
-                             std::to_string(groups) + " groups");
-  for (Value v : {op.getWeight(), op.getBias()}) {
-    Shape shape = shape_of(v.getType());
-    if (shape.size() != 1) return refuse(loc, "scale or bias is not of rank 1");
-    if (!known_equal(x[1], shape[0])) return unequal_dims(loc, x[1], shape[0], "channels and scale or bias");
+Result<ValueType> infer_groupnorm(InferredCall& in, const ops::GroupnormAttributes& a) {
+  const Shape& x = in[0].shape;
+  if (x.size() < 2) return bad_input("an operand of rank " + std::to_string(x.size()) + " has no channels");
+  if (!x[1].constant()) return not_covered("the number of channels (dimension 1) is not a constant");
+  if (a.groups < 1 || x[1].value % a.groups)
+    return bad_input(text_of(x[1]) + " channels do not divide into " + std::to_string(a.groups) + " groups");
+  for (size_t i = 1; i < in.size(); ++i) {
+    const Shape& shape = in[i].shape;
+    if (shape.size() != 1) return not_covered("scale or bias is not of rank 1");
+    if (!known_equal(x[1], shape[0])) return in.unequal_dims(x[1], shape[0], "channels and scale or bias");
   }
-  out.push_back(op.getX().getType());
-  return success();
+  return in[0];
 }
 
-// Before opset 21 the scale had an element for each group, not for each channel.
 void import_groupnorm(RuleRegistry& registry) {
   registry.add_rule("GroupNormalization", 18, group_normalization);
   registry.add_rule("InstanceNormalization", 1, instance_normalization);

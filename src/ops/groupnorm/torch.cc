@@ -1,6 +1,6 @@
 // How torch says a group normalization: torch.group_norm, because that of functional refuses groups
 // of one element.
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 

@@ -1,6 +1,6 @@
 // Lowering of LayerNormalization and SkipLayerNormalization, and the type inference of
 // repro.layernorm.
-#include "compiler/lowering/builders/normalization.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {
@@ -55,25 +55,6 @@ Status layer_normalization(NodeView& node) {
 }
 
 }  // namespace
-
-LogicalResult LayernormOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                            SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(op.getX().getType()), weight = shape_of(op.getWeight().getType());
-  if (failed(check_scale_shape(loc, x, weight))) return failure();
-  if (op.getBias() && shape_of(op.getBias().getType()) != weight)
-    return refuse(loc, "a bias of another shape than the scale");
-  out.push_back(op.getX().getType());
-  return success();
-}
-
-LogicalResult LayernormBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                    SmallVectorImpl<Type>& out) {
-  return infer_norm_backward(loc, op.getGrad().getType(), op.getX().getType(), op.getWeight().getType(), out);
-}
-LogicalResult LayernormBackwardWeightOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc,
-                                                          Adaptor op, SmallVectorImpl<Type>& out) {
-  return infer_norm_backward_weight(loc, op.getGrad().getType(), op.getX().getType(), op.getAxis(), out);
-}
 
 void import_layernorm(RuleRegistry& registry) {
   registry.add_rule("LayerNormalization", 17, layer_normalization);

@@ -1,7 +1,8 @@
 // Lowering of MatMul, Gemm and the quantized matrix products, and their type inference.
 #include <cmath>
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
+#include "ops/matmul/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -262,118 +263,79 @@ struct FuseGather : OpRewritePattern<Op> {
 
 }  // namespace
 
-static LogicalResult infer(std::optional<Location> loc, Value left, Value right, bool trans_a, bool trans_b,
-                           Type element, SmallVectorImpl<Type>& out) {
-  Shape a = shape_of(left.getType()), b = shape_of(right.getType());
-  if (a.size() < 2 || b.size() < 2) return refuse(loc, "covered is [..., M, K] x [..., K, N]");
+static Result<ValueType> infer_product(InferredCall& in, bool trans_a, bool trans_b) {
+  Shape a = in[0].shape, b = in[1].shape;
+  if (a.size() < 2 || b.size() < 2) return not_covered("covered is [..., M, K] x [..., K, N]");
   const Dim k = a[a.size() - (trans_a ? 2 : 1)], m = a[a.size() - (trans_a ? 1 : 2)];
   const Dim kb = b[b.size() - (trans_b ? 1 : 2)], n = b[b.size() - (trans_b ? 2 : 1)];
-  if (!may_be_equal(k, kb)) return unequal_dims(loc, k, kb, "inner dimensions");
+  if (!may_be_equal(k, kb)) return in.unequal_dims(k, kb, "inner dimensions");
   a.resize(a.size() - 2), b.resize(b.size() - 2);
-  std::optional<Shape> out_shape = broadcast_if_maybe_equal(a, b);
-  if (!out_shape)
-    return refuse(
-        loc, "leading dimensions " + text_of(a) + " and " + text_of(b) + " cannot be shown to broadcast");
-  out_shape->push_back(m), out_shape->push_back(n);
-  out.push_back(tensor_of(*out_shape, element));
-  return success();
+  std::optional<Shape> shape = broadcast_if_maybe_equal(a, b);
+  if (!shape)
+    return not_covered("leading dimensions " + text_of(a) + " and " + text_of(b) +
+                       " cannot be shown to broadcast");
+  shape->push_back(m), shape->push_back(n);
+  return ValueType{widened(in[0].dtype), *shape};
 }
 
-LogicalResult MatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                         SmallVectorImpl<Type>& out) {
-  const bool wide = element_of(op.getA()).isF64();
-  if (wide != element_of(op.getB()).isF64()) return refuse(loc, "f64 times another type");
-  return infer(loc, op.getA(), op.getB(), op.getTransA().value_or(0) != 0, op.getTransB() != 0,
-               wide ? Type(Float64Type::get(context)) : Type(Float32Type::get(context)), out);
+Result<ValueType> infer_matmul(InferredCall& in, const ops::MatmulAttributes& a) {
+  if ((in[0].dtype == DType::f64) != (in[1].dtype == DType::f64))
+    return not_covered("f64 times another type");
+  return infer_product(in, a.trans_a != 0, a.trans_b != 0);
 }
 
-LogicalResult MatmulExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                                SmallVectorImpl<Type>& out) {
-  return infer(loc, op.getA(), op.getB(), false, op.getTransB() != 0, Float32Type::get(context), out);
-}
-
-template <class Adaptor>
-static LogicalResult infer_grouped(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                   SmallVectorImpl<Type>& out) {
-  Shape a = shape_of(op.getA().getType()), index = shape_of(op.getIndex().getType());
-  const bool trans_b = op.getTransB() != 0;
-  if (op.getB().empty() || a.size() < 2 || index.size() + 1 != a.size())
-    return refuse(loc, "covered are rows [..., S, K], indices [..., S] and matrices");
-  const Shape b = shape_of(op.getB()[0].getType());
-  if (b.size() != 2 && (b.size() != 3 || op.getB().size() > 1))
-    return refuse(loc, "covered are matrices of rank 2, or one stack of rank 3");
-  for (Value other : op.getB())
-    if (other.getType() != op.getB()[0].getType()) return refuse(loc, "matrices of several shapes or types");
+Result<ValueType> infer_grouped_matmul(InferredCall& in, const ops::GroupedMatmulAttributes& given) {
+  const Shape &a = in[0].shape, &index = in[1].shape;
+  const bool trans_b = given.trans_b != 0;
+  if (!in.has(2) || a.size() < 2 || index.size() + 1 != a.size())
+    return not_covered("covered are rows [..., S, K], indices [..., S] and matrices");
+  const Shape& b = in[2].shape;
+  if (b.size() != 2 && (b.size() != 3 || in.size() > 3))
+    return not_covered("covered are matrices of rank 2, or one stack of rank 3");
+  for (size_t i = 3; i < in.size(); ++i)
+    if (in[i] != in[2]) return not_covered("matrices of several shapes or types");
   const Dim &k = b[b.size() - (trans_b ? 1 : 2)], &n = b[b.size() - (trans_b ? 2 : 1)];
-  if (!may_be_equal(a.back(), k)) return unequal_dims(loc, a.back(), k, "inner dimensions");
+  if (!may_be_equal(a.back(), k)) return in.unequal_dims(a.back(), k, "inner dimensions");
   for (size_t i = 0; i < index.size(); ++i)
     if (!may_be_equal(a[i], index[i]) && (i + 1 < index.size() || a[i] != Dim::of(1)))
-      return unequal_dims(loc, a[i], index[i], "rows and indices");
-  index.push_back(n);
-  out.push_back(tensor_of(index, Float32Type::get(context)));
-  return success();
+      return in.unequal_dims(a[i], index[i], "rows and indices");
+  Shape shape = index;
+  shape.push_back(n);
+  return ValueType{DType::f32, shape};
 }
 
-LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                                SmallVectorImpl<Type>& out) {
-  return infer_grouped(context, loc, op, out);
+Result<ValueType> infer_fixed_matmul(InferredCall& in) {
+  const Shape &a = in[0].shape, &b = in[1].shape;
+  if (a.size() != 3 || b.size() != 3) return bad_input("a and b are not [units, T, M] and [units, T, N]");
+  if (a[0] != b[0] || a[1] != b[1]) return bad_input("a and b have other units or another length of them");
+  if (!a[2].constant() || !b[2].constant()) return bad_input("the result has sizes that are not known");
+  return ValueType{DType::i64, {Dim::of(a[2].value * b[2].value + 1)}};
 }
 
-LogicalResult GroupedMatmulExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
-                                                       Adaptor op, SmallVectorImpl<Type>& out) {
-  return infer_grouped(context, loc, op, out);
-}
-
-LogicalResult FixedMatmulOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                              SmallVectorImpl<Type>& out) {
-  const Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
-  if (a.size() != 3 || b.size() != 3) return mismatch(loc, "a and b are not [units, T, M] and [units, T, N]");
-  if (a[0] != b[0] || a[1] != b[1])
-    return mismatch(loc, "a and b have other units or another length of them");
-  if (!a[2].constant() || !b[2].constant()) return mismatch(loc, "the result has sizes that are not known");
-  out.push_back(tensor_of({Dim::of(a[2].value * b[2].value + 1)}, IntegerType::get(context, 64)));
-  return success();
-}
-
-LogicalResult MatmulIntegerOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                                SmallVectorImpl<Type>& out) {
-  if (failed(infer(loc, op.getA(), op.getB(), false, false, IntegerType::get(context, 32), out)))
-    return failure();
-  const Shape made = shape_of(out.back());
-  for (size_t i = 0; i < op.getZeros().size(); ++i) {
-    Value zero = op.getZeros()[i], of = i ? op.getB() : op.getA();
-    const Shape shape = shape_of(zero.getType());
-    if (element_of(zero) != element_of(of)) return mismatch(loc, "a zero point of another type");
-    if (shape.size() > 1) return refuse(loc, "zero points of rank " + std::to_string(shape.size()));
-    const Dim& all = made[made.size() - (i ? 1 : 2)];
+Result<ValueType> infer_matmul_integer(InferredCall& in) {
+  INVAR_TRY(ValueType made, infer_product(in, false, false));
+  for (size_t i = 2; i < in.size(); ++i) {  // the zero point of a, then of b
+    const Shape& shape = in[i].shape;
+    if (in[i].dtype != in[i > 2].dtype) return bad_input("a zero point of another type");
+    if (shape.size() > 1) return not_covered("zero points of rank " + std::to_string(shape.size()));
+    const Dim& all = made.shape[made.shape.size() - (i > 2 ? 1 : 2)];
     if (!shape.empty() && shape[0] != Dim::of(1) && !known_equal(shape[0], all))
-      return unequal_dims(loc, shape[0], all, "zero points and what they are for");
+      return in.unequal_dims(shape[0], all, "zero points and what they are for");
   }
-  return success();
+  made.dtype = DType::i32;
+  return made;
 }
 
-template <class Adaptor>
-static LogicalResult infer_nbits(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                 SmallVectorImpl<Type>& out) {
-  Shape a = shape_of(op.getA().getType()), b = shape_of(op.getB().getType());
-  const bool trans_b = op.getTransB() != 0;
+Result<ValueType> infer_matmul_nbits(InferredCall& in, const ops::MatmulNbitsAttributes& given) {
+  Shape a = in[0].shape;
+  const Shape& b = in[1].shape;
+  const bool trans_b = given.trans_b != 0;
   if (a.empty() || b.size() < 2 || (b.size() > 2 && !trans_b))
-    return refuse(loc, "covered is [..., K] x integers of N columns");
-  if (op.getBits() == 8 && b.size() == 2 && !known_equal(a.back(), b[trans_b ? 1 : 0]))
-    return unequal_dims(loc, a.back(), b[trans_b ? 1 : 0], "inner dimensions");
+    return not_covered("covered is [..., K] x integers of N columns");
+  if (given.bits == 8 && b.size() == 2 && !known_equal(a.back(), b[trans_b ? 1 : 0]))
+    return in.unequal_dims(a.back(), b[trans_b ? 1 : 0], "inner dimensions");
   a.back() = b[trans_b ? 0 : 1];
-  out.push_back(tensor_of(a, Float32Type::get(context)));
-  return success();
-}
-
-LogicalResult MatmulNbitsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                              SmallVectorImpl<Type>& out) {
-  return infer_nbits(context, loc, op, out);
-}
-
-LogicalResult MatmulNbitsExact16Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc,
-                                                     Adaptor op, SmallVectorImpl<Type>& out) {
-  return infer_nbits(context, loc, op, out);
+  return ValueType{DType::f32, a};
 }
 
 void import_matmul(RuleRegistry& registry) {

@@ -12,7 +12,7 @@ def _rows(x):
 
 @rule("matmul", saves="others")
 def matmul(v):
-    trans_a, trans_b = v.attribute("trans_a", 0), v.attribute("trans_b", 0)
+    trans_a, trans_b = v.attribute("trans_a"), v.attribute("trans_b")
     a, b, grad = v[0], v[1], v.grad
     grads = [None, None]
     if v.needs(0):
@@ -57,7 +57,7 @@ def grouped_matmul(v):
     """Of a: the product with the same matrices transposed. Of a matrix: a contraction over all
     rows, in which those of other matrices are zero."""
     a, index, stack, grad = v[0], v[1], v[2:], v.grad
-    trans_b = v.attribute("trans_b", 0)
+    trans_b = v.attribute("trans_b")
     grads = [None] * len(v)
     if v.needs(0):
         grads[0] = reduced_to(p.grouped_matmul(grad, index, *stack, trans_b=1 - trans_b), a.shape)
@@ -97,7 +97,7 @@ def dequantized(v, size):
     """w of matmul_nbits.2 as [N, K] with trans_b, else [K, N]; size: K."""
     q, scales, zeros = v[1], v[2], v[3] if len(v) > 3 else None
     bits, block = v.attribute("bits"), v.attribute("block") or size
-    trans_b, groups = v.attribute("trans_b", 0), -(-size // block)
+    trans_b, groups = v.attribute("trans_b"), -(-size // block)
     if bits == 4:
         q = _halves(q.reshape(q.shape[0], -1), size)
         zeros = None if zeros is None else _halves(zeros.reshape(q.shape[0], -1), groups)
@@ -115,7 +115,7 @@ def dequantized(v, size):
         return x.reshape(shape[0], -1)[:, :size] if trans_b else x.reshape(-1, shape[2])[:size]
 
     zero = (
-        v.constant(float(v.attribute("zero", 0)))
+        v.constant(float(v.attribute("zero")))
         if zeros is None
         else spread(p.cast(zeros, dtype="f32"))
     )
@@ -128,7 +128,7 @@ def matmul_nbits(v):
     grads = [None] * len(v)
     if v.needs(0):
         w = dequantized(v, v.shape(0)[-1])
-        grads[0] = p.matmul(v.grad, w, trans_a=0, trans_b=1 - v.attribute("trans_b", 0))
+        grads[0] = p.matmul(v.grad, w, trans_a=0, trans_b=1 - v.attribute("trans_b"))
         grads[0] = grads[0].reshape(v.shape(0))
     return grads
 

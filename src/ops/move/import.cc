@@ -1,7 +1,7 @@
 // Lowering of DepthToSpace, ReverseSequence, ConstantOfShape, EyeLike, and the type inference of
 // the room. The other operators are in import/.
-#include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
+#include "ops/move/attributes.h"
 #include "ops/move/import/rules.h"
 
 namespace invar::compiler {
@@ -93,12 +93,13 @@ Status eye_like(NodeView& node) {
   return node.replace(out);
 }
 
-LogicalResult check_block_operand(std::optional<Location> loc, const Shape& x, int64_t block) {
-  if (x.size() != 4) return mismatch(loc, "the operand is not of rank 4");
-  if (block < 1) return mismatch(loc, "blocksize " + std::to_string(block));
-  if (block > INT32_MAX) return refuse(loc, "blocksize " + std::to_string(block));
-  return success();
+Status check_block_operand(const Shape& x, int64_t block) {
+  if (x.size() != 4) return bad_input("the operand is not of rank 4");
+  if (block < 1) return bad_input("blocksize " + std::to_string(block));
+  if (block > INT32_MAX) return not_covered("blocksize " + std::to_string(block));
+  return {};
 }
+
 // A dimension times a number; nullopt on overflow.
 std::optional<Dim> multiply_dim(const Dim& x, int64_t by) {
   const std::optional<DimExpr> size = dim_expr_of(x), all = size ? product(*size, by) : size;
@@ -109,97 +110,83 @@ std::optional<Dim> divide_dim(const Dim& x, int64_t by) {
   const std::optional<DimExpr> size = dim_expr_of(x), part = size ? exact_div(*size, by) : size;
   return part ? std::optional(Dim::of(*part)) : std::nullopt;
 }
-LogicalResult block_mismatch(std::optional<Location> loc, const Dim& x, const Twine& why) {
-  return x.constant() ? mismatch(loc, why) : refuse(loc, why + ": " + text_of(x));
+Error block_mismatch(const Dim& x, const std::string& why) {
+  return x.constant() ? bad_input(why) : not_covered(why + ": " + text_of(x));
 }
 
 }  // namespace
 
-LogicalResult TransposeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                            SmallVectorImpl<Type>& out) {
-  Shape from = shape_of(op.getX().getType()), to(from.size());
+Result<ValueType> infer_transpose(InferredCall& in, const ops::TransposeAttributes& a) {
+  const Shape& from = in[0].shape;
+  const auto rank = static_cast<int64_t>(from.size());
   std::set<int64_t> seen;
-  for (int64_t d : op.getPerm())
-    if (d >= 0 && d < static_cast<int64_t>(from.size()) && seen.size() < to.size()) {
-      to[seen.size()] = from[d];
-      seen.insert(d);
-    }
-  if (seen.size() != from.size() || op.getPerm().size() != from.size())
-    return mismatch(loc, "perm is not a permutation of the operand's dimensions");
-  out.push_back(tensor_of(to, getElementTypeOrSelf(op.getX().getType())));
-  return success();
+  Shape to;
+  for (int64_t i = 0; i < a.perm.size; ++i)
+    if (const int64_t d = a.perm[i]; d >= 0 && d < rank && seen.insert(d).second)
+      to.push_back(from[static_cast<size_t>(d)]);
+  if (to.size() != from.size() || a.perm.size != rank)
+    return bad_input("perm is not a permutation of the operand's dimensions");
+  return ValueType{in[0].dtype, to};
 }
 
-LogicalResult ConcatOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                         SmallVectorImpl<Type>& out) {
-  Type first = op.getOperands()[0].getType();
-  Shape to = shape_of(first);
-  const size_t axis = static_cast<size_t>(op.getAxis());
-  if (axis >= to.size()) return mismatch(loc, "axis " + std::to_string(axis) + " is outside");
-  for (Value v : op.getOperands().drop_front()) {
-    Shape x = shape_of(v.getType());
-    if (x.size() != to.size()) return mismatch(loc, "operands of different rank");
-    if (getElementTypeOrSelf(v.getType()) != getElementTypeOrSelf(first))
-      return mismatch(loc, "operands of different element types");
-    for (size_t d = 0; d < to.size(); ++d) {
-      if (d == axis || known_equal(x[d], to[d])) continue;
-      if (!may_be_equal(x[d], to[d])) return unequal_dims(loc, to[d], x[d], "operands beside the axis");
-      if (x[d].constant()) to[d] = x[d];
+Result<ValueType> infer_concat(InferredCall& in, const ops::ConcatAttributes& a) {
+  if (!in.has(0)) return bad_input("there is no operand");
+  ValueType to = in[0];
+  const size_t axis = static_cast<size_t>(a.axis);
+  if (axis >= to.shape.size()) return bad_input("axis " + std::to_string(axis) + " is outside");
+  for (size_t i = 1; i < in.size(); ++i) {
+    const Shape& x = in[i].shape;
+    if (x.size() != to.shape.size()) return bad_input("operands of different rank");
+    if (in[i].dtype != to.dtype) return bad_input("operands of different element types");
+    for (size_t d = 0; d < x.size(); ++d) {
+      if (d == axis || known_equal(x[d], to.shape[d])) continue;
+      if (!may_be_equal(x[d], to.shape[d]))
+        return in.unequal_dims(to.shape[d], x[d], "operands beside the axis");
+      if (x[d].constant()) to.shape[d] = x[d];
     }
-    const std::optional<DimExpr> before = dim_expr_of(to[axis]), more = dim_expr_of(x[axis]);
-    if (!before || !more) return refuse(loc, "a dimension is unknown");
+    const std::optional<DimExpr> before = dim_expr_of(to.shape[axis]), more = dim_expr_of(x[axis]);
+    if (!before || !more) return not_covered("a dimension is unknown");
     const std::optional<DimExpr> both = sum(*before, *more);
-    if (!both) return refuse(loc, "more elements than can be counted");
-    to[axis] = Dim::of(*both);
+    if (!both) return not_covered("more elements than can be counted");
+    to.shape[axis] = Dim::of(*both);
   }
-  out.push_back(tensor_of(to, getElementTypeOrSelf(first)));
-  return success();
+  return to;
 }
 
-LogicalResult DepthToSpaceOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                               SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(op.getX().getType());
-  const int64_t b = op.getBlocksize();
-  if (failed(check_block_operand(loc, x, b))) return failure();
+Result<ValueType> infer_depth_to_space(InferredCall& in, const ops::DepthToSpaceAttributes& a) {
+  const Shape& x = in[0].shape;
+  const int64_t b = a.blocksize;
+  INVAR_CHECK_OK(check_block_operand(x, b));
   const std::optional<Dim> channels = divide_dim(x[1], b * b), rows = multiply_dim(x[2], b),
                            columns = multiply_dim(x[3], b);
-  if (!channels) return block_mismatch(loc, x[1], "the channels do not divide by blocksize^2");
-  if (!rows || !columns) return refuse(loc, "more elements than can be counted");
-  x = {x[0], *channels, *rows, *columns};
-  out.push_back(tensor_of(x, getElementTypeOrSelf(op.getX().getType())));
-  return success();
+  if (!channels) return block_mismatch(x[1], "the channels do not divide by blocksize^2");
+  if (!rows || !columns) return not_covered("more elements than can be counted");
+  return ValueType{in[0].dtype, {x[0], *channels, *rows, *columns}};
 }
 
-LogicalResult SpaceToDepthOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                               SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(op.getX().getType());
-  const int64_t b = op.getBlocksize();
-  if (failed(check_block_operand(loc, x, b))) return failure();
+Result<ValueType> infer_space_to_depth(InferredCall& in, const ops::SpaceToDepthAttributes& a) {
+  const Shape& x = in[0].shape;
+  const int64_t b = a.blocksize;
+  INVAR_CHECK_OK(check_block_operand(x, b));
   const std::optional<Dim> channels = multiply_dim(x[1], b * b), rows = divide_dim(x[2], b),
                            columns = divide_dim(x[3], b);
   if (!rows || !columns)
-    return block_mismatch(loc, x[rows ? 3 : 2], "height and width do not divide by blocksize");
-  if (!channels) return refuse(loc, "more elements than can be counted");
-  x = {x[0], *channels, *rows, *columns};
-  out.push_back(tensor_of(x, getElementTypeOrSelf(op.getX().getType())));
-  return success();
+    return block_mismatch(x[rows ? 3 : 2], "height and width do not divide by blocksize");
+  if (!channels) return not_covered("more elements than can be counted");
+  return ValueType{in[0].dtype, {x[0], *channels, *rows, *columns}};
 }
 
-LogicalResult TriluOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                        SmallVectorImpl<Type>& out) {
-  if (shape_of(op.getX().getType()).size() < 2) return mismatch(loc, "the operand has no matrices");
-  out.push_back(op.getX().getType());
-  return success();
+Result<ValueType> infer_trilu(InferredCall& in, const ops::TriluAttributes&) {
+  if (in[0].shape.size() < 2) return bad_input("the operand has no matrices");
+  return in[0];
 }
 
-LogicalResult ReverseSequenceOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                  SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(op.getX().getType()), lengths = shape_of(op.getLengths().getType());
-  if (x.size() < 2 || lengths.size() != 1) return mismatch(loc, "an operand of rank 2 and lengths of rank 1");
-  const Dim& batch = x[op.getTimeAxis() ? 0 : 1];
-  if (!may_be_equal(batch, lengths[0])) return unequal_dims(loc, batch, lengths[0], "sequences and lengths");
-  out.push_back(op.getX().getType());
-  return success();
+Result<ValueType> infer_reverse_sequence(InferredCall& in, const ops::ReverseSequenceAttributes& a) {
+  const Shape &x = in[0].shape, &lengths = in[1].shape;
+  if (x.size() < 2 || lengths.size() != 1) return bad_input("an operand of rank 2 and lengths of rank 1");
+  const Dim& batch = x[a.time_axis ? 0 : 1];
+  if (!may_be_equal(batch, lengths[0])) return in.unequal_dims(batch, lengths[0], "sequences and lengths");
+  return in[0];
 }
 
 void import_move(RuleRegistry& registry) {

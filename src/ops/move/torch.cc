@@ -1,6 +1,6 @@
 // How torch says the moving of elements. Dimensions that only a call decides have no number here,
 // so some texts differ for them.
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -82,7 +82,7 @@ def depth_to_space(v):
     n, c, h, w = v.shape(0)
     b = v.attribute("blocksize")
     grad = v.grad.reshape(n, c // (b * b), h, b, w, b)
-    order = (0, 1, 3, 5, 2, 4) if v.attribute("crd", 0) else (0, 3, 5, 1, 2, 4)
+    order = (0, 1, 3, 5, 2, 4) if v.attribute("crd") else (0, 3, 5, 1, 2, 4)
     return [grad.permute(order).reshape(n, c, h, w)]
 
 
@@ -93,12 +93,12 @@ def space_to_depth(v):
 
 @rule("trilu", saves="")
 def trilu(v):
-    return [p.trilu(v.grad, upper=v.attribute("upper", 1), k=v.attribute("k", 0))]
+    return [p.trilu(v.grad, upper=v.attribute("upper"), k=v.attribute("k"))]
 
 
 @rule("reverse_sequence")
 def reverse_sequence(v):
-    return [p.reverse_sequence(v.grad, v[1], time_axis=v.attribute("time_axis", 0)), None]
+    return [p.reverse_sequence(v.grad, v[1], time_axis=v.attribute("time_axis")), None]
 
 
 @rule("one_hot")

@@ -1,8 +1,8 @@
 // Lowering of NonMaxSuppression, and the type inference of repro.nms.
 #include <algorithm>
 
-#include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/builders/nonzero_indices.h"
+#include "compiler/room_api.h"
+#include "ops/nms/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -63,29 +63,26 @@ Status non_max_suppression(NodeView& node) {
 
 }  // namespace
 
-LogicalResult NmsOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                      SmallVectorImpl<Type>& out) {
-  const Shape boxes = shape_of(op.getBoxes().getType());
-  Shape scores = shape_of(op.getScores().getType());
+Result<ValueType> infer_nms(InferredCall& in, const ops::NmsAttributes&) {
+  const Shape& boxes = in[0].shape;
+  Shape scores = in[1].shape;
   if (boxes.size() != 3 || scores.size() != 3 || boxes[2] != Dim::of(4))
-    return mismatch(loc, "boxes of shape " + text_of(boxes) + " and scores of shape " + text_of(scores) +
-                             " are not [B, N, 4] and [B, C, N]");
+    return bad_input("boxes of shape " + text_of(boxes) + " and scores of shape " + text_of(scores) +
+                     " are not [B, N, 4] and [B, C, N]");
   if (!may_be_equal(boxes[0], scores[0]))
-    return unequal_dims(loc, boxes[0], scores[0], "batches of boxes and scores");
+    return in.unequal_dims(boxes[0], scores[0], "batches of boxes and scores");
   if (!may_be_equal(boxes[1], scores[2]))
-    return unequal_dims(loc, boxes[1], scores[2], "numbers of boxes and scores");
-  for (Value limit : {op.getMost(), op.getOverlap(), op.getLeast()})
-    if (const Shape shape = limit ? shape_of(limit.getType()) : Shape();
+    return in.unequal_dims(boxes[1], scores[2], "numbers of boxes and scores");
+  for (size_t limit = 2; limit < in.size(); ++limit)
+    if (const Shape& shape = in[limit].shape;
         shape.size() > 1 || (shape.size() == 1 && shape[0] != Dim::of(1)))
-      return mismatch(loc, "a limit of shape " + text_of(shape) + " is not one number");
-  if (const auto k = op.getK()) {
-    const auto slots = static_cast<int64_t>(*k);
-    if (slots < 0 || (scores[2].constant() && slots > scores[2].value))
-      return mismatch(loc, "room for " + std::to_string(slots) + " of " + text_of(scores[2]) + " boxes");
-    scores[2] = Dim::of(slots);
+      return bad_input("a limit of shape " + text_of(shape) + " is not one number");
+  if (const std::optional<int64_t> k = in.integer("k")) {
+    if (*k < 0 || (scores[2].constant() && *k > scores[2].value))
+      return bad_input("room for " + std::to_string(*k) + " of " + text_of(scores[2]) + " boxes");
+    scores[2] = Dim::of(*k);
   }
-  out.push_back(tensor_of(scores, IntegerType::get(context, 64)));
-  return success();
+  return ValueType{DType::i64, scores};
 }
 
 void import_nms(RuleRegistry& registry) {

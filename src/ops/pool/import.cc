@@ -1,5 +1,6 @@
 // Lowering of the pools, the global pools and LRN, and the type inference of the pools.
-#include "compiler/lowering/builders/sliding_window.h"
+#include "compiler/room_api.h"
+#include "ops/pool/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -128,39 +129,24 @@ Status local_response(NodeView& node) {
   return node.replace(out);
 }
 
-template <class Op>
-LogicalResult infer(std::optional<Location> loc, Op op, Type element, SmallVectorImpl<Type>& out) {
-  const Shape x = shape_of(op.getX().getType());
-  const size_t axes = x.size() - 2;
-  if (x.size() < 3 || x.size() > 5) return refuse(loc, "covered are one to three spatial dimensions");
-  if (op.getKernel().size() != axes || op.getStrides().size() != axes || op.getDilations().size() != axes ||
-      op.getPads().size() != 2 * axes)
-    return mismatch(loc,
-                    "kernel, strides, dilations or pads do not have a number for each spatial dimension");
-  Shape to = {x[0], x[1]};
-  for (size_t i = 0; i < axes; ++i) {
-    std::optional<Dim> n =
-        window_count(x[2 + i], (op.getKernel()[i] - 1) * op.getDilations()[i] + 1, op.getStrides()[i],
-                     op.getPads()[i], op.getPads()[axes + i], op.getCeilMode() != 0);
-    if (!n) return refuse(loc, "spatial dimension " + std::to_string(i) + " is not a constant");
-    to.push_back(*n);
-  }
-  out.push_back(tensor_of(to, element));
-  return success();
-}
-
 }  // namespace
 
-#define INVAR_INFER(Op, element)                                                                    \
-  LogicalResult Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op, \
-                                     SmallVectorImpl<Type>& out) {                                  \
-    return infer(loc, op, element, out);                                                            \
+Result<ValueType> infer_pool(InferredCall& in, const ops::MaxPoolAttributes& a) {
+  const Shape& x = in[0].shape;
+  if (x.size() < 3 || x.size() > 5) return not_covered("covered are one to three spatial dimensions");
+  const auto axes = static_cast<int64_t>(x.size()) - 2;
+  if (a.kernel.size != axes || a.strides.size != axes || a.dilations.size != axes || a.pads.size != 2 * axes)
+    return bad_input("kernel, strides, dilations or pads do not have a number for each spatial dimension");
+  Shape to = {x[0], x[1]};
+  for (int64_t i = 0; i < axes; ++i) {
+    std::optional<Dim> n =
+        window_count(x[static_cast<size_t>(2 + i)], (a.kernel[i] - 1) * a.dilations[i] + 1, a.strides[i],
+                     a.pads[i], a.pads[axes + i], in.integer("ceil_mode").value_or(0) != 0);
+    if (!n) return not_covered("spatial dimension " + std::to_string(i) + " is not a constant");
+    to.push_back(*n);
   }
-INVAR_INFER(MaxPoolOp, Float32Type::get(context))
-INVAR_INFER(MaxPoolIndicesOp, IntegerType::get(context, 64))
-INVAR_INFER(AveragePoolOp, Float32Type::get(context))
-INVAR_INFER(LpPoolOp, Float32Type::get(context))
-#undef INVAR_INFER
+  return ValueType{DType::f32, to};
+}
 
 void import_pool(RuleRegistry& registry) {
   registry.add_rule("MaxPool", 1, max_pool, Widening::exact);

@@ -2,7 +2,7 @@
 // torch pads both ends alike, at most half a window, and of averages and norms has no dilated ones.
 #include <algorithm>
 
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -28,7 +28,7 @@ class Windows:
             "strides": self.strides,
             "dilations": self.dilations,
             "pads": pads,
-            "ceil_mode": v.attribute("ceil_mode", 0),
+            "ceil_mode": v.attribute("ceil_mode"),
         }
 
     def counts(self, d, padded):
@@ -109,7 +109,7 @@ def max_pool(v):
 @rule("average_pool", saves="")
 def average_pool(v):
     w = Windows(v)
-    padded = bool(v.attribute("count_include_pad", 0))
+    padded = bool(v.attribute("count_include_pad"))
     areas = w.areas(padded)
     if areas.size and (areas == areas.flat[0]).all():
         divisor = v.constant(float(areas.flat[0]))
@@ -122,7 +122,7 @@ def average_pool(v):
 @rule("lp_pool", saves="operands result")
 def lp_pool(v):
     w, x, y, grad = Windows(v), v[0], v.result, v.grad
-    if v.attribute("p", 2) == 1:
+    if v.attribute("p") == 1:
         return [p.mul(p.sign(x), w.spread(grad))]
     zero = v.constant(0.0)
     share = p.where(p.equal(y, zero), zero, p.div(grad, y))

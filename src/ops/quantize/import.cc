@@ -2,7 +2,7 @@
 // their verification.
 #include "ops/quantize/import/decompose_quantized.h"
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

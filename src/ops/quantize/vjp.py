@@ -7,7 +7,7 @@ from invar.autograd.rules import no_gradient, reduced_to, rule
 @rule("dequantize_linear")
 def dequantize_linear(v):
     q, scale, zeros = v[0], v.shape(1), v[2] if len(v) > 2 else None
-    block, axis = v.attribute("block", 0), v.axis(1) if v.shape(0) else 0
+    block, axis = v.attribute("block"), v.axis() if v.shape(0) else 0
     numbers = p.cast(q, dtype="f32")
     if zeros is not None:
         zeros = p.cast(zeros, dtype="f32")

@@ -2,7 +2,7 @@
 // inference of dropout.
 #include <bit>
 
-#include "compiler/lowering/builders/expr_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {
@@ -72,12 +72,6 @@ Status normal(NodeView& node) {
 }
 
 }  // namespace
-
-LogicalResult RandomDropoutOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
-                                                SmallVectorImpl<Type>& out) {
-  out.push_back(op.getX().getType());
-  return success();
-}
 
 void import_random(RuleRegistry& registry) {
   registry.add_rule("RandomNormal", 1, normal<false>, ">*");

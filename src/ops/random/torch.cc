@@ -1,5 +1,5 @@
 // How torch says random numbers of the counter-based generator: helpers in torch.py.
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 

@@ -8,4 +8,4 @@ no_gradient("random_bits", "random_uniform")
 
 @rule("random_dropout", saves="others")
 def random_dropout(v):
-    return [p.random_dropout(v.grad, v[1], v[2], ratio=v.attribute("ratio", 0.5)), None, None]
+    return [p.random_dropout(v.grad, v[1], v[2], ratio=v.attribute("ratio")), None, None]

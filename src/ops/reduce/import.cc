@@ -2,8 +2,8 @@
 // type inference.
 #include <limits>
 
-#include "compiler/lowering/op_builder.h"
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
+#include "ops/reduce/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -141,23 +141,6 @@ Status hardmax(NodeView& node) {
       node, [&node](Value x, int64_t axis) { return node.make<HardmaxOp>(x, node.attr("axis", axis)); });
 }
 
-LogicalResult infer(std::optional<Location> loc, Value x, llvm::ArrayRef<int64_t> axes, bool keep,
-                    SmallVectorImpl<Type>& out) {
-  Shape from = shape_of(x.getType()), to;
-  int64_t last = -1;
-  for (int64_t a : axes) {
-    if (a <= last || a >= static_cast<int64_t>(from.size()))
-      return mismatch(loc, "axes are not ascending axes of the operand");
-    last = a;
-  }
-  for (size_t d = 0; d < from.size(); ++d) {
-    bool reduced = llvm::is_contained(axes, static_cast<int64_t>(d));
-    if (!reduced || keep) to.push_back(reduced ? Dim::of(1) : from[d]);
-  }
-  out.push_back(tensor_of(to, getElementTypeOrSelf(x.getType())));
-  return success();
-}
-
 // Of integers: the argmax of a mask of the elements equal to the extreme.
 template <class Op, class Extreme>
 Status lower_arg_extreme(NodeView& node) {
@@ -186,52 +169,22 @@ Status lower_arg_extreme(NodeView& node) {
   return {};
 }
 
-LogicalResult infer_arg(MLIRContext* context, std::optional<Location> loc, Value x, int64_t axis,
-                        SmallVectorImpl<Type>& out) {
-  Shape shape = shape_of(x.getType());
-  if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
-    return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(shape.size()));
-  if (shape[axis] == Dim::of(0)) return mismatch(loc, "an axis without elements has no extreme");
-  shape.erase(shape.begin() + axis);
-  out.push_back(tensor_of(shape, IntegerType::get(context, 64)));
-  return success();
-}
-
 }  // namespace
 
-#define INVAR_INFER(Op)                                                                     \
-  LogicalResult Op::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op, \
-                                     SmallVectorImpl<Type>& out) {                          \
-    return infer(loc, op.getX(), op.getAxes(), op.getKeepdims() != 0, out);                 \
-  }
-INVAR_INFER(ReduceSumOp)
-INVAR_INFER(ReduceMeanOp)
-INVAR_INFER(ReduceProdOp)
-INVAR_INFER(ReduceMaxOp)
-INVAR_INFER(ReduceMinOp)
-INVAR_INFER(ReduceL1Op)
-INVAR_INFER(ReduceL2Op)
-INVAR_INFER(ReduceSumSquareOp)
-INVAR_INFER(ReduceLogSumOp)
-INVAR_INFER(ReduceLogSumExpOp)
-INVAR_INFER(ReduceVarOp)
-INVAR_INFER(ReduceStdOp)
-#undef INVAR_INFER
-#define INVAR_INFER(Op)                                                                             \
-  LogicalResult Op::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op, \
-                                     SmallVectorImpl<Type>& out) {                                  \
-    return infer_arg(context, loc, op.getX(), op.getAxis(), out);                                   \
-  }
-INVAR_INFER(ArgmaxOp)
-INVAR_INFER(ArgminOp)
-#undef INVAR_INFER
+Result<ValueType> infer_extreme(InferredCall& in, const ops::ArgmaxAttributes& a) {
+  Shape shape = in[0].shape;
+  INVAR_CHECK_OK(check_axis(a.axis, shape));
+  const auto at = shape.begin() + a.axis;
+  if (*at == Dim::of(0)) return bad_input("an axis without elements has no extreme");
+  shape.erase(at);
+  return ValueType{in[0].dtype, shape};
+}
 
-LogicalResult HardmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                          SmallVectorImpl<Type>& out) {
-  if (shape_of(op.getX().getType())[op.getAxis()] == Dim::of(0))
-    return mismatch(loc, "an axis without elements has no extreme");
-  out.push_back(op.getX().getType());
-  return success();
+Result<ValueType> infer_hardmax(InferredCall& in, const ops::HardmaxAttributes& a) {
+  INVAR_CHECK_OK(check_axis(a.axis, in[0].shape));
+  if (in[0].shape[static_cast<size_t>(a.axis)] == Dim::of(0))
+    return bad_input("an axis without elements has no extreme");
+  return in[0];
 }
 
 // Axes are an operand from opset 13 (ReduceSum) or 18 on. noop_with_empty_axes without axes is the

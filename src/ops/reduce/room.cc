@@ -12,7 +12,7 @@ constexpr int64_t kUnits = 64;  // enough for load balance over many threads
 constexpr int64_t kBlocks = 16;
 constexpr int64_t kUnitFloats = 16384;  // a unit is worth scheduling on another thread
 
-int64_t ceil_div(int64_t a, int64_t b) {
+int64_t div_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
@@ -82,7 +82,7 @@ Reduction reduction_of(const Call& call) {
     std::reverse_copy(from->stride, from->stride + from->count, to->stride);
   }
   r.outer = r.inner ? r.outputs / r.inner : 0;
-  r.segments = ceil_div(r.n, num::kRowSegment);
+  r.segments = div_up(r.n, num::kRowSegment);
   r.width = r.rows = 1;
   if (r.columnwise) {
     r.dense =
@@ -90,13 +90,13 @@ Reduction reduction_of(const Call& call) {
     r.width = std::min(r.inner, r.dense ? num::portable::kDenseColumns : num::portable::kWideColumns);
     // Narrower blocks if they give work to more threads; a few cache lines at least.
     while (!r.dense && r.width >= 256 && r.n * r.width > 2 * kUnitFloats &&
-           r.outer * ceil_div(r.inner, r.width) * r.segments < kBlocks)
+           r.outer * div_up(r.inner, r.width) * r.segments < kBlocks)
       r.width = r.width / 2 / 16 * 16;
-    r.blocks = ceil_div(r.inner, std::max<int64_t>(r.width, 1));
+    r.blocks = div_up(r.inner, std::max<int64_t>(r.width, 1));
     r.split = r.segments > 1 && r.outer * r.blocks < kUnits;
   } else {
     r.rows = std::clamp<int64_t>(kUnitFloats / std::max<int64_t>(r.n, 1), 1, std::max<int64_t>(r.outputs, 1));
-    r.blocks = ceil_div(r.outputs, r.rows);
+    r.blocks = div_up(r.outputs, r.rows);
     r.split = r.segments > 1 && r.blocks < kUnits;
   }
   return r;
@@ -105,7 +105,7 @@ Reduction reduction_of(const Call& call) {
 // Phase 0: segments, or whole rows; phase 1: joins the split rows.
 int64_t reduce_units(const Call& call, int phase) {
   Reduction r = reduction_of(call);
-  if (phase == 1) return r.split ? ceil_div(r.outputs, kChunk) : 0;
+  if (phase == 1) return r.split ? div_up(r.outputs, kChunk) : 0;
   int64_t blocks = r.columnwise ? r.outer * r.blocks : r.blocks;
   return r.split ? (r.columnwise ? blocks : r.outputs) * r.segments : blocks;
 }

@@ -1,7 +1,7 @@
 // How torch says reductions.
 #include <algorithm>
 
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -36,7 +36,7 @@ def _about(v):
 
 def spread(v, x):
     """x, of the result's shape, along the reduced axes again."""
-    return broadcast_to(x if v.attribute("keepdims", 0) else x.reshape(kept(v)), v.shape(0))
+    return broadcast_to(x if v.attribute("keepdims") else x.reshape(kept(v)), v.shape(0))
 
 
 @rule("reduce_sum", saves="")
@@ -111,7 +111,7 @@ def reduce_log_sum_exp(v):
 def _centered(v, grad):
     """grad · 2 (x − mean) / f with f as in reduce.10."""
     mean = p.reduce_mean(v[0], axes=axes_of(v), keepdims=1)
-    freedom = v.constant(float(max(count(v) - v.attribute("correction", 0), 0)))
+    freedom = v.constant(float(max(count(v) - v.attribute("correction"), 0)))
     return p.mul(p.sub(v[0], mean), p.div(p.add(grad, grad), freedom).reshape(kept(v)))
 
 

@@ -2,7 +2,7 @@
 // expressions at run time.
 #include <algorithm>
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

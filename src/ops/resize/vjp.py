@@ -63,7 +63,7 @@ def resize(v):
         raise NotCovered(f"resize: the gradient of {grad.dtype}; f32 is")
     names = ("order", "coordinates", "rounding", "antialias", "exclude_outside")
     settings = {name: v.attribute(name, 0) for name in names}
-    settings["cubic"] = v.attribute("cubic", -0.75)
+    settings["cubic"] = v.attribute("cubic")
     scales = v.attribute("scales") or [0] * len(shape)
     roi = v.attribute("roi") if settings["coordinates"] % 8 == _CROP else None
     for d, (n, m, scale) in enumerate(zip(shape, v.grad.shape, scales)):

@@ -1,6 +1,6 @@
 // Lowering of RMSNormalization and its names in ONNX Runtime, and the type inference of
 // repro.rmsnorm.
-#include "compiler/lowering/builders/normalization.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {
@@ -29,23 +29,6 @@ Status rms_normalization(NodeView& node) {
 }
 
 }  // namespace
-
-LogicalResult RmsnormOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                          SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(op.getX().getType()), weight = shape_of(op.getWeight().getType());
-  if (failed(check_scale_shape(loc, x, weight))) return failure();
-  out.push_back(op.getX().getType());
-  return success();
-}
-
-LogicalResult RmsnormBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                  SmallVectorImpl<Type>& out) {
-  return infer_norm_backward(loc, op.getGrad().getType(), op.getX().getType(), op.getWeight().getType(), out);
-}
-LogicalResult RmsnormBackwardWeightOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                        SmallVectorImpl<Type>& out) {
-  return infer_norm_backward_weight(loc, op.getGrad().getType(), op.getX().getType(), op.getAxis(), out);
-}
 
 void import_rmsnorm(RuleRegistry& registry) {
   registry.add_rule("RMSNormalization", 23, rms_normalization, "TV>V");

@@ -1,5 +1,6 @@
 // Lowering of RotaryEmbedding, and the type inference of repro.rope.
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
+#include "ops/rope/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -78,26 +79,25 @@ struct RotateHeadsLast : OpRewritePattern<RopeOp> {
 
 }  // namespace
 
-LogicalResult RopeOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                       SmallVectorImpl<Type>& out) {
-  Shape x = shape_of(op.getX().getType()), cos = shape_of(op.getCos().getType());
-  int64_t heads = op.getNumHeads(), rotary = op.getRotaryDim();
-  const bool heads_first = op.getHeadsFirst().value_or(0) != 0;
+Result<ValueType> infer_rope(InferredCall& in, const ops::RopeAttributes& a) {
+  const Shape &x = in[0].shape, &cos = in[1].shape, &sin = in[2].shape;
+  const int64_t heads = a.num_heads;
+  const bool heads_first = a.heads_first != 0;
   if (x.size() != (heads_first ? 4 : 3) || !x.back().constant())
-    return refuse(loc, "covered are [batch, sequence, heads * size] and [batch, heads, sequence, size]");
+    return not_covered("covered are [batch, sequence, heads * size] and [batch, heads, sequence, size]");
   if (heads <= 0 || (heads_first ? x[1] != Dim::of(heads) : x[2].value % heads != 0))
-    return mismatch(loc, std::to_string(heads) + " heads do not divide " + text_of(x[heads_first ? 1 : 2]));
-  int64_t size = heads_first ? x[3].value : x[2].value / heads, rotated = rotary ? rotary : size;
+    return bad_input(std::to_string(heads) + " heads do not divide " + text_of(x[heads_first ? 1 : 2]));
+  const int64_t size = heads_first ? x[3].value : x[2].value / heads;
+  const int64_t rotated = a.rotary_dim ? a.rotary_dim : size;
   if (rotated <= 0 || rotated > size || rotated % 2)
-    return mismatch(loc,
-                    "cannot rotate " + std::to_string(rotated) + " of " + std::to_string(size) + " elements");
-  if (const Shape sin = shape_of(op.getSin().getType()); cos != sin)
-    return (may_be_equal(cos, sin) ? refuse : mismatch)(loc, "cosines and sines differ in shape");
+    return bad_input("cannot rotate " + std::to_string(rotated) + " of " + std::to_string(size) +
+                     " elements");
+  if (cos != sin)
+    return (may_be_equal(cos, sin) ? not_covered : bad_input)("cosines and sines differ in shape");
   const Dim& seq = x[heads_first ? 2 : 1];
   if (cos != Shape{x[0], seq, Dim::of(rotated / 2)} && cos != Shape{Dim::of(1), seq, Dim::of(rotated / 2)})
-    return refuse(loc, "covered are angles of shape [batch or 1, sequence, rotated / 2]");
-  out.push_back(op.getX().getType());
-  return success();
+    return not_covered("covered are angles of shape [batch or 1, sequence, rotated / 2]");
+  return in[0];
 }
 
 void import_rope(RuleRegistry& registry) {

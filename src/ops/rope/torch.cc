@@ -1,5 +1,5 @@
 // How torch says rotary embeddings: a helper in torch.py.
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -7,12 +7,12 @@ from invar.autograd.rules import reduced_to, rule
 def _pairs(v, x):
     """The two halves of what is rotated, each [B, S, heads, rotary / 2]."""
     heads, angles = v.attribute("num_heads"), v.shape(1)[-1]
-    if v.attribute("heads_first", 0):
+    if v.attribute("heads_first"):
         x = x.transpose(1, 2)
     else:
         x = x.unflatten(-1, (heads, x.shape[-1] // heads))
     x = x[..., : 2 * angles]
-    if v.attribute("interleaved", 0):
+    if v.attribute("interleaved"):
         return x[..., 0::2], x[..., 1::2]
     return x[..., :angles], x[..., angles:]
 

@@ -1,5 +1,5 @@
 // Lowering of CumSum and CumProd.
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {
@@ -19,17 +19,6 @@ Status scan(NodeView& node) {
 }
 
 }  // namespace
-
-LogicalResult CumsumOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
-                                         SmallVectorImpl<Type>& out) {
-  out.push_back(op.getX().getType());
-  return success();
-}
-LogicalResult CumprodOp::inferReturnTypes(MLIRContext*, std::optional<Location>, Adaptor op,
-                                          SmallVectorImpl<Type>& out) {
-  out.push_back(op.getX().getType());
-  return success();
-}
 
 void import_scan(RuleRegistry& registry) {
   registry.add_rule("CumSum", 11, scan<CumsumOp>, Widening::wrapping);

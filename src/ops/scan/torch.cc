@@ -1,5 +1,5 @@
 // How torch says sums and products of the elements up to one.
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -6,7 +6,7 @@ from invar.autograd.rules import rule
 
 @rule("cumsum", saves="")
 def cumsum(v):
-    exclusive, reverse = v.attribute("exclusive", 0), v.attribute("reverse", 0)
+    exclusive, reverse = v.attribute("exclusive"), v.attribute("reverse")
     return [p.cumsum(v.grad, axis=v.axis(), exclusive=exclusive, reverse=1 - reverse)]
 
 
@@ -16,7 +16,7 @@ def cumprod(v):
     times the product of the elements between: s[k] = g[k] + x[k + 1] s[k + 1]. Steps of doubled
     length solve that without a division, so zeros need no care."""
     x, axis = v[0], v.axis()
-    exclusive, reverse = v.attribute("exclusive", 0), v.attribute("reverse", 0)
+    exclusive, reverse = v.attribute("exclusive"), v.attribute("reverse")
 
     def later(t, steps):
         """t[k + steps] (in the direction of the scan), and 0 where there is none."""

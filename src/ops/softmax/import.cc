@@ -1,7 +1,8 @@
 // Lowering of Softmax and LogSoftmax, and their type inference. The losses are in import/losses.h.
+#include "ops/softmax/attributes.h"
 #include "ops/softmax/import/losses.h"
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {
@@ -14,63 +15,30 @@ Status softmax(NodeView& node) {
   });
 }
 
-LogicalResult infer(std::optional<Location> loc, Value x, int64_t axis, SmallVectorImpl<Type>& out) {
-  Shape shape = shape_of(x.getType());
-  if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
-    return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(shape.size()));
-  if (shape[axis] == Dim::of(0)) return mismatch(loc, "an axis without elements");
-  out.push_back(x.getType());
-  return success();
-}
-
 }  // namespace
 
-LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                          SmallVectorImpl<Type>& out) {
-  return infer(loc, op.getX(), op.getAxis(), out);
-}
-LogicalResult LogSoftmaxOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                             SmallVectorImpl<Type>& out) {
-  return infer(loc, op.getX(), op.getAxis(), out);
-}
-
 // The gradient of a result y has the shape of y.
-static LogicalResult infer_backward(std::optional<Location> loc, Value grad, Value y, int64_t axis,
-                                    SmallVectorImpl<Type>& out) {
-  if (!may_be_equal(shape_of(grad.getType()), shape_of(y.getType())))
-    return mismatch(loc, "a gradient of another shape than y");
-  return infer(loc, y, axis, out);
-}
-LogicalResult SoftmaxBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                  SmallVectorImpl<Type>& out) {
-  return infer_backward(loc, op.getGrad(), op.getY(), op.getAxis(), out);
-}
-LogicalResult LogSoftmaxBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                     SmallVectorImpl<Type>& out) {
-  return infer_backward(loc, op.getGrad(), op.getY(), op.getAxis(), out);
+Result<ValueType> infer_softmax_backward(InferredCall& in, const ops::SoftmaxBackwardAttributes& a) {
+  if (!may_be_equal(in[0].shape, in[1].shape)) return bad_input("a gradient of another shape than y");
+  return infer_along_axis(in, a.axis, /*operand=*/1);
 }
 
-static LogicalResult check_classes(std::optional<Location> loc, Value x, Value target) {
-  const Shape rows = shape_of(x.getType()), classes = shape_of(target.getType());
+static Status check_classes(const Shape& rows, const Shape& classes) {
   if (rows.size() != 2 || classes.size() != 1 || !may_be_equal(rows[0], classes[0]))
-    return mismatch(loc, "rows [N, C] and classes [N]");
-  if (rows[1] == Dim::of(0)) return mismatch(loc, "rows without elements");
-  return success();
+    return bad_input("rows [N, C] and classes [N]");
+  if (rows[1] == Dim::of(0)) return bad_input("rows without elements");
+  return {};
 }
-LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                               SmallVectorImpl<Type>& out) {
-  if (failed(check_classes(loc, op.getX(), op.getTarget()))) return failure();
-  out.push_back(tensor_of({shape_of(op.getX().getType())[0]}, element_of(op.getX())));
-  return success();
+Result<ValueType> infer_cross_entropy(InferredCall& in, const ops::CrossEntropyAttributes&) {
+  INVAR_CHECK_OK(check_classes(in[0].shape, in[1].shape));
+  return ValueType{in[0].dtype, {in[0].shape[0]}};
 }
-LogicalResult CrossEntropyBackwardOp::inferReturnTypes(MLIRContext*, std::optional<Location> loc, Adaptor op,
-                                                       SmallVectorImpl<Type>& out) {
-  if (failed(check_classes(loc, op.getX(), op.getTarget()))) return failure();
-  const Shape grad = shape_of(op.getGrad().getType());
-  if (grad.size() != 1 || !may_be_equal(grad[0], shape_of(op.getX().getType())[0]))
-    return mismatch(loc, "a gradient of another shape than the losses");
-  out.push_back(op.getX().getType());
-  return success();
+Result<ValueType> infer_cross_entropy_backward(InferredCall& in, const ops::CrossEntropyBackwardAttributes&) {
+  INVAR_CHECK_OK(check_classes(in[1].shape, in[2].shape));
+  const Shape& grad = in[0].shape;
+  if (grad.size() != 1 || !may_be_equal(grad[0], in[1].shape[0]))
+    return bad_input("a gradient of another shape than the losses");
+  return in[1];
 }
 
 void import_softmax(RuleRegistry& registry) {

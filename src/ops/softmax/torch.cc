@@ -1,5 +1,5 @@
 // How torch says softmax, its logarithm, the cross-entropy of rows and their gradients.
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -7,17 +7,17 @@ from invar.autograd.rules import rule
 
 def along(x, v):
     """The sum along the operation's axis, which stays."""
-    return p.reduce_sum(x, axes=[v.attribute("axis", x.ndim - 1)], keepdims=1)
+    return p.reduce_sum(x, axes=[v.attribute("axis")], keepdims=1)
 
 
 @rule("softmax", saves="result")
 def softmax(v):
-    return [p.softmax_backward(v.grad, v.result, axis=v.attribute("axis", -1))]
+    return [p.softmax_backward(v.grad, v.result, axis=v.attribute("axis"))]
 
 
 @rule("log_softmax", saves="result")
 def log_softmax(v):
-    return [p.log_softmax_backward(v.grad, v.result, axis=v.attribute("axis", -1))]
+    return [p.log_softmax_backward(v.grad, v.result, axis=v.attribute("axis"))]
 
 
 @rule("softmax_backward")
@@ -26,7 +26,7 @@ def softmax_backward(v):
     g, y, q = v[0], v[1], v.grad
     dg = dy = None
     if v.needs(0):
-        dg = p.softmax_backward(q, y, axis=v.attribute("axis", -1))
+        dg = p.softmax_backward(q, y, axis=v.attribute("axis"))
     if v.needs(1):
         s, t = along(p.mul(g, y), v), along(p.mul(q, y), v)
         dy = p.sub(p.mul(q, p.sub(g, s)), p.mul(g, t))

@@ -1,6 +1,6 @@
 // Lowering of TopK, and the type inference of repro.topk.
-#include "compiler/lowering/builders/argsort.h"
-#include "compiler/lowering/builders/nonzero_indices.h"
+#include "compiler/room_api.h"
+#include "ops/topk/attributes.h"
 
 namespace invar::compiler {
 namespace {
@@ -37,20 +37,16 @@ Status topk(NodeView& node) {
 
 }  // namespace
 
-LogicalResult TopkOp::inferReturnTypes(MLIRContext* context, std::optional<Location> loc, Adaptor op,
-                                       SmallVectorImpl<Type>& out) {
-  Shape shape = shape_of(op.getX().getType());
-  const int64_t axis = op.getAxis();
-  if (axis < 0 || axis >= static_cast<int64_t>(shape.size()))
-    return mismatch(loc, "axis " + std::to_string(axis) + " is outside rank " + std::to_string(shape.size()));
-  if (op.getK()) {  // a symbolic axis is checked at run time
-    const auto k = static_cast<int64_t>(*op.getK());
-    if (k < 0 || (shape[axis].constant() && k > shape[axis].value))
-      return mismatch(loc, "k = " + std::to_string(k) + " of " + text_of(shape[axis]) + " elements");
-    shape[axis] = Dim::of(k);
+Result<ValueType> infer_topk(InferredCall& in, const ops::TopkAttributes& a) {
+  Shape shape = in[0].shape;
+  INVAR_CHECK_OK(check_axis(a.axis, shape));
+  if (const std::optional<int64_t> k = in.integer("k")) {  // a symbolic axis is checked at run time
+    Dim& n = shape[static_cast<size_t>(a.axis)];
+    if (*k < 0 || (n.constant() && *k > n.value))
+      return bad_input("k = " + std::to_string(*k) + " of " + text_of(n) + " elements");
+    n = Dim::of(*k);
   }
-  out.push_back(tensor_of(shape, IntegerType::get(context, 64)));
-  return success();
+  return ValueType{DType::i64, shape};
 }
 
 void import_topk(RuleRegistry& registry) {

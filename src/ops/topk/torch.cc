@@ -1,6 +1,6 @@
 // How torch says the largest elements: a stable sort, because torch.topk promises no order of
 // equals.
-#include "compiler/emit/torch/spelling.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -108,6 +108,30 @@ int heads_axis(const Node& n, const Shape& shape) {
   return n.attrs.i("heads_first", 0) ? 1 : rank_of(shape) - 1;
 }
 
+// Operands by heads of two numbers: `more` is a multiple of `fewer`. Attention's queries have more
+// heads than its keys and values. Linear attention's queries and keys have fewer than the rest.
+struct GroupedHeads {
+  const char *more_name, *fewer_name;
+  int64_t more, fewer;
+  size_t operands;  // that have heads, the first ones
+  bool queries_have_more;
+  bool has_more(size_t operand) const { return queries_have_more ? operand == 0 : operand > 1; }
+  int64_t heads(size_t operand) const { return has_more(operand) ? more : fewer; }
+};
+std::optional<GroupedHeads> grouped_heads(const Node& n) {
+  const bool attention = n.attrs.contains("q_heads");
+  if (!attention && !n.attrs.contains("key_heads")) return {};
+  GroupedHeads g{attention ? "q_heads" : "value_heads",
+                 attention ? "kv_heads" : "key_heads",
+                 0,
+                 0,
+                 attention ? 3 : n.in.size(),
+                 attention};
+  g.more = n.attrs.i(g.more_name, 0), g.fewer = n.attrs.i(g.fewer_name, 0);
+  if (g.more < 1 || g.fewer < 1 || n.in.size() < std::max<size_t>(g.operands, 3)) return {};
+  return g;
+}
+
 }  // namespace
 
 std::string SplitRules::join() {
@@ -135,29 +159,29 @@ void SplitRules::wish_for(const Operand& o, Layout layout) {
 }
 
 Status SplitRules::wish_heads(const Node& n) {
-  const int64_t q_heads = n.attrs.i("q_heads", 0), kv_heads = n.attrs.i("kv_heads", 0);
-  if (q_heads < 1 || kv_heads < 1 || n.in.size() < 3) return {};
-  if (ranks_ > kv_heads && (ranks_ % kv_heads != 0 || ranks_ > q_heads))
+  const std::optional<GroupedHeads> g = grouped_heads(n);
+  if (!g) return {};
+  if (ranks_ > g->fewer && (ranks_ % g->fewer != 0 || ranks_ > g->more))
     return bad_input("tensor-parallel " + std::to_string(ranks_) + ": attention has " +
-                     std::to_string(q_heads) + " query heads and " + std::to_string(kv_heads) +
-                     " key heads: at most " + std::to_string(kv_heads) +
-                     " ranks, or a multiple of it up to " + std::to_string(q_heads));
-  const HeadRanges h = head_ranges(q_heads, kv_heads, ranks_);
-  for (size_t i = 0; i < 3; ++i) {
+                     std::to_string(g->more) + (g->queries_have_more ? " query" : " value") + " heads and " +
+                     std::to_string(g->fewer) + " key heads: at most " + std::to_string(g->fewer) +
+                     " ranks, or a multiple of it up to " + std::to_string(g->more));
+  const HeadRanges h = head_ranges(g->more, g->fewer, ranks_);
+  for (size_t i = 0; i < g->operands; ++i) {
     if (!is_value(n.in[i])) return {};
     const Shape& shape = p_.values[n.in[i].index].shape;
     const int axis = heads_axis(n, shape);
     if (axis >= rank_of(shape)) return {};
-    const int64_t size = size_at(shape, axis), count = i ? kv_heads : q_heads;
-    if (size % count) return {};
-    wish_for(n.in[i], scaled(axis, i ? h.k : h.q, size / count));
+    const int64_t size = size_at(shape, axis);
+    if (size % g->heads(i)) return {};
+    wish_for(n.in[i], scaled(axis, g->has_more(i) ? h.q : h.k, size / g->heads(i)));
   }
   return {};
 }
 
 Status SplitRules::wish(const Node& n) {
   const std::string_view rule = split_rule(n.op);
-  if (rule == "heads" && n.attrs.contains("q_heads")) return wish_heads(n);
+  if (rule == "heads" && grouped_heads(n)) return wish_heads(n);
   if (n.out.size() != 1 || wished_[n.out[0]].whole()) return {};
   const Layout& out = wished_[n.out[0]];
   const Shape& shape = p_.values[n.out[0]].shape;
@@ -171,7 +195,9 @@ Status SplitRules::wish(const Node& n) {
     } else if (rule == "elements") {
       const int axis = out.axis - rank_of(shape) + rank_of(from);
       if (axis >= 0 && size_at(from, axis) == size_at(shape, out.axis)) wish_for(n.in[i], {axis, out.ranges});
-    } else if ((rule == "heads" || rule == "rows" || keeps_axis(n, from, shape, out.axis)) && i == 0) {
+    } else if ((rule == "heads" || rule == "rows" || rule == "channels" ||
+                keeps_axis(n, from, shape, out.axis)) &&
+               i == 0) {
       wish_for(n.in[i], out);
     }
   }
@@ -183,7 +209,8 @@ std::optional<NodeSplit> SplitRules::split(const Node& n, const std::vector<Layo
   const std::string_view rule = split_rule(n.op);
   if (rule == "columns") return columns(n);
   if (rule == "elements") return elements(n, layouts);
-  if (rule == "heads") return n.attrs.contains("q_heads") ? attention_heads(n, layouts) : heads(n, layouts);
+  if (rule == "heads") return grouped_heads(n) ? attention_heads(n, layouts) : heads(n, layouts);
+  if (rule == "channels") return channels(n, layouts);
   if (rule == "shape" || rule == "order" || rule == "rows" || rule == "part") return follow(n, layouts);
   return {};
 }
@@ -264,32 +291,33 @@ SplitRules::Split SplitRules::heads(const Node& n, const std::vector<Layout>& la
 }
 
 SplitRules::Split SplitRules::attention_heads(const Node& n, const std::vector<Layout>& layouts) const {
-  const int64_t q_heads = n.attrs.i("q_heads", 0), kv_heads = n.attrs.i("kv_heads", 0);
-  if (n.in.size() < 3) return {};
-  const HeadRanges h = head_ranges(q_heads, kv_heads, ranks_);
-  NodeSplit s{
-      {}, std::vector<Layout>(n.in.size()), {{"q_heads", lengths(h.q, 1)}, {"kv_heads", lengths(h.k, 1)}}};
-  for (size_t i = 0; i < 3; ++i) {
+  const GroupedHeads g = *grouped_heads(n);
+  const HeadRanges h = head_ranges(g.more, g.fewer, ranks_);
+  NodeSplit s{{},
+              std::vector<Layout>(n.in.size()),
+              {{g.more_name, lengths(h.q, 1)}, {g.fewer_name, lengths(h.k, 1)}}};
+  for (size_t i = 0; i < g.operands; ++i) {
     if (!is_value(n.in[i])) return {};
     const Shape& shape = p_.values[n.in[i].index].shape;
     const int axis = heads_axis(n, shape);
     if (axis >= rank_of(shape)) return {};
-    s.in[i] = scaled(axis, i ? h.k : h.q, size_at(shape, axis) / (i ? kv_heads : q_heads));
+    s.in[i] = scaled(axis, g.has_more(i) ? h.q : h.k, size_at(shape, axis) / g.heads(i));
     if (!(layouts[n.in[i].index] == s.in[i])) return {};
   }
   const Shape& shape = p_.values[n.out[0]].shape;
   const int axis = heads_axis(n, shape);
-  s.out = scaled(axis, h.q, size_at(shape, axis) / q_heads);
-  for (size_t i = 3; i < n.in.size(); ++i) {  // a mask or lengths for all heads, or an element for each
+  s.out = scaled(axis, h.q, size_at(shape, axis) / g.more);
+  for (size_t i = g.operands; i < n.in.size();
+       ++i) {  // a mask or lengths for all heads, or an element for each
     if (is_value(n.in[i])) {
       const Shape& from = p_.values[n.in[i].index].shape;
       if (!layouts[n.in[i].index].whole()) return {};
       if (rank_of(from) >= 3 && size_at(from, rank_of(from) - 3) != 1) return {};
-      if (rank_of(from) == 1 && size_at(from, 0) == q_heads) return {};
+      if (rank_of(from) == 1 && size_at(from, 0) == g.more) return {};
       continue;
     }
     const std::vector<int64_t>& dims = p_.weights[n.in[i].index].shape;
-    if (dims.size() == 1 && dims[0] == q_heads) {
+    if (dims.size() == 1 && dims[0] == g.more) {
       s.in[i] = {0, h.q};
     } else if (dims.size() >= 3 && dims[dims.size() - 3] != 1) {
       return {};
@@ -314,6 +342,16 @@ SplitRules::Split SplitRules::follow(const Node& n, const std::vector<Layout>& l
     if (l.axis >= rank_of(from) - static_cast<int>(p_.weights[n.in[i].index].shape.size())) return {};
   }
   if (s.out.whole()) return {};
+  return s;
+}
+
+SplitRules::Split SplitRules::channels(const Node& n, const std::vector<Layout>& layouts) const {
+  if (!is_value(n.in[0])) return {};
+  const Layout& l = layouts[n.in[0].index];
+  if (l.whole() || l.axis != rank_of(p_.values[n.in[0].index].shape) - 1) return {};
+  NodeSplit s{l, std::vector<Layout>(n.in.size(), Layout{0, l.ranges})};
+  s.in[0] = l;
+  if (std::any_of(n.in.begin() + 1, n.in.end(), is_value)) return {};
   return s;
 }
 

@@ -7,6 +7,7 @@
 //   shape      of a reshape: the same elements
 //   order      of a transpose: the dimension that the divided one becomes
 //   part       of a slice: along the other dimensions
+//   channels   of a depthwise operation: the last dimension, and the first one of its weights
 //   join       of a concatenation: puts the parts together
 // An operation without a rule is computed whole by every rank that needs it.
 #pragma once
@@ -63,6 +64,7 @@ class SplitRules {
   Split heads(const Node&, const std::vector<Layout>&) const;
   Split attention_heads(const Node&, const std::vector<Layout>&) const;
   Split follow(const Node&, const std::vector<Layout>&) const;
+  Split channels(const Node&, const std::vector<Layout>&) const;
   Status wish_heads(const Node&);
   Layout even(int v) const;
   void wish_for(const Operand&, Layout);

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "run/execute/cpu_executor.h"
 #include "run/execute/cuda_executor.h"
 #include "run/execute/out_of_bounds.h"
+#include "run/prepare/fixed_states.h"
 
 namespace invar::run {
 namespace {
@@ -100,34 +102,67 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
   return host_ports ? reserve_ports(size, std::array{tail, batch}) : Status();
 }
 
+// States of fixed size lie before the others: a snapshot is one copy.
 Status Executor::reserve_states(int64_t max_sequences) {
-  uint64_t total = 0;
+  const Error too_large = bad_input("the memory of " + std::to_string(max_sequences) + " sequences of " +
+                                    std::to_string(capacity_) + " positions is too large for any machine");
+  uint64_t all = 0, kept = 0, fixed_bytes = 0;
   std::vector<size_t> of_page;
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    const PreparedNode& prepared = executable_->nodes[i];
-    BoundNode& n = nodes_[i];
-    if (!prepared.contract->stateful) continue;
-    n.stateful = of_page.size();
-    of_page.push_back(device_ ? 0 : prepared.kernel.state_bytes(n.call, ops::kPagePositions));
-    n.slot_bytes = Allocation::round_up(prepared.kernel.state_bytes(n.call, capacity_)),
-    n.states_offset = total;
-    uint64_t bytes;
-    if (__builtin_mul_overflow(n.slot_bytes, static_cast<uint64_t>(max_sequences), &bytes) ||
-        (total += bytes) >= Executable::kTooLarge)
-      return bad_input("the memory of " + std::to_string(max_sequences) + " sequences of " +
-                       std::to_string(capacity_) + " positions is too large for any machine");
+  for (const bool fixed : {true, false}) {
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const PreparedNode& prepared = executable_->nodes[i];
+      BoundNode& n = nodes_[i];
+      if (!prepared.contract->stateful || has_fixed_state(prepared.kernel, n.call) != fixed) continue;
+      n.slot_bytes = Allocation::round_up(prepared.kernel.state_bytes(n.call, capacity_));
+      uint64_t bytes;
+      if (__builtin_mul_overflow(n.slot_bytes, static_cast<uint64_t>(max_sequences), &bytes) ||
+          (all += bytes) >= Executable::kTooLarge)
+        return too_large;
+      n.paged = !fixed && !device_;
+      if (n.paged) {
+        n.stateful = of_page.size();
+        of_page.push_back(prepared.kernel.state_bytes(n.call, ops::kPagePositions));
+      } else {
+        n.states_offset = kept, kept += bytes;
+      }
+    }
+    if (fixed) fixed_bytes = kept;
   }
   const std::string purpose = "memory between steps (" + std::to_string(max_sequences) + " x " +
                               std::to_string(capacity_) + " positions)";
+  states_ = {}, states_capacity_ = 0;  // first, so that both need not fit
+  snapshots_ = {}, snapshot_positions_ = {}, fixed_bytes_ = 0;
   if (!device_) {
     INVAR_CHECK_OK(pages_.reset(of_page, max_sequences, capacity_, purpose.c_str()));
-    states_capacity_ = capacity_;
-    return {};
   }
-  states_ = {}, states_capacity_ = 0;  // first, so that both need not fit
-  INVAR_TRY(states_, Allocation::make(total, purpose.c_str(), device_));
+  INVAR_TRY(states_, Allocation::make(kept, purpose.c_str(), device_));
+  if (max_sequences == 1) fixed_bytes_ = fixed_bytes;
   states_capacity_ = capacity_;
   return {};
+}
+
+Status Executor::copy_states(std::byte* to, const std::byte* from) const {
+  if (device_) return device_->copy(to, from, fixed_bytes_);
+  std::memcpy(to, from, fixed_bytes_);
+  return {};
+}
+
+Status Executor::forget(int64_t sequence, int64_t keep) {
+  pages_.give_back(sequence, keep);
+  const int copy = fixed_bytes_ ? snapshot_positions_.go_back(keep) : -1;
+  return copy < 0 ? Status() : copy_states(states_.data(), snapshots_[copy].data());
+}
+
+Status Executor::keep_snapshot() {
+  if (!fixed_bytes_) return {};
+  const int64_t past = header_in(step_header_).past;
+  const int number = snapshot_positions_.ended(past + step_shape_.rows, step_shape_.rows);
+  if (number < 0) return {};
+  Allocation& copy = snapshots_[number];
+  if (!copy.size()) {
+    INVAR_TRY(copy, Allocation::make(fixed_bytes_, "copies of states", device_));
+  }
+  return copy_states(copy.data(), states_.data());
 }
 
 Status Executor::reserve_shared(size_t bytes) {
@@ -186,14 +221,14 @@ Status Executor::bind_node(size_t n, const StepShape& step) {
   node.call = {node.in, node.out, prepared.attrs};
   node.call.shared = shared_.data();
   if (prepared.contract->stateful) {
-    if (device_)
+    if (!node.paged)
       node.call.state = states_.data() + node.states_offset, node.call.slot_bytes = node.slot_bytes;
     else if (!sizing_)
       node.call.pages = pages_.of(node.stateful), node.call.slot_pages = pages_.per_sequence();
     node.call.sequences = sequences_in(header_of_calls());
     node.call.past = step.past, node.call.capacity = capacity_;
-    node.bytes_touched +=
-        step.batch * static_cast<int64_t>(node.slot_bytes) / capacity_ * (step.past + step.rows);
+    const int64_t touched = step.batch * static_cast<int64_t>(node.slot_bytes);
+    node.bytes_touched += node.paged ? touched / capacity_ * (step.past + step.rows) : touched;
   }
   INVAR_CHECK_OK(bind_call(n));
   node.shared_bytes = prepared.kernel.shared_bytes(node.call);
@@ -222,7 +257,9 @@ Status Executor::read_output(int v, size_t begin,
 }
 
 size_t Executor::bytes() const {
-  return (shares_arena_ ? 0 : arena_->size()) + states_.size() + pages_.bytes() + shared_.size();
+  size_t copies = 0;
+  for (const Allocation& copy : snapshots_) copies += copy.size();
+  return (shares_arena_ ? 0 : arena_->size()) + states_.size() + copies + pages_.bytes() + shared_.size();
 }
 
 }  // namespace invar::run

@@ -2,6 +2,7 @@
 // current step. CpuExecutor and CudaExecutor run the step.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -9,6 +10,7 @@
 
 #include "base/thread_pool.h"
 #include "device/memory.h"
+#include "run/execute/snapshot_positions.h"
 #include "run/execute/state_pages.h"
 #include "run/prepare/executable.h"
 #include "run/session.h"
@@ -36,8 +38,11 @@ class Executor {
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t max_sequences,
                  bool host_ports = true);
   // Forgets a sequence but for its first `keep` positions: on the host, its pages behind them are
-  // free for other sequences.
-  void forget(int64_t sequence, int64_t keep) { pages_.give_back(sequence, keep); }
+  // free for other sequences. States of fixed size go back to the last copy up to there
+  // (SnapshotPositions::last).
+  Status forget(int64_t sequence, int64_t keep);
+  // Behind a run: states of fixed size are copied where SnapshotPositions says so.
+  Status keep_snapshot();
   // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
   Status bind(int64_t rows, std::span<const ops::Sequence> sequences);
   // Runs a step; without `tail` only the nodes that feed a state. An out-of-bounds index is an
@@ -83,7 +88,8 @@ class Executor {
   struct BoundNode {
     std::vector<ops::View> in, out;
     size_t states_offset = 0, slot_bytes = 0;  // its memory in states_, or in a page; 0: stateless
-    size_t stateful = 0;                       // of the host: its number among stateful nodes
+    bool paged = false;                        // its state is in pages
+    size_t stateful = 0;                       // its number among the paged nodes
     ops::Call call;
     ops::Epilogue epilogue{};
     std::vector<int64_t> units;  // per phase
@@ -129,10 +135,14 @@ class Executor {
 
  private:
   Status reserve_states(int64_t max_sequences);
+  Status copy_states(std::byte* to, const std::byte* from) const;
   Status bind_node(size_t n, const StepShape&);
 
-  Allocation states_;    // of all nodes, on a GPU
-  StatePages pages_;     // of all nodes, on the host
+  Allocation states_;  // of the nodes without pages: on the host those of fixed size, which come first
+  StatePages pages_;   // of the other nodes, on the host
+  SnapshotPositions snapshot_positions_;  // of the only sequence
+  size_t fixed_bytes_ = 0;                // of its states of fixed size; 0: several sequences, or none
+  std::array<Allocation, SnapshotPositions::kKept> snapshots_;
   Allocation shared_;    // of the node that runs, between its phases
   bool sizing_ = false;  // reserve() binds steps that nobody runs
   bool uses_libraries_ = false, shares_arena_ = false;

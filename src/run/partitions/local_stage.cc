@@ -167,12 +167,17 @@ Status LocalStage::hand_in(int v, const Handover& h) {
   return executor_->feed(own(v), {h.memory.data(), h.bytes});
 }
 
+Status LocalStage::execute(const std::function<void()>& overlapped) {
+  INVAR_CHECK_OK(executor_->run(tail_, overlapped));
+  return executor_->keep_snapshot();
+}
+
 Status LocalStage::run(const std::function<void()>& overlapped) {
-  if (!streamed_) return executor_->run(tail_, overlapped);
+  if (!streamed_) return execute(overlapped);
   INVAR_TRY(const Weights weights, take_prefetched());
   if (next_) next_->prefetch();
   INVAR_CHECK_OK(executor_->attach(weights));
-  return executor_->run(tail_, overlapped);
+  return execute(overlapped);
 }
 
 // To another GPU by a copy between the two, to the host or from there through the host's memory.

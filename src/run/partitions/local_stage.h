@@ -9,6 +9,7 @@
 
 #include "run/execute/executor.h"
 #include "run/partitions/stage.h"
+#include "run/prepare/fixed_states.h"
 #include "run/prepare/prepare.h"
 #include "run/weights/upload_queues.h"
 
@@ -33,6 +34,7 @@ class LocalStage final : public Stage {
   const std::string& lane() const override { return lane_; }
   std::shared_ptr<Device> device() const override { return device_; }
   bool has_memory() const override { return has_memory_; }
+  bool has_fixed_states() const override { return run::has_fixed_states(*executable_); }
   bool has_leading_sequences(int v) const override {
     return own(v) < 0 || executable_->batch_of(own(v)) == Executable::Batch::leading;
   }
@@ -60,7 +62,7 @@ class LocalStage final : public Stage {
 
   Status load() override;
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) override;
-  void forget(int64_t sequence, int64_t keep) override { executor_->forget(sequence, keep); }
+  Status forget(int64_t sequence, int64_t keep) override { return executor_->forget(sequence, keep); }
   Status begin(const StagePass&) override;
   Status hand_in(int v, const Handover&) override;
   Status run(const std::function<void()>& overlapped) override;
@@ -85,6 +87,7 @@ class LocalStage final : public Stage {
   Result<Weights> loaded(bool check, Pool& pool, const ByteProgress& progress = {},
                          Weights::OnAllocated allocated = {}) const;
   void make_executor();
+  Status execute(const std::function<void()>& overlapped);
   void preload(const Weights&);
   void prefetch();
   Result<Weights> take_prefetched();

@@ -25,7 +25,7 @@ void PromptPasses::add_pass(std::span<const Prompt> prompts, int64_t width) {
 }
 
 PromptPasses::PromptPasses(std::span<const NewTokens> prompts, std::span<const int64_t> position,
-                           int64_t rows) {
+                           int64_t rows, bool pads) {
   std::vector<Prompt> rest;
   int64_t last = 0;  // the end of the longest sequence: padding stays before it
   for (const NewTokens& n : prompts) {
@@ -40,7 +40,7 @@ PromptPasses::PromptPasses(std::span<const NewTokens> prompts, std::span<const i
   for (size_t begin = 0, end; begin < rest.size(); begin = end) {
     const int64_t width = rest[begin].size();
     const auto joins = [&](const Prompt& p) {
-      return is_similar(p.size(), width) && p.past + width <= last &&
+      return (pads ? is_similar(p.size(), width) : p.size() == width) && p.past + width <= last &&
              static_cast<int64_t>(end - begin + 1) * width <= rows;
     };
     for (end = begin + 1; end < rest.size() && joins(rest[end]);) ++end;

@@ -13,10 +13,13 @@ namespace invar::run {
 // A pass has equally many tokens of each of its sequences, so sequences of similar lengths share
 // one. Shorter ones are padded: their memory gets values behind their end, which nothing reads
 // before they are written again (attention.3).
+// States of fixed size have no place behind the end: with them, equally long ones share a pass.
 class PromptPasses {
  public:
-  // position: per sequence of the session. rows: of a pass at most.
-  PromptPasses(std::span<const NewTokens> prompts, std::span<const int64_t> position, int64_t rows);
+  // position: per sequence of the session. rows: of a pass at most. pads: shorter ones may be
+  // padded.
+  PromptPasses(std::span<const NewTokens> prompts, std::span<const int64_t> position, int64_t rows,
+               bool pads = true);
   PromptPasses(const PromptPasses&) = delete;
   std::span<const StagePass> passes() const { return passes_; }  // without a tail
   int64_t tokens(size_t pass) const { return tokens_[pass]; }    // without padding

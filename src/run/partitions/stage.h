@@ -52,6 +52,8 @@ class Stage {
 
   // The results of its preparation, known from the start.
   virtual bool has_memory() const = 0;
+  // Whether it remembers in states of fixed size, too (prepare/fixed_states.h).
+  virtual bool has_fixed_states() const = 0;
   // Whether an input of the decoder, if the stage reads it, has sequences on its leading axis
   // alone.
   virtual bool has_leading_sequences(int v) const = 0;
@@ -63,8 +65,8 @@ class Stage {
   virtual Status load() = 0;
   // capacity: positions of each sequence; more than before forgets all of them.
   virtual Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) = 0;
-  // Forgets a sequence but for its first `keep` positions.
-  virtual void forget(int64_t /*sequence*/, int64_t /*keep*/) {}
+  // Forgets a sequence but for its first `keep` positions, as Executor::forget does.
+  virtual Status forget(int64_t sequence, int64_t keep) = 0;
   // Values are those of the whole plan. hand_in() is called before run(), hand_out() after it; what
   // it has handed out has arrived when handed_out() returns.
   // `overlapped`: as for Executor::run.

@@ -38,7 +38,7 @@ class RecomputeStepper final : public MemoryStepper {
     return step_from(history_.tokens(), 0, 0, static_cast<int64_t>(next.tokens.size()), wanted, take);
   }
   Status append_many(std::span<const NewTokens> all) override { return Stepper::append_many(all); }
-  void forget(int64_t, int64_t keep) override { history_.keep(keep); }
+  int64_t forget(int64_t, int64_t keep) override { return history_.keep(keep), keep; }
 
  private:
   TokenHistory history_;
@@ -67,7 +67,7 @@ class PrefixStepper final : public Stepper {
     }
     return {};
   }
-  void forget(int64_t, int64_t keep) override { history_.keep(keep); }
+  int64_t forget(int64_t, int64_t keep) override { return history_.keep(keep), keep; }
   std::vector<std::string> kernels() const override {
     return names([](const Executable& e) { return e.kernels(); });
   }

@@ -105,17 +105,58 @@ int64_t MemoryStepper::most_tail_rows() const {
 }
 
 Status MemoryStepper::run(std::span<const StagePass> through, const Pipeline::Take& take) {
-  return pipeline_->run(
+  INVAR_CHECK_OK(check_states(through));
+  Status ran = pipeline_->run(
       through, [this] { state_.finish_overlapped(); },
       [&](size_t pass, size_t before, std::span<const float> logits) {
         state_.taking = pipeline_->overlaps();
         take(pass, before, logits);
         state_.taking = false;
       });
+  move_states(through, static_cast<bool>(ran));
+  return ran;
+}
+
+// Keys that a failed step wrote are written again; a state of fixed size that it moved is gone.
+Status MemoryStepper::check_states(std::span<const StagePass> through) {
+  if (!has_fixed_states_) return {};
+  std::vector<bool> begins(snapshots_.size());
+  for (const StagePass& pass : through)
+    for (const ops::Sequence& s : pass.sequences) {
+      const auto slot = static_cast<size_t>(s.slot);
+      if (s.past == 0) begins[slot] = true;
+      if (!begins[slot] && snapshots_[slot].lost())
+        return bad_input("an earlier step of sequence " + std::to_string(s.slot) +
+                         " failed, and its states are lost: reset it");
+    }
+  return {};
+}
+
+void MemoryStepper::move_states(std::span<const StagePass> through, bool good) {
+  if (!has_fixed_states_) return;
+  for (const StagePass& pass : through)
+    for (const ops::Sequence& s : pass.sequences) {
+      SnapshotPositions& one = snapshots_[static_cast<size_t>(s.slot)];
+      if (!good)
+        one.lose();
+      else  // only a session of one sequence makes copies
+        one.ended(s.past + pass.rows(), snapshots_.size() == 1 ? pass.rows() : 1);
+    }
+}
+
+int64_t MemoryStepper::forget(int64_t sequence, int64_t keep) {
+  SnapshotPositions* const states = has_fixed_states_ ? &snapshots_[static_cast<size_t>(sequence)] : nullptr;
+  if (states) keep = states->last(keep);
+  bool good = true;
+  for (const auto& stage : pipeline_->stages()) good &= static_cast<bool>(stage->forget(sequence, keep));
+  if (!states) return keep;
+  if (!good && keep > 0) return forget(sequence, 0);
+  states->go_back(keep);
+  return keep;
 }
 
 Status MemoryStepper::append_many(std::span<const NewTokens> all) {
-  const PromptPasses prompts(all, state_.position, pass_rows_);
+  const PromptPasses prompts(all, state_.position, pass_rows_, !has_fixed_states_);
   int64_t done = 0;
   return run(prompts.passes(), [&](size_t p, size_t, std::span<const float>) {
     done += prompts.tokens(p);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "run/execute/snapshot_positions.h"
 #include "run/partitions/local_stage.h"
 #include "run/partitions/pipeline.h"
 #include "run/steppers/stepper.h"
@@ -30,9 +31,7 @@ class MemoryStepper : public Stepper {
   Status step_rows(const NewTokens&, int64_t wanted, const TakeRows&) override;
   Status append_many(std::span<const NewTokens>) override;
   Result<std::span<const float>> step_many(std::span<const NextToken>) override;
-  void forget(int64_t sequence, int64_t keep) override {
-    for (const auto& stage : pipeline_->stages()) stage->forget(sequence, keep);
-  }
+  int64_t forget(int64_t sequence, int64_t keep) override;
   std::vector<std::string> kernels() const override;
   std::vector<std::string> libraries() const override;
   size_t bytes() const override { return pipeline_->bytes(); }
@@ -49,6 +48,8 @@ class MemoryStepper : public Stepper {
  private:
   const Options& options() const { return state_.options(); }
   Status run(std::span<const StagePass> through, const Pipeline::Take& take);
+  Status check_states(std::span<const StagePass> through);
+  void move_states(std::span<const StagePass> through, bool good);
   int64_t most_rows() const;
   void size_passes();
   Status reserve();
@@ -61,7 +62,12 @@ class MemoryStepper : public Stepper {
 
   const std::unique_ptr<StageContext> stage_context_;  // that stages refer to
   const std::unique_ptr<Pipeline> pipeline_;
-  bool stages_remember_ = remembers(*pipeline_);
+  const bool stages_remember_ = remembers(*pipeline_);
+  const bool has_fixed_states_ =
+      std::ranges::any_of(pipeline_->stages(), [](const auto& stage) { return stage->has_fixed_states(); });
+  // Per sequence, where its states of fixed size are, if there are any.
+  std::vector<SnapshotPositions> snapshots_ =
+      std::vector<SnapshotPositions>(static_cast<size_t>(has_fixed_states_ ? options().sequences : 0));
   int64_t chunk_ = 0, tail_rows_ = 0;
   int64_t pass_rows_ = 0;             // of a pass of several sequences
   std::vector<ops::Sequence> batch_;  // of step_many()

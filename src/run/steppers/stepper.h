@@ -66,7 +66,8 @@ class Stepper {
   virtual Result<std::span<const float>> step_many(std::span<const NextToken>) {
     return Error{Code::internal, "a step of several sequences without memory"};
   }
-  virtual void forget(int64_t /*sequence*/, int64_t /*keep*/) {}
+  // Forgets a sequence but for its first `keep` positions, or fewer. Returns how many are left.
+  virtual int64_t forget(int64_t sequence, int64_t keep) = 0;
 
   virtual std::vector<std::string> kernels() const = 0;
   virtual std::vector<std::string> libraries() const = 0;

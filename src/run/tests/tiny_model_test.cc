@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "base/opset.h"
 #include "run/tiny_model.h"
@@ -92,12 +93,14 @@ class Builder {
 
 struct LayerWeights {
   Operand q, k, v, o, gate, up, down, norm1, norm2;
+  std::vector<Operand> conv;     // weights and a bias of layers that convolve
+  std::optional<Operand> decay;  // of layers with linear attention
 };
 
 constexpr int64_t kQ = TinyModel::kHeads * TinyModel::kHeadDim,
                   kKv = TinyModel::kKvHeads * TinyModel::kHeadDim;
 
-LayerWeights layer_weights(Builder& b, int layer) {
+LayerWeights layer_weights(Builder& b, int layer, bool hybrid) {
   constexpr int64_t kWidth = TinyModel::kWidth, kHidden = TinyModel::kHidden;
   const auto weight = [&](const char* name, std::vector<int64_t> shape, DType t, size_t file) {
     const std::string of_layer = layer ? std::to_string(layer) + "." + name : name;
@@ -110,13 +113,32 @@ LayerWeights layer_weights(Builder& b, int layer) {
   w.up = weight("up", {kHidden, kWidth}, DType::f32, 0);
   w.down = weight("down", {kWidth, kHidden}, DType::bf16, 1);
   w.norm1 = weight("norm1", {kWidth}, DType::bf16, 0), w.norm2 = weight("norm2", {kWidth}, DType::f32, 1);
+  if (hybrid && layer % 4 == 0)
+    w.conv = {weight("conv", {kQ, 4}, DType::bf16, 1), weight("conv_bias", {kQ}, DType::f32, 0)};
+  if (hybrid && layer % 4 == 2) w.decay = weight("decay", {TinyModel::kHeads, kWidth}, DType::f32, 1);
   return w;
 }
 
-Operand add_layer(Builder& b, const LayerWeights& w, Operand x, Operand cos, Operand sin, int state) {
-  constexpr int64_t kWidth = TinyModel::kWidth, kHidden = TinyModel::kHidden;
+Operand add_convolution(Builder& b, const LayerWeights& w, Operand h, int state) {
+  const Operand y =
+      b.node("causal_conv", {b.linear(h, w.q, kQ), w.conv[0], w.conv[1]}, b.rows(kQ), {}, state);
+  return b.node("silu", {y}, b.rows(kQ));
+}
+
+Operand add_linear_attention(Builder& b, const LayerWeights& w, Operand h, int state) {
   constexpr int64_t kHeads = TinyModel::kHeads, kKvHeads = TinyModel::kKvHeads;
-  const Operand h = b.norm(x, w.norm1);
+  const Operand rate = b.node("sigmoid", {b.linear(h, *w.decay, kHeads)}, b.rows(kHeads));
+  const Operand decay = b.node("neg", {rate}, b.rows(kHeads));
+  const Operand q = b.linear(h, w.k, kKv), k = b.linear(h, w.v, kKv), v = b.linear(h, w.q, kQ);
+  return b.node("gated_linear_attention", {q, k, v, decay}, b.rows(kQ),
+                {{"key_heads", kKvHeads},
+                 {"value_heads", kHeads},
+                 {"scale", F32Bits{std::bit_cast<uint32_t>(0.35355338f)}}},
+                state);
+}
+
+Operand add_attention(Builder& b, const LayerWeights& w, Operand h, Operand cos, Operand sin, int state) {
+  constexpr int64_t kHeads = TinyModel::kHeads, kKvHeads = TinyModel::kKvHeads;
   const Attributes rope = {{"interleaved", int64_t{0}}, {"rotary_dim", int64_t{0}}};
   Attributes rope_q = rope, rope_k = rope;
   rope_q["num_heads"] = kHeads, rope_k["num_heads"] = kKvHeads;
@@ -124,12 +146,20 @@ Operand add_layer(Builder& b, const LayerWeights& w, Operand x, Operand cos, Ope
   const Operand plain_q = b.linear(h, w.q, kQ), plain_k = b.linear(h, w.k, kKv), v = b.linear(h, w.v, kKv);
   const Operand q = b.node("rope", {plain_q, cos, sin}, b.rows(kQ), rope_q);
   const Operand k = b.node("rope", {plain_k, cos, sin}, b.rows(kKv), rope_k);
-  const Operand a = b.node("attention", {q, k, v}, b.rows(kQ),
-                           {{"q_heads", kHeads},
-                            {"kv_heads", kKvHeads},
-                            {"causal", int64_t{1}},
-                            {"scale", F32Bits{std::bit_cast<uint32_t>(0.35355338f)}}},
-                           state);
+  return b.node("attention", {q, k, v}, b.rows(kQ),
+                {{"q_heads", kHeads},
+                 {"kv_heads", kKvHeads},
+                 {"causal", int64_t{1}},
+                 {"scale", F32Bits{std::bit_cast<uint32_t>(0.35355338f)}}},
+                state);
+}
+
+Operand add_layer(Builder& b, const LayerWeights& w, Operand x, Operand cos, Operand sin, int state) {
+  constexpr int64_t kWidth = TinyModel::kWidth, kHidden = TinyModel::kHidden;
+  const Operand h = b.norm(x, w.norm1);
+  const Operand a = !w.conv.empty() ? add_convolution(b, w, h, state)
+                    : w.decay       ? add_linear_attention(b, w, h, state)
+                                    : add_attention(b, w, h, cos, sin, state);
   const Operand y = b.node("add", {x, b.linear(a, w.o, kWidth)}, b.rows(kWidth));
   const Operand n = b.norm(y, w.norm2);
   const Operand g = b.node("silu", {b.linear(n, w.gate, kHidden)}, b.rows(kHidden));
@@ -139,14 +169,14 @@ Operand add_layer(Builder& b, const LayerWeights& w, Operand x, Operand cos, Ope
 
 }  // namespace
 
-TinyModel::TinyModel(bool with_state, int layers) {
+TinyModel::TinyModel(bool with_state, int layers, bool hybrid) {
   std::string name = std::filesystem::temp_directory_path() / "invar-run-XXXXXX";
   folder = ::mkdtemp(name.data());
   Builder b(plan);
   const Operand embed = b.weight("embed", {kVocab, kWidth}, DType::bf16, 0);
-  std::vector<LayerWeights> weights{layer_weights(b, 0)};
+  std::vector<LayerWeights> weights{layer_weights(b, 0, hybrid)};
   const Operand freq = b.constant("inv_freq", {1, 1, kHeadDim / 2}, {1.0f, 0.1f, 0.01f, 0.001f}, 1);
-  for (int l = 1; l < layers; ++l) weights.push_back(layer_weights(b, l));
+  for (int l = 1; l < layers; ++l) weights.push_back(layer_weights(b, l, hybrid));
 
   const Operand ids = b.input("input_ids"), positions = b.input("position_ids");
   const Operand column = b.node("reshape", {positions}, b.value({{0, 0}, {0, 1}, {1, -1}}, DType::i64));

@@ -1,6 +1,8 @@
 """FileCheck tests of the compiler. Parameters: invar_opt, tools (LLVM's bin folder), out
 (scratch)."""
 
+import os
+
 import lit.formats
 
 config.name = "invar-compiler"
@@ -11,7 +13,10 @@ config.test_exec_root = lit_config.params["out"]
 quoted = lambda path: '"' + path + '"'
 opt, tools = lit_config.params["invar_opt"], lit_config.params["tools"]
 pipeline = lambda passes: quoted(opt) + f" --pass-pipeline='builtin.module({passes})'"
-to_torch = "onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-to-plan,plan-to-torch)"
+stored = "onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-store-weights)"
+to_torch = (
+    "onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-store-weights,repro-to-torch)"
+)
 config.substitutions += [
     ("%lower", pipeline("onnx-to-repro")),
     ("%recognize", pipeline("onnx-to-repro,func.func(repro-recognize-idioms)")),
@@ -20,9 +25,10 @@ config.substitutions += [
     ("%canonicalize", pipeline("func.func(repro-canonicalize)")),
     ("%sink", pipeline("func.func(repro-sink-transposes)")),
     ("%earlier_sink", pipeline("func.func(repro-turn)")),
-    ("%plan", pipeline("onnx-to-repro,func.func(repro-fuse,repro-prepare-plan,repro-to-plan)")),
+    ("%store", pipeline(stored)),
+    ("%plan", pipeline(stored + ",print-plan") + f" -o '{os.devnull}'"),
     ("%torch", pipeline(to_torch)),
-    ("%plain", pipeline(to_torch.replace("plan-to-torch", "plan-to-torch{plain=true}"))),
+    ("%plain", pipeline(to_torch.replace("repro-to-torch", "repro-to-torch{plain=true}"))),
     ("%opt", quoted(opt)),
     ("%check", quoted(tools + "/FileCheck") + ' "%s"'),
     ("%not", quoted(tools + "/not")),

@@ -33,6 +33,18 @@ def test_matmul(shapes, trans_a, trans_b):
     )
 
 
+@pytest.mark.parametrize("width", [1, 4, 8])
+def test_causal_conv(width):
+    def composed(x, weight, bias):
+        padded = torch.nn.functional.pad(x.transpose(1, 2), (width - 1, 0))
+        return torch.nn.functional.conv1d(padded, weight.unsqueeze(1), bias, groups=5).transpose(
+            1, 2
+        )
+
+    operands = [random(2, 9, 5, seed=5), random(5, width, seed=6), random(5, seed=7)]
+    compare(p.causal_conv, composed, operands)
+
+
 @pytest.mark.parametrize("trans_a", [0, 1])
 @pytest.mark.parametrize("trans_b", [0, 1])
 def test_the_layout_of_operands_reaches_no_bit(trans_a, trans_b):

@@ -111,7 +111,7 @@ def test_the_command_line_prints_what_is_loaded(tmp_path):
         assert (tmp_path / str(plain) / "module.py").read_text() == source_of(made)
         ir = program("compile", tmp_path / "model.onnx", "--emit", "torch", *options).out.decode()
         kind = "expression" if plain else "primitive"
-        assert f'torch.{kind} "matmul"' in ir and "plan." not in ir.replace("plan.numerics", "")
+        assert f'torch.{kind} "matmul"' in ir and "repro.weight" not in ir
     refused("compile", tmp_path / "model.onnx", "--emit", "torches", names=["torch-module"])
 
 
@@ -134,7 +134,7 @@ def test_stages_of_a_module(tmp_path):
     from invar.modules.convert import converted
 
     converted(parsed(MLP), CompileOptions(artifacts_dir=tmp_path), None, True)
-    (text,) = tmp_path.glob("*-plan-to-torch.mlir")
+    (text,) = tmp_path.glob("*-repro-to-torch.mlir")
     assert "torch.primitive" in text.read_text()
 
 

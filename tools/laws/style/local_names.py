@@ -33,10 +33,12 @@ def target(path):
             if name == "torch.cc"
             else "src/compiler"
             if name.startswith("import")
+            else "src/ops"
+            if name == "room.cc"
             else None
         )
-    if path.startswith("src/kernels/"):  # a part of src/ops
-        return None
+    if path.startswith("src/kernels/"):
+        return None if "/vendor/" in path else "src/ops" + kind
     if parts[0] == "bench":
         return "bench"
     return "/".join(parts[:2]) + kind if parts[0] in ("src", "apps") else None

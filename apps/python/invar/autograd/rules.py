@@ -18,6 +18,8 @@ import torch
 from invar import _native, primitives
 from invar.autograd import modes
 
+_default_of = functools.cache(_native.default_of)
+
 
 class Rule:
     """A rule and what it reads."""
@@ -41,7 +43,7 @@ class Rule:
 class Vjp:
     """One call whose gradient is asked for. v[i]: operand i (None unless the rule saves it);
     v.result; v.grad: of the result; v.needs(i): whether operand i needs a gradient; v.shape(i),
-    v.dtype(i): those of operand i; v.attribute(name, default); v.memo: what rules keep for calls
+    v.dtype(i): those of operand i; v.attribute(name); v.memo: what rules keep for calls
     with equal attributes and types."""
 
     __slots__ = (
@@ -76,12 +78,15 @@ class Vjp:
         return self._types[i][1]
 
     def attribute(self, name, default=None):
-        """An attribute of the call; `axis` counted from the front."""
+        """An attribute of the call, or its default, or that of the room's ops.toml; `axis` counted
+        from the front."""
         value = self.call.attributes.get(name, default)
+        if value is None:
+            value = _default_of(self.call.op, name)
         return value + len(self._types[0][0]) if name == "axis" and value < 0 else value
 
-    def axis(self, default=-1):
-        return self.attribute("axis", default)
+    def axis(self):
+        return self.attribute("axis")
 
     def constant(self, value):
         """A number as a tensor without dimensions, of the gradient's type and device."""

@@ -1,4 +1,5 @@
-// GLM-4.5 to GLM-4.7: sigmoid routing with a bias for the choice, as DeepSeek-V3.
+// Standard attention and the experts of DeepSeek-V3, sigmoid routing with a bias for the choice:
+// GLM-4.5 to GLM-4.7, dots.llm1, Solar Open, EXAONE MoE.
 #include "checkpoint/families/experts/read_experts.h"
 
 namespace invar::checkpoint {
@@ -12,6 +13,43 @@ void describe_glm4_moe(ConfigReader& r, Decoder& d) {
   read_first_dense(r, d, 1);
   read_sigmoid_routing(r, d, 1, 1, 1);
   read_rope(r, {.partial = 0.5}, d);
+}
+
+void describe_solar_open(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.inner = nullptr, .default_kv_heads = 8, .default_head_dim = 128}, 1e-5);
+  d.tied = r.flag("tie_word_embeddings");
+  d.qkv_bias = r.flag("attention_bias");
+  read_experts(r, d, {"n_routed_experts", "num_experts_per_tok", "moe_intermediate_size", 128, 8, 1280});
+  d.intermediate_size = d.experts.intermediate_size;  // no layer is dense
+  read_sigmoid_routing(r, d, 1, 1, 1);
+  read_rope(r, {.theta = 1000000}, d);
+}
+
+void describe_dots1(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.default_kv_heads = 32});
+  d.tied = r.flag("tie_word_embeddings");
+  d.qkv_bias = d.output_bias = r.flag("attention_bias");
+  d.qk_norm = QkNorm::head;
+  read_experts(r, d, {"n_routed_experts", "num_experts_per_tok", "moe_intermediate_size", 0, 0, 1408});
+  read_first_dense(r, d, 0);
+  read_sigmoid_routing(r, d, 1, 1, 1, {.normalized = false});
+  const int64_t window = read_window(r, 4096), first = read_count(r, "max_window_layers", 62);
+  read_layer_types(r, d, window,
+                   [&](const Decoder&, size_t i) { return window != 0 && static_cast<int64_t>(i) >= first; });
+  read_rope(r, {}, d);
+}
+
+void read_exaone4_attention(ConfigReader&, Decoder&);
+
+void describe_exaone_moe(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.default_kv_heads = 32}, 1e-5);
+  read_experts(r, d, {.default_count = 64, .default_chosen = 8, .default_inner = 1024});
+  read_first_dense(r, d, 1);
+  read_mlp_layer_types(r, d);
+  read_sigmoid_routing(r, d, 1, 1, 2.5, {.shared = "num_shared_experts"});
+  d.experts.names.correction_bias = "mlp.e_score_correction_bias";
+  d.names.ignored_begins.push_back("mtp.");
+  read_exaone4_attention(r, d);
 }
 
 }  // namespace invar::checkpoint

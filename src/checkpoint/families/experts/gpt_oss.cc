@@ -37,8 +37,7 @@ void describe_gpt_oss(ConfigReader& r, Decoder& d) {
   e.gate_alpha = read_factor(r, "swiglu_alpha", 1.702);
   e.gate_limit = read_factor(r, "swiglu_limit", 7);
   read_layer_types(r, d, read_window(r, 128), every(2));
-  if (!r.find("rope_scaling") && !r.find("rope_parameters"))
-    r.refuse("a gpt_oss config without 'rope_scaling' and 'rope_parameters' is not covered");
+  require_rope_object(r, d);
   read_rope(r, {.theta = 150000}, d);
 }
 

@@ -55,17 +55,30 @@ void read_groups(ConfigReader& r, Decoder& d, int64_t groups, int64_t chosen_gro
     r.reject("'n_group' leaves groups of one expert");
 }
 
-void read_sigmoid_routing(ConfigReader& r, Decoder& d, int64_t groups, int64_t chosen_groups, double scale) {
+void read_sigmoid_routing(ConfigReader& r, Decoder& d, int64_t groups, int64_t chosen_groups, double scale,
+                          const SigmoidDefaults& absent) {
   Experts& e = d.experts;
   e.routing = Routing::sigmoid;
   e.correction_bias = true;
   e.group_score = GroupScore::sum_of_two;
   read_groups(r, d, groups, chosen_groups);
-  e.normalized = r.flag("norm_topk_prob", true);
+  e.normalized = r.flag("norm_topk_prob", absent.normalized);
   e.sum_offset = e.normalized ? 1e-20f : 0;
   e.scale = read_factor(r, "routed_scaling_factor", scale);
-  e.shared_intermediate_size = e.intermediate_size * read_count(r, "n_shared_experts", 1);
+  e.shared_intermediate_size = e.intermediate_size * read_count(r, absent.shared, 1);
   d.unused_layers = read_count(r, "num_nextn_predict_layers", 1);
+}
+
+void read_mlp_layer_types(ConfigReader& r, Decoder& d) {
+  const Value* types = r.find("mlp_layer_types");
+  if (!types) return;
+  if (!types->is_array() || types->size() != d.layers.size())
+    return r.reject("'mlp_layer_types' is not a list of " + std::to_string(d.layers.size()) + " types");
+  for (size_t i = 0; i < d.layers.size(); ++i) {
+    d.layers[i].sparse = types->items[i] == "sparse";
+    if (!d.layers[i].sparse && types->items[i] != "dense")
+      return r.reject("'mlp_layer_types': " + short_text(types->items[i]) + " is neither dense nor sparse");
+  }
 }
 
 void name_as_mixtral(ExpertNames& n) {

@@ -19,7 +19,14 @@ void read_sparse_step(ConfigReader&, Decoder&);
 // n_group and topk_group.
 void read_groups(ConfigReader&, Decoder&, int64_t groups, int64_t chosen_groups);
 // The routing of DeepSeek-V3: sigmoid, a bias for the choice alone, groups, shared experts.
-void read_sigmoid_routing(ConfigReader&, Decoder&, int64_t groups, int64_t chosen_groups, double scale);
+struct SigmoidDefaults {
+  bool normalized = true;
+  const char* shared = "n_shared_experts";
+};
+void read_sigmoid_routing(ConfigReader&, Decoder&, int64_t groups, int64_t chosen_groups, double scale,
+                          const SigmoidDefaults& = {});
+// mlp_layer_types, where it is there: which layers are sparse.
+void read_mlp_layer_types(ConfigReader&, Decoder&);
 // The names of Mixtral: block_sparse_moe, w1, w2, w3.
 void name_as_mixtral(ExpertNames&);
 // A size or 0.

@@ -1,5 +1,4 @@
 // GLM-4.7-Flash: the attention and the routing of DeepSeek-V3.
-#include "checkpoint/architecture.h"
 #include "checkpoint/families/experts/read_experts.h"
 #include "checkpoint/families/latent/read_latent.h"
 
@@ -11,14 +10,8 @@ void describe_glm4_moe_lite(ConfigReader& r, Decoder& d) {
   d.rope_interleaved = r.flag("rope_interleave", true);
   read_experts(r, d, {"n_routed_experts", "num_experts_per_tok", "moe_intermediate_size", 64, 4, 1536});
   read_sigmoid_routing(r, d, 1, 1, 1.8);
-  const json::Value* types = r.find("mlp_layer_types");
-  if (types && (!types->is_array() || types->size() != d.layers.size()))
-    return r.reject("'mlp_layer_types' is not a list of " + std::to_string(d.layers.size()) + " types");
-  for (size_t i = 0; i < d.layers.size(); ++i) {
-    if (types && types->items[i] != "dense" && types->items[i] != "sparse")
-      return r.reject("'mlp_layer_types': " + short_text(types->items[i]) + " is neither dense nor sparse");
-    d.layers[i].sparse = types ? types->items[i] == "sparse" : i != 0;
-  }
+  for (size_t i = 0; i < d.layers.size(); ++i) d.layers[i].sparse = i != 0;
+  read_mlp_layer_types(r, d);
   // The original model reads this key, transformers the other one.
   const int64_t dense = read_count(r, "first_k_dense_replace", 1);
   for (size_t i = 0; i < d.layers.size(); ++i)

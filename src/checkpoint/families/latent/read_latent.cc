@@ -13,7 +13,8 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
                   {.head_dim = "qk_head_dim", .default_kv_heads = absent.kv_heads, .default_head_dim = whole},
                   absent.epsilon);
   // Keys that transformers writes beside those that it reads.
-  for (const auto& [key, size] : {std::pair{"qk_head_dim", whole}, {"head_dim", turned}})
+  const int64_t head_dim = absent.temperature ? whole : turned;  // Mistral 4 has the whole head
+  for (const auto& [key, size] : {std::pair{"qk_head_dim", whole}, {"head_dim", head_dim}})
     if (r.size(key, size) != size)
       r.refuse(quote(key) + " other than " + std::to_string(size) +
                ", which the other sizes give, is not covered");
@@ -31,7 +32,8 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   d.v_head_dim = r.size("v_head_dim", absent.v_head_dim ? absent.v_head_dim : usual);
   d.qkv_bias = d.output_bias = r.flag("attention_bias");
   d.head_dim = turned;  // the rotary embedding is that of these elements
-  read_rope(r, {.longrope = absent.longrope}, d);
+  const double part = absent.temperature ? static_cast<double>(turned) / static_cast<double>(whole) : 1;
+  read_rope(r, {.whole = part, .longrope = absent.longrope, .temperature = absent.temperature}, d);
   d.head_dim = whole;
   if (r.status()) d.attention_scale = latent_attention_scale(d);
   // Names the class of files that were written before transformers had the family.

@@ -12,6 +12,7 @@ struct LatentDefaults {
   int64_t kv_heads = 0;  // 0: as many as heads
   double epsilon = 1e-6;
   bool longrope = false;
+  bool temperature = false;  // of queries, and the rotated part of a head is named as one
 };
 // Sizes, ranks, rotary embedding, scale of scores, hidden_act, rms_norm_eps and attention_bias.
 void read_latent(ConfigReader&, Decoder&, const LatentDefaults& = {});

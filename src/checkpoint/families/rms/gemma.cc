@@ -17,22 +17,20 @@ void read_gemma(ConfigReader& r, Decoder& d, const char* activation, int64_t kv_
   d.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(d.hidden_size)));
 }
 
-// A softcap of 0 is none.
-float read_softcap(ConfigReader& r, const char* key, double fallback) {
-  if (r.is_null(key) || fallback == 0) return static_cast<float>(r.optional(key));
-  return static_cast<float>(r.positive(key, fallback));
+void read_pre_attention_scale(ConfigReader& r, Decoder& d) {
+  d.attention_scale = static_cast<float>(1.0 / std::sqrt(r.positive("query_pre_attn_scalar", 256)));
 }
 
-void read_second(ConfigReader& r, Decoder& d) {
+}  // namespace
+
+// Gemma 2 and later.
+void read_second_gemma(ConfigReader& r, Decoder& d) {
   read_gemma(r, d, "hidden_activation", 4);
   d.block = Block::both;
   d.names.attention_post_norm = "post_attention_layernorm";
   d.names.mlp_norm = "pre_feedforward_layernorm";
   d.names.mlp_post_norm = "post_feedforward_layernorm";
-  d.attention_scale = static_cast<float>(1.0 / std::sqrt(r.positive("query_pre_attn_scalar", 256)));
 }
-
-}  // namespace
 
 void describe_gemma(ConfigReader& r, Decoder& d) {
   read_gemma(r, d, "hidden_act", 16);
@@ -41,16 +39,23 @@ void describe_gemma(ConfigReader& r, Decoder& d) {
 }
 
 void describe_gemma2(ConfigReader& r, Decoder& d) {
-  read_second(r, d);
+  read_second_gemma(r, d);
+  read_pre_attention_scale(r, d);
   d.attention_softcap = read_softcap(r, "attn_logit_softcapping", 50);
   d.logits_softcap = read_softcap(r, "final_logit_softcapping", 30);
   read_layer_types(r, d, read_window(r, 4096), every(2));
   read_rope(r, {}, d);
 }
 
+void describe_vaultgemma(ConfigReader& r, Decoder& d) {
+  describe_gemma2(r, d);
+  d.block = Block::pre;
+}
+
 void describe_gemma3(ConfigReader& r, Decoder& d) {
   // attn_logit_softcapping is refused: the model of transformers ignores it.
-  read_second(r, d);
+  read_second_gemma(r, d);
+  read_pre_attention_scale(r, d);
   d.logits_softcap = read_softcap(r, "final_logit_softcapping", 0);
   d.qk_norm = QkNorm::head;
   read_layer_types(r, d, read_window(r, 4096), every(r.size("sliding_window_pattern", 6)));

@@ -28,7 +28,8 @@ class DecoderGraph {
 
  private:
   std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
-  std::string norm(const std::string& name, const std::string& x, int64_t size, bool bias);
+  std::string norm(const std::string& name, const std::string& x, int64_t size, bool bias,
+                   bool weighted = true);
   std::string block_norm(const std::string& name, const std::string& x);
   std::string scaled(const char* op, const std::string& name, const std::string& x, float factor,
                      float neutral);
@@ -38,39 +39,57 @@ class DecoderGraph {
 
   void angles();
   std::string embedded();
-  Strings projections(const std::string& layer, const std::string& x);
-  std::string qk_norm(const std::string& name, const std::string& x, int64_t heads);
-  std::string rotated(const std::string& name, const std::string& x, int64_t heads, int rope);
+  Strings projections(size_t layer, const std::string& p, const std::string& x);
+  std::string qk_norm(const std::string& name, const std::string& x, int64_t heads, int64_t head_dim);
+  std::string value_norm(const std::string& name, const std::string& v, int64_t heads, int64_t head_dim);
+  std::string tempered(const std::string& name, const std::string& q);
+  std::string rotated(const std::string& name, const std::string& x, int64_t heads, int64_t head_dim,
+                      int rope);
   Strings latent_projections(const std::string& layer, const std::string& x);
+  Strings attention_operands(size_t layer, const std::string& p, const std::string& x);
   std::string attention(size_t layer, const std::string& x);
   std::string gated(const std::string& name, const std::string& gate, const std::string& up);
   struct MlpNames {
     std::string gate, up, gate_up, down;
   };
   std::string mlp(const MlpNames& names, const std::string& p, const std::string& x, int64_t inner);
-  std::string mlp(size_t layer, const std::string& x);
+  std::string mlp(size_t layer, const std::string& x, const std::string& residual);
+  void layer_inputs(const std::string& x);
+  std::string with_layer_input(size_t layer, const std::string& x);
 
   struct Chosen {
     std::string weights, experts;  // [B, S, k]
   };
   Chosen top(const std::string& name, const std::string& x, int64_t count);
   std::string in_chosen_groups(const std::string& router, const std::string& scores);
+  Chosen mixed(const std::string& router, const std::string& scores);
   Chosen route(const std::string& layer, const std::string& x);
   std::string stacked(const std::string& layer, const std::string& matrix, int64_t in, int64_t out);
   std::string expert_linear(const std::string& layer, const std::string& matrix, const std::string& rows,
                             const Chosen& chosen, int64_t in, int64_t out);
   Strings expert_gate_up(const std::string& layer, const std::string& rows, const Chosen& chosen);
   std::string expert_gated(const std::string& layer, const Strings& gate_up);
-  std::string experts(const std::string& layer, const std::string& x);
+  std::string experts(const std::string& layer, const std::string& x, const std::string& routed);
+  std::string router_input(const std::string& layer, const std::string& x);
+  std::string experts_beside(const std::string& layer, const std::string& mlp, const std::string& x);
   std::string layer(size_t index, std::string x);
   void logits(std::string x);
+  int64_t head_dim(size_t layer) const {
+    return d_.layers[layer].head_dim ? d_.layers[layer].head_dim : d_.head_dim;
+  }
+  int64_t kv_heads(size_t layer) const {
+    return d_.layers[layer].kv_heads ? d_.layers[layer].kv_heads : d_.kv_heads;
+  }
   int64_t embedding_size() const { return d_.embedding_size ? d_.embedding_size : d_.hidden_size; }
 
   const Decoder& d_;
   GraphBuilder b_;
   std::string prefix_ = d_.names.prefix, head_ = d_.names.head;
-  std::string biases_;  // of scores (decoder.26); "": none
-  Strings cos_, sin_;   // of each rope
+  std::string biases_;         // of scores (decoder.26); "": none
+  std::vector<Strings> keys_;  // of each layer: keys and values of the new tokens
+  Strings layer_inputs_;       // of each layer (decoder.37)
+  std::string temperature_;    // of queries (decoder.33); "": not yet made
+  Strings cos_, sin_;          // of each rope
 };
 
 }  // namespace invar::checkpoint

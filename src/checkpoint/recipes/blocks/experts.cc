@@ -5,12 +5,13 @@
 
 namespace invar::checkpoint {
 
-// The matrices of all experts, [E, out, in] or interleaved [E, in, out].
+// The matrices of all experts, [E, out, in], or [E, in, out] with the layouts interleaved and
+// halves.
 std::string DecoderGraph::stacked(const std::string& layer, const std::string& matrix, int64_t in,
                                   int64_t out) {
   const Experts& e = d_.experts;
   if (e.layout == ExpertLayout::stacked) return b_.weight(layer + matrix, {e.count, out, in});
-  if (e.layout == ExpertLayout::interleaved) return b_.weight(layer + matrix, {e.count, in, out});
+  if (e.layout != ExpertLayout::separate) return b_.weight(layer + matrix, {e.count, in, out});
   const std::string axis = b_.constant("axis_0", std::vector<int64_t>{0});
   Strings each;
   for (int64_t i = 0; i < e.count && b_.status(); ++i) {
@@ -29,7 +30,7 @@ std::string DecoderGraph::expert_linear(const std::string& layer, const std::str
   const Attributes first = {{"axis", int64_t{0}}};
   std::string matrices =
       b_.node("Gather", p + ".chosen", {stacked(layer, matrix, in, out), chosen.experts}, first);
-  if (e.layout != ExpertLayout::interleaved)
+  if (e.layout == ExpertLayout::separate || e.layout == ExpertLayout::stacked)
     matrices =
         b_.node("Transpose", p + ".transposed", {matrices}, {{"perm", std::vector<int64_t>{0, 1, 2, 4, 3}}});
   std::string y = b_.node("MatMul", p + ".products", {rows, matrices});
@@ -51,7 +52,7 @@ Strings DecoderGraph::expert_gate_up(const std::string& layer, const std::string
             expert_linear(layer, n.up, rows, chosen, d_.hidden_size, inner)};
   const std::string both = expert_linear(layer, n.gate_up_stack, rows, chosen, d_.hidden_size, 2 * inner);
   const std::string p = layer + n.gate_up_stack;
-  if (e.layout == ExpertLayout::stacked) return parts(p + ".split", both, 3, {inner, inner});
+  if (e.layout != ExpertLayout::interleaved) return parts(p + ".split", both, 3, {inner, inner});
   Strings pair = parts(p + ".split", reshaped(p + ".pairs", both, {0, 0, e.chosen, inner, 2}), 4, {1, 1});
   for (std::string& one : pair) one = reshaped(one + ".flat", one, {0, 0, e.chosen, inner});
   return pair;
@@ -71,19 +72,24 @@ std::string DecoderGraph::expert_gated(const std::string& layer, const Strings& 
   return b_.node("Mul", p + "gated", {up, b_.node("Mul", p + "glu", {gate, sigmoid})});
 }
 
-std::string DecoderGraph::experts(const std::string& layer, const std::string& x) {
+// `routed`: what the router sees.
+std::string DecoderGraph::experts(const std::string& layer, const std::string& x, const std::string& routed) {
   const Experts& e = d_.experts;
   const ExpertNames& n = e.names;
-  const Chosen chosen = route(layer, x);
+  const Chosen chosen = route(layer, routed);
   const std::string p = layer + "experts.";
-  const Strings gate_up =
-      expert_gate_up(layer, reshaped(p + "rows", x, {0, 0, 1, 1, d_.hidden_size}), chosen);
+  std::string rows = reshaped(p + "rows", x, {0, 0, 1, 1, d_.hidden_size});
+  if (e.weighted_input)
+    rows = b_.node("Mul", p + "weighted",
+                   {rows, reshaped(p + "weights", chosen.weights, {0, 0, e.chosen, 1, 1})});
+  const Strings gate_up = expert_gate_up(layer, rows, chosen);
   const std::string inner =
       reshaped(p + "inner", expert_gated(layer, gate_up), {0, 0, e.chosen, 1, e.intermediate_size});
   std::string y = expert_linear(layer, e.layout == ExpertLayout::separate ? n.down : n.down_stack, inner,
                                 chosen, e.intermediate_size, d_.hidden_size);
-  const std::string weights = b_.node("Unsqueeze", p + "weights", {chosen.weights, "last_axis"});
-  y = b_.node("Mul", p + "weighted", {y, weights});
+  if (!e.weighted_input)
+    y = b_.node("Mul", p + "weighted",
+                {y, b_.node("Unsqueeze", p + "weights", {chosen.weights, "last_axis"})});
   y = b_.node("ReduceSum", p + "sum", {y, b_.constant("axis_2", std::vector<int64_t>{2})},
               {{"keepdims", int64_t{0}}});
   if (e.shared_intermediate_size == 0) return y;
@@ -95,6 +101,24 @@ std::string DecoderGraph::experts(const std::string& layer, const std::string& x
     shared = b_.node("Mul", s + "weighted", {b_.node("Sigmoid", s + "weight", {gate}), shared});
   }
   return b_.node("Add", s + "added", {y, shared});
+}
+
+// Gemma 4: the router sees the norm of x without weight, times a vector of its own.
+std::string DecoderGraph::router_input(const std::string& layer, const std::string& x) {
+  const std::string p = layer + "router.";
+  const std::string scale = b_.weight(p + "scale", {d_.hidden_size});
+  const std::string y =
+      b_.node("Mul", p + "scaled", {norm(p + "norm", x, d_.hidden_size, false, false), scale});
+  return scaled("Mul", p + "router_root", y, default_attention_scale(d_.hidden_size), 1);
+}
+
+// The sum of the norms of the MLP's result and of the experts' (decoder.38).
+std::string DecoderGraph::experts_beside(const std::string& layer, const std::string& mlp,
+                                         const std::string& x) {
+  const std::string n = layer + "post_feedforward_layernorm_";
+  const std::string y =
+      experts(layer, block_norm(layer + "pre_feedforward_layernorm_2", x), router_input(layer, x));
+  return b_.node("Add", layer + "experts.beside", {block_norm(n + "1", mlp), block_norm(n + "2", y)});
 }
 
 }  // namespace invar::checkpoint

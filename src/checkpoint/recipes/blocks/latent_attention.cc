@@ -30,7 +30,7 @@ Strings DecoderGraph::latent_projections(const std::string& layer, const std::st
     q = linear(layer + d_.names.q, x, d_.hidden_size, heads * d_.head_dim, false);
   }
   const Strings q_parts = split_heads(p + "q", q, plain, turned);
-  q = rotated(p + "q_rotated", joined_heads(p + "q", q_parts[1], q_parts[0]), heads, 0);
+  q = rotated(p + "q_rotated", joined_heads(p + "q", q_parts[1], q_parts[0]), heads, d_.head_dim, 0);
 
   const std::string a =
       linear(p + "kv_a_proj_with_mqa", x, d_.hidden_size, d_.kv_lora_rank + turned, d_.qkv_bias);

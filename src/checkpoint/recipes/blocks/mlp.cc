@@ -26,11 +26,15 @@ std::string DecoderGraph::mlp(const MlpNames& n, const std::string& p, const std
   return linear(n.down, h, inner, d_.hidden_size, d_.mlp_bias);
 }
 
-std::string DecoderGraph::mlp(size_t layer, const std::string& x) {
+// `residual`: what x is the norm of.
+std::string DecoderGraph::mlp(size_t layer, const std::string& x, const std::string& residual) {
   const TensorNames& n = d_.names;
   const std::string p = prefix_ + n.layers + std::to_string(layer) + ".";
-  if (d_.layers[layer].sparse) return experts(p, x);
-  return mlp({p + n.gate, p + n.up, p + n.gate_up, p + n.down}, p + "mlp.", x, d_.intermediate_size);
+  const Layer& l = d_.layers[layer];
+  if (l.sparse && !d_.experts.beside_mlp) return experts(p, x, x);
+  const std::string y = mlp({p + n.gate, p + n.up, p + n.gate_up, p + n.down}, p + "mlp.", x,
+                            l.intermediate_size ? l.intermediate_size : d_.intermediate_size);
+  return l.sparse ? experts_beside(p, y, residual) : y;
 }
 
 }  // namespace invar::checkpoint

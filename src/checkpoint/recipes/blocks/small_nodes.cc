@@ -14,9 +14,12 @@ std::string DecoderGraph::linear(const std::string& name, const std::string& x, 
   return bias ? b_.node("Add", name + ".biased", {y, b_.weight(name + ".bias", {out})}) : y;
 }
 
-std::string DecoderGraph::norm(const std::string& name, const std::string& x, int64_t size, bool bias) {
-  std::string w = d_.norm_weight ? b_.weight(name + ".weight", {size})
-                                 : b_.constant("ones", std::vector<float>(static_cast<size_t>(size), 1.0f));
+std::string DecoderGraph::norm(const std::string& name, const std::string& x, int64_t size, bool bias,
+                               bool weighted) {
+  const std::string ones = size == d_.hidden_size ? "ones" : "ones_" + std::to_string(size);
+  std::string w = d_.norm_weight && weighted
+                      ? b_.weight(name + ".weight", {size})
+                      : b_.constant(ones, std::vector<float>(static_cast<size_t>(size), 1.0f));
   if (d_.norm_offset)
     w = b_.node("Add", name + ".weight.plus_one", {w, b_.constant("one", std::vector{1.0f})});
   Strings operands = {x, w};

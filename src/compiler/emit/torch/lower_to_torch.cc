@@ -1,5 +1,5 @@
-// plan-to-torch: lowers the plan dialect to the torch dialect. Every call becomes a call of
-// invar.primitives, or an expression of torch's own functions.
+// repro-to-torch: lowers the repro dialect, with stored weights, to the torch dialect. Every
+// operation becomes a call of invar.primitives, or an expression of torch's own functions.
 #include "compiler/dialects/torch/dialect.h"
 #include "compiler/emit/torch/spelling.h"
 #include "compiler/emit/torch/torch_module.h"
@@ -20,15 +20,15 @@ class LowerToTorch : public PassWrapper<LowerToTorch, OperationPass<func::FuncOp
   LowerToTorch(std::vector<Error>* errors, bool plain) : errors_(errors) { plain_ = plain; }
   LowerToTorch(const LowerToTorch& other)
       : PassWrapper(other), errors_(other.errors_), sizes_(other.sizes_) {}
-  StringRef getArgument() const final { return "plan-to-torch"; }
-  StringRef getDescription() const final { return "Turn calls into those that a module of torch makes"; }
+  StringRef getArgument() const final { return "repro-to-torch"; }
+  StringRef getDescription() const final { return "Turn operations into calls that a module of torch makes"; }
   void getDependentDialects(DialectRegistry& registry) const final { registry.insert<TorchDialect>(); }
   void runOnOperation() final;
 
  private:
   Status lower(Operation&);
-  Status lower_call(CallOp);
-  bool follows(CallOp, const Attributes&);
+  Status lower_call(Operation&);
+  bool follows(Operation&, const Attributes&);
   std::optional<TensorType> at_some_size(Type);
 
   std::vector<Error>* errors_;
@@ -55,64 +55,65 @@ std::optional<TensorType> LowerToTorch::at_some_size(Type type) {
 
 // Whether primitives.OP gives the result's type on its own. What does not follow for one assignment
 // of the symbols does not follow.
-bool LowerToTorch::follows(CallOp op, const Attributes& attributes) {
+bool LowerToTorch::follows(Operation& op, const Attributes& attributes) {
   std::vector<TensorType> operands;
-  for (Type type : op.getInputs().getTypes()) {
+  for (Type type : op.getOperandTypes()) {
     const std::optional<TensorType> known = at_some_size(type);
     if (!known) return false;
     operands.push_back(*known);
   }
-  const std::optional<TensorType> wanted = at_some_size(op.getOut().getType());
-  const Result<TensorType> found = infer_type(getContext(), op.getOp().str(), attributes, operands);
+  const std::optional<TensorType> wanted = at_some_size(op.getResult(0).getType());
+  const Result<TensorType> found =
+      infer_type(getContext(), op.getName().stripDialect().str(), attributes, operands);
   return found && wanted && found->dtype == wanted->dtype && found->shape == wanted->shape;
 }
 
-Status LowerToTorch::lower_call(CallOp op) {
-  if (op.getState())
-    return not_covered("memory \"" + op.getState()->str() +
+Status LowerToTorch::lower_call(Operation& op) {
+  if (const auto state = op.getAttrOfType<StringAttr>("state"))
+    return not_covered("memory \"" + state.str() +
                        "\": a module of torch is a function of tensors; compile without states");
-  INVAR_TRY(Attributes attributes, kernel_attributes(op.getParams().getValue()));
-  if (const auto numerics = attributes.find("numerics"); numerics != attributes.end())
-    attributes.erase(numerics);
-  NamedAttrList params(op.getParams());
+  NamedAttrList params(params_of(&op));
   params.erase("numerics");
-  OpBuilder build(op);
+  INVAR_TRY(const Attributes attributes, kernel_attributes(params));
+  const StringRef name = op.getName().stripDialect();
+  OpBuilder build(&op);
   const DictionaryAttr kept = params.getDictionary(&getContext());
+  const Type type = op.getResult(0).getType();
   Value made;
   if (plain_) {
-    TorchCall call{op.getOp().str(), attributes, {}, {}, {}};
+    TorchCall call{name.str(), attributes, {}, {}, {}};
     const auto typed = [](Value v) {
       return TorchCall::Type{*dtype_of(cast<RankedTensorType>(v.getType()).getElementType()),
                              shape_of(v.getType())};
     };
-    for (const auto [i, v] : llvm::enumerate(op.getInputs()))
+    for (const auto [i, v] : llvm::enumerate(op.getOperands()))
       call.types.push_back(typed(v)), call.operands.push_back("{" + std::to_string(i) + "}");
-    call.type = typed(op.getOut());
+    call.type = typed(op.getResult(0));
     INVAR_TRY(const std::string text, TorchSpellings::all().spell(call));
-    made = build.create<TorchExpressionOp>(op.getLoc(), op.getOut().getType(), op.getOpAttr(), op.getInputs(),
+    made = build.create<TorchExpressionOp>(op.getLoc(), type, build.getStringAttr(name), op.getOperands(),
                                            kept, build.getStringAttr(text));
   } else {
     const UnitAttr typed = follows(op, attributes) ? UnitAttr() : build.getUnitAttr();
-    made = build.create<TorchPrimitiveOp>(op.getLoc(), op.getOut().getType(), op.getOpAttr(), op.getInputs(),
+    made = build.create<TorchPrimitiveOp>(op.getLoc(), type, build.getStringAttr(name), op.getOperands(),
                                           kept, typed);
   }
-  op.getOut().replaceAllUsesWith(made);
+  op.getResult(0).replaceAllUsesWith(made);
   op.erase();
   return {};
 }
 
 Status LowerToTorch::lower(Operation& op) {
   OpBuilder build(&op);
-  if (auto call = dyn_cast<CallOp>(op)) return lower_call(call);
-  if (auto w = dyn_cast<PlanWeightOp>(op)) {
+  if (isa<ReproOp>(op)) return lower_call(op);
+  if (auto w = dyn_cast<ReproWeightOp>(op)) {
     auto made = build.create<TorchWeightOp>(w.getLoc(), w.getType(), w.getNameAttr(), w.getFileAttr(),
                                             w.getOffsetAttr(), w.getLengthAttr(), StringAttr());
     w.replaceAllUsesWith(made.getOut());
     w.erase();
-  } else if (auto bind = dyn_cast<PlanBindOp>(op)) {
+  } else if (auto bind = dyn_cast<ReproBindOp>(op)) {
     build.create<TorchSizeOp>(bind.getLoc(), bind.getNameAttr(), bind.getValue(), bind.getElementAttr());
     bind.erase();
-  } else if (auto flow = dyn_cast<PlanFlowOp>(op)) {
+  } else if (auto flow = dyn_cast<ReproFlowOp>(op)) {
     auto made = build.create<TorchFlowOp>(flow.getLoc(), flow.getResultTypes(), flow.getOpAttr(),
                                           flow.getBodiesAttr(), flow.getInputs(), flow.getCarriedAttr());
     flow.replaceAllUsesWith(made.getOutputs());

@@ -1,6 +1,7 @@
 // repro-make-stateful: a decoder that is computed over its whole sequence becomes one that
-// remembers keys and values (plan.20). What it computes for a token is shown to depend, through
-// causal attention alone, on the tokens before it; otherwise the program stays as it is.
+// remembers (plan.20). What it computes for a token is shown to depend on the tokens before it
+// through causal attention and operations that can have a state alone; otherwise the program stays
+// as it is.
 #include <limits>
 
 #include "compiler/dialects/origin.h"
@@ -13,12 +14,18 @@ namespace invar::compiler {
 namespace {
 
 constexpr double kHidden = -65504;  // a number that hides a key: at most the lowest of binary16
-constexpr char kName[] = "onnx.name";
+constexpr char kName[] = "onnx.name", kState[] = "state";
 
-// A call of attention as it is with memory.
+// Whether operations like this one may have the attribute.
+bool has_attribute(Operation* op, StringRef name) {
+  return llvm::any_of(op->getName().getAttributeNames(),
+                      [name](StringAttr known) { return known.getValue() == name; });
+}
+
+// A call as it is with memory: of attention, or of another operation that can have a state.
 struct Remembering {
-  AttentionOp op;
-  Value keys, values;  // of the new tokens
+  Operation* op;
+  Value keys, values;  // of attention, of the new tokens
   int64_t left = -1;
 };
 
@@ -37,6 +44,7 @@ class Decoder {
   std::string bind_inputs();
   std::string visit(Value);
   std::string visit_attention(AttentionOp);
+  std::string visit_recurrence(Operation*);
   std::string read_mask(Value mask, Remembering&);
   Value without_past(Value keys);
   bool is_position(Value);
@@ -56,7 +64,7 @@ class Decoder {
   unsigned ids_ = 0, logits_ = 0;
   SmallVector<Value> open_, positions_;
   llvm::DenseSet<Value> seen_;
-  SmallVector<Remembering> attention_;
+  SmallVector<Remembering> remembering_;
 };
 
 std::optional<DimExpr> Decoder::size_of(const Dim& dim) const {
@@ -147,6 +155,7 @@ std::string Decoder::visit(Value v) {
   if (!op) return "it reads the input " + name_of_argument(cast<BlockArgument>(v).getArgNumber());
   if (isa<ReproWeightOp>(op)) return "";
   if (auto attention = dyn_cast<AttentionOp>(op)) return visit_attention(attention);
+  if (has_attribute(op, kState) && !has_attribute(op, "causal")) return visit_recurrence(op);
   if (!rows_.keeps_apart(op)) {
     const plan::Origin origin = origin_of(op->getLoc());
     return "it computes one token from others in " + plan::text_of(origin) + "operation " +
@@ -180,7 +189,20 @@ std::string Decoder::visit_attention(AttentionOp op) {
   }
   if (!causal) return "its attention sees tokens behind a token";
   open_.append({Value(op.getQ()), made.keys, made.values});
-  attention_.push_back(made);
+  remembering_.push_back(made);
+  return "";
+}
+
+// An operation whose result for a token depends on that token and those before it, by what it is.
+std::string Decoder::visit_recurrence(Operation* op) {
+  const std::string name = op->getName().stripDialect().str();
+  if (op->hasAttr(kState)) return "it has a memory already";
+  if (rows_.axis(op->getResult(0)) != 1) return "its " + name + " is not along the tokens";
+  for (Value v : op->getOperands())
+    if (const auto axis = rows_.axis(v); axis != 1 && axis != TokenRows::kNone)
+      return "its " + name + " is not along the tokens";
+  open_.append(op->operand_begin(), op->operand_end());
+  remembering_.push_back({op, {}, {}});
   return "";
 }
 
@@ -226,7 +248,7 @@ std::string Decoder::analyze() {
   open_.push_back(end()->getOperand(logits_));
   while (!open_.empty())
     if (std::string why = visit(open_.pop_back_val()); !why.empty()) return why;
-  return attention_.empty() ? "it has no attention" : "";
+  return remembering_.empty() ? "it has no attention" : "";
 }
 
 // Several elements of each token along one axis become an axis of their own.
@@ -260,8 +282,10 @@ void Decoder::replace_positions(BlockArgument positions) {
 }
 
 void Decoder::remember(const Remembering& made, size_t number) {
-  AttentionOp op = made.op;
-  OpBuilder build(op);
+  OpBuilder build(made.op);
+  const StringAttr state = build.getStringAttr("memory " + std::to_string(number));
+  auto op = dyn_cast<AttentionOp>(made.op);
+  if (!op) return made.op->setAttr(kState, state);
   SmallVector<Value> operands = {op.getQ(), made.keys, made.values};
   if (op.getSinks().value_or(0)) operands.push_back(op.getMore()[op.getMask().value_or(0) ? 1 : 0]);
   SmallVector<NamedAttribute> attrs;
@@ -271,7 +295,7 @@ void Decoder::remember(const Remembering& made, size_t number) {
       attrs.push_back(a);
   attrs.push_back(build.getNamedAttr("causal", build.getI64IntegerAttr(1)));
   if (made.left >= 0) attrs.push_back(build.getNamedAttr("left", build.getI64IntegerAttr(made.left)));
-  attrs.push_back(build.getNamedAttr("state", build.getStringAttr("memory " + std::to_string(number))));
+  attrs.push_back(build.getNamedAttr(kState, state));
   Operation* call =
       make_op(build, op.getLoc(), AttentionOp::getOperationName(), operands, attrs, op.getType());
   op.getOut().replaceAllUsesWith(call->getResult(0));
@@ -289,10 +313,9 @@ void Decoder::rewrite() {
       function_.getLoc());
   replace_positions(function_.getArgument(positions));
   // The order of the program names the memories.
-  llvm::sort(attention_, [](const Remembering& a, const Remembering& b) {
-    return a.op->isBeforeInBlock(const_cast<AttentionOp&>(b.op));
-  });
-  for (size_t i = 0; i < attention_.size(); ++i) remember(attention_[i], i);
+  llvm::sort(remembering_,
+             [](const Remembering& a, const Remembering& b) { return a.op->isBeforeInBlock(b.op); });
+  for (size_t i = 0; i < remembering_.size(); ++i) remember(remembering_[i], i);
   llvm::BitVector results(end()->getNumOperands(), true), arguments(function_.getNumArguments());
   results.reset(logits_);
   end()->eraseOperands(results);
@@ -313,7 +336,7 @@ class MakeStateful : public PassWrapper<MakeStateful, OperationPass<func::FuncOp
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MakeStateful)
   explicit MakeStateful(std::string* why_not) : why_not_(why_not) {}
   StringRef getArgument() const final { return "repro-make-stateful"; }
-  StringRef getDescription() const final { return "Keep keys and values of a decoder between steps"; }
+  StringRef getDescription() const final { return "Keep keys, values and states of a decoder between steps"; }
   void runOnOperation() final {
     func::FuncOp function = getOperation();
     if (function->hasAttr(kBody)) return;

@@ -1,11 +1,10 @@
 // Attention decomposed as in the body of ONNX's function, for what repro.attention does not
-// compute: scores as a result, f64 weights. LinearAttention, unrolled over its positions.
+// compute: scores as a result, f64 weights.
 #include "ops/attention/import/decompose_attention.h"
 
-#include <cmath>
 #include <limits>
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {
@@ -119,23 +118,6 @@ Result<Value> attention_weights(NodeView& node, Value scores, Value bias) {
   return node.make<WhereOp>({none, node.constant(0.0f), weights});
 }
 
-// A decay or rate [B, T, H] or [B, T, H * D] -> [B, H, T, 1 or D].
-Result<Value> per_head_rates(NodeView& node, unsigned operand, int64_t heads) {
-  const Shape s = node.shape(operand);
-  if (s.size() != 3 || !s[2].constant())
-    return bad_input("operand " + std::to_string(operand) + " is not of rank 3");
-  return to_heads_first(node, node.in(operand), s[2].value % heads ? s[2].value : heads);
-}
-
-// The initial state of a linear attention (operand 3); zeros if there is none.
-Result<Value> initial_linear_state(NodeView& node, const Shape& wanted) {
-  if (!node.has(3)) return expand(node, node.constant(0.0f), wanted);
-  if (node.shape(3) != wanted)
-    return unequal_shapes(node.shape(3), wanted,
-                          "operand 3 of shape " + text_of(node.shape(3)) + " instead of " + text_of(wanted));
-  return node.in(3);
-}
-
 }  // namespace
 
 // [B, S, H * D] or [B, H, S, D] -> [B, H, S, D].
@@ -197,84 +179,6 @@ Status decompose_attention(NodeView& node, int64_t q_heads, int64_t kv_heads, fl
     INVAR_TRY(out, reshape(node, out, {s[0], s[1], Dim::of(s[2].value * s[3].value)}));
   }
   return node.replace(out);
-}
-
-// ONNX's recurrence, unrolled:
-// S = S * exp(decay); v = beta * (v - k S); S = S + k v; y = scale * q S.
-Status linear_attention(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(3, 6, {"chunk_size", "kv_num_heads", "q_num_heads", "scale", "update_rule"}, 2));
-  std::string rule = "gated_delta";
-  if (auto given = dyn_cast_or_null<StringAttr>(node.attribute("update_rule"))) rule = given.str();
-  const bool gated = rule == "gated" || rule == "gated_delta",
-             delta = rule == "delta" || rule == "gated_delta";
-  if (!gated && !delta && rule != "linear") return bad_input("attribute \"update_rule\" is \"" + rule + "\"");
-  if (node.has(4) != gated || node.has(5) != delta)
-    return bad_input("decay or beta is missing, or there against attribute \"update_rule\"");
-  INVAR_TRY(const int64_t q_heads, node.int_attr("q_num_heads", 0));
-  INVAR_TRY(const int64_t heads, node.int_attr("kv_num_heads", 0));
-  if (q_heads < 1 || heads < 1 || q_heads % heads)
-    return bad_input("the heads of queries are no multiple of those of keys");
-  INVAR_TRY(Value q, to_heads_first(node, node.in(0), q_heads));
-  INVAR_TRY(Value k, to_heads_first(node, node.in(1), heads));
-  INVAR_TRY(Value v, to_heads_first(node, node.in(2), heads));
-  const Shape keys = shape_of(k.getType()), values = shape_of(v.getType());
-  const Dim one = Dim::of(1), batch = keys[0], all = Dim::of(heads);
-  const auto fits = [&](Value x, const Dim& last, bool shared) {
-    const Shape s = shape_of(x.getType());
-    return known_equal(s[0], batch) && (s[1] == all || (shared && s[1] == one)) &&
-           known_equal(s[2], keys[2]) && (known_equal(s[3], last) || (shared && s[3] == one));
-  };
-  if (shape_of(q.getType())[2] != keys[2] || shape_of(q.getType())[3] != keys[3] ||
-      !fits(k, keys[3], false) || !fits(v, values[3], false))
-    return shape_error({shape_of(q.getType()), keys, values}, "queries, keys and values do not fit together");
-  if (!keys[2].constant() || keys[2].value < 1 || keys[2].value > 4096)
-    return not_covered("a sequence of " + text_of(keys[2]) + " positions; covered are 1 to 4096");
-  INVAR_TRY(float scale, node.float_attr("scale", 0));
-  if (scale == 0) scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(keys[3].value)));
-  Value decay, beta, state;
-  if (gated) {
-    INVAR_TRY(decay, per_head_rates(node, 4, heads));
-    if (!fits(decay, keys[3], true))
-      return shape_error({shape_of(decay.getType()), keys}, "operand 4 does not fit the keys");
-    INVAR_TRY(decay, node.make<ExpOp>(decay));
-  }
-  if (delta) {
-    INVAR_TRY(beta, per_head_rates(node, 5, heads));
-    if (!fits(beta, one, true))
-      return shape_error({shape_of(beta.getType()), keys}, "operand 5 does not fit the keys");
-  }
-  INVAR_TRY(state, initial_linear_state(node, {batch, all, keys[3], values[3]}));
-  // The query heads of one key head are the rows of one product.
-  const Dim group = Dim::of(q_heads / heads);
-  SmallVector<Value> outputs;
-  for (int64_t t = 0; t < keys[2].value; ++t) {
-    INVAR_TRY(Value key, slice(node, k, 2, t, 1));
-    INVAR_TRY(Value value, slice(node, v, 2, t, 1));
-    INVAR_TRY(Value query, slice(node, q, 2, t, 1));
-    if (gated) {
-      INVAR_TRY(Value g, slice(node, decay, 2, t, 1));
-      const Shape s = shape_of(g.getType());
-      INVAR_TRY(g, reshape(node, g, {s[0], s[1], s[3], one}));
-      INVAR_TRY(state, node.make<MulOp>({state, g}));
-    }
-    if (delta) {
-      INVAR_TRY(Value found, matrix_product(node, key, state));
-      INVAR_TRY(Value rate, slice(node, beta, 2, t, 1));
-      INVAR_TRY(value, node.make<SubOp>({value, found}));
-      INVAR_TRY(value, node.make<MulOp>({rate, value}));
-    }
-    INVAR_TRY(Value column, reshape(node, key, {batch, all, keys[3], one}));
-    INVAR_TRY(Value written, node.make<MulOp>({column, value}));
-    INVAR_TRY(state, node.make<AddOp>({state, written}));
-    INVAR_TRY(query, reshape(node, query, {batch, all, group, keys[3]}));
-    INVAR_TRY(Value out, matrix_product(node, query, state));
-    INVAR_TRY(out, node.make<MulOp>({out, node.constant(scale)}));
-    INVAR_TRY(out, reshape(node, out, {batch, one, Dim::of(q_heads * values[3].value)}));
-    outputs.push_back(out);
-  }
-  INVAR_TRY(Value y, concat(node, outputs, 1));
-  node.replace(1, state);
-  return node.replace(y);
 }
 
 }  // namespace invar::compiler

@@ -1,7 +1,7 @@
-// Attention decomposed as in the body of ONNX's function, and LinearAttention.
+// Attention decomposed as in the body of ONNX's function.
 #pragma once
 
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 
@@ -11,6 +11,5 @@ inline constexpr int64_t kF32 = 1, kF64 = 11;  // TensorProto.DataType, for soft
 Result<Value> to_heads_first(NodeView&, Value x, int64_t heads);
 // Attention with scores as a result or f64 weights.
 Status decompose_attention(NodeView&, int64_t q_heads, int64_t kv_heads, float scale, float softcap);
-Status linear_attention(NodeView&);
 
 }  // namespace invar::compiler

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/attention/import/decompose_attention.h"
 
 namespace invar::compiler {

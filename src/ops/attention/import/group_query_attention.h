@@ -1,7 +1,7 @@
 // GroupQueryAttention of com.microsoft.
 #pragma once
 
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 

@@ -1,7 +1,7 @@
 // Recognizes attention with linear biases (ALiBi, Press et al. 2022) in the mask of an Attention.
 #pragma once
 
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 

@@ -1,5 +1,5 @@
 // The rules of operators that become one operation of the same operands, from ops.toml.
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/elementwise/import/rules.h"
 #include "ops/elementwise/table.h"
 

@@ -1,5 +1,5 @@
 // HannWindow, HammingWindow and BlackmanWindow.
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/elementwise/import/rules.h"
 
 namespace invar::compiler {

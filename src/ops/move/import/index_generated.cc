@@ -2,8 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "compiler/dialects/constant_data.h"
-#include "compiler/lowering/builders/expr_builder.h"
+#include "compiler/room_api.h"
 #include "ops/move/import/rules.h"
 
 namespace invar::compiler {

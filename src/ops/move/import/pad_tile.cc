@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "compiler/lowering/builders/expr_builder.h"
+#include "compiler/room_api.h"
 #include "ops/move/import/rules.h"
 
 namespace invar::compiler {

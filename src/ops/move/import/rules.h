@@ -1,7 +1,7 @@
 // Shared declarations of the import code of this room.
 #pragma once
 
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 

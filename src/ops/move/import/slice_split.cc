@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/move/import/rules.h"
 
 namespace invar::compiler {

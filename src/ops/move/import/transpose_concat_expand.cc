@@ -1,5 +1,5 @@
 // Lowering of Transpose, Concat and Expand.
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/move/import/rules.h"
 
 namespace invar::compiler {

@@ -1,8 +1,7 @@
 // Quantization that is decomposed: 16-bit integers, and exact convolutions of 8-bit integers.
 #include "ops/quantize/import/decompose_quantized.h"
 
-#include "compiler/lowering/builders/sliding_window.h"
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {

@@ -2,7 +2,7 @@
 // integers (quantize.6).
 #pragma once
 
-#include "compiler/lowering/rule_registry.h"
+#include "compiler/room_api.h"
 
 namespace invar::compiler {
 

@@ -1,6 +1,6 @@
 // GatherBlockQuantized of com.microsoft, in which onnxruntime-genai's builder keeps an embedding
 // that shares the quantised weight of the last product (onnx.34): decomposed.
-#include "compiler/lowering/op_builder.h"
+#include "compiler/room_api.h"
 #include "ops/quantize/import/decompose_quantized.h"
 
 namespace invar::compiler {

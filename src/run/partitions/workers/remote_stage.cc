@@ -71,7 +71,7 @@ Result<std::unique_ptr<RemoteStage>> RemoteStage::open(Transport& transport, int
   p.put(std::string_view(device)), p.put(std::string_view(o.isa));
   p.put(int64_t{o.threads}), p.put(o.capacity), p.put(o.sequences), p.put(int64_t{o.check_weights});
   INVAR_TRY(Packet answer, transport.call(rank, Kind::open, p));
-  s->has_memory_ = answer.number() != 0;
+  s->has_memory_ = answer.number() != 0, s->has_fixed_states_ = answer.number() != 0;
   for (int v : answer.numbers()) s->mixed_.insert(v);
   s->kernels_ = answer.texts(), s->libraries_ = answer.texts();
   s->device_name_ = answer.text();
@@ -98,6 +98,15 @@ Status RemoteStage::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
   p.put(rows), p.put(tail_rows), p.put(capacity);
   INVAR_TRY(Packet answer, transport_.call(rank_, Kind::reserve, p));
   bytes_ = static_cast<size_t>(answer.number());
+  return {};
+}
+
+// Pages stay, which nothing reads before they are written again.
+Status RemoteStage::forget(int64_t sequence, int64_t keep) {
+  if (!has_fixed_states_) return {};
+  Packet p = message();
+  p.put(sequence), p.put(keep);
+  INVAR_CHECK_OK(transport_.call(rank_, Kind::forget, p));
   return {};
 }
 

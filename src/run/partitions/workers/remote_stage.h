@@ -20,6 +20,7 @@ class RemoteStage final : public Stage {
   const std::string& lane() const override { return lane_; }
   std::shared_ptr<Device> device() const override { return nullptr; }
   bool has_memory() const override { return has_memory_; }
+  bool has_fixed_states() const override { return has_fixed_states_; }
   bool has_leading_sequences(int v) const override { return !mixed_.contains(v); }
   std::vector<std::string> kernels() const override { return kernels_; }
   std::vector<std::string> libraries() const override { return libraries_; }
@@ -28,6 +29,7 @@ class RemoteStage final : public Stage {
   Status start_load() override;
   Status load() override;
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) override;
+  Status forget(int64_t sequence, int64_t keep) override;
   Status begin(const StagePass&) override;
   Status hand_in(int v, const Handover&) override;
   Status run(const std::function<void()>& overlapped) override;
@@ -46,7 +48,7 @@ class RemoteStage final : public Stage {
   Transport& transport_;
   const int rank_, id_;
   std::string lane_, device_name_;
-  bool has_memory_ = true;
+  bool has_memory_ = true, has_fixed_states_ = false;
   std::set<int> mixed_;  // inputs of the decoder without sequences on the leading axis alone
   std::vector<std::string> kernels_, libraries_;
   size_t bytes_ = 0;

@@ -17,7 +17,20 @@
 namespace invar::run {
 
 // The subject of a message.
-enum class Kind : uint32_t { hello, find, keep, open, load, reserve, pass, unchanged, close, quit, answer };
+enum class Kind : uint32_t {
+  hello,
+  find,
+  keep,
+  open,
+  load,
+  reserve,
+  forget,
+  pass,
+  unchanged,
+  close,
+  quit,
+  answer
+};
 
 class Transport {
  public:

@@ -36,6 +36,7 @@ class Worker {
   Result<Packet> open(Packet& p);
   Result<Packet> load(Held& h);
   Result<Packet> reserve(Held& h, Packet& p);
+  Result<Packet> forget(Held& h, Packet& p);
   Result<Packet> pass(Held& h, Packet& p);
   Result<Packet> handle(Kind kind, Packet& p);
 
@@ -133,7 +134,7 @@ Result<Packet> Worker::open(Packet& p) {
   for (int v : {ports.ids, ports.positions})
     if (v >= 0 && !h.stage->has_leading_sequences(v)) mixed.push_back(v);
   Packet answer;
-  answer.put(int64_t{h.stage->has_memory()});
+  answer.put(int64_t{h.stage->has_memory()}), answer.put(int64_t{h.stage->has_fixed_states()});
   answer.put(mixed);
   answer.put(h.stage->kernels()), answer.put(h.stage->libraries());
   answer.put(std::string_view(device ? device->info().name : "cpu"));
@@ -151,6 +152,13 @@ Result<Packet> Worker::reserve(Held& h, Packet& p) {
   Packet answer;
   answer.put(static_cast<int64_t>(h.stage->bytes()));
   return answer;
+}
+
+Result<Packet> Worker::forget(Held& h, Packet& p) {
+  const int64_t sequence = p.number(), keep = p.number();
+  if (!p.ok()) return Error{Code::internal, "a sequence that cannot be read"};
+  INVAR_CHECK_OK(h.stage->forget(sequence, keep));
+  return Packet();
 }
 
 Result<Packet> Worker::pass(Held& h, Packet& p) {
@@ -205,6 +213,7 @@ Result<Packet> Worker::handle(Kind kind, Packet& p) {
   switch (kind) {
     case Kind::load: return load(h);
     case Kind::reserve: return reserve(h, p);
+    case Kind::forget: return forget(h, p);
     case Kind::pass: return pass(h, p);
     case Kind::unchanged: INVAR_CHECK_OK(h.stage->weights_unchanged()); return Packet();
     default: return Error{Code::internal, "a message that a worker does not expect"};

@@ -5,7 +5,7 @@
 // RUN: %plain "%s" > "%t.a" && %opt "%t.a" | diff - "%t.a"
 
 // CHECK-LABEL: func.func @main
-// CHECK-SAME: attributes {plan.numerics = "invar-1", torch.operations = "reproducible"}
+// CHECK-SAME: attributes {torch.operations = "reproducible"}
 // PLAIN-LABEL: func.func @main
 // PLAIN-SAME: torch.operations = "plain"
 func.func @main(%x: tensor<?x?x4xf32, #repro.dims<"batch", "seq", "">> {onnx.name = "x"},

@@ -1,6 +1,6 @@
 // Data-dependent dimensions: bound to symbols where they are computed, expressions of symbols afterwards.
 // RUN: %lower "%s" --split-input-file | %check
-// RUN: %plan "%s" --split-input-file > "%t.a" && %opt "%t.a" --split-input-file | diff - "%t.a"
+// RUN: %store "%s" --split-input-file > "%t.a" && %opt "%t.a" --split-input-file | diff - "%t.a"
 
 // CHECK-LABEL: func.func @chosen
 func.func @chosen(%x: tensor<?xf32, #repro.dims<"n">> {onnx.name = "x"}, %y: tensor<?x4xf32, #repro.dims<"n", "">> {onnx.name = "y"}) -> (!onnx.unknown {onnx.name = "a"}, !onnx.unknown {onnx.name = "b"}, !onnx.unknown {onnx.name = "c"}) {

@@ -1,5 +1,5 @@
-// repro-to-plan: lowers the repro dialect to the plan dialect. Operations become kernel calls,
-// values get buffer slots, and weights are hashed.
+// repro-store-weights: weights get their digest and their place in a file, as the plan has them.
+// Values that a plan does not have are refused.
 #include "base/hash/sha256.h"
 #include "compiler/emit/weight_hashing.h"
 #include "compiler/lowering/rule_registry.h"
@@ -9,15 +9,12 @@
 namespace invar::compiler {
 namespace {
 
-class LowerToPlan : public PassWrapper<LowerToPlan, OperationPass<func::FuncOp>> {
+class StoreWeights : public PassWrapper<StoreWeights, OperationPass<func::FuncOp>> {
  public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToPlan)
-  explicit LowerToPlan(WeightStorage* storage) : storage_(storage) {}
-  StringRef getArgument() const final { return "repro-to-plan"; }
-  StringRef getDescription() const final {
-    return "Hash weights, assign buffer slots, turn operations into calls";
-  }
-  void getDependentDialects(DialectRegistry& registry) const final { registry.insert<PlanDialect>(); }
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StoreWeights)
+  explicit StoreWeights(WeightStorage* storage) : storage_(storage) {}
+  StringRef getArgument() const final { return "repro-store-weights"; }
+  StringRef getDescription() const final { return "Hash weights, and store those that no file has"; }
   void runOnOperation() final {
     Status status = run();
     if (status) return;
@@ -31,11 +28,8 @@ class LowerToPlan : public PassWrapper<LowerToPlan, OperationPass<func::FuncOp>>
  private:
   Status run();
   void copy_returned_weights();
-  Status lower_weights(WeightStorage&);
+  Status store_weights(WeightStorage&);
   Status check_values();
-  Status assign_slots();
-  void lower_call(Operation& op);
-  void lower_flow(ReproFlowOp);
   WeightStorage* storage_;
 };
 
@@ -66,7 +60,7 @@ std::string port(func::FuncOp f, bool input, unsigned i) {
   return (input ? "input \"" : "output \"") + (name ? name.str() : std::to_string(i)) + "\"";
 }
 
-Status LowerToPlan::lower_weights(WeightStorage& storage) {
+Status StoreWeights::store_weights(WeightStorage& storage) {
   SmallVector<ReproWeightOp> ops(getOperation().front().getOps<ReproWeightOp>());
   std::vector<HashRequest> ranges;
   uint64_t constant_bytes = 0;  // upper bound
@@ -99,7 +93,6 @@ Status LowerToPlan::lower_weights(WeightStorage& storage) {
   storage.constants.reserve(storage.constants.size() + constant_bytes);
   size_t next = 0;
   for (ReproWeightOp w : ops) {
-    OpBuilder build(w);
     std::string file = w.getFile().str();
     int64_t offset = w.getOffset();
     Digest digest;
@@ -126,66 +119,35 @@ Status LowerToPlan::lower_weights(WeightStorage& storage) {
       digest = range.sha256;
       if (range.bytes.data()) append(range.bytes);
     }
-    auto made = build.create<PlanWeightOp>(
-        w.getLoc(), w.getType(), w.getNameAttr(), build.getStringAttr(file), build.getI64IntegerAttr(offset),
-        w.getLengthAttr(), StringAttr(), build.getStringAttr(to_hex(digest)));
-    w.replaceAllUsesWith(made.getOut());
-    w.erase();
+    w.setFile(file);
+    w.setOffset(static_cast<uint64_t>(offset));
+    w.removeDataAttr();
+    w->setAttr(kSha256Attr, StringAttr::get(&getContext(), to_hex(digest)));
   }
   return {};
 }
 
-Status LowerToPlan::check_values() {
+Status StoreWeights::check_values() {
   func::FuncOp function = getOperation();
   bool computes = false;
+  std::set<std::string> states;
   for (BlockArgument a : function.getArguments())
     INVAR_CHECK_OK(check_type(port(function, true, a.getArgNumber()), a.getType()));
   for (Operation& op : function.front()) {
     if (!isa<ReproOp, ReproFlowOp>(op)) continue;
     computes = true;
+    const auto state = op.getAttrOfType<StringAttr>("state");
+    if (state && !states.insert(state.str()).second)
+      return not_covered("memory \"" + state.str() + "\" is used by more than one operation");
     for (Type type : op.getResultTypes()) INVAR_CHECK_OK(check_type("result of " + text_of(op), type));
   }
   if (!computes) return not_covered("the graph has no outputs");
   return {};
 }
 
-// The memory planner works on plan::Plan (src/plan/analysis/memory_plan.cc). Its slots are written
-// back, so that the MLIR text shows them.
-Status LowerToPlan::assign_slots() {
-  INVAR_TRY(plan::Plan plan, translate_to_plan(getOperation()->getParentOfType<ModuleOp>()));
-  plan::assign_slots(plan);
-  size_t next = 0;
-  for (Operation& op : getOperation().front()) {
-    if (auto call = dyn_cast<CallOp>(op)) call.setSlot(plan.values[plan.nodes[next].out[0]].slot);
-    next += isa<CallOp, PlanFlowOp>(op);
-  }
-  return {};
-}
-
-void LowerToPlan::lower_call(Operation& op) {
-  OpBuilder build(&op);
-  SmallVector<NamedAttribute> params;
-  for (NamedAttribute a : op.getAttrs())
-    if (a.getName() != "version" && a.getName() != "state") params.push_back(a);
-  auto made = build.create<CallOp>(op.getLoc(), op.getResult(0).getType(),
-                                   build.getStringAttr(op.getName().stripDialect()), op.getOperands(),
-                                   op.getAttrOfType<IntegerAttr>("version"), build.getDictionaryAttr(params),
-                                   IntegerAttr(), op.getAttrOfType<StringAttr>("state"));
-  op.replaceAllUsesWith(made);
-  op.erase();
-}
-
-void LowerToPlan::lower_flow(ReproFlowOp op) {
-  OpBuilder build(op);
-  auto made = build.create<PlanFlowOp>(op.getLoc(), op.getResultTypes(), op.getOpAttr(), op.getBodiesAttr(),
-                                       op.getInputs(), op.getCarriedAttr());
-  op.replaceAllUsesWith(made.getOutputs());
-  op.erase();
-}
-
 // Outputs, control-flow operands and bound values must be computed or fed. A weight or input in
 // their place is copied.
-void LowerToPlan::copy_returned_weights() {
+void StoreWeights::copy_returned_weights() {
   Block& block = getOperation().front();
   OpBuilder build(&getContext());
   for (ReproBindOp bind : block.getOps<ReproBindOp>())
@@ -205,46 +167,19 @@ void LowerToPlan::copy_returned_weights() {
       out.set(RuleRegistry::all().copy_value(build, v));
 }
 
-Status LowerToPlan::run() {
-  func::FuncOp function = getOperation();
-  Block& block = function.front();
+Status StoreWeights::run() {
   WeightStorage standard;
   WeightStorage& storage = storage_ ? *storage_ : standard;
   if (storage.constants_file.empty()) storage.constants_file = "constants.bin";
   copy_returned_weights();
   INVAR_CHECK_OK(check_values());
-  INVAR_CHECK_OK(lower_weights(storage));
-  OpBuilder build(&getContext());
-  std::set<std::string> states;
-  for (Operation& op : llvm::make_early_inc_range(block)) {
-    if (auto bind = dyn_cast<ReproBindOp>(op)) {
-      build.setInsertionPoint(bind);
-      build.create<PlanBindOp>(bind.getLoc(), bind.getNameAttr(), bind.getValue(), bind.getElementAttr());
-      bind.erase();
-      continue;
-    }
-    if (auto loop = dyn_cast<ReproFlowOp>(op)) {
-      lower_flow(loop);
-      continue;
-    }
-    if (!isa<ReproOp>(op)) continue;
-    if (auto state = op.getAttrOfType<StringAttr>("state")) {
-      if (!states.insert(state.str()).second)
-        return not_covered("memory \"" + state.str() + "\" is used by more than one operation");
-      build.setInsertionPoint(&op);
-      build.create<StateOp>(op.getLoc(), state);
-    }
-    lower_call(op);
-  }
-  if (function->hasAttr(kBody)) return {};
-  function->setAttr("plan.numerics", build.getStringAttr(llvm::StringRef(plan::kNumerics)));
-  return assign_slots();
+  return store_weights(storage);
 }
 
 }  // namespace
 
-std::unique_ptr<Pass> lower_to_plan_pass(WeightStorage* storage) {
-  return std::make_unique<LowerToPlan>(storage);
+std::unique_ptr<Pass> store_weights_pass(WeightStorage* storage) {
+  return std::make_unique<StoreWeights>(storage);
 }
 
 }  // namespace invar::compiler

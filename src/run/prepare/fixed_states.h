@@ -1,0 +1,29 @@
+// Which nodes remember in a state of fixed size: that of the last position alone. The state of
+// others grows with positions, and has pages.
+#pragma once
+
+#include "run/prepare/executable.h"
+
+namespace invar::run {
+
+// Whether the state of such a call has the same size for every capacity, beyond what the call has
+// itself.
+inline bool has_fixed_state(const ops::KernelRef& kernel, const ops::Call& call) {
+  constexpr int64_t kLarge = int64_t{1} << 30;
+  return kernel.state_bytes(call, kLarge) == kernel.state_bytes(call, 2 * kLarge);
+}
+
+// A node that its room refuses has none: validate() says why.
+inline bool has_fixed_states(const Executable& e) {
+  constexpr StepShape kStep{1, 1, 0};
+  for (size_t i = 0; i < e.nodes.size(); ++i) {
+    const PreparedNode& n = e.nodes[i];
+    NodeShapes s;
+    if (n.node->state >= 0 && e.check(i, kStep) && e.shapes(n, kStep, s) &&
+        has_fixed_state(n.kernel, {s.in, s.out, &n.node->attrs}))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace invar::run
