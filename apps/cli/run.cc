@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <type_traits>
 
 #include "artifacts.h"
 #include "base/text/decimal.h"
@@ -14,6 +15,7 @@
 #include "generate/cache/task_cache.h"
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
+#include "generate/settings/settings_table.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "outputs/state.h"
@@ -26,27 +28,23 @@ namespace {
 using generate::Answer;
 using json::Value;
 
-// Of the optional settings those that are not off.
+// The settings that change something.
 void add_settings(Value& sampling, const receipt::Receipt& r) {
-  const sample::Params& p = r.sampling;
-  const sample::Processors& s = p.processors;
-  const auto add = [&](const char* name, bool stands, const auto& value) {
-    if (stands) sampling[name] = value;
+  const sample::Params off;
+  const auto json = [](const auto& value) -> Value {
+    if constexpr (std::is_same_v<decltype(value), const float&>)
+      return shortest_decimal(value);
+    else
+      return value;
   };
-  add("min_p", p.min_p > 0, shortest_decimal(p.min_p));
-  add("epsilon_cutoff", p.epsilon_cutoff > 0, shortest_decimal(p.epsilon_cutoff));
-  add("repetition_penalty", s.repetition_penalty != 1, shortest_decimal(s.repetition_penalty));
-  add("no_repeat_ngram_size", s.no_repeat_ngram_size > 0, s.no_repeat_ngram_size);
-  add("bad_words_ids", !s.bad_words_ids.empty(), s.bad_words_ids);
-  add("min_new_tokens", s.min_new_tokens > 0, s.min_new_tokens);
-  add("forced_bos_token_id", s.forced_bos_token_id >= 0, s.forced_bos_token_id);
-  add("forced_eos_token_id", !s.forced_eos_token_id.empty(), s.forced_eos_token_id);
-  add("remove_invalid_values", s.remove_invalid_values, true);
-  add("suppress_tokens", !s.suppress_tokens.empty(), s.suppress_tokens);
-  add("begin_suppress_tokens", !s.begin_suppress_tokens.empty(), s.begin_suppress_tokens);
-  add("short_circuit_length", s.short_circuit_length > 0, s.short_circuit_length);
-  add("short_circuit_token", s.short_circuit_token >= 0, s.short_circuit_token);
-  add("stop_strings", !r.stop_strings.empty(), r.stop_strings);
+  generate::for_each_setting([&](const generate::SettingRow& row, auto, auto member) {
+    const auto add = [&](const auto& of, const auto& neutral) {
+      if constexpr (requires { of.*member; })
+        if (of.*member != neutral.*member) sampling[row.name] = json(of.*member);
+    };
+    add(r.sampling, off), add(r.sampling.processors, off.processors);
+  });
+  if (!r.stop_strings.empty()) sampling["stop_strings"] = r.stop_strings;
 }
 
 Value json_of(const Answer& a, const std::string& receipt_path, const run::Session& session) {

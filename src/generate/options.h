@@ -39,11 +39,6 @@ struct ChatOptions {       // what the user adds to messages (spec/chat.md)
 // How tokens are chosen, each named as in transformers (spec/sampling.md). Absent: nobody says it.
 struct GenerationSettings {
 #include "options/settings.inc"
-  // Of the checkpoint alone.
-  std::optional<float> epsilon_cutoff;
-  std::optional<int32_t> forced_bos_token_id;
-  std::optional<bool> remove_invalid_values;
-  std::optional<std::vector<int32_t>> forced_eos_token_id, begin_suppress_tokens;
   bool operator==(const GenerationSettings&) const = default;
 };
 

@@ -33,6 +33,9 @@ at_most = 1   a list that takes one
 form          the option's field of the terminal form, a table
 python        the argument of Python, a table: help; name (left out: the member's); kind of a text:
               path, name, text or device; kind "not" of a flag: the argument says the contrary
+sample        of [settings]: the struct of src/sample (Params or Processors) with a member of the
+              name
+checkpoint    of [settings]: false where generation_config.json has no such key
 
 A row without `help` is no option of the command line.
 
@@ -90,7 +93,7 @@ TYPES = {
 }
 ROW_KEYS = set(
     "name like short position member type value choices group help default unset range check "
-    "may_be_empty required needs excludes comma many at_most form python".split()
+    "may_be_empty required needs excludes comma many at_most form python sample checkpoint".split()
 )
 COMMAND_KEYS = set(
     "about group aliases examples struct parts run one_of one_of_text options".split()
@@ -464,9 +467,23 @@ def python_members(tables):
         if part != "chat":
             struct = next(s for s, where in reversed(PARTS.values()) if where == PARTS[part][1])
             for key, keys in rows.items():
+                if "help" not in keys and "python" not in keys:
+                    continue
                 name = keys.get("member", key)
                 members[name] = f'  member({PARTS[part][1]}, "{name}", &{struct}::{name});\n'
     return "".join(members.values())
+
+
+def settings_table(tables):
+    """The calls of for_each_setting() (src/generate/settings/settings_table.h)."""
+    calls = {}
+    for key, keys in tables["options"]["settings"].items():
+        name, least = keys.get("member", key), keys.get("range", [0])[0]
+        read = str(keys.get("checkpoint", True)).lower()
+        target = f"&sample::{keys['sample']}::{name}" if "sample" in keys else "nullptr"
+        row = f"SettingRow{{{text(name)}, {read}, {least}}}"
+        calls.setdefault(name, f"  each({row}, &GenerationSettings::{name}, {target});\n")
+    return "".join(calls.values())
 
 
 def write(path, content):
@@ -480,6 +497,7 @@ def main(root, out):
     tables, commands = read(root)
     for name, content in structs(tables):
         write(out / name, content)
+    write(out / "settings_table.inc", settings_table(tables))
     write(out / "commands.inc", commands_inc(commands))
     write(out / "table.inc", table_inc(tables, commands))
     names, rows = form_incs(tables, commands)

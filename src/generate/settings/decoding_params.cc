@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "generate/engine/generation_loop.h"
+#include "generate/settings/settings_table.h"
 
 namespace invar::generate {
 
@@ -11,43 +12,16 @@ namespace {
 
 // The settings of `first`, else of `second`.
 GenerationSettings first_of(GenerationSettings first, const GenerationSettings& second) {
-  const auto take = [](auto& into, const auto& other) {
-    if (!into) into = other;
-  };
-  take(first.do_sample, second.do_sample);
-  take(first.temperature, second.temperature);
-  take(first.top_p, second.top_p);
-  take(first.top_k, second.top_k);
-  take(first.min_p, second.min_p);
-  take(first.epsilon_cutoff, second.epsilon_cutoff);
-  take(first.repetition_penalty, second.repetition_penalty);
-  take(first.no_repeat_ngram_size, second.no_repeat_ngram_size);
-  take(first.forced_bos_token_id, second.forced_bos_token_id);
-  take(first.forced_eos_token_id, second.forced_eos_token_id);
-  take(first.remove_invalid_values, second.remove_invalid_values);
-  take(first.suppress_tokens, second.suppress_tokens);
-  take(first.begin_suppress_tokens, second.begin_suppress_tokens);
-  take(first.bad_words_ids, second.bad_words_ids);
-  take(first.short_circuit_length, second.short_circuit_length);
-  take(first.short_circuit_token, second.short_circuit_token);
-  take(first.stop_strings, second.stop_strings);
+  for_each_setting([&](const SettingRow&, auto member, auto) {
+    if (!(first.*member)) first.*member = second.*member;
+  });
   return first;
-}
-
-template <class T>
-std::vector<T> each_once(std::vector<T> list) {
-  std::ranges::sort(list);
-  list.erase(std::ranges::unique(list).begin(), list.end());
-  return list;
 }
 
 sample::Params drawing_params(const GenerationSettings& s, int32_t top_k) {
   sample::Params p;
-  p.temperature = s.temperature.value_or(p.temperature);
-  p.top_k = s.top_k.value_or(top_k);
-  p.top_p = s.top_p.value_or(p.top_p);
-  p.min_p = s.min_p.value_or(p.min_p);
-  p.epsilon_cutoff = s.epsilon_cutoff.value_or(p.epsilon_cutoff);
+  p.top_k = top_k;
+  set_given(p, s);
   return p;
 }
 
@@ -56,19 +30,8 @@ sample::Params drawing_params(const GenerationSettings& s, int32_t top_k) {
 Result<sample::Params> params_of(const GenerationSettings& s, bool do_sample, int32_t top_k, uint64_t seed) {
   sample::Params p;
   if (do_sample) p = drawing_params(s, top_k), p.seed = seed;
-  sample::Processors r;
-  r.repetition_penalty = s.repetition_penalty.value_or(r.repetition_penalty);
-  r.no_repeat_ngram_size = s.no_repeat_ngram_size.value_or(r.no_repeat_ngram_size);
-  r.min_new_tokens = s.min_new_tokens.value_or(r.min_new_tokens);
-  r.forced_bos_token_id = s.forced_bos_token_id.value_or(r.forced_bos_token_id);
-  r.forced_eos_token_id = each_once(s.forced_eos_token_id.value_or(r.forced_eos_token_id));
-  r.remove_invalid_values = s.remove_invalid_values.value_or(r.remove_invalid_values);
-  r.suppress_tokens = each_once(s.suppress_tokens.value_or(r.suppress_tokens));
-  r.begin_suppress_tokens = each_once(s.begin_suppress_tokens.value_or(r.begin_suppress_tokens));
-  r.bad_words_ids = each_once(s.bad_words_ids.value_or(r.bad_words_ids));
-  r.short_circuit_length = s.short_circuit_length.value_or(r.short_circuit_length);
-  r.short_circuit_token = s.short_circuit_token.value_or(r.short_circuit_token);
-  p.do_sample = do_sample, p.processors = std::move(r);
+  set_given(p.processors, s);
+  p.do_sample = do_sample;
   INVAR_CHECK_OK(sample::check(p));
   return p;
 }

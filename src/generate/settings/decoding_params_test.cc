@@ -7,6 +7,8 @@
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
 #include "generate/engine/generation_loop.h"
+#include "generate/settings/settings_table.h"
+#include "receipt/receipt.h"
 
 namespace invar::generate {
 namespace {
@@ -189,6 +191,28 @@ TEST_F(DecodingParamsTest, WhatTheCallerAsksForHasToFit) {
   o.max_new_tokens = kContext;
   EXPECT_EQ(length(6, o).error().code, Code::bad_input);
   EXPECT_EQ(length(kContext).error().code, Code::bad_input);
+}
+
+// A setting that changes something is in the receipt, under the name that the table gives it.
+TEST(SettingsTableTest, ReceiptsNameSettingsAsTheTableDoes) {
+  receipt::Receipt r;
+  std::vector<std::string> names;
+  const auto change = [](auto& value) {
+    if constexpr (requires { value.emplace_back(); })
+      value.emplace_back();
+    else
+      value = std::remove_reference_t<decltype(value)>(!value);
+  };
+  for_each_setting([&](const SettingRow& row, auto, auto member) {
+    const auto change_of = [&](auto& params) {
+      if constexpr (requires { params.*member; }) change(params.*member), names.push_back(row.name);
+    };
+    change_of(r.sampling), change_of(r.sampling.processors);
+  });
+  EXPECT_EQ(names.size(), 16u);
+  const std::string text = receipt::print(r);
+  for (const std::string& name : names)
+    EXPECT_NE(text.find("\"" + name + "\": "), std::string::npos) << name << " in " << text;
 }
 
 }  // namespace

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <concepts>
 #include <limits>
 #include <set>
-#include <type_traits>
+#include <utility>
 
 #include "base/file/file.h"
 #include "base/file/listing.h"
@@ -12,6 +13,7 @@
 #include "base/text/read_float.h"
 #include "generate/onnx/onnx_folder.h"
 #include "generate/settings/generation_config_keys.h"
+#include "generate/settings/settings_table.h"
 #include "sample/sample.h"
 
 namespace invar::generate {
@@ -86,7 +88,7 @@ class GenerationConfigReader {
     }
     d.path = path_;
     sample::Params p;  // ranges; decoding_params() has those of settings that only draws use
-    p.processors.repetition_penalty = d.repetition_penalty.value_or(1);
+    set_given(p.processors, d);
     if (const Status s = sample::check(p); !s) return bad_input(path_ + ": " + s.error().message);
     return {};
   }
@@ -113,28 +115,15 @@ class GenerationConfigReader {
     return uncovered("is a key that this version does not know, so it is not covered");
   }
 
-  // Of a key that is implemented: its value.
+  // Reads the value of a key that is implemented; absent: it is another key.
   std::optional<Status> setting(GenerationConfig& d) const {
-    if (key_ == "do_sample") return truth(d.do_sample);
-    if (key_ == "temperature") return number(d.temperature);
-    if (key_ == "top_p") return number(d.top_p);
-    if (key_ == "top_k") return whole(d.top_k, 0);
-    if (key_ == "min_p") return number(d.min_p);
-    if (key_ == "epsilon_cutoff") return number(d.epsilon_cutoff);
-    if (key_ == "max_new_tokens") return whole(d.max_new_tokens, 1);
-    if (key_ == "max_length") return whole(d.max_length, 1);
-    if (key_ == "min_new_tokens") return whole(d.min_new_tokens, 0);
-    if (key_ == "min_length") return whole(d.min_length, 0);
-    if (key_ == "repetition_penalty") return number(d.repetition_penalty);
-    if (key_ == "no_repeat_ngram_size") return whole(d.no_repeat_ngram_size, 0);
-    if (key_ == "bad_words_ids") return words(d.bad_words_ids);
-    if (key_ == "forced_bos_token_id") return whole(d.forced_bos_token_id, 0);
-    if (key_ == "forced_eos_token_id") return ids(d.forced_eos_token_id, /*or_one=*/true);
-    if (key_ == "remove_invalid_values") return truth(d.remove_invalid_values);
-    if (key_ == "suppress_tokens") return ids(d.suppress_tokens);
-    if (key_ == "begin_suppress_tokens") return ids(d.begin_suppress_tokens);
-    if (key_ == "stop_strings") return texts(d.stop_strings);
-    return std::nullopt;
+    if (key_ == "max_length") return take(d.max_length, 1);
+    if (key_ == "min_length") return take(d.min_length, 0);
+    std::optional<Status> taken;
+    for_each_setting([&](const SettingRow& row, auto member, auto) {
+      if (row.in_checkpoint && key_ == row.name) taken = take(d.*member, row.least);
+    });
+    return taken;
   }
 
   // Checks that the value of a key that is not implemented switches it off. Other keys: nothing.
@@ -156,12 +145,13 @@ class GenerationConfigReader {
     return {};
   }
 
-  Status truth(std::optional<bool>& out) const {
+  // The value of the key, of the member's type; a whole number of at least `least`.
+  Status take(std::optional<bool>& out, int64_t) const {
     if (value_->kind != Value::boolean) return bad_input(what() + " is neither true nor false");
     out = value_->text == "true";
     return {};
   }
-  Status texts(std::optional<std::vector<std::string>>& out) const {
+  Status take(std::optional<std::vector<std::string>>& out, int64_t) const {
     out.emplace();
     for (const Value& v : value_->kind == Value::array ? value_->items : std::vector<Value>{*value_}) {
       if (v.kind != Value::string || v.text.empty())
@@ -178,21 +168,22 @@ class GenerationConfigReader {
     }
     return list.kind == Value::array;
   }
-  Status ids(std::optional<std::vector<int32_t>>& out, bool or_one = false) const {
+  Status take(std::optional<std::vector<int32_t>>& out, int64_t) const {
     Value list = *value_;
+    const bool or_one = key_ == "forced_eos_token_id";
     if (or_one && list.kind == Value::number) list.kind = Value::array, list.items = {*value_};
     if (!ids_of(list, out.emplace())) return bad_input(what() + " is no list of token ids");
     return {};
   }
-  Status words(std::optional<std::vector<std::vector<int32_t>>>& out) const {
+  Status take(std::optional<std::vector<std::vector<int32_t>>>& out, int64_t) const {
     out.emplace();
     for (const Value& word : value_->items)
       if (!ids_of(word, out->emplace_back()) || word.items.empty())
         return bad_input(what() + " is no list of lists of token ids");
     return value_->kind == Value::array ? Status() : bad_input(what() + " is no list of lists of token ids");
   }
-  template <class T>
-  Status whole(std::optional<T>& out, std::type_identity_t<T> least) const {
+  template <std::integral T>
+  Status take(std::optional<T>& out, int64_t least) const {
     constexpr T most = std::numeric_limits<int32_t>::max();
     const auto value = whole_number<T>(*value_);
     if (!value || *value < least || *value > most)
@@ -201,7 +192,7 @@ class GenerationConfigReader {
     out = *value;
     return {};
   }
-  Status number(std::optional<float>& out) const {
+  Status take(std::optional<float>& out, int64_t) const {
     float value = 0;
     const std::string& text = value_->text;
     if (value_->kind != Value::number) return bad_input(what() + " is not a number");

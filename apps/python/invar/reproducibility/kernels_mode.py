@@ -17,13 +17,13 @@ from invar.reproducibility import allowed, gradients, random
 from invar.reproducibility.kernels import (  # noqa: F401  they register handlers
     copies,
     elementwise,
-    indices,
     losses,
     matrices,
     optimizers,
     reductions,
 )
 from invar.reproducibility.kernels.handlers import HANDLERS, cast
+from invar.reproducibility.kernels.indices import added
 from invar.reproducibility.operands import has_floats
 
 RUN, INTEGER, EXACT, COVERED, RANDOM, INDEX_PUT, SCATTER, SORT, SUMS, COPY, REFUSED = range(11)
@@ -188,7 +188,7 @@ def index_put(function, args, kwargs):
         places = torch.ops.aten.index.Tensor(places, indices)
         if adds:
             rows = values.expand(*places.shape, *rest)
-            found = indices.added(
+            found = added(
                 target.reshape(-1, *rest), 0, places.reshape(-1), rows.reshape(-1, *rest)
             ).reshape(target.shape)
             return into(target, found) if function._schema.is_mutable else found
