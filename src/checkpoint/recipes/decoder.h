@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/recipes/blocks/mixers.h"
 #include "checkpoint/recipes/experts.h"
-#include "checkpoint/recipes/mixers.h"
 #include "checkpoint/recipes/rope_frequencies.h"
 #include "onnx/recipe.h"
 

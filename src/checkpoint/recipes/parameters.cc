@@ -121,6 +121,16 @@ void add_experts(const Experts& e, Parameters& p) {
   add("beside_mlp", &Experts::beside_mlp);
 }
 
+// Adds the parameters of factors within layers (decoder.63).
+void add_scales(const Decoder& d, Parameters& p) {
+  for (const auto& [name, value] : {std::pair{"attention_in_scale", d.attention_in_scale},
+                                    {"attention_out_scale", d.attention_out_scale},
+                                    {"key_scale", d.key_scale},
+                                    {"mlp_gate_scale", d.mlp_scales[0]},
+                                    {"mlp_scale", d.mlp_scales[1]}})
+    if (value != 1) p[name] = parameter(value);
+}
+
 // Adds the parameters of layers whose mixer is not attention.
 void add_mixers(const Decoder& d, Parameters& p) {
   add_layers(d, "layer_mixers", 'a', p,
@@ -208,11 +218,6 @@ Parameters decoder_parameters(const Decoder& d) {
   add("position_offset", &Decoder::position_offset);
   add("gated_mlp", &Decoder::gated_mlp);
   add("fused_gate_up", &Decoder::fused_gate_up);
-  add("attention_in_scale", &Decoder::attention_in_scale);
-  add("attention_out_scale", &Decoder::attention_out_scale);
-  add("key_scale", &Decoder::key_scale);
-  if (d.mlp_scales[0] != 1) p["mlp_gate_scale"] = parameter(d.mlp_scales[0]);
-  if (d.mlp_scales[1] != 1) p["mlp_scale"] = parameter(d.mlp_scales[1]);
   add("embedding_scale", &Decoder::embedding_scale);
   add("residual_scale", &Decoder::residual_scale);
   add("logits_scale", &Decoder::logits_scale);
@@ -232,6 +237,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add_layers(d, "layer_experts", 'd', p, [](const Layer& l) { return l.sparse ? 'e' : 'd'; });
   if (p.contains("layer_experts")) add_experts(d.experts, p);
   add_mixers(d, p);
+  add_scales(d, p);
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
   add_temperature(d.temperature, p);
   for (size_t i = 0; i < d.ropes.size(); ++i) add_rope(d.ropes[i], i ? "local_" : "", p);
