@@ -173,3 +173,11 @@ def test_layers_for_predicting_more_tokens_are_not_read(tmp_path):
         write(folder, vector["config"], shapes, vector["seed"])
         done = invar("export", "--model-name", folder, "-o", tmp_path / "out", code=code)
         assert code == 0 or f"layers.{number}.eh_proj" in done.errors[0]
+
+
+@pytest.mark.parametrize("name", ["qwen3_5", "qwen3_next"])
+def test_heads_for_more_tokens_are_not_read(name, tmp_path):
+    vector = VECTORS[name]
+    shapes = {**vector["shapes"], "mtp.fc.weight": [32, 64]}
+    write(tmp_path / "model", vector["config"], shapes, vector["seed"])
+    invar("export", "--model-name", tmp_path / "model", "-o", tmp_path / "out")
