@@ -96,6 +96,10 @@ inline constexpr Architecture kArchitectures[] = {
     {"phimoe", "PhimoeForCausalLM", 131072},
     {"phimoe", "PhiMoEForCausalLM", 131072},  // of the original files
     {"granite_swa", "GraniteSWAForCausalLM", 8192},
+    {"qwen3_next", "Qwen3NextForCausalLM", 32768},
+    {"qwen3_5_text", "Qwen3_5ForCausalLM", 32768},
+    {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", 32768},
+    {"olmo_hybrid", "OlmoHybridForCausalLM", 65536},
     // transformers has no classes of these
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},
@@ -157,9 +161,8 @@ inline constexpr UncoveredArchitecture kUncovered[] = {
     {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
     {"lfm2", "convolutions over positions"},
-    {"kimi_linear", "linear attention"},
+    {"kimi_linear", "linear attention with decays of channels"},
     {"minimax", "linear attention"},
-    {"qwen3_next", "linear attention"},
     {"deepseek_v32", "attention to positions that an indexer chooses"},
     {"glm_moe_dsa", "attention to positions that an indexer chooses"},
     {"longcat_flash", "experts that pass their input on"},

@@ -83,7 +83,11 @@ using onnx::quote;
   X(mistral4, mistral4)                 \
   X(gemma4_text, gemma4)                \
   X(phimoe, phimoe)                     \
-  X(granite_swa, granite_swa)
+  X(granite_swa, granite_swa)           \
+  X(qwen3_next, qwen3_next)             \
+  X(qwen3_5_text, qwen3_5)              \
+  X(qwen3_5_moe_text, qwen3_5_moe)      \
+  X(olmo_hybrid, olmo_hybrid)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/recipes/blocks/gated_delta.h"
 #include "checkpoint/recipes/experts.h"
 #include "checkpoint/recipes/rope_frequencies.h"
 #include "onnx/recipe.h"
@@ -19,6 +20,8 @@ enum class Block { pre, post, both, parallel, parallel_two, after };
 enum class QkNorm { none, head, projection, heads };
 // How one weight holds queries, keys and values (decoder.6).
 enum class QkvLayout { split, concatenated, grouped };
+// What mixes the positions of a layer: attention, or one of the recurrent blocks (decoder.50).
+enum class Mixer { attention, gated_delta, short_conv, state_space };
 enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
 
 // Parts of names between the prefix and ".weight" or ".bias".
@@ -56,6 +59,7 @@ struct Layer {
   bool window = false;  // attention sees the last `Decoder::window` positions alone
   int rope = 0;         // index of Decoder::ropes; -1: none
   bool sparse = false;  // experts in the place of the MLP
+  Mixer mixer = Mixer::attention;
   // 0: those of the decoder (decoder.36).
   int64_t head_dim = 0, kv_heads = 0, intermediate_size = 0;
   int64_t keys_of = -1;          // the layer whose keys and values this one uses; -1: it makes its own
@@ -89,6 +93,7 @@ struct Decoder {
   float qkv_clip = 0;                                // limit of queries, keys and values; 0: none
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has
+  bool attention_gate = false;                       // of each result of a head, made with its query
   bool attention_scale_by_layer = false;             // divided by the number of the layer, from 1 on
   float alibi_bias_max = 0, alibi_scale = 1;         // of the slopes (decoder.26); 0: no biases
   // Latent attention (decoder.20): the sizes of what keys and values, and queries, are made from.
@@ -110,6 +115,7 @@ struct Decoder {
   float embedding_scale = 1, residual_scale = 1, logits_scale = 1, logits_divisor = 1, logits_softcap = 0;
   bool tied = false;
   Experts experts;                // of the sparse layers
+  GatedDelta delta;               // of the layers with Mixer::gated_delta
   int64_t layer_input_size = 0;   // of what each layer sees of the token itself (decoder.37); 0: nothing
   int64_t layer_input_vocab = 0;  // rows of that table
   bool layer_scalar = false;      // what leaves a layer is multiplied by a number

@@ -68,10 +68,11 @@ Strings DecoderGraph::projections(size_t layer, const std::string& p, const std:
   const Layer& l = d_.layers[layer];
   const int64_t q = d_.heads * head_dim(layer), kv = kv_heads(layer) * head_dim(layer);
   if (d_.qkv_layout == QkvLayout::split) {
-    Strings out = {linear(p + n.q, x, d_.hidden_size, q, d_.qkv_bias)};
+    Strings out = {linear(p + n.q, x, d_.hidden_size, d_.attention_gate ? 2 * q : q, d_.qkv_bias)};
     if (l.keys_of >= 0) return out;
     out.push_back(linear(p + n.k, x, d_.hidden_size, kv, d_.qkv_bias));
     out.push_back(l.values_are_keys ? out[1] : linear(p + n.v, x, d_.hidden_size, kv, d_.qkv_bias));
+    if (d_.attention_gate) split_gate(p + n.q, out);
     return out;
   }
   const std::string all = linear(p + n.qkv, x, d_.hidden_size, q + 2 * kv, d_.qkv_bias);
@@ -174,7 +175,18 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   const std::string y = b_.node("Attention", p + "self_attn.attention", operands, attributes);
   if (d_.attention_sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
   b_.graph().nodes.back().outputs = {y, present[0], present[1]};
-  return linear(p + d_.names.o, y, d_.heads * value_dim, d_.hidden_size, d_.output_bias);
+  return linear(p + d_.names.o, d_.attention_gate ? attention_gated(p, y, qkv[3]) : y, d_.heads * value_dim,
+                d_.hidden_size, d_.output_bias);
+}
+
+std::string DecoderGraph::mixed(size_t layer, const std::string& x) {
+  switch (d_.layers[layer].mixer) {
+    case Mixer::gated_delta: return gated_delta(layer, x);
+    case Mixer::attention:
+    case Mixer::short_conv:
+    case Mixer::state_space: break;
+  }
+  return attention(layer, x);
 }
 
 // decoder.8 has a table of the blocks.
@@ -189,24 +201,25 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
         scaled("Mul", p + name + std::string(".residual_scale"), what, d_.residual_scale, 1);
     return b_.node("Add", p + name, {to, scaled_part});
   };
-  switch (d_.block) {
+  // Layers of the gated delta rule have norms in front alone, whatever the others have.
+  switch (d_.layers[index].mixer == Mixer::gated_delta ? Block::pre : d_.block) {
     case Block::pre:
-      x = add("attended", x, attention(index, before(n.attention_norm, x)));
+      x = add("attended", x, mixed(index, before(n.attention_norm, x)));
       return add("output", x, mlp(index, before(n.mlp_norm, x), x));
     case Block::post:
-      x = add("attended", x, before(n.attention_post_norm, attention(index, x)));
+      x = add("attended", x, before(n.attention_post_norm, mixed(index, x)));
       return add("output", x, before(n.mlp_post_norm, mlp(index, x, x)));
     case Block::both:
-      x = add("attended", x, before(n.attention_post_norm, attention(index, before(n.attention_norm, x))));
+      x = add("attended", x, before(n.attention_post_norm, mixed(index, before(n.attention_norm, x))));
       return add("output", x, before(n.mlp_post_norm, mlp(index, before(n.mlp_norm, x), x)));
     case Block::after:
-      x = before(n.attention_norm, add("attended", x, attention(index, x)));
+      x = before(n.attention_norm, add("attended", x, mixed(index, x)));
       return before(n.mlp_norm, add("output", x, mlp(index, x, x)));
     case Block::parallel:
     case Block::parallel_two: break;
   }
   const std::string shared = before(n.attention_norm, x);
-  const std::string attended = add("attended", x, attention(index, shared));
+  const std::string attended = add("attended", x, mixed(index, shared));
   return add("output", attended, mlp(index, d_.block == Block::parallel ? shared : before(n.mlp_norm, x), x));
 }
 
@@ -235,6 +248,8 @@ Result<onnx::Graph> DecoderGraph::build() {
   for (const Layer& layer : d_.layers)
     if (layer.window) graph.ir_version = 13, graph.opsets = {{"", 25}};  // the first with windows
   if (d_.attention_sinks) graph.opsets["invar"] = 1;
+  for (const Layer& layer : d_.layers)  // the first opset with CausalConvWithState
+    if (layer.mixer == Mixer::gated_delta) graph.ir_version = 13, graph.opsets = {{"", 27}, {"invar", 1}};
   graph.metadata = d_.metadata;
   b_.input("input_ids", onnx::kInt64, {{-1, "batch"}, {-1, "seq"}});
   b_.input("position_ids", onnx::kInt64, {{-1, "batch"}, {-1, "seq"}});
@@ -255,7 +270,16 @@ Result<onnx::Graph> DecoderGraph::build() {
 }
 
 Result<onnx::Graph> decoder_graph(const Decoder& decoder, const Checkpoint& checkpoint) {
-  return DecoderGraph(decoder, checkpoint).build();
+  // Some families have both layouts of experts in files of the field. The tensors say which.
+  const std::string& stack = decoder.experts.names.gate_up_stack;
+  const auto has_stack = [&](const auto& tensor) { return tensor.first.ends_with("." + stack); };
+  if (decoder.experts.layout != ExpertLayout::separate || stack.empty() ||
+      std::ranges::none_of(checkpoint.tensors, has_stack))
+    return DecoderGraph(decoder, checkpoint).build();
+  Decoder stacked = decoder;
+  stacked.experts.layout = ExpertLayout::stacked;
+  onnx::add_recipe(recipe_of(stacked), stacked.metadata);
+  return DecoderGraph(stacked, checkpoint).build();
 }
 
 }  // namespace invar::checkpoint
