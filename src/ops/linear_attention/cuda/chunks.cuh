@@ -12,14 +12,16 @@ namespace {
 constexpr int kSlice = 64;                    // columns of a block
 constexpr int kSide = 16;                     // a block is a square of threads
 constexpr int kTile = kSlice / kSide;         // a thread has kTile x kTile elements of a tile
-constexpr int kChunkStride = kChunkRows + 1;  // of rows of a tile: avoids bank conflicts
+constexpr int kChunkStride = kChunkRows + 4;  // of rows of a tile: vectors of four without bank conflicts
+constexpr int kVector = 4;
 constexpr int kTileFloats = kChunkRows * kChunkStride;
-static_assert(kSlice == kChunkRows && kSide * kSide == kThreads);
+static_assert(kSlice == kChunkRows && kSide * kSide == kThreads && kTile == kVector);
 
 struct ChunkShared {
   double log[kChunkRows];                                   // G
   float a[kChunkRows], last[kChunkRows], beta[kChunkRows];  // A, d(63, i)
-  float k[kTileFloats], q[kTileFloats], s[kTileFloats];     // rows by channels; channels by columns
+  float k[kTileFloats], q[kTileFloats];                     // rows by channels
+  float s[kTileFloats];                                     // columns by channels; then rows of values
   float w_k[kTileFloats], w_q[kTileFloats];                 // linear_attention.4
   float u[kTileFloats];
 };
@@ -80,6 +82,12 @@ struct Sums {
   F k[kTile][kTile], q[kTile][kTile];
 };
 
+// Four floats of a tile's row.
+__device__ __forceinline__ void load_four(const float* at, F (&to)[kVector]) {
+  const float4 v = *reinterpret_cast<const float4*>(at);
+  to[0] = {v.x}, to[1] = {v.y}, to[2] = {v.z}, to[3] = {v.w};
+}
+
 // linear_attention.4: weights of the segment's rows, and the products with the state.
 template <bool kDelta>
 __device__ __forceinline__ void multiply(const Rows& p, const HeadState& m, ChunkShared& at,
@@ -96,29 +104,34 @@ __device__ __forceinline__ void multiply(const Rows& p, const HeadState& m, Chun
     load_rows<true>(p, m, at, rows, of.head, from);
     for (int i = threadIdx.x; i < kChunkRows * kSlice; i += kThreads) {
       const int j = i / kSlice, c = i % kSlice;
-      at.s[j * kChunkStride + c] =
+      at.s[c * kChunkStride + j] =
           from + j < g.d && c < of.columns ? m.s[(from + j) * g.dv_padded + of.slice + c] : 0.0f;
     }
     __syncthreads();
+    // Terms beyond the last channel are zeros: contraction.5.
     const int terms = static_cast<int>(num::min_i64(g.d - from, kChunkRows));
-    for (int j = 0; j < terms; ++j) {
-      F k[kTile], q[kTile], key[kTile], s[kTile];
+    for (int first = 0; first < terms; first += kVector) {
+      F k[kTile][kVector], q[kTile][kVector], key[kTile][kVector], s[kTile][kVector];
 #pragma unroll
       for (int i = 0; i < kTile; ++i) {
-        k[i] = load(at.k + (y + i * kSide) * kChunkStride + j);
-        q[i] = load(at.q + (y + i * kSide) * kChunkStride + j);
-        key[i] = load(at.k + (x + i * kSide) * kChunkStride + j);
-        s[i] = load(at.s + j * kChunkStride + x + i * kSide);
+        const int row = (y + i * kSide) * kChunkStride + first,
+                  column = (x + i * kSide) * kChunkStride + first;
+        load_four(at.k + row, k[i]);
+        load_four(at.q + row, q[i]);
+        load_four(at.k + column, key[i]);
+        load_four(at.s + column, s[i]);
       }
 #pragma unroll
-      for (int r = 0; r < kTile; ++r)
+      for (int j = 0; j < kVector; ++j)
 #pragma unroll
-        for (int c = 0; c < kTile; ++c) {  // contraction.2
-          if (kDelta) w_k[r][c] = fma(key[c], k[r], w_k[r][c]);
-          w_q[r][c] = fma(key[c], q[r], w_q[r][c]);
-          if (kDelta) h.k[r][c] = fma(k[r], s[c], h.k[r][c]);
-          h.q[r][c] = fma(q[r], s[c], h.q[r][c]);
-        }
+        for (int r = 0; r < kTile; ++r)
+#pragma unroll
+          for (int c = 0; c < kTile; ++c) {  // contraction.2
+            if (kDelta) w_k[r][c] = fma(key[c][j], k[r][j], w_k[r][c]);
+            w_q[r][c] = fma(key[c][j], q[r][j], w_q[r][c]);
+            if (kDelta) h.k[r][c] = fma(k[r][j], s[c][j], h.k[r][c]);
+            h.q[r][c] = fma(q[r][j], s[c][j], h.q[r][c]);
+          }
     }
   }
 #pragma unroll
@@ -145,9 +158,15 @@ __device__ __forceinline__ void substitute(const Rows& p, const HeadState& m, Ch
                                            const Segment& rows, const Columns& of, Sums& h) {
   const Geometry& g = p.g;
   const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
-  for (int i = threadIdx.x; i < rows.begin * kSlice; i += kThreads)
-    at.u[i / kSlice * kChunkStride + i % kSlice] =
-        i % kSlice < of.columns ? m.u[i / kSlice * g.dv_padded + of.slice + i % kSlice] : 0.0f;
+  __syncthreads();
+  for (int i = threadIdx.x; i < rows.end * kSlice; i += kThreads) {
+    const int row = i / kSlice, c = i % kSlice, to = row * kChunkStride + c;
+    if (row < rows.begin)
+      at.u[to] = c < of.columns ? m.u[row * g.dv_padded + of.slice + c] : 0.0f;
+    else
+      at.s[to] = c < of.columns ? p.v[of.values + row * of.row_step + c] : 0.0f;
+  }
+  __syncthreads();
 #pragma unroll
   for (int own = 0; own < kTile; ++own)
     for (int lane = 0; lane < kSide; ++lane) {
@@ -157,7 +176,7 @@ __device__ __forceinline__ void substitute(const Rows& p, const HeadState& m, Ch
 #pragma unroll
         for (int c = 0; c < kTile; ++c) {
           const int column = x + c * kSide;
-          F u = column < of.columns ? load(p.v + of.values + i * of.row_step + column) : zero();
+          F u = load(at.s + i * kChunkStride + column);
           if (kDelta) u = canonicalize(mul(load(at.beta + i), sub(u, h.k[own][c])));
           store(at.u + i * kChunkStride + column, u);
         }
@@ -216,34 +235,28 @@ __device__ __forceinline__ void close_slice(const Rows& p, const HeadState& m, C
     __syncthreads();
     F sum[kTile][kTile];
     const F a = load(at.a + kChunkRows - 1);
+    const auto each = [&](auto visit) {
 #pragma unroll
-    for (int r = 0; r < kTile; ++r)
+      for (int r = 0; r < kTile; ++r)
 #pragma unroll
-      for (int c = 0; c < kTile; ++c) {
-        const int64_t j = from + y + r * kSide, column = x + c * kSide;
-        sum[r][c] =
-            j < g.d && column < of.columns ? mul(a, load(m.s + j * g.dv_padded + of.slice + column)) : zero();
-      }
+        for (int c = 0; c < kTile; ++c) {
+          const int64_t j = from + y * kTile + r, column = x * kTile + c;
+          visit(sum[r][c], m.s + j * g.dv_padded + of.slice + column, j < g.d && column < of.columns);
+        }
+    };
+    each([&](F& s, const float* state, bool is_there) { s = is_there ? mul(a, load(state)) : zero(); });
     for (int i = 0; i < kChunkRows; ++i) {
       F key[kTile], u[kTile];
-#pragma unroll
-      for (int r = 0; r < kTile; ++r) {
-        key[r] = load(at.k + i * kChunkStride + y + r * kSide);
-        u[r] = load(at.u + i * kChunkStride + x + r * kSide);
-      }
+      load_four(at.k + i * kChunkStride + y * kTile, key);
+      load_four(at.u + i * kChunkStride + x * kTile, u);
 #pragma unroll
       for (int r = 0; r < kTile; ++r)
 #pragma unroll
         for (int c = 0; c < kTile; ++c) sum[r][c] = fma(key[r], u[c], sum[r][c]);  // linear_attention.7
     }
-#pragma unroll
-    for (int r = 0; r < kTile; ++r)
-#pragma unroll
-      for (int c = 0; c < kTile; ++c) {
-        const int64_t j = from + y + r * kSide, column = x + c * kSide;
-        if (j < g.d && column < of.columns)
-          store_canonical(m.s + j * g.dv_padded + of.slice + column, sum[r][c]);
-      }
+    each([&](const F& s, float* state, bool is_there) {
+      if (is_there) store_canonical(state, s);
+    });
   }
 }
 
@@ -264,8 +277,8 @@ __device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at,
 // Blocks are (slice, head, sequence). Keys and logarithms of the chunk that stays open are left to
 // append_kernel, because every slice reads those of earlier calls.
 template <bool kDelta>
-__global__ void __launch_bounds__(kThreads) chunks_kernel(Rows p, int slices) {
-  extern __shared__ double chunk_shared[];
+__global__ void __launch_bounds__(kThreads, 1) chunks_kernel(Rows p, int slices) {
+  extern __shared__ float4 chunk_shared[];
   ChunkShared& at = *reinterpret_cast<ChunkShared*>(chunk_shared);
   trigger_and_wait();
   const Geometry& g = p.g;
