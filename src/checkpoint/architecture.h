@@ -96,6 +96,10 @@ inline constexpr Architecture kArchitectures[] = {
     {"phimoe", "PhimoeForCausalLM", 131072},
     {"phimoe", "PhiMoEForCausalLM", 131072},  // of the original files
     {"granite_swa", "GraniteSWAForCausalLM", 8192},
+    {"qwen3_next", "Qwen3NextForCausalLM", 32768},
+    {"qwen3_5_text", "Qwen3_5ForCausalLM", 32768},
+    {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", 32768},
+    {"olmo_hybrid", "OlmoHybridForCausalLM", 65536},
     {"lfm2", "Lfm2ForCausalLM", 128000},
     {"lfm2_moe", "Lfm2MoeForCausalLM", 128000},
     {"mamba2", "Mamba2ForCausalLM", 1 << 20},  // no position has a limit
@@ -158,9 +162,8 @@ inline constexpr UncoveredArchitecture kUncovered[] = {
     {"zamba2", "state-space layers"},
     {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
-    {"kimi_linear", "linear attention"},
+    {"kimi_linear", "linear attention with decays of channels"},
     {"minimax", "linear attention"},
-    {"qwen3_next", "linear attention"},
     {"deepseek_v32", "attention to positions that an indexer chooses"},
     {"glm_moe_dsa", "attention to positions that an indexer chooses"},
     {"longcat_flash", "experts that pass their input on"},

@@ -34,6 +34,8 @@ inline constexpr WholeModel kWholeModels[] = {
     {"qwen2_vl", "Qwen2VLForConditionalGeneration", "qwen2", "qwen2_vl_text", true},
     {"qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", "qwen2", "qwen2_5_vl_text", true},
     {"qwen3_vl", "Qwen3VLForConditionalGeneration", "qwen3", "qwen3_vl_text"},
+    {"qwen3_5", "Qwen3_5ForConditionalGeneration", "qwen3_5_text", nullptr},
+    {"qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe_text", nullptr},
 };
 
 struct TextConfig {
@@ -59,7 +61,11 @@ inline Result<TextConfig> text_config_of(const json::Value& config, const std::s
     return type && *type == m.model_type && (!names || names->is_null() || *names == json::list({m.name}));
   };
   auto whole = std::ranges::find_if(kWholeModels, fits);
-  if (whole == std::end(kWholeModels)) return TextConfig{config};
+  if (whole == std::end(kWholeModels)) {
+    TextConfig text{config};
+    if (type && (*type == "qwen3_5_text" || *type == "qwen3_5_moe_text")) drop_mrope(text.config);
+    return text;
+  }
   // Some have one of several text models.
   const auto given = config.find("text_config");
   const auto given_type = given && given->is_object() ? given->find("model_type") : nullptr;

@@ -492,10 +492,15 @@ def test_what_stays_refused(tmp_path):
         assert (
             done.code == 3 and said in done.text and len(done.errors) == 1 and not m.plan.exists()
         ), done.text
-    nodes = [node("Reshape", "x s", "r"), node("Squeeze", "r", "y")]
-    Bound(tmp_path, nodes, {"x": (F32, ["n"]), "s": (I64, [2])}, {"y": F32}, compiles=False)
+    # Each Reshape has two symbols. reshape_10 of s5 is not reshape_1 of s0.
+    nodes = [node("Reshape", f"x s{i}", f"r{i}") for i in range(6)] + [node("Squeeze", "r5", "y")]
+    inputs = {"x": (F32, ["n"])} | {f"s{i}": (I64, [2]) for i in range(6)}
+    outputs = {"y": F32} | {f"r{i}": F32 for i in range(5)}
+    Bound(tmp_path, nodes, inputs, outputs, compiles=False)
     done = execute(["compile", tmp_path / "m.onnx"])
-    assert done.code == 3 and "--bind s=FILE.npy" in done.text, done.text
+    assert done.code == 3 and "reshape_10" in done.text and "--bind s5=FILE.npy" in done.text, (
+        done.text
+    )
 
 
 def test_errors(tmp_path):

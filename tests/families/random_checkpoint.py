@@ -37,11 +37,14 @@ def write(folder, config, shapes, seed, dtype="F32"):
     # The norms of Gemma before 3n add 1.
     kind = config["model_type"]
     centre = 0 if "gemma" in kind and not kind.startswith(("gemma3n", "gemma4")) else 1
+    if kind.startswith(("qwen3_next", "qwen3_5")):  # theirs, too, but those of recurrent layers
+        centre = 0
     header, _ = header_bytes(shapes, dtype, WIDTH[dtype])
     with open(folder / "model.safetensors", "wb") as f:
         f.write(header)
         for number, (name, shape) in enumerate(shapes.items()):
             # Gemma 4 has no scale of scores but these weights.
             small = kind.startswith("gemma4") and name.endswith(("q_norm.weight", "k_norm.weight"))
-            weights = values(name, shape, seed, number, 0.5 if small else centre)
+            one = name.endswith("linear_attn.norm.weight")
+            weights = values(name, shape, seed, number, 0.5 if small else 1 if one else centre)
             f.write(stored(weights.astype(np.float32), dtype)[0])

@@ -29,6 +29,7 @@ NO_EFFECT = {
     "embd_pdrop", "attn_pdrop", "summary_type", "summary_use_proj", "summary_activation",
     "summary_proj_to_labels", "summary_first_dropout", "pretraining_tp", "output_router_logits",
     "router_aux_loss_coef", "router_jitter_noise", "input_jitter_noise",
+    "linear_a_log_min", "linear_a_log_max", "linear_dt_min", "linear_dt_max", "linear_dt_init_floor",
     # Ids that the arithmetic does not read.
     "pad_token_id", "eod_token_id", "sep_token_id",
     # Layers behind the last one, which the logits do not need.

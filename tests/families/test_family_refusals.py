@@ -20,7 +20,13 @@ GROWING = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 9}
 GROWING |= {"llama_4_scaling_beta": 0.1, "rope_theta": 1e4}
 REFUSED = [
     ("deepseek_v3", "quantization_config", {"quant_method": "fp8"}, "bfloat16"),
-    ("qwen3", "model_type", "qwen3_next", "linear attention"),
+    ("qwen3", "model_type", "minimax", "linear attention"),
+    ("qwen3_5", "attn_output_gate", False, "attn_output_gate"),
+    ("qwen3_5", "mamba_ssm_dtype", "bfloat16", "mamba_ssm_dtype"),
+    ("qwen3_5", "hidden_act", "gelu", "hidden_act"),
+    ("qwen3_5", "linear_conv_kernel_dim", 9, "linear_conv_kernel_dim"),
+    ("qwen3_5", "layer_types", ["linear_attention"] * 2, "recurrent"),
+    ("qwen3_5", "layer_types", ["linear_attention", "sliding_attention"], "sliding_attention"),
     ("llama", "model_type", "mamba", "state-space layers"),
     ("deepseek_v3", "topk_method", "greedy", "topk_method"),
     ("deepseek_v3", "scoring_func", "softmax", "scoring_func"),
@@ -88,6 +94,9 @@ REFUSED = [
     ("gemma4-experts", "per_layer_config", {"1": {}, "2": {"rope": 1}}, "rope"),
 ]
 BAD = [
+    ("qwen3_5", "linear_num_value_heads", 3, "linear_num_value_heads"),
+    ("qwen3_5", "layer_types", ["full_attention"], "layer_types"),
+    ("qwen3_5", "linear_key_head_dim", 9, "in_proj_qkv"),
     ("deepseek_v3", "qk_rope_head_dim", 3, "odd"),
     ("deepseek_v3", "kv_lora_rank", 0, "kv_lora_rank"),
     ("deepseek_v3", "v_head_dim", 11, "kv_b_proj"),
@@ -183,3 +192,11 @@ def test_layers_for_predicting_more_tokens_are_not_read(tmp_path):
         write(folder, vector["config"], shapes, vector["seed"])
         done = invar("export", "--model-name", folder, "-o", tmp_path / "out", code=code)
         assert code == 0 or f"layers.{number}.eh_proj" in done.errors[0]
+
+
+@pytest.mark.parametrize("name", ["qwen3_5", "qwen3_next"])
+def test_heads_for_more_tokens_are_not_read(name, tmp_path):
+    vector = VECTORS[name]
+    shapes = {**vector["shapes"], "mtp.fc.weight": [32, 64]}
+    write(tmp_path / "model", vector["config"], shapes, vector["seed"])
+    invar("export", "--model-name", tmp_path / "model", "-o", tmp_path / "out")

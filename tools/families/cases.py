@@ -244,6 +244,39 @@ def gemma4(**s):
 GEMMA4_VISION = {"num_key_value_heads": 2, "head_dim": 8, "position_embedding_size": 16}
 LLAMA4_VISION = {"vision_output_dim": 16, "projector_input_dim": 16, "projector_output_dim": 16}
 
+HYBRID = {"max_position_embeddings": 256, "head_dim": 16}
+HYBRID |= {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
+HYBRID |= {"linear_key_head_dim": 8, "linear_value_head_dim": 12}
+HYBRID_EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 20}
+HYBRID_EXPERTS |= {"shared_expert_intermediate_size": 24}
+
+
+def qwen3_next(**s):
+    return case("qwen3_next", "Qwen3NextForCausalLM", **{**HYBRID, **HYBRID_EXPERTS, **s})
+
+
+def qwen3_5(**s):
+    return case("qwen3_5_text", "Qwen3_5ForCausalLM", **{**HYBRID, **s})
+
+
+def qwen3_5_moe(**s):
+    sizes = {**HYBRID, **HYBRID_EXPERTS, "intermediate_size": ...}
+    return case("qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", **{**sizes, **s})
+
+
+def olmo_hybrid(**s):
+    return case("olmo_hybrid", "OlmoHybridForCausalLM", max_position_embeddings=256, **s)
+
+
+MROPE = {
+    "rope_type": "default",
+    "rope_theta": 1e7,
+    "partial_rotary_factor": 0.5,
+    "mrope_section": [2, 1, 1],
+    "mrope_interleaved": True,
+}
+SMALL_VISION = {"num_heads": 2, "depth": 1, "out_hidden_size": 32, "num_position_embeddings": 16}
+
 CASES = {
     "llama": llama(rope_scaling=LLAMA3, rope_theta=5000.0),
     "llama-biases": llama(attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
@@ -1174,6 +1207,72 @@ CASES = {
         embedding_multiplier=2.0,
         attention_multiplier=0.25,
         logits_scaling=3.0,
+    ),
+    "qwen3_next": qwen3_next(
+        full_attention_interval=2,
+        partial_rotary_factor=0.25,
+        rope_theta=1e7,
+        rope_scaling=None,
+        norm_topk_prob=True,
+        output_router_logits=False,
+    ),
+    "qwen3_next-plain": qwen3_next(
+        num_hidden_layers=3,
+        layer_types=["full_attention", "linear_attention", "linear_attention"],
+        attention_bias=True,
+        mlp_only_layers=[1],
+        norm_topk_prob=False,
+        linear_num_value_heads=2,
+        linear_conv_kernel_dim=3,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
+        tie_word_embeddings=True,
+    ),
+    "qwen3_5": qwen3_5(
+        layer_types=["linear_attention", "full_attention"],
+        full_attention_interval=4,
+        attn_output_gate=True,
+        mamba_ssm_dtype="float32",
+        mtp_num_hidden_layers=1,
+        rope_parameters=MROPE,
+        tie_word_embeddings=True,
+    ),
+    "qwen3_5-interval": qwen3_5(
+        num_hidden_layers=4,
+        linear_num_key_heads=1,
+        linear_num_value_heads=6,
+        linear_key_head_dim=10,
+        linear_value_head_dim=16,
+        attention_bias=True,
+        rms_norm_eps=1e-5,
+    ),
+    "qwen3_5-whole": whole(
+        "qwen3_5",
+        "Qwen3_5ForConditionalGeneration",
+        qwen3_5(full_attention_interval=2, rope_parameters=MROPE),
+        vision=SMALL_VISION,
+        tie_word_embeddings=True,
+    ),
+    "qwen3_5_moe": qwen3_5_moe(full_attention_interval=2),
+    "qwen3_5_moe-stacked": qwen3_5_moe(full_attention_interval=2, tie_word_embeddings=True),
+    "qwen3_5_moe-whole": whole(
+        "qwen3_5_moe",
+        "Qwen3_5MoeForConditionalGeneration",
+        qwen3_5_moe(full_attention_interval=2, rope_parameters=MROPE),
+        vision=SMALL_VISION,
+        tie_word_embeddings=False,
+    ),
+    "olmo_hybrid": olmo_hybrid(rope_parameters={"rope_theta": None, "rope_type": "default"}),
+    "olmo_hybrid-rope": olmo_hybrid(
+        num_hidden_layers=3,
+        layer_types=["linear_attention", "full_attention", "linear_attention"],
+        linear_num_key_heads=2,
+        linear_num_value_heads=4,
+        linear_key_head_dim=10,
+        linear_value_head_dim=6,
+        linear_allow_neg_eigval=False,
+        linear_conv_kernel_dim=5,
+        attention_bias=True,
+        rope_theta=5e5,
     ),
     "granitemoehybrid-mamba": granite4(
         num_hidden_layers=3,

@@ -58,6 +58,41 @@ def shapes_of(config, folder, auto):
         return {name: list(f.get_slice(name).get_shape()) for name in sorted(f.keys())}
 
 
+def stacked(shapes):
+    """The matrices of all experts of a layer in two tensors."""
+    out, experts = {}, {}
+    for name, shape in shapes.items():
+        layer, one, end = name.partition(".experts.")
+        if not one:
+            out[name] = shape
+        else:
+            experts.setdefault(layer, {}).setdefault(end.split(".")[1], []).append(shape)
+    for layer, matrices in experts.items():
+        count, (inner, size) = len(matrices["up_proj"]), matrices["up_proj"][0]
+        out[layer + ".experts.gate_up_proj"] = [count, 2 * inner, size]
+        out[layer + ".experts.down_proj"] = [count, size, inner]
+    return dict(sorted(out.items()))
+
+
+def stored(name, config, shapes):
+    """The names and shapes of the files of the field, where transformers saves others."""
+    if name.endswith("-stacked"):
+        return stacked(shapes)
+    if config["model_type"] != "olmo_hybrid":
+        return shapes
+    # It names a norm of attention as one of recurrent layers, and divides a convolution of unequal
+    # parts equally.
+    attends = {n.split(".")[2] for n in shapes if ".self_attn." in n}
+    out = {}
+    for name, shape in shapes.items():
+        if name.split(".")[1] == "layers" and name.split(".")[2] in attends:
+            name = name.replace("feedforward_layer_norm", "post_attention_layernorm")
+        if "_conv1d" in name:
+            shape = [shapes[name.replace("_conv1d", "_proj")][0], *shape[1:]]
+        out[name] = shape
+    return out
+
+
 def load(config, folder):
     # The eager attention of Falcon adds linear biases twice. The other implementation of experts
     # does not take float64.
@@ -79,13 +114,13 @@ def load(config, folder):
 def vector(name, config, seed):
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        shapes = shapes_of(config, folder, auto_class(config))
+        shapes = stored(name, config, shapes_of(config, folder, auto_class(config)))
         write(folder / "model", config, shapes, seed)
         model = load(config, folder / "model")
-        vocab_size = config.get("text_config", config)["vocab_size"]
+        text = config.get("text_config", config)
         recurrent = any("conv" in n for n in shapes)
         prompt, rows = (LONG_PROMPT, LONG_ROWS) if recurrent else (PROMPT, ROWS)
-        ids = [1] + [(7 * i * i + 3 * i + seed) % vocab_size for i in range(prompt - 1)]
+        ids = [1] + [(7 * i * i + 3 * i + seed) % text["vocab_size"] for i in range(prompt - 1)]
         tokens, greedy = list(ids), []
         for _ in range(GREEDY):
             row = model(torch.tensor([tokens]), use_cache=False).logits[0, -1]

@@ -43,7 +43,7 @@ TAIL = """
 Every line of this list ends with exit code 3 and a message that names the key or the architecture.
 
 - Architectures of no line above: among others models of images or sound, and mixtures of
-  experts of other forms: DBRX, Jamba, Qwen3-Next (layers of linear attention).
+  experts of other forms: DBRX, Jamba. So is Kimi Linear (decays of channels).
   [model-types.md](model-types.md) lists all types.
   Encoders have [a page of their own](encoders.md). Of a model of images and text above, images
   are not taken.

@@ -4,7 +4,7 @@
 #include "console.h"
 #include "generate/cache/task_cache.h"
 #include "generate/verify/verify.h"
-#include "receipts/show.h"
+#include "receipts/bound_fields.h"
 
 namespace invar::cli {
 namespace {

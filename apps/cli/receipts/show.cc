@@ -1,6 +1,6 @@
 // invar show: what a receipt, a batch or the receipt of a training says, for people. Hashes and
 // signatures are checked, and nothing is computed.
-#include "receipts/show.h"
+#include "receipts/bound_fields.h"
 
 #include <unistd.h>
 

@@ -84,6 +84,10 @@ using onnx::quote;
   X(gemma4_text, gemma4)                \
   X(phimoe, phimoe)                     \
   X(granite_swa, granite_swa)           \
+  X(qwen3_next, qwen3_next)             \
+  X(qwen3_5_text, qwen3_5)              \
+  X(qwen3_5_moe_text, qwen3_5_moe)      \
+  X(olmo_hybrid, olmo_hybrid)           \
   X(lfm2, lfm2)                         \
   X(lfm2_moe, lfm2_moe)                 \
   X(mamba2, mamba2)                     \

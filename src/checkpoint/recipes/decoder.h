@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/recipes/blocks/gated_delta.h"
 #include "checkpoint/recipes/blocks/mixers.h"
 #include "checkpoint/recipes/experts.h"
 #include "checkpoint/recipes/rope_frequencies.h"
@@ -97,6 +98,7 @@ struct Decoder {
   float attention_in_scale = 1, attention_out_scale = 1, key_scale = 1;
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has
+  bool attention_gate = false;                       // of each result of a head, made with its query
   bool attention_scale_by_layer = false;             // divided by the number of the layer, from 1 on
   float alibi_bias_max = 0, alibi_scale = 1;         // of the slopes (decoder.26); 0: no biases
   // Latent attention (decoder.20): the sizes of what keys and values, and queries, are made from.
@@ -119,6 +121,7 @@ struct Decoder {
   float embedding_scale = 1, residual_scale = 1, logits_scale = 1, logits_divisor = 1, logits_softcap = 0;
   bool tied = false;
   Experts experts;                // of the sparse layers
+  GatedDelta delta;               // of the layers with Mixer::gated_delta
   int64_t layer_input_size = 0;   // of what each layer sees of the token itself (decoder.37); 0: nothing
   int64_t layer_input_vocab = 0;  // rows of that table
   bool layer_scalar = false;      // what leaves a layer is multiplied by a number

@@ -68,10 +68,11 @@ Strings DecoderGraph::projections(size_t layer, const std::string& p, const std:
   const Layer& l = d_.layers[layer];
   const int64_t q = d_.heads * head_dim(layer), kv = kv_heads(layer) * head_dim(layer);
   if (d_.qkv_layout == QkvLayout::split) {
-    Strings out = {linear(p + n.q, x, d_.hidden_size, q, d_.qkv_bias)};
+    Strings out = {linear(p + n.q, x, d_.hidden_size, d_.attention_gate ? 2 * q : q, d_.qkv_bias)};
     if (l.keys_of >= 0) return out;
     out.push_back(linear(p + n.k, x, d_.hidden_size, kv, d_.qkv_bias));
     out.push_back(l.values_are_keys ? out[1] : linear(p + n.v, x, d_.hidden_size, kv, d_.qkv_bias));
+    if (d_.attention_gate) split_gate(p + n.q, out);
     return out;
   }
   const std::string all = linear(p + n.qkv, x, d_.hidden_size, q + 2 * kv, d_.qkv_bias);
@@ -176,13 +177,15 @@ std::string DecoderGraph::attention(size_t layer, std::string x) {
   const std::string y = b_.node("Attention", p + "self_attn.attention", operands, attributes);
   if (d_.attention_sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
   b_.graph().nodes.back().outputs = {y, present[0], present[1]};
-  const std::string out = linear(p + d_.names.o, y, d_.heads * value_dim, d_.hidden_size, d_.output_bias);
+  const std::string out = linear(p + d_.names.o, d_.attention_gate ? attention_gated(p, y, qkv[3]) : y,
+                                 d_.heads * value_dim, d_.hidden_size, d_.output_bias);
   return scaled("Mul", p + "self_attn.attention_out_scale", out, d_.attention_out_scale, 1);
 }
 
-// decoder.60.
+// decoder.50, decoder.60.
 std::string DecoderGraph::mixed(size_t layer, const std::string& x) {
   const Mixer mixer = d_.layers[layer].mixer;
+  if (mixer == Mixer::gated_delta) return gated_delta(layer, x);
   if (mixer == Mixer::short_conv) return short_conv(layer, x);
   if (mixer == Mixer::state_space) return state_space(layer, x);
   const std::string attended = attention(layer, x);
@@ -202,7 +205,8 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
         scaled("Mul", p + name + std::string(".residual_scale"), what, d_.residual_scale, 1);
     return b_.node("Add", p + name, {to, scaled_part});
   };
-  switch (d_.block) {
+  // Layers of the gated delta rule have norms in front alone, whatever the others have.
+  switch (d_.layers[index].mixer == Mixer::gated_delta ? Block::pre : d_.block) {
     case Block::pre:
       x = add("attended", x, mixed(index, before(n.attention_norm, x)));
       return add("output", x, mlp(index, before(n.mlp_norm, x), x));
@@ -257,6 +261,8 @@ Result<onnx::Graph> DecoderGraph::build() {
     if (layer.mixer == Mixer::state_space || layer.mixer == Mixer::both) graph.opsets["invar"] = 1;
   }
   if (d_.attention_sinks) graph.opsets["invar"] = 1;
+  for (const Layer& layer : d_.layers)  // the first opset with CausalConvWithState
+    if (layer.mixer == Mixer::gated_delta) graph.ir_version = 13, graph.opsets = {{"", 27}, {"invar", 1}};
   graph.metadata = d_.metadata;
   b_.input("input_ids", onnx::kInt64, {{-1, "batch"}, {-1, "seq"}});
   b_.input("position_ids", onnx::kInt64, {{-1, "batch"}, {-1, "seq"}});
@@ -277,7 +283,16 @@ Result<onnx::Graph> DecoderGraph::build() {
 }
 
 Result<onnx::Graph> decoder_graph(const Decoder& decoder, const Checkpoint& checkpoint) {
-  return DecoderGraph(decoder, checkpoint).build();
+  // Some families have both layouts of experts in files of the field. The tensors say which.
+  const std::string& stack = decoder.experts.names.gate_up_stack;
+  const auto has_stack = [&](const auto& tensor) { return tensor.first.ends_with("." + stack); };
+  if (decoder.experts.layout != ExpertLayout::separate || stack.empty() ||
+      std::ranges::none_of(checkpoint.tensors, has_stack))
+    return DecoderGraph(decoder, checkpoint).build();
+  Decoder stacked = decoder;
+  stacked.experts.layout = ExpertLayout::stacked;
+  onnx::add_recipe(recipe_of(stacked), stacked.metadata);
+  return DecoderGraph(stacked, checkpoint).build();
 }
 
 }  // namespace invar::checkpoint

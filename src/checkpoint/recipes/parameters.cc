@@ -121,6 +121,19 @@ void add_experts(const Experts& e, Parameters& p) {
   add("beside_mlp", &Experts::beside_mlp);
 }
 
+// The same for layers of the gated delta rule (decoder.53).
+void add_delta(const GatedDelta& g, Parameters& p) {
+  static constexpr const char* kLayouts[] = {"separate", "joined", "by_key_head"};
+  p["delta_layout"] = kLayouts[static_cast<size_t>(g.layout)];
+  p["delta_key_heads"] = parameter(g.key_heads);
+  p["delta_value_heads"] = parameter(g.value_heads);
+  p["delta_key_dim"] = parameter(g.key_dim);
+  p["delta_value_dim"] = parameter(g.value_dim);
+  p["delta_taps"] = parameter(g.taps);
+  p["delta_norm_epsilon"] = parameter(g.norm_epsilon);
+  if (g.doubled_rate) p["delta_doubled_rate"] = parameter(true);
+}
+
 // Adds the parameters of factors within layers (decoder.63).
 void add_scales(const Decoder& d, Parameters& p) {
   for (const auto& [name, value] : {std::pair{"attention_in_scale", d.attention_in_scale},
@@ -210,6 +223,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add("alibi_scale", &Decoder::alibi_scale);
   add("attention_softcap", &Decoder::attention_softcap);
   add("attention_sinks", &Decoder::attention_sinks);
+  add("attention_gate", &Decoder::attention_gate);
   add("kv_lora_rank", &Decoder::kv_lora_rank);
   add("q_lora_rank", &Decoder::q_lora_rank);
   add("v_head_dim", &Decoder::v_head_dim);
@@ -229,6 +243,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add_layers(d, "layer_windows", 'a', p, [](const Layer& l) { return l.window ? 'w' : 'a'; });
   add_layers(d, "layer_ropes", '0', p,
              [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
+  if (d.delta.key_heads != 0) add_delta(d.delta, p);
   add_layers(d, "layer_values", 'v', p, [](const Layer& l) { return l.values_are_keys ? 'k' : 'v'; });
   add_numbers(d, "layer_head_dims", &Layer::head_dim, p);
   add_numbers(d, "layer_kv_heads", &Layer::kv_heads, p);

@@ -12,18 +12,22 @@ using namespace mlir;
 namespace {
 
 // The keys of the note's dictionary. A note without kRefusal is none of ours.
-constexpr char kRefusal[] = "refusal", kSymbol[] = "symbol", kSize[] = "size";
+constexpr char kRefusal[] = "refusal", kKind[] = "kind", kSubject[] = "subject";
+constexpr char kSymbol[] = "symbol", kSize[] = "size";
 constexpr char kNotCovered[] = "not_covered";
 
-LogicalResult emit_not_covered(Location loc, const Twine& message,
-                               const std::optional<Constraint>& constraint) {
-  Builder build(loc.getContext());
-  SmallVector<NamedAttribute> data = {build.getNamedAttr(kRefusal, build.getStringAttr(kNotCovered))};
+LogicalResult with_refusal(InFlightDiagnostic error, const Error& refusal,
+                           const std::optional<Constraint>& constraint = {}) {
+  MLIRContext* context = error.getUnderlyingDiagnostic()->getLocation().getContext();
+  Builder build(context);
+  SmallVector<NamedAttribute> data = {
+      build.getNamedAttr(kRefusal, build.getStringAttr(kNotCovered)),
+      build.getNamedAttr(kKind, build.getI64IntegerAttr(static_cast<int64_t>(refusal.kind))),
+      build.getNamedAttr(kSubject, build.getStringAttr(refusal.subject))};
   if (constraint) {
     data.push_back(build.getNamedAttr(kSymbol, build.getStringAttr(constraint->symbol)));
-    data.push_back(build.getNamedAttr(kSize, DimsAttr::get(loc.getContext(), {constraint->size})));
+    data.push_back(build.getNamedAttr(kSize, DimsAttr::get(context, {constraint->size})));
   }
-  InFlightDiagnostic error = emitError(loc, message);
   error.attachNote() << build.getDictionaryAttr(data);
   return error;
 }
@@ -40,7 +44,7 @@ std::optional<unsigned> operand_of_refused_type(const Diagnostic& error) {
   return given[5].getAsUnsigned();
 }
 
-// The dictionary of a note that emit_not_covered() wrote; else null.
+// The dictionary of a note that with_refusal() wrote; else null.
 DictionaryAttr refusal_data(Diagnostic& note) {
   for (const DiagnosticArgument& argument : note.getArguments())
     if (argument.getKind() == DiagnosticArgument::DiagnosticArgumentKind::Attribute)
@@ -61,12 +65,19 @@ std::string refusal_of_type(Type operand) {
   return "elements of type " + name + " are not covered there";
 }
 
+LogicalResult refuse(Operation* op, const DimText& why) {
+  return with_refusal(op->emitOpError(why.text), not_covered(why));
+}
+
 LogicalResult infer_result_type(StringRef name, std::optional<Location> loc, ValueRange operands,
                                 DictionaryAttr attributes, SmallVectorImpl<Type>& out) {
+  const auto refused = [&](const Error& e, const std::optional<Constraint>& constraint) -> LogicalResult {
+    return loc ? with_refusal(emitError(*loc, e.message), e, constraint) : failure();
+  };
   std::vector<ValueType> types;
   for (Value v : operands) {
     const std::optional<DType> dtype = dtype_of(getElementTypeOrSelf(v.getType()));
-    if (!dtype) return loc ? emit_not_covered(*loc, refusal_of_type(v.getType()), {}) : failure();
+    if (!dtype) return refused(not_covered(refusal_of_type(v.getType())), {});
     types.push_back({*dtype, shape_of(v.getType())});
   }
   const Result<Attributes> attrs = kernel_attributes(attributes.getValue());
@@ -79,15 +90,16 @@ LogicalResult infer_result_type(StringRef name, std::optional<Location> loc, Val
     return success();
   }
   if (type.error().code != Code::not_covered) return emitOptionalError(loc, type.error().message);
-  return loc ? emit_not_covered(*loc, type.error().message, call.constraint) : failure();
+  return refused(type.error(), call.constraint);
 }
 
 InferenceError inference_error_of(Diagnostic& error) {
-  InferenceError refusal{
-      .code = Code::bad_input, .message = error.str(), .operand = operand_of_refused_type(error)};
+  InferenceError refusal{.error = bad_input(error.str()), .operand = operand_of_refused_type(error)};
   for (Diagnostic& note : error.getNotes())
     if (const DictionaryAttr data = refusal_data(note)) {
-      refusal.code = Code::not_covered;
+      refusal.error.code = Code::not_covered;
+      refusal.error.kind = static_cast<ErrorKind>(data.getAs<IntegerAttr>(kKind).getInt());
+      refusal.error.subject = data.getAs<StringAttr>(kSubject).str();
       const auto symbol = data.getAs<StringAttr>(kSymbol);
       const auto size = data.getAs<DimsAttr>(kSize);
       if (symbol && size) refusal.constraint = Constraint{symbol.str(), *size.getDims()[0]};

@@ -1,6 +1,5 @@
-// How type inference refuses operands. A refusal is data: a code, a message and, if equal
-// dimensions would help, the constraint that makes them equal. It travels as a typed note of the
-// MLIR diagnostic.
+// How type inference refuses operands. A refusal is data: an error and, if equal dimensions would
+// help, the constraint that makes them equal. It travels as a typed note of the MLIR diagnostic.
 #pragma once
 
 #include <optional>
@@ -9,13 +8,13 @@
 #include "compiler/dialects/tensor_types.h"
 #include "compiler/inference/result_type.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Operation.h"
 #include "mlir/IR/ValueRange.h"
 
 namespace invar::compiler {
 
 struct InferenceError {
-  Code code = Code::bad_input;
-  std::string message;
+  Error error{Code::bad_input, ""};
   std::optional<Constraint> constraint{};
   // The operand of a type that the operation does not take.
   std::optional<unsigned> operand{};
@@ -25,6 +24,8 @@ struct InferenceError {
 // refusal is a diagnostic, if there is a location.
 mlir::LogicalResult infer_result_type(llvm::StringRef op, std::optional<mlir::Location>, mlir::ValueRange,
                                       mlir::DictionaryAttr, llvm::SmallVectorImpl<mlir::Type>& out);
+// The refusal of a verifier (not_covered) by words about dimensions.
+mlir::LogicalResult refuse(mlir::Operation*, const DimText& why);
 // The refusal of an operand's type, without MLIR's words: the operation may not be the operator of
 // the file.
 std::string refusal_of_type(mlir::Type);

@@ -36,9 +36,10 @@ RankedTensorType tensor_of(const Shape& shape, Type element) {
                                symbolic ? DimsAttr::get(element.getContext(), dims) : Attribute());
 }
 
-std::string text_of_type(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
+DimText text_of_type(Type type) {
+  DimText text = isa<RankedTensorType>(type) ? text_of(shape_of(type)) : DimText();
+  text.text.clear();
+  llvm::raw_string_ostream(text.text) << type;
   return text;
 }
 

@@ -25,7 +25,7 @@ using DimList = std::vector<std::optional<DimExpr>>;
 
 Shape shape_of(mlir::Type ranked_tensor);
 mlir::RankedTensorType tensor_of(const Shape&, mlir::Type element);
-std::string text_of_type(mlir::Type);
+DimText text_of_type(mlir::Type);
 
 std::optional<DType> dtype_of(mlir::Type element);
 mlir::Type type_of(mlir::MLIRContext*, DType);

@@ -22,7 +22,7 @@ Error unequal_broadcast(const Shape& x, const Shape& y) {
     const Dim &p = x[x.size() - i], &q = y[y.size() - i];
     provable |= p.constant() && q.constant() && p != q && p != one && q != one;
   }
-  const std::string shapes = "shapes " + text_of(x) + " and " + text_of(y);
+  const DimText shapes = "shapes " + text_of(x) + " and " + text_of(y);
   return provable ? bad_input(shapes + " do not broadcast")
                   : not_covered(shapes + " cannot be shown to broadcast");
 }
@@ -45,8 +45,8 @@ ResultRule result_rule(std::string_view op) {
   return row != std::end(kResultRules) && row->first == op ? row->second : nullptr;
 }
 
-Error InferredCall::unequal_dims(const Dim& a, const Dim& b, const std::string& what) {
-  const std::string text = what + ": " + text_of(a) + " and " + text_of(b);
+Error InferredCall::unequal_dims(const Dim& a, const Dim& b, const DimText& what) {
+  const DimText text = what + ": " + text_of(a) + " and " + text_of(b);
   if (a.constant() && b.constant()) return bad_input(text);
   constraint = equality_constraint(a, b);
   return not_covered(text + " cannot be shown to be equal");
@@ -139,7 +139,7 @@ Result<ValueType> with_elements(Result<ValueType> type, DType element) {
   return type;
 }
 
-Error unequal_shapes(const Shape& a, const Shape& b, const std::string& message) {
+Error unequal_shapes(const Shape& a, const Shape& b, const DimText& message) {
   const auto without_leading_ones = [](const Shape& s) {
     return Shape(std::find_if(s.begin(), s.end(), [](const Dim& e) { return e != Dim::of(1); }), s.end());
   };
@@ -147,7 +147,7 @@ Error unequal_shapes(const Shape& a, const Shape& b, const std::string& message)
   return may_fit ? not_covered(message) : bad_input(message);
 }
 
-Error shape_error(std::initializer_list<Shape> shapes, const std::string& message) {
+Error shape_error(std::initializer_list<Shape> shapes, const DimText& message) {
   for (const Shape& s : shapes)
     if (!std::all_of(s.begin(), s.end(), [](const Dim& e) { return e.constant(); }))
       return not_covered(message);

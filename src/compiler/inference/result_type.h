@@ -43,7 +43,7 @@ class InferredCall {
   std::optional<int64_t> integer(std::string_view attribute) const;  // nothing if it is absent
   // Two dimensions that must be equal are not known to be: bad_input if both are constants, else
   // not_covered with the constraint that makes them equal.
-  Error unequal_dims(const Dim& a, const Dim& b, const std::string& what);
+  Error unequal_dims(const Dim& a, const Dim& b, const DimText& what);
 
   const Attributes& attributes;
   std::optional<Constraint> constraint{};  // out
@@ -79,9 +79,9 @@ Status check_axis(int64_t axis, const Shape&);
 
 // The same decisions for lowering rules. Shapes that must be equal and are not: not_covered if they
 // are equal for some sizes, or up to leading dimensions of 1; else bad_input.
-Error unequal_shapes(const Shape&, const Shape&, const std::string& message);
+Error unequal_shapes(const Shape&, const Shape&, const DimText& message);
 // Shapes that do not fit together: bad_input if all dimensions are constants, else not_covered.
-Error shape_error(std::initializer_list<Shape>, const std::string& message);
+Error shape_error(std::initializer_list<Shape>, const DimText& message);
 
 // The constraint that makes two dimensions equal; nothing if neither is a single symbol.
 std::optional<Constraint> equality_constraint(const Dim& a, const Dim& b);

@@ -4,16 +4,26 @@
 #include <algorithm>
 #include <functional>
 
-namespace invar::compiler {
+namespace invar {
 
-std::string text_of(const Dim& e) {
-  return e.constant() ? std::to_string(e.value) : e.known() ? e.expr.text() : "?";
+DimText text_of(const DimExpr& e) {
+  DimText made(e.text());
+  e.all_symbols([&](const std::string& name) { return made.symbols.push_back(name), true; });
+  return made;
 }
 
-std::string text_of(const Shape& shape) {
-  std::string text;
-  for (const Dim& e : shape) text += (text.empty() ? "[" : ", ") + text_of(e);
-  return text.empty() ? "[]" : text + "]";
+}  // namespace invar
+
+namespace invar::compiler {
+
+DimText text_of(const Dim& e) {
+  return e.constant() ? DimText(std::to_string(e.value)) : e.known() ? text_of(e.expr) : DimText("?");
+}
+
+DimText text_of(const Shape& shape) {
+  DimText text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text = text + (i > 0 ? ", " : "") + text_of(shape[i]);
+  return text + "]";
 }
 
 bool known_equal(const Dim& a, const Dim& b) {

@@ -1,12 +1,46 @@
 // Shapes of symbolic dimensions. Nothing here knows MLIR.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "shape/dim_expr.h"
+
+namespace invar {
+
+// Words about dimensions, which know the symbols that they name. An error made of them carries the
+// symbols, so that nobody looks for them in a message.
+struct DimText {
+  DimText(std::string text = "") : text(std::move(text)) {}
+  DimText(const char* text) : text(text) {}
+  operator const std::string&() const { return text; }
+  friend DimText operator+(DimText a, const DimText& b) {
+    a.text += b.text;
+    a.symbols.insert(a.symbols.end(), b.symbols.begin(), b.symbols.end());
+    return a;
+  }
+  std::string text;
+  std::vector<std::string> symbols;
+};
+
+DimText text_of(const DimExpr&);
+
+// not_constant where the words name symbols, which are the subject: a value that decides one can be
+// given when compiling, if there is one. A template, so that plain words do not convert to DimText.
+template <std::same_as<DimText> T>
+Error not_covered(const T& why) {
+  if (why.symbols.empty()) return not_covered(why.text);
+  std::string names;
+  for (const std::string& name : why.symbols) names += (names.empty() ? "" : " ") + name;
+  return {Code::not_covered, why.text, {}, ErrorKind::not_constant, std::move(names)};
+}
+
+}  // namespace invar
 
 namespace invar::compiler {
 
@@ -26,8 +60,8 @@ struct Dim {
 };
 using Shape = std::vector<Dim>;
 
-std::string text_of(const Dim&);
-std::string text_of(const Shape&);
+DimText text_of(const Dim&);
+DimText text_of(const Shape&);
 
 // NumPy broadcasting. Nothing if the shapes are not known to broadcast for all sizes.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);

@@ -138,8 +138,9 @@ void LowerOnnxPass::check_declared_types(func::FuncOp function, const FunctionLo
                                  text_of_type(getElementTypeOrSelf(declared)) + ", and the graph computes " +
                                  text_of_type(getElementTypeOrSelf(computed))));
     else if (!function->hasAttr(kBody) && !has_declared_shape(declared, computed))
-      end->emitRemark(output + "its declared shape is " + text_of(shape_of(declared)) +
-                      ", and the graph computes " + text_of(shape_of(computed)) + ", which holds");
+      end->emitRemark((output + "its declared shape is " + text_of(shape_of(declared)) +
+                       ", and the graph computes " + text_of(shape_of(computed)) + ", which holds")
+                          .text);
   }
 }
 
@@ -162,6 +163,16 @@ void LowerOnnxPass::remove_unused_bodies() {
 
 Error at(NodeOp node, const Error& error) {
   return error.around(operator_name(node) + ", node \"" + node.getName().str() + "\"): ");
+}
+
+Error joined(Error error, const Error& other) {
+  if (other.kind == ErrorKind::other) return error;
+  // Without a subject it says already what to give.
+  if (error.kind == ErrorKind::other || other.subject.empty())
+    error.kind = other.kind, error.subject = other.subject;
+  else if (!error.subject.empty())
+    error.subject += " " + other.subject;
+  return error;
 }
 
 Status Conversion::check_supported(NodeOp op) {
@@ -195,9 +206,9 @@ Status Conversion::check_without_types(NodeOp op) {
     for (auto inner : body.front().getOps<NodeOp>()) {
       const Status status = check_without_types(inner);
       if (status) continue;
-      const ErrorKind before = error ? error->kind : ErrorKind::other;
-      error = at(inner, status.error()).around((error ? error->message + "; " : "") + "within it: ");
-      if (before != ErrorKind::other) error->kind = before;
+      const Error found =
+          at(inner, status.error()).around((error ? error->message + "; " : "") + "within it: ");
+      error = error ? joined(found, *error) : found;
     }
   return error ? Status(*error) : Status();
 }
@@ -222,8 +233,8 @@ Status Conversion::convert_node(NodeOp op) {
 }
 
 Error Conversion::with_bind_hint(NodeOp op, const Error& error) {
-  if (error.code != Code::not_covered || error.kind == ErrorKind::not_constant) return error;
-  const Value decides = state_.dims.value_named_in(error.message);
+  if (error.code != Code::not_covered) return error;
+  const Value decides = state_.dims.value_of(error.subject);
   return decides ? node(op).not_constant(decides, error.message) : error;
 }
 

@@ -139,6 +139,8 @@ class Conversion {
 
 // The error of a node, with the node's operator and name before it.
 Error at(NodeOp, const Error&);
+// An error about nodes of a body, and what can be done about those of another.
+Error joined(Error, const Error& other);
 
 struct Conversion::ScanAxes {
   std::vector<int64_t> in_axes, in_backwards, out_axes, out_backwards;

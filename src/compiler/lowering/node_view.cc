@@ -230,9 +230,9 @@ Error NodeView::record_constraint(const Error& error, const std::optional<Constr
   return error;
 }
 
-Status NodeView::require_equal(const Dim& a, const Dim& b, llvm::StringRef what) {
+Status NodeView::require_equal(const Dim& a, const Dim& b, const DimText& what) {
   if (known_equal(a, b)) return {};
-  const std::string text = what.str() + ": " + text_of(a) + " and " + text_of(b);
+  const DimText text = what + ": " + text_of(a) + " and " + text_of(b);
   if (a.constant() && b.constant()) return bad_input(text);
   return record_constraint(not_covered(text + " cannot be shown to be equal"), equality_constraint(a, b));
 }

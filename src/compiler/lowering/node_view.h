@@ -117,7 +117,7 @@ class NodeView {
   // Whether the values of a call decide this dimension.
   bool is_data_dependent(const Dim&) const;
   // An error unless both dimensions are known to be equal.
-  Status require_equal(const Dim& a, const Dim& b, llvm::StringRef what);
+  Status require_equal(const Dim& a, const Dim& b, const DimText& what);
   // The dimension that both broadcast to. Calls where they do not broadcast fail in a kernel's
   // check (onnx.24).
   std::optional<Dim> broadcast(const Dim& a, const Dim& b);

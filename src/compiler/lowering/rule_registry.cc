@@ -68,7 +68,7 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
   MLIRContext* context = build.getContext();
   InferenceError refusal;
   ScopedDiagnosticHandler handler(context, [&](Diagnostic& d) {
-    if (refusal.message.empty()) refusal = inference_error_of(d);
+    if (refusal.error.message.empty()) refusal = inference_error_of(d);
   });
   Operation* made = make_op(build, loc, op, operands, attrs, type ? type : operands[0].getType());
   // Element types and other constraints of the operation (after the shapes fit) are a matter of
@@ -76,7 +76,7 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
   bool fits = true;
   if (!type) {
     auto infer = dyn_cast<InferTypeOpInterface>(made);
-    if (!infer) refusal = {Code::not_covered, "the type of its result does not follow from its operands"};
+    if (!infer) refusal = {not_covered("the type of its result does not follow from its operands")};
     SmallVector<Type> types;
     fits = infer && succeeded(infer.inferReturnTypes(context, made->getLoc(), made->getOperands(),
                                                      made->getAttrDictionary(), made->getPropertiesStorage(),
@@ -91,8 +91,9 @@ Result<Operation*> make_checked(OpBuilder& build, Location loc, llvm::StringRef 
   if (fits) return made;
   made->erase();
   if (constraint) *constraint = refusal.constraint;
-  return Error{shapes_fit ? Code::not_covered : refusal.code,
-               refusal.operand ? refusal_of_type(operands[*refusal.operand].getType()) : refusal.message};
+  if (refusal.operand) refusal.error.message = refusal_of_type(operands[*refusal.operand].getType());
+  if (shapes_fit) refusal.error.code = Code::not_covered;
+  return refusal.error;
 }
 
 }  // namespace invar::compiler

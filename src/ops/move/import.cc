@@ -110,7 +110,7 @@ std::optional<Dim> divide_dim(const Dim& x, int64_t by) {
   const std::optional<DimExpr> size = dim_expr_of(x), part = size ? exact_div(*size, by) : size;
   return part ? std::optional(Dim::of(*part)) : std::nullopt;
 }
-Error block_mismatch(const Dim& x, const std::string& why) {
+Error block_mismatch(const Dim& x, const DimText& why) {
   return x.constant() ? bad_input(why) : not_covered(why + ": " + text_of(x));
 }
 

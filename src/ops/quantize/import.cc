@@ -218,8 +218,8 @@ LogicalResult verify_scales(Operation* op, Value x, Value scale, Value zeros, Ty
   if (block && !along.constant()) return op->emitOpError("cuts an open dimension into blocks");
   if (block) along = Dim::of(along.value / block + (along.value % block != 0));
   if (scales == (block ? shape : Shape{along})) return success();
-  return op->emitOpError("has scales of shape " + text_of(scales) + " instead of " +
-                         text_of(block ? shape : Shape{along}));
+  return refuse(
+      op, "has scales of shape " + text_of(scales) + " instead of " + text_of(block ? shape : Shape{along}));
 }
 
 }  // namespace

@@ -3,8 +3,7 @@ sets `ErrorKind` (src/base/status.h), an exception's class or its attribute, and
 that. Words may be put around a message.
 
 Looked at: C++ (`.message`, `what()`, and strings with the name of a message), Python (the text of a
-caught exception) and JavaScript (`.message`). Tests may read messages. ALLOWED has the places that
-still do, and why; the law prints them.
+caught exception) and JavaScript (`.message`). Tests may read messages.
 """
 
 import ast
@@ -12,13 +11,6 @@ import re
 
 import functions
 from law import CPP, code, finding, is_test, lines
-
-ALLOWED = {
-    "src/compiler/lowering/lower_onnx.cc": {
-        "value_named_in(error.message": "it looks for the names of symbols, not for words: a refusal "
-        "of dimensions has them in its text alone until the rules return the dimensions"
-    },
-}
 
 SEARCH = (
     "find|rfind|find_first_of|find_last_of|contains|starts_with|ends_with|substr|compare|split|"
@@ -139,34 +131,13 @@ def searches(files):
 
 
 def check(files):
-    found, used = [], set()
-    for path, line, what in searches(files):
-        if what in ALLOWED.get(path, {}):
-            used.add((path, what))
-        else:
-            found.append(
-                finding(
-                    path,
-                    line,
-                    f"'{what}' reads the message of an error; let who refuses set a kind and ask for it",
-                )
-            )
-    for path, places in ALLOWED.items():
-        for what in places:
-            if path in files and (path, what) not in used:
-                found.append(
-                    finding(
-                        path, 1, f"no longer has '{what}'; remove it from tools/laws/style/messages.py"
-                    )
-                )
-    return found
-
-
-def notes(files):
     return [
-        f"{path}:{line}: allowed: {ALLOWED[path][what]}"
+        finding(
+            path,
+            line,
+            f"'{what}' reads the message of an error; let who refuses set a kind and ask for it",
+        )
         for path, line, what in searches(files)
-        if what in ALLOWED.get(path, {})
     ]
 
 

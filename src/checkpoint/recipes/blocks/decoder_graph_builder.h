@@ -56,6 +56,18 @@ class DecoderGraph {
   std::string time_steps(const std::string& p, const std::string& x);
   std::string gated_norm(const std::string& p, const std::string& x, const std::string& gate);
   std::string state_space(size_t layer, const std::string& x);
+  void split_gate(const std::string& name, Strings& qkv);
+  std::string attention_gated(const std::string& layer, const std::string& y, const std::string& gate);
+  std::string convolved(const std::string& name, const std::string& state, const std::string& x,
+                        int64_t channels);
+  // Of a layer of the gated delta rule, each [B, S, size]. Queries, keys and values are convolved.
+  struct DeltaOperands {
+    std::string q, k, v, gate, decay, rate;
+  };
+  DeltaOperands delta_operands(const std::string& index, const std::string& p, const std::string& x);
+  std::string delta_decay(const std::string& p, const std::string& x);
+  std::string unit_heads(const std::string& name, const std::string& x);
+  std::string gated_delta(size_t layer, const std::string& x);
   std::string gated(const std::string& name, const std::string& gate, const std::string& up);
   struct MlpNames {
     std::string gate, up, gate_up, down;

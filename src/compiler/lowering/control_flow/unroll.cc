@@ -153,10 +153,9 @@ std::optional<Error> Conversion::take_errors(Operation* before, Operation* last)
       if (failed != failed_.end()) failed_.erase(failed);
       inner->erase();
     } else if (failed != failed_.end()) {
-      const ErrorKind before = error ? error->kind : ErrorKind::other;
-      error =
+      const Error found =
           at(cast<NodeOp>(inner), failed->second).around("within it: ", error ? "; " + error->message : "");
-      if (before != ErrorKind::other) error->kind = before;
+      error = error ? joined(found, *error) : found;
       failed_.erase(failed);
     }
     inner = next;

@@ -145,7 +145,7 @@ Value determinant(ExprBuilder& f, const std::vector<std::vector<Value>>& rows) {
 Status det(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {}));
   Shape shape = node.shape(0);
-  const std::string no_square = "an operand " + text_of(shape) + " is no matrix of as many rows as columns";
+  const DimText no_square = "an operand " + text_of(shape) + " is no matrix of as many rows as columns";
   if (shape.size() < 2) return bad_input(no_square);
   if (const Dim& rows = shape[shape.size() - 2]; !known_equal(rows, shape.back()))
     return unequal_shapes({rows}, {shape.back()}, no_square);

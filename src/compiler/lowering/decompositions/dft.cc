@@ -112,17 +112,17 @@ Result<Value> apply_dft(ExprBuilder& f, Value x, size_t axis, DftParams t) {
   t.complex = shape[last] == Dim::of(2);
   const std::optional<int64_t> length = t.length.constant();
   const std::optional<DimExpr> half = floor_div(t.length, 2), more = half ? sum(*half, 1) : half;
-  if (!more) return not_covered("a transform of length " + t.length.text());
+  if (!more) return not_covered("a transform of length " + text_of(t.length));
   const DimExpr inputs = t.inverse && t.onesided ? *more : t.length;
   const DimExpr outputs = !t.inverse && t.onesided ? *more : t.length;
   if (length.value_or(1) < 1) return bad_input("a transform of " + t.length.text());
   if (length && (*length > kMaxMatrixEntries || *inputs.constant() * *outputs.constant() > kMaxMatrixEntries))
-    return not_covered("a transform of length " + t.length.text());
+    return not_covered("a transform of length " + text_of(t.length));
   if (!t.inverse && t.onesided && t.complex) return bad_input("one side of a transform of complex numbers");
   if (!length && (shape[axis] != Dim::of(t.length) || (t.inverse && t.onesided)))
-    return not_covered("dimension " + text_of(shape[axis]) + " transformed as " + t.length.text());
+    return not_covered("dimension " + text_of(shape[axis]) + " transformed as " + text_of(t.length));
   if (length && !shape[axis].constant())
-    return not_covered("dimension " + text_of(shape[axis]) + " transformed as " + t.length.text());
+    return not_covered("dimension " + text_of(shape[axis]) + " transformed as " + text_of(t.length));
   if (length && shape[axis].value > *inputs.constant()) x = f.slice(x, axis, 0, *inputs.constant());
   if (length && shape[axis].value < *inputs.constant()) {
     const SmallVector<int64_t> begins(shape.size(), 0);
@@ -137,7 +137,7 @@ Result<Value> apply_dft(ExprBuilder& f, Value x, size_t axis, DftParams t) {
     if (d != axis) perm.push_back(static_cast<int64_t>(d)), flat.push_back(shape[d]);
   perm.push_back(static_cast<int64_t>(last)), perm.push_back(static_cast<int64_t>(axis));
   const std::optional<DimExpr> rows = product(inputs, t.complex ? 2 : 1);
-  if (!rows) return not_covered("a transform of length " + t.length.text());
+  if (!rows) return not_covered("a transform of length " + text_of(t.length));
   flat.push_back(Dim::of(*rows));
   const bool one_row = flat.size() == 1;
   if (one_row) flat.insert(flat.begin(), Dim::of(1));

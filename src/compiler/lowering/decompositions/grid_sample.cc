@@ -124,7 +124,7 @@ Status grid_sample(NodeView& node) {
   const size_t axes = x.size() - 2;
   if (axes > 3 || (interpolation == 2 && axes != 2))
     return not_covered("covered are one to three dimensions, two of cubic");
-  const std::string pair = "a grid " + text_of(grid) + " for a picture " + text_of(x);
+  const DimText pair = "a grid " + text_of(grid) + " for a picture " + text_of(x);
   INVAR_CHECK_OK(node.require_equal(grid.back(), Dim::of(static_cast<int64_t>(axes)), pair));
   INVAR_CHECK_OK(node.require_equal(x[0], grid[0], pair));
   const std::optional<DimExpr> points = element_count(Shape(grid.begin() + 1, grid.end() - 1));
@@ -191,7 +191,7 @@ Status affine_grid(NodeView& node) {
     } else {
       const std::optional<DimExpr> first = difference(1, pixels),
                                    steps = corners ? difference(pixels, 1) : pixels;
-      if (!first || !steps) return not_covered("a dimension of " + pixels.text() + " pixels");
+      if (!first || !steps) return not_covered("a dimension of " + text_of(pixels) + " pixels");
       const Value points = f.make<IotaOp>({node.size_tensor(*first, {}), node.size_tensor(DimExpr(2), {})},
                                           {}, tensor_of({Dim::of(pixels)}, node.builder().getI64Type()));
       positions = f.div(f.to_f32(points), f.to_f32(node.size_tensor(*steps, {})));

@@ -278,7 +278,7 @@ Result<std::vector<std::string>> activation_names(NodeView& node, std::vector<st
 // An initial state in its required shape. One dimension that only may be equal is checked in each
 // call.
 Result<Value> initial_state(NodeView& node, unsigned operand, const Shape& given, const Shape& wanted) {
-  const std::string text =
+  const DimText text =
       "operand " + std::to_string(operand) + " of shape " + text_of(given) + " instead of " + text_of(wanted);
   size_t differ = 0;
   bool wrong = given.size() != wanted.size();

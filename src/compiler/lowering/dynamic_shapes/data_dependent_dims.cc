@@ -75,9 +75,11 @@ bool DataDependentDims::contains(const DimExpr& sizes) const {
          !sizes.all_symbols([this](const std::string& name) { return names_->input_names.contains(name); });
 }
 
-Value DataDependentDims::value_named_in(llvm::StringRef text) const {
+Value DataDependentDims::value_of(llvm::StringRef symbols) const {
+  SmallVector<llvm::StringRef> names;
+  symbols.split(names, ' ');
   for (const auto& [name, value] : symbols_)
-    if (text.contains(name)) return value;
+    if (llvm::is_contained(names, name)) return value;
   return {};
 }
 

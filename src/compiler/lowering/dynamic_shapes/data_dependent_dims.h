@@ -43,8 +43,8 @@ class DataDependentDims {
     value_numbers_.clear(), expressions_.clear(), elements_.clear();
     std::erase_if(symbols_, [&](const auto& bound) { return gone(bound.second); });
   }
-  // The value that decides a symbol that occurs in a text; null if none does.
-  mlir::Value value_named_in(llvm::StringRef text) const;
+  // The value that decides one of these symbols, "a b"; null if none does.
+  mlir::Value value_of(llvm::StringRef symbols) const;
 
  private:
   // Value numbering: the same operation on the same operands has the same number.

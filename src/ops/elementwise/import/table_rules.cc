@@ -13,7 +13,7 @@ Result<Value> second_operand(NodeView& node) {
   INVAR_TRY(const int64_t broadcasts, node.int_attr("broadcast", 0));
   const Shape to = node.shape(0);
   Shape shape = node.shape(1);
-  const std::string text = "shapes " + text_of(to) + " and " + text_of(shape);
+  const DimText text = "shapes " + text_of(to) + " and " + text_of(shape);
   if (!broadcasts && shape != to)
     return unequal_shapes(to, shape, text + " differ, and \"broadcast\" is not 1");
   if (!node.attribute("axis")) return node.in(1);

@@ -21,7 +21,7 @@ Status cosine_window(NodeView& node, float a, float b, float c) {
   if (known > limit) return not_covered("a window of more than 2^24 places");
   if ((periodic ? known : known - 1) < 1) return not_covered("a window of less than two places");
   const std::optional<DimExpr> n = sum(size[0], periodic ? 0 : -1);
-  if (!n) return not_covered("a window of " + size[0].text());
+  if (!n) return not_covered("a window of " + text_of(size[0]));
   Value period = n->constant() ? node.constant(static_cast<float>(*n->constant())) : node.size_tensor(*n, {});
   INVAR_TRY(period, cast_to(node, period, node.builder().getF32Type()));
   INVAR_TRY(Value at, node.make<IotaOp>({node.constant(0.0f), node.constant(1.0f)}, {},

@@ -62,7 +62,8 @@ Status tile(NodeView& node) {
     const std::optional<DimExpr> size = dim_expr_of(shape[d]);
     if (!size) return not_covered("a dimension is unknown");
     const std::optional<DimExpr> all = product(*size, repeats[d]);
-    if (!all) return not_covered("repeat " + repeats[d].text() + " makes more elements than can be counted");
+    if (!all)
+      return not_covered("repeat " + text_of(repeats[d]) + " makes more elements than can be counted");
     shape[d] = Dim::of(*all);
   }
   INVAR_TRY(Value out, make_pad<PadWrapOp>(node, node.in(0), std::vector<int64_t>(shape.size(), 0), shape));

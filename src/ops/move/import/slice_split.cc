@@ -60,7 +60,7 @@ SliceRange range_from(const DimExpr& n, const SliceBound& start, int64_t step, c
 // The range between two bounds that lie inside the dimension; kernels check it.
 Result<SliceRange> range_between(const Dim& n, const DimExpr& from, const DimExpr& to) {
   const std::optional<DimExpr> size = dim_expr_of(n), length = difference(to, from);
-  if (!size || !length) return not_covered("bounds " + from.text() + " and " + to.text());
+  if (!size || !length) return not_covered("bounds " + text_of(from) + " and " + text_of(to));
   if (length->constant().value_or(0) < 0) return bad_input("bounds " + from.text() + " and " + to.text());
   if (*length == 0) return SliceRange{0, 1, Dim::of(0)};
   return range_from(*size, {from}, 1, Dim::of(*length));
@@ -113,10 +113,10 @@ bool is_squeezed(const NodeView& node) {
 Result<SliceRange> forward_range(NodeView& node, const DimExpr& n, const SliceBound& start,
                                  const SliceBound& end, int64_t step) {
   const std::optional<DimExpr> length = clamped_length(n, start, end);
-  if (!length) return not_covered("bounds of " + n.text());
+  if (!length) return not_covered("bounds of " + text_of(n));
   if (*length == 0 || length->constant().value_or(0) < 0) {
     if (!start.nonnegative || !end.nonnegative)  // one that may be below 0 may count from the end
-      return not_covered("bounds of " + n.text() + " that may be below 0");
+      return not_covered("bounds of " + text_of(n) + " that may be below 0");
     return SliceRange{0, 1, Dim::of(0)};
   }
   std::optional<DimExpr> taken = length;
@@ -132,7 +132,7 @@ Result<SliceRange> forward_range(NodeView& node, const DimExpr& n, const SliceBo
   const std::optional<DimExpr> last = minimum(n, start.at);
   if (!start.from_end || start.at == 1 || last == start.at) return range_from(n, start, step, size);
   const std::optional<DimExpr> from = last ? difference(n, *last) : last;
-  if (!from) return not_covered("bounds of " + n.text());
+  if (!from) return not_covered("bounds of " + text_of(n));
   return range_from(n, {*from}, step, size);
 }
 
@@ -155,7 +155,7 @@ Result<SliceRange> backward_range(const DimExpr& n, const DimExpr& first, const 
   const std::optional<DimExpr> up = length ? sum(*length, -step - 1) : length,
                                count = up ? floor_div(*up, -step) : up;
   const std::optional<DimExpr> at = from ? saturating_difference(*from, 1) : from;
-  if (!count || !at) return not_covered("bounds " + first.text() + " and " + last.text());
+  if (!count || !at) return not_covered("bounds " + text_of(first) + " and " + text_of(last));
   if (*count == 0) return SliceRange{0, 1, Dim::of(0)};
   if (*from == n) return SliceRange{-1, step, Dim::of(*count)};
   return range_from(n, {*at}, step, Dim::of(*count));
