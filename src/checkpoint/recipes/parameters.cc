@@ -148,6 +148,7 @@ void add_scales(const Decoder& d, Parameters& p) {
 void add_mixers(const Decoder& d, Parameters& p) {
   add_layers(d, "layer_mixers", 'a', p,
              [](const Layer& l) { return "adcsbn"[static_cast<size_t>(l.mixer)]; });
+  if (d.delta.key_heads != 0) add_delta(d.delta, p);
   if (const ShortConv& c = d.short_conv; c.width != 0) {
     p["conv_width"] = parameter(c.width);
     if (c.bias) p["conv_bias"] = parameter(true);
@@ -243,7 +244,6 @@ Parameters decoder_parameters(const Decoder& d) {
   add_layers(d, "layer_windows", 'a', p, [](const Layer& l) { return l.window ? 'w' : 'a'; });
   add_layers(d, "layer_ropes", '0', p,
              [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
-  if (d.delta.key_heads != 0) add_delta(d.delta, p);
   add_layers(d, "layer_values", 'v', p, [](const Layer& l) { return l.values_are_keys ? 'k' : 'v'; });
   add_numbers(d, "layer_head_dims", &Layer::head_dim, p);
   add_numbers(d, "layer_kv_heads", &Layer::kv_heads, p);
