@@ -100,6 +100,12 @@ inline constexpr Architecture kArchitectures[] = {
     {"qwen3_5_text", "Qwen3_5ForCausalLM", 32768},
     {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", 32768},
     {"olmo_hybrid", "OlmoHybridForCausalLM", 65536},
+    {"lfm2", "Lfm2ForCausalLM", 128000},
+    {"lfm2_moe", "Lfm2MoeForCausalLM", 128000},
+    {"mamba2", "Mamba2ForCausalLM", 1 << 20},  // no position has a limit
+    {"bamba", "BambaForCausalLM", 262144},
+    {"falcon_h1", "FalconH1ForCausalLM", 8192},
+    {"nemotron_h", "NemotronHForCausalLM", 4096},
     // transformers has no classes of these
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},
@@ -150,17 +156,12 @@ struct UncoveredArchitecture {
   const char *model_type, *layers;
 };
 inline constexpr UncoveredArchitecture kUncovered[] = {
-    {"bamba", "state-space layers"},
-    {"falcon_h1", "state-space layers"},
     {"falcon_mamba", "state-space layers"},
     {"jamba", "state-space layers"},
     {"mamba", "state-space layers"},
-    {"mamba2", "state-space layers"},
-    {"nemotron_h", "state-space layers"},
     {"zamba2", "state-space layers"},
     {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
-    {"lfm2", "convolutions over positions"},
     {"kimi_linear", "linear attention with decays of channels"},
     {"minimax", "linear attention"},
     {"deepseek_v32", "attention to positions that an indexer chooses"},

@@ -44,14 +44,26 @@ NO_EFFECT = {
     "phimoe.max_position_embeddings",
     # The same result in another way: tensor parallelism of the training.
     "slow_but_exact",
-    # State-space layers, of which no model that is covered has one.
-    "mamba_chunk_size", "mamba_conv_bias", "mamba_d_conv", "mamba_d_head", "mamba_d_state",
-    "mamba_expand", "mamba_n_groups", "mamba_n_heads", "mamba_proj_bias", "time_step_limit",
+    # State-space layers, of which that checkpoint has none.
+    "granitemoehybrid.mamba_conv_bias", "granitemoehybrid.mamba_d_conv",
+    "granitemoehybrid.mamba_d_head", "granitemoehybrid.mamba_d_state",
+    "granitemoehybrid.mamba_expand", "granitemoehybrid.mamba_n_groups",
+    "granitemoehybrid.mamba_n_heads", "granitemoehybrid.mamba_proj_bias",
+    "granitemoehybrid.time_step_limit",
+    # How state-space layers start their training, and in which pieces and types they compute.
+    "chunk_size", "mamba_chunk_size", "time_step_rank", "time_step_min", "time_step_max",
+    "time_step_floor", "rescale_prenorm_residual", "residual_in_fp32", "use_mamba_kernels",
+    "mamba_ssm_cache_dtype", "nemotron_h.time_step_limit", "nemotron_h.expand",
+    # Losses, a number that generation asks for, and experts that are one in any case.
+    "z_loss_coefficient", "num_logits_to_keep", "moe_shared_expert_overlap",
+    "nemotron_h.n_shared_experts", "mtp_layers_block_type",
+    # transformers ties nothing.
+    "nemotron_h.tie_word_embeddings",
     # transformers has no such positions, and asks nothing of the others.
     "learned_pos_emb", "embedding_fraction", "init_device", "emb_pdrop",
 }  # fmt: skip
 # Of some families they have one.
-EFFECT = {"phimoe.router_jitter_noise"}
+EFFECT = {"phimoe.router_jitter_noise", "nemotron_h.time_step_min"}
 # Keys that need another one.
 WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
 LIMITED = {"topk_method": "group_limited_greedy"}
@@ -65,6 +77,9 @@ WITH = {
     "moe_layer_end_index": {"moe_layer_end_index": 1},
     "exaone4.sliding_window_pattern": {"layer_types": None, "sliding_window_pattern": 2},
     "exaone_moe.sliding_window_pattern": {"layer_types": None},
+    "full_attn_idxs": {"layer_types": None},
+    "lfm2.intermediate_size": {"block_auto_adjust_ff_dim": False},
+    "mamba_expand": {"mamba_d_ssm": None, "mamba_d_head": "auto"},
     "attention_chunk_size": {"max_position_embeddings": 9000},
     "gemma4_text.num_experts": {"enable_moe_block": True},
     "gemma4_text.top_k_experts": {"enable_moe_block": True, "num_experts": 4},

@@ -133,11 +133,39 @@ def latent(model_type, architecture, **s):
     return case(model_type, architecture, **{**sizes, **s})
 
 
+# Positions for more than one chunk of linear_attention.2.
+LONG = {"max_position_embeddings": 256}
+
+
+def lfm2(**s):
+    return case("lfm2", "Lfm2ForCausalLM", **{"num_hidden_layers": 3, **LONG, **s})
+
+
+STATES = {"mamba_n_heads": 4, "mamba_d_state": 6, "mamba_expand": 2, "mamba_d_conv": 4}
+
+
+def bamba(model_type="bamba", architecture="BambaForCausalLM", **s):
+    return case(model_type, architecture, **{**STATES, "num_hidden_layers": 3, **LONG, **s})
+
+
+def mamba2(**s):
+    kept = ("vocab_size", "hidden_size", "num_hidden_layers", "bos_token_id", "eos_token_id")
+    unread = {k: ... for k in SIZES if k not in kept}
+    sizes = {"num_heads": 4, "head_dim": 16, "state_size": 6, "n_groups": 2, "expand": 2}
+    return case("mamba2", "Mamba2ForCausalLM", **{**unread, **sizes, **s})
+
+
+def nemotron_h(**s):
+    sizes = {"mamba_num_heads": 4, "mamba_head_dim": 10, "ssm_state_size": 6, "n_groups": 2}
+    return case("nemotron_h", "NemotronHForCausalLM", head_dim=12, **{**sizes, **LONG, **s})
+
+
 def granite4(**s):
-    """Without state-space layers, whose sizes have to fit all the same."""
+    """Without state-space layers where nothing else is said. Their sizes have to fit all the
+    same."""
     sizes = {"layer_types": ["attention"] * 2, "mamba_n_heads": 8, "logits_scaling": 6.0}
     sizes |= {"embedding_multiplier": 2.0, "residual_multiplier": 0.5, "attention_multiplier": 0.25}
-    return case("granitemoehybrid", "GraniteMoeHybridForCausalLM", **sizes, **s)
+    return case("granitemoehybrid", "GraniteMoeHybridForCausalLM", **{**sizes, **s})
 
 
 def minicpm3(**s):
@@ -1245,5 +1273,162 @@ CASES = {
         linear_conv_kernel_dim=5,
         attention_bias=True,
         rope_theta=5e5,
+    ),
+    "granitemoehybrid-mamba": granite4(
+        num_hidden_layers=3,
+        layer_types=["mamba", "attention", "mamba"],
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        shared_intermediate_size=28,
+        time_step_limit=[0.0, {"__float__": "Infinity"}],
+        **{**STATES, **LONG, "mamba_n_groups": 2, "mamba_d_conv": 3},
+        mamba_proj_bias=True,
+        mamba_conv_bias=False,
+    ),
+    "lfm2": lfm2(
+        intermediate_size=66,
+        block_multiple_of=8,
+        layer_types=["conv", "full_attention", "conv"],
+        rope_theta=1e6,
+    ),
+    "lfm2-old-keys": lfm2(
+        block_ff_dim=96,
+        block_multiple_of=16,
+        block_ffn_dim_multiplier=1.2,
+        full_attn_idxs=[1],
+        conv_bias=True,
+        conv_L_cache=5,
+        tie_embedding=False,
+        norm_eps=1e-3,
+        rope_theta=1e4,
+    ),
+    "lfm2_moe": case(
+        "lfm2_moe",
+        "Lfm2MoeForCausalLM",
+        **LONG,
+        num_hidden_layers=4,
+        num_dense_layers=1,
+        layer_types=["conv", "full_attention", "conv", "conv"],
+        moe_intermediate_size=24,
+        num_experts=8,
+        num_experts_per_tok=3,
+        routed_scaling_factor=1.5,
+    ),
+    "lfm2_moe-plain": case(
+        "lfm2_moe",
+        "Lfm2MoeForCausalLM",
+        **LONG,
+        num_dense_layers=0,
+        layer_types=["conv", "full_attention"],
+        moe_intermediate_size=24,
+        num_experts=4,
+        num_experts_per_tok=2,
+        use_expert_bias=False,
+        norm_topk_prob=False,
+        conv_bias=True,
+        tie_word_embeddings=False,
+    ),
+    "mamba2": mamba2(time_step_limit=[0.0, {"__float__": "Infinity"}]),
+    "mamba2-limits": mamba2(
+        num_hidden_layers=3,
+        n_groups=1,
+        conv_kernel=2,
+        use_bias=True,
+        use_conv_bias=False,
+        tie_word_embeddings=True,
+        layer_norm_epsilon=1e-3,
+        time_step_limit=[0.5, 0.75],
+    ),
+    "bamba": bamba(attn_layer_indices=[1], rope_theta=1e4),
+    "bamba-biases": bamba(
+        attn_layer_indices=[0],
+        mamba_n_groups=2,
+        mamba_d_head=16,
+        mamba_proj_bias=True,
+        mamba_conv_bias=False,
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=True,
+        time_step_limit=[0.25, 0.75],
+        rms_norm_eps=1e-3,
+        num_key_value_heads=1,
+    ),
+    "falcon_h1-norm-before-gate": bamba(
+        "falcon_h1",
+        "FalconH1ForCausalLM",
+        num_hidden_layers=1,
+        mamba_d_ssm=64,
+        mamba_rms_norm=True,
+        mamba_norm_before_gate=True,
+        projectors_bias=True,
+        mamba_conv_bias=False,
+        time_step_limit=[0.25, 2.0],
+    ),
+    "falcon_h1": bamba(
+        "falcon_h1",
+        "FalconH1ForCausalLM",
+        num_hidden_layers=2,
+        mamba_d_ssm=40,
+        mamba_d_head=10,
+        attention_in_multiplier=0.75,
+        attention_out_multiplier=0.375,
+        key_multiplier=0.39,
+        embedding_multiplier=0.75,
+        lm_head_multiplier=0.039,
+        mlp_multipliers=[0.88, 0.75],
+        ssm_multipliers=[1.5, 2.5, 1.75, 1.25, 0.35],
+        ssm_in_multiplier=1.25,
+        ssm_out_multiplier=2.25,
+        rope_theta=1e11,
+    ),
+    "falcon_h1-norm": bamba(
+        "falcon_h1",
+        "FalconH1ForCausalLM",
+        num_hidden_layers=1,
+        mamba_d_ssm=None,
+        mamba_n_groups=2,
+        mamba_rms_norm=True,
+        mamba_norm_before_gate=False,
+        rms_norm_eps=1e-3,
+        mamba_proj_bias=True,
+        projectors_bias=False,
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "nemotron_h": nemotron_h(
+        num_hidden_layers=6,
+        hybrid_override_pattern="MEM*-E",
+        time_step_limit=[0.0, {"__float__": "Infinity"}],
+        n_routed_experts=8,
+        num_experts_per_tok=3,
+        n_group=2,
+        topk_group=1,
+        moe_intermediate_size=20,
+        moe_shared_expert_intermediate_size=28,
+        routed_scaling_factor=2.5,
+    ),
+    "nemotron_h-latent": nemotron_h(
+        num_hidden_layers=4,
+        hybrid_override_pattern="ME*E",
+        n_routed_experts=6,
+        num_experts_per_tok=2,
+        moe_intermediate_size=20,
+        moe_shared_expert_intermediate_size=28,
+        moe_latent_size=18,
+        norm_topk_prob=False,
+        mlp_bias=True,
+    ),
+    "nemotron_h-layer-types": nemotron_h(
+        num_hidden_layers=3,
+        layers_block_type=["linear_attention", "full_attention", "mlp"],
+        mamba_head_dim=16,
+        mlp_hidden_act="silu",
+        mlp_bias=True,
+        use_bias=True,
+        use_conv_bias=False,
+        time_step_min=0.25,
+        conv_kernel=3,
+        layer_norm_epsilon=1e-3,
     ),
 }

@@ -118,7 +118,7 @@ def vector(name, config, seed):
         write(folder / "model", config, shapes, seed)
         model = load(config, folder / "model")
         text = config.get("text_config", config)
-        recurrent = any("conv1d" in n for n in shapes)
+        recurrent = any("conv" in n for n in shapes)
         prompt, rows = (LONG_PROMPT, LONG_ROWS) if recurrent else (PROMPT, ROWS)
         ids = [1] + [(7 * i * i + 3 * i + seed) % text["vocab_size"] for i in range(prompt - 1)]
         tokens, greedy = list(ids), []

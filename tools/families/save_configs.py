@@ -18,8 +18,8 @@ UNUSABLE = {
     "arcee": {"bos_token_id": None, "eos_token_id": None},
     # 96 heads do not divide 4096
     "glm4_moe": {"head_dim": 128},
-    # state-space layers, which are not covered
-    "granitemoehybrid": {"layer_types": ["attention"] * 32, "position_embedding_type": "rope"},
+    # no default layers
+    "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 16},
     # no numbers of experts
     "dots1": {"n_routed_experts": 8, "num_experts_per_tok": 2, "n_shared_experts": 1},
     "deepseek_v2": {"num_experts_per_tok": 6},

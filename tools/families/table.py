@@ -43,8 +43,8 @@ TAIL = """
 Every line of this list ends with exit code 3 and a message that names the key or the architecture.
 
 - Architectures of no line above: among others models of images or sound, and mixtures of
-  experts of other forms: DBRX, Jamba. So are Kimi Linear (decays of channels) and the models
-  of Granite 4 with state-space layers. [model-types.md](model-types.md) lists all types.
+  experts of other forms: DBRX, Jamba. So is Kimi Linear (decays of channels).
+  [model-types.md](model-types.md) lists all types.
   Encoders have [a page of their own](encoders.md). Of a model of images and text above, images
   are not taken.
 - Sequences beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k tokens,

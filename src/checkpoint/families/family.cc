@@ -87,7 +87,13 @@ using onnx::quote;
   X(qwen3_next, qwen3_next)             \
   X(qwen3_5_text, qwen3_5)              \
   X(qwen3_5_moe_text, qwen3_5_moe)      \
-  X(olmo_hybrid, olmo_hybrid)
+  X(olmo_hybrid, olmo_hybrid)           \
+  X(lfm2, lfm2)                         \
+  X(lfm2_moe, lfm2_moe)                 \
+  X(mamba2, mamba2)                     \
+  X(bamba, bamba)                       \
+  X(falcon_h1, falcon_h1)               \
+  X(nemotron_h, nemotron_h)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

@@ -2,12 +2,14 @@
 // the names of its tensors (spec/decoder.md). The neutral value of a switch is that of Llama.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "checkpoint/recipes/blocks/gated_delta.h"
+#include "checkpoint/recipes/blocks/mixers.h"
 #include "checkpoint/recipes/experts.h"
 #include "checkpoint/recipes/rope_frequencies.h"
 #include "onnx/recipe.h"
@@ -16,12 +18,10 @@ namespace invar::checkpoint {
 
 enum class Norm { rms, layer };
 // Where the norms stand around attention and MLP (decoder.8).
-enum class Block { pre, post, both, parallel, parallel_two, after };
+enum class Block { pre, post, both, parallel, parallel_two, after, single };
 enum class QkNorm { none, head, projection, heads };
 // How one weight holds queries, keys and values (decoder.6).
 enum class QkvLayout { split, concatenated, grouped };
-// What mixes the positions of a layer: attention, or one of the recurrent blocks (decoder.50).
-enum class Mixer { attention, gated_delta, short_conv, state_space };
 enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
 
 // Parts of names between the prefix and ".weight" or ".bias".
@@ -46,6 +46,10 @@ struct TensorNames {
   std::vector<std::string> ignored_begins;                      // of parts that logits of text do not need
 };
 
+// What reads other positions in a layer (decoder.60). Both: attention and a state-space layer side
+// by side. A layer of none is an MLP alone.
+enum class Mixer { attention, gated_delta, short_conv, state_space, both, none };
+
 // Queries grow with their positions, in steps (decoder.33).
 struct Temperature {
   float beta = 0;          // 0: they do not
@@ -56,10 +60,10 @@ struct Temperature {
 };
 
 struct Layer {
+  Mixer mixer = Mixer::attention;
   bool window = false;  // attention sees the last `Decoder::window` positions alone
   int rope = 0;         // index of Decoder::ropes; -1: none
   bool sparse = false;  // experts in the place of the MLP
-  Mixer mixer = Mixer::attention;
   // 0: those of the decoder (decoder.36).
   int64_t head_dim = 0, kv_heads = 0, intermediate_size = 0;
   int64_t keys_of = -1;          // the layer whose keys and values this one uses; -1: it makes its own
@@ -88,9 +92,10 @@ struct Decoder {
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
   QkNorm qk_norm = QkNorm::none;
   bool qk_norm_after_rope = false, qk_norm_bias = false;
-  bool qk_norm_weight = true;                        // else the weights of these norms are 1
-  bool qk_norm_rotated = false;                      // in the layers with rotary embedding alone
-  float qkv_clip = 0;                                // limit of queries, keys and values; 0: none
+  bool qk_norm_weight = true;    // else the weights of these norms are 1
+  bool qk_norm_rotated = false;  // in the layers with rotary embedding alone
+  float qkv_clip = 0;            // limit of queries, keys and values; 0: none
+  float attention_in_scale = 1, attention_out_scale = 1, key_scale = 1;
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has
   bool attention_gate = false;                       // of each result of a head, made with its query
@@ -110,6 +115,7 @@ struct Decoder {
   Temperature temperature;
   int64_t position_offset = 0;  // of a learned table; the model has one if names.positions
 
+  std::array<float, 2> mlp_scales = {1, 1};  // of the gate, and of what the MLP gives
   bool gated_mlp = true, fused_gate_up = false;
   Activation activation = Activation::silu;
   float embedding_scale = 1, residual_scale = 1, logits_scale = 1, logits_divisor = 1, logits_softcap = 0;
@@ -119,6 +125,8 @@ struct Decoder {
   int64_t layer_input_size = 0;   // of what each layer sees of the token itself (decoder.37); 0: nothing
   int64_t layer_input_vocab = 0;  // rows of that table
   bool layer_scalar = false;      // what leaves a layer is multiplied by a number
+  ShortConv short_conv;
+  StateSpace state_space;
   int64_t unused_layers =
       0;  // behind the last one, for predicting several tokens; their tensors are not read
 

@@ -129,6 +129,7 @@ Strings DecoderGraph::attention_operands(size_t layer, const std::string& p, con
   Strings qkv = latent ? latent_projections(p, x) : projections(layer, p, x);
   for (size_t i = 0; i < qkv.size() && d_.qkv_clip != 0; ++i)
     qkv[i] = clipped(b_, p + "self_attn." + "qkv"[i] + "_clipped", qkv[i], d_.qkv_clip);
+  if (d_.key_scale != 1) qkv[1] = scaled("Mul", p + "self_attn.key_scale", qkv[1], d_.key_scale, 1);
   const size_t made = std::min<size_t>(qkv.size(), 2);
   const std::pair<std::string, int64_t> sides[] = {{"q", d_.heads}, {"k", kv_heads(layer)}};
   const auto normed = [&](size_t i) {
@@ -152,8 +153,9 @@ Strings DecoderGraph::attention_operands(size_t layer, const std::string& p, con
   return qkv;
 }
 
-std::string DecoderGraph::attention(size_t layer, const std::string& x) {
+std::string DecoderGraph::attention(size_t layer, std::string x) {
   const std::string index = std::to_string(layer), p = prefix_ + d_.names.layers + index + ".";
+  x = scaled("Mul", p + "self_attn.attention_in_scale", x, d_.attention_in_scale, 1);
   const Strings qkv = attention_operands(layer, p, x);
   const int64_t value_dim = d_.v_head_dim ? d_.v_head_dim : head_dim(layer), heads = kv_heads(layer);
 
@@ -175,18 +177,20 @@ std::string DecoderGraph::attention(size_t layer, const std::string& x) {
   const std::string y = b_.node("Attention", p + "self_attn.attention", operands, attributes);
   if (d_.attention_sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
   b_.graph().nodes.back().outputs = {y, present[0], present[1]};
-  return linear(p + d_.names.o, d_.attention_gate ? attention_gated(p, y, qkv[3]) : y, d_.heads * value_dim,
-                d_.hidden_size, d_.output_bias);
+  const std::string out = linear(p + d_.names.o, d_.attention_gate ? attention_gated(p, y, qkv[3]) : y,
+                                 d_.heads * value_dim, d_.hidden_size, d_.output_bias);
+  return scaled("Mul", p + "self_attn.attention_out_scale", out, d_.attention_out_scale, 1);
 }
 
+// decoder.50, decoder.60.
 std::string DecoderGraph::mixed(size_t layer, const std::string& x) {
-  switch (d_.layers[layer].mixer) {
-    case Mixer::gated_delta: return gated_delta(layer, x);
-    case Mixer::attention:
-    case Mixer::short_conv:
-    case Mixer::state_space: break;
-  }
-  return attention(layer, x);
+  const Mixer mixer = d_.layers[layer].mixer;
+  if (mixer == Mixer::gated_delta) return gated_delta(layer, x);
+  if (mixer == Mixer::short_conv) return short_conv(layer, x);
+  if (mixer == Mixer::state_space) return state_space(layer, x);
+  const std::string attended = attention(layer, x);
+  if (mixer != Mixer::both) return attended;
+  return b_.node("Add", attended + ".with_states", {state_space(layer, x), attended});
 }
 
 // decoder.8 has a table of the blocks.
@@ -215,6 +219,10 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
     case Block::after:
       x = before(n.attention_norm, add("attended", x, mixed(index, x)));
       return before(n.mlp_norm, add("output", x, mlp(index, x, x)));
+    case Block::single:
+      if (d_.layers[index].mixer == Mixer::none)
+        return add("output", x, mlp(index, before(n.attention_norm, x), x));
+      return add("output", x, mixed(index, before(n.attention_norm, x)));
     case Block::parallel:
     case Block::parallel_two: break;
   }
@@ -247,6 +255,11 @@ Result<onnx::Graph> DecoderGraph::build() {
   graph.opsets = {{"", 23}};
   for (const Layer& layer : d_.layers)
     if (layer.window) graph.ir_version = 13, graph.opsets = {{"", 25}};  // the first with windows
+  for (const Layer& layer : d_.layers) {
+    if (layer.mixer != Mixer::attention && layer.mixer != Mixer::none)
+      graph.ir_version = 13, graph.opsets[""] = 27;
+    if (layer.mixer == Mixer::state_space || layer.mixer == Mixer::both) graph.opsets["invar"] = 1;
+  }
   if (d_.attention_sinks) graph.opsets["invar"] = 1;
   for (const Layer& layer : d_.layers)  // the first opset with CausalConvWithState
     if (layer.mixer == Mixer::gated_delta) graph.ir_version = 13, graph.opsets = {{"", 27}, {"invar", 1}};

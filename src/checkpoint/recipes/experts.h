@@ -28,11 +28,13 @@ struct ExpertNames {
   std::string shared = "mlp.shared_experts.";  // then the matrix
   std::string shared_gate_up = "gate_up_proj", shared_down = "down_proj";
   std::string shared_gate = "mlp.shared_expert_gate";
+  std::string latent_in, latent_out;  // around experts of latent_size
 };
 
 struct Experts {
   ExpertNames names;
   int64_t count = 0, chosen = 0, intermediate_size = 0;
+  int64_t latent_size = 0;  // of the rows that experts take and give; 0: hidden_size
   Routing routing = Routing::softmax;
   float threshold = 0;  // of sparsemixer
   bool router_bias = false;

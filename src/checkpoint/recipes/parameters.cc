@@ -98,6 +98,7 @@ void add_experts(const Experts& e, Parameters& p) {
   add("num_experts", &Experts::count);
   add("num_experts_per_tok", &Experts::chosen);
   add("moe_intermediate_size", &Experts::intermediate_size);
+  add("moe_latent_size", &Experts::latent_size);
   if (e.routing != neutral.routing) p["routing"] = kRoutings[static_cast<size_t>(e.routing)];
   if (e.layout != neutral.layout) p["expert_layout"] = kLayouts[static_cast<size_t>(e.layout)];
   if (e.gate != neutral.gate) p["expert_gate"] = "clamped";
@@ -133,10 +134,52 @@ void add_delta(const GatedDelta& g, Parameters& p) {
   if (g.doubled_rate) p["delta_doubled_rate"] = parameter(true);
 }
 
+// Adds the parameters of factors within layers (decoder.63).
+void add_scales(const Decoder& d, Parameters& p) {
+  for (const auto& [name, value] : {std::pair{"attention_in_scale", d.attention_in_scale},
+                                    {"attention_out_scale", d.attention_out_scale},
+                                    {"key_scale", d.key_scale},
+                                    {"mlp_gate_scale", d.mlp_scales[0]},
+                                    {"mlp_scale", d.mlp_scales[1]}})
+    if (value != 1) p[name] = parameter(value);
+}
+
+// Adds the parameters of layers whose mixer is not attention.
+void add_mixers(const Decoder& d, Parameters& p) {
+  add_layers(d, "layer_mixers", 'a', p,
+             [](const Layer& l) { return "adcsbn"[static_cast<size_t>(l.mixer)]; });
+  if (const ShortConv& c = d.short_conv; c.width != 0) {
+    p["conv_width"] = parameter(c.width);
+    if (c.bias) p["conv_bias"] = parameter(true);
+  }
+  const StateSpace neutral, &s = d.state_space;
+  const auto add = [&](const char* name, auto member) {
+    if (s.*member != neutral.*member) p[name] = parameter(s.*member);
+  };
+  add("ssm_num_heads", &StateSpace::heads);
+  add("ssm_head_dim", &StateSpace::head_dim);
+  add("ssm_num_groups", &StateSpace::groups);
+  add("ssm_state_size", &StateSpace::state_size);
+  add("ssm_conv_width", &StateSpace::width);
+  add("ssm_in_bias", &StateSpace::in_bias);
+  add("ssm_conv_bias", &StateSpace::conv_bias);
+  add("ssm_out_bias", &StateSpace::out_bias);
+  add("ssm_dt_minimum", &StateSpace::dt_minimum);
+  add("ssm_dt_maximum", &StateSpace::dt_maximum);
+  add("ssm_norm", &StateSpace::norm);
+  add("ssm_norm_before_gate", &StateSpace::norm_before_gate);
+  add("ssm_in_scale", &StateSpace::in_scale);
+  add("ssm_out_scale", &StateSpace::out_scale);
+  std::string scales;
+  for (const float f : s.scales) scales += (scales.empty() ? "" : " ") + parameter(f);
+  if (s.scales != neutral.scales) p["ssm_scales"] = scales;
+}
+
 // A parameter is there if it differs from the same member of a Decoder that nobody has set. So
 // programs stay the same when a later version adds a switch.
 Parameters decoder_parameters(const Decoder& d) {
-  static constexpr const char* kBlocks[] = {"pre", "post", "both", "parallel", "parallel_two", "after"};
+  static constexpr const char* kBlocks[] = {"pre",          "post",  "both",  "parallel",
+                                            "parallel_two", "after", "single"};
   static constexpr const char* kQkNorms[] = {"none", "head", "projection", "heads"};
   static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped"};
   static constexpr const char* kActivations[] = {"silu", "gelu",         "gelu_tanh",
@@ -200,7 +243,6 @@ Parameters decoder_parameters(const Decoder& d) {
   add_layers(d, "layer_windows", 'a', p, [](const Layer& l) { return l.window ? 'w' : 'a'; });
   add_layers(d, "layer_ropes", '0', p,
              [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
-  add_layers(d, "layer_mixers", 'a', p, [](const Layer& l) { return "adcs"[static_cast<size_t>(l.mixer)]; });
   if (d.delta.key_heads != 0) add_delta(d.delta, p);
   add_layers(d, "layer_values", 'v', p, [](const Layer& l) { return l.values_are_keys ? 'k' : 'v'; });
   add_numbers(d, "layer_head_dims", &Layer::head_dim, p);
@@ -209,6 +251,8 @@ Parameters decoder_parameters(const Decoder& d) {
   add_numbers(d, "layer_keys", &Layer::keys_of, p);
   add_layers(d, "layer_experts", 'd', p, [](const Layer& l) { return l.sparse ? 'e' : 'd'; });
   if (p.contains("layer_experts")) add_experts(d.experts, p);
+  add_mixers(d, p);
+  add_scales(d, p);
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
   add_temperature(d.temperature, p);
   for (size_t i = 0; i < d.ropes.size(); ++i) add_rope(d.ropes[i], i ? "local_" : "", p);

@@ -1,7 +1,9 @@
-// Granite 3 with experts, without and with a shared one, and Granite 4 where all layers are
-// attention: with experts or with the shared one alone.
-#include "checkpoint/architecture.h"
+// Granite 3 with experts, without and with a shared one, and Granite 4: with experts or with the
+// shared one alone, with attention and state-space layers.
+#include <algorithm>
+
 #include "checkpoint/families/experts/read_experts.h"
+#include "checkpoint/families/hybrid/read_mixers.h"
 
 namespace invar::checkpoint {
 
@@ -37,14 +39,18 @@ void describe_granitemoehybrid(ConfigReader& r, Decoder& d) {
     d.fused_gate_up = true;
     d.names.gate_up = "shared_mlp.input_linear", d.names.down = "shared_mlp.output_linear";
   }
-  const auto* types = r.find("layer_types");
-  if (!types) types = r.find("layers_block_type");
-  if (types && (!types->is_array() || types->size() != d.layers.size()))
-    return r.reject("'layer_types' is not a list of " + std::to_string(d.layers.size()) + " types");
-  for (size_t i = 0; i < d.layers.size(); ++i)  // absent: none is attention
-    if (!types || (types->items[i] != "attention" && types->items[i] != "full_attention"))
-      return r.refuse("'layer_types': layer " + std::to_string(i) +
-                      " is no attention, and state-space layers are not covered; " + kOtherModels);
+  for (Layer& layer : d.layers) layer.mixer = Mixer::state_space;
+  const char* key = r.find("layer_types") ? "layer_types" : "layers_block_type";
+  if (const json::Value* types = r.find(key))
+    read_mixers(r, d, key, *types,
+                {{"attention", Mixer::attention},
+                 {"full_attention", Mixer::attention},
+                 {"mamba", Mixer::state_space},
+                 {"linear_attention", Mixer::state_space}});
+  if (std::ranges::any_of(d.layers, [](const Layer& l) { return l.mixer == Mixer::state_space; })) {
+    read_state_space(r, d, r.size("mamba_expand", 2) * d.hidden_size);
+    read_time_step_limit(r, d);
+  }
   const std::string positions = r.text("position_embedding_type", "nope");
   if (positions == "rope") return;
   if (positions != "nope")

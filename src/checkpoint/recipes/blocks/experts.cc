@@ -1,6 +1,7 @@
 // The experts that a router chose, and the one for all tokens (spec/decoder.md decoder.17,
 // decoder.18). The compiler reads each chosen matrix where it lies in its file: a product of one
 // row with a gathered matrix becomes grouped_matmul.
+#include "checkpoint/recipes/activation.h"
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
 namespace invar::checkpoint {
@@ -78,20 +79,26 @@ std::string DecoderGraph::experts(const std::string& layer, const std::string& x
   const ExpertNames& n = e.names;
   const Chosen chosen = route(layer, routed);
   const std::string p = layer + "experts.";
-  std::string rows = reshaped(p + "rows", x, {0, 0, 1, 1, d_.hidden_size});
+  const int64_t size = e.latent_size ? e.latent_size : d_.hidden_size;
+  const std::string narrow =
+      e.latent_size ? linear(layer + n.latent_in, x, d_.hidden_size, size, d_.mlp_bias) : x;
+  std::string rows = reshaped(p + "rows", narrow, {0, 0, 1, 1, size});
   if (e.weighted_input)
     rows = b_.node("Mul", p + "weighted",
                    {rows, reshaped(p + "weights", chosen.weights, {0, 0, e.chosen, 1, 1})});
-  const Strings gate_up = expert_gate_up(layer, rows, chosen);
-  const std::string inner =
-      reshaped(p + "inner", expert_gated(layer, gate_up), {0, 0, e.chosen, 1, e.intermediate_size});
+  const std::string h = d_.gated_mlp
+                            ? expert_gated(layer, expert_gate_up(layer, rows, chosen))
+                            : activated(b_, d_.activation, p,
+                                        expert_linear(layer, n.up, rows, chosen, size, e.intermediate_size));
+  const std::string inner = reshaped(p + "inner", h, {0, 0, e.chosen, 1, e.intermediate_size});
   std::string y = expert_linear(layer, e.layout == ExpertLayout::separate ? n.down : n.down_stack, inner,
-                                chosen, e.intermediate_size, d_.hidden_size);
+                                chosen, e.intermediate_size, size);
   if (!e.weighted_input)
     y = b_.node("Mul", p + "weighted",
                 {y, b_.node("Unsqueeze", p + "weights", {chosen.weights, "last_axis"})});
   y = b_.node("ReduceSum", p + "sum", {y, b_.constant("axis_2", std::vector<int64_t>{2})},
               {{"keepdims", int64_t{0}}});
+  if (e.latent_size) y = linear(layer + n.latent_out, y, size, d_.hidden_size, d_.mlp_bias);
   if (e.shared_intermediate_size == 0) return y;
   const std::string s = layer + n.shared;
   std::string shared = mlp({s + "gate_proj", s + "up_proj", s + n.shared_gate_up, s + n.shared_down}, s, x,

@@ -19,11 +19,13 @@ std::string DecoderGraph::mlp(const MlpNames& n, const std::string& p, const std
     const Strings gate_up = parts(n.gate_up + ".split", both, 2, {inner, inner});
     h = gated(p, gate_up[0], gate_up[1]);
   } else {
-    const std::string gate = linear(n.gate, x, d_.hidden_size, inner, d_.mlp_bias);
+    std::string gate = linear(n.gate, x, d_.hidden_size, inner, d_.mlp_bias);
+    gate = scaled("Mul", p + "mlp_gate_scale", gate, d_.mlp_scales[0], 1);
     const std::string up = linear(n.up, x, d_.hidden_size, inner, d_.mlp_bias);
     h = gated(p, gate, up);
   }
-  return linear(n.down, h, inner, d_.hidden_size, d_.mlp_bias);
+  return scaled("Mul", p + "mlp_scale", linear(n.down, h, inner, d_.hidden_size, d_.mlp_bias),
+                d_.mlp_scales[1], 1);
 }
 
 // `residual`: what x is the norm of.

@@ -1,0 +1,42 @@
+// Short causal convolutions, of a layer of their own (spec/decoder.md decoder.61) and within
+// others.
+#include "checkpoint/recipes/blocks/decoder_graph_builder.h"
+
+namespace invar::checkpoint {
+
+// Past and present state of a layer, f32 [batch, shape...] -> the name of the past one. The present
+// one becomes result 1 of the node that is made next.
+std::string DecoderGraph::state(size_t layer, const std::string& kind, std::vector<int64_t> shape) {
+  std::vector<onnx::Dimension> dims = {{-1, "batch"}};
+  for (int64_t size : shape) dims.push_back({size, ""});
+  const std::string end = std::to_string(layer) + "." + kind, past = "past_key_values." + end;
+  b_.input(past, kFloat, dims);
+  b_.output("present." + end, dims);
+  return past;
+}
+
+// x [batch, seq, channels], each channel convolved with its `width` last values.
+std::string DecoderGraph::causal_conv(const std::string& name, size_t layer, const std::string& x,
+                                      int64_t channels, int64_t width, bool bias, bool silu) {
+  const Attributes turn = {{"perm", std::vector<int64_t>{0, 2, 1}}};
+  Strings operands = {
+      b_.node("Transpose", name + ".channels", {x}, turn), b_.weight(name + ".weight", {channels, 1, width}),
+      bias ? b_.weight(name + ".bias", {channels}) : "", state(layer, "conv", {channels, width - 1})};
+  const std::string y =
+      b_.node("CausalConvWithState", name, operands, {{"activation", std::string(silu ? "silu" : "none")}});
+  b_.graph().nodes.back().outputs = {y, "present." + std::to_string(layer) + ".conv"};
+  return b_.node("Transpose", name + ".rows", {y}, turn);
+}
+
+std::string DecoderGraph::short_conv(size_t layer, const std::string& x) {
+  const ShortConv& c = d_.short_conv;
+  const std::string p = prefix_ + d_.names.layers + std::to_string(layer) + "." + c.name;
+  const int64_t size = d_.hidden_size;
+  const Strings bcx =
+      parts(p + "in_proj.split", linear(p + "in_proj", x, size, 3 * size, c.bias), 2, {size, size, size});
+  const std::string gated_in = b_.node("Mul", p + "gated_in", {bcx[0], bcx[2]});
+  const std::string y = causal_conv(p + "conv", layer, gated_in, size, c.width, c.bias, false);
+  return linear(p + "out_proj", b_.node("Mul", p + "gated_out", {bcx[1], y}), size, size, c.bias);
+}
+
+}  // namespace invar::checkpoint
