@@ -92,8 +92,8 @@ Result<ValueType> infer_rope(InferredCall& in, const ops::RopeAttributes& a) {
   if (rotated <= 0 || rotated > size || rotated % 2)
     return bad_input("cannot rotate " + std::to_string(rotated) + " of " + std::to_string(size) +
                      " elements");
-  if (cos != sin)
-    return (may_be_equal(cos, sin) ? not_covered : bad_input)("cosines and sines differ in shape");
+  if (constexpr const char* kWrong = "cosines and sines differ in shape"; cos != sin)
+    return may_be_equal(cos, sin) ? not_covered(kWrong) : bad_input(kWrong);
   const Dim& seq = x[heads_first ? 2 : 1];
   if (cos != Shape{x[0], seq, Dim::of(rotated / 2)} && cos != Shape{Dim::of(1), seq, Dim::of(rotated / 2)})
     return not_covered("covered are angles of shape [batch or 1, sequence, rotated / 2]");
