@@ -148,7 +148,6 @@ void add_scales(const Decoder& d, Parameters& p) {
 void add_mixers(const Decoder& d, Parameters& p) {
   add_layers(d, "layer_mixers", 'a', p,
              [](const Layer& l) { return "adcsbn"[static_cast<size_t>(l.mixer)]; });
-  if (d.delta.key_heads != 0) add_delta(d.delta, p);
   if (const ShortConv& c = d.short_conv; c.width != 0) {
     p["conv_width"] = parameter(c.width);
     if (c.bias) p["conv_bias"] = parameter(true);
@@ -174,6 +173,21 @@ void add_mixers(const Decoder& d, Parameters& p) {
   std::string scales;
   for (const float f : s.scales) scales += (scales.empty() ? "" : " ") + parameter(f);
   if (s.scales != neutral.scales) p["ssm_scales"] = scales;
+}
+
+// What sets layers of one model apart.
+void add_kinds_of_layers(const Decoder& d, Parameters& p) {
+  add_layers(d, "layer_windows", 'a', p, [](const Layer& l) { return l.window ? 'w' : 'a'; });
+  add_layers(d, "layer_ropes", '0', p,
+             [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
+  if (d.delta.key_heads != 0) add_delta(d.delta, p);
+  add_layers(d, "layer_values", 'v', p, [](const Layer& l) { return l.values_are_keys ? 'k' : 'v'; });
+  add_numbers(d, "layer_head_dims", &Layer::head_dim, p);
+  add_numbers(d, "layer_kv_heads", &Layer::kv_heads, p);
+  add_numbers(d, "layer_intermediate_sizes", &Layer::intermediate_size, p);
+  add_numbers(d, "layer_keys", &Layer::keys_of, p);
+  add_layers(d, "layer_experts", 'd', p, [](const Layer& l) { return l.sparse ? 'e' : 'd'; });
+  if (p.contains("layer_experts")) add_experts(d.experts, p);
 }
 
 // A parameter is there if it differs from the same member of a Decoder that nobody has set. So
@@ -241,16 +255,7 @@ Parameters decoder_parameters(const Decoder& d) {
   if (d.attention_scale != default_attention_scale(d.head_dim))
     p["attention_scale"] = parameter(d.attention_scale);
   if (!d.ropes.empty() && d.rotary_dim != d.head_dim) p["rotary_dim"] = parameter(d.rotary_dim);
-  add_layers(d, "layer_windows", 'a', p, [](const Layer& l) { return l.window ? 'w' : 'a'; });
-  add_layers(d, "layer_ropes", '0', p,
-             [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
-  add_layers(d, "layer_values", 'v', p, [](const Layer& l) { return l.values_are_keys ? 'k' : 'v'; });
-  add_numbers(d, "layer_head_dims", &Layer::head_dim, p);
-  add_numbers(d, "layer_kv_heads", &Layer::kv_heads, p);
-  add_numbers(d, "layer_intermediate_sizes", &Layer::intermediate_size, p);
-  add_numbers(d, "layer_keys", &Layer::keys_of, p);
-  add_layers(d, "layer_experts", 'd', p, [](const Layer& l) { return l.sparse ? 'e' : 'd'; });
-  if (p.contains("layer_experts")) add_experts(d.experts, p);
+  add_kinds_of_layers(d, p);
   add_mixers(d, p);
   add_scales(d, p);
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
