@@ -78,10 +78,11 @@ def test_greedy_tokens_equal_transformers(model):
 def test_bits_do_not_depend_on_what_computes_them(model):
     vector, plan = model
     ours = logits(plan, vector).tobytes()
+    chunks = (1, 7, 63, 64, 65) if len(vector["tokens"]) > 65 else (1,)
     for options in (
         ["--isa", "scalar", "--threads", 1],
         ["--threads", 3, "--prefill-chunk", 5],
-        ["--prefill-chunk", 1],
+        *(["--prefill-chunk", n] for n in chunks),
         ["--no-kv-cache"],
         ["--tensor-parallel", 2],
     ):
@@ -197,6 +198,11 @@ def test_llama_4_ends_with_its_first_chunk(tmp_path):
         "qwen3_next",
         "qwen3_5",
         "olmo_hybrid",
+        "lfm2",
+        "mamba2",
+        "granitemoehybrid-mamba",
+        "falcon_h1",
+        "nemotron_h",
     ],
 )
 def test_receipts_are_equal_and_verify(name, tmp_path):
@@ -214,3 +220,22 @@ def test_receipts_are_equal_and_verify(name, tmp_path):
     [task] = (tmp_path / "tasks").iterdir()
     given = ["--model-name", folder, "--plan", task / "plan.invar"]
     assert "VERIFIED BY A GIVEN PLAN" in invar("verify", path, *given).text
+
+
+@pytest.mark.parametrize("name", ["lfm2_moe", "bamba", "mamba2"])
+def test_states_keep_their_bits_in_batches_and_partitions(name, tmp_path):
+    folder, prompts = with_tokenizer(name, tmp_path / "model"), tmp_path / "prompts.jsonl"
+    texts = ["ROMEO:\n" + "Is the day so young? " * 16, "Ay me! sad hours seem long."]
+    prompts.write_text("".join(json.dumps(t) + "\n" for t in texts))
+    run = ["run", "--model-name", folder, "--no-do-sample", "--max-new-tokens", 8]
+    alone = []
+    for number, options in enumerate(([], ["--n-partitions", 2], ["--prefill-chunk", 63])):
+        path = tmp_path / f"{number}.json"
+        invar(*run, "--prompt-text", texts[0], "--receipt-path", path, *options)
+        alone.append(json.loads(path.read_text()))
+    assert len({r["receipt_hash"] for r in alone}) == 1
+    assert len(alone[0]["input"]["tokens"]) > 65
+    out = tmp_path / "batch.json"
+    invar(*run, "--prompt-file", prompts, "--batch-size", 2, "--receipt-path", out)
+    made = [json.loads(f.read_text())["receipt_hash"] for f in tmp_path.glob("batch*.json")]
+    assert len(made) == 2 and alone[0]["receipt_hash"] in made

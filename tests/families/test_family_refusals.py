@@ -200,3 +200,17 @@ def test_heads_for_more_tokens_are_not_read(name, tmp_path):
     shapes = {**vector["shapes"], "mtp.fc.weight": [32, 64]}
     write(tmp_path / "model", vector["config"], shapes, vector["seed"])
     invar("export", "--model-name", tmp_path / "model", "-o", tmp_path / "out")
+
+
+def test_an_infinite_number_is_read_as_python_writes_it(tmp_path):
+    vector = VECTORS["mamba2"]
+    write(tmp_path / "model", vector["config"], vector["shapes"], vector["seed"])
+    export = ["export", "--model-name", tmp_path / "model", "-o", tmp_path / "out"]
+    sizes = set()
+    for limit, code in (('{"__float__": "Infinity"}', 0), ("Infinity", 0), ("NaN", 2)):
+        config = json.dumps({**vector["config"], "time_step_limit": [0.0, "LIMIT"]})
+        (tmp_path / "model/config.json").write_text(config.replace('"LIMIT"', limit))
+        done = invar(*export, code=code)
+        assert code == 0 or "config.json" in done.errors[0]
+        sizes.add((tmp_path / "out/model.onnx").stat().st_size)
+    assert len(sizes) == 1  # a limit would be a node
