@@ -1,7 +1,7 @@
 // OLMo hybrid: layers of the gated delta rule with norms in front, of attention as in OLMo 3.
 #include <algorithm>
 
-#include "checkpoint/families/hybrid/read_hybrid.h"
+#include "checkpoint/families/hybrid/read_mixers.h"
 
 namespace invar::checkpoint {
 

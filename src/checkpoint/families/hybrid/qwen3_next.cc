@@ -1,7 +1,7 @@
 // Qwen3-Next, Qwen 3.5 and Qwen 3.5 with experts: three layers of the gated delta rule for one of
 // attention, whose results have a gate.
 #include "checkpoint/families/experts/read_experts.h"
-#include "checkpoint/families/hybrid/read_hybrid.h"
+#include "checkpoint/families/hybrid/read_mixers.h"
 
 namespace invar::checkpoint {
 namespace {

@@ -24,6 +24,19 @@ void read_mixers(ConfigReader& r, Decoder& d, const char* key, const Value& type
   }
 }
 
+void read_mixers(ConfigReader& r, Decoder& d, const std::function<bool(size_t)>& recurrent) {
+  if (const Value* types = r.find("layer_types")) {
+    read_mixers(r, d, "layer_types", *types,
+                {{"full_attention", Mixer::attention}, {"linear_attention", Mixer::gated_delta}});
+  } else {
+    for (size_t i = 0; i < d.layers.size(); ++i)
+      d.layers[i].mixer = recurrent(i) ? Mixer::gated_delta : Mixer::attention;
+  }
+  // The length of a sequence is that of the keys of attention.
+  if (std::ranges::none_of(d.layers, [](const Layer& l) { return l.mixer == Mixer::attention; }))
+    r.refuse("a model whose layers are all recurrent is not covered");
+}
+
 void read_attention_layers(ConfigReader& r, Decoder& d, const char* key, const Value& numbers, Mixer other) {
   for (Layer& layer : d.layers) layer.mixer = other;
   if (!numbers.is_array() || !std::ranges::all_of(numbers.items, &Value::is_unsigned))
@@ -58,6 +71,17 @@ void read_state_space(ConfigReader& r, Decoder& d, int64_t inner, const StateSpa
   if (const std::string name = r.text(keys.activation, "silu"); name != "silu" && name != "swish")
     r.refuse(quote(keys.activation) + " = " + quote(name) +
              " is not covered with state-space layers; silu is");
+}
+
+void read_delta(ConfigReader& r, Decoder& d) {
+  GatedDelta& g = d.delta;
+  g.taps = read_width(r, "linear_conv_kernel_dim", 4);
+  if (g.value_heads % g.key_heads != 0)
+    r.reject("'linear_num_value_heads' is not a multiple of 'linear_num_key_heads'");
+  // The convolutions have the activation of the MLP, and the operator has this one alone.
+  if (d.activation != Activation::silu)
+    r.refuse("'hidden_act' other than silu is not covered with layers of the gated delta rule");
+  if (g.norm_epsilon == 0) g.norm_epsilon = d.norm_epsilon;
 }
 
 void read_time_step_limit(ConfigReader& r, Decoder& d) {

@@ -1,4 +1,4 @@
-// Reads the keys that families with short convolutions or state-space layers share.
+// Reads the keys that families with layers in the place of attention share.
 #pragma once
 
 #include <initializer_list>
@@ -13,6 +13,9 @@ namespace invar::checkpoint {
 void read_mixers(ConfigReader&, Decoder&, const char* key, const json::Value& types,
                  std::initializer_list<std::pair<const char*, Mixer>> names);
 
+// The same from layer_types, or where it is absent from `recurrent`, true for layers of the gated
+// delta rule.
+void read_mixers(ConfigReader&, Decoder&, const std::function<bool(size_t layer)>& recurrent);
 // The same from a list of the numbers of the layers with attention; `other`: the mixer of the
 // others.
 void read_attention_layers(ConfigReader&, Decoder&, const char* key, const json::Value& numbers, Mixer other);
@@ -27,6 +30,9 @@ struct StateSpaceKeys {
 void read_state_space(ConfigReader&, Decoder&, int64_t inner, const StateSpaceKeys& = {});
 // time_step_limit: the least and the largest time step.
 void read_time_step_limit(ConfigReader&, Decoder&);
+// linear_conv_kernel_dim, and what layers of the gated delta rule ask of the others. Needs the
+// sizes of delta and norm_epsilon.
+void read_delta(ConfigReader&, Decoder&);
 // A width of a convolution.
 int64_t read_width(ConfigReader&, const char* key, int64_t fallback);
 

@@ -49,8 +49,13 @@ class DecoderGraph {
   Strings attention_operands(size_t layer, const std::string& p, const std::string& x);
   std::string attention(size_t layer, std::string x);
   std::string mixed(size_t layer, const std::string& x);
-  std::string state(size_t layer, const std::string& kind, std::vector<int64_t> shape);
-  std::string causal_conv(const std::string& name, size_t layer, const std::string& x, int64_t channels,
+  // Names of what a layer remembers.
+  struct State {
+    std::string past, present;
+  };
+  State state(size_t layer, const std::string& kind);
+  std::string remembered(const State& state, const std::vector<int64_t>& sizes);
+  std::string causal_conv(const std::string& name, const State& state, const std::string& x, int64_t channels,
                           int64_t width, bool bias, bool silu);
   std::string short_conv(size_t layer, const std::string& x);
   std::string time_steps(const std::string& p, const std::string& x);
@@ -58,8 +63,6 @@ class DecoderGraph {
   std::string state_space(size_t layer, const std::string& x);
   void split_gate(const std::string& name, Strings& qkv);
   std::string attention_gated(const std::string& layer, const std::string& y, const std::string& gate);
-  std::string convolved(const std::string& name, const std::string& state, const std::string& x,
-                        int64_t channels);
   // Of a layer of the gated delta rule, each [B, S, size]. Queries, keys and values are convolved.
   struct DeltaOperands {
     std::string q, k, v, gate, decay, rate;

@@ -20,22 +20,6 @@ std::string DecoderGraph::attention_gated(const std::string& layer, const std::s
   return b_.node("Mul", p + "gated", {y, b_.node("Sigmoid", p + "gate", {gate})});
 }
 
-// The convolution over positions with its activation. The state is its last inputs.
-std::string DecoderGraph::convolved(const std::string& name, const std::string& state, const std::string& x,
-                                    int64_t channels) {
-  const std::vector<onnx::Dimension> shape = {{-1, "batch"}, {channels, ""}, {d_.delta.taps - 1, ""}};
-  const Attributes turn = {{"perm", std::vector<int64_t>{0, 2, 1}}};
-  b_.input("past_conv." + state, kFloat, shape);
-  b_.output("present_conv." + state, shape);
-  const std::string y =
-      b_.node("CausalConvWithState", name,
-              {b_.node("Transpose", name + ".channels", {x}, turn),
-               b_.weight(name + ".weight", {channels, 1, d_.delta.taps}), "", "past_conv." + state},
-              {{"activation", std::string("silu")}});
-  b_.graph().nodes.back().outputs = {y, "present_conv." + state};
-  return b_.node("Transpose", name + ".rows", {y}, turn);
-}
-
 DecoderGraph::DeltaOperands DecoderGraph::delta_operands(const std::string& index, const std::string& p,
                                                          const std::string& x) {
   const GatedDelta& g = d_.delta;
@@ -44,10 +28,15 @@ DecoderGraph::DeltaOperands DecoderGraph::delta_operands(const std::string& inde
   const auto from_x = [&](const std::string& name, int64_t size) {
     return linear(p + name, x, d_.hidden_size, size, false);
   };
+  const auto convolved = [&](const std::string& name, const std::string& state, const std::string& of,
+                             int64_t channels) {
+    return causal_conv(p + name, {"past_conv." + state, "present_conv." + state}, of, channels, g.taps, false,
+                       true);
+  };
   DeltaOperands o;
   if (g.layout == DeltaLayout::separate) {
     const auto one = [&](const std::string& name, const char* letter, int64_t size) {
-      return convolved(p + letter + "_conv1d", index + "." + letter, from_x(name, size), size);
+      return convolved(letter + std::string("_conv1d"), index + "." + letter, from_x(name, size), size);
     };
     o.q = one(n.q, "q", keys), o.k = one(n.k, "k", keys), o.v = one(n.v, "v", values);
   }
@@ -78,8 +67,8 @@ DecoderGraph::DeltaOperands DecoderGraph::delta_operands(const std::string& inde
     qkv = b_.node("Concat", p + "qkv", {made[0], made[1], made[2]}, {{"axis", int64_t{2}}});
     o.gate = made[3], o.rate = rates[0], o.decay = rates[1];
   }
-  const Strings made = parts(p + "conv1d.split", convolved(p + "conv1d", index, qkv, 2 * keys + values), 2,
-                             {keys, keys, values});
+  const Strings made =
+      parts(p + "conv1d.split", convolved("conv1d", index, qkv, 2 * keys + values), 2, {keys, keys, values});
   o.q = made[0], o.k = made[1], o.v = made[2];
   return o;
 }
@@ -114,22 +103,19 @@ std::string DecoderGraph::gated_delta(size_t layer, const std::string& x) {
   const std::string index = std::to_string(layer);
   const std::string p = prefix_ + d_.names.layers + index + "." + g.names.prefix;
   const DeltaOperands o = delta_operands(index, p, x);
-  const std::string past = "past_recurrent." + index, present = "present_recurrent." + index;
-  const std::vector<onnx::Dimension> shape = {
-      {-1, "batch"}, {g.value_heads, ""}, {g.key_dim, ""}, {g.value_dim, ""}};
-  b_.input(past, kFloat, shape);
-  b_.output(present, shape);
+  const State memory = {"past_recurrent." + index, "present_recurrent." + index};
   const std::string rate =
       scaled("Mul", p + "rate_doubled", b_.node("Sigmoid", p + "rate", {o.rate}), g.doubled_rate ? 2 : 1, 1);
-  std::string y = b_.node("LinearAttention", p + "recurrence",
-                          {unit_heads(p + "q_unit", o.q), unit_heads(p + "k_unit", o.k), o.v, past,
-                           delta_decay(p, o.decay), rate},
-                          {{"q_num_heads", g.key_heads},
-                           {"kv_num_heads", g.value_heads},
-                           {"update_rule", std::string("gated_delta")},
-                           {"scale", default_attention_scale(g.key_dim)}});
+  std::string y =
+      b_.node("LinearAttention", p + "recurrence",
+              {unit_heads(p + "q_unit", o.q), unit_heads(p + "k_unit", o.k), o.v,
+               remembered(memory, {g.value_heads, g.key_dim, g.value_dim}), delta_decay(p, o.decay), rate},
+              {{"q_num_heads", g.key_heads},
+               {"kv_num_heads", g.value_heads},
+               {"update_rule", std::string("gated_delta")},
+               {"scale", default_attention_scale(g.key_dim)}});
   b_.graph().nodes.back().domain = "invar";  // that of ONNX has no fewer heads of queries than of values
-  b_.graph().nodes.back().outputs = {y, present};
+  b_.graph().nodes.back().outputs = {y, memory.present};
   y = reshaped(p + "recurrence.heads", y, {0, 0, g.value_heads, g.value_dim});
   const std::string norm = p + g.names.norm;
   y = b_.node("RMSNormalization", norm, {y, b_.weight(norm + ".weight", {g.value_dim})},

@@ -4,27 +4,30 @@
 
 namespace invar::checkpoint {
 
-// Past and present state of a layer, f32 [batch, shape...] -> the name of the past one. The present
-// one becomes result 1 of the node that is made next.
-std::string DecoderGraph::state(size_t layer, const std::string& kind, std::vector<int64_t> shape) {
-  std::vector<onnx::Dimension> dims = {{-1, "batch"}};
-  for (int64_t size : shape) dims.push_back({size, ""});
-  const std::string end = std::to_string(layer) + "." + kind, past = "past_key_values." + end;
-  b_.input(past, kFloat, dims);
-  b_.output("present." + end, dims);
-  return past;
+DecoderGraph::State DecoderGraph::state(size_t layer, const std::string& kind) {
+  const std::string end = std::to_string(layer) + "." + kind;
+  return {"past_key_values." + end, "present." + end};
+}
+
+// The state, f32 [batch, sizes...], is input and output. Returns the name of the past one.
+std::string DecoderGraph::remembered(const State& state, const std::vector<int64_t>& sizes) {
+  std::vector<onnx::Dimension> shape = {{-1, "batch"}};
+  for (int64_t size : sizes) shape.push_back({size, ""});
+  b_.input(state.past, kFloat, shape);
+  b_.output(state.present, shape);
+  return state.past;
 }
 
 // x [batch, seq, channels], each channel convolved with its `width` last values.
-std::string DecoderGraph::causal_conv(const std::string& name, size_t layer, const std::string& x,
+std::string DecoderGraph::causal_conv(const std::string& name, const State& state, const std::string& x,
                                       int64_t channels, int64_t width, bool bias, bool silu) {
   const Attributes turn = {{"perm", std::vector<int64_t>{0, 2, 1}}};
   Strings operands = {
       b_.node("Transpose", name + ".channels", {x}, turn), b_.weight(name + ".weight", {channels, 1, width}),
-      bias ? b_.weight(name + ".bias", {channels}) : "", state(layer, "conv", {channels, width - 1})};
+      bias ? b_.weight(name + ".bias", {channels}) : "", remembered(state, {channels, width - 1})};
   const std::string y =
       b_.node("CausalConvWithState", name, operands, {{"activation", std::string(silu ? "silu" : "none")}});
-  b_.graph().nodes.back().outputs = {y, "present." + std::to_string(layer) + ".conv"};
+  b_.graph().nodes.back().outputs = {y, state.present};
   return b_.node("Transpose", name + ".rows", {y}, turn);
 }
 
@@ -35,7 +38,7 @@ std::string DecoderGraph::short_conv(size_t layer, const std::string& x) {
   const Strings bcx =
       parts(p + "in_proj.split", linear(p + "in_proj", x, size, 3 * size, c.bias), 2, {size, size, size});
   const std::string gated_in = b_.node("Mul", p + "gated_in", {bcx[0], bcx[2]});
-  const std::string y = causal_conv(p + "conv", layer, gated_in, size, c.width, c.bias, false);
+  const std::string y = causal_conv(p + "conv", state(layer, "conv"), gated_in, size, c.width, c.bias, false);
   return linear(p + "out_proj", b_.node("Mul", p + "gated_out", {bcx[1], y}), size, size, c.bias);
 }
 

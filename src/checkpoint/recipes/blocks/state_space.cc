@@ -45,7 +45,7 @@ std::string DecoderGraph::state_space(size_t layer, const std::string& x) {
   }
   const Strings parts_of_in = parts(p + "in_proj.split", projected, 2, {inner, all, s.heads});
   const std::string convolved =
-      causal_conv(p + "conv1d", layer, parts_of_in[1], all, s.width, s.conv_bias, true);
+      causal_conv(p + "conv1d", state(layer, "conv"), parts_of_in[1], all, s.width, s.conv_bias, true);
   const Strings xbc = parts(p + "conv1d.split", convolved, 2, {inner, side, side});
   const std::string dt = time_steps(p, parts_of_in[2]);
   const std::string rate =
@@ -54,15 +54,16 @@ std::string DecoderGraph::state_space(size_t layer, const std::string& x) {
   const std::string values = reshaped(p + "x.heads", xbc[0], {0, 0, s.heads, s.head_dim});
   const std::string stepped =
       b_.node("Mul", p + "x.stepped", {values, reshaped(p + "dt.column", dt, {0, 0, s.heads, 1})});
+  const State memory = state(layer, "recurrent");
   const std::string y = b_.node("LinearAttention", p + "scan",
                                 {xbc[2], xbc[1], reshaped(p + "x.flat", stepped, {0, 0, inner}),
-                                 state(layer, "recurrent", {s.heads, s.state_size, s.head_dim}), decay},
+                                 remembered(memory, {s.heads, s.state_size, s.head_dim}), decay},
                                 {{"update_rule", std::string("gated")},
                                  {"q_num_heads", s.groups},
                                  {"kv_num_heads", s.heads},
                                  {"scale", 1.0f}});
   b_.graph().nodes.back().domain = "invar";  // with fewer heads of keys than of values
-  b_.graph().nodes.back().outputs = {y, "present." + std::to_string(layer) + ".recurrent"};
+  b_.graph().nodes.back().outputs = {y, memory.present};
   const std::string skipped =
       b_.node("Mul", p + "x.skipped",
               {values, reshaped(p + "D.column", b_.weight(p + "D", {s.heads}), {s.heads, 1})});
