@@ -30,9 +30,36 @@ SIZES = {
     **dict.fromkeys(("eos_token_id", "pad_token_id", "decoder_start_token_id"), 0),
 }
 
-# Settings of types whose defaults do not fit together when they are small.
-SETTINGS = {}
-KINDS = ()
+DECODER = {"is_decoder": True}  # of types that are encoders too
+# Settings of types whose defaults do not fit together when they are small, or ask for something else.
+SETTINGS = {
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]], "window_size": 24},
+    "zamba2": {"num_hidden_layers": 4, "layers_block_type": ["mamba", "hybrid"] * 2, "mamba_d_state": 8, "mamba_headdim": 16, "mamba_ngroups": 1, "num_mem_blocks": 1, "layer_types": ...},
+    "roformer": DECODER | {"embedding_size": 32},
+    "electra": DECODER | {"embedding_size": 32},
+    "rembert": DECODER | {"input_embedding_size": 32, "output_embedding_size": 32},
+    "big_bird": DECODER | {"attention_type": "original_full"},
+    "xlm": {"causal": True, "is_encoder": False},
+    "mimo_v2_flash": {"num_hidden_layers": 2},
+    **dict.fromkeys(
+        ("bert", "bert-generation", "camembert", "data2vec-text", "ernie", "megatron-bert", "roberta",
+         "roberta-prelayernorm", "roc_bert", "xlm-roberta", "xlm-roberta-xl", "xmod"),
+        DECODER,
+    ),
+}  # fmt: skip
+# Causal types of transformers 5.24 without a recipe.
+KINDS = """
+afmoe persimmon apertus1p5_text aria_text beam biogpt bitnet cohere2_moe ctrl diffllama dory flint
+gemma4_unified_text gpt-sw3 gpt_bigcode granitemoe_swa hy_v3 jamba jetmoe kolibri1 laguna lara_mini lfm3
+mamba falcon_mamba mellum modernbert-decoder openai-gpt codegen gpt_neox_japanese doge xglm bart
+blenderbot blenderbot-small marian mbart pegasus plbart mvp trocr whisper bert bert-generation camembert
+ernie data2vec-text megatron-bert electra roberta roberta-prelayernorm rembert roformer roc_bert
+xlm-roberta xlm-roberta-xl xmod gpt_neo axk1 axk2 kimi_linear zamba zamba2 zaya sarvam_moe sarvam_mla
+minimax mimo_v2_flash hy_v4 inkling_text minimax_m3_vl_text qwen4_exp_text bailing_hybrid deepseek_v4
+dots3_note_text cohere_compass_text gemma3n_text minicpm3 youtu xlnet xlm bigbird_pegasus prophetnet
+rwkv recurrent_gemma longcat_flash hrm_text cpmant big_bird deepseek_v32 glm_moe_dsa inkling2_text
+moshi musicgen xlstm dbrx
+""".split()
 
 
 def config_of(kind, **settings):
