@@ -46,7 +46,8 @@ Status do_export(const ExportCommand& c) {
   Console console(false);
   INVAR_TRY(const auto location, generate::obtain({c.model_name}, console));
   const auto exporting = console.phase("export");
-  INVAR_TRY(std::string path, checkpoint::export_checkpoint(location.folder, c.output, {c.colocate_tensors}));
+  INVAR_TRY(std::string path,
+            checkpoint::export_checkpoint(location.folder, c.output, {c.colocate_tensors, c.long_context}));
   exporting->done("");
   return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
 }
