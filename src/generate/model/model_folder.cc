@@ -169,7 +169,8 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   if (!context.is_unsigned() || context.to_uint64() < 1 || context.to_uint64() > INT32_MAX)
     return bad_input(config_file + ": " + key + " = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
-  if (onnx_model.empty()) context = checkpoint::served_positions(config, context.to_int64());
+  checkpoint::ServedPositions positions{context.to_int64(), context.to_int64()};
+  if (onnx_model.empty()) positions = checkpoint::served_positions(config, positions.most);
   Value tokenizer_config, older;
   INVAR_TRY(TokenizerFile file, checked_tokenizer(dir, tokenizer_config, older));
   INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));
@@ -178,10 +179,11 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
                  sha256(chat_template_text(templates)), std::string(prompt::unicode_version())},
                 location.folder,
                 std::move(file.tokenizer),
-                context.to_int64(),
+                positions.most,
                 {},
                 std::move(templates),
-                std::move(whole)};
+                std::move(whole),
+                positions.original};
   INVAR_TRY(const auto stop, read_stop_tokens(location.folder));
   if (stop) {
     m.stop_tokens = *stop;

@@ -47,6 +47,15 @@ struct ModelFolder {
   std::vector<int32_t> stop_tokens;  // ascending, each once
   prompt::ChatTemplates chat_templates;
   std::string whole;  // model_type of the larger model whose text model this is (decoder.32); "": none
+  // Below `context` with LongRoPE alone: prompts of more tokens have another program (decoder.29).
+  int64_t original_context = context;
+  bool is_long(int64_t prompt_tokens) const {
+    return original_context < context && prompt_tokens > original_context;
+  }
+  // Positions that a sequence with this prompt may have.
+  int64_t context_of(int64_t prompt_tokens) const {
+    return is_long(prompt_tokens) ? context : original_context;
+  }
 };
 // Reads the chat templates of a checkpoint folder alone.
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);
