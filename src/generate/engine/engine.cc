@@ -42,10 +42,11 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
   if (const std::string& whole = model->folder.whole; !whole.empty())
     observer.note("model",
                   "of " + whole + " the text model alone is used: pictures, sound and video are not taken");
+  for (const std::string& lacks : model->folder.missing) observer.note("folder", lacks);
   report_threads(session->threads(), execution, observer);
   if (execution.device == "cpu" && !execution.cpu_only && execution.workers.empty())
     if (const std::string idle = idle_gpu(); !idle.empty()) observer.note("device", "cpu; " + idle);
-  remember_checkpoint(model->described.weights, model->location.folder);
+  remember_checkpoint(model->described.weights, model->location.path());
   return {};
 }
 
