@@ -72,7 +72,7 @@ Status reshape_to_list(NodeView& node, llvm::ArrayRef<DimExpr> wanted, bool zero
   Shape from = node.shape(0), shape, others;
   std::optional<size_t> inferred;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i].constant().value_or(0) < -1) return bad_input("dimension " + wanted[i].text());
+    if (wanted[i].constant().value_or(0) < -1) return bad_input("dimension " + text_of(wanted[i]));
     const bool kept = wanted[i] == 0 && !zeros;
     if (kept && i >= from.size()) return bad_input("0 stands for a dimension the operand does not have");
     if (wanted[i] == -1 && inferred) return bad_input("-1 twice");
