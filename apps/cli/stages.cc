@@ -16,6 +16,7 @@
 #include "base/hash/sha256.h"
 #include "commands.h"
 #include "console.h"
+#include "exporter/exporter.h"
 #include "generate/cache/task_cache.h"
 #include "generate/engine/accuracy.h"
 #include "generate/model/model_folder.h"
@@ -45,6 +46,14 @@ constexpr double kAccuracyBound = -8;  // log2: about what bf16 makes of a train
 Status do_export(const ExportCommand& c) {
   Console console(false);
   INVAR_TRY(const auto location, generate::obtain({c.model_name}, console));
+  if (!c.python.empty() && !c.with_transformers)
+    return bad_input("--python: it goes with --with-transformers");
+  if (c.with_transformers) {
+    if (c.colocate_tensors) return bad_input("--colocate-tensors: an export with transformers has its own weights");
+    INVAR_TRY(const std::string path,
+              export_with_transformers(location.folder, c.output, c.python, console));
+    return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
+  }
   const auto exporting = console.phase("export");
   INVAR_TRY(std::string path,
             checkpoint::export_checkpoint(location.folder, c.output, {c.colocate_tensors, c.long_context}));

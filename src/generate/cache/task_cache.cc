@@ -219,7 +219,7 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   CompiledModel prepared;
   const OperationSet set = options.operation_set.value_or(OperationSet::reproducible);
   const Profile profile = options.profile.value_or(Profile::fp32);
-  INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
+  INVAR_TRY(const std::string onnx_model, onnx_model_of(location));
   std::string key;
   if (onnx_model.empty()) {
     key = key_of(location.folder, options, set, profile);

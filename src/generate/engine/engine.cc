@@ -20,6 +20,7 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
   const auto open = [&]() -> Result<run::Session> {
     run::Options options = session_options(execution, positions, sequences);
     options.hashed = model->compiled.hashed.get();
+    options.goes_back = drafter != nullptr;
     options.load_progress = bytes_of(*loading);
     options.progress = [this](int64_t done, int64_t total) {
       if (prefilling) prefilling->progress(done, total, "tokens");
@@ -42,10 +43,11 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
   if (const std::string& whole = model->folder.whole; !whole.empty())
     observer.note("model",
                   "of " + whole + " the text model alone is used: pictures, sound and video are not taken");
+  for (const std::string& lacks : model->folder.missing) observer.note("folder", lacks);
   report_threads(session->threads(), execution, observer);
   if (execution.device == "cpu" && !execution.cpu_only && execution.workers.empty())
     if (const std::string idle = idle_gpu(); !idle.empty()) observer.note("device", "cpu; " + idle);
-  remember_checkpoint(model->described.weights, model->location.folder);
+  remember_checkpoint(model->described.weights, model->location.path());
   return {};
 }
 
@@ -84,6 +86,26 @@ static Result<std::shared_ptr<Model>> model_for(std::shared_ptr<Model> model,
   return first ? Model::for_prompt(std::move(model), size(*first)) : model;
 }
 
+Status Engine::Impl::open_drafter(const EngineOptions& options, Observer& observer) {
+  const std::string& how = execution.speculate;
+  if (how.empty()) return {};
+  if (options.batch_size > 1)
+    return not_covered(
+        "--speculate " + how +
+        ": drafts are for one prompt at a time, and a batch computes several: leave one of --speculate "
+        "and --batch-size out");
+  if (model->compiled.plan.operation_set != OperationSet::reproducible)
+    return not_covered("--speculate " + how +
+                       ": a step of several tokens has the bits of single steps in a reproducible program "
+                       "alone: leave --speculate out, or take --operation-set reproducible");
+  if (how == "prompt") {
+    drafter = prompt_drafter();
+  } else {
+    INVAR_TRY(drafter, model_drafter(*model, how, execution, observer));
+  }
+  return {};
+}
+
 Result<Engine> Engine::open(std::shared_ptr<Model> model, ExecutionOptions execution,
                             const EngineOptions& options, std::span<Request> first, Observer& observer) {
   const num::ArithmeticEnv env;
@@ -103,6 +125,7 @@ Result<Engine> Engine::open(std::shared_ptr<Model> model, ExecutionOptions execu
   const int64_t context = model->folder.context;
   const int64_t positions = std::clamp(options.positions, longest, std::max(longest, context));
   auto impl = std::make_unique<Impl>(Impl{std::move(model), std::move(execution)});
+  INVAR_CHECK_OK(impl->open_drafter(options, observer));
   INVAR_CHECK_OK(impl->load(options, sequences, positions, observer));
   return Engine(std::move(impl));
 }
@@ -149,8 +172,12 @@ Status Engine::fit(Request& request, Observer& observer) {
 
 GenerationTask Engine::Impl::task(const Request& request) const {
   const ModelFolder& folder = model->folder;
-  return {request.tokens, request.max_new_tokens, request.params, folder.stop_tokens,
-          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.tokens)};
+  return {request.tokens,
+          request.max_new_tokens,
+          request.params,
+          folder.stop_tokens,
+          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.tokens),
+          drafter.get()};
 }
 
 // The limit that a receipt binds. That of a salted one says nothing of the prompt's length where
@@ -197,6 +224,7 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
   answer.prefill_seconds = made.prefill_seconds;
   answer.decode_tokens_per_second = made.decode_tokens_per_second;
+  answer.drafted = made.drafted, answer.accepted = made.accepted;
   if (prompt.receipt_path) {
     if (ReceiptSpace* const kept = request.space.get())  // for this one
       kept->space.shrink(kept->bytes -= std::exchange(request.receipt_bytes, 0));

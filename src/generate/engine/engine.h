@@ -24,6 +24,7 @@ struct Answer {
   std::string receipt_hash;
   double prefill_seconds = 0;           // until the first token
   double decode_tokens_per_second = 0;  // of those after it
+  int64_t drafted = 0, accepted = 0;    // tokens that ExecutionOptions::speculate proposed; that came
 };
 
 struct EngineOptions {

@@ -20,8 +20,12 @@ struct Engine::Impl {
   // it.
   Result<Answer> seal(Request&, const Generation& made, Observer&);
 
+  // The drafter that the options name; null: none.
+  Status open_drafter(const EngineOptions&, Observer&);
+
   std::shared_ptr<Model> model;
   ExecutionOptions execution;
+  std::unique_ptr<Drafter> drafter = {};
   std::vector<int32_t> held = {};     // tokens in the memory of sequence 0
   const void* memory_user = nullptr;  // the stream that writes there; the one before has lost it
   std::optional<run::Session> session = {};

@@ -21,9 +21,15 @@ struct ModelLocation {
   std::string name;      // org/name, or the folder's own name
   std::string revision;  // the snapshot of a hub model, else ""
   std::string folder;
+  std::string onnx_model = {};  // the file that was named; "": none, the folder has what it has
+  // What a later run finds the same model by.
+  const std::string& path() const { return onnx_model.empty() ? folder : onnx_model; }
 };
-// A folder, or org/name or org/name@revision in the local cache; without network. `claimed`: the
-// revision of a receipt, which goes before the branch main if the cache has it.
+// The path of the ONNX model that is run; "" where the folder is a checkpoint.
+Result<std::string> onnx_model_of(const ModelLocation&);
+// A folder, an ONNX file in one, or org/name or org/name@revision in the local cache; without
+// network. `claimed`: the revision of a receipt, which goes before the branch main if the cache has
+// it.
 Result<ModelLocation> resolve(const std::string& model_name, const std::string& claimed = "");
 bool is_hub_name(const std::string& model_name);  // org/name
 
@@ -56,6 +62,7 @@ struct ModelFolder {
   int64_t context_of(int64_t prompt_tokens) const {
     return is_long(prompt_tokens) ? context : original_context;
   }
+  std::vector<std::string> missing = {};  // what the folder of an ONNX model lacks, as texts
 };
 // Reads the chat templates of a checkpoint folder alone.
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);

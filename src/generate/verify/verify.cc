@@ -168,7 +168,7 @@ bool Verifier::Impl::may_presume(const Verification& v) const {
 Result<LoadedModel*> Verifier::Impl::load(const Verification& v, bool presume) {
   if (!starting.valid()) starting = start(execution);
   INVAR_TRY(FoundModel found, find_model(model, v.claimed, observer));
-  const Key key(found.location.folder, v.set, v.claimed.profile);
+  const Key key(found.location.path(), v.set, v.claimed.profile);
   const auto prompt_tokens = static_cast<int64_t>(v.claimed.prompt_tokens.size());
   const auto has_program = [&](const Model& m) {  // decoder.29
     return !model.plan.empty() || m.folder.is_long(prompt_tokens) == m.options.long_context;
@@ -262,7 +262,7 @@ Status Verifier::Impl::examine(Verification& v) {
   INVAR_TRY(LoadedModel * m, load(v, may_presume(v)));
   Status examined = examine(v, *m);
   if (!m->presumed) return examined;
-  loaded.erase(Key(m->found.location.folder, v.set, v.claimed.profile));
+  loaded.erase(Key(m->found.location.path(), v.set, v.claimed.profile));
   v.verdict = before;
   INVAR_TRY(m, load(v, /*presume=*/false));
   return examine(v, *m);
@@ -279,7 +279,7 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   mine.revision = claimed.revision;
 
   v.by_given_plan = given;
-  v.compared("folder", m.found.location.folder + " (" + m.found.source + ")",
+  v.compared("folder", m.found.location.path() + " (" + m.found.source + ")",
              /*caveat=*/model.model_name.empty());
   v.verdict.findings = receipt::compare_model(claimed, mine);
   if (v.failed()) return {};

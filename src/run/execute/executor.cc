@@ -139,7 +139,7 @@ Status Executor::reserve_states(int64_t max_sequences) {
   const std::string purpose = "memory between steps (" + std::to_string(max_sequences) + " x " +
                               std::to_string(capacity_) + " positions)";
   states_ = {}, states_capacity_ = 0;  // first, so that both need not fit
-  snapshots_ = {}, snapshot_positions_ = {}, fixed_bytes_ = 0;
+  snapshots_ = {}, snapshot_positions_ = SnapshotPositions(snapshots_every_), fixed_bytes_ = 0;
   if (!device_) {
     INVAR_CHECK_OK(pages_.reset(of_page, max_sequences, capacity_, purpose.c_str()));
   }
