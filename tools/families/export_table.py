@@ -31,14 +31,17 @@ HEAD = """# Models by export
 
 `tools/families/export_table.py` writes this page. Each line is a small model with random weights of
 a causal type of transformers {version} that no recipe describes. `invar export --with-transformers`
-exports it with torch {torch} ([models](../guide/models.md)), which compares its logits with torch's
-and a prompt in one call with the same prompt in several. *Seconds* are those of the export, without
-the import of torch. *Past*: the graph has its keys, values and recurrent states as inputs and
-outputs (`states`), has none and the compiler shows that they may be kept
-([plan.20](../../spec/plan.md), `shown`), or each token is computed over its whole prefix (`prefix`).
-*Error*: the largest difference of logits from transformers in float64, over the largest logit; after
-it that of transformers in float32. *Greedy*: how many of {new} tokens are those of transformers in
-float32. *Verified*: whether `invar verify` recomputes the receipt.
+exports it with torch {torch} ([models](../guide/models.md)). The export compares its logits with
+those of torch, and a prompt in one call with the same prompt in several.
+
+- *Seconds* are those of the export, on two cores that did other work, without the import of torch.
+- *Past* is `states` where the graph has keys, values and recurrent states as inputs and outputs. It
+  is `shown` where it has none, and the compiler shows that they may be kept
+  ([plan.20](../../spec/plan.md)), else `prefix`: each token is computed over its whole prefix.
+- *Error* is the largest difference of logits from transformers in float64, over the largest logit;
+  *float32* is that of transformers in float32.
+- *Greedy* says how many of {new} tokens are those of transformers in float32.
+- *Verified* says whether `invar verify` recomputes the receipt.
 
 {count} types run.
 

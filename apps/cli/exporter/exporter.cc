@@ -195,7 +195,9 @@ std::optional<Error> why_no_recipe(const generate::ModelLocation& location) {
   const auto onnx_model = generate::onnx_model_of(location);
   if (!onnx_model || !onnx_model->empty()) return {};
   const auto text = read_file(folder + "/config.json");
-  if (!text || checkpoint::encoder_type(json::read_or_null(*text))) return {};
+  const Value config = text ? json::read_or_null(*text) : Value();
+  // An encoder writes no text; quantized weights have a way out that the refusal names.
+  if (checkpoint::encoder_type(config) || config.contains("quantization_config")) return {};
   const auto described = checkpoint::read_config(folder);
   if (described || described.error().code != Code::not_covered) return {};
   return described.error();
@@ -246,6 +248,10 @@ Result<generate::ModelOptions> with_export(generate::ModelOptions model, Console
   const std::string folder = kept_export(location);
   if (folder.empty()) return *why;
   if (!is_file(folder + "/model.onnx")) {
+    std::error_code ec;
+    const fs::path parent = fs::path(folder).parent_path();
+    fs::create_directories(parent, ec);
+    fs::permissions(parent, fs::perms::owner_all, ec);  // as task folders
     auto exported = export_with_transformers(location.folder, folder, "", console);
     if (!exported && exported.error().code == Code::bad_input)
       return why->around(
