@@ -106,6 +106,14 @@ inline constexpr Architecture kArchitectures[] = {
     {"bamba", "BambaForCausalLM", 262144},
     {"falcon_h1", "FalconH1ForCausalLM", 8192},
     {"nemotron_h", "NemotronHForCausalLM", 4096},
+    {"gemma3n_text", "Gemma3nForCausalLM", 32768},
+    {"kimi_linear", "KimiLinearForCausalLM", 1 << 20, "model_max_length"},
+    {"mamba", "MambaForCausalLM", 1 << 20},
+    {"falcon_mamba", "FalconMambaForCausalLM", 1 << 20},
+    {"jamba", "JambaForCausalLM", 262144},
+    {"afmoe", "AfmoeForCausalLM", 16384},
+    {"bitnet", "BitNetForCausalLM"},
+    {"bitnet", "BitnetForCausalLM"},  // of the original files
     // transformers has no classes of these
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},
@@ -156,13 +164,9 @@ struct UncoveredArchitecture {
   const char *model_type, *layers;
 };
 inline constexpr UncoveredArchitecture kUncovered[] = {
-    {"falcon_mamba", "state-space layers"},
-    {"jamba", "state-space layers"},
-    {"mamba", "state-space layers"},
     {"zamba2", "state-space layers"},
     {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
-    {"kimi_linear", "linear attention with decays of channels"},
     {"minimax", "linear attention"},
     {"deepseek_v32", "attention to positions that an indexer chooses"},
     {"glm_moe_dsa", "attention to positions that an indexer chooses"},

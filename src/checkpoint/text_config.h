@@ -28,6 +28,7 @@ inline constexpr WholeModel kWholeModels[] = {
     {"mistral3", "Mistral3ForConditionalGeneration", "mistral", nullptr, false, true},
     {"mistral3", "Mistral3ForConditionalGeneration", "ministral3", nullptr, false, true},
     {"mistral3", "Mistral3ForConditionalGeneration", "mistral4", nullptr, false, true},
+    {"gemma3n", "Gemma3nForConditionalGeneration", "gemma3n_text", nullptr, false, true},
     {"gemma4", "Gemma4ForConditionalGeneration", "gemma4_text", nullptr, false, true},
     {"llama4", "Llama4ForConditionalGeneration", "llama4_text", nullptr},
     {"llava", "LlavaForConditionalGeneration", "llama", nullptr},

@@ -93,7 +93,14 @@ using onnx::quote;
   X(mamba2, mamba2)                     \
   X(bamba, bamba)                       \
   X(falcon_h1, falcon_h1)               \
-  X(nemotron_h, nemotron_h)
+  X(nemotron_h, nemotron_h)             \
+  X(gemma3n_text, gemma3n)              \
+  X(kimi_linear, kimi_linear)           \
+  X(mamba, mamba)                       \
+  X(falcon_mamba, falcon_mamba)         \
+  X(jamba, jamba)                       \
+  X(afmoe, afmoe)                       \
+  X(bitnet, bitnet)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},
