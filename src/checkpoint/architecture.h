@@ -115,6 +115,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"bitnet", "BitNetForCausalLM"},
     {"bitnet", "BitnetForCausalLM"},  // of the original files
     // transformers has no classes of these
+    {"mimo", "MiMoForCausalLM", 32768},
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},
     {"exaone", "LlamaForCausalLM", 4096},
@@ -164,12 +165,15 @@ struct UncoveredArchitecture {
   const char *model_type, *layers;
 };
 inline constexpr UncoveredArchitecture kUncovered[] = {
-    {"zamba2", "state-space layers"},
+    {"zamba", "attention whose weights several layers share"},
+    {"zamba2", "attention whose weights several layers share"},
     {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
     {"minimax", "linear attention"},
     {"deepseek_v32", "attention to positions that an indexer chooses"},
     {"glm_moe_dsa", "attention to positions that an indexer chooses"},
+    {"deepseek_v4", "attention to compressed keys and to those that an indexer chooses"},
+    {"kimi_k3", "residual connections that attention weighs"},
     {"longcat_flash", "experts that pass their input on"},
 };
 

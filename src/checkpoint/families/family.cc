@@ -100,7 +100,8 @@ using onnx::quote;
   X(falcon_mamba, falcon_mamba)         \
   X(jamba, jamba)                       \
   X(afmoe, afmoe)                       \
-  X(bitnet, bitnet)
+  X(bitnet, bitnet)                     \
+  X(mimo, mimo)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},
@@ -185,6 +186,11 @@ void read_layer_types(ConfigReader& r, Decoder& d, int64_t window,
 
 std::function<bool(const Decoder&, size_t)> every(int64_t pattern) {
   return [pattern](const Decoder&, size_t i) { return (i + 1) % static_cast<size_t>(pattern) != 0; };
+}
+
+void ignore_heads_for_more_tokens(ConfigReader& r, Decoder& d, const char* beginning) {
+  r.find("num_nextn_predict_layers");
+  d.names.ignored_begins.push_back(beginning);
 }
 
 void read_unrotated_layers(ConfigReader& r, Decoder& d) {

@@ -296,12 +296,16 @@ Result<onnx::Graph> DecoderGraph::build() {
 Result<onnx::Graph> decoder_graph(const Decoder& decoder, const Checkpoint& checkpoint) {
   // Some families have both layouts of experts in files of the field. The tensors say which.
   const std::string& stack = decoder.experts.names.gate_up_stack;
-  const auto has_stack = [&](const auto& tensor) { return tensor.first.ends_with("." + stack); };
-  if (decoder.experts.layout != ExpertLayout::separate || stack.empty() ||
-      std::ranges::none_of(checkpoint.tensors, has_stack))
+  const auto found = std::ranges::find_if(
+      checkpoint.tensors, [&](const auto& tensor) { return tensor.first.ends_with("." + stack); });
+  if (decoder.experts.layout != ExpertLayout::separate || stack.empty() || found == checkpoint.tensors.end())
     return DecoderGraph(decoder, checkpoint).build();
   Decoder stacked = decoder;
-  stacked.experts.layout = ExpertLayout::stacked;
+  // [E, in, out] where the shape says so, and [E, out, in] where both would fit.
+  const std::vector<int64_t>& shape = found->second.shape;
+  const int64_t both = 2 * decoder.experts.intermediate_size;
+  const bool turned = both != decoder.hidden_size && shape.size() == 3 && shape[2] == both;
+  stacked.experts.layout = turned ? ExpertLayout::halves : ExpertLayout::stacked;
   onnx::add_recipe(recipe_of(stacked), stacked.metadata);
   return DecoderGraph(stacked, checkpoint).build();
 }
