@@ -1471,8 +1471,11 @@ CASES = {
     ),
     "gemma3n": gemma3n(rope_theta=1e6, rope_local_base_freq=1e4, query_pre_attn_scalar=256),
     "gemma3n-more-tokens": gemma3n(
+        num_hidden_layers=2,
+        layer_types=["full_attention", "sliding_attention"],
+        activation_sparsity_pattern=[0.5, 0.0],
         vocab_size_per_layer_input=50,
-        intermediate_size=[44, 40, 44, 36],
+        intermediate_size=[44, 40],
         altup_num_inputs=3,
         altup_active_idx=1,
         altup_correct_scale=False,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/families/real_configs.jsonl: for each config.json of a folder, which has the name
+"""Writes tests/families/real/real_configs.jsonl: for each config.json of a folder, which has the name
 ORG--NAME.json of its repository, its keys with small sizes, the tensors that it then asks for, and
 what transformers computes; or why it is refused. Needs transformers, torch and the built program.
 
-INVAR_BIN=build/bin/invar real_configs.py FOLDER"""
+INVAR_BIN=build/bin/invar real_configs.py FOLDER [ORG/NAME ...]: these, else all"""
 
 import copy
 import json
@@ -18,17 +18,19 @@ import torch
 import transformers
 from make_vectors import ROOT, Float64, auto_class, shapes_of, stored
 
-sys.path.insert(0, str(ROOT / "tests/families"))
+sys.path[:0] = [str(ROOT / "tests/families"), str(ROOT / "tests/families/real")]
 from random_checkpoint import write  # noqa: E402
 from tensor_names import packed  # noqa: E402
 
-OUT = ROOT / "tests/families/real_configs.jsonl"
+OUT = ROOT / "tests/families/real/real_configs.jsonl"
 VOCABULARY, TOKENS, SEED = 64, [1, 7, 33, 12, 50], 7
-# The text models of models of images, as transformers has them alone.
+# Text models under the names that transformers has for them alone.
 TEXT_MODELS = {
     "qwen3_vl_text": ("qwen3", "Qwen3ForCausalLM"),
     "qwen3_vl_moe_text": ("qwen3_moe", "Qwen3MoeForCausalLM"),
     "exaone4_5_text": ("exaone4", "Exaone4ForCausalLM"),
+    "kimi_k2": ("deepseek_v3", "DeepseekV3ForCausalLM"),
+    "mimo": ("qwen2", "Qwen2ForCausalLM"),
 }
 # New sizes of keys, whatever they were.
 SIZES = {
@@ -81,6 +83,9 @@ LIMITS = {
     "first_k_dense_replace": 1,
     "num_dense_layers": 1,
 }
+# Of text models that say no sizes.
+SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+SMALL |= {"num_attention_heads": 4}
 LAYER_LISTS = ("layer_types", "mlp_layer_types", "no_rope_layers", "activation_sparsity_pattern")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 HIDDEN = ("hidden_size", "n_embd", "d_model", "block_dim", "conv_dim", "conv_dim_out")
@@ -124,7 +129,7 @@ def shrink(config):
         elif key in ("num_key_value_heads", "n_head_kv") and value:
             c[key] = small_heads if latent else small_kv
         elif key in HIDDEN and value:
-            c[key] = 32 if "head_dim" in c or latent else small_heads * width
+            c[key] = 8 * small_heads if "head_dim" in c or latent else small_heads * width
         elif key == "head_dim" and value:
             c[key] = SIZES["qk_rope_head_dim"] if latent else width
         elif key == "rotary_dim" and value:
@@ -155,7 +160,7 @@ def shrink(config):
             lists = {k: [n for n in v if n <= layers] for k, v in value.items() if isinstance(v, list)}
             c[key] = {**value, **small, **lists}
         elif key == "text_config":
-            c[key] = shrink(value)
+            c[key] = {**SMALL, **shrink(value)} if "hidden_size" not in value else shrink(value)
     return c
 
 
@@ -164,11 +169,12 @@ def text_of(config):
     text = copy.deepcopy(config.get("text_config", config))
     if "text_config" in config:
         text.setdefault("tie_word_embeddings", config.get("tie_word_embeddings", False))
-        kind, name = TEXT_MODELS.get(text["model_type"], (text["model_type"], None))
-        text["model_type"] = kind
-        if name:
-            text["architectures"] = [name]
-    text.pop("auto_map", None)
+    if text["model_type"] in TEXT_MODELS:
+        text["model_type"], name = TEXT_MODELS[text["model_type"]]
+        text["architectures"] = [name]
+    for key in ("auto_map", "quantization_config"):
+        text.pop(key, None)
+    text.setdefault("pad_token_id", 0)  # some classes have one beyond the small vocabulary
     for key in ("rope_scaling", "rope_parameters"):
         for dropped in ("mrope_section", "mrope_interleaved"):
             (text.get(key) or {}).pop(dropped, None)
@@ -185,7 +191,7 @@ def computed(name, config):
         own = shapes
         if "text_config" in config:
             own = {n.replace("model.", "model.language_model.", 1): s for n, s in shapes.items()}
-        write(folder / "model", text, shapes, SEED)
+        write(folder / "model", text, shapes, SEED, like=config.get("text_config", config))
         model = auto_class(text).from_pretrained(
             folder / "model",
             dtype=torch.float64,
@@ -211,22 +217,26 @@ def main():
     logging.disable(logging.WARNING)
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    lines = []
+    known = {json.loads(text)["repository"]: text for text in OUT.read_text().splitlines()}
     for file in sorted(Path(sys.argv[1]).glob("*.json")):
         repository, config = file.stem.replace("--", "/"), shrink(json.loads(file.read_text()))
+        if sys.argv[2:] and repository not in sys.argv[2:]:
+            continue
         line = {"repository": repository, "config": config}
         code, why = refusal(config)
         if code == 3:
-            line["refused"] = why
-        else:
+            line["refused"] = why.split("; ")[0]
+        # Of quantised weights the other keys are tried, too.
+        if code != 3 or why.startswith("'quantization_config'"):
             try:
                 line |= computed(repository, config)
             except Exception as error:  # a class that transformers does not have
                 print(f"{repository}: without transformers: {str(error)[:300]}")
-                continue
-        print(repository, line.get("refused", f"{len(line.get('shapes', {}))} names"))
-        lines.append(json.dumps(line, sort_keys=True, separators=(",", ":")))
-    OUT.write_text("\n".join(lines) + "\n")
+                if code != 3:
+                    continue
+        print(repository, line.get("refused", ""), len(line.get("shapes", {})), flush=True)
+        known[repository] = json.dumps(line, sort_keys=True, separators=(",", ":"))
+    OUT.write_text("".join(known[name] + "\n" for name in sorted(known)))
 
 
 if __name__ == "__main__":

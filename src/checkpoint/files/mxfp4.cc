@@ -161,7 +161,8 @@ Status write_ternary(Maps& maps, const std::string& folder, const TernaryTensor&
     for (size_t k = 0; k < rows.size(); ++k) {
       const unsigned code = packed[k] >> 2 * i & 3;
       if (code == 3)
-        return bad_input(folder + "/" + t.packed.file + ": two bits of a ternary matrix are 3, which is no element");
+        return bad_input(folder + "/" + t.packed.file +
+                         ": two bits of a ternary matrix are 3, which is no element");
       rows[k] = kValues[code];
     }
     error = write_all(to, reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof rows[0]);

@@ -40,8 +40,8 @@ struct TensorNames {
   std::string q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm";
   std::string attention_gate;                    // "": the matrix of queries has the gates, too
   std::string attention_sub_norm, mlp_sub_norm;  // of what the last matrix takes; "": none
-  std::string sinks = "self_attn.sinks";  // a whole name
-  bool norm_of_each_head = false;         // QkNorm::heads: a tensor NORM.norms.H.weight for each head H
+  std::string sinks = "self_attn.sinks";         // a whole name
+  bool norm_of_each_head = false;  // QkNorm::heads: a tensor NORM.norms.H.weight for each head H
   std::string gate = "mlp.gate_proj", up = "mlp.up_proj", gate_up = "mlp.gate_up_proj",
               down = "mlp.down_proj";
   std::string final_norm = "norm", head = "lm_head";
@@ -75,7 +75,7 @@ struct Layer {
   int64_t head_dim = 0, kv_heads = 0, intermediate_size = 0;
   int64_t keys_of = -1;          // the layer whose keys and values this one uses; -1: it makes its own
   bool values_are_keys = false;  // values are the keys before norm and rotation
-  double gate_sparsity = 0;       // part of the MLP's gates that is cut off (decoder.68); 0: none
+  double gate_sparsity = 0;      // part of the MLP's gates that is cut off (decoder.68); 0: none
   bool operator==(const Layer&) const = default;
 };
 

@@ -17,7 +17,8 @@ void describe_afmoe(ConfigReader& r, Decoder& d) {
   n.attention_gate = "self_attn.gate_proj";
   n.attention_post_norm = "post_attention_layernorm";
   n.mlp_norm = "pre_mlp_layernorm", n.mlp_post_norm = "post_mlp_layernorm";
-  if (r.flag("mup_enabled")) d.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(d.hidden_size)));
+  if (r.flag("mup_enabled"))
+    d.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(d.hidden_size)));
   read_layer_types(r, d, read_window(r, 1024), every(r.size("global_attn_every_n_layers", 4)));
   read_rope(r, {}, d);
   for (Layer& layer : d.layers) layer.rope = layer.window ? 0 : -1;

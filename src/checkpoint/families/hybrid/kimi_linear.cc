@@ -19,11 +19,12 @@ const char* either(ConfigReader& r, const char* released, const char* newer) {
   return b && !a ? newer : released;
 }
 
-// The layers are counted from 1 on in full_attn_layers and kda_layers, which have each of them once.
+// The layers are counted from 1 on in full_attn_layers and kda_layers, which have each of them
+// once.
 void read_numbered_layers(ConfigReader& inner, Decoder& d) {
   std::vector<int> times(d.layers.size());
-  for (const auto& [key, mixer] : {std::pair{"full_attn_layers", Mixer::attention},
-                                   {"kda_layers", Mixer::gated_delta}}) {
+  for (const auto& [key, mixer] :
+       {std::pair{"full_attn_layers", Mixer::attention}, {"kda_layers", Mixer::gated_delta}}) {
     const json::Value* numbers = inner.find(key);
     if (!numbers || !numbers->is_array() || !std::ranges::all_of(numbers->items, &json::Value::is_unsigned))
       return inner.reject(onnx::quote(key) + " is not a list of layers");
@@ -69,9 +70,10 @@ void describe_kimi_linear(ConfigReader& r, Decoder& d) {
   d.tied = r.flag("tie_word_embeddings");
   if (!r.flag("mla_use_nope", true)) r.refuse("'mla_use_nope' = false is not covered");
   for (const char* key : {"rope_theta", "rope_scaling", "rope_parameters", "rope_interleave"}) r.find(key);
-  read_experts(r, d,
-               {either(r, "num_experts", "n_routed_experts"), either(r, "num_experts_per_token", "num_experts_per_tok"),
-                "moe_intermediate_size", 256, 8, 1024});
+  read_experts(
+      r, d,
+      {either(r, "num_experts", "n_routed_experts"),
+       either(r, "num_experts_per_token", "num_experts_per_tok"), "moe_intermediate_size", 256, 8, 1024});
   read_first_dense(r, d, 1);
   read_mlp_layer_types(r, d);
   const char* const normalized = either(r, "moe_renormalize", "norm_topk_prob");
@@ -85,8 +87,8 @@ void describe_kimi_linear(ConfigReader& r, Decoder& d) {
   if (const std::string score = r.text("moe_router_activation_func", "sigmoid"); score != "sigmoid")
     r.refuse("'moe_router_activation_func' = " + onnx::quote(score) + " is not covered; sigmoid is");
   // Of Kimi K3.
-  for (const char* key : {"routed_expert_hidden_size", "latent_moe_use_norm", "attn_res_block_size",
-                          "mla_use_output_gate"})
+  for (const char* key :
+       {"routed_expert_hidden_size", "latent_moe_use_norm", "attn_res_block_size", "mla_use_output_gate"})
     r.require_neutral(key);
   read_kda(r, d);
 }

@@ -1,5 +1,5 @@
-// Models with state-space layers of Mamba: these alone (Mamba, Falcon Mamba), and with attention and
-// experts in some layers (Jamba).
+// Models with state-space layers of Mamba: these alone (Mamba, Falcon Mamba), and with attention
+// and experts in some layers (Jamba).
 #include "checkpoint/families/experts/read_experts.h"
 #include "checkpoint/families/hybrid/read_mixers.h"
 
@@ -60,8 +60,9 @@ void describe_falcon_mamba(ConfigReader& r, Decoder& d) {
 void describe_jamba(ConfigReader& r, Decoder& d) {
   read_llama_like(r, d, {.default_kv_heads = 8});
   d.tied = r.flag("tie_word_embeddings");
-  read_selective_scan(r, d, {"mamba_d_state", "mamba_d_conv", "mamba_expand", "mamba_dt_rank",
-                             "mamba_proj_bias", "mamba_conv_bias"});
+  read_selective_scan(r, d,
+                      {"mamba_d_state", "mamba_d_conv", "mamba_expand", "mamba_dt_rank", "mamba_proj_bias",
+                       "mamba_conv_bias"});
   d.selective_scan.name = "mamba.", d.selective_scan.norm = true;
   read_period(r, d, "attn_layer_period", 8, "attn_layer_offset", 4, [](Layer& layer, bool attends) {
     layer.mixer = attends ? Mixer::attention : Mixer::selective;

@@ -9,7 +9,8 @@ namespace invar::checkpoint {
 
 // Of the last axis, kept; squares whose mean is below `least` count as that. 0: none does.
 std::string DecoderGraph::root_mean_square(const std::string& name, const std::string& x, float least) {
-  std::string mean = b_.node("ReduceMean", name + ".mean", {b_.node("Mul", name + ".squares", {x, x}), "last_axis"});
+  std::string mean =
+      b_.node("ReduceMean", name + ".mean", {b_.node("Mul", name + ".squares", {x, x}), "last_axis"});
   mean = scaled("Max", name + ".above.least_square", mean, least, 0);
   return b_.node("Sqrt", name, {mean});
 }
@@ -25,9 +26,9 @@ std::string DecoderGraph::versions(const std::string& x) {
   for (int64_t i = 0; i + 1 < d_.altup.inputs; ++i) {
     const std::string name = p + std::to_string(i);
     const std::string y = linear(name, x, size, size, false);
-    const std::string sized =
-        b_.node("Div", name + ".sized",
-                {b_.node("Mul", name + ".times_size", {y, wanted}), root_mean_square(name + ".size", y, 1e-5f)});
+    const std::string sized = b_.node(
+        "Div", name + ".sized",
+        {b_.node("Mul", name + ".times_size", {y, wanted}), root_mean_square(name + ".size", y, 1e-5f)});
     all.push_back(reshaped(name + ".column", sized, {0, 0, 1, size}));
   }
   return b_.node("Concat", "versions", all, {{"axis", int64_t{2}}});
@@ -48,9 +49,9 @@ std::string DecoderGraph::joined_versions(const std::string& x) {
   for (int64_t i = 0; i + 1 < d_.altup.inputs; ++i) {
     const std::string name = p + std::to_string(i);
     const std::string y = linear(name, one_version(name + ".version", x, i + 1), size, size, false);
-    const std::string sized =
-        b_.node("Div", name + ".sized",
-                {b_.node("Mul", name + ".times_size", {y, wanted}), root_mean_square(name + ".size", y, 1e-5f)});
+    const std::string sized = b_.node(
+        "Div", name + ".sized",
+        {b_.node("Mul", name + ".times_size", {y, wanted}), root_mean_square(name + ".size", y, 1e-5f)});
     all.push_back(reshaped(name + ".column", sized, {0, 0, 1, size}));
   }
   return b_.node("ReduceMean", p + "mean",
@@ -61,12 +62,14 @@ std::string DecoderGraph::joined_versions(const std::string& x) {
 
 // What decides the weights of versions: tanh of a number for each, of x [B, S, E]. A layer has one
 // router, which it uses twice; `p` begins the names of nodes.
-std::string DecoderGraph::version_weights(const std::string& layer, const std::string& p, const std::string& x) {
+std::string DecoderGraph::version_weights(const std::string& layer, const std::string& p,
+                                          const std::string& x) {
   const int64_t size = d_.hidden_size;
   const std::string weight = b_.weight(layer + "router_norm.weight", {size}),
                     router = b_.weight(layer + "modality_router.weight", {d_.altup.inputs, size});
-  std::string y = b_.node("RMSNormalization", p + "router_norm", {x, weight},
-                          {{"axis", int64_t{-1}}, {"epsilon", d_.norm_epsilon}, {"stash_type", int64_t{kFloat}}});
+  std::string y =
+      b_.node("RMSNormalization", p + "router_norm", {x, weight},
+              {{"axis", int64_t{-1}}, {"epsilon", d_.norm_epsilon}, {"stash_type", int64_t{kFloat}}});
   y = scaled("Mul", p + "router_input_scale", y, static_cast<float>(1.0 / static_cast<double>(size)), 1);
   const std::string turned =
       b_.node("Transpose", p + "router.transposed", {router}, {{"perm", std::vector<int64_t>{1, 0}}});
@@ -81,7 +84,8 @@ std::string DecoderGraph::laurel_layer(size_t index, const std::string& x) {
   const std::string narrow = linear(l + "linear_left", normed, d_.hidden_size, d_.altup.laurel_rank, false);
   const std::string wide = linear(l + "linear_right", narrow, d_.altup.laurel_rank, d_.hidden_size, false);
   const std::string beside = b_.node("Add", l + "output", {normed, block_norm(l + "post_laurel_norm", wide)});
-  std::string y = b_.node("Add", p + "attended", {x, block_norm(p + n.attention_post_norm, mixed(index, normed))});
+  std::string y =
+      b_.node("Add", p + "attended", {x, block_norm(p + n.attention_post_norm, mixed(index, normed))});
   y = scaled("Div", p + "root_of_two", b_.node("Add", p + "with_laurel", {y, beside}), std::sqrt(2.0f), 1);
   return b_.node("Add", p + "output",
                  {y, block_norm(p + n.mlp_post_norm, mlp(index, block_norm(p + n.mlp_norm, y), y))});
@@ -103,16 +107,15 @@ std::string DecoderGraph::altup_layer(size_t index, const std::string& x) {
   const std::string active = one_version(p + "active_predicted", predicted, a.active);
   const std::string y = laurel_layer(index, active);
   const std::string news = reshaped(p + "news.row", b_.node("Sub", p + "news", {y, active}), {0, 0, 1, size});
-  const std::string gains =
-      scaled("Add", p + "gain.one",
-             linear(p + "correction_coefs", version_weights(p, p + "after.", y), a.inputs, a.inputs, false), 1, 0);
-  const std::string corrected =
-      b_.node("Add", p + "corrected",
-              {b_.node("Mul", p + "correction", {news, reshaped(p + "gain.column", gains, {0, 0, a.inputs, 1})}),
-               predicted});
+  const std::string gains = scaled(
+      "Add", p + "gain.one",
+      linear(p + "correction_coefs", version_weights(p, p + "after.", y), a.inputs, a.inputs, false), 1, 0);
+  const std::string corrected = b_.node(
+      "Add", p + "corrected",
+      {b_.node("Mul", p + "correction", {news, reshaped(p + "gain.column", gains, {0, 0, a.inputs, 1})}),
+       predicted});
   std::string first = one_version(p + "active_corrected", corrected, a.active);
-  if (a.scaled)
-    first = b_.node("Mul", p + "scaled", {first, b_.weight(p + "correct_output_scale", {size})});
+  if (a.scaled) first = b_.node("Mul", p + "scaled", {first, b_.weight(p + "correct_output_scale", {size})});
   const std::string token = reshaped(p + "token.row", of_layer_input(index, first), {0, 0, 1, size});
   const Strings two = parts(p + "corrected.split", corrected, 2, {1, a.inputs - 1});
   return b_.node("Concat", p + "output", {two[0], b_.node("Add", p + "others", {two[1], token})},
@@ -124,7 +127,8 @@ std::string DecoderGraph::altup_layer(size_t index, const std::string& x) {
 std::string DecoderGraph::cut_off(const std::string& p, const std::string& gate, double sparsity) {
   const std::string last = b_.constant("last_axis", std::vector<int64_t>{-1});
   const std::string mean = b_.node("ReduceMean", p + "mean", {gate, last});
-  const std::string deviation = root_mean_square(p + "deviation", b_.node("Sub", p + "centred", {gate, mean}), 0);
+  const std::string deviation =
+      root_mean_square(p + "deviation", b_.node("Sub", p + "centred", {gate, mean}), 0);
   std::string cut = scaled("Mul", p + "cut.deviations_" + std::to_string(sparsity), deviation,
                            normal_quantile(sparsity), 1);
   cut = b_.node("Add", p + "cut", {mean, cut});

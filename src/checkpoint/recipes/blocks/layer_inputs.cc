@@ -18,7 +18,8 @@ void DecoderGraph::layer_inputs(const std::string& x) {
                     context = prefix_ + "per_layer_model_projection";
   std::string ids = "input_ids";
   if (d_.layer_input_vocab < d_.vocab_size) {  // tokens that the table does not have take its first row
-    const std::string least = b_.node("Less", table + ".has", {ids, b_.scalar("layer_input_vocab", d_.layer_input_vocab)});
+    const std::string least =
+        b_.node("Less", table + ".has", {ids, b_.scalar("layer_input_vocab", d_.layer_input_vocab)});
     ids = b_.node("Where", table + ".ids", {least, ids, b_.scalar("first_row", 0)});
   }
   std::string own =
@@ -47,8 +48,7 @@ std::string DecoderGraph::of_layer_input(size_t layer, const std::string& x) {
 std::string DecoderGraph::with_layer_input(size_t layer, const std::string& x) {
   const std::string p = prefix_ + d_.names.layers + std::to_string(layer) + ".";
   std::string y = x;
-  if (d_.layer_input_size != 0)
-    y = b_.node("Add", p + "per_layer_output", {x, of_layer_input(layer, x)});
+  if (d_.layer_input_size != 0) y = b_.node("Add", p + "per_layer_output", {x, of_layer_input(layer, x)});
   if (d_.layer_scalar) y = b_.node("Mul", p + "scaled_output", {y, b_.weight(p + "layer_scalar", {1})});
   return y;
 }

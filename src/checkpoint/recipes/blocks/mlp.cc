@@ -37,9 +37,9 @@ std::string DecoderGraph::mlp(size_t layer, const std::string& x, const std::str
   const std::string p = prefix_ + n.layers + std::to_string(layer) + ".";
   const Layer& l = d_.layers[layer];
   if (l.sparse && !d_.experts.beside_mlp) return experts(p, x, x);
-  const std::string y = mlp({p + n.gate, p + n.up, p + n.gate_up, p + n.down}, p + "mlp.", x,
-                            l.intermediate_size ? l.intermediate_size : d_.intermediate_size,
-                            l.gate_sparsity);
+  const std::string y =
+      mlp({p + n.gate, p + n.up, p + n.gate_up, p + n.down}, p + "mlp.", x,
+          l.intermediate_size ? l.intermediate_size : d_.intermediate_size, l.gate_sparsity);
   return l.sparse ? experts_beside(p, y, residual) : y;
 }
 

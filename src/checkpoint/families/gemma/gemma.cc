@@ -2,7 +2,7 @@
 // vocabulary.
 #include <cmath>
 
-#include "checkpoint/families/rms/read_gemma.h"
+#include "checkpoint/families/gemma/read_gemma.h"
 
 namespace invar::checkpoint {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "checkpoint/architecture.h"
 #include "checkpoint/families/experts/read_experts.h"
-#include "checkpoint/families/rms/read_gemma.h"
+#include "checkpoint/families/gemma/read_gemma.h"
 
 namespace invar::checkpoint {
 
