@@ -1469,6 +1469,39 @@ CASES = {
         conv_kernel=3,
         layer_norm_epsilon=1e-3,
     ),
+    # Prompts of 24 tokens, beyond the original length of 20.
+    "phi3-long-context": phi3(
+        original_max_position_embeddings=20,
+        partial_rotary_factor=0.75,
+        rope_scaling={
+            "type": "longrope",
+            "short_factor": [1.0, 1.1, 1.25],
+            "long_factor": [1.5, 4.0, 9.0],
+        },
+    ),
+    "phimoe-long-context": case(
+        "phimoe",
+        "PhimoeForCausalLM",
+        num_local_experts=4,
+        sliding_window=128,
+        original_max_position_embeddings=20,
+        rope_scaling={
+            "type": "longrope",
+            "short_factor": [1.0, 1.2, 1.5, 2.0],
+            "long_factor": [1.0, 2.0, 3.0, 4.0],
+            "short_mscale": 1.25,
+            "long_mscale": 1.125,
+            "original_max_position_embeddings": 20,
+        },
+    ),
+    "minicpm3-long-context": minicpm3(
+        rope_scaling={
+            "type": "longrope",
+            "short_factor": [1.0591, 1.375],
+            "long_factor": [2.0, 31.25],
+            "original_max_position_embeddings": 20,
+        }
+    ),
     "gemma3n": gemma3n(rope_theta=1e6, rope_local_base_freq=1e4, query_pre_attn_scalar=256),
     "gemma3n-more-tokens": gemma3n(
         num_hidden_layers=2,
