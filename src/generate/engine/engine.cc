@@ -160,7 +160,7 @@ Status Engine::admit(Request& request, Observer& observer) {
 }
 
 Status Engine::fit(Request& request, Observer& observer) {
-  const auto n = static_cast<int64_t>(request.tokens.size());
+  const auto n = static_cast<int64_t>(request.continued().size());
   if (n >= positions())
     return bad_input("the conversation has " + std::to_string(n) + " tokens, and the memory holds " +
                      std::to_string(positions()) +
@@ -172,12 +172,13 @@ Status Engine::fit(Request& request, Observer& observer) {
 
 GenerationTask Engine::Impl::task(const Request& request) const {
   const ModelFolder& folder = model->folder;
-  return {request.tokens,
+  return {request.continued(),
           request.max_new_tokens,
           request.params,
           folder.stop_tokens,
-          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.tokens),
-          drafter.get()};
+          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.continued()),
+          drafter.get(),
+          request.source()};
 }
 
 // The limit that a receipt binds. That of a salted one says nothing of the prompt's length where
@@ -210,12 +211,12 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   const Prompt& prompt = request.prompt;
   const std::string model_path = settings.options.record_model_path ? model->options.model_name : "";
   Answer answer;
-  answer.receipt =
-      receipt::seal(model->described,
-                    {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
-                     folder.stop_tokens, request.params, settings.decoding.stop_strings, prompt.chat},
-                    {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-                    describe_execution(*session, model_path, model->compiled.plan, execution));
+  answer.receipt = receipt::seal(
+      model->described,
+      {prompt.text, request.tokens, bound_limit(folder, request, made, observer), folder.stop_tokens,
+       request.params, settings.decoding.stop_strings, prompt.chat, request.decoder_tokens},
+      {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+      describe_execution(*session, model_path, model->compiled.plan, execution));
   answer.receipt.previous = settings.options.previous;
   if (settings.options.salt_prompt) {
     INVAR_TRY(answer.receipt.salt, random_bytes());

@@ -38,8 +38,13 @@ Result<Request> Request::make(const Model& model, Prompt given,
   auto tokens = model.folder.tokenizer.encode(prompt.text, /*add_special_tokens=*/!chat);
   if (!tokens) return Error{tokens.error().code, name + ": " + tokens.error().message};
   made.tokens = std::move(*tokens);
-  const int64_t n = static_cast<int64_t>(made.tokens.size());
-  if (n == 0) return bad_input(name + ": no tokens in it: give some text");
+  if (made.tokens.empty()) return bad_input(name + ": no tokens in it: give some text");
+  made.decoder_tokens = model.folder.decoder_tokens;
+  const auto length = static_cast<int64_t>(made.source().size());
+  if (const int64_t most = model.folder.source_context; length > most)
+    return bad_input(name + ": " + std::to_string(length) + " tokens, and the encoder of " +
+                     model.folder.identity.name + " takes at most " + std::to_string(most) + ": shorten it");
+  const auto n = static_cast<int64_t>(made.continued().size());
   const DecodingParams& decoding = made.settings->decoding;
   const auto most = new_tokens(model.folder, decoding, n);
   if (!most) return Error{most.error().code, name + ": " + most.error().message};

@@ -71,6 +71,7 @@ const Field kFields[] = {
     {"input", "short_circuit_token", &processor<&S::short_circuit_token>, 2, kOptional},
     {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
     {"input", "chat", &of<&R::chat>, 2, kOptional, kSalted},
+    {"input", "decoder_tokens", &of<&R::decoder_tokens>, 2, kOptional},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"input", "salt", &of<&R::salt>, 2, kOptional},
     {"output", "text", &of<&R::text>},
