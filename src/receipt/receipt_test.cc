@@ -101,6 +101,11 @@ std::vector<Edit> edits_of_settings() {
       {"input.min_p", [](Receipt& r) { r.sampling.min_p = 0.25f; }},
       {"input.epsilon_cutoff", [](Receipt& r) { r.sampling.epsilon_cutoff = 0.25f; }},
       {"input.repetition_penalty", [](Receipt& r) { r.sampling.processors.repetition_penalty = 1.25f; }},
+      {"input.stream", [](Receipt& r) { ++r.sampling.stream; }},
+      {"input.logit_bias", [](Receipt& r) { ++r.sampling.processors.logit_bias[1].token; }},
+      {"input.logit_bias", [](Receipt& r) { r.sampling.processors.logit_bias[0].bias = -3; }},
+      {"input.frequency_penalty", [](Receipt& r) { r.sampling.processors.frequency_penalty = -2; }},
+      {"input.presence_penalty", [](Receipt& r) { r.sampling.processors.presence_penalty = 2; }},
       {"input.no_repeat_ngram_size", [](Receipt& r) { ++r.sampling.processors.no_repeat_ngram_size; }},
       {"input.bad_words_ids", [](Receipt& r) { ++r.sampling.processors.bad_words_ids[1][2]; }},
       {"input.bad_words_ids", [](Receipt& r) { r.sampling.processors.bad_words_ids.pop_back(); }},
@@ -204,7 +209,11 @@ std::string with_old_hashes(const Receipt& original, const Receipt& r) {
 Receipt full_receipt() {
   Receipt r = toy_receipt();
   r.sampling.min_p = 0.05f, r.sampling.epsilon_cutoff = 3e-4f;
+  r.sampling.stream = 18446744073709551615u;
   r.sampling.processors = {.repetition_penalty = 1.1f,
+                           .logit_bias = {{4, -100}, {6, 0.1f}},
+                           .frequency_penalty = 0.2f,
+                           .presence_penalty = -1.5f,
                            .no_repeat_ngram_size = 3,
                            .bad_words_ids = {{4}, {5, 6, 7}},
                            .min_new_tokens = 2,
@@ -375,11 +384,21 @@ TEST(Receipt, SettingsHaveOneSpelling) {
   EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_strings = {""}; }), "input.stop_strings[0]");
   EXPECT_EQ(stated([](Receipt&, S& s) { s.repetition_penalty = 0; }), "input.repetition_penalty");
   EXPECT_EQ(stated([](Receipt& r, S&) { r.sampling.min_p = 2; }), "input.min_p");
+  for (const float wrong : {-0.0f, 2.0000002f, -3.0f, 0x1p-130f}) {
+    EXPECT_EQ(stated([&](Receipt&, S& s) { s.frequency_penalty = wrong; }), "input.frequency_penalty");
+    EXPECT_EQ(stated([&](Receipt&, S& s) { s.presence_penalty = wrong; }), "input.presence_penalty");
+  }
+  for (const float wrong : {0.0f, -0.0f, 100.00001f, -101.0f, 0x1p-130f})
+    EXPECT_EQ(stated([&](Receipt&, S& s) { s.logit_bias = {{1, wrong}}; }), "input.logit_bias");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.logit_bias = {{-1, 1}}; }), "input.logit_bias");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.logit_bias = {{1, 1}, {1, 2}}; }), "input.logit_bias");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.logit_bias = {{2, 1}, {1, 1}}; }), "input.logit_bias[1]");
   const auto greedy = [&](auto change) {
     return stated([&](Receipt& r, S&) { r.sampling = {}, change(r.sampling); });
   };
   EXPECT_EQ(greedy([](sample::Params& p) { p.min_p = 0.5f; }), "input.min_p");
   EXPECT_EQ(greedy([](sample::Params& p) { p.epsilon_cutoff = 0.5f; }), "input.epsilon_cutoff");
+  EXPECT_EQ(greedy([](sample::Params& p) { p.stream = 1; }), "input.stream");
   EXPECT_EQ(greedy([](sample::Params& p) { p.processors.repetition_penalty = 2; }), "");
 }
 

@@ -1,6 +1,7 @@
 #include "generate/engine/stop_strings.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace invar::generate {
 
@@ -25,6 +26,37 @@ bool StopStrings::ends(int32_t token) {
   }
   if (recent_.size() >= longest) recent_.erase(0, recent_.size() - (longest - 1));
   return found;
+}
+
+std::string StopView::push(std::string_view piece) {
+  if (found_) return "";
+  std::string shown;
+  for (const char byte : piece) {
+    held_ += byte;
+    size_t match = 0, begun = 0;  // of the texts, the longest that ends here, that may have begun here
+    for (const std::string& text : texts_) {
+      if (held_.ends_with(text)) match = std::max(match, text.size());
+      for (size_t n = std::min(text.size() - 1, held_.size()); n > begun; --n)
+        if (held_.ends_with(std::string_view(text).substr(0, n))) begun = n;
+    }
+    if (match > 0) {
+      found_ = true;
+      return shown + held_.substr(0, include_ ? held_.size() : held_.size() - match);
+    }
+    shown += held_.substr(0, held_.size() - begun);
+    held_.erase(0, held_.size() - begun);
+  }
+  return shown;
+}
+
+std::string StopView::finish() {
+  return found_ ? "" : std::exchange(held_, "");
+}
+
+std::string stop_view(std::string_view text, std::span<const std::string> texts, bool include) {
+  StopView view(texts, include);
+  const std::string shown = view.push(text);
+  return shown + view.finish();
 }
 
 size_t stop_string_length(const prompt::Tokenizer& tokenizer, std::span<const std::string> texts,

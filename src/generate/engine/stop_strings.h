@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "prompt/prompt.h"
@@ -22,6 +23,31 @@ class StopStrings {
   const std::span<const std::string> texts_;
   std::string recent_;  // as much of the text as may begin one of them
 };
+
+// What OpenAI's API shows of an answer: its text up to the first stop text in it (sampling.27). The
+// receipt keeps the whole text. Texts are UTF-8; of whole characters, the pieces are whole
+// characters, too. The stop texts outlive it.
+class StopView {
+ public:
+  // With `include` the stop text itself is shown.
+  explicit StopView(std::span<const std::string> texts, bool include = false)
+      : texts_(texts), include_(include) {}
+  // Takes the next piece of the answer's text; what may be shown now, which no later piece takes
+  // back.
+  std::string push(std::string_view piece);
+  // Behind the last piece: the rest.
+  std::string finish();
+  // Whether a stop text was found: all that comes later shows nothing.
+  bool found() const { return found_; }
+
+ private:
+  const std::span<const std::string> texts_;
+  const bool include_;
+  bool found_ = false;
+  std::string held_;  // not shown: it may begin a stop text
+};
+// The same of a whole text.
+std::string stop_view(std::string_view text, std::span<const std::string> texts, bool include = false);
 
 // How many tokens of the answer there are up to the one at which a text ends it; 0: none does.
 size_t stop_string_length(const prompt::Tokenizer&, std::span<const std::string> texts,

@@ -92,6 +92,7 @@ static void check_ascending(const char* field, const std::vector<T>& list, Findi
 // receipt.21, of the optional fields: what has no effect is not said.
 static void check_settings(const Receipt& r, Findings& f) {
   const sample::Processors& p = r.sampling.processors;
+  check_ascending("input.logit_bias", p.logit_bias, f);
   check_ascending("input.bad_words_ids", p.bad_words_ids, f);
   check_ascending("input.forced_eos_token_id", p.forced_eos_token_id, f);
   check_ascending("input.suppress_tokens", p.suppress_tokens, f);
@@ -130,6 +131,7 @@ static void check_unambiguous(const Receipt& r, Findings& f) {
   fixed("top_p", r.sampling.top_p == greedy.top_p, "\"1\"");
   fixed("seed", r.sampling.seed == greedy.seed, "\"0\"");
   fixed("min_p", r.sampling.min_p == greedy.min_p, "no such member");
+  fixed("stream", r.sampling.stream == greedy.stream, "no such member");
   fixed("epsilon_cutoff", r.sampling.epsilon_cutoff == greedy.epsilon_cutoff, "no such member");
 }
 
