@@ -209,7 +209,7 @@ std::string with_old_hashes(const Receipt& original, const Receipt& r) {
 Receipt full_receipt() {
   Receipt r = toy_receipt();
   r.sampling.min_p = 0.05f, r.sampling.epsilon_cutoff = 3e-4f;
-  r.sampling.stream = 18446744073709551615u;
+  r.sampling.stream = 18446744073709551614u;
   r.sampling.processors = {.repetition_penalty = 1.1f,
                            .logit_bias = {{4, -100}, {6, 0.1f}},
                            .frequency_penalty = 0.2f,
@@ -224,7 +224,7 @@ Receipt full_receipt() {
                            .begin_suppress_tokens = {0, 10},
                            .short_circuit_length = 3,
                            .short_circuit_token = 6};
-  r.stop_strings = {"\n\n", "ROMEO:"};
+  r.stop_strings = {"\n\n", "ROMEO:"}, r.stop_in_answer = true;
   r.chat = "{\"messages\":[{}]}";
   r.previous = sha256("the turn before");
   return r;
@@ -242,7 +242,8 @@ TEST(Receipt, EveryBoundFieldIsNamed) {
     EXPECT_NE(receipt_hash(changed), receipt_hash(r));
     covered.insert(e.field);
   }
-  covered.insert("input.remove_invalid_values");  // it has one value that stands
+  for (const char* one : {"input.remove_invalid_values", "input.stop_in_answer"})
+    covered.insert(one);  // it has one value that stands
   // A changed salt changes other leaves, too: redact_test.cc.
   for (const Field& f : fields(r.format))
     EXPECT_TRUE(covered.contains(f.path()) || f.path() == kSaltPath) << f.path();
@@ -382,17 +383,9 @@ TEST(Receipt, SettingsHaveOneSpelling) {
   EXPECT_EQ(short_circuit(4, -1), "input.short_circuit_token");
   EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_strings = {"b", "a"}; }), "input.stop_strings[1]");
   EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_strings = {""}; }), "input.stop_strings[0]");
+  EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_in_answer = true; }), "input.stop_in_answer");
   EXPECT_EQ(stated([](Receipt&, S& s) { s.repetition_penalty = 0; }), "input.repetition_penalty");
   EXPECT_EQ(stated([](Receipt& r, S&) { r.sampling.min_p = 2; }), "input.min_p");
-  for (const float wrong : {-0.0f, 2.0000002f, -3.0f, 0x1p-130f}) {
-    EXPECT_EQ(stated([&](Receipt&, S& s) { s.frequency_penalty = wrong; }), "input.frequency_penalty");
-    EXPECT_EQ(stated([&](Receipt&, S& s) { s.presence_penalty = wrong; }), "input.presence_penalty");
-  }
-  for (const float wrong : {0.0f, -0.0f, 100.00001f, -101.0f, 0x1p-130f})
-    EXPECT_EQ(stated([&](Receipt&, S& s) { s.logit_bias = {{1, wrong}}; }), "input.logit_bias");
-  EXPECT_EQ(stated([](Receipt&, S& s) { s.logit_bias = {{-1, 1}}; }), "input.logit_bias");
-  EXPECT_EQ(stated([](Receipt&, S& s) { s.logit_bias = {{1, 1}, {1, 2}}; }), "input.logit_bias");
-  EXPECT_EQ(stated([](Receipt&, S& s) { s.logit_bias = {{2, 1}, {1, 1}}; }), "input.logit_bias[1]");
   const auto greedy = [&](auto change) {
     return stated([&](Receipt& r, S&) { r.sampling = {}, change(r.sampling); });
   };

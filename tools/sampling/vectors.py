@@ -15,6 +15,7 @@ logprob_vectors.txt    logits, or "long" with their number and the generator's s
                        log-probabilities, or token:log-probability
 """
 
+import math
 import random
 from decimal import Decimal, getcontext
 from fractions import Fraction
@@ -319,13 +320,9 @@ def random_processor_cases(seed, count, *makers):
 
 def f32_of(x):
     """A Decimal > 0, or below 0, as the nearest normal binary32 number; +0 below all of them."""
-    exact, power = abs(Fraction(x)), 0
-    while exact >= 2:
-        exact, power = exact / 2, power + 1
-    while 0 < exact < 1:
-        exact, power = exact * 2, power - 1
-    rounded = Fraction(nearest_even(exact * 2**23), 2**23) * Fraction(2) ** power
-    return np.float32(float(rounded) * (1 if x > 0 else -1)) if rounded >= 2**-126 else np.float32(0)
+    unit = Fraction(2) ** (math.frexp(float(x))[1] - 24)
+    rounded = nearest_even(Fraction(x) / unit) * unit
+    return np.float32(float(rounded)) if abs(rounded) >= Fraction(2) ** -126 else np.float32(0)
 
 
 def row_sum(row):  # reduction.1 to reduction.5
@@ -374,7 +371,7 @@ def logprob_cases():
         row = [np.float32(x) for x in row]
         numbers = (" ".join(f"{bits(x):08x}" for x in r) for r in (row, logprobs(row)))
         yield " | ".join(numbers)
-    for n, state in ((300, 1), (4096, 2), (4097, 3), (9000, 4)):
+    for n, state in ((300, 1), (4096, 2), (4097, 3), (8200, 4)):
         found = logprobs(long_row(n, state))
         some = [0, 1, n // 2, n - 1]
         yield f"long {n} {state} | " + " ".join(f"{t}:{bits(found[t]):08x}" for t in some)

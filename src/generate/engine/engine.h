@@ -16,14 +16,16 @@
 #include "generate/requests/request.h"
 #include "receipt/receipt.h"
 #include "run/session.h"
+#include "sample/logprobs.h"
 
 namespace invar::generate {
 
 struct Answer {
   receipt::Receipt receipt;  // prompt, parameters, tokens and text are in it
   std::string receipt_hash;
-  double prefill_seconds = 0;           // until the first token
-  double decode_tokens_per_second = 0;  // of those after it
+  std::vector<sample::StepLogprobs> logprobs;  // one per token where the settings ask for them
+  double prefill_seconds = 0;                  // until the first token
+  double decode_tokens_per_second = 0;         // of those after it
 };
 
 struct EngineOptions {

@@ -14,16 +14,18 @@
 #include "generate/engine/stop_strings.h"
 #include "generate/options.h"
 #include "run/session.h"
+#include "sample/logprobs.h"
 #include "sample/sample.h"
 
 namespace invar::generate {
 
 struct Generation {
   std::vector<int32_t> tokens;
-  std::vector<Digest> logits;           // one per token
-  double prefill_seconds = 0;           // until the first token
-  double decode_tokens_per_second = 0;  // of those after it; 0 where there are none
-  std::string finish_reason;            // "stop": a stop token or a stop string ends it; "length"
+  std::vector<Digest> logits;                  // one per token
+  std::vector<sample::StepLogprobs> logprobs;  // one per token where the task asks for them
+  double prefill_seconds = 0;                  // until the first token
+  double decode_tokens_per_second = 0;         // of those after it; 0 where there are none
+  std::string finish_reason;                   // "stop": a stop token or a stop string ends it; "length"
 };
 
 // The start of a generation. The spans outlive the loop.
@@ -33,6 +35,7 @@ struct GenerationTask {
   sample::Params params;
   std::span<const int32_t> stop_tokens;
   std::optional<StopStrings> stop_strings = {};  // without them tokens alone end it
+  std::optional<int32_t> logprobs = {};          // of so many most likely tokens, too
 };
 
 // One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The

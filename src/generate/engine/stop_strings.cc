@@ -6,10 +6,11 @@
 namespace invar::generate {
 
 StopStrings::StopStrings(const prompt::Tokenizer& tokenizer, std::span<const std::string> texts,
-                         std::span<const int32_t> prompt)
+                         std::span<const int32_t> prompt, bool in_answer)
     : stream_(tokenizer, /*skip_special_tokens=*/false), texts_(texts) {
   if (texts_.empty()) return;
   for (const int32_t token : prompt) ends(token);
+  if (in_answer) recent_.clear();
 }
 
 bool StopStrings::ends(int32_t token) {
@@ -60,8 +61,8 @@ std::string stop_view(std::string_view text, std::span<const std::string> texts,
 }
 
 size_t stop_string_length(const prompt::Tokenizer& tokenizer, std::span<const std::string> texts,
-                          std::span<const int32_t> prompt, std::span<const int32_t> answer) {
-  StopStrings stop(tokenizer, texts, prompt);
+                          std::span<const int32_t> prompt, std::span<const int32_t> answer, bool in_answer) {
+  StopStrings stop(tokenizer, texts, prompt, in_answer);
   const auto end = std::ranges::find_if(answer, [&](int32_t token) { return stop.ends(token); });
   return end == answer.end() ? 0 : static_cast<size_t>(end - answer.begin()) + 1;
 }

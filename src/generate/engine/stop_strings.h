@@ -14,7 +14,9 @@ namespace invar::generate {
 // The stop strings of one sequence. The tokenizer and the texts outlive it.
 class StopStrings {
  public:
-  StopStrings(const prompt::Tokenizer&, std::span<const std::string> texts, std::span<const int32_t> prompt);
+  // in_answer: a text has to begin behind the prompt.
+  StopStrings(const prompt::Tokenizer&, std::span<const std::string> texts, std::span<const int32_t> prompt,
+              bool in_answer);
   // Takes the next token of the answer; whether one of the texts ends within what the token gives.
   bool ends(int32_t token);
 
@@ -51,6 +53,6 @@ std::string stop_view(std::string_view text, std::span<const std::string> texts,
 
 // How many tokens of the answer there are up to the one at which a text ends it; 0: none does.
 size_t stop_string_length(const prompt::Tokenizer&, std::span<const std::string> texts,
-                          std::span<const int32_t> prompt, std::span<const int32_t> answer);
+                          std::span<const int32_t> prompt, std::span<const int32_t> answer, bool in_answer);
 
 }  // namespace invar::generate

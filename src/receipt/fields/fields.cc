@@ -74,6 +74,7 @@ const Field kFields[] = {
     {"input", "short_circuit_length", &processor<&S::short_circuit_length>, 2, kOptional},
     {"input", "short_circuit_token", &processor<&S::short_circuit_token>, 2, kOptional},
     {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
+    {"input", "stop_in_answer", &of<&R::stop_in_answer>, 2, kOptional},
     {"input", "chat", &of<&R::chat>, 2, kOptional, kSalted},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"input", "salt", &of<&R::salt>, 2, kOptional},

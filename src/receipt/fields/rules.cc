@@ -98,6 +98,8 @@ static void check_settings(const Receipt& r, Findings& f) {
   check_ascending("input.suppress_tokens", p.suppress_tokens, f);
   check_ascending("input.begin_suppress_tokens", p.begin_suppress_tokens, f);
   check_ascending("input.stop_strings", r.stop_strings, f);
+  if (r.stop_in_answer && r.stop_strings.empty())
+    f.push_back({"input.stop_in_answer", "no such member where there are no stop_strings", "true"});
   const std::set<int32_t> stops(r.stop_tokens.begin(), r.stop_tokens.end());
   for (size_t i = 0; i < p.bad_words_ids.size() && !full(f); ++i)
     if (const auto& word = p.bad_words_ids[i]; word.size() == 1 && stops.contains(word[0]))
