@@ -77,8 +77,14 @@ Result<std::optional<Scheduler::Complete>> Scheduler::next() {
       impl_->decoding.reset();
       return std::optional<Complete>();
     }
+    const auto tokens = [&] {
+      size_t count = 0;
+      for (const GenerationLoop* loop : open) count += loop->generation().tokens.size();
+      return static_cast<int64_t>(count);
+    };
+    impl_->made -= tokens();
     INVAR_CHECK_OK(GenerationLoop::advance(*e.session, open));
-    impl_->made += static_cast<int64_t>(open.size());
+    impl_->made += tokens();
     impl_->decoding->progress(impl_->made, impl_->total, "tokens");
   }
 }
