@@ -75,8 +75,9 @@ Status GenerationLoop::take(run::Session& session, std::span<const float> logits
   std::vector<std::optional<Result<int32_t>>> picked(loops.size());
   const auto pick = [&](int i) {
     const GenerationTask& t = loops[i]->task_;
-    picked[i] =
-        sample::pick(row(i), t.params, {t.prompt, loops[i]->generation_.tokens, t.stop_tokens, t.max_new});
+    Generation& made = loops[i]->generation_;
+    picked[i] = sample::pick(row(i), t.params, {t.prompt, made.tokens, t.stop_tokens, t.max_new});
+    if (t.logprobs && *picked[i]) made.logprobs.push_back(sample::logprobs(row(i), **picked[i], *t.logprobs));
   };
   const int count = static_cast<int>(loops.size());
   if (on_gpu(session))
@@ -164,6 +165,7 @@ Status GenerationLoop::step_with_drafts() {
   for (;; ++accepted) {
     INVAR_TRY(const int32_t token, *std::move(picked[accepted]));
     g.logits.push_back(digests[accepted]);
+    if (task_.logprobs) g.logprobs.push_back(sample::logprobs(row(accepted), token, *task_.logprobs));
     append(token);
     if (accepted == drafts.size() || token != drafts[accepted] || complete()) break;
   }

@@ -15,17 +15,19 @@
 #include "generate/options.h"
 #include "generate/speculate/drafter.h"
 #include "run/session.h"
+#include "sample/logprobs.h"
 #include "sample/sample.h"
 
 namespace invar::generate {
 
 struct Generation {
   std::vector<int32_t> tokens;
-  std::vector<Digest> logits;           // one per token
-  double prefill_seconds = 0;           // until the first token
-  double decode_tokens_per_second = 0;  // of those after it; 0 where there are none
-  std::string finish_reason;            // "stop": a stop token or a stop string ends it; "length"
-  int64_t drafted = 0, accepted = 0;    // tokens that a drafter proposed; those that came
+  std::vector<Digest> logits;                  // one per token
+  std::vector<sample::StepLogprobs> logprobs;  // one per token where the task asks for them
+  double prefill_seconds = 0;                  // until the first token
+  double decode_tokens_per_second = 0;         // of those after it; 0 where there are none
+  std::string finish_reason;                   // "stop": a stop token or a stop string ends it; "length"
+  int64_t drafted = 0, accepted = 0;           // tokens that a drafter proposed; those that came
 };
 
 // The start of a generation. The spans outlive the loop.
@@ -37,6 +39,7 @@ struct GenerationTask {
   std::optional<StopStrings> stop_strings = {};  // without them tokens alone end it
   Drafter* drafter = nullptr;                    // null: every step makes one token
   std::span<const int32_t> source = {};          // what the encoder reads first; empty: there is none
+  std::optional<int32_t> logprobs = {};          // of so many most likely tokens, too
 };
 
 // One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The
