@@ -57,6 +57,7 @@ Result<std::optional<int32_t>> GenerationLoop::next() {
   }
   GenerationLoop* const self = this;
   INVAR_CHECK_OK(advance(session_, {&self, 1}));
+  if (problem_) return *problem_;
   return std::optional(generation_.tokens.back());
 }
 
@@ -79,8 +80,10 @@ Status GenerationLoop::take(run::Session& session, std::span<const float> logits
   else
     session.parallel_for(2 * count, [&](int i) { i % 2 == 0 ? pick(i / 2) : commit(i / 2); });
   for (size_t i = 0; i < loops.size(); ++i) {
-    INVAR_TRY(const int32_t token, *std::move(picked[i]));
-    loops[i]->append(token);
+    if (*picked[i])
+      loops[i]->append(**picked[i]);
+    else
+      loops[i]->problem_ = picked[i]->error();
   }
   if (on_gpu(session)) session.parallel_for_overlapped(count, commit);
   return {};
@@ -105,6 +108,18 @@ Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* 
   }
   INVAR_TRY(const std::span<const float> logits, session.step_many(next));
   return take(session, logits, loops);
+}
+
+Status GenerationLoop::prefill(run::Session& session, std::span<GenerationLoop* const> loops, int64_t most) {
+  std::vector<run::NewTokens> pieces;
+  for (GenerationLoop* const loop : loops) {
+    const size_t count = std::min(loop->unfed(), static_cast<size_t>(most));
+    if (count == 0) continue;
+    pieces.push_back({loop->sequence(), loop->unfed_.first(count)});
+    loop->unfed_ = loop->unfed_.subspan(count);
+    most -= static_cast<int64_t>(count);
+  }
+  return pieces.empty() ? Status() : session.append_many(pieces);
 }
 
 Result<Generation> generate(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
@@ -134,6 +149,8 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
       if (!loop.complete()) open.push_back(&loop);
     if (open.empty()) break;
     INVAR_CHECK_OK(GenerationLoop::advance(session, open));
+    for (const GenerationLoop* const loop : open)
+      if (loop->problem()) return *loop->problem();
     if (prompts_done)
       count += static_cast<int64_t>(open.size());
     else
