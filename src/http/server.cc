@@ -1,4 +1,5 @@
-// Boost.Beast and Asio, in this file alone: they take long to compile. One thread does all of it.
+// Boost.Beast and Asio. Long because they take seconds to compile: this file alone includes them.
+// One thread does all of it.
 #include "http/server.h"
 
 #include <algorithm>
@@ -316,6 +317,7 @@ void Responder::Impl::take_header(Failure failure) {
   asio::async_write(stream_, asio::buffer(sending_),
                     [self = shared_from_this()](const Failure& failed, size_t) {
                       if (failed) return self->close();
+                      self->sending_.clear();
                       self->read_body();
                     });
 }

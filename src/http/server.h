@@ -25,7 +25,7 @@ struct Limits {
   std::chrono::milliseconds header = std::chrono::seconds(10);  // from the first byte of a request
   std::chrono::milliseconds body = std::chrono::seconds(60);
   std::chrono::milliseconds idle = std::chrono::seconds(60);        // between requests
-  std::chrono::milliseconds write = std::chrono::seconds(30);       // until a reader has taken a piece
+  std::chrono::milliseconds write = std::chrono::seconds(30);       // until a piece is taken
   std::chrono::milliseconds keep_alive = std::chrono::seconds(15);  // of a stream that says nothing
 };
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "serve/generator.h"
+#include "serve/threads/generator.h"
 
 namespace invar::serve {
 

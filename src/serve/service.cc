@@ -6,24 +6,12 @@
 
 #include "base/file/file.h"
 #include "base/hash/random.h"
-#include "base/text/utf8.h"
-#include "serve/replay.h"
-#include "serve/reply.h"
 
 namespace invar::serve {
 
 using json::Value;
 
-struct Service::Asked {
-  http::Request request;
-  http::Responder responder;
-  http::Headers headers;  // that every answer to it has
-};
-
 namespace {
-
-// OpenAI's protocol says so, and clients count on it.
-constexpr int64_t kCompletionTokens = 16;
 
 std::string label_of(const http::Request& request) {
   const std::string_view given = request.header("x-request-id");
@@ -32,26 +20,6 @@ std::string label_of(const http::Request& request) {
   if (plain) return std::string(given);
   const auto bytes = random_bytes();
   return bytes ? "req-" + to_hex(*bytes).substr(0, 24) : "req-0";
-}
-
-uint64_t random_seed() {  // of 48 bits, which every client's numbers hold
-  const auto bytes = random_bytes();
-  uint64_t seed = 0;
-  for (int i = 0; i < 6 && bytes; ++i) seed = seed << 8 | (*bytes)[static_cast<size_t>(i)];
-  return seed;
-}
-
-Problem problem_of_request(const Error& e) {
-  if (e.code == Code::not_covered) return {400, e.message, "", "not_covered"};
-  if (e.code == Code::bad_input) return {400, e.message};
-  return {500, e.message};
-}
-
-Problem too_long(int64_t positions, int64_t tokens, const std::string& of_answer) {
-  return {400,
-          "the context of this server is " + std::to_string(positions) + " tokens; the prompt has " +
-              std::to_string(tokens) + of_answer + ": shorten it",
-          "", "context_length_exceeded"};
 }
 
 // Every key is compared, whole, so that the time says nothing.
@@ -273,200 +241,6 @@ Value Service::model_json() const {
           {"numerics", of.numerics},
           {"profile", of.profile},
           {"revision", of.revision}};
-}
-
-// --- requests of answers -------------------------------------------------------------------------
-
-Outcome<generate::Request> Service::request_of(
-    const Call& call, generate::Prompt prompt, std::optional<std::vector<int32_t>> tokens,
-    const std::shared_ptr<const generate::RequestSettings>& settings) const {
-  if (!tokens) {
-    auto encoded = generate::Request::encode(model_, prompt, "the prompt");
-    if (!encoded) return problem_of_request(encoded.error());
-    tokens = *std::move(encoded);
-  }
-  const int64_t positions = engine_.positions(), n = static_cast<int64_t>(tokens->size());
-  if (n >= positions) return too_long(positions, n, "");
-  if (const auto most = call.sampling.max_new_tokens; most && *most > positions - n)
-    return too_long(positions, n, ", and " + std::to_string(*most) + " new ones are asked for");
-  auto made = generate::Request::make(model_, std::move(prompt), *std::move(tokens), settings, "the prompt");
-  if (!made) return problem_of_request(made.error());
-  made->max_new_tokens = std::min(made->max_new_tokens, positions - n);
-  return *std::move(made);
-}
-
-// The text that has exactly these ids: a receipt binds a text.
-Outcome<std::string> Service::text_of(const std::vector<int32_t>& ids) const {
-  const prompt::Tokenizer& tokenizer = model_.folder.tokenizer;
-  for (const int32_t id : ids)
-    if (id >= tokenizer.vocab_size())
-      return Problem{400,
-                     "prompt: id " + std::to_string(id) + " is not in the vocabulary of " +
-                         std::to_string(tokenizer.vocab_size()) + " tokens: these ids are of another model",
-                     "prompt"};
-  // The special tokens at the begin are those that the tokenizer adds to a text, or are written in
-  // it.
-  for (const size_t left_out : {size_t{0}, size_t{1}}) {
-    if (left_out > 0 && (ids.size() < 2 || !tokenizer.is_special(ids[0]))) break;
-    std::string text = tokenizer.decode(std::span(ids).subspan(left_out), /*skip_special_tokens=*/false);
-    const auto again = tokenizer.encode(text);
-    if (again && *again == ids) return text;
-  }
-  return Problem{
-      400,
-      "prompt: no text has exactly these token ids, and a receipt binds a text: send the text, or the "
-      "ids that /tokenize makes of it",
-      "prompt", "unsupported_parameter"};
-}
-
-Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
-  if (!call.model.empty() && call.model != name_)
-    return Problem{404, "model: no model " + call.model + " here: " + name_, "model", "model_not_found"};
-  call.sampling.seed = call.seed.value_or(random_seed());
-  generate::RequestOptions options;
-  options.sampling = call.sampling;
-  options.fill_memory = call.chat;
-  if (!call.chat && !call.sampling.max_new_tokens) options.sampling.max_new_tokens = kCompletionTokens;
-  auto settings = generate::RequestSettings::make(model_, std::move(options));
-  if (!settings) return problem_of_request(settings.error());
-  std::vector<generate::Request> requests;
-  const auto add = [&](generate::Prompt prompt,
-                       std::optional<std::vector<int32_t>> ids) -> std::optional<Problem> {
-    auto made = request_of(call, std::move(prompt), std::move(ids), *settings);
-    if (!made) return made.problem();
-    requests.push_back(std::move(*made));
-    return std::nullopt;
-  };
-  if (call.chat) {
-    auto chat = chat_of(call);
-    if (!chat) return chat.problem();
-    if (auto problem = add({"", std::nullopt, std::move(*chat), "messages"}, std::nullopt)) return *problem;
-    return requests;
-  }
-  auto prompts = prompts_of(call);
-  if (!prompts) return prompts.problem();
-  for (GivenPrompt& given : *prompts) {
-    if (given.ids) {
-      auto text = text_of(*given.ids);
-      if (!text) return text.problem();
-      given.text = std::move(*text);
-    }
-    if (auto problem = add({std::move(given.text), std::nullopt}, std::move(given.ids))) return *problem;
-  }
-  return requests;
-}
-
-void Service::prepare(Asked& asked, bool chat) {
-  if (const auto problem = closed()) return refuse(asked, *problem);
-  auto call = read_call(asked.request.body, chat);
-  if (!call) return refuse(asked, call.problem());
-  auto requests = requests_of(*call);
-  if (!requests) return refuse(asked, requests.problem());
-  const auto reply =
-      std::make_shared<Reply>(*this, std::move(*call), std::move(asked.responder), asked.headers);
-  if (const auto problem = reply->start(std::move(*requests))) {
-    asked.responder = reply->take_responder();
-    refuse(asked, *problem);
-  }
-}
-
-// --- texts and tokens ----------------------------------------------------------------------------
-
-void Service::tokenize(Asked& asked) {
-  const auto body = json::parse(asked.request.body, "the body");
-  if (!body) return refuse(asked, {400, body.error().message});
-  std::vector<int32_t> ids;
-  if (const Value& messages = body->get("messages"); messages.is_array()) {
-    Call call;
-    call.chat = true, call.messages = messages, call.tools = body->get("tools");
-    call.variables = body->get("chat_template_kwargs");
-    auto chat = chat_of(call);
-    if (!chat) return refuse(asked, chat.problem());
-    generate::Prompt prompt{"", std::nullopt, std::move(*chat), "messages"};
-    auto encoded = generate::Request::encode(model_, prompt);
-    if (!encoded) return refuse(asked, problem_of_request(encoded.error()));
-    ids = *std::move(encoded);
-  } else if (body->get("prompt").is_string()) {
-    const Value& special = body->get("add_special_tokens");
-    auto encoded =
-        model_.folder.tokenizer.encode(body->get("prompt").text, special.is_null() || special.is_true());
-    if (!encoded) return refuse(asked, problem_of_request(encoded.error()));
-    ids = *std::move(encoded);
-  } else {
-    return refuse(asked, {400, "prompt: a text is needed, or messages", "prompt"});
-  }
-  respond(asked, 200,
-          {{"count", ids.size()},
-           {"max_model_len", engine_.positions()},
-           {"tokens", ids},
-           {"token_strs", nullptr}});
-}
-
-void Service::detokenize(Asked& asked) {
-  const auto body = json::parse(asked.request.body, "the body");
-  if (!body) return refuse(asked, {400, body.error().message});
-  if (!body->get("tokens").is_array())
-    return refuse(asked, {400, "tokens: a list of ids is needed", "tokens"});
-  auto ids = ids_of(body->get("tokens"), "tokens");
-  if (!ids) return refuse(asked, ids.problem());
-  for (const int32_t id : *ids)
-    if (id >= model_.folder.tokenizer.vocab_size())
-      return refuse(asked, {400, "tokens: id " + std::to_string(id) + " is not in the vocabulary", "tokens"});
-  respond(asked, 200, {{"prompt", model_.folder.tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
-}
-
-Value Service::tokenizer_info() const {
-  Value info = {{"vocab_size", model_.folder.tokenizer.vocab_size()},
-                {"model_max_length", model_.folder.context},
-                {"add_bos_token", false}};
-  for (const auto& [name, token] : model_.folder.chat_templates.special_tokens) info[name] = token;
-  const auto with = model_.folder.tokenizer.encode("a"), without = model_.folder.tokenizer.encode("a", false);
-  if (with && without && with->size() > without->size())
-    info["add_bos_token"] = with->front() != without->front();
-  if (!info.contains("eos_token") && !model_.folder.stop_tokens.empty())
-    info["eos_token"] = model_.folder.tokenizer.decode(std::span(model_.folder.stop_tokens).first(1),
-                                                       /*skip_special_tokens=*/false);
-  const auto& templates = model_.folder.chat_templates.texts;
-  if (const auto found = templates.find("default"); found != templates.end())
-    info["chat_template"] = found->second;
-  return info;
-}
-
-// --- receipts ------------------------------------------------------------------------------------
-
-std::string Service::receipt_path(const std::string& hash) const {
-  return options_.receipts + "/" + hash + ".json";
-}
-
-Status Service::save(const generate::Answer& answer) {
-  ++metrics_.receipts;
-  const std::string path = receipt_path(answer.receipt_hash);
-  std::error_code ec;
-  if (std::filesystem::exists(path, ec)) return {};  // the same answer, given before
-  return write_file(path, receipt::print(answer.receipt));
-}
-
-void Service::receipt(Asked& asked) {
-  const std::string hash = asked.request.path.substr(std::string_view("/v1/receipts/").size());
-  const auto text = digest_from_hex(hash) ? read_file(receipt_path(hash)) : bad_input("");
-  if (!text)
-    return refuse(
-        asked,
-        {404, "no receipt " + std::string(json::brief(hash)) + " here: an id has 64 hexadecimal digits", "",
-         "receipt_not_found"});
-  http::Headers headers = asked.headers;
-  headers.push_back({"content-type", "application/json"});
-  metrics_.count_status(200);
-  asked.responder.answer(200, std::move(headers), *text);
-}
-
-void Service::replay(Asked& asked) {
-  if (const auto problem = closed()) return refuse(asked, *problem);
-  const auto replay = std::make_shared<Replay>(*this, std::move(asked.responder), asked.headers);
-  if (const auto problem = replay->start(asked.request.body)) {
-    asked.responder = replay->take_responder();
-    refuse(asked, *problem);
-  }
 }
 
 }  // namespace invar::serve

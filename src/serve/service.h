@@ -15,10 +15,10 @@
 
 #include "generate/engine/engine.h"
 #include "http/server.h"
-#include "serve/call.h"
-#include "serve/generator.h"
 #include "serve/metrics.h"
-#include "serve/worker.h"
+#include "serve/protocol/call.h"
+#include "serve/threads/generator.h"
+#include "serve/threads/worker.h"
 
 namespace invar::serve {
 
@@ -54,7 +54,12 @@ class Service {
  private:
   friend class Reply;
   friend class Replay;
-  struct Asked;  // a request, and its answer to come
+  // A request, and its answer to come.
+  struct Asked {
+    http::Request request;
+    http::Responder responder;
+    http::Headers headers;  // that every answer to it has
+  };
   explicit Service(generate::Engine&, ServiceOptions);
   void route(Asked);
   bool authorized(const http::Request&) const;

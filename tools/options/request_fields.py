@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""src/serve/fields.toml, the members of a request's body, as rows that src/serve/call.cc includes.
+"""src/serve/protocol/fields.toml, the members of a request's body, as rows that
+src/serve/protocol/call.cc includes.
 
 request_fields.py ROOT OUT
 
@@ -19,15 +20,17 @@ OF = {"chat": "kChat", "completions": "kCompletions", "both": "kChat | kCompleti
 
 def fields(root):
     """name -> row, checked."""
-    rows = tomllib.loads((Path(root) / "src/serve/fields.toml").read_text())
+    rows = tomllib.loads((Path(root) / "src/serve/protocol/fields.toml").read_text())
     for name, row in rows.items():
         wrong = set(row) - KEYS
         if wrong or row["type"] not in TYPES or row["of"] not in OF or "help" not in row:
             sys.exit(
-                f"src/serve/fields.toml: {name}: {sorted(wrong) or 'of, type or help is wrong'}"
+                f"src/serve/protocol/fields.toml: {name}: {sorted(wrong) or 'of, type or help is wrong'}"
             )
         if sum(key in row for key in ("sets", "only", "ignored")) != 1:
-            sys.exit(f"src/serve/fields.toml: {name}: one of sets, only and ignored is needed")
+            sys.exit(
+                f"src/serve/protocol/fields.toml: {name}: one of sets, only and ignored is needed"
+            )
     return rows
 
 

@@ -1,4 +1,4 @@
-#include "serve/reply.h"
+#include "serve/requests/reply.h"
 
 #include <ctime>
 #include <utility>
@@ -23,12 +23,6 @@ std::string random_id() {
 
 std::string sse(const Value& data) {
   return "data: " + json::dump(data) + "\n\n";
-}
-
-// Invar's own errors as those of a request.
-Problem problem_of(const Error& e) {
-  if (e.code == Code::bad_input || e.code == Code::not_covered) return {400, e.message};
-  return {500, e.message};
 }
 
 }  // namespace
@@ -73,21 +67,23 @@ std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
   if (!service_.generator_.submit(jobs))
     return service_.closed().value_or(
         Problem{429, "too many requests wait: ask again later", "", "rate_limit_exceeded"});
-  // On the text thread, as all that follows: a token may have come already.
-  service_.text_.post([self = shared_from_this()] {
-    if (self->over_) return;
-    self->responder_.on_gone([weak = self->weak_from_this()] {
-      if (const auto reply = weak.lock()) reply->service_.text_.post([reply] { reply->gone(); });
-    });
-    if (!self->call_.stream) return;
-    http::Headers headers = self->headers_;
-    headers.insert(headers.end(), {{"content-type", "text/event-stream; charset=utf-8"},
-                                   {"cache-control", "no-cache"},
-                                   {"x-accel-buffering", "no"}});
-    self->service_.metrics_.count_status(200);
-    self->responder_.begin(200, std::move(headers), ": ping\n\n");
-  });
+  service_.text_.post([self = shared_from_this()] { self->begin(); });
   return std::nullopt;
+}
+
+// On the text thread, as all that follows. The first token may come before it.
+void Reply::begin() {
+  if (std::exchange(begun_, true)) return;
+  responder_.on_gone([weak = weak_from_this()] {
+    if (const auto reply = weak.lock()) reply->service_.text_.post([reply] { reply->gone(); });
+  });
+  if (!call_.stream) return;
+  http::Headers headers = headers_;
+  headers.insert(headers.end(), {{"content-type", "text/event-stream; charset=utf-8"},
+                                 {"cache-control", "no-cache"},
+                                 {"x-accel-buffering", "no"}});
+  service_.metrics_.count_status(200);
+  responder_.begin(200, std::move(headers), ": ping\n\n");
 }
 
 void Reply::cancel_all() {
@@ -102,6 +98,7 @@ void Reply::gone() {
 }
 
 void Reply::take_token(size_t i, int32_t token) {
+  begin();
   if (over_) return;
   Choice& choice = choices_[i];
   if (!choice.last)
@@ -126,8 +123,9 @@ void Reply::take_text(Choice& choice, const std::string& piece) {
 }
 
 void Reply::take_answer(size_t i, Result<generate::Answer> answer) {
+  begin();
   if (over_) return;
-  if (!answer) return fail(problem_of(answer.error()));
+  if (!answer) return fail(service_.closed().value_or(problem_of(answer.error())));
   Choice& choice = choices_[i];
   take_text(choice, choice.stop.push(choice.decoder.finish()));
   take_text(choice, choice.stop.finish());
@@ -170,7 +168,7 @@ void Reply::fail(const Problem& problem) {
   if (call_.stream) return responder_.finish(sse(json_of(problem)));
   http::Headers headers = headers_;
   headers.push_back({"content-type", "application/json"});
-  if (problem.status == 500) headers.push_back({"x-should-retry", "false"});
+  if (problem.status >= 500) headers.push_back({"x-should-retry", problem.status == 503 ? "true" : "false"});
   service_.metrics_.count_status(problem.status);
   responder_.answer(problem.status, std::move(headers), json::dump(json_of(problem)));
 }

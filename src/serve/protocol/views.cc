@@ -1,4 +1,4 @@
-#include "serve/views.h"
+#include "serve/protocol/views.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "serve/call.h"
+#include "serve/protocol/call.h"
 
 #include <cmath>
 #include <span>
@@ -179,6 +179,12 @@ json::Value json_of(const Problem& p) {
   const auto or_null = [](const std::string& text) { return text.empty() ? Value() : Value(text); };
   return {{"error",
            {{"message", p.message}, {"type", type}, {"param", or_null(p.param)}, {"code", or_null(p.code)}}}};
+}
+
+Problem problem_of(const Error& e) {
+  if (e.code == Code::not_covered) return {400, e.message, "", "not_covered"};
+  if (e.code == Code::bad_input) return {400, e.message};
+  return {500, e.message};
 }
 
 Outcome<Call> read_call(std::string_view body, bool chat) {

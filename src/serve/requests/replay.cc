@@ -1,4 +1,4 @@
-#include "serve/replay.h"
+#include "serve/requests/replay.h"
 
 #include <algorithm>
 #include <utility>

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "generate/engine/engine.h"
-#include "serve/worker.h"
+#include "serve/threads/worker.h"
 
 namespace invar::serve {
 

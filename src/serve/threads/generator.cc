@@ -1,4 +1,4 @@
-#include "serve/generator.h"
+#include "serve/threads/generator.h"
 
 #include <algorithm>
 #include <utility>

@@ -9,9 +9,9 @@
 
 #include "http/server.h"
 #include "prompt/prompt.h"
-#include "serve/call.h"
+#include "serve/protocol/call.h"
+#include "serve/protocol/views.h"
 #include "serve/service.h"
-#include "serve/views.h"
 
 namespace invar::serve {
 
@@ -41,6 +41,7 @@ class Reply : public std::enable_shared_from_this<Reply> {
     bool begun = false, sealed = false;
   };
 
+  void begin();
   void gone();
   void take_token(size_t choice, int32_t token);
   void take_text(Choice&, const std::string& piece);
@@ -70,7 +71,7 @@ class Reply : public std::enable_shared_from_this<Reply> {
   std::string id_;
   int64_t created_;
   std::vector<Choice> choices_;
-  bool over_ = false;
+  bool begun_ = false, over_ = false;
 };
 
 }  // namespace invar::serve
