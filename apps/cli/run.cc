@@ -10,6 +10,7 @@
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
+#include "exporter/exporter.h"
 #include "generate/cache/task_cache.h"
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
@@ -26,7 +27,7 @@ namespace {
 using generate::Answer;
 using json::Value;
 
-Value json_of(const Answer& a, const std::string& receipt_path, const run::Session& session) {
+Value json_of(const Answer& a, const std::string& receipt_path, const run::Session& session, bool drafts) {
   const receipt::Receipt& r = a.receipt;
   Value object = {{"text", r.text},
                   {"tokens", r.tokens},
@@ -45,6 +46,7 @@ Value json_of(const Answer& a, const std::string& receipt_path, const run::Sessi
                   {"operation_set", r.operation_set},
                   {"profile", r.profile},
                   {"peak_bytes", session.peak_bytes()}};
+  if (drafts) object["drafted"] = a.drafted, object["accepted"] = a.accepted;
   if (!r.chat.empty()) {
     const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
     object["content"] = parts.content;
@@ -60,7 +62,8 @@ std::string stop_strings(const receipt::Receipt& r) {
   return n == 0 ? "" : ", " + std::to_string(n) + " stop string" + (n == 1 ? "" : "s");
 }
 
-void report(const Answer& a, const std::string& receipt_path, const run::Session& session, Console& console) {
+void report(const Answer& a, const std::string& receipt_path, const run::Session& session, bool drafts,
+            Console& console) {
   const receipt::Receipt& r = a.receipt;
   if (stdout_is_terminal() && !shows_events()) std::fputs("\n", stderr);
   console.note("sampling", sample::describe(r.sampling) + stop_strings(r) + ", at most " +
@@ -71,6 +74,9 @@ void report(const Answer& a, const std::string& receipt_path, const run::Session
   console.note("infer", std::to_string(r.tokens.size()) + " tokens, " + rate + " tokens/s (" +
                             std::string(session.isa()) + ", " + std::to_string(threads) + " thread" +
                             (threads == 1 ? ")" : "s)"));
+  if (drafts)
+    console.note("drafts", std::to_string(a.accepted) + " of " + std::to_string(a.drafted) +
+                               " drafted tokens accepted");
   if (!r.chat.empty() && r.finish_reason == "length")
     console.note("cut", "the answer ends after " + std::to_string(r.tokens.size()) +
                             " tokens, before the model ended it; --max-new-tokens allows more");
@@ -107,6 +113,7 @@ class Answers {
   void write(std::string_view text) {
     if (!c_.json && written_) written_ = write_stdout(text);
   }
+  bool drafts() const { return !c_.execution.speculate.empty(); }
   const std::string& path(size_t i) const { return *requests_[i].prompt.receipt_path; }
   bool refused(size_t i);
   void begin(size_t i);
@@ -142,10 +149,10 @@ void Answers::begin(size_t i) {
 void Answers::end(size_t i, const Answer& a) {
   remember_receipt(path(i));
   if (console_.says_details()) {
-    report(a, path(i), engine_.session(), console_);
+    report(a, path(i), engine_.session(), drafts(), console_);
     if (!kept_.empty()) console_.note("kept", std::exchange(kept_, ""));
   }
-  if (c_.json && written_) written_ = write_stdout(line_of(json_of(a, path(i), engine_.session())));
+  if (c_.json && written_) written_ = write_stdout(line_of(json_of(a, path(i), engine_.session(), drafts())));
 }
 
 Status Answers::one_by_one() {
@@ -266,7 +273,8 @@ Status do_run(const RunCommand& c, int& worst) {
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--receipt-path", c.receipt_path.value_or("")));
   const auto starting = generate::start(c.execution);
-  INVAR_TRY(const auto model, generate::Model::open(c.model, console));
+  INVAR_TRY(generate::ModelOptions wanted, with_export(c.model, console));
+  INVAR_TRY(const auto model, generate::Model::open(std::move(wanted), console));
   INVAR_TRY(const auto settings, generate::RequestSettings::make(*model, std::move(options)));
   INVAR_TRY(std::vector<generate::Request> requests,
             generate::make_requests(*model, std::move(prompts), settings, console));

@@ -1,4 +1,4 @@
-// Boost.Beast and Asio. Long because they take seconds to compile: this file alone includes them.
+// Long because Boost.Beast and Asio take seconds to compile: this file alone includes them.
 // One thread does all of it.
 #include "http/server.h"
 

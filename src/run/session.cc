@@ -55,6 +55,12 @@ Status Session::Impl::open() {
   position.assign(static_cast<size_t>(o.sequences), 0);
   INVAR_TRY(context.pool, start_pool(o.threads));
   const num::ArithmeticEnv env;
+  if (o.hidden >= 0) {
+    if (o.partitions > 1 || o.ranks > 1 || o.weights_memory || o.device.find(',') != std::string::npos)
+      return not_covered("hidden states are handed out by a decoder in one part");
+    plan.outputs.push_back({"hidden_states", o.hidden});
+    plan::assign_slots(plan);
+  }
   INVAR_TRY(inputs, decoder_inputs(plan));
   if (takes_whole_sequence(inputs) && !plan.states.empty())
     return not_covered(
@@ -265,6 +271,12 @@ Result<std::span<const float>> Session::step_many(std::span<const NextToken> nex
   auto logits = impl_->step_many(next);
   impl_->finish_overlapped();
   return logits;
+}
+std::span<const float> Session::hidden() const {
+  return impl_->hidden;
+}
+void Session::feed_hidden(std::span<const float> rows) {
+  impl_->fed_hidden.assign(rows.begin(), rows.end());
 }
 void Session::parallel_for(int count, const std::function<void(int)>& f) {
   impl_->parallel_for(count, f);

@@ -43,6 +43,12 @@ struct Options {
   // The tokens of the first step, and of how many the logits are wanted (step_rows): open() makes
   // ready what it needs. 0: nothing is known.
   int64_t first_rows = 0, first_wanted = 0;
+  // States of fixed size are copied as every step ends, so that reset() goes back to the last two
+  // of few tokens, too: the verification of drafts needs that.
+  bool goes_back = false;
+  // A value of the plan that steps hand out, too (Session::hidden); -1: none. For one part on one
+  // device, without workers.
+  int hidden = -1;
   // False: remember tokens only; each step computes the sequence anew from its start.
   bool use_cache = true;
   // Gets how many of the tokens of one step have been computed, after each of several chunks, on
@@ -117,8 +123,8 @@ class Session {
   // Forgets a sequence but for its first `keep` tokens, at most position(sequence) of them. Returns
   // how many it still has: position(sequence). They are fewer than `keep` where states of fixed
   // size cannot go back there: a session of one sequence has copies of them from the ends of its
-  // last two steps of several tokens, one of several sequences has none. What is missing is to be
-  // appended again, which changes no bit.
+  // last two steps of several tokens (and Options::goes_back), one of several sequences has none.
+  // What is missing is to be appended again, which changes no bit.
   int64_t reset(int64_t sequence = 0, int64_t keep = 0);
   // Appends tokens at position(sequence). Returns the logits of the last one, or of each with
   // `all`: rows x vocab() floats, row-major, valid until the next call. Errors: token id out of
@@ -136,6 +142,10 @@ class Session {
   // Batched decoding: appends one token to each of these different sequences in one step, whatever
   // their positions. Returns the logits of each, in their order, as step() does.
   Result<std::span<const float>> step_many(std::span<const NextToken>);
+  // The rows of Options::hidden of all tokens of the last step, until the next one.
+  std::span<const float> hidden() const;
+  // The rows of the input hidden_states, of a program that has it, for the tokens of the next step.
+  void feed_hidden(std::span<const float> rows);
   // Calls f(0) ... f(count - 1) on the session's threads, for work between two steps or in the
   // `take` of one. f must neither throw nor use the session.
   void parallel_for(int count, const std::function<void(int)>& f);

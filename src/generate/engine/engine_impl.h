@@ -13,13 +13,19 @@ namespace invar::generate {
 
 struct Engine::Impl {
   Status load(const EngineOptions&, int64_t sequences, int64_t positions, Observer&);
+  // Loads the program that this request has, if it is another one.
+  Status take_program_of(const Request&, Observer&);
   GenerationTask task(const Request&) const;
   // Checks that the weights' files have not changed, seals the receipt of what was made, and writes
   // it.
   Result<Answer> seal(Request&, const Generation& made, Observer&);
 
+  // The drafter that the options name; null: none.
+  Status open_drafter(const EngineOptions&, Observer&);
+
   std::shared_ptr<Model> model;
   ExecutionOptions execution;
+  std::unique_ptr<Drafter> drafter = {};
   std::vector<int32_t> held = {};     // tokens in the memory of sequence 0
   const void* memory_user = nullptr;  // the stream that writes there; the one before has lost it
   std::optional<run::Session> session = {};

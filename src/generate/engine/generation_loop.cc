@@ -15,6 +15,9 @@ double since(Clock::time_point t) {
   return std::chrono::duration<double>(Clock::now() - t).count();
 }
 
+// Rows of a step with drafts at most: one pass, whose end states of fixed size can go back from.
+constexpr int64_t kMostRows = 32;
+
 // While a GPU does the next step the host commits to the logits of the last one.
 bool on_gpu(const run::Session& session) {
   return session.gpu() != nullptr;
@@ -51,14 +54,16 @@ void GenerationLoop::append(int32_t token) {
 }
 
 Result<std::optional<int32_t>> GenerationLoop::next() {
-  if (complete()) {
-    session_.finish_overlapped();
-    return std::optional<int32_t>();
+  if (returned_ == generation_.tokens.size()) {
+    if (complete()) {
+      session_.finish_overlapped();
+      return std::optional<int32_t>();
+    }
+    GenerationLoop* const self = this;
+    INVAR_CHECK_OK(advance(session_, {&self, 1}));
+    if (problem_) return *problem_;
   }
-  GenerationLoop* const self = this;
-  INVAR_CHECK_OK(advance(session_, {&self, 1}));
-  if (problem_) return *problem_;
-  return std::optional(generation_.tokens.back());
+  return std::optional(generation_.tokens[returned_++]);
 }
 
 Status GenerationLoop::take(run::Session& session, std::span<const float> logits,
@@ -89,12 +94,91 @@ Status GenerationLoop::take(run::Session& session, std::span<const float> logits
   return {};
 }
 
-Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* const> loops) {
-  if (loops.size() == 1 && loops[0]->generation().tokens.empty()) {
-    INVAR_TRY(const std::span<const float> logits,
-              session.step(loops[0]->unfed_, false, loops[0]->sequence()));
-    return take(session, logits, loops);
+// The step that computes the prompt.
+Status GenerationLoop::take_first() {
+  const int64_t first = session_.position(sequence_);
+  INVAR_TRY(const std::span<const float> logits, session_.step(unfed_, false, sequence_));
+  if (task_.drafter) task_.drafter->computed(first, static_cast<int64_t>(unfed_.size()), session_.hidden());
+  GenerationLoop* const self = this;
+  return take(session_, logits, {&self, 1});
+}
+
+// What comes behind the answer, as far as a step that computes `unfed` tokens before it has room.
+std::vector<int32_t> GenerationLoop::draft(int64_t unfed) {
+  const Generation& g = generation_;
+  const int64_t left = task_.max_new - static_cast<int64_t>(g.tokens.size()) - 1,
+                rows = std::min(session_.chunk(), kMostRows) - unfed, most = std::min(left, rows);
+  if (most < 1) return {};
+  const int64_t length = std::min(draft_length_.next(), most);
+  if (length < 1) return {};
+  return task_.drafter->propose({task_.prompt, g.tokens, task_.stop_tokens, task_.max_new}, task_.params,
+                                length);
+}
+
+// Computes the logits of the tokens that are not computed yet, and of the draft behind them, and
+// takes from them what step after step would: each token from the logits behind the one before, as
+// long as the draft has that one.
+Status GenerationLoop::step_with_drafts() {
+  Generation& g = generation_;
+  const auto vocab = static_cast<size_t>(session_.vocab());
+  const int64_t fed = session_.position(sequence_);
+  std::vector<int32_t> tokens(task_.prompt.begin(), task_.prompt.end());
+  tokens.insert(tokens.end(), g.tokens.begin(), g.tokens.end());
+  const auto known = static_cast<int64_t>(tokens.size()), unfed = known - fed;
+  const std::vector<int32_t> drafts = draft(unfed);
+  tokens.insert(tokens.end(), drafts.begin(), drafts.end());
+  const std::span<const int32_t> step = std::span(tokens).subspan(static_cast<size_t>(fed));
+  if (drafts.empty()) {
+    INVAR_TRY(const std::span<const float> logits, session_.step(step, false, sequence_));
+    task_.drafter->computed(fed, unfed, session_.hidden());
+    GenerationLoop* const self = this;
+    return take(session_, logits, {&self, 1});
   }
+  // All rows are wanted, so that they are one pass.
+  draft_logits_.resize(step.size() * vocab);
+  INVAR_CHECK_OK(session_.step_rows(
+      step, static_cast<int64_t>(step.size()),
+      [&](int64_t first, std::span<const float> rows) {
+        std::ranges::copy(rows, draft_logits_.begin() + first * static_cast<int64_t>(vocab));
+      },
+      sequence_));
+  const size_t count = drafts.size() + 1, made = g.tokens.size();
+  const std::span<const int32_t> answer = std::span(tokens).subspan(task_.prompt.size());
+  const auto row = [&](size_t i) {
+    return std::span(draft_logits_).subspan((static_cast<size_t>(unfed) - 1 + i) * vocab, vocab);
+  };
+  std::vector<Digest> digests(count);
+  std::vector<std::optional<Result<int32_t>>> picked(count);
+  session_.parallel_for(2 * static_cast<int>(count), [&](int job) {
+    const auto i = static_cast<size_t>(job / 2);
+    if (job % 2 == 0)
+      picked[i] = sample::pick(row(i), task_.params,
+                               {task_.prompt, answer.first(made + i), task_.stop_tokens, task_.max_new});
+    else
+      digests[i] = receipt::commit(row(i));
+  });
+  size_t accepted = 0;
+  for (;; ++accepted) {
+    if (!*picked[accepted]) {
+      problem_ = picked[accepted]->error();
+      break;
+    }
+    const int32_t token = **picked[accepted];
+    g.logits.push_back(digests[accepted]);
+    append(token);
+    if (accepted == drafts.size() || token != drafts[accepted] || complete()) break;
+  }
+  const auto right = static_cast<int64_t>(accepted);
+  g.drafted += static_cast<int64_t>(drafts.size()), g.accepted += right;
+  draft_length_.took(static_cast<int64_t>(drafts.size()), right);
+  task_.drafter->computed(fed, unfed + right, session_.hidden());
+  session_.reset(sequence_, known + right);
+  return {};
+}
+
+Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* const> loops) {
+  if (loops.size() == 1 && loops[0]->generation().tokens.empty()) return loops[0]->take_first();
+  if (loops.size() == 1 && loops[0]->task_.drafter) return loops[0]->step_with_drafts();
   std::vector<run::NewTokens> prompts;  // without their last tokens
   std::vector<run::NextToken> next;
   for (const GenerationLoop* const loop : loops) {

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "generate/engine/stop_strings.h"
 #include "generate/options.h"
+#include "generate/speculate/drafter.h"
 #include "run/session.h"
 #include "sample/sample.h"
 
@@ -24,6 +25,7 @@ struct Generation {
   double prefill_seconds = 0;           // until the first token
   double decode_tokens_per_second = 0;  // of those after it; 0 where there are none
   std::string finish_reason;            // "stop": a stop token or a stop string ends it; "length"
+  int64_t drafted = 0, accepted = 0;    // tokens that a drafter proposed; those that came
 };
 
 // The start of a generation. The spans outlive the loop.
@@ -33,6 +35,7 @@ struct GenerationTask {
   sample::Params params;
   std::span<const int32_t> stop_tokens;
   std::optional<StopStrings> stop_strings = {};  // without them tokens alone end it
+  Drafter* drafter = nullptr;                    // null: every step makes one token
 };
 
 // One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The
@@ -47,17 +50,17 @@ class GenerationLoop {
   // The next token; none behind the last, and then the generation is complete. An error ends the
   // loop.
   Result<std::optional<int32_t>> next();
-  // A token more of each of these loops, none of them complete, each of another sequence of the
-  // session: several prompts but for their last tokens in shared passes, then all in one step
-  // (plan.11). The commitments of those that are complete stand behind
-  // session.finish_overlapped().
+  // A token more of each of these loops, or of a single one with a drafter several; none of them is
+  // complete, each of another sequence of the session: several prompts but for their last tokens in
+  // shared passes, then all in one step (plan.11). The commitments of those that are complete stand
+  // behind session.finish_overlapped().
   // A row of logits that no token can be picked from is its own loop's problem() alone.
   static Status advance(run::Session&, std::span<GenerationLoop* const>);
   // Computes at most so many tokens of these loops' prompts, in their order and but for the last of
   // each, in one pass. advance() does the rest.
   static Status prefill(run::Session&, std::span<GenerationLoop* const>, int64_t most);
-  // Tokens of the prompt that are left for prefill().
-  size_t unfed() const { return generation_.tokens.empty() ? unfed_.size() - 1 : 0; }
+  // Tokens of the prompt that are left for prefill(); a drafter sees a prompt whole.
+  size_t unfed() const { return generation_.tokens.empty() && !task_.drafter ? unfed_.size() - 1 : 0; }
   bool complete() const { return !generation_.finish_reason.empty(); }
   // Why it ended without an answer, if it did.
   const std::optional<Error>& problem() const { return problem_; }
@@ -68,6 +71,9 @@ class GenerationLoop {
   using Clock = std::chrono::steady_clock;
   // Logits of a step, a row for each loop in their order -> a token more of each.
   static Status take(run::Session&, std::span<const float> logits, std::span<GenerationLoop* const>);
+  Status take_first();
+  Status step_with_drafts();
+  std::vector<int32_t> draft(int64_t unfed);
   void append(int32_t token);
 
   run::Session& session_;
@@ -76,6 +82,9 @@ class GenerationLoop {
   const int64_t sequence_;
   Generation generation_;
   std::optional<Error> problem_;
+  size_t returned_ = 0;  // tokens that next() has given
+  DraftLength draft_length_;
+  std::vector<float> draft_logits_;
   Clock::time_point start_, first_;
 };
 

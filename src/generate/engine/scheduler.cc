@@ -13,6 +13,7 @@ struct Scheduler::Impl {
   struct Row {
     size_t request;
     GenerationLoop loop;
+    size_t told = 0;  // tokens that steps have brought
   };
   void begin_waiting();
   void seal_complete(Step&);
@@ -107,15 +108,14 @@ Result<Scheduler::Step> Scheduler::step() {
   const num::ArithmeticEnv env;
   Step step;
   impl_->begin_waiting();
-  INVAR_TRY(const std::vector<GenerationLoop*> open, impl_->ready());
-  std::vector<GenerationLoop*> takes = open;
-  std::erase_if(takes, [](const GenerationLoop* loop) { return loop->complete(); });  // without a token
-  if (!takes.empty()) {
-    INVAR_CHECK_OK(GenerationLoop::advance(*impl_->engine.session, takes));
+  INVAR_TRY(std::vector<GenerationLoop*> open, impl_->ready());
+  std::erase_if(open, [](const GenerationLoop* loop) { return loop->complete(); });  // without a token
+  if (!open.empty()) {
+    INVAR_CHECK_OK(GenerationLoop::advance(*impl_->engine.session, open));
   }
   for (const auto& row : impl_->rows)
-    if (row && !row->loop.problem() && std::ranges::count(takes, &row->loop) > 0)
-      step.tokens.push_back({row->request, row->loop.generation().tokens.back()});
+    for (; row && row->told < row->loop.generation().tokens.size(); ++row->told)
+      step.tokens.push_back({row->request, row->loop.generation().tokens[row->told]});
   impl_->made += static_cast<int64_t>(step.tokens.size());
   impl_->seal_complete(step);
   return step;

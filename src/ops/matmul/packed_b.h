@@ -37,7 +37,7 @@ struct PackedPanels {
   }
 };
 
-// How a packed dtype is read in tiles (Read) and packed (Keep).
+// Reads a packed dtype in tiles (Read), and packs it (Keep).
 template <class W>
 struct PackedFormat {
   using Read = W;

@@ -31,7 +31,7 @@ Result<Dim> inferred_dim(NodeView& node, const Shape& from, const Shape& others)
     if (const std::optional<DimExpr> e = floor_div(*all, *part->constant())) return Dim::of(*e);
   }
   if (all->constant() && part->constant()) return bad_input("the sizes of operand and shape do not divide");
-  // Whether they divide is checked at run time.
+  // The run checks whether they divide.
   INVAR_TRY(Value by, node.make<MaxOp>({node.size_tensor(*part, int64_t{1}), node.constant(Ints(1))}));
   INVAR_TRY(Value left, node.make<DivOp>({node.size_tensor(*all, int64_t{1}), by}));
   return Dim::of(node.bind_dim(left, 0));

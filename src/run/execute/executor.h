@@ -43,6 +43,8 @@ class Executor {
   Status forget(int64_t sequence, int64_t keep);
   // Behind a run: states of fixed size are copied where SnapshotPositions says so.
   Status keep_snapshot();
+  // Before reserve(): copies are kept as Options::goes_back asks.
+  void go_back_often(bool every) { snapshots_every_ = every; }
   // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
   Status bind(int64_t rows, std::span<const ops::Sequence> sequences);
   // Runs a step; without `tail` only the nodes that feed a state. An out-of-bounds index is an
@@ -141,7 +143,8 @@ class Executor {
   Allocation states_;  // of the nodes without pages: on the host those of fixed size, which come first
   StatePages pages_;   // of the other nodes, on the host
   SnapshotPositions snapshot_positions_;  // of the only sequence
-  size_t fixed_bytes_ = 0;                // of its states of fixed size; 0: several sequences, or none
+  bool snapshots_every_ = false;
+  size_t fixed_bytes_ = 0;  // of its states of fixed size; 0: several sequences, or none
   std::array<Allocation, SnapshotPositions::kKept> snapshots_;
   Allocation shared_;    // of the node that runs, between its phases
   bool sizing_ = false;  // reserve() binds steps that nobody runs

@@ -18,6 +18,7 @@ LocalStage::LocalStage(plan::Stage stage, const DecoderPorts& ports, std::shared
   const plan::Segment& s = stage_.segment;
   for (size_t v = 0; v < s.values.size(); ++v) own_[s.values[v]] = static_cast<int>(v);
   ids_ = own(ports.ids), positions_ = own(ports.positions), logits_ = own(ports.logits);
+  hidden_in_ = own(ports.hidden), hidden_out_ = own(context_.options.hidden);
 }
 
 LocalStage::~LocalStage() {
@@ -29,18 +30,20 @@ int LocalStage::own(int v) const {
   return at == own_.end() ? -1 : at->second;
 }
 
+Result<std::shared_ptr<const Executable>> prepare_stage(const plan::Stage& stage, const Target& target,
+                                                        const PassObserver& observer) {
+  const plan::Segment& segment = stage.segment;
+  const std::span<const int> values = stage.value_numbers.empty() ? segment.values : stage.value_numbers;
+  return run::prepare(segment.plan, target, {segment.node_numbers, values, stage.feeding_outputs}, observer);
+}
+
 Result<std::unique_ptr<LocalStage>> LocalStage::prepare(plan::Stage stage, const DecoderPorts& ports,
                                                         std::shared_ptr<Device> device,
                                                         const StageContext& context) {
   std::unique_ptr<LocalStage> s(new LocalStage(std::move(stage), ports, std::move(device), context));
   const Options& o = context.options;
   const Target target{o.isa, s->device_, static_cast<bool>(o.observe)};
-  const plan::Segment& segment = s->stage_.segment;
-  const std::span<const int> values =
-      s->stage_.value_numbers.empty() ? segment.values : s->stage_.value_numbers;
-  INVAR_TRY(s->executable_,
-            run::prepare(s->plan(), target, {segment.node_numbers, values, s->stage_.feeding_outputs},
-                         run::explain(o.explain)));
+  INVAR_TRY(s->executable_, prepare_stage(s->stage_, target, run::explain(o.explain)));
   s->has_memory_ = s->executable_->has_memory;
   if (s->plan().states.empty() && s->stage_.layers > 0)  // then it has memory unless a node lacks its state
     s->has_memory_ = std::none_of(s->executable_->nodes.begin(), s->executable_->nodes.end(),
@@ -69,12 +72,14 @@ void LocalStage::make_executor() {
   executor_ = Executor::make(executable_, *context_.pool, device_);
   if (arena_) executor_->share_arena(arena_);
   std::vector<int> inputs, outputs;  // the others are handed over where they lie
-  for (int v : {ids_, positions_})
+  for (int v : {ids_, positions_, hidden_in_})
     if (v >= 0) inputs.push_back(v);
-  if (logits_ >= 0) outputs.push_back(logits_);
+  for (int v : {logits_, hidden_out_})
+    if (v >= 0) outputs.push_back(v);
   executor_->select_inputs(std::move(inputs)), executor_->select_outputs(std::move(outputs));
   executor_->download_whole(kTailRows);
   executor_->observe(o.observe);
+  executor_->go_back_often(o.goes_back);
 }
 
 // While weights are on their way to a GPU: its memory for steps, and the code of their kernels.
@@ -155,6 +160,12 @@ Status LocalStage::begin(const StagePass& pass) {
   const int64_t rows = pass.rows();
   INVAR_CHECK_OK(executor_->bind(rows, pass.sequences));
   if (ids_ >= 0) std::copy(pass.tokens.begin(), pass.tokens.end(), executor_->port(ids_).as<int64_t>());
+  if (hidden_in_ >= 0) {
+    const ops::View rows_in = executor_->port(hidden_in_);
+    if (pass.hidden.size_bytes() != bytes_of(rows_in))
+      return Error{Code::internal, "a step without its hidden states"};
+    std::copy(pass.hidden.begin(), pass.hidden.end(), rows_in.as<float>());
+  }
   if (positions_ < 0) return {};
   int64_t* at = executor_->port(positions_).as<int64_t>();
   for (const ops::Sequence& s : pass.sequences)
@@ -169,6 +180,13 @@ Status LocalStage::hand_in(int v, const Handover& h) {
 
 Status LocalStage::execute(const std::function<void()>& overlapped) {
   INVAR_CHECK_OK(executor_->run(tail_, overlapped));
+  if (hidden_out_ >= 0) {
+    hidden_rows_.clear();
+    INVAR_CHECK_OK(executor_->read_output(hidden_out_, 0, [this](std::span<const std::byte> piece) {
+      const auto* const from = reinterpret_cast<const float*>(piece.data());
+      hidden_rows_.insert(hidden_rows_.end(), from, from + piece.size() / sizeof(float));
+    }));
+  }
   return executor_->keep_snapshot();
 }
 

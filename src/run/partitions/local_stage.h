@@ -24,6 +24,10 @@ struct StageContext {
   int64_t rows = 0, tail_rows = 0;
 };
 
+// The executable of a stage, with the numbers that its plan has in the whole one.
+Result<std::shared_ptr<const Executable>> prepare_stage(const plan::Stage&, const Target&,
+                                                        const PassObserver& = {});
+
 class LocalStage final : public Stage {
  public:
   static Result<std::unique_ptr<LocalStage>> prepare(plan::Stage stage, const DecoderPorts& ports,
@@ -72,6 +76,7 @@ class LocalStage final : public Stage {
                      const std::function<void(std::span<const std::byte>)>& take) override {
     return executor_->read_output(own(v), begin, take);
   }
+  std::span<const float> hidden() const override { return hidden_rows_; }
   size_t bytes() const override;
   Status weights_unchanged() override {
     if (checks_own_) return weights_.unchanged(stage_.segment.plan);
@@ -97,7 +102,8 @@ class LocalStage final : public Stage {
   const std::shared_ptr<Device> device_;
   std::string lane_;
   std::map<int, int> own_;  // values of the whole plan -> of the stage's
-  int ids_ = -1, positions_ = -1, logits_ = -1;
+  int ids_ = -1, positions_ = -1, logits_ = -1, hidden_in_ = -1, hidden_out_ = -1;
+  std::vector<float> hidden_rows_;
   bool has_memory_ = true;
   std::shared_ptr<const Executable> executable_;
   std::shared_ptr<Allocation> arena_;     // null: the executor's own

@@ -13,8 +13,9 @@ namespace invar::run {
 namespace {
 
 // The whole plan as its only stage.
-plan::Stage only_stage(const plan::Plan& p) {
+plan::Stage only_stage(const plan::Plan& p, int hidden) {
   plan::Stage stage;
+  if (hidden >= 0) stage.feeding_outputs.push_back(hidden);
   stage.segment.plan = p;
   stage.segment.values.resize(p.values.size());
   std::iota(stage.segment.values.begin(), stage.segment.values.end(), 0);
@@ -187,7 +188,7 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
     INVAR_TRY(const int layers, plan::layer_count(p));
     INVAR_TRY(placed.parts, plan::split_by_layers(p, layers));
   } else if (count == 1) {
-    placed.parts.push_back(only_stage(p));
+    placed.parts.push_back(only_stage(p, o.hidden));
   } else {
     INVAR_TRY(placed.parts, plan::split(p, partitions, o.ranks));
   }

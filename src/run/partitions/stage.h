@@ -27,12 +27,13 @@ struct StagePass {
   std::span<const ops::Sequence> sequences;  // with their positions before the pass
   bool tail = true;                          // false: only what feeds a state runs
   size_t unwanted = 0;                       // bytes of logits, of its first rows, that nobody takes
+  std::span<const float> hidden = {};        // the input hidden_states, where the program has it
   int64_t rows() const { return static_cast<int64_t>(tokens.size() / sequences.size()); }
 };
 
 // The values of the whole plan that a session feeds and takes; -1: there is none.
 struct DecoderPorts {
-  int ids = -1, positions = -1, logits = -1;
+  int ids = -1, positions = -1, logits = -1, hidden = -1;
 };
 
 // The memory through which one stage hands a value to another, for one pass.
@@ -79,6 +80,9 @@ class Stage {
   // valid until `take` returns, the last one until the next run.
   virtual Status read_output(int v, size_t begin,
                              const std::function<void(std::span<const std::byte>)>& take) = 0;
+
+  // The rows of Options::hidden of the last run, until the next one.
+  virtual std::span<const float> hidden() const { return {}; }
 
   virtual size_t bytes() const = 0;
   virtual Status weights_unchanged() = 0;

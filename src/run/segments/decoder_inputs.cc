@@ -20,6 +20,8 @@ Result<std::vector<DecoderInput>> decoder_inputs(const plan::Plan& plan) {
       inputs.push_back({port.value, Kind::positions});
     else if (name == "attention_mask")
       inputs.push_back({port.value, Kind::mask});
+    else if (name == "hidden_states" && v.dtype == DType::f32)
+      inputs.push_back({port.value, Kind::hidden});
     else if (past && std::any_of(v.shape.begin(), v.shape.end(), [](auto& d) { return d.symbol >= 0; }))
       inputs.push_back({port.value, Kind::past});
     else
@@ -29,7 +31,8 @@ Result<std::vector<DecoderInput>> decoder_inputs(const plan::Plan& plan) {
                               : "; a session feeds input_ids, attention_mask, position_ids and past keys and "
                                 "values"));
     const bool whole = v.dtype == DType::i64 || v.dtype == DType::i32;
-    if (inputs.back().kind != Kind::past && (!whole || v.shape.empty() || v.shape.size() > 2))
+    if (inputs.back().kind != Kind::past && inputs.back().kind != Kind::hidden &&
+        (!whole || v.shape.empty() || v.shape.size() > 2))
       return bad_input(where + " is not i64 or i32 [batch, seq]");
   }
   if (!has_ids) return bad_input("the plan has no input 'input_ids'");

@@ -13,6 +13,7 @@ struct DecoderInput {
     ids,        // the tokens
     positions,  // 0, 1, ...
     mask,       // 1 for each token
+    hidden,     // rows of another decoder, of the tokens (Session::feed_hidden)
     past        // keys and values of no token
   };
   int value;  // of the plan

@@ -106,9 +106,13 @@ int64_t MemoryStepper::most_tail_rows() const {
 
 Status MemoryStepper::run(std::span<const StagePass> through, const Pipeline::Take& take) {
   INVAR_CHECK_OK(check_states(through));
+  state_.hidden.clear();
+  size_t with_hidden = 0;  // passes
   Status ran = pipeline_->run(
       through, [this] { state_.finish_overlapped(); },
       [&](size_t pass, size_t before, std::span<const float> logits) {
+        if (const auto rows = pipeline_->stages()[0]->hidden(); pass >= with_hidden)
+          state_.hidden.insert(state_.hidden.end(), rows.begin(), rows.end()), with_hidden = pass + 1;
         state_.taking = pipeline_->overlaps();
         take(pass, before, logits);
         state_.taking = false;
@@ -215,6 +219,8 @@ Status MemoryStepper::step_from(std::span<const int32_t> tokens, int64_t sequenc
     const bool tail = begin >= size - with_tail;
     end = std::min(begin + (tail ? std::min(chunk_, tail_rows_) : chunk_), tail ? size : size - with_tail);
     passes_.push_back({tokens.subspan(begin, end - begin), {}, tail});
+    const size_t row = state_.fed_hidden.size() / tokens.size();
+    passes_.back().hidden = std::span(state_.fed_hidden).subspan(begin * row, (end - begin) * row);
     pass_sequences_.push_back({sequence, past + begin});
   }
   for (size_t p = 0; p < passes_.size(); ++p) {

@@ -67,7 +67,8 @@ class MemoryStepper : public Stepper {
       std::ranges::any_of(pipeline_->stages(), [](const auto& stage) { return stage->has_fixed_states(); });
   // Per sequence, where its states of fixed size are, if there are any.
   std::vector<SnapshotPositions> snapshots_ =
-      std::vector<SnapshotPositions>(static_cast<size_t>(has_fixed_states_ ? options().sequences : 0));
+      std::vector<SnapshotPositions>(static_cast<size_t>(has_fixed_states_ ? options().sequences : 0),
+                                     SnapshotPositions(options().goes_back&& options().sequences == 1));
   int64_t chunk_ = 0, tail_rows_ = 0;
   int64_t pass_rows_ = 0;             // of a pass of several sequences
   std::vector<ops::Sequence> batch_;  // of step_many()

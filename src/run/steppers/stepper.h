@@ -25,8 +25,9 @@ struct SessionState {
   DecoderPorts ports;
   int64_t vocab = 0;
   std::string device_name = "cpu", placement;
-  std::vector<int64_t> position;     // per sequence: tokens that are computed
-  std::vector<float> all_logits;     // rows of several passes that a step returned
+  std::vector<int64_t> position;  // per sequence: tokens that are computed
+  std::vector<float> all_logits;  // rows of several passes that a step returned
+  std::vector<float> hidden, fed_hidden;
   std::function<void()> overlapped;  // runs during the next step
   bool taking = false;               // in a `take`, while stages may use the pool
 

@@ -171,6 +171,21 @@ TEST_F(FixedStatesTest, AFailedStepLosesThem) {
   EXPECT_TRUE(s->step(good));
 }
 
+TEST(SnapshotPositionsTest, ShortStepsHaveCopiesOfTheirOwn) {
+  SnapshotPositions p(true);
+  EXPECT_EQ(p.ended(100, 100), 0);
+  EXPECT_EQ(p.ended(101, 1), 2);
+  EXPECT_EQ(p.ended(106, 5), 3);
+  EXPECT_EQ(p.last(105), 101);
+  EXPECT_EQ(p.go_back(103), 2);
+  EXPECT_EQ(p.ended(107, 6), 3);
+  EXPECT_EQ(p.ended(108, 1), 2);
+  EXPECT_EQ(p.last(107), 107);
+  EXPECT_EQ(p.last(106), 100);
+  p.lose(), p.go_back(0);
+  EXPECT_EQ(p.ended(1, 1), 2);
+}
+
 TEST(SnapshotPositionsTest, KeepsTheLastTwoAndForgetsWhatLiesBehind) {
   SnapshotPositions p;
   EXPECT_EQ(p.last(10), 0);

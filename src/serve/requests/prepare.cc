@@ -40,6 +40,15 @@ Outcome<generate::Request> Service::request_of(
   if (n >= positions) return too_long(positions, n, "");
   if (const auto most = call.sampling.max_new_tokens; most && *most > positions - n)
     return too_long(positions, n, ", and " + std::to_string(*most) + " new ones are asked for");
+  if (model_.folder.is_long(n))
+    return Problem{400,
+                   "a prompt of " + std::to_string(n) +
+                       " tokens has another program: LongRoPE has other "
+                       "factors beyond " +
+                       std::to_string(model_.folder.original_context) +
+                       " tokens, and this "
+                       "server has one program: shorten it, or use invar run",
+                   "", "not_covered"};
   auto made = generate::Request::make(model_, std::move(prompt), *std::move(tokens), settings, "the prompt");
   if (!made) return problem_of(made.error());
   made->max_new_tokens = std::min(made->max_new_tokens, positions - n);

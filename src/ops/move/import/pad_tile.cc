@@ -34,7 +34,7 @@ Result<Value> make_pad(NodeView& node, Value x, const std::vector<int64_t>& begi
   return node.make<Op>(operands, node.attr("begins", Ints(begins)), tensor_of(shape, element_of(x)));
 }
 
-// How often each dimension is repeated. Before opset 6 that is one dimension, and both numbers are
+// Counts repeats of each dimension. Before opset 6 that is one dimension, and both numbers are
 // operands of the data's type.
 Result<std::vector<DimExpr>> tile_repeats(NodeView& node) {
   if (node.version() >= 6) {

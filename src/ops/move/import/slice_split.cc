@@ -23,12 +23,12 @@ struct SliceBound {
   bool from_end = false, nonnegative = true;  // nonnegative: `at` is known to be
 };
 
-// Whether a bound is negative, so that it counts from the end, whatever the sizes are.
+// Tells whether a bound is negative, so that it counts from the end, whatever the sizes are.
 bool counts_from_end(const DimExpr& bound) {
   const std::optional<DimExpr> back = difference(-1, bound);
   return back && back->is_nonnegative();
 }
-// Whether a bound is negative or 0: ONNX counts from different ends then.
+// Tells whether a bound is negative or 0: ONNX counts from different ends then.
 bool ambiguous_sign(const DimExpr& bound) {
   const std::optional<DimExpr> back = product(bound, -1);
   return !bound.constant() && back && back->is_nonnegative() && !counts_from_end(bound);
@@ -101,7 +101,7 @@ std::optional<UnclampedSlice> unclamped_slice(const DimExpr& n, const SliceBound
   return UnclampedSlice{*length, lower, repeats ? lower : n};
 }
 
-// Whether a Squeeze reads the result: a slice of one element must have it then, and branches may
+// Says if a Squeeze reads the result: a slice of one element must have it then, and branches may
 // depend on its shape.
 bool is_squeezed(const NodeView& node) {
   return llvm::any_of(node.out(0).getUsers(), [](Operation* op) {
@@ -230,7 +230,7 @@ Status slice_dynamic(NodeView& node, const std::vector<int64_t>& axes, const std
   return node.replace(x);
 }
 
-// Whether the sign of a bound is unknown, so that it may count from either end.
+// Tells whether the sign of a bound is unknown, so that it may count from either end.
 bool is_ambiguous_bound(const DimExpr& n, const DimExpr& bound) {
   return (ambiguous_sign(bound) && sum(n, bound) != DimExpr(0)) || !parse_bound(n, bound).nonnegative;
 }

@@ -70,6 +70,7 @@ Result<std::unique_ptr<RemoteStage>> RemoteStage::open(Transport& transport, int
   p.put(int64_t{ports.ids}), p.put(int64_t{ports.positions}), p.put(int64_t{ports.logits});
   p.put(std::string_view(device)), p.put(std::string_view(o.isa));
   p.put(int64_t{o.threads}), p.put(o.capacity), p.put(o.sequences), p.put(int64_t{o.check_weights});
+  p.put(int64_t{o.goes_back});
   INVAR_TRY(Packet answer, transport.call(rank, Kind::open, p));
   s->has_memory_ = answer.number() != 0, s->has_fixed_states_ = answer.number() != 0;
   for (int v : answer.numbers()) s->mixed_.insert(v);

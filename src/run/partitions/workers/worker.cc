@@ -123,6 +123,7 @@ Result<Packet> Worker::open(Packet& p) {
   Options& o = h.context.options;
   o.isa = p.text(), o.threads = static_cast<int>(p.number());
   o.capacity = p.number(), o.sequences = p.number(), o.check_weights = p.number() != 0;
+  o.goes_back = p.number() != 0;
   if (!p.ok() || !number_ports(stage, feeding)) return Error{Code::internal, "a stage that cannot be read"};
   INVAR_TRY(h.pool, start_pool(o.threads));
   h.context.pool = h.pool.get();
