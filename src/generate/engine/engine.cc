@@ -115,7 +115,8 @@ Result<Engine> Engine::open(std::shared_ptr<Model> model, ExecutionOptions execu
   }
   int64_t longest = 0, answered = 0;
   for (const Request& r : first) longest = std::max(longest, r.positions()), answered += !r.skipped();
-  const int64_t sequences = std::clamp<int64_t>(options.batch_size, 1, std::max<int64_t>(answered, 1));
+  const int64_t most = first.empty() ? options.batch_size : std::max<int64_t>(answered, 1);
+  const int64_t sequences = std::clamp<int64_t>(options.batch_size, 1, std::max<int64_t>(most, 1));
   // A verifier repeats the steps of one sequence alone (receipt.18).
   if (sequences > 1 && model->compiled.plan.operation_set == OperationSet::deterministic)
     return not_covered(

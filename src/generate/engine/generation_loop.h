@@ -58,8 +58,16 @@ class GenerationLoop {
   // complete, each of another sequence of the session: several prompts but for their last tokens in
   // shared passes, then all in one step (plan.11). The commitments of those that are complete stand
   // behind session.finish_overlapped().
+  // A row of logits that no token can be picked from is its own loop's problem() alone.
   static Status advance(run::Session&, std::span<GenerationLoop* const>);
+  // Computes at most so many tokens of these loops' prompts, in their order and but for the last of
+  // each, in one pass. advance() does the rest.
+  static Status prefill(run::Session&, std::span<GenerationLoop* const>, int64_t most);
+  // Tokens of the prompt that are left for prefill(); a drafter sees a prompt whole.
+  size_t unfed() const { return generation_.tokens.empty() && !task_.drafter ? unfed_.size() - 1 : 0; }
   bool complete() const { return !generation_.finish_reason.empty(); }
+  // Why it ended without an answer, if it did.
+  const std::optional<Error>& problem() const { return problem_; }
   int64_t sequence() const { return sequence_; }
   const Generation& generation() const { return generation_; }
 
@@ -79,6 +87,7 @@ class GenerationLoop {
   const int64_t sequence_;
   bool encoded_ = false;
   Generation generation_;
+  std::optional<Error> problem_;
   size_t returned_ = 0;  // tokens that next() has given
   DraftLength draft_length_;
   std::vector<float> draft_logits_;

@@ -77,6 +77,10 @@ struct Request {
   // it where the prompt has no name.
   static Result<Request> make(const Model&, Prompt, std::shared_ptr<const RequestSettings>,
                               const std::string& which = "prompt");
+  // The two steps of it: the text of a chat and the tokens, and what depends on their number.
+  static Result<std::vector<int32_t>> encode(const Model&, Prompt&, const std::string& which = "prompt");
+  static Result<Request> make(const Model&, Prompt, std::vector<int32_t> tokens,
+                              std::shared_ptr<const RequestSettings>, const std::string& which = "prompt");
   // Positions of prompt and answer in the memory.
   int64_t positions() const { return static_cast<int64_t>(continued().size()) + max_new_tokens; }
   // The tokens that the answer continues, and what an encoder reads; empty: the model has none.
