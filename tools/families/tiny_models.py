@@ -56,7 +56,8 @@ SIZES = {
         ("head_dim", "attention_head_size", "global_head_dim", "kv_channels", "swa_head_dim"), 16
     ),
     **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 4),
-    **dict.fromkeys(("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts"), 2),
+    **dict.fromkeys(("num_experts_per_tok", "num_experts_per_token", "moe_topk"), 2),
+    **dict.fromkeys(("moe_k", "top_k_experts"), 2),
     **dict.fromkeys(("sliding_window", "attention_window", "window_size"), 24),
     **dict.fromkeys(("q_lora_rank", "kv_lora_rank"), 24),
     **dict.fromkeys(("qk_nope_head_dim", "v_head_dim", "qk_head_dim"), 16),
