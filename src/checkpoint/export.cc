@@ -107,6 +107,8 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   if (decoder && decoder->experts.mxfp4) {
     INVAR_TRY(mxfp4, replace_mxfp4(checkpoint));
   }
+  std::vector<TernaryTensor> ternary;
+  if (decoder && decoder->ternary != Ternary::none) ternary = replace_ternary(checkpoint);
   INVAR_TRY(const onnx::Graph graph, graph_of(settings, checkpoint));
   const fs::path base(out.empty() ? "." : out);
   const std::string model = (base / "model.onnx").string();
@@ -117,6 +119,7 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   for (const std::string& file : checkpoint.files)
     INVAR_CHECK_OK(link_or_copy_weights(fs::path(folder) / file, base / file, earlier, options));
   INVAR_CHECK_OK(write_mxfp4_as_bf16(folder, mxfp4, (base / kWidenedFile).string()));
+  INVAR_CHECK_OK(write_ternary_as_bf16(folder, ternary, (base / kTernaryFile).string()));
   INVAR_CHECK_OK(write(graph, model));  // last, so that a model never lacks its weights
   return model;
 }

@@ -54,6 +54,7 @@ struct Receipt {
   std::vector<int32_t> stop_tokens;
   sample::Params sampling;
   std::vector<std::string> stop_strings{};  // sampling.20; ascending, each once
+  bool stop_in_answer = false;              // they begin there, not in the prompt
   std::string chat;  // what the prompt was rendered from (receipt.35); "": nothing, it was text
   // Of a model with an encoder, which was given prompt_tokens: what its decoder was given before
   // the answer (receipt.43). Empty: there is none.

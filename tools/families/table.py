@@ -2,7 +2,7 @@
 """Writes docs/reference/families.md: each small checkpoint of tests/families exported, compiled and
 run, compared with transformers by the committed vectors. Needs the built program and numpy.
 
-INVAR_BIN=build/bin/invar table.py"""
+INVAR_BIN=build/bin/invar table.py [NAME ...]: the lines of these, else all"""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ Every line of this list ends with exit code 3, or 2 for sequences that are too l
 names what is not covered.
 
 - Architectures of no line above: among others models of images or sound, and mixtures of
-  experts of other forms: DBRX, Jamba. So is Kimi Linear (decays of channels).
+  experts of other forms: DBRX, DeepSeek-V4.
   [model-types.md](model-types.md) lists all types.
   Encoders have [a page of their own](encoders.md). Of a model of images and text above, images
   are not taken.
@@ -116,7 +116,11 @@ def main():
         "| family | checkpoint | error | float32 | greedy | bits |",
         "|---|---|---:|---:|---:|---|",
     ]
+    kept = {row.split("|")[2].strip(): row for row in OUT.read_text().splitlines() if "| " in row}
     for vector in vectors():
+        if sys.argv[1:] and vector["name"] not in sys.argv[1:]:
+            rows.append(kept[vector["name"]])
+            continue
         with tempfile.TemporaryDirectory() as temporary:
             error, equal, same = measure(vector, Path(temporary))
         rows.append(

@@ -61,6 +61,7 @@ Result<std::optional<int32_t>> GenerationLoop::next() {
     }
     GenerationLoop* const self = this;
     INVAR_CHECK_OK(advance(session_, {&self, 1}));
+    if (problem_) return *problem_;
   }
   return std::optional(generation_.tokens[returned_++]);
 }
@@ -75,8 +76,9 @@ Status GenerationLoop::take(run::Session& session, std::span<const float> logits
   std::vector<std::optional<Result<int32_t>>> picked(loops.size());
   const auto pick = [&](int i) {
     const GenerationTask& t = loops[i]->task_;
-    picked[i] =
-        sample::pick(row(i), t.params, {t.prompt, loops[i]->generation_.tokens, t.stop_tokens, t.max_new});
+    Generation& made = loops[i]->generation_;
+    picked[i] = sample::pick(row(i), t.params, {t.prompt, made.tokens, t.stop_tokens, t.max_new});
+    if (t.logprobs && *picked[i]) made.logprobs.push_back(sample::logprobs(row(i), **picked[i], *t.logprobs));
   };
   const int count = static_cast<int>(loops.size());
   if (on_gpu(session))
@@ -84,8 +86,10 @@ Status GenerationLoop::take(run::Session& session, std::span<const float> logits
   else
     session.parallel_for(2 * count, [&](int i) { i % 2 == 0 ? pick(i / 2) : commit(i / 2); });
   for (size_t i = 0; i < loops.size(); ++i) {
-    INVAR_TRY(const int32_t token, *std::move(picked[i]));
-    loops[i]->append(token);
+    if (*picked[i])
+      loops[i]->append(**picked[i]);
+    else
+      loops[i]->problem_ = picked[i]->error();
   }
   if (on_gpu(session)) session.parallel_for_overlapped(count, commit);
   return {};
@@ -162,8 +166,13 @@ Status GenerationLoop::step_with_drafts() {
   });
   size_t accepted = 0;
   for (;; ++accepted) {
-    INVAR_TRY(const int32_t token, *std::move(picked[accepted]));
+    if (!*picked[accepted]) {
+      problem_ = picked[accepted]->error();
+      break;
+    }
+    const int32_t token = **picked[accepted];
     g.logits.push_back(digests[accepted]);
+    if (task_.logprobs) g.logprobs.push_back(sample::logprobs(row(accepted), token, *task_.logprobs));
     append(token);
     if (accepted == drafts.size() || token != drafts[accepted] || complete()) break;
   }
@@ -192,6 +201,18 @@ Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* 
   }
   INVAR_TRY(const std::span<const float> logits, session.step_many(next));
   return take(session, logits, loops);
+}
+
+Status GenerationLoop::prefill(run::Session& session, std::span<GenerationLoop* const> loops, int64_t most) {
+  std::vector<run::NewTokens> pieces;
+  for (GenerationLoop* const loop : loops) {
+    const size_t count = std::min(loop->unfed(), static_cast<size_t>(most));
+    if (count == 0) continue;
+    pieces.push_back({loop->sequence(), loop->unfed_.first(count)});
+    loop->unfed_ = loop->unfed_.subspan(count);
+    most -= static_cast<int64_t>(count);
+  }
+  return pieces.empty() ? Status() : session.append_many(pieces);
 }
 
 Result<Generation> generate(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
@@ -224,6 +245,8 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
       if (!loop.complete()) open.push_back(&loop);
     if (open.empty()) break;
     INVAR_CHECK_OK(GenerationLoop::advance(session, open));
+    for (const GenerationLoop* const loop : open)
+      if (loop->problem()) return *loop->problem();
     if (prompts_done)
       count += static_cast<int64_t>(open.size());
     else
