@@ -115,6 +115,10 @@ inline constexpr Architecture kArchitectures[] = {
     {"bitnet", "BitNetForCausalLM"},
     {"bitnet", "BitnetForCausalLM"},  // of the original files
     // transformers has no classes of these
+    {"hy_v3", "HYV3ForCausalLM", 131072},
+    {"mellum", "MellumForCausalLM", 131072},
+    {"gpt_bigcode", "GPTBigCodeForCausalLM", 1024, "n_positions"},
+    {"gpt_neo", "GPTNeoForCausalLM"},
     {"mimo", "MiMoForCausalLM", 32768},
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},
