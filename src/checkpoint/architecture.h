@@ -20,7 +20,9 @@ struct Architecture {
   const char *model_type, *name;
   int64_t max_positions = 2048;  // transformers' default
   const char* max_positions_key = "max_position_embeddings";
+  bool has_encoder = false;  // max_positions: of the source, and of the answer
 };
+inline constexpr int64_t kAnyPositions = 1 << 20;  // where no position has a limit
 inline constexpr Architecture kArchitectures[] = {
     {"llama", "LlamaForCausalLM"},
     {"mistral", "MistralForCausalLM", 131072},
@@ -102,7 +104,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"olmo_hybrid", "OlmoHybridForCausalLM", 65536},
     {"lfm2", "Lfm2ForCausalLM", 128000},
     {"lfm2_moe", "Lfm2MoeForCausalLM", 128000},
-    {"mamba2", "Mamba2ForCausalLM", 1 << 20},  // no position has a limit
+    {"mamba2", "Mamba2ForCausalLM", kAnyPositions},
     {"bamba", "BambaForCausalLM", 262144},
     {"falcon_h1", "FalconH1ForCausalLM", 8192},
     {"nemotron_h", "NemotronHForCausalLM", 4096},
@@ -114,6 +116,13 @@ inline constexpr Architecture kArchitectures[] = {
     {"afmoe", "AfmoeForCausalLM", 16384},
     {"bitnet", "BitNetForCausalLM"},
     {"bitnet", "BitnetForCausalLM"},  // of the original files
+    {"bart", "BartForConditionalGeneration", 1024, "max_position_embeddings", true},
+    {"mbart", "MBartForConditionalGeneration", 1024, "max_position_embeddings", true},
+    {"marian", "MarianMTModel", 1024, "max_position_embeddings", true},
+    {"pegasus", "PegasusForConditionalGeneration", 1024, "max_position_embeddings", true},
+    {"m2m_100", "M2M100ForConditionalGeneration", 1024, "max_position_embeddings", true},
+    {"t5", "T5ForConditionalGeneration", kAnyPositions, "", true},
+    {"t5", "T5WithLMHeadModel", kAnyPositions, "", true},  // its name until transformers 4
     // transformers has no classes of these
     {"hy_v3", "HYV3ForCausalLM", 131072},
     {"mellum", "MellumForCausalLM", 131072},

@@ -34,7 +34,8 @@ of logits from transformers in float64, over the largest logit; after it that of
 float32. *Greedy*: how many of 64 tokens are those of transformers in float32. *Bits*: whether the
 logits of the prompt are the same bytes with the instruction sets scalar and avx2, one to three
 threads, chunks of 1 and 5 tokens, and without memory. [families.md](../../spec/families.md) says what
-each family reads of its config.
+each family reads of its config. The last lines are encoder-decoders ([seq2seq.md](../../spec/seq2seq.md)),
+whose source has 150 tokens.
 
 """
 TAIL = """
@@ -80,9 +81,10 @@ def measure(vector, folder):
     invar("export", "--model-name", folder / "model", "-o", folder, *long)
     invar("compile", folder / "model.onnx", "-o", plan)
     tokens = ["--tokens", ",".join(map(str, vector["tokens"]))]
+    source = ["--source-tokens", ",".join(map(str, vector["source"]))] if "source" in vector else []
     digests, logits = set(), None
     for way in [[], *WAYS]:
-        invar("infer", plan, *tokens, "--logits-output", out, *way)
+        invar("infer", plan, *source, *tokens, "--logits-output", out, *way)
         digests.add(hashlib.sha256(out.read_bytes()).hexdigest())
         logits = np.fromfile(out, "<f4").reshape(len(vector["tokens"]), -1)
     error = max(
@@ -90,9 +92,23 @@ def measure(vector, folder):
         for row, exact in vector["rows"].items()
     )
     count = ["--no-do-sample", "--max-new-tokens", len(vector["greedy"])]
-    answer = json.loads(invar("infer", plan, *tokens, *count))["tokens"]
+    if source:  # whose tokens are those of the answer
+        tokens[1] = vector["tokens"][0]
+    answer = json.loads(invar("infer", plan, *source, *tokens, *count))["tokens"]
     equal = sum(a == b for a, b in zip(answer, vector["greedy"], strict=True))
     return error, equal, len(digests) == 1
+
+
+def vectors():
+    """Decoders, and encoder-decoders with their longer source."""
+    for name in ("vectors.jsonl", "seq2seq/vectors.jsonl"):
+        for line in (ROOT / "tests/families" / name).read_text().splitlines():
+            vector = json.loads(line)
+            if "texts" in vector:
+                text = vector["texts"][-1]
+                tokens = text["tokens"]
+                vector |= text | {"tokens": tokens[:-1], "greedy": tokens[1:]}
+            yield vector
 
 
 def main():
@@ -100,9 +116,8 @@ def main():
         "| family | checkpoint | error | float32 | greedy | bits |",
         "|---|---|---:|---:|---:|---|",
     ]
-    lines = (ROOT / "tests/families/vectors.jsonl").read_text().splitlines()
     kept = {row.split("|")[2].strip(): row for row in OUT.read_text().splitlines() if "| " in row}
-    for vector in map(json.loads, lines):
+    for vector in vectors():
         if sys.argv[1:] and vector["name"] not in sys.argv[1:]:
             rows.append(kept[vector["name"]])
             continue
