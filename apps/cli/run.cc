@@ -5,10 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <type_traits>
 
 #include "artifacts.h"
-#include "base/text/decimal.h"
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
@@ -16,7 +14,7 @@
 #include "generate/cache/task_cache.h"
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
-#include "generate/settings/settings_table.h"
+#include "generate/settings/sampling_json.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "outputs/state.h"
@@ -28,31 +26,6 @@ namespace {
 
 using generate::Answer;
 using json::Value;
-
-// The settings that change something.
-void add_settings(Value& sampling, const receipt::Receipt& r) {
-  const sample::Params off;
-  const auto json = [](const auto& value) -> Value {
-    if constexpr (std::is_same_v<decltype(value), const float&>) {
-      return shortest_decimal(value);
-    } else if constexpr (std::is_same_v<decltype(value), const std::vector<sample::LogitBias>&>) {
-      Value object(Value::object);
-      for (const auto& [token, bias] : value) object[std::to_string(token)] = shortest_decimal(bias);
-      return object;
-    } else {
-      return value;
-    }
-  };
-  generate::for_each_setting([&](const generate::SettingRow& row, auto, auto member) {
-    const auto add = [&](const auto& of, const auto& neutral) {
-      if constexpr (requires { of.*member; })
-        if (of.*member != neutral.*member) sampling[row.name] = json(of.*member);
-    };
-    add(r.sampling, off), add(r.sampling.processors, off.processors);
-  });
-  if (!r.stop_strings.empty()) sampling["stop_strings"] = r.stop_strings;
-  if (r.stop_in_answer) sampling["stop_in_answer"] = true;
-}
 
 Value json_of(const sample::TokenLogprob& t) {
   Value logprob(sample::json_logprob(t.logprob));
@@ -80,12 +53,7 @@ Value json_of(const Answer& a, const std::string& receipt_path, const run::Sessi
                   {"receipt_hash", a.receipt_hash},
                   {"prefill_seconds", a.prefill_seconds},
                   {"decode_tokens_per_second", a.decode_tokens_per_second},
-                  {"sampling",
-                   {{"do_sample", r.sampling.do_sample},
-                    {"temperature", shortest_decimal(r.sampling.temperature)},
-                    {"top_k", r.sampling.top_k},
-                    {"top_p", shortest_decimal(r.sampling.top_p)},
-                    {"seed", r.sampling.seed}}},
+                  {"sampling", generate::sampling_json(r)},
                   {"max_new_tokens", r.max_new_tokens},
                   {"isa", session.isa()},
                   {"threads", session.threads()},
@@ -95,8 +63,6 @@ Value json_of(const Answer& a, const std::string& receipt_path, const run::Sessi
                   {"profile", r.profile},
                   {"peak_bytes", session.peak_bytes()}};
   if (drafts) object["drafted"] = a.drafted, object["accepted"] = a.accepted;
-  add_settings(object["sampling"], r);
-  if (r.sampling.stream > 0) object["sampling"]["stream"] = r.sampling.stream;
   if (!a.logprobs.empty()) object["logprobs"] = json_of(a.logprobs);
   if (!r.chat.empty()) {
     const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
