@@ -63,7 +63,7 @@ SIZES = {
     **dict.fromkeys(("qk_nope_head_dim", "v_head_dim", "qk_head_dim"), 16),
     "qk_rope_head_dim": 8,
     "first_k_dense_replace": 1,
-    **dict.fromkeys(("n_group", "topk_group"), 1),
+    **dict.fromkeys(("n_group", "num_expert_group", "topk_group"), 1),
     **dict.fromkeys(("linear_key_head_dim", "linear_value_head_dim"), 16),
     **dict.fromkeys(("linear_num_key_heads",), 2),
     **dict.fromkeys(("linear_num_value_heads",), 4),
