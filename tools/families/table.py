@@ -118,7 +118,7 @@ def main():
     ]
     kept = {row.split("|")[2].strip(): row for row in OUT.read_text().splitlines() if "| " in row}
     for vector in vectors():
-        if sys.argv[1:] and vector["name"] not in sys.argv[1:]:
+        if sys.argv[1:] and vector["name"] in kept.keys() - set(sys.argv[1:]):
             rows.append(kept[vector["name"]])
             continue
         with tempfile.TemporaryDirectory() as temporary:
