@@ -76,8 +76,11 @@ Result<Settings> settings_of(const std::string& folder) {
   return Settings(std::move(decoder));
 }
 
-Result<onnx::Graph> graph_of(const Settings& settings, const Checkpoint& checkpoint) {
+Result<onnx::Graph> graph_of(const Settings& settings, const Checkpoint& checkpoint, bool prediction_head) {
   const auto* encoder = std::get_if<Encoder>(&settings);
+  if (prediction_head && encoder)
+    return not_covered(checkpoint.folder + ": an encoder has no head for several tokens");
+  if (prediction_head) return prediction_head_graph(std::get<Decoder>(settings), checkpoint);
   return encoder ? encoder_graph(*encoder, checkpoint)
                  : decoder_graph(std::get<Decoder>(settings), checkpoint);
 }
@@ -98,7 +101,7 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   if (decoder && decoder->experts.mxfp4) {
     INVAR_TRY(mxfp4, replace_mxfp4(checkpoint));
   }
-  INVAR_TRY(const onnx::Graph graph, graph_of(settings, checkpoint));
+  INVAR_TRY(const onnx::Graph graph, graph_of(settings, checkpoint, options.prediction_head));
   const fs::path base(out.empty() ? "." : out);
   const std::string model = (base / "model.onnx").string();
   INVAR_TRY(const bool earlier, has_earlier_export(model));

@@ -270,6 +270,7 @@ Result<onnx::Graph> DecoderGraph::build() {
   angles();
   if (d_.alibi_bias_max != 0) biases_ = linear_biases(b_, d_);
   std::string x = embedded();
+  if (d_.takes_hidden) x = with_hidden(x);
   layer_inputs(x);
   for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i) x = with_layer_input(i, layer(i, x));
   logits(x);
