@@ -112,7 +112,7 @@ Status Conversation::answer(const std::string& text) {
   const std::string path = receipt_path();
   INVAR_TRY(auto request, generate::Request::make(
                               engine_.model(), {"", path, std::move(input), "the conversation"}, settings_));
-  INVAR_CHECK_OK(engine_.fit(request));
+  INVAR_CHECK_OK(engine_.fit(request, console_));
   const size_t turn = turns_++;
   const std::string remark = prompt::texts_left_out(engine_.model().folder.chat_templates,
                                                     {request.prompt.text, request.prompt.chat});

@@ -12,6 +12,7 @@
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
+#include "exporter/exporter.h"
 #include "generate/cache/task_cache.h"
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
@@ -299,7 +300,8 @@ Status do_run(const RunCommand& c, int& worst) {
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--receipt-path", c.receipt_path.value_or("")));
   const auto starting = generate::start(c.execution);
-  INVAR_TRY(const auto model, generate::Model::open(c.model, console));
+  INVAR_TRY(generate::ModelOptions wanted, with_export(c.model, console));
+  INVAR_TRY(const auto model, generate::Model::open(std::move(wanted), console));
   INVAR_TRY(const auto settings, generate::RequestSettings::make(*model, std::move(options)));
   INVAR_TRY(std::vector<generate::Request> requests,
             generate::make_requests(*model, std::move(prompts), settings, console));

@@ -16,6 +16,7 @@
 #include "base/hash/sha256.h"
 #include "commands.h"
 #include "console.h"
+#include "exporter/exporter.h"
 #include "generate/cache/task_cache.h"
 #include "generate/engine/accuracy.h"
 #include "generate/model/model_folder.h"
@@ -23,6 +24,7 @@
 #include "outputs/folders.h"
 #include "plan/memory_report.h"
 #include "plan/stages.h"
+#include "run/weights_needed.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/checkpoint.h"
 #include "compiler/compiler.h"
@@ -44,8 +46,17 @@ constexpr double kAccuracyBound = -8;  // log2: about what bf16 makes of a train
 Status do_export(const ExportCommand& c) {
   Console console(false);
   INVAR_TRY(const auto location, generate::obtain({c.model_name}, console));
+  if (!c.python.empty() && !c.with_transformers)
+    return bad_input("--python: it goes with --with-transformers");
+  if (c.with_transformers) {
+    if (c.colocate_tensors) return bad_input("--colocate-tensors: an export with transformers has its own weights");
+    INVAR_TRY(const std::string path,
+              export_with_transformers(location.folder, c.output, c.python, console));
+    return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
+  }
   const auto exporting = console.phase("export");
-  INVAR_TRY(std::string path, checkpoint::export_checkpoint(location.folder, c.output, {c.colocate_tensors}));
+  INVAR_TRY(std::string path,
+            checkpoint::export_checkpoint(location.folder, c.output, {c.colocate_tensors, c.long_context}));
   exporting->done("");
   return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
 }
@@ -59,6 +70,7 @@ Value json_of(const std::vector<plan::RankCost>& parts) {
               {"layers", r.layers},
               {"weights_bytes", r.cost.weights},
               {"state_bytes_per_token", r.cost.state},
+              {"state_bytes_per_sequence", r.cost.fixed_state},
               {"handed_over_bytes_per_token", r.cost.handed_over},
               {"products_per_token", r.cost.products},
               {"gathers", r.gathers}});
@@ -272,7 +284,8 @@ Status do_compile(const CompileCommand& c, int& code) {
   if (c.report) {  // on paper: the weights need not be here
     options.threads = -1;
     INVAR_TRY(const compiler::CompiledProgram program, compiler::compile(graph, options));
-    INVAR_TRY(const auto stages, plan::split(program.plan, std::max(c.partitions, 1), c.tensor_parallel));
+    INVAR_TRY(auto stages, plan::split(program.plan, std::max(c.partitions, 1), c.tensor_parallel));
+    INVAR_CHECK_OK(run::measure_states(stages));
     const std::vector<plan::RankCost> parts = plan::rank_costs(stages);
     return deliver("", c.json ? line_of({{"partitions", json_of(parts)}}) : plan::stage_report(parts, {}));
   }

@@ -97,7 +97,7 @@ class Engine {
     INVAR_TRY(std::vector<generate::Request> made,
               generate::make_requests(*model_, {std::move(prompt)}, settings, observer));
     if (engine_) {
-      INVAR_CHECK_OK(engine_->admit(made[0]));
+      INVAR_CHECK_OK(engine_->admit(made[0], observer));
     } else {
       ++loads_;
       INVAR_TRY(generate::Engine opened, generate::Engine::open(model_, execution_, {}, made, observer));

@@ -231,7 +231,7 @@ Status read_special_tokens(const Value& top, const std::string& folder, Decoder&
 
 }  // namespace
 
-Result<Decoder> read_config(const std::string& folder) {
+Result<Decoder> read_config(const std::string& folder, bool long_context) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(std::string text, read_file(path));
   INVAR_TRY(Value whole, parse_json(text, path));
@@ -243,6 +243,7 @@ Result<Decoder> read_config(const std::string& folder) {
   d.family = architecture->model_type;
   d.architecture = architecture->name;
   d.max_positions = reader.size(architecture->max_positions_key, architecture->max_positions);
+  d.long_context = long_context;
   std::ranges::find(families(), d.family, &Family::model_type)->describe(reader, d);
   INVAR_CHECK_OK(check_settings(object, reader, &d));  // what is not covered is said first
   if (text_config.whole) {
@@ -251,6 +252,8 @@ Result<Decoder> read_config(const std::string& folder) {
     INVAR_CHECK_OK(check_settings(whole, reader));
   }
   INVAR_CHECK_OK(reader.status());
+  if (long_context && std::ranges::none_of(d.ropes, &RopeParameters::long_factors))
+    return bad_input(path + ": no LongRoPE, so one program is for all lengths: leave --long-context out");
   INVAR_CHECK_OK(read_special_tokens(object, folder, d));
   d.metadata["invar.model_type"] = d.family;
   d.metadata["invar.vocab_size"] = std::to_string(d.vocab_size);

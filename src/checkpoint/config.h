@@ -11,7 +11,7 @@
 namespace invar::checkpoint {
 
 // Reads FOLDER/config.json and, for the end-of-text ids, FOLDER/generation_config.json if present.
-Result<Decoder> read_config(const std::string& folder);
+Result<Decoder> read_config(const std::string& folder, bool long_context = false);
 
 // Refuses what a config.json asks for beyond the keys that its family has read, unless the value
 // says what `model` does anyway.

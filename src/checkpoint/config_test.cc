@@ -119,6 +119,10 @@ TEST_F(ConfigTest, BothSpellingsOfRope) {
           "mscale":0.5,"mscale_all_dim":2,"truncate":false,"original_max_position_embeddings":4096}})");
   ASSERT_TRUE(full) << full.error().message;
   EXPECT_EQ(full->ropes.at(0), yarn);
+  auto ratio =  // max_position_embeddings is 64
+      with(R"({"rope_scaling":{"type":"yarn","factor":null,"original_max_position_embeddings":16}})");
+  ASSERT_TRUE(ratio) << ratio.error().message;
+  EXPECT_EQ(ratio->ropes.at(0).factor, 4);
   auto plain = with(R"({"rope_theta":1e6,"rope_scaling":null})");
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->ropes.at(0).theta, 1e6);

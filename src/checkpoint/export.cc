@@ -64,15 +64,16 @@ Status link_or_copy_weights(const fs::path& source, const fs::path& path, bool e
 
 using Settings = std::variant<Decoder, Encoder>;
 
-Result<Settings> settings_of(const std::string& folder) {
+Result<Settings> settings_of(const std::string& folder, bool long_context) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(const std::string text, read_file(path));
   INVAR_TRY(const json::Value config, parse_json(text, path));
   if (encoder_type(config)) {
+    if (long_context) return bad_input(path + ": an encoder has no LongRoPE: leave --long-context out");
     INVAR_TRY(Encoder encoder, read_encoder_config(config, folder));
     return Settings(std::move(encoder));
   }
-  INVAR_TRY(Decoder decoder, read_config(folder));
+  INVAR_TRY(Decoder decoder, read_config(folder, long_context));
   return Settings(std::move(decoder));
 }
 
@@ -94,7 +95,7 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   if (!fs::is_directory(folder, error))
     return bad_input("cannot export " + onnx::quote(folder) + ": not a folder");
   // All checks come before the first write.
-  INVAR_TRY(const Settings settings, settings_of(folder));
+  INVAR_TRY(const Settings settings, settings_of(folder, options.long_context));
   INVAR_TRY(Checkpoint checkpoint, open_checkpoint(folder));
   const auto* decoder = std::get_if<Decoder>(&settings);
   std::vector<Mxfp4Tensor> mxfp4;

@@ -97,9 +97,15 @@ inline Result<TextConfig> text_config_of(const json::Value& config, const std::s
   return text;
 }
 
-// How many positions a text model has: P of families.1, or with longrope the length that its short
-// factors are for (decoder.29). `value`: the number in the config.
-inline int64_t served_positions(const json::Value& config, int64_t value) {
+// How many positions the sequences of a text model have.
+struct ServedPositions {
+  int64_t most = 0;
+  // With LongRoPE that of the sequences whose prompts have no more (decoder.29); else `most`.
+  int64_t original = 0;
+};
+
+// `value`: the number in the config, P of families.1.
+inline ServedPositions served_positions(const json::Value& config, int64_t value) {
   // Llama 4: the first chunk of positions (decoder.35). 8192 is transformers' default.
   if (const auto type = config.find("model_type"); type && *type == "llama4_text") {
     const auto chunk = config.find("attention_chunk_size"), types = config.find("layer_types");
@@ -116,10 +122,10 @@ inline int64_t served_positions(const json::Value& config, int64_t value) {
     if (type != "longrope" && type != "su") continue;
     for (const json::Value* object : {rope, &config})
       if (auto n = object->find("original_max_position_embeddings"); n && n->is_unsigned())
-        return std::min(value, n->to_int64());
-    return std::min<int64_t>(value, 4096);  // transformers' default for Phi-3
+        return {value, std::min(value, n->to_int64())};
+    return {value, std::min<int64_t>(value, 4096)};  // transformers' default for Phi-3
   }
-  return value;
+  return {value, value};
 }
 
 }  // namespace invar::checkpoint

@@ -22,4 +22,8 @@ struct Recipe {
 void add_recipe(const Recipe&, std::map<std::string, std::string>& metadata);
 Recipe recipe_of(const std::map<std::string, std::string>& metadata);
 
+// Metadata of invar.exporter, the exporter of the Python package: its name and the versions of all
+// that made the graph, which programs bind (program.8), and how many nodes have states (onnx.37).
+inline constexpr char kExporter[] = "invar.exporter", kExporterStates[] = "invar.states";
+
 }  // namespace invar::onnx

@@ -16,7 +16,8 @@ struct StageCost {
   uint64_t weights = 0;      // bytes; a weight that several stages read counts in each
   uint64_t products = 0;     // elements of weights that every token is multiplied with
   uint64_t read = 0;         // bytes of those weights
-  uint64_t state = 0;        // bytes that a token adds to the states, if they hold its operands
+  uint64_t state = 0;        // bytes of states for every token of a sequence (run::measure_states)
+  uint64_t fixed_state = 0;  // bytes of states for a sequence, whatever its length (the same)
   uint64_t handed_over = 0;  // bytes of a token's values that later stages read
 };
 

@@ -35,6 +35,9 @@ class Tokenizer {
   // (not_covered).
   static Result<Tokenizer> parse_tiktoken(std::string_view text, std::string_view file_name_for_errors,
                                           std::string_view encoding);
+  // The tokenizer of a model that has none: texts are token ids in decimal digits, separated by
+  // spaces (spec/tokens.md tokens.19).
+  static Tokenizer of_ids();
   // Whether a tokenizer_config.json says nothing of texts and tokens but what this tokenizer does
   // (spec/tokens.md tokens.11). Errors name the key.
   Status check_config(std::string_view json, std::string_view file_name_for_errors) const;
@@ -85,6 +88,7 @@ class Stream {
  private:
   const Tokenizer* tokenizer_;
   bool skip_special_;
+  bool began_ = false;  // of ids: the first has no space in front
   std::unique_ptr<DecoderStream> decoders_;
 };
 

@@ -1,6 +1,9 @@
 // Encoding and decoding of texts, see prompt.h.
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
+#include "base/text/json.h"
 #include "base/text/utf8.h"
 #include "prompt/tokenizer_model.h"
 #include "prompt/word_cache.h"
@@ -56,6 +59,22 @@ std::vector<int32_t> applied(const std::vector<int32_t>& t, const std::vector<in
   return whole;
 }
 
+// The ids that a text names in decimal digits (tokens.19).
+Result<std::vector<int32_t>> read_ids(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  std::vector<int32_t> ids;
+  for (size_t at = 0; (at = text.find_first_not_of(kSpace, at)) != text.npos;) {
+    const std::string_view word = text.substr(at, text.find_first_of(kSpace, at) - at);
+    int32_t& id = ids.emplace_back();
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size() || id < 0)
+      return bad_input("the model has no tokenizer, so a prompt is token ids, as \"1 15 300\"; " +
+                       json::quote(word.substr(0, 40)) + " is none");
+    at += word.size();
+  }
+  return ids;
+}
+
 }  // namespace
 
 Tokenizer::Impl::Impl() = default;
@@ -93,12 +112,18 @@ Result<Tokenizer> Tokenizer::parse_tiktoken(std::string_view text, std::string_v
   return Tokenizer(std::move(impl));
 }
 
+Tokenizer Tokenizer::of_ids() {
+  auto impl = std::make_unique<Impl>();
+  impl->of_ids = true;
+  return Tokenizer(std::move(impl));
+}
+
 int32_t Tokenizer::vocab_size() const {
-  return static_cast<int32_t>(impl_->tokens.size());
+  return impl_->of_ids ? INT32_MAX : static_cast<int32_t>(impl_->tokens.size());
 }
 
 bool Tokenizer::is_special(int32_t token) const {
-  return token >= 0 && token < vocab_size() && impl_->tokens[token].special;
+  return token >= 0 && static_cast<size_t>(token) < impl_->tokens.size() && impl_->tokens[token].special;
 }
 
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
@@ -106,6 +131,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool add_s
     return bad_input("the text is not valid UTF-8: byte " + std::to_string(at) + " of " +
                      std::to_string(text.size()) + "; convert it to UTF-8");
   if (text.size() > INT32_MAX / 2) return bad_input("the text is longer than 1 GiB");
+  if (impl_->of_ids) return read_ids(text);
 
   std::vector<int32_t> out;
   out.reserve(text.size() / 3 + 16);
@@ -160,6 +186,11 @@ Stream& Stream::operator=(Stream&&) noexcept = default;
 Stream::~Stream() = default;
 
 void Stream::push(int32_t token, std::string& text) {
+  if (tokenizer_->impl_->of_ids) {
+    if (std::exchange(began_, true)) text += ' ';
+    text += std::to_string(token);
+    return;
+  }
   const auto& tokens = tokenizer_->impl_->tokens;
   if (token < 0 || static_cast<size_t>(token) >= tokens.size()) return;
   const Tokenizer::Impl::Token& t = tokens[token];

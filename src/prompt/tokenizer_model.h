@@ -26,6 +26,7 @@ struct Tokenizer::Impl {
   Impl();
   ~Impl();
 
+  bool of_ids = false;        // texts are ids, and there is nothing else
   std::vector<Token> tokens;  // by id; an id may be unused
   std::vector<NormalizerPtr> normalizers;
   std::vector<PreTokenizerPtr> pre_tokenizers;

@@ -142,8 +142,8 @@ class Session {
   // Batched decoding: appends one token to each of these different sequences in one step, whatever
   // their positions. Returns the logits of each, in their order, as step() does.
   Result<std::span<const float>> step_many(std::span<const NextToken>);
-  // The rows of Options::hidden of the tokens of the last step, until the next one: of all, or of at
-  // least so many of the last ones.
+  // The rows of Options::hidden of the tokens of the last step, until the next one: of all, or of
+  // at least so many of the last ones.
   static constexpr size_t kHiddenRows = 2048;
   std::span<const float> hidden() const;
   // The rows of the input hidden_states, of a program that has it, for the tokens of the next step.

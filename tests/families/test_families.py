@@ -2,14 +2,16 @@
 logits in float64 and greedy tokens. The same answer whatever computes it."""
 
 import hashlib
+import importlib
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MODEL, ROOT, invar
+from conftest import BIN, BUILD, MODEL, ROOT, invar
 
 sys.path.insert(0, str(Path(__file__).parent))
 from random_checkpoint import write  # noqa: E402
@@ -33,7 +35,8 @@ def model(request, tmp_path_factory):
     vector = VECTORS[request.param]
     folder = tmp_path_factory.mktemp(request.param)
     write(folder / "model", vector["config"], vector["shapes"], vector["seed"])
-    invar("export", "--model-name", folder / "model", "-o", folder)
+    long = ["--long-context"] if request.param.endswith("-long-context") else []
+    invar("export", "--model-name", folder / "model", "-o", folder, *long)
     invar("compile", folder / "model.onnx", "-o", folder / "plan.invar")
     return vector, folder / "plan.invar"
 
@@ -132,6 +135,17 @@ def test_ranks_divide_fused_layers_heads_and_experts(model):
     alone, (_, second) = ranks(1)[0], ranks(2)
     assert second["weights_bytes"] < 0.52 * alone["weights_bytes"]
     assert 2 * second["state_bytes_per_token"] == alone["state_bytes_per_token"]
+
+
+@pytest.mark.parametrize("model", ["mamba2", "lfm2", "qwen3", "gemma4"], indirect=True)
+def test_a_report_tells_states_apart(model):
+    """Bytes that a sequence takes whatever its length, and those of each token."""
+    vector, plan = model
+    report = ["compile", plan.parent / "model.onnx", "--report", "--json"]
+    [part] = invar(*report).json()["partitions"]
+    per_token, per_sequence = part["state_bytes_per_token"], part["state_bytes_per_sequence"]
+    assert (per_token > 0) == (vector["config"]["model_type"] != "mamba2")
+    assert (per_sequence > 0) == any("conv" in name for name in vector["shapes"])
 
 
 SHIPPED_TOKENS = 2048
@@ -239,3 +253,95 @@ def test_states_keep_their_bits_in_batches_and_partitions(name, tmp_path):
     invar(*run, "--prompt-file", prompts, "--batch-size", 2, "--receipt-path", out)
     made = [json.loads(f.read_text())["receipt_hash"] for f in tmp_path.glob("batch*.json")]
     assert len(made) == 2 and alone[0]["receipt_hash"] in made
+
+
+# Tokens of the shipped tokenizer: 3, and more than 20.
+SHORT, LONG = "ROMEO:", "ROMEO:\nIs the day so young? " * 4
+
+
+def longrope(folder, original=20):
+    changes = {"max_position_embeddings": 256, "original_max_position_embeddings": original}
+    return with_tokenizer("phi3-long-context", folder, changes)
+
+
+def test_a_prompt_decides_the_factors_of_longrope(tmp_path):
+    """decoder.29: whatever the chunks. Every receipt is verified with the program of its prompt."""
+    folder = longrope(tmp_path / "model")
+    run = ["run", "--model-name", folder, "--max-new-tokens", 8, "--receipt-path"]
+    paths = [tmp_path / f"{n}.json" for n in range(5)]
+    invar(*run, paths[0], "--prompt-text", SHORT)
+    chunks = (["--threads", 3], ["--prefill-chunk", 1], ["--prefill-chunk", 7], ["--no-kv-cache"])
+    for path, options in zip(paths[1:], chunks):
+        invar(*run, path, "--prompt-text", LONG, *options)
+    short, *long = (json.loads(p.read_text()) for p in paths)
+    assert len({r["receipt_hash"] for r in long}) == 1
+    assert short["program"]["digest"] != long[0]["program"]["digest"]
+    assert len(short["input"]["tokens"]) < 20 < len(long[0]["input"]["tokens"])
+    both = ["--receipt-path", paths[0], "--receipt-path", paths[1]]
+    assert invar("verify", *both, "--model-name", folder).text.count("VERIFIED") == 2
+    invar("trace", paths[1], "--model-name", folder, "-o", tmp_path / "trace")
+
+
+def test_a_sequence_keeps_its_factors(tmp_path):
+    folder, prompts = longrope(tmp_path / "model"), tmp_path / "prompts.jsonl"
+    run = ["run", "--model-name", folder, "--receipt-path", tmp_path / "r.json"]
+    [said] = invar(*run, "--prompt-text", SHORT, "--max-new-tokens", 30, code=2).errors
+    assert "--max-new-tokens 17 or less, or a prompt of more than 20 tokens" in said
+    prompts.write_text("".join(json.dumps(t) + "\n" for t in (SHORT, LONG)))
+    [said] = invar(*run, "--prompt-file", prompts, "--max-new-tokens", 2, code=3).errors
+    assert "two programs: answer them in two runs" in said
+    export = ["export", "-o", tmp_path / "out", "--long-context", "--model-name"]
+    assert "no LongRoPE" in invar(*export, MODEL, code=2).errors[0]
+    whole = longrope(tmp_path / "whole", original=256)
+    assert "no positions beyond" in invar(*export, whole, code=2).errors[0]
+
+
+def test_a_conversation_goes_beyond_the_original_length(tmp_path):
+    """Its program is the other one from the turn on whose prompt is longer."""
+    folder, receipts = longrope(tmp_path / "model"), tmp_path / "receipts"
+    (folder / "chat_template.jinja").write_text("{{ messages | map(attribute='content') | join }}")
+    chat = ["chat", "--model-name", folder, "--receipts", receipts, "--max-new-tokens", 6]
+    command = [str(c) for c in (BIN, *chat, "--context", 200)]
+    lines = f"{SHORT}\n{' '.join(LONG.split()[:12])}\n{SHORT}\n"
+    subprocess.run(command, input=lines.encode(), check=True, timeout=300)
+    made = [json.loads((receipts / f"turn-{n}.json").read_text()) for n in (1, 2, 3)]
+    assert [len(r["input"]["tokens"]) > 20 for r in made] == [False, True, True]
+    assert len({r["program"]["digest"] for r in made}) == 2
+    for n in (1, 2, 3):
+        assert (
+            "VERIFIED" in invar("verify", receipts / f"turn-{n}.json", "--model-name", folder).text
+        )
+
+
+def package():
+    if not (BUILD / "python/invar").is_dir():
+        pytest.skip("this build has no Python package (INVAR_PACKAGE)")
+    return importlib.import_module("invar")
+
+
+def test_a_session_of_python_takes_prompts_of_both_lengths(tmp_path):
+    python, folder = package(), longrope(tmp_path / "model")
+    prompts = (SHORT, LONG, SHORT)
+    session = python.InferenceSession(folder, max_new_tokens=4)
+    made = [session.complete(p).receipt_hash for p in prompts]
+    alone = [python.generate(folder, p, max_new_tokens=4).receipt_hash for p in prompts[:2]]
+    assert made == [*alone, alone[0]]
+
+
+@pytest.mark.parametrize("name", ["qwen3_next", "lfm2", "mamba2", "falcon_h1"])
+def test_a_session_of_python_goes_on_and_back(name, tmp_path):
+    """Its states go on with a conversation, back to a copy where the next prompt parts from what is
+    remembered, and to the start. No receipt tells."""
+    python, folder = package(), with_tokenizer(name, tmp_path / "model")
+    session = python.InferenceSession(folder, max_new_tokens=6)
+    first = "ROMEO:\nIs the day so young? " * 4
+    answer = session.complete(first).text
+    for prompt in (
+        first + answer + "\nBENVOLIO:",  # goes on
+        first + answer + "\nBENVOLIO:\nBut new struck nine.",
+        first + "\nBut new struck nine.",  # goes back to the end of the first prompt
+        "BENVOLIO:",
+    ):
+        alone = python.generate(folder, prompt, max_new_tokens=6)
+        assert session.complete(prompt).receipt_hash == alone.receipt_hash
+    assert session._kept.loads == 1

@@ -14,6 +14,7 @@ from random_checkpoint import write  # noqa: E402
 
 LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
 VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
+UNTRUNCATED = {"rope_type": "yarn", "factor": 2.0, "truncate": False}
 LONG = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
 ALPHA = {"type": "dynamic", "alpha": 1000.0}
 GROWING = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 9}
@@ -41,6 +42,7 @@ REFUSED = [
     ("glm4_moe_lite", "first_k_dense_replace", 2, "first_k_dense_replace"),
     ("qwen3", "rope_scaling", LONG, "longrope"),
     ("phi3", "rope_scaling", {"rope_type": "yarn", "factor": 2.0}, "yarn"),
+    ("gemma4", "rope_parameters", {"full_attention": UNTRUNCATED}, "truncate"),
     ("qwen2", "rope_scaling", {**ALPHA, "factor": 2.0}, "alpha"),
     ("gemma3", "attn_logit_softcapping", 50.0, "attn_logit_softcapping"),
     ("gemma", "use_bidirectional_attention", True, "use_bidirectional_attention"),

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import make_vectors
-from arithmetic.library import LIBRARY, floats, operation, row
+from arithmetic.library import LIBRARY, floats, linear_memory, operation, row
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -141,6 +141,55 @@ def attention():
         yield from expect(name, list(attended(*case["operands"], *sizes)), published()[name])
 
 
+def recurrent(q, k, v, g, beta, key_heads, value_heads, scale):
+    """The rows of linear attention, one position after the other."""
+    d, d_v, decays = len(q[0]) // key_heads, len(v[0]) // value_heads, len(g[0]) // value_heads
+    memory = linear_memory(value_heads, d, d_v, decays)
+    for position, operands in enumerate(zip(q, k, v, g, beta)):
+        y = operation(
+            "linear_attention", *(x and row(*x) for x in operands), position, key_heads,
+            value_heads, d, d_v, decays, scale, *memory, n=len(v[0]),
+        )  # fmt: skip
+        yield [bits(x) for x in y]
+
+
+def linear_attention():
+    """The table of linear_attention.md, and vectors."""
+
+    def numbers(cell):
+        return [[float(x.replace("−", "-").replace("∞", "inf"))] for x in cell.split(",")]
+
+    for name in ("gated_linear_attention", "gated_delta_rule"):
+        for _, v, g, beta, expected, _ in rows_of("ops/linear_attention", f"| {name} "):
+            v = numbers(v)
+            rates = numbers(beta) if beta else [None] * len(v)
+            ones = [[1.0]] * len(v)
+            found = [y[0] for y in recurrent(ones, ones, v, numbers(g), rates, 1, 1, 1.0)]
+            expected = [bits(LIBRARY.store(float(x))) for x in expected.split(",")]
+            yield from expect(f"linear_attention.md {name} {v} {g}", found, expected)
+    for name, case in make_vectors.linear_cases().items():
+        q, k, v, g, *rates = case["operands"]
+        sizes = case["key_heads"], case["value_heads"], number(case["scale"])
+        found = list(recurrent(q, k, v, g, *(rates or [[None] * len(v)]), *sizes))
+        yield from expect(name, found, published()[name])
+
+
+def convolution():
+    """The two examples of causal_conv.md."""
+    x, w = [1.0, 2.0, 3.0], row(number("7f800000"), 1.0)
+    found = [
+        bits(
+            operation("causal_conv", row(*x[max(0, i - 1) : i + 1]), min(i + 1, 2), w, 2, 1, n=1)[0]
+        )
+        for i in range(3)
+    ]
+    yield from expect("causal_conv.md", found, ["3f800000", "7f800000", "7f800000"])
+    y = operation("causal_conv", row(-(2.0**-100)), 1, row(2.0**-100), 1, 1, n=1)
+    yield from expect("causal_conv.md W = 1", bits(y[0]), "00000000")
+
+
 def differences():
-    for example in (formats, functions, reduction, contraction, attention):
+    for example in (
+        formats, functions, reduction, contraction, attention, linear_attention, convolution
+    ):  # fmt: skip
         yield from example()

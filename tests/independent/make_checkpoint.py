@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """make_checkpoint.py FOLDER [MODEL [SEED]]: the made models of spec/made-models.md.
 
-MODEL is `edges` (the default) or `tied`. Equal seeds give equal bytes; the page has seed 1.
+MODEL is `edges` (the default) or `tied`, or one of made_hybrids.py, which the page does not have.
+Equal seeds give equal bytes; the page has seed 1.
 """
 
 import hashlib
 import json
+import math
 import struct
 import sys
 from pathlib import Path
 
+import made_hybrids
 from made_tokenizer import NAMES, tokenizer
 
 VOCABULARY = len(NAMES)
@@ -66,7 +69,7 @@ BEGIN = 0  # the token that begins every prompt
 
 
 def size_of(shape):
-    return shape[0] * (shape[1] if len(shape) == 2 else 1)
+    return math.prod(shape)
 
 
 def elements(seed, name, dtype, shape):
@@ -146,6 +149,23 @@ def tensors_of(seed, config):
     return found
 
 
+def hybrid_tensors(seed, config):
+    """Decays that forget within a few positions, and some that remember a chunk and more."""
+    found = {}
+    for name, *shape in made_hybrids.shapes_of(config):
+        dtype = "F32" if name.endswith(("A_log", "dt_bias", "D")) else "BF16"
+        t = found[name] = Table(seed, name, dtype, *shape)
+        if "norm" in name:
+            t.data[1::2] = bytes([0x3F]) * (len(t.data) // 2)
+        if "conv1d" in name or name.endswith("D"):  # [2^-3, 2^-1)
+            top = bytes((b & 0x80) | 0x3E for b in range(256))
+            width = 2 if dtype == "BF16" else 4
+            t.data[width - 1 :: width] = t.data[width - 1 :: width].translate(top)
+        for i in range(shape[0] if name.endswith("A_log") else 0):
+            t.set(1.0 - 2 * (i % 4), i)
+    return found
+
+
 def reach_the_edges(t):
     """Channel 8 of the embedding is that of BEGIN alone; 9 and 13 are the same for all tokens."""
     embedding, logits = t["model.embed_tokens.weight"], t["lm_head.weight"]
@@ -215,8 +235,16 @@ def write_safetensors(path, tensors):
 def make(folder, model="edges", seed=1):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    config = {"edges": CONFIG, "tied": TIED}[model]
-    tensors = tensors_of(seed, config)
+    if model in made_hybrids.CONFIGS:
+        config = {
+            "model_type": model,
+            "bos_token_id": 0,
+            "eos_token_id": None,
+        } | made_hybrids.CONFIGS[model]
+        tensors = hybrid_tensors(seed, config)
+    else:
+        config = {"edges": CONFIG, "tied": TIED}[model]
+        tensors = tensors_of(seed, config)
     if model == "edges":
         reach_the_edges(tensors)
     write_safetensors(folder / "model.safetensors", tensors)
@@ -225,6 +253,9 @@ def make(folder, model="edges", seed=1):
 
 
 if __name__ == "__main__":
-    if not 2 <= len(sys.argv) <= 4 or sys.argv[2:3] not in ([], ["edges"], ["tied"]):
+    if not 2 <= len(sys.argv) <= 4 or sys.argv[2:3] not in (
+        [],
+        *([name] for name in ("edges", "tied", *made_hybrids.CONFIGS)),
+    ):
         sys.exit(__doc__)
     make(sys.argv[1], *sys.argv[2:3], *map(int, sys.argv[3:]))

@@ -17,6 +17,8 @@ VECTORS = Path(__file__).resolve().parent / "vectors.json"
 ONE, TOP = "3f800000", "7e800000"  # 1, 2^126
 ATTENTION = """attention.1(v0, v1, v2) {{causal=1, kv_heads={kv_heads}, numerics="attention-1", \
 q_heads={q_heads}, scale=0x{scale}}}"""
+LINEAR = """{operation}.1({values}) {{key_heads={key_heads}, numerics="linear-attention-1", \
+scale=0x{scale}, value_heads={value_heads}}}"""
 PRODUCT = 'matmul.1(v0, v1) {numerics="fp32-1", trans_b=1}'
 
 
@@ -50,6 +52,40 @@ def attention_cases():
             "operands": [random_rows(x, 260, n) for x, n in {"q": 18, "k": 6, "v": 2}.items()],
         },
     }
+
+
+def recurrent(operation, decays, rates, name, d=3, d_v=2):
+    """Four heads of values for two of keys, 70 positions; decays: numbers for each position."""
+    sizes = {"q": 2 * d, "k": 2 * d, "v": 4 * d_v} | ({"beta": 4} if rates else {})
+    made = {x: random_rows(f"{name} {x}", 70, n) for x, n in sizes.items()}
+    operands = [made["q"], made["k"], made["v"], decays] + ([made["beta"]] if rates else [])
+    return {
+        "operation": operation, "key_heads": 2, "value_heads": 4, "scale": "3f13cd3a",
+        "operands": operands,
+    }  # fmt: skip
+
+
+def linear_cases():
+    def below_zero(name, columns):
+        return [[-abs(x) / 3 for x in r] for r in random_rows(name, 70, columns)]
+
+    # What lies before positions 2 and 66 has subnormal decays there.
+    sharp = [[-88.0 if i in (2, 66) else 0.0, -0.5, -0.25, 0.0] for i in range(70)]
+    found = {
+        "delta rule, decays of heads": recurrent(
+            "gated_delta_rule", below_zero("g", 4), True, "heads"
+        ),
+        "delta rule, decays of channels": recurrent(
+            "gated_delta_rule", below_zero("gs", 12), True, "channels"
+        ),
+        "linear attention, the smallest numbers": recurrent(
+            "gated_linear_attention", sharp, False, "smallest"
+        ),
+    }
+    for i, row in enumerate(found["linear attention, the smallest numbers"]["operands"][2]):
+        row[0] *= 2.0**120 if i < 64 else 1
+        row[2] *= 2.0**-124
+    return found
 
 
 def product_cases():
@@ -105,6 +141,10 @@ def vectors(invar):
     for name, case in attention_cases().items():
         columns = len(case["operands"][2][0]) // case["kv_heads"] * case["q_heads"]
         found[name] = computed(invar, ATTENTION.format(**case), case["operands"], columns)
+    for name, case in linear_cases().items():
+        values = ", ".join(f"v{i}" for i in range(len(case["operands"])))
+        node = LINEAR.format(values=values, **case)
+        found[name] = computed(invar, node, case["operands"], len(case["operands"][2][0]))
     for name, operands in product_cases().items():
         found[name] = computed(invar, PRODUCT, operands, 1)
     return found

@@ -95,7 +95,7 @@ def settings():
 def llama(folder=SHIPPED):
     """The example of llama.md: every value of a step of three tokens."""
     seen = []
-    session = Model(folder).llama.session()
+    session = Model(folder).decoder.session()
     for token in [0, 5, 7]:
         step = []
         session.watch = lambda name, value, step=step: step.append((name, bytes(value)))

@@ -98,6 +98,16 @@ TABLE = {
     "fold_keeps_subnormal_factor": ("attention.9", "f is not stored", "attention"),
     "fold_rescales_old_only": ("attention.9", "the newer maximum always wins", "edges"),
     "result_by_reciprocal": ("attention.10", "O * (1 / l)", "romeo"),
+    # ops/linear_attention.md and ops/causal_conv.md
+    "chunks_of_32": ("linear_attention.2", "chunks of 32 positions", "linear_attention"),
+    "decays_add_in_binary32": ("linear_attention.3", "G in binary32", "linear_attention"),
+    "decay_in_binary64": ("linear_attention.3", "exp in binary64", "linear_attention"),
+    "decay_keeps_subnormals": ("linear_attention.3", "decays are not stored", "linear_attention"),
+    "past_is_stored": ("linear_attention.4", "h is stored", "linear_attention"),
+    "chunk_multiplies_and_adds": ("linear_attention.5", "products round", "linear_attention"),
+    "scale_is_left_out": ("linear_attention.6", "no scale", "linear_attention"),
+    "value_heads_interleave": ("linear_attention.1", "head h mod Hk", "linear_attention"),
+    "taps_turn_back": ("causal_conv.2", "the last tap first", "convolution"),
     # llama.md and checkpoint.md
     "scale_rounds_twice": ("llama.8", "the root is rounded to binary32", "edges"),
     "positions_from_one": ("llama.6", "the first token is at position 1", "romeo"),

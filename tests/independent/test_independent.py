@@ -4,6 +4,7 @@ import json
 import random
 from pathlib import Path
 
+import made_hybrids
 import make_checkpoint
 import make_vectors
 import model_examples
@@ -157,6 +158,18 @@ def test_the_made_checkpoint(edges, tmp_path):
     earlier = GOLDEN / "receipts/edges.format-1.json"
     done = execute(["verify", earlier, "--model-name", edges])
     assert done.code == 0 and b"VERIFIED" in done.out, done.text
+
+
+@pytest.mark.parametrize("profile", ["fp32", "exact16"])
+@pytest.mark.parametrize("family", made_hybrids.CONFIGS)
+def test_hybrids(tmp_path, family, profile):
+    """linear_attention.1, causal_conv.1: layers of the gated delta rule and state spaces, beside
+    attention and experts, into a second chunk of positions."""
+    make_checkpoint.make(tmp_path / family, family)
+    options = EDGES | {"--max-new-tokens": 60, "--numerics": profile}
+    receipt = invar_run(tmp_path / family, tmp_path / "r.json", options)
+    assert len(receipt["input"]["tokens"]) + len(receipt["output"]["tokens"]) > 64
+    assert own_run(Model(tmp_path / family, profile), options, receipt["execution"]) == receipt
 
 
 def test_the_page_of_made_models(tmp_path):

@@ -605,3 +605,42 @@ def test_refusals(tmp_path):
     assert (
         b"names no file" in invar("run", "--model-name", path, "--prompt-text", PROMPT, code=2).err
     )
+
+
+def test_a_folder_of_a_model_alone_takes_ids(tmp_path):
+    """Neither settings nor a tokenizer: ids in, ids out, and the receipt is verified."""
+    path = folder(tmp_path / "bare")
+    _, whole = run(path, tmp_path / "whole.json")
+    ids = whole["input"]["tokens"]
+    for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
+        (path / name).unlink()
+    (path / "model.onnx").rename(path / "other.onnx")
+    for given in (path / "other.onnx", path):
+        done = invar("run", "--model-name", given, "--prompt-text", " ".join(map(str, ids)),
+                     "--max-new-tokens", NEW, "--receipt-path", tmp_path / "r.json")  # fmt: skip
+        receipt = json.loads((tmp_path / "r.json").read_text())
+        answer = receipt["output"]["tokens"]
+        assert receipt["input"]["tokens"] == ids
+        assert answer == by_onnxruntime(next(path.glob("*.onnx")), ids)
+        assert done.out.decode() == " ".join(map(str, answer)) + "\n"
+        assert b"no tokenizer" in done.err and b"no end token" in done.err
+        assert invar("verify", tmp_path / "r.json").out.startswith(b"VERIFIED")
+        (path / "other.onnx").exists() and (path / "other.onnx").rename(path / "model.onnx")
+    refused("run", "--model-name", path, "--prompt-text", "1 x",
+            names=['a prompt is token ids, as "1 15 300"; "x" is none'])  # fmt: skip
+    (path / "generation_config.json").write_text(json.dumps({"eos_token_id": answer[1]}))
+    _, ended = run_ids(path, tmp_path / "e.json", ids)
+    assert ended["output"]["tokens"] == answer[:2] and ended["output"]["finish_reason"] == "stop"
+
+
+def test_an_onnx_file_beside_a_tokenizer_takes_text(tmp_path):
+    path = folder(tmp_path / "tiny")
+    _, receipt = run(path, tmp_path / "r.json")
+    _, named = run(path / "model.onnx", tmp_path / "n.json")
+    assert named["receipt_hash"] == receipt["receipt_hash"]
+
+
+def run_ids(path, out, ids):
+    done = invar("run", "--model-name", path, "--prompt-text", " ".join(map(str, ids)),
+                 "--max-new-tokens", NEW, "--receipt-path", out, "--json")  # fmt: skip
+    return done.json(), json.loads(out.read_text())

@@ -71,7 +71,9 @@ def test_models_with_states_of_fixed_size(run, name, tmp_path):
 
 
 def test_a_conversation_keeps_its_receipts(tasks, model, tmp_path):
-    (model / "chat_template.jinja").write_bytes((ROOT / "tests/chat/templates/chatml.jinja").read_bytes())
+    (model / "chat_template.jinja").write_bytes(
+        (ROOT / "tests/chat/templates/chatml.jinja").read_bytes()
+    )
     made = []
     for number, how in enumerate(([], ["--speculate", "prompt"], ["--speculate", model])):
         folder = tmp_path / str(number)
@@ -87,7 +89,15 @@ def test_a_conversation_keeps_its_receipts(tasks, model, tmp_path):
 def test_what_has_no_drafts_is_refused_by_name(tasks, tmp_path, model):
     prompts = tmp_path / "p.jsonl"
     prompts.write_text('"a"\n"b"\n')
-    command = ["run", "--model-name", MODEL, "--tasks-root", tasks, "--receipt-path", tmp_path / "r.json"]
+    command = [
+        "run",
+        "--model-name",
+        MODEL,
+        "--tasks-root",
+        tasks,
+        "--receipt-path",
+        tmp_path / "r.json",
+    ]
     batch = [*command, "--prompt-file", prompts, "--batch-size", 2, "--speculate", "prompt"]
     refused(*batch, code=3, names=("--speculate prompt", "--batch-size"))
     text = [*command, "--prompt-text", "x"]

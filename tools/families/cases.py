@@ -1431,4 +1431,37 @@ CASES = {
         conv_kernel=3,
         layer_norm_epsilon=1e-3,
     ),
+    # Prompts of 24 tokens, beyond the original length of 20.
+    "phi3-long-context": phi3(
+        original_max_position_embeddings=20,
+        partial_rotary_factor=0.75,
+        rope_scaling={
+            "type": "longrope",
+            "short_factor": [1.0, 1.1, 1.25],
+            "long_factor": [1.5, 4.0, 9.0],
+        },
+    ),
+    "phimoe-long-context": case(
+        "phimoe",
+        "PhimoeForCausalLM",
+        num_local_experts=4,
+        sliding_window=128,
+        original_max_position_embeddings=20,
+        rope_scaling={
+            "type": "longrope",
+            "short_factor": [1.0, 1.2, 1.5, 2.0],
+            "long_factor": [1.0, 2.0, 3.0, 4.0],
+            "short_mscale": 1.25,
+            "long_mscale": 1.125,
+            "original_max_position_embeddings": 20,
+        },
+    ),
+    "minicpm3-long-context": minicpm3(
+        rope_scaling={
+            "type": "longrope",
+            "short_factor": [1.0591, 1.375],
+            "long_factor": [2.0, 31.25],
+            "original_max_position_embeddings": 20,
+        }
+    ),
 }

@@ -93,6 +93,19 @@ def stored(name, config, shapes):
     return out
 
 
+def use_factors_of_length(rotary):
+    """transformers 5.24 changes the mscale of phimoe with the length, and leaves its short factors;
+    the checkpoint's own code changes both."""
+    factors, forward = rotary.rope_init_fn, rotary.forward
+
+    def of_length(x, position_ids):
+        length = int(position_ids.max()) + 1
+        rotary.rope_init_fn = lambda config: factors(config, seq_len=length)
+        return forward(x, position_ids)
+
+    rotary.forward = of_length
+
+
 def load(config, folder):
     # The eager attention of Falcon adds linear biases twice. The other implementation of experts
     # does not take float64.
@@ -106,6 +119,8 @@ def load(config, folder):
     )
     problems = {k: v for k, v in about.items() if v}
     assert not problems, problems
+    if config["model_type"] == "phimoe" and "rope_scaling" in config:
+        use_factors_of_length(model.model.rotary_emb)
     # The whole Llama 4 of transformers 5.24 asks its text model for pictures.
     return (model.language_model if config["model_type"] == "llama4" else model).eval()
 

@@ -40,16 +40,19 @@ each family reads of its config.
 TAIL = """
 ## What is refused
 
-Every line of this list ends with exit code 3 and a message that names the key or the architecture.
+Every line of this list ends with exit code 3, or 2 for sequences that are too long, and a message that
+names what is not covered.
 
 - Architectures of no line above: among others models of images or sound, and mixtures of
   experts of other forms: DBRX, Jamba. So is Kimi Linear (decays of channels).
   [model-types.md](model-types.md) lists all types.
   Encoders have [a page of their own](encoders.md). Of a model of images and text above, images
   are not taken.
-- Sequences beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k tokens,
-  Phi-3.5 and Phi-4-mini: the frequencies for longer ones are others
-  ([decoder.29](../../spec/decoder.md)). transformers changes them within a sequence.
+- An answer that leads beyond `original_max_position_embeddings` (4096 tokens) of Phi-3 with 128k
+  tokens, Phi-3.5, Phi-4-mini and others with LongRoPE, where its prompt has fewer: longer prompts
+  have other frequencies, and no sequence changes them ([decoder.29](../../spec/decoder.md)).
+- Sequences beyond `max_position_embeddings` of the rotary type `dynamic`: transformers computes
+  other frequencies at every length there, so its answers depend on the chunks of the prompt.
 - Sequences of Llama 4 beyond `attention_chunk_size` (8192 tokens): layers that see a chunk alone
   see other tokens there ([decoder.35](../../spec/decoder.md)).
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
@@ -73,7 +76,8 @@ def measure(vector, folder):
     """-> (error over the largest logit, equal greedy tokens, whether the bits agree)."""
     write(folder / "model", vector["config"], vector["shapes"], vector["seed"])
     plan, out = folder / "plan.invar", folder / "logits.bin"
-    invar("export", "--model-name", folder / "model", "-o", folder)
+    long = ["--long-context"] if vector["name"].endswith("-long-context") else []
+    invar("export", "--model-name", folder / "model", "-o", folder, *long)
     invar("compile", folder / "model.onnx", "-o", plan)
     tokens = ["--tokens", ",".join(map(str, vector["tokens"]))]
     digests, logits = set(), None

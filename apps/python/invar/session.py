@@ -28,8 +28,9 @@ class InferenceSession:
 
     The model is found, compiled and loaded by the first call and stays loaded; a call that asks for
     it in another way, such as on another device, loads it again. What one answer has computed of
-    the beginning of the next prompt is not computed again. Neither changes a bit. Threads may share
-    a session, which computes one answer at a time."""
+    the beginning of the next prompt is not computed again: keys and values stay, and states of
+    fixed size go back to a copy from the end of an earlier prompt. Neither changes a bit. Threads
+    may share a session, which computes one answer at a time."""
 
     def __init__(self, model: str | os.PathLike[str], **defaults: Any) -> None:
         self.model, self.defaults = model, self._checked(defaults)

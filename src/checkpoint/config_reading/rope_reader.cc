@@ -100,15 +100,19 @@ std::vector<double> read_factors(ConfigReader& inner, const char* key, int64_t p
   return std::vector<double>(static_cast<size_t>(pairs), 1.0);
 }
 
-// The factors for sequences within the original length; longer ones are refused (decoder.29).
+// The factors of one of the two programs (decoder.29).
 void read_longrope(ConfigReader& inner, Decoder& d, int64_t pairs, RopeParameters& rope) {
-  rope.short_factor = read_factors(inner, "short_factor", pairs);
-  read_factors(inner, "long_factor", pairs);
+  rope.factors = read_factors(inner, "short_factor", pairs);
+  const std::vector<double> long_factors = read_factors(inner, "long_factor", pairs);
+  if ((rope.long_factors = d.long_context)) rope.factors = long_factors;
   rope.attention_factor = inner.optional("attention_factor");
   const auto positions = static_cast<double>(d.max_positions);
   rope.factor = inner.find("factor") ? inner.positive("factor", 0) : positions / rope.original_max_positions;
   if (rope.original_max_positions < 2) inner.reject("'original_max_position_embeddings' is below 2");
-  d.max_positions = std::min(d.max_positions, static_cast<int64_t>(rope.original_max_positions));
+  const auto original = static_cast<int64_t>(rope.original_max_positions);
+  if (d.long_context && original >= d.max_positions)
+    inner.reject("no positions beyond 'original_max_position_embeddings': leave --long-context out");
+  if (!d.long_context) d.max_positions = std::min(d.max_positions, original);
 }
 
 // How much queries grow with their positions; 0 is not at all.
@@ -155,7 +159,7 @@ double read_object(const Value& object, ConfigReader& top, const RopeDefaults& d
   }
   if (rope.type == RopeParameters::proportional)
     rope.factor = inner.positive("factor", 1);
-  else if (rope.type != RopeParameters::standard && !longrope)
+  else if (rope.type != RopeParameters::standard && !longrope && !(yarn && inner.is_null("factor")))
     rope.factor = inner.positive("factor", 0);
   if (yarn || llama3 || longrope)
     rope.original_max_positions = nested_or_top_level(
@@ -167,9 +171,12 @@ double read_object(const Value& object, ConfigReader& top, const RopeDefaults& d
   }
   if (longrope) read_longrope(inner, d, rotated_part(top, d, partial) / 2, rope);
   if (longrope && defaults.mscale) {
-    rope.attention_factor = inner.positive("short_mscale", 0);
-    inner.positive("long_mscale", 0);
+    const double short_mscale = inner.positive("short_mscale", 0);
+    const double long_mscale = inner.positive("long_mscale", 0);
+    rope.attention_factor = rope.long_factors ? long_mscale : short_mscale;
   }
+  if (yarn && inner.is_null("factor"))
+    rope.factor = static_cast<double>(d.max_positions) / rope.original_max_positions;
   if (yarn) read_yarn(inner, rope);
   if (llama3) {
     rope.low_freq_factor = inner.positive("low_freq_factor", 0);
@@ -211,6 +218,9 @@ void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const Rop
                                                       : nullptr;
     if (!slot || !(value.is_object() || value.is_null()))
       return top.refuse("rope: " + quote(key) + " = " + short_text(value) + " is not covered");
+    // transformers reads it beside the objects, where it is not.
+    if (value.is_object() && value.get("truncate") == false)
+      return top.refuse("rope: 'truncate' = false of one kind of layers is not covered");
     if (value.is_object()) *slot = &value;
   }
   d.ropes = {RopeParameters{}, RopeParameters{}};

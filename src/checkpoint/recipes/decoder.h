@@ -77,6 +77,7 @@ struct Decoder {
   int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0;
   int64_t embedding_size = 0;  // 0: hidden_size
   int64_t heads = 0, kv_heads = 0, head_dim = 0, max_positions = 0;
+  bool long_context = false;  // the program of the prompts beyond LongRoPE's original length
   std::vector<Layer> layers;
   int64_t window = 0;  // positions that a query sees, its own included; 0: no layer has a window
 

@@ -19,9 +19,8 @@ void add_rope(const RopeParameters& rope, const std::string& prefix, Parameters&
   if (longrope) {
     p[prefix + "attention_factor"] = parameter(attention_factor(rope));
     std::string factors;
-    for (double f : rope.short_factor)
-      factors += (factors.empty() ? "" : " ") + parameter(static_cast<float>(f));
-    p[prefix + "short_factor"] = factors;
+    for (double f : rope.factors) factors += (factors.empty() ? "" : " ") + parameter(static_cast<float>(f));
+    p[prefix + (rope.long_factors ? "long_factor" : "short_factor")] = factors;
   } else if (rope.type != RopeParameters::standard) {
     p[prefix + "factor"] = parameter(rope.factor);
   }

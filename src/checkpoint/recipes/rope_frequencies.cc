@@ -93,7 +93,7 @@ std::vector<float> inverse_frequencies(const RopeParameters& rope, int64_t head_
     powers[i] = num::pow_cr(theta, exponent);
     table[i] = 1.0f / powers[i];
     if (rope.type == RopeParameters::longrope)
-      table[i] = 1.0f / (static_cast<float>(rope.short_factor[i]) * powers[i]);
+      table[i] = 1.0f / (static_cast<float>(rope.factors[i]) * powers[i]);
     if (rope.type == RopeParameters::linear) table[i] /= factor;
   }
   if (rope.type == RopeParameters::proportional) {

@@ -14,9 +14,10 @@ struct RopeParameters {
   double beta_fast = 32, beta_slow = 1;
   double attention_factor = 0, mscale = 0, mscale_all_dim = 0;  // 0: absent
   bool truncate = true;
-  double proportion = 1;             // of proportional: of the pairs, the others do not turn
-  int64_t size = 0;                  // elements of a head that are rotated; 0: the decoder's rotary_dim
-  std::vector<double> short_factor;  // of longrope: a divisor of each frequency
+  double proportion = 1;        // of proportional: of the pairs, the others do not turn
+  int64_t size = 0;             // elements of a head that are rotated; 0: the decoder's rotary_dim
+  std::vector<double> factors;  // of longrope: a divisor of each frequency
+  bool long_factors = false;    // they are those of long sequences (decoder.29)
   bool operator==(const RopeParameters&) const = default;
 };
 

@@ -76,13 +76,13 @@ TEST(RopeTest, StretchedThetaIsRoundedOnce) {
   EXPECT_EQ(stretched_theta(10000, 0.3, 64), 0x1.68b70abad94eep+11);  // alpha is no binary32
 }
 
-// Short factors divide, and sqrt(1 + ln 32 / ln 4096) multiplies cosines and sines.
-TEST(RopeTest, LongropeDividesByShortFactors) {
+// Factors divide, and sqrt(1 + ln 32 / ln 4096) multiplies cosines and sines.
+TEST(RopeTest, LongropeDividesByFactors) {
   RopeParameters rope{.type = RopeParameters::longrope, .factor = 32, .original_max_positions = 4096};
-  rope.short_factor = {1, 2, 4};
+  rope.factors = {1, 2, 4};
   const auto plain = inverse_frequencies({}, 6), table = inverse_frequencies(rope, 6);
   for (size_t i = 0; i < table.size(); ++i)
-    EXPECT_EQ(table[i], plain[i] / static_cast<float>(rope.short_factor[i]));
+    EXPECT_EQ(table[i], plain[i] / static_cast<float>(rope.factors[i]));
   EXPECT_EQ(std::bit_cast<uint32_t>(attention_factor(rope)), 0x3f9859b9u);
   rope.factor = 1;
   EXPECT_EQ(attention_factor(rope), 1.0f);

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "onnx/recipe.h"
 #include "onnx/tensor.h"
+#include "plan/keywords.h"
 #include "plan/program_text.h"
 
 namespace invar::compiler {
@@ -74,6 +75,8 @@ Result<std::optional<Program>> program_of_graph(const onnx::Graph& graph, const 
                                     plan.operation_set, {});
   for (const std::string& choice : plan.choices)
     if (choice != kExact16Choice) program.text += "choice " + choice + "\n";
+  if (const auto made_by = graph.metadata.find(onnx::kExporter); made_by != graph.metadata.end())
+    program.text += "exporter " + plan::quote(made_by->second) + "\n";
   program.text += form->text;
   program.source = {std::string(plan::kGraphRecipe), sha256(program.text), {}};
   for (onnx::NormalForm::Constant& c : form->constants)

@@ -14,11 +14,10 @@
 namespace invar {
 
 // Words about dimensions, which know the symbols that they name. An error made of them carries the
-// symbols, so that nobody looks for them in a message.
+// symbols, so that nobody looks for them in a message. They do not convert to a plain string.
 struct DimText {
   DimText(std::string text = "") : text(std::move(text)) {}
   DimText(const char* text) : text(text) {}
-  operator const std::string&() const { return text; }
   friend DimText operator+(DimText a, const DimText& b) {
     a.text += b.text;
     a.symbols.insert(a.symbols.end(), b.symbols.begin(), b.symbols.end());
@@ -38,6 +37,10 @@ Error not_covered(const T& why) {
   std::string names;
   for (const std::string& name : why.symbols) names += (names.empty() ? "" : " ") + name;
   return {Code::not_covered, why.text, {}, ErrorKind::not_constant, std::move(names)};
+}
+template <std::same_as<DimText> T>
+Error bad_input(const T& why) {
+  return bad_input(why.text);
 }
 
 }  // namespace invar

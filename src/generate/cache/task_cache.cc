@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 #ifdef INVAR_COMPILER
 // A key of all that a plan depends on, cheap to compute: weights by name, size, time and inode,
 // JSON files by content.
-std::string key_of(const std::string& folder, bool colocate, OperationSet set, Profile profile) {
+std::string key_of(const std::string& folder, const ModelOptions& options, OperationSet set,
+                   Profile profile) {
   std::error_code ec;
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
@@ -41,9 +42,10 @@ std::string key_of(const std::string& folder, bool colocate, OperationSet set, P
   Sha256 h;
   h.update("task 2, " INVAR_VERSION "\n")
       .update(plan::kNumerics)
-      .update(colocate ? "copy" : "link")
+      .update(options.colocate_tensors ? "copy" : "link")
       .update(name_of(set));
   if (profile != Profile::fp32) h.update(name_of(profile));
+  if (options.long_context) h.update("long context");
   h.update(fs::weakly_canonical(folder, ec).string());
   for (const std::string& name : names) {
     const std::string path = folder + "/" + name;
@@ -96,8 +98,7 @@ Status make_plan(const ModelLocation& location, const checkpoint::ExportOptions&
     return compile_onnx_into(folder, program, set, /*keeps_memory=*/true, observer, prepared);
   }
   const auto exporting = observer.phase("export");
-  INVAR_TRY(const std::string model,
-            checkpoint::export_checkpoint(location.folder, folder, options));
+  INVAR_TRY(const std::string model, checkpoint::export_checkpoint(location.folder, folder, options));
   const auto shown = [&](const char* file) { return (kept.empty() ? "" : kept + "/") + file; };
   exporting->done(shown("model.onnx"));
   const auto compiling = observer.phase("compile");
@@ -216,18 +217,18 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   CompiledModel prepared;
   const OperationSet set = options.operation_set.value_or(OperationSet::reproducible);
   const Profile profile = options.profile.value_or(Profile::fp32);
-  INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
+  INVAR_TRY(const std::string onnx_model, onnx_model_of(location));
   std::string key;
   if (onnx_model.empty()) {
-    key = key_of(location.folder, options.colocate_tensors, set, profile);
+    key = key_of(location.folder, options, set, profile);
   } else {
     INVAR_TRY(key, key_of_onnx(onnx_model, set, profile));
   }
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
   if (path.empty()) {
     INVAR_TRY(TemporaryFolder made, TemporaryFolder::make());
-    INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors}, set, profile, onnx_model, made.path(), "", presumed, observer,
-                             prepared));
+    INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors, options.long_context}, set, profile,
+                             onnx_model, made.path(), "", presumed, observer, prepared));
     prepared.folder = made.path();
     prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
     return prepared;
@@ -250,8 +251,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
       observer.note("damaged", task.path() + ": " + content.damage + "; made anew");
   }
   INVAR_TRY(const TemporaryFolder made, task.make_temporary());
-  INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors}, set, profile, onnx_model, made.path(), task.path(), presumed,
-                           observer, prepared));
+  INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors, options.long_context}, set, profile,
+                           onnx_model, made.path(), task.path(), presumed, observer, prepared));
   const bool another_was_faster = cache == CachePolicy::use && task.read(key).plan;
   if (!another_was_faster) {
     INVAR_CHECK_OK(task.store(made, key));

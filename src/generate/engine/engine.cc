@@ -44,11 +44,47 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
   if (const std::string& whole = model->folder.whole; !whole.empty())
     observer.note("model",
                   "of " + whole + " the text model alone is used: pictures, sound and video are not taken");
+  for (const std::string& lacks : model->folder.missing) observer.note("folder", lacks);
   report_threads(session->threads(), execution, observer);
   if (execution.device == "cpu" && !execution.cpu_only && execution.workers.empty())
     if (const std::string idle = idle_gpu(); !idle.empty()) observer.note("device", "cpu; " + idle);
-  remember_checkpoint(model->described.weights, model->location.folder);
+  remember_checkpoint(model->described.weights, model->location.path());
   return {};
+}
+
+Status Engine::Impl::take_program_of(const Request& request, Observer& observer) {
+  INVAR_TRY(std::shared_ptr<Model> wanted,
+            Model::for_prompt(model, static_cast<int64_t>(request.tokens.size())));
+  if (wanted == model && session) return {};
+  if (!wanted->is_compiled()) {
+    INVAR_CHECK_OK(wanted->compile(observer));
+  }
+  const int64_t positions = session ? session->capacity() : request.positions();
+  held.clear(), memory_user = nullptr;
+  session.reset();  // frees its memory first
+  const auto before = std::exchange(model, std::move(wanted));
+  const Status loaded = load({}, 1, positions, observer);
+  if (loaded) return {};
+  model = before;
+  INVAR_CHECK_OK(load({}, 1, positions, observer));
+  return loaded;
+}
+
+// The model whose program all these requests have.
+static Result<std::shared_ptr<Model>> model_for(std::shared_ptr<Model> model,
+                                                std::span<const Request> requests) {
+  const Request* first = nullptr;
+  const auto size = [](const Request& r) { return static_cast<int64_t>(r.tokens.size()); };
+  for (const Request& r : requests) {
+    if (r.skipped()) continue;
+    if (!first) first = &r;
+    if (model->folder.is_long(size(r)) != model->folder.is_long(size(*first)))
+      return not_covered("a prompt of " + std::to_string(size(*first)) + " tokens and one of " +
+                         std::to_string(size(r)) + ": LongRoPE has other factors beyond " +
+                         std::to_string(model->folder.original_context) +
+                         " tokens, so these prompts have two programs: answer them in two runs");
+  }
+  return first ? Model::for_prompt(std::move(model), size(*first)) : model;
 }
 
 Status Engine::Impl::open_drafter(const EngineOptions& options, int64_t positions, Observer& observer) {
@@ -76,6 +112,7 @@ Status Engine::Impl::open_drafter(const EngineOptions& options, int64_t position
 Result<Engine> Engine::open(std::shared_ptr<Model> model, ExecutionOptions execution,
                             const EngineOptions& options, std::span<Request> first, Observer& observer) {
   const num::ArithmeticEnv env;
+  INVAR_TRY(model, model_for(std::move(model), first));
   if (!model->is_compiled()) {
     INVAR_CHECK_OK(model->compile(observer));
   }
@@ -109,10 +146,11 @@ const run::Session& Engine::session() const {
 }
 
 int64_t Engine::positions() const {
-  return impl_->session->capacity();
+  return impl_->session ? impl_->session->capacity() : 0;
 }
 
-Status Engine::admit(Request& request) {
+Status Engine::admit(Request& request, Observer& observer) {
+  INVAR_CHECK_OK(impl_->take_program_of(request, observer));
   if (const int64_t needed = request.positions(); needed > positions()) {
     const num::ArithmeticEnv env;
     impl_->held.clear(), impl_->memory_user = nullptr;
@@ -124,12 +162,13 @@ Status Engine::admit(Request& request) {
   return reserve_receipts(model(), {&request, 1});
 }
 
-Status Engine::fit(Request& request) {
+Status Engine::fit(Request& request, Observer& observer) {
   const auto n = static_cast<int64_t>(request.tokens.size());
   if (n >= positions())
     return bad_input("the conversation has " + std::to_string(n) + " tokens, and the memory holds " +
                      std::to_string(positions()) +
                      " positions with the answer: begin anew, or take a larger --context");
+  INVAR_CHECK_OK(impl_->take_program_of(request, observer));
   request.max_new_tokens = std::min(request.max_new_tokens, positions() - n);
   return reserve_receipts(model(), {&request, 1});
 }
@@ -149,7 +188,7 @@ GenerationTask Engine::Impl::task(const Request& request) const {
 static int64_t bound_limit(const ModelFolder& model, const Request& request, const Generation& made,
                            Observer& observer) {
   const DecodingParams& decoding = request.settings->decoding;
-  const int64_t given = new_tokens_as_given(model, decoding);
+  const int64_t given = new_tokens_as_given(model, decoding, static_cast<int64_t>(request.tokens.size()));
   const bool counts = request.params.processors.min_new_tokens > 0 && !decoding.requested_least &&
                       !decoding.config.min_new_tokens;  // it follows from min_length
   if (!request.settings->options.salt_prompt || (given <= request.max_new_tokens && !counts))

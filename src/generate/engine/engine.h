@@ -38,7 +38,8 @@ class AnswerStream;
 class Engine {
  public:
   // Finds or makes the plan where the model has none yet, takes the space of the receipts of these
-  // requests, and loads the weights: the only time that it does.
+  // requests, and loads the weights: the only time that it does, but for a later prompt that has
+  // the other program of a model with LongRoPE. not_covered: the requests have both.
   static Result<Engine> open(std::shared_ptr<Model>, ExecutionOptions, const EngineOptions&,
                              std::span<Request> first, Observer&);
   Engine(Engine&&) noexcept;
@@ -49,11 +50,12 @@ class Engine {
   // Positions that the memory of a sequence holds.
   int64_t positions() const;
   // Makes ready for a later request: takes more memory where it needs more positions, and then
-  // forgets what the memory holds, and takes the space of its receipt. Nothing is loaded.
-  Status admit(Request&);
+  // forgets what the memory holds, and takes the space of its receipt. Loads its program where
+  // that is another one.
+  Status admit(Request&, Observer&);
   // The same within the memory that there is: the answer is cut to what the prompt leaves. The
   // error is of the prompt alone.
-  Status fit(Request&);
+  Status fit(Request&, Observer&);
   // Begins an answer. Of the tokens before, those that the prompt begins with are not computed
   // again. Engine, request and observer outlive the stream.
   AnswerStream stream(Request&, Observer&);

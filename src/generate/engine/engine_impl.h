@@ -13,6 +13,8 @@ namespace invar::generate {
 
 struct Engine::Impl {
   Status load(const EngineOptions&, int64_t sequences, int64_t positions, Observer&);
+  // Loads the program that this request has, if it is another one.
+  Status take_program_of(const Request&, Observer&);
   GenerationTask task(const Request&) const;
   // Checks that the weights' files have not changed, seals the receipt of what was made, and writes
   // it.

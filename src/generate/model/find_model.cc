@@ -51,14 +51,14 @@ std::vector<std::string> remembered(const Digest& weights) {
 
 // Whether the folder's config.json and tokenizer.json, if it has them, and its chat template are
 // those of the receipt.
-bool has_files_of(const std::string& folder, const receipt::Receipt& claimed) {
+bool has_files_of(const std::string& path, const receipt::Receipt& claimed) {
+  const auto location = resolve(path);
+  if (!location) return false;
   const auto fits = [&](const char* name, const Digest& wanted) {
-    const auto text = read_file(folder + "/" + name);
+    const auto text = read_file(location->folder + "/" + name);
     return !text || sha256(*text) == wanted;
   };
   if (!fits("config.json", claimed.config) || !fits("tokenizer.json", claimed.tokenizer)) return false;
-  const auto location = resolve(folder);
-  if (!location) return false;
   const auto templates = open_chat_templates(*location);
   return templates && sha256(chat_template_text(*templates)) == claimed.chat_template;
 }
@@ -90,7 +90,7 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
   std::stable_partition(folders.begin(), folders.end(),
                         [&](const std::string& folder) { return has_files_of(folder, claimed); });
   for (const std::string& folder : folders)
-    if (fs::is_directory(folder, ec))
+    if (fs::exists(folder, ec))
       if (auto location = resolve(folder))
         return FoundModel{*location, "the folder of the last run here with these weights"};
   const auto path = claimed.execution.find("model_path");

@@ -97,9 +97,11 @@ Result<Needs> needs_of(const plan::Plan& plan, const std::string& folder, int64_
   INVAR_TRY(const plan::Footprint footprint, plan::footprint(plan, sizes));
   n.weights = static_cast<uint64_t>(footprint.weights);
   n.activations = static_cast<uint64_t>(footprint.buffers);
-  const auto parts = plan::split_by_layers(plan, 1);
+  auto parts = plan::split_by_layers(plan, 1);
   if (!parts) return n;
-  n.states = parts->front().cost.state * static_cast<uint64_t>(positions);
+  INVAR_CHECK_OK(run::measure_states(*parts));
+  const plan::StageCost& cost = parts->front().cost;
+  n.states = cost.fixed_state + cost.state * static_cast<uint64_t>(positions);
   INVAR_TRY(n.weights, run::weights_needed(plan, folder));
   return n;
 }

@@ -26,8 +26,6 @@ Status check_no_file(const std::string& name) {
   if (gguf)
     return no_model(name, "a GGUF file (of llama.cpp), which invar does not open" + checkpoint,
                     Code::not_covered);
-  if (name.ends_with(".onnx"))
-    return no_model(name, "an ONNX model, no checkpoint: `invar compile` and `invar infer` run it");
   return no_model(name, "a file: pass the folder of the checkpoint, which holds config.json");
 }
 
@@ -50,6 +48,11 @@ Status check_no_lfs_pointers(const std::string& folder) {
           "folder, or `invar download ORG/NAME`");
   }
   return {};
+}
+
+bool is_onnx_file(const std::string& name) {
+  std::error_code ec;
+  return name.ends_with(".onnx") && fs::is_regular_file(name, ec);
 }
 
 // The folder itself, or what it says of a model that Invar does not open.
@@ -88,7 +91,7 @@ Result<std::optional<ModelLocation>> not_of_hub(const ModelSource& source) {
   std::error_code ec;
   if (source.name.find('\0') != source.name.npos)
     return bad_input("model " + json::quote(source.name) + ": a path without a NUL character is needed");
-  const bool folder = fs::is_directory(source.name, ec);
+  const bool onnx_file = is_onnx_file(source.name), folder = onnx_file || fs::is_directory(source.name, ec);
   INVAR_CHECK_OK(check_no_file(folder ? "" : source.name));
   if (!folder && hub::parse_name(source.name)) return std::optional<ModelLocation>();
   if (!source.revision.empty())
@@ -96,7 +99,8 @@ Result<std::optional<ModelLocation>> not_of_hub(const ModelSource& source) {
                      (folder ? ": a folder has no revisions: leave --revision out"
                              : ": --revision is for org/name of a model on the Hugging Face hub"));
   if (!folder) return unknown(source.name).error();
-  INVAR_TRY(ModelLocation location, local(source.name));
+  INVAR_TRY(ModelLocation location, local(onnx_file ? folder_of(source.name) : source.name));
+  if (onnx_file) location.onnx_model = source.name;
   return std::optional(std::move(location));
 }
 

@@ -19,6 +19,10 @@ struct Model {
   static Result<std::shared_ptr<Model>> open(ModelOptions, Observer&);
   // The same of one that is found already.
   static Result<std::shared_ptr<Model>> open(ModelLocation, ModelOptions);
+  // The model whose program a prompt of so many tokens has: this one, or with LongRoPE another of
+  // the same folder (decoder.29), which is not compiled. not_covered: options.plan is of short
+  // prompts.
+  static Result<std::shared_ptr<Model>> for_prompt(std::shared_ptr<Model>, int64_t tokens);
   // Finds or makes the plan. presumed: see prepare().
   Status compile(Observer&, CachePolicy = CachePolicy::use, const TensorDigests* presumed = nullptr);
   bool is_compiled() const { return !compiled.plan.nodes.empty(); }

@@ -81,6 +81,12 @@ Result<TokenizerFile> read_tokenizer(const std::string& dir, const Value& config
   return TokenizerFile{std::move(content), std::move(tokenizer)};
 }
 
+bool has_tokenizer(const std::string& dir) {
+  if (exists(dir + "tokenizer.json") || exists(dir + "tokenizer.model")) return true;
+  const auto names = names_in(dir);
+  return names && std::ranges::any_of(*names, [](const std::string& n) { return n.ends_with(kRanks); });
+}
+
 // The same, whose settings ask for nothing else. They are those of tokenizer_config.json and, from
 // older checkpoints, special_tokens_map.json.
 Result<TokenizerFile> checked_tokenizer(const std::string& dir, Value& config, Value& older) {
@@ -145,14 +151,24 @@ static Error no_config(const std::string& folder) {
       "safetensors files and the tokenizer's files");
 }
 
+Result<std::string> onnx_model_of(const ModelLocation& location) {
+  if (!location.onnx_model.empty()) return location.onnx_model;
+  return onnx_model_in(location.folder);
+}
+
 Result<ModelFolder> open_model(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
-  INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
+  INVAR_TRY(const std::string onnx_model, onnx_model_of(location));
   const std::string config_file =
       dir + (onnx_model.empty() ? "config.json" : onnx_config_file(location.folder));
-  if (!exists(config_file)) return no_config(location.folder);
-  INVAR_TRY(std::string config_text, read_file(config_file, kConfigFile));
-  INVAR_TRY(Value config, parse_object(config_file, config_text));
+  std::string config_text;
+  Value config = Value::object;
+  if (exists(config_file)) {
+    INVAR_TRY(config_text, read_file(config_file, kConfigFile));
+    INVAR_TRY(config, parse_object(config_file, config_text));
+  } else if (onnx_model.empty()) {
+    return no_config(location.folder);
+  }
   std::string key = "max_position_embeddings";
   std::string whole;
   uint64_t standard = 2048;  // transformers' default
@@ -169,19 +185,28 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   if (!context.is_unsigned() || context.to_uint64() < 1 || context.to_uint64() > INT32_MAX)
     return bad_input(config_file + ": " + key + " = " + checkpoint::short_text(context) +
                      " is not a size from 1 to 2^31 - 1");
-  if (onnx_model.empty()) context = checkpoint::served_positions(config, context.to_int64());
-  Value tokenizer_config, older;
-  INVAR_TRY(TokenizerFile file, checked_tokenizer(dir, tokenizer_config, older));
+  checkpoint::ServedPositions positions{context.to_int64(), context.to_int64()};
+  if (onnx_model.empty()) positions = checkpoint::served_positions(config, positions.most);
+  Value tokenizer_config = Value::object, older = Value::object;
+  TokenizerFile file{"", prompt::Tokenizer::of_ids()};
+  std::vector<std::string> missing;
+  if (onnx_model.empty() || has_tokenizer(dir)) {
+    INVAR_TRY(file, checked_tokenizer(dir, tokenizer_config, older));
+  } else {
+    missing.push_back("no tokenizer: prompt and answer are token ids, as \"1 15 300\"");
+  }
   INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));
 
   ModelFolder m{{location.name, location.revision, sha256(config_text), sha256(file.content),
                  sha256(chat_template_text(templates)), std::string(prompt::unicode_version())},
                 location.folder,
                 std::move(file.tokenizer),
-                context.to_int64(),
+                positions.most,
                 {},
                 std::move(templates),
-                std::move(whole)};
+                std::move(whole),
+                positions.original,
+                std::move(missing)};
   INVAR_TRY(const auto stop, read_stop_tokens(location.folder));
   if (stop) {
     m.stop_tokens = *stop;
@@ -191,6 +216,9 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
                          config_file + ": eos_token_id"));
   }
   m.stop_tokens = ascending(std::move(m.stop_tokens));
+  if (m.stop_tokens.empty() && config_text.empty())
+    m.missing.push_back(
+        "no end token (eos_token_id of generation_config.json): answers run to --max-new-tokens");
   return m;
 }
 

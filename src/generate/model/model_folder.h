@@ -21,9 +21,15 @@ struct ModelLocation {
   std::string name;      // org/name, or the folder's own name
   std::string revision;  // the snapshot of a hub model, else ""
   std::string folder;
+  std::string onnx_model = {};  // the file that was named; "": none, the folder has what it has
+  // What a later run finds the same model by.
+  const std::string& path() const { return onnx_model.empty() ? folder : onnx_model; }
 };
-// A folder, or org/name or org/name@revision in the local cache; without network. `claimed`: the
-// revision of a receipt, which goes before the branch main if the cache has it.
+// The path of the ONNX model that is run; "" where the folder is a checkpoint.
+Result<std::string> onnx_model_of(const ModelLocation&);
+// A folder, an ONNX file in one, or org/name or org/name@revision in the local cache; without
+// network. `claimed`: the revision of a receipt, which goes before the branch main if the cache has
+// it.
 Result<ModelLocation> resolve(const std::string& model_name, const std::string& claimed = "");
 bool is_hub_name(const std::string& model_name);  // org/name
 
@@ -47,6 +53,16 @@ struct ModelFolder {
   std::vector<int32_t> stop_tokens;  // ascending, each once
   prompt::ChatTemplates chat_templates;
   std::string whole;  // model_type of the larger model whose text model this is (decoder.32); "": none
+  // Below `context` with LongRoPE alone: prompts of more tokens have another program (decoder.29).
+  int64_t original_context = context;
+  bool is_long(int64_t prompt_tokens) const {
+    return original_context < context && prompt_tokens > original_context;
+  }
+  // Positions that a sequence with this prompt may have.
+  int64_t context_of(int64_t prompt_tokens) const {
+    return is_long(prompt_tokens) ? context : original_context;
+  }
+  std::vector<std::string> missing = {};  // what the folder of an ONNX model lacks, as texts
 };
 // Reads the chat templates of a checkpoint folder alone.
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);

@@ -1,6 +1,7 @@
 #include "generate/onnx/compile_onnx.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <set>
 
@@ -8,6 +9,7 @@
 #ifdef INVAR_COMPILER
 #include "compiler/compiler.h"
 #include "onnx/onnx.h"
+#include "onnx/recipe.h"
 #endif
 
 namespace invar::generate {
@@ -74,6 +76,32 @@ Status choose_branch(onnx::Graph& graph) {
   return {};
 }
 
+// How many nodes of this graph have states, by the exporter of the package, which writes them as
+// inputs and outputs (onnx.37); 0: it is no such graph, or has none.
+Result<size_t> states_of_exporter(const onnx::Graph& graph) {
+  const auto found = graph.metadata.find(onnx::kExporterStates);
+  size_t count = 0;
+  if (found == graph.metadata.end()) return count;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size())
+    return bad_input(std::string("metadata ") + onnx::kExporterStates + " is no number: export the model again");
+  return count;
+}
+
+// What the exporter said has become so: no past is a tensor, no state is missing.
+Status check_states(const plan::Plan& plan, size_t expected, const std::string& model) {
+  for (const plan::Port& input : plan.inputs)
+    if (input.name != "input_ids" && input.name != "position_ids")
+      return bad_input(model + ": input " + input.name +
+                       " is no state: its shape or what reads it is not as invar.exporter writes it; export "
+                       "the model again");
+  if (plan.states.size() != expected)
+    return bad_input(model + ": " + std::to_string(plan.states.size()) + " of " + std::to_string(expected) +
+                     " states are in it: export the model again");
+  return {};
+}
+
 }  // namespace
 
 Status compile_onnx_into(const std::string& folder, const TensorProgram& program, OperationSet set,
@@ -89,12 +117,17 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;
   options.exact16 = program.profile == Profile::exact16;
-  options.stateless = true, options.make_stateful = keeps_memory;
+  INVAR_TRY(const size_t states, states_of_exporter(graph));
+  const bool has_states = keeps_memory && states != 0;
+  options.stateless = !has_states, options.make_stateful = keeps_memory && !has_states;
   options.progress = bytes_of(*compiling);
   options.remark = [&observer](const std::string& text) { observer.note("model", text); };
   options.hashed = made.hashed.get(), options.constants_file = kOnnxConstants;
   INVAR_TRY(options.artifacts, artifacts_folder(observer));
   INVAR_TRY(compiler::CompiledProgram compiled, compiler::compile(graph, options));
+  if (has_states) {
+    INVAR_CHECK_OK(check_states(compiled.plan, states, program.model));
+  }
   if (!compiled.why_stateless.empty())
     observer.note("memory", kWholePrefix + std::string(": ") + compiled.why_stateless);
   INVAR_CHECK_OK(link_weights(compiled.plan, options.folder, folder));

@@ -94,14 +94,19 @@ Result<sample::Params> params_for(const ModelFolder& m, const DecodingParams& d,
 }
 
 Result<int64_t> new_tokens(const ModelFolder& m, const DecodingParams& d, int64_t tokens) {
-  const int64_t room = m.context - tokens;
+  const int64_t context = m.context_of(tokens), room = context - tokens;
+  const std::string longer =  // decoder.29
+      context == m.context ? ""
+                           : ", or a prompt of more than " + std::to_string(context) +
+                                 " tokens: it has LongRoPE's long factors, and no sequence may change them";
   if (room < 1)
     return bad_input(std::to_string(tokens) + " tokens, but the context of " + m.identity.name + " is " +
-                     std::to_string(m.context) + ": shorten it to at most " + std::to_string(m.context - 1));
+                     std::to_string(context) + ": shorten it to at most " + std::to_string(context - 1) +
+                     longer);
   if (d.requested && *d.requested > room)
     return bad_input(std::to_string(tokens) + " tokens and " + std::to_string(*d.requested) +
-                     " new ones exceed the context of " + std::to_string(m.context) +
-                     ": use --max-new-tokens " + std::to_string(room) + " or less");
+                     " new ones exceed the context of " + std::to_string(context) +
+                     ": use --max-new-tokens " + std::to_string(room) + " or less" + longer);
   if (d.requested) return *d.requested;
   if (d.config.max_new_tokens) return std::min(*d.config.max_new_tokens, room);
   if (!d.config.max_length) return std::min(d.standard, room);
@@ -111,11 +116,11 @@ Result<int64_t> new_tokens(const ModelFolder& m, const DecodingParams& d, int64_
   return std::min(*d.config.max_length - tokens, room);
 }
 
-int64_t new_tokens_as_given(const ModelFolder& m, const DecodingParams& d) {
+int64_t new_tokens_as_given(const ModelFolder& m, const DecodingParams& d, int64_t tokens) {
   const auto given = d.requested               ? *d.requested
                      : d.config.max_new_tokens ? *d.config.max_new_tokens
                                                : d.config.max_length.value_or(kMaxNewTokens);
-  return std::min(given, m.context);
+  return std::min(given, m.context_of(tokens));
 }
 
 }  // namespace invar::generate

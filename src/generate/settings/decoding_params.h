@@ -25,9 +25,9 @@ struct DecodingParams {
 Result<DecodingParams> decoding_params(const ModelFolder&, const SamplingOptions&);
 // The most tokens after a prompt of `tokens`.
 Result<int64_t> new_tokens(const ModelFolder&, const DecodingParams&, int64_t tokens);
-// The same without regard to the prompt: where it is more than new_tokens(), that tells how many
-// tokens the prompt has.
-int64_t new_tokens_as_given(const ModelFolder&, const DecodingParams&);
+// The same without regard to the prompt but for its program: where it is more than new_tokens(),
+// that tells how many tokens the prompt has.
+int64_t new_tokens_as_given(const ModelFolder&, const DecodingParams&, int64_t tokens);
 // Parameters for a prompt of so many tokens; a setting without effect on it is off (receipt.21).
 Result<sample::Params> params_for(const ModelFolder&, const DecodingParams&, int64_t tokens,
                                   int64_t max_new_tokens);

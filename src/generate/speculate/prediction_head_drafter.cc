@@ -33,7 +33,8 @@ class PredictionHeadDrafter final : public Drafter {
   void computed(int64_t first, int64_t positions, std::span<const float> hidden) override {
     const auto wanted = static_cast<size_t>(positions) * size_;
     if (hidden.size() > wanted) hidden = hidden.first(wanted);
-    first += (static_cast<int64_t>(wanted) - static_cast<int64_t>(hidden.size())) / static_cast<int64_t>(size_);
+    first +=
+        (static_cast<int64_t>(wanted) - static_cast<int64_t>(hidden.size())) / static_cast<int64_t>(size_);
     if (first < base_ || first > end()) {
       restart(first);
     } else if (first < base_ + rows_) {
@@ -117,9 +118,10 @@ Result<std::unique_ptr<Drafter>> prediction_head_drafter(const Model& target, in
   const std::string mtp = "--speculate mtp: ";
   if (execution.partitions > 1 || execution.tensor_parallel > 1 || execution.weights_memory ||
       execution.device.find(',') != std::string::npos || execution.no_kv_cache)
-    return not_covered(mtp +
-                       "the head needs the states of a decoder in one part with a memory of keys: leave it or "
-                       "--n-partitions, --tensor-parallel, --weights-memory, --no-kv-cache out");
+    return not_covered(
+        mtp +
+        "the head needs the states of a decoder in one part with a memory of keys: leave it or "
+        "--n-partitions, --tensor-parallel, --weights-memory, --no-kv-cache out");
   const plan::Plan& plan = target.compiled.plan;
   auto made = prepare_prediction_head(target.location, plan::profile_of(plan.choices), observer);
   if (!made) return made.error().around(mtp);

@@ -30,14 +30,19 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
   INVAR_TRY(const FoundModel found, find_model(model, claimed, observer));
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = set, options.profile = profile_from(claimed.profile);
-  INVAR_TRY(const std::shared_ptr<Model> opened, Model::open(found.location, std::move(options)));
+  const auto prompt_tokens = static_cast<int64_t>(claimed.prompt_tokens.size());
+  INVAR_TRY(std::shared_ptr<Model> opened, Model::open(found.location, std::move(options)));
+  if (model.plan.empty()) {
+    INVAR_TRY(opened, Model::for_prompt(std::move(opened), prompt_tokens));
+  }
   INVAR_CHECK_OK(opened->compile(observer, CachePolicy::none));
   const ModelFolder& folder = opened->folder;
   CompiledModel& compiled = opened->compiled;
   INVAR_TRY(receipt::Receipt mine, receipt::describe(folder.identity, compiled.plan, claimed.format));
-  if (static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size()) > folder.context)
-    return bad_input(name + ": output.tokens: with the prompt more than the " +
-                     std::to_string(folder.context) + " positions of the model");
+  const int64_t context = folder.context_of(prompt_tokens);
+  if (prompt_tokens + static_cast<int64_t>(claimed.tokens.size()) > context)
+    return bad_input(name + ": output.tokens: with the prompt more than the " + std::to_string(context) +
+                     " positions of the model");
   DisputedRun run{{}, receipt::compare_model(claimed, mine), {}, compiled.temporary, compiled.hashed};
   run.text_of = [opened](int32_t token) {
     const prompt::Tokenizer& tokenizer = opened->folder.tokenizer;

@@ -168,14 +168,20 @@ bool Verifier::Impl::may_presume(const Verification& v) const {
 Result<LoadedModel*> Verifier::Impl::load(const Verification& v, bool presume) {
   if (!starting.valid()) starting = start(execution);
   INVAR_TRY(FoundModel found, find_model(model, v.claimed, observer));
-  const Key key(found.location.folder, v.set, v.claimed.profile);
-  if (const auto known = loaded.find(key); known != loaded.end()) {
+  const Key key(found.location.path(), v.set, v.claimed.profile);
+  const auto prompt_tokens = static_cast<int64_t>(v.claimed.prompt_tokens.size());
+  const auto has_program = [&](const Model& m) {  // decoder.29
+    return !model.plan.empty() || m.folder.is_long(prompt_tokens) == m.options.long_context;
+  };
+  if (const auto known = loaded.find(key); known != loaded.end() && has_program(*known->second.model)) {
     known->second.found = std::move(found);  // another receipt may have found it in another way
     return &known->second;
   }
+  loaded.erase(key);
   ModelOptions options = model;
   if (options.plan.empty()) options.operation_set = v.set, options.profile = profile_from(v.claimed.profile);
   INVAR_TRY(const std::shared_ptr<Model> opened, Model::open(found.location, std::move(options)));
+  if (!has_program(*opened)) opened->options.long_context = true;
   TensorDigests claimed;
   for (const receipt::TensorDigest& t : v.claimed.tensors) claimed.emplace(t.name, t.sha256);
   // A task folder may be damaged, so the plan is compiled from the checkpoint here and now.
@@ -256,7 +262,7 @@ Status Verifier::Impl::examine(Verification& v) {
   INVAR_TRY(LoadedModel * m, load(v, may_presume(v)));
   Status examined = examine(v, *m);
   if (!m->presumed) return examined;
-  loaded.erase(Key(m->found.location.folder, v.set, v.claimed.profile));
+  loaded.erase(Key(m->found.location.path(), v.set, v.claimed.profile));
   v.verdict = before;
   INVAR_TRY(m, load(v, /*presume=*/false));
   return examine(v, *m);
@@ -273,7 +279,7 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   mine.revision = claimed.revision;
 
   v.by_given_plan = given;
-  v.compared("folder", m.found.location.folder + " (" + m.found.source + ")",
+  v.compared("folder", m.found.location.path() + " (" + m.found.source + ")",
              /*caveat=*/model.model_name.empty());
   v.verdict.findings = receipt::compare_model(claimed, mine);
   if (v.failed()) return {};
@@ -288,8 +294,9 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
         "nobody can verify a run of the operation set default, which promises nothing about bits: model, "
         "program, prompt and texts are those of the receipt, tokens and logits were not computed again");
   const size_t total = claimed.prompt_tokens.size() + claimed.tokens.size();
-  if (static_cast<int64_t>(total) > folder.context) {
-    v.finding("output.tokens", "at most " + std::to_string(folder.context) + " positions with the prompt",
+  const int64_t context = folder.context_of(static_cast<int64_t>(claimed.prompt_tokens.size()));
+  if (static_cast<int64_t>(total) > context) {
+    v.finding("output.tokens", "at most " + std::to_string(context) + " positions with the prompt",
               std::to_string(total));
     return {};
   }

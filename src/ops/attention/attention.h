@@ -68,7 +68,7 @@ INVAR_INLINE int64_t gradient_key(const Geometry& g, int64_t head, int64_t key) 
 INVAR_INLINE constexpr int64_t up_to(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
-// What the CPU kernel keeps of each key head (Call::shared): operands packed for tiles, floats from
+// The CPU kernel keeps of each key head (Call::shared) operands packed for tiles, floats from
 // the start of the head's memory. Panels are [16 columns][elements of a row][16].
 struct BackwardLayout {
   int64_t q, grad, k, v;          // rows of d_padded or dv_padded elements
@@ -87,7 +87,7 @@ struct Slot {
   void* memory;
   std::byte* const* pages = nullptr;
 };
-// Where a block is: number `index` of `blocks` in `memory`.
+// Finds a block: number `index` of `blocks` in `memory`.
 struct BlockPlace {
   float* memory;
   int64_t index, blocks;

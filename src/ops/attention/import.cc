@@ -11,7 +11,7 @@
 namespace invar::compiler {
 namespace {
 
-// Whether a past has the shape [B, kv_heads, P, D] that fits the keys.
+// Tells whether a past has the shape [B, kv_heads, P, D] that fits the keys.
 bool is_past_shape(const Shape& past, const Shape& kv, int64_t heads) {
   return past.size() == 4 && kv.size() == 3 && kv[2].constant() && heads > 0 && known_equal(past[0], kv[0]) &&
          past[1] == Dim::of(heads) && past[3] == Dim::of(kv[2].value / heads);
@@ -57,7 +57,7 @@ Result<Value> full_lengths(NodeView& node, Value key) {
   return expand(node, node.size_tensor(*keys, Ints(int64_t{1})), {k[0]});
 }
 
-// Whether the keys that a query attends to depend on its position.
+// Tells whether the keys that a query attends to depend on its position.
 bool depends_on_position(ArrayRef<NamedAttribute> attrs) {
   return llvm::any_of(attrs, [](NamedAttribute a) {
     return a.getName() == "left" || a.getName() == "right" ||

@@ -1,11 +1,11 @@
-// How torch says attention: functional.scaled_dot_product_attention where it has such, else a
+// Spells attention in torch: functional.scaled_dot_product_attention where it has such, else a
 // helper in torch.py.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {
 namespace {
 
-// Whether an attribute says what its absence does.
+// Tells whether an attribute says what its absence does.
 bool is_plain_attribute(const std::string& name, const AttributeValue& value) {
   if (const auto* v = std::get_if<F32Bits>(&value)) return v->value() == 0;
   const auto* v = std::get_if<int64_t>(&value);

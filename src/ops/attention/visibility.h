@@ -1,4 +1,4 @@
-// Which keys a query sees: attention.3, attention.13 and attention.15 as index arithmetic, masks as
+// A query sees keys by attention.3, attention.13 and attention.15 as index arithmetic, masks as
 // bit sets.
 #pragma once
 #include "num/contract/schedule.h"

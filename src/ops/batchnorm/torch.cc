@@ -1,4 +1,4 @@
-// How torch says a batch normalization.
+// Spells a batch normalization in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

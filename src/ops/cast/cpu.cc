@@ -15,7 +15,7 @@ namespace {
 bool is_float32_like(DType t) {
   return t == DType::f32 || t == DType::bf16 || t == DType::f16;
 }
-// Whether there are lanes from f32, bf16 and f16 to t.
+// Tells whether there are lanes from f32, bf16 and f16 to t.
 bool has_lanes(DType t) {
   return is_float32_like(t) || t == DType::i32 || t == DType::i64 || t == DType::i8 || t == DType::u8;
 }

@@ -1,4 +1,4 @@
-// How torch says a cast.
+// Spells a cast in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

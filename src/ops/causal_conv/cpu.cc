@@ -42,7 +42,7 @@ void pack(const View& constant, int, const Attributes&, void* packed) {
   by_taps(constant, constant.dim[1], 0, constant.dim[0], static_cast<float*>(packed), constant.dim[0]);
 }
 
-// Where the taps of a block of channels lie: x[r] is the input of tap r.
+// Points to the taps of a block of channels: x[r] is the input of tap r.
 struct Taps {
   const float *x[causal_conv::kWidest], *w;
   int64_t w_pitch, first, width;

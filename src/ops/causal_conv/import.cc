@@ -23,7 +23,7 @@ Result<Value> emit_causal_conv(NodeView& node, const CausalConvNode& c, const st
   return transpose(node, out, {0, 2, 1});
 }
 
-// Of a constant length: a convolution of x behind the past or zeros, which meet weights that are
+// A constant length becomes a convolution of x after the past or zeros, which meet weights that are
 // not finite, too (causal_conv.6).
 Result<Value> emit_padded_conv(NodeView& node, const CausalConvNode& c) {
   const Dim whole = Dim::of(c.length.value + c.before);
@@ -48,7 +48,7 @@ Result<Value> emit_padded_conv(NodeView& node, const CausalConvNode& c) {
   return out;
 }
 
-// Whether operand 3 and result 1 are memory between steps.
+// Tells whether operand 3 and result 1 are memory between steps.
 bool keeps_state(const NodeView& node, const CausalConvNode& c) {
   if (!node.has(3) || !node.can_become_state(3, 1)) return false;
   const Shape past = node.shape(3);

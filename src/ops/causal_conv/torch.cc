@@ -1,4 +1,4 @@
-// How torch says causal convolutions: a helper in torch.py.
+// Spells causal convolutions in torch: a helper in torch.py.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

@@ -42,7 +42,7 @@ ConvGeometry geometry_of(const Call&, bool transposed, bool pixel_major = false)
 INVAR_INLINE int64_t pitch_of(int64_t channels) {
   return channels + (channels % num::kChain ? 0 : channels % 1024 ? 16 : 272);
 }
-// Whether a convolution with these weights can run pixel-major for any operand.
+// Tells whether a convolution with these weights can run pixel-major for any operand.
 bool takes_channels_last(const View& w, const Attributes&);
 // Null, or why a call is invalid.
 const char* check(const Call&, bool transposed);

@@ -13,7 +13,7 @@ static bool full_panels(int64_t rows) {  // except a few
 
 constexpr int64_t kMaxIndirectTaps = 64;
 
-// Whether a quarter of all taps of all outputs fall into the padding, and there are few taps.
+// Tells whether a quarter of all taps of all outputs fall into the padding, and there are few taps.
 static bool mostly_padding(const Axis (&axis)[kAxes]) {
   int64_t all = 1, inside = 1, taps = 1;
   for (const Axis& a : axis) {
@@ -117,7 +117,7 @@ ConvGeometry geometry_of(const Call& call, bool transposed, bool pixel_major) {
   return p;
 }
 
-// Of the sizes in (most / 2, most] that are multiples of `step`, the one that divides n most evenly
+// Chooses the size in (most / 2, most] that is a multiple of `step` and divides n most evenly
 // if there are few blocks, so that threads get nearly equal work.
 static int64_t even_block_size(int64_t n, int64_t most, int64_t step) {
   constexpr int64_t kMany = 64;

@@ -1,4 +1,4 @@
-// How torch says convolutions. torch pads both ends alike; other ends are padded, or cut, on their
+// Spells convolutions in torch. torch pads both ends alike; other ends are padded, or cut, on their
 // own.
 #include <algorithm>
 
@@ -70,7 +70,7 @@ Result<std::string> conv_transpose(const TorchCall& c) {
   if (plain)
     return cat(name, python::join(operands), keyword("padding", w.begins, 0),
                keyword("output_padding", w.more, 0), named, ")");
-  // What is too much is cut off, what is missing has the bias alone.
+  // Cuts off what is too much; what is missing has the bias alone.
   Ints begins, ends;
   for (size_t d = 0; d < w.axes; ++d) begins.push_back(-w.begins[d]), ends.push_back(w.more[d] - w.ends[d]);
   std::string bias;

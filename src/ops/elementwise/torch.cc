@@ -1,4 +1,4 @@
-// How torch says elementwise operations: an operator, or a function of torch or
+// Spells elementwise operations in torch: an operator, or a function of torch or
 // torch.nn.functional.
 #include <cmath>
 #include <set>
@@ -99,7 +99,7 @@ Result<std::string> shrink(const TorchCall& c) {
              ", ", x, " - ", moved, ", torch.where(", x, ".isnan(), ", x, ", 0.0)))");
 }
 
-// Of u64 torch has few functions; these give the same bits on i64.
+// torch has few functions of u64; these give the same bits on i64.
 bool same_on_i64(const std::string& op) {
   static const std::set<std::string> ops = {"add",         "bitwise_and", "bitwise_not", "bitwise_or",
                                             "bitwise_xor", "equal",       "mul",         "neg",

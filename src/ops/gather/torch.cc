@@ -1,4 +1,4 @@
-// How torch says reading and writing at indices.
+// Spells reading and writing at indices in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

@@ -1,4 +1,4 @@
-// How torch says a group normalization: torch.group_norm, because that of functional refuses groups
+// Spells group normalization in torch: torch.group_norm, because that of functional refuses groups
 // of one element.
 #include "compiler/room_api.h"
 

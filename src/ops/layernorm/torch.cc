@@ -1,4 +1,4 @@
-// How torch says LayerNorm and its gradients.
+// Spells LayerNorm and its gradients in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

@@ -9,7 +9,7 @@
 namespace invar::compiler {
 namespace {
 
-// What a node says: its rule and its heads.
+// A node says this: its rule and its heads.
 struct LinearNode {
   bool gated, delta;
   int64_t q_heads, heads;

@@ -1,4 +1,4 @@
-// How torch says linear attention: the recurrence, a helper in torch.py.
+// Spells linear attention in torch: the recurrence, a helper in torch.py.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

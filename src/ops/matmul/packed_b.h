@@ -22,8 +22,8 @@ INVAR_INLINE PanelOffset panel_offset(int64_t p, int64_t panels, int64_t k) {
 }
 
 // Packed panels of a matrix, from panel `first` and row `begin` of k on. A tile reads from one
-// group only (WorkPartition::tile_panels) and prefetches kPrefetchBytes ahead, more than the
-// hardware prefetcher does.
+// group only (WorkPartition::tile_panels). One of several rows prefetches kPrefetchBytes ahead
+// (kPrefetchRows).
 constexpr int kPrefetchBytes = 2048;
 template <class R>
 struct PackedPanels {
@@ -37,7 +37,7 @@ struct PackedPanels {
   }
 };
 
-// How a packed dtype is read in tiles (Read) and packed (Keep).
+// Reads a packed dtype in tiles (Read), and packs it (Keep).
 template <class W>
 struct PackedFormat {
   using Read = W;

@@ -235,7 +235,7 @@ static const char* check_exact16(const Call& c) {
   return last_dim(c.in[0]) <= num::kExact16LongestRow ? nullptr : "rows of at most 2^22 elements";
 }
 
-// Whether v has one value per column and group: [N, groups] with trans_b, else [groups, N], or [N]
+// v must have one value per column and group: [N, groups] with trans_b, else [groups, N], or [N]
 // for one group.
 static bool per_group(const View& v, int64_t n, int64_t groups, bool trans_b) {
   if (v.rank < 2) return v.elements() == 1 || (groups == 1 && v.dim[0] == n);

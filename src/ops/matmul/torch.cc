@@ -1,4 +1,4 @@
-// How torch says matrix products.
+// Spells matrix products in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

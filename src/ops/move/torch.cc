@@ -1,4 +1,4 @@
-// How torch says the moving of elements. Dimensions that only a call decides have no number here,
+// Spells the moving of elements in torch. Dimensions that only a call decides have no number here,
 // so some texts differ for them.
 #include "compiler/room_api.h"
 
@@ -48,7 +48,7 @@ Result<std::string> sliced(const TorchCall& c) {
   return c[0] + (spans.empty() ? "" : "[" + python::join(spans) + "]") + narrow;
 }
 
-// What functional.pad adds to one end of a dimension: a number, or a text if only a call decides
+// functional.pad adds this to one end of a dimension: a number, or a text if only a call decides
 // it.
 struct Amount {
   int64_t number = 0;
@@ -92,7 +92,7 @@ Result<std::string> pad_call(const TorchCall& c) {
   return amounts.empty() ? c[0] : cat("functional.pad(", c[0], ", ", shown(amounts), ")");
 }
 
-// Whether functional.pad continues x in this way: it does so in up to the last three dimensions,
+// Says if functional.pad continues x in this way: it does so in up to the last three dimensions,
 // and by less than they have.
 bool is_continued(const TorchCall& c, const std::vector<Amount>& amounts) {
   const size_t rank = c.rank();

@@ -52,7 +52,7 @@ Status non_max_suppression(NodeView& node) {
   Value overlap = node.has(3) ? node.in(3) : node.constant(0.0f);
   SmallVector<Value> operands = {node.in(0), node.in(1), max_boxes, overlap};
   if (node.has(4)) operands.push_back(node.in(4));
-  // As many slots as may be selected.
+  // There are as many slots as may be selected.
   const Shape scores = node.shape(1);
   const Result<int64_t> number = constant_int(node, 2, 0);
   if (number && scores.size() == 3 && scores[2].constant())

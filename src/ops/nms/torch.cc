@@ -1,4 +1,4 @@
-// How torch says non-maximum suppression: a helper in torch.py.
+// Spells non-maximum suppression in torch: a helper in torch.py.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

@@ -28,7 +28,7 @@ Window window_of(const PoolGeometry& p, int64_t o) {
   }
   return w;
 }
-// How many of its taps count.
+// Counts the taps that count.
 int64_t count_of(const PoolGeometry& p, const Window& w, bool padded) {
   int64_t count = 1;
   for (int d = 0; d < kAxes; ++d) count *= pool::taps_inside(p.axis[d], w.at[d], padded);

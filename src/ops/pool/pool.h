@@ -15,7 +15,7 @@ struct PoolGeometry {
   slide::BlockTiling tiling;  // no floats: windows too large for a copy, or mostly padding
 };
 PoolGeometry geometry_of(const Call&);
-// Whether windows are small enough for a row with NHWC operands.
+// Tells whether windows are small enough for a row with NHWC operands.
 bool takes_channels_last(const Attributes&);
 // Null, or why a call is invalid.
 const char* check(const Call&);

@@ -7,7 +7,7 @@
 
 namespace invar::ops::pool {
 
-// Whether the windows are mostly padding and so large that per-output work is cheaper than copying
+// Says if the windows are mostly padding and so large that per-output work is cheaper than copying
 // the padding.
 static bool mostly_padding(const PoolGeometry& p) {
   constexpr int64_t kVector = 8,

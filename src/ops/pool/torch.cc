@@ -1,4 +1,4 @@
-// How torch says pooling: its functions where they have such windows, else helpers in torch.py.
+// Spells pooling in torch: its functions where they have such windows, else helpers in torch.py.
 // torch pads both ends alike, at most half a window, and of averages and norms has no dilated ones.
 #include <algorithm>
 
@@ -29,7 +29,7 @@ struct PoolWindows {
     dense = std::all_of(dilations.begin(), dilations.end(), [](int64_t d) { return d == 1; });
     ceil = c.i("ceil_mode") != 0 || rounded_up(c);
   }
-  // Whether there are more windows than fit.
+  // Tells whether there are more windows than fit.
   bool rounded_up(const TorchCall& c) const {
     bool more = false;
     for (size_t d = 0; d < axes; ++d) {

@@ -1,4 +1,4 @@
-// How torch says quantization.
+// Spells quantization in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

@@ -1,4 +1,4 @@
-// How torch says random numbers of the counter-based generator: helpers in torch.py.
+// Spells random numbers of the counter-based generator in torch: helpers in torch.py.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

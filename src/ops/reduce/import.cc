@@ -141,7 +141,7 @@ Status hardmax(NodeView& node) {
       node, [&node](Value x, int64_t axis) { return node.make<HardmaxOp>(x, node.attr("axis", axis)); });
 }
 
-// Of integers: the argmax of a mask of the elements equal to the extreme.
+// Takes, of integers, the argmax of a mask of the elements equal to the extreme.
 template <class Op, class Extreme>
 Status lower_arg_extreme(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"axis", "keepdims", "select_last_index"}));

@@ -35,7 +35,7 @@ struct Reduction {
 
 Reduction reduction_of(const Call&);
 
-// Whether dimension `axis` is reduced by attribute `axes` (absent: all are), and what is wrong with
+// Says if dimension `axis` is reduced by attribute `axes` (absent: all are), and what is wrong with
 // `axes`.
 bool is_reduced(const Call&, int axis);
 const char* check_axes(const Call&);

@@ -1,4 +1,4 @@
-// How torch says reductions.
+// Spells reductions in torch.
 #include <algorithm>
 
 #include "compiler/room_api.h"
@@ -6,7 +6,7 @@
 namespace invar::compiler {
 namespace {
 
-// What a reduction's text is made of.
+// A reduction's text is made of this.
 struct Reduced {
   std::vector<int64_t> axes;
   bool keepdim, empty = false;

@@ -31,7 +31,7 @@ Result<Dim> inferred_dim(NodeView& node, const Shape& from, const Shape& others)
     if (const std::optional<DimExpr> e = floor_div(*all, *part->constant())) return Dim::of(*e);
   }
   if (all->constant() && part->constant()) return bad_input("the sizes of operand and shape do not divide");
-  // Whether they divide is checked at run time.
+  // The run checks whether they divide.
   INVAR_TRY(Value by, node.make<MaxOp>({node.size_tensor(*part, int64_t{1}), node.constant(Ints(1))}));
   INVAR_TRY(Value left, node.make<DivOp>({node.size_tensor(*all, int64_t{1}), by}));
   return Dim::of(node.bind_dim(left, 0));
@@ -72,7 +72,7 @@ Status reshape_to_list(NodeView& node, llvm::ArrayRef<DimExpr> wanted, bool zero
   Shape from = node.shape(0), shape, others;
   std::optional<size_t> inferred;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i].constant().value_or(0) < -1) return bad_input("dimension " + wanted[i].text());
+    if (wanted[i].constant().value_or(0) < -1) return bad_input("dimension " + text_of(wanted[i]));
     const bool kept = wanted[i] == 0 && !zeros;
     if (kept && i >= from.size()) return bad_input("0 stands for a dimension the operand does not have");
     if (wanted[i] == -1 && inferred) return bad_input("-1 twice");

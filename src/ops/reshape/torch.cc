@@ -1,4 +1,4 @@
-// How torch says a change of shape or of the elements' type.
+// Spells a change of shape or of the elements' type in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

@@ -27,7 +27,7 @@ float float_from_bits(int64_t bits) {
 constexpr int64_t kOne = 0x3f800000;
 constexpr int64_t kInBinary32 = 8;  // added to coordinates (resize.3)
 
-// Whether the scale is a / 2^k, a and 2^k at most 2^10.
+// Tells whether the scale is a / 2^k, a and 2^k at most 2^10.
 bool is_dyadic(float scale) {
   for (int64_t by = 1; by <= 1 << 10; by *= 2)
     if (const float times = scale * static_cast<float>(by); times == std::floor(times) && times <= 1 << 10)
@@ -109,7 +109,7 @@ Result<std::vector<int64_t>> resized_axes(const NodeView& node, size_t rank) {
   return axes;
 }
 
-// Whether nearest by scales may select other elements in binary32 than in binary64 (onnx.21):
+// Tells whether nearest by scales may select other elements in binary32 than in binary64 (onnx.21):
 // quotients by dyadic scales lie on the same side of every bound in both. Aligned corners and
 // regions do not read the scale.
 bool selects_by_rounding(int64_t coordinates, llvm::ArrayRef<int64_t> scales) {

@@ -1,4 +1,4 @@
-// How torch says resizing: functional.interpolate where it has such, else a helper in torch.py.
+// Spells resizing in torch: functional.interpolate where it has such, else a helper in torch.py.
 #include <algorithm>
 #include <bit>
 
@@ -23,7 +23,7 @@ const char* mode(int64_t order, size_t axes) {
   return order == 3 && axes == 2 ? "bicubic" : nullptr;
 }
 
-// Whether functional.interpolate has such a resize.
+// Tells whether functional.interpolate has such a resize.
 bool is_plain_resize(const TorchCall& c) {
   const Shape &x = c.shape_of(0), &y = c.type.shape;
   if (c.rank() < 3 || !mode(c.i("order"), c.rank() - 2) || c.type.dtype != DType::f32) return false;

@@ -1,4 +1,4 @@
-// How torch says RMSNorm and its gradients.
+// Spells RMSNorm and its gradients in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

@@ -1,4 +1,4 @@
-// How torch says rotary embeddings: a helper in torch.py.
+// Spells rotary embeddings in torch: a helper in torch.py.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

@@ -1,4 +1,4 @@
-// How torch says sums and products of the elements up to one.
+// Spells sums and products of the elements up to one in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

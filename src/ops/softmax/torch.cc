@@ -1,4 +1,4 @@
-// How torch says softmax, its logarithm, the cross-entropy of rows and their gradients.
+// Spells softmax, its logarithm, the cross-entropy of rows and their gradients in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {

@@ -1,4 +1,4 @@
-// How torch says the largest elements: a stable sort, because torch.topk promises no order of
+// Spells the largest elements in torch: a stable sort, because torch.topk promises no order of
 // equals.
 #include "compiler/room_api.h"
 

@@ -82,10 +82,7 @@ class CostSum {
       bool has_value = false;
       for (const Operand& o : node.in) has_value |= o.kind == Operand::value;
       for (const Operand& o : node.in) {
-        if (o.kind == Operand::value) {
-          if (node.state >= 0 && &o != &node.in[0]) cost_.state += bytes_of_token(p_.values[o.index]);
-          continue;
-        }
+        if (o.kind == Operand::value) continue;
         const Weight& w = p_.weights[o.index];
         uint64_t elements = 1;
         for (int64_t d : w.shape) elements *= static_cast<uint64_t>(d);
@@ -296,7 +293,8 @@ std::vector<RankCost> rank_costs(const std::vector<Stage>& stages) {
     if (is_new) r = {s.partition, s.rank, s.first_layer, s.layers};
     r.gathers += !is_new;
     r.cost.weights += s.cost.weights, r.cost.products += s.cost.products, r.cost.read += s.cost.read;
-    r.cost.state += s.cost.state, r.cost.handed_over += s.cost.handed_over;
+    r.cost.state += s.cost.state, r.cost.fixed_state += s.cost.fixed_state;
+    r.cost.handed_over += s.cost.handed_over;
   }
   std::vector<RankCost> all;
   for (const auto& [place, cost] : found) all.push_back(cost);
@@ -309,7 +307,8 @@ std::string stage_report(const std::vector<RankCost>& all, const StageSpeed& spe
   std::snprintf(line, sizeof line, "times at %.3g GB/s of memory and %.3g T products/s\n",
                 speed.bytes_per_second * 1e-9, speed.products_per_second * 1e-12);
   std::string text = std::string(line) + "stage  " + (ranked ? "rank  gathers  " : "") +
-                     "layers      weights GB  state B/token  hand over B/token  decode ms  prompt ms/token\n";
+                     "layers      weights GB  state B/token  state B/sequence  hand over B/token  decode ms  "
+                     "prompt ms/token\n";
   for (const RankCost& r : all) {
     const StageCost& c = r.cost;
     const std::string layers =
@@ -319,8 +318,9 @@ std::string stage_report(const std::vector<RankCost>& all, const StageSpeed& spe
     std::snprintf(line, sizeof line, "%5d  ", r.partition);
     text += line;
     if (ranked) std::snprintf(line, sizeof line, "%4d  %7d  ", r.rank, r.gathers), text += line;
-    std::snprintf(line, sizeof line, "%-10s  %10.3f  %13llu  %17llu  %9.3f  %15.5f\n", layers.c_str(),
+    std::snprintf(line, sizeof line, "%-10s  %10.3f  %13llu  %16llu  %17llu  %9.3f  %15.5f\n", layers.c_str(),
                   static_cast<double>(c.weights) * 1e-9, static_cast<unsigned long long>(c.state),
+                  static_cast<unsigned long long>(c.fixed_state),
                   static_cast<unsigned long long>(c.handed_over), decode, prompt);
     text += line;
   }

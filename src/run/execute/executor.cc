@@ -106,13 +106,21 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
 Status Executor::reserve_states(int64_t max_sequences) {
   const Error too_large = bad_input("the memory of " + std::to_string(max_sequences) + " sequences of " +
                                     std::to_string(capacity_) + " positions is too large for any machine");
+  const Executable& e = *executable_;
   uint64_t all = 0, kept = 0, fixed_bytes = 0;
   std::vector<size_t> of_page;
   for (const bool fixed : {true, false}) {
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      const PreparedNode& prepared = executable_->nodes[i];
+      const PreparedNode& prepared = e.nodes[i];
       BoundNode& n = nodes_[i];
       if (!prepared.contract->stateful || has_fixed_state(prepared.kernel, n.call) != fixed) continue;
+      // A state of positions may be written twice with the same bytes.
+      if (const size_t owner = fixed ? i : state_owner(e, i); owner != i) {
+        const BoundNode& first = nodes_[owner];
+        n.slot_bytes = first.slot_bytes, n.paged = first.paged;
+        n.stateful = first.stateful, n.states_offset = first.states_offset;
+        continue;
+      }
       n.slot_bytes = Allocation::round_up(prepared.kernel.state_bytes(n.call, capacity_));
       uint64_t bytes;
       if (__builtin_mul_overflow(n.slot_bytes, static_cast<uint64_t>(max_sequences), &bytes) ||

@@ -30,18 +30,20 @@ int LocalStage::own(int v) const {
   return at == own_.end() ? -1 : at->second;
 }
 
+Result<std::shared_ptr<const Executable>> prepare_stage(const plan::Stage& stage, const Target& target,
+                                                        const PassObserver& observer) {
+  const plan::Segment& segment = stage.segment;
+  const std::span<const int> values = stage.value_numbers.empty() ? segment.values : stage.value_numbers;
+  return run::prepare(segment.plan, target, {segment.node_numbers, values, stage.feeding_outputs}, observer);
+}
+
 Result<std::unique_ptr<LocalStage>> LocalStage::prepare(plan::Stage stage, const DecoderPorts& ports,
                                                         std::shared_ptr<Device> device,
                                                         const StageContext& context) {
   std::unique_ptr<LocalStage> s(new LocalStage(std::move(stage), ports, std::move(device), context));
   const Options& o = context.options;
   const Target target{o.isa, s->device_, static_cast<bool>(o.observe)};
-  const plan::Segment& segment = s->stage_.segment;
-  const std::span<const int> values =
-      s->stage_.value_numbers.empty() ? segment.values : s->stage_.value_numbers;
-  INVAR_TRY(s->executable_,
-            run::prepare(s->plan(), target, {segment.node_numbers, values, s->stage_.feeding_outputs},
-                         run::explain(o.explain)));
+  INVAR_TRY(s->executable_, prepare_stage(s->stage_, target, run::explain(o.explain)));
   s->has_memory_ = s->executable_->has_memory;
   if (s->plan().states.empty() && s->stage_.layers > 0)  // then it has memory unless a node lacks its state
     s->has_memory_ = std::none_of(s->executable_->nodes.begin(), s->executable_->nodes.end(),

@@ -24,6 +24,10 @@ struct StageContext {
   int64_t rows = 0, tail_rows = 0;
 };
 
+// The executable of a stage, with the numbers that its plan has in the whole one.
+Result<std::shared_ptr<const Executable>> prepare_stage(const plan::Stage&, const Target&,
+                                                        const PassObserver& = {});
+
 class LocalStage final : public Stage {
  public:
   static Result<std::unique_ptr<LocalStage>> prepare(plan::Stage stage, const DecoderPorts& ports,

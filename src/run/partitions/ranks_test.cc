@@ -4,6 +4,7 @@
 
 #include "plan/stages.h"
 #include "run/testing.h"
+#include "run/weights_needed.h"
 
 namespace invar::run {
 namespace {
@@ -51,11 +52,12 @@ TEST_F(RanksTest, CompanyDoesNotShow) {
 }
 
 TEST_F(RanksTest, EachRankHasItsPartOfTheWeights) {
-  const auto stages = plan::split(model->plan, 1, 2);
+  auto stages = plan::split(model->plan, 1, 2), one = plan::split(model->plan, 1, 1);
   ASSERT_TRUE(stages) << stages.error().message;
+  ASSERT_TRUE(measure_states(*stages) && measure_states(*one));
   const std::vector<plan::RankCost> costs = plan::rank_costs(*stages);
   ASSERT_EQ(costs.size(), 2U);
-  const auto whole = plan::rank_costs(*plan::split(model->plan, 1, 1));
+  const auto whole = plan::rank_costs(*one);
   for (const plan::RankCost& r : costs) EXPECT_LT(r.cost.products, whole[0].cost.products * 51 / 100);
   EXPECT_LT(costs[1].cost.weights, whole[0].cost.weights * 6 / 10);
   EXPECT_EQ(costs[0].cost.state, whole[0].cost.state / 2);

@@ -2,6 +2,9 @@
 // others grows with positions, and has pages.
 #pragma once
 
+#include <algorithm>
+#include <span>
+
 #include "run/prepare/executable.h"
 
 namespace invar::run {
@@ -11,6 +14,20 @@ namespace invar::run {
 inline bool has_fixed_state(const ops::KernelRef& kernel, const ops::Call& call) {
   constexpr int64_t kLarge = int64_t{1} << 30;
   return kernel.state_bytes(call, kLarge) == kernel.state_bytes(call, 2 * kLarge);
+}
+
+// Layers may share their keys and values (decoder.36): the first node whose state gets the same
+// operands in the same way as that of node i, whose state is then its own. i itself: no other does.
+inline size_t state_owner(const Executable& e, size_t i) {
+  const plan::Node& node = *e.nodes[i].node;
+  const auto kept = [](const plan::Node& n) { return std::span(n.in).subspan(1); };
+  for (size_t j = 0; j < i; ++j) {
+    const plan::Node& other = *e.nodes[j].node;
+    if (other.state >= 0 && e.nodes[j].kernel == e.nodes[i].kernel && other.in.size() == node.in.size() &&
+        std::ranges::equal(kept(other), kept(node)) && other.attrs == node.attrs)
+      return j;
+  }
+  return i;
 }
 
 // A node that its room refuses has none: validate() says why.

@@ -178,6 +178,37 @@ TEST_F(SequencesTest, PagesAreTakenWhenAStepNeedsThem) {
   EXPECT_EQ(pages(), 4u);
 }
 
+// The second layer attends to the keys and values of the first (decoder.36).
+TEST(SharedKeysTest, LayersThatShareKeysHaveOneState) {
+  const TinyModel two(true, 2);
+  plan::Plan shared = two.plan;
+  std::vector<plan::Node*> attention;
+  for (plan::Node& n : shared.nodes)
+    if (n.state >= 0) attention.push_back(&n);
+  ASSERT_EQ(attention.size(), 2u);
+  for (size_t i : {1, 2}) {
+    attention[1]->in[i] = attention[0]->in[i];
+    shared.values[attention[0]->in[i].index].slot = shared.slots++;  // it lives longer now
+  }
+  plan::Plan apart = shared;  // no query sees more than it did
+  for (plan::Node& n : apart.nodes)
+    if (n.state == attention[1]->state) n.attrs["left"] = int64_t{1} << 20;
+  const auto run = [&](const plan::Plan& plan, int64_t chunk) {
+    Options o = options(2);
+    o.chunk = chunk;
+    auto s = Session::open(plan, two.folder, o);
+    EXPECT_TRUE(s) << s.error().message;
+    const size_t empty = s->peak_bytes();
+    return std::pair(logits(*s, kTokens, true), s->peak_bytes() - empty);
+  };
+  for (int64_t chunk : {1, 7, 64, kTokens}) {
+    const auto [one, bytes] = run(shared, chunk);
+    const auto [both, more] = run(apart, chunk);
+    EXPECT_TRUE(same_bytes(one, both)) << chunk;
+    EXPECT_EQ(2 * bytes, more) << chunk;
+  }
+}
+
 TEST_F(SequencesTest, TooMuchMemoryIsRefusedWithSizes) {
   Options o = many(1 << 16);
   o.capacity = 1 << 28, o.chunk = 1;

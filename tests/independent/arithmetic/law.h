@@ -62,6 +62,15 @@
   X(fold_keeps_subnormal_factor)  \
   X(fold_rescales_old_only)       \
   X(result_by_reciprocal)         \
+  X(decay_in_binary64)            \
+  X(decay_keeps_subnormals)       \
+  X(decays_add_in_binary32)       \
+  X(past_is_stored)               \
+  X(chunk_multiplies_and_adds)    \
+  X(chunks_of_32)                 \
+  X(scale_is_left_out)            \
+  X(value_heads_interleave)       \
+  X(taps_turn_back)               \
   X(heads_interleave)             \
   X(sees_no_self)
 
@@ -83,6 +92,7 @@ float law_exp(float x);
 float law_sin(float x);
 float law_cos(float x);
 float law_pow(float x, float y);
+int law_function(const char* name, float x, float* y);
 
 // reduction.md
 float sum_of_row(const float* x, size_t n);

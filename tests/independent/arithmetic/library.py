@@ -5,7 +5,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t
+from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_size_t
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -43,7 +43,17 @@ for name, arguments in {
     "law_rms_norm": [FLOATS, FLOATS, c_size_t, c_float, FLOATS],
     "law_cosines": [FLOATS, c_size_t, FLOATS],
     "law_sines": [FLOATS, c_size_t, FLOATS],
-    "law_rope": [FLOATS, FLOATS, FLOATS, c_size_t, c_size_t, FLOATS],
+    "law_sigmoid": [FLOATS, c_size_t, FLOATS],
+    "law_softplus": [FLOATS, c_size_t, FLOATS],
+    "law_exps": [FLOATS, c_size_t, FLOATS],
+    "law_softmax": [FLOATS, c_size_t, FLOATS],
+    "law_rope": [FLOATS, FLOATS, FLOATS, c_size_t, c_size_t, c_size_t, FLOATS],
+    "law_causal_conv": [FLOATS, c_size_t, FLOATS, c_size_t, c_size_t, FLOATS],
+    "law_linear_attention": [FLOATS] * 5
+    + [c_size_t] * 6
+    + [c_float]
+    + [FLOATS] * 3
+    + [POINTER(c_double), FLOATS],
     "law_attention": [FLOATS] * 3 + [c_size_t] * 5 + [c_float, FLOATS],
     "law_attention_exact16": [FLOATS] * 3 + [c_size_t] * 5 + [c_float, FLOATS],
 }.items():
@@ -72,6 +82,14 @@ def floats(n):
 
 def row(*values):
     return (c_float * len(values))(*values)
+
+
+def linear_memory(heads, d, d_v, decays):
+    """linear_attention.2: the state of each head, and its chunk's keys, updates and decays."""
+    rows = 64 * heads
+    return [
+        floats(heads * d * d_v), floats(rows * d), floats(rows * d_v), (c_double * (rows * decays))()
+    ]  # fmt: skip
 
 
 def operation(name, *operands, n):

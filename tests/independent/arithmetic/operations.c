@@ -1,4 +1,4 @@
-// spec/operations.md: the operations of a Llama beside attention, on one position each.
+// spec/operations.md: operations beside attention, on one position each.
 #include "law.h"
 
 #include <math.h>
@@ -43,6 +43,32 @@ void law_silu(const float* x, size_t n, float* y) {
   }
 }
 
+void law_sigmoid(const float* x, size_t n, float* y) {
+  for (size_t i = 0; i < n; i++) y[i] = store(1 / (1 + law_exp(-x[i])));
+}
+
+void law_exps(const float* x, size_t n, float* y) {
+  for (size_t i = 0; i < n; i++) y[i] = store(law_exp(x[i]));
+}
+
+// elementwise.12
+void law_softplus(const float* x, size_t n, float* y) {
+  for (size_t i = 0; i < n; i++) {
+    float rest;
+    law_function("log1p", law_exp(-fabsf(x[i])), &rest);
+    y[i] = store(maximum(x[i], 0.0f) + rest);
+  }
+}
+
+// softmax.1 to softmax.4
+void law_softmax(const float* x, size_t n, float* y) {
+  float m = x[0];
+  for (size_t i = 1; i < n; i++) m = maximum(m, x[i]);
+  for (size_t i = 0; i < n; i++) y[i] = store(law_exp(x[i] - m));
+  float const total = sum_of_row(y, n);
+  for (size_t i = 0; i < n; i++) y[i] = store(y[i] / total);
+}
+
 void law_cosines(const float* x, size_t n, float* y) {
   for (size_t i = 0; i < n; i++) y[i] = store(law_cos(x[i]));
 }
@@ -51,11 +77,12 @@ void law_sines(const float* x, size_t n, float* y) {
   for (size_t i = 0; i < n; i++) y[i] = store(law_sin(x[i]));
 }
 
-// Pairs (i, i + d/2) of each head
+// Pairs (i, i + r/2) of the first r elements of each head; the others stay (rope.4).
 void law_rope(const float* x, const float* cosine, const float* sine, size_t heads, size_t d,
-              float* y) {
-  size_t const half = d / 2;
+              size_t r, float* y) {
+  size_t const half = r / 2;
   for (size_t h = 0; h < heads; h++) {
+    for (size_t i = r; i < d; i++) y[h * d + i] = store(x[h * d + i]);
     for (size_t i = 0; i < half; i++) {
       size_t const a = MUTATED(rope_interleaves) ? h * d + 2 * i : h * d + i;
       size_t const b = MUTATED(rope_interleaves) ? a + 1 : a + half;

@@ -4,6 +4,7 @@ import math
 
 from arithmetic.library import f32, floats, operation, row
 from arithmetic.mutation import active
+from pages.program import llama_parameters
 from pages.rotary import inverse_frequencies
 
 
@@ -32,12 +33,17 @@ class Shape:
 
 
 class Llama:
+    recipe = "llama-1"
+
     def __init__(self, checkpoint, profile="fp32"):
         kind = "" if profile == "fp32" else "_exact16"  # exact16.7
         self.product, self.attention = f"linear{kind}", f"attention{kind}"
-        self.shape = Shape(checkpoint.config, checkpoint.tensors)
+        self.config, self.shape = checkpoint.config, Shape(checkpoint.config, checkpoint.tensors)
         self.inv_freq, self.factor = inverse_frequencies(checkpoint.config, self.shape.head)
         self.weights = {name: t.values() for name, t in checkpoint.tensors.items()}
+
+    def parameters(self):
+        return llama_parameters(self.config, self.shape)
 
     def session(self):
         return Session(self)
@@ -89,8 +95,10 @@ class Session:
     def attention(self, x, layer, name):
         s = self.shape
         q, k, v = (self.watched(p, self.linear(x, f"{name}.{p}_proj")) for p in "qkv")
-        q = self.watched("q′", operation("rope", q, *self.turn, s.heads, s.head, n=len(q)))
-        k = self.watched("k′", operation("rope", k, *self.turn, s.kv_heads, s.head, n=len(k)))
+        q = self.watched("q′", operation("rope", q, *self.turn, s.heads, s.head, s.head, n=len(q)))
+        k = self.watched(
+            "k′", operation("rope", k, *self.turn, s.kv_heads, s.head, s.head, n=len(k))
+        )
         here = self.position * len(k)
         self.keys[layer][here : here + len(k)] = k
         self.values[layer][here : here + len(v)] = v

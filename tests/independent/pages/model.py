@@ -6,6 +6,7 @@ import json
 from arithmetic.library import f32
 from pages import program
 from pages.checkpoint import Checkpoint
+from pages.decoder import Decoder
 from pages.llama import Llama
 from pages.processors import ends, processed
 from pages.receipt import commitment, float_text, sealed, template_text
@@ -17,7 +18,8 @@ class Model:
     def __init__(self, folder, profile="fp32"):
         self.profile = profile
         self.checkpoint = Checkpoint(folder)
-        self.llama = Llama(self.checkpoint, profile)
+        recipe = Llama if self.checkpoint.config["model_type"] == "llama" else Decoder
+        self.decoder = recipe(self.checkpoint, profile)
         self.tokenizer = Tokenizer(self.checkpoint.bytes_of("tokenizer.json"))
         names = sorted(self.checkpoint.tensors, key=str.encode)
         self.tensors = {name: self.checkpoint.tensors[name] for name in names}
@@ -35,9 +37,12 @@ class Model:
         found = stop if isinstance(stop, list) else [] if stop is None else [stop]
         return sorted(set(found))  # receipt.21
 
+    def program_text(self):
+        return program.program_text(self.decoder.recipe, self.decoder.parameters(), self.profile)
+
     def description(self):
         """The sections `model` and `program` of its receipts."""
-        text = program.program_text(self.checkpoint.config, self.llama.shape, self.profile)
+        text = self.program_text()
         tensors = [
             {"name": t.name, "dtype": t.dtype, "shape": t.shape, "sha256": t.sha256}
             for t in self.tensors.values()
@@ -58,7 +63,7 @@ class Model:
                 "tensors": tensors,
             },
             "program": {
-                "recipe": "llama-1",
+                "recipe": self.decoder.recipe,
                 "digest": hashlib.sha256(text.encode()).hexdigest(),
                 "numerics": "invar-1",
                 "profile": self.profile,
@@ -70,7 +75,7 @@ class Model:
     def rows(self, prompt, answer):
         """For each token of the answer the logits that it is chosen from. `answer` may grow
         meanwhile."""
-        session = self.llama.session()
+        session = self.decoder.session()
         for token in prompt[:-1]:
             session.step(token, logits=False)
         yield session.step(prompt[-1])

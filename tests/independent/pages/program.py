@@ -1,5 +1,5 @@
-"""spec/program.md and spec/llama.md llama.13: the text of a Llama's program; plan.8: the digest of
-its weights."""
+"""spec/program.md and spec/llama.md llama.13: the text of a program; plan.8: the digest of its
+weights."""
 
 import re
 import struct
@@ -28,20 +28,38 @@ def binary64(x):
     return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016x}"
 
 
-def boolean(x):
-    return "true" if x else "false"
-
-
 def quoted(text):
     """plan.2"""
     text = re.sub(r'(["\\\\])', r"\\\1", text)
     return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda m: f"\\x{ord(m.group(0)):02x}", text) + '"'
 
 
-def parameters(config, shape):
-    """llama.13"""
+def text_of(value):
+    """program.4: a float is a binary32; a text is itself."""
+    if isinstance(value, list):
+        return " ".join(map(text_of, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return binary32(value) if isinstance(value, float) else str(value)
+
+
+def rotary_parameters(config):
+    """llama.13, from `rope_type` on"""
     rope = parameters_of(config)
     kind = rope["rope_type"]
+    found = {"rope_theta": binary64(rope["rope_theta"]), "rope_type": kind}
+    for name in ROTARY[kind]:
+        found[name] = binary64(rope[name])
+    if kind == "yarn":
+        found["attention_factor"] = float(attention_factor(rope))
+        found["beta_fast"] = binary64(rope.get("beta_fast", 32))
+        found["beta_slow"] = binary64(rope.get("beta_slow", 1))
+        found["truncate"] = bool(rope.get("truncate", True))
+    return found
+
+
+def llama_parameters(config, shape):
+    """llama.13"""
     found = {
         "head_dim": shape.head,
         "hidden_size": shape.hidden,
@@ -49,33 +67,23 @@ def parameters(config, shape):
         "num_attention_heads": shape.heads,
         "num_hidden_layers": shape.layers,
         "num_key_value_heads": shape.kv_heads,
-        "rms_norm_eps": binary32(shape.epsilon),
-        "rope_theta": binary64(rope["rope_theta"]),
-        "rope_type": kind,
+        "rms_norm_eps": shape.epsilon,
         "vocab_size": shape.vocabulary,
     }
     for name in ("attention_bias", "mlp_bias", "tie_word_embeddings"):
-        found[name] = boolean(config.get(name))
-    for name in ROTARY[kind]:
-        found[name] = binary64(rope[name])
-    if kind == "yarn":
-        found["attention_factor"] = binary32(attention_factor(rope))
-        found["beta_fast"] = binary64(rope.get("beta_fast", 32))
-        found["beta_slow"] = binary64(rope.get("beta_slow", 1))
-        found["truncate"] = boolean(rope.get("truncate", True))
-    return found
+        found[name] = bool(config.get(name))
+    return found | rotary_parameters(config)
 
 
-def program_text(config, shape, profile):
+def program_text(recipe, found, profile):
     """program.2"""
-    found = parameters(config, shape)
     lines = [
         "invar-program 1",
-        'recipe "llama-1"',
+        f'recipe "{recipe}"',
         'numerics "invar-1"',
         f'profile "{profile}"',
         'operations "reproducible"',
-        *(f"parameter {name} {found[name]}" for name in sorted(found)),
+        *(f"parameter {name} {text_of(found[name])}" for name in sorted(found)),
     ]
     return "".join(line + "\n" for line in lines)
 

@@ -45,6 +45,54 @@ def test_causal_conv(width):
     compare(p.causal_conv, composed, operands)
 
 
+def recurrence(q, k, v, g, *beta, key_heads, value_heads, scale):
+    """Linear attention by its definition, position after position."""
+    b, s = v.shape[:2]
+    q, k = (
+        x.reshape(b, s, key_heads, -1).repeat_interleave(value_heads // key_heads, 2)
+        for x in (q, k)
+    )
+    v, decay = (x.reshape(b, s, value_heads, -1) for x in (v, g.exp()))
+    state, rows = v.new_zeros(b, value_heads, q.shape[3], v.shape[3]), []
+    for t in range(s):
+        state, u = state * decay[:, t, :, :, None], v[:, t]
+        for rate in beta:
+            u = rate[:, t, :, None] * (u - torch.einsum("bhd,bhdv->bhv", k[:, t], state))
+        state = state + k[:, t, :, :, None] * u[:, :, None]
+        rows.append(scale * torch.einsum("bhd,bhdv->bhv", q[:, t], state).flatten(1))
+    return torch.stack(rows, 1)
+
+
+@pytest.mark.parametrize("channels", [False, True])
+@pytest.mark.parametrize("delta", [False, True])
+@pytest.mark.parametrize("rows", [1, 5, 64, 130])
+def test_linear_attention(rows, delta, channels):
+    """linear_attention.10 to linear_attention.14, into a third chunk of positions."""
+    heads = {"key_heads": 2, "value_heads": 4, "scale": 0.375}
+    d, d_v = 5, 3
+    q, k = (random(2, rows, 2 * d, seed=i).reshape(2, rows, 2, d) for i in (30, 31))
+    q, k = (torch.nn.functional.normalize(x, dim=3).reshape(2, rows, 2 * d) for x in (q, k))
+    v, g = random(2, rows, 4 * d_v, seed=32), random(2, rows, 4 * (d if channels else 1), seed=33)
+    operands = [q, k, v, -torch.nn.functional.softplus(g - 2)]
+    operands += [random(2, rows, 4, seed=34).sigmoid()] if delta else []
+    ours = p.gated_delta_rule if delta else p.gated_linear_attention
+    compare(
+        lambda *x: ours(*x, **heads), lambda *x: recurrence(*x, **heads), operands, factor=512,
+        second=rows == 5,
+    )  # fmt: skip
+
+
+def test_linear_attention_with_equal_keys():
+    """The matrix of the correction is 1 everywhere below its diagonal: its powers are huge."""
+    k = torch.ones(1, 64, 4) / 2
+    operands = [k, k, random(1, 64, 3, seed=35), torch.zeros(1, 64, 1), torch.ones(1, 64, 1)]
+    heads = {"key_heads": 1, "value_heads": 1, "scale": 1.0}
+    compare(
+        lambda *x: p.gated_delta_rule(*x, **heads), lambda *x: recurrence(*x, **heads), operands,
+        factor=1024, second=False,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("trans_a", [0, 1])
 @pytest.mark.parametrize("trans_b", [0, 1])
 def test_the_layout_of_operands_reaches_no_bit(trans_a, trans_b):

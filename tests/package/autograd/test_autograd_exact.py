@@ -8,7 +8,9 @@ from invar.autograd import exact
 
 
 class Sums:
-    """An accumulator that keeps what it gets."""
+    """An accumulator that keeps what it gets. Each row of a batch is a unit."""
+
+    units = 0
 
     def __init__(self):
         self.parts = []
@@ -53,6 +55,8 @@ CASES = {
     "number": ((), p.mul),
     "slope": ((3, 1), p.prelu),
     "extreme": ((4,), p.max),
+    "causal convolution": ((4, 3), p.causal_conv),
+    "its bias": ((4,), lambda x, w: p.causal_conv(x, random(4, 3, seed=4), w)),
 }
 
 

@@ -4,6 +4,10 @@ that. Words may be put around a message.
 
 Looked at: C++ (`.message`, `what()`, and strings with the name of a message), Python (the text of a
 caught exception) and JavaScript (`.message`). Tests may read messages.
+
+A refusal that names a dimension in words alone loses its symbols, and the pass that looks for the
+value that decides one does not find it: rules of the compiler and of rooms write text_of(size), not
+size.text(), in a message.
 """
 
 import ast
@@ -26,6 +30,8 @@ PASSED = re.compile(
     r"\b(?:\w*_)?(?:find|named|match|contains|search|parse|replace)(?:_\w*)?"
     r"\((?:[^();]|\(\))*\.message\b"
 )
+
+PLAIN = re.compile(r"\b(?:bad_input|not_covered|refuse|mismatch)\([^;]*?[\w\])](?:\.|->)text\(\)")
 
 JAVASCRIPT = re.compile(
     r"\.message\s*\.\s*(?:includes|match|matchAll|startsWith|endsWith|indexOf|search|split|replace)\("
@@ -130,8 +136,21 @@ def searches(files):
                 yield from ((path, n, m.group(0)) for m in JAVASCRIPT.finditer(line))
 
 
+def plain_dimensions(files):
+    """(path, line) of each refusal with a dimension in plain words."""
+    for path, text in files.items():
+        if text is None or not path.startswith(("src/ops/", "src/compiler/")) or is_test(path):
+            continue
+        if path.endswith(CPP):
+            text = code(text)
+            yield from ((path, functions.line_of(text, m.start())) for m in PLAIN.finditer(text))
+
+
 def check(files):
     return [
+        finding(path, line, "text() loses the symbols that a refusal names; write text_of(...)")
+        for path, line in plain_dimensions(files)
+    ] + [
         finding(
             path,
             line,
@@ -142,6 +161,16 @@ def check(files):
 
 
 SELF_TEST = [
+    (
+        "a dimension in plain words",
+        {"src/ops/x/import.cc": 'return not_covered("parts of " + total->text() + " elements");\n'},
+        1,
+    ),
+    (
+        "a dimension with its symbols",
+        {"src/ops/x/import.cc": 'return not_covered("parts of " + text_of(*total));\n'},
+        0,
+    ),
     ("a member", {"src/run/x.cc": 'if (e.message.find("no") != npos) f();\n'}, 1),
     ("a result", {"src/run/x.cc": 'if (!r && r.error().message.starts_with("no")) f();\n'}, 1),
     ("compared", {"apps/cli/x.cc": 'return r.error().message == "no";\n'}, 1),

@@ -1,6 +1,6 @@
 // The head for several tokens as checkpoints ship it (multi-token prediction): "mtp." beside the
-// model (Qwen3-Next, Qwen 3.5), or the layer after the last one (DeepSeek-V3, GLM-4.5). Embedding and
-// logits are those of the model.
+// model (Qwen3-Next, Qwen 3.5), or the layer after the last one (DeepSeek-V3, GLM-4.5). Embedding
+// and logits are those of the model.
 #include <algorithm>
 
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
@@ -35,10 +35,10 @@ std::string name_in_head(const std::string& name, const std::string& layer_behin
 std::string DecoderGraph::with_hidden(const std::string& x) {
   const std::string hidden = "hidden_states";
   b_.input(hidden, kFloat, {{-1, "batch"}, {-1, "seq"}, {d_.hidden_size, ""}});
-  const std::string both = b_.node("Concat", prefix_ + "joined",
-                                   {block_norm(prefix_ + "pre_fc_norm_embedding", x),
-                                    block_norm(prefix_ + "pre_fc_norm_hidden", hidden)},
-                                   {{"axis", int64_t{2}}});
+  const std::string both = b_.node(
+      "Concat", prefix_ + "joined",
+      {block_norm(prefix_ + "pre_fc_norm_embedding", x), block_norm(prefix_ + "pre_fc_norm_hidden", hidden)},
+      {{"axis", int64_t{2}}});
   return linear(prefix_ + "fc", both, 2 * d_.hidden_size, d_.hidden_size, false);
 }
 

@@ -85,8 +85,9 @@ Status Conversion::lower_dynamic_if(NodeOp op, Value condition, Region& then_reg
   for (unsigned i = 0; i < n.num_results(); ++i) {
     const Type x = a->end()->getOperand(i).getType(), y = b->end()->getOperand(i).getType();
     if (const Status same = check_same_type(x, y, ""); !same)
-      return n.not_constant(condition, "its condition is not a constant, and it gives " + text_of_type(x) +
-                                           " or " + text_of_type(y));
+      return n.not_constant(condition, ("its condition is not a constant, and it gives " + text_of_type(x) +
+                                        " or " + text_of_type(y))
+                                           .text);
     const Type element = getElementTypeOrSelf(x);
     select &= !element.isF16() && !element.isBF16();  // `where` does not take them
     Shape shape = shape_of(x);

@@ -89,7 +89,7 @@ Result<std::optional<SmallVector<Value>>> Conversion::make_dynamic_loop(NodeOp o
   const bool always = constant_condition(condition) == true;
   const bool endless = always && loop.gives_condition && loop.steps == DimExpr(INT64_MAX);
   if (!is_flag || (!loop.may_end && !always) || endless) {
-    const std::string given = text_of_type(condition.getType());
+    const DimText given = text_of_type(condition.getType());
     body->function.erase();
     if (endless) return never_ends_error();
     if (!is_flag) return bad_input("the condition that its graph gives is " + given);

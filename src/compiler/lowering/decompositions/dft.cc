@@ -115,7 +115,7 @@ Result<Value> apply_dft(ExprBuilder& f, Value x, size_t axis, DftParams t) {
   if (!more) return not_covered("a transform of length " + text_of(t.length));
   const DimExpr inputs = t.inverse && t.onesided ? *more : t.length;
   const DimExpr outputs = !t.inverse && t.onesided ? *more : t.length;
-  if (length.value_or(1) < 1) return bad_input("a transform of " + t.length.text());
+  if (length.value_or(1) < 1) return bad_input("a transform of " + text_of(t.length));
   if (length && (*length > kMaxMatrixEntries || *inputs.constant() * *outputs.constant() > kMaxMatrixEntries))
     return not_covered("a transform of length " + text_of(t.length));
   if (!t.inverse && t.onesided && t.complex) return bad_input("one side of a transform of complex numbers");

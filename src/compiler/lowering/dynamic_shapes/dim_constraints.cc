@@ -91,7 +91,7 @@ bool Conversion::learn_constraints(Error& error) {
       if (const std::optional<DimExpr> p = dim_expr_of(e)) {
         const std::optional<DimExpr> size = substitution.of(*p);
         if (size && size->constant().value_or(0) >= 0) continue;
-        error.message += "; where they are, an input's dimension " + text_of(e) + " is none";
+        error.message += "; where they are, an input's dimension " + text_of(e).text + " is none";
         return false;
       }
   *constraints_ = extended;

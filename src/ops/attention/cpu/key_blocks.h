@@ -1,4 +1,4 @@
-// What the CPU kernels of attention share: masks and what is added to scores, online softmax, and
+// The CPU kernels of attention share this: masks and what is added to scores, online softmax, and
 // the run over rows and key blocks. Compiled once per instruction set.
 //
 // An Arithmetic is the arithmetic of a block: Arithmetic::Scratch with the accumulated results,
@@ -22,7 +22,7 @@ using attention::VisibleKeys;
 
 constexpr float kInf = __builtin_inff();
 
-// What is added to the scores of a row: its mask row of `columns` elements, if not null, and the
+// Addends of the scores of a row: its mask row of `columns` elements, if not null, and the
 // slope of its head times the distances of the keys, the first of which is `distance`.
 struct AddedTerms {
   const float* mask = nullptr;
@@ -113,7 +113,7 @@ INVAR_INLINE QueryRow query_row(const Geometry& g, const Call& call, int64_t hea
           attention::visible_keys(g, lengths, past, batch, i)};
 }
 
-// What rows of a tile see of a block, and what is added to their scores; returns what any sees.
+// Finds what rows of a tile see of a block, and what their scores add; returns what any sees.
 INVAR_INLINE KeyMask rows_see(const Geometry& g, const Call& call, int64_t head, int64_t block, int64_t row,
                               int count, KeyMask* seen, AddedTerms* added) {
   KeyMask any;

@@ -18,7 +18,7 @@ Result<Value> repeat_heads(NodeView& node, Value x, int64_t times) {
   return reshape(node, wide, {s[0], Dim::of(s[1].value * times), s[2], s[3]});
 }
 
-// Which keys a query attends to: a boolean mask and a bias to add to the scores (-inf masks a key).
+// Says which keys a query sees: a boolean mask and a bias to add to the scores (-inf masks a key).
 // Null: all keys.
 struct Visibility {
   Value allowed, bias;

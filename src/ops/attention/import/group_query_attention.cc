@@ -73,7 +73,7 @@ Result<Value> count_up(NodeView& node, const Dim& n) {
   return node.make<IotaOp>({node.constant(Ints(0)), node.constant(Ints(1))}, {}, integers(node, {n}));
 }
 
-// How many past keys of each sequence count, [batch, 1], and how many with the new ones, [batch]. A
+// Counts past keys of each sequence, [batch, 1], and those with the new ones, [batch]. A
 // prompt that ends in padding has fewer keys than queries: its first query is the first (onnx.33).
 struct Counts {
   Value past, all;

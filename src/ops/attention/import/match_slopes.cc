@@ -13,7 +13,7 @@ Value strip_reshapes(Value v) {
   return v;
 }
 
-// Whether v holds start, start + 1 ... along its axis `axis` from the right, its only one.
+// Tells whether v holds start, start + 1 ... along its axis `axis` from the right, its only one.
 bool counts_from(Value v, size_t axis, const DimExpr& start) {
   const Shape shape = shape_of(v.getType());
   for (size_t i = 0; i < shape.size(); ++i)
@@ -25,7 +25,7 @@ bool counts_from(Value v, size_t axis, const DimExpr& start) {
   return from && by && from->size() == 1 && by->size() == 1 && (*from)[0] == start && (*by)[0] == DimExpr(1);
 }
 
-// Whether v is a constant of shape [heads, 1, 1], with or without a leading 1, whose numbers are
+// v must be a constant of shape [heads, 1, 1], with or without a leading 1, whose numbers are
 // finite: the mask of an infinite one would hide keys.
 bool is_per_head(Value v, int64_t heads) {
   const Shape shape = shape_of(v.getType());

@@ -69,7 +69,7 @@ INVAR_INLINE PixelRun pixel_run_at(const BackwardWeight& p, int64_t k, num::Rang
   run.count = num::min_i64(r.end - k, p.axis[kAxes - 1].out - run.o[kAxes - 1]);
   return run;
 }
-// What one column of B reads in a run: elements [lo, hi) lie inside of x, from `from` on and
+// A column of B reads this in a run: elements [lo, hi) lie inside of x, from `from` on and
 // `stride` apart.
 struct ColumnPart {
   int64_t lo, hi;

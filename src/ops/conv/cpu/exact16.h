@@ -42,7 +42,7 @@ ExactConv exact_conv(const Call& call) {
 size_t pack_bytes_exact16(const View& v, int i, const Attributes& attrs) {
   return i == 1 ? static_cast<size_t>(v.dim[0] * exact_rows_of(v, attrs).row()) * sizeof(int32_t) : 0;
 }
-// In the order (tap, channel).
+// The order is (tap, channel).
 void pack_exact16_row(const View& v, const Attributes& attrs, const ExactRows& rows, int64_t m, int32_t* to) {
   const conv::WeightLayout layout = conv::weight_layout(v, attrs, false);
   with_format(v.dtype, [&](auto format) {

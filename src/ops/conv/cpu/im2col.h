@@ -117,7 +117,7 @@ INVAR_INLINE void copy_columns(const conv::ConvGeometry& p, const conv::ConvPhas
   }
 }
 
-// Whether column n of an image is at position n of every tap.
+// Tells whether column n of an image is at position n of every tap.
 INVAR_INLINE bool has_contiguous_columns(const conv::ConvGeometry& p, const conv::ConvPhase& f) {
   const bool lines = p.axis[2].length == f.of[2].count || f.of[1].count * f.of[0].count == 1;
   return lines && (p.axis[1].length == f.of[1].count || f.of[0].count == 1);

@@ -27,7 +27,7 @@ constexpr EpilogueSetting kEpilogueSettings[] = {
     {1, 5, 20, 19, 5, 5, 2, 2, 5},    {1, 3, 15, 17, 32, 7, 2, 3, 1},   {1, 40, 9, 14, 64, 3, 1, 8, 1, 8},
     {2, 20, 7, 5, 64, 3, 2, 6, 2, 6}, {1, 256, 6, 7, 32, 3, 1, 5, 1, 5}};
 
-// What the runtime does for fused operations that a row does not apply in registers.
+// Does what the runtime does for fused operations that a row does not apply in registers.
 struct FusedOps {
   std::vector<View> in, out;
   bool sum, relu;
@@ -40,7 +40,7 @@ struct FusedOps {
   }
 };
 
-// Which tensors are NHWC.
+// Says which tensors are NHWC.
 struct ChannelsLast {
   bool x = false, y = false, other = false;
   bool any() const { return x || y || other; }

@@ -84,7 +84,7 @@ void binary_f32(const Strip& s) {
       s, [&](auto f) __attribute__((always_inline)) { strip_light(static_cast<float*>(s.out), s.n, f); },
       Fn{});
 }
-// For graphs of many instructions: one loop for all three cases, to compile them once.
+// Graphs of many instructions have one loop for all three cases, to compile them once.
 template <class Fn>
 void binary_heavy_f32(const Strip& s) {
   auto a = Strip::at<float>(s, 0), b = Strip::at<float>(s, 1);

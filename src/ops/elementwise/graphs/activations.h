@@ -9,7 +9,7 @@ namespace invar::ops::INVAR_ISA_NS::graph {
 
 namespace lanes = num::INVAR_ISA_NS;
 
-// Of two sequences with the same bits, the faster one.
+// Chooses the faster one of two sequences with the same bits.
 namespace from_num {
 #define INVAR_FROM_NUM(f)                                       \
   INVAR_INLINE F f(F x) {                                       \

@@ -4,7 +4,7 @@
 
 namespace invar::ops::INVAR_ISA_NS::graph {
 
-// Of the result y.
+// These take the result y.
 INVAR_INLINE F relu_backward(F grad, F y) {
   return select(less_equal(y, zero()), zero(), grad);
 }
@@ -26,7 +26,7 @@ INVAR_INLINE Sigmoids sigmoids(F x) {
   return {select(negative, small, large), select(negative, large, small)};
 }
 
-// Of the operand x.
+// These take the operand x.
 INVAR_INLINE F silu_backward(F grad, F x) {
   Sigmoids s = sigmoids(x);
   return mul(grad, mul(s.of_x, fma(x, s.of_minus_x, set1(1.0f))));

@@ -1,4 +1,4 @@
-// How dimension expressions propagate through integer arithmetic and comparisons (onnx.22).
+// Propagates dimension expressions through integer arithmetic and comparisons (onnx.22).
 #include "ops/elementwise/import/rules.h"
 
 namespace invar::compiler {

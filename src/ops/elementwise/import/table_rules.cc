@@ -33,7 +33,7 @@ Status check_second_operand(NodeView& node, Value result) {
 
 namespace {
 
-// What follows for a rule from a constructor of kinds.h.
+// Tells what a constructor of kinds.h means for a rule.
 struct Signature {
   unsigned operands;
   Widening widens = Widening::floats;

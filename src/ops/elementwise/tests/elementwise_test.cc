@@ -1,4 +1,4 @@
-// What the conformance harness cannot test: identities between operations, every bf16 and f16
+// Tests what the conformance harness cannot: identities between operations, every bf16 and f16
 // number, refusals.
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@ struct ExactProduct {
   matmul::Shape s;
   ExactRows rows;
   int64_t pairs, panels, row_blocks;
-  // In int32: a panel of B, pairs and the scales of its columns; a row of A and its scale.
+  // int32 counts: a panel of B, pairs and the scales of its columns; a row of A and its scale.
   int64_t panel() const { return (pairs + 1) * kExactColumns; }
   int64_t row() const { return rows.row(); }
 };
@@ -127,7 +127,7 @@ size_t shared_bytes_exact16(const Call& call) {
   const int64_t b = call.in[1].packed ? 0 : p.s.matrices_b * p.panels * p.panel();
   return static_cast<size_t>(row_count(call.in[0]) * p.row() + b) * sizeof(int32_t);
 }
-// Of multiply_exact16: sums, and what wide products keep.
+// multiply_exact16 has these: sums, and what wide products keep.
 constexpr size_t kExactScratch = kExactTallest * kExactColumns * sizeof(double) + wide_scratch_bytes();
 size_t scratch_bytes_exact16(const Call&) {
   return kExactScratch;

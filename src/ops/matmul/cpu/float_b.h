@@ -17,7 +17,7 @@ struct FloatB {
   const T* matrix;
   float* chain;  // of `tile_panels` panels
 
-  // Whether a block with this many rows widens a packed K block first, or reads it in place.
+  // Tells whether a block with this many rows widens a packed K block first, or reads it in place.
   bool widens(int64_t rows) const { return packed && sizeof(T) != 4 && rows >= kWidenRows; }
   bool in_place(int64_t rows) const { return packed && !widens(rows); }
 

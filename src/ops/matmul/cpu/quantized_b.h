@@ -10,7 +10,7 @@ namespace {
 
 using matmul::Nbits;
 
-// How w is computed. exact: z s and the scaled s are exact in binary32 and far from its range
+// Says how w is computed. exact: z s and the scaled s are exact in binary32 and far from its range
 // limits, so one fma, q s - z s, rounds (q - z) s once (a zero difference may have the other sign,
 // which no contraction shows: contraction.5). plain: (q - z), which is exact, times s. tiny: the
 // same, then the store rule, which changes only subnormals.

@@ -68,7 +68,7 @@ Result<DimExpr> scalar_dim_operand(NodeView& node, unsigned i) {
   }
   INVAR_TRY(const std::vector<DimExpr> size, node.dim_exprs(i));
   if (size[0].constant().value_or(0) < 0)
-    return bad_input("operand " + std::to_string(i) + " is " + size[0].text());
+    return bad_input("operand " + std::to_string(i) + " is " + text_of(size[0]));
   return size[0];
 }
 
@@ -201,7 +201,7 @@ Result<std::optional<Dim>> symbolic_range_length(NodeView& node) {
     return std::optional(n);
   }
   const std::optional<DimExpr> up = sum(*distance, step - 1), n = up ? floor_div(*up, step) : up;
-  if (!n) return not_covered("a range of " + distance->text());
+  if (!n) return not_covered("a range of " + text_of(*distance));
   if (n->constant().value_or(0) < 0) return std::optional(Dim::of(0));
   return std::optional(Dim::of(*n));
 }

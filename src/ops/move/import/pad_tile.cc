@@ -34,7 +34,7 @@ Result<Value> make_pad(NodeView& node, Value x, const std::vector<int64_t>& begi
   return node.make<Op>(operands, node.attr("begins", Ints(begins)), tensor_of(shape, element_of(x)));
 }
 
-// How often each dimension is repeated. Before opset 6 that is one dimension, and both numbers are
+// Counts repeats of each dimension. Before opset 6 that is one dimension, and both numbers are
 // operands of the data's type.
 Result<std::vector<DimExpr>> tile_repeats(NodeView& node) {
   if (node.version() >= 6) {
@@ -58,7 +58,7 @@ Status tile(NodeView& node) {
   Shape shape = node.shape(0);
   if (repeats.size() != shape.size()) return bad_input("repeats are not one for each dimension");
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (repeats[d].constant().value_or(0) < 0) return bad_input("repeat " + repeats[d].text());
+    if (repeats[d].constant().value_or(0) < 0) return bad_input("repeat " + text_of(repeats[d]));
     const std::optional<DimExpr> size = dim_expr_of(shape[d]);
     if (!size) return not_covered("a dimension is unknown");
     const std::optional<DimExpr> all = product(*size, repeats[d]);
@@ -150,7 +150,7 @@ Status pad_dynamic(NodeView& node, const std::vector<int64_t>& axes, llvm::Strin
     }
     if (begin && end) {
       const std::optional<DimExpr> longer = sum(*n, *begin), all = longer ? sum(*longer, *end) : longer;
-      const std::string pads_of = "pads " + begin->text() + " and " + end->text();
+      const DimText pads_of = "pads " + text_of(*begin) + " and " + text_of(*end);
       if (!all) return not_covered(pads_of + ": more elements than can be counted");
       if (all->constant().value_or(0) < 0) return bad_input(pads_of);
       to.shape[d] = Dim::of(*all);
@@ -239,7 +239,7 @@ Status center_crop_pad_dynamic(NodeView& node, const std::vector<int64_t>& axes)
     const auto d = static_cast<size_t>(axis);
     const std::optional<DimExpr> n = dim_expr_of(to.shape[d]), missing = n ? difference(sizes[i], *n) : n;
     if (!missing) return not_covered("dimension " + text_of(to.shape[d]) + " cropped or padded");
-    if (sizes[i].constant().value_or(0) < 0) return bad_input("size " + sizes[i].text());
+    if (sizes[i].constant().value_or(0) < 0) return bad_input("size " + text_of(sizes[i]));
     if (const std::optional<int64_t> all = missing->constant())
       to.begins[d] = *all / 2;
     else

@@ -23,12 +23,12 @@ struct SliceBound {
   bool from_end = false, nonnegative = true;  // nonnegative: `at` is known to be
 };
 
-// Whether a bound is negative, so that it counts from the end, whatever the sizes are.
+// Tells whether a bound is negative, so that it counts from the end, whatever the sizes are.
 bool counts_from_end(const DimExpr& bound) {
   const std::optional<DimExpr> back = difference(-1, bound);
   return back && back->is_nonnegative();
 }
-// Whether a bound is negative or 0: ONNX counts from different ends then.
+// Tells whether a bound is negative or 0: ONNX counts from different ends then.
 bool ambiguous_sign(const DimExpr& bound) {
   const std::optional<DimExpr> back = product(bound, -1);
   return !bound.constant() && back && back->is_nonnegative() && !counts_from_end(bound);
@@ -61,7 +61,7 @@ SliceRange range_from(const DimExpr& n, const SliceBound& start, int64_t step, c
 Result<SliceRange> range_between(const Dim& n, const DimExpr& from, const DimExpr& to) {
   const std::optional<DimExpr> size = dim_expr_of(n), length = difference(to, from);
   if (!size || !length) return not_covered("bounds " + text_of(from) + " and " + text_of(to));
-  if (length->constant().value_or(0) < 0) return bad_input("bounds " + from.text() + " and " + to.text());
+  if (length->constant().value_or(0) < 0) return bad_input("bounds " + text_of(from) + " and " + text_of(to));
   if (*length == 0) return SliceRange{0, 1, Dim::of(0)};
   return range_from(*size, {from}, 1, Dim::of(*length));
 }
@@ -101,7 +101,7 @@ std::optional<UnclampedSlice> unclamped_slice(const DimExpr& n, const SliceBound
   return UnclampedSlice{*length, lower, repeats ? lower : n};
 }
 
-// Whether a Squeeze reads the result: a slice of one element must have it then, and branches may
+// Says if a Squeeze reads the result: a slice of one element must have it then, and branches may
 // depend on its shape.
 bool is_squeezed(const NodeView& node) {
   return llvm::any_of(node.out(0).getUsers(), [](Operation* op) {
@@ -125,7 +125,7 @@ Result<SliceRange> forward_range(NodeView& node, const DimExpr& n, const SliceBo
     if (all->length == 1 && is_squeezed(node)) taken = 1;
   }
   const std::optional<DimExpr> up = sum(*taken, step - 1), count = up ? floor_div(*up, step) : up;
-  if (!count) return not_covered("a step of " + std::to_string(step) + " along " + length->text());
+  if (!count) return not_covered("a step of " + std::to_string(step) + " along " + text_of(*length));
   const Dim size = Dim::of(*count);
   // A start counted from the end can stay so for the last element, or if the dimension is known to
   // be long enough.
@@ -230,7 +230,7 @@ Status slice_dynamic(NodeView& node, const std::vector<int64_t>& axes, const std
   return node.replace(x);
 }
 
-// Whether the sign of a bound is unknown, so that it may count from either end.
+// Tells whether the sign of a bound is unknown, so that it may count from either end.
 bool is_ambiguous_bound(const DimExpr& n, const DimExpr& bound) {
   return (ambiguous_sign(bound) && sum(n, bound) != DimExpr(0)) || !parse_bound(n, bound).nonnegative;
 }
@@ -305,9 +305,9 @@ Status split(NodeView& node) {
     if (count != parts) return bad_input("num_outputs is not the number of results");
     const std::optional<DimExpr> equal = exact_div(*n, parts);
     if (!equal && !n->constant())
-      return not_covered("dimension " + n->text() + " cannot be shown to divide into parts");
+      return not_covered("dimension " + text_of(*n) + " cannot be shown to divide into parts");
     if (!equal && node.version() < 18)
-      return bad_input(n->text() + " elements do not divide into " + std::to_string(parts) + " parts");
+      return bad_input(text_of(*n) + " elements do not divide into " + std::to_string(parts) + " parts");
     const int64_t all = n->constant().value_or(0), each = (all + parts - 1) / parts;
     for (int64_t at = 0; sizes.size() < parts; at += each)
       sizes.push_back(equal ? *equal : DimExpr(std::clamp<int64_t>(all - at, 0, each)));
@@ -321,11 +321,11 @@ Status split(NodeView& node) {
     if (!total) return not_covered("more elements than can be counted");
   }
   if (sizes.size() != parts || (total->constant() && n->constant() && *total != *n))
-    return bad_input("the parts do not make up the " + n->text() + " elements of the axis");
+    return bad_input("the parts do not make up the " + text_of(*n) + " elements of the axis");
   // If not known, the call decides: the last part must have the length that remains.
   const bool decided = *total == *n;
   if (!decided && !may_be_equal(Dim::of(*total), from[axis]))
-    return not_covered("parts of " + total->text() + " elements of an axis of " + n->text());
+    return not_covered("parts of " + text_of(*total) + " elements of an axis of " + text_of(*n));
   if (!decided) bounds.back() = *n;
   for (unsigned i = 0; i < parts; ++i) {
     std::vector<SliceRange> ranges = full_ranges(from);

@@ -127,7 +127,7 @@ Result<Shape> shape_operand(NodeView& node, unsigned i) {
   INVAR_TRY(std::vector<DimExpr> sizes, node.dim_exprs(i));
   Shape shape;
   for (const DimExpr& s : sizes) {
-    if (s.constant().value_or(0) < 0) return bad_input("dimension " + s.text());
+    if (s.constant().value_or(0) < 0) return bad_input("dimension " + text_of(s));
     shape.push_back(Dim::of(s));
   }
   return shape;

@@ -7,7 +7,7 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Whether a precedes b in the order of Extreme.
+// Tells whether a precedes b in the order of Extreme.
 INVAR_INLINE M ahead(num::INVAR_ISA_NS::Largest, F a, F b) {
   return lt(b, a);
 }

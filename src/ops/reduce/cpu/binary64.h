@@ -9,7 +9,7 @@ namespace {
 
 namespace lanes = num::INVAR_ISA_NS;
 
-// How an element is added to a lane, and how the total of n elements is finished.
+// Adds an element to a lane, and finishes the total of n elements.
 struct Sums64 {
   using Join = lanes::Sum64;
   INVAR_INLINE double step(double lane, double x) { return lane + x; }

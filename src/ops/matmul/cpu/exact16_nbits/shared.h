@@ -1,4 +1,4 @@
-// What rows of matmul_nbits_exact16 share (exact16_nbits.h). Compiled once per instruction set.
+// Rows of matmul_nbits_exact16 share this (exact16_nbits.h). Compiled once per instruction set.
 #pragma once
 #include "ops/matmul/cpu/byte_pairs.h"
 #include "ops/matmul/cpu/exact16.h"

@@ -120,7 +120,7 @@ size_t scratch_bytes_integer(const Call&) {
   return (kQuads + 2) * kByteColumns * sizeof(int32_t);
 }
 
-// What is left to do with the last quads: rows of A end at `row`.
+// Does the rest with the last quads: rows of A end at `row`.
 struct DotEnd {
   const int32_t *row, *sums, *zeros;
 };
