@@ -117,13 +117,6 @@ def test_what_has_no_drafts_is_refused_by_name(tasks, tmp_path, model):
     assert done.text.count("drafted tokens accepted") == 2
 
 
-def test_the_package_has_the_same_answers(tmp_path):
-    invar_package = pytest.importorskip("invar")
-    plain = invar_package.generate(MODEL, TEXT, max_new_tokens=40)
-    drafted = invar_package.generate(MODEL, TEXT, max_new_tokens=40, speculate="prompt")
-    assert plain.receipt == drafted.receipt
-
-
 def scaled(folder, factors):
     """The checkpoint with tensors times a number: the first key that ends a name decides. A matrix
     as a factor takes the tensor's place."""

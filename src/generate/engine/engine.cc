@@ -237,4 +237,8 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   return answer;
 }
 
+std::string describe_drafts(int64_t drafted, int64_t accepted) {
+  return std::to_string(accepted) + " of " + std::to_string(drafted) + " drafted tokens accepted";
+}
+
 }  // namespace invar::generate

@@ -27,6 +27,9 @@ struct Answer {
   int64_t drafted = 0, accepted = 0;    // tokens that ExecutionOptions::speculate proposed; that came
 };
 
+// "149 of 205 drafted tokens accepted"
+std::string describe_drafts(int64_t drafted, int64_t accepted);
+
 struct EngineOptions {
   int64_t batch_size = 1;  // so many requests are computed together by a scheduler
   int64_t positions = 0;   // of each sequence, at least; 0: what the first requests need
