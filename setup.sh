@@ -35,10 +35,11 @@ TEXT
 
 # --- what is needed -------------------------------------------------------------------------------
 # compiler and build · MLIR 19 with its tools · static zlib and zstd for it ·
-# ONNX's protobuf · the terminal interface · lines of `invar chat`, opened at run time
+# ONNX's protobuf · the terminal interface · lines of `invar chat`, opened at run time · the headers
+# of the server's HTTP
 packages=(g++ cmake ninja-build ccache
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools libzstd-dev zlib1g-dev
-  libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev libncurses-dev libedit2)
+  libonnx-dev protobuf-compiler libprotobuf-dev libssl-dev libncurses-dev libedit2 libboost-dev)
 # workers in processes and on hosts
 mpi_packages=(libopenmpi-dev openmpi-bin)
 # the Python package

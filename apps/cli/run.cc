@@ -5,10 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <type_traits>
 
 #include "artifacts.h"
-#include "base/text/decimal.h"
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
@@ -16,7 +14,7 @@
 #include "generate/cache/task_cache.h"
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
-#include "generate/settings/settings_table.h"
+#include "generate/settings/sampling_json.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "outputs/state.h"
@@ -29,23 +27,20 @@ namespace {
 using generate::Answer;
 using json::Value;
 
-// The settings that change something.
-void add_settings(Value& sampling, const receipt::Receipt& r) {
-  const sample::Params off;
-  const auto json = [](const auto& value) -> Value {
-    if constexpr (std::is_same_v<decltype(value), const float&>)
-      return shortest_decimal(value);
-    else
-      return value;
-  };
-  generate::for_each_setting([&](const generate::SettingRow& row, auto, auto member) {
-    const auto add = [&](const auto& of, const auto& neutral) {
-      if constexpr (requires { of.*member; })
-        if (of.*member != neutral.*member) sampling[row.name] = json(of.*member);
-    };
-    add(r.sampling, off), add(r.sampling.processors, off.processors);
-  });
-  if (!r.stop_strings.empty()) sampling["stop_strings"] = r.stop_strings;
+Value json_of(const sample::TokenLogprob& t) {
+  Value logprob(sample::json_logprob(t.logprob));
+  logprob.kind = logprob.text == "null" ? Value::null : Value::number;
+  return {{"token", t.token}, {"logprob", std::move(logprob)}};
+}
+
+Value json_of(const std::vector<sample::StepLogprobs>& steps) {
+  Value list(Value::array);
+  for (const sample::StepLogprobs& step : steps) {
+    Value& one = list.items.emplace_back(json_of(step.chosen));
+    Value& top = one["top_logprobs"] = Value(Value::array);
+    for (const sample::TokenLogprob& t : step.top) top.add(json_of(t));
+  }
+  return list;
 }
 
 Value json_of(const Answer& a, const std::string& receipt_path, const run::Session& session, bool drafts) {
@@ -58,12 +53,7 @@ Value json_of(const Answer& a, const std::string& receipt_path, const run::Sessi
                   {"receipt_hash", a.receipt_hash},
                   {"prefill_seconds", a.prefill_seconds},
                   {"decode_tokens_per_second", a.decode_tokens_per_second},
-                  {"sampling",
-                   {{"do_sample", r.sampling.do_sample},
-                    {"temperature", shortest_decimal(r.sampling.temperature)},
-                    {"top_k", r.sampling.top_k},
-                    {"top_p", shortest_decimal(r.sampling.top_p)},
-                    {"seed", r.sampling.seed}}},
+                  {"sampling", generate::sampling_json(r)},
                   {"max_new_tokens", r.max_new_tokens},
                   {"isa", session.isa()},
                   {"threads", session.threads()},
@@ -73,7 +63,7 @@ Value json_of(const Answer& a, const std::string& receipt_path, const run::Sessi
                   {"profile", r.profile},
                   {"peak_bytes", session.peak_bytes()}};
   if (drafts) object["drafted"] = a.drafted, object["accepted"] = a.accepted;
-  add_settings(object["sampling"], r);
+  if (!a.logprobs.empty()) object["logprobs"] = json_of(a.logprobs);
   if (!r.chat.empty()) {
     const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
     object["content"] = parts.content;
@@ -292,7 +282,14 @@ Status do_run(const RunCommand& c, int& worst) {
   }
   ChatOptions chat = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, chat));
+  const auto n = static_cast<uint64_t>(c.n);
+  if (c.sampling.stream > UINT64_MAX - (n - 1))
+    return bad_input("--stream " + std::to_string(c.sampling.stream) + ": --n " + std::to_string(n) +
+                     " answers need as many streams from it on: use a smaller one");
+  if (c.batch_size > 1 && c.prompt_file.empty() && n == 1)
+    return bad_input("--batch-size is only for --prompt-file and --n");
   INVAR_TRY(std::vector<generate::Prompt> prompts, prompts_of(c, chat));
+  prompts = generate::each_of_n(prompts, n);
   Console console(c.json);
   const std::string kept = c.receipt_path ? "" : keep_receipts(prompts);
   OutputFolders folders;

@@ -36,7 +36,8 @@ struct ChatAnswer {
   std::string reasoning;   // between <think> and </think>; "" where there is none
   std::string tool_calls;  // JSON: a list in OpenAI's form, "[]" where there is none
 };
-// `prompt` ends where the answer begins: it may have opened <think>.
-ChatAnswer parse_answer(std::string_view text, std::string_view prompt);
+// `prompt` ends where the answer begins: it may have opened <think>. Without `calls` what looks
+// like a call is text.
+ChatAnswer parse_answer(std::string_view text, std::string_view prompt, bool calls = true);
 
 }  // namespace invar::prompt

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the generated pages of docs/reference: operations.md, errors.md, model-keys.md,
-model-types.md and cli-options.md.
+model-types.md, serve-fields.md and cli-options.md.
 
 generate.py [--check]
 
@@ -135,6 +135,39 @@ def model_keys():
     return "\n".join(text) + "\n"
 
 
+def serve_fields():
+    """src/serve/protocol/fields.toml as a table."""
+    rows = tomllib.loads((ROOT / "src/serve/protocol/fields.toml").read_text())
+    text = [
+        "# Fields of requests",
+        "",
+        "`tools/docs/generate.py` writes this page from `src/serve/protocol/fields.toml`: the members",
+        "of a request's body to [`invar serve`](../guide/serve.md). Any other member is refused by its",
+        "name, and `null` is as if it were not there.",
+    ]
+    for title, wanted in (
+        ("What a request may say", lambda row: "sets" in row),
+        ("What only says what holds anyway", lambda row: "only" in row),
+        ("What is taken and decides nothing", lambda row: row.get("ignored")),
+    ):
+        text += ["", f"## {title}", "", "| field | of | value | |", "|---|---|---|---|"]
+        for name, row in rows.items():
+            if not wanted(row):
+                continue
+            value = row["type"]
+            if "range" in row:
+                value += f", {row['range'][0]} to {row['range'][1]}"
+            if "only" in row:
+                value = " or ".join(f"`{json.dumps(one)}`" for one in row["only"]) or "none"
+            of = (
+                "chats, completions"
+                if row["of"] == "both"
+                else {"chat": "chats"}.get(row["of"], row["of"])
+            )
+            text.append(f"| `{name}` | {of} | {value} | {row['help']} |")
+    return "\n".join(text) + "\n"
+
+
 def native_types():
     """-> {model_type: what is said of it} by src/checkpoint, whose tables must agree."""
     folder = ROOT / "src/checkpoint"
@@ -144,9 +177,13 @@ def native_types():
         return re.findall(row, text.split(f"{name}[] = {{")[1].split("\n};")[0])
 
     decoders = table(header, "kArchitectures", r'{"([^"]+)", "')
-    registered = re.findall(r"  X\((\w+), \w+\)", (folder / "families/family.cc").read_text())
+    registered = [
+        name
+        for file in ("family.cc", "seq2seq/seq2seq_family.cc")
+        for name in re.findall(r"  X\((\w+), \w+\)", (folder / "families" / file).read_text())
+    ]
     if set(decoders) != set(registered):
-        sys.exit(f"kArchitectures and INVAR_FAMILIES differ: {set(decoders) ^ set(registered)}")
+        sys.exit(f"kArchitectures and the families differ: {set(decoders) ^ set(registered)}")
     whole = (folder / "text_config.h").read_text()
     said = dict.fromkeys(decoders, "native")
     for name in table(header, "kEncoders", r'{"([^"]+)", '):
@@ -195,9 +232,10 @@ def model_types():
         "",
         f"{native} of {len(rows)} types are native: a checkpoint folder of such a type runs as it is, and",
         "[families.md](families.md) and [encoders.md](encoders.md) show how near it is to transformers.",
-        "*By export*: the type has no description here. A model of it runs when it is exported to ONNX",
-        "([models](../guide/models.md)) and each of its operators is covered ([onnx.md](onnx.md)). Not every",
-        "such type was tried. *Refused*: the message names the reason and the way out.",
+        "*By export*: the type has no description here. `invar run` exports a decoder of text by torch",
+        "([models](../guide/models.md)); [exported-models.md](exported-models.md) lists the types that were",
+        "tried. A model of another kind runs when it is exported to ONNX and each of its operators is covered",
+        "([onnx.md](onnx.md)). *Refused*: the message names the reason and the way out, which may be an export.",
         "",
         "| `model_type` | kind | here |",
         "|---|---|---|",
@@ -262,6 +300,7 @@ PAGES = {
     "errors.md": errors,
     "model-keys.md": model_keys,
     "model-types.md": model_types,
+    "serve-fields.md": serve_fields,
     "cli-options.md": cli_options,
 }
 

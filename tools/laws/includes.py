@@ -47,6 +47,8 @@ MAY = {
         "dispute",
     },
     "conformance": {"base", "device", "num", "kernels"},
+    "http": {"base"},
+    "serve": {"base", "http", "generate", "prompt", "receipt"},
 }
 IMPORT_CODE = re.compile(r"src/ops/[a-z0-9_]+/(import([./]|_[a-z0-9_]+\.)|torch\.cc)")
 OF_IMPORT_CODE = {"base", "num", "ops", "compiler"}

@@ -6,8 +6,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/file/temporary_file.h"
 #include "console.h"
@@ -38,14 +40,30 @@ void end_by(int signal) {
   ::_exit(128 + signal);  // the signal is blocked
 }
 
+std::mutex hook_mutex;
+std::function<void()> hook;
+
 void wait_for_signal() {
-  char signal;
-  while (::read(pipe_of_signals[0], &signal, 1) != 1)
-    if (errno != EINTR) return;
-  end_by(signal);
+  for (;;) {
+    char signal;
+    while (::read(pipe_of_signals[0], &signal, 1) != 1)
+      if (errno != EINTR) return;
+    std::function<void()> first;
+    {
+      const std::lock_guard lock(hook_mutex);
+      first = std::exchange(hook, nullptr);
+    }
+    if (!first) end_by(signal);
+    first();
+  }
 }
 
 }  // namespace
+
+void on_next_signal(std::function<void()> first) {
+  const std::lock_guard lock(hook_mutex);
+  hook = std::move(first);
+}
 
 void clean_up_on_signals() {
   if (::pipe2(pipe_of_signals, O_CLOEXEC) != 0) return;

@@ -118,7 +118,8 @@ Result<Engine> Engine::open(std::shared_ptr<Model> model, ExecutionOptions execu
   }
   int64_t longest = 0, answered = 0;
   for (const Request& r : first) longest = std::max(longest, r.positions()), answered += !r.skipped();
-  const int64_t sequences = std::clamp<int64_t>(options.batch_size, 1, std::max<int64_t>(answered, 1));
+  const int64_t most = first.empty() ? options.batch_size : std::max<int64_t>(answered, 1);
+  const int64_t sequences = std::clamp<int64_t>(options.batch_size, 1, std::max<int64_t>(most, 1));
   // A verifier repeats the steps of one sequence alone (receipt.18).
   if (sequences > 1 && model->compiled.plan.operation_set == OperationSet::deterministic)
     return not_covered(
@@ -163,7 +164,7 @@ Status Engine::admit(Request& request, Observer& observer) {
 }
 
 Status Engine::fit(Request& request, Observer& observer) {
-  const auto n = static_cast<int64_t>(request.tokens.size());
+  const auto n = static_cast<int64_t>(request.continued().size());
   if (n >= positions())
     return bad_input("the conversation has " + std::to_string(n) + " tokens, and the memory holds " +
                      std::to_string(positions()) +
@@ -175,12 +176,15 @@ Status Engine::fit(Request& request, Observer& observer) {
 
 GenerationTask Engine::Impl::task(const Request& request) const {
   const ModelFolder& folder = model->folder;
-  return {request.tokens,
+  return {request.continued(),
           request.max_new_tokens,
           request.params,
           folder.stop_tokens,
-          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.tokens),
-          drafter.get()};
+          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.continued(),
+                      request.settings->decoding.stop_in_answer),
+          drafter.get(),
+          request.source(),
+          request.settings->options.sampling.logprobs};
 }
 
 // The limit that a receipt binds. That of a salted one says nothing of the prompt's length where
@@ -213,18 +217,20 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   const Prompt& prompt = request.prompt;
   const std::string model_path = settings.options.record_model_path ? model->options.model_name : "";
   Answer answer;
-  answer.receipt =
-      receipt::seal(model->described,
-                    {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
-                     folder.stop_tokens, request.params, settings.decoding.stop_strings, prompt.chat},
-                    {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-                    describe_execution(*session, model_path, model->compiled.plan, execution));
+  answer.receipt = receipt::seal(
+      model->described,
+      {prompt.text, request.tokens, bound_limit(folder, request, made, observer), folder.stop_tokens,
+       request.params, settings.decoding.stop_strings, prompt.chat, request.decoder_tokens,
+        settings.decoding.stop_in_answer},
+      {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+      describe_execution(*session, model_path, model->compiled.plan, execution));
   answer.receipt.previous = settings.options.previous;
   if (settings.options.salt_prompt) {
     INVAR_TRY(answer.receipt.salt, random_bytes());
   }
   for (const signature::PrivateKey& key : settings.keys) INVAR_CHECK_OK(receipt::sign(answer.receipt, key));
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
+  answer.logprobs = made.logprobs;
   answer.prefill_seconds = made.prefill_seconds;
   answer.decode_tokens_per_second = made.decode_tokens_per_second;
   answer.drafted = made.drafted, answer.accepted = made.accepted;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "generate/model/model.h"
@@ -16,23 +17,26 @@
 #include "generate/requests/request.h"
 #include "receipt/receipt.h"
 #include "run/session.h"
+#include "sample/logprobs.h"
 
 namespace invar::generate {
 
 struct Answer {
   receipt::Receipt receipt;  // prompt, parameters, tokens and text are in it
   std::string receipt_hash;
-  double prefill_seconds = 0;           // until the first token
-  double decode_tokens_per_second = 0;  // of those after it
-  int64_t drafted = 0, accepted = 0;    // tokens that ExecutionOptions::speculate proposed; that came
+  std::vector<sample::StepLogprobs> logprobs;  // one per token where the settings ask for them
+  double prefill_seconds = 0;                  // until the first token
+  double decode_tokens_per_second = 0;         // of those after it
+  int64_t drafted = 0, accepted = 0;           // tokens that ExecutionOptions::speculate proposed; that came
 };
 
 // "149 of 205 drafted tokens accepted"
 std::string describe_drafts(int64_t drafted, int64_t accepted);
 
 struct EngineOptions {
-  int64_t batch_size = 1;  // so many requests are computed together by a scheduler
-  int64_t positions = 0;   // of each sequence, at least; 0: what the first requests need
+  // So many requests are computed together by a scheduler; fewer, where fewer are given first.
+  int64_t batch_size = 1;
+  int64_t positions = 0;  // of each sequence, at least; 0: what the first requests need
 };
 
 class AnswerStream;
@@ -92,16 +96,31 @@ class AnswerStream {
 };
 
 // Many answers, as many of them computed in each step as the engine has sequences: a request joins
-// as soon as another's answer is complete. Tokens, texts and receipts of a reproducible program are
-// those of one request at a time (plan.11).
+// between two steps, as soon as a sequence is free. Tokens, texts and receipts of a reproducible
+// program are those of one request at a time (plan.11).
 class Scheduler {
  public:
   struct Complete {
     size_t request;
     Answer answer;
   };
-  // Engine and observer outlive it.
-  Scheduler(Engine&, Observer&);
+  // What one step has brought.
+  struct Step {
+    struct Token {
+      size_t request;
+      int32_t token;
+    };
+    struct Failed {
+      size_t request;
+      Error error;
+    };
+    std::vector<Token> tokens;
+    std::vector<Complete> complete;  // whose last tokens came in this step or one before
+    std::vector<Failed> failed;      // the others go on
+  };
+  // At most so many tokens of prompts are computed between two steps of answers, so that those need
+  // not wait for a long prompt; 0: all. It changes no bit. Engine and observer outlive it.
+  Scheduler(Engine&, Observer&, int64_t prompt_tokens = 0);
   Scheduler(Scheduler&&) noexcept;
   ~Scheduler();
   // The number of a request, which waits for a free sequence in the order of these calls. It
@@ -110,6 +129,11 @@ class Scheduler {
   // Its answer never comes, and its sequence is free for the next one. Nothing where the answer is
   // complete.
   void cancel(size_t request);
+  // Requests without an answer: those that a sequence computes, and those that wait for one.
+  size_t running() const;
+  size_t waiting() const;
+  // A token more of each answer whose prompt is computed. An error is one of all requests.
+  Result<Step> step();
   // The answer that is complete next, in no order; its receipt is written. None where no request
   // waits.
   Result<std::optional<Complete>> next();

@@ -61,6 +61,7 @@ Result<std::optional<int32_t>> GenerationLoop::next() {
     }
     GenerationLoop* const self = this;
     INVAR_CHECK_OK(advance(session_, {&self, 1}));
+    if (problem_) return *problem_;
   }
   return std::optional(generation_.tokens[returned_++]);
 }
@@ -75,8 +76,9 @@ Status GenerationLoop::take(run::Session& session, std::span<const float> logits
   std::vector<std::optional<Result<int32_t>>> picked(loops.size());
   const auto pick = [&](int i) {
     const GenerationTask& t = loops[i]->task_;
-    picked[i] =
-        sample::pick(row(i), t.params, {t.prompt, loops[i]->generation_.tokens, t.stop_tokens, t.max_new});
+    Generation& made = loops[i]->generation_;
+    picked[i] = sample::pick(row(i), t.params, {t.prompt, made.tokens, t.stop_tokens, t.max_new});
+    if (t.logprobs && *picked[i]) made.logprobs.push_back(sample::logprobs(row(i), **picked[i], *t.logprobs));
   };
   const int count = static_cast<int>(loops.size());
   if (on_gpu(session))
@@ -84,11 +86,19 @@ Status GenerationLoop::take(run::Session& session, std::span<const float> logits
   else
     session.parallel_for(2 * count, [&](int i) { i % 2 == 0 ? pick(i / 2) : commit(i / 2); });
   for (size_t i = 0; i < loops.size(); ++i) {
-    INVAR_TRY(const int32_t token, *std::move(picked[i]));
-    loops[i]->append(token);
+    if (*picked[i])
+      loops[i]->append(**picked[i]);
+    else
+      loops[i]->problem_ = picked[i]->error();
   }
   if (on_gpu(session)) session.parallel_for_overlapped(count, commit);
   return {};
+}
+
+Status GenerationLoop::encode() {
+  if (task_.source.empty() || encoded_) return {};
+  encoded_ = true;
+  return session_.encode(task_.source, sequence_);
 }
 
 // The step that computes the prompt.
@@ -156,8 +166,13 @@ Status GenerationLoop::step_with_drafts() {
   });
   size_t accepted = 0;
   for (;; ++accepted) {
-    INVAR_TRY(const int32_t token, *std::move(picked[accepted]));
+    if (!*picked[accepted]) {
+      problem_ = picked[accepted]->error();
+      break;
+    }
+    const int32_t token = **picked[accepted];
     g.logits.push_back(digests[accepted]);
+    if (task_.logprobs) g.logprobs.push_back(sample::logprobs(row(accepted), token, *task_.logprobs));
     append(token);
     if (accepted == drafts.size() || token != drafts[accepted] || complete()) break;
   }
@@ -170,6 +185,7 @@ Status GenerationLoop::step_with_drafts() {
 }
 
 Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* const> loops) {
+  for (GenerationLoop* const loop : loops) INVAR_CHECK_OK(loop->encode());
   if (loops.size() == 1 && loops[0]->generation().tokens.empty()) return loops[0]->take_first();
   if (loops.size() == 1 && loops[0]->task_.drafter) return loops[0]->step_with_drafts();
   std::vector<run::NewTokens> prompts;  // without their last tokens
@@ -187,6 +203,18 @@ Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* 
   return take(session, logits, loops);
 }
 
+Status GenerationLoop::prefill(run::Session& session, std::span<GenerationLoop* const> loops, int64_t most) {
+  std::vector<run::NewTokens> pieces;
+  for (GenerationLoop* const loop : loops) {
+    const size_t count = std::min(loop->unfed(), static_cast<size_t>(most));
+    if (count == 0) continue;
+    pieces.push_back({loop->sequence(), loop->unfed_.first(count)});
+    loop->unfed_ = loop->unfed_.subspan(count);
+    most -= static_cast<int64_t>(count);
+  }
+  return pieces.empty() ? Status() : session.append_many(pieces);
+}
+
 Result<Generation> generate(run::Session& session, std::span<const int32_t> prompt, int64_t max_new,
                             const sample::Params& params, std::span<const int32_t> stop_tokens) {
   GenerationLoop loop(session, {prompt, max_new, params, stop_tokens, {}});
@@ -200,11 +228,14 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
                                               std::span<const std::vector<int32_t>> prompts, int64_t max_new,
                                               const sample::Params& params,
                                               std::span<const int32_t> stop_tokens,
-                                              const std::function<void(int64_t)>& made) {
+                                              const std::function<void(int64_t)>& made,
+                                              std::span<const std::vector<int32_t>> sources) {
   std::deque<GenerationLoop> loops;
-  for (const auto& prompt : prompts)
-    loops.emplace_back(session, GenerationTask{prompt, max_new, params, stop_tokens, {}}, 0,
-                       static_cast<int64_t>(loops.size()));
+  for (const auto& prompt : prompts) {
+    GenerationTask task{prompt, max_new, params, stop_tokens, {}};
+    if (!sources.empty()) task.source = sources[loops.size()];
+    loops.emplace_back(session, std::move(task), 0, static_cast<int64_t>(loops.size()));
+  }
   const auto start = Clock::now();
   auto first = start;
   int64_t count = 0;
@@ -214,6 +245,8 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
       if (!loop.complete()) open.push_back(&loop);
     if (open.empty()) break;
     INVAR_CHECK_OK(GenerationLoop::advance(session, open));
+    for (const GenerationLoop* const loop : open)
+      if (loop->problem()) return *loop->problem();
     if (prompts_done)
       count += static_cast<int64_t>(open.size());
     else
@@ -229,10 +262,15 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
   return all;
 }
 
-Result<std::string> all_logits(run::Session& session, std::span<const std::vector<int32_t>> sequences) {
+Result<std::string> all_logits(run::Session& session, std::span<const std::vector<int32_t>> sequences,
+                               std::span<const std::vector<int32_t>> sources) {
   std::string all;
-  for (const auto& tokens : sequences) {
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const std::vector<int32_t>& tokens = sequences[i];
     session.reset();
+    if (!sources.empty()) {
+      INVAR_CHECK_OK(session.encode(sources[i]));
+    }
     INVAR_TRY(std::span<const float> logits, session.step(tokens, /*all=*/true));
     const size_t at = all.size();
     all.resize(at + logits.size_bytes());

@@ -15,17 +15,19 @@
 #include "generate/options.h"
 #include "generate/speculate/drafter.h"
 #include "run/session.h"
+#include "sample/logprobs.h"
 #include "sample/sample.h"
 
 namespace invar::generate {
 
 struct Generation {
   std::vector<int32_t> tokens;
-  std::vector<Digest> logits;           // one per token
-  double prefill_seconds = 0;           // until the first token
-  double decode_tokens_per_second = 0;  // of those after it; 0 where there are none
-  std::string finish_reason;            // "stop": a stop token or a stop string ends it; "length"
-  int64_t drafted = 0, accepted = 0;    // tokens that a drafter proposed; those that came
+  std::vector<Digest> logits;                  // one per token
+  std::vector<sample::StepLogprobs> logprobs;  // one per token where the task asks for them
+  double prefill_seconds = 0;                  // until the first token
+  double decode_tokens_per_second = 0;         // of those after it; 0 where there are none
+  std::string finish_reason;                   // "stop": a stop token or a stop string ends it; "length"
+  int64_t drafted = 0, accepted = 0;           // tokens that a drafter proposed; those that came
 };
 
 // The start of a generation. The spans outlive the loop.
@@ -36,6 +38,8 @@ struct GenerationTask {
   std::span<const int32_t> stop_tokens;
   std::optional<StopStrings> stop_strings = {};  // without them tokens alone end it
   Drafter* drafter = nullptr;                    // null: every step makes one token
+  std::span<const int32_t> source = {};          // what the encoder reads first; empty: there is none
+  std::optional<int32_t> logprobs = {};          // of so many most likely tokens, too
 };
 
 // One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The
@@ -54,8 +58,16 @@ class GenerationLoop {
   // complete, each of another sequence of the session: several prompts but for their last tokens in
   // shared passes, then all in one step (plan.11). The commitments of those that are complete stand
   // behind session.finish_overlapped().
+  // A row of logits that no token can be picked from is its own loop's problem() alone.
   static Status advance(run::Session&, std::span<GenerationLoop* const>);
+  // Computes at most so many tokens of these loops' prompts, in their order and but for the last of
+  // each, in one pass. advance() does the rest.
+  static Status prefill(run::Session&, std::span<GenerationLoop* const>, int64_t most);
+  // Tokens of the prompt that are left for prefill(); a drafter sees a prompt whole.
+  size_t unfed() const { return generation_.tokens.empty() && !task_.drafter ? unfed_.size() - 1 : 0; }
   bool complete() const { return !generation_.finish_reason.empty(); }
+  // Why it ended without an answer, if it did.
+  const std::optional<Error>& problem() const { return problem_; }
   int64_t sequence() const { return sequence_; }
   const Generation& generation() const { return generation_; }
 
@@ -67,12 +79,15 @@ class GenerationLoop {
   Status step_with_drafts();
   std::vector<int32_t> draft(int64_t unfed);
   void append(int32_t token);
+  Status encode();
 
   run::Session& session_;
   GenerationTask task_;
   std::span<const int32_t> unfed_;  // the prompt without what is kept
   const int64_t sequence_;
+  bool encoded_ = false;
   Generation generation_;
+  std::optional<Error> problem_;
   size_t returned_ = 0;  // tokens that next() has given
   DraftLength draft_length_;
   std::vector<float> draft_logits_;
@@ -91,10 +106,12 @@ Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int6
 Result<std::vector<Generation>> generate_many(run::Session&, std::span<const std::vector<int32_t>> prompts,
                                               int64_t max_new, const sample::Params&,
                                               std::span<const int32_t> stop_tokens,
-                                              const std::function<void(int64_t tokens)>& made = {});
+                                              const std::function<void(int64_t tokens)>& made = {},
+                                              std::span<const std::vector<int32_t>> sources = {});
 
 // The logits of every given token, sequence after sequence, as little-endian binary32. No token is
-// generated.
-Result<std::string> all_logits(run::Session&, std::span<const std::vector<int32_t>> sequences);
+// generated. sources: what an encoder reads for each sequence, or none.
+Result<std::string> all_logits(run::Session&, std::span<const std::vector<int32_t>> sequences,
+                               std::span<const std::vector<int32_t>> sources = {});
 
 }  // namespace invar::generate

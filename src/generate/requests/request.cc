@@ -21,11 +21,8 @@ Result<std::shared_ptr<const RequestSettings>> RequestSettings::make(const Model
   return std::shared_ptr<const RequestSettings>(std::move(made));
 }
 
-Result<Request> Request::make(const Model& model, Prompt given,
-                              std::shared_ptr<const RequestSettings> settings, const std::string& which) {
+Result<std::vector<int32_t>> Request::encode(const Model& model, Prompt& prompt, const std::string& which) {
   const num::ArithmeticEnv env;
-  Request made{std::move(given), std::move(settings)};
-  Prompt& prompt = made.prompt;
   const std::string& name = prompt.name.empty() ? which : prompt.name;
   const bool chat = !prompt.chat.empty();
   if (chat) {
@@ -37,18 +34,37 @@ Result<Request> Request::make(const Model& model, Prompt given,
   // A template writes the special tokens itself (receipt.35).
   auto tokens = model.folder.tokenizer.encode(prompt.text, /*add_special_tokens=*/!chat);
   if (!tokens) return Error{tokens.error().code, name + ": " + tokens.error().message};
-  made.tokens = std::move(*tokens);
-  const int64_t n = static_cast<int64_t>(made.tokens.size());
-  if (n == 0) return bad_input(name + ": no tokens in it: give some text");
+  if (tokens->empty()) return bad_input(name + ": no tokens in it: give some text");
+  return tokens;
+}
+
+Result<Request> Request::make(const Model& model, Prompt given, std::vector<int32_t> tokens,
+                              std::shared_ptr<const RequestSettings> settings, const std::string& which) {
+  const num::ArithmeticEnv env;
+  Request made{std::move(given), std::move(settings), std::move(tokens)};
+  const std::string& name = made.prompt.name.empty() ? which : made.prompt.name;
+  made.decoder_tokens = model.folder.decoder_tokens;
+  const auto length = static_cast<int64_t>(made.source().size());
+  if (const int64_t most = model.folder.source_context; length > most)
+    return bad_input(name + ": " + std::to_string(length) + " tokens, and the encoder of " +
+                     model.folder.identity.name + " takes at most " + std::to_string(most) + ": shorten it");
+  const auto n = static_cast<int64_t>(made.continued().size());
   const DecodingParams& decoding = made.settings->decoding;
   const auto most = new_tokens(model.folder, decoding, n);
   if (!most) return Error{most.error().code, name + ": " + most.error().message};
   made.max_new_tokens = *most;
   INVAR_TRY(made.params, params_for(model.folder, decoding, n, *most));
-  if (prompt.receipt_path) {
-    INVAR_TRY(const DiskReservation possible, reserve_receipt(*prompt.receipt_path, 1));
+  if (made.params.do_sample) made.params.stream += made.prompt.stream;  // receipt.21
+  if (made.prompt.receipt_path) {
+    INVAR_TRY(const DiskReservation possible, reserve_receipt(*made.prompt.receipt_path, 1));
   }
   return made;
+}
+
+Result<Request> Request::make(const Model& model, Prompt prompt,
+                              std::shared_ptr<const RequestSettings> settings, const std::string& which) {
+  INVAR_TRY(std::vector<int32_t> tokens, encode(model, prompt, which));
+  return make(model, std::move(prompt), std::move(tokens), std::move(settings), which);
 }
 
 namespace {
@@ -110,7 +126,8 @@ Status reserve_receipts(const Model& model, std::span<Request> requests) {
     if (!r.prompt.receipt_path || r.skipped()) continue;
     if (!path) path = &*r.prompt.receipt_path;
     receipt::Receipt stated = model.described;
-    stated.sampling = r.settings->decoding.params, stated.stop_strings = r.settings->decoding.stop_strings;
+    stated.sampling = r.settings->decoding.params, stated.stop_strings = r.settings->decoding.stop_strings,
+    stated.stop_in_answer = r.settings->decoding.stop_in_answer;
     r.receipt_bytes =
         receipt_size(stated, r.prompt.text.size() + r.prompt.chat.size(), r.tokens.size(), r.max_new_tokens) +
         256 * r.settings->keys.size();

@@ -26,6 +26,7 @@ struct Prompt {
   // "": the text is the prompt.
   std::string chat = {};
   std::string name = {};              // what errors call it; "" = prompt, prompt 1, ...
+  uint64_t stream = 0;                // of the answer, beyond that of the settings (sampling.24)
   std::optional<Error> problem = {};  // of a line of a file: why there is no such prompt
 };
 // JSON lines: a string, a list of messages, or an object with "prompt" or with "messages" and other
@@ -33,6 +34,8 @@ struct Prompt {
 // prompt with a problem.
 Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path,
                                              const ChatOptions& = {});
+// Each prompt n times, drawn from n streams; the receipts of r.json are r.1.json, r.2.json, ...
+std::vector<Prompt> each_of_n(const std::vector<Prompt>&, uint64_t n);
 // Messages, or an object of chat.1, and the user's options -> the object of chat.1.
 Result<std::string> chat_input(std::string_view json, const std::string& name, const ChatOptions&);
 // The content of a file of messages or tools.
@@ -74,14 +77,24 @@ struct Request {
   // it where the prompt has no name.
   static Result<Request> make(const Model&, Prompt, std::shared_ptr<const RequestSettings>,
                               const std::string& which = "prompt");
+  // The two steps of it: the text of a chat and the tokens, and what depends on their number.
+  static Result<std::vector<int32_t>> encode(const Model&, Prompt&, const std::string& which = "prompt");
+  static Result<Request> make(const Model&, Prompt, std::vector<int32_t> tokens,
+                              std::shared_ptr<const RequestSettings>, const std::string& which = "prompt");
   // Positions of prompt and answer in the memory.
-  int64_t positions() const { return static_cast<int64_t>(tokens.size()) + max_new_tokens; }
+  int64_t positions() const { return static_cast<int64_t>(continued().size()) + max_new_tokens; }
+  // The tokens that the answer continues, and what an encoder reads; empty: the model has none.
+  std::span<const int32_t> continued() const { return decoder_tokens.empty() ? tokens : decoder_tokens; }
+  std::span<const int32_t> source() const {
+    return decoder_tokens.empty() ? std::span<const int32_t>() : tokens;
+  }
   // It has no answer, and prompt.problem says why.
   bool skipped() const { return prompt.problem.has_value(); }
 
   Prompt prompt;  // as the model gets it: of a chat what the template made
   std::shared_ptr<const RequestSettings> settings;
   std::vector<int32_t> tokens = {};
+  std::vector<int32_t> decoder_tokens = {};  // those of the model's folder
   int64_t max_new_tokens = 0;
   sample::Params params = {};
   std::shared_ptr<ReceiptSpace> space = {};

@@ -129,7 +129,7 @@ std::string take_marked(const std::string& text, std::vector<std::string>& calls
 
 }  // namespace
 
-ChatAnswer parse_answer(std::string_view text, std::string_view prompt) {
+ChatAnswer parse_answer(std::string_view text, std::string_view prompt, bool with_calls) {
   constexpr std::string_view open = "<think>", close = "</think>";
   ChatAnswer answer;
   const std::string before = stripped(prompt);
@@ -141,8 +141,8 @@ ChatAnswer parse_answer(std::string_view text, std::string_view prompt) {
     rest = end == text.npos ? "" : std::string(text.substr(end + close.size()));
   }
   std::vector<std::string> calls;
-  rest = take_tagged(rest, calls);
-  if (calls.empty()) rest = take_marked(rest, calls);
+  if (with_calls) rest = take_tagged(rest, calls);
+  if (with_calls && calls.empty()) rest = take_marked(rest, calls);
   answer.content = calls.empty() && answer.reasoning.empty() ? rest : stripped(rest);
   answer.tool_calls = "[";
   for (size_t i = 0; i < calls.size(); ++i) answer.tool_calls += (i ? "," : "") + calls[i];

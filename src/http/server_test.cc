@@ -1,0 +1,270 @@
+// What comes over a socket, byte by byte: requests that are none, limits, streams, and clients that
+// leave.
+#include "http/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <future>
+#include <optional>
+#include <thread>
+
+namespace invar::http {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A client that says exactly these bytes.
+class Client {
+ public:
+  explicit Client(uint16_t port, int receive_buffer = 0) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    if (receive_buffer > 0)
+      ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+    sockaddr_in to{};
+    to.sin_family = AF_INET, to.sin_port = htons(port), to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  }
+  ~Client() { close(); }
+  void close() {
+    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  }
+  void send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n <= 0) return;
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+  }
+  // All that comes until the server closes, or until `end` has come.
+  std::string read(std::string_view end = {}) {
+    std::string all;
+    char piece[4096];
+    while (end.empty() || all.find(end) == all.npos) {
+      const ssize_t n = ::recv(socket_, piece, sizeof piece, 0);
+      if (n <= 0) break;
+      all.append(piece, static_cast<size_t>(n));
+    }
+    return all;
+  }
+
+ private:
+  int socket_;
+};
+
+class HttpTest : public ::testing::Test {
+ protected:
+  void start(Handler handler, std::vector<std::string> names = {}) {
+    auto made = Server::listen(
+        {"127.0.0.1", 0, std::move(names)}, limits_, std::move(handler),
+        [](int status, const std::string& message) { return std::to_string(status) + " " + message; });
+    if (!made && made.error().code == Code::not_covered) GTEST_SKIP() << "this build has no Boost";
+    ASSERT_TRUE(made) << made.error().message;
+    server_.emplace(*std::move(made));
+  }
+  // Says what it got.
+  static void echo(Request request, Responder responder) {
+    std::string body = request.method + " " + request.path + "?" + request.query + " " + request.body;
+    responder.answer(200, {{"x-kept", std::string(request.header("x-kept"))}}, std::move(body));
+  }
+  std::string answer(std::string_view bytes) {
+    Client client(server_->port());
+    client.send(bytes);
+    return client.read();
+  }
+
+  Limits limits_;
+  std::optional<Server> server_;
+};
+
+TEST_F(HttpTest, RequestsAndAnswers) {
+  start(echo);
+  if (!server_) return;
+  const std::string end = "Host: localhost\r\nConnection: close\r\n\r\n";
+  const std::string got = answer("GET /a/b?c=d HTTP/1.1\r\nX-Kept: yes\r\n" + end);
+  EXPECT_THAT(got, StartsWith("HTTP/1.1 200 OK\r\nx-kept: yes\r\ncontent-length: 13\r\n"));
+  EXPECT_THAT(got, HasSubstr("\r\n\r\nGET /a/b?c=d "));
+  EXPECT_THAT(answer("HEAD / HTTP/1.1\r\n" + end), testing::EndsWith("\r\n\r\n"));
+  EXPECT_THAT(answer("GET / HTTP/1.0\r\n\r\n"), HasSubstr("GET /? "));
+  EXPECT_THAT(
+      answer("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + end + "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"),
+      HasSubstr("POST /? abcde"));
+  EXPECT_THAT(answer("POST / HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n" + end + "abc"),
+              StartsWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"));
+  // One after another over a connection, the second before the answer to the first.
+  Client client(server_->port());
+  client.send("GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /2 HTTP/1.1\r\n" + end);
+  const std::string both = client.read();
+  EXPECT_THAT(both, HasSubstr("GET /1? "));
+  EXPECT_THAT(both, HasSubstr("GET /2? "));
+}
+
+// None of these reaches the handler.
+TEST_F(HttpTest, WhatIsNoRequest) {
+  limits_.header_bytes = 2000, limits_.body_bytes = 100;
+  std::atomic<int> handled = 0;
+  start([&](Request, Responder) { ++handled; });
+  if (!server_) return;
+  const std::string get = "GET / HTTP/1.1\r\n", host = "Host: localhost\r\n";
+  const std::string post = "POST / HTTP/1.1\r\n" + host, chunked = "Transfer-Encoding: chunked\r\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {"\r\n\r\n\r\n", "400"},
+      {"hello\r\n\r\n", "400"},
+      {"GET / HTTP/9.9\r\n" + host + "\r\n", "400"},
+      {"GET  / HTTP/1.1\r\n" + host + "\r\n", "400"},
+      {"GET http://localhost/ HTTP/1.1\r\n" + host + "\r\n", "400"},
+      {"OPTIONS * HTTP/1.1\r\n" + host + "\r\n", "400"},
+      {get + "\r\n", "400"},
+      {get + host + host + "\r\n", "400"},
+      {get + host + " folded: x\r\n\r\n", "421"},  // one line
+      {get + host + "bad name: x\r\n\r\n", "400"},
+      {get + host + "a: \x01\r\n\r\n", "400"},
+      {get + "Host: evil.example\r\n\r\n", "421"},
+      {get + host + "Origin: null\r\n\r\n", "403"},
+      {get + host + "Origin: http://evil.example\r\n\r\n", "403"},
+      {get + host + "a: " + std::string(3000, 'x') + "\r\n\r\n", "431"},
+      {post + "Content-Length: 101\r\n\r\n", "413"},
+      {post + "Content-Length: 99999999999999999999999\r\n\r\n", "400"},
+      {post + "Content-Length: -1\r\n\r\n", "400"},
+      {post + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", "400"},
+      {post + "Content-Length: 1\r\nContent-Length: 1\r\n\r\na", "400"},
+      {post + "Content-Length: 3\r\n" + chunked + "\r\n0\r\n\r\n", "400"},
+      {post + chunked + "Content-Length: 3\r\n\r\n0\r\n\r\n", "400"},
+      {post + chunked + chunked + "\r\n0\r\n\r\n", "400"},
+      {post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "501"},
+      {post + "Transfer-Encoding: identity\r\n\r\n", "501"},
+      {post + "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\na", "415"},
+      {post + chunked + "\r\n3;a=b\r\nabc\r\n0\r\n\r\n", "400"},
+      {post + chunked + "\r\nxyz\r\nabc\r\n0\r\n\r\n", "400"},
+      {post + chunked + "\r\n65\r\n" + std::string(101, 'a') + "\r\n0\r\n\r\n", "413"},
+  };
+  for (const auto& [bytes, status] : cases)
+    EXPECT_THAT(answer(bytes), StartsWith("HTTP/1.1 " + status + " ")) << bytes;
+  EXPECT_EQ(handled, 0);
+}
+
+TEST_F(HttpTest, OtherNamesOfTheHost) {
+  start(echo, {"models.example"});
+  if (!server_) return;
+  const std::string end = "Connection: close\r\n\r\n";
+  for (const char* host : {"models.example", "Models.Example:8000", "127.0.0.1:1", "[::1]:80", "localhost"})
+    EXPECT_THAT(answer("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n" + end), HasSubstr("200 OK"));
+  EXPECT_THAT(answer("GET / HTTP/1.1\r\nHost: localhost:8\r\nOrigin: http://localhost:8\r\n" + end),
+              HasSubstr("200 OK"));
+}
+
+TEST_F(HttpTest, DeadlinesEndConnections) {
+  limits_.header = limits_.idle = limits_.body = milliseconds(50);
+  start(echo);
+  if (!server_) return;
+  for (const char* begun :
+       {"", "GET / HT", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc"})
+    EXPECT_EQ(answer(begun), "") << begun;
+}
+
+TEST_F(HttpTest, NoMoreConnectionsThanAllowed) {
+  limits_.connections = 1;
+  start(echo);
+  if (!server_) return;
+  Client first(server_->port());
+  first.send("GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(first.read("GET /1"), HasSubstr("200 OK"));
+  EXPECT_EQ(answer("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");
+}
+
+TEST_F(HttpTest, Streams) {
+  limits_.keep_alive = milliseconds(20);
+  std::thread writer;
+  start([&](Request, Responder responder) {
+    writer = std::thread([r = std::move(responder)]() mutable {
+      r.begin(200, {}, "ping");
+      r.write("one");
+      std::this_thread::sleep_for(milliseconds(100));
+      r.finish("two");
+    });
+  });
+  if (!server_) return;
+  const std::string got = answer("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(got, HasSubstr("transfer-encoding: chunked\r\n"));
+  EXPECT_THAT(got, HasSubstr("\r\n\r\n3\r\none\r\n4\r\nping\r\n"));
+  EXPECT_THAT(got, testing::EndsWith("3\r\ntwo\r\n0\r\n\r\n"));
+  writer.join();
+  const std::string old = answer("GET / HTTP/1.0\r\n\r\n");  // which knows no chunks
+  EXPECT_THAT(old, HasSubstr("\r\n\r\noneping"));
+  EXPECT_THAT(old, testing::EndsWith("two"));
+  writer.join();
+}
+
+// A reader that takes nothing holds a bounded number of bytes, and is gone after the deadline.
+TEST_F(HttpTest, SlowReaders) {
+  limits_.write = milliseconds(200), limits_.stream_bytes = 10000;
+  std::promise<size_t> taken;
+  std::promise<void> gone;
+  std::thread writer;
+  start([&](Request, Responder responder) {
+    responder.on_gone([&] { gone.set_value(); });
+    writer = std::thread([&, r = std::move(responder)]() mutable {
+      r.begin(200, {});
+      size_t bytes = 0;
+      const auto end = std::chrono::steady_clock::now() + milliseconds(150);
+      while (std::chrono::steady_clock::now() < end)
+        if (r.ready()) r.write(std::string(1000, 'a')), bytes += 1000;
+      taken.set_value(bytes);
+      gone.get_future().wait();
+    });
+  });
+  if (!server_) return;
+  Client client(server_->port(), 4096);
+  client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_LT(taken.get_future().get(), size_t{8} << 20);  // what the kernel holds, and 10000
+  writer.join();
+}
+
+TEST_F(HttpTest, ClientsThatLeave) {
+  std::promise<void> gone;
+  std::optional<Responder> kept;
+  std::promise<void> asked;
+  start([&](Request, Responder responder) {
+    responder.on_gone([&] { gone.set_value(); });
+    kept.emplace(std::move(responder));
+    asked.set_value();
+  });
+  if (!server_) return;
+  Client client(server_->port());
+  client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  asked.get_future().wait();
+  client.close();
+  gone.get_future().wait();
+  kept->answer(200, {}, "to nobody");
+}
+
+TEST_F(HttpTest, DrainsAndStops) {
+  std::optional<Responder> kept;
+  std::promise<void> asked;
+  start([&](Request, Responder responder) {
+    kept.emplace(std::move(responder));
+    asked.set_value();
+  });
+  if (!server_) return;
+  Client idle(server_->port()), busy(server_->port());
+  busy.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  asked.get_future().wait();
+  server_->drain();
+  EXPECT_EQ(idle.read(), "");
+  kept->answer(200, {}, "the last");
+  const std::string got = busy.read();
+  EXPECT_THAT(got, HasSubstr("connection: close\r\n"));
+  EXPECT_THAT(got, testing::EndsWith("the last"));
+  Client left(server_->port());
+  server_->stop();
+  EXPECT_EQ(left.read(), "");
+}
+
+}  // namespace
+}  // namespace invar::http

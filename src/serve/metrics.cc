@@ -1,0 +1,68 @@
+#include "serve/metrics.h"
+
+#include <algorithm>
+
+#include "base/text/json.h"
+
+namespace invar::serve {
+namespace {
+
+void head(const std::string& name, const char* type, const std::string& help, std::string& out) {
+  out += "# HELP invar_" + name + " " + help + "\n# TYPE invar_" + name + " " + type + "\n";
+}
+
+void value(const std::string& name, const char* type, const std::string& help, uint64_t v, std::string& out) {
+  head(name, type, help, out);
+  out += "invar_" + name + " " + std::to_string(v) + "\n";
+}
+
+void labelled(const std::string& name, const std::string& help, const std::string& label,
+              const std::map<std::string, uint64_t>& counts, std::string& out) {
+  head(name, "counter", help, out);
+  for (const auto& [of, count] : counts)
+    out += "invar_" + name + "{" + label + "=\"" + of + "\"} " + std::to_string(count) + "\n";
+}
+
+}  // namespace
+
+void Histogram::add(double seconds) {
+  const auto bucket = static_cast<size_t>(std::ranges::lower_bound(kBounds, seconds) - std::begin(kBounds));
+  const std::lock_guard lock(mutex_);
+  ++counts_[bucket], sum_ += seconds;
+}
+
+void Histogram::print(const std::string& name, const std::string& help, std::string& out) const {
+  head(name, "histogram", help, out);
+  const std::lock_guard lock(mutex_);
+  uint64_t total = 0;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    total += counts_[i];
+    const std::string bound = i < std::size(kBounds) ? json::spelled(kBounds[i]) : "+Inf";
+    out += "invar_" + name + "_bucket{le=\"" + bound + "\"} " + std::to_string(total) + "\n";
+  }
+  out += "invar_" + name + "_sum " + json::spelled(sum_) + "\ninvar_" + name + "_count " +
+         std::to_string(total) + "\n";
+}
+
+std::string Metrics::print(const Generator::Load& load, size_t connections) const {
+  std::string out;
+  value("num_requests_running", "gauge", "Answers that are computed.", load.running, out);
+  value("num_requests_waiting", "gauge", "Requests that wait for a sequence.", load.waiting, out);
+  value("num_connections", "gauge", "Open connections.", connections, out);
+  value("prompt_tokens_total", "counter", "Tokens of prompts.", prompt_tokens, out);
+  value("generation_tokens_total", "counter", "Tokens of answers.", generation_tokens, out);
+  value("receipts_written_total", "counter", "Receipts.", receipts, out);
+  value("requests_cancelled_total", "counter", "Requests whose clients left.", cancelled, out);
+  {
+    const std::lock_guard lock(mutex_);
+    labelled("request_success_total", "Complete answers.", "finished_reason", success_, out);
+    labelled("replays_total", "Receipts that were computed again.", "verdict", replays_, out);
+    labelled("http_responses_total", "Responses.", "status", statuses_, out);
+  }
+  first_token.print("time_to_first_token_seconds", "From the request to its first token.", out);
+  between_tokens.print("inter_token_latency_seconds", "Between two tokens of an answer.", out);
+  whole.print("e2e_request_latency_seconds", "From the request to the end of its answer.", out);
+  return out;
+}
+
+}  // namespace invar::serve

@@ -1,0 +1,278 @@
+#include "serve/protocol/call.h"
+
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "generate/requests/request.h"
+
+namespace invar::serve {
+namespace {
+
+using json::Value;
+
+enum Endpoint { kChat = 1, kCompletions = 2 };
+enum class Type { boolean, integer, number, text, texts, ids, list, object, any };
+
+void assign(bool& to, const Value& v) {
+  to = v.is_true();
+}
+void assign(std::optional<bool>& to, const Value& v) {
+  to = v.is_true();
+}
+void assign(std::string& to, const Value& v) {
+  to = v.text;
+}
+void assign(Value& to, const Value& v) {
+  to = v;
+}
+void assign(std::optional<int32_t>& to, const Value& v) {
+  to = static_cast<int32_t>(v.to_int64());
+}
+void assign(std::optional<int64_t>& to, const Value& v) {
+  to = v.to_int64();
+}
+void assign(std::optional<uint64_t>& to, const Value& v) {
+  to = v.to_uint64();
+}
+void assign(std::optional<float>& to, const Value& v) {
+  to = static_cast<float>(v.to_double());
+}
+void assign(std::optional<std::vector<std::string>>& to, const Value& v) {
+  to.emplace();
+  if (v.is_string()) to->push_back(v.text);
+  for (const Value& one : v.items) to->push_back(one.text);
+}
+
+struct Field {
+  const char* name;
+  int of;
+  Type type;
+  bool ranged;
+  double least, most;
+  const char* only;  // JSON: a list of the values that change nothing; "": all are taken
+  void (*take)(Call&, const Value&);
+};
+
+constexpr Field kFields[] = {
+#include "options/request_fields.inc"
+};
+
+const char* words_of(Type type) {
+  switch (type) {
+    case Type::boolean: return "true or false";
+    case Type::integer: return "a whole number";
+    case Type::number: return "a number";
+    case Type::text: return "a text";
+    case Type::texts: return "a text or a list of texts";
+    case Type::ids: return "a list of token ids";
+    case Type::list: return "a list";
+    case Type::object: return "an object";
+    case Type::any: return "a value";
+  }
+  return "";
+}
+
+bool is_of(Type type, const Value& v) {
+  const auto all_strings = [](const Value& list) {
+    for (const Value& one : list.items)
+      if (!one.is_string()) return false;
+    return true;
+  };
+  switch (type) {
+    case Type::boolean: return v.is_boolean();
+    case Type::integer: return v.is_integer();
+    case Type::number: return v.is_number();
+    case Type::text: return v.is_string();
+    case Type::texts: return v.is_string() || (v.is_array() && all_strings(v));
+    case Type::ids:
+    case Type::list: return v.is_array();
+    case Type::object: return v.is_object();
+    case Type::any: return true;
+  }
+  return false;
+}
+
+// A value in a message: short, and on one line.
+std::string shown(const Value& v) {
+  const std::string text = json::dump(v, {.ascii = true});
+  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
+
+std::optional<Problem> take(const Field& field, const Value& v, Call& call) {
+  const std::string name = field.name;
+  std::string range;
+  if (field.ranged) range = " from " + json::spelled(field.least) + " to " + json::spelled(field.most);
+  if (!is_of(field.type, v) ||
+      (field.ranged && !(v.to_double() >= field.least && v.to_double() <= field.most)))
+    return Problem{400, name + ": " + words_of(field.type) + range + " is needed, not " + shown(v), name};
+  if (*field.only) {
+    const Value same = json::read_or_null(field.only);
+    for (const Value& one : same.items)
+      if (one == v) return std::nullopt;
+    return Problem{
+        400,
+        name + ": " +
+            (same.empty() ? "is not supported yet: leave it out"
+                          : "only " + json::compact(same.items[0]) + " is supported yet, not " + shown(v)),
+        name, "unsupported_parameter"};
+  }
+  if (field.take) field.take(call, v);
+  return std::nullopt;
+}
+
+// What OpenAI's names mean that Invar spells otherwise.
+std::optional<Problem> settle(Call& call) {
+  generate::SamplingOptions& s = call.sampling;
+  if (s.top_k && *s.top_k < 0) s.top_k = 0;
+  if (s.stop_strings && s.stop_strings->empty()) s.stop_strings.reset();
+  if (s.temperature && *s.temperature == 0) {  // nothing is drawn, whatever shapes it
+    s.temperature.reset(), s.top_k.reset(), s.top_p.reset(), s.min_p.reset();
+    s.do_sample = false;
+  }
+  for (const auto& [name, value] : call.stream_options.members)
+    if (name != "include_usage" && name != "include_obfuscation" && name != "continuous_usage_stats")
+      return Problem{400, "stream_options." + name + ": no option of a stream: leave it out",
+                     "stream_options"};
+  if (call.stream_options.get("continuous_usage_stats").is_true())
+    return Problem{400, "stream_options.continuous_usage_stats: is not supported: use include_usage",
+                   "stream_options", "unsupported_parameter"};
+  if (!call.stream_options.is_null() && !call.stream)
+    return Problem{400, "stream_options: is for streams: set stream to true", "stream_options"};
+  const Value& choice = call.tool_choice;
+  if (!choice.is_null() && choice.text != "auto" && choice.text != "none")
+    return Problem{400, "tool_choice: only auto and none are supported yet, not " + shown(choice),
+                   "tool_choice", "unsupported_parameter"};
+  return std::nullopt;
+}
+
+// A message as the templates of transformers have it: OpenAI writes the arguments of a call as a
+// text, and may write a text as a list of parts.
+void make_plain(Value& message) {
+  if (Value* content = message.find("content"); content && content->is_array()) {
+    std::string joined;
+    bool texts = !content->empty();
+    for (const Value& part : content->items) {
+      texts &= part.is_object() && part.get("type").text == "text" && part.get("text").is_string();
+      joined += (joined.empty() ? "" : "\n") + part.get("text").text;
+    }
+    if (texts) *content = joined;
+  }
+  Value* calls = message.find("tool_calls");
+  if (!calls || !calls->is_array()) return;
+  for (Value& call : calls->items) {
+    Value* function = call.find("function");
+    Value* arguments = function ? function->find("arguments") : nullptr;
+    if (!arguments || !arguments->is_string()) continue;
+    const Value parsed = json::read_or_null(arguments->text, json::Order::as_written);
+    if (parsed.is_object()) *arguments = parsed;
+  }
+}
+
+}  // namespace
+
+json::Value json_of(const Problem& p) {
+  const char* type = p.status >= 500   ? "server_error"
+                     : p.status == 401 ? "authentication_error"
+                     : p.status == 429 ? "rate_limit_error"
+                                       : "invalid_request_error";
+  const auto or_null = [](const std::string& text) { return text.empty() ? Value() : Value(text); };
+  return {{"error",
+           {{"message", p.message}, {"type", type}, {"param", or_null(p.param)}, {"code", or_null(p.code)}}}};
+}
+
+Problem problem_of(const Error& e) {
+  if (e.code == Code::not_covered) return {400, e.message, "", "not_covered"};
+  if (e.code == Code::bad_input) return {400, e.message};
+  return {500, e.message};
+}
+
+Outcome<Call> read_call(std::string_view body, bool chat) {
+  const auto parsed = json::parse(body, "the body");
+  if (!parsed) return Problem{400, parsed.error().message};
+  if (!parsed->is_object()) return Problem{400, "the body: an object is needed"};
+  if (const std::string* twice = json::repeated_name(*parsed))
+    return Problem{400,
+                   "the body: an object has the member '" + std::string(json::brief(*twice)) + "' twice"};
+  Call call;
+  call.chat = chat;
+  for (const auto& [name, value] : parsed->members) {
+    const Field* field = nullptr;
+    for (const Field& one : kFields)
+      if (one.name == name && (one.of & (chat ? kChat : kCompletions))) field = &one;
+    if (!field)
+      return Problem{400, name + ": no member of a request that this server knows: leave it out", name,
+                     "unknown_parameter"};
+    if (value.is_null()) continue;
+    if (auto problem = take(*field, value, call)) return *problem;
+  }
+  if (auto problem = settle(call)) return *problem;
+  if (chat && !call.messages.is_array())
+    return Problem{400, "messages: a list of messages is needed", "messages"};
+  if (!chat && call.prompt.is_null()) return Problem{400, "prompt: a text or token ids are needed", "prompt"};
+  return call;
+}
+
+Outcome<std::string> chat_of(const Call& call) {
+  Value chat = {{"messages", call.messages}};
+  Value& messages = *chat.find("messages");
+  for (Value& message : messages.items) {
+    if (!message.is_object()) return Problem{400, "messages: each of them is an object", "messages"};
+    make_plain(message);
+  }
+  if (call.shows_tools()) chat["tools"] = call.tools;
+  Value variables = call.variables.is_object() ? call.variables : Value(Value::object);
+  if (!call.reasoning_effort.empty() && !variables.contains("reasoning_effort"))
+    variables["reasoning_effort"] = call.reasoning_effort;
+  if (!variables.empty()) chat["variables"] = std::move(variables);
+  if (call.continue_final_message) chat["continue_final_message"] = *call.continue_final_message;
+  if (call.add_generation_prompt)
+    chat["add_generation_prompt"] = *call.add_generation_prompt;
+  else if (call.continue_final_message.value_or(false))
+    chat["add_generation_prompt"] = false;
+  auto input = generate::chat_input(json::compact(chat), "the body", {});
+  if (!input) return Problem{400, input.error().message, "messages"};
+  return *input;
+}
+
+Outcome<std::vector<int32_t>> ids_of(const Value& list, const std::string& param) {
+  std::vector<int32_t> ids;
+  for (const Value& id : list.items) {
+    if (!id.is_integer() || id.to_double() < 0 || id.to_double() > 2147483647)
+      return Problem{400, param + ": token ids are whole numbers from 0, not " + shown(id), param};
+    ids.push_back(static_cast<int32_t>(id.to_int64()));
+  }
+  return ids;
+}
+
+Outcome<std::vector<GivenPrompt>> prompts_of(const Call& call) {
+  const Value& given = call.prompt;
+  std::vector<GivenPrompt> prompts;
+  const auto add_ids = [&](const Value& list) -> std::optional<Problem> {
+    auto ids = ids_of(list, "prompt");
+    if (!ids) return ids.problem();
+    if (ids->empty()) return Problem{400, "prompt: a list of token ids is empty", "prompt"};
+    prompts.push_back({"", std::move(*ids)});
+    return std::nullopt;
+  };
+  if (given.is_string()) return std::vector<GivenPrompt>{{given.text, std::nullopt}};
+  if (!given.is_array() || given.empty())
+    return Problem{400, "prompt: a text, token ids, or a list of them is needed, not " + shown(given),
+                   "prompt"};
+  if (given.items[0].is_number()) {
+    if (auto problem = add_ids(given)) return *problem;
+    return prompts;
+  }
+  for (const Value& one : given.items) {
+    if (one.is_string() == given.items[0].is_string() && one.is_string()) {
+      prompts.push_back({one.text, std::nullopt});
+    } else if (one.is_array() && given.items[0].is_array()) {
+      if (auto problem = add_ids(one)) return *problem;
+    } else {
+      return Problem{400, "prompt: a list has texts alone, or lists of token ids alone", "prompt"};
+    }
+  }
+  return prompts;
+}
+
+}  // namespace invar::serve

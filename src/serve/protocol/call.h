@@ -1,0 +1,82 @@
+// The body of a request in OpenAI's protocol -> what it asks for. The table of its members is
+// fields.toml.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/text/json.h"
+#include "generate/options.h"
+
+namespace invar::serve {
+
+// An answer that says why there is none, in OpenAI's form. Its type follows from the status.
+struct Problem {
+  int status = 400;
+  std::string message;
+  std::string param = {};  // the member that is wrong; "": none
+  std::string code = {};   // "model_not_found", ...; "": null
+};
+json::Value json_of(const Problem&);
+// What an error of Invar's says of a request.
+Problem problem_of(const Error&);
+
+struct Call {
+  bool chat = false;
+  std::string model;
+  generate::SamplingOptions sampling;
+  std::optional<uint64_t> seed;
+  bool include_stop = false;
+  bool stream = false;
+  json::Value stream_options;
+  bool token_ids = false;
+  // of a completion
+  json::Value prompt;
+  bool echo = false;
+  // of a chat
+  json::Value messages, tools, tool_choice, variables;
+  std::string reasoning_effort;
+  std::optional<bool> add_generation_prompt, continue_final_message;
+
+  bool include_usage() const { return stream_options.get("include_usage").is_true(); }
+  bool shows_tools() const { return !tools.empty() && tool_choice.text != "none"; }
+};
+
+// A T or a Problem.
+template <class T>
+class [[nodiscard]] Outcome {
+ public:
+  Outcome(T value) : value_(std::move(value)) {}
+  Outcome(Problem problem) : problem_(std::move(problem)) {}
+  explicit operator bool() const { return value_.has_value(); }
+  T& operator*() { return *value_; }
+  T* operator->() { return &*value_; }
+  const Problem& problem() const { return problem_; }
+
+ private:
+  std::optional<T> value_;
+  Problem problem_;
+};
+
+// Reads the body of a chat's or a completion's request: every member is known, of its type and in
+// its range.
+Outcome<Call> read_call(std::string_view body, bool chat);
+
+// The object of chat.1 (spec/chat.md) of a chat's request, as JSON.
+Outcome<std::string> chat_of(const Call&);
+
+// The prompts of a completion: texts, or ids.
+struct GivenPrompt {
+  std::string text;
+  std::optional<std::vector<int32_t>> ids;
+};
+Outcome<std::vector<GivenPrompt>> prompts_of(const Call&);
+
+// The ids of a list. `param` is what messages call it.
+Outcome<std::vector<int32_t>> ids_of(const json::Value& list, const std::string& param);
+
+}  // namespace invar::serve

@@ -1,0 +1,50 @@
+// What a client sees of an answer: the text up to a stop text, and a chat's text taken apart.
+// Whatever is given once is never taken back, so that a stream joined is the whole answer.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text/json.h"
+
+namespace invar::serve {
+
+// The text of an answer up to the first stop text within it, or with it.
+class StopView {
+ public:
+  StopView(std::vector<std::string> stops, bool include) : stops_(std::move(stops)), include_(include) {}
+  // What of the text is certain to be shown now.
+  std::string push(std::string_view piece);
+  std::string finish();
+
+ private:
+  std::vector<std::string> stops_;
+  bool include_;
+  bool stopped_ = false;
+  std::string held_;  // may be the start of a stop text
+};
+
+// Reasoning, content and tool calls (spec/chat.md chat.7). With tools the content has no white
+// space at its ends; without them what looks like a call is content.
+class ChatView {
+ public:
+  struct Delta {
+    std::string reasoning, content;
+    bool empty() const { return reasoning.empty() && content.empty(); }
+  };
+  ChatView(std::string prompt, bool tools);
+  Delta push(std::string_view piece);
+  // The rest; `calls` gets the list of tool calls.
+  Delta finish(json::Value& calls);
+
+ private:
+  Delta up_to(std::string_view reasoning, std::string_view content);
+
+  std::string prompt_;
+  bool tools_, opened_;
+  std::string text_;
+  size_t reasoning_sent_ = 0, content_sent_ = 0;
+};
+
+}  // namespace invar::serve

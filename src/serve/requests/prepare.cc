@@ -1,0 +1,133 @@
+// The body of a request -> requests to the engine.
+#include <algorithm>
+#include <utility>
+
+#include "base/hash/random.h"
+#include "serve/requests/reply.h"
+#include "serve/service.h"
+
+namespace invar::serve {
+namespace {
+
+// OpenAI's protocol says so, and clients count on it.
+constexpr int64_t kCompletionTokens = 16;
+
+uint64_t random_seed() {  // of 48 bits, which every client's numbers hold
+  const auto bytes = random_bytes();
+  uint64_t seed = 0;
+  for (int i = 0; i < 6 && bytes; ++i) seed = seed << 8 | (*bytes)[static_cast<size_t>(i)];
+  return seed;
+}
+
+Problem too_long(int64_t positions, int64_t tokens, const std::string& of_answer) {
+  return {400,
+          "the context of this server is " + std::to_string(positions) + " tokens; the prompt has " +
+              std::to_string(tokens) + of_answer + ": shorten it",
+          "", "context_length_exceeded"};
+}
+
+}  // namespace
+
+Outcome<generate::Request> Service::request_of(
+    const Call& call, generate::Prompt prompt, std::optional<std::vector<int32_t>> tokens,
+    const std::shared_ptr<const generate::RequestSettings>& settings) const {
+  if (!tokens) {
+    auto encoded = generate::Request::encode(model_, prompt, "the prompt");
+    if (!encoded) return problem_of(encoded.error());
+    tokens = *std::move(encoded);
+  }
+  const int64_t positions = engine_.positions(), n = static_cast<int64_t>(tokens->size());
+  if (n >= positions) return too_long(positions, n, "");
+  if (const auto most = call.sampling.max_new_tokens; most && *most > positions - n)
+    return too_long(positions, n, ", and " + std::to_string(*most) + " new ones are asked for");
+  if (model_.folder.is_long(n))
+    return Problem{400,
+                   "a prompt of " + std::to_string(n) +
+                       " tokens has another program: LongRoPE has other "
+                       "factors beyond " +
+                       std::to_string(model_.folder.original_context) +
+                       " tokens, and this "
+                       "server has one program: shorten it, or use invar run",
+                   "", "not_covered"};
+  auto made = generate::Request::make(model_, std::move(prompt), *std::move(tokens), settings, "the prompt");
+  if (!made) return problem_of(made.error());
+  made->max_new_tokens = std::min(made->max_new_tokens, positions - n);
+  return *std::move(made);
+}
+
+// The text that has exactly these ids: a receipt binds a text.
+Outcome<std::string> Service::text_of(const std::vector<int32_t>& ids) const {
+  const prompt::Tokenizer& tokenizer = model_.folder.tokenizer;
+  for (const int32_t id : ids)
+    if (id >= tokenizer.vocab_size())
+      return Problem{400,
+                     "prompt: id " + std::to_string(id) + " is not in the vocabulary of " +
+                         std::to_string(tokenizer.vocab_size()) + " tokens: these ids are of another model",
+                     "prompt"};
+  // The special tokens at the begin are those that the tokenizer adds to a text, or are written in
+  // it.
+  for (const size_t left_out : {size_t{0}, size_t{1}}) {
+    if (left_out > 0 && (ids.size() < 2 || !tokenizer.is_special(ids[0]))) break;
+    std::string text = tokenizer.decode(std::span(ids).subspan(left_out), /*skip_special_tokens=*/false);
+    const auto again = tokenizer.encode(text);
+    if (again && *again == ids) return text;
+  }
+  return Problem{
+      400,
+      "prompt: no text has exactly these token ids, and a receipt binds a text: send the text, or the "
+      "ids that /tokenize makes of it",
+      "prompt", "unsupported_parameter"};
+}
+
+Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
+  if (!call.model.empty() && call.model != name_)
+    return Problem{404, "model: no model " + call.model + " here: " + name_, "model", "model_not_found"};
+  call.sampling.seed = call.seed.value_or(random_seed());
+  generate::RequestOptions options;
+  options.sampling = call.sampling;
+  options.fill_memory = call.chat;
+  if (!call.chat && !call.sampling.max_new_tokens) options.sampling.max_new_tokens = kCompletionTokens;
+  auto settings = generate::RequestSettings::make(model_, std::move(options));
+  if (!settings) return problem_of(settings.error());
+  std::vector<generate::Request> requests;
+  const auto add = [&](generate::Prompt prompt,
+                       std::optional<std::vector<int32_t>> ids) -> std::optional<Problem> {
+    auto made = request_of(call, std::move(prompt), std::move(ids), *settings);
+    if (!made) return made.problem();
+    requests.push_back(std::move(*made));
+    return std::nullopt;
+  };
+  if (call.chat) {
+    auto chat = chat_of(call);
+    if (!chat) return chat.problem();
+    if (auto problem = add({"", std::nullopt, std::move(*chat), "messages"}, std::nullopt)) return *problem;
+    return requests;
+  }
+  auto prompts = prompts_of(call);
+  if (!prompts) return prompts.problem();
+  for (GivenPrompt& given : *prompts) {
+    if (given.ids) {
+      auto text = text_of(*given.ids);
+      if (!text) return text.problem();
+      given.text = std::move(*text);
+    }
+    if (auto problem = add({std::move(given.text), std::nullopt}, std::move(given.ids))) return *problem;
+  }
+  return requests;
+}
+
+void Service::prepare(Asked& asked, bool chat) {
+  if (const auto problem = closed()) return refuse(asked, *problem);
+  auto call = read_call(asked.request.body, chat);
+  if (!call) return refuse(asked, call.problem());
+  auto requests = requests_of(*call);
+  if (!requests) return refuse(asked, requests.problem());
+  const auto reply =
+      std::make_shared<Reply>(*this, std::move(*call), std::move(asked.responder), asked.headers);
+  if (const auto problem = reply->start(std::move(*requests))) {
+    asked.responder = reply->take_responder();
+    refuse(asked, *problem);
+  }
+}
+
+}  // namespace invar::serve

@@ -1,0 +1,77 @@
+// The answer to a request of a chat or a completion: whole or as a stream, of one prompt or
+// several. All of it happens on the text thread, but for start() and gone().
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "http/server.h"
+#include "prompt/prompt.h"
+#include "serve/protocol/call.h"
+#include "serve/protocol/views.h"
+#include "serve/service.h"
+
+namespace invar::serve {
+
+class Reply : public std::enable_shared_from_this<Reply> {
+ public:
+  Reply(Service&, Call, http::Responder, http::Headers);
+  ~Reply();
+  // One choice of each request. A problem: nothing has begun, and the responder is given back.
+  std::optional<Problem> start(std::vector<generate::Request>);
+  http::Responder take_responder() { return std::move(responder_); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Choice {
+    Choice(const prompt::Tokenizer&, const Call&, const generate::Request&);
+    std::weak_ptr<Job> job;
+    std::string prompt;
+    std::vector<int32_t> prompt_ids;
+    prompt::Stream decoder;
+    StopView stop;
+    ChatView chat;
+    ChatView::Delta unsent, whole;  // of a stream what is to be sent, else all
+    json::Value calls;
+    std::optional<Clock::time_point> last;  // when its last token came
+    std::optional<generate::Answer> answer;
+    std::vector<int32_t> fresh;  // ids that are to be sent
+    bool begun = false, sealed = false;
+  };
+
+  void begin();
+  void gone();
+  void take_token(size_t choice, int32_t token);
+  void take_text(Choice&, const std::string& piece);
+  void take_answer(size_t choice, Result<generate::Answer>);
+  void take_saved(size_t choice, const Status&);
+  void fail(const Problem&);
+  void cancel_all();
+  void finish();
+  void count(const generate::Answer&);
+
+  // JSON
+  json::Value envelope(const char* of_whole, const char* of_chunk) const;
+  json::Value choice_json(size_t choice) const;
+  std::string events_of(size_t choice, bool last);
+  std::string event(json::Value choices, bool with_usage = false, bool last = false) const;
+  json::Value usage() const;
+  json::Value invar() const;
+  const char* finish_reason(const Choice&) const;
+  std::string id_of_call(const Choice&, size_t call) const;
+  void number_calls(Choice&) const;
+
+  Service& service_;
+  const Call call_;
+  http::Responder responder_;
+  http::Headers headers_;
+  const Clock::time_point start_ = Clock::now();
+  std::string id_;
+  int64_t created_;
+  std::vector<Choice> choices_;
+  bool begun_ = false, over_ = false;
+};
+
+}  // namespace invar::serve

@@ -1,0 +1,108 @@
+// Texts and tokens, and receipts: what needs no answer.
+#include <filesystem>
+#include <utility>
+
+#include "base/file/file.h"
+#include "serve/requests/replay.h"
+#include "serve/service.h"
+
+namespace invar::serve {
+
+using json::Value;
+
+void Service::tokenize(Asked& asked) {
+  const auto body = json::parse(asked.request.body, "the body");
+  if (!body) return refuse(asked, {400, body.error().message});
+  std::vector<int32_t> ids;
+  if (const Value& messages = body->get("messages"); messages.is_array()) {
+    Call call;
+    call.chat = true, call.messages = messages, call.tools = body->get("tools");
+    call.variables = body->get("chat_template_kwargs");
+    auto chat = chat_of(call);
+    if (!chat) return refuse(asked, chat.problem());
+    generate::Prompt prompt{"", std::nullopt, std::move(*chat), "messages"};
+    auto encoded = generate::Request::encode(model_, prompt);
+    if (!encoded) return refuse(asked, problem_of(encoded.error()));
+    ids = *std::move(encoded);
+  } else if (body->get("prompt").is_string()) {
+    const Value& special = body->get("add_special_tokens");
+    auto encoded =
+        model_.folder.tokenizer.encode(body->get("prompt").text, special.is_null() || special.is_true());
+    if (!encoded) return refuse(asked, problem_of(encoded.error()));
+    ids = *std::move(encoded);
+  } else {
+    return refuse(asked, {400, "prompt: a text is needed, or messages", "prompt"});
+  }
+  respond(asked, 200,
+          {{"count", ids.size()},
+           {"max_model_len", engine_.positions()},
+           {"tokens", ids},
+           {"token_strs", nullptr}});
+}
+
+void Service::detokenize(Asked& asked) {
+  const auto body = json::parse(asked.request.body, "the body");
+  if (!body) return refuse(asked, {400, body.error().message});
+  if (!body->get("tokens").is_array())
+    return refuse(asked, {400, "tokens: a list of ids is needed", "tokens"});
+  auto ids = ids_of(body->get("tokens"), "tokens");
+  if (!ids) return refuse(asked, ids.problem());
+  for (const int32_t id : *ids)
+    if (id >= model_.folder.tokenizer.vocab_size())
+      return refuse(asked, {400, "tokens: id " + std::to_string(id) + " is not in the vocabulary", "tokens"});
+  respond(asked, 200, {{"prompt", model_.folder.tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
+}
+
+Value Service::tokenizer_info() const {
+  Value info = {{"vocab_size", model_.folder.tokenizer.vocab_size()},
+                {"model_max_length", model_.folder.context},
+                {"add_bos_token", false}};
+  for (const auto& [name, token] : model_.folder.chat_templates.special_tokens) info[name] = token;
+  const auto with = model_.folder.tokenizer.encode("a"), without = model_.folder.tokenizer.encode("a", false);
+  if (with && without && with->size() > without->size())
+    info["add_bos_token"] = with->front() != without->front();
+  if (!info.contains("eos_token") && !model_.folder.stop_tokens.empty())
+    info["eos_token"] = model_.folder.tokenizer.decode(std::span(model_.folder.stop_tokens).first(1),
+                                                       /*skip_special_tokens=*/false);
+  const auto& templates = model_.folder.chat_templates.texts;
+  if (const auto found = templates.find("default"); found != templates.end())
+    info["chat_template"] = found->second;
+  return info;
+}
+
+std::string Service::receipt_path(const std::string& hash) const {
+  return options_.receipts + "/" + hash + ".json";
+}
+
+Status Service::save(const generate::Answer& answer) {
+  ++metrics_.receipts;
+  const std::string path = receipt_path(answer.receipt_hash);
+  std::error_code ec;
+  if (std::filesystem::exists(path, ec)) return {};  // the same answer, given before
+  return write_file(path, receipt::print(answer.receipt));
+}
+
+void Service::receipt(Asked& asked) {
+  const std::string hash = asked.request.path.substr(std::string_view("/v1/receipts/").size());
+  const auto text = digest_from_hex(hash) ? read_file(receipt_path(hash)) : bad_input("");
+  if (!text)
+    return refuse(
+        asked,
+        {404, "no receipt " + std::string(json::brief(hash)) + " here: an id has 64 hexadecimal digits", "",
+         "receipt_not_found"});
+  http::Headers headers = asked.headers;
+  headers.push_back({"content-type", "application/json"});
+  metrics_.count_status(200);
+  asked.responder.answer(200, std::move(headers), *text);
+}
+
+void Service::replay(Asked& asked) {
+  if (const auto problem = closed()) return refuse(asked, *problem);
+  const auto replay = std::make_shared<Replay>(*this, std::move(asked.responder), asked.headers);
+  if (const auto problem = replay->start(asked.request.body)) {
+    asked.responder = replay->take_responder();
+    refuse(asked, *problem);
+  }
+}
+
+}  // namespace invar::serve
