@@ -30,6 +30,9 @@ struct Answer {
   int64_t drafted = 0, accepted = 0;           // tokens that ExecutionOptions::speculate proposed; that came
 };
 
+// "149 of 205 drafted tokens accepted"
+std::string describe_drafts(int64_t drafted, int64_t accepted);
+
 struct EngineOptions {
   // So many requests are computed together by a scheduler; fewer, where fewer are given first.
   int64_t batch_size = 1;
