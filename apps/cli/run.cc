@@ -27,6 +27,22 @@ namespace {
 using generate::Answer;
 using json::Value;
 
+Value json_of(const sample::TokenLogprob& t) {
+  Value logprob(sample::json_logprob(t.logprob));
+  logprob.kind = logprob.text == "null" ? Value::null : Value::number;
+  return {{"token", t.token}, {"logprob", std::move(logprob)}};
+}
+
+Value json_of(const std::vector<sample::StepLogprobs>& steps) {
+  Value list(Value::array);
+  for (const sample::StepLogprobs& step : steps) {
+    Value& one = list.items.emplace_back(json_of(step.chosen));
+    Value& top = one["top_logprobs"] = Value(Value::array);
+    for (const sample::TokenLogprob& t : step.top) top.add(json_of(t));
+  }
+  return list;
+}
+
 Value json_of(const Answer& a, const std::string& receipt_path, const run::Session& session, bool drafts) {
   const receipt::Receipt& r = a.receipt;
   Value object = {{"text", r.text},
@@ -47,6 +63,7 @@ Value json_of(const Answer& a, const std::string& receipt_path, const run::Sessi
                   {"profile", r.profile},
                   {"peak_bytes", session.peak_bytes()}};
   if (drafts) object["drafted"] = a.drafted, object["accepted"] = a.accepted;
+  if (!a.logprobs.empty()) object["logprobs"] = json_of(a.logprobs);
   if (!r.chat.empty()) {
     const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
     object["content"] = parts.content;
@@ -267,7 +284,14 @@ Status do_run(const RunCommand& c, int& worst) {
   }
   ChatOptions chat = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, chat));
+  const auto n = static_cast<uint64_t>(c.n);
+  if (c.sampling.stream > UINT64_MAX - (n - 1))
+    return bad_input("--stream " + std::to_string(c.sampling.stream) + ": --n " + std::to_string(n) +
+                     " answers need as many streams from it on: use a smaller one");
+  if (c.batch_size > 1 && c.prompt_file.empty() && n == 1)
+    return bad_input("--batch-size is only for --prompt-file and --n");
   INVAR_TRY(std::vector<generate::Prompt> prompts, prompts_of(c, chat));
+  prompts = generate::each_of_n(prompts, n);
   Console console(c.json);
   const std::string kept = c.receipt_path ? "" : keep_receipts(prompts);
   OutputFolders folders;

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
+#include <cmath>
 #include <cstdio>
 #include <mutex>
 #include <type_traits>
@@ -78,6 +79,15 @@ void member(nb::class_<Options>& options, const char* name, T Base::*where) {
         throw Raised{bad_input(name + (": " + wrong))};
       return std::optional(number);
     });
+  else if constexpr (std::is_same_v<T, std::optional<std::vector<sample::LogitBias>>>)
+    options.def_prop_rw(
+        name, nullptr, [=](Options& o, const std::vector<std::pair<int32_t, std::string>>& value) {
+          std::vector<sample::LogitBias>& list = (o.*where).emplace();
+          for (const auto& [token, bias] : value)
+            if (const std::string wrong = parse_decimal(bias, list.emplace_back(token, 0.0f).bias);
+                !wrong.empty())
+              throw Raised{bad_input(name + (": " + wrong))};
+        });
   else
     options.def_prop_rw(name, nullptr, [=](Options& o, const T& value) { o.*where = value; });
 }
@@ -159,6 +169,25 @@ class Generation {
   std::optional<generate::AnswerStream> stream_;
   std::optional<generate::Answer> answer_;
 };
+
+// The shortest decimals, as `invar run --json` prints them.
+nb::dict dictionary(const sample::TokenLogprob& t) {
+  nb::dict d;
+  d["token"] = t.token;
+  d["logprob"] = std::isfinite(t.logprob) ? shortest_decimal(t.logprob) : double{t.logprob};
+  return d;
+}
+nb::list list_of(const std::vector<sample::StepLogprobs>& steps) {
+  nb::list all;
+  for (const sample::StepLogprobs& step : steps) {
+    nb::dict one = dictionary(step.chosen);
+    nb::list top;
+    for (const sample::TokenLogprob& t : step.top) top.append(dictionary(t));
+    one["top_logprobs"] = top;
+    all.append(one);
+  }
+  return all;
+}
 
 nb::dict dictionary(const generate::Verdict& v) {
   nb::list findings;
@@ -302,6 +331,7 @@ void add_generations(nb::module_& m) {
                      return g.answer().receipt.text;
                    })
       .def_prop_ro("tokens", [](const Generation& g) { return g.answer().receipt.tokens; })
+      .def_prop_ro("logprobs", [](const Generation& g) { return list_of(g.answer().logprobs); })
       .def_prop_ro("receipt", [](const Generation& g) { return receipt::print(g.answer().receipt); });
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/operation_set.h"
 #include "base/profile.h"
+#include "sample/processors.h"
 
 namespace invar::generate {
 

@@ -25,6 +25,8 @@ TEST(Bounds, OfFindings) {
   for (const std::string& text :
        {start + "\"input\": {\"tokens\": [" + repeated("\"a\"") + "]}}",
         start + "\"input\": {\"bad_words_ids\": [" + repeated("[1.5]") + "]}}",
+        start + "\"input\": {\"logit_bias\": [" + repeated("[1.5, 2]") + "]}}",
+        start + "\"input\": {\"logit_bias\": [" + repeated("[1]") + "]}}",
         start + "\"model\": {\"tensors\": [" + repeated("0") + "]}}",
         start + "\"model\": {\"tensors\": [{" + digests + "}]}}", start + digests + "}",
         start + "\"input\": {" + digests + "}}", start + "\"digests\": {" + digests + "}}",
@@ -42,6 +44,26 @@ TEST(Bounds, OfFindings) {
   const auto f = validate(print(r), "r.json");
   ASSERT_TRUE(f);
   EXPECT_EQ(f->size(), kMostFindings + 1);
+}
+
+// receipt.10 and receipt.21 for the settings of sampling.22 and sampling.23: one spelling of each.
+TEST(Bounds, OfBiasAndPenalties) {
+  const auto stated = [](auto change) {
+    Receipt r = toy_receipt();
+    change(r.sampling.processors);
+    return testing::found(print(r));
+  };
+  using S = sample::Processors;
+  for (const float wrong : {-0.0f, 2.0000002f, -3.0f, 0x1p-130f}) {
+    EXPECT_EQ(stated([&](S& s) { s.frequency_penalty = wrong; }), "input.frequency_penalty");
+    EXPECT_EQ(stated([&](S& s) { s.presence_penalty = wrong; }), "input.presence_penalty");
+  }
+  for (const float wrong : {0.0f, -0.0f, 100.00001f, -101.0f, 0x1p-130f})
+    EXPECT_EQ(stated([&](S& s) { s.logit_bias = {{1, wrong}}; }), "input.logit_bias");
+  EXPECT_EQ(stated([](S& s) { s.logit_bias = {{-1, 1}}; }), "input.logit_bias");
+  EXPECT_EQ(stated([](S& s) { s.logit_bias = {{1, 1}, {1, 2}}; }), "input.logit_bias");
+  EXPECT_EQ(stated([](S& s) { s.logit_bias = {{2, 1}, {1, 1}}; }), "input.logit_bias[1]");
+  EXPECT_EQ(stated([](S& s) { s = {.logit_bias = {{1, -100}, {2, 100}}, .presence_penalty = -2}; }), "");
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ struct Receipt {
   std::vector<int32_t> stop_tokens;
   sample::Params sampling;
   std::vector<std::string> stop_strings{};  // sampling.20; ascending, each once
+  bool stop_in_answer = false;              // they begin there, not in the prompt
   std::string chat;   // what the prompt was rendered from (receipt.35); "": nothing, it was text
   Digest previous{};  // receipt_hash of the turn before (receipt.25); zeros: none
   Digest salt{};      // 32 random bytes, with which the prompt can be withheld (receipt.27); zeros: none

@@ -101,6 +101,10 @@ std::vector<Edit> edits_of_settings() {
       {"input.min_p", [](Receipt& r) { r.sampling.min_p = 0.25f; }},
       {"input.epsilon_cutoff", [](Receipt& r) { r.sampling.epsilon_cutoff = 0.25f; }},
       {"input.repetition_penalty", [](Receipt& r) { r.sampling.processors.repetition_penalty = 1.25f; }},
+      {"input.stream", [](Receipt& r) { ++r.sampling.stream; }},
+      {"input.logit_bias", [](Receipt& r) { ++r.sampling.processors.logit_bias[1].token; }},
+      {"input.frequency_penalty", [](Receipt& r) { r.sampling.processors.frequency_penalty = -2; }},
+      {"input.presence_penalty", [](Receipt& r) { r.sampling.processors.presence_penalty = 2; }},
       {"input.no_repeat_ngram_size", [](Receipt& r) { ++r.sampling.processors.no_repeat_ngram_size; }},
       {"input.bad_words_ids", [](Receipt& r) { ++r.sampling.processors.bad_words_ids[1][2]; }},
       {"input.bad_words_ids", [](Receipt& r) { r.sampling.processors.bad_words_ids.pop_back(); }},
@@ -204,7 +208,11 @@ std::string with_old_hashes(const Receipt& original, const Receipt& r) {
 Receipt full_receipt() {
   Receipt r = toy_receipt();
   r.sampling.min_p = 0.05f, r.sampling.epsilon_cutoff = 3e-4f;
+  r.sampling.stream = 18446744073709551614u;
   r.sampling.processors = {.repetition_penalty = 1.1f,
+                           .logit_bias = {{4, -100}, {6, 0.1f}},
+                           .frequency_penalty = 0.2f,
+                           .presence_penalty = -1.5f,
                            .no_repeat_ngram_size = 3,
                            .bad_words_ids = {{4}, {5, 6, 7}},
                            .min_new_tokens = 2,
@@ -215,7 +223,7 @@ Receipt full_receipt() {
                            .begin_suppress_tokens = {0, 10},
                            .short_circuit_length = 3,
                            .short_circuit_token = 6};
-  r.stop_strings = {"\n\n", "ROMEO:"};
+  r.stop_strings = {"\n\n", "ROMEO:"}, r.stop_in_answer = true;
   r.chat = "{\"messages\":[{}]}";
   r.previous = sha256("the turn before");
   return r;
@@ -233,7 +241,7 @@ TEST(Receipt, EveryBoundFieldIsNamed) {
     EXPECT_NE(receipt_hash(changed), receipt_hash(r));
     covered.insert(e.field);
   }
-  covered.insert("input.remove_invalid_values");  // it has one value that stands
+  covered.insert({"input.remove_invalid_values", "input.stop_in_answer"});  // they have one value
   // A changed salt changes other leaves, too: redact_test.cc.
   for (const Field& f : fields(r.format))
     EXPECT_TRUE(covered.contains(f.path()) || f.path() == kSaltPath) << f.path();
@@ -373,6 +381,7 @@ TEST(Receipt, SettingsHaveOneSpelling) {
   EXPECT_EQ(short_circuit(4, -1), "input.short_circuit_token");
   EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_strings = {"b", "a"}; }), "input.stop_strings[1]");
   EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_strings = {""}; }), "input.stop_strings[0]");
+  EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_in_answer = true; }), "input.stop_in_answer");
   EXPECT_EQ(stated([](Receipt&, S& s) { s.repetition_penalty = 0; }), "input.repetition_penalty");
   EXPECT_EQ(stated([](Receipt& r, S&) { r.sampling.min_p = 2; }), "input.min_p");
   const auto greedy = [&](auto change) {
@@ -380,6 +389,7 @@ TEST(Receipt, SettingsHaveOneSpelling) {
   };
   EXPECT_EQ(greedy([](sample::Params& p) { p.min_p = 0.5f; }), "input.min_p");
   EXPECT_EQ(greedy([](sample::Params& p) { p.epsilon_cutoff = 0.5f; }), "input.epsilon_cutoff");
+  EXPECT_EQ(greedy([](sample::Params& p) { p.stream = 1; }), "input.stream");
   EXPECT_EQ(greedy([](sample::Params& p) { p.processors.repetition_penalty = 2; }), "");
 }
 

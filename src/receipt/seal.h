@@ -25,6 +25,7 @@ struct Input {
   sample::Params sampling;
   std::vector<std::string> stop_strings;
   std::string chat = {};  // receipt.35
+  bool stop_in_answer = false;
 };
 struct Output {
   std::vector<int32_t> tokens;

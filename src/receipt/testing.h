@@ -39,7 +39,8 @@ inline plan::Plan plan_of(const std::vector<TensorDigest>& tensors) {
 
 // Generates up to n tokens, as `run` does.
 inline Receipt toy_receipt(int64_t n = 5, std::vector<int32_t> stop = {1, 2},
-                           uint64_t seed = 18446744073709551557u, sample::Processors processors = {}) {
+                           uint64_t seed = 18446744073709551557u, sample::Processors processors = {},
+                           uint64_t stream = 0) {
   Receipt r{};
   r.model_name = "models/toy", r.revision = "main";
   r.tensors = {{"embed", "bf16", {11, 2}, sha256("embed")}, {"norm", "f32", {2}, sha256("norm")}};
@@ -50,7 +51,8 @@ inline Receipt toy_receipt(int64_t n = 5, std::vector<int32_t> stop = {1, 2},
   r.prompt = "RO\"ME\\O:\n\t\x01\x7f \xc3\xa9\xe2\x82\xac\xf0\x9f\x8e\xad";
   r.prompt_tokens = {0, 7, 5};
   r.max_new_tokens = n, r.stop_tokens = std::move(stop);
-  r.sampling = {.do_sample = true, .temperature = 0.8f, .top_k = 9, .top_p = 0.95f, .seed = seed};
+  r.sampling = {
+      .do_sample = true, .temperature = 0.8f, .top_k = 9, .top_p = 0.95f, .seed = seed, .stream = stream};
   r.sampling.processors = std::move(processors);
   std::vector<int32_t> all = r.prompt_tokens;
   r.finish_reason = "length";

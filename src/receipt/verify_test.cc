@@ -111,6 +111,9 @@ TEST(Verify, ChangedInputsChangeTheAnswer) {
 // Each setting belongs to the claim: with another value of it the answer is another.
 TEST(Verify, SettingsAreReplayed) {
   const sample::Processors settings{.repetition_penalty = 1.5f,
+                                    .logit_bias = {{1, -2}, {5, 1.25f}},
+                                    .frequency_penalty = 0.25f,
+                                    .presence_penalty = -0.5f,
                                     .no_repeat_ngram_size = 2,
                                     .bad_words_ids = {{3}, {4, 5}},
                                     .forced_eos_token_id = {8},
@@ -126,6 +129,10 @@ TEST(Verify, SettingsAreReplayed) {
   };
   using S = sample::Processors;
   EXPECT_EQ(without([](S& s) { s.repetition_penalty = 1; }), "output.tokens[");
+  EXPECT_EQ(without([](S& s) { s.logit_bias.pop_back(); }), "output.tokens[");
+  EXPECT_EQ(without([](S& s) { s.logit_bias = {{testing::kVocab, 1}}; }), "output.tokens[");
+  EXPECT_EQ(without([](S& s) { s.frequency_penalty = 0; }), "output.tokens[");
+  EXPECT_EQ(without([](S& s) { s.presence_penalty = 0.5f; }), "output.tokens[");
   EXPECT_EQ(without([](S& s) { s.no_repeat_ngram_size = 0; }), "output.tokens[");
   EXPECT_EQ(without([](S& s) { s.bad_words_ids = {}; }), "output.tokens[");
   EXPECT_EQ(without([](S& s) { s.forced_eos_token_id = {7}; }), "output.tokens[");
@@ -134,6 +141,18 @@ TEST(Verify, SettingsAreReplayed) {
   EXPECT_EQ(without([](S& s) { s.bad_words_ids = {{testing::kVocab}}; }), "output.tokens[")
       << "no such token";
   EXPECT_EQ(without([](S& s) { s.suppress_tokens = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; }), "output.tokens[");
+}
+
+// sampling.24: answer j of n is drawn from stream j.
+TEST(Verify, TheStreamIsReplayed) {
+  const Receipt first = toy_receipt(40, {}), second = toy_receipt(40, {}, first.sampling.seed, {}, 1);
+  EXPECT_NE(first.tokens, second.tokens);
+  EXPECT_EQ(verdict(second), "");
+  for (const uint64_t other : {0ull, 2ull, 1ull << 32}) {
+    Receipt r = second;
+    r.sampling.stream = other;
+    EXPECT_EQ(verdict(r).substr(0, 14), "output.tokens[");
+  }
 }
 
 TEST(Verify, NamesEachDifferenceOfTheModel) {

@@ -1,6 +1,7 @@
 #include "sample/processors.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -83,6 +84,32 @@ void penalize_repetition(Logits& logits, std::span<const float> own, const Histo
   }
 }
 
+// sampling.22
+Status add_bias(Logits& logits, std::span<const LogitBias> list) {
+  const num::ArithmeticEnv env;
+  for (const auto& [token, bias] : list) {
+    INVAR_CHECK_OK(logits.has(token, "logit_bias"));
+    logits.set(token, logits.read()[token] + bias);
+  }
+  return {};
+}
+
+// sampling.23
+void penalize_answer(Logits& logits, std::span<const int32_t> answer, float frequency, float presence) {
+  const num::ArithmeticEnv env;
+  std::vector<int32_t> count(logits.size());
+  const auto counted = [&](int32_t t) { return t >= 0 && static_cast<size_t>(t) < count.size(); };
+  for (const int32_t t : answer)
+    if (counted(t)) ++count[t];
+  num::mend_arithmetic_env();  // memory may have come by a system call
+  for (const int32_t t : answer) {
+    if (!counted(t) || count[t] == 0) continue;
+    const float share = static_cast<float>(std::exchange(count[t], 0)) * frequency;
+    const float l = logits.read()[t] - share;
+    logits.set(t, l - presence);
+  }
+}
+
 // sampling.12: the tokens that followed where the last n - 1 tokens stood before.
 void ban_repeated_ngrams(Logits& logits, const History& h, size_t n) {
   for (size_t i = 0; i + n <= h.size(); ++i)
@@ -104,6 +131,25 @@ void make_finite(std::span<float> logits) {
   for (float& l : logits) l = std::isnan(l) ? 0.0f : std::clamp(l, -most, most);
 }
 
+// +0, or a normal number of at most `most` in magnitude: -0 would be a second spelling of "off".
+bool is_offset(float x, float most) {
+  return std::bit_cast<uint32_t>(x) == 0 || (std::isnormal(x) && std::abs(x) <= most);
+}
+
+std::optional<OutOfRange> out_of_range(std::span<const LogitBias> list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    const auto [token, bias] = list[i];
+    const std::string of = "of token " + std::to_string(token);
+    if (token < 0) return OutOfRange{"logit_bias", "a token id is negative"};
+    if (bias == 0 || !is_offset(bias, 100))
+      return OutOfRange{"logit_bias",
+                        shortest_text(bias) + " " + of +
+                            " is not from -100 to 100 and other than 0, a normal binary32 number"};
+    if (i > 0 && token == list[i - 1].token) return OutOfRange{"logit_bias", "two numbers " + of};
+  }
+  return {};
+}
+
 bool any_negative(std::span<const int32_t> tokens) {
   return std::ranges::any_of(tokens, [](int32_t t) { return t < 0; });
 }
@@ -118,6 +164,9 @@ Result<std::span<const float>> process(std::span<const float> given, const Proce
   const History h(c);
   const size_t position = c.answer.size();
   if (p.repetition_penalty != 1) penalize_repetition(logits, given, h, p.repetition_penalty);
+  INVAR_CHECK_OK(add_bias(logits, p.logit_bias));
+  if (p.frequency_penalty != 0 || p.presence_penalty != 0)
+    penalize_answer(logits, c.answer, p.frequency_penalty, p.presence_penalty);
   if (p.no_repeat_ngram_size > 0) ban_repeated_ngrams(logits, h, static_cast<size_t>(p.no_repeat_ngram_size));
   INVAR_CHECK_OK(ban_words(logits, h, p.bad_words_ids));
   if (static_cast<int64_t>(position) < p.min_new_tokens) logits.mask(c.stop_tokens);  // sampling.14
@@ -146,6 +195,12 @@ std::optional<OutOfRange> out_of_range(const Processors& p) {
     return OutOfRange{"repetition_penalty", shortest_text(p.repetition_penalty) + " is outside " +
                                                 shortest_text(least) + " to " + shortest_text(most) +
                                                 "; use 1 for no penalty"};
+  if (const auto found = out_of_range(p.logit_bias)) return found;
+  for (const auto& [name, x] : {std::pair("frequency_penalty", p.frequency_penalty),
+                                std::pair("presence_penalty", p.presence_penalty)})
+    if (!is_offset(x, 2))
+      return OutOfRange{
+          name, shortest_text(x) + " is neither 0 (no penalty) nor a normal binary32 number from -2 to 2"};
   if (p.no_repeat_ngram_size < 0)
     return OutOfRange{"no_repeat_ngram_size",
                       std::to_string(p.no_repeat_ngram_size) + " is negative; use 0 for no limit"};
@@ -175,6 +230,9 @@ std::string describe(const Processors& p) {
     return std::to_string(list.size()) + " " + what + (list.size() == 1 ? "" : "s");
   };
   say(p.repetition_penalty != 1, "repetition penalty " + shortest_text(p.repetition_penalty));
+  say(!p.logit_bias.empty(), count(p.logit_bias, "biased logit"));
+  say(p.frequency_penalty != 0, "frequency penalty " + shortest_text(p.frequency_penalty));
+  say(p.presence_penalty != 0, "presence penalty " + shortest_text(p.presence_penalty));
   say(p.no_repeat_ngram_size > 0, "no repeated " + std::to_string(p.no_repeat_ngram_size) + "-gram");
   say(!p.bad_words_ids.empty(), "without " + count(p.bad_words_ids, "bad word"));
   say(p.min_new_tokens > 0, "at least " + std::to_string(p.min_new_tokens) + " new tokens");

@@ -1,8 +1,9 @@
 // Logits processors: settings of a generation that change the logits before a token is chosen.
-// Names, meaning and order are those of transformers (spec/sampling.md sampling.10 to sampling.17,
-// sampling.21).
+// Names, meaning and order are those of transformers, and of OpenAI where transformers has none
+// (spec/sampling.md sampling.10 to sampling.17, sampling.21 to sampling.23).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,8 +21,18 @@ struct Context {
   int64_t max_new_tokens = 0;
 };
 
+// What is added to the logit of a token.
+struct LogitBias {
+  int32_t token;
+  float bias;
+  auto operator<=>(const LogitBias&) const = default;
+};
+
 struct Processors {
   float repetition_penalty = 1;                       // normal binary32, > 0; 1 = off
+  std::vector<LogitBias> logit_bias{};                // ascending; -100 to 100, normal binary32
+  float frequency_penalty = 0;                        // -2 to 2, normal binary32; 0 = off
+  float presence_penalty = 0;                         // -2 to 2, normal binary32; 0 = off
   int32_t no_repeat_ngram_size = 0;                   // 0 = off
   std::vector<std::vector<int32_t>> bad_words_ids{};  // each of at least one token
   int64_t min_new_tokens = 0;                         // no stop token before

@@ -71,6 +71,12 @@ Params params_of(const std::string& text) {
     if (name == "remove_invalid_values") r.remove_invalid_values = value == "1";
     if (name == "suppress_tokens") r.suppress_tokens = ids(value, ',');
     if (name == "begin_suppress_tokens") r.begin_suppress_tokens = ids(value, ',');
+    if (name == "stream") p.stream = std::stoull(value);
+    if (name == "frequency_penalty") r.frequency_penalty = f32(value);
+    if (name == "presence_penalty") r.presence_penalty = f32(value);
+    if (name == "logit_bias")
+      for (const std::string& pair : split(value, ','))
+        r.logit_bias.push_back({std::stoi(pair), f32(pair.substr(pair.find(':') + 1))});
     if (name == "bad_words_ids")
       for (const std::string& word : split(value, ';')) r.bad_words_ids.push_back(ids(word, ','));
   }
@@ -95,7 +101,7 @@ std::vector<ProcessorCase> read_processor_vectors() {
 
 TEST(Processors, KnownAnswers) {
   const std::vector<ProcessorCase> cases = read_processor_vectors();
-  ASSERT_EQ(cases.size(), 400u);
+  ASSERT_EQ(cases.size(), 600u);
   for (size_t n = 0; n < cases.size(); ++n) {
     SCOPED_TRACE("line " + std::to_string(n + 1));
     const ProcessorCase& c = cases[n];
@@ -169,6 +175,7 @@ TEST(Processors, TokensWithoutALogit) {
     return processed ? std::string() : processed.error().message;
   };
   EXPECT_EQ(refused({.bad_words_ids = {{1, 2}}}), "bad_words_ids: the model has no logit of token 2, only 2");
+  EXPECT_EQ(refused({.logit_bias = {{2, 1}}}), "logit_bias: the model has no logit of token 2, only 2");
   EXPECT_EQ(refused({.forced_bos_token_id = 2}).find("forced_bos_token_id: "), 0u);
   EXPECT_EQ(refused({.forced_eos_token_id = {0, 2}}).find("forced_eos_token_id: "), 0u);
 }
@@ -188,6 +195,18 @@ TEST(Processors, Refusals) {
   EXPECT_EQ(message({}), "");
   for (const float x : {0.0f, -1.0f, kInfinity, std::nanf(""), 0x1p-130f})
     EXPECT_EQ(message({.processors = {.repetition_penalty = x}}), "repetition_penalty") << x;
+  for (const float x : {-0.0f, 2.0000002f, -2.5f, kInfinity, std::nanf(""), 0x1p-130f}) {
+    EXPECT_EQ(message({.processors = {.frequency_penalty = x}}), "frequency_penalty") << x;
+    EXPECT_EQ(message({.processors = {.presence_penalty = x}}), "presence_penalty") << x;
+  }
+  for (const float x : {0.0f, -0.0f, 100.00001f, -kInfinity, std::nanf(""), 0x1p-130f})
+    EXPECT_EQ(message({.processors = {.logit_bias = {{3, x}}}}), "logit_bias") << x;
+  EXPECT_EQ(message({.processors = {.logit_bias = {{-1, 1}}}}), "logit_bias");
+  EXPECT_EQ(message({.processors = {.logit_bias = {{1, 1}, {1, 2}}}}), "logit_bias");
+  EXPECT_EQ(message({.processors = {.logit_bias = {{1, -100}, {2, 100}},
+                                    .frequency_penalty = -2,
+                                    .presence_penalty = 2}}),
+            "");
   for (const float x : {-0.5f, 1.0000001f, std::nanf(""), 0x1p-130f})
     EXPECT_EQ(message({.min_p = x}), "min_p") << x;
   EXPECT_EQ(message({.min_p = 1}), "");
@@ -212,6 +231,12 @@ TEST(Processors, SaysWhatIsSet) {
                                            .min_new_tokens = 4,
                                            .suppress_tokens = {1}}}),
             "greedy, repetition penalty 1.1, no repeated 3-gram, at least 4 new tokens, without 1 token");
+  EXPECT_EQ(describe(Params{
+                .do_sample = true,
+                .stream = 2,
+                .processors = {.logit_bias = {{1, 2}}, .frequency_penalty = 0.5f, .presence_penalty = -1}}),
+            "temperature 1, top-k all, top-p 1, seed 0, stream 2, 1 biased logit, frequency penalty 0.5, "
+            "presence penalty -1");
   EXPECT_EQ(describe(Params{.do_sample = true, .min_p = 0.05f, .epsilon_cutoff = 0.5f}),
             "temperature 1, top-k all, top-p 1, min-p 0.05, epsilon cutoff 0.5, seed 0");
 }

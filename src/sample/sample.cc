@@ -192,7 +192,17 @@ std::string describe(const Params& p) {
   return "temperature " + text(p.temperature) + ", top-k " + (p.top_k ? std::to_string(p.top_k) : "all") +
          ", top-p " + text(p.top_p) + (p.min_p > 0 ? ", min-p " + text(p.min_p) : "") +
          (p.epsilon_cutoff > 0 ? ", epsilon cutoff " + text(p.epsilon_cutoff) : "") + ", seed " +
-         std::to_string(p.seed) + describe(p.processors);
+         std::to_string(p.seed) + (p.stream > 0 ? ", stream " + std::to_string(p.stream) : "") +
+         describe(p.processors);
+}
+
+std::vector<int32_t> most_likely(std::span<const float> logits, size_t count) {
+  if (count == 0 || logits.empty()) return {};
+  const num::ArithmeticEnv env;
+  std::vector<int32_t> tokens = first_tokens(logits, block_maxima(logits), std::min(count, logits.size()));
+  std::ranges::sort(tokens, std::greater<>(),
+                    [&](int32_t t) { return key(rank(logits[t]), static_cast<size_t>(t)); });
+  return tokens;
 }
 
 uint64_t fixed40(float x) {
@@ -247,26 +257,24 @@ int32_t draw(std::span<const Choice> choices, uint64_t u) {
 }
 
 // Chooses with parameters that are in range.
-static Result<int32_t> choose_checked(std::span<const float> logits, const Params& params, uint64_t position,
-                                      uint64_t stream) {
+static Result<int32_t> choose_checked(std::span<const float> logits, const Params& params,
+                                      uint64_t position) {
   const num::ArithmeticEnv env;  // subnormal logits are compared, too
   if (!params.do_sample) return greatest(logits, block_maxima(logits));
   INVAR_TRY(const std::vector<Choice> choices, distribution(logits, params));
-  return draw(choices, random_u64(params.seed, position, stream));
+  return draw(choices, random_u64(params.seed, position, params.stream));
 }
 
-Result<int32_t> pick(std::span<const float> logits, const Params& params, const Context& context,
-                     uint64_t stream) {
+Result<int32_t> pick(std::span<const float> logits, const Params& params, const Context& context) {
   INVAR_CHECK_OK(check(params));
   std::vector<float> room;
   INVAR_TRY(const std::span<const float> processed, process(logits, params.processors, context, room));
-  return choose_checked(processed, params, context.answer.size(), stream);
+  return choose_checked(processed, params, context.answer.size());
 }
 
-Result<int32_t> choose(std::span<const float> logits, const Params& params, uint64_t position,
-                       uint64_t stream) {
+Result<int32_t> choose(std::span<const float> logits, const Params& params, uint64_t position) {
   INVAR_CHECK_OK(check(params));
-  return choose_checked(logits, params, position, stream);
+  return choose_checked(logits, params, position);
 }
 
 }  // namespace invar::sample

@@ -19,6 +19,7 @@ struct Params {
   float min_p = 0;           // [0, 1]; 0 = off
   float epsilon_cutoff = 0;  // [0, 1); 0 = off
   uint64_t seed = 0;
+  uint64_t stream = 0;      // of the random numbers of one seed: of answer j of n, j (sampling.24)
   Processors processors{};  // before all of these, also where nothing is drawn
 };
 
@@ -31,11 +32,11 @@ Status check(const Params&);
 std::string describe(const Params&);
 
 // The next token of a generation: its processors, then a choice with the random number of this
-// position in `stream`. A pure function of its arguments. Error: logits that are all NaN or all
+// position. A pure function of its arguments. Error: logits that are all NaN or all
 // -Inf.
-Result<int32_t> pick(std::span<const float> logits, const Params&, const Context&, uint64_t stream = 0);
+Result<int32_t> pick(std::span<const float> logits, const Params&, const Context&);
 
 // The choice alone, from logits that no processor changes.
-Result<int32_t> choose(std::span<const float> logits, const Params&, uint64_t position, uint64_t stream = 0);
+Result<int32_t> choose(std::span<const float> logits, const Params&, uint64_t position);
 
 }  // namespace invar::sample

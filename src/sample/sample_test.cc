@@ -11,6 +11,7 @@
 #include <string>
 
 #include "sample/distribution.h"
+#include "sample/logprobs.h"
 #include "sample/philox.h"
 
 namespace invar::sample {
@@ -54,7 +55,7 @@ TEST(Fixed40, RoundsToNearestEven) {
 
 struct Case {
   Params params;
-  uint64_t position, stream;
+  uint64_t position;
   std::vector<float> logits;
   std::vector<Choice> choices;
   int32_t token;
@@ -68,7 +69,7 @@ std::vector<Case> read_vectors() {
     Case c;
     std::string temperature, top_p, word;
     words >> c.params.do_sample >> temperature >> c.params.top_k >> top_p >> c.params.seed >> c.position >>
-        c.stream;
+        c.params.stream;
     auto f32 = [](const std::string& hex) {
       return std::bit_cast<float>(static_cast<uint32_t>(std::stoul(hex, nullptr, 16)));
     };
@@ -89,7 +90,7 @@ TEST(Sample, KnownAnswers) {
   ASSERT_EQ(cases.size(), 215u);
   for (size_t n = 0; n < cases.size(); ++n) {
     const Case& c = cases[n];
-    auto token = choose(c.logits, c.params, c.position, c.stream);
+    auto token = choose(c.logits, c.params, c.position);
     ASSERT_TRUE(token) << "line " << n + 1 << ": " << token.error().message;
     EXPECT_EQ(*token, c.token) << "line " << n + 1;
     if (!c.params.do_sample) continue;
@@ -135,18 +136,18 @@ TEST(Draw, EightEquidistantNumbers) {
 
 TEST(Sample, InvariantUnderWhatMustNotMatter) {
   for (const Case& c : read_vectors()) {
-    auto expected = choose(c.logits, c.params, c.position, c.stream);
+    auto expected = choose(c.logits, c.params, c.position);
     auto padded = c.logits;  // a longer vocabulary of impossible tokens
     padded.resize(padded.size() + 9, -kInf);
-    EXPECT_EQ(*choose(padded, c.params, c.position, c.stream), *expected);
+    EXPECT_EQ(*choose(padded, c.params, c.position), *expected);
     padded.back() = kNan;
-    EXPECT_EQ(*choose(padded, c.params, c.position, c.stream), *expected);
+    EXPECT_EQ(*choose(padded, c.params, c.position), *expected);
     Params p = c.params;
     if (p.top_k == 0) p.top_k = static_cast<int32_t>(c.logits.size());
-    EXPECT_EQ(*choose(c.logits, p, c.position, c.stream), *expected);
+    EXPECT_EQ(*choose(c.logits, p, c.position), *expected);
     p = c.params, p.do_sample = true, p.top_k = 1;
     Params greedy;
-    EXPECT_EQ(*choose(c.logits, p, c.position, c.stream), *choose(c.logits, greedy, 0));
+    EXPECT_EQ(*choose(c.logits, p, c.position), *choose(c.logits, greedy, 0));
   }
 }
 
@@ -231,6 +232,88 @@ TEST(Sample, Refusals) {
       ASSERT_FALSE(r);
       EXPECT_NE(r.error().message.find("no logit is above -Inf"), std::string::npos);
     }
+}
+
+// sampling.25, as the second reading has them.
+TEST(Logprobs, KnownAnswers) {
+  std::ifstream in(INVAR_SOURCE_DIR "/src/sample/logprob_vectors.txt");
+  const auto f32 = [](const std::string& hex) {
+    return std::bit_cast<float>(static_cast<uint32_t>(std::stoul(hex, nullptr, 16)));
+  };
+  int lines = 0;
+  for (std::string line; std::getline(in, line); ++lines) {
+    SCOPED_TRACE("line " + std::to_string(lines + 1));
+    std::istringstream words(line);
+    std::vector<float> logits;
+    std::string word;
+    if (line.starts_with("long")) {
+      uint32_t state;
+      size_t count;
+      words >> word >> count >> state >> word;
+      for (logits.resize(count); float& l : logits)
+        state = state * 1664525 + 1013904223, l = static_cast<float>(state >> 16) / 2048 - 16;
+    } else {
+      while (words >> word && word != "|") logits.push_back(f32(word));
+    }
+    const RowLogprobs row(logits);
+    for (int32_t token = 0; words >> word; ++token) {
+      const size_t colon = word.find(':');
+      if (colon != word.npos) token = std::stoi(word);
+      const float expected = f32(word.substr(colon == word.npos ? 0 : colon + 1));
+      EXPECT_EQ(std::bit_cast<uint32_t>(row.of(token)), std::bit_cast<uint32_t>(expected)) << token;
+      EXPECT_EQ(std::bit_cast<uint32_t>(logprobs(logits, token, 0).chosen.logprob),
+                std::bit_cast<uint32_t>(expected));
+    }
+  }
+  EXPECT_EQ(lines, 79);
+}
+
+// The order of sampling.7: the greedy token comes first, and prints as it does as the token chosen.
+TEST(Logprobs, TheMostLikely) {
+  const auto ids = [](const std::vector<float>& logits, int32_t count) {
+    std::vector<int32_t> found;
+    for (const TokenLogprob& t : logprobs(logits, 0, count).top) found.push_back(t.token);
+    return found;
+  };
+  using Ids = std::vector<int32_t>;
+  const std::vector<float> logits{1, -0.0f, 3, 0, 3, -kInf, kNan};
+  EXPECT_EQ(ids(logits, 0), Ids());
+  EXPECT_EQ(ids(logits, 1), Ids{2});
+  EXPECT_EQ(ids(logits, 4), (Ids{2, 4, 0, 1}));
+  EXPECT_EQ(ids(logits, 20), (Ids{2, 4, 0, 1, 3}));
+  EXPECT_EQ(ids({-kInf, -kInf}, 3), Ids());
+  EXPECT_EQ(ids({}, 3), Ids());
+  for (const Case& c : read_vectors()) {
+    const auto greedy = choose(c.logits, {}, 0);
+    const StepLogprobs step = logprobs(c.logits, *greedy, 5);
+    ASSERT_FALSE(step.top.empty());
+    EXPECT_EQ(step.top[0].token, *greedy);
+    EXPECT_EQ(json_logprob(step.top[0].logprob), json_logprob(step.chosen.logprob));
+    for (size_t i = 1; i < step.top.size(); ++i) EXPECT_FALSE(step.top[i].logprob > step.top[i - 1].logprob);
+  }
+}
+
+TEST(Logprobs, Json) {
+  EXPECT_EQ(json_logprob(0), "0");
+  EXPECT_EQ(json_logprob(-0.1f), "-0.1");
+  EXPECT_EQ(json_logprob(-1.1920929e-07f), "-1.1920929e-07");
+  EXPECT_EQ(json_logprob(-std::numeric_limits<float>::max()), "-3.4028235e+38");
+  EXPECT_EQ(json_logprob(-kInf), "-9999.0");
+  EXPECT_EQ(json_logprob(kNan), "null");
+  EXPECT_EQ(json_logprob(logprobs(std::vector<float>{1, 2}, 2, 0).chosen.logprob), "-9999.0");
+}
+
+// sampling.24
+TEST(Sample, EveryStreamHasItsOwnNumbers) {
+  std::vector<float> logits(1000, 0);
+  std::vector<int32_t> drawn;
+  for (const uint64_t stream : {0ull, 1ull, 2ull, 1ull << 32, 1ull << 63}) {
+    const Params p{.do_sample = true, .seed = 5, .stream = stream};
+    drawn.push_back(*choose(logits, p, 3));
+    EXPECT_EQ(drawn.back(), draw(*distribution(logits, p), random_u64(5, 3, stream)));
+  }
+  std::ranges::sort(drawn);
+  EXPECT_EQ(std::ranges::adjacent_find(drawn), drawn.end());
 }
 
 }  // namespace

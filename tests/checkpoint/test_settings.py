@@ -66,6 +66,59 @@ def test_a_setting_is_stated_and_replayed(settled, model, name):
     assert done.code == 1 and f"input.{name}" in done.text
 
 
+# Settings that are options alone: what the receipt says, and another value that a forger may claim.
+COLD = ["--temperature", "0.9", "--seed", 7]
+OPTIONS = {
+    "stream": ([*COLD, "--stream", 2**64 - 1], str(2**64 - 1), "3"),
+    "logit_bias": (
+        ["--logit-bias", "9:-1.25,5:3", "--logit-bias", "7:0.1"],
+        [[5, "3"], [7, "0.1"], [9, "-1.25"]],
+        [[5, "2.5"], [9, "-1.25"]],
+    ),
+    "frequency_penalty": (["--frequency-penalty", "1.7"], "1.7", "-2"),
+    "presence_penalty": ([*COLD, "--presence-penalty", "-1.1"], "-1.1", "2"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_is_stated_and_replayed(settled, model, name):
+    options, says, other = OPTIONS[name]
+    cold = COLD if options[: len(COLD)] == COLD else []
+    without = settled({}, *cold, tokens=40)[0]
+    receipt, path = settled({}, *options, tokens=40)
+    assert stated(receipt) == {name: says} and stated(without) == {}
+    assert answer(receipt) != answer(without)
+    assert "VERIFIED" in invar("verify", path, "--model-name", model).text
+    for forged in (other, None):
+        changed = json.loads(json.dumps(receipt))
+        changed["input"][name] = forged
+        if forged is None:
+            del changed["input"][name]
+        path.write_text(json.dumps(reseal(changed)))
+        done = execute(["verify", path, "--model-name", model])
+        assert done.code == 1 and "output.tokens[" in done.text, done.text
+
+
+def test_what_adds_nothing_is_off(settled):
+    plain = settled({})[0]
+    options = ["--logit-bias", "5:0,7:-0.0", "--frequency-penalty", "-0", "--presence-penalty", 0]
+    for more in ([], ["--stream", 9], ["--stop-in-answer"]):  # nothing is drawn, nothing stops
+        assert settled({}, *options, *more)[0]["receipt_hash"] == plain["receipt_hash"]
+
+
+@pytest.mark.parametrize(
+    "option, value",
+    [("frequency-penalty", v) for v in ("2.1", "-3", "nan", "1e-40", "x")]
+    + [("presence-penalty", v) for v in ("2.1", "inf")]
+    + [("logit-bias", v) for v in ("5:100.5", "5:1,5:2", "-1:3", "5", "5:x", "5:1e-40", "99999:1", "")]
+    + [("stream", v) for v in ("-1", str(2**64), "1.5")],
+)
+def test_values_out_of_range(settled, option, value):
+    done = settled({}, f"--{option}", value, tokens=1, code=2)
+    names = (option, option.replace("-", "_"))
+    assert done.code == 2 and len(done.errors) == 1 and any(n in done.errors[0] for n in names)
+
+
 def test_tokens_that_are_suppressed(settled, model):
     plain = answer(settled({})[0])
     at = next(i for i, t in enumerate(plain) if i > 2 and t not in plain[:i])
@@ -138,6 +191,19 @@ def test_stop_strings(settled, model):
     receipt, path = settled({}, "--stop", ":" + text[:2], "--stop", "\x01")
     assert len(answer(receipt)) <= 2 and receipt["output"]["finish_reason"] == "stop"
     assert "VERIFIED" in invar("verify", path, "--model-name", model).text
+
+
+def test_stop_strings_that_begin_in_the_answer(settled, model):
+    text = settled({})[0]["output"]["text"]
+    stop = ["--stop", ":" + text[:2], "--stop", text[3:6]]
+    assert len(answer(settled({}, *stop)[0])) <= 2
+    receipt, path = settled({}, *stop, "--stop-in-answer")
+    assert stated(receipt)["stop_in_answer"] is True and text[3:6] in receipt["output"]["text"]
+    assert "VERIFIED" in invar("verify", path, "--model-name", model).text
+    del receipt["input"]["stop_in_answer"]
+    path.write_text(json.dumps(reseal(receipt)))
+    done = execute(["verify", path, "--model-name", model])
+    assert done.code == 1 and "output.tokens" in done.text, done.text
 
 
 def test_a_forged_end_is_found(settled, model):

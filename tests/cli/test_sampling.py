@@ -16,6 +16,7 @@ def test_committed_vectors_follow_the_specification():
     for name, made in (
         ("vectors.txt", vectors.cases()),
         ("processor_vectors.txt", vectors.processor_cases()),
+        ("logprob_vectors.txt", vectors.logprob_cases()),
     ):
         assert list(made) == (ROOT / "src/sample" / name).read_text().splitlines()
 

@@ -137,6 +137,17 @@ def test_ranks_divide_fused_layers_heads_and_experts(model):
     assert 2 * second["state_bytes_per_token"] == alone["state_bytes_per_token"]
 
 
+@pytest.mark.parametrize("model", ["mamba2", "lfm2", "qwen3", "gemma4"], indirect=True)
+def test_a_report_tells_states_apart(model):
+    """Bytes that a sequence takes whatever its length, and those of each token."""
+    vector, plan = model
+    report = ["compile", plan.parent / "model.onnx", "--report", "--json"]
+    [part] = invar(*report).json()["partitions"]
+    per_token, per_sequence = part["state_bytes_per_token"], part["state_bytes_per_sequence"]
+    assert (per_token > 0) == (vector["config"]["model_type"] != "mamba2")
+    assert (per_sequence > 0) == any("conv" in name for name in vector["shapes"])
+
+
 SHIPPED_TOKENS = 2048
 
 

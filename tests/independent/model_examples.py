@@ -70,6 +70,8 @@ def settings():
     given = {"tokens": [0, 1, 2], "stop_tokens": [2], "max_new_tokens": 9}
     steps = [
         {"repetition_penalty": "1.3"},
+        {"logit_bias": [[4, "-1.5"]]},
+        {"frequency_penalty": "0.3", "presence_penalty": "0.1"},
         {"no_repeat_ngram_size": 2},
         {"bad_words_ids": [[1, 4], [2, 0, 3]]},
         {"min_new_tokens": 3},

@@ -31,6 +31,7 @@ RECEIPTS = {
     "greedy": HERE.parent / "golden/receipts/romeo.settings-greedy.json",
     "drawn": HERE.parent / "golden/receipts/romeo.settings-drawn.json",
     "stop": HERE.parent / "golden/receipts/romeo.settings-stop.json",
+    "openai": HERE.parent / "golden/receipts/romeo.settings-openai.json",
 }
 
 # name: (clause, what is other, who notices)
@@ -148,6 +149,11 @@ TABLE = {
     "epsilon_before_min_p": ("sampling.19", "W is the sum before min_p", "drawn"),
     "epsilon_of_the_best": ("sampling.19", "the share of the best weight", "drawn"),
     "stop_begins_in_answer": ("sampling.20", "the prompt does not count", "stop"),
+    "stop_in_prompt": ("sampling.20", "stop_in_answer is ignored", "openai"),
+    "bias_is_ignored": ("sampling.22", "nothing is added", "openai"),
+    "frequency_counts_once": ("sampling.23", "c is at most 1", "openai"),
+    "penalties_count_the_prompt": ("sampling.23", "c counts the prompt, too", "openai"),
+    "one_stream": ("sampling.24", "every answer is drawn from stream 0", "openai"),
     # tokens.md
     "tokens_without_bos": ("tokens.7", "no special token before the text", "romeo"),
     "added_tokens_are_text": ("tokens.3", "added tokens are ordinary text", "tokens"),

@@ -309,7 +309,8 @@ def test_a_report_as_json(tmp_path):
     assert sum(part["layers"] for part in parts) == 5
     rows = [line.split() for line in run(*report).stdout.splitlines()[2:]]
     assert [int(row[3]) for row in rows] == [part["state_bytes_per_token"] for part in parts]
-    assert [int(row[4]) for row in rows] == [part["handed_over_bytes_per_token"] for part in parts]
+    assert [int(row[4]) for row in rows] == [part["state_bytes_per_sequence"] for part in parts]
+    assert [int(row[5]) for row in rows] == [part["handed_over_bytes_per_token"] for part in parts]
 
 
 def test_a_report_of_ranks(tmp_path):

@@ -15,9 +15,9 @@ short         its letter
 position      it is a word without a name
 member        of the command's struct, with the part before a point; left out: the row's
 type          flag, text, int, int64, uint64, double, size (bytes, such as 20GB); a list: texts,
-              ints, int32s, with commas but for texts; with ? where the struct keeps whether it is
-              given: also int32?, float?, power? (2^-8), profile?, operation set?; on and off are
-              flags that set one bool?
+              ints, int32s, with commas but for texts; biases? (5:-1.5, with commas); with ? where
+              the struct keeps whether it is given: also int32?, float?, power? (2^-8), profile?,
+              operation set?; on and off are flags that set one bool?
 value         the word for its value in help
 choices       the values that there are; with "..." some of them
 group, help   of --help, in the man page and in docs/reference/cli-options.md
@@ -89,6 +89,7 @@ TYPES = {
     "size": ("uint64_t", "size", None),
     "profile?": ("std::optional<Profile>", "profile", None),
     "operation set?": ("std::optional<OperationSet>", "operation_set", None),
+    "biases?": ("std::optional<std::vector<sample::LogitBias>>", "bias", None),
     "int32 lists?": ("std::optional<std::vector<std::vector<int32_t>>>", "token lists", None),
 }
 ROW_KEYS = set(
@@ -379,6 +380,7 @@ ARGUMENTS = {
     "device": 'str | list[str] | tuple[str, ...] = "cpu"',
     "texts": "str | list[str] | None = None",
     "tokens": "list[int] | None = None",
+    "bias": "Mapping[int, float] | None = None",
     "token lists": "list[list[int]] | None = None",
 }
 

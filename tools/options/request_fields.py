@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tomllib
 
-KEYS = {"of", "type", "range", "sets", "only", "ignored", "help"}
+KEYS = {"name", "of", "type", "range", "sets", "only", "ignored", "help"}
 TYPES = "boolean integer number text texts ids list object any".split()
 OF = {"chat": "kChat", "completions": "kCompletions", "both": "kChat | kCompletions"}
 
@@ -42,7 +42,7 @@ def row_text(name, row):
         take = f"[](Call& c, const json::Value& v) {{ assign(c.{row['sets']}, v); }}"
     ranged = "true" if "range" in row else "false"
     return (
-        f"    {{{json.dumps(name)}, {OF[row['of']]}, Type::{row['type']}, {ranged}, {float(least)!r},"
+        f"    {{{json.dumps(row.get('name', name))}, {OF[row['of']]}, Type::{row['type']}, {ranged}, {float(least)!r},"
         f" {float(most)!r}, {json.dumps(only)}, {take}}},\n"
     )
 

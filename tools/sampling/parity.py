@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 import torch
 from transformers import GenerationConfig, GenerationMixin
-from vectors import choices, greedy, processed, random_generation
+from vectors import choices, greedy, processed, random_generation, random_settings
 
 WARPERS = ("temperature", "top_k", "top_p", "min_p", "epsilon_cutoff")
 NEAR = 2**-16
@@ -114,7 +114,7 @@ def main():
     rng, found, sampled = random.Random(5), 0, 0
     for n in range(count):
         vocab = rng.choice([9, 30, 200])
-        settings, prompt, answer, stop, limit = random_generation(rng, vocab)
+        settings, prompt, answer, stop, limit = random_generation(rng, vocab, random_settings)
         logits = [np.float32(rng.gauss(0, rng.choice([1, 3, 8]))) for _ in range(vocab)]
         for special in (-np.inf, 0.0):
             if rng.random() < 0.1:

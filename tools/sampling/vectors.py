@@ -4,15 +4,18 @@ tested with.
 
     python3 tools/sampling/vectors.py
 
-writes two files of src/sample, one case per line, floats as hexadecimal bits, choices as
+writes three files of src/sample, one case per line, floats as hexadecimal bits, choices as
 token:weight or "-" where greedy. Needs numpy.
 
 vectors.txt            do_sample temperature top_k top_p seed position stream | logits | choices ->
                        token
 processor_vectors.txt  settings | prompt | answer | stop tokens | max_new_tokens | logits | the
                        logits behind the processors | choices | token (-1: none is left)
+logprob_vectors.txt    logits, or "long" with their number and the generator's state | the
+                       log-probabilities, or token:log-probability
 """
 
+import math
 import random
 from decimal import Decimal, getcontext
 from fractions import Fraction
@@ -120,6 +123,15 @@ def processed(logits, settings, prompt, answer, stop, limit):  # sampling.10
         for t in set(h) if penalty != 1 else ():  # sampling.11
             if t < len(out):
                 out[t] = np.float32(out[t] * penalty if out[t] < 0 else out[t] / penalty)
+        for t, bias in settings.get("logit_bias", ()):  # sampling.22
+            out[t] = np.float32(out[t] + np.float32(bias))
+        frequency, presence = (
+            np.float32(settings.get(f"{name}_penalty", 0)) for name in ("frequency", "presence")
+        )
+        for t in set(answer) if frequency or presence else ():  # sampling.23
+            if t < len(out):
+                share = np.float32(np.float32(answer.count(t)) * frequency)
+                out[t] = np.float32(np.float32(out[t] - share) - presence)
     n = settings.get("no_repeat_ngram_size", 0)
     if n:  # sampling.12
         grams = [h[j : j + n] for j in range(len(h) - n + 1)]
@@ -203,12 +215,17 @@ def cases():
         )
 
 
-FLOATS = ("temperature", "top_p", "min_p", "epsilon_cutoff", "repetition_penalty")
+FLOATS = (
+    *("temperature", "top_p", "min_p", "epsilon_cutoff", "repetition_penalty"),
+    *("frequency_penalty", "presence_penalty"),
+)
 
 
 def setting(name, value):
     if name in FLOATS:
         return f"{name}={bits(value):08x}"
+    if name == "logit_bias":
+        return f"{name}={','.join(f'{t}:{bits(bias):08x}' for t, bias in value)}"
     if name == "bad_words_ids":
         return f"{name}={';'.join(','.join(map(str, word)) for word in value)}"
     if isinstance(value, list):
@@ -224,7 +241,7 @@ def processor_case(settings, prompt, answer, stop, limit, logits):
         if settings["do_sample"]:
             t, p, m, e = (np.float32(settings.get(n, d)) for n, d in zip(FLOATS, (1, 1, 0, 0)))
             chosen = choices(out, t, settings.get("top_k", 0), p, m, e)
-            token = draw(chosen, random_u64(settings["seed"], len(answer), 0))
+            token = draw(chosen, random_u64(settings["seed"], len(answer), settings.get("stream", 0)))
             shown = " ".join(f"{i}:{w}" for i, w in chosen)
         else:
             token = greedy(out)
@@ -256,14 +273,28 @@ def random_settings(rng, ids):
     return {name: make() for name, make in some.items() if rng.random() < 1 / 3}
 
 
-def random_generation(rng, vocab):
+def later_settings(rng, ids):
+    """The same of those of sampling.22 to sampling.24."""
+    some = {
+        "stream": lambda: rng.choice([1, 2, 2**64 - 1]),
+        "logit_bias": lambda: [
+            (t, rng.choice([-100, 100, 0.1, -1.5, 1.2e-38])) for t in sorted(set(ids(3)))
+        ],
+        "frequency_penalty": lambda: rng.choice([-2, 2, 0.1, -0.7, 1.2e-38]),
+        "presence_penalty": lambda: rng.choice([-2, 2, 0.1, -0.7, 1.2e-38]),
+    }
+    return {name: make() for name, make in some.items() if rng.random() < 1 / 2}
+
+
+def random_generation(rng, vocab, *makers):
     """Settings and a moment of a generation: (settings, prompt, answer, stop tokens, limit)."""
 
     def ids(n):
         return [rng.randrange(vocab) for _ in range(n)]
 
     settings = {"do_sample": rng.random() < 0.7, "seed": rng.getrandbits(64)}
-    settings |= random_settings(rng, ids)
+    for make in makers:
+        settings |= make(rng, ids)
     few = ids(3)  # so that tokens repeat
     prompt = [rng.choice(few) for _ in range(rng.choice([1, 1, 2, 9]))]
     answer = [rng.choice(few) for _ in range(rng.choice([0, 0, 1, 3, 6]))]
@@ -272,16 +303,84 @@ def random_generation(rng, vocab):
 
 
 def processor_cases():
-    rng = random.Random(22)
-    for _ in range(400):
+    yield from random_processor_cases(22, 400, random_settings)
+    yield from random_processor_cases(42, 200, random_settings, later_settings)
+
+
+def random_processor_cases(seed, count, *makers):
+    rng = random.Random(seed)
+    for _ in range(count):
         vocab = rng.choice([4, 9, 30])
         logits = [rng.gauss(0, rng.choice([1, 5])) for _ in range(vocab)]
         for special in (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40):
             if rng.random() < 0.1:
                 logits[rng.randrange(vocab)] = special
-        yield processor_case(*random_generation(rng, vocab), logits)
+        yield processor_case(*random_generation(rng, vocab, *makers), logits)
+
+
+def f32_of(x):
+    """A Decimal > 0, or below 0, as the nearest normal binary32 number; +0 below all of them."""
+    unit = Fraction(2) ** (math.frexp(float(x))[1] - 24)
+    rounded = nearest_even(Fraction(x) / unit) * unit
+    return np.float32(float(rounded)) if abs(rounded) >= Fraction(2) ** -126 else np.float32(0)
+
+
+def row_sum(row):  # reduction.1 to reduction.5
+    total = np.float32(0)
+    for begin in range(0, len(row), 4096):
+        lanes = [np.float32(0)] * 256
+        for i, x in enumerate(row[begin : begin + 4096]):
+            lanes[i % 256] = np.float32(lanes[i % 256] + x)
+        stride = 128
+        while stride:
+            lanes = [np.float32(lanes[j] + lanes[j + stride]) for j in range(stride)]
+            stride //= 2
+        total = np.float32(total + lanes[0])
+    return total
+
+
+def logprobs(logits):  # softmax.1 to softmax.3, softmax.6, softmax.7
+    if any(np.isnan(x) or x == np.inf for x in logits) or max(logits) == -np.inf:
+        return [np.float32(np.nan)] * len(logits)
+    with np.errstate(all="ignore"):
+        d = [np.float32(x - max(logits)) for x in logits]
+    weights = [np.float32(0) if x < -200 else f32_of(Decimal(float(x)).exp()) for x in d]
+    total = Decimal(float(row_sum(weights))).ln()
+    log_sum = f32_of(total) if total else np.float32(0)
+    return [np.float32(x - log_sum) for x in d]
+
+
+def long_row(n, state):
+    row = []
+    for _ in range(n):
+        state = (state * 1664525 + 1013904223) & MASK
+        row.append(np.float32((state >> 16) / 2048 - 16))
+    return row
+
+
+def logprob_cases():
+    rng = random.Random(42)
+    inf, nan = np.inf, np.nan
+    rows = [[0], [0, -0.0], [-0.0, 0], [1, 1, 1], [0, -89.0], [0, -87.33654, -87.33655], [-inf, 2, -inf]]
+    rows += [[nan, 1], [inf, 1], [-inf, -inf], [3e38, -3e38], [-3e38], [1e-40, 0], [88, 0, -0.5], [0, -16.7]]
+    rows += [
+        [rng.gauss(0, rng.choice([0.01, 1, 5, 40])) for _ in range(rng.choice([2, 3, 17, 40]))]
+        for _ in range(60)
+    ]
+    for row in rows:
+        row = [np.float32(x) for x in row]
+        numbers = (" ".join(f"{bits(x):08x}" for x in r) for r in (row, logprobs(row)))
+        yield " | ".join(numbers)
+    for n, state in ((300, 1), (4096, 2), (4097, 3), (8200, 4)):
+        found = logprobs(long_row(n, state))
+        some = [0, 1, n // 2, n - 1]
+        yield f"long {n} {state} | " + " ".join(f"{t}:{bits(found[t]):08x}" for t in some)
 
 
 if __name__ == "__main__":
-    for name, lines in (("vectors", cases()), ("processor_vectors", processor_cases())):
+    for name, lines in (
+        ("vectors", cases()),
+        ("processor_vectors", processor_cases()),
+        ("logprob_vectors", logprob_cases()),
+    ):
         (HERE / f"{name}.txt").write_text("".join(line + "\n" for line in lines))

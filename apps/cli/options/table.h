@@ -18,7 +18,19 @@ namespace invar::cli {
 
 // How the text of a value becomes a value. `on` and `off` are flags that set one
 // std::optional<bool>.
-enum class ValueKind : uint8_t { flag, on, off, text, whole, decimal, size, power, profile, operation_set };
+enum class ValueKind : uint8_t {
+  flag,
+  on,
+  off,
+  text,
+  whole,
+  decimal,
+  size,
+  power,
+  profile,
+  operation_set,
+  bias
+};
 
 // Why a text is no value. Without a hint the error names the command's help.
 struct Wrong {
@@ -45,7 +57,8 @@ struct OptionRow {
 template <class... T>
 using AnyOf =
     std::variant<T*..., std::optional<T>*..., std::vector<T>*..., std::optional<std::vector<T>>*...>;
-using Target = AnyOf<bool, std::string, int32_t, int64_t, uint64_t, float, double, Profile, OperationSet>;
+using Target = AnyOf<bool, std::string, int32_t, int64_t, uint64_t, float, double, Profile, OperationSet,
+                     sample::LogitBias>;
 
 struct CommandRow {
   const char *name, *aliases, *about, *group, *examples;  // name: "" of the program; a line each

@@ -37,6 +37,12 @@ std::string store_one(const OptionRow& row, const std::string& text, T& value) {
       known = operation_set_from(text);
     if (!known) return text + " is not known";  // the choices of the row say the names
     return value = *known, "";
+  } else if constexpr (std::is_same_v<T, sample::LogitBias>) {
+    const size_t colon = std::min(text.find(':'), text.size());
+    const auto token = parse_whole(text.substr(0, colon), 0, INT32_MAX);
+    if (!token || colon == text.size()) return text + " is no token id, a colon and a number, such as 5:-1.5";
+    value.token = static_cast<int32_t>(*token);
+    return parse_decimal(text.substr(colon + 1), value.bias);
   } else if constexpr (std::is_integral_v<T>) {
     const bool is_size = row.kind == ValueKind::size;
     const std::optional<uint64_t> number =

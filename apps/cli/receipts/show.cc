@@ -123,7 +123,8 @@ std::string answer_text(const receipt::Receipt& r) {
         r.text);
   lines += row("sampling", sample::describe(r.sampling) + ", at most " + std::to_string(r.max_new_tokens) +
                                " new tokens");
-  for (const std::string& stop : r.stop_strings) lines += row("stop at", '"' + printable(stop) + '"');
+  for (const std::string& stop : r.stop_strings)
+    lines += row("stop at", '"' + printable(stop) + '"' + (r.stop_in_answer ? ", begun in the answer" : ""));
   if (r.salt != Digest{})
     lines += row("salted", "with a random salt, so `invar redact` can withhold the prompt");
   return lines;

@@ -93,6 +93,18 @@ def token(name, value):
     return whole(name, value, 0, INT32)
 
 
+def biases(name, value):
+    """A dict from token ids to numbers, as pairs."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise _native.BadInput(f"{name}: {value!r} is no dict from token ids to numbers")
+    numbers = [(token(name, t), decimal(name, bias)) for t, bias in value.items()]
+    if any(bias is None for _, bias in numbers):
+        raise _native.BadInput(f"{name}: None is not a number")
+    return numbers
+
+
 def word(name, value):
     found = list_of(name, value, token)
     if not found:
@@ -126,6 +138,7 @@ CONVERSIONS = {
     "text": text_of,
     "device": lambda name, value: device_of(value),
     "tokens": lambda name, value: list_of(name, value, token),
+    "bias": biases,
     "token lists": lambda name, value: list_of(name, value, word),
     "texts": lambda name, value: list_of(
         name, [value] if isinstance(value, str) else value, stop_string
@@ -164,6 +177,8 @@ class Generation:
 
     text           the answer
     tokens         its token ids, a list of int, a stop token at its end included
+    logprobs       where they were asked for, a list of dicts, one for each token: "token",
+                   "logprob", and "top_logprobs", a list of such for the most likely tokens
     receipt        the receipt, a dict of the members in spec/receipt.md
     receipt_json   the receipt as `invar run` writes it, to the byte
     receipt_hash   64 hexadecimal digits
@@ -206,6 +221,10 @@ class Generation:
     @property
     def tokens(self) -> list[int]:
         return self._answer().tokens
+
+    @property
+    def logprobs(self) -> list[dict[str, Any]]:
+        return self._answer().logprobs
 
     @property
     def receipt_json(self) -> str:

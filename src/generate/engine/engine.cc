@@ -177,8 +177,11 @@ GenerationTask Engine::Impl::task(const Request& request) const {
           request.max_new_tokens,
           request.params,
           folder.stop_tokens,
-          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.tokens),
-          drafter.get()};
+          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.tokens,
+                      request.settings->decoding.stop_in_answer),
+          drafter.get(),
+          request.settings->options.sampling.logprobs,
+          request.settings->options.prompt_logprobs};
 }
 
 // The limit that a receipt binds. That of a salted one says nothing of the prompt's length where
@@ -211,18 +214,19 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   const Prompt& prompt = request.prompt;
   const std::string model_path = settings.options.record_model_path ? model->options.model_name : "";
   Answer answer;
-  answer.receipt =
-      receipt::seal(model->described,
-                    {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
-                     folder.stop_tokens, request.params, settings.decoding.stop_strings, prompt.chat},
-                    {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-                    describe_execution(*session, model_path, model->compiled.plan, execution));
+  answer.receipt = receipt::seal(
+      model->described,
+      {prompt.text, request.tokens, bound_limit(folder, request, made, observer), folder.stop_tokens,
+       request.params, settings.decoding.stop_strings, prompt.chat, settings.decoding.stop_in_answer},
+      {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+      describe_execution(*session, model_path, model->compiled.plan, execution));
   answer.receipt.previous = settings.options.previous;
   if (settings.options.salt_prompt) {
     INVAR_TRY(answer.receipt.salt, random_bytes());
   }
   for (const signature::PrivateKey& key : settings.keys) INVAR_CHECK_OK(receipt::sign(answer.receipt, key));
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
+  answer.logprobs = made.logprobs, answer.prompt_logprobs = made.prompt_logprobs;
   answer.prefill_seconds = made.prefill_seconds;
   answer.decode_tokens_per_second = made.decode_tokens_per_second;
   answer.drafted = made.drafted, answer.accepted = made.accepted;

@@ -36,6 +36,13 @@ Result<Prompt> read_prompt(std::string_view row, const std::string& where, const
   return Prompt{prompt->text, {}};
 }
 
+// r.json -> r.1.json
+std::string numbered(const std::string& path, uint64_t number) {
+  const std::filesystem::path base(path);
+  const std::string name = base.stem().string() + "." + std::to_string(number) + base.extension().string();
+  return (base.parent_path() / name).string();
+}
+
 }  // namespace
 
 Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path,
@@ -58,12 +65,20 @@ Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std:
   if (prompts.empty()) return bad_input(path + ": no prompts in it");
   if (prompts.size() == 1 && prompts[0].problem) return *prompts[0].problem;
   if (prompts.size() == 1) return prompts;
-  const std::filesystem::path base(receipt_path);
-  for (size_t i = 0; i < prompts.size(); ++i)
-    prompts[i].receipt_path = (base.parent_path() / (base.stem().string() + "." + std::to_string(i + 1) +
-                                                     base.extension().string()))
-                                  .string();
+  for (size_t i = 0; i < prompts.size(); ++i) prompts[i].receipt_path = numbered(receipt_path, i + 1);
   return prompts;
+}
+
+std::vector<Prompt> each_of_n(const std::vector<Prompt>& prompts, uint64_t n) {
+  if (n == 1) return prompts;
+  std::vector<Prompt> all;
+  for (const Prompt& prompt : prompts)
+    for (uint64_t j = 0; j < (prompt.problem ? 1 : n); ++j) {
+      Prompt& one = all.emplace_back(prompt);
+      one.stream = j;
+      if (one.receipt_path) one.receipt_path = numbered(*one.receipt_path, j + 1);
+    }
+  return all;
 }
 
 }  // namespace invar::generate

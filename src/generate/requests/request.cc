@@ -49,6 +49,7 @@ Result<Request> Request::make(const Model& model, Prompt given, std::vector<int3
   if (!most) return Error{most.error().code, name + ": " + most.error().message};
   made.max_new_tokens = *most;
   INVAR_TRY(made.params, params_for(model.folder, decoding, n, *most));
+  if (made.params.do_sample) made.params.stream += made.prompt.stream;  // receipt.21
   if (made.prompt.receipt_path) {
     INVAR_TRY(const DiskReservation possible, reserve_receipt(*made.prompt.receipt_path, 1));
   }
@@ -120,7 +121,8 @@ Status reserve_receipts(const Model& model, std::span<Request> requests) {
     if (!r.prompt.receipt_path || r.skipped()) continue;
     if (!path) path = &*r.prompt.receipt_path;
     receipt::Receipt stated = model.described;
-    stated.sampling = r.settings->decoding.params, stated.stop_strings = r.settings->decoding.stop_strings;
+    stated.sampling = r.settings->decoding.params, stated.stop_strings = r.settings->decoding.stop_strings,
+    stated.stop_in_answer = r.settings->decoding.stop_in_answer;
     r.receipt_bytes =
         receipt_size(stated, r.prompt.text.size() + r.prompt.chat.size(), r.tokens.size(), r.max_new_tokens) +
         256 * r.settings->keys.size();

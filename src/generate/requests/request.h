@@ -26,6 +26,7 @@ struct Prompt {
   // "": the text is the prompt.
   std::string chat = {};
   std::string name = {};              // what errors call it; "" = prompt, prompt 1, ...
+  uint64_t stream = 0;                // of the answer, beyond that of the settings (sampling.24)
   std::optional<Error> problem = {};  // of a line of a file: why there is no such prompt
 };
 // JSON lines: a string, a list of messages, or an object with "prompt" or with "messages" and other
@@ -33,6 +34,8 @@ struct Prompt {
 // prompt with a problem.
 Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path,
                                              const ChatOptions& = {});
+// Each prompt n times, drawn from n streams; the receipts of r.json are r.1.json, r.2.json, ...
+std::vector<Prompt> each_of_n(const std::vector<Prompt>&, uint64_t n);
 // Messages, or an object of chat.1, and the user's options -> the object of chat.1.
 Result<std::string> chat_input(std::string_view json, const std::string& name, const ChatOptions&);
 // The content of a file of messages or tools.
@@ -49,6 +52,7 @@ struct RequestOptions {
   Digest previous{};               // receipt_hash of the turn before (receipt.25); zeros: none
   // Where nobody says how many tokens an answer has at most, it has all that fit into the memory.
   bool fill_memory = false;
+  bool prompt_logprobs = false;  // by a scheduler that computes prompts in pieces
 };
 
 // The same, checked against a model: keys are read, settings are those of the checkpoint where

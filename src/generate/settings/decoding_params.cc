@@ -27,10 +27,15 @@ sample::Params drawing_params(const GenerationSettings& s, int32_t top_k) {
 
 // receipt.21: what draws nothing decides nothing, so greedy parameters are those of Params{}, and
 // the ranges of the checkpoint's do not matter.
-Result<sample::Params> params_of(const GenerationSettings& s, bool do_sample, int32_t top_k, uint64_t seed) {
+Result<sample::Params> params_of(const GenerationSettings& s, bool do_sample, int32_t top_k,
+                                 const SamplingOptions& o) {
   sample::Params p;
-  if (do_sample) p = drawing_params(s, top_k), p.seed = seed;
+  if (do_sample) p = drawing_params(s, top_k), p.seed = o.seed, p.stream = o.stream;
   set_given(p.processors, s);
+  // What adds nothing is off, however it is spelled.
+  std::erase_if(p.processors.logit_bias, [](const sample::LogitBias& b) { return b.bias == 0; });
+  for (float* const x : {&p.processors.frequency_penalty, &p.processors.presence_penalty})
+    if (*x == 0) *x = 0;
   p.do_sample = do_sample;
   INVAR_CHECK_OK(sample::check(p));
   return p;
@@ -51,7 +56,7 @@ Result<bool> draws(const SamplingOptions& o, bool otherwise) {
 
 Result<sample::Params> sampling_params(const SamplingOptions& o) {
   INVAR_TRY(const bool do_sample, draws(o, false));
-  return params_of(o, do_sample, 0, o.seed);
+  return params_of(o, do_sample, 0, o);
 }
 
 Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptions& o) {
@@ -67,8 +72,9 @@ Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptio
     if (const Status ranges = sample::check(drawing_params(settings, kTopK)); !ranges)
       return bad_input(d.config.path + ": " + ranges.error().message);
   }
-  INVAR_TRY(d.params, params_of(settings, do_sample, kTopK, o.seed));
+  INVAR_TRY(d.params, params_of(settings, do_sample, kTopK, o));
   d.stop_strings = each_once(settings.stop_strings.value_or(d.stop_strings));
+  d.stop_in_answer = settings.stop_in_answer.value_or(false) && !d.stop_strings.empty();
   if (std::ranges::count(d.stop_strings, "") > 0)
     return bad_input("a stop text is empty, and would end every answer at once: leave it out");
   std::erase_if(d.params.processors.bad_words_ids, [&](const std::vector<int32_t>& word) {  // sampling.13

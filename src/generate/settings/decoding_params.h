@@ -18,6 +18,7 @@ namespace invar::generate {
 struct DecodingParams {
   sample::Params params;                              // but for what depends on the prompt
   std::vector<std::string> stop_strings;              // ascending, each once
+  bool stop_in_answer = false;                        // not where there are none
   std::optional<int64_t> requested, requested_least;  // max_new_tokens and min_new_tokens of the caller
   int64_t standard = kMaxNewTokens;                   // where neither says how many
   GenerationConfig config;                            // whose lengths are cut to what fits

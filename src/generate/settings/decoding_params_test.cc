@@ -209,7 +209,7 @@ TEST(SettingsTableTest, ReceiptsNameSettingsAsTheTableDoes) {
     };
     change_of(r.sampling), change_of(r.sampling.processors);
   });
-  EXPECT_EQ(names.size(), 16u);
+  EXPECT_EQ(names.size(), 19u);
   const std::string text = receipt::print(r);
   for (const std::string& name : names)
     EXPECT_NE(text.find("\"" + name + "\": "), std::string::npos) << name << " in " << text;

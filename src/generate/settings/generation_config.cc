@@ -121,7 +121,8 @@ class GenerationConfigReader {
     if (key_ == "min_length") return take(d.min_length, 0);
     std::optional<Status> taken;
     for_each_setting([&](const SettingRow& row, auto member, auto) {
-      if (row.in_checkpoint && key_ == row.name) taken = take(d.*member, row.least);
+      if constexpr (requires { take(d.*member, row.least); })
+        if (row.in_checkpoint && key_ == row.name) taken = take(d.*member, row.least);
     });
     return taken;
   }

@@ -15,10 +15,15 @@ json::Value sampling_json(const receipt::Receipt& r) {
                           {"seed", r.sampling.seed}};
   const sample::Params off;
   const auto json_of_setting = [](const auto& value) -> json::Value {
-    if constexpr (std::is_same_v<decltype(value), const float&>)
+    if constexpr (std::is_same_v<decltype(value), const float&>) {
       return shortest_decimal(value);
-    else
+    } else if constexpr (std::is_same_v<decltype(value), const std::vector<sample::LogitBias>&>) {
+      json::Value object(json::Value::object);
+      for (const auto& [token, bias] : value) object[std::to_string(token)] = shortest_decimal(bias);
+      return object;
+    } else {
       return value;
+    }
   };
   for_each_setting([&](const SettingRow& row, auto, auto member) {
     const auto add = [&](const auto& of, const auto& neutral) {
@@ -28,6 +33,8 @@ json::Value sampling_json(const receipt::Receipt& r) {
     add(r.sampling, off), add(r.sampling.processors, off.processors);
   });
   if (!r.stop_strings.empty()) sampling["stop_strings"] = r.stop_strings;
+  if (r.stop_in_answer) sampling["stop_in_answer"] = true;
+  if (r.sampling.stream > 0) sampling["stream"] = r.sampling.stream;
   return sampling;
 }
 

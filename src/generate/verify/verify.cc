@@ -105,8 +105,8 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
   const std::string text = model.tokenizer.decode(claimed.tokens);
   if (text != claimed.text) v.finding("output.text", json::dump(text), json::dump(claimed.text));
   // receipt.13 left open whether a stop string ends the answer.
-  const size_t end =
-      stop_string_length(model.tokenizer, claimed.stop_strings, claimed.prompt_tokens, claimed.tokens);
+  const size_t end = stop_string_length(model.tokenizer, claimed.stop_strings, claimed.prompt_tokens,
+                                        claimed.tokens, claimed.stop_in_answer);
   const bool stop_token = std::ranges::count(claimed.stop_tokens, claimed.tokens.back()) > 0;
   if (end > 0 && end < claimed.tokens.size())
     v.finding("output.tokens",

@@ -21,14 +21,13 @@ using linear_attention::Scratch;
 using Matrix = PanelsOfB<F32, 8>;
 constexpr int kChunkVectors = kChunkRows / kW < 8 ? kChunkRows / kW : 8;
 
-// Calls f(TileRows<vectors>{}, v) over the vectors of a row of values, for tiles of MR rows.
-template <int MR, class Fn>
-INVAR_INLINE void for_each_column_tile(int64_t columns, Fn f) {
-  constexpr int kWide = tile_vectors(MR, 8), kNarrow = tile_vectors(MR, linear_attention::kColumns / kW);
-  int64_t c = 0;
-  for (; c + kWide * kW <= columns; c += kWide * kW) f(TileRows<kWide>{}, c);
-  if constexpr (kNarrow < kWide)
-    for (; c < columns; c += kNarrow * kW) f(TileRows<kNarrow>{}, c);
+// Calls f(TileRows<vectors>{}, c) over the columns of a row of values, for tiles of MR rows: wide
+// tiles first, since a sum of one vector waits for itself.
+template <int MR, int kVectors = tile_vectors(MR, 8), class Fn>
+INVAR_INLINE void for_each_column_tile(int64_t columns, Fn f, int64_t c = 0) {
+  constexpr int kNarrow = tile_vectors(MR, linear_attention::kColumns / kW);
+  for (; c + kVectors * kW <= columns; c += kVectors * kW) f(TileRows<kVectors>{}, c);
+  if constexpr (kNarrow < kVectors) for_each_column_tile<MR, kVectors / 2>(columns, f, c);
 }
 // Calls f(TileRows<MR>{}, row) over rows in tiles.
 template <class Fn>
@@ -57,7 +56,7 @@ struct Rows {
   Scratch at;
   float* scratch;
   int64_t t, n;
-  // Of the first row; strides are those of the operands.
+  // These point to the first row; strides are those of the operands.
   const float *q, *k, *v, *decay, *beta;
   float* y;
 

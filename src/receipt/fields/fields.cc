@@ -58,7 +58,11 @@ const Field kFields[] = {
     {"input", "seed", &sampling<&P::seed>},
     {"input", "min_p", &sampling<&P::min_p>, 2, kOptional},
     {"input", "epsilon_cutoff", &sampling<&P::epsilon_cutoff>, 2, kOptional},
+    {"input", "stream", &sampling<&P::stream>, 2, kOptional},
     {"input", "repetition_penalty", &processor<&S::repetition_penalty>, 2, kOptional},
+    {"input", "logit_bias", &processor<&S::logit_bias>, 2, kOptional},
+    {"input", "frequency_penalty", &processor<&S::frequency_penalty>, 2, kOptional},
+    {"input", "presence_penalty", &processor<&S::presence_penalty>, 2, kOptional},
     {"input", "no_repeat_ngram_size", &processor<&S::no_repeat_ngram_size>, 2, kOptional},
     {"input", "bad_words_ids", &processor<&S::bad_words_ids>, 2, kOptional},
     {"input", "min_new_tokens", &processor<&S::min_new_tokens>, 2, kOptional},
@@ -70,6 +74,7 @@ const Field kFields[] = {
     {"input", "short_circuit_length", &processor<&S::short_circuit_length>, 2, kOptional},
     {"input", "short_circuit_token", &processor<&S::short_circuit_token>, 2, kOptional},
     {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
+    {"input", "stop_in_answer", &of<&R::stop_in_answer>, 2, kOptional},
     {"input", "chat", &of<&R::chat>, 2, kOptional, kSalted},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"input", "salt", &of<&R::salt>, 2, kOptional},
@@ -118,6 +123,7 @@ std::string to_json(float v, Style) {
 }
 
 std::string to_json(const TensorDigest& v, Style);
+std::string to_json(const sample::LogitBias& v, Style);
 std::string to_json(const std::vector<int32_t>& v, Style);
 
 template <class T>
@@ -142,7 +148,13 @@ std::string to_json(const TensorDigest& t, Style s) {
   out.append(sep).append(member("shape", list(t.shape, s, ", ")));
   return out.append(sep).append(member("sha256", to_json(t.sha256, s))) + "}";
 }
+std::string to_json(const sample::LogitBias& v, Style s) {
+  return "[" + decimal(v.token) + (s == Style::pretty ? ", " : ",") + to_json(v.bias, s) + "]";
+}
 std::string to_json(const std::vector<int32_t>& v, Style s) {
+  return list(v, s, ", ");
+}
+std::string to_json(const std::vector<sample::LogitBias>& v, Style s) {
   return list(v, s, ", ");
 }
 std::string to_json(const std::vector<std::vector<int32_t>>& v, Style s) {
@@ -210,6 +222,12 @@ bool from_json(const Value& v, uint64_t& out, const std::string& path, Findings&
 bool from_json(const Value& v, float& out, const std::string& path, Findings& f) {
   return (v.kind == Value::string && number(v.text, out) && std::isfinite(out)) ||
          wrong(path, "the shortest decimal text of a binary32 number, in quotes", v, f);
+}
+bool from_json(const Value& v, sample::LogitBias& out, const std::string& path, Findings& f) {
+  if (!typed(v, Value::array, path, f)) return false;
+  if (v.items.size() != 2) return wrong(path, "a list of a token id and a number in quotes", v, f);
+  const bool token = from_json(v.items[0], out.token, path + "[0]", f);
+  return from_json(v.items[1], out.bias, path + "[1]", f) && token;
 }
 bool from_json(const Value& v, TensorDigest& out, const std::string& path, Findings& f);
 template <class T>

@@ -25,8 +25,8 @@ using AnyRef = std::variant<T& (*)(Receipt&)...>;
 struct Field {
   std::string_view section, key;
   AnyRef<std::string, Digest, bool, int32_t, int64_t, uint64_t, float, std::vector<int32_t>,
-         std::vector<std::vector<int32_t>>, std::vector<std::string>, std::vector<Digest>,
-         std::vector<TensorDigest>>
+         std::vector<std::vector<int32_t>>, std::vector<sample::LogitBias>, std::vector<std::string>,
+         std::vector<Digest>, std::vector<TensorDigest>>
       ref;
   int since = 1;          // the first format that has the field
   bool optional = false;  // receipt.24: it stands only where its value is not that of `Receipt{}`

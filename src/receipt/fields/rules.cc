@@ -92,11 +92,14 @@ static void check_ascending(const char* field, const std::vector<T>& list, Findi
 // receipt.21, of the optional fields: what has no effect is not said.
 static void check_settings(const Receipt& r, Findings& f) {
   const sample::Processors& p = r.sampling.processors;
+  check_ascending("input.logit_bias", p.logit_bias, f);
   check_ascending("input.bad_words_ids", p.bad_words_ids, f);
   check_ascending("input.forced_eos_token_id", p.forced_eos_token_id, f);
   check_ascending("input.suppress_tokens", p.suppress_tokens, f);
   check_ascending("input.begin_suppress_tokens", p.begin_suppress_tokens, f);
   check_ascending("input.stop_strings", r.stop_strings, f);
+  if (r.stop_in_answer && r.stop_strings.empty())
+    f.push_back({"input.stop_in_answer", "no such member where there are no stop_strings", "true"});
   const std::set<int32_t> stops(r.stop_tokens.begin(), r.stop_tokens.end());
   for (size_t i = 0; i < p.bad_words_ids.size() && !full(f); ++i)
     if (const auto& word = p.bad_words_ids[i]; word.size() == 1 && stops.contains(word[0]))
@@ -130,6 +133,7 @@ static void check_unambiguous(const Receipt& r, Findings& f) {
   fixed("top_p", r.sampling.top_p == greedy.top_p, "\"1\"");
   fixed("seed", r.sampling.seed == greedy.seed, "\"0\"");
   fixed("min_p", r.sampling.min_p == greedy.min_p, "no such member");
+  fixed("stream", r.sampling.stream == greedy.stream, "no such member");
   fixed("epsilon_cutoff", r.sampling.epsilon_cutoff == greedy.epsilon_cutoff, "no such member");
 }
 

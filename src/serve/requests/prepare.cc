@@ -86,7 +86,15 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
   generate::RequestOptions options;
   options.sampling = call.sampling;
   options.fill_memory = call.chat;
+  options.prompt_logprobs = call.echo && call.sampling.logprobs;
   if (!call.chat && !call.sampling.max_new_tokens) options.sampling.max_new_tokens = kCompletionTokens;
+  if (call.sampling.logit_bias)
+    for (const sample::LogitBias& bias : *call.sampling.logit_bias)
+      if (bias.token >= model_.folder.tokenizer.vocab_size())
+        return Problem{400,
+                       "logit_bias: id " + std::to_string(bias.token) + " is not in the vocabulary of " +
+                           std::to_string(model_.folder.tokenizer.vocab_size()) + " tokens",
+                       "logit_bias"};
   auto settings = generate::RequestSettings::make(model_, std::move(options));
   if (!settings) return problem_of(settings.error());
   std::vector<generate::Request> requests;
@@ -94,7 +102,11 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
                        std::optional<std::vector<int32_t>> ids) -> std::optional<Problem> {
     auto made = request_of(call, std::move(prompt), std::move(ids), *settings);
     if (!made) return made.problem();
-    requests.push_back(std::move(*made));
+    const uint64_t first = made->params.stream;
+    for (uint64_t j = 0; j < static_cast<uint64_t>(call.n); ++j) {  // sampling.24
+      if (made->params.do_sample) made->params.stream = first + j;
+      requests.push_back(*made);
+    }
     return std::nullopt;
   };
   if (call.chat) {

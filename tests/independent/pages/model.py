@@ -144,8 +144,10 @@ class Model:
             given["do_sample"], f32(float(given["temperature"])), given["top_k"],
             f32(float(given["top_p"])), int(given["seed"]),
             f32(float(given.get("min_p", 0))), f32(float(given.get("epsilon_cutoff", 0))),
+            int(given.get("stream", "0")),
         )  # fmt: skip
         floats = ("temperature", "top_p", "min_p", "epsilon_cutoff", "repetition_penalty")
+        floats += ("frequency_penalty", "presence_penalty")
         for name in (n for n in floats if n in given):  # receipt.3
             if float_text(f32(float(given[name]))) != given[name]:
                 yield f"input.{name}: another spelling"

@@ -24,6 +24,15 @@ def penalize(logits, history, penalty):
         logits[token] = f32(x * penalty if grows else x / penalty)
 
 
+def penalize_answer(logits, answer, given):
+    """sampling.23"""
+    f, p = (f32(float(given.get(f"{name}_penalty", 0))) for name in ("frequency", "presence"))
+    for token in sorted(set(answer)):
+        if token < len(logits) and (f or p):
+            count = 1 if active("frequency_counts_once") else answer.count(token)
+            logits[token] = f32(f32(logits[token] - f32(f32(count) * f)) - p)
+
+
 def mask_ngrams(logits, history, size):
     """sampling.12"""
     size += active("ngrams_are_longer")
@@ -70,6 +79,10 @@ def processed(logits, given, answer):
     history = ([] if active("history_is_the_answer") else given["tokens"]) + answer
     if "repetition_penalty" in given:
         penalize(logits, history, f32(float(given["repetition_penalty"])))
+    biases = [] if active("bias_is_ignored") else given.get("logit_bias", [])
+    for token, bias in biases:  # sampling.22
+        logits[token] = f32(logits[token] + f32(float(bias)))
+    penalize_answer(logits, history if active("penalties_count_the_prompt") else answer, given)
     if "no_repeat_ngram_size" in given:
         mask_ngrams(logits, history, given["no_repeat_ngram_size"])
     mask_words(logits, history, given.get("bad_words_ids", []))
@@ -96,8 +109,13 @@ def ends(tokenizer, given, answer):
     """sampling.20: whether a stop string ends within what the last token of the answer gives."""
     before = [] if active("stop_begins_in_answer") else given["tokens"]
     text, earlier = (tokenizer.stream(before + a) for a in (answer, answer[:-1]))
+    least = (
+        len(tokenizer.stream(before))
+        if given.get("stop_in_answer") and not active("stop_in_prompt")
+        else 0
+    )
     for stop in given.get("stop_strings", []):
-        start = max(0, len(earlier) - len(stop.encode()) + 1)
+        start = max(least, len(earlier) - len(stop.encode()) + 1)
         if text.find(stop.encode(), start) >= 0:
             return True
     return False

@@ -19,6 +19,7 @@ class Parameters:
     seed: int = 0
     min_p: float = 0.0
     epsilon_cutoff: float = 0.0
+    stream: int = 0
 
 
 def fixed40(x):
@@ -110,7 +111,7 @@ def draw(logits, parameters, position):
         return min(kept, key=lambda i: (-logits[i], i))
     weights = remaining(logits, parameters)
     total = sum(weights.values())
-    u = random_number(parameters.seed, position)
+    u = random_number(parameters.seed, position, 0 if active("one_stream") else parameters.stream)
     r = u % total if active("remainder_for_product") else u * total >> 64
     so_far = 0
     for i in weights if active("walks_by_weight") else sorted(weights):
