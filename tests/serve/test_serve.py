@@ -187,7 +187,13 @@ def test_log_probabilities(server, model, tasks, tmp_path):
     assert joined == choice["logprobs"]["token_logprobs"]
     offsets = sum((e["choices"][0]["logprobs"]["text_offset"] for e in events), [])
     assert offsets == choice["logprobs"]["text_offset"]
-    asked = {"messages": HELLO, "max_tokens": 5, "temperature": 0, "logprobs": True, "top_logprobs": 2}
+    asked = {
+        "messages": HELLO,
+        "max_tokens": 5,
+        "temperature": 0,
+        "logprobs": True,
+        "top_logprobs": 2,
+    }
     (choice,) = server.complete(asked, chat=True)["choices"]
     content = choice["logprobs"]["content"]
     assert "".join(c["token"] for c in content) == choice["message"]["content"]
@@ -196,11 +202,19 @@ def test_log_probabilities(server, model, tasks, tmp_path):
 
 
 def test_an_echo_has_the_log_probabilities_of_the_prompt(server):
-    """As lm-eval asks: of ids, all of a list at once; they are those of an answer of these tokens."""
+    """As lm-eval asks: of ids, all of a list at once; they are those of an answer of these
+    tokens."""
     body = {**GREEDY, "logprobs": 1, "return_token_ids": True}
     (made,) = server.complete(body)["choices"]
     ids = made["prompt_token_ids"] + made["token_ids"]
-    asked = {"prompt": [ids, ids[:9]], "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True, "seed": 1234}
+    asked = {
+        "prompt": [ids, ids[:9]],
+        "max_tokens": 1,
+        "temperature": 0,
+        "logprobs": 1,
+        "echo": True,
+        "seed": 1234,
+    }
     first, second = server.complete(asked)["choices"]
     begin = len(made["prompt_token_ids"])
     echoed = first["logprobs"]["token_logprobs"]

@@ -22,13 +22,13 @@ namespace invar::generate {
 
 struct Generation {
   std::vector<int32_t> tokens;
-  std::vector<Digest> logits;                  // one per token
-  std::vector<sample::StepLogprobs> logprobs;  // one per token where the task asks for them
+  std::vector<Digest> logits;                         // one per token
+  std::vector<sample::StepLogprobs> logprobs;         // one per token where the task asks for them
   std::vector<sample::StepLogprobs> prompt_logprobs;  // of the tokens after the first
-  double prefill_seconds = 0;                  // until the first token
-  double decode_tokens_per_second = 0;         // of those after it; 0 where there are none
-  std::string finish_reason;                   // "stop": a stop token or a stop string ends it; "length"
-  int64_t drafted = 0, accepted = 0;           // tokens that a drafter proposed; those that came
+  double prefill_seconds = 0;                         // until the first token
+  double decode_tokens_per_second = 0;                // of those after it; 0 where there are none
+  std::string finish_reason;          // "stop": a stop token or a stop string ends it; "length"
+  int64_t drafted = 0, accepted = 0;  // tokens that a drafter proposed; those that came
 };
 
 // The start of a generation. The spans outlive the loop.

@@ -129,8 +129,9 @@ std::optional<Problem> take_logit_bias(Call& call) {
   for (const auto& [key, value] : call.logit_bias.members) {
     const Value id = json::read_or_null(key);
     if (!id.is_unsigned() || id.to_double() > 2147483647 || !value.is_number())
-      return Problem{400, "logit_bias: ids of tokens and numbers are needed, not " + shown(key) + ": " + shown(value),
-                     "logit_bias"};
+      return Problem{
+          400, "logit_bias: ids of tokens and numbers are needed, not " + shown(key) + ": " + shown(value),
+          "logit_bias"};
     if (!biases) biases.emplace();
     biases->push_back({static_cast<int32_t>(id.to_int64()), static_cast<float>(value.to_double())});
   }
@@ -143,7 +144,8 @@ std::optional<Problem> take_logprobs(Call& call) {
     return Problem{400, "top_logprobs: needs logprobs: set it to true", "top_logprobs"};
   if (call.chat_logprobs) call.sampling.logprobs = call.top_logprobs.value_or(0);
   if (call.echo && call.sampling.logprobs && call.stream)
-    return Problem{400, "logprobs: with echo they do not come as a stream: leave one of the three out", "logprobs"};
+    return Problem{400, "logprobs: with echo they do not come as a stream: leave one of the three out",
+                   "logprobs"};
   if (call.sampling.max_new_tokens != 0) return std::nullopt;
   if (!call.echo) return Problem{400, "max_tokens: 0 is for echo alone: take 1 or more", "max_tokens"};
   call.only_echo = true;

@@ -65,9 +65,10 @@ void LogprobsJson::add(const sample::StepLogprobs& step) {
   }
   count(step.chosen.token);
   json_["token_logprobs"].add(number_of(step.chosen.logprob));
-  json::Value top = json::Value::object;  // the likelier of two tokens with one text, and the chosen one
+  json::Value top = json::Value::object;  // the likelier of two tokens with one text
   for (const sample::TokenLogprob& other : step.top)
-    if (const std::string text = text_of(other.token); !top.contains(text)) top[text] = number_of(other.logprob);
+    if (const std::string text = text_of(other.token); !top.contains(text))
+      top[text] = number_of(other.logprob);
   if (const std::string text = text_of(step.chosen.token); !top.contains(text))
     top[text] = number_of(step.chosen.logprob);
   json_["top_logprobs"].add(std::move(top));

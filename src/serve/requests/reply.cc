@@ -114,8 +114,7 @@ void Reply::take_token(size_t i, int32_t token, const std::optional<sample::Step
   if (logprobs) choice.logprobs.push_back(*logprobs);
   take_text(choice, choice.stop.push(choice.decoder.push(token)));
   const bool news = !choice.unsent.empty() || !choice.fresh.empty() || !choice.logprobs.empty();
-  if (call_.stream && news && responder_.ready())
-    responder_.write(events_of(i, false));
+  if (call_.stream && news && responder_.ready()) responder_.write(events_of(i, false));
 }
 
 void Reply::take_text(Choice& choice, const std::string& piece) {
@@ -263,8 +262,10 @@ std::string Reply::events_of(size_t i, bool last) {
   Choice& choice = choices_[i];
   std::string out;
   const auto add = [&](const char* member, Value value, bool ends = false) {
-    Value json = {
-        {"index", i}, {member, std::move(value)}, {"logprobs", logprobs_of(choice)}, {"finish_reason", nullptr}};
+    Value json = {{"index", i},
+                  {member, std::move(value)},
+                  {"logprobs", logprobs_of(choice)},
+                  {"finish_reason", nullptr}};
     if (call_.token_ids && !choice.begun) json["prompt_token_ids"] = choice.prompt_ids;
     if (call_.token_ids) json["token_ids"] = std::exchange(choice.fresh, {});
     if (ends) json["finish_reason"] = finish_reason(choice);

@@ -39,9 +39,9 @@ class Reply : public std::enable_shared_from_this<Reply> {
     json::Value calls;
     std::optional<Clock::time_point> last;  // when its last token came
     std::optional<generate::Answer> answer;
-    std::vector<int32_t> fresh;  // ids that are to be sent
+    std::vector<int32_t> fresh;                  // ids that are to be sent
     std::vector<sample::StepLogprobs> logprobs;  // of a stream those that are to be sent
-    size_t offset = 0;           // code points of the text before those
+    size_t offset = 0;                           // code points of the text before those
     bool begun = false, sealed = false;
   };
 
