@@ -68,6 +68,18 @@ std::string file_of_logits(const std::string& name, const std::string& bytes, in
   return run::npy_of(t);
 }
 
+// What the encoder reads for each sequence; empty: nobody gave anything.
+Result<std::vector<std::vector<int32_t>>> sources_from(const InferCommand& c, size_t sequences) {
+  std::vector<std::vector<int32_t>> sources;
+  if (c.source_tokens.empty()) return sources;
+  INVAR_TRY(sources, sequences_from(c.source_tokens, ""));
+  if (sources.size() == 1) sources.resize(sequences, sources[0]);
+  if (sources.size() != sequences)
+    return bad_input("--source-tokens: " + std::to_string(sources.size()) + " lists for " +
+                     std::to_string(sequences) + " of --tokens");
+  return sources;
+}
+
 Status make_folders(const InferCommand& c, OutputFolders& folders) {
   INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_CHECK_OK(folders.make_above("--logits-output", c.logits_output));
@@ -85,6 +97,7 @@ Status do_infer(const InferCommand& c) {
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
   INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
   INVAR_TRY(const auto sequences, sequences_from(c.tokens, c.tokens_file));
+  INVAR_TRY(const auto sources, sources_from(c, sequences.size()));
   size_t rows = 0, given = 0;
   for (const auto& tokens : sequences) rows = std::max(rows, tokens.size()), given += tokens.size();
   const bool only_logits = !c.logits_output.empty();
@@ -109,7 +122,7 @@ Status do_infer(const InferCommand& c) {
   generate::report_threads(session.threads(), c.execution, console);
   prefill = console.phase("prefill");
   if (only_logits) {
-    INVAR_TRY(const std::string all, generate::all_logits(session, sequences));
+    INVAR_TRY(const std::string all, generate::all_logits(session, sequences, sources));
     prefill->done(std::to_string(sequences.size()) + " sequences");
     INVAR_CHECK_OK(session.weights_unchanged());
     console.note("logits", c.logits_output + ": " + std::to_string(given) + " rows of " +
@@ -126,7 +139,7 @@ Status do_infer(const InferCommand& c) {
     decoding->progress(made, max_new * static_cast<int64_t>(sequences.size()), "tokens");
   };
   INVAR_TRY(const auto all,
-            generate::generate_many(session, sequences, max_new, params, c.stop_tokens, advanced));
+            generate::generate_many(session, sequences, max_new, params, c.stop_tokens, advanced, sources));
   if (decoding) decoding->done("");
   INVAR_CHECK_OK(session.weights_unchanged());
   size_t count = 0;
@@ -148,8 +161,9 @@ Status do_infer(const InferCommand& c) {
 
 // The plan as a function: tensors from files -> a digest of each output, and files.
 Status do_infer_tensors(const InferCommand& c) {
-  if (!c.tokens.empty() || !c.tokens_file.empty() || !c.logits_output.empty())
-    return bad_input("--input gives tensors: leave --tokens, --tokens-file and --logits-output out");
+  if (!c.tokens.empty() || !c.tokens_file.empty() || !c.source_tokens.empty() || !c.logits_output.empty())
+    return bad_input(
+        "--input gives tensors: leave --tokens, --tokens-file, --source-tokens and --logits-output out");
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
   OutputFolders folders;
   INVAR_CHECK_OK(make_folders(c, folders));

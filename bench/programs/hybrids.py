@@ -81,6 +81,8 @@ def write_checkpoint(folder, name):
     config = AutoConfig.for_model(name, **settings)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
     model.save_pretrained(folder)
+    path = folder / "config.json"  # with the names of layers that published files have
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **settings}, indent=1))
 
 
 def convert(folder, sources, kind):
@@ -121,6 +123,8 @@ def command_peer(args):
     model = peer.llama_model_load_from_file(
         str(args.file).encode(), peer.llama_model_default_params()
     )
+    if not model:
+        sys.exit(f"hybrids.py: llama.cpp does not load {args.file}")
     settings = peer.llama_context_default_params()
     settings.n_ctx = settings.n_batch = settings.n_ubatch = 512
     settings.n_threads = settings.n_threads_batch = args.threads

@@ -20,7 +20,9 @@ struct Architecture {
   const char *model_type, *name;
   int64_t max_positions = 2048;  // transformers' default
   const char* max_positions_key = "max_position_embeddings";
+  bool has_encoder = false;  // max_positions: of the source, and of the answer
 };
+inline constexpr int64_t kAnyPositions = 1 << 20;  // where no position has a limit
 inline constexpr Architecture kArchitectures[] = {
     {"llama", "LlamaForCausalLM"},
     {"mistral", "MistralForCausalLM", 131072},
@@ -102,11 +104,27 @@ inline constexpr Architecture kArchitectures[] = {
     {"olmo_hybrid", "OlmoHybridForCausalLM", 65536},
     {"lfm2", "Lfm2ForCausalLM", 128000},
     {"lfm2_moe", "Lfm2MoeForCausalLM", 128000},
-    {"mamba2", "Mamba2ForCausalLM", 1 << 20},  // no position has a limit
+    {"mamba2", "Mamba2ForCausalLM", kAnyPositions},
     {"bamba", "BambaForCausalLM", 262144},
     {"falcon_h1", "FalconH1ForCausalLM", 8192},
     {"nemotron_h", "NemotronHForCausalLM", 4096},
+    {"gemma3n_text", "Gemma3nForCausalLM", 32768},
+    {"kimi_linear", "KimiLinearForCausalLM", 1 << 20, "model_max_length"},
+    {"mamba", "MambaForCausalLM", 1 << 20},
+    {"falcon_mamba", "FalconMambaForCausalLM", 1 << 20},
+    {"jamba", "JambaForCausalLM", 262144},
+    {"afmoe", "AfmoeForCausalLM", 16384},
+    {"bitnet", "BitNetForCausalLM"},
+    {"bitnet", "BitnetForCausalLM"},  // of the original files
+    {"bart", "BartForConditionalGeneration", 1024, "max_position_embeddings", true},
+    {"mbart", "MBartForConditionalGeneration", 1024, "max_position_embeddings", true},
+    {"marian", "MarianMTModel", 1024, "max_position_embeddings", true},
+    {"pegasus", "PegasusForConditionalGeneration", 1024, "max_position_embeddings", true},
+    {"m2m_100", "M2M100ForConditionalGeneration", 1024, "max_position_embeddings", true},
+    {"t5", "T5ForConditionalGeneration", kAnyPositions, "", true},
+    {"t5", "T5WithLMHeadModel", kAnyPositions, "", true},  // its name until transformers 4
     // transformers has no classes of these
+    {"mimo", "MiMoForCausalLM", 32768},
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},
     {"exaone", "LlamaForCausalLM", 4096},
@@ -156,16 +174,15 @@ struct UncoveredArchitecture {
   const char *model_type, *layers;
 };
 inline constexpr UncoveredArchitecture kUncovered[] = {
-    {"falcon_mamba", "state-space layers"},
-    {"jamba", "state-space layers"},
-    {"mamba", "state-space layers"},
-    {"zamba2", "state-space layers"},
+    {"zamba", "attention whose weights several layers share"},
+    {"zamba2", "attention whose weights several layers share"},
     {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
-    {"kimi_linear", "linear attention with decays of channels"},
     {"minimax", "linear attention"},
     {"deepseek_v32", "attention to positions that an indexer chooses"},
     {"glm_moe_dsa", "attention to positions that an indexer chooses"},
+    {"deepseek_v4", "attention to compressed keys and to those that an indexer chooses"},
+    {"kimi_k3", "residual connections that attention weighs"},
     {"longcat_flash", "experts that pass their input on"},
 };
 

@@ -7,12 +7,14 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/config.h"
 #include "checkpoint/config_reading/encoder_config.h"
+#include "checkpoint/config_reading/seq2seq_config.h"
 #include "checkpoint/files/json.h"
 #include "checkpoint/files/mxfp4.h"
 #include "checkpoint/files/weight_files.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/recipes/decoder_graph.h"
 #include "checkpoint/recipes/encoder/encoder_graph.h"
+#include "checkpoint/recipes/seq2seq/seq2seq_graph.h"
 #include "num/env.h"
 #include "onnx/error_text.h"
 #include "onnx/onnx.h"
@@ -62,7 +64,7 @@ Status link_or_copy_weights(const fs::path& source, const fs::path& path, bool e
                                   : make_link(target.string(), path.string());
 }
 
-using Settings = std::variant<Decoder, Encoder>;
+using Settings = std::variant<Decoder, Encoder, Seq2Seq>;
 
 Result<Settings> settings_of(const std::string& folder, bool long_context) {
   const std::string path = folder + "/config.json";
@@ -73,11 +75,17 @@ Result<Settings> settings_of(const std::string& folder, bool long_context) {
     INVAR_TRY(Encoder encoder, read_encoder_config(config, folder));
     return Settings(std::move(encoder));
   }
+  const auto architecture = find_architecture(config, path);
+  if (architecture && (*architecture)->has_encoder) {
+    INVAR_TRY(Seq2Seq model, read_seq2seq_config(config, folder));
+    return Settings(std::move(model));
+  }
   INVAR_TRY(Decoder decoder, read_config(folder, long_context));
   return Settings(std::move(decoder));
 }
 
 Result<onnx::Graph> graph_of(const Settings& settings, const Checkpoint& checkpoint) {
+  if (const auto* model = std::get_if<Seq2Seq>(&settings)) return seq2seq_graph(*model, checkpoint);
   const auto* encoder = std::get_if<Encoder>(&settings);
   return encoder ? encoder_graph(*encoder, checkpoint)
                  : decoder_graph(std::get<Decoder>(settings), checkpoint);
@@ -99,6 +107,8 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   if (decoder && decoder->experts.mxfp4) {
     INVAR_TRY(mxfp4, replace_mxfp4(checkpoint));
   }
+  std::vector<TernaryTensor> ternary;
+  if (decoder && decoder->ternary != Ternary::none) ternary = replace_ternary(checkpoint);
   INVAR_TRY(const onnx::Graph graph, graph_of(settings, checkpoint));
   const fs::path base(out.empty() ? "." : out);
   const std::string model = (base / "model.onnx").string();
@@ -109,6 +119,7 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   for (const std::string& file : checkpoint.files)
     INVAR_CHECK_OK(link_or_copy_weights(fs::path(folder) / file, base / file, earlier, options));
   INVAR_CHECK_OK(write_mxfp4_as_bf16(folder, mxfp4, (base / kWidenedFile).string()));
+  INVAR_CHECK_OK(write_ternary_as_bf16(folder, ternary, (base / kTernaryFile).string()));
   INVAR_CHECK_OK(write(graph, model));  // last, so that a model never lacks its weights
   return model;
 }

@@ -5,6 +5,7 @@
 
 #include "base/endian.h"
 #include "dispute/proof/range_proof.h"
+#include "plan/encoder_part.h"
 
 namespace invar::dispute {
 namespace {
@@ -44,6 +45,10 @@ Status check_result(const Subject& s, int64_t value) {
 Result<Subject> subject_of(receipt::Receipt r, const receipt::Receipt& mine, plan::Plan plan,
                            std::string folder, run::Options options) {
   if (r.tokens.empty()) return bad_input("the receipt has no answer, so there is nothing to trace");
+  if (plan::has_encoder(plan))
+    return not_covered(
+        "the model has an encoder, whose results have no row for each position, so it cannot be traced: "
+        "`invar verify` computes it again");
   for (size_t v = 0; v < plan.values.size(); ++v)
     if (!plan.bodies.empty() || !has_rows(plan, plan.values[v]))
       return not_covered("value " + std::to_string(v) +

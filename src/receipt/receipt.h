@@ -55,7 +55,10 @@ struct Receipt {
   sample::Params sampling;
   std::vector<std::string> stop_strings{};  // sampling.20; ascending, each once
   bool stop_in_answer = false;              // they begin there, not in the prompt
-  std::string chat;   // what the prompt was rendered from (receipt.35); "": nothing, it was text
+  std::string chat;  // what the prompt was rendered from (receipt.35); "": nothing, it was text
+  // Of a model with an encoder, which was given prompt_tokens: what its decoder was given before
+  // the answer (receipt.43). Empty: there is none.
+  std::vector<int32_t> decoder_tokens{};
   Digest previous{};  // receipt_hash of the turn before (receipt.25); zeros: none
   Digest salt{};      // 32 random bytes, with which the prompt can be withheld (receipt.27); zeros: none
   // output
@@ -69,6 +72,11 @@ struct Receipt {
   std::map<std::string, std::string> execution;
   std::vector<KeySignature> signatures;    // of the hash, outside of it; each key once
   std::map<std::string, Digest> withheld;  // of a redacted receipt: path -> leaf, without the value
+
+  // The tokens that the answer continues.
+  const std::vector<int32_t>& continued() const {
+    return decoder_tokens.empty() ? prompt_tokens : decoder_tokens;
+  }
 };
 
 // Digest of one logits row.

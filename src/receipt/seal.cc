@@ -43,6 +43,7 @@ Receipt seal(Receipt described, Input in, Output out, std::map<std::string, std:
   r.sampling = std::move(in.sampling);
   r.stop_strings = std::move(in.stop_strings);
   r.chat = std::move(in.chat);
+  r.decoder_tokens = std::move(in.decoder_tokens);
   r.stop_in_answer = in.stop_in_answer;
   r.tokens = std::move(out.tokens);
   r.text = std::move(out.text);

@@ -25,6 +25,7 @@ struct Input {
   sample::Params sampling;
   std::vector<std::string> stop_strings;
   std::string chat = {};  // receipt.35
+  std::vector<int32_t> decoder_tokens = {};
   bool stop_in_answer = false;
 };
 struct Output {

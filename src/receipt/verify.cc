@@ -129,7 +129,7 @@ std::vector<Finding> compare_outputs(const Receipt& claimed, const Receipt& mine
 
 Result<int32_t> pick_token(const Receipt& r, std::span<const float> logits, size_t step) {
   return sample::pick(logits, r.sampling,
-                      {r.prompt_tokens, std::span(r.tokens).first(step), r.stop_tokens, r.max_new_tokens});
+                      {r.continued(), std::span(r.tokens).first(step), r.stop_tokens, r.max_new_tokens});
 }
 
 namespace {
@@ -204,7 +204,9 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
   if (!v.findings.empty()) return v;
   check_consistency(claimed, v.findings);
   if (vocab > 0) {
-    check_tokens("input.tokens", claimed.prompt_tokens, vocab, v.findings);
+    if (claimed.decoder_tokens.empty())
+      check_tokens("input.tokens", claimed.prompt_tokens, vocab, v.findings);
+    check_tokens("input.decoder_tokens", claimed.decoder_tokens, vocab, v.findings);
     check_tokens("output.tokens", claimed.tokens, vocab, v.findings);
   }
   if (!v.findings.empty()) return v;
@@ -212,11 +214,10 @@ Result<Verdict> verify(const Receipt& claimed, const Receipt& mine, const Forwar
   INVAR_TRY(const std::vector<int64_t> steps, select_steps(claimed, selection));
   // The logits of the position before answer token i choose it. So the last token is not fed, nor
   // is one behind the last step.
-  std::vector<int32_t> tokens = claimed.prompt_tokens;
+  std::vector<int32_t> tokens = claimed.continued();
   tokens.insert(tokens.end(), claimed.tokens.begin(), claimed.tokens.begin() + steps.back());
   std::vector<int64_t> positions;
-  for (const int64_t i : steps)
-    positions.push_back(static_cast<int64_t>(claimed.prompt_tokens.size()) - 1 + i);
+  for (const int64_t i : steps) positions.push_back(static_cast<int64_t>(claimed.continued().size()) - 1 + i);
   StepChecks checks{claimed, steps, positions, v, {}};
   INVAR_CHECK_OK(forward(tokens, positions, [&](const Rows& rows) { checks.take(rows, for_each); }));
   INVAR_CHECK_OK(checks.status);

@@ -1,8 +1,11 @@
 // Sessions of a decoder, see session.h: check what is asked and keep positions; a stepper computes.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "num/env.h"
+#include "plan/encoder_part.h"
+#include "run/function.h"
 #include "run/partitions/decoder_ports.h"
 #include "run/session.h"
 #include "run/steppers/stepper.h"
@@ -18,9 +21,12 @@ constexpr int64_t kMaxSequences = 1 << 16;
 
 struct Session::Impl : SessionState {
   std::unique_ptr<Stepper> stepper;
+  std::optional<Function> encoder;
   std::string isa;
 
   Status open();
+  Status open_encoder();
+  Status encode(std::span<const int32_t> source, int64_t sequence);
   Status resize(int64_t capacity);
   Status check_options() const;
   Status check_sequences() const;
@@ -45,8 +51,59 @@ Status Session::Impl::check_options() const {
   return {};
 }
 
+// Takes the encoder out of the plan, which is the decoder's from then on.
+Status Session::Impl::open_encoder() {
+  Options& o = context.options;
+  if (o.partitions > 1 || o.ranks > 1 || o.weights_memory || o.device.find(',') != o.device.npos)
+    return not_covered(
+        "a model with an encoder runs in one partition, with all of its weights in memory: leave partitions, "
+        "ranks, further devices and the weights' memory out");
+  INVAR_TRY(plan::EncoderSplit split, plan::split_encoder(plan));
+  Options of_encoder = o;
+  of_encoder.observe = {}, of_encoder.progress = {};
+  if (o.observe)
+    o.observe = [report = o.observe, numbers = split.decoder.node_numbers](NodeResults r) {
+      r.node = static_cast<size_t>(numbers[r.node]);
+      report(r);
+    };
+  std::vector<EncodedSources::Input> from_encoder;
+  for (const plan::Port& given : split.encoder.plan.outputs) {
+    const plan::Port& port = *std::ranges::find(split.decoder.plan.inputs, given.name, &plan::Port::name);
+    const plan::Value& v = split.decoder.plan.values[port.value];
+    size_t row = size_of(v.dtype);
+    for (size_t i = 2; i < v.shape.size(); ++i)
+      row *= v.shape[i].symbol < 0 ? static_cast<size_t>(v.shape[i].value) : 0;
+    if (v.shape.size() < 2 || row == 0)
+      return not_covered("the encoder's result " + given.name + " is not [batch, source, constants]");
+    from_encoder.push_back({port.value, row});
+  }
+  sources = std::make_unique<EncodedSources>(std::move(from_encoder), o.sequences);
+  INVAR_TRY(encoder, Function::open(std::move(split.encoder.plan), context.folder, std::move(of_encoder)));
+  plan = std::move(split.decoder.plan);
+  return {};
+}
+
+Status Session::Impl::encode(std::span<const int32_t> source, int64_t sequence) {
+  if (!encoder) return bad_input("the program has no encoder, and takes no source");
+  if (sequence < 0 || sequence >= options().sequences)
+    return bad_input("there is no sequence " + std::to_string(sequence));
+  if (source.empty()) return bad_input("a source needs at least one token");
+  const std::vector<int64_t> ids(source.begin(), source.end());
+  const std::vector<int64_t> shape{1, static_cast<int64_t>(ids.size())};
+  position[static_cast<size_t>(sequence)] = stepper->forget(sequence, 0);
+  INVAR_TRY(const Function::NamedTensors results,
+            encoder->run(Function::NamedViews{
+                {plan::kSourceIds, {DType::i64, shape, std::as_bytes(std::span(ids))}}}));
+  std::vector<std::span<const std::byte>> bytes;
+  for (const auto& [name, tensor] : results) bytes.emplace_back(tensor.bytes);
+  return sources->set(sequence, shape[1], bytes, context.device);
+}
+
 Status Session::Impl::open() {
   INVAR_CHECK_OK(check_options());
+  if (plan::has_encoder(plan)) {
+    INVAR_CHECK_OK(open_encoder());
+  }
   const Options& o = options();
   if (o.observe && (o.device != "cpu" || !plan.bodies.empty() || !plan.bindings.empty()))
     return not_covered(std::string("the results of single operations are observed ") +
@@ -117,6 +174,9 @@ Status Session::Impl::check_append(int64_t sequence, std::span<const int32_t> to
   if (sequence < 0 || sequence >= options().sequences)
     return bad_input("there is no sequence " + std::to_string(sequence) + "; the session has " +
                      std::to_string(options().sequences));
+  if (sources && sources->length(sequence) == 0)
+    return bad_input("the program has an encoder, and sequence " + std::to_string(sequence) +
+                     " has no source yet");
   const std::string of = options().sequences > 1 ? " of sequence " + std::to_string(sequence) : "";
   const int64_t past = position[sequence];
   if (count > options().capacity - past)
@@ -231,13 +291,30 @@ std::string_view Session::isa() const {
   return impl_->isa;
 }
 size_t Session::peak_bytes() const {
-  return impl_->stepper->bytes() + impl_->all_logits.capacity() * sizeof(float);
+  const size_t encoder = impl_->encoder ? impl_->encoder->peak_bytes() + impl_->sources->bytes() : size_t{0};
+  return impl_->stepper->bytes() + impl_->all_logits.capacity() * sizeof(float) + encoder;
+}
+
+// With those of the encoder.
+static std::vector<std::string> joined(std::vector<std::string> all, const std::vector<std::string>& more) {
+  for (const std::string& name : more)
+    if (std::ranges::find(all, name) == all.end()) all.push_back(name);
+  return all;
 }
 std::vector<std::string> Session::kernels() const {
-  return impl_->stepper->kernels();
+  const auto& encoder = impl_->encoder;
+  return joined(impl_->stepper->kernels(), encoder ? encoder->kernels() : std::vector<std::string>());
 }
 std::vector<std::string> Session::libraries() const {
-  return impl_->stepper->libraries();
+  const auto& encoder = impl_->encoder;
+  return joined(impl_->stepper->libraries(), encoder ? encoder->libraries() : std::vector<std::string>());
+}
+bool Session::has_encoder() const {
+  return impl_->encoder.has_value();
+}
+Status Session::encode(std::span<const int32_t> source, int64_t sequence) {
+  impl_->finish_overlapped();
+  return impl_->encode(source, sequence);
 }
 int64_t Session::chunk() const {
   return impl_->stepper->chunk();
@@ -290,6 +367,9 @@ void Session::finish_overlapped() {
   impl_->finish_overlapped();
 }
 Status Session::weights_unchanged() {
+  if (impl_->encoder) {
+    INVAR_CHECK_OK(impl_->encoder->weights_unchanged());
+  }
   return impl_->stepper->weights_unchanged();
 }
 

@@ -126,6 +126,12 @@ class Session {
   // last two steps of several tokens (and Options::goes_back), one of several sequences has none.
   // What is missing is to be appended again, which changes no bit.
   int64_t reset(int64_t sequence = 0, int64_t keep = 0);
+  // Whether the program has an encoder (plan.22): each sequence has a source before its first
+  // token.
+  bool has_encoder() const;
+  // Runs the encoder over these tokens, whose results are constants of the sequence from now on,
+  // and forgets the sequence. Errors: no encoder, no token, a token that the program does not take.
+  Status encode(std::span<const int32_t> source, int64_t sequence = 0);
   // Appends tokens at position(sequence). Returns the logits of the last one, or of each with
   // `all`: rows x vocab() floats, row-major, valid until the next call. Errors: token id out of
   // range, beyond capacity, no such sequence.

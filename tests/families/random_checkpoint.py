@@ -30,12 +30,13 @@ def values(name, shape, seed, number, centre=1):
     return units * 2.0 ** (-4 if embedding else np.ceil(0.5 - np.log2(shape[-1]) / 2))
 
 
-def write(folder, config, shapes, seed, dtype="F32"):
-    """A checkpoint in `folder`: config.json and model.safetensors."""
+def write(folder, config, shapes, seed, dtype="F32", like=None):
+    """A checkpoint in `folder`: config.json and model.safetensors. `like`: the config whose
+    model_type decides about weights, else `config`."""
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config))
     # The norms of Gemma before 3n add 1.
-    kind = config["model_type"]
+    kind = (like or config)["model_type"]
     centre = 0 if "gemma" in kind and not kind.startswith(("gemma3n", "gemma4")) else 1
     if kind.startswith(("qwen3_next", "qwen3_5")):  # theirs, too, but those of recurrent layers
         centre = 0

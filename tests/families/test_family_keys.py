@@ -57,6 +57,12 @@ NO_EFFECT = {
     # Losses, a number that generation asks for, and experts that are one in any case.
     "z_loss_coefficient", "num_logits_to_keep", "moe_shared_expert_overlap",
     "nemotron_h.n_shared_experts", "mtp_layers_block_type",
+    # Limits of the training, how a scan is computed, a size that others give, and how time steps start.
+    "altup_coef_clip", "use_mambapy", "use_associative_scan", "mamba.intermediate_size",
+    "falcon_mamba.intermediate_size", "time_step_scale", "time_step_init_scheme",
+    # No part of a head is rotated, and linear_attn_config of that checkpoint says the others.
+    "kimi_linear.head_dim", "kimi_linear.linear_num_heads", "kimi_linear.linear_head_dim",
+    "kimi_linear.linear_conv_kernel_dim",
     # transformers ties nothing.
     "nemotron_h.tie_word_embeddings",
     # transformers has no such positions, and asks nothing of the others.
@@ -64,6 +70,7 @@ NO_EFFECT = {
 }  # fmt: skip
 # Of some families they have one.
 EFFECT = {"phimoe.router_jitter_noise", "nemotron_h.time_step_min"}
+EFFECT |= {"mamba.time_step_rank", "falcon_mamba.time_step_rank"}
 # Keys that need another one.
 WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
 LIMITED = {"topk_method": "group_limited_greedy"}

@@ -178,9 +178,13 @@ def native_types():
         return re.findall(row, text.split(f"{name}[] = {{")[1].split("\n};")[0])
 
     decoders = table(header, "kArchitectures", r'{"([^"]+)", "')
-    registered = re.findall(r"  X\((\w+), \w+\)", (folder / "families/family.cc").read_text())
+    registered = [
+        name
+        for file in ("family.cc", "seq2seq/seq2seq_family.cc")
+        for name in re.findall(r"  X\((\w+), \w+\)", (folder / "families" / file).read_text())
+    ]
     if set(decoders) != set(registered):
-        sys.exit(f"kArchitectures and INVAR_FAMILIES differ: {set(decoders) ^ set(registered)}")
+        sys.exit(f"kArchitectures and the families differ: {set(decoders) ^ set(registered)}")
     whole = (folder / "text_config.h").read_text()
     said = dict.fromkeys(decoders, "native")
     for name in table(header, "kEncoders", r'{"([^"]+)", '):
@@ -229,9 +233,10 @@ def model_types():
         "",
         f"{native} of {len(rows)} types are native: a checkpoint folder of such a type runs as it is, and",
         "[families.md](families.md) and [encoders.md](encoders.md) show how near it is to transformers.",
-        "*By export*: the type has no description here. A model of it runs when it is exported to ONNX",
-        "([models](../guide/models.md)) and each of its operators is covered ([onnx.md](onnx.md)). Not every",
-        "such type was tried. *Refused*: the message names the reason and the way out.",
+        "*By export*: the type has no description here. `invar run` exports a decoder of text by torch",
+        "([models](../guide/models.md)); [exported-models.md](exported-models.md) lists the types that were",
+        "tried. A model of another kind runs when it is exported to ONNX and each of its operators is covered",
+        "([onnx.md](onnx.md)). *Refused*: the message names the reason and the way out, which may be an export.",
         "",
         "| `model_type` | kind | here |",
         "|---|---|---|",

@@ -277,6 +277,44 @@ MROPE = {
 }
 SMALL_VISION = {"num_heads": 2, "depth": 1, "out_hidden_size": 32, "num_position_embeddings": 16}
 
+def gemma3n(**s):
+    sizes = {"num_hidden_layers": 4, "head_dim": 8, "sliding_window": 6, "num_kv_shared_layers": 2}
+    sizes |= {"layer_types": ["sliding_attention", "full_attention"] * 2}
+    sizes |= {"hidden_size_per_layer_input": 6, "vocab_size_per_layer_input": 61, "laurel_rank": 5}
+    sizes |= {"activation_sparsity_pattern": [0.95, 0.8, 0.0, 0.0], "altup_num_inputs": 4}
+    return case("gemma3n_text", "Gemma3nForCausalLM", **{**sizes, **s})
+
+
+KDA = {"num_heads": 3, "head_dim": 8, "short_conv_kernel_size": 4}
+KDA |= {"full_attn_layers": [2], "kda_layers": [1, 3]}
+
+
+def kimi_linear(**s):
+    ranks = {"q_lora_rank": None, "num_key_value_heads": 4, "kv_lora_rank": 16, "v_head_dim": 10}
+    ranks |= {"qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "model_max_length": 256}
+    experts = {"num_experts": 8, "num_experts_per_token": 3, "moe_intermediate_size": 20}
+    sizes = {"num_hidden_layers": 3, "max_position_embeddings": ..., **ranks, **experts}
+    return case("kimi_linear", "KimiLinearForCausalLM", **{**sizes, **s})
+
+
+def mamba(model_type="mamba", architecture="MambaForCausalLM", **s):
+    kept = ("vocab_size", "hidden_size", "num_hidden_layers", "bos_token_id", "eos_token_id")
+    sizes = {k: SIZES[k] if k in kept else ... for k in SIZES}
+    return case(model_type, architecture, **{**sizes, "state_size": 6, **s})
+
+
+def jamba(**s):
+    sizes = {"num_hidden_layers": 4, "attn_layer_period": 2, "attn_layer_offset": 1, **LONG}
+    sizes |= {"mamba_d_state": 6, "mamba_dt_rank": 5}
+    return case("jamba", "JambaForCausalLM", **{**sizes, **s})
+
+
+def afmoe(**s):
+    sizes = {"num_hidden_layers": 4, "head_dim": 12, "sliding_window": 6, "num_experts": 6}
+    sizes |= {"num_experts_per_tok": 2, "moe_intermediate_size": 20, "num_shared_experts": 1}
+    return case("afmoe", "AfmoeForCausalLM", **{**sizes, **s})
+
+
 CASES = {
     "llama": llama(rope_scaling=LLAMA3, rope_theta=5000.0),
     "llama-biases": llama(attention_bias=True, mlp_bias=True, tie_word_embeddings=True),
@@ -1464,4 +1502,114 @@ CASES = {
             "original_max_position_embeddings": 20,
         }
     ),
+    "gemma3n": gemma3n(rope_theta=1e6, rope_local_base_freq=1e4, query_pre_attn_scalar=256),
+    "gemma3n-more-tokens": gemma3n(
+        num_hidden_layers=2,
+        layer_types=["full_attention", "sliding_attention"],
+        activation_sparsity_pattern=[0.5, 0.0],
+        vocab_size_per_layer_input=50,
+        intermediate_size=[44, 40],
+        altup_num_inputs=3,
+        altup_active_idx=1,
+        altup_correct_scale=False,
+        num_kv_shared_layers=0,
+        final_logit_softcapping=2.0,
+        attention_bias=True,
+        tie_word_embeddings=False,
+        num_key_value_heads=1,
+    ),
+    "kimi_linear": kimi_linear(
+        linear_attn_config=KDA,
+        moe_renormalize=True,
+        num_shared_experts=1,
+        num_expert_group=1,
+        topk_group=1,
+        first_k_dense_replace=1,
+        moe_layer_freq=1,
+        mla_use_nope=True,
+        moe_router_activation_func="sigmoid",
+        use_grouped_topk=True,
+        head_dim=72,
+        rope_theta=1e4,
+        rope_scaling=None,
+        num_nextn_predict_layers=0,
+    ),
+    "kimi_linear-layer-types": kimi_linear(
+        q_lora_rank=12,
+        linear_num_heads=2,
+        linear_head_dim=10,
+        linear_conv_kernel_dim=3,
+        layer_types=["linear_attention", "linear_attention", "full_attention"],
+        mlp_layer_types=["sparse", "dense", "sparse"],
+        num_expert_group=4,
+        topk_group=2,
+        moe_renormalize=False,
+        num_shared_experts=2,
+        routed_scaling_factor=1.5,
+        tie_word_embeddings=True,
+        rms_norm_eps=1e-6,
+    ),
+    "mamba": mamba(
+        d_inner=64,
+        d_model=32,
+        expand=2,
+        intermediate_size=64,
+        n_layer=2,
+        rms_norm=True,
+        residual_in_fp32=True,
+        fused_add_norm=True,
+        ssm_cfg={},
+        time_step_rank=2,
+    ),
+    "mamba-biases": mamba(
+        num_hidden_layers=3,
+        expand=1,
+        time_step_rank=7,
+        use_bias=True,
+        use_conv_bias=False,
+        conv_kernel=3,
+        layer_norm_epsilon=1e-3,
+        tie_word_embeddings=False,
+    ),
+    "falcon_mamba": mamba(
+        "falcon_mamba", "FalconMambaForCausalLM", mixer_rms_eps=1e-3, tie_word_embeddings=False
+    ),
+    "jamba": jamba(num_experts=6, num_experts_per_tok=2),
+    "jamba-dense": jamba(
+        num_experts=1,
+        num_experts_per_tok=1,
+        attn_layer_period=3,
+        attn_layer_offset=2,
+        mamba_expand=1,
+        mamba_dt_rank="auto",
+        mamba_proj_bias=True,
+        mamba_conv_bias=False,
+        mamba_d_conv=2,
+        tie_word_embeddings=True,
+        rms_norm_eps=1e-3,
+    ),
+    "afmoe": afmoe(
+        mup_enabled=True,
+        num_hidden_layers=3,
+        num_dense_layers=1,
+        route_scale=2.448,
+        route_norm=True,
+        score_func="sigmoid",
+        n_group=1,
+        topk_group=1,
+        global_attn_every_n_layers=3,
+        rope_theta=1e4,
+        rope_scaling=None,
+        load_balance_coeff=0.001,
+    ),
+    "afmoe-plain": afmoe(
+        num_hidden_layers=3,
+        layer_types=["full_attention", "sliding_attention", "sliding_attention"],
+        num_dense_layers=0,
+        num_shared_experts=2,
+        attention_bias=True,
+        tie_word_embeddings=True,
+        rms_norm_eps=1e-4,
+    ),
+    "bitnet": case("bitnet", "BitNetForCausalLM", rope_theta=5e5, tie_word_embeddings=True),
 }

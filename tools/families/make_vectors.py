@@ -6,6 +6,7 @@ make_vectors.py [NAME ...]: these, else those that are missing"""
 
 import json
 import logging
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -78,6 +79,9 @@ def stored(name, config, shapes):
     """The names and shapes of the files of the field, where transformers saves others."""
     if name.endswith("-stacked"):
         return stacked(shapes)
+    if config["model_type"] == "kimi_linear":  # transformers saves dense layers as if sparse ones
+        dense = re.compile(r"block_sparse_moe(?=\.(gate|up|down)_proj)")
+        return {dense.sub("mlp", n): shape for n, shape in shapes.items()}
     if config["model_type"] != "olmo_hybrid":
         return shapes
     # It names a norm of attention as one of recurrent layers, and divides a convolution of unequal

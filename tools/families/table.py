@@ -2,7 +2,7 @@
 """Writes docs/reference/families.md: each small checkpoint of tests/families exported, compiled and
 run, compared with transformers by the committed vectors. Needs the built program and numpy.
 
-INVAR_BIN=build/bin/invar table.py"""
+INVAR_BIN=build/bin/invar table.py [NAME ...]: the lines of these, else all"""
 
 import hashlib
 import json
@@ -34,7 +34,8 @@ of logits from transformers in float64, over the largest logit; after it that of
 float32. *Greedy*: how many of 64 tokens are those of transformers in float32. *Bits*: whether the
 logits of the prompt are the same bytes with the instruction sets scalar and avx2, one to three
 threads, chunks of 1 and 5 tokens, and without memory. [families.md](../../spec/families.md) says what
-each family reads of its config.
+each family reads of its config. The last lines are encoder-decoders ([seq2seq.md](../../spec/seq2seq.md)),
+whose source has 150 tokens.
 
 """
 TAIL = """
@@ -44,7 +45,7 @@ Every line of this list ends with exit code 3, or 2 for sequences that are too l
 names what is not covered.
 
 - Architectures of no line above: among others models of images or sound, and mixtures of
-  experts of other forms: DBRX, Jamba. So is Kimi Linear (decays of channels).
+  experts of other forms: DBRX, DeepSeek-V4.
   [model-types.md](model-types.md) lists all types.
   Encoders have [a page of their own](encoders.md). Of a model of images and text above, images
   are not taken.
@@ -80,9 +81,10 @@ def measure(vector, folder):
     invar("export", "--model-name", folder / "model", "-o", folder, *long)
     invar("compile", folder / "model.onnx", "-o", plan)
     tokens = ["--tokens", ",".join(map(str, vector["tokens"]))]
+    source = ["--source-tokens", ",".join(map(str, vector["source"]))] if "source" in vector else []
     digests, logits = set(), None
     for way in [[], *WAYS]:
-        invar("infer", plan, *tokens, "--logits-output", out, *way)
+        invar("infer", plan, *source, *tokens, "--logits-output", out, *way)
         digests.add(hashlib.sha256(out.read_bytes()).hexdigest())
         logits = np.fromfile(out, "<f4").reshape(len(vector["tokens"]), -1)
     error = max(
@@ -90,9 +92,23 @@ def measure(vector, folder):
         for row, exact in vector["rows"].items()
     )
     count = ["--no-do-sample", "--max-new-tokens", len(vector["greedy"])]
-    answer = json.loads(invar("infer", plan, *tokens, *count))["tokens"]
+    if source:  # whose tokens are those of the answer
+        tokens[1] = vector["tokens"][0]
+    answer = json.loads(invar("infer", plan, *source, *tokens, *count))["tokens"]
     equal = sum(a == b for a, b in zip(answer, vector["greedy"], strict=True))
     return error, equal, len(digests) == 1
+
+
+def vectors():
+    """Decoders, and encoder-decoders with their longer source."""
+    for name in ("vectors.jsonl", "seq2seq/vectors.jsonl"):
+        for line in (ROOT / "tests/families" / name).read_text().splitlines():
+            vector = json.loads(line)
+            if "texts" in vector:
+                text = vector["texts"][-1]
+                tokens = text["tokens"]
+                vector |= text | {"tokens": tokens[:-1], "greedy": tokens[1:]}
+            yield vector
 
 
 def main():
@@ -100,8 +116,11 @@ def main():
         "| family | checkpoint | error | float32 | greedy | bits |",
         "|---|---|---:|---:|---:|---|",
     ]
-    lines = (ROOT / "tests/families/vectors.jsonl").read_text().splitlines()
-    for vector in map(json.loads, lines):
+    kept = {row.split("|")[2].strip(): row for row in OUT.read_text().splitlines() if "| " in row}
+    for vector in vectors():
+        if sys.argv[1:] and vector["name"] not in sys.argv[1:]:
+            rows.append(kept[vector["name"]])
+            continue
         with tempfile.TemporaryDirectory() as temporary:
             error, equal, same = measure(vector, Path(temporary))
         rows.append(

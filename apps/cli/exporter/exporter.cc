@@ -228,6 +228,7 @@ Result<std::string> export_with_transformers(const std::string& folder, const st
     Error why = report ? sound.error() : report.error();
     if (why.code != Code::not_covered) return why;
     if (plain) return not_covered(folder + ": with states: " + refused.message + "; without: " + why.message);
+    console.note("states", "none: " + why.message + "; now a graph without them");
     refused = std::move(why);
   }
   return refused;

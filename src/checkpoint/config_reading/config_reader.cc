@@ -27,6 +27,7 @@ const char* other_spelling(std::string_view key) {
       {"moe_num_experts", "num_experts"},
       {"moe_k", "num_experts_per_tok"},
       {"num_nextn_predict_layers", "num_mtp_layers"},
+      {"model_max_length", "max_position_embeddings"},
   };
   auto it = spellings.find(key);
   return it == spellings.end() ? nullptr : it->second;

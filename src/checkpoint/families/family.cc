@@ -93,7 +93,15 @@ using onnx::quote;
   X(mamba2, mamba2)                     \
   X(bamba, bamba)                       \
   X(falcon_h1, falcon_h1)               \
-  X(nemotron_h, nemotron_h)
+  X(nemotron_h, nemotron_h)             \
+  X(gemma3n_text, gemma3n)              \
+  X(kimi_linear, kimi_linear)           \
+  X(mamba, mamba)                       \
+  X(falcon_mamba, falcon_mamba)         \
+  X(jamba, jamba)                       \
+  X(afmoe, afmoe)                       \
+  X(bitnet, bitnet)                     \
+  X(mimo, mimo)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},
@@ -178,6 +186,11 @@ void read_layer_types(ConfigReader& r, Decoder& d, int64_t window,
 
 std::function<bool(const Decoder&, size_t)> every(int64_t pattern) {
   return [pattern](const Decoder&, size_t i) { return (i + 1) % static_cast<size_t>(pattern) != 0; };
+}
+
+void ignore_heads_for_more_tokens(ConfigReader& r, Decoder& d, const char* beginning) {
+  r.find("num_nextn_predict_layers");
+  d.names.ignored_begins.push_back(beginning);
 }
 
 void read_unrotated_layers(ConfigReader& r, Decoder& d) {

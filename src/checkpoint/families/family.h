@@ -44,6 +44,10 @@ void read_layer_types(ConfigReader&, Decoder&, int64_t window,
 // All layers but every `pattern`th.
 std::function<bool(const Decoder&, size_t layer)> every(int64_t pattern);
 
+// Tensors that begin with `beginning`, of heads for several tokens (num_nextn_predict_layers), are
+// not read.
+void ignore_heads_for_more_tokens(ConfigReader&, Decoder&, const char* beginning = "mtp.");
+
 // no_rope_layers, or where it is absent every no_rope_layer_intervalth: layers that do not rotate.
 void read_unrotated_layers(ConfigReader&, Decoder&);
 

@@ -134,22 +134,74 @@ Result<std::vector<Mxfp4Tensor>> replace_mxfp4(Checkpoint& checkpoint) {
   return out;
 }
 
-Status write_mxfp4_as_bf16(const std::string& folder, const std::vector<Mxfp4Tensor>& tensors,
-                           const std::string& path) {
-  if (tensors.empty()) return {};
-  Maps maps(folder);
+namespace {
+
+// Writes a file by `write_one(i, descriptor, failed)` for each of `count` tensors.
+template <class Write>
+Status write_tensors(const std::string& path, size_t count, Write write_one) {
+  if (count == 0) return {};
   Status status;
   const int error = replace_content(path, [&](int to) {
     int failed = 0;
-    for (const Mxfp4Tensor& t : tensors) {
-      if (failed != 0 || !status) break;
-      status = write_tensor(maps, folder, t, to, failed);
-    }
+    for (size_t i = 0; i < count && failed == 0 && status; ++i) status = write_one(i, to, failed);
     return status ? failed : EINVAL;
   });
   INVAR_CHECK_OK(status);
   if (error) return bad_input("cannot write " + onnx::quote(path) + ": " + std::strerror(error));
   return {};
+}
+
+// Element 4 * rows of a column are in the two bits i of its bytes, for i = 0 ... 3 one behind the
+// other; 0, 1 and 2 are -1, 0 and 1.
+Status write_ternary(Maps& maps, const std::string& folder, const TernaryTensor& t, int to, int& error) {
+  constexpr uint16_t kValues[] = {0xbf80, 0, 0x3f80};
+  INVAR_TRY(const uint8_t* packed, maps.bytes(t.packed));
+  std::vector<uint16_t> rows(t.packed.length);
+  for (unsigned i = 0; i < 4 && error == 0; ++i) {
+    for (size_t k = 0; k < rows.size(); ++k) {
+      const unsigned code = packed[k] >> 2 * i & 3;
+      if (code == 3)
+        return bad_input(folder + "/" + t.packed.file +
+                         ": two bits of a ternary matrix are 3, which is no element");
+      rows[k] = kValues[code];
+    }
+    error = write_all(to, reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof rows[0]);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status write_mxfp4_as_bf16(const std::string& folder, const std::vector<Mxfp4Tensor>& tensors,
+                           const std::string& path) {
+  Maps maps(folder);
+  return write_tensors(path, tensors.size(), [&](size_t i, int to, int& failed) {
+    return write_tensor(maps, folder, tensors[i], to, failed);
+  });
+}
+
+std::vector<TernaryTensor> replace_ternary(Checkpoint& checkpoint) {
+  std::vector<TernaryTensor> out;
+  uint64_t offset = 0;
+  for (auto& [name, tensor] : checkpoint.tensors) {
+    if (tensor.dtype != "U8" || tensor.shape.size() != 2 || !name.ends_with(".weight")) continue;
+    out.push_back({tensor, offset});
+    tensor.dtype = "BF16";
+    tensor.shape[0] *= 4;
+    tensor.file = kTernaryFile;
+    tensor.offset = offset;
+    tensor.length *= 8;
+    offset += tensor.length;
+  }
+  return out;
+}
+
+Status write_ternary_as_bf16(const std::string& folder, const std::vector<TernaryTensor>& tensors,
+                             const std::string& path) {
+  Maps maps(folder);
+  return write_tensors(path, tensors.size(), [&](size_t i, int to, int& failed) {
+    return write_ternary(maps, folder, tensors[i], to, failed);
+  });
 }
 
 }  // namespace invar::checkpoint

@@ -8,6 +8,10 @@
 
 namespace invar::checkpoint {
 
+// The number below which `part` of a standard normal distribution lies, 0 < part < 1, within
+// 10^-12, rounded to binary32 (decoder.68).
+float normal_quantile(double part);
+
 // Names of nodes begin with `prefix`.
 std::string activated(GraphBuilder&, Activation, const std::string& prefix, const std::string& x);
 

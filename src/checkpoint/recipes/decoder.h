@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/recipes/blocks/altup.h"
 #include "checkpoint/recipes/blocks/gated_delta.h"
 #include "checkpoint/recipes/blocks/mixers.h"
 #include "checkpoint/recipes/experts.h"
@@ -37,8 +38,10 @@ struct TensorNames {
   std::string q = "self_attn.q_proj", k = "self_attn.k_proj", v = "self_attn.v_proj",
               qkv = "self_attn.qkv_proj", o = "self_attn.o_proj";
   std::string q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm";
-  std::string sinks = "self_attn.sinks";  // a whole name
-  bool norm_of_each_head = false;         // QkNorm::heads: a tensor NORM.norms.H.weight for each head H
+  std::string attention_gate;                    // "": the matrix of queries has the gates, too
+  std::string attention_sub_norm, mlp_sub_norm;  // of what the last matrix takes; "": none
+  std::string sinks = "self_attn.sinks";         // a whole name
+  bool norm_of_each_head = false;  // QkNorm::heads: a tensor NORM.norms.H.weight for each head H
   std::string gate = "mlp.gate_proj", up = "mlp.up_proj", gate_up = "mlp.gate_up_proj",
               down = "mlp.down_proj";
   std::string final_norm = "norm", head = "lm_head";
@@ -48,7 +51,11 @@ struct TensorNames {
 
 // What reads other positions in a layer (decoder.60). Both: attention and a state-space layer side
 // by side. A layer of none is an MLP alone.
-enum class Mixer { attention, gated_delta, short_conv, state_space, both, none };
+enum class Mixer { attention, gated_delta, short_conv, state_space, both, none, selective };
+
+// Whether matrices of layers are ternary and rows are rounded to 8 bits before them, and what the
+// factor of a matrix does with the product (decoder.69).
+enum class Ternary { none, multiplied, divided };
 
 // Queries grow with their positions, in steps (decoder.33).
 struct Temperature {
@@ -68,6 +75,7 @@ struct Layer {
   int64_t head_dim = 0, kv_heads = 0, intermediate_size = 0;
   int64_t keys_of = -1;          // the layer whose keys and values this one uses; -1: it makes its own
   bool values_are_keys = false;  // values are the keys before norm and rotation
+  double gate_sparsity = 0;      // part of the MLP's gates that is cut off (decoder.68); 0: none
   bool operator==(const Layer&) const = default;
 };
 
@@ -118,6 +126,7 @@ struct Decoder {
 
   std::array<float, 2> mlp_scales = {1, 1};  // of the gate, and of what the MLP gives
   bool gated_mlp = true, fused_gate_up = false;
+  Ternary ternary = Ternary::none;
   Activation activation = Activation::silu;
   float embedding_scale = 1, residual_scale = 1, logits_scale = 1, logits_divisor = 1, logits_softcap = 0;
   bool tied = false;
@@ -126,8 +135,10 @@ struct Decoder {
   int64_t layer_input_size = 0;   // of what each layer sees of the token itself (decoder.37); 0: nothing
   int64_t layer_input_vocab = 0;  // rows of that table
   bool layer_scalar = false;      // what leaves a layer is multiplied by a number
+  AltUp altup;
   ShortConv short_conv;
   StateSpace state_space;
+  SelectiveScan selective_scan;
   int64_t unused_layers =
       0;  // behind the last one, for predicting several tokens; their tensors are not read
 

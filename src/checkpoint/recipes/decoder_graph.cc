@@ -68,11 +68,14 @@ Strings DecoderGraph::projections(size_t layer, const std::string& p, const std:
   const Layer& l = d_.layers[layer];
   const int64_t q = d_.heads * head_dim(layer), kv = kv_heads(layer) * head_dim(layer);
   if (d_.qkv_layout == QkvLayout::split) {
-    Strings out = {linear(p + n.q, x, d_.hidden_size, d_.attention_gate ? 2 * q : q, d_.qkv_bias)};
+    const bool within = d_.attention_gate && n.attention_gate.empty();
+    Strings out = {linear(p + n.q, x, d_.hidden_size, within ? 2 * q : q, d_.qkv_bias)};
     if (l.keys_of >= 0) return out;
     out.push_back(linear(p + n.k, x, d_.hidden_size, kv, d_.qkv_bias));
     out.push_back(l.values_are_keys ? out[1] : linear(p + n.v, x, d_.hidden_size, kv, d_.qkv_bias));
-    if (d_.attention_gate) split_gate(p + n.q, out);
+    if (within) split_gate(p + n.q, out);
+    if (d_.attention_gate && !within)
+      out.push_back(linear(p + n.attention_gate, x, d_.hidden_size, q, false));
     return out;
   }
   const std::string all = linear(p + n.qkv, x, d_.hidden_size, q + 2 * kv, d_.qkv_bias);
@@ -177,8 +180,11 @@ std::string DecoderGraph::attention(size_t layer, std::string x) {
   const std::string y = b_.node("Attention", p + "self_attn.attention", operands, attributes);
   if (d_.attention_sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
   b_.graph().nodes.back().outputs = {y, present[0], present[1]};
-  const std::string out = linear(p + d_.names.o, d_.attention_gate ? attention_gated(p, y, qkv[3]) : y,
-                                 d_.heads * value_dim, d_.hidden_size, d_.output_bias);
+  std::string result = d_.attention_gate ? attention_gated(p, y, qkv[3]) : y;
+  if (!d_.names.attention_sub_norm.empty())
+    result = norm(p + d_.names.attention_sub_norm, result, d_.heads * value_dim, false);
+  const std::string out =
+      linear(p + d_.names.o, result, d_.heads * value_dim, d_.hidden_size, d_.output_bias);
   return scaled("Mul", p + "self_attn.attention_out_scale", out, d_.attention_out_scale, 1);
 }
 
@@ -188,6 +194,7 @@ std::string DecoderGraph::mixed(size_t layer, const std::string& x) {
   if (mixer == Mixer::gated_delta) return gated_delta(layer, x);
   if (mixer == Mixer::short_conv) return short_conv(layer, x);
   if (mixer == Mixer::state_space) return state_space(layer, x);
+  if (mixer == Mixer::selective) return selective_scan(layer, x);
   const std::string attended = attention(layer, x);
   if (mixer != Mixer::both) return attended;
   return b_.node("Add", attended + ".with_states", {state_space(layer, x), attended});
@@ -258,7 +265,8 @@ Result<onnx::Graph> DecoderGraph::build() {
   for (const Layer& layer : d_.layers) {
     if (layer.mixer != Mixer::attention && layer.mixer != Mixer::none)
       graph.ir_version = 13, graph.opsets[""] = 27;
-    if (layer.mixer == Mixer::state_space || layer.mixer == Mixer::both) graph.opsets["invar"] = 1;
+    if (layer.mixer == Mixer::state_space || layer.mixer == Mixer::both || layer.mixer == Mixer::selective)
+      graph.opsets["invar"] = 1;
   }
   if (d_.attention_sinks) graph.opsets["invar"] = 1;
   for (const Layer& layer : d_.layers)  // the first opset with CausalConvWithState
@@ -271,7 +279,11 @@ Result<onnx::Graph> DecoderGraph::build() {
   if (d_.alibi_bias_max != 0) biases_ = linear_biases(b_, d_);
   std::string x = embedded();
   layer_inputs(x);
-  for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i) x = with_layer_input(i, layer(i, x));
+  const bool several = d_.altup.inputs != 0;
+  if (several) x = versions(x);
+  for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i)
+    x = several ? altup_layer(i, x) : with_layer_input(i, layer(i, x));
+  if (several) x = joined_versions(x);
   logits(x);
   INVAR_CHECK_OK(b_.status());
   Strings unused = d_.names.ignored_begins;
@@ -285,12 +297,16 @@ Result<onnx::Graph> DecoderGraph::build() {
 Result<onnx::Graph> decoder_graph(const Decoder& decoder, const Checkpoint& checkpoint) {
   // Some families have both layouts of experts in files of the field. The tensors say which.
   const std::string& stack = decoder.experts.names.gate_up_stack;
-  const auto has_stack = [&](const auto& tensor) { return tensor.first.ends_with("." + stack); };
-  if (decoder.experts.layout != ExpertLayout::separate || stack.empty() ||
-      std::ranges::none_of(checkpoint.tensors, has_stack))
+  const auto found = std::ranges::find_if(
+      checkpoint.tensors, [&](const auto& tensor) { return tensor.first.ends_with("." + stack); });
+  if (decoder.experts.layout != ExpertLayout::separate || stack.empty() || found == checkpoint.tensors.end())
     return DecoderGraph(decoder, checkpoint).build();
   Decoder stacked = decoder;
-  stacked.experts.layout = ExpertLayout::stacked;
+  // [E, in, out] where the shape says so, and [E, out, in] where both would fit.
+  const std::vector<int64_t>& shape = found->second.shape;
+  const int64_t both = 2 * decoder.experts.intermediate_size;
+  const bool turned = both != decoder.hidden_size && shape.size() == 3 && shape[2] == both;
+  stacked.experts.layout = turned ? ExpertLayout::halves : ExpertLayout::stacked;
   onnx::add_recipe(recipe_of(stacked), stacked.metadata);
   return DecoderGraph(stacked, checkpoint).build();
 }

@@ -75,7 +75,8 @@ void add_temperature(const Temperature& t, Parameters& p) {
 }
 
 // A number a layer; nothing where all are the neutral one.
-void add_numbers(const Decoder& d, const char* name, int64_t Layer::*member, Parameters& p) {
+template <class Number>
+void add_numbers(const Decoder& d, const char* name, Number Layer::*member, Parameters& p) {
   std::string numbers;
   bool neutral = true;
   for (const Layer& layer : d.layers) {
@@ -131,6 +132,7 @@ void add_delta(const GatedDelta& g, Parameters& p) {
   p["delta_taps"] = parameter(g.taps);
   p["delta_norm_epsilon"] = parameter(g.norm_epsilon);
   if (g.doubled_rate) p["delta_doubled_rate"] = parameter(true);
+  if (g.channel_decays) p["delta_channel_decays"] = parameter(true);
 }
 
 // Adds the parameters of factors within layers (decoder.63).
@@ -146,7 +148,7 @@ void add_scales(const Decoder& d, Parameters& p) {
 // Adds the parameters of layers whose mixer is not attention.
 void add_mixers(const Decoder& d, Parameters& p) {
   add_layers(d, "layer_mixers", 'a', p,
-             [](const Layer& l) { return "adcsbn"[static_cast<size_t>(l.mixer)]; });
+             [](const Layer& l) { return "adcsbnm"[static_cast<size_t>(l.mixer)]; });
   if (const ShortConv& c = d.short_conv; c.width != 0) {
     p["conv_width"] = parameter(c.width);
     if (c.bias) p["conv_bias"] = parameter(true);
@@ -172,6 +174,25 @@ void add_mixers(const Decoder& d, Parameters& p) {
   std::string scales;
   for (const float f : s.scales) scales += (scales.empty() ? "" : " ") + parameter(f);
   if (s.scales != neutral.scales) p["ssm_scales"] = scales;
+  const SelectiveScan& m = d.selective_scan;
+  if (m.channels == 0) return;
+  p["scan_channels"] = parameter(m.channels);
+  p["scan_state_size"] = parameter(m.state_size);
+  p["scan_rank"] = parameter(m.rank);
+  p["scan_conv_width"] = parameter(m.width);
+  if (m.bias) p["scan_bias"] = parameter(true);
+  if (m.conv_bias) p["scan_conv_bias"] = parameter(true);
+  if (m.norm) p["scan_norm"] = parameter(true);
+  if (m.plain_norm_epsilon != 0) p["scan_plain_norm_epsilon"] = parameter(m.plain_norm_epsilon);
+}
+
+// Adds the parameters of several versions of the residual stream (decoder.66).
+void add_altup(const AltUp& a, Parameters& p) {
+  if (a.inputs == 0) return;
+  p["altup_inputs"] = parameter(a.inputs);
+  p["altup_active"] = parameter(a.active);
+  if (!a.scaled) p["altup_scaled"] = parameter(false);
+  p["laurel_rank"] = parameter(a.laurel_rank);
 }
 
 // What sets layers of one model apart.
@@ -185,6 +206,7 @@ void add_kinds_of_layers(const Decoder& d, Parameters& p) {
   add_numbers(d, "layer_kv_heads", &Layer::kv_heads, p);
   add_numbers(d, "layer_intermediate_sizes", &Layer::intermediate_size, p);
   add_numbers(d, "layer_keys", &Layer::keys_of, p);
+  add_numbers(d, "layer_gate_sparsities", &Layer::gate_sparsity, p);
   add_layers(d, "layer_experts", 'd', p, [](const Layer& l) { return l.sparse ? 'e' : 'd'; });
   if (p.contains("layer_experts")) add_experts(d.experts, p);
 }
@@ -238,6 +260,9 @@ Parameters decoder_parameters(const Decoder& d) {
   add("attention_softcap", &Decoder::attention_softcap);
   add("attention_sinks", &Decoder::attention_sinks);
   add("attention_gate", &Decoder::attention_gate);
+  if (!d.names.attention_gate.empty()) p["attention_gate_separate"] = parameter(true);
+  if (!d.names.attention_sub_norm.empty()) p["sub_norms"] = parameter(true);
+  if (d.ternary != Ternary::none) p["ternary"] = d.ternary == Ternary::divided ? "divided" : "multiplied";
   add("kv_lora_rank", &Decoder::kv_lora_rank);
   add("q_lora_rank", &Decoder::q_lora_rank);
   add("v_head_dim", &Decoder::v_head_dim);
@@ -253,9 +278,11 @@ Parameters decoder_parameters(const Decoder& d) {
   add("logits_softcap", &Decoder::logits_softcap);
   if (d.attention_scale != default_attention_scale(d.head_dim))
     p["attention_scale"] = parameter(d.attention_scale);
-  if (!d.ropes.empty() && d.rotary_dim != d.head_dim) p["rotary_dim"] = parameter(d.rotary_dim);
+  if ((!d.ropes.empty() || d.kv_lora_rank != 0) && d.rotary_dim != d.head_dim)
+    p["rotary_dim"] = parameter(d.rotary_dim);
   add_kinds_of_layers(d, p);
   add_mixers(d, p);
+  add_altup(d.altup, p);
   add_scales(d, p);
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
   add_temperature(d.temperature, p);

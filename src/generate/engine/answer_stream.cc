@@ -21,6 +21,7 @@ struct AnswerStream::Impl {
     if (engine.memory_user != this) return;
     const auto& made = loop.generation().tokens;
     std::vector<int32_t>& held = engine.held;
+    if (!request.source().empty()) return;
     held = request.tokens;
     held.insert(held.end(), made.begin(), made.end());
     held.resize(std::min(held.size(), static_cast<size_t>(engine.session->position())));
@@ -29,7 +30,7 @@ struct AnswerStream::Impl {
   // same bits however positions are grouped into steps (receipt.16); other programs begin anew.
   static size_t take_held(Engine::Impl& e, const Request& r) {
     const std::vector<int32_t> held = std::exchange(e.held, {});
-    if (e.model->compiled.plan.operation_set != OperationSet::reproducible) return 0;
+    if (e.model->compiled.plan.operation_set != OperationSet::reproducible || !r.source().empty()) return 0;
     const size_t most = std::min(held.size(), r.tokens.size() - 1);
     return static_cast<size_t>(
         std::mismatch(held.begin(), held.begin() + static_cast<int64_t>(most), r.tokens.begin()).first -

@@ -161,7 +161,7 @@ Status Engine::admit(Request& request, Observer& observer) {
 }
 
 Status Engine::fit(Request& request, Observer& observer) {
-  const auto n = static_cast<int64_t>(request.tokens.size());
+  const auto n = static_cast<int64_t>(request.continued().size());
   if (n >= positions())
     return bad_input("the conversation has " + std::to_string(n) + " tokens, and the memory holds " +
                      std::to_string(positions()) +
@@ -173,13 +173,14 @@ Status Engine::fit(Request& request, Observer& observer) {
 
 GenerationTask Engine::Impl::task(const Request& request) const {
   const ModelFolder& folder = model->folder;
-  return {request.tokens,
+  return {request.continued(),
           request.max_new_tokens,
           request.params,
           folder.stop_tokens,
-          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.tokens,
+          StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.continued(),
                       request.settings->decoding.stop_in_answer),
           drafter.get(),
+          request.source(),
           request.settings->options.sampling.logprobs,
           request.settings->options.prompt_logprobs};
 }
@@ -217,7 +218,8 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   answer.receipt = receipt::seal(
       model->described,
       {prompt.text, request.tokens, bound_limit(folder, request, made, observer), folder.stop_tokens,
-       request.params, settings.decoding.stop_strings, prompt.chat, settings.decoding.stop_in_answer},
+       request.params, settings.decoding.stop_strings, prompt.chat, request.decoder_tokens,
+        settings.decoding.stop_in_answer},
       {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
       describe_execution(*session, model_path, model->compiled.plan, execution));
   answer.receipt.previous = settings.options.previous;

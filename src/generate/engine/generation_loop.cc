@@ -95,6 +95,12 @@ Status GenerationLoop::take(run::Session& session, std::span<const float> logits
   return {};
 }
 
+Status GenerationLoop::encode() {
+  if (task_.source.empty() || encoded_) return {};
+  encoded_ = true;
+  return session_.encode(task_.source, sequence_);
+}
+
 // The step that computes the prompt.
 Status GenerationLoop::take_first() {
   const int64_t first = session_.position(sequence_);
@@ -179,6 +185,7 @@ Status GenerationLoop::step_with_drafts() {
 }
 
 Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* const> loops) {
+  for (GenerationLoop* const loop : loops) INVAR_CHECK_OK(loop->encode());
   if (loops.size() == 1 && loops[0]->generation().tokens.empty()) return loops[0]->take_first();
   if (loops.size() == 1 && loops[0]->task_.drafter) return loops[0]->step_with_drafts();
   std::vector<run::NewTokens> prompts;  // without their last tokens
@@ -222,6 +229,7 @@ Status GenerationLoop::prefill(run::Session& session, std::span<GenerationLoop* 
   for (GenerationLoop* const loop : loops) {
     const size_t count = std::min(loop->unfed(), static_cast<size_t>(most));
     if (count == 0) continue;
+    INVAR_CHECK_OK(loop->encode());
     most -= static_cast<int64_t>(count);
     if (loop->task_.prompt_logprobs) {
       INVAR_CHECK_OK(loop->prefill_rows(count));
@@ -246,11 +254,14 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
                                               std::span<const std::vector<int32_t>> prompts, int64_t max_new,
                                               const sample::Params& params,
                                               std::span<const int32_t> stop_tokens,
-                                              const std::function<void(int64_t)>& made) {
+                                              const std::function<void(int64_t)>& made,
+                                              std::span<const std::vector<int32_t>> sources) {
   std::deque<GenerationLoop> loops;
-  for (const auto& prompt : prompts)
-    loops.emplace_back(session, GenerationTask{prompt, max_new, params, stop_tokens, {}}, 0,
-                       static_cast<int64_t>(loops.size()));
+  for (const auto& prompt : prompts) {
+    GenerationTask task{prompt, max_new, params, stop_tokens, {}};
+    if (!sources.empty()) task.source = sources[loops.size()];
+    loops.emplace_back(session, std::move(task), 0, static_cast<int64_t>(loops.size()));
+  }
   const auto start = Clock::now();
   auto first = start;
   int64_t count = 0;
@@ -277,10 +288,15 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
   return all;
 }
 
-Result<std::string> all_logits(run::Session& session, std::span<const std::vector<int32_t>> sequences) {
+Result<std::string> all_logits(run::Session& session, std::span<const std::vector<int32_t>> sequences,
+                               std::span<const std::vector<int32_t>> sources) {
   std::string all;
-  for (const auto& tokens : sequences) {
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const std::vector<int32_t>& tokens = sequences[i];
     session.reset();
+    if (!sources.empty()) {
+      INVAR_CHECK_OK(session.encode(sources[i]));
+    }
     INVAR_TRY(std::span<const float> logits, session.step(tokens, /*all=*/true));
     const size_t at = all.size();
     all.resize(at + logits.size_bytes());

@@ -39,6 +39,7 @@ struct GenerationTask {
   std::span<const int32_t> stop_tokens;
   std::optional<StopStrings> stop_strings = {};  // without them tokens alone end it
   Drafter* drafter = nullptr;                    // null: every step makes one token
+  std::span<const int32_t> source = {};          // what the encoder reads first; empty: there is none
   std::optional<int32_t> logprobs = {};          // of so many most likely tokens, too
   bool prompt_logprobs = false;                  // of the prompt's tokens, too, by prefill() alone
 };
@@ -81,11 +82,13 @@ class GenerationLoop {
   std::vector<int32_t> draft(int64_t unfed);
   void append(int32_t token);
   Status prefill_rows(size_t count);
+  Status encode();
 
   run::Session& session_;
   GenerationTask task_;
   std::span<const int32_t> unfed_;  // the prompt without what is kept
   const int64_t sequence_;
+  bool encoded_ = false;
   Generation generation_;
   std::optional<Error> problem_;
   size_t returned_ = 0;  // tokens that next() has given
@@ -106,10 +109,12 @@ Result<Generation> generate(run::Session&, std::span<const int32_t> prompt, int6
 Result<std::vector<Generation>> generate_many(run::Session&, std::span<const std::vector<int32_t>> prompts,
                                               int64_t max_new, const sample::Params&,
                                               std::span<const int32_t> stop_tokens,
-                                              const std::function<void(int64_t tokens)>& made = {});
+                                              const std::function<void(int64_t tokens)>& made = {},
+                                              std::span<const std::vector<int32_t>> sources = {});
 
 // The logits of every given token, sequence after sequence, as little-endian binary32. No token is
-// generated.
-Result<std::string> all_logits(run::Session&, std::span<const std::vector<int32_t>> sequences);
+// generated. sources: what an encoder reads for each sequence, or none.
+Result<std::string> all_logits(run::Session&, std::span<const std::vector<int32_t>> sequences,
+                               std::span<const std::vector<int32_t>> sources = {});
 
 }  // namespace invar::generate

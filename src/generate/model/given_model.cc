@@ -141,7 +141,7 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
   if (folder.empty())
     return bad_input("no model is given: give the folder of the checkpoint, with config.json in it");
   INVAR_TRY(const plan::Plan plan, usable_plan(wanted.plan));
-  const size_t positions = claimed.prompt_tokens.size() + claimed.tokens.size();
+  const size_t positions = claimed.continued().size() + claimed.tokens.size();
   INVAR_CHECK_OK(check_size(plan, folder_of_plan(wanted.plan), static_cast<int64_t>(positions)));
   return FoundModel{{std::filesystem::path(folder).filename().string(), "", folder}, "given here"};
 }

@@ -69,6 +69,11 @@ Result<TokenizerFile> read_tokenizer(const std::string& dir, const Value& config
   if (const auto names = names_in(dir))
     for (const std::string& name : *names)
       if (name.size() > kRanks.size() && name.ends_with(kRanks)) ranks.push_back(name);
+  if (ranks.empty() && exists(dir + "source.spm"))
+    return not_covered(
+        dir +
+        ": source.spm and target.spm, the tokenizers of Marian, are not covered: a "
+        "tokenizer.json of the model is needed, as its copies for transformers.js on the hub have");
   if (ranks.size() != 1)
     return bad_input(
         dir + ": no tokenizer.json, no tokenizer.model and " + std::to_string(ranks.size()) +
@@ -156,6 +161,20 @@ Result<std::string> onnx_model_of(const ModelLocation& location) {
   return onnx_model_in(location.folder);
 }
 
+// What the decoder of a model with an encoder takes before the answer, as transformers finds it.
+static Result<std::vector<int32_t>> decoder_start(const std::string& folder, const Value& config,
+                                                  const std::string& config_file) {
+  const std::string generation_file = folder + "/generation_config.json";
+  INVAR_TRY(const Value generation, optional_object(generation_file));
+  for (const char* key : {"decoder_start_token_id", "bos_token_id"})
+    for (const auto& [object, where] : {std::pair{&generation, &generation_file}, {&config, &config_file}}) {
+      INVAR_TRY(std::vector<int32_t> start, token_list(object->get(key), *where + ": " + key));
+      if (start.size() > 1) return not_covered(*where + ": " + key + " of several tokens is not covered");
+      if (!start.empty()) return start;
+    }
+  return bad_input(config_file + ": no decoder_start_token_id, with which the answers of this model begin");
+}
+
 Result<ModelFolder> open_model(const ModelLocation& location) {
   const std::string dir = location.folder + "/";
   INVAR_TRY(const std::string onnx_model, onnx_model_of(location));
@@ -171,16 +190,17 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   }
   std::string key = "max_position_embeddings";
   std::string whole;
+  bool has_encoder = false;
   uint64_t standard = 2048;  // transformers' default
   if (onnx_model.empty()) {
     INVAR_TRY(checkpoint::TextConfig text, checkpoint::text_config_of(config, config_file));
     config = std::move(text.config);
     if (text.whole) whole = text.whole->model_type;
     INVAR_TRY(const auto* architecture, checkpoint::find_architecture(config, config_file));
-    key = architecture->max_positions_key;
+    key = architecture->max_positions_key, has_encoder = architecture->has_encoder;
     standard = static_cast<uint64_t>(architecture->max_positions);
   }
-  Value context = onnx_model.empty() ? config.get(key) : context_of(config);
+  Value context = onnx_model.empty() ? (key.empty() ? Value() : config.get(key)) : context_of(config);
   if (context.is_null()) context = standard;
   if (!context.is_unsigned() || context.to_uint64() < 1 || context.to_uint64() > INT32_MAX)
     return bad_input(config_file + ": " + key + " = " + checkpoint::short_text(context) +
@@ -216,6 +236,10 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
                          config_file + ": eos_token_id"));
   }
   m.stop_tokens = ascending(std::move(m.stop_tokens));
+  if (has_encoder) {
+    INVAR_TRY(m.decoder_tokens, decoder_start(location.folder, config, config_file));
+    m.source_context = m.context;
+  }
   if (m.stop_tokens.empty() && config_text.empty())
     m.missing.push_back(
         "no end token (eos_token_id of generation_config.json): answers run to --max-new-tokens");

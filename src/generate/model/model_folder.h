@@ -63,6 +63,10 @@ struct ModelFolder {
     return is_long(prompt_tokens) ? context : original_context;
   }
   std::vector<std::string> missing = {};  // what the folder of an ONNX model lacks, as texts
+  // Of a model with an encoder, which takes the prompt: what its decoder takes before the answer;
+  // empty: it has no encoder.
+  std::vector<int32_t> decoder_tokens = {};
+  int64_t source_context = 0;  // the most tokens of such a prompt
 };
 // Reads the chat templates of a checkpoint folder alone.
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);

@@ -43,7 +43,12 @@ Result<Request> Request::make(const Model& model, Prompt given, std::vector<int3
   const num::ArithmeticEnv env;
   Request made{std::move(given), std::move(settings), std::move(tokens)};
   const std::string& name = made.prompt.name.empty() ? which : made.prompt.name;
-  const int64_t n = static_cast<int64_t>(made.tokens.size());
+  made.decoder_tokens = model.folder.decoder_tokens;
+  const auto length = static_cast<int64_t>(made.source().size());
+  if (const int64_t most = model.folder.source_context; length > most)
+    return bad_input(name + ": " + std::to_string(length) + " tokens, and the encoder of " +
+                     model.folder.identity.name + " takes at most " + std::to_string(most) + ": shorten it");
+  const auto n = static_cast<int64_t>(made.continued().size());
   const DecodingParams& decoding = made.settings->decoding;
   const auto most = new_tokens(model.folder, decoding, n);
   if (!most) return Error{most.error().code, name + ": " + most.error().message};

@@ -83,13 +83,19 @@ struct Request {
   static Result<Request> make(const Model&, Prompt, std::vector<int32_t> tokens,
                               std::shared_ptr<const RequestSettings>, const std::string& which = "prompt");
   // Positions of prompt and answer in the memory.
-  int64_t positions() const { return static_cast<int64_t>(tokens.size()) + max_new_tokens; }
+  int64_t positions() const { return static_cast<int64_t>(continued().size()) + max_new_tokens; }
+  // The tokens that the answer continues, and what an encoder reads; empty: the model has none.
+  std::span<const int32_t> continued() const { return decoder_tokens.empty() ? tokens : decoder_tokens; }
+  std::span<const int32_t> source() const {
+    return decoder_tokens.empty() ? std::span<const int32_t>() : tokens;
+  }
   // It has no answer, and prompt.problem says why.
   bool skipped() const { return prompt.problem.has_value(); }
 
   Prompt prompt;  // as the model gets it: of a chat what the template made
   std::shared_ptr<const RequestSettings> settings;
   std::vector<int32_t> tokens = {};
+  std::vector<int32_t> decoder_tokens = {};  // those of the model's folder
   int64_t max_new_tokens = 0;
   sample::Params params = {};
   std::shared_ptr<ReceiptSpace> space = {};

@@ -40,7 +40,7 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
   CompiledModel& compiled = opened->compiled;
   INVAR_TRY(receipt::Receipt mine, receipt::describe(folder.identity, compiled.plan, claimed.format));
   const int64_t context = folder.context_of(prompt_tokens);
-  if (prompt_tokens + static_cast<int64_t>(claimed.tokens.size()) > context)
+  if (static_cast<int64_t>(claimed.continued().size() + claimed.tokens.size()) > context)
     return bad_input(name + ": output.tokens: with the prompt more than the " + std::to_string(context) +
                      " positions of the model");
   DisputedRun run{{}, receipt::compare_model(claimed, mine), {}, compiled.temporary, compiled.hashed};

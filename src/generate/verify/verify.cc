@@ -105,7 +105,7 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
   const std::string text = model.tokenizer.decode(claimed.tokens);
   if (text != claimed.text) v.finding("output.text", json::dump(text), json::dump(claimed.text));
   // receipt.13 left open whether a stop string ends the answer.
-  const size_t end = stop_string_length(model.tokenizer, claimed.stop_strings, claimed.prompt_tokens,
+  const size_t end = stop_string_length(model.tokenizer, claimed.stop_strings, claimed.continued(),
                                         claimed.tokens, claimed.stop_in_answer);
   const bool stop_token = std::ranges::count(claimed.stop_tokens, claimed.tokens.back()) > 0;
   if (end > 0 && end < claimed.tokens.size())
@@ -116,6 +116,8 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
     v.finding("output.finish_reason", json::dump(reason), json::dump(claimed.finish_reason));
   if (ascending(claimed.stop_tokens) != model.stop_tokens)
     v.finding("input.stop_tokens", json::dump(model.stop_tokens), json::dump(claimed.stop_tokens));
+  if (claimed.decoder_tokens != model.decoder_tokens)
+    v.finding("input.decoder_tokens", json::dump(model.decoder_tokens), json::dump(claimed.decoder_tokens));
   return {};
 }
 
@@ -226,7 +228,7 @@ Result<run::Session*> Verifier::Impl::session(const Verification& v, LoadedModel
 Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const receipt::Receipt& mine) {
   const receipt::Receipt& claimed = v.claimed;
   const bool repeats = v.set == OperationSet::deterministic;
-  const int64_t total = static_cast<int64_t>(claimed.prompt_tokens.size() + claimed.tokens.size());
+  const int64_t total = static_cast<int64_t>(claimed.continued().size() + claimed.tokens.size());
   ExecutionOptions how = execution;
   if (repeats) {
     INVAR_TRY(how, as_it_was(v, how));
@@ -238,10 +240,13 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
   INVAR_TRY(run::Session* const computing_on, session(v, m, how, total));
   run::Session& session = *computing_on;
   const auto computing = observer.phase("recompute");
+  if (session.has_encoder()) {
+    INVAR_CHECK_OK(session.encode(claimed.prompt_tokens));
+  }
   INVAR_TRY(
       receipt::Verdict verdict,
       receipt::verify(claimed, mine,
-                      repeats ? repeat_steps(session, claimed.prompt_tokens.size(), *computing)
+                      repeats ? repeat_steps(session, claimed.continued().size(), *computing)
                               : forward_pass(session, *computing),
                       session.vocab(), selection,
                       {[&](int count, const std::function<void(int)>& f) { session.parallel_for(count, f); },
@@ -293,8 +298,8 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
     return v.refused(
         "nobody can verify a run of the operation set default, which promises nothing about bits: model, "
         "program, prompt and texts are those of the receipt, tokens and logits were not computed again");
-  const size_t total = claimed.prompt_tokens.size() + claimed.tokens.size();
-  const int64_t context = folder.context_of(static_cast<int64_t>(claimed.prompt_tokens.size()));
+  const size_t total = claimed.continued().size() + claimed.tokens.size();
+  const int64_t context = folder.context_of(static_cast<int64_t>(claimed.continued().size()));
   if (static_cast<int64_t>(total) > context) {
     v.finding("output.tokens", "at most " + std::to_string(context) + " positions with the prompt",
               std::to_string(total));

@@ -33,7 +33,7 @@ INVAR_INLINE void dispatch_tile_rows(int rows, Fn f) {
 
 // From this many rows on a tile prefetches B. A tile of fewer reads it faster than that: the
 // hardware follows the stream by itself, and prefetches of the same lines halve its rate (Zen 4).
-constexpr int kPrefetchRows = 5;
+constexpr int kPrefetchTileRows = 5;
 
 // The B operand of one tile. Rows of k are `row` elements apart; vectors of columns are in panels
 // of kVectorsPerPanel vectors, `panel` elements apart. kAhead: prefetch distance in bytes, 0 if B
@@ -85,7 +85,7 @@ INVAR_INLINE void microkernel_accumulate(const A& a, PanelsOfB<W, kVectorsPerPan
 #pragma GCC unroll 32
   for (int i = 0; i < MR * NV; ++i) acc[i] = c[i];
   auto step = [&](int64_t k) __attribute__((always_inline)) {
-    if constexpr (kAhead > 0 && MR >= kPrefetchRows) {
+    if constexpr (kAhead > 0 && MR >= kPrefetchTileRows) {
 #pragma GCC unroll 32
       for (int i = 0; i < NV * kW * static_cast<int>(sizeof(typename W::T)); i += 64)
         __builtin_prefetch(reinterpret_cast<const char*>(b.at(b, k, 0)) + kAhead + i);

@@ -25,6 +25,7 @@ struct Geometry {
   int64_t left, right, first;  // attention.13
   float scale, softcap;
   const View *mask, *sinks, *lengths, *slopes;  // null if absent
+  int64_t farthest;      // of slopes that are a table of biases: the largest distance; -1: they are slopes
   int64_t mask_step[3];  // element strides of the mask by batch, head and query; 0 = broadcast
   bool plain_scores;     // scores are scaled products: no softcap, slopes or mask
   int64_t group;         // query heads per key head

@@ -30,6 +30,7 @@ struct NodeLayout {
   unsigned mask, past;  // past key; the past value follows it
   int lengths = -1;     // -1: the operator has none
   int sinks = -1;       // as lengths
+  int biases = -1;      // as lengths: a table of biases by distance
   int64_t q_heads = 0, kv_heads = 0;
   // Keys after the last column are masked; else every key needs a column.
   bool mask_may_end = false;
@@ -80,7 +81,7 @@ Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAtt
   INVAR_TRY(float scale, node.float_attr("scale", static_cast<float>(1.0 / std::sqrt(size))));
   attrs.append(
       {node.attr("q_heads", p.q_heads), node.attr("kv_heads", p.kv_heads), node.attr("scale", scale)});
-  const Value slopes = node.has(p.mask)
+  const Value slopes = node.has(p.mask) && p.biases < 0
                            ? match_slopes(node.in(p.mask), past ? node.in(p.past) : Value(), p.q_heads, attrs)
                            : Value();
   const bool masked = node.has(p.mask) && !slopes;
@@ -125,8 +126,11 @@ Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAtt
     }
     operands.push_back(lengths), attrs.push_back(node.attr("lengths", int64_t{1}));
   }
-  if (slopes) {
-    INVAR_TRY(Value list, reshape(node, slopes, {Dim::of(p.q_heads)}));
+  if (slopes || p.biases >= 0) {
+    Value list = slopes ? slopes : node.in(static_cast<unsigned>(p.biases));
+    if (slopes) {
+      INVAR_TRY(list, reshape(node, slopes, {Dim::of(p.q_heads)}));
+    }
     operands.push_back(list), attrs.push_back(node.attr("slopes", int64_t{1}));
   }
   if (memory) {
@@ -142,12 +146,13 @@ Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAtt
   return node.replace(out);
 }
 
-// Operand 3 is the mask, 4 and 5 the past, 6 the lengths of padded sequences, 7 the sinks, which
-// ONNX does not have; result 3 the raw scores. `opset` says what the operator means.
-Status attention_of(NodeView& node, int64_t opset, bool sinks) {
+// Operand 3 is the mask, 4 and 5 the past, 6 the lengths of padded sequences, 7 the sinks and 8 a
+// table of biases by distance, which ONNX does not have; result 3 the raw scores. `opset` says what
+// the operator means.
+Status attention_of(NodeView& node, int64_t opset, bool own) {
   if (opset < 24 && node.has(6)) return bad_input("operand 6 comes with opset 24");
   INVAR_CHECK_OK(
-      node.expect(3, sinks ? 8 : 7,
+      node.expect(3, own ? 9 : 7,
                   {"is_causal", "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
                    "right_window_size", "scale", "softcap", "softmax_precision"},
                   4));
@@ -160,7 +165,8 @@ Status attention_of(NodeView& node, int64_t opset, bool sinks) {
     return bad_input("attribute \"qk_matmul_output_mode\" is " + std::to_string(score_output) +
                      ", none of 0 to 3");
   NodeLayout p{.mask = 3, .past = 4, .lengths = 6, .mask_may_end = opset >= 24};
-  if (sinks && node.has(7)) p.sinks = 7;
+  if (own && node.has(7)) p.sinks = 7;
+  if (own && node.has(8)) p.biases = 8;
   const Shape q = node.shape(0), k = node.shape(1);
   const bool heads_first = q.size() == 4 && k.size() == 4;
   INVAR_TRY(p.q_heads, node.int_attr("q_num_heads", heads_first && q[1].constant() ? q[1].value : 0));
@@ -181,18 +187,19 @@ Status attention_of(NodeView& node, int64_t opset, bool sinks) {
   INVAR_TRY(float scale, node.float_attr("scale", static_cast<float>(1.0 / std::sqrt(size))));
   Status fused = not_covered(precision == kF64 ? "weights in f64" : "its scores as a result");
   if (precision == kF32 && !result_is_used(node, 3)) fused = lower_attention(node, p, std::move(attrs));
-  if (fused || fused.error().code != Code::not_covered || p.sinks >= 0) return fused;
+  if (fused || fused.error().code != Code::not_covered || p.sinks >= 0 || p.biases >= 0) return fused;
   const Status steps = decompose_attention(node, p.q_heads, p.kv_heads, scale, softcap);
   return steps || precision == kF64 || steps.error().code != Code::not_covered ? steps : fused;
 }
 
 Status attention(NodeView& node) {
-  return attention_of(node, node.version(), /*sinks=*/false);
+  return attention_of(node, node.version(), /*own=*/false);
 }
 
-// Attention of opset 25 with sinks (attention.17), as invar export writes it.
-Status attention_with_sinks(NodeView& node) {
-  return attention_of(node, 25, /*sinks=*/true);
+// Attention of opset 25 with sinks (attention.17) or a table of biases (attention.19), as invar
+// export writes it.
+Status own_attention(NodeView& node) {
+  return attention_of(node, 25, /*own=*/true);
 }
 
 Status multi_head_attention(NodeView& node) {
@@ -287,7 +294,12 @@ static Status check_more(InferredCall& in, const ops::AttentionAttributes& a, co
     if (!may_be_equal(lengths.shape[0], batch))
       return in.unequal_dims(lengths.shape[0], batch, "lengths and batch");
   }
-  if (a.slopes && !per_head(in[next++])) return not_covered("slopes that are not f32 [q_heads]");
+  if (a.slopes && !per_head(in[next])) {
+    const ValueType& table = in[next];
+    if (table.dtype != DType::f32 || table.shape.size() != 2 || table.shape[0] != heads ||
+        !table.shape[1].constant() || table.shape[1].value % 2 == 0)
+      return not_covered("slopes that are not f32 [q_heads] or [q_heads, an odd number]");
+  }
   return {};
 }
 
@@ -337,7 +349,7 @@ void import_attention(RuleRegistry& registry) {
   registry.add_pattern<AttendHeadsLast<AttentionOp>>();
   registry.add_pattern<AttendHeadsLast<AttentionExact16Op>>();
   registry.add_rule("Attention", 23, attention, "TTVMTV*>TTVT");
-  registry.add_rule("invar.Attention", 1, attention_with_sinks);
+  registry.add_rule("invar.Attention", 1, own_attention);
   registry.add_rule("com.microsoft.MultiHeadAttention", 1, multi_head_attention);
   registry.add_rule("com.microsoft.GroupQueryAttention", 1, group_query_attention);
 }

@@ -55,6 +55,10 @@ float weight(float difference) {
 // The optional operands by purpose.
 struct OptionalOperands {
   const View *mask = nullptr, *sinks = nullptr, *lengths = nullptr, *slopes = nullptr;
+  int64_t farthest = -1;  // of a table of biases: the largest distance
+  const float* slope_of(int64_t h) const {
+    return slopes ? slopes->as<const float>() + h + (2 * h + 1) * std::max<int64_t>(farthest, 0) : nullptr;
+  }
 };
 OptionalOperands optional_operands(const Call& call) {
   OptionalOperands m;
@@ -64,6 +68,7 @@ OptionalOperands optional_operands(const Call& call) {
   if (a.sinks) m.sinks = next++;
   if (a.lengths) m.lengths = next++;
   if (a.slopes) m.slopes = next++;
+  if (m.slopes && m.slopes->rank == 2) m.farthest = m.slopes->dim[1] / 2;
   return m;
 }
 
@@ -101,7 +106,8 @@ struct Query {
   const Rules& rules;
   int64_t n, p;  // visible keys, own position
   Mask mask;
-  const float* slope;  // of its head, or null
+  const float* slope;  // of its head, or the middle of its biases (attention.19), or null
+  int64_t farthest;    // of a distance that has a bias; -1: slopes
   bool sees(int64_t j) const {
     if (j >= n || (rules.causal && j > p)) return false;
     if (rules.right >= 0 && j > p && j - p > rules.right) return false;
@@ -110,8 +116,9 @@ struct Query {
   }
   // The score of key j from its scaled product.
   float score(float s, int64_t j) const {
-    if (rules.cap != 0) s = rules.cap * num::reference::tanh(s / rules.cap);   // attention.16
-    if (slope) s = s + num::canonicalize(*slope * static_cast<float>(j - p));  // attention.19
+    if (rules.cap != 0) s = rules.cap * num::reference::tanh(s / rules.cap);  // attention.16
+    if (slope && farthest < 0) s = s + num::canonicalize(*slope * static_cast<float>(j - p));
+    if (slope && farthest >= 0) s = s + slope[std::clamp(j - p, -farthest, farthest)];  // attention.19
     return mask.plus(s, j);
   }
 };
@@ -218,8 +225,7 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
     const int64_t h = unit % n.q_heads, i = unit / n.q_heads % n.seq, batch = unit / n.q_heads / n.seq;
     const Sequence& sequence = call.sequences[batch];
     const int64_t kv = h / (n.q_heads / n.kv_heads), total = sequence.past + n.keys;
-    Query query{rules, total, sequence.past + i, Mask(m.mask, batch, h, i),
-                m.slopes ? m.slopes->as<const float>() + h : nullptr};
+    Query query{rules, total, sequence.past + i, Mask(m.mask, batch, h, i), m.slope_of(h), m.farthest};
     if (m.lengths) {  // attention.15
       query.n = std::clamp<int64_t>(m.lengths->as<int64_t>()[batch], 0, total);
       query.p = query.n - n.seq + i;
@@ -278,9 +284,10 @@ const char* check(const Call& c) {
     return "with memory, as many keys as queries, no mask and no lengths";
   if (m.mask && (!(is_f32(*m.mask) || m.mask->dtype == DType::boolean) || !broadcasts(*m.mask, n)))
     return "a mask of f32 or bool [B or 1, q_heads or 1, S or 1, keys]";
+  const bool table = m.farthest >= 0 && m.slopes->dim[1] % 2 == 1;
   for (const View* each : {m.sinks, m.slopes})
-    if (each && (!is_f32(*each) || each->rank != 1 || each->dim[0] != heads))
-      return "sinks and slopes f32 [q_heads]";
+    if (each && (!is_f32(*each) || each->rank != 1 + (table && each == m.slopes) || each->dim[0] != heads))
+      return "sinks f32 [q_heads], slopes f32 [q_heads] or [q_heads, an odd number]";
   if (m.lengths && (m.lengths->dtype != DType::i64 || m.lengths->rank != 1 || m.lengths->dim[0] != n.batch))
     return "lengths i64 [B]";
   return nullptr;
@@ -360,14 +367,18 @@ class Gradients {
         [&](int64_t i) { return value(b, key(j) * size + i); }));
   }
   static float stored(float x) { return num::canonicalize(x); }
-  // attention.21: the score, -inf where it is hidden, and the bend.
-  float score(int64_t r, int64_t j, float& bend) const {
-    const int64_t i = r % n.seq, h = head % n.kv_heads * group + r / n.seq, batch = head / n.kv_heads;
-    Query query{rules, n.keys, i, Mask(more.mask, batch, h, i), nullptr};
+  Query query_of(int64_t batch, int64_t h, int64_t i) const {
+    Query query{rules, n.keys, i, Mask(more.mask, batch, h, i), nullptr, -1};
     if (more.lengths) {
       query.n = std::clamp<int64_t>(more.lengths->as<int64_t>()[batch], 0, n.keys);
       query.p = query.n - n.seq + i;
     }
+    return query;
+  }
+  // attention.21: the score, -inf where it is hidden, and the bend.
+  float score(int64_t r, int64_t j, float& bend) const {
+    const int64_t i = r % n.seq, h = head % n.kv_heads * group + r / n.seq, batch = head / n.kv_heads;
+    const Query query = query_of(batch, h, i);
     float s = stored(product(c.in[2], r, c.in[3], j, n.d) * rules.scale);
     if (rules.cap != 0) {
       bend = stored(num::reference::tanh(stored(s / rules.cap)));
@@ -403,11 +414,7 @@ class Gradients {
   }
   bool hidden(int64_t r, int64_t j) const {
     const int64_t i = r % n.seq, h = head % n.kv_heads * group + r / n.seq, batch = head / n.kv_heads;
-    Query query{rules, n.keys, i, Mask(more.mask, batch, h, i), nullptr};
-    if (more.lengths) {
-      query.n = std::clamp<int64_t>(more.lengths->as<int64_t>()[batch], 0, n.keys);
-      query.p = query.n - n.seq + i;
-    }
+    const Query query = query_of(batch, h, i);
     return !query.sees(j);
   }
 
@@ -439,7 +446,7 @@ const char* check_backward(const Call& c) {
   Call forward = c;
   forward.in = c.in.subspan(2), forward.out = c.in.subspan(1, 1);
   if (const char* wrong = check(forward)) return wrong;
-  if (c.capacity) return "no memory";
+  if (c.capacity || optional_operands(forward).farthest >= 0) return "no memory and no table of biases";
   if (!is_f32(c.in[0]) || !same_shape(c.in[0], c.in[1])) return "a gradient shaped like y";
   const Sizes n = sizes(forward);
   if (n.d > 256 || n.dv > 256) return "heads of at most 256 elements";  // attention.20

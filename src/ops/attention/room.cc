@@ -30,6 +30,7 @@ Geometry geometry(const Call& call) {
   if (a.sinks) g.sinks = more++;
   if (a.lengths) g.lengths = more++;
   if (a.slopes) g.slopes = more++;
+  g.farthest = g.slopes && g.slopes->rank == 2 ? g.slopes->dim[1] / 2 : -1;
   g.plain_scores = !g.mask && !g.slopes && g.softcap == 0;
   g.group = g.q_heads / g.kv_heads;
   g.dv_padded = (g.dv + 15) / 16 * 16;

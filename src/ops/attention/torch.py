@@ -111,14 +111,20 @@ def biased(mask, seen, k):
 
 
 def sloped(slopes, bias, q, k, lengths):
-    """The bias with each head's slope times the distance of key and query."""
+    """The bias with each head's slope times the distance of key and query, or with what a table
+    [heads, 2 * farthest + 1] has for that distance."""
     if slopes is None:
         return bias
     i = torch.arange(q.shape[-2], device=q.device)[:, None]
     if lengths is not None:
         i = i + lengths.clamp(0, k.shape[-2]).view(-1, 1, 1, 1) - q.shape[-2]
     distance = torch.arange(k.shape[-2], device=q.device) - i
-    added = slopes.view(-1, 1, 1) * distance.to(torch.float32)
+    if slopes.dim() == 2:
+        far = slopes.shape[1] // 2
+        at = distance.clamp(-far, far) + far
+        added = slopes[:, at] if at.dim() == 2 else slopes[:, at[:, 0]].transpose(0, 1)
+    else:
+        added = slopes.view(-1, 1, 1) * distance.to(torch.float32)
     return added if bias is None else bias + added
 
 

@@ -66,6 +66,13 @@ INVAR_INLINE KeyMask key_mask(const VisibleKeys& s, int64_t block) {
   return below(s.high - base) & (below(s.first - base) | ~below(s.low - base));
 }
 
+// Element of a table of biases (attention.19): that of a head for a key at `distance` behind the
+// query.
+INVAR_INLINE int64_t bias_at(const Geometry& g, int64_t head, int64_t distance) {
+  const int64_t near = num::min_i64(distance, g.farthest);
+  return head * (2 * g.farthest + 1) + g.farthest + (near < -g.farthest ? -g.farthest : near);
+}
+
 // Element offset of the mask row of a query of a head.
 INVAR_INLINE int64_t mask_row(const Geometry& g, int64_t batch, int64_t head, int64_t i) {
   return batch * g.mask_step[0] + head * g.mask_step[1] + i * g.mask_step[2];

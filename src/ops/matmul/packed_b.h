@@ -23,7 +23,7 @@ INVAR_INLINE PanelOffset panel_offset(int64_t p, int64_t panels, int64_t k) {
 
 // Packed panels of a matrix, from panel `first` and row `begin` of k on. A tile reads from one
 // group only (WorkPartition::tile_panels). One of several rows prefetches kPrefetchBytes ahead
-// (kPrefetchRows).
+// (kPrefetchTileRows).
 constexpr int kPrefetchBytes = 2048;
 template <class R>
 struct PackedPanels {

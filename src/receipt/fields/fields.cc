@@ -76,6 +76,7 @@ const Field kFields[] = {
     {"input", "stop_strings", &of<&R::stop_strings>, 2, kOptional},
     {"input", "stop_in_answer", &of<&R::stop_in_answer>, 2, kOptional},
     {"input", "chat", &of<&R::chat>, 2, kOptional, kSalted},
+    {"input", "decoder_tokens", &of<&R::decoder_tokens>, 2, kOptional},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"input", "salt", &of<&R::salt>, 2, kOptional},
     {"output", "text", &of<&R::text>},

@@ -61,6 +61,7 @@ void check_ranges(const Receipt& r, Findings& f) {
     return;
   }
   check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
+  check_tokens("input.decoder_tokens", r.decoder_tokens, kAnyVocab, f);
   check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
   check_tokens("output.tokens", r.tokens, kAnyVocab, f);
   for (size_t i = 0; i < r.stop_strings.size() && !full(f); ++i)
@@ -112,7 +113,7 @@ static void check_settings(const Receipt& r, Findings& f) {
   if (p.short_circuit_length >= r.max_new_tokens && p.short_circuit_length > 0)
     f.push_back(
         {"input.short_circuit_length", "below input.max_new_tokens", std::to_string(p.short_circuit_length)});
-  if (p.forced_bos_token_id >= 0 && r.prompt_tokens.size() != 1)
+  if (p.forced_bos_token_id >= 0 && r.continued().size() != 1)
     f.push_back({"input.forced_bos_token_id", "no such member, but behind a prompt of one token",
                  std::to_string(p.forced_bos_token_id)});
 }

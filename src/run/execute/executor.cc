@@ -81,6 +81,7 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
   if (arena_->size() < total) {  // on an error the old one stays
     INVAR_TRY(*arena_, Allocation::make(total, "activations", device_));
   }
+  INVAR_CHECK_OK(reserve_transient(max_sequences));
   step_shape_ = {};
   buffer_offset_ = std::move(offset);
   capacity_ = capacity;
@@ -113,7 +114,9 @@ Status Executor::reserve_states(int64_t max_sequences) {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const PreparedNode& prepared = e.nodes[i];
       BoundNode& n = nodes_[i];
-      if (!prepared.contract->stateful || has_fixed_state(prepared.kernel, n.call) != fixed) continue;
+      if (!prepared.contract->stateful || e.is_transient(i) ||
+          has_fixed_state(prepared.kernel, n.call) != fixed)
+        continue;
       // A state of positions may be written twice with the same bytes.
       if (const size_t owner = fixed ? i : state_owner(e, i); owner != i) {
         const BoundNode& first = nodes_[owner];
@@ -182,6 +185,12 @@ Status Executor::reserve_shared(size_t bytes) {
   return {};
 }
 
+Status Executor::set_source(int64_t positions) {
+  if (positions == source_) return {};
+  source_ = positions;
+  return release_memory();  // recorded steps have the shapes before
+}
+
 Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   const Executable& e = *executable_;
   if (bound_arena_ != arena_->data()) {  // another executor needed a larger one
@@ -195,10 +204,11 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   if (!sizing_ && !device_) {
     for (const ops::Sequence& s : sequences) INVAR_CHECK_OK(pages_.take(s.slot, s.past + rows));
   }
-  const StepShape step{static_cast<int64_t>(sequences.size()), rows, past_bound(rows, header.past)};
+  const StepShape step{static_cast<int64_t>(sequences.size()), rows, past_bound(rows, header.past), source_};
   // If only `past` differs from the last step, no shape does, and only stateful nodes are bound
   // anew.
-  const bool reshape = step.batch != step_shape_.batch || rows != step_shape_.rows || e.shaped_by_past;
+  const bool reshape = step.batch != step_shape_.batch || rows != step_shape_.rows ||
+                       source_ != step_shape_.source || e.shaped_by_past;
   step_shape_ = {};
   for (size_t v = 0; reshape && v < values_.size(); ++v) {
     e.shape(static_cast<int>(v), step, values_[v]);
@@ -228,7 +238,9 @@ Status Executor::bind_node(size_t n, const StepShape& step) {
   for (size_t i = 0; i < node.out.size(); ++i) count(node.out[i] = values_[prepared.node->out[i]]);
   node.call = {node.in, node.out, prepared.attrs};
   node.call.shared = shared_.data();
-  if (prepared.contract->stateful) {
+  if (executable_->is_transient(n)) {
+    INVAR_CHECK_OK(bind_transient(node, prepared.kernel, step.batch));
+  } else if (prepared.contract->stateful) {
     if (!node.paged)
       node.call.state = states_.data() + node.states_offset, node.call.slot_bytes = node.slot_bytes;
     else if (!sizing_)
@@ -239,8 +251,37 @@ Status Executor::bind_node(size_t n, const StepShape& step) {
     node.bytes_touched += node.paged ? touched / capacity_ * (step.past + step.rows) : touched;
   }
   INVAR_CHECK_OK(bind_call(n));
+  if (device_ && executable_->is_transient(n)) node.call.gpu.past_now = &header_in(transient_header_).past;
   node.shared_bytes = prepared.kernel.shared_bytes(node.call);
   return reserve_shared(node.shared_bytes);
+}
+
+Status Executor::reserve_transient(int64_t max_sequences) {
+  bool some = false;
+  for (size_t n = 0; n < nodes_.size(); ++n) some |= executable_->is_transient(n);
+  const size_t bytes = sizeof(StepHeader) + static_cast<size_t>(max_sequences) * sizeof(ops::Sequence);
+  if (!some || transient_header_.size() >= bytes) return {};
+  INVAR_TRY(Allocation header, Allocation::make(bytes, "positions"));
+  for (int64_t i = 0; i < max_sequences; ++i) sequences_in(header)[i] = {i, 0};
+  if (!device_) {
+    transient_header_ = std::move(header);
+    return {};
+  }
+  INVAR_TRY(transient_header_, Allocation::make(bytes, "positions", device_));
+  INVAR_CHECK_OK(device_->upload(transient_header_.data(), header.data(), bytes));
+  return device_->wait();
+}
+
+Status Executor::bind_transient(BoundNode& node, const ops::KernelRef& kernel, int64_t sequences) {
+  node.slot_bytes = Allocation::round_up(kernel.state_bytes(node.call, 0));
+  const size_t bytes = static_cast<size_t>(sequences) * node.slot_bytes;
+  if (node.transient.size() < bytes) {
+    INVAR_CHECK_OK(release_memory());
+    INVAR_TRY(node.transient, Allocation::make(bytes, "memory of an operation", device_));
+  }
+  node.call.state = node.transient.data(), node.call.slot_bytes = node.slot_bytes;
+  node.call.sequences = sequences_in(transient_header_);
+  return {};
 }
 
 Status Executor::check_libraries() const {
@@ -267,6 +308,7 @@ Status Executor::read_output(int v, size_t begin,
 size_t Executor::bytes() const {
   size_t copies = 0;
   for (const Allocation& copy : snapshots_) copies += copy.size();
+  for (const BoundNode& n : nodes_) copies += n.transient.size();
   return (shares_arena_ ? 0 : arena_->size()) + states_.size() + copies + pages_.bytes() + shared_.size();
 }
 

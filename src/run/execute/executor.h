@@ -43,6 +43,8 @@ class Executor {
   Status forget(int64_t sequence, int64_t keep);
   // Behind a run: states of fixed size are copied where SnapshotPositions says so.
   Status keep_snapshot();
+  // The positions of the sources in later steps.
+  Status set_source(int64_t positions);
   // Before reserve(): copies are kept as Options::goes_back asks.
   void go_back_often(bool every) { snapshots_every_ = every; }
   // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
@@ -97,6 +99,7 @@ class Executor {
     std::vector<int64_t> units;  // per phase
     int64_t bytes_touched = 0;
     size_t shared_bytes = 0;  // what its phases hand on to later ones
+    Allocation transient;     // Executable::is_transient: the memory of its calls
   };
   // The header of the current step, which kernels read; the step's sequences follow it in the same
   // allocation. With a GPU it is in pinned memory and uploaded for each step.
@@ -132,13 +135,16 @@ class Executor {
   std::vector<uint64_t> buffer_offset_;                                 // per buffer, into arena_
   std::shared_ptr<Allocation> arena_ = std::make_shared<Allocation>();  // all buffers
   Allocation step_header_;
-  int64_t capacity_ = 0, states_capacity_ = 0;
+  Allocation transient_header_;  // of nodes with the memory of a call: sequences that begin at 0
+  int64_t capacity_ = 0, states_capacity_ = 0, source_ = 1;
   StepShape step_shape_{};  // of the last bind(); 0 rows: none holds
 
  private:
   Status reserve_states(int64_t max_sequences);
   Status copy_states(std::byte* to, const std::byte* from) const;
   Status bind_node(size_t n, const StepShape&);
+  Status reserve_transient(int64_t max_sequences);
+  Status bind_transient(BoundNode&, const ops::KernelRef&, int64_t sequences);
 
   Allocation states_;  // of the nodes without pages: on the host those of fixed size, which come first
   StatePages pages_;   // of the other nodes, on the host

@@ -1,5 +1,7 @@
 #include "run/partitions/decoder_ports.h"
 
+#include "plan/encoder_part.h"
+
 namespace invar::run {
 
 DecoderPorts find_ports(const plan::Plan& plan, const std::vector<DecoderInput>& inputs) {
@@ -7,6 +9,7 @@ DecoderPorts find_ports(const plan::Plan& plan, const std::vector<DecoderInput>&
   for (const DecoderInput& i : inputs) {
     if (i.kind == DecoderInput::Kind::ids) ports.ids = i.value;
     if (i.kind == DecoderInput::Kind::positions) ports.positions = i.value;
+    if (i.kind == DecoderInput::Kind::lengths) ports.lengths = i.value;
     if (i.kind == DecoderInput::Kind::hidden) ports.hidden = i.value;
   }
   for (const plan::Port& o : plan.outputs)
@@ -33,6 +36,12 @@ static bool is_per_row(const plan::Plan& plan, int v, int64_t row) {
 Result<int64_t> check_ports(const plan::Plan& plan, const DecoderPorts& ports, bool whole) {
   for (const plan::Port& i : plan.inputs) {
     if (whole) break;
+    if (i.name.starts_with(plan::kFromEncoder)) continue;
+    if (i.name == plan::kSourceLengths) {
+      if (plan.values[i.value].dtype != DType::i64 || plan.values[i.value].shape.size() != 1)
+        return bad_input("the plan's input '" + i.name + "' is not i64 [batch]");
+      continue;
+    }
     if (i.value == ports.hidden) continue;
     if (plan.values[i.value].dtype != DType::i64 || !is_per_row(plan, i.value, 1))
       return bad_input("the plan's input '" + i.name + "' is not i64 [batch, seq]");

@@ -18,6 +18,7 @@ LocalStage::LocalStage(plan::Stage stage, const DecoderPorts& ports, std::shared
   const plan::Segment& s = stage_.segment;
   for (size_t v = 0; v < s.values.size(); ++v) own_[s.values[v]] = static_cast<int>(v);
   ids_ = own(ports.ids), positions_ = own(ports.positions), logits_ = own(ports.logits);
+  lengths_ = own(ports.lengths);
   hidden_in_ = own(ports.hidden), hidden_out_ = own(context_.options.hidden);
 }
 
@@ -72,7 +73,7 @@ void LocalStage::make_executor() {
   executor_ = Executor::make(executable_, *context_.pool, device_);
   if (arena_) executor_->share_arena(arena_);
   std::vector<int> inputs, outputs;  // the others are handed over where they lie
-  for (int v : {ids_, positions_, hidden_in_})
+  for (int v : {ids_, positions_, lengths_, hidden_in_})
     if (v >= 0) inputs.push_back(v);
   for (int v : {logits_, hidden_out_})
     if (v >= 0) outputs.push_back(v);
@@ -158,8 +159,18 @@ Result<Weights> LocalStage::take_prefetched() {
 Status LocalStage::begin(const StagePass& pass) {
   tail_ = pass.tail;
   const int64_t rows = pass.rows();
+  if (context_.sources) {
+    INVAR_CHECK_OK(context_.sources->prepare(pass.sequences));
+    INVAR_CHECK_OK(executor_->set_source(context_.sources->longest()));
+  }
   INVAR_CHECK_OK(executor_->bind(rows, pass.sequences));
   if (ids_ >= 0) std::copy(pass.tokens.begin(), pass.tokens.end(), executor_->port(ids_).as<int64_t>());
+  if (context_.sources) {
+    INVAR_CHECK_OK(feed_sources());
+    if (lengths_ >= 0)
+      std::ranges::transform(pass.sequences, executor_->port(lengths_).as<int64_t>(),
+                             [&](const ops::Sequence& s) { return context_.sources->length(s.slot); });
+  }
   if (hidden_in_ >= 0) {
     const ops::View rows_in = executor_->port(hidden_in_);
     if (pass.hidden.size_bytes() != bytes_of(rows_in))
@@ -170,6 +181,16 @@ Status LocalStage::begin(const StagePass& pass) {
   int64_t* at = executor_->port(positions_).as<int64_t>();
   for (const ops::Sequence& s : pass.sequences)
     for (int64_t i = 0; i < rows; ++i) *at++ = s.past + i;
+  return {};
+}
+
+Status LocalStage::feed_sources() {
+  const std::vector<EncodedSources::Input>& inputs = context_.sources->inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::span<std::byte> bytes = context_.sources->of_step(i);
+    INVAR_CHECK_OK(device_ ? executor_->feed_in_place(own(inputs[i].value), bytes.data())
+                           : executor_->feed(own(inputs[i].value), bytes));
+  }
   return {};
 }
 

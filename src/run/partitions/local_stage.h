@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "run/execute/encoded_sources.h"
 #include "run/execute/executor.h"
 #include "run/partitions/stage.h"
 #include "run/prepare/fixed_states.h"
@@ -20,6 +21,7 @@ struct StageContext {
   std::string folder;
   Pool* pool = nullptr;
   Options options;
+  EncodedSources* sources = nullptr;  // of a program with an encoder
   // The arguments of reserve(), as far as load() can know them; 0: nothing is known.
   int64_t rows = 0, tail_rows = 0;
 };
@@ -92,6 +94,7 @@ class LocalStage final : public Stage {
   Result<Weights> loaded(bool check, Pool& pool, const ByteProgress& progress = {},
                          Weights::OnAllocated allocated = {}) const;
   void make_executor();
+  Status feed_sources();
   Status execute(const std::function<void()>& overlapped);
   void preload(const Weights&);
   void prefetch();
@@ -102,7 +105,7 @@ class LocalStage final : public Stage {
   const std::shared_ptr<Device> device_;
   std::string lane_;
   std::map<int, int> own_;  // values of the whole plan -> of the stage's
-  int ids_ = -1, positions_ = -1, logits_ = -1, hidden_in_ = -1, hidden_out_ = -1;
+  int ids_ = -1, positions_ = -1, logits_ = -1, lengths_ = -1, hidden_in_ = -1, hidden_out_ = -1;
   std::vector<float> hidden_rows_;
   bool has_memory_ = true;
   std::shared_ptr<const Executable> executable_;

@@ -33,7 +33,7 @@ struct StagePass {
 
 // The values of the whole plan that a session feeds and takes; -1: there is none.
 struct DecoderPorts {
-  int ids = -1, positions = -1, logits = -1, hidden = -1;
+  int ids = -1, positions = -1, logits = -1, hidden = -1, lengths = -1;
 };
 
 // The memory through which one stage hands a value to another, for one pass.

@@ -19,7 +19,10 @@ uint64_t Executable::shape(int v, const StepShape& step, ops::View& view) const 
     int64_t n = d.value;
     if (d.symbol >= 0) {
       const Symbol s = symbols[d.symbol];
-      n = s == Symbol::batch ? step.batch : s == Symbol::seq ? step.rows : step.past;
+      n = s == Symbol::batch    ? step.batch
+          : s == Symbol::seq    ? step.rows
+          : s == Symbol::source ? step.source
+                                : step.past;
       if (s == Symbol::derived)
         n = plan->symbols[d.symbol]
                 .evaluate([&](const std::string& name) {

@@ -23,6 +23,7 @@ inline size_t bytes_of(const ops::View& v) {
 // The sizes that the plan's symbols have in a step.
 struct StepShape {
   int64_t batch, rows, past;
+  int64_t source = 1;  // positions of the sources of a program with an encoder
 };
 
 // The shapes of a node's operands and results in a step, without data.
@@ -62,7 +63,7 @@ struct PreparedValue {
 };
 
 struct Executable {
-  enum class Symbol { batch, seq, past, derived };  // derived: an expression of seq and past
+  enum class Symbol { batch, seq, past, source, derived };  // derived: an expression of seq and past
 
   const plan::Plan* plan = nullptr;  // outlives the executable
   // The numbers that nodes and values have in the whole plan, for people; empty: those of this
@@ -90,6 +91,11 @@ struct Executable {
   // The axis of a value that is the batch of sequences: none, the leading one alone, or another.
   enum class Batch { absent, leading, elsewhere };
   Batch batch_of(int v) const;
+  // Whether a node that could have a state works without, on values that are whole in every step:
+  // its memory is that of a call.
+  bool is_transient(size_t n) const {
+    return has_memory && nodes[n].contract->stateful && nodes[n].node->state < 0;
+  }
   // The largest number of sequences, and of positions, of any stateful operation, as far as
   // dimensions are constants of the plan; at least 1.
   int64_t constant_sequences() const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/encoder_part.h"
+
 namespace invar::run {
 
 using Kind = DecoderInput::Kind;
@@ -24,6 +26,10 @@ Result<std::vector<DecoderInput>> decoder_inputs(const plan::Plan& plan) {
       inputs.push_back({port.value, Kind::hidden});
     else if (past && std::any_of(v.shape.begin(), v.shape.end(), [](auto& d) { return d.symbol >= 0; }))
       inputs.push_back({port.value, Kind::past});
+    else if (name == plan::kSourceLengths)
+      inputs.push_back({port.value, Kind::lengths});
+    else if (name.starts_with(plan::kFromEncoder))
+      inputs.push_back({port.value, Kind::source});
     else
       return not_covered(where + " cannot be fed" +
                          (past
@@ -31,8 +37,7 @@ Result<std::vector<DecoderInput>> decoder_inputs(const plan::Plan& plan) {
                               : "; a session feeds input_ids, attention_mask, position_ids and past keys and "
                                 "values"));
     const bool whole = v.dtype == DType::i64 || v.dtype == DType::i32;
-    if (inputs.back().kind != Kind::past && inputs.back().kind != Kind::hidden &&
-        (!whole || v.shape.empty() || v.shape.size() > 2))
+    if (inputs.back().kind <= Kind::mask && (!whole || v.shape.empty() || v.shape.size() > 2))
       return bad_input(where + " is not i64 or i32 [batch, seq]");
   }
   if (!has_ids) return bad_input("the plan has no input 'input_ids'");

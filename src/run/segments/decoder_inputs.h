@@ -14,7 +14,9 @@ struct DecoderInput {
     positions,  // 0, 1, ...
     mask,       // 1 for each token
     hidden,     // rows of another decoder, of the tokens (Session::feed_hidden)
-    past        // keys and values of no token
+    past,       // keys and values of no token
+    lengths,    // of the sources of sequences (plan.22)
+    source      // what the encoder made of them
   };
   int value;  // of the plan
   Kind kind;

@@ -103,8 +103,8 @@ Result<std::unique_ptr<Stepper>> Stepper::make(SessionState& state) {
       state.device_name = "cuda:" + std::to_string(d->info().index) + " " + d->info().name;
     return std::unique_ptr<Stepper>(std::make_unique<PrefixStepper>(state));
   }
-  auto context =
-      std::make_unique<StageContext>(StageContext{state.context.folder, state.context.pool.get(), o});
+  auto context = std::make_unique<StageContext>(
+      StageContext{state.context.folder, state.context.pool.get(), o, state.sources.get()});
   INVAR_TRY(PlacedDecoder placed, place(state.plan, state.ports, *context));
   state.context.device = std::move(placed.device);
   state.device_name = std::move(placed.devices), state.placement = std::move(placed.placement);

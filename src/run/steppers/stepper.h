@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "run/execute/encoded_sources.h"
 #include "run/partitions/stage.h"
 #include "run/segments/decoder_inputs.h"
 #include "run/segments/segment.h"
@@ -23,6 +24,7 @@ struct SessionState {
   ExecutionContext context;
   std::vector<DecoderInput> inputs;
   DecoderPorts ports;
+  std::unique_ptr<EncodedSources> sources;  // null: the program has no encoder
   int64_t vocab = 0;
   std::string device_name = "cpu", placement;
   std::vector<int64_t> position;  // per sequence: tokens that are computed

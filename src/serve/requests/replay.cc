@@ -33,6 +33,7 @@ Result<generate::Request> Replay::compare_request() {
   settings->decoding.stop_in_answer = claimed_.stop_in_answer;
   generate::Request request{{claimed_.prompt, std::nullopt, claimed_.chat, "the receipt"}, settings};
   INVAR_TRY(request.tokens, generate::Request::encode(model, request.prompt, "the receipt"));
+  request.decoder_tokens = model.folder.decoder_tokens;
   request.max_new_tokens = claimed_.max_new_tokens, request.params = claimed_.sampling;
   if (request.prompt.text != claimed_.prompt)
     verdict_.findings.push_back(

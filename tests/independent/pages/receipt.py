@@ -18,7 +18,8 @@ FIELDS = [
     "input.min_new_tokens", "input.forced_bos_token_id", "input.forced_eos_token_id",
     "input.remove_invalid_values", "input.suppress_tokens", "input.begin_suppress_tokens",
     "input.short_circuit_length", "input.short_circuit_token",
-    "input.stop_strings", "input.stop_in_answer", "input.chat", "input.previous", "input.salt", "output.text",
+    "input.stop_strings", "input.stop_in_answer", "input.chat", "input.decoder_tokens", "input.previous",
+    "input.salt", "output.text",
     "output.finish_reason", "output.tokens", "output.logits",
 ]  # fmt: skip
 OPTIONAL = FIELDS[FIELDS.index("input.min_p") : FIELDS.index("output.text")]  # receipt.24

@@ -3,16 +3,23 @@ outputs of the graph."""
 
 import onnx_ir as ir
 import torch
+from onnxscript import opset23 as op
 
 F32 = ir.TensorType(ir.DataType.FLOAT)
 OPSET, WINDOWS, CONVOLUTIONS = 23, 25, 27  # the first ones of ONNX that have them
 
 
+def _expm1(x):
+    """exp(x) - 1 without its cancellation: below 0 it is Elu."""
+    return op.Where(op.Less(x, 0.0), op.Elu(x), op.Neg(op.Mul(op.Exp(x), op.Elu(op.Neg(x)))))
+
+
 def convert(program):
     """A torch.export.ExportedProgram of trace.Logits -> torch.onnx.ONNXProgram."""
     made = torch.onnx.export(
-        program, dynamo=True, opset_version=OPSET, output_names=["logits"], verbose=False
-    )
+        program, dynamo=True, opset_version=OPSET, output_names=["logits"], verbose=False,
+        custom_translation_table={torch.ops.aten.expm1.default: _expm1},
+    )  # fmt: skip
     name_dimensions(made.model.graph)
     return made
 
@@ -74,6 +81,7 @@ def place_states(model, remember):
     """Gives the nodes of the rooms their final operands and attributes, and with `remember` past
     and present states as inputs and outputs of the graph. Returns the number of nodes."""
     graph, opset = model.graph, OPSET
+    batch = next(v for v in graph.inputs if v.name == "input_ids").shape[0]
     nodes = [node for node in graph if node.domain == "invar"]
     for number, node in enumerate(nodes):
         room, count = ROOMS[node.op_type]
@@ -84,7 +92,7 @@ def place_states(model, remember):
         presents = []
         for i, (kind, shape) in enumerate(states if remember else ()):
             def value(prefix, total):
-                sizes = ["batch", *(total if d == "past" else d for d in shape)]
+                sizes = [batch, *(total if d == "past" else d for d in shape)]
                 return ir.Value(name=f"{prefix}.{number}.{kind}", type=F32, shape=ir.Shape(sizes))
             operands[at + i] = value("past_key_values", "past")
             graph.inputs.append(operands[at + i])

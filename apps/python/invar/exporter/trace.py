@@ -196,17 +196,33 @@ class Logits(torch.nn.Module):
 
 
 def traced(model, remember):
-    """The exported program. remember: for a graph with states, so with attention as a node, and with
-    positions as an input where the model takes them; else with the attention that transformers
-    calls eager, of one sequence."""
+    """The exported program. remember: for a graph with states, so with attention as a node, with
+    positions as an input where the model takes them, and for a batch where sequences stay apart;
+    else with the attention that transformers calls eager, of one sequence."""
     positions = remember and "position_ids" in inspect.signature(model.forward).parameters
-    vocabulary = model.config.get_text_config().vocab_size
-    ids = torch.tensor([[5, 3, 9, 4, 7, 6, 8], [8, 4, 3, 5, 9, 6, 7]])[: 2 if remember else 1] % vocabulary
-    given = (ids, torch.arange(ids.shape[1]).expand_as(ids))[: 2 if positions else 1]
-    sizes = {1: torch.export.Dim.DYNAMIC} | ({0: torch.export.Dim.AUTO} if remember else {})
     with replaced(), torch.no_grad():
         model.set_attn_implementation(NAME if remember else "eager")
         model.set_experts_implementation(NAME)
-        return torch.export.export(
-            Logits(model, positions), given, dynamic_shapes=(sizes,) * len(given), strict=False
-        )
+        # Experts take rows of one axis, whatever the sequence (joins_sequences).
+        if remember and not any(hasattr(m, "_is_expert_parallel") for m in model.modules()):
+            program = exported(model, positions, 2)
+            if not joins_sequences(program):
+                return program
+        return exported(model, positions, 1)
+
+
+def exported(model, positions, sequences):
+    vocabulary = model.config.get_text_config().vocab_size
+    ids = torch.tensor([[5, 3, 9, 4, 7, 6, 8], [8, 4, 3, 5, 9, 6, 7]])[:sequences] % vocabulary
+    given = (ids, torch.arange(ids.shape[1]).expand_as(ids))[: 2 if positions else 1]
+    sizes = {1: torch.export.Dim.DYNAMIC} | ({0: torch.export.Dim.AUTO} if sequences > 1 else {})
+    return torch.export.export(
+        Logits(model, positions), given, dynamic_shapes=(sizes,) * len(given), strict=False
+    )
+
+
+def joins_sequences(program):
+    """Whether sequences of a batch become rows of one axis, which a session does not take: experts
+    do that."""
+    sizes = (d for n in program.graph.nodes for d in getattr(n.meta.get("val"), "shape", ()))
+    return any(isinstance(d, torch.SymInt) and len(d.node.expr.free_symbols) > 1 for d in sizes)

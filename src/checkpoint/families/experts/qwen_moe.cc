@@ -27,6 +27,8 @@ void describe_qwen3_moe(ConfigReader& r, Decoder& d) {
   d.qk_norm = QkNorm::head;
   read_experts(r, d, {.default_count = 128, .default_chosen = 8, .default_inner = 768});
   read_sparse_step(r, d);
+  d.experts.names.gate_up_stack = "mlp.experts.gate_up_proj";  // of Qwen3-VL
+  d.experts.names.down_stack = "mlp.experts.down_proj";
   d.experts.normalized = r.flag("norm_topk_prob");
   d.window = read_used_window(r, 4096);
   for (Layer& layer : d.layers) layer.window = d.window != 0;

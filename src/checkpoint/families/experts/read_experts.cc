@@ -44,9 +44,9 @@ void read_sparse_step(ConfigReader& r, Decoder& d) {
   }
 }
 
-void read_groups(ConfigReader& r, Decoder& d, int64_t groups, int64_t chosen_groups) {
+void read_groups(ConfigReader& r, Decoder& d, int64_t groups, int64_t chosen_groups, const char* key) {
   Experts& e = d.experts;
-  e.groups = r.size("n_group", groups);
+  e.groups = r.size(key, groups);
   e.chosen_groups = r.size("topk_group", chosen_groups);
   const int64_t members = e.count / e.groups;
   if (e.count % e.groups != 0 || e.chosen_groups > e.groups || e.chosen > e.chosen_groups * members)
@@ -61,8 +61,8 @@ void read_sigmoid_routing(ConfigReader& r, Decoder& d, int64_t groups, int64_t c
   e.routing = Routing::sigmoid;
   e.correction_bias = true;
   e.group_score = GroupScore::sum_of_two;
-  read_groups(r, d, groups, chosen_groups);
-  e.normalized = r.flag("norm_topk_prob", absent.normalized);
+  read_groups(r, d, groups, chosen_groups, absent.groups);
+  e.normalized = r.flag(absent.normalized_key, absent.normalized);
   e.sum_offset = e.normalized ? 1e-20f : 0;
   e.scale = read_factor(r, "routed_scaling_factor", scale);
   e.shared_intermediate_size = e.intermediate_size * read_count(r, absent.shared, 1);

@@ -17,11 +17,11 @@ void read_first_dense(ConfigReader&, Decoder&, int64_t fallback);
 // Every decoder_sparse_step-th layer is sparse, but those of mlp_only_layers.
 void read_sparse_step(ConfigReader&, Decoder&);
 // n_group and topk_group.
-void read_groups(ConfigReader&, Decoder&, int64_t groups, int64_t chosen_groups);
+void read_groups(ConfigReader&, Decoder&, int64_t groups, int64_t chosen_groups, const char* key = "n_group");
 // The routing of DeepSeek-V3: sigmoid, a bias for the choice alone, groups, shared experts.
 struct SigmoidDefaults {
   bool normalized = true;
-  const char* shared = "n_shared_experts";
+  const char *shared = "n_shared_experts", *normalized_key = "norm_topk_prob", *groups = "n_group";
 };
 void read_sigmoid_routing(ConfigReader&, Decoder&, int64_t groups, int64_t chosen_groups, double scale,
                           const SigmoidDefaults& = {});

@@ -86,6 +86,7 @@ void describe_nemotron_h(ConfigReader& r, Decoder& d) {
   read_nemotron_experts(r, d, *given);
   for (const char* key : {"attention_bias", "mamba_proj_bias"})  // no part of transformers' model
     if (r.flag(key)) r.refuse(onnx::quote(key) + " = true is not covered");
+  ignore_heads_for_more_tokens(r, d);
   // transformers takes time_step_min as the least time step, and time_step_limit for nothing.
   d.state_space.dt_minimum = read_factor(r, "time_step_min", 0.001);
   d.state_space.name = "mixer.";

@@ -15,7 +15,7 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   // Keys that transformers writes beside those that it reads.
   const int64_t head_dim = absent.temperature ? whole : turned;  // Mistral 4 has the whole head
   for (const auto& [key, size] : {std::pair{"qk_head_dim", whole}, {"head_dim", head_dim}})
-    if (r.size(key, size) != size)
+    if (r.size(key, size) != size && (absent.rotated || key != std::string_view("head_dim")))
       r.refuse(quote(key) + " other than " + std::to_string(size) +
                ", which the other sizes give, is not covered");
   if (d.kv_heads != d.heads)
@@ -31,6 +31,12 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   const int64_t usual = std::max<int64_t>(d.hidden_size / d.heads, 1);
   d.v_head_dim = r.size("v_head_dim", absent.v_head_dim ? absent.v_head_dim : usual);
   d.qkv_bias = d.output_bias = r.flag("attention_bias");
+  if (!absent.rotated) {
+    d.rotary_dim = turned, d.head_dim = whole;
+    d.attention_scale = default_attention_scale(whole);
+    r.find("auto_map");
+    return;
+  }
   d.head_dim = turned;  // the rotary embedding is that of these elements
   const double part = absent.temperature ? static_cast<double>(turned) / static_cast<double>(whole) : 1;
   read_rope(r, {.whole = part, .longrope = absent.longrope, .temperature = absent.temperature}, d);

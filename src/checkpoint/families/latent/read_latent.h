@@ -13,6 +13,7 @@ struct LatentDefaults {
   double epsilon = 1e-6;
   bool longrope = false;
   bool temperature = false;  // of queries, and the rotated part of a head is named as one
+  bool rotated = true;       // else no part of a head is, and head_dim says nothing
 };
 // Sizes, ranks, rotary embedding, scale of scores, hidden_act, rms_norm_eps and attention_bias.
 void read_latent(ConfigReader&, Decoder&, const LatentDefaults& = {});

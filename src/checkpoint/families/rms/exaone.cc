@@ -45,6 +45,7 @@ void describe_exaone4(ConfigReader& r, Decoder& d) {
   d.block = Block::post;
   d.names.attention_post_norm = "post_attention_layernorm";
   d.names.mlp_post_norm = "post_feedforward_layernorm";
+  ignore_heads_for_more_tokens(r, d);
   read_exaone4_attention(r, d);
 }
 

@@ -22,6 +22,14 @@ void describe_qwen2(ConfigReader& r, Decoder& d) {
   read_rope(r, {}, d);
 }
 
+// MiMo of Xiaomi: Qwen 2 with a head for several tokens.
+void describe_mimo(ConfigReader& r, Decoder& d) {
+  describe_qwen2(r, d);
+  if (!r.flag("attention_bias", true)) r.refuse("'attention_bias' = false is not covered");
+  r.require_neutral("use_mrope");
+  ignore_heads_for_more_tokens(r, d, "model.mtp_layers.");
+}
+
 void describe_qwen3(ConfigReader& r, Decoder& d) {
   read_llama_like(r, d, {.default_kv_heads = 32, .default_head_dim = 128});
   d.tied = r.flag("tie_word_embeddings");

@@ -28,6 +28,7 @@ class DecoderGraph {
 
  private:
   std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
+  std::string ternary_linear(const std::string& name, const std::string& x, const std::string& matrix);
   std::string norm(const std::string& name, const std::string& x, int64_t size, bool bias,
                    bool weighted = true);
   std::string block_norm(const std::string& name, const std::string& x);
@@ -61,6 +62,7 @@ class DecoderGraph {
   std::string time_steps(const std::string& p, const std::string& x);
   std::string gated_norm(const std::string& p, const std::string& x, const std::string& gate);
   std::string state_space(size_t layer, const std::string& x);
+  std::string selective_scan(size_t layer, const std::string& x);
   void split_gate(const std::string& name, Strings& qkv);
   std::string attention_gated(const std::string& layer, const std::string& y, const std::string& gate);
   // Of a layer of the gated delta rule, each [B, S, size]. Queries, keys and values are convolved.
@@ -75,10 +77,20 @@ class DecoderGraph {
   struct MlpNames {
     std::string gate, up, gate_up, down;
   };
-  std::string mlp(const MlpNames& names, const std::string& p, const std::string& x, int64_t inner);
+  std::string mlp(const MlpNames& names, const std::string& p, const std::string& x, int64_t inner,
+                  double gate_sparsity = 0);
+  std::string cut_off(const std::string& p, const std::string& gate, double sparsity);
   std::string mlp(size_t layer, const std::string& x, const std::string& residual);
   void layer_inputs(const std::string& x);
+  std::string of_layer_input(size_t layer, const std::string& x);
   std::string with_layer_input(size_t layer, const std::string& x);
+  std::string root_mean_square(const std::string& name, const std::string& x, float least);
+  std::string versions(const std::string& x);
+  std::string one_version(const std::string& name, const std::string& x, int64_t index);
+  std::string version_weights(const std::string& layer, const std::string& p, const std::string& x);
+  std::string laurel_layer(size_t index, const std::string& x);
+  std::string altup_layer(size_t index, const std::string& x);
+  std::string joined_versions(const std::string& x);
 
   struct Chosen {
     std::string weights, experts;  // [B, S, k]

@@ -40,7 +40,14 @@ DecoderGraph::DeltaOperands DecoderGraph::delta_operands(const std::string& inde
     };
     o.q = one(n.q, "q", keys), o.k = one(n.k, "k", keys), o.v = one(n.v, "v", values);
   }
-  if (g.layout != DeltaLayout::by_key_head) {
+  const auto narrowed = [&](const std::string& in, const std::string& out, int64_t size) {
+    return linear(p + out, from_x(in, g.value_dim), g.value_dim, size, false);
+  };
+  if (g.channel_decays) {
+    o.gate = narrowed(n.gate_in, n.gate_out, values);
+    o.rate = from_x(n.rate, g.value_heads);
+    o.decay = narrowed(n.decay_in, n.decay_out, keys);
+  } else if (g.layout != DeltaLayout::by_key_head) {
     o.gate = from_x(n.gate, values);
     o.rate = from_x(n.rate, g.value_heads);
     o.decay = from_x(n.decay, g.value_heads);
@@ -73,15 +80,20 @@ DecoderGraph::DeltaOperands DecoderGraph::delta_operands(const std::string& inde
   return o;
 }
 
-// -exp(A_log) softplus(x + dt_bias): the logarithm of a decay for each head.
+// -exp(A_log) softplus(x + dt_bias): the logarithm of a decay for each head, or of each channel.
 std::string DecoderGraph::delta_decay(const std::string& p, const std::string& x) {
-  const std::vector<int64_t> heads = {d_.delta.value_heads};
-  const std::string steps = b_.node("Softplus", p + "softplus",
-                                    {b_.node("Add", p + "time_steps", {x, b_.weight(p + "dt_bias", heads)})});
+  const GatedDelta& g = d_.delta;
+  const int64_t channels = g.key_heads * g.key_dim;
+  const std::vector<int64_t> biases = {g.channel_decays ? channels : g.value_heads};
+  const auto heads = g.channel_decays ? std::vector<int64_t>{1, 1, g.value_heads, 1} : biases;
+  std::string steps = b_.node("Softplus", p + "softplus",
+                              {b_.node("Add", p + "time_steps", {x, b_.weight(p + "dt_bias", biases)})});
+  if (g.channel_decays) steps = reshaped(p + "softplus.heads", steps, {0, 0, g.value_heads, g.key_dim});
   const std::string log = p + "A_log";
   const std::string rate =
       b_.node("Neg", log + ".negative", {b_.node("Exp", log + ".exp", {b_.weight(log, heads)})});
-  return b_.node("Mul", p + "decay", {steps, rate});
+  const std::string y = b_.node("Mul", p + "decay", {steps, rate});
+  return g.channel_decays ? reshaped(p + "decay.flat", y, {0, 0, channels}) : y;
 }
 
 // Each head divided by its length, sqrt(sum of squares + 10^-6): the norm by the root mean square
@@ -121,7 +133,9 @@ std::string DecoderGraph::gated_delta(size_t layer, const std::string& x) {
   y = b_.node("RMSNormalization", norm, {y, b_.weight(norm + ".weight", {g.value_dim})},
               {{"axis", int64_t{-1}}, {"epsilon", g.norm_epsilon}, {"stash_type", int64_t{kFloat}}});
   y = reshaped(norm + ".flat", y, {0, 0, g.value_heads * g.value_dim});
-  y = b_.node("Mul", p + "gated", {y, activated(b_, Activation::silu, p + "gate.", o.gate)});
+  const std::string open = g.channel_decays ? b_.node("Sigmoid", p + "gate.sigmoid", {o.gate})
+                                            : activated(b_, Activation::silu, p + "gate.", o.gate);
+  y = b_.node("Mul", p + "gated", {y, open});
   return linear(p + g.names.out, y, g.value_heads * g.value_dim, d_.hidden_size, false);
 }
 

@@ -16,6 +16,8 @@ struct DeltaNames {
   std::string q = "q_proj", k = "k_proj", v = "v_proj", qkv = "in_proj_qkv", qkvz = "in_proj_qkvz";
   std::string gate = "in_proj_z", decay = "in_proj_a", rate = "in_proj_b", rate_decay = "in_proj_ba";
   std::string norm = "norm", out = "out_proj";
+  // Of channel_decays: pairs of matrices with a narrow row between them.
+  std::string decay_in = "f_a_proj", decay_out = "f_b_proj", gate_in = "g_a_proj", gate_out = "g_b_proj";
 };
 
 struct GatedDelta {
@@ -25,6 +27,7 @@ struct GatedDelta {
   int64_t taps = 0;                                                    // of the convolutions
   float norm_epsilon = 0;                                              // of the norm of its results
   bool doubled_rate = false;                                           // rates of up to 2
+  bool channel_decays = false;  // a decay for each channel of keys, gates by sigmoid (decoder.55)
 };
 
 }  // namespace invar::checkpoint

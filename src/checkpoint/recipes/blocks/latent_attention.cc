@@ -38,8 +38,10 @@ Strings DecoderGraph::latent_projections(const std::string& layer, const std::st
   const std::string kv = linear(p + "kv_b_proj", compressed("kv_a_layernorm", a_parts[0], d_.kv_lora_rank),
                                 d_.kv_lora_rank, heads * (plain + d_.v_head_dim), false);
   const Strings kv_parts = split_heads(p + "kv_b", kv, plain, d_.v_head_dim);
-  const std::string one = b_.node("RotaryEmbedding", p + "k_rotated", {a_parts[1], cos_[0], sin_[0]},
-                                  {{"num_heads", int64_t{1}}, {"interleaved", int64_t{d_.rope_interleaved}}});
+  const std::string one =
+      d_.ropes.empty() ? a_parts[1]
+                       : b_.node("RotaryEmbedding", p + "k_rotated", {a_parts[1], cos_[0], sin_[0]},
+                                 {{"num_heads", int64_t{1}}, {"interleaved", int64_t{d_.rope_interleaved}}});
   const std::string shape = b_.constant("all_heads", std::vector<int64_t>{1, 1, heads, 1});
   const std::string shared =
       b_.node("Expand", p + "k_shared", {reshaped(p + "k_rotated.head", one, {0, 0, 1, turned}), shape});

@@ -16,9 +16,15 @@ void DecoderGraph::layer_inputs(const std::string& x) {
   };
   const std::string table = prefix_ + "embed_tokens_per_layer",
                     context = prefix_ + "per_layer_model_projection";
-  std::string own = b_.node(
-      "Gather", table, {b_.weight(table + ".weight", {d_.layer_input_vocab, layers * size}), "input_ids"},
-      {{"axis", int64_t{0}}});
+  std::string ids = "input_ids";
+  if (d_.layer_input_vocab < d_.vocab_size) {  // tokens that the table does not have take its first row
+    const std::string least =
+        b_.node("Less", table + ".has", {ids, b_.scalar("layer_input_vocab", d_.layer_input_vocab)});
+    ids = b_.node("Where", table + ".ids", {least, ids, b_.scalar("first_row", 0)});
+  }
+  std::string own =
+      b_.node("Gather", table, {b_.weight(table + ".weight", {d_.layer_input_vocab, layers * size}), ids},
+              {{"axis", int64_t{0}}});
   own = scaled("Mul", table + ".layer_embedding_scale", own,
                static_cast<float>(std::sqrt(static_cast<double>(size))), 1);
   std::string y = linear(context, x, d_.hidden_size, layers * size, false);
@@ -29,17 +35,20 @@ void DecoderGraph::layer_inputs(const std::string& x) {
   layer_inputs_ = parts("layer_inputs.split", y, 2, std::vector<int64_t>(d_.layers.size(), 1));
 }
 
+// What the token gives to a layer whose result is x.
+std::string DecoderGraph::of_layer_input(size_t layer, const std::string& x) {
+  const std::string p = prefix_ + d_.names.layers + std::to_string(layer) + ".";
+  const std::string input = reshaped(p + "layer_input", layer_inputs_[layer], {0, 0, d_.layer_input_size});
+  const std::string gate = linear(p + "per_layer_input_gate", x, d_.hidden_size, d_.layer_input_size, false);
+  const std::string y = gated(p + "per_layer_input_gate.", gate, input);
+  return block_norm(p + "post_per_layer_input_norm",
+                    linear(p + "per_layer_projection", y, d_.layer_input_size, d_.hidden_size, false));
+}
+
 std::string DecoderGraph::with_layer_input(size_t layer, const std::string& x) {
   const std::string p = prefix_ + d_.names.layers + std::to_string(layer) + ".";
   std::string y = x;
-  if (d_.layer_input_size != 0) {
-    const std::string input = reshaped(p + "layer_input", layer_inputs_[layer], {0, 0, d_.layer_input_size});
-    const std::string gate =
-        linear(p + "per_layer_input_gate", x, d_.hidden_size, d_.layer_input_size, false);
-    y = gated(p + "per_layer_input_gate.", gate, input);
-    y = linear(p + "per_layer_projection", y, d_.layer_input_size, d_.hidden_size, false);
-    y = b_.node("Add", p + "per_layer_output", {x, block_norm(p + "post_per_layer_input_norm", y)});
-  }
+  if (d_.layer_input_size != 0) y = b_.node("Add", p + "per_layer_output", {x, of_layer_input(layer, x)});
   if (d_.layer_scalar) y = b_.node("Mul", p + "scaled_output", {y, b_.weight(p + "layer_scalar", {1})});
   return y;
 }

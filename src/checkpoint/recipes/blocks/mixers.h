@@ -1,5 +1,5 @@
-// What stands in the place of attention: a short convolution, or a state-space layer of Mamba-2
-// (spec/decoder.md decoder.61, decoder.62). Part of Decoder.
+// What stands in the place of attention: a short convolution, or a state-space layer of Mamba or
+// Mamba-2 (spec/decoder.md decoder.61, decoder.62, decoder.65). Part of Decoder.
 #pragma once
 
 #include <array>
@@ -27,6 +27,17 @@ struct StateSpace {
   // Factors of what goes in and out, and of the parts of the projection: gate, x, B, C, time steps.
   float in_scale = 1, out_scale = 1;
   std::array<float, 5> scales = {1, 1, 1, 1, 1};
+};
+
+// Mamba (decoder.65). Its tensors begin with `name`.
+struct SelectiveScan {
+  std::string name = "mixer.";
+  int64_t channels = 0, state_size = 0, rank = 0;  // rank: of time steps. channels 0: no layer has one
+  int64_t width = 0;                               // of the convolution
+  bool bias = false, conv_bias = false;
+  // Norms of time steps, B and C: with weights, or with weights of 1 and an epsilon of their own.
+  bool norm = false;
+  float plain_norm_epsilon = 0;
 };
 
 }  // namespace invar::checkpoint

@@ -10,7 +10,8 @@ std::string DecoderGraph::gated(const std::string& p, const std::string& gate, c
 }
 
 // `n` has the whole names of the matrices, `p` begins those of the nodes between them.
-std::string DecoderGraph::mlp(const MlpNames& n, const std::string& p, const std::string& x, int64_t inner) {
+std::string DecoderGraph::mlp(const MlpNames& n, const std::string& p, const std::string& x, int64_t inner,
+                              double gate_sparsity) {
   std::string h;
   if (!d_.gated_mlp) {
     h = activated(b_, d_.activation, p, linear(n.up, x, d_.hidden_size, inner, d_.mlp_bias));
@@ -21,9 +22,11 @@ std::string DecoderGraph::mlp(const MlpNames& n, const std::string& p, const std
   } else {
     std::string gate = linear(n.gate, x, d_.hidden_size, inner, d_.mlp_bias);
     gate = scaled("Mul", p + "mlp_gate_scale", gate, d_.mlp_scales[0], 1);
+    if (gate_sparsity != 0) gate = cut_off(p + "cut.", gate, gate_sparsity);
     const std::string up = linear(n.up, x, d_.hidden_size, inner, d_.mlp_bias);
     h = gated(p, gate, up);
   }
+  if (!d_.names.mlp_sub_norm.empty()) h = norm(p + d_.names.mlp_sub_norm, h, inner, false);
   return scaled("Mul", p + "mlp_scale", linear(n.down, h, inner, d_.hidden_size, d_.mlp_bias),
                 d_.mlp_scales[1], 1);
 }
@@ -34,8 +37,9 @@ std::string DecoderGraph::mlp(size_t layer, const std::string& x, const std::str
   const std::string p = prefix_ + n.layers + std::to_string(layer) + ".";
   const Layer& l = d_.layers[layer];
   if (l.sparse && !d_.experts.beside_mlp) return experts(p, x, x);
-  const std::string y = mlp({p + n.gate, p + n.up, p + n.gate_up, p + n.down}, p + "mlp.", x,
-                            l.intermediate_size ? l.intermediate_size : d_.intermediate_size);
+  const std::string y =
+      mlp({p + n.gate, p + n.up, p + n.gate_up, p + n.down}, p + "mlp.", x,
+          l.intermediate_size ? l.intermediate_size : d_.intermediate_size, l.gate_sparsity);
   return l.sparse ? experts_beside(p, y, residual) : y;
 }
 

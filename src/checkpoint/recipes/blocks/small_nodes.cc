@@ -10,8 +10,35 @@ std::string DecoderGraph::linear(const std::string& name, const std::string& x, 
   std::string w = b_.weight(name + ".weight", turned ? std::vector{in, out} : std::vector{out, in});
   if (!turned)
     w = b_.node("Transpose", name + ".weight.transposed", {w}, {{"perm", std::vector<int64_t>{1, 0}}});
-  const std::string y = b_.node("MatMul", name, {x, w});
+  const std::string y =
+      d_.ternary == Ternary::none ? b_.node("MatMul", name, {x, w}) : ternary_linear(name, x, w);
   return bias ? b_.node("Add", name + ".biased", {y, b_.weight(name + ".bias", {out})}) : y;
+}
+
+// Rows of x, rounded to 8 bits, times a ternary matrix and its factor (decoder.69).
+std::string DecoderGraph::ternary_linear(const std::string& name, const std::string& x,
+                                         const std::string& matrix) {
+  const auto number = [&](const char* constant, float value) {
+    return b_.constant(constant, std::vector{value});
+  };
+  const std::string largest =
+      b_.node("ReduceMax", name + ".largest",
+              {b_.node("Abs", name + ".size", {x}), b_.constant("last_axis", std::vector<int64_t>{-1})});
+  const std::string steps = b_.node(
+      "Div", name + ".steps",
+      {number("steps_127", 127), b_.node("Max", name + ".unit", {largest, number("least_unit", 1e-5f)})});
+  std::string q = b_.node("Round", name + ".round", {b_.node("Mul", name + ".stepped", {x, steps})});
+  q = b_.node("Max", name + ".above", {q, number("steps_minus_128", -128)});
+  q = b_.node("Min", name + ".below", {q, "steps_127"});
+  const std::string factor = b_.weight(name + ".weight_scale", {1});
+  if (d_.ternary == Ternary::multiplied)
+    return b_.node(
+        "Mul", name,
+        {b_.node("MatMul", name + ".product", {b_.node("Div", name + ".rounded", {q, steps}), matrix}),
+         factor});
+  return b_.node("Div", name,
+                 {b_.node("MatMul", name + ".product", {q, matrix}),
+                  b_.node("Mul", name + ".unit_scale", {factor, steps})});
 }
 
 std::string DecoderGraph::norm(const std::string& name, const std::string& x, int64_t size, bool bias,

@@ -13,6 +13,7 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
+using attention::bias_at;
 using attention::Geometry;
 using attention::kBlock;
 using attention::KeyMask;
@@ -23,22 +24,29 @@ using attention::VisibleKeys;
 constexpr float kInf = __builtin_inff();
 
 // Addends of the scores of a row: its mask row of `columns` elements, if not null, and the
-// slope of its head times the distances of the keys, the first of which is `distance`.
+// slope of its head times the distances of the keys, the first of which is `distance`, or what a
+// table has for the distances.
 struct AddedTerms {
   const float* mask = nullptr;
+  int64_t head = 0;
   float slope = 0;
   int64_t distance = 0;
 };
 
 // attention.16, attention.19 and attention.14 for n scores: softcap, slopes and additive mask.
 void adjust_scores(const Geometry& g, const AddedTerms& added, int64_t columns, float* s, int n) {
-  alignas(64) float distance[kBlock];
-  for (int i = 0; g.slopes && i < kBlock; ++i) distance[i] = static_cast<float>(added.distance + i);
+  alignas(64) float distance[kBlock];  // or the biases
+  for (int i = 0; g.slopes && i < kBlock; ++i)
+    distance[i] = g.farthest < 0 ? static_cast<float>(added.distance + i)
+                                 : g.slopes->as<const float>()[bias_at(g, added.head, added.distance + i)];
   for (int i = 0; i < n; i += kW) {
     F x = load(s + i);
     if (g.softcap != 0) x = mul(set1(g.softcap), num::INVAR_ISA_NS::tanh_ff(div(x, set1(g.softcap))));
-    if (g.slopes) x = add(x, canonicalize(mul(set1(added.slope), load(distance + i))));  // attention.19
-    if (added.mask) x = add(x, load_n(added.mask + i, valid_lanes(columns - i)));        // attention.14
+    if (g.slopes) {  // attention.19
+      const F by = load(distance + i);
+      x = add(x, g.farthest < 0 ? canonicalize(mul(set1(added.slope), by)) : by);
+    }
+    if (added.mask) x = add(x, load_n(added.mask + i, valid_lanes(columns - i)));  // attention.14
     store(s + i, x);
   }
 }
@@ -122,7 +130,8 @@ INVAR_INLINE KeyMask rows_see(const Geometry& g, const Call& call, int64_t head,
     const QueryRow r = query_row(g, call, head, row + i);
     seen[i] = attention::key_mask(r.sight, block);
     if (g.slopes) {
-      added[i].slope = g.slopes->as<const float>()[r.head];
+      added[i].head = r.head;
+      if (g.farthest < 0) added[i].slope = g.slopes->as<const float>()[r.head];
       added[i].distance = block * kBlock - r.position;
     }
     if (g.mask && attention::end_of(seen[i])) {

@@ -120,7 +120,7 @@ def attention(inputs, shapes, out, attrs, product=float_product, of_block=float_
     mask, mask_shape = more.pop(0) if attrs.get("mask") else (None, ())
     sinks = more.pop(0)[0] if attrs.get("sinks") else None
     lengths = more.pop(0)[0] if attrs.get("lengths") else None
-    slopes = more.pop(0)[0] if attrs.get("slopes") else None
+    slopes, slopes_shape = more.pop(0) if attrs.get("slopes") else (None, ())
     first_heads, axis = attrs.get("heads_first", 0), 2 if attrs.get("heads_first") else 1
     batch, seq, total = shapes[0][0], shapes[0][axis], shapes[1][axis]
     heads, kv_heads = attrs["q_heads"], attrs["kv_heads"]
@@ -185,7 +185,13 @@ def attention(inputs, shapes, out, attrs, product=float_product, of_block=float_
                     ]
                     if cap:
                         s = [mul(cap, tanh(div(x, cap))) for x in s]
-                    if slopes:
+                    if slopes and len(slopes_shape) == 2:
+                        far = slopes_shape[1] // 2
+                        table = slopes[h * slopes_shape[1] :][: slopes_shape[1]]
+                        s = [
+                            add(x, table[max(-far, min(far, j - p)) + far]) for x, j in zip(s, keys)
+                        ]
+                    elif slopes:
                         s = [add(x, canon(mul(slopes[h], float(j - p)))) for x, j in zip(s, keys)]
                     if attrs.get("mask") and hidden_by_value(-INF):
                         s = [add(x, masked(b, h, i, j)) for x, j in zip(s, keys)]

@@ -13,12 +13,14 @@ Status bind_symbols(Executable& e, const Target&) {
       e.symbols.push_back(Symbol::seq);
     } else if (s == "past") {
       e.symbols.push_back(Symbol::past);
+    } else if (s == "source") {
+      e.symbols.push_back(Symbol::source);
     } else if (!symbol.as_symbol() &&
                symbol.all_symbols([](auto& name) { return name == "seq" || name == "past"; })) {
       e.symbols.push_back(Symbol::derived);  // such as min(seq,1) of a slice
     } else {
       return not_covered("the plan's symbol '" + s +
-                         "' cannot be bound; a session binds batch, seq and past");
+                         "' cannot be bound; a session binds batch, seq, past and source");
     }
   }
   for (const plan::Value& v : e.plan->values)

@@ -6,6 +6,18 @@
 #include "run/prepare/passes/passes.h"
 
 namespace invar::run {
+
+// Whether an operand besides the first has rows of the step's tokens: then results depend on those
+// of earlier steps.
+static bool reads_earlier_rows(const plan::Plan& p, const plan::Node& n) {
+  for (size_t i = 1; i < n.in.size(); ++i) {
+    if (n.in[i].kind != plan::Operand::value) continue;
+    for (const plan::DimRef& d : p.values[n.in[i].index].shape)
+      if (d.symbol >= 0 && !p.symbols[d.symbol].all_symbols([](auto& name) { return name != "seq"; }))
+        return true;
+  }
+  return false;
+}
 namespace {
 
 // Vendors' libraries attached to the device's queue; null: cannot be.
@@ -50,7 +62,7 @@ Status select_kernels(Executable& e, const Target& target) {
     const ops::OpContract* const contract = ops::contract_of(n.op);
     if (n.state >= 0 && !contract->stateful)
       return bad_input("operation " + n.op + " of the plan cannot have a state");
-    if (n.state < 0 && contract->stateful) e.has_memory = false;
+    if (n.state < 0 && contract->stateful && reads_earlier_rows(*e.plan, n)) e.has_memory = false;
     const auto [like, is_new] = last_attrs.emplace(n.op, &n.attrs);
     if (!is_new && *like->second != n.attrs) like->second = &n.attrs;
     e.nodes.push_back({&n, k, contract, row ? row->library : nullptr, like->second});

@@ -9,10 +9,9 @@ import pytest
 from conftest import invar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).parent))
 from random_checkpoint import values  # noqa: E402
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parents[1]
 LINES = (HERE / "vectors.jsonl").read_text().splitlines()
 VECTOR = next(v for v in map(json.loads, LINES) if v["name"] == "gpt_oss")
 INNER = 64  # a multiple of 32, the elements of a block
@@ -26,10 +25,11 @@ def bf16(x):
     return (words >> 16).astype("<u2").tobytes()
 
 
-def write(folder, tensors, **settings):
+def write(folder, tensors, vector=None, **settings):
     """`tensors`: name -> (dtype, shape, bytes)."""
     folder.mkdir(parents=True)
-    config = {**VECTOR["config"], "intermediate_size": INNER, **settings}
+    own = {**VECTOR["config"], "intermediate_size": INNER}
+    config = {**(vector["config"] if vector else own), **settings}
     (folder / "config.json").write_text(json.dumps(config))
     at, header = 0, {}
     for name, (dtype, shape, data) in tensors.items():

@@ -2,13 +2,13 @@
 // vocabulary.
 #include <cmath>
 
-#include "checkpoint/families/family.h"
+#include "checkpoint/families/gemma/read_gemma.h"
 
 namespace invar::checkpoint {
 namespace {
 
-void read_gemma(ConfigReader& r, Decoder& d, const char* activation, int64_t kv_heads) {
-  read_sizes(r, d, {.default_kv_heads = kv_heads, .default_head_dim = 256});
+void read_gemma(ConfigReader& r, Decoder& d, const char* activation, const SizeKeys& keys) {
+  read_sizes(r, d, keys);
   read_activation(r, d, activation, "gelu_pytorch_tanh");
   d.norm_epsilon = read_factor(r, "rms_norm_eps", 1e-6);
   d.norm_offset = true;
@@ -24,8 +24,8 @@ void read_pre_attention_scale(ConfigReader& r, Decoder& d) {
 }  // namespace
 
 // Gemma 2 and later.
-void read_second_gemma(ConfigReader& r, Decoder& d) {
-  read_gemma(r, d, "hidden_activation", 4);
+void read_second_gemma(ConfigReader& r, Decoder& d, const SizeKeys& keys) {
+  read_gemma(r, d, "hidden_activation", keys);
   d.block = Block::both;
   d.names.attention_post_norm = "post_attention_layernorm";
   d.names.mlp_norm = "pre_feedforward_layernorm";
@@ -33,7 +33,7 @@ void read_second_gemma(ConfigReader& r, Decoder& d) {
 }
 
 void describe_gemma(ConfigReader& r, Decoder& d) {
-  read_gemma(r, d, "hidden_act", 16);
+  read_gemma(r, d, "hidden_act", {.default_kv_heads = 16, .default_head_dim = 256});
   d.activation = d.activation == Activation::gelu ? Activation::gelu_tanh : d.activation;
   read_rope(r, {}, d);
 }

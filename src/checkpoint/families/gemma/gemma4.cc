@@ -4,10 +4,9 @@
 
 #include "checkpoint/architecture.h"
 #include "checkpoint/families/experts/read_experts.h"
+#include "checkpoint/families/gemma/read_gemma.h"
 
 namespace invar::checkpoint {
-
-void read_second_gemma(ConfigReader&, Decoder&);
 
 namespace {
 
@@ -57,28 +56,6 @@ void read_global_heads(ConfigReader& r, Decoder& d, bool keys_are_values) {
   d.ropes[0].size = dim;
 }
 
-// The last num_kv_shared_layers use the keys and values of the last layer before them of their
-// kind.
-void read_shared_keys(ConfigReader& r, Decoder& d) {
-  const auto count = static_cast<int64_t>(d.layers.size()), shared = read_count(r, "num_kv_shared_layers", 0);
-  const bool wide = r.flag("use_double_wide_mlp");
-  for (int64_t i = std::max<int64_t>(count - shared, 0); i < count && r.status(); ++i) {
-    Layer& layer = d.layers[static_cast<size_t>(i)];
-    int64_t source = count - shared - 1;
-    while (source >= 0 && d.layers[static_cast<size_t>(source)].window != layer.window) --source;
-    if (source < 0)
-      return r.reject("'num_kv_shared_layers' leaves no layer whose keys layer " + std::to_string(i) +
-                      " can use");
-    layer.keys_of = source;
-    layer.values_are_keys = false;
-    if (wide) layer.intermediate_size = 2 * d.intermediate_size;
-    // Old files have tensors that nothing reads.
-    for (const char* name :
-         {"k_proj.weight", "v_proj.weight", "k_norm.weight", "v_norm.weight", "k_proj.bias", "v_proj.bias"})
-      d.names.ignored.push_back("." + d.names.layers + std::to_string(i) + ".self_attn." + name);
-  }
-}
-
 void read_experts_beside(ConfigReader& r, Decoder& d) {
   if (!r.flag("enable_moe_block")) {
     for (const char* key : {"num_experts", "top_k_experts", "moe_intermediate_size"}) r.find(key);
@@ -93,6 +70,25 @@ void read_experts_beside(ConfigReader& r, Decoder& d) {
 }
 
 }  // namespace
+
+void read_shared_keys(ConfigReader& r, Decoder& d, int64_t fallback) {
+  const auto count = static_cast<int64_t>(d.layers.size()),
+             shared = read_count(r, "num_kv_shared_layers", fallback);
+  for (int64_t i = std::max<int64_t>(count - shared, 0); i < count && r.status(); ++i) {
+    Layer& layer = d.layers[static_cast<size_t>(i)];
+    int64_t source = count - shared - 1;
+    while (source >= 0 && d.layers[static_cast<size_t>(source)].window != layer.window) --source;
+    if (source < 0)
+      return r.reject("'num_kv_shared_layers' leaves no layer whose keys layer " + std::to_string(i) +
+                      " can use");
+    layer.keys_of = source;
+    layer.values_are_keys = false;
+    // Old files have tensors that nothing reads.
+    for (const char* name :
+         {"k_proj.weight", "v_proj.weight", "k_norm.weight", "v_norm.weight", "k_proj.bias", "v_proj.bias"})
+      d.names.ignored.push_back("." + d.names.layers + std::to_string(i) + ".self_attn." + name);
+  }
+}
 
 void describe_gemma4(ConfigReader& r, Decoder& d) {
   read_second_gemma(r, d);
@@ -111,7 +107,10 @@ void describe_gemma4(ConfigReader& r, Decoder& d) {
                        {.theta = 10000, .theta_key = nullptr}, d);
   if (!r.status()) return;
   read_global_heads(r, d, r.flag("attention_k_eq_v"));
-  read_shared_keys(r, d);
+  read_shared_keys(r, d, 0);
+  if (r.flag("use_double_wide_mlp"))
+    for (Layer& layer : d.layers)
+      if (layer.keys_of >= 0) layer.intermediate_size = 2 * d.intermediate_size;
   d.layer_input_size = read_count(r, "hidden_size_per_layer_input", 256);
   d.layer_input_vocab = r.size("vocab_size_per_layer_input", 262144);
   if (d.layer_input_size != 0 && d.layer_input_vocab < d.vocab_size)

@@ -1,0 +1,75 @@
+// BART and its kin: mBART, Marian, Pegasus, M2M100 with NLLB.
+#include <cmath>
+
+#include "checkpoint/families/seq2seq/seq2seq_family.h"
+
+namespace invar::checkpoint {
+namespace {
+
+void read_side(ConfigReader& r, Seq2Seq& m, const std::string& prefix, Seq2SeqSide& s) {
+  s.layers = r.size((prefix + "_layers").c_str(), 12);
+  s.heads = r.size((prefix + "_attention_heads").c_str(), 16);
+  s.intermediate_size = r.size((prefix + "_ffn_dim").c_str(), 4096);
+  if (s.heads < 1 || m.hidden_size % s.heads != 0)
+    return r.reject("'d_model' is not a multiple of '" + prefix + "_attention_heads'");
+  s.head_dim = m.hidden_size / s.heads;
+  s.attention_scale = default_attention_scale(s.head_dim);
+}
+
+// What all of them share. Some files of the field say what the classes do anyway.
+void read_bart_like(ConfigReader& r, Seq2Seq& m, int64_t vocab_size, const char* activation,
+                    bool scale_embedding) {
+  m.hidden_size = r.size("d_model", 1024);
+  m.encoder.vocab_size = m.decoder.vocab_size = r.size("vocab_size", vocab_size);
+  m.max_positions = r.size("max_position_embeddings", 1024);
+  read_side(r, m, "encoder", m.encoder), read_side(r, m, "decoder", m.decoder);
+  read_activation(r, m, "activation_function", r.text("activation_function", activation));
+  if (r.flag("scale_embedding", scale_embedding))
+    m.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(m.hidden_size)));
+  m.tied = r.flag("tie_word_embeddings", true);
+  r.require_neutral("normalize_before", m.pre_norm);
+  r.require_neutral("add_final_layer_norm", !m.final_norm.empty());
+  r.require_neutral("normalize_embedding", !m.embedding_norm.empty());
+}
+
+void read_pre_norm(Seq2Seq& m) {
+  m.pre_norm = true, m.final_norm = "layer_norm";
+}
+
+}  // namespace
+
+void describe_bart(ConfigReader& r, Seq2Seq& m) {
+  m.position_offset = 2;
+  read_bart_like(r, m, 50265, "gelu", false);
+}
+
+void describe_mbart(ConfigReader& r, Seq2Seq& m) {
+  read_pre_norm(m);
+  describe_bart(r, m);
+}
+
+void describe_marian(ConfigReader& r, Seq2Seq& m) {
+  m.positions = SourcePositions::sinusoidal, m.embedding_norm = "";
+  read_bart_like(r, m, 58101, "gelu", false);
+  m.decoder.vocab_size = r.size("decoder_vocab_size", m.encoder.vocab_size);
+  if (r.flag("share_encoder_decoder_embeddings", true) && m.decoder.vocab_size != m.encoder.vocab_size)
+    r.reject("'decoder_vocab_size' is not 'vocab_size', but the two sides share their embeddings");
+}
+
+void describe_pegasus(ConfigReader& r, Seq2Seq& m) {
+  read_pre_norm(m);
+  m.positions = SourcePositions::sinusoidal, m.embedding_norm = "";
+  read_bart_like(r, m, 50265, "gelu", false);
+}
+
+void describe_m2m_100(ConfigReader& r, Seq2Seq& m) {
+  read_pre_norm(m);
+  m.positions = SourcePositions::sinusoidal32, m.embedding_norm = "";
+  read_bart_like(r, m, 128112, "relu", true);
+  m.padding = r.is_null("pad_token_id") ? -1 : r.size("pad_token_id", 1);
+  if (m.padding < 0 || m.hidden_size < 4 || m.hidden_size % 2 != 0)
+    r.refuse("'pad_token_id' null, or an odd or tiny 'd_model', is not covered");
+  m.position_offset = m.padding + 1;
+}
+
+}  // namespace invar::checkpoint
