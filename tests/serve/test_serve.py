@@ -426,6 +426,36 @@ def test_what_a_server_says_of_itself(server):
     assert response.getheader("x-request-id") == "mine-1"
 
 
+def test_the_client_of_openai(server):
+    try:
+        import openai
+    except ImportError:
+        pytest.skip("the client openai is not installed")
+    client = openai.OpenAI(
+        base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0
+    )
+    name = client.models.list().data[0].id
+    whole = client.completions.create(model=name, **GREEDY)
+    assert whole.invar["receipts"] == server.complete(GREEDY)["invar"]["receipts"]
+    pieces = client.completions.create(model=name, **GREEDY, stream=True)
+    assert "".join(p.choices[0].text for p in pieces) == whole.choices[0].text
+    asked = {"messages": HELLO, "max_completion_tokens": 8, "seed": 1, "model": name, "n": 2}
+    asked |= {"logprobs": True, "top_logprobs": 2, "extra_body": {"top_k": 5, "min_p": 0.01}}
+    chat = client.chat.completions.create(**asked)
+    assert [c.index for c in chat.choices] == [0, 1]
+    assert len(chat.choices[0].logprobs.content) == chat.usage.completion_tokens // 2
+    with client.chat.completions.create(**asked, stream=True) as events:
+        texts = ["", ""]
+        for event in events:
+            texts[event.choices[0].index] += event.choices[0].delta.content or ""
+    assert texts == [c.message.content for c in chat.choices]
+    with pytest.raises(openai.BadRequestError) as refusal:
+        client.completions.create(model=name, prompt="a", max_tokens=100000)
+    assert refusal.value.code == "context_length_exceeded"
+    with pytest.raises(openai.NotFoundError):
+        client.completions.create(model="gpt-4", prompt="a")
+
+
 def test_keys(model, tasks, tmp_path):
     (tmp_path / "keys").write_text("# the team's\nsecret-1\nsecret-2\n")
     server = Server(

@@ -44,7 +44,7 @@ ChatView::Delta ChatView::push(std::string_view piece) {
   text_ += piece;
   std::string_view rest = text_, reasoning;
   const std::string_view begin = without_begin(text_);
-  if (!opened_ && kOpen.starts_with(begin.substr(0, kOpen.size())) && begin.size() < kOpen.size()) return {};
+  if (begin.size() < kOpen.size() && kOpen.starts_with(begin)) return {};  // it may open <think>
   if (opened_ || begin.starts_with(kOpen)) {
     const std::string_view inside = begin.starts_with(kOpen) ? begin.substr(kOpen.size()) : text_;
     const size_t end = inside.find(kClose);

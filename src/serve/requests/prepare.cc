@@ -121,6 +121,12 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
   }
   auto prompts = prompts_of(call);
   if (!prompts) return prompts.problem();
+  const size_t most = options_.queue + static_cast<size_t>(engine_.session().sequences());
+  if (prompts->size() * static_cast<size_t>(call.n) > most)
+    return Problem{400,
+                   "prompt: " + std::to_string(prompts->size()) + " prompts of " + std::to_string(call.n) +
+                       " answers each, and this server takes " + std::to_string(most) + " at once",
+                   "prompt"};
   for (GivenPrompt& given : *prompts) {
     if (given.ids) {
       auto text = text_of(*given.ids);
