@@ -49,9 +49,9 @@ Status do_export(const ExportCommand& c) {
   if (!c.python.empty() && !c.with_transformers)
     return bad_input("--python: it goes with --with-transformers");
   if (c.with_transformers) {
-    if (c.colocate_tensors) return bad_input("--colocate-tensors: an export with transformers has its own weights");
-    INVAR_TRY(const std::string path,
-              export_with_transformers(location.folder, c.output, c.python, console));
+    if (c.colocate_tensors)
+      return bad_input("--colocate-tensors: an export with transformers has its own weights");
+    INVAR_TRY(const std::string path, export_with_transformers(location.folder, c.output, c.python, console));
     return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
   }
   const auto exporting = console.phase("export");

@@ -188,6 +188,7 @@ def computed(name, config):
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         shapes = stored(name, text, shapes_of(text, folder, auto_class(text)))
+        shapes = dict(sorted(shapes.items()))  # as unpacked() has them
         own = shapes
         if "text_config" in config:
             own = {n.replace("model.", "model.language_model.", 1): s for n, s in shapes.items()}

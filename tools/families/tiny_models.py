@@ -7,14 +7,54 @@ VOCABULARY = 2048  # that of the shipped tokenizer
 # Attribute -> its small value, wherever a config has it and no override says otherwise.
 SIZES = {
     "vocab_size": VOCABULARY,
-    **dict.fromkeys(("hidden_size", "n_embd", "d_model", "dim", "embed_dim", "dim_model", "emb_dim"), 32),
-    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "encoder_layers", "num_blocks"), 2),
-    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_heads", "decoder_attention_heads", "encoder_attention_heads"), 4),
+    **dict.fromkeys(
+        ("hidden_size", "n_embd", "d_model", "dim", "embed_dim", "dim_model", "emb_dim"), 32
+    ),
+    **dict.fromkeys(
+        (
+            "num_hidden_layers",
+            "n_layer",
+            "n_layers",
+            "num_layers",
+            "decoder_layers",
+            "encoder_layers",
+            "num_blocks",
+        ),
+        2,
+    ),
+    **dict.fromkeys(
+        (
+            "num_attention_heads",
+            "n_head",
+            "n_heads",
+            "num_heads",
+            "decoder_attention_heads",
+            "encoder_attention_heads",
+        ),
+        4,
+    ),
     **dict.fromkeys(("num_key_value_heads", "num_kv_heads", "n_kv_heads"), 2),
-    **dict.fromkeys(("intermediate_size", "ffn_dim", "decoder_ffn_dim", "encoder_ffn_dim", "n_inner", "dff", "dim_ff", "ffn_hidden_size", "d_inner"), 48),
-    **dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size", "expert_ffn_hidden_size"), 24),
+    **dict.fromkeys(
+        (
+            "intermediate_size",
+            "ffn_dim",
+            "decoder_ffn_dim",
+            "encoder_ffn_dim",
+            "n_inner",
+            "dff",
+            "dim_ff",
+            "ffn_hidden_size",
+            "d_inner",
+        ),
+        48,
+    ),
+    **dict.fromkeys(
+        ("moe_intermediate_size", "shared_expert_intermediate_size", "expert_ffn_hidden_size"), 24
+    ),
     **dict.fromkeys(("max_position_embeddings", "n_positions", "n_ctx"), 256),
-    **dict.fromkeys(("head_dim", "attention_head_size", "global_head_dim", "kv_channels", "swa_head_dim"), 16),
+    **dict.fromkeys(
+        ("head_dim", "attention_head_size", "global_head_dim", "kv_channels", "swa_head_dim"), 16
+    ),
     **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 4),
     **dict.fromkeys(("num_experts_per_tok", "moe_topk", "moe_k", "top_k_experts"), 2),
     **dict.fromkeys(("sliding_window", "attention_window", "window_size"), 24),
@@ -31,10 +71,14 @@ SIZES = {
 }
 
 DECODER = {"is_decoder": True}  # of types that are encoders too
-# Settings of types whose defaults do not fit together when they are small, or ask for something else.
+# Settings of types whose defaults do not fit together when they are small, or ask for something
+# else.
 SETTINGS = {
     "gpt_neo": {"attention_types": [[["global", "local"], 1]], "window_size": 24},
-    "zamba2": {"num_hidden_layers": 4, "layers_block_type": ["mamba", "hybrid"] * 2, "mamba_d_state": 8, "mamba_headdim": 16, "mamba_ngroups": 1, "num_mem_blocks": 1, "layer_types": ...},
+    "zamba2": {
+        "num_hidden_layers": 4, "layers_block_type": ["mamba", "hybrid"] * 2, "layer_types": ...,
+        "mamba_d_state": 8, "mamba_headdim": 16, "mamba_ngroups": 1, "num_mem_blocks": 1,
+    },
     "roformer": DECODER | {"embedding_size": 32},
     "electra": DECODER | {"embedding_size": 32},
     "rembert": DECODER | {"input_embedding_size": 32, "output_embedding_size": 32},
@@ -69,7 +113,9 @@ def config_of(kind, **settings):
     cls = CONFIG_MAPPING[kind]
     default = cls()
     given = {k: v for k, v in SIZES.items() if vars(default).get(k) is not None}
-    if "qk_rope_head_dim" in given:  # latent attention: its sizes are others, its heads have keys of their own
+    if (
+        "qk_rope_head_dim" in given
+    ):  # latent attention: its sizes are others, its heads have keys of their own
         given.pop("head_dim", None)
         given["num_key_value_heads"] = given["num_attention_heads"]
     layers = vars(default).get("layer_types")

@@ -27,6 +27,9 @@ Result<generate::Request> Replay::compare_request() {
   if (claimed_.stop_tokens != model.folder.stop_tokens)
     verdict_.findings.push_back(
         {"input.stop_tokens", json::dump(model.folder.stop_tokens), json::dump(claimed_.stop_tokens), true});
+  if (claimed_.decoder_tokens != model.folder.decoder_tokens)
+    verdict_.findings.push_back({"input.decoder_tokens", json::dump(model.folder.decoder_tokens),
+                                 json::dump(claimed_.decoder_tokens), true});
   auto settings = std::make_shared<generate::RequestSettings>();
   settings->options.previous = claimed_.previous;
   settings->decoding.stop_strings = claimed_.stop_strings;
