@@ -41,10 +41,9 @@ def row_text(name, row):
     if "sets" in row:
         take = f"[](Call& c, const json::Value& v) {{ assign(c.{row['sets']}, v); }}"
     ranged = "true" if "range" in row else "false"
-    return (
-        f"    {{{json.dumps(row.get('name', name))}, {OF[row['of']]}, Type::{row['type']}, {ranged}, {float(least)!r},"
-        f" {float(most)!r}, {json.dumps(only)}, {take}}},\n"
-    )
+    name = json.dumps(row.get("name", name))
+    limits = f"{ranged}, {float(least)!r}, {float(most)!r}"
+    return f"    {{{name}, {OF[row['of']]}, Type::{row['type']}, {limits}, {json.dumps(only)}, {take}}},\n"
 
 
 def main(root, out):

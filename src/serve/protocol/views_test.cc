@@ -1,4 +1,5 @@
-// A stream joined is the whole answer, wherever its text is cut; and that is what parse_answer says.
+// A stream joined is the whole answer, wherever its text is cut; and that is what parse_answer
+// says.
 #include "serve/protocol/views.h"
 
 #include <gtest/gtest.h>

@@ -40,7 +40,8 @@ Outcome<generate::Request> Service::request_of(
   const int64_t positions = engine_.positions(),
                 n = static_cast<int64_t>(start.empty() ? tokens->size() : start.size());
   if (call.echo && call.sampling.logprobs && !start.empty())
-    return Problem{400, "logprobs: this model reads the prompt by an encoder, so an echo has none", "logprobs"};
+    return Problem{400, "logprobs: this model reads the prompt by an encoder, so an echo has none",
+                   "logprobs"};
   if (n >= positions) return too_long(positions, n, "");
   if (const auto most = call.sampling.max_new_tokens; most && *most > positions - n)
     return too_long(positions, n, ", and " + std::to_string(*most) + " new ones are asked for");
