@@ -41,7 +41,7 @@ def run(tasks, tmp_path):
     ],
 )
 def test_receipts_are_those_without_drafts(run, options):
-    options += ["--max-new-tokens", 60]
+    options = [*options, "--max-new-tokens", 60]
     receipt, plain = run(*options)
     assert "drafted" not in plain
     for how in ("prompt", MODEL):
