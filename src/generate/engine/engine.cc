@@ -184,7 +184,8 @@ GenerationTask Engine::Impl::task(const Request& request) const {
                       request.settings->decoding.stop_in_answer),
           drafter.get(),
           request.source(),
-          request.settings->options.sampling.logprobs};
+          request.settings->options.sampling.logprobs,
+          request.settings->options.prompt_logprobs};
 }
 
 // The limit that a receipt binds. That of a salted one says nothing of the prompt's length where
@@ -230,7 +231,7 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   }
   for (const signature::PrivateKey& key : settings.keys) INVAR_CHECK_OK(receipt::sign(answer.receipt, key));
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
-  answer.logprobs = made.logprobs;
+  answer.logprobs = made.logprobs, answer.prompt_logprobs = made.prompt_logprobs;
   answer.prefill_seconds = made.prefill_seconds;
   answer.decode_tokens_per_second = made.decode_tokens_per_second;
   answer.drafted = made.drafted, answer.accepted = made.accepted;
