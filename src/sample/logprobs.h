@@ -37,6 +37,9 @@ struct StepLogprobs {
 inline constexpr int32_t kMostLogprobs = 20;
 StepLogprobs logprobs(std::span<const float> logits, int32_t token, int32_t top);
 
+// softmax.2: e^d of d <= 0 or NaN, correctly rounded and stored.
+float stored_exp(float d);
+
 // As JSON (sampling.26): the shortest digits that read back as the same binary32 number; -Inf is
 // -9999.0, NaN is null.
 std::string json_logprob(float logprob);

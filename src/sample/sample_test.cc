@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <sstream>
 #include <string>
 
+#include "num/reference.h"
 #include "sample/distribution.h"
 #include "sample/logprobs.h"
 #include "sample/philox.h"
@@ -266,6 +268,22 @@ TEST(Logprobs, KnownAnswers) {
     }
   }
   EXPECT_EQ(lines, 79);
+}
+
+// Every 4096th number down to where weights vanish, and what is no weight of a row.
+TEST(Logprobs, WeightsAreTheRoundedExponentials) {
+  const auto expected = [](float d) {
+    const float e = num::reference::exp(d);
+    return e < std::numeric_limits<float>::min() ? 0 : e;
+  };
+  for (uint32_t u = std::bit_cast<uint32_t>(-0.0f); u < std::bit_cast<uint32_t>(-104.0f); u += 4093) {
+    const auto d = std::bit_cast<float>(u);
+    ASSERT_EQ(std::bit_cast<uint32_t>(stored_exp(d)), std::bit_cast<uint32_t>(expected(d))) << d;
+  }
+  EXPECT_EQ(stored_exp(0), 1);
+  EXPECT_EQ(stored_exp(-kInf), 0);
+  EXPECT_EQ(stored_exp(-std::numeric_limits<float>::max()), 0);
+  EXPECT_TRUE(std::isnan(stored_exp(kNan)));
 }
 
 // The order of sampling.7: the greedy token comes first, and prints as it does as the token chosen.

@@ -142,6 +142,8 @@ struct Decoder {
   int64_t unused_layers =
       0;  // behind the last one, for predicting several tokens; their tensors are not read
 
+  bool takes_hidden = false;  // the head for several tokens, which reads the decoder's last state, too
+
   std::map<std::string, std::string> metadata;  // for the model's metadata_props
 };
 
