@@ -14,6 +14,7 @@
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
 #include "base/hash/sha256.h"
+#include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
 #include "exporter/exporter.h"

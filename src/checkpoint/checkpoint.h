@@ -16,5 +16,7 @@ struct ExportOptions {
 // the path of the model. An unsupported architecture or option is refused by name (not_covered).
 Result<std::string> export_checkpoint(const std::string& folder, const std::string& out,
                                       const ExportOptions& = {});
+// What export_checkpoint would say of FOLDER/config.json, without a look at the weights.
+Status check_recipe(const std::string& folder);
 
 }  // namespace invar::checkpoint

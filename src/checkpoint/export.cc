@@ -84,6 +84,16 @@ Result<Settings> settings_of(const std::string& folder, bool long_context) {
   return Settings(std::move(decoder));
 }
 
+}  // namespace
+
+Status check_recipe(const std::string& folder) {
+  const num::ArithmeticEnv env;
+  INVAR_CHECK_OK(settings_of(folder, false));
+  return {};
+}
+
+namespace {
+
 Result<onnx::Graph> graph_of(const Settings& settings, const Checkpoint& checkpoint) {
   if (const auto* model = std::get_if<Seq2Seq>(&settings)) return seq2seq_graph(*model, checkpoint);
   const auto* encoder = std::get_if<Encoder>(&settings);

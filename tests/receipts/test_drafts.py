@@ -41,7 +41,7 @@ def run(tasks, tmp_path):
     ],
 )
 def test_receipts_are_those_without_drafts(run, options):
-    options += ["--max-new-tokens", 60]
+    options = [*options, "--max-new-tokens", 60]
     receipt, plain = run(*options)
     assert "drafted" not in plain
     for how in ("prompt", MODEL):
@@ -100,7 +100,8 @@ def test_what_has_no_drafts_is_refused_by_name(tasks, tmp_path, model):
 
 
 def test_the_package_has_the_same_answers(tmp_path):
-    invar_package = pytest.importorskip("invar")
+    import invar as invar_package
+
     plain = invar_package.generate(MODEL, TEXT, max_new_tokens=40)
     drafted = invar_package.generate(MODEL, TEXT, max_new_tokens=40, speculate="prompt")
     assert plain.receipt == drafted.receipt

@@ -56,7 +56,7 @@ SIZES = {
         ("head_dim", "attention_head_size", "global_head_dim", "kv_channels", "swa_head_dim"), 16
     ),
     **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"), 4),
-    **dict.fromkeys(("num_experts_per_tok", "moe_topk", "moe_k", "top_k_experts"), 2),
+    **dict.fromkeys(("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts"), 2),
     **dict.fromkeys(("sliding_window", "attention_window", "window_size"), 24),
     **dict.fromkeys(("q_lora_rank", "kv_lora_rank"), 24),
     **dict.fromkeys(("qk_nope_head_dim", "v_head_dim", "qk_head_dim"), 16),
@@ -77,8 +77,11 @@ SETTINGS = {
     "gpt_neo": {"attention_types": [[["global", "local"], 1]], "window_size": 24},
     "zamba2": {
         "num_hidden_layers": 4, "layers_block_type": ["mamba", "hybrid"] * 2, "layer_types": ...,
-        "mamba_d_state": 8, "mamba_headdim": 16, "mamba_ngroups": 1, "num_mem_blocks": 1,
+        "mamba_d_state": 8, "mamba_headdim": 8, "mamba_ngroups": 1, "num_mem_blocks": 1,
     },
+    "zaya": {"num_experts_per_tok": 1, "moe_topk": 1},
+    "zamba": {"num_hidden_layers": 4, "layers_block_type": ["linear_attention", "hybrid"] * 2},
+    "codegen": {"rotary_dim": 8},
     "roformer": DECODER | {"embedding_size": 32},
     "electra": DECODER | {"embedding_size": 32},
     "rembert": DECODER | {"input_embedding_size": 32, "output_embedding_size": 32},
@@ -93,16 +96,16 @@ SETTINGS = {
 }  # fmt: skip
 # Causal types of transformers 5.24 without a recipe.
 KINDS = """
-afmoe persimmon apertus1p5_text aria_text beam biogpt bitnet cohere2_moe ctrl diffllama dory flint
-gemma4_unified_text gpt-sw3 gpt_bigcode granitemoe_swa hy_v3 jamba jetmoe kolibri1 laguna lara_mini lfm3
-mamba falcon_mamba mellum modernbert-decoder openai-gpt codegen gpt_neox_japanese doge xglm bart
-blenderbot blenderbot-small marian mbart pegasus plbart mvp trocr whisper bert bert-generation camembert
+persimmon apertus1p5_text aria_text beam biogpt cohere2_moe ctrl diffllama dory flint
+gemma4_unified_text gpt-sw3 gpt_bigcode granitemoe_swa hy_v3 jetmoe kolibri1 laguna lara_mini lfm3
+mellum modernbert-decoder openai-gpt codegen gpt_neox_japanese doge xglm bart blenderbot
+blenderbot-small marian mbart pegasus plbart mvp trocr whisper bert bert-generation camembert
 ernie data2vec-text megatron-bert electra roberta roberta-prelayernorm rembert roformer roc_bert
-xlm-roberta xlm-roberta-xl xmod gpt_neo axk1 axk2 kimi_linear zamba zamba2 zaya sarvam_moe sarvam_mla
-minimax mimo_v2_flash hy_v4 inkling_text minimax_m3_vl_text qwen4_exp_text bailing_hybrid deepseek_v4
-dots3_note_text cohere_compass_text gemma3n_text minicpm3 youtu xlnet xlm bigbird_pegasus prophetnet
-rwkv recurrent_gemma longcat_flash hrm_text cpmant big_bird deepseek_v32 glm_moe_dsa inkling2_text
-moshi musicgen xlstm dbrx
+xlm-roberta xlm-roberta-xl xmod gpt_neo axk1 axk2 zamba zamba2 zaya sarvam_moe sarvam_mla minimax
+mimo_v2_flash hy_v4 inkling_text minimax_m3_vl_text qwen4_exp_text bailing_hybrid deepseek_v4
+dots3_note_text cohere_compass_text xlnet xlm bigbird_pegasus prophetnet rwkv recurrent_gemma
+longcat_flash hrm_text cpmant big_bird deepseek_v32 glm_moe_dsa inkling2_text moshi musicgen xlstm
+dbrx
 """.split()
 
 

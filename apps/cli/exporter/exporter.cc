@@ -8,9 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file/file.h"
@@ -19,7 +24,7 @@
 #include "base/hash/sha256.h"
 #include "base/text/display.h"
 #include "checkpoint/architecture.h"
-#include "checkpoint/config.h"
+#include "checkpoint/checkpoint.h"
 #include "generate/model/model_folder.h"
 #include "generate/onnx/check_export.h"
 #endif
@@ -198,7 +203,7 @@ std::optional<Error> why_no_recipe(const generate::ModelLocation& location) {
   const Value config = text ? json::read_or_null(*text) : Value();
   // An encoder writes no text; quantized weights have a way out that the refusal names.
   if (checkpoint::encoder_type(config) || config.contains("quantization_config")) return {};
-  const auto described = checkpoint::read_config(folder);
+  const Status described = checkpoint::check_recipe(folder);
   if (described || described.error().code != Code::not_covered) return {};
   return described.error();
 }

@@ -1,6 +1,7 @@
 """An exported program -> model.onnx, in which keys, values and recurrent states are inputs and
 outputs of the graph."""
 
+import numpy as np
 import onnx_ir as ir
 import torch
 from onnxscript import opset23 as op
@@ -21,7 +22,21 @@ def convert(program):
         custom_translation_table={torch.ops.aten.expm1.default: _expm1},
     )  # fmt: skip
     name_dimensions(made.model.graph)
+    spell_scales(made.model.graph)
     return made
+
+
+def spell_scales(graph):
+    """torch gives a norm without weights a scale of the shape of its operand; ONNX wants one number
+    for each element of a row."""
+    for node in list(graph.all_nodes()):
+        node.metadata_props.clear()  # lines of files on this machine
+        scale = node.inputs[1].producer() if node.op_type == "RMSNormalization" else None
+        if scale is not None and scale.op_type == "ConstantOfShape":
+            ones = np.ones(int(node.inputs[0].shape[-1]), np.float32)
+            name = f"{node.name}.ones"
+            node.replace_input_with(1, ir.val(name, const_value=ir.tensor(ones, name=name)))
+            graph.register_initializer(node.inputs[1])
 
 
 def name_dimensions(graph):
