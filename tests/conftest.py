@@ -136,9 +136,13 @@ class Done:
         return json.loads(self.out)
 
 
-def execute(args, cwd=None, env=None, timeout=300, program=None):
+def execute(args, cwd=None, env=None, timeout=300, program=None, stdin=None):
     command = (program or [BIN]) + [a if isinstance(a, bytes) else str(a) for a in args]
-    return Done(subprocess.run(command, cwd=cwd, env=env, capture_output=True, timeout=timeout))
+    return Done(
+        subprocess.run(
+            command, cwd=cwd, env=env, capture_output=True, timeout=timeout, input=stdin
+        )
+    )
 
 
 def invar(*args, code=0, **how):

@@ -23,7 +23,8 @@ using json::Value;
 
 // Several sequences: a text of ids for each, or a file with a list of lists.
 Result<std::vector<std::vector<int32_t>>> sequences_from(const std::vector<std::string>& given,
-                                                         const std::string& file) {
+                                                         const std::string& file,
+                                                         const std::string& option = "--tokens") {
   std::vector<std::vector<int32_t>> all;
   if (given.empty() || !file.empty()) {
     INVAR_TRY(Value list, tokens_in(file));
@@ -37,8 +38,8 @@ Result<std::vector<std::vector<int32_t>>> sequences_from(const std::vector<std::
   }
   for (const std::string& text : given) {
     const auto list = json::read("[" + text + "]", "");
-    if (!list) return bad_input("--tokens " + text + ": not token ids, comma separated, such as 0,5,7");
-    INVAR_TRY(std::vector<int32_t> ids, ids_of(*list, "--tokens " + text));
+    if (!list) return bad_input(option + " " + text + ": not token ids, comma separated, such as 0,5,7");
+    INVAR_TRY(std::vector<int32_t> ids, ids_of(*list, option + " " + text));
     all.push_back(std::move(ids));
   }
   return all;
@@ -72,7 +73,7 @@ std::string file_of_logits(const std::string& name, const std::string& bytes, in
 Result<std::vector<std::vector<int32_t>>> sources_from(const InferCommand& c, size_t sequences) {
   std::vector<std::vector<int32_t>> sources;
   if (c.source_tokens.empty()) return sources;
-  INVAR_TRY(sources, sequences_from(c.source_tokens, ""));
+  INVAR_TRY(sources, sequences_from(c.source_tokens, "", "--source-tokens"));
   if (sources.size() == 1) sources.resize(sequences, sources[0]);
   if (sources.size() != sequences)
     return bad_input("--source-tokens: " + std::to_string(sources.size()) + " lists for " +

@@ -14,6 +14,7 @@
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
 #include "base/hash/sha256.h"
+#include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
 #include "exporter/exporter.h"
@@ -49,9 +50,9 @@ Status do_export(const ExportCommand& c) {
   if (!c.python.empty() && !c.with_transformers)
     return bad_input("--python: it goes with --with-transformers");
   if (c.with_transformers) {
-    if (c.colocate_tensors) return bad_input("--colocate-tensors: an export with transformers has its own weights");
-    INVAR_TRY(const std::string path,
-              export_with_transformers(location.folder, c.output, c.python, console));
+    if (c.colocate_tensors)
+      return bad_input("--colocate-tensors: an export with transformers has its own weights");
+    INVAR_TRY(const std::string path, export_with_transformers(location.folder, c.output, c.python, console));
     return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
   }
   const auto exporting = console.phase("export");

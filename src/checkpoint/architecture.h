@@ -124,6 +124,10 @@ inline constexpr Architecture kArchitectures[] = {
     {"t5", "T5ForConditionalGeneration", kAnyPositions, "", true},
     {"t5", "T5WithLMHeadModel", kAnyPositions, "", true},  // its name until transformers 4
     // transformers has no classes of these
+    {"hy_v3", "HYV3ForCausalLM", 131072},
+    {"mellum", "MellumForCausalLM", 131072},
+    {"gpt_bigcode", "GPTBigCodeForCausalLM", 1024, "n_positions"},
+    {"gpt_neo", "GPTNeoForCausalLM"},
     {"mimo", "MiMoForCausalLM", 32768},
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},

@@ -239,6 +239,7 @@ Result<Decoder> read_config(const std::string& folder, bool long_context) {
   INVAR_TRY(const TextConfig text_config, text_config_of(whole, path));
   const Value& object = text_config.config;
   INVAR_TRY(const Architecture* architecture, find_architecture(object, path));
+  if (architecture->has_encoder) return not_covered(path + ": an encoder-decoder, not a decoder");
   ConfigReader reader(object, path);
   Decoder d;
   d.family = architecture->model_type;

@@ -70,10 +70,14 @@ Status Session::Impl::open_encoder() {
   for (const plan::Port& given : split.encoder.plan.outputs) {
     const plan::Port& port = *std::ranges::find(split.decoder.plan.inputs, given.name, &plan::Port::name);
     const plan::Value& v = split.decoder.plan.values[port.value];
+    const auto is = [&](size_t axis, const char* name) {
+      const int symbol = axis < v.shape.size() ? v.shape[axis].symbol : -1;
+      return symbol >= 0 && split.decoder.plan.symbols[symbol] == DimExpr::symbol(name);
+    };
     size_t row = size_of(v.dtype);
     for (size_t i = 2; i < v.shape.size(); ++i)
       row *= v.shape[i].symbol < 0 ? static_cast<size_t>(v.shape[i].value) : 0;
-    if (v.shape.size() < 2 || row == 0)
+    if (!is(0, "batch") || !is(1, "source") || row == 0)
       return not_covered("the encoder's result " + given.name + " is not [batch, source, constants]");
     from_encoder.push_back({port.value, row});
   }
@@ -95,7 +99,11 @@ Status Session::Impl::encode(std::span<const int32_t> source, int64_t sequence) 
             encoder->run(Function::NamedViews{
                 {plan::kSourceIds, {DType::i64, shape, std::as_bytes(std::span(ids))}}}));
   std::vector<std::span<const std::byte>> bytes;
-  for (const auto& [name, tensor] : results) bytes.emplace_back(tensor.bytes);
+  for (size_t i = 0; i < results.size(); ++i) {
+    bytes.emplace_back(results[i].second.bytes);
+    if (bytes.back().size() != sources->inputs()[i].row_bytes * ids.size())
+      return Error{Code::internal, "the encoder's result " + results[i].first + " has another size"};
+  }
   return sources->set(sequence, shape[1], bytes, context.device);
 }
 

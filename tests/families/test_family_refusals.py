@@ -28,7 +28,18 @@ REFUSED = [
     ("qwen3_5", "linear_conv_kernel_dim", 9, "linear_conv_kernel_dim"),
     ("qwen3_5", "layer_types", ["linear_attention"] * 2, "recurrent"),
     ("qwen3_5", "layer_types", ["linear_attention", "sliding_attention"], "sliding_attention"),
-    ("llama", "model_type", "mamba", "state-space layers"),
+    ("llama", "model_type", "zamba2", "several layers share"),
+    ("llama", "model_type", "deepseek_v4", "compressed keys"),
+    ("gemma3n", "altup_num_inputs", 65, "altup_num_inputs"),
+    ("kimi_linear", "mla_use_nope", False, "mla_use_nope"),
+    ("kimi_linear", "moe_router_activation_func", "softmax", "moe_router_activation_func"),
+    ("kimi_linear", "attn_res_block_size", 12, "attn_res_block_size"),
+    ("kimi_linear", "linear_attn_config", {"gate_lower_bound": -5.0}, "gate_lower_bound"),
+    ("afmoe", "score_func", "softmax", "score_func"),
+    ("afmoe", "route_norm", False, "route_norm"),
+    ("afmoe", "n_group", 2, "n_group"),
+    ("mamba", "hidden_act", "gelu", "hidden_act"),
+    ("mamba", "conv_kernel", 9, "conv_kernel"),
     ("deepseek_v3", "topk_method", "greedy", "topk_method"),
     ("deepseek_v3", "scoring_func", "softmax", "scoring_func"),
     ("deepseek_v3", "num_key_value_heads", 2, "num_key_value_heads"),
@@ -79,7 +90,6 @@ REFUSED = [
     ("nemotron_h", "hybrid_override_pattern", "MEM*-X", '"X"'),
     ("nemotron_h", "attention_bias", True, "attention_bias"),
     ("nemotron_h", "sliding_window", 6, "sliding_window"),
-    ("nemotron_h", "num_nextn_predict_layers", 1, "num_nextn_predict_layers"),
     ("granitemoehybrid", "position_embedding_type", "alibi", "position_embedding_type"),
     ("mixtral", "quantization_config", {"quant_method": "awq"}, "quantization_config"),
     ("internlm3", "qkv_bias", True, "qkv_bias"),
@@ -96,6 +106,17 @@ REFUSED = [
     ("gemma4-experts", "per_layer_config", {"1": {}, "2": {"rope": 1}}, "rope"),
 ]
 BAD = [
+    ("gemma3n", "altup_active_idx", 4, "altup_active_idx"),
+    ("gemma3n", "activation_sparsity_pattern", [0.5, 0.5, 0.5, 1.0], "activation_sparsity_pattern"),
+    ("gemma3n", "intermediate_size", [44, 44], "intermediate_size"),
+    ("gemma3n", "num_kv_shared_layers", 4, "num_kv_shared_layers"),
+    ("kimi_linear", "linear_attn_config", {"kda_layers": [1, 2, 3]}, "full_attn_layers"),
+    ("kimi_linear", "n_shared_experts", 2, "num_shared_experts"),
+    ("jamba", "attn_layer_offset", 2, "attn_layer_offset"),
+    ("jamba", "mamba_dt_rank", 0, "mamba_dt_rank"),
+    ("mamba", "time_step_rank", 3, "x_proj"),
+    ("gpt_neo", "attention_types", [[["global"], 2]], "attention_types"),
+    ("gpt_neo", "attention_layers", ["local"] * 4, "attention_layers"),
     ("qwen3_5", "linear_num_value_heads", 3, "linear_num_value_heads"),
     ("qwen3_5", "layer_types", ["full_attention"], "layer_types"),
     ("qwen3_5", "linear_key_head_dim", 9, "in_proj_qkv"),
@@ -196,11 +217,12 @@ def test_layers_for_predicting_more_tokens_are_not_read(tmp_path):
         assert code == 0 or f"layers.{number}.eh_proj" in done.errors[0]
 
 
-@pytest.mark.parametrize("name", ["qwen3_5", "qwen3_next"])
+@pytest.mark.parametrize("name", ["qwen3_5", "qwen3_next", "nemotron_h", "exaone4", "mellum"])
 def test_heads_for_more_tokens_are_not_read(name, tmp_path):
     vector = VECTORS[name]
     shapes = {**vector["shapes"], "mtp.fc.weight": [32, 64]}
-    write(tmp_path / "model", vector["config"], shapes, vector["seed"])
+    config = {**vector["config"], "num_nextn_predict_layers": 1}
+    write(tmp_path / "model", config, shapes, vector["seed"])
     invar("export", "--model-name", tmp_path / "model", "-o", tmp_path / "out")
 
 

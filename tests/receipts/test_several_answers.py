@@ -51,8 +51,7 @@ def test_n_answers(run):
 
 def test_n_greedy_answers_are_one(run):
     receipts = run("--no-do-sample", "--n", 2)[1]
-    assert receipts["r.1.json"] == receipts["r.2.json"]
-    assert receipts["r.1.json"] == run("--no-do-sample")[1]["r.json"]
+    assert receipts["r.1.json"] == receipts["r.2.json"] == run("--no-do-sample")[1]["r.json"]
 
 
 def test_n_answers_to_each_line(run, tmp_path):

@@ -164,6 +164,7 @@ def serve_fields():
                 if row["of"] == "both"
                 else {"chat": "chats"}.get(row["of"], row["of"])
             )
+            name = row.get("name", name)
             text.append(f"| `{name}` | {of} | {value} | {row['help']} |")
     return "\n".join(text) + "\n"
 
@@ -233,9 +234,10 @@ def model_types():
         f"{native} of {len(rows)} types are native: a checkpoint folder of such a type runs as it is, and",
         "[families.md](families.md) and [encoders.md](encoders.md) show how near it is to transformers.",
         "*By export*: the type has no description here. `invar run` exports a decoder of text by torch",
-        "([models](../guide/models.md)); [exported-models.md](exported-models.md) lists the types that were",
-        "tried. A model of another kind runs when it is exported to ONNX and each of its operators is covered",
-        "([onnx.md](onnx.md)). *Refused*: the message names the reason and the way out, which may be an export.",
+        "([models](../guide/models.md)); [exported-models.md](exported-models.md) lists the types that",
+        "were tried. A model of another kind runs when it is exported to ONNX and each of its operators",
+        "is covered ([onnx.md](onnx.md)). *Refused*: the message names the reason and the way out, which",
+        "may be an export.",
         "",
         "| `model_type` | kind | here |",
         "|---|---|---|",

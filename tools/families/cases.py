@@ -277,6 +277,7 @@ MROPE = {
 }
 SMALL_VISION = {"num_heads": 2, "depth": 1, "out_hidden_size": 32, "num_position_embeddings": 16}
 
+
 def gemma3n(**s):
     sizes = {"num_hidden_layers": 4, "head_dim": 8, "sliding_window": 6, "num_kv_shared_layers": 2}
     sizes |= {"layer_types": ["sliding_attention", "full_attention"] * 2}
@@ -1612,4 +1613,82 @@ CASES = {
         rms_norm_eps=1e-4,
     ),
     "bitnet": case("bitnet", "BitNetForCausalLM", rope_theta=5e5, tie_word_embeddings=True),
+    "hy_v3": case(
+        "hy_v3",
+        "HYV3ForCausalLM",
+        head_dim=12,
+        num_hidden_layers=3,
+        num_experts=8,
+        num_experts_per_tok=3,
+        moe_intermediate_size=20,
+        rope_parameters={"rope_type": "default", "rope_theta": 11158840.0},
+    ),
+    "hy_v3-biases": case(
+        "hy_v3",
+        "HYV3ForCausalLM",
+        num_experts=6,
+        num_experts_per_tok=2,
+        moe_intermediate_size=20,
+        num_shared_experts=2,
+        router_scaling_factor=1.5,
+        mlp_layer_types=["sparse", "dense"],
+        attention_bias=True,
+        mlp_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "mellum": case(
+        "mellum",
+        "MellumForCausalLM",
+        head_dim=12,
+        num_hidden_layers=3,
+        num_experts=6,
+        num_experts_per_tok=2,
+        moe_intermediate_size=20,
+        sliding_window=6,
+        layer_types=["full_attention", "sliding_attention", "sliding_attention"],
+        mlp_layer_types=["sparse", "dense", "sparse"],
+        rope_parameters={
+            "full_attention": {
+                "rope_type": "yarn",
+                "rope_theta": 5e5,
+                "factor": 4.0,
+                "original_max_position_embeddings": 32,
+            },
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        },
+    ),
+    "mellum-plain": case(
+        "mellum",
+        "MellumForCausalLM",
+        head_dim=8,
+        num_experts=4,
+        num_experts_per_tok=3,
+        moe_intermediate_size=20,
+        norm_topk_prob=False,
+        attention_bias=True,
+        tie_word_embeddings=True,
+    ),
+    "gpt_bigcode": gpt("gpt_bigcode", "GPTBigCodeForCausalLM"),
+    "gpt_bigcode-heads": gpt(
+        "gpt_bigcode",
+        "GPTBigCodeForCausalLM",
+        multi_query=False,
+        scale_attn_weights=False,
+        activation_function="gelu",
+        n_inner=40,
+        tie_word_embeddings=False,
+    ),
+    "gpt_neo": case(
+        "gpt_neo",
+        "GPTNeoForCausalLM",
+        num_hidden_layers=...,
+        num_attention_heads=...,
+        num_key_value_heads=...,
+        intermediate_size=None,
+        num_layers=4,
+        num_heads=4,
+        window_size=5,
+        attention_types=[[["global", "local"], 2]],
+        attention_layers=["global", "local", "global", "local"],
+    ),
 }

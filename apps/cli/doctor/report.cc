@@ -20,6 +20,7 @@ namespace {
 using json::Value;
 
 constexpr const char* kVariables[] = {"INVAR_DEBUG",
+                                      "INVAR_PYTHON",
                                       "XDG_CACHE_HOME",
                                       "HF_HOME",
                                       "HF_HUB_CACHE",

@@ -8,9 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file/file.h"
@@ -19,10 +24,9 @@
 #include "base/hash/sha256.h"
 #include "base/text/display.h"
 #include "checkpoint/architecture.h"
-#include "checkpoint/config.h"
+#include "checkpoint/checkpoint.h"
 #include "generate/model/model_folder.h"
 #include "generate/onnx/check_export.h"
-#include "generate/onnx/onnx_folder.h"
 #endif
 
 namespace invar::cli {
@@ -103,7 +107,8 @@ std::string last_line(const std::string& file) {
   const size_t end = text->find_last_not_of(" \r\n");
   if (end == text->npos) return "";
   const size_t begin = text->find_last_of("\r\n", end);
-  return printable(text->substr(begin == text->npos ? 0 : begin + 1, end - (begin == text->npos ? -1 : begin)));
+  return printable(
+      text->substr(begin == text->npos ? 0 : begin + 1, end - (begin == text->npos ? -1 : begin)));
 }
 
 std::string interpreter(const std::string& given) {
@@ -115,8 +120,8 @@ std::string interpreter(const std::string& given) {
 // One run of the exporter: its report.
 Result<Value> run_exporter(const std::string& python, const std::vector<std::string>& arguments,
                            const std::string& folder) {
-  std::vector<std::string> command = {python, "-m", "invar.exporter", "--output", folder, "--version",
-                                      INVAR_VERSION};
+  std::vector<std::string> command = {python, "-m",        "invar.exporter", "--output",
+                                      folder, "--version", INVAR_VERSION};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const std::string log = folder + "/" + kLog, report = folder + "/" + kReport;
   const Ended ended = run_child(command, log);
@@ -128,8 +133,9 @@ Result<Value> run_exporter(const std::string& python, const std::vector<std::str
     const std::string said = last_line(log);
     if (said.find("No module named") != said.npos)
       return bad_input(python + ": " + said + ": " + kInstall + ", or name another Python with --python");
-    if (ended.code > 128) return bad_input(python + " -m invar.exporter: ended by signal " +
-                                           std::to_string(ended.code - 128) + ": is there enough memory?");
+    if (ended.code > 128)
+      return bad_input(python + " -m invar.exporter: ended by signal " + std::to_string(ended.code - 128) +
+                       ": is there enough memory?");
     return Error{Code::internal, python + " -m invar.exporter: " + said};
   }
   INVAR_TRY(Value made, json::read(*text, report));
@@ -187,13 +193,17 @@ std::string kept_export(const generate::ModelLocation& location) {
   return root + "/exports/" + name + "-" + to_hex(h.finish()).substr(0, 16);
 }
 
-// Why no recipe describes the checkpoint; absent: one does, or another error will say what is wrong.
-std::optional<Error> why_no_recipe(const std::string& folder) {
-  const auto onnx_model = generate::onnx_model_in(folder);
+// Why no recipe describes the checkpoint; absent: one does, or another error will say what is
+// wrong.
+std::optional<Error> why_no_recipe(const generate::ModelLocation& location) {
+  const std::string& folder = location.folder;
+  const auto onnx_model = generate::onnx_model_of(location);
   if (!onnx_model || !onnx_model->empty()) return {};
   const auto text = read_file(folder + "/config.json");
-  if (!text || checkpoint::encoder_type(json::read_or_null(*text))) return {};
-  const auto described = checkpoint::read_config(folder);
+  const Value config = text ? json::read_or_null(*text) : Value();
+  // An encoder writes no text; quantized weights have a way out that the refusal names.
+  if (checkpoint::encoder_type(config) || config.contains("quantization_config")) return {};
+  const Status described = checkpoint::check_recipe(folder);
   if (described || described.error().code != Code::not_covered) return {};
   return described.error();
 }
@@ -236,15 +246,21 @@ Result<std::string> export_with_transformers(const std::string& folder, const st
 
 Result<generate::ModelOptions> with_export(generate::ModelOptions model, Console& console) {
   if (!model.plan.empty()) return model;
-  INVAR_TRY(const auto location, generate::obtain({model.model_name, model.revision, model.offline}, console));
-  const std::optional<Error> why = why_no_recipe(location.folder);
+  INVAR_TRY(const auto location,
+            generate::obtain({model.model_name, model.revision, model.offline}, console));
+  const std::optional<Error> why = why_no_recipe(location);
   if (!why) return model;
   const std::string folder = kept_export(location);
   if (folder.empty()) return *why;
   if (!is_file(folder + "/model.onnx")) {
+    std::error_code ec;
+    const fs::path parent = fs::path(folder).parent_path();
+    fs::create_directories(parent, ec);
+    fs::permissions(parent, fs::perms::owner_all, ec);  // as task folders
     auto exported = export_with_transformers(location.folder, folder, "", console);
     if (!exported && exported.error().code == Code::bad_input)
-      return why->around("", "; `invar export --with-transformers` makes one that runs: " + exported.error().message);
+      return why->around(
+          "", "; `invar export --with-transformers` makes one that runs: " + exported.error().message);
     INVAR_CHECK_OK(exported);
   } else {
     console.note("exporter", "the export of " + location.folder + " is in " + folder);

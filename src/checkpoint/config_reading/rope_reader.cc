@@ -181,8 +181,8 @@ double read_object(const Value& object, ConfigReader& top, const RopeDefaults& d
   if (llama3) {
     rope.low_freq_factor = inner.positive("low_freq_factor", 0);
     rope.high_freq_factor = inner.positive("high_freq_factor", 0);
-    if (rope.high_freq_factor <= rope.low_freq_factor)
-      inner.reject("'high_freq_factor' must be above 'low_freq_factor'");
+    if (rope.high_freq_factor < rope.low_freq_factor)  // Llama 4 Scout has them equal
+      inner.reject("'high_freq_factor' is below 'low_freq_factor'");
   }
   if (!inner.status()) top.fail(inner.status().error());
   return partial;

@@ -101,7 +101,11 @@ using onnx::quote;
   X(jamba, jamba)                       \
   X(afmoe, afmoe)                       \
   X(bitnet, bitnet)                     \
-  X(mimo, mimo)
+  X(mimo, mimo)                         \
+  X(hy_v3, hy_v3)                       \
+  X(mellum, mellum)                     \
+  X(gpt_bigcode, gpt_bigcode)           \
+  X(gpt_neo, gpt_neo)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

@@ -35,7 +35,7 @@ void scale_by_wavelength(const RopeParameters& rope, std::vector<float>& table) 
     const float scaled = f / factor;
     if (wavelength > longest) {
       f = scaled;
-    } else if (!(wavelength < shortest)) {  // between the two: interpolate
+    } else if (!(wavelength < shortest) && range != 0) {  // between the two: interpolate
       const float smooth = ((1.0f / wavelength) * original - low) / range;
       const float a = (1.0f - smooth) * f / factor;
       const float b = smooth * f;

@@ -85,7 +85,8 @@ Result<size_t> states_of_exporter(const onnx::Graph& graph) {
   const std::string& text = found->second;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || end != text.data() + text.size())
-    return bad_input(std::string("metadata ") + onnx::kExporterStates + " is no number: export the model again");
+    return bad_input(std::string("metadata ") + onnx::kExporterStates +
+                     " is no number: export the model again");
   return count;
 }
 

@@ -65,6 +65,10 @@ Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptio
   if (!o.no_generation_config) {
     INVAR_TRY(d.config, read_generation_config(m.folder));
   }
+  if (o.forced_bos_token_id && m.decoder_tokens.empty())
+    return bad_input(
+        "a first token (--forced-bos-token-id) is for models with an encoder, whose answers begin with it: "
+        "leave it out");
   INVAR_TRY(const bool do_sample, draws(o, d.config.do_sample.value_or(false)));
   const GenerationSettings settings = first_of(o, d.config);
   if (do_sample) {

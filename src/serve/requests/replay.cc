@@ -27,11 +27,16 @@ Result<generate::Request> Replay::compare_request() {
   if (claimed_.stop_tokens != model.folder.stop_tokens)
     verdict_.findings.push_back(
         {"input.stop_tokens", json::dump(model.folder.stop_tokens), json::dump(claimed_.stop_tokens), true});
+  if (claimed_.decoder_tokens != model.folder.decoder_tokens)
+    verdict_.findings.push_back({"input.decoder_tokens", json::dump(model.folder.decoder_tokens),
+                                 json::dump(claimed_.decoder_tokens), true});
   auto settings = std::make_shared<generate::RequestSettings>();
   settings->options.previous = claimed_.previous;
   settings->decoding.stop_strings = claimed_.stop_strings;
+  settings->decoding.stop_in_answer = claimed_.stop_in_answer;
   generate::Request request{{claimed_.prompt, std::nullopt, claimed_.chat, "the receipt"}, settings};
   INVAR_TRY(request.tokens, generate::Request::encode(model, request.prompt, "the receipt"));
+  request.decoder_tokens = model.folder.decoder_tokens;
   request.max_new_tokens = claimed_.max_new_tokens, request.params = claimed_.sampling;
   if (request.prompt.text != claimed_.prompt)
     verdict_.findings.push_back(

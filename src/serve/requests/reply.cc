@@ -6,6 +6,7 @@
 #include "base/hash/random.h"
 #include "base/text/json.h"
 #include "generate/settings/sampling_json.h"
+#include "serve/protocol/logprobs_json.h"
 
 namespace invar::serve {
 namespace {
@@ -31,7 +32,8 @@ Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, cons
     : prompt(request.prompt.text),
       prompt_ids(call.token_ids ? request.tokens : std::vector<int32_t>()),
       decoder(tokenizer),
-      stop(request.settings->decoding.stop_strings, call.include_stop),
+      settings(request.settings),
+      stop(settings->decoding.stop_strings, call.include_stop),
       chat(request.prompt.text, call.shows_tools()) {}
 
 Reply::Reply(Service& service, Call call, http::Responder responder, http::Headers headers)
@@ -57,7 +59,9 @@ std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
     choices_.emplace_back(service_.model_.folder.tokenizer, call_, request);
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
-    job->token = [self = shared_from_this(), i](int32_t token) { self->take_token(i, token); };
+    job->token = [self = shared_from_this(), i](int32_t token, const auto& logprobs) {
+      self->take_token(i, token, logprobs);
+    };
     job->done = [self = shared_from_this(), i](Result<generate::Answer> answer) {
       self->take_answer(i, std::move(answer));
     };
@@ -97,7 +101,7 @@ void Reply::gone() {
   cancel_all();
 }
 
-void Reply::take_token(size_t i, int32_t token) {
+void Reply::take_token(size_t i, int32_t token, const std::optional<sample::StepLogprobs>& logprobs) {
   begin();
   if (over_) return;
   Choice& choice = choices_[i];
@@ -107,9 +111,10 @@ void Reply::take_token(size_t i, int32_t token) {
     service_.metrics_.between_tokens.add(seconds_since(*choice.last));
   choice.last = Clock::now();
   if (call_.token_ids) choice.fresh.push_back(token);
+  if (logprobs) choice.logprobs.push_back(*logprobs);
   take_text(choice, choice.stop.push(choice.decoder.push(token)));
-  if (call_.stream && (!choice.unsent.empty() || !choice.fresh.empty()) && responder_.ready())
-    responder_.write(events_of(i, false));
+  const bool news = !choice.unsent.empty() || !choice.fresh.empty() || !choice.logprobs.empty();
+  if (call_.stream && news && responder_.ready()) responder_.write(events_of(i, false));
 }
 
 void Reply::take_text(Choice& choice, const std::string& piece) {
@@ -217,13 +222,13 @@ void Reply::number_calls(Choice& choice) const {
         to_hex(sha256(choice.answer->receipt_hash + " " + std::to_string(i))).substr(0, 9);
 }
 
-Value Reply::choice_json(size_t i) const {
-  const Choice& choice = choices_[i];
-  Value json = {{"index", i}, {"logprobs", nullptr}, {"finish_reason", finish_reason(choice)}};
+Value Reply::choice_json(size_t i) {
+  Choice& choice = choices_[i];
+  Value json = {{"index", i}, {"logprobs", logprobs_of(choice)}, {"finish_reason", finish_reason(choice)}};
   if (call_.token_ids)
     json["prompt_token_ids"] = choice.prompt_ids, json["token_ids"] = choice.answer->receipt.tokens;
   if (!call_.chat) {
-    json["text"] = (call_.echo ? choice.prompt : "") + choice.whole.content;
+    json["text"] = (call_.echo ? choice.prompt : "") + (call_.only_echo ? "" : choice.whole.content);
     return json;
   }
   Value message = {{"role", "assistant"}, {"content", choice.whole.content}, {"refusal", nullptr}};
@@ -236,13 +241,31 @@ Value Reply::choice_json(size_t i) const {
   return json;
 }
 
+// Takes those that were not given yet. Of a prompt that is echoed its own come first, null for its
+// first token.
+Value Reply::logprobs_of(Choice& choice) {
+  if (!call_.sampling.logprobs) return nullptr;
+  LogprobsJson json(service_.model_.folder.tokenizer, call_.chat, choice.offset);
+  if (call_.echo && choice.answer) {
+    const std::vector<int32_t>& prompt = choice.answer->receipt.prompt_tokens;
+    json.add_first(prompt.front());
+    for (const sample::StepLogprobs& one : choice.answer->prompt_logprobs) json.add(one);
+  }
+  if (!call_.only_echo)
+    for (const sample::StepLogprobs& one : choice.logprobs) json.add(one);
+  choice.logprobs.clear();
+  return json.take(choice.offset);
+}
+
 // What has come of a choice since the last time.
 std::string Reply::events_of(size_t i, bool last) {
   Choice& choice = choices_[i];
   std::string out;
   const auto add = [&](const char* member, Value value, bool ends = false) {
-    Value json = {
-        {"index", i}, {member, std::move(value)}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
+    Value json = {{"index", i},
+                  {member, std::move(value)},
+                  {"logprobs", logprobs_of(choice)},
+                  {"finish_reason", nullptr}};
     if (call_.token_ids && !choice.begun) json["prompt_token_ids"] = choice.prompt_ids;
     if (call_.token_ids) json["token_ids"] = std::exchange(choice.fresh, {});
     if (ends) json["finish_reason"] = finish_reason(choice);
@@ -259,7 +282,7 @@ std::string Reply::events_of(size_t i, bool last) {
   if (!delta.reasoning.empty()) add("delta", {{"reasoning_content", delta.reasoning}});
   if (!delta.content.empty()) add("delta", {{"content", delta.content}});
   if (!last) {
-    if (!choice.fresh.empty()) add("delta", Value::object);
+    if (!choice.fresh.empty() || !choice.logprobs.empty()) add("delta", Value::object);
     return out;
   }
   for (size_t n = 0; n < choice.calls.items.size(); ++n) {
@@ -284,9 +307,10 @@ std::string Reply::event(Value choices, bool with_usage, bool last) const {
 
 Value Reply::usage() const {
   size_t prompt = 0, made = 0;
-  for (const Choice& choice : choices_) {
-    prompt += choice.answer->receipt.prompt_tokens.size();
-    made += choice.answer->receipt.tokens.size();
+  for (size_t i = 0; i < choices_.size(); ++i) {  // the n answers to a prompt follow one another
+    const receipt::Receipt& r = choices_[i].answer->receipt;
+    if (i % static_cast<size_t>(call_.n) == 0) prompt += r.prompt_tokens.size();
+    made += r.tokens.size();
   }
   return {{"prompt_tokens", prompt},
           {"completion_tokens", made},

@@ -18,7 +18,9 @@ from tensor_names import unpacked  # noqa: E402
 LINES = (Path(__file__).parent / "real_configs.jsonl").read_text().splitlines()
 MODELS = {m["repository"]: m for m in map(json.loads, LINES)}
 TOKENS, SEED = "1,7,33,12,50", 7
-ALLOWED, ALLOWED_RECURRENT = 1e-6, 2e-6
+# Of the largest logit: models this narrow err by more than those of test_families.py, but a key
+# that is read otherwise changes the first digits.
+ALLOWED = 5e-6
 
 
 def quantized(model):
@@ -40,9 +42,7 @@ def test_a_config_runs(name, tmp_path):
     invar("infer", tmp_path / "plan.invar", "--tokens", TOKENS, "--logits-output", out)
     ours = np.fromfile(out, "<f4").reshape(5, -1)[-1]
     exact = np.array(model["row"])
-    recurrent = any("conv1d" in n for n in shapes)
-    error = np.abs(ours - exact).max() / np.abs(exact).max()
-    assert error <= (ALLOWED_RECURRENT if recurrent else ALLOWED)
+    assert np.abs(ours - exact).max() / np.abs(exact).max() <= ALLOWED
 
 
 @pytest.mark.parametrize("name", [n for n, m in MODELS.items() if "refused" in m])

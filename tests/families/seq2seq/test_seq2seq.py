@@ -135,7 +135,8 @@ def test_receipts_are_verified(tmp_path, name):
             told = invar("verify", alone, "--model-name", path, *options)
             assert told.out.startswith((b"VERIFIED", b"SPOT CHECKED"))
     greedy = tmp_path / "g.json"
-    invar(*run, "--prompt-text", prompts[0], "--receipt-path", greedy)
+    invar(*run, "--prompt-text", prompts[0], "--receipt-path", greedy, "--forced-bos-token-id", 9)
+    assert json.loads(greedy.read_text())["output"]["tokens"][0] == 9
     assert invar("verify", greedy, "--model-name", path).out.startswith(b"VERIFIED")
     (path / "generation_config.json").write_text(
         json.dumps({"eos_token_id": 7, "decoder_start_token_id": 3})
@@ -152,6 +153,8 @@ def test_refusals(tmp_path):
     invar(*run, "--prompt-text", "x", "--max-new-tokens", 4)
     refused("trace", tmp_path / "r.json", "--model-name", path, "-o", tmp_path / "t.json", code=3,
             names=["has an encoder"])  # fmt: skip
+    refused("run", "--model-name", MODEL, "--prompt-text", "x", "--forced-bos-token-id", 9,
+            names=["for models with an encoder"])  # fmt: skip
     (path / "tokenizer.json").rename(path / "source.spm")
     refused(*run, "--prompt-text", "x", code=3, names=["source.spm", "a tokenizer.json"])
     (path / "source.spm").rename(path / "tokenizer.json")

@@ -1,0 +1,1 @@
+"""Causal models of transformers, exported for `invar export --with-transformers`."""

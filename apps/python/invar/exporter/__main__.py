@@ -35,7 +35,9 @@ def versions():
         except PackageNotFoundError:
             missing.append(name)
     if missing:
-        raise Refusal(2, f"{sys.executable} lacks {', '.join(missing)}: pip install {' '.join(PACKAGES)}")
+        raise Refusal(
+            2, f"{sys.executable} lacks {', '.join(missing)}: pip install {' '.join(PACKAGES)}"
+        )
     return ", ".join(found)
 
 
@@ -98,14 +100,22 @@ def export(folder, output, remember, ours):
         raise Refusal(3, f"{type(model).__name__}: {error}") from None
     except Exception as error:  # torch raises many kinds
         where = module_of(error)
-        raise Refusal(3, f"{type(model).__name__}{' at ' + where if where else ''}: {one_line(error)}") from None
+        raise Refusal(
+            3, f"{type(model).__name__}{' at ' + where if where else ''}: {one_line(error)}"
+        ) from None
     program.model.metadata_props["invar.exporter"] = made_by
     if remember:
         program.model.metadata_props["invar.states"] = str(nodes)
     program.save(str(output / "model.onnx"), external_data=True)
     (output / LOGITS).write_bytes(logits.contiguous().numpy().astype("<f4").tobytes())
     copy_settings(Path(folder), output)
-    return {"exporter": made_by, "model": type(model).__name__, "states": remember, "rooms": nodes, "tokens": ids}
+    return {
+        "exporter": made_by,
+        "model": type(model).__name__,
+        "states": remember,
+        "rooms": nodes,
+        "tokens": ids,
+    }
 
 
 def copy_settings(folder, output):
@@ -122,7 +132,9 @@ def main():
     parser.add_argument("--output", required=True, type=Path, help="folder that gets the files")
     parser.add_argument("--version", required=True, help="of Invar")
     parser.add_argument("--plain", action="store_true", help="a graph without states")
-    parser.add_argument("--versions", action="store_true", help="say what would export, and no more")
+    parser.add_argument(
+        "--versions", action="store_true", help="say what would export, and no more"
+    )
     given = parser.parse_args()
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     code, report = 0, {}

@@ -1,6 +1,7 @@
 """An exported program -> model.onnx, in which keys, values and recurrent states are inputs and
 outputs of the graph."""
 
+import numpy as np
 import onnx_ir as ir
 import torch
 from onnxscript import opset23 as op
@@ -21,7 +22,21 @@ def convert(program):
         custom_translation_table={torch.ops.aten.expm1.default: _expm1},
     )  # fmt: skip
     name_dimensions(made.model.graph)
+    spell_scales(made.model.graph)
     return made
+
+
+def spell_scales(graph):
+    """torch gives a norm without weights a scale of the shape of its operand; ONNX wants one number
+    for each element of a row."""
+    for node in list(graph.all_nodes()):
+        node.metadata_props.clear()  # lines of files on this machine
+        scale = node.inputs[1].producer() if node.op_type == "RMSNormalization" else None
+        if scale is not None and scale.op_type == "ConstantOfShape":
+            ones = np.ones(int(node.inputs[0].shape[-1]), np.float32)
+            name = f"{node.name}.ones"
+            node.replace_input_with(1, ir.val(name, const_value=ir.tensor(ones, name=name)))
+            graph.register_initializer(node.inputs[1])
 
 
 def name_dimensions(graph):
@@ -30,14 +45,13 @@ def name_dimensions(graph):
     if not isinstance(ids.shape[1], ir.SymbolicDim):
         raise ValueError(f"the trace holds for {ids.shape[1]} tokens alone")
     names = dict(zip(map(str, ids.shape), ("batch", "seq"), strict=True))
-    for value in (*graph.inputs, *graph.outputs):
-        value.shape = ir.Shape(
-            [names.get(str(d)) if isinstance(d, ir.SymbolicDim) else d for d in value.shape]
-        )
-    for node in graph.all_nodes():
-        for value in node.outputs:
-            if not value.is_graph_output() and any(isinstance(d, ir.SymbolicDim) for d in value.shape or ()):
-                value.shape = None if len(value.shape) != 3 else ir.Shape([None, None, value.shape[2]])
+    values = [*graph.inputs, *(v for node in graph.all_nodes() for v in node.outputs)]
+    for value in values:
+        sizes = value.shape or ()
+        if any(isinstance(d, ir.SymbolicDim) for d in sizes):
+            value.shape = ir.Shape(
+                [names.get(str(d)) if isinstance(d, ir.SymbolicDim) else d for d in sizes]
+            )
 
 
 def attention(operands, attributes):
@@ -49,10 +63,19 @@ def attention(operands, attributes):
     if window:
         attributes["left_window_size"] = window - 1
     attributes["is_causal"] = 1
-    states = [(kind, [heads, "past", int(x.shape[2]) // heads]) for kind, x in (("key", k), ("value", v))]
+    states = [
+        (kind, [heads, "past", int(x.shape[2]) // heads]) for kind, x in (("key", k), ("value", v))
+    ]
     tail = [] if sinks is None else [None, sinks]
     domain = "" if sinks is None else "invar"
-    return domain, WINDOWS if window else OPSET, [q, k, v, None, None, None, *tail], attributes, 4, states
+    return (
+        domain,
+        WINDOWS if window else OPSET,
+        [q, k, v, None, None, None, *tail],
+        attributes,
+        4,
+        states,
+    )
 
 
 def linear_attention(operands, attributes):
@@ -91,9 +114,11 @@ def place_states(model, remember):
         opset = max(opset, least)
         presents = []
         for i, (kind, shape) in enumerate(states if remember else ()):
+
             def value(prefix, total):
                 sizes = [batch, *(total if d == "past" else d for d in shape)]
                 return ir.Value(name=f"{prefix}.{number}.{kind}", type=F32, shape=ir.Shape(sizes))
+
             operands[at + i] = value("past_key_values", "past")
             graph.inputs.append(operands[at + i])
             presents.append(value("present", "total"))

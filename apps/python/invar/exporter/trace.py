@@ -26,13 +26,17 @@ class Window:
 def node(op, operands, shape, **attributes):
     """A node of the ONNX graph; what runs it in torch gives zeros."""
     x = operands[0]
-    return torch.onnx.ops.symbolic(f"invar::{op}", operands, attributes, dtype=x.dtype, shape=shape, version=1)
+    return torch.onnx.ops.symbolic(
+        f"invar::{op}", operands, attributes, dtype=x.dtype, shape=shape, version=1
+    )
 
 
 def attend(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **kwargs):
     """The attention function of transformers: q [B, H, S, D], k and v of as many or fewer heads ->
     [B, S, H, E] and no weights."""
-    given = {k for k in ("position_bias", "head_mask", "block_indices") if kwargs.get(k) is not None}
+    given = {
+        k for k in ("position_bias", "head_mask", "block_indices") if kwargs.get(k) is not None
+    }
     if given:
         raise NotTraceable(f"its attention has {', '.join(sorted(given))}")
     causal = kwargs.get("is_causal")
@@ -42,8 +46,11 @@ def attend(module, query, key, value, attention_mask, scaling=None, dropout=0.0,
     elif attention_mask is None and causal:
         window = kwargs.get("sliding_window") or 0
     else:
-        raise NotTraceable("its attention is not causal" if attention_mask is None else
-                           "its attention has a mask of its own")
+        raise NotTraceable(
+            "its attention is not causal"
+            if attention_mask is None
+            else "its attention has a mask of its own"
+        )
     b, heads, s, size = query.shape
     rows = [x.transpose(1, 2).reshape(b, s, x.shape[1] * x.shape[3]) for x in (query, key, value)]
     sinks, softcap = kwargs.get("s_aux"), float(kwargs.get("softcap") or 0)
@@ -56,13 +63,14 @@ def attend(module, query, key, value, attention_mask, scaling=None, dropout=0.0,
 
 
 def mask(*, mask_function, local_size=None, **kwargs):
-    """The mask function of transformers: a Window, where the mask is causal, with or without one."""
+    """The mask function of transformers: a Window, where the mask is causal, with or without
+    one."""
     with _disable_current_modes():
         zero = torch.zeros((), dtype=torch.int64)
         window = int(local_size or 0)
         for i in {0, 1, 70, window, 3 * window + 5}:
             keys = torch.arange(i + 3)
-            sees = torch.stack([torch.as_tensor(mask_function(zero, zero, zero + i, k)) for k in keys])
+            sees = torch.as_tensor(mask_function(zero, zero, zero + i, keys)).expand_as(keys)
             if not torch.equal(sees, (keys <= i) & ((keys > i - window) if window else keys >= 0)):
                 raise NotTraceable("its attention has a mask that is neither causal nor a window")
     return Window(window)
@@ -81,19 +89,21 @@ def recurrent(q, k, v, decay, beta, scale):
 
 
 def delta_rule(query, key, value, g, beta, use_qk_l2norm_in_kernel=False, scale=None, **kwargs):
-    """torch_chunk_gated_delta_rule and chunk_kimi_delta_attention of transformers: q, k [B, S, H, D],
-    v [B, S, N, E], g [B, S, N] or [B, S, N, D], beta [B, S, N] -> [B, S, N, E] and no state."""
+    """torch_chunk_gated_delta_rule and chunk_kimi_delta_attention of transformers: q, k [B, S, H,
+    D], v [B, S, N, E], g [B, S, N] or [B, S, N, D], beta [B, S, N] -> [B, S, N, E] and no state."""
     if use_qk_l2norm_in_kernel:
         query, key = (x * torch.rsqrt((x * x).sum(-1, keepdim=True) + 1e-6) for x in (query, key))
-    return recurrent(query, key, value, g, beta, query.shape[3] ** -0.5 if scale is None else scale), None
+    return recurrent(
+        query, key, value, g, beta, query.shape[3] ** -0.5 if scale is None else scale
+    ), None
 
 
 def state_space(
     hidden_states, dt, A, B, C, chunk_size=0, D=None, dt_bias=None, dt_softplus=False,
     dt_limit=(0.0, float("inf")), z=None, **kwargs,
 ):  # fmt: skip
-    """mamba2_chunk_scan of transformers: x [B, S, N, E], dt [B, S, N], A [N], B and C [B, S, H, D] ->
-    [B, S, N, E]."""
+    """mamba2_chunk_scan of transformers: x [B, S, N, E], dt [B, S, N], A [N], B and C [B, S, H, D]
+    -> [B, S, N, E]."""
     dt = dt if dt_bias is None else dt + dt_bias
     dt = torch.clamp(torch.nn.functional.softplus(dt) if dt_softplus else dt, *dt_limit)
     y = recurrent(C, B, hidden_states * dt[..., None], A * dt, None, 1.0)
@@ -101,9 +111,11 @@ def state_space(
     return y if z is None else y * torch.nn.functional.silu(z)
 
 
-def selective_scan(hidden_states, dt, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, **kwargs):
-    """mamba_selective_scan of transformers: x, dt [B, N, S], A [N, D], B and C [B, D, S] -> [B, N, S].
-    Each channel is a head with a value of one element."""
+def selective_scan(
+    hidden_states, dt, A, B, C, D=None, z=None, delta_bias=None, delta_softplus=False, **kwargs
+):
+    """mamba_selective_scan of transformers: x, dt [B, N, S], A [N, D], B and C [B, D, S] -> [B, N,
+    S]. Each channel is a head with a value of one element."""
     dt = dt if delta_bias is None else dt + delta_bias[..., None]
     dt = (torch.nn.functional.softplus(dt) if delta_softplus else dt).transpose(1, 2)
     x, keys = hidden_states.transpose(1, 2), (m.transpose(1, 2)[:, :, None] for m in (C, B))
@@ -124,10 +136,12 @@ def convolve(hidden_states, weight, bias=None, activation=None, **kwargs):
 
 
 def expert_products(rows, matrices, chosen, transposed, biases):
-    """Rows [T, 1 or k, 1, in], each times the matrix of its expert, [E, in, out] if transposed, else
-    [E, out, in] -> [T, k, out]."""
+    """Rows [T, 1 or k, 1, in], each times the matrix of its expert, [E, in, out] if transposed,
+    else [E, out, in] -> [T, k, out]."""
     shape = [*chosen.shape, *matrices.shape[1:]]
-    w = torch.onnx.ops.symbolic("Gather", [matrices, chosen], {"axis": 0}, dtype=matrices.dtype, shape=shape)
+    w = torch.onnx.ops.symbolic(
+        "Gather", [matrices, chosen], {"axis": 0}, dtype=matrices.dtype, shape=shape
+    )
     y = (rows @ (w if transposed else w.transpose(-1, -2))).squeeze(2)
     return y if biases is None else y + biases[chosen]
 
@@ -135,12 +149,18 @@ def expert_products(rows, matrices, chosen, transposed, biases):
 def experts(self, hidden_states, top_k_index, top_k_weights):
     """The experts function of transformers: a product of one row with a chosen matrix is the
     compiler's grouped_matmul. hidden_states [T, in], the others [T, k] -> [T, in]."""
-    biases = {n: getattr(self, n + "_bias") if self.has_bias else None for n in ("gate_up_proj", "up_proj", "down_proj") if hasattr(self, n)}
+    biases = {
+        n: getattr(self, n + "_bias") if self.has_bias else None
+        for n in ("gate_up_proj", "up_proj", "down_proj")
+        if hasattr(self, n)
+    }
     name = "gate_up_proj" if self.has_gate else "up_proj"
     rows, transposed = hidden_states[:, None, None, :], self.is_transposed
     y = expert_products(rows, getattr(self, name), top_k_index, transposed, biases[name])
     y = self._apply_gate(y) if self.has_gate else self.act_fn(y)
-    y = expert_products(y[:, :, None, :], self.down_proj, top_k_index, transposed, biases["down_proj"])
+    y = expert_products(
+        y[:, :, None, :], self.down_proj, top_k_index, transposed, biases["down_proj"]
+    )
     if self.has_post_expert_norm:
         y = self.post_expert_norm(y)
     return (y * top_k_weights[..., None]).sum(1)

@@ -1,5 +1,5 @@
 // Standard attention and the experts of DeepSeek-V3, sigmoid routing with a bias for the choice:
-// GLM-4.5 to GLM-4.7, dots.llm1, Solar Open, EXAONE MoE.
+// GLM-4.5 to GLM-4.7, dots.llm1, Solar Open, EXAONE MoE, Hunyuan 3.
 #include "checkpoint/families/experts/read_experts.h"
 
 namespace invar::checkpoint {
@@ -37,6 +37,27 @@ void describe_dots1(ConfigReader& r, Decoder& d) {
   read_layer_types(r, d, window,
                    [&](const Decoder&, size_t i) { return window != 0 && static_cast<int64_t>(i) >= first; });
   read_rope(r, {}, d);
+}
+
+void describe_hy_v3(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.default_kv_heads = 8, .default_head_dim = 128}, 1e-5);
+  d.tied = r.flag("tie_word_embeddings");
+  d.qkv_bias = d.output_bias = r.flag("attention_bias");
+  d.mlp_bias = r.flag("mlp_bias");
+  d.qk_norm = QkNorm::head;
+  read_experts(r, d, {.default_count = 192, .default_chosen = 8, .default_inner = 1536});
+  read_first_dense(r, d, 1);
+  read_mlp_layer_types(r, d);
+  Experts& e = d.experts;
+  e.routing = Routing::sigmoid;
+  e.correction_bias = e.normalized = true;
+  e.sum_offset = 1e-20f;
+  e.scale = read_factor(r, "router_scaling_factor", 2.826);
+  e.shared_intermediate_size = e.intermediate_size * read_count(r, "num_shared_experts", 1);
+  d.unused_layers = read_count(r, "num_nextn_predict_layers", 1);
+  e.names.router = "mlp.router.gate", e.names.correction_bias = "mlp.expert_bias";
+  e.names.shared = "mlp.shared_mlp.";
+  read_rope(r, {.theta = 11158840}, d);
 }
 
 void read_exaone4_attention(ConfigReader&, Decoder&);

@@ -1,13 +1,12 @@
-"""`invar export --with-transformers`: what the Python side makes is compared with torch's logits and
-with itself in several calls, whoever made it. Where torch and transformers are, one model goes the
-whole way; a program that stands for Python does elsewhere."""
+"""`invar export --with-transformers`: what the Python side makes is compared with torch's logits
+and with itself in several calls, whoever made it. Where torch and transformers are, one model goes
+the whole way; a program that stands for Python does elsewhere."""
 
 import importlib.util
 import json
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -59,7 +58,9 @@ def fake(native, tmp_path):
         for key, value in (("invar.exporter", "fake 1, torch 0"), ("invar.states", "5")):
             model.metadata_props.add(key=key, value=value)
         change(model)
-        onnx.save(model, made / "model.onnx", save_as_external_data=True, location="model.onnx.data")
+        onnx.save(
+            model, made / "model.onnx", save_as_external_data=True, location="model.onnx.data"
+        )
         (made / "check.f32").write_bytes(logits)
         report = {"exporter": "fake 1", "model": "Fake", "states": True, "tokens": TOKENS} | report
         (made / "export.json").write_text(json.dumps(report))
@@ -83,7 +84,12 @@ def test_an_export_runs_as_its_model_and_binds_its_exporter(fake, tmp_path):
     done = export(fake(), out)
     assert done.out.decode().strip() == str(out / "model.onnx")
     assert b"the same bits in one call and in several" in done.err
-    assert {p.name for p in out.iterdir()} == {"export.json", "model.onnx", "model.onnx.data", *SETTINGS}
+    assert {p.name for p in out.iterdir()} == {
+        "export.json",
+        "model.onnx",
+        "model.onnx.data",
+        *SETTINGS,
+    }
     receipt = tmp_path / "r.json"
     assert answer(out, receipt) == answer(MODEL, tmp_path / "native.json")
     invar("verify", receipt, "--model-name", out)
@@ -121,7 +127,12 @@ def counted_anew(model):
     """Positions that are counted from 0 in each call: what lies before is no state."""
     for node in model.graph.node:
         node.input[:] = ["row" if x == "position_ids" else x for x in node.input]
-    constants = {"axis_1": np.array(1), "begin": np.array(0), "step": np.array(1), "axes": np.array([0])}
+    constants = {
+        "axis_1": np.array(1),
+        "begin": np.array(0),
+        "step": np.array(1),
+        "axes": np.array([0]),
+    }
     for name, value in constants.items():
         model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
     made = [
@@ -149,12 +160,23 @@ def test_truncated_states_are_refused(fake, tmp_path, code, change, says):
 
 
 def arguments(python, out):
-    return ("export", "--with-transformers", "--model-name", MODEL, "--output", out, "--python", python)
+    return (
+        "export",
+        "--with-transformers",
+        "--model-name",
+        MODEL,
+        "--output",
+        out,
+        "--python",
+        python,
+    )
 
 
 def test_other_logits_and_what_cannot_be_traced_are_refused(fake, native, tmp_path):
     out = tmp_path / "out"
-    refused(*arguments(fake(logits=wrong(native[1])), out), code=3, names=["differ from the model's by"])
+    refused(
+        *arguments(fake(logits=wrong(native[1])), out), code=3, names=["differ from the model's by"]
+    )
     refused(*arguments(fake(logits=native[1][: 4 * 2048]), out), code=3, names=["the model 2048"])
     python = fake(error="FakeForCausalLM at modeling_fake.py:7: a loop", code=3)
     refused(*arguments(python, out), code=3, names=["modeling_fake.py:7"])
@@ -180,9 +202,10 @@ def test_what_is_missing_is_named(tmp_path):
     refused(*asked, code=3, names=names, env=os.environ | {"INVAR_PYTHON": str(empty)})
 
 
-@pytest.mark.skipif(bool(MISSING), reason=f"this Python lacks {', '.join(MISSING)}")
 def test_a_model_of_transformers(tmp_path):
     """Persimmon has no recipe: keys and values are states, and the receipt is verified."""
+    if MISSING:
+        pytest.skip(f"this Python lacks {', '.join(MISSING)}, which tests/requirements.txt leaves out")
     sys.path.insert(0, str(ROOT / "tools/families"))
     from tiny_models import config_of, model_of
 
@@ -192,6 +215,8 @@ def test_a_model_of_transformers(tmp_path):
     env = os.environ | {"INVAR_PYTHON": sys.executable, "PYTHONPATH": str(BUILD / "python")}
     asked = ("--prompt-text", "ROMEO:", "--no-do-sample", "--max-new-tokens", 8)
     receipt = tmp_path / "r.json"
-    done = invar("run", "--model-name", tmp_path / "model", *asked, "--receipt-path", receipt, env=env)
+    done = invar(
+        "run", "--model-name", tmp_path / "model", *asked, "--receipt-path", receipt, env=env
+    )
     assert b"minutes for a large one" in done.err and b"in several" in done.err
     invar("verify", receipt)
