@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "checkpoint/recipes/blocks/altup.h"
-#include "checkpoint/recipes/blocks/gated_delta.h"
 #include "checkpoint/recipes/blocks/mixers.h"
 #include "checkpoint/recipes/experts.h"
 #include "checkpoint/recipes/rope_frequencies.h"
