@@ -57,9 +57,13 @@ NO_EFFECT = {
     # Losses, a number that generation asks for, and experts that are one in any case.
     "z_loss_coefficient", "num_logits_to_keep", "moe_shared_expert_overlap",
     "nemotron_h.n_shared_experts", "mtp_layers_block_type",
-    # Limits of the training, how a scan is computed, a size that others give, and how time steps start.
+    # Limits of the training, how a scan is computed, a size that others give, and how time steps
+    # start.
     "altup_coef_clip", "use_mambapy", "use_associative_scan", "mamba.intermediate_size",
     "falcon_mamba.intermediate_size", "time_step_scale", "time_step_init_scheme",
+    "attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "embed_dropout", "resid_dropout",
+    "enable_moe_fp32_combine", "mtp_layer_types", "mtp_mlp_layer_types",
+    "mellum.num_nextn_predict_layers", "gpt_bigcode.num_key_value_heads",
     # No part of a head is rotated, and linear_attn_config of that checkpoint says the others.
     "kimi_linear.head_dim", "kimi_linear.linear_num_heads", "kimi_linear.linear_head_dim",
     "kimi_linear.linear_conv_kernel_dim",

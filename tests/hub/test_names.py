@@ -24,7 +24,6 @@ def test_a_gguf_file(tmp_path):
 
 def test_other_files(tmp_path):
     for name, told in [
-        ("model.onnx", "invar compile"),
         ("model.safetensors", "pass the folder of the checkpoint"),
         ("config.json", "pass the folder of the checkpoint"),
     ]:

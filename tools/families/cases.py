@@ -277,6 +277,7 @@ MROPE = {
 }
 SMALL_VISION = {"num_heads": 2, "depth": 1, "out_hidden_size": 32, "num_position_embeddings": 16}
 
+
 def gemma3n(**s):
     sizes = {"num_hidden_layers": 4, "head_dim": 8, "sliding_window": 6, "num_kv_shared_layers": 2}
     sizes |= {"layer_types": ["sliding_attention", "full_attention"] * 2}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes tests/families/real/real_configs.jsonl: for each config.json of a folder, which has the name
-ORG--NAME.json of its repository, its keys with small sizes, the tensors that it then asks for, and
-what transformers computes; or why it is refused. Needs transformers, torch and the built program.
+"""Writes tests/families/real/real_configs.jsonl: for each config.json of a folder, which has the
+name ORG--NAME.json of its repository, its keys with small sizes, the tensors that it then asks for,
+and what transformers computes; or why it is refused. Needs transformers, torch and the built
+program.
 
 INVAR_BIN=build/bin/invar real_configs.py FOLDER [ORG/NAME ...]: these, else all"""
 
@@ -157,8 +158,12 @@ def shrink(config):
             c[key] = {k: v for k, v in value.items() if k == "model_type"}
         elif key == "linear_attn_config":
             small = {"num_heads": 3, "head_dim": 8}
-            lists = {k: [n for n in v if n <= layers] for k, v in value.items() if isinstance(v, list)}
+            lists = {
+                k: [n for n in v if n <= layers] for k, v in value.items() if isinstance(v, list)
+            }
             c[key] = {**value, **small, **lists}
+        elif key == "_name_or_path" and str(value).startswith("/"):
+            del c[key]  # of the machine that saved it
         elif key == "text_config":
             c[key] = {**SMALL, **shrink(value)} if "hidden_size" not in value else shrink(value)
     return c

@@ -33,16 +33,16 @@ HEAD = """# Families of models
 of logits from transformers in float64, over the largest logit; after it that of transformers in
 float32. *Greedy*: how many of 64 tokens are those of transformers in float32. *Bits*: whether the
 logits of the prompt are the same bytes with the instruction sets scalar and avx2, one to three
-threads, chunks of 1 and 5 tokens, and without memory. [families.md](../../spec/families.md) says what
-each family reads of its config. The last lines are encoder-decoders ([seq2seq.md](../../spec/seq2seq.md)),
-whose source has 150 tokens.
+threads, chunks of 1 and 5 tokens, and without memory. [families.md](../../spec/families.md) says
+what each family reads of its config. The last lines are encoder-decoders
+([seq2seq.md](../../spec/seq2seq.md)), whose source has 150 tokens.
 
 """
 TAIL = """
 ## What is refused
 
-Every line of this list ends with exit code 3, or 2 for sequences that are too long, and a message that
-names what is not covered.
+Every line of this list ends with exit code 3, or 2 for sequences that are too long, and a message
+that names what is not covered.
 
 - Architectures of no line above: among others models of images or sound, and mixtures of
   experts of other forms: DBRX, DeepSeek-V4.
@@ -118,7 +118,7 @@ def main():
     ]
     kept = {row.split("|")[2].strip(): row for row in OUT.read_text().splitlines() if "| " in row}
     for vector in vectors():
-        if sys.argv[1:] and vector["name"] not in sys.argv[1:]:
+        if sys.argv[1:] and vector["name"] in kept.keys() - set(sys.argv[1:]):
             rows.append(kept[vector["name"]])
             continue
         with tempfile.TemporaryDirectory() as temporary:

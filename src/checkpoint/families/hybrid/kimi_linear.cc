@@ -53,6 +53,7 @@ void read_kda(ConfigReader& r, Decoder& d) {
   g.key_dim = inner.size("head_dim", r.size("linear_head_dim", 128));
   g.value_heads = g.key_heads, g.value_dim = g.key_dim;
   for (const char* key : {"gate_lower_bound", "use_full_rank_gate"}) inner.require_neutral(key);
+  if (!inner.status()) return r.fail(inner.status().error());
   read_delta(r, d);
   if (inner.find("short_conv_kernel_size")) g.taps = read_width(inner, "short_conv_kernel_size", 4);
   if (!r.find("layer_types") && inner.find("kda_layers"))

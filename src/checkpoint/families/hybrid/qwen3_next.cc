@@ -23,7 +23,7 @@ void read_qwen_hybrid(ConfigReader& r, Decoder& d, const SizeKeys& sizes) {
   g.key_dim = r.size("linear_key_head_dim", 128), g.value_dim = r.size("linear_value_head_dim", 128);
   read_delta(r, d);
   read_rope(r, {.partial = 0.25}, d);
-  d.names.ignored_begins.push_back("mtp.");
+  ignore_heads_for_more_tokens(r, d);
 }
 
 void read_shared_expert(ConfigReader& r, Decoder& d) {
