@@ -144,6 +144,8 @@ Status Conversation::answer(const std::string& text) {
   messages_ = std::move(messages);
   remember_receipt(path);
   if (!command_.json || shows_events()) remark_cut(a.receipt);
+  if (!command_.execution.speculate.empty() && !command_.json)
+    console_.note("drafts", generate::describe_drafts(a.drafted, a.accepted));
   if (shows_events())
     console_.receipt(path, a.receipt_hash);
   else if (!command_.json)

@@ -91,9 +91,7 @@ void report(const Answer& a, const std::string& receipt_path, const run::Session
   console.note("infer", std::to_string(r.tokens.size()) + " tokens, " + rate + " tokens/s (" +
                             std::string(session.isa()) + ", " + std::to_string(threads) + " thread" +
                             (threads == 1 ? ")" : "s)"));
-  if (drafts)
-    console.note("drafts", std::to_string(a.accepted) + " of " + std::to_string(a.drafted) +
-                               " drafted tokens accepted");
+  if (drafts) console.note("drafts", generate::describe_drafts(a.drafted, a.accepted));
   if (!r.chat.empty() && r.finish_reason == "length")
     console.note("cut", "the answer ends after " + std::to_string(r.tokens.size()) +
                             " tokens, before the model ended it; --max-new-tokens allows more");

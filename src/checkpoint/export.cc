@@ -94,11 +94,14 @@ Status check_recipe(const std::string& folder) {
 
 namespace {
 
-Result<onnx::Graph> graph_of(const Settings& settings, const Checkpoint& checkpoint) {
+Result<onnx::Graph> graph_of(const Settings& settings, const Checkpoint& checkpoint, bool prediction_head) {
+  const auto* decoder = std::get_if<Decoder>(&settings);
+  if (prediction_head && !decoder)
+    return not_covered(checkpoint.folder + ": the model is no decoder, so it has no head for several tokens");
+  if (prediction_head) return prediction_head_graph(*decoder, checkpoint);
   if (const auto* model = std::get_if<Seq2Seq>(&settings)) return seq2seq_graph(*model, checkpoint);
   const auto* encoder = std::get_if<Encoder>(&settings);
-  return encoder ? encoder_graph(*encoder, checkpoint)
-                 : decoder_graph(std::get<Decoder>(settings), checkpoint);
+  return encoder ? encoder_graph(*encoder, checkpoint) : decoder_graph(*decoder, checkpoint);
 }
 
 }  // namespace
@@ -119,7 +122,7 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   }
   std::vector<TernaryTensor> ternary;
   if (decoder && decoder->ternary != Ternary::none) ternary = replace_ternary(checkpoint);
-  INVAR_TRY(const onnx::Graph graph, graph_of(settings, checkpoint));
+  INVAR_TRY(const onnx::Graph graph, graph_of(settings, checkpoint, options.prediction_head));
   const fs::path base(out.empty() ? "." : out);
   const std::string model = (base / "model.onnx").string();
   INVAR_TRY(const bool earlier, has_earlier_export(model));

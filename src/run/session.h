@@ -148,7 +148,9 @@ class Session {
   // Batched decoding: appends one token to each of these different sequences in one step, whatever
   // their positions. Returns the logits of each, in their order, as step() does.
   Result<std::span<const float>> step_many(std::span<const NextToken>);
-  // The rows of Options::hidden of all tokens of the last step, until the next one.
+  // The rows of Options::hidden of the tokens of the last step, until the next one: of all, or of
+  // at least so many of the last ones.
+  static constexpr size_t kHiddenRows = 2048;
   std::span<const float> hidden() const;
   // The rows of the input hidden_states, of a program that has it, for the tokens of the next step.
   void feed_hidden(std::span<const float> rows);

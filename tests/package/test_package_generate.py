@@ -98,6 +98,7 @@ def test_the_receipt_is_that_of_the_command_line_to_the_byte(tasks, command, tmp
             {"kv_cache": False, "prefill_chunk": 1, "threads": 1},
         ),
         (["--operation-set", "deterministic"], {"operation_set": "deterministic"}),
+        ([], {"speculate": "prompt"}),
     ],
     ids=[
         "greedy",
@@ -108,6 +109,7 @@ def test_the_receipt_is_that_of_the_command_line_to_the_byte(tasks, command, tmp
         "penalty",
         "execution",
         "deterministic",
+        "drafts",
     ],
 )
 def test_parameters(tasks, command, options, arguments):

@@ -60,8 +60,14 @@ def test_a_completion_has_the_receipt_of_a_run(server, run):
         (DRAWN, ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7]),
         (
             {**DRAWN, "stop": ["\n"]},
-            ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--stop", "\n"],
+            ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--stop", "\n", "--stop-in-answer"],
         ),
+        (
+            {**DRAWN, "logit_bias": {"27": 3.5, "5": -7}, "presence_penalty": 0.5},
+            ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--logit-bias", "5:-7,27:3.5"]
+            + ["--presence-penalty", 0.5],
+        ),
+        ({**GREEDY, "frequency_penalty": -0.5}, ["--no-do-sample", "--frequency-penalty=-0.5"]),
         (
             {**DRAWN, "top_k": 5, "min_p": 0.1, "repetition_penalty": 1.2, "min_tokens": 3},
             ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--top-k", 5, "--min-p", 0.1]
@@ -146,6 +152,92 @@ def test_prompts_of_ids_and_lists(server):
     plain = server.ask("/tokenize", {"prompt": "ROMEO:", "add_special_tokens": False})["tokens"]
     assert ids[1:] == plain
     assert server.ask("/tokenizer_info")["eos_token"] == "<|end_of_text|>"
+
+
+def test_n_answers_are_those_of_n_streams(server, run):
+    body = {**DRAWN, "n": 3}
+    answer = server.complete({**body, "prompt": ["JULIET:", "ROMEO:"]})
+    assert [c["index"] for c in answer["choices"]] == list(range(6))
+    one = server.complete(body)
+    assert answer["invar"]["receipts"][:3] == one["invar"]["receipts"]
+    assert one["usage"]["prompt_tokens"] == server.complete(DRAWN)["usage"]["prompt_tokens"]
+    for j, name in enumerate(one["invar"]["receipts"]):
+        options = ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--stream", j]
+        want = run("--prompt-text", "JULIET:", "--max-new-tokens", 24, *options)
+        assert server.receipt(name) == want
+        assert server.ask("/v1/receipts/verify", want)["ok"]
+    assert len(set(one["invar"]["receipts"])) == 3
+    events = server.stream(body)
+    for j, choice in enumerate(one["choices"]):
+        mine = [e["choices"][0] for e in events if e["choices"][0]["index"] == j]
+        assert "".join(c["text"] for c in mine) == choice["text"]
+
+
+def test_log_probabilities(server, model, tasks, tmp_path):
+    body = {**DRAWN, "logprobs": 3}
+    (choice,) = server.complete(body)["choices"]
+    options = ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--logprobs", 3, "--json"]
+    options += ["--model-name", model, "--tasks-root", tasks, "--receipt-path", tmp_path / "r.json"]
+    done = invar("run", "--prompt-text", "JULIET:", "--max-new-tokens", 24, *options)
+    want = json.loads(done.out, parse_float=str)["logprobs"]
+    text = server.open("/v1/completions", body).read()
+    got = json.loads(text, parse_float=str)["choices"][0]["logprobs"]
+    assert got["token_logprobs"] == [w["logprob"] for w in want]  # the same digits
+    assert "".join(got["tokens"]) == choice["text"]
+    assert got["text_offset"][:2] == [0, len(got["tokens"][0])]
+    for top, w in zip(got["top_logprobs"], want, strict=True):
+        assert {t["logprob"] for t in w["top_logprobs"]} <= set(top.values())
+        assert w["logprob"] in top.values()
+    events = server.stream(body)
+    parts = [p for p in (e["choices"][0]["logprobs"] for e in events) if p]
+    joined = sum((p["token_logprobs"] for p in parts), [])
+    assert joined == choice["logprobs"]["token_logprobs"]
+    offsets = sum((p["text_offset"] for p in parts), [])
+    assert offsets == choice["logprobs"]["text_offset"]
+    asked = {
+        "messages": HELLO,
+        "max_tokens": 5,
+        "temperature": 0,
+        "logprobs": True,
+        "top_logprobs": 2,
+    }
+    (choice,) = server.complete(asked, chat=True)["choices"]
+    content = choice["logprobs"]["content"]
+    assert "".join(c["token"] for c in content) == choice["message"]["content"]
+    assert all(c["top_logprobs"][0]["logprob"] == c["logprob"] for c in content)
+    choices = [e["choices"][0] for e in server.stream(asked, chat=True)]
+    assert choices[0]["logprobs"] is None
+    streamed = sum((c["logprobs"]["content"] for c in choices if c["logprobs"]), [])
+    assert streamed == content
+    assert bytes(content[0]["bytes"]).decode() == content[0]["token"]
+
+
+def test_an_echo_has_the_log_probabilities_of_the_prompt(server):
+    """As lm-eval asks: of ids, all of a list at once; they are those of an answer of these
+    tokens."""
+    body = {**GREEDY, "logprobs": 1, "return_token_ids": True}
+    (made,) = server.complete(body)["choices"]
+    ids = made["prompt_token_ids"] + made["token_ids"]
+    asked = {
+        "prompt": [ids, ids[:9]],
+        "max_tokens": 1,
+        "temperature": 0,
+        "logprobs": 1,
+        "echo": True,
+        "seed": 1234,
+    }
+    first, second = server.complete(asked)["choices"]
+    begin = len(made["prompt_token_ids"])
+    echoed = first["logprobs"]["token_logprobs"]
+    assert echoed[0] is None and len(echoed) == len(ids) + 1
+    assert echoed[begin:-1] == made["logprobs"]["token_logprobs"]
+    assert first["logprobs"]["top_logprobs"][begin:-1] == made["logprobs"]["top_logprobs"]
+    assert second["logprobs"]["token_logprobs"][:9] == echoed[:9]
+    greedy = [max(top.values()) for top in first["logprobs"]["top_logprobs"][begin:-1]]
+    assert greedy == echoed[begin:-1]
+    (alone,) = server.complete({**asked, "prompt": ids, "max_tokens": 0})["choices"]
+    assert alone["logprobs"]["token_logprobs"] == echoed[:-1]
+    assert alone["text"] + made["text"] == first["text"] or alone["text"].endswith(made["text"])
 
 
 def test_a_seed_is_drawn_and_said(server):
@@ -273,6 +365,13 @@ BAD = [  # body, status, words of the message
     ({**GREEDY, "frobnicate": 1}, 400, "frobnicate"),
     ({**GREEDY, "messages": HELLO}, 400, "messages"),
     ({**GREEDY, "max_tokens": 0}, 400, "max_tokens"),
+    ({**GREEDY, "n": 0}, 400, "n:"),
+    ({**GREEDY, "logprobs": True}, 400, "logprobs"),
+    ({**GREEDY, "logprobs": 21}, 400, "logprobs"),
+    ({**GREEDY, "logit_bias": {"a": 1}}, 400, "logit_bias"),
+    ({**GREEDY, "logit_bias": {"1": 101}}, 400, "logit_bias"),
+    ({**GREEDY, "logit_bias": {"99999": 1}}, 400, "logit_bias"),
+    ({**GREEDY, "presence_penalty": 3}, 400, "presence_penalty"),
     ({**GREEDY, "max_tokens": "8"}, 400, "max_tokens"),
     ({**GREEDY, "max_tokens": 1e30}, 400, "max_tokens"),
     ({**GREEDY, "max_tokens": 5000}, 400, "512"),
@@ -336,6 +435,36 @@ def test_what_a_server_says_of_itself(server):
     assert model["weights"] == receipt["model"]["weights"]
     response = server.open("/health", headers={"x-request-id": "mine-1"})
     assert response.getheader("x-request-id") == "mine-1"
+
+
+def test_the_client_of_openai(server):
+    try:
+        import openai
+    except ImportError:
+        pytest.skip("the client openai is not installed")
+    client = openai.OpenAI(
+        base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0
+    )
+    name = client.models.list().data[0].id
+    whole = client.completions.create(model=name, **GREEDY)
+    assert whole.invar["receipts"] == server.complete(GREEDY)["invar"]["receipts"]
+    pieces = client.completions.create(model=name, **GREEDY, stream=True)
+    assert "".join(p.choices[0].text for p in pieces) == whole.choices[0].text
+    asked = {"messages": HELLO, "max_completion_tokens": 8, "seed": 1, "model": name, "n": 2}
+    asked |= {"logprobs": True, "top_logprobs": 2, "extra_body": {"top_k": 5, "min_p": 0.01}}
+    chat = client.chat.completions.create(**asked)
+    assert [c.index for c in chat.choices] == [0, 1]
+    assert len(chat.choices[0].logprobs.content) == chat.usage.completion_tokens // 2
+    with client.chat.completions.create(**asked, stream=True) as events:
+        texts = ["", ""]
+        for event in events:
+            texts[event.choices[0].index] += event.choices[0].delta.content or ""
+    assert texts == [c.message.content for c in chat.choices]
+    with pytest.raises(openai.BadRequestError) as refusal:
+        client.completions.create(model=name, prompt="a", max_tokens=100000)
+    assert refusal.value.code == "context_length_exceeded"
+    with pytest.raises(openai.NotFoundError):
+        client.completions.create(model="gpt-4", prompt="a")
 
 
 def test_keys(model, tasks, tmp_path):

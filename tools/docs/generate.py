@@ -164,6 +164,7 @@ def serve_fields():
                 if row["of"] == "both"
                 else {"chat": "chats"}.get(row["of"], row["of"])
             )
+            name = row.get("name", name)
             text.append(f"| `{name}` | {of} | {value} | {row['help']} |")
     return "\n".join(text) + "\n"
 

@@ -136,7 +136,15 @@ def measure(kind, folder):
     if code:
         return f"export ends with {code}: {said}"
     receipt = folder / "receipt.json"
-    asked = ("--prompt-text", PROMPT, "--no-generation-config", "--no-do-sample", "--max-new-tokens", NEW, "--json")
+    asked = (
+        "--prompt-text",
+        PROMPT,
+        "--no-generation-config",
+        "--no-do-sample",
+        "--max-new-tokens",
+        NEW,
+        "--json",
+    )
     code, out, said = invar(
         "run", "--model-name", made, *asked, "--receipt-path", receipt, folder=folder
     )

@@ -6,8 +6,8 @@ generate.py ROOT OUT
 CMake runs it (cmake/room.cmake). It writes a file of OUT where its text changes: ops.cmake (lists
 for CMake), opset/opset.cc (src/base/opset.h, src/base/attribute_types.h), ops/ROOM/op.td (the repro
 dialect), ops/ROOM/table.h (a row for each operation of a room with kinds),
-ops/ROOM/attributes.h and ops/attributes.cc (the attributes as structs, src/kernels/call.h), and
-result_rules.inc (the rule of each result's type).
+ops/ROOM/attributes.h and ops/attributes.cc (the attributes as structs, src/kernels/call.h),
+result_rules.inc (the rule of each result's type), and torch_formats.inc (how torch says it).
 
 spec/opset.toml is the law: names, versions, numerics, rooms and the choices. ops.toml has an entry
 for each of its operations, with these keys:
@@ -26,12 +26,15 @@ result         the rule that infers its type (src/compiler/inference/result_type
                verifier
 traits         copies: it moves bits; pointwise: element i depends on elements i of the broadcast
                operands; elementwise: on element i of the only operand
+torch          how torch says it, where it is one text (src/compiler/emit/torch/spelling.h); another
+               way is in the room's torch.cc
 split          how ranks divide its results (src/plan/analysis/split_rules.h)
 cpu_extension  cpu/extension_rows.h has its kernels for extensions of an instruction set
 kind           an entry [kind.NAME] of the file, whose keys are this entry's, too; then `part` is a
                part of table.h, and `onnx` an operator that becomes the operation as it is
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -59,7 +62,7 @@ RULES = {  # how the generated text calls the rules; `a` is the struct of attrib
     "norm backward weight": "infer_norm_backward_weight(in, a.axis)",
 }
 TRAITS = ("elementwise", "pointwise", "copies")
-KEYS = set("operands attributes result traits split cpu_extension kind part onnx".split())
+KEYS = set("operands attributes result traits split torch cpu_extension kind part onnx".split())
 OPERAND = re.compile(r"(\w+)([?*]?): ([\w|]+)( widens)?")
 ATTRIBUTE = re.compile(r"(\w+)(\??): (f32|i64|string|i64_array)(?: = (\S+))?")
 # Types that src/compiler/dialects/repro.td names.
@@ -343,6 +346,20 @@ def result_rules(rooms):
     )
 
 
+def torch_formats(operations):
+    """The texts by which torch says operations."""
+    rows = "".join(
+        f'    {{"{op.name}", {json.dumps(op.keys["torch"])}}},\n'
+        for op in operations
+        if "torch" in op.keys
+    )
+    return (
+        "// The texts that ops.toml has for torch.\n"
+        "static constexpr std::pair<const char*, const char*> kTorchFormats[] = {\n"
+        f"{rows}}};\n"
+    )
+
+
 def cmake(operations, choices):
     rooms = list(dict.fromkeys(o.room for o in operations))
     lines = [
@@ -374,6 +391,7 @@ def main():
                 made[f"ops/{room}/table.h"] = table(room, entries)
         made |= attributes(rooms)
         made["result_rules.inc"] = result_rules(rooms)
+        made["torch_formats.inc"] = torch_formats(operations)
     except (Wrong, tomllib.TOMLDecodeError, KeyError) as wrong:
         print(f"tools/ops/generate.py: {wrong}", file=sys.stderr)
         return 1

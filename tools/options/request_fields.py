@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tomllib
 
-KEYS = {"of", "type", "range", "sets", "only", "ignored", "help"}
+KEYS = {"name", "of", "type", "range", "sets", "only", "ignored", "help"}
 TYPES = "boolean integer number text texts ids list object any".split()
 OF = {"chat": "kChat", "completions": "kCompletions", "both": "kChat | kCompletions"}
 
@@ -41,10 +41,9 @@ def row_text(name, row):
     if "sets" in row:
         take = f"[](Call& c, const json::Value& v) {{ assign(c.{row['sets']}, v); }}"
     ranged = "true" if "range" in row else "false"
-    return (
-        f"    {{{json.dumps(name)}, {OF[row['of']]}, Type::{row['type']}, {ranged}, {float(least)!r},"
-        f" {float(most)!r}, {json.dumps(only)}, {take}}},\n"
-    )
+    name = json.dumps(row.get("name", name))
+    limits = f"{ranged}, {float(least)!r}, {float(most)!r}"
+    return f"    {{{name}, {OF[row['of']]}, Type::{row['type']}, {limits}, {json.dumps(only)}, {take}}},\n"
 
 
 def main(root, out):

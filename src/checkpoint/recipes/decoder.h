@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "checkpoint/recipes/blocks/altup.h"
-#include "checkpoint/recipes/blocks/gated_delta.h"
 #include "checkpoint/recipes/blocks/mixers.h"
 #include "checkpoint/recipes/experts.h"
 #include "checkpoint/recipes/rope_frequencies.h"
@@ -142,6 +141,8 @@ struct Decoder {
   SelectiveScan selective_scan;
   int64_t unused_layers =
       0;  // behind the last one, for predicting several tokens; their tensors are not read
+
+  bool takes_hidden = false;  // the head for several tokens, which reads the decoder's last state, too
 
   std::map<std::string, std::string> metadata;  // for the model's metadata_props
 };

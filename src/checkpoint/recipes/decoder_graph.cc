@@ -280,6 +280,7 @@ Result<onnx::Graph> DecoderGraph::build() {
   angles();
   if (d_.alibi_bias_max != 0) biases_ = linear_biases(b_, d_);
   std::string x = embedded();
+  if (d_.takes_hidden) x = with_hidden(x);
   layer_inputs(x);
   const bool several = d_.altup.inputs != 0;
   if (several) x = versions(x);

@@ -88,7 +88,7 @@ Result<std::string> key_of_onnx(const std::string& model, OperationSet set, Prof
 
 // Compiles into the folder what lies at `model`, or else exports before. `kept`: the folder where a
 // person will find the result, "" for none.
-Status make_plan(const ModelLocation& location, const ModelOptions& options, OperationSet set,
+Status make_plan(const ModelLocation& location, const checkpoint::ExportOptions& options, OperationSet set,
                  Profile profile, const std::string& onnx_model, const std::string& folder,
                  const std::string& kept, const TensorDigests* presumed, Observer& observer,
                  CompiledModel& prepared) {
@@ -98,9 +98,7 @@ Status make_plan(const ModelLocation& location, const ModelOptions& options, Ope
     return compile_onnx_into(folder, program, set, /*keeps_memory=*/true, observer, prepared);
   }
   const auto exporting = observer.phase("export");
-  INVAR_TRY(const std::string model,
-            checkpoint::export_checkpoint(location.folder, folder,
-                                          {options.colocate_tensors, options.long_context}));
+  INVAR_TRY(const std::string model, checkpoint::export_checkpoint(location.folder, folder, options));
   const auto shown = [&](const char* file) { return (kept.empty() ? "" : kept + "/") + file; };
   exporting->done(shown("model.onnx"));
   const auto compiling = observer.phase("compile");
@@ -229,8 +227,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
   if (path.empty()) {
     INVAR_TRY(TemporaryFolder made, TemporaryFolder::make());
-    INVAR_CHECK_OK(make_plan(location, options, set, profile, onnx_model, made.path(), "", presumed, observer,
-                             prepared));
+    INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors, options.long_context}, set, profile,
+                             onnx_model, made.path(), "", presumed, observer, prepared));
     prepared.folder = made.path();
     prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
     return prepared;
@@ -253,12 +251,30 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
       observer.note("damaged", task.path() + ": " + content.damage + "; made anew");
   }
   INVAR_TRY(const TemporaryFolder made, task.make_temporary());
-  INVAR_CHECK_OK(make_plan(location, options, set, profile, onnx_model, made.path(), task.path(), presumed,
-                           observer, prepared));
+  INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors, options.long_context}, set, profile,
+                           onnx_model, made.path(), task.path(), presumed, observer, prepared));
   const bool another_was_faster = cache == CachePolicy::use && task.read(key).plan;
   if (!another_was_faster) {
     INVAR_CHECK_OK(task.store(made, key));
   }
+  return prepared;
+#endif
+}
+
+Result<CompiledModel> prepare_prediction_head(const ModelLocation& location, Profile profile,
+                                              Observer& observer) {
+#ifndef INVAR_COMPILER
+  (void)location, (void)profile, (void)observer;
+  return not_covered("this build has no compiler, which makes the head for several tokens");
+#else
+  INVAR_TRY(const std::string onnx_model, onnx_model_in(location.folder));
+  if (!onnx_model.empty()) return not_covered(onnx_model + ": an ONNX model has no head for several tokens");
+  INVAR_TRY(TemporaryFolder made, TemporaryFolder::make());
+  CompiledModel prepared;
+  INVAR_CHECK_OK(make_plan(location, {.prediction_head = true}, OperationSet::reproducible, profile, "",
+                           made.path(), "", nullptr, observer, prepared));
+  prepared.folder = made.path();
+  prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
   return prepared;
 #endif
 }

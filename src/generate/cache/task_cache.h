@@ -56,6 +56,10 @@ Result<CompiledModel> given_plan(const std::string& path);
 Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions&, Observer&,
                               CachePolicy = CachePolicy::use, const TensorDigests* presumed = nullptr);
 
+// The same of the checkpoint's head for several tokens alone, in a temporary folder. not_covered:
+// it has none.
+Result<CompiledModel> prepare_prediction_head(const ModelLocation&, Profile, Observer&);
+
 // The user's cache folder of Invar, "" where neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder();
 

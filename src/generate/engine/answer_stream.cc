@@ -70,9 +70,7 @@ void AnswerStream::Impl::report_decoding() {
   if (!complete) return;
   char rate[32];
   std::snprintf(rate, sizeof rate, "%.1f", made.decode_tokens_per_second);
-  const std::string drafts = engine.drafter ? ", " + std::to_string(made.accepted) + " of " +
-                                                  std::to_string(made.drafted) + " drafted tokens accepted"
-                                            : "";
+  const std::string drafts = engine.drafter ? ", " + describe_drafts(made.drafted, made.accepted) : "";
   decoding->done(std::to_string(made.tokens.size()) + " tokens, " + rate + " tokens/s" + drafts);
   decoding.reset();
 }

@@ -21,6 +21,7 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
     run::Options options = session_options(execution, positions, sequences);
     options.hashed = model->compiled.hashed.get();
     options.goes_back = drafter != nullptr;
+    if (drafter && drafter->reads_hidden()) options.hidden = hidden_value(model->compiled.plan);
     options.load_progress = bytes_of(*loading);
     options.progress = [this](int64_t done, int64_t total) {
       if (prefilling) prefilling->progress(done, total, "tokens");
@@ -86,7 +87,7 @@ static Result<std::shared_ptr<Model>> model_for(std::shared_ptr<Model> model,
   return first ? Model::for_prompt(std::move(model), size(*first)) : model;
 }
 
-Status Engine::Impl::open_drafter(const EngineOptions& options, Observer& observer) {
+Status Engine::Impl::open_drafter(const EngineOptions& options, int64_t positions, Observer& observer) {
   const std::string& how = execution.speculate;
   if (how.empty()) return {};
   if (options.batch_size > 1)
@@ -100,6 +101,8 @@ Status Engine::Impl::open_drafter(const EngineOptions& options, Observer& observ
                        "alone: leave --speculate out, or take --operation-set reproducible");
   if (how == "prompt") {
     drafter = prompt_drafter();
+  } else if (how == "mtp") {
+    INVAR_TRY(drafter, prediction_head_drafter(*model, positions, execution, observer));
   } else {
     INVAR_TRY(drafter, model_drafter(*model, how, execution, observer));
   }
@@ -126,7 +129,7 @@ Result<Engine> Engine::open(std::shared_ptr<Model> model, ExecutionOptions execu
   const int64_t context = model->folder.context;
   const int64_t positions = std::clamp(options.positions, longest, std::max(longest, context));
   auto impl = std::make_unique<Impl>(Impl{std::move(model), std::move(execution)});
-  INVAR_CHECK_OK(impl->open_drafter(options, observer));
+  INVAR_CHECK_OK(impl->open_drafter(options, positions, observer));
   INVAR_CHECK_OK(impl->load(options, sequences, positions, observer));
   return Engine(std::move(impl));
 }
@@ -181,7 +184,8 @@ GenerationTask Engine::Impl::task(const Request& request) const {
                       request.settings->decoding.stop_in_answer),
           drafter.get(),
           request.source(),
-          request.settings->options.sampling.logprobs};
+          request.settings->options.sampling.logprobs,
+          request.settings->options.prompt_logprobs};
 }
 
 // The limit that a receipt binds. That of a salted one says nothing of the prompt's length where
@@ -227,7 +231,7 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   }
   for (const signature::PrivateKey& key : settings.keys) INVAR_CHECK_OK(receipt::sign(answer.receipt, key));
   answer.receipt_hash = to_hex(receipt::receipt_hash(answer.receipt));
-  answer.logprobs = made.logprobs;
+  answer.logprobs = made.logprobs, answer.prompt_logprobs = made.prompt_logprobs;
   answer.prefill_seconds = made.prefill_seconds;
   answer.decode_tokens_per_second = made.decode_tokens_per_second;
   answer.drafted = made.drafted, answer.accepted = made.accepted;
@@ -238,6 +242,10 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   }
   sealing->done(answer.receipt_hash);
   return answer;
+}
+
+std::string describe_drafts(int64_t drafted, int64_t accepted) {
+  return std::to_string(accepted) + " of " + std::to_string(drafted) + " drafted tokens accepted";
 }
 
 }  // namespace invar::generate

@@ -24,11 +24,15 @@ namespace invar::generate {
 struct Answer {
   receipt::Receipt receipt;  // prompt, parameters, tokens and text are in it
   std::string receipt_hash;
-  std::vector<sample::StepLogprobs> logprobs;  // one per token where the settings ask for them
-  double prefill_seconds = 0;                  // until the first token
-  double decode_tokens_per_second = 0;         // of those after it
-  int64_t drafted = 0, accepted = 0;           // tokens that ExecutionOptions::speculate proposed; that came
+  std::vector<sample::StepLogprobs> logprobs;         // one per token where the settings ask for them
+  std::vector<sample::StepLogprobs> prompt_logprobs;  // RequestOptions::prompt_logprobs
+  double prefill_seconds = 0;                         // until the first token
+  double decode_tokens_per_second = 0;                // of those after it
+  int64_t drafted = 0, accepted = 0;  // tokens that ExecutionOptions::speculate proposed; that came
 };
+
+// "149 of 205 drafted tokens accepted"
+std::string describe_drafts(int64_t drafted, int64_t accepted);
 
 struct EngineOptions {
   // So many requests are computed together by a scheduler; fewer, where fewer are given first.
@@ -106,6 +110,7 @@ class Scheduler {
     struct Token {
       size_t request;
       int32_t token;
+      std::optional<sample::StepLogprobs> logprobs;  // where the settings ask for them
     };
     struct Failed {
       size_t request;

@@ -21,7 +21,7 @@ struct Engine::Impl {
   Result<Answer> seal(Request&, const Generation& made, Observer&);
 
   // The drafter that the options name; null: none.
-  Status open_drafter(const EngineOptions&, Observer&);
+  Status open_drafter(const EngineOptions&, int64_t positions, Observer&);
 
   std::shared_ptr<Model> model;
   ExecutionOptions execution;

@@ -203,14 +203,40 @@ Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* 
   return take(session, logits, loops);
 }
 
+// The next tokens of the prompt, with the log-probabilities of those behind each.
+Status GenerationLoop::prefill_rows(size_t count) {
+  const auto vocab = static_cast<size_t>(session_.vocab());
+  const std::span<const int32_t> behind = unfed_.subspan(1);
+  std::vector<sample::StepLogprobs>& all = generation_.prompt_logprobs;
+  const size_t before = all.size();
+  all.resize(before + count);
+  INVAR_CHECK_OK(session_.step_rows(
+      unfed_.first(count), static_cast<int64_t>(count),
+      [&](int64_t first, std::span<const float> rows) {
+        session_.parallel_for(static_cast<int>(rows.size() / vocab), [&](int i) {
+          const size_t at = static_cast<size_t>(first) + static_cast<size_t>(i);
+          all[before + at] = sample::logprobs(rows.subspan(static_cast<size_t>(i) * vocab, vocab), behind[at],
+                                              task_.logprobs.value_or(0));
+        });
+      },
+      sequence_));
+  unfed_ = unfed_.subspan(count);
+  return {};
+}
+
 Status GenerationLoop::prefill(run::Session& session, std::span<GenerationLoop* const> loops, int64_t most) {
   std::vector<run::NewTokens> pieces;
   for (GenerationLoop* const loop : loops) {
     const size_t count = std::min(loop->unfed(), static_cast<size_t>(most));
     if (count == 0) continue;
+    INVAR_CHECK_OK(loop->encode());
+    most -= static_cast<int64_t>(count);
+    if (loop->task_.prompt_logprobs) {
+      INVAR_CHECK_OK(loop->prefill_rows(count));
+      continue;
+    }
     pieces.push_back({loop->sequence(), loop->unfed_.first(count)});
     loop->unfed_ = loop->unfed_.subspan(count);
-    most -= static_cast<int64_t>(count);
   }
   return pieces.empty() ? Status() : session.append_many(pieces);
 }

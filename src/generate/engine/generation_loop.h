@@ -22,12 +22,13 @@ namespace invar::generate {
 
 struct Generation {
   std::vector<int32_t> tokens;
-  std::vector<Digest> logits;                  // one per token
-  std::vector<sample::StepLogprobs> logprobs;  // one per token where the task asks for them
-  double prefill_seconds = 0;                  // until the first token
-  double decode_tokens_per_second = 0;         // of those after it; 0 where there are none
-  std::string finish_reason;                   // "stop": a stop token or a stop string ends it; "length"
-  int64_t drafted = 0, accepted = 0;           // tokens that a drafter proposed; those that came
+  std::vector<Digest> logits;                         // one per token
+  std::vector<sample::StepLogprobs> logprobs;         // one per token where the task asks for them
+  std::vector<sample::StepLogprobs> prompt_logprobs;  // of the tokens after the first
+  double prefill_seconds = 0;                         // until the first token
+  double decode_tokens_per_second = 0;                // of those after it; 0 where there are none
+  std::string finish_reason;          // "stop": a stop token or a stop string ends it; "length"
+  int64_t drafted = 0, accepted = 0;  // tokens that a drafter proposed; those that came
 };
 
 // The start of a generation. The spans outlive the loop.
@@ -40,6 +41,7 @@ struct GenerationTask {
   Drafter* drafter = nullptr;                    // null: every step makes one token
   std::span<const int32_t> source = {};          // what the encoder reads first; empty: there is none
   std::optional<int32_t> logprobs = {};          // of so many most likely tokens, too
+  bool prompt_logprobs = false;                  // of the prompt's tokens, too, by prefill() alone
 };
 
 // One sequence, a token at a time: whoever wants the answer as it is computed pulls it. The
@@ -79,6 +81,7 @@ class GenerationLoop {
   Status step_with_drafts();
   std::vector<int32_t> draft(int64_t unfed);
   void append(int32_t token);
+  Status prefill_rows(size_t count);
   Status encode();
 
   run::Session& session_;

@@ -114,8 +114,11 @@ Result<Scheduler::Step> Scheduler::step() {
     INVAR_CHECK_OK(GenerationLoop::advance(*impl_->engine.session, open));
   }
   for (const auto& row : impl_->rows)
-    for (; row && row->told < row->loop.generation().tokens.size(); ++row->told)
-      step.tokens.push_back({row->request, row->loop.generation().tokens[row->told]});
+    for (; row && row->told < row->loop.generation().tokens.size(); ++row->told) {
+      const Generation& made = row->loop.generation();
+      auto& token = step.tokens.emplace_back(Step::Token{row->request, made.tokens[row->told], {}});
+      if (row->told < made.logprobs.size()) token.logprobs = made.logprobs[row->told];
+    }
   impl_->made += static_cast<int64_t>(step.tokens.size());
   impl_->seal_complete(step);
   return step;

@@ -153,6 +153,10 @@ NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed) {
               " in the receipt: not checked"};
 }
 
+Result<CompiledModel> prepare_prediction_head(const ModelLocation&, Profile, Observer&) {
+  return not_covered("a page has no compiler, which makes the head for several tokens");
+}
+
 Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions& options, Observer& observer,
                               CachePolicy, const TensorDigests*) {
   INVAR_TRY(plan::Plan plan, usable_plan(options.plan));

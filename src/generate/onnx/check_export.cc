@@ -19,8 +19,11 @@ Result<std::vector<float>> logits_of(run::Session& session, std::span<const int3
   std::vector<float> all;
   for (size_t at = 0, call = 0; at < tokens.size(); ++call) {
     const size_t left = tokens.size() - at, n = call < calls.size() ? std::min(calls[call], left) : left;
-    INVAR_TRY(const auto rows, session.step(tokens.subspan(at, n), /*all=*/true));
-    all.insert(all.end(), rows.begin(), rows.end());
+    const auto rows = session.step(tokens.subspan(at, n), /*all=*/true);
+    // Sizes that do not fit are no fault of the tokens: the graph is none for all lengths.
+    if (!rows && rows.error().code == Code::bad_input) return not_covered(rows.error().message);
+    INVAR_CHECK_OK(rows);
+    all.insert(all.end(), rows->begin(), rows->end());
     at += n;
   }
   return all;

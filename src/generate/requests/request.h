@@ -52,6 +52,7 @@ struct RequestOptions {
   Digest previous{};               // receipt_hash of the turn before (receipt.25); zeros: none
   // Where nobody says how many tokens an answer has at most, it has all that fit into the memory.
   bool fill_memory = false;
+  bool prompt_logprobs = false;  // by a scheduler that computes prompts in pieces
 };
 
 // The same, checked against a model: keys are read, settings are those of the checkpoint where

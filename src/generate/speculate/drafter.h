@@ -26,6 +26,7 @@ class Drafter {
   virtual std::vector<int32_t> propose(const sample::Context& known, const sample::Params&, int64_t most) = 0;
   // A step of the model has computed the positions from `first` on; hidden: its rows of these
   // positions that stay, or the last of them (run::Session::hidden).
+  virtual bool reads_hidden() const { return false; }
   virtual void computed(int64_t /*first*/, int64_t /*positions*/, std::span<const float> /*hidden*/) {}
 };
 
@@ -57,5 +58,11 @@ std::unique_ptr<Drafter> prompt_drafter();
 // own. not_covered: another vocabulary.
 Result<std::unique_ptr<Drafter>> model_drafter(const Model& target, const std::string& folder,
                                                const ExecutionOptions&, Observer&);
+// The head of the checkpoint for several tokens, with memory for so many positions. not_covered: it
+// has none.
+Result<std::unique_ptr<Drafter>> prediction_head_drafter(const Model& target, int64_t positions,
+                                                         const ExecutionOptions&, Observer&);
+// The value of a decoder's plan that its logits are made of; -1: none of this size.
+int hidden_value(const plan::Plan&);
 
 }  // namespace invar::generate

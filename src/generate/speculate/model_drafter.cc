@@ -86,6 +86,7 @@ Result<std::unique_ptr<Drafter>> model_drafter(const Model& target, const std::s
   INVAR_CHECK_OK(check_vocabulary(target, *draft, folder));
   INVAR_CHECK_OK(draft->compile(observer));
   run::Options options = run_options(execution);
+  options.device = options.device.substr(0, options.device.find(','));
   options.capacity = std::min<int64_t>(draft->folder.context, 256);
   options.hashed = draft->compiled.hashed.get();
   options.goes_back = true;

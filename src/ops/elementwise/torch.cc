@@ -1,5 +1,4 @@
-// Spells elementwise operations in torch: an operator, or a function of torch or
-// torch.nn.functional.
+// Spells the elementwise operations in torch that may be of u64, or are no one text (ops.toml).
 #include <cmath>
 #include <set>
 
@@ -8,55 +7,27 @@
 namespace invar::compiler {
 namespace {
 
-// Functions of torch and of torch.nn.functional that have the operation's name and operands.
-constexpr const char* kOfTorch[] = {
-    "abs",        "acos",  "acosh",       "asin",        "asinh",      "atan",        "atan2",
-    "atanh",      "ceil",  "cos",         "cosh",        "erf",        "erfc",        "exp",
-    "exp2",       "expm1", "floor",       "fmod",        "isnan",      "log",         "log10",
-    "log1p",      "log2",  "logical_and", "logical_not", "logical_or", "logical_xor", "pow",
-    "reciprocal", "relu",  "round",       "rsqrt",       "sigmoid",    "sign",        "sin",
-    "sinh",       "sqrt",  "tan",         "tanh",        "trunc",      "where"};
-constexpr const char* kOfFunctional[] = {"gelu", "hardswish", "logsigmoid", "mish",
-                                         "silu", "softplus",  "softsign"};
+// Functions of torch that have the operation's name and operands.
+constexpr const char* kOfTorch[] = {"abs", "fmod", "sign", "where"};
 
-constexpr std::pair<const char*, const char*> kFormats[] = {
-    {"add", "{0} + {1}"},
-    {"sub", "{0} - {1}"},
-    {"mul", "{0} * {1}"},
-    {"bitwise_and", "{0} & {1}"},
-    {"bitwise_or", "{0} | {1}"},
-    {"bitwise_xor", "{0} ^ {1}"},
-    {"bitwise_not", "~{0}"},
-    {"equal", "{0} == {1}"},
-    {"less", "{0} < {1}"},
-    {"less_equal", "{0} <= {1}"},
-    {"greater", "{0} > {1}"},
-    {"greater_equal", "{0} >= {1}"},
-    {"shift_left", "{0} << {1}"},
-    {"shift_right", "{0} >> {1}"},
-    {"cbrt", "rooms.elementwise.cbrt({0})"},
-    {"celu", "functional.celu({0}, {alpha})"},
-    {"cospi", "rooms.elementwise.cospi({0})"},
-    {"elu", "functional.elu({0}, {alpha})"},
-    {"exp10", "torch.pow(10.0, {0})"},
-    {"exp_f64", "torch.exp({0})"},
-    {"gelu_backward", "torch.ops.aten.gelu_backward(*torch.broadcast_tensors({0}, {1}))"},
-    {"gelu_tanh", "functional.gelu({0}, approximate=\"tanh\")"},
-    {"gelu_tanh_backward", "torch.ops.aten.gelu_backward({0}, {1}, approximate=\"tanh\")"},
-    {"log_f64", "torch.log({0})"},
-    {"leakyrelu", "functional.leaky_relu({0}, {alpha})"},
-    {"max", "torch.maximum({0}, {1})"},
-    {"min", "torch.minimum({0}, {1})"},
-    {"mod", "torch.remainder({0}, {1})"},
-    {"neg", "-{0}"},
-    {"prelu", "torch.where({0} < 0, {1} * {0}, {0})"},
-    {"relu_backward", "torch.ops.aten.threshold_backward({0}, {1}, 0.0)"},
-    {"sigmoid_backward", "torch.ops.aten.sigmoid_backward({0}, {1})"},
-    {"silu_backward", "torch.ops.aten.silu_backward({0}, {1})"},
-    {"sinpi", "rooms.elementwise.sinpi({0})"},
-    {"swish", "{0} * torch.sigmoid({alpha} * {0})"},
-    {"tanh_backward", "torch.ops.aten.tanh_backward({0}, {1})"},
-    {"thresholdedrelu", "functional.threshold({0}, {alpha}, 0.0)"}};
+constexpr std::pair<const char*, const char*> kFormats[] = {{"add", "{0} + {1}"},
+                                                            {"sub", "{0} - {1}"},
+                                                            {"mul", "{0} * {1}"},
+                                                            {"bitwise_and", "{0} & {1}"},
+                                                            {"bitwise_or", "{0} | {1}"},
+                                                            {"bitwise_xor", "{0} ^ {1}"},
+                                                            {"bitwise_not", "~{0}"},
+                                                            {"equal", "{0} == {1}"},
+                                                            {"less", "{0} < {1}"},
+                                                            {"less_equal", "{0} <= {1}"},
+                                                            {"greater", "{0} > {1}"},
+                                                            {"greater_equal", "{0} >= {1}"},
+                                                            {"shift_left", "{0} << {1}"},
+                                                            {"shift_right", "{0} >> {1}"},
+                                                            {"max", "torch.maximum({0}, {1})"},
+                                                            {"min", "torch.minimum({0}, {1})"},
+                                                            {"mod", "torch.remainder({0}, {1})"},
+                                                            {"neg", "-{0}"}};
 
 Result<std::string> clip(const TorchCall& c) {
   std::vector<std::string> all = {c[0]};
@@ -124,10 +95,6 @@ void spell_elementwise(TorchSpellings& spellings) {
   for (const char* op : kOfTorch)
     add(spellings, op, [](const TorchCall& c) -> Result<std::string> {
       return cat("torch.", c.op, "(", python::join(c.from(0)), ")");
-    });
-  for (const char* op : kOfFunctional)
-    add(spellings, op, [](const TorchCall& c) -> Result<std::string> {
-      return cat("functional.", c.op, "(", python::join(c.from(0)), ")");
     });
   for (const auto& [op, format] : kFormats) add(spellings, op, format);
   add(spellings, "clip", clip);

@@ -1,4 +1,4 @@
-// Spells LayerNorm and its gradients in torch.
+// Spells LayerNorm in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {
@@ -13,8 +13,6 @@ Result<std::string> layernorm(const TorchCall& c) {
 
 void spell_layernorm(TorchSpellings& spellings) {
   spellings.add("layernorm", layernorm);
-  spellings.add("layernorm_backward", "rooms.layernorm.backward({0}, {1}, {2}, {epsilon})");
-  spellings.add("layernorm_backward_weight", "rooms.layernorm.backward_weight({0}, {1}, {axis}, {epsilon})");
 }
 
 }  // namespace invar::compiler

@@ -1,4 +1,4 @@
-// Spells RMSNorm and its gradients in torch.
+// Spells RMSNorm in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {
@@ -13,8 +13,6 @@ Result<std::string> rmsnorm(const TorchCall& c) {
 
 void spell_rmsnorm(TorchSpellings& spellings) {
   spellings.add("rmsnorm", rmsnorm);
-  spellings.add("rmsnorm_backward", "rooms.rmsnorm.backward({0}, {1}, {2}, {epsilon})");
-  spellings.add("rmsnorm_backward_weight", "rooms.rmsnorm.backward_weight({0}, {1}, {axis}, {epsilon})");
 }
 
 }  // namespace invar::compiler

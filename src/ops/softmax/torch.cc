@@ -1,4 +1,4 @@
-// Spells softmax, its logarithm, the cross-entropy of rows and their gradients in torch.
+// Spells softmax, its logarithm and their gradients in torch.
 #include "compiler/room_api.h"
 
 namespace invar::compiler {
@@ -21,9 +21,6 @@ void spell_softmax(TorchSpellings& spellings) {
     spellings.add(op, forward);
     spellings.add(std::string(op) + "_backward", softmax_backward);
   }
-  spellings.add("cross_entropy",
-                "functional.cross_entropy({0}, {1}, ignore_index={ignore}, reduction='none')");
-  spellings.add("cross_entropy_backward", "rooms.softmax.cross_entropy_backward({0}, {1}, {2}, {ignore})");
 }
 
 }  // namespace invar::compiler

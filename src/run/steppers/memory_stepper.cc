@@ -112,13 +112,21 @@ Status MemoryStepper::run(std::span<const StagePass> through, const Pipeline::Ta
       through, [this] { state_.finish_overlapped(); },
       [&](size_t pass, size_t before, std::span<const float> logits) {
         if (const auto rows = pipeline_->stages()[0]->hidden(); pass >= with_hidden)
-          state_.hidden.insert(state_.hidden.end(), rows.begin(), rows.end()), with_hidden = pass + 1;
+          keep_hidden(rows, through[pass].rows()), with_hidden = pass + 1;
         state_.taking = pipeline_->overlaps();
         take(pass, before, logits);
         state_.taking = false;
       });
   move_states(through, static_cast<bool>(ran));
   return ran;
+}
+
+// Those of the last positions, whose number is bounded.
+void MemoryStepper::keep_hidden(std::span<const float> rows, int64_t count) {
+  std::vector<float>& kept = state_.hidden;
+  const size_t most = rows.size() / static_cast<size_t>(count) * Session::kHiddenRows;
+  kept.insert(kept.end(), rows.begin(), rows.end());
+  if (kept.size() > 2 * most) kept.erase(kept.begin(), kept.end() - static_cast<int64_t>(most));
 }
 
 // Keys that a failed step wrote are written again; a state of fixed size that it moved is gone.

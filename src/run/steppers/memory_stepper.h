@@ -48,6 +48,7 @@ class MemoryStepper : public Stepper {
  private:
   const Options& options() const { return state_.options(); }
   Status run(std::span<const StagePass> through, const Pipeline::Take& take);
+  void keep_hidden(std::span<const float> rows, int64_t count);
   Status check_states(std::span<const StagePass> through);
   void move_states(std::span<const StagePass> through, bool good);
   int64_t most_rows() const;

@@ -20,6 +20,9 @@ void assign(bool& to, const Value& v) {
 void assign(std::optional<bool>& to, const Value& v) {
   to = v.is_true();
 }
+void assign(int64_t& to, const Value& v) {
+  to = v.to_int64();
+}
 void assign(std::string& to, const Value& v) {
   to = v.text;
 }
@@ -121,11 +124,43 @@ std::optional<Problem> take(const Field& field, const Value& v, Call& call) {
   return std::nullopt;
 }
 
+std::optional<Problem> take_logit_bias(Call& call) {
+  auto& biases = call.sampling.logit_bias;
+  for (const auto& [key, value] : call.logit_bias.members) {
+    const Value id = json::read_or_null(key);
+    if (!id.is_unsigned() || id.to_double() > 2147483647 || !value.is_number())
+      return Problem{
+          400, "logit_bias: ids of tokens and numbers are needed, not " + shown(key) + ": " + shown(value),
+          "logit_bias"};
+    if (!biases) biases.emplace();
+    biases->push_back({static_cast<int32_t>(id.to_int64()), static_cast<float>(value.to_double())});
+  }
+  return std::nullopt;
+}
+
+// Which log-probabilities are asked for.
+std::optional<Problem> take_logprobs(Call& call) {
+  if (call.top_logprobs.value_or(0) > 0 && !call.chat_logprobs)
+    return Problem{400, "top_logprobs: needs logprobs: set it to true", "top_logprobs"};
+  if (call.chat_logprobs) call.sampling.logprobs = call.top_logprobs.value_or(0);
+  if (call.echo && call.sampling.logprobs && call.stream)
+    return Problem{400, "logprobs: with echo they do not come as a stream: leave one of the three out",
+                   "logprobs"};
+  if (call.sampling.max_new_tokens != 0) return std::nullopt;
+  if (!call.echo) return Problem{400, "max_tokens: 0 is for echo alone: take 1 or more", "max_tokens"};
+  call.only_echo = true;
+  call.sampling.max_new_tokens = 1;
+  return std::nullopt;
+}
+
 // What OpenAI's names mean that Invar spells otherwise.
 std::optional<Problem> settle(Call& call) {
   generate::SamplingOptions& s = call.sampling;
   if (s.top_k && *s.top_k < 0) s.top_k = 0;
   if (s.stop_strings && s.stop_strings->empty()) s.stop_strings.reset();
+  if (s.stop_strings) s.stop_in_answer = true;
+  if (auto problem = take_logit_bias(call)) return problem;
+  if (auto problem = take_logprobs(call)) return problem;
   if (s.temperature && *s.temperature == 0) {  // nothing is drawn, whatever shapes it
     s.temperature.reset(), s.top_k.reset(), s.top_p.reset(), s.min_p.reset();
     s.do_sample = false;

@@ -34,10 +34,15 @@ struct Call {
   bool stream = false;
   json::Value stream_options;
   bool token_ids = false;
+  int64_t n = 1;
+  json::Value logit_bias;
   // of a completion
   json::Value prompt;
   bool echo = false;
+  bool only_echo = false;  // max_tokens is 0: no token of the answer is shown
   // of a chat
+  bool chat_logprobs = false;
+  std::optional<int32_t> top_logprobs;
   json::Value messages, tools, tool_choice, variables;
   std::string reasoning_effort;
   std::optional<bool> add_generation_prompt, continue_final_message;

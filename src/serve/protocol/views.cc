@@ -28,25 +28,6 @@ size_t begun(std::string_view text, std::string_view mark) {
 
 }  // namespace
 
-std::string StopView::push(std::string_view piece) {
-  if (stopped_) return "";
-  held_ += piece;
-  size_t first = held_.npos, end = 0, hold = 0;
-  for (const std::string& stop : stops_) {
-    if (const size_t at = held_.find(stop); at < first) first = at, end = at + stop.size();
-    hold = std::max(hold, begun(held_, stop));
-  }
-  stopped_ = first != held_.npos;
-  const size_t shown = stopped_ ? (include_ ? end : first) : held_.size() - hold;
-  std::string out = held_.substr(0, shown);
-  held_.erase(0, shown);
-  return out;
-}
-
-std::string StopView::finish() {
-  return stopped_ ? "" : std::exchange(held_, "");
-}
-
 ChatView::ChatView(std::string prompt, bool tools)
     : prompt_(std::move(prompt)), tools_(tools), opened_(without_end(prompt_).ends_with(kOpen)) {}
 
@@ -63,7 +44,7 @@ ChatView::Delta ChatView::push(std::string_view piece) {
   text_ += piece;
   std::string_view rest = text_, reasoning;
   const std::string_view begin = without_begin(text_);
-  if (!opened_ && kOpen.starts_with(begin.substr(0, kOpen.size())) && begin.size() < kOpen.size()) return {};
+  if (begin.size() < kOpen.size() && kOpen.starts_with(begin)) return {};  // it may open <think>
   if (opened_ || begin.starts_with(kOpen)) {
     const std::string_view inside = begin.starts_with(kOpen) ? begin.substr(kOpen.size()) : text_;
     const size_t end = inside.find(kClose);

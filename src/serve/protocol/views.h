@@ -4,26 +4,10 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/text/json.h"
 
 namespace invar::serve {
-
-// The text of an answer up to the first stop text within it, or with it.
-class StopView {
- public:
-  StopView(std::vector<std::string> stops, bool include) : stops_(std::move(stops)), include_(include) {}
-  // What of the text is certain to be shown now.
-  std::string push(std::string_view piece);
-  std::string finish();
-
- private:
-  std::vector<std::string> stops_;
-  bool include_;
-  bool stopped_ = false;
-  std::string held_;  // may be the start of a stop text
-};
 
 // Reasoning, content and tool calls (spec/chat.md chat.7). With tools the content has no white
 // space at its ends; without them what looks like a call is content.

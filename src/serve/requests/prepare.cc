@@ -36,7 +36,12 @@ Outcome<generate::Request> Service::request_of(
     if (!encoded) return problem_of(encoded.error());
     tokens = *std::move(encoded);
   }
-  const int64_t positions = engine_.positions(), n = static_cast<int64_t>(tokens->size());
+  const std::vector<int32_t>& start = model_.folder.decoder_tokens;  // of a model with an encoder
+  const int64_t positions = engine_.positions(),
+                n = static_cast<int64_t>(start.empty() ? tokens->size() : start.size());
+  if (call.echo && call.sampling.logprobs && !start.empty())
+    return Problem{400, "logprobs: this model reads the prompt by an encoder, so an echo has none",
+                   "logprobs"};
   if (n >= positions) return too_long(positions, n, "");
   if (const auto most = call.sampling.max_new_tokens; most && *most > positions - n)
     return too_long(positions, n, ", and " + std::to_string(*most) + " new ones are asked for");
@@ -86,7 +91,15 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
   generate::RequestOptions options;
   options.sampling = call.sampling;
   options.fill_memory = call.chat;
+  options.prompt_logprobs = call.echo && call.sampling.logprobs;
   if (!call.chat && !call.sampling.max_new_tokens) options.sampling.max_new_tokens = kCompletionTokens;
+  if (call.sampling.logit_bias)
+    for (const sample::LogitBias& bias : *call.sampling.logit_bias)
+      if (bias.token >= model_.folder.tokenizer.vocab_size())
+        return Problem{400,
+                       "logit_bias: id " + std::to_string(bias.token) + " is not in the vocabulary of " +
+                           std::to_string(model_.folder.tokenizer.vocab_size()) + " tokens",
+                       "logit_bias"};
   auto settings = generate::RequestSettings::make(model_, std::move(options));
   if (!settings) return problem_of(settings.error());
   std::vector<generate::Request> requests;
@@ -94,7 +107,11 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
                        std::optional<std::vector<int32_t>> ids) -> std::optional<Problem> {
     auto made = request_of(call, std::move(prompt), std::move(ids), *settings);
     if (!made) return made.problem();
-    requests.push_back(std::move(*made));
+    const uint64_t first = made->params.stream;
+    for (uint64_t j = 0; j < static_cast<uint64_t>(call.n); ++j) {  // sampling.24
+      if (made->params.do_sample) made->params.stream = first + j;
+      requests.push_back(*made);
+    }
     return std::nullopt;
   };
   if (call.chat) {
@@ -105,6 +122,12 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
   }
   auto prompts = prompts_of(call);
   if (!prompts) return prompts.problem();
+  const size_t most = options_.queue + static_cast<size_t>(engine_.session().sequences());
+  if (prompts->size() * static_cast<size_t>(call.n) > most)
+    return Problem{400,
+                   "prompt: " + std::to_string(prompts->size()) + " prompts of " + std::to_string(call.n) +
+                       " answers each, and this server takes " + std::to_string(most) + " at once",
+                   "prompt"};
   for (GivenPrompt& given : *prompts) {
     if (given.ids) {
       auto text = text_of(*given.ids);

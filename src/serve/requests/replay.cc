@@ -33,6 +33,7 @@ Result<generate::Request> Replay::compare_request() {
   auto settings = std::make_shared<generate::RequestSettings>();
   settings->options.previous = claimed_.previous;
   settings->decoding.stop_strings = claimed_.stop_strings;
+  settings->decoding.stop_in_answer = claimed_.stop_in_answer;
   generate::Request request{{claimed_.prompt, std::nullopt, claimed_.chat, "the receipt"}, settings};
   INVAR_TRY(request.tokens, generate::Request::encode(model, request.prompt, "the receipt"));
   request.decoder_tokens = model.folder.decoder_tokens;

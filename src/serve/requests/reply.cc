@@ -6,6 +6,7 @@
 #include "base/hash/random.h"
 #include "base/text/json.h"
 #include "generate/settings/sampling_json.h"
+#include "serve/protocol/logprobs_json.h"
 
 namespace invar::serve {
 namespace {
@@ -31,8 +32,10 @@ Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, cons
     : prompt(request.prompt.text),
       prompt_ids(call.token_ids ? request.tokens : std::vector<int32_t>()),
       decoder(tokenizer),
-      stop(request.settings->decoding.stop_strings, call.include_stop),
-      chat(request.prompt.text, call.shows_tools()) {}
+      settings(request.settings),
+      stop(settings->decoding.stop_strings, call.include_stop),
+      chat(request.prompt.text, call.shows_tools()),
+      place{prompt::Stream(tokenizer)} {}
 
 Reply::Reply(Service& service, Call call, http::Responder responder, http::Headers headers)
     : service_(service),
@@ -57,7 +60,9 @@ std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
     choices_.emplace_back(service_.model_.folder.tokenizer, call_, request);
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
-    job->token = [self = shared_from_this(), i](int32_t token) { self->take_token(i, token); };
+    job->token = [self = shared_from_this(), i](int32_t token, const auto& logprobs) {
+      self->take_token(i, token, logprobs);
+    };
     job->done = [self = shared_from_this(), i](Result<generate::Answer> answer) {
       self->take_answer(i, std::move(answer));
     };
@@ -97,7 +102,7 @@ void Reply::gone() {
   cancel_all();
 }
 
-void Reply::take_token(size_t i, int32_t token) {
+void Reply::take_token(size_t i, int32_t token, const std::optional<sample::StepLogprobs>& logprobs) {
   begin();
   if (over_) return;
   Choice& choice = choices_[i];
@@ -106,13 +111,16 @@ void Reply::take_token(size_t i, int32_t token) {
   else
     service_.metrics_.between_tokens.add(seconds_since(*choice.last));
   choice.last = Clock::now();
+  if (call_.only_echo) return;
   if (call_.token_ids) choice.fresh.push_back(token);
+  if (logprobs) choice.logprobs.push_back(*logprobs);
   take_text(choice, choice.stop.push(choice.decoder.push(token)));
-  if (call_.stream && (!choice.unsent.empty() || !choice.fresh.empty()) && responder_.ready())
-    responder_.write(events_of(i, false));
+  const bool news = !choice.unsent.empty() || !choice.fresh.empty() || !choice.logprobs.empty();
+  if (call_.stream && news && responder_.ready()) responder_.write(events_of(i, false));
 }
 
 void Reply::take_text(Choice& choice, const std::string& piece) {
+  if (call_.only_echo) return;
   ChatView::Delta delta;
   if (call_.chat)
     delta = choice.chat.push(piece);
@@ -217,11 +225,12 @@ void Reply::number_calls(Choice& choice) const {
         to_hex(sha256(choice.answer->receipt_hash + " " + std::to_string(i))).substr(0, 9);
 }
 
-Value Reply::choice_json(size_t i) const {
-  const Choice& choice = choices_[i];
-  Value json = {{"index", i}, {"logprobs", nullptr}, {"finish_reason", finish_reason(choice)}};
+Value Reply::choice_json(size_t i) {
+  Choice& choice = choices_[i];
+  Value json = {{"index", i}, {"logprobs", logprobs_of(choice)}, {"finish_reason", finish_reason(choice)}};
   if (call_.token_ids)
-    json["prompt_token_ids"] = choice.prompt_ids, json["token_ids"] = choice.answer->receipt.tokens;
+    json["prompt_token_ids"] = choice.prompt_ids,
+    json["token_ids"] = call_.only_echo ? std::vector<int32_t>() : choice.answer->receipt.tokens;
   if (!call_.chat) {
     json["text"] = (call_.echo ? choice.prompt : "") + choice.whole.content;
     return json;
@@ -236,15 +245,34 @@ Value Reply::choice_json(size_t i) const {
   return json;
 }
 
+// Takes those that were not given yet. Of a prompt that is echoed its own come first, null for its
+// first token.
+Value Reply::logprobs_of(Choice& choice) {
+  const bool echoes = call_.echo && choice.answer;
+  if (!call_.sampling.logprobs || (choice.logprobs.empty() && !echoes)) return nullptr;
+  LogprobsJson json(service_.model_.folder.tokenizer, call_.chat, choice.place);
+  if (echoes) {
+    const std::vector<int32_t>& prompt = choice.answer->receipt.prompt_tokens;
+    json.add_first(prompt.front());
+    for (const sample::StepLogprobs& one : choice.answer->prompt_logprobs) json.add(one);
+  }
+  for (const sample::StepLogprobs& one : choice.logprobs) json.add(one);
+  choice.logprobs.clear();
+  return json.take();
+}
+
 // What has come of a choice since the last time.
 std::string Reply::events_of(size_t i, bool last) {
   Choice& choice = choices_[i];
   std::string out;
   const auto add = [&](const char* member, Value value, bool ends = false) {
-    Value json = {
-        {"index", i}, {member, std::move(value)}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
+    const bool opens = call_.chat && !choice.begun;  // with the role alone
+    Value json = {{"index", i},
+                  {member, std::move(value)},
+                  {"logprobs", opens ? Value() : logprobs_of(choice)},
+                  {"finish_reason", nullptr}};
     if (call_.token_ids && !choice.begun) json["prompt_token_ids"] = choice.prompt_ids;
-    if (call_.token_ids) json["token_ids"] = std::exchange(choice.fresh, {});
+    if (call_.token_ids && !opens) json["token_ids"] = std::exchange(choice.fresh, {});
     if (ends) json["finish_reason"] = finish_reason(choice);
     choice.begun = true;
     out += event(json::list({std::move(json)}), false, ends);
@@ -259,7 +287,7 @@ std::string Reply::events_of(size_t i, bool last) {
   if (!delta.reasoning.empty()) add("delta", {{"reasoning_content", delta.reasoning}});
   if (!delta.content.empty()) add("delta", {{"content", delta.content}});
   if (!last) {
-    if (!choice.fresh.empty()) add("delta", Value::object);
+    if (!choice.fresh.empty() || !choice.logprobs.empty()) add("delta", Value::object);
     return out;
   }
   for (size_t n = 0; n < choice.calls.items.size(); ++n) {
@@ -284,9 +312,10 @@ std::string Reply::event(Value choices, bool with_usage, bool last) const {
 
 Value Reply::usage() const {
   size_t prompt = 0, made = 0;
-  for (const Choice& choice : choices_) {
-    prompt += choice.answer->receipt.prompt_tokens.size();
-    made += choice.answer->receipt.tokens.size();
+  for (size_t i = 0; i < choices_.size(); ++i) {  // the n answers to a prompt follow one another
+    const receipt::Receipt& r = choices_[i].answer->receipt;
+    if (i % static_cast<size_t>(call_.n) == 0) prompt += r.prompt_tokens.size();
+    made += r.tokens.size();
   }
   return {{"prompt_tokens", prompt},
           {"completion_tokens", made},

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "generate/engine/stop_strings.h"
 #include "http/server.h"
 #include "prompt/prompt.h"
 #include "serve/protocol/call.h"
+#include "serve/protocol/logprobs_json.h"
 #include "serve/protocol/views.h"
 #include "serve/service.h"
 
@@ -31,19 +33,22 @@ class Reply : public std::enable_shared_from_this<Reply> {
     std::string prompt;
     std::vector<int32_t> prompt_ids;
     prompt::Stream decoder;
-    StopView stop;
+    const std::shared_ptr<const generate::RequestSettings> settings;  // of the stop texts
+    generate::StopView stop;
     ChatView chat;
     ChatView::Delta unsent, whole;  // of a stream what is to be sent, else all
     json::Value calls;
     std::optional<Clock::time_point> last;  // when its last token came
     std::optional<generate::Answer> answer;
-    std::vector<int32_t> fresh;  // ids that are to be sent
+    std::vector<int32_t> fresh;                  // ids that are to be sent
+    std::vector<sample::StepLogprobs> logprobs;  // of a stream those that are to be sent
+    LogprobsJson::Place place;
     bool begun = false, sealed = false;
   };
 
   void begin();
   void gone();
-  void take_token(size_t choice, int32_t token);
+  void take_token(size_t choice, int32_t token, const std::optional<sample::StepLogprobs>&);
   void take_text(Choice&, const std::string& piece);
   void take_answer(size_t choice, Result<generate::Answer>);
   void take_saved(size_t choice, const Status&);
@@ -54,7 +59,8 @@ class Reply : public std::enable_shared_from_this<Reply> {
 
   // JSON
   json::Value envelope(const char* of_whole, const char* of_chunk) const;
-  json::Value choice_json(size_t choice) const;
+  json::Value choice_json(size_t choice);
+  json::Value logprobs_of(Choice&);
   std::string events_of(size_t choice, bool last);
   std::string event(json::Value choices, bool with_usage = false, bool last = false) const;
   json::Value usage() const;

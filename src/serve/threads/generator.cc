@@ -89,8 +89,9 @@ void Generator::take_new(generate::Scheduler& scheduler) {
 }
 
 void Generator::deliver(generate::Scheduler::Step step) {
-  Steps tokens;
-  for (const auto& [request, token] : step.tokens) tokens.emplace_back(jobs_.at(request), token);
+  using Token = generate::Scheduler::Step::Token;
+  std::vector<std::pair<std::shared_ptr<Job>, Token>> tokens;
+  for (Token& token : step.tokens) tokens.emplace_back(jobs_.at(token.request), std::move(token));
   std::vector<std::pair<std::shared_ptr<Job>, Result<generate::Answer>>> done;
   for (auto& [request, answer] : step.complete)
     done.emplace_back(jobs_.extract(request).mapped(), std::move(answer));
@@ -98,7 +99,7 @@ void Generator::deliver(generate::Scheduler::Step step) {
   if (tokens.empty() && done.empty()) return;
   text_.post([tokens = std::move(tokens), done = std::move(done)]() mutable {
     for (const auto& [job, token] : tokens)
-      if (!job->cancelled && job->token) job->token(token);
+      if (!job->cancelled && job->token) job->token(token.token, token.logprobs);
     for (auto& [job, answer] : done)
       if (!job->cancelled && job->done) job->done(std::move(answer));
   });

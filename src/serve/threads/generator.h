@@ -20,7 +20,7 @@ namespace invar::serve {
 // A request on its way. Its functions are called on the thread of the worker `text`.
 struct Job {
   generate::Request request;
-  std::function<void(int32_t)> token;
+  std::function<void(int32_t, const std::optional<sample::StepLogprobs>&)> token;
   // Once, behind the last token; never of a job that was cancelled.
   std::function<void(Result<generate::Answer>)> done;
   std::atomic<bool> cancelled = false;
@@ -45,7 +45,6 @@ class Generator {
   void end_all(const Error&);
 
  private:
-  using Steps = std::vector<std::pair<std::shared_ptr<Job>, int32_t>>;
   void run();
   void take_new(generate::Scheduler&);
   void deliver(generate::Scheduler::Step);

@@ -1,4 +1,5 @@
-// How torch's own functions say an operation: the registry of the rooms' torch.cc.
+// How torch's own functions say an operation: the texts of ops.toml, and the registry of the rooms'
+// torch.cc.
 #include "compiler/emit/torch/spelling.h"
 
 #include "base/attribute_types.h"
@@ -6,9 +7,12 @@
 
 namespace invar::compiler {
 
+#include "torch_formats.inc"
+
 const TorchSpellings& TorchSpellings::all() {
   static const TorchSpellings spellings = [] {
     TorchSpellings s;
+    for (const auto& [op, format] : kTorchFormats) s.add(op, TorchFormat(format));
 #define INVAR_SPELLING(name) spell_##name(s);
     INVAR_SPELLINGS
 #undef INVAR_SPELLING
@@ -99,6 +103,12 @@ static Result<std::string> formatted(llvm::StringRef format, const TorchCall& ca
     if (!name.getAsInteger(10, operand)) {
       if (operand >= call.size()) return bad_input(call.op + ": it has too few operands");
       text += call[operand];
+    } else if (name == "*") {
+      text += python::join(call.from(0));
+    } else if (name == "**") {
+      text += call.keywords();
+    } else if (name.ends_with("=")) {
+      text += call.keyword(std::string_view(name.drop_back()));
     } else if (name == "shape") {
       text += call.shape();
     } else if (name == "dtype") {

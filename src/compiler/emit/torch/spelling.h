@@ -54,8 +54,8 @@ struct TorchCall {
 std::string torch_text(const Dim&);
 std::string torch_text(const Shape&);  // a tuple
 
-// A text in which {0}, {1}, ... are operands, {shape} and {dtype} the result's and {NAME} an
-// attribute; or a function that makes one.
+// A text in which {0}, {1}, ... are operands, {*} is all of them, {shape} and {dtype} the result's,
+// {NAME} an attribute, {NAME=} and {**} keywords of given attributes; or a function that makes one.
 using TorchFormat = const char*;
 using TorchFunction = std::function<Result<std::string>(const TorchCall&)>;
 using TorchSpelling = std::variant<TorchFormat, TorchFunction>;
