@@ -128,6 +128,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"mellum", "MellumForCausalLM", 131072},
     {"gpt_bigcode", "GPTBigCodeForCausalLM", 1024, "n_positions"},
     {"gpt_neo", "GPTNeoForCausalLM"},
+    {"lfm3", "Lfm3ForCausalLM", 128000},
     {"mimo", "MiMoForCausalLM", 32768},
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},

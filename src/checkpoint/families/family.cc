@@ -105,7 +105,8 @@ using onnx::quote;
   X(hy_v3, hy_v3)                       \
   X(mellum, mellum)                     \
   X(gpt_bigcode, gpt_bigcode)           \
-  X(gpt_neo, gpt_neo)
+  X(gpt_neo, gpt_neo)                   \
+  X(lfm3, lfm3)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

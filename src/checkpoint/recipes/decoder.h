@@ -107,6 +107,7 @@ struct Decoder {
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has
   bool attention_gate = false;                       // of each result of a head, made with its query
+  bool attention_gate_of_heads = false;              // one number for each head instead
   bool attention_scale_by_layer = false;             // divided by the number of the layer, from 1 on
   float alibi_bias_max = 0, alibi_scale = 1;         // of the slopes (decoder.26); 0: no biases
   // Latent attention (decoder.20): the sizes of what keys and values, and queries, are made from.

@@ -75,7 +75,9 @@ Strings DecoderGraph::projections(size_t layer, const std::string& p, const std:
     out.push_back(l.values_are_keys ? out[1] : linear(p + n.v, x, d_.hidden_size, kv, d_.qkv_bias));
     if (within) split_gate(p + n.q, out);
     if (d_.attention_gate && !within)
-      out.push_back(linear(p + n.attention_gate, x, d_.hidden_size, q, false));
+
+      out.push_back(
+          linear(p + n.attention_gate, x, d_.hidden_size, d_.attention_gate_of_heads ? d_.heads : q, false));
     return out;
   }
   const std::string all = linear(p + n.qkv, x, d_.hidden_size, q + 2 * kv, d_.qkv_bias);

@@ -260,6 +260,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add("attention_softcap", &Decoder::attention_softcap);
   add("attention_sinks", &Decoder::attention_sinks);
   add("attention_gate", &Decoder::attention_gate);
+  add("attention_gate_of_heads", &Decoder::attention_gate_of_heads);
   if (!d.names.attention_gate.empty()) p["attention_gate_separate"] = parameter(true);
   if (!d.names.attention_sub_norm.empty()) p["sub_norms"] = parameter(true);
   if (d.ternary != Ternary::none) p["ternary"] = d.ternary == Ternary::divided ? "divided" : "multiplied";

@@ -16,8 +16,13 @@ void DecoderGraph::split_gate(const std::string& name, Strings& qkv) {
 
 std::string DecoderGraph::attention_gated(const std::string& layer, const std::string& y,
                                           const std::string& gate) {
-  const std::string p = layer + "self_attn.";
-  return b_.node("Mul", p + "gated", {y, b_.node("Sigmoid", p + "gate", {gate})});
+  const std::string p = layer + "self_attn.", open = b_.node("Sigmoid", p + "gate", {gate});
+  if (!d_.attention_gate_of_heads) return b_.node("Mul", p + "gated", {y, open});
+  const int64_t size = d_.v_head_dim ? d_.v_head_dim : d_.head_dim;
+  const std::string heads = b_.node("Mul", p + "gated.heads",
+                                    {reshaped(p + "results.heads", y, {0, 0, d_.heads, size}),
+                                     reshaped(p + "gate.column", open, {0, 0, d_.heads, 1})});
+  return reshaped(p + "gated", heads, {0, 0, d_.heads * size});
 }
 
 DecoderGraph::DeltaOperands DecoderGraph::delta_operands(const std::string& index, const std::string& p,
