@@ -139,13 +139,13 @@ def with_head(name, folder):
     """A checkpoint with a head for several tokens, whose parts have the names of its family."""
     vector = VECTORS[name]
     shapes, config = dict(vector["shapes"]), vector["config"]
-    hidden, last = config["hidden_size"], config["num_hidden_layers"] - 1
+    hidden, behind = config["hidden_size"], config["num_hidden_layers"]
+    last = max(int(k.split(".")[2]) for k in shapes if ".self_attn.o_proj." in k)
     if name.startswith("qwen3"):
-        last = next(i for i, kind in enumerate(config["layer_types"]) if kind == "full_attention")
-        layer, fc, head = "mtp.layers.0.", "mtp.fc", "mtp."
+        layer, fc = "mtp.layers.0.", "mtp.fc"
         norms = ["mtp.pre_fc_norm_embedding", "mtp.pre_fc_norm_hidden", "mtp.norm"]
     else:
-        layer = head = f"model.layers.{last + 1}."
+        layer = head = f"model.layers.{behind}."
         fc, norms = head + "eh_proj", [head + n for n in ("enorm", "hnorm", "shared_head.norm")]
         table = shapes["model.embed_tokens.weight"]
         shapes |= {head + "embed_tokens.weight": table, head + "shared_head.head.weight": table}
@@ -173,7 +173,10 @@ def test_the_head_for_several_tokens(run, name, tmp_path):
     # Where layers add little to the embedding of a token, which the head passes on, it says what
     # the model says.
     small = {end: 2.0**-10 for end in ("o_proj.weight", "out_proj.weight", "down_proj.weight")}
-    scaled(folder, {fc: np.eye(hidden, 2 * hidden), **small})
+    one = np.full(hidden, 0 if name.startswith("qwen3") else 1)  # theirs add 1
+    norms = {n + ".weight": one for n in ("model.norm", "mtp.norm", "shared_head.norm")}
+    norms |= {n + ".weight": one for n in ("pre_fc_norm_embedding", "enorm")}
+    scaled(folder, {fc: np.eye(hidden, 2 * hidden), **small, **norms})
     for given in (options, [*options, "--numerics", "exact16"]):
         receipt, _ = run(*given, model=folder)
         same, answer = run(*given, "--speculate", "mtp", model=folder)
