@@ -94,6 +94,16 @@ def test_the_receipt_is_that_of_the_command_line_to_the_byte(tasks, command, tmp
             {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2, "suppress_tokens": (9, 5)},
         ),
         (
+            ["--temperature", "0.9", "--stream", 2**64 - 1, "--logit-bias", "13:-1.1,297:0.3"]
+            + ["--frequency-penalty", "0.1", "--presence-penalty", "-0.2"]
+            + ["--stop", ":", "--stop-in-answer", "--logprobs", 2],
+            {
+                **{"temperature": 0.9, "stream": 2**64 - 1, "logit_bias": {297: 0.3, 13: -1.1}},
+                **{"frequency_penalty": 0.1, "presence_penalty": -0.2},
+                **{"stop_strings": ":", "stop_in_answer": True, "logprobs": 2},
+            },
+        ),
+        (
             ["--no-kv-cache", "--prefill-chunk", 1, "--threads", 1],
             {"kv_cache": False, "prefill_chunk": 1, "threads": 1},
         ),
@@ -107,6 +117,7 @@ def test_the_receipt_is_that_of_the_command_line_to_the_byte(tasks, command, tmp
         "no defaults",
         "min_p",
         "penalty",
+        "stream",
         "execution",
         "deterministic",
         "drafts",
@@ -116,6 +127,7 @@ def test_parameters(tasks, command, options, arguments):
     said, receipt = command(*options)
     answer = invar.generate(MODEL, "ROMEO:", max_new_tokens=16, tasks_root=tasks, **arguments)
     assert answer.receipt_hash == said["receipt_hash"] and answer.receipt_json.encode() == receipt
+    assert answer.logprobs == said.get("logprobs", [])
 
 
 def test_words_that_never_come(tasks):
@@ -274,6 +286,14 @@ def test_no_such_model(model):
         ({"prompt": "A", "min_p": 1.5}, "min_p"),
         ({"prompt": "A", "repetition_penalty": "1"}, "repetition_penalty"),
         ({"prompt": "A", "repetition_penalty": 0}, "repetition_penalty"),
+        ({"prompt": "A", "frequency_penalty": 2.5}, "frequency_penalty"),
+        ({"prompt": "A", "presence_penalty": "1"}, "presence_penalty"),
+        ({"prompt": "A", "logit_bias": [5]}, "logit_bias"),
+        ({"prompt": "A", "logit_bias": {5: None}}, "logit_bias"),
+        ({"prompt": "A", "logit_bias": {-5: 1}}, "logit_bias"),
+        ({"prompt": "A", "logit_bias": {5: 101}}, "logit_bias"),
+        ({"prompt": "A", "stream": 2**64}, "stream"),
+        ({"prompt": "A", "logprobs": 21}, "logprobs"),
         ({"prompt": "A", "no_repeat_ngram_size": -1}, "no_repeat_ngram_size"),
         ({"prompt": "A", "min_new_tokens": 1.5}, "min_new_tokens"),
         ({"prompt": "A", "suppress_tokens": "5"}, "suppress_tokens"),
