@@ -71,9 +71,9 @@ COLD = ["--temperature", "0.9", "--seed", 7]
 OPTIONS = {
     "stream": ([*COLD, "--stream", 2**64 - 1], str(2**64 - 1), "3"),
     "logit_bias": (
-        ["--logit-bias", "9:-1.25,5:3", "--logit-bias", "7:0.1"],
-        [[5, "3"], [7, "0.1"], [9, "-1.25"]],
-        [[5, "2.5"], [9, "-1.25"]],
+        ["--logit-bias", "297:-4.5,13:3", "--logit-bias", "7:0.1"],
+        [[7, "0.1"], [13, "3"], [297, "-4.5"]],
+        [[7, "0.1"], [13, "3"]],
     ),
     "frequency_penalty": (["--frequency-penalty", "1.7"], "1.7", "-2"),
     "presence_penalty": ([*COLD, "--presence-penalty", "-1.1"], "-1.1", "2"),
@@ -110,7 +110,10 @@ def test_what_adds_nothing_is_off(settled):
     "option, value",
     [("frequency-penalty", v) for v in ("2.1", "-3", "nan", "1e-40", "x")]
     + [("presence-penalty", v) for v in ("2.1", "inf")]
-    + [("logit-bias", v) for v in ("5:100.5", "5:1,5:2", "-1:3", "5", "5:x", "5:1e-40", "99999:1", "")]
+    + [
+        ("logit-bias", v)
+        for v in ("5:100.5", "5:1,5:2", "-1:3", "5", "5:x", "5:1e-40", "99999:1", "")
+    ]
     + [("stream", v) for v in ("-1", str(2**64), "1.5")],
 )
 def test_values_out_of_range(settled, option, value):

@@ -60,8 +60,14 @@ def test_a_completion_has_the_receipt_of_a_run(server, run):
         (DRAWN, ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7]),
         (
             {**DRAWN, "stop": ["\n"]},
-            ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--stop", "\n"],
+            ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--stop", "\n", "--stop-in-answer"],
         ),
+        (
+            {**DRAWN, "logit_bias": {"27": 3.5, "5": -7}, "presence_penalty": 0.5},
+            ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--logit-bias", "5:-7,27:3.5"]
+            + ["--presence-penalty", 0.5],
+        ),
+        ({**GREEDY, "frequency_penalty": -0.5}, ["--no-do-sample", "--frequency-penalty=-0.5"]),
         (
             {**DRAWN, "top_k": 5, "min_p": 0.1, "repetition_penalty": 1.2, "min_tokens": 3},
             ["--temperature", 0.9, "--top-p", 0.8, "--seed", 7, "--top-k", 5, "--min-p", 0.1]
@@ -183,9 +189,10 @@ def test_log_probabilities(server, model, tasks, tmp_path):
         assert {t["logprob"] for t in w["top_logprobs"]} <= set(top.values())
         assert w["logprob"] in top.values()
     events = server.stream(body)
-    joined = sum((e["choices"][0]["logprobs"]["token_logprobs"] for e in events), [])
+    parts = [p for p in (e["choices"][0]["logprobs"] for e in events) if p]
+    joined = sum((p["token_logprobs"] for p in parts), [])
     assert joined == choice["logprobs"]["token_logprobs"]
-    offsets = sum((e["choices"][0]["logprobs"]["text_offset"] for e in events), [])
+    offsets = sum((p["text_offset"] for p in parts), [])
     assert offsets == choice["logprobs"]["text_offset"]
     asked = {
         "messages": HELLO,
@@ -198,6 +205,10 @@ def test_log_probabilities(server, model, tasks, tmp_path):
     content = choice["logprobs"]["content"]
     assert "".join(c["token"] for c in content) == choice["message"]["content"]
     assert all(c["top_logprobs"][0]["logprob"] == c["logprob"] for c in content)
+    choices = [e["choices"][0] for e in server.stream(asked, chat=True)]
+    assert choices[0]["logprobs"] is None
+    streamed = sum((c["logprobs"]["content"] for c in choices if c["logprobs"]), [])
+    assert streamed == content
     assert bytes(content[0]["bytes"]).decode() == content[0]["token"]
 
 

@@ -41,8 +41,8 @@ what each family reads of its config. The last lines are encoder-decoders
 TAIL = """
 ## What is refused
 
-Every line of this list ends with exit code 3, or 2 for sequences that are too long, and a message that
-names what is not covered.
+Every line of this list ends with exit code 3, or 2 for sequences that are too long, and a message
+that names what is not covered.
 
 - Architectures of no line above: among others models of images or sound, and mixtures of
   experts of other forms: DBRX, DeepSeek-V4.

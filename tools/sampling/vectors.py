@@ -241,7 +241,9 @@ def processor_case(settings, prompt, answer, stop, limit, logits):
         if settings["do_sample"]:
             t, p, m, e = (np.float32(settings.get(n, d)) for n, d in zip(FLOATS, (1, 1, 0, 0)))
             chosen = choices(out, t, settings.get("top_k", 0), p, m, e)
-            token = draw(chosen, random_u64(settings["seed"], len(answer), settings.get("stream", 0)))
+            token = draw(
+                chosen, random_u64(settings["seed"], len(answer), settings.get("stream", 0))
+            )
             shown = " ".join(f"{i}:{w}" for i, w in chosen)
         else:
             token = greedy(out)
@@ -361,8 +363,25 @@ def long_row(n, state):
 def logprob_cases():
     rng = random.Random(42)
     inf, nan = np.inf, np.nan
-    rows = [[0], [0, -0.0], [-0.0, 0], [1, 1, 1], [0, -89.0], [0, -87.33654, -87.33655], [-inf, 2, -inf]]
-    rows += [[nan, 1], [inf, 1], [-inf, -inf], [3e38, -3e38], [-3e38], [1e-40, 0], [88, 0, -0.5], [0, -16.7]]
+    rows = [
+        [0],
+        [0, -0.0],
+        [-0.0, 0],
+        [1, 1, 1],
+        [0, -89.0],
+        [0, -87.33654, -87.33655],
+        [-inf, 2, -inf],
+    ]
+    rows += [
+        [nan, 1],
+        [inf, 1],
+        [-inf, -inf],
+        [3e38, -3e38],
+        [-3e38],
+        [1e-40, 0],
+        [88, 0, -0.5],
+        [0, -16.7],
+    ]
     rows += [
         [rng.gauss(0, rng.choice([0.01, 1, 5, 40])) for _ in range(rng.choice([2, 3, 17, 40]))]
         for _ in range(60)

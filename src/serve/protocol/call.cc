@@ -140,7 +140,7 @@ std::optional<Problem> take_logit_bias(Call& call) {
 
 // Which log-probabilities are asked for.
 std::optional<Problem> take_logprobs(Call& call) {
-  if (call.top_logprobs && !call.chat_logprobs)
+  if (call.top_logprobs.value_or(0) > 0 && !call.chat_logprobs)
     return Problem{400, "top_logprobs: needs logprobs: set it to true", "top_logprobs"};
   if (call.chat_logprobs) call.sampling.logprobs = call.top_logprobs.value_or(0);
   if (call.echo && call.sampling.logprobs && call.stream)

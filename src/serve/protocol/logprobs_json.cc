@@ -22,8 +22,8 @@ size_t code_points(const std::string& text) {
 
 }  // namespace
 
-LogprobsJson::LogprobsJson(const prompt::Tokenizer& tokenizer, bool chat, size_t offset)
-    : tokenizer_(tokenizer), chat_(chat), stream_(tokenizer), offset_(offset), json_(json::Value::object) {
+LogprobsJson::LogprobsJson(const prompt::Tokenizer& tokenizer, bool chat, Place& place)
+    : tokenizer_(tokenizer), chat_(chat), place_(place), json_(json::Value::object) {
   if (chat) {
     json_["content"] = json::Value::array, json_["refusal"] = nullptr;
     return;
@@ -38,8 +38,8 @@ std::string LogprobsJson::text_of(int32_t token) const {
 
 void LogprobsJson::count(int32_t token) {
   json_["tokens"].add(text_of(token));
-  json_["text_offset"].add(offset_);
-  offset_ += code_points(stream_.push(token));
+  json_["text_offset"].add(place_.offset);
+  place_.offset += code_points(place_.text.push(token));
 }
 
 void LogprobsJson::add_first(int32_t token) {
@@ -72,11 +72,6 @@ void LogprobsJson::add(const sample::StepLogprobs& step) {
   if (const std::string text = text_of(step.chosen.token); !top.contains(text))
     top[text] = number_of(step.chosen.logprob);
   json_["top_logprobs"].add(std::move(top));
-}
-
-json::Value LogprobsJson::take(size_t& offset) {
-  offset = offset_;
-  return std::move(json_);
 }
 
 }  // namespace invar::serve

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 #include "base/text/json.h"
 #include "prompt/prompt.h"
@@ -11,13 +14,17 @@ namespace invar::serve {
 
 class LogprobsJson {
  public:
-  // `offset`: code points of the text before the first of the tokens.
-  LogprobsJson(const prompt::Tokenizer&, bool chat, size_t offset);
+  // Where the first of the tokens begins in the text.
+  struct Place {
+    prompt::Stream text;  // has taken the tokens before
+    size_t offset = 0;    // code points of them
+  };
+  // The place, which outlives it, becomes that of the next token.
+  LogprobsJson(const prompt::Tokenizer&, bool chat, Place&);
   void add(const sample::StepLogprobs&);
   // The first token of a prompt, which follows nothing.
   void add_first(int32_t token);
-  // The object; `offset` becomes that of the next token.
-  json::Value take(size_t& offset);
+  json::Value take() { return std::move(json_); }
 
  private:
   json::Value entry(const sample::TokenLogprob&) const;
@@ -26,8 +33,7 @@ class LogprobsJson {
 
   const prompt::Tokenizer& tokenizer_;
   const bool chat_;
-  prompt::Stream stream_;
-  size_t offset_;
+  Place& place_;
   json::Value json_;
 };
 

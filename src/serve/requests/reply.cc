@@ -34,7 +34,8 @@ Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, cons
       decoder(tokenizer),
       settings(request.settings),
       stop(settings->decoding.stop_strings, call.include_stop),
-      chat(request.prompt.text, call.shows_tools()) {}
+      chat(request.prompt.text, call.shows_tools()),
+      place{prompt::Stream(tokenizer)} {}
 
 Reply::Reply(Service& service, Call call, http::Responder responder, http::Headers headers)
     : service_(service),
@@ -110,6 +111,7 @@ void Reply::take_token(size_t i, int32_t token, const std::optional<sample::Step
   else
     service_.metrics_.between_tokens.add(seconds_since(*choice.last));
   choice.last = Clock::now();
+  if (call_.only_echo) return;
   if (call_.token_ids) choice.fresh.push_back(token);
   if (logprobs) choice.logprobs.push_back(*logprobs);
   take_text(choice, choice.stop.push(choice.decoder.push(token)));
@@ -118,6 +120,7 @@ void Reply::take_token(size_t i, int32_t token, const std::optional<sample::Step
 }
 
 void Reply::take_text(Choice& choice, const std::string& piece) {
+  if (call_.only_echo) return;
   ChatView::Delta delta;
   if (call_.chat)
     delta = choice.chat.push(piece);
@@ -226,9 +229,10 @@ Value Reply::choice_json(size_t i) {
   Choice& choice = choices_[i];
   Value json = {{"index", i}, {"logprobs", logprobs_of(choice)}, {"finish_reason", finish_reason(choice)}};
   if (call_.token_ids)
-    json["prompt_token_ids"] = choice.prompt_ids, json["token_ids"] = choice.answer->receipt.tokens;
+    json["prompt_token_ids"] = choice.prompt_ids,
+    json["token_ids"] = call_.only_echo ? std::vector<int32_t>() : choice.answer->receipt.tokens;
   if (!call_.chat) {
-    json["text"] = (call_.echo ? choice.prompt : "") + (call_.only_echo ? "" : choice.whole.content);
+    json["text"] = (call_.echo ? choice.prompt : "") + choice.whole.content;
     return json;
   }
   Value message = {{"role", "assistant"}, {"content", choice.whole.content}, {"refusal", nullptr}};
@@ -244,17 +248,17 @@ Value Reply::choice_json(size_t i) {
 // Takes those that were not given yet. Of a prompt that is echoed its own come first, null for its
 // first token.
 Value Reply::logprobs_of(Choice& choice) {
-  if (!call_.sampling.logprobs) return nullptr;
-  LogprobsJson json(service_.model_.folder.tokenizer, call_.chat, choice.offset);
-  if (call_.echo && choice.answer) {
+  const bool echoes = call_.echo && choice.answer;
+  if (!call_.sampling.logprobs || (choice.logprobs.empty() && !echoes)) return nullptr;
+  LogprobsJson json(service_.model_.folder.tokenizer, call_.chat, choice.place);
+  if (echoes) {
     const std::vector<int32_t>& prompt = choice.answer->receipt.prompt_tokens;
     json.add_first(prompt.front());
     for (const sample::StepLogprobs& one : choice.answer->prompt_logprobs) json.add(one);
   }
-  if (!call_.only_echo)
-    for (const sample::StepLogprobs& one : choice.logprobs) json.add(one);
+  for (const sample::StepLogprobs& one : choice.logprobs) json.add(one);
   choice.logprobs.clear();
-  return json.take(choice.offset);
+  return json.take();
 }
 
 // What has come of a choice since the last time.
@@ -262,12 +266,13 @@ std::string Reply::events_of(size_t i, bool last) {
   Choice& choice = choices_[i];
   std::string out;
   const auto add = [&](const char* member, Value value, bool ends = false) {
+    const bool opens = call_.chat && !choice.begun;  // with the role alone
     Value json = {{"index", i},
                   {member, std::move(value)},
-                  {"logprobs", logprobs_of(choice)},
+                  {"logprobs", opens ? Value() : logprobs_of(choice)},
                   {"finish_reason", nullptr}};
     if (call_.token_ids && !choice.begun) json["prompt_token_ids"] = choice.prompt_ids;
-    if (call_.token_ids) json["token_ids"] = std::exchange(choice.fresh, {});
+    if (call_.token_ids && !opens) json["token_ids"] = std::exchange(choice.fresh, {});
     if (ends) json["finish_reason"] = finish_reason(choice);
     choice.begun = true;
     out += event(json::list({std::move(json)}), false, ends);

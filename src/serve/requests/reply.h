@@ -11,6 +11,7 @@
 #include "http/server.h"
 #include "prompt/prompt.h"
 #include "serve/protocol/call.h"
+#include "serve/protocol/logprobs_json.h"
 #include "serve/protocol/views.h"
 #include "serve/service.h"
 
@@ -41,7 +42,7 @@ class Reply : public std::enable_shared_from_this<Reply> {
     std::optional<generate::Answer> answer;
     std::vector<int32_t> fresh;                  // ids that are to be sent
     std::vector<sample::StepLogprobs> logprobs;  // of a stream those that are to be sent
-    size_t offset = 0;                           // code points of the text before those
+    LogprobsJson::Place place;
     bool begun = false, sealed = false;
   };
 

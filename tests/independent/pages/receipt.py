@@ -45,6 +45,8 @@ def float_text(x):
     """receipt.3: the shortest text of a binary32, fixed where both notations are as long."""
     if active("floats_of_nine_digits"):
         return f"{x:.9g}"
+    if x < 0:
+        return "-" + float_text(-x)
     (bits,) = struct.unpack("<f", struct.pack("<f", x))
     for digits in range(9):
         text = f"{x:.{digits}e}"
