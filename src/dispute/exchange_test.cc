@@ -103,5 +103,15 @@ TEST(RangeProof, every_range_of_every_size) {
   }
 }
 
+TEST(Merkle, leaves_may_come_one_by_one) {
+  MerkleSum sum;
+  std::vector<Digest> leaves;
+  for (int n = 0; n < 70; ++n) {
+    EXPECT_EQ(sum.root(), merkle_root(leaves)) << n;
+    leaves.push_back(sha256(std::to_string(n)));
+    sum.add(leaves.back());
+  }
+}
+
 }  // namespace
 }  // namespace invar::dispute

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/endian.h"
-#include "dispute/proof/range_proof.h"
 #include "plan/encoder_part.h"
 
 namespace invar::dispute {
@@ -121,11 +120,15 @@ void Recorder::add(const run::NodeResults& r) {
     const int v = node.out[o];
     const auto bytes = static_cast<size_t>(row_bytes(plan_.values[static_cast<size_t>(v)]));
     const auto kept = kept_.find(v);
+    const auto listed = digests_.find(v);
+    if (roots_.empty() && kept == kept_.end() && listed == digests_.end()) continue;
     std::string row(bytes, '\0');
     for (int64_t i = 0; i < r.out[o].dim[1]; ++i) {
       copy_little_endian(row.data(), r.out[o].as<const char>() + static_cast<size_t>(i) * bytes, bytes,
                          size_of(r.out[o].dtype));
-      digests_[static_cast<size_t>(v)].push_back(sha256(row));
+      const Digest digest = sha256(row);
+      if (!roots_.empty()) roots_[static_cast<size_t>(v)].add(digest);
+      if (listed != digests_.end()) listed->second.push_back(digest);
       if (kept != kept_.end() && r.past + i >= kept->second.first.first &&
           r.past + i <= kept->second.first.last)
         kept->second.second.push_back(row);
@@ -156,15 +159,17 @@ Status record(const Subject& s, Recorder& recorder, const Observer& before) {
 
 Result<Trace> trace(const Subject& s, const Observer& before) {
   Recorder recorder(s.plan);
+  recorder.take_roots();
   INVAR_CHECK_OK(record(s, recorder, before));
   Trace t{s.of, results_of(s)};
-  for (TracedValue& v : t.values) v.root = merkle_root(recorder.digests(static_cast<int>(v.value)));
+  for (TracedValue& v : t.values) v.root = recorder.root(static_cast<int>(v.value));
   return t;
 }
 
 Result<Rows> rows(const Subject& s, int64_t value, const Observer& before) {
   INVAR_CHECK_OK(check_result(s, value));
   Recorder recorder(s.plan);
+  recorder.list(static_cast<int>(value));
   INVAR_CHECK_OK(record(s, recorder, before));
   return Rows{s.of, value, recorder.digests(static_cast<int>(value))};
 }
@@ -178,7 +183,7 @@ Result<Values> values(const Subject& s, int64_t value, int64_t row, const Observ
   const Needed needed = needed_for(s.plan, v, row);
   Recorder recorder(s.plan);
   recorder.keep({v, row, row});
-  for (const int operand : needed.values) recorder.keep({operand, needed.first, row});
+  for (const int operand : needed.values) recorder.keep({operand, needed.first, row}), recorder.list(operand);
   INVAR_CHECK_OK(record(s, recorder, before));
   Values all{s.of,
              value,
@@ -218,6 +223,7 @@ Result<Objection> objection(const Subject& s, const Observer& before) {
       }
     }
   };
+  recorder.list(logits);
   INVAR_CHECK_OK(record(s, recorder, compare_step));
   INVAR_CHECK_OK(picked);
   const auto row = static_cast<size_t>(first + found.step);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dispute/exchange.h"
+#include "dispute/proof/range_proof.h"
 #include "plan/plan.h"
 #include "receipt/receipt.h"
 #include "run/session.h"
@@ -46,25 +47,30 @@ const plan::Node* maker_of(const plan::Plan&, int value);  // null: an input, or
 // Sees every result of a pass, and may change it: tests of dishonest parties do.
 using Observer = std::function<void(const run::NodeResults&)>;
 
-// The digests of all rows of all results, and the bytes of some rows.
+// The root of all rows of every result, or the digests of the rows of some, and the bytes of some
+// rows. So a trace of a long sequence takes little more than its session.
 class Recorder {
  public:
   struct Range {
     int value;
     int64_t first, last;
   };
-  explicit Recorder(const plan::Plan& plan) : plan_(plan), digests_(plan.values.size()) {}
+  explicit Recorder(const plan::Plan& plan) : plan_(plan) {}
+  void take_roots() { roots_.resize(plan_.values.size()); }
+  void list(int value) { digests_[value]; }
   void keep(const Range& r) { kept_[r.value] = {r, {}}; }
   void add(const run::NodeResults&);
-  const std::vector<Digest>& digests(int value) const { return digests_[static_cast<size_t>(value)]; }
+  Digest root(int value) const { return roots_[static_cast<size_t>(value)].root(); }
+  const std::vector<Digest>& digests(int value) const { return digests_.at(value); }
   const std::vector<std::string>& rows(int value) const { return kept_.at(value).second; }
 
  private:
   const plan::Plan& plan_;
-  std::vector<std::vector<Digest>> digests_;                        // per value, per row
+  std::vector<MerkleSum> roots_;                                    // per value; empty: nobody asks
+  std::map<int, std::vector<Digest>> digests_;                      // of listed values, per row
   std::map<int, std::pair<Range, std::vector<std::string>>> kept_;  // little-endian
 };
-// Runs the forward pass. Memory: a digest for each row, and the rows that are kept.
+// Runs the forward pass. Memory: the digests that are listed, and the rows that are kept.
 Status record(const Subject&, Recorder&, const Observer& before = {});
 
 Result<Trace> trace(const Subject&, const Observer& before = {});

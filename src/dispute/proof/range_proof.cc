@@ -57,4 +57,18 @@ std::optional<Digest> root_of_range(std::span<const Digest> known, size_t first,
   return level[0];
 }
 
+void MerkleSum::add(const Digest& leaf) {
+  std::pair<int, Digest> tree{0, of_leaf(leaf)};
+  for (; !trees_.empty() && trees_.back().first == tree.first; trees_.pop_back())
+    tree = {tree.first + 1, join(trees_.back().second, tree.second)};
+  trees_.push_back(tree);
+}
+
+Digest MerkleSum::root() const {
+  if (trees_.empty()) return merkle_root({});
+  Digest root = trees_.back().second;  // an odd last one goes up as it is
+  for (size_t i = trees_.size() - 1; i-- > 0;) root = join(trees_[i].second, root);
+  return root;
+}
+
 }  // namespace invar::dispute
