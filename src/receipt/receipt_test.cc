@@ -153,6 +153,7 @@ std::vector<Edit> edits() {
       {"input.top_p", [](Receipt& r) { r.sampling.top_p = 1; }},
       {"input.seed", [](Receipt& r) { r.sampling.seed ^= 1; }},
       {"input.chat", [](Receipt& r) { r.chat += "x"; }},
+      {"input.decoder_tokens", [](Receipt& r) { r.decoder_tokens[0] += 1; }},
       {"input.previous", [](Receipt& r) { r.previous[31] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text[0] ^= 1; }},
       {"output.text", [](Receipt& r) { r.text += " "; }},
@@ -225,6 +226,7 @@ Receipt full_receipt() {
                            .short_circuit_token = 6};
   r.stop_strings = {"\n\n", "ROMEO:"}, r.stop_in_answer = true;
   r.chat = "{\"messages\":[{}]}";
+  r.decoder_tokens = {2};
   r.previous = sha256("the turn before");
   return r;
 }
