@@ -138,10 +138,7 @@ std::vector<Edit> edits() {
       {"program.profile", [](Receipt& r) { r.profile = "exact16"; }},
       {"program.operation_set", [](Receipt& r) { r.operation_set = "default"; }},
       {"program.unicode", [](Receipt& r) { r.unicode = "15.0.0"; }},
-      {"input.prompt",
-       [](Receipt& r) {
-         r.prompt.pop_back(), r.prompt.pop_back(), r.prompt.pop_back(), r.prompt.pop_back();
-       }},
+      {"input.prompt", [](Receipt& r) { r.prompt.resize(r.prompt.size() - 4); }},
       {"input.prompt", [](Receipt& r) { r.prompt = ""; }},
       {"input.max_new_tokens", [](Receipt& r) { ++r.max_new_tokens; }},
       {"input.stop_tokens", [](Receipt& r) { r.stop_tokens = {}; }},
@@ -225,8 +222,7 @@ Receipt full_receipt() {
                            .short_circuit_length = 3,
                            .short_circuit_token = 6};
   r.stop_strings = {"\n\n", "ROMEO:"}, r.stop_in_answer = true;
-  r.chat = "{\"messages\":[{}]}";
-  r.decoder_tokens = {2};
+  r.chat = "{\"messages\":[{}]}", r.decoder_tokens = {2};
   r.previous = sha256("the turn before");
   return r;
 }
