@@ -54,6 +54,7 @@ Status Session::Impl::check_options() const {
 // Takes the encoder out of the plan, which is the decoder's from then on.
 Status Session::Impl::open_encoder() {
   Options& o = context.options;
+  INVAR_CHECK_OK(check_encoder_device(o.device));
   if (o.partitions > 1 || o.ranks > 1 || o.weights_memory || o.device.find(',') != o.device.npos)
     return not_covered(
         "a model with an encoder runs in one partition, with all of its weights in memory: leave partitions, "

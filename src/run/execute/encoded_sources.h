@@ -6,13 +6,22 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "device/memory.h"
 #include "kernels/op_contract.h"
 
 namespace invar::run {
+
+// No GPU has computed programs with an encoder: attention there does not read tables of biases.
+inline Status check_encoder_device(const std::string& device) {
+  if (device == "cpu") return {};
+  return not_covered(
+      "a model with an encoder runs on the CPU, and gives the same bits there: leave --device out");
+}
 
 class EncodedSources {
  public:

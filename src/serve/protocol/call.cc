@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "base/text/read_float.h"
 #include "generate/requests/request.h"
 
 namespace invar::serve {
@@ -38,8 +39,14 @@ void assign(std::optional<int64_t>& to, const Value& v) {
 void assign(std::optional<uint64_t>& to, const Value& v) {
   to = v.to_uint64();
 }
+// Rounded once, as a receipt's decimal is.
+float float_of(const Value& v) {
+  float x = 0;
+  const auto read = read_float(v.text.data(), v.text.data() + v.text.size(), x);
+  return read.ec == std::errc() ? x : static_cast<float>(v.to_double());  // too large, or vanishes
+}
 void assign(std::optional<float>& to, const Value& v) {
-  to = static_cast<float>(v.to_double());
+  to = float_of(v);
 }
 void assign(std::optional<std::vector<std::string>>& to, const Value& v) {
   to.emplace();
@@ -133,7 +140,7 @@ std::optional<Problem> take_logit_bias(Call& call) {
           400, "logit_bias: ids of tokens and numbers are needed, not " + shown(key) + ": " + shown(value),
           "logit_bias"};
     if (!biases) biases.emplace();
-    biases->push_back({static_cast<int32_t>(id.to_int64()), static_cast<float>(value.to_double())});
+    biases->push_back({static_cast<int32_t>(id.to_int64()), float_of(value)});
   }
   return std::nullopt;
 }
