@@ -11,7 +11,7 @@ for argument in "$@"; do
   case $argument in
     *.gch)
       rm -f "$argument"
-      export CCACHE_COMMENTS=1
+      export CCACHE_COMMENTS=1 CCACHE_NODIRECT=1
       ;;
   esac
   if [ "$before" = -o ]; then object=$argument; fi
