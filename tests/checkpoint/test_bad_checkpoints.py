@@ -129,7 +129,7 @@ def test_json_that_nests(model, run_on, name):
 @pytest.mark.parametrize(
     "change,name",
     [
-        ({"architectures": ["MambaForCausalLM"], "model_type": "mamba"}, "mamba"),
+        ({"architectures": ["RwkvForCausalLM"], "model_type": "rwkv"}, "rwkv"),
         ({"hidden_act": "relu"}, "relu"),
         (
             {"rope_parameters": {"rope_type": "longrope", "rope_theta": 10000.0, "factor": 4.0}},
@@ -157,7 +157,7 @@ def test_config_outside_the_guarantee(model, run_on, change, name):
             {"architectures": ["DbrxForCausalLM"], "model_type": "dbrx", "max_seq_len": 1024},
             "DbrxForCausalLM",
         ),
-        ({"model_type": "t5"}, "t5"),
+        ({"model_type": "blenderbot"}, "blenderbot"),
         ({"model_type": None}, "model_type"),
         ({}, "model_type"),
         (
