@@ -108,7 +108,9 @@ def attended(case, q, k, v, *more):
         s = k[b, h // (heads // a["kv_heads"])] @ q[b, h, i] * a["scale"]
         s = a["softcap"] * np.tanh(s / a["softcap"]) if a["softcap"] else s
         if "slopes" in given:
-            s = s + given["slopes"][h].astype(np.float64) * (j - p)
+            slope, far = given["slopes"][h].astype(np.float64), given["slopes"].shape[-1] // 2
+            table = given["slopes"].ndim == 2  # of biases by distance
+            s = s + (slope[np.clip(j - p, -far, far) + far] if table else slope * (j - p))
         if "mask" in given:
             mask = np.broadcast_to(given["mask"], (batch, heads, queries, given["mask"].shape[-1]))[
                 b, h, i
