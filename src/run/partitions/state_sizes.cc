@@ -6,7 +6,7 @@
 namespace invar::run {
 
 Status measure_states(std::span<plan::Stage> stages) {
-  constexpr int64_t kMany = int64_t{1} << 20;  // positions
+  constexpr int64_t kMany = 4096;  // positions: whole blocks of keys, and bytes of 32 bits in a page
   constexpr StepShape kStep{1, 1, 0};
   for (plan::Stage& stage : stages) {
     INVAR_TRY(const auto e, prepare_stage(stage, {}));
