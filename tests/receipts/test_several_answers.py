@@ -78,11 +78,13 @@ def test_streams_that_there_are(run):
     refused(*where, "--batch-size", 2, names=["--batch-size", "--prompt-file", "--n"])
 
 
-def rows_of(line, tasks, tmp_path):
+def rows_of(line, tmp_path):
     """The logits of the positions that chose the answer."""
-    path = tmp_path / "logits"
+    path, exported = tmp_path / "logits", tmp_path / "exported"
+    invar("export", "--model-name", MODEL, "-o", exported)
+    invar("compile", exported / "model.onnx")
     tokens = line["prompt_tokens"] + line["tokens"]
-    plan = next(tasks.glob("*/plan.invar"))
+    plan = exported / "plan.invar"
     listed = ",".join(map(str, tokens[:-1]))
     invar("infer", plan, "--tokens", listed, "--logits-output", path)
     logits = np.frombuffer(path.read_bytes(), "<f4").reshape(len(tokens) - 1, -1)
@@ -93,11 +95,11 @@ def rows_of(line, tasks, tmp_path):
     "options",
     [[], [*DRAWN, "--repetition-penalty", "1.3", "--logit-bias", "5:9", "--suppress-tokens", "3"]],
 )
-def test_logprobs(run, tasks, tmp_path, options):
+def test_logprobs(run, tmp_path, options):
     (line,), receipts = run(*options, "--logprobs", 3, tokens=5)
     assert run(*options, tokens=5)[1] == receipts, "no receipt binds them"
     receipt = json.loads(receipts["r.json"])
-    rows = rows_of(line, tasks, tmp_path)
+    rows = rows_of(line, tmp_path)
     assert len(line["logprobs"]) == len(rows) == 5
     for row, step, token, digest in zip(
         rows, line["logprobs"], line["tokens"], receipt["output"]["logits"]
