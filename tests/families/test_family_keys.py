@@ -63,7 +63,8 @@ NO_EFFECT = {
     "falcon_mamba.intermediate_size", "time_step_scale", "time_step_init_scheme",
     "attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "embed_dropout", "resid_dropout",
     "enable_moe_fp32_combine", "mtp_layer_types", "mtp_mlp_layer_types",
-    "mellum.num_nextn_predict_layers", "gpt_bigcode.num_key_value_heads",
+    "mellum.num_nextn_predict_layers", "nemotron_h.num_nextn_predict_layers",
+    "gpt_bigcode.num_key_value_heads",
     # No part of a head is rotated, and linear_attn_config of that checkpoint says the others.
     "kimi_linear.head_dim", "kimi_linear.linear_num_heads", "kimi_linear.linear_head_dim",
     "kimi_linear.linear_conv_kernel_dim",

@@ -12,8 +12,9 @@ namespace invar::run {
 // Whether the state of such a call has the same size for every capacity, beyond what the call has
 // itself.
 inline bool has_fixed_state(const ops::KernelRef& kernel, const ops::Call& call) {
-  constexpr int64_t kLarge = int64_t{1} << 30;
-  return kernel.state_bytes(call, kLarge) == kernel.state_bytes(call, 2 * kLarge);
+  // The difference of two sizes shows where bytes are numbers of 32 bits, too: it is below 2^32.
+  constexpr int64_t kLarge = int64_t{1} << 30, kMore = 12288;
+  return kernel.state_bytes(call, kLarge) == kernel.state_bytes(call, kLarge + kMore);
 }
 
 // Layers may share their keys and values (decoder.36): the first node whose state gets the same
