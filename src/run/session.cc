@@ -51,11 +51,15 @@ Status Session::Impl::check_options() const {
   return {};
 }
 
+static bool in_one_part(const Options& o) {
+  return o.partitions <= 1 && o.ranks <= 1 && !o.weights_memory && o.device.find(',') == std::string::npos;
+}
+
 // Takes the encoder out of the plan, which is the decoder's from then on.
 Status Session::Impl::open_encoder() {
   Options& o = context.options;
   INVAR_CHECK_OK(check_encoder_device(o.device));
-  if (o.partitions > 1 || o.ranks > 1 || o.weights_memory || o.device.find(',') != o.device.npos)
+  if (!in_one_part(o))
     return not_covered(
         "a model with an encoder runs in one partition, with all of its weights in memory: leave partitions, "
         "ranks, further devices and the weights' memory out");
@@ -122,8 +126,7 @@ Status Session::Impl::open() {
   INVAR_TRY(context.pool, start_pool(o.threads));
   const num::ArithmeticEnv env;
   if (o.hidden >= 0) {
-    if (o.partitions > 1 || o.ranks > 1 || o.weights_memory || o.device.find(',') != std::string::npos)
-      return not_covered("hidden states are handed out by a decoder in one part");
+    if (!in_one_part(o)) return not_covered("hidden states are handed out by a decoder in one part");
     plan.outputs.push_back({"hidden_states", o.hidden});
     plan::assign_slots(plan);
   }

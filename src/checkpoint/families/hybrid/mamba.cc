@@ -37,19 +37,8 @@ void read_period(ConfigReader& r, Decoder& d, const char* period, int64_t every,
 }  // namespace
 
 void describe_mamba(ConfigReader& r, Decoder& d) {
-  d.vocab_size = r.size("vocab_size", 0);
-  d.hidden_size = r.size("hidden_size", 0);
-  const int64_t layers = r.size("num_hidden_layers", 0);
-  if (layers > 100000) r.reject("'num_hidden_layers' is absurdly large");
-  if (r.status()) d.layers.resize(static_cast<size_t>(layers), {.mixer = Mixer::selective});
-  d.attention_scale = default_attention_scale(d.head_dim);
-  d.norm_epsilon = read_factor(r, "layer_norm_epsilon", 1e-5);
-  d.tied = r.flag("tie_word_embeddings", true);
-  d.block = Block::single;
+  read_mixers_alone(r, d, Mixer::selective, true);
   read_selective_scan(r, d);
-  TensorNames& n = d.names;
-  n.prefix = "backbone.", n.attention_norm = "norm", n.final_norm = "norm_f";
-  n.embedding = "embeddings";
 }
 
 void describe_falcon_mamba(ConfigReader& r, Decoder& d) {

@@ -36,23 +36,12 @@ void read_scales(ConfigReader& r, const char* key, std::array<float, N>& out) {
 }  // namespace
 
 void describe_mamba2(ConfigReader& r, Decoder& d) {
-  d.vocab_size = r.size("vocab_size", 0);
-  d.hidden_size = r.size("hidden_size", 0);
-  const int64_t layers = r.size("num_hidden_layers", 0);
-  if (layers > 100000) r.reject("'num_hidden_layers' is absurdly large");
-  if (r.status()) d.layers.resize(static_cast<size_t>(layers), {.mixer = Mixer::state_space});
-  d.attention_scale = default_attention_scale(d.head_dim);
-  d.norm_epsilon = read_factor(r, "layer_norm_epsilon", 1e-5);
-  d.tied = r.flag("tie_word_embeddings");
-  d.block = Block::single;
+  read_mixers_alone(r, d, Mixer::state_space, false);
   read_state_space(r, d, r.size("expand", 2) * d.hidden_size,
                    {"num_heads", "head_dim", "n_groups", "state_size", "conv_kernel", "use_conv_bias",
                     "use_bias", "use_bias", "hidden_act", 128, 8, 128});
   read_time_step_limit(r, d);
   d.state_space.name = "mixer.";
-  TensorNames& n = d.names;
-  n.prefix = "backbone.", n.attention_norm = "norm", n.final_norm = "norm_f";
-  n.embedding = "embeddings";
 }
 
 void describe_bamba(ConfigReader& r, Decoder& d) {

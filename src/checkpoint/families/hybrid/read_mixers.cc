@@ -103,4 +103,19 @@ void read_time_step_limit(ConfigReader& r, Decoder& d) {
   d.state_space.dt_maximum = unlimited ? 0 : static_cast<float>(most.to_double());
 }
 
+void read_mixers_alone(ConfigReader& r, Decoder& d, Mixer mixer, bool tied) {
+  d.vocab_size = r.size("vocab_size", 0);
+  d.hidden_size = r.size("hidden_size", 0);
+  const int64_t layers = r.size("num_hidden_layers", 0);
+  if (layers > 100000) r.reject("'num_hidden_layers' is absurdly large");
+  if (r.status()) d.layers.resize(static_cast<size_t>(layers), {.mixer = mixer});
+  d.attention_scale = default_attention_scale(d.head_dim);
+  d.norm_epsilon = read_factor(r, "layer_norm_epsilon", 1e-5);
+  d.tied = r.flag("tie_word_embeddings", tied);
+  d.block = Block::single;
+  TensorNames& n = d.names;
+  n.prefix = "backbone.", n.attention_norm = "norm", n.final_norm = "norm_f";
+  n.embedding = "embeddings";
+}
+
 }  // namespace invar::checkpoint

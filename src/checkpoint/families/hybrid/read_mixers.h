@@ -36,4 +36,8 @@ void read_delta(ConfigReader&, Decoder&);
 // A width of a convolution.
 int64_t read_width(ConfigReader&, const char* key, int64_t fallback);
 
+// Mamba and Mamba-2 alone: sizes, layers of this mixer and no others, and the names of their
+// tensors. tied: what the absence of tie_word_embeddings says.
+void read_mixers_alone(ConfigReader&, Decoder&, Mixer, bool tied);
+
 }  // namespace invar::checkpoint
