@@ -9,7 +9,6 @@
 #include "num/env.h"
 #include "plan/encoder_part.h"
 #include "plan/keywords.h"
-#include "run/execute/encoded_sources.h"
 #include "run/segments/block_executor.h"
 #include "run/thread_setup.h"
 
@@ -61,9 +60,6 @@ Status Function::Impl::open(const std::string& folder) {
     return not_covered(
         "the plan remembers what it was given: it takes tokens, not tensors; compile with --stateless for "
         "tensors");
-  if (plan::has_encoder(plan)) {
-    INVAR_CHECK_OK(check_encoder_device(context.options.device));
-  }
   context.folder = folder.empty() ? "." : folder;
   INVAR_TRY(context.pool, start_pool(context.options.threads));
   const num::ArithmeticEnv env;

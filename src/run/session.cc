@@ -58,7 +58,6 @@ static bool in_one_part(const Options& o) {
 // Takes the encoder out of the plan, which is the decoder's from then on.
 Status Session::Impl::open_encoder() {
   Options& o = context.options;
-  INVAR_CHECK_OK(check_encoder_device(o.device));
   if (!in_one_part(o))
     return not_covered(
         "a model with an encoder runs in one partition, with all of its weights in memory: leave partitions, "

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,13 +14,6 @@
 #include "kernels/op_contract.h"
 
 namespace invar::run {
-
-// No GPU has computed programs with an encoder: attention there does not read tables of biases.
-inline Status check_encoder_device(const std::string& device) {
-  if (device == "cpu") return {};
-  return not_covered(
-      "a model with an encoder runs on the CPU, and gives the same bits there: leave --device out");
-}
 
 class EncodedSources {
  public:

@@ -115,7 +115,8 @@ __device__ __noinline__ float apply_softcap(float x, float cap) {
 struct ScoreMask {
   int low, high, first;
   int64_t mask_offset;  // of the block's first key in the mask
-  float slope;          // of the row's head
+  int64_t head;         // of the row
+  float slope;          // of that head
   int64_t distance;     // of the block's first key from the query
 
   __device__ ScoreMask(const AttentionParams& s, const VisibleKeys& range, const QueryRow& r, int64_t past,
@@ -124,11 +125,12 @@ struct ScoreMask {
         high(clamp_to_block(range.high, block)),
         first(clamp_to_block(range.first, block)),
         mask_offset(0),
+        head(r.head),
         slope(0),
         distance(0) {
     if (s.g.mask) mask_offset = attention::mask_row(s.g, r.batch, r.head, r.i) + block * kBlock;
     if (s.slopes) {
-      slope = s.slopes[r.head];
+      if (s.g.farthest < 0) slope = s.slopes[r.head];
       distance = block * kBlock - attention::query_position(s.g, s.lengths, past, r.batch, r.i);
     }
   }
@@ -139,7 +141,8 @@ struct ScoreMask {
   __device__ bool score(const AttentionParams& s, int64_t block, int key, F& x) const {
     if (s.g.softcap != 0) x = set1(apply_softcap(x.v, s.g.softcap));
     if (s.slopes)  // attention.19
-      x = add(x, canonicalize(mul(set1(slope), set1(static_cast<float>(distance + key)))));
+      x = add(x, s.g.farthest < 0 ? canonicalize(mul(set1(slope), set1(static_cast<float>(distance + key))))
+                                  : set1(s.slopes[attention::bias_at(s.g, head, distance + key)]));
     bool visible = in_range(key);
     if (s.g.mask && visible) {
       if (block * kBlock + key >= s.mask_columns) return false;
