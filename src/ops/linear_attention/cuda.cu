@@ -1,25 +1,69 @@
-// Linear attention: row by row, or by tiles of chunks. Bits depend on neither.
+// Linear attention: row by row, by steps of few rows, or by tiles of chunks. Bits depend on none.
 #include "kernels/forced_route.h"
 #include "ops/linear_attention/cuda/chunks.cuh"
 #include "ops/linear_attention/cuda/rows.cuh"
+#include "ops/linear_attention/cuda/steps.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-// Tiles pay from so many rows on. They hold one chain a product (contraction.2).
+enum class Route { own, chunks, rows, steps, count };
+// Tiles pay from so many rows on.
 constexpr int64_t kTiledRows = 16;
-bool fits_chunks(const Geometry& g) {
+// Segments that are computed together: their weights fill the GPU, and take up to 70 MB.
+constexpr int64_t kUnitsTogether = 2048;
+
+// Tiles and steps hold one chain a product (contraction.2).
+bool fits(const Geometry& g, size_t shared) {
   return g.decays == 1 && g.d <= num::kChain &&
-         device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= static_cast<int>(sizeof(ChunkShared));
+         device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= static_cast<int>(shared);
 }
-bool by_chunks(const Geometry& g) {
-  const int forced = variant() % 3;
-  return fits_chunks(g) && (forced ? forced == 1 : g.seq >= kTiledRows);
+Route route_of(const Geometry& g) {
+  const Route forced = static_cast<Route>(variant() % static_cast<int>(Route::count));
+  const bool has_chunks = fits(g, ChunkLayout(g.d).bytes()),
+             has_steps = fits(g, StepLayout(g.d).bytes() + 1024);
+  if (has_chunks && (forced == Route::own ? g.seq >= kTiledRows : forced == Route::chunks))
+    return Route::chunks;
+  return has_steps && forced != Route::rows ? Route::steps : Route::rows;
+}
+
+// Segments of a call, at most; and of a pass over them.
+int64_t segments_of(const Geometry& g) {
+  return ceil_div(g.seq + kChunkRows - 1, kChunkRows);
+}
+int64_t segments_of_pass(const Geometry& g) {
+  const int64_t heads = g.batch * g.value_heads;
+  return heads ? num::min_i64(segments_of(g), ceil_div(kUnitsTogether, heads)) : 0;
+}
+size_t shared_bytes(const Call& call) {
+  const Geometry g = linear_attention::geometry(call);
+  return route_of(g) == Route::chunks
+             ? static_cast<size_t>(g.batch * g.value_heads * segments_of_pass(g)) * sizeof(SegmentWeights)
+             : 0;
+}
+
+template <bool kDelta>
+void enqueue_chunks(const Rows& p, void* shared, Stream stream) {
+  const Geometry& g = p.g;
+  const int64_t heads = g.batch * g.value_heads, keys = g.batch * g.key_heads * ceil_div(g.group, kHeads);
+  const auto slices = static_cast<unsigned>(ceil_div(g.dv, kSlice));
+  const int64_t all = segments_of(g), each = segments_of_pass(g);
+  auto* const weights = static_cast<SegmentWeights*>(shared);
+  for (int64_t first = 0; first < all; first += each) {
+    const auto n = static_cast<int>(num::min_i64(each, all - first));
+    launch_dependent(weights_kernel<kDelta>, dim3(static_cast<unsigned>(keys * n)), dim3(kThreads), 0, stream,
+                     p, weights, first, n);
+    launch_dependent(chunks_kernel<kDelta>, dim3(static_cast<unsigned>(heads) * slices), dim3(kChunkThreads),
+                     ChunkLayout(g.d).bytes(), stream, p, weights, first, n, static_cast<int>(slices));
+  }
 }
 
 void enqueue(const Call& call, Stream stream) {
   const Geometry g = linear_attention::geometry(call);
+  const auto is_aligned = [](const View& v) {
+    return reinterpret_cast<uintptr_t>(v.data) % sizeof(float4) == 0;
+  };
   const Rows p{.g = g,
                .q = call.in[0].as<const float>(),
                .k = call.in[1].as<const float>(),
@@ -29,21 +73,23 @@ void enqueue(const Call& call, Stream stream) {
                .y = call.out[0].as<float>(),
                .state = static_cast<std::byte*>(call.state),
                .slot_bytes = static_cast<int64_t>(call.slot_bytes),
-               .sequences = call.sequences};
+               .sequences = call.sequences,
+               .vectors = g.d % kVector == 0 && is_aligned(call.in[0]) && is_aligned(call.in[1])};
   const dim3 threads(kThreads), heads(static_cast<unsigned>(g.batch * g.value_heads));
-  if (by_chunks(g)) {
-    const auto slices = static_cast<unsigned>(ceil_div(g.dv, kSlice));
-    const dim3 blocks(heads.x * slices);
-    if (g.beta)
-      launch_dependent(chunks_kernel<true>, blocks, threads, sizeof(ChunkShared), stream, p, slices);
-    else
-      launch_dependent(chunks_kernel<false>, blocks, threads, sizeof(ChunkShared), stream, p, slices);
-    launch_dependent(append_kernel, heads, threads, 0, stream, p);
+  const Route route = route_of(g);
+  if (route == Route::chunks) {
+    (g.beta ? enqueue_chunks<true> : enqueue_chunks<false>)(p, call.shared, stream);
+  } else if (route == Route::steps) {
+    const auto slices = static_cast<unsigned>(ceil_div(g.dv, kStepColumns));
+    launch_dependent(steps_kernel, dim3(heads.x * slices), threads, StepLayout(g.d).bytes(), stream, p,
+                     static_cast<int>(slices));
   } else if (g.decays > 1) {
     launch_dependent(rows_kernel<true>, heads, threads, SharedRow::bytes(g), stream, p);
   } else {
     launch_dependent(rows_kernel<false>, heads, threads, SharedRow::bytes(g), stream, p);
   }
+  if (route == Route::chunks || (route == Route::steps && g.seq > 1))
+    launch_dependent(append_kernel, heads, threads, 0, stream, p);
 }
 
 }  // namespace
@@ -53,6 +99,7 @@ void enqueue(const Call& call, Stream stream) {
   extern const GpuKernel INVAR_ROW_OF(name);                                          \
   const GpuKernel INVAR_ROW_OF(name) = {.op = #name,                                  \
                                         .isa = INVAR_ISA,                             \
+                                        .shared_bytes = INVAR_ISA_NS::shared_bytes,   \
                                         .state_bytes = linear_attention::state_bytes, \
                                         .enqueue = INVAR_ISA_NS::enqueue};
 INVAR_LINEAR_ATTENTION_ROW(gated_delta_rule)

@@ -1,44 +1,69 @@
-// Linear attention of many rows with a decay of each head: a block takes the chunks of a head in
-// order, for a slice of its columns. All products of a chunk are tiles of 64 x 64 with terms in
-// ascending order, and the updates follow each other row by row, each of them added to the sums of
-// all later rows at once.
+// Linear attention of many rows with a decay of each head. What does not depend on the state, the
+// weights of linear_attention.4, is computed for all chunks at once. Then a block takes the chunks
+// of a head in order, for a slice of its columns, whose state stays in shared memory. All products
+// are tiles with terms in ascending order.
 #pragma once
+#include "kernels/cuda/async_copy.cuh"
 #include "ops/linear_attention/cuda/common.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-constexpr int kSlice = 64;                    // columns of a block
-constexpr int kSide = 16;                     // a block is a square of threads
-constexpr int kTile = kSlice / kSide;         // a thread has kTile x kTile elements of a tile
-constexpr int kChunkStride = kChunkRows + 4;  // of rows of a tile: vectors of four without bank conflicts
 constexpr int kVector = 4;
-constexpr int kTileFloats = kChunkRows * kChunkStride;
-static_assert(kSlice == kChunkRows && kSide * kSide == kThreads && kTile == kVector);
-
-struct ChunkShared {
-  double log[kChunkRows];                                   // G
-  float a[kChunkRows], last[kChunkRows], beta[kChunkRows];  // A, d(63, i)
-  float k[kTileFloats], q[kTileFloats];                     // rows by channels
-  float s[kTileFloats];                                     // columns by channels; then rows of values
-  float w_k[kTileFloats], w_q[kTileFloats];                 // linear_attention.4
-  float u[kTileFloats];
-};
+constexpr int kWeightTile = kChunkRows * kChunkRows;
+// Four floats of a tile's row.
+__device__ __forceinline__ void load_four(const float* at, F (&to)[kVector]) {
+  const float4 v = *reinterpret_cast<const float4*>(at);
+  to[0] = {v.x}, to[1] = {v.y}, to[2] = {v.z}, to[3] = {v.w};
+}
 
 // Rows [begin, end) of a chunk, the first of which is row `first` of the call's operands.
 struct Segment {
   int begin, end;
   int64_t first;
 };
+// Segments of a call are the chunks that have a row of it. `end` is at most `begin` behind the
+// last.
+__device__ inline Segment segment_of(const Geometry& g, const Sequence& s, int64_t batch, int64_t number) {
+  const int64_t opened = s.past % kChunkRows, begin = number ? 0 : opened;
+  const int64_t from = number ? number * kChunkRows - opened : 0;
+  return {static_cast<int>(begin), static_cast<int>(num::min_i64(kChunkRows, begin + g.seq - from)),
+          batch * g.seq + from};
+}
 
-// Stages channels [from, from + 64) of the chunk's keys, and of its queries if kQueries.
-template <bool kQueries>
-__device__ void load_rows(const Rows& p, const HeadState& m, ChunkShared& to, const Segment& rows,
-                          int64_t head, int64_t from) {
+// The decays and weights of a segment of a head of values. The weights of row i as a key have rows
+// t in the order of place_of(t): a thread of chunks_kernel reads those that it owns as vectors.
+struct SegmentWeights {
+  float k[kWeightTile], q[kWeightTile];
+  float a[kChunkRows], last[kChunkRows];  // A, d(63, i)
+};
+constexpr int kOwners = 4;  // threads that own rows of a column
+__device__ constexpr int place_of(int t) {
+  return t % kOwners * (kChunkRows / kOwners) + t / kOwners;
+}
+
+// ---- weights_kernel
+
+constexpr int kSide = 16;                     // a block is a square of threads
+constexpr int kTile = kChunkRows / kSide;     // a thread has kTile x kTile weights
+constexpr int kChunkStride = kChunkRows + 4;  // of rows of a tile: vectors of four without bank conflicts
+constexpr int kHeads = 4;                     // heads of values that share the products of a block
+static_assert(kSide * kSide == kThreads);
+
+struct WeightsShared {
+  double log[kHeads][kChunkRows];  // G
+  float k[kChunkRows * kChunkStride], q[kChunkRows * kChunkStride];
+};
+
+// Stages channels [from, from + 64) of the segment's keys and queries. Keys of earlier calls are in
+// the state.
+__device__ inline void load_channels(const Rows& p, const HeadState& m, WeightsShared& to,
+                                     const Segment& rows, int64_t key_head, int64_t from) {
   const int64_t d = p.g.d, ld = p.g.key_heads * d;
-  const int64_t base = (rows.first - rows.begin) * ld + head / p.g.group * d + from;
-  for (int at = threadIdx.x; at < kChunkRows * kChunkRows; at += kThreads) {
+  const int64_t base = (rows.first - rows.begin) * ld + key_head * d + from;
+#pragma unroll 4
+  for (int at = threadIdx.x; at < kWeightTile; at += kThreads) {
     const int i = at / kChunkRows, j = at % kChunkRows;
     const bool known = i < rows.end && from + j < d, is_new = known && i >= rows.begin;
     float k = 0;
@@ -47,79 +72,66 @@ __device__ void load_rows(const Rows& p, const HeadState& m, ChunkShared& to, co
     else if (known)
       k = m.keys[(from + j) * kChunkRows + i];
     to.k[i * kChunkStride + j] = k;
-    if (kQueries) to.q[i * kChunkStride + j] = is_new ? p.q[base + i * ld + j] : 0.0f;
+    to.q[i * kChunkStride + j] = is_new ? p.q[base + i * ld + j] : 0.0f;
   }
 }
 
-// The logarithms, decays and betas of the chunk (linear_attention.3).
-__device__ inline void load_decays(const Rows& p, const HeadState& m, ChunkShared& to, const Segment& rows,
-                                   int64_t head) {
-  const int t = threadIdx.x;
-  if (t < kChunkRows) {
-    const bool is_new = t >= rows.begin && t < rows.end;
-    const int64_t at = (rows.first + t - rows.begin) * p.g.value_heads + head;
-    to.last[t] = is_new ? p.decay[at] : 0.0f;
-    to.beta[t] = is_new && p.beta ? p.beta[at] : 0.0f;
-    to.log[t] = t < rows.begin ? m.decay[t] : 0.0;
+// linear_attention.3 of heads [first, first + heads).
+__device__ inline void load_logs(const Rows& p, const Sequence& sequence, WeightsShared& at,
+                                 const Segment& rows, int64_t first, int heads) {
+  for (int n = threadIdx.x; n < heads * kChunkRows; n += kThreads) {
+    const int h = n / kChunkRows, t = n % kChunkRows;
+    double& log = at.log[h][t];
+    log = 0;
+    if (t < rows.begin)
+      log = head_of(p, sequence, first + h).decay[t];
+    else if (t < rows.end)
+      log = static_cast<double>(p.decay[(rows.first + t - rows.begin) * p.g.value_heads + first + h]);
   }
   __syncthreads();
-  if (t == 0)
-    for (int i = rows.begin; i < rows.end; ++i)
-      to.log[i] = (i ? to.log[i - 1] : 0.0) + static_cast<double>(to.last[i]);
-  __syncthreads();
-  if (t < kChunkRows) {
-    to.a[t] = stored_exp(to.log[t]).v;
-    to.last[t] = stored_exp(to.log[rows.end - 1] - to.log[t]).v;
-  }
+  if (threadIdx.x >= heads) return;
+  double* const log = at.log[threadIdx.x];
+  for (int i = rows.begin; i < rows.end; ++i) log[i] = (i ? log[i - 1] : 0.0) + log[i];
 }
 
-// Columns of a head that a block has, and where row 0 of the chunk has their values and results.
-struct Columns {
-  int64_t head, slice, columns, row_step, values;
-};
-// Sums of the rows and columns of a thread.
-struct Sums {
-  F k[kTile][kTile], q[kTile][kTile];
-};
-
-// Four floats of a tile's row.
-__device__ __forceinline__ void load_four(const float* at, F (&to)[kVector]) {
-  const float4 v = *reinterpret_cast<const float4*>(at);
-  to[0] = {v.x}, to[1] = {v.y}, to[2] = {v.z}, to[3] = {v.w};
-}
-
-// linear_attention.4: weights of the segment's rows, and the products with the state.
+// Blocks are (segment, heads that share a key, sequence).
 template <bool kDelta>
-__device__ __forceinline__ void multiply(const Rows& p, const HeadState& m, ChunkShared& at,
-                                         const Segment& rows, const Columns& of, Sums& h) {
+__global__ void __launch_bounds__(kThreads)
+    weights_kernel(Rows p, SegmentWeights* weights, int64_t first_segment, int segments) {
+  __shared__ WeightsShared at;
+  trigger_and_wait();
   const Geometry& g = p.g;
-  const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
+  const int64_t parts = (g.group + kHeads - 1) / kHeads, unit = int64_t{blockIdx.x} / segments;
+  const int64_t part = unit % parts, key_head = unit / parts % g.key_heads,
+                batch = unit / parts / g.key_heads;
+  const int64_t head = key_head * g.group + part * kHeads;
+  const int heads = static_cast<int>(num::min_i64(kHeads, g.group - part * kHeads));
+  const int number = static_cast<int>(blockIdx.x) % segments;
+  const Sequence sequence = p.sequences[batch];
+  const Segment rows = segment_of(g, sequence, batch, first_segment + number);
+  if (rows.end <= rows.begin) return;
+  load_logs(p, sequence, at, rows, head, heads);
+  const HeadState m = head_of(p, sequence, head);
+  const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;  // of rows t, and of rows i as keys
   F w_k[kTile][kTile], w_q[kTile][kTile];
 #pragma unroll
   for (int r = 0; r < kTile; ++r)
 #pragma unroll
-    for (int c = 0; c < kTile; ++c) w_k[r][c] = w_q[r][c] = h.k[r][c] = h.q[r][c] = zero();
+    for (int c = 0; c < kTile; ++c) w_k[r][c] = w_q[r][c] = zero();
   for (int64_t from = 0; from < g.d; from += kChunkRows) {
     __syncthreads();
-    load_rows<true>(p, m, at, rows, of.head, from);
-    for (int i = threadIdx.x; i < kChunkRows * kSlice; i += kThreads) {
-      const int j = i / kSlice, c = i % kSlice;
-      at.s[c * kChunkStride + j] =
-          from + j < g.d && c < of.columns ? m.s[(from + j) * g.dv_padded + of.slice + c] : 0.0f;
-    }
+    load_channels(p, m, at, rows, key_head, from);
     __syncthreads();
-    // Terms beyond the last channel are zeros: contraction.5.
+    // Terms behind the last channel are zeros: contraction.5.
     const int terms = static_cast<int>(num::min_i64(g.d - from, kChunkRows));
-    for (int first = 0; first < terms; first += kVector) {
-      F k[kTile][kVector], q[kTile][kVector], key[kTile][kVector], s[kTile][kVector];
+    for (int j0 = 0; j0 < terms; j0 += kVector) {
+      F k[kTile][kVector], q[kTile][kVector], key[kTile][kVector];
 #pragma unroll
       for (int i = 0; i < kTile; ++i) {
-        const int row = (y + i * kSide) * kChunkStride + first,
-                  column = (x + i * kSide) * kChunkStride + first;
-        load_four(at.k + row, k[i]);
+        const int row = (x + i * kSide) * kChunkStride + j0;
+        if (kDelta) load_four(at.k + row, k[i]);
         load_four(at.q + row, q[i]);
-        load_four(at.k + column, key[i]);
-        load_four(at.s + column, s[i]);
+        load_four(at.k + (y + i * kSide) * kChunkStride + j0, key[i]);
       }
 #pragma unroll
       for (int j = 0; j < kVector; ++j)
@@ -129,174 +141,380 @@ __device__ __forceinline__ void multiply(const Rows& p, const HeadState& m, Chun
           for (int c = 0; c < kTile; ++c) {  // contraction.2
             if (kDelta) w_k[r][c] = fma(key[c][j], k[r][j], w_k[r][c]);
             w_q[r][c] = fma(key[c][j], q[r][j], w_q[r][c]);
-            if (kDelta) h.k[r][c] = fma(k[r][j], s[c][j], h.k[r][c]);
-            h.q[r][c] = fma(q[r][j], s[c][j], h.q[r][c]);
           }
     }
   }
+  for (int h = 0; h < heads; ++h) {
+    SegmentWeights& to = weights[((batch * g.value_heads) + head + h) * segments + number];
+    const double* const log = at.log[h];
+    for (int t = threadIdx.x; t < rows.end; t += kThreads) {
+      to.a[t] = stored_exp(log[t]).v;
+      to.last[t] = stored_exp(log[rows.end - 1] - log[t]).v;
+    }
 #pragma unroll
-  for (int r = 0; r < kTile; ++r) {
-    const int t = y + r * kSide;
-    const F a = load(at.a + t);
+    for (int c = 0; c < kTile; ++c)
 #pragma unroll
-    for (int c = 0; c < kTile; ++c) {
-      const int i = x + c * kSide;
-      if (i <= t && t < rows.end) {
-        const F d = stored_exp(at.log[t] - at.log[i]);
-        if (kDelta) store_canonical(at.w_k + t * kChunkStride + i, mul(add(zero(), w_k[r][c]), d));
-        store_canonical(at.w_q + t * kChunkStride + i, mul(add(zero(), w_q[r][c]), d));
+      for (int r = 0; r < kTile; ++r) {
+        const int t = x + r * kSide, i = y + c * kSide, place = i * kChunkRows + place_of(t);
+        if (i > t || t < rows.begin || t >= rows.end) continue;  // nobody reads these
+        const F d = stored_exp(log[t] - log[i]);
+        if (kDelta) store_canonical(to.k + place, mul(add(zero(), w_k[r][c]), d));
+        store_canonical(to.q + place, mul(add(zero(), w_q[r][c]), d));
       }
-      if (kDelta) h.k[r][c] = mul(a, add(zero(), h.k[r][c]));
-      h.q[r][c] = mul(a, add(zero(), h.q[r][c]));
+  }
+}
+
+// ---- chunks_kernel
+
+constexpr int kSlice = 32;                                               // columns of a block
+constexpr int kChunkThreads = 128;                                       // of a block
+constexpr int kGridRows = 16, kGridColumns = kChunkThreads / kGridRows;  // threads over rows and columns
+constexpr int kRows = kChunkRows / kGridRows, kColumnsEach = kSlice / kGridColumns;  // of a thread
+constexpr int kOwned = kChunkRows / kOwners;                                         // rows of an owner
+constexpr int kUpdateStride = kSlice + 4;
+constexpr int kWarpColumns = 32 / kOwners;
+static_assert(kChunkThreads / 32 * kWarpColumns == kSlice);
+
+// Shared memory of a block, in floats.
+struct ChunkLayout {
+  int stride;                               // of rows of d channels
+  int k, q, s, w_k, w_q, u, a, last, beta;  // s: columns by channels
+  int all;
+  __host__ __device__ explicit ChunkLayout(int64_t d)
+      : stride(static_cast<int>((d + 3) / kVector * kVector) + kVector),
+        k(0),
+        q(k + kChunkRows * stride),
+        s(q + larger(kChunkRows * stride, 2 * kSlice * kChunkStride)),  // what products with the state are
+        w_k(s + kSlice * stride),
+        w_q(w_k + kWeightTile),
+        u(w_q + kWeightTile),
+        a(u + kChunkRows * kUpdateStride),
+        last(a + kChunkRows),
+        beta(last + kChunkRows),
+        all(beta + kChunkRows) {}
+  static constexpr __host__ __device__ int larger(int x, int y) { return x < y ? y : x; }
+  size_t bytes() const { return static_cast<size_t>(all) * sizeof(float); }
+};
+
+// What a block computes, and where.
+struct Slice {
+  const Rows& p;
+  HeadState m;
+  const SegmentWeights* weights;  // of the pass
+  float* shared;
+  ChunkLayout at;
+  int64_t batch, head, first;  // first: column
+  int columns;
+};
+
+// The elements of rows of `width` that a thread takes: n = threadIdx.x, then every
+// kChunkThreads-th.
+struct Walk {
+  int width, i, j, steps, rest;
+  __device__ explicit Walk(int row_width)
+      : width(row_width),
+        i(static_cast<int>(threadIdx.x) / width),
+        j(static_cast<int>(threadIdx.x) % width),
+        steps(kChunkThreads / width),
+        rest(kChunkThreads % width) {}
+  __device__ void next() {
+    i += steps, j += rest;
+    if (j >= width) j -= width, ++i;
+  }
+};
+
+// Starts the copies of a segment's keys or queries; zeros behind the last channel and row.
+template <bool kKeys>
+__device__ inline void copy_rows(const Slice& b, const Segment& rows) {
+  const Geometry& g = b.p.g;
+  const int d = static_cast<int>(g.d), stride = b.at.stride;
+  float* const to = b.shared + (kKeys ? b.at.k : b.at.q);
+  const int64_t step = g.key_heads * g.d;
+  const float* const from =
+      (kKeys ? b.p.k : b.p.q) + (rows.first - rows.begin) * step + b.head / g.group * g.d;
+  const int width = b.p.vectors ? d / kVector : stride - kVector;
+  for (Walk at(width); at.i < kChunkRows; at.next()) {
+    const int i = at.i, j = at.j;
+    const bool is_new = i >= rows.begin && i < rows.end, of_state = kKeys && i < rows.begin;
+    if (b.p.vectors) {
+      float* const place = to + i * stride + j * kVector;
+      if (of_state)
+        for (int x = 0; x < kVector; ++x) place[x] = b.m.keys[(j * kVector + x) * kChunkRows + i];
+      else
+        copy_async_16(place, is_new ? from + i * step + j * kVector : from, is_new);
+    } else if (of_state) {
+      to[i * stride + j] = j < d ? b.m.keys[j * kChunkRows + i] : 0.0f;
+    } else {
+      const bool there = is_new && j < d;
+      copy_async_4(to + i * stride + j, there ? from + i * step + j : from, there);
+    }
+  }
+}
+// Decays and betas, which are read as long as keys are.
+__device__ inline void copy_factors(const Slice& b, const Segment& rows, const SegmentWeights& w) {
+  const Geometry& g = b.p.g;
+  for (int t = threadIdx.x; t < kChunkRows; t += kChunkThreads) {
+    copy_async_4(b.shared + b.at.a + t, w.a + t, t < rows.end);
+    copy_async_4(b.shared + b.at.last + t, w.last + t, t < rows.end);
+    const bool is_new = b.p.beta && t >= rows.begin && t < rows.end;
+    const float* const beta = b.p.beta + (rows.first + t - rows.begin) * g.value_heads + b.head;
+    copy_async_4(b.shared + b.at.beta + t, is_new ? beta : w.a, is_new);
+  }
+}
+template <bool kDelta>
+__device__ inline void copy_weights(const Slice& b, const SegmentWeights& w) {
+  for (int n = threadIdx.x * kVector; n < kWeightTile; n += kChunkThreads * kVector) {
+    if (kDelta) copy_async_16(b.shared + b.at.w_k + n, w.k + n, true);
+    copy_async_16(b.shared + b.at.w_q + n, w.q + n, true);
+  }
+}
+
+// linear_attention.4: the products with the state, in the memory of queries: of k, of q, each
+// columns by place_of(row).
+template <bool kDelta>
+__device__ __forceinline__ void multiply(const Slice& b) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, stride = b.at.stride;
+  const int row = lane % 8 + warp % 2 * 8, column = lane / 8 + warp / 2 * 4;
+  const float *const k_rows = b.shared + b.at.k + row * stride,
+                     *const q_rows = b.shared + b.at.q + row * stride,
+                     *const s_columns = b.shared + b.at.s + column * stride;
+  F of_k[kRows][kColumnsEach], of_q[kRows][kColumnsEach];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+#pragma unroll
+    for (int c = 0; c < kColumnsEach; ++c) of_k[r][c] = of_q[r][c] = zero();
+#pragma unroll 2
+  for (int j0 = 0; j0 < stride - kVector; j0 += kVector) {
+    F k[kRows][kVector], q[kRows][kVector], s[kColumnsEach][kVector];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (kDelta) load_four(k_rows + r * kGridRows * stride + j0, k[r]);
+      load_four(q_rows + r * kGridRows * stride + j0, q[r]);
+    }
+#pragma unroll
+    for (int c = 0; c < kColumnsEach; ++c) load_four(s_columns + c * kGridColumns * stride + j0, s[c]);
+#pragma unroll
+    for (int j = 0; j < kVector; ++j)
+#pragma unroll
+      for (int r = 0; r < kRows; ++r)
+#pragma unroll
+        for (int c = 0; c < kColumnsEach; ++c) {  // contraction.2
+          if (kDelta) of_k[r][c] = fma(k[r][j], s[c][j], of_k[r][c]);
+          of_q[r][c] = fma(q[r][j], s[c][j], of_q[r][c]);
+        }
+  }
+  __syncthreads();
+  float* const to = b.shared + b.at.q;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    const int t = row + r * kGridRows;
+    const F a = load(b.shared + b.at.a + t);
+#pragma unroll
+    for (int c = 0; c < kColumnsEach; ++c) {
+      float* const place = to + (column + c * kGridColumns) * kChunkStride + place_of(t);
+      if (kDelta) store(place, mul(a, add(zero(), of_k[r][c])));
+      store(place + kSlice * kChunkStride, mul(a, add(zero(), of_q[r][c])));
+    }
+  }
+  __syncthreads();
+}
+
+// Rows of a column that a thread owns: number m is row own + kOwners m.
+struct Owned {
+  int own, column;
+  F k[kOwned], q[kOwned], v[kOwned];
+};
+// linear_attention.5 and linear_attention.6: row i is done once the updates of all earlier rows are
+// in its sum; then its update goes to all later rows of the column, by a shuffle.
+template <bool kDelta>
+__device__ __forceinline__ void substitute(const Slice& b, const Segment& rows, Owned& o) {
+  const int lane = threadIdx.x % 32;
+  const float *const w_k = b.shared + b.at.w_k + o.own * kOwned, *const w_q =
+                                                                     b.shared + b.at.w_q + o.own * kOwned;
+#pragma unroll
+  for (int now = 0; now < kOwned; ++now) {
+    for (int l = 0; l < kOwners; ++l) {
+      const int i = now * kOwners + l;
+      if (i >= rows.end) return;
+      F u = o.v[now];  // of an earlier call: the update itself
+      if (kDelta && i >= rows.begin)
+        u = canonicalize(mul(load(b.shared + b.at.beta + now * kOwners + o.own), sub(u, o.k[now])));
+      u = {__shfl_sync(0xffffffffu, u.v, l * kWarpColumns + lane % kWarpColumns)};
+      if (o.own == l) store(b.shared + b.at.u + i * kUpdateStride + o.column, u);
+#pragma unroll
+      for (int four = now / kVector; four < kOwned / kVector; ++four) {
+        F k[kVector], q[kVector];
+        if (kDelta) load_four(w_k + i * kChunkRows + four * kVector, k);
+        load_four(w_q + i * kChunkRows + four * kVector, q);
+#pragma unroll
+        for (int x = 0; x < kVector; ++x) {
+          const int m = four * kVector + x;
+          if (m < now) continue;
+          if (kDelta && (m > now || o.own > l)) o.k[m] = fma(k[x], u, o.k[m]);
+          if (m > now || o.own >= l) o.q[m] = fma(q[x], u, o.q[m]);
+        }
+      }
     }
   }
 }
 
-// linear_attention.5: row i is done once the updates of all earlier rows are in its sum.
-template <bool kDelta>
-__device__ __forceinline__ void substitute(const Rows& p, const HeadState& m, ChunkShared& at,
-                                           const Segment& rows, const Columns& of, Sums& h) {
-  const Geometry& g = p.g;
-  const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
-  __syncthreads();
-  for (int i = threadIdx.x; i < rows.end * kSlice; i += kThreads) {
-    const int row = i / kSlice, c = i % kSlice, to = row * kChunkStride + c;
-    if (row < rows.begin)
-      at.u[to] = c < of.columns ? m.u[row * g.dv_padded + of.slice + c] : 0.0f;
-    else
-      at.s[to] = c < of.columns ? p.v[of.values + row * of.row_step + c] : 0.0f;
+__device__ __forceinline__ Owned owned_rows(const Slice& b, const Segment& rows) {
+  const Geometry& g = b.p.g;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  Owned o{};
+  o.own = lane / kWarpColumns, o.column = warp * kWarpColumns + lane % kWarpColumns;
+  const int64_t step = g.value_heads * g.dv;
+  const float* const v = b.p.v + (rows.first - rows.begin) * step + b.head * g.dv + b.first + o.column;
+#pragma unroll
+  for (int m = 0; m < kOwned; ++m) {
+    const int t = o.own + kOwners * m;
+    o.v[m] = zero();
+    if (o.column >= b.columns) continue;
+    if (t < rows.begin)
+      o.v[m] = load(b.m.u + t * g.dv_padded + b.first + o.column);
+    else if (t < rows.end)
+      o.v[m] = load(v + t * step);
   }
-  __syncthreads();
-#pragma unroll
-  for (int own = 0; own < kTile; ++own)
-    for (int lane = 0; lane < kSide; ++lane) {
-      const int i = own * kSide + lane;
-      if (i >= rows.end) break;
-      if (i >= rows.begin && y == lane)
-#pragma unroll
-        for (int c = 0; c < kTile; ++c) {
-          const int column = x + c * kSide;
-          F u = load(at.s + i * kChunkStride + column);
-          if (kDelta) u = canonicalize(mul(load(at.beta + i), sub(u, h.k[own][c])));
-          store(at.u + i * kChunkStride + column, u);
-        }
-      __syncthreads();
-      F u[kTile];
-#pragma unroll
-      for (int c = 0; c < kTile; ++c) u[c] = load(at.u + i * kChunkStride + x + c * kSide);
-#pragma unroll
-      for (int r = own; r < kTile; ++r) {
-        const int t = y + r * kSide;
-        if (t < i || t >= rows.end) continue;
-        const F q = load(at.w_q + t * kChunkStride + i);
-        const F k = kDelta && t > i ? load(at.w_k + t * kChunkStride + i) : zero();
-#pragma unroll
-        for (int c = 0; c < kTile; ++c) {
-          if (kDelta && t > i) h.k[r][c] = fma(k, u[c], h.k[r][c]);
-          h.q[r][c] = fma(q, u[c], h.q[r][c]);
-        }
-      }
-    }
+  return o;
 }
 
 // linear_attention.6, and the updates of a chunk that stays open.
-__device__ __forceinline__ void store_rows(const Rows& p, const HeadState& m, const ChunkShared& at,
-                                           const Segment& rows, const Columns& of, const Sums& h) {
-  const Geometry& g = p.g;
-  const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
+__device__ __forceinline__ void store_rows(const Slice& b, const Segment& rows, const Owned& o) {
+  const Geometry& g = b.p.g;
+  if (o.column >= b.columns) return;
+  const int64_t step = g.value_heads * g.dv;
+  float* const y = b.p.y + (rows.first - rows.begin) * step + b.head * g.dv + b.first + o.column;
 #pragma unroll
-  for (int r = 0; r < kTile; ++r) {
-    const int t = y + r * kSide;
+  for (int m = 0; m < kOwned; ++m) {
+    const int t = o.own + kOwners * m;
     if (t < rows.begin || t >= rows.end) continue;
-#pragma unroll
-    for (int c = 0; c < kTile; ++c) {
-      const int column = x + c * kSide;
-      if (column >= of.columns) continue;
-      store_canonical(p.y + of.values + t * of.row_step + column, mul(h.q[r][c], set1(g.scale)));
-      if (rows.end < kChunkRows)
-        store(m.u + t * g.dv_padded + of.slice + column, load(at.u + t * kChunkStride + column));
-    }
+    store_canonical(y + t * step, mul(o.q[m], set1(g.scale)));
+    if (rows.end < kChunkRows)
+      store(b.m.u + t * g.dv_padded + b.first + o.column,
+            load(b.shared + b.at.u + t * kUpdateStride + o.column));
   }
 }
 
 // linear_attention.7
-__device__ __forceinline__ void close_slice(const Rows& p, const HeadState& m, ChunkShared& at,
-                                            const Segment& rows, const Columns& of) {
-  const Geometry& g = p.g;
-  const int x = threadIdx.x % kSide, y = threadIdx.x / kSide;
-  for (int64_t from = 0; from < g.d; from += kChunkRows) {
-    __syncthreads();
-    load_rows<false>(p, m, at, rows, of.head, from);
-    __syncthreads();
-    for (int i = threadIdx.x; i < kChunkRows * kChunkRows; i += kThreads) {
-      float* const key = at.k + i / kChunkRows * kChunkStride + i % kChunkRows;
-      store_canonical(key, mul(load(key), load(at.last + i / kChunkRows)));
+__device__ __forceinline__ void close_chunk_slice(const Slice& b) {
+  const int d = static_cast<int>(b.p.g.d), stride = b.at.stride, width = stride - kVector;
+  float *const k = b.shared + b.at.k, *const s = b.shared + b.at.s;
+  const float *const u = b.shared + b.at.u, *const last = b.shared + b.at.last;
+  for (Walk at(width / kVector); at.i < kChunkRows; at.next()) {
+    float* const place = k + at.i * stride + at.j * kVector;
+    const F decay = load(last + at.i);
+    F key[kVector];
+    load_four(place, key);
+#pragma unroll
+    for (int x = 0; x < kVector; ++x)
+      if (at.j * kVector + x < d) store_canonical(place + x, mul(key[x], decay));
+  }
+  __syncthreads();
+  const F a = load(b.shared + b.at.a + kChunkRows - 1);
+  constexpr int kAcross = kSlice / kVector;
+  for (int tile = threadIdx.x; tile < width / kVector * kAcross; tile += kChunkThreads) {
+    const int j = tile / kAcross * kVector, column = tile % kAcross * kVector;
+    F sum[kVector][kVector];  // columns by channels
+#pragma unroll
+    for (int c = 0; c < kVector; ++c) {
+      load_four(s + (column + c) * stride + j, sum[c]);
+#pragma unroll
+      for (int r = 0; r < kVector; ++r) sum[c][r] = mul(a, sum[c][r]);
     }
-    __syncthreads();
-    F sum[kTile][kTile];
-    const F a = load(at.a + kChunkRows - 1);
-    const auto each = [&](auto visit) {
-#pragma unroll
-      for (int r = 0; r < kTile; ++r)
-#pragma unroll
-        for (int c = 0; c < kTile; ++c) {
-          const int64_t j = from + y * kTile + r, column = x * kTile + c;
-          visit(sum[r][c], m.s + j * g.dv_padded + of.slice + column, j < g.d && column < of.columns);
-        }
-    };
-    each([&](F& s, const float* state, bool is_there) { s = is_there ? mul(a, load(state)) : zero(); });
+#pragma unroll 4
     for (int i = 0; i < kChunkRows; ++i) {
-      F key[kTile], u[kTile];
-      load_four(at.k + i * kChunkStride + y * kTile, key);
-      load_four(at.u + i * kChunkStride + x * kTile, u);
+      F key[kVector], update[kVector];
+      load_four(k + i * stride + j, key);
+      load_four(u + i * kUpdateStride + column, update);
 #pragma unroll
-      for (int r = 0; r < kTile; ++r)
+      for (int c = 0; c < kVector; ++c)
 #pragma unroll
-        for (int c = 0; c < kTile; ++c) sum[r][c] = fma(key[r], u[c], sum[r][c]);  // linear_attention.7
+        for (int r = 0; r < kVector; ++r) sum[c][r] = fma(key[r], update[c], sum[c][r]);
     }
-    each([&](const F& s, float* state, bool is_there) {
-      if (is_there) store_canonical(state, s);
-    });
+#pragma unroll
+    for (int c = 0; c < kVector; ++c)
+#pragma unroll
+      for (int r = 0; r < kVector; ++r)
+        if (j + r < d) store_canonical(s + (column + c) * stride + j + r, sum[c][r]);
   }
 }
 
-template <bool kDelta>
-__device__ void take_segment(const Rows& p, const HeadState& m, ChunkShared& at, const Segment& rows,
-                             int64_t head, int64_t slice) {
-  const int64_t row_step = p.g.value_heads * p.g.dv;
-  const Columns of{head, slice, num::min_i64(p.g.dv - slice, kSlice), row_step,
-                   (rows.first - rows.begin) * row_step + head * p.g.dv + slice};
-  Sums h;
-  load_decays(p, m, at, rows, head);
-  multiply<kDelta>(p, m, at, rows, of, h);
-  substitute<kDelta>(p, m, at, rows, of, h);
-  store_rows(p, m, at, rows, of, h);
-  if (rows.end == kChunkRows) close_slice(p, m, at, rows, of);
+// The state of the slice; zeros where nothing was computed yet, and behind the last channel.
+__device__ inline void load_state(const Slice& b, bool is_new) {
+  const Geometry& g = b.p.g;
+  const int width = b.at.stride - kVector;
+  for (int n = threadIdx.x; n < kSlice * width; n += kChunkThreads) {
+    const int c = n % kSlice, j = n / kSlice;
+    const bool there = !is_new && j < g.d && c < b.columns;
+    b.shared[b.at.s + c * b.at.stride + j] = there ? b.m.s[j * g.dv_padded + b.first + c] : 0.0f;
+  }
+}
+__device__ inline void store_state(const Slice& b) {
+  const Geometry& g = b.p.g;
+  for (int n = threadIdx.x; n < kSlice * g.d; n += kChunkThreads) {
+    const int c = n % kSlice, j = n / kSlice;
+    if (b.first + c >= g.dv_padded) continue;
+    b.m.s[j * g.dv_padded + b.first + c] = c < b.columns ? b.shared[b.at.s + c * b.at.stride + j] : 0.0f;
+  }
 }
 
 // Blocks are (slice, head, sequence). Keys and logarithms of the chunk that stays open are left to
 // append_kernel, because every slice reads those of earlier calls.
 template <bool kDelta>
-__global__ void __launch_bounds__(kThreads, 1) chunks_kernel(Rows p, int slices) {
+__global__ void __launch_bounds__(kChunkThreads)
+    chunks_kernel(Rows p, const SegmentWeights* weights, int64_t first_segment, int segments, int slices) {
   extern __shared__ float4 chunk_shared[];
-  ChunkShared& at = *reinterpret_cast<ChunkShared*>(chunk_shared);
   trigger_and_wait();
   const Geometry& g = p.g;
-  const int64_t slice = int64_t{blockIdx.x} % slices * kSlice, unit = blockIdx.x / slices;
-  const int64_t batch = unit / g.value_heads, head = unit % g.value_heads;
+  const int64_t unit = blockIdx.x / slices, batch = unit / g.value_heads, head = unit % g.value_heads;
+  const int64_t first = int64_t{blockIdx.x} % slices * kSlice;
   const Sequence sequence = p.sequences[batch];
-  const HeadState m = linear_attention::head_state(g, p.state + sequence.slot * p.slot_bytes, head);
-  if (sequence.past == 0)
-    for (int64_t i = threadIdx.x; i < g.d * kSlice; i += kThreads)
-      if (slice + i % kSlice < g.dv_padded) m.s[i / kSlice * g.dv_padded + slice + i % kSlice] = 0;
-  __syncthreads();
-  for (int64_t i = 0; i < g.seq;) {
-    const int begin = static_cast<int>((sequence.past + i) % kChunkRows);
-    const int n = static_cast<int>(num::min_i64(kChunkRows - begin, g.seq - i));
-    take_segment<kDelta>(p, m, at, {begin, begin + n, batch * g.seq + i}, head, slice);
+  const Slice b{p,
+                head_of(p, sequence, head),
+                weights + unit * segments,
+                reinterpret_cast<float*>(chunk_shared),
+                ChunkLayout(g.d),
+                batch,
+                head,
+                first,
+                static_cast<int>(num::min_i64(g.dv - first, kSlice))};
+  const auto segment = [&](int n) { return segment_of(g, sequence, batch, first_segment + n); };
+  const auto is_there = [&](int n) {
+    if (n >= segments) return false;
+    const Segment rows = segment(n);
+    return rows.end > rows.begin;
+  };
+  if (!is_there(0)) return;
+  load_state(b, sequence.past == 0 && first_segment == 0);
+  copy_rows<true>(b, segment(0)), copy_factors(b, segment(0), b.weights[0]);
+  copy_rows<false>(b, segment(0)), copy_weights<kDelta>(b, b.weights[0]);
+  for (int n = 0; is_there(n); ++n) {
+    const Segment rows = segment(n);
+    const bool has_next = is_there(n + 1);
+    Owned o = owned_rows(b, rows);
+    commit_copies();
+    wait_copies<0>();
     __syncthreads();
-    i += n;
+    multiply<kDelta>(b);
+#pragma unroll
+    for (int four = 0; four < kOwned / kVector; ++four) {
+      const float* const h = b.shared + b.at.q + o.column * kChunkStride + o.own * kOwned + four * kVector;
+      F k[kVector], q[kVector];
+      load_four(h, k), load_four(h + kSlice * kChunkStride, q);
+#pragma unroll
+      for (int x = 0; x < kVector; ++x) o.k[four * kVector + x] = k[x], o.q[four * kVector + x] = q[x];
+    }
+    __syncthreads();
+    if (has_next) copy_rows<false>(b, segment(n + 1));
+    substitute<kDelta>(b, rows, o);
+    __syncthreads();
+    if (has_next) copy_weights<kDelta>(b, b.weights[n + 1]);
+    store_rows(b, rows, o);
+    if (rows.end == kChunkRows) close_chunk_slice(b);
+    __syncthreads();
+    if (has_next) copy_rows<true>(b, segment(n + 1)), copy_factors(b, segment(n + 1), b.weights[n + 1]);
   }
+  store_state(b);
 }
 
 // Keys and logarithms of decays of the chunk that stays open; a block has a head.
@@ -305,7 +523,7 @@ __global__ void __launch_bounds__(kThreads) append_kernel(Rows p) {
   const Geometry& g = p.g;
   const int64_t batch = blockIdx.x / g.value_heads, head = blockIdx.x % g.value_heads;
   const Sequence sequence = p.sequences[batch];
-  const HeadState m = linear_attention::head_state(g, p.state + sequence.slot * p.slot_bytes, head);
+  const HeadState m = head_of(p, sequence, head);
   const int64_t end = (sequence.past + g.seq) % kChunkRows, begin = end > g.seq ? end - g.seq : 0;
   const int64_t first = batch * g.seq + g.seq - end;  // of row 0 of the chunk
   for (int64_t at = threadIdx.x; at < (end - begin) * g.d; at += kThreads) {

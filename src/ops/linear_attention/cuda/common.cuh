@@ -23,7 +23,11 @@ struct Rows {
   std::byte* state;
   int64_t slot_bytes;
   const Sequence* sequences;
+  bool vectors;  // rows of q and k are vectors of four floats
 };
+__device__ inline HeadState head_of(const Rows& p, const Sequence& sequence, int64_t head) {
+  return linear_attention::head_state(p.g, p.state + sequence.slot * p.slot_bytes, head);
+}
 // linear_attention.3
 __device__ inline F stored_exp(double x) {
   return canonicalize(num::INVAR_ISA_NS::exp(to_float(set1_d(x))));

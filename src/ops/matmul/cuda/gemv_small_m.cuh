@@ -5,7 +5,7 @@
 // pipeline of its own in shared memory.
 #pragma once
 #include "num/contract/lanes.h"
-#include "ops/matmul/cuda/async_copy.cuh"
+#include "kernels/cuda/async_copy.cuh"
 #include "ops/matmul/cuda/packed_weight_reader.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {

@@ -1,10 +1,10 @@
 // Loaders of operands from global memory into tiles [k][outer] of words in shared memory. A
 // source's Loader is a thread's share: load_async() starts to load the tile at k; store_smem()
 // finishes it for sources whose words go through registers. Neither waits for asynchronous copies
-// (async_copy.cuh). Elements outside of the operand arrive as zero; with kInterior there are none.
+// (kernels/cuda/async_copy.cuh). Elements outside of the operand arrive as zero; with kInterior there are none.
 // k have 32 bits.
 #pragma once
-#include "ops/matmul/cuda/async_copy.cuh"
+#include "kernels/cuda/async_copy.cuh"
 #include "ops/matmul/cuda/packed_weight_reader.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {

@@ -1,6 +1,6 @@
 // The product on the tensor cores that GPUs have from compute capability 8.0 on (mma.sync).
 #pragma once
-#include "ops/matmul/cuda/async_copy.cuh"
+#include "kernels/cuda/async_copy.cuh"
 #include "ops/matmul/cuda/exact16/layout.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {

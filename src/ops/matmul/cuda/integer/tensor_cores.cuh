@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "num/contract/schedule.h"
-#include "ops/matmul/cuda/async_copy.cuh"
+#include "kernels/cuda/async_copy.cuh"
 #include "ops/matmul/matmul.h"
 
 namespace invar::ops::INVAR_ISA_NS {
