@@ -60,6 +60,7 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
   std::vector<uint64_t> size(e.buffers);
   const StepShape tail{1, tail_rows, capacity}, batch{max_sequences, 1, capacity};
   for (size_t v = 0; v < values_.size(); ++v) {
+    if (e.values[v].elsewhere) continue;
     ops::View view;
     const StepShape one{1, e.values[v].feeds_state ? rows : tail_rows, capacity};
     uint64_t& bytes = size[e.values[v].buffer];

@@ -10,6 +10,7 @@
 
 #include "base/thread_pool.h"
 #include "device/memory.h"
+#include "run/execute/joins/rank_joins.h"
 #include "run/execute/snapshot_positions.h"
 #include "run/execute/state_pages.h"
 #include "run/prepare/executable.h"
@@ -28,6 +29,8 @@ class Executor {
   // Before reserve(): takes the memory of activations from executors of the same device, which run
   // in turn. What one leaves there is gone when the next one runs.
   void share_arena(std::shared_ptr<Allocation> arena) { arena_ = std::move(arena), shares_arena_ = true; }
+  // Before reserve(): the executable joins with those of other ranks within its steps.
+  void join_with(std::shared_ptr<RankJoins> joins, int rank) { joins_ = std::move(joins), rank_ = rank; }
   // Weights that were loaded for executable().weight_uses(). May be called again with others.
   Status attach(const Weights&);
   // Forgets all sequences where the capacity is more than before. Allocates the memory of
@@ -105,7 +108,9 @@ class Executor {
   // allocation. With a GPU it is in pinned memory and uploaded for each step.
   struct StepHeader {
     int64_t past;  // the largest of the sequences
-    uint32_t fault, unused;
+    uint32_t fault;
+    uint32_t join_base, stalled;  // ops::GpuJoin
+    uint32_t unused;
   };
   static StepHeader& header_in(const Allocation& a) { return *reinterpret_cast<StepHeader*>(a.data()); }
   static ops::Sequence* sequences_in(const Allocation& a) {
@@ -135,9 +140,12 @@ class Executor {
   std::vector<uint64_t> buffer_offset_;                                 // per buffer, into arena_
   std::shared_ptr<Allocation> arena_ = std::make_shared<Allocation>();  // all buffers
   Allocation step_header_;
+  std::shared_ptr<RankJoins> joins_;  // null: the executable joins with no other
+  int rank_ = 0;
   Allocation transient_header_;  // of nodes with the memory of a call: sequences that begin at 0
   int64_t capacity_ = 0, states_capacity_ = 0, source_ = 1;
   StepShape step_shape_{};  // of the last bind(); 0 rows: none holds
+  bool sizing_ = false;     // reserve() binds steps that nobody runs
 
  private:
   Status reserve_states(int64_t max_sequences);
@@ -152,8 +160,7 @@ class Executor {
   bool snapshots_every_ = false;
   size_t fixed_bytes_ = 0;  // of its states of fixed size; 0: several sequences, or none
   std::array<Allocation, SnapshotPositions::kKept> snapshots_;
-  Allocation shared_;    // of the node that runs, between its phases
-  bool sizing_ = false;  // reserve() binds steps that nobody runs
+  Allocation shared_;  // of the node that runs, between its phases
   bool uses_libraries_ = false, shares_arena_ = false;
   const std::byte* bound_arena_ = nullptr;  // that values_ point into
 };
