@@ -66,6 +66,30 @@ TEST_F(RanksTest, JoinsWithinAStepHaveTheBytesOfJoinsBetweenStages) {
       }
 }
 
+// Steps that are recorded once, in changing sizes, as they recur in another order.
+TEST_F(RanksTest, OnTwoGpusToo) {
+  if (!Device::open(1)) GTEST_SKIP() << "no two GPUs here";
+  Session whole = open(*model, options(1, "reference"));
+  const Logits truth = logits(whole, kTokens, true);
+  for (const auto joins : {Options::Joins::automatic, Options::Joins::between_stages}) {
+    Options o = ranks(2);
+    o.device = "cuda:0,cuda:1", o.joins = joins;
+    Session s = open(*model, o);
+    for (const int piece : {kTokens, 1, 64, 9, 7, 1, kTokens}) {
+      s.reset();
+      EXPECT_TRUE(same_bytes(logits(s, piece, true), truth)) << "piece " << piece;
+      s.reset();
+      EXPECT_TRUE(same_bytes(std::span<const float>(logits(s, piece, false)).last(kVocab),
+                             std::span(truth).last(kVocab)));
+    }
+  }
+  Options o = ranks(2, 1, kSequences);
+  o.device = "cuda:0,cuda:1", o.joins = Options::Joins::within_steps;
+  const std::vector<Logits> single = alone(*model);
+  Session s = open(*model, o);
+  for (int batch : {1, 3, 17, 64}) company_does_not_show(s, batch, single);
+}
+
 TEST_F(RanksTest, ARankThatJoinsWithinAStepIsOneStage) {
   const auto stages = plan::split(model->plan, 2, 2, true);
   ASSERT_TRUE(stages) << stages.error().message;

@@ -84,6 +84,7 @@ __device__ void wait_until(const JoinWork& w, int sender, Arrived arrived) {
   constexpr int kLooks = 256;
   uint64_t start = 0;
   for (;;) {
+#pragma unroll 1
     for (int i = 0; i < kLooks; ++i)
       if (arrived()) return;
     if (*reinterpret_cast<volatile uint32_t*>(w.stalled)) return;
