@@ -67,9 +67,6 @@ size_t CudaExecutor::concurrent_end(size_t first) const {
 
 // Its kernel knows how the calls of a batch share memory.
 Status CudaExecutor::schedule(bool reshape) {
-  if (joins_ && reshape) {
-    INVAR_CHECK_OK(reserve_mailbox());
-  }
   for (size_t n = 0, end; reshape && n < nodes_.size(); n = end) {
     end = concurrent_end(n);
     const PreparedNode& head = executable_->nodes[n];
@@ -80,24 +77,16 @@ Status CudaExecutor::schedule(bool reshape) {
   return {};
 }
 
-// For the parts of the bound step. All ranks have mailboxes for the same ones.
-Status CudaExecutor::reserve_mailbox() {
+// For parts of so many bytes: those that all ranks reserve.
+Status CudaExecutor::reserve_mailbox(int64_t part_bytes) {
   const size_t rank = static_cast<size_t>(rank_);
-  int64_t most = joins_->part_bytes[rank];
-  const ops::GpuJoinKernel* kernel = nullptr;
-  for (const plan::Join& j : executable_->joins) {
-    const PreparedNode& node = executable_->nodes[j.node];
-    if (!kernel) kernel = ops::find_join_kernel(node.kernel.op());
-    for (const ops::View& part : nodes_[j.node].in)
-      most = std::max(most, static_cast<int64_t>(bytes_of(part)));
-  }
-  if (!kernel || (mailbox_.size() && most == joins_->part_bytes[rank])) return {};
-  if (!sizing_) return Error{Code::internal, "a step of ranks has larger parts than were reserved"};
-  INVAR_CHECK_OK(release_memory());
-  const size_t bytes = kernel->mailbox_bytes(joins_->ranks(), most);
-  joins_->mailboxes[rank] = nullptr, mailbox_ = {};
+  if (mailbox_.size() && part_bytes <= joins_->part_bytes[rank]) return {};
+  const size_t first = static_cast<size_t>(executable_->joins.at(0).node);
+  const size_t bytes = ops::find_join_kernel(executable_->nodes[first].kernel.op())
+                           ->mailbox_bytes(joins_->ranks(), part_bytes);
+  joins_->mailboxes[rank] = nullptr, mailbox_ = {};  // first, so that both need not fit
   INVAR_TRY(mailbox_, Allocation::make(bytes, "parts of other ranks", device_));
-  joins_->mailboxes[rank] = mailbox_.data(), joins_->part_bytes[rank] = most;
+  joins_->mailboxes[rank] = mailbox_.data(), joins_->part_bytes[rank] = part_bytes;
   INVAR_CHECK_OK(device_->fill(mailbox_.data(), 0, bytes));
   return device_->wait();
 }

@@ -122,9 +122,10 @@ class Executor {
   virtual Status reserve_header(uint64_t bytes) = 0;
   virtual const Allocation& header_of_calls() const = 0;  // the header that kernels read
   virtual Status release_memory() = 0;  // called before memory is replaced that a queue or graph may use
-  virtual int64_t past_bound(int64_t rows, int64_t past) const = 0;  // Call::past of a step
-  virtual Status bind_call(size_t n) = 0;                            // the rest of a node's call
-  virtual Status schedule(bool reshape) = 0;                         // after all calls are bound
+  virtual int64_t past_bound(int64_t rows, int64_t past) const = 0;      // Call::past of a step
+  virtual Status reserve_mailbox(int64_t /*part_bytes*/) { return {}; }  // what other ranks write into
+  virtual Status bind_call(size_t n) = 0;                                // the rest of a node's call
+  virtual Status schedule(bool reshape) = 0;                             // after all calls are bound
   // steps: the largest ones with a tail.
   virtual Status reserve_ports(const std::vector<uint64_t>& buffer_sizes,
                                std::span<const StepShape> steps) = 0;
@@ -145,13 +146,13 @@ class Executor {
   Allocation transient_header_;  // of nodes with the memory of a call: sequences that begin at 0
   int64_t capacity_ = 0, states_capacity_ = 0, source_ = 1;
   StepShape step_shape_{};  // of the last bind(); 0 rows: none holds
-  bool sizing_ = false;     // reserve() binds steps that nobody runs
 
  private:
   Status reserve_states(int64_t max_sequences);
   Status copy_states(std::byte* to, const std::byte* from) const;
   Status bind_node(size_t n, const StepShape&);
   Status reserve_transient(int64_t max_sequences);
+  int64_t largest_part(int64_t rows, int64_t tail_rows, const StepShape& batch) const;
   Status bind_transient(BoundNode&, const ops::KernelRef&, int64_t sequences);
 
   Allocation states_;  // of the nodes without pages: on the host those of fixed size, which come first
@@ -160,7 +161,8 @@ class Executor {
   bool snapshots_every_ = false;
   size_t fixed_bytes_ = 0;  // of its states of fixed size; 0: several sequences, or none
   std::array<Allocation, SnapshotPositions::kKept> snapshots_;
-  Allocation shared_;  // of the node that runs, between its phases
+  Allocation shared_;    // of the node that runs, between its phases
+  bool sizing_ = false;  // reserve() binds steps that nobody runs
   bool uses_libraries_ = false, shares_arena_ = false;
   const std::byte* bound_arena_ = nullptr;  // that values_ point into
 };
