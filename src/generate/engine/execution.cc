@@ -26,6 +26,7 @@ run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_
   options.partitions = o.partitions;
   options.weights_memory = o.weights_memory;
   options.ranks = o.tensor_parallel;
+  options.state_memory = o.kv_cache_memory_bytes;
   return options;
 }
 
