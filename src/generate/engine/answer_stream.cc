@@ -17,6 +17,7 @@ struct AnswerStream::Impl {
         kept(take_held(e, r)),
         loop(*e.session, e.task(r), kept) {
     engine.memory_user = this;
+    engine.pool->overwrite(0);
     engine.pool->make_room(engine.pool->missing(0, r.positions()));
   }
   ~Impl() {  // the last token of an answer was never fed

@@ -36,7 +36,7 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
     INVAR_CHECK_OK(model->compile(observer, CachePolicy::replace));
     opened = open();
   }
-  if (!opened && opened.error().code == Code::not_covered && sequences > 1)
+  if (!opened && opened.error().code == Code::not_covered && sequences > 1 && !execution.kv_cache_memory_bytes)
     return not_covered("--batch-size " + std::to_string(wanted.batch_size) + ": " + opened.error().message +
                        ": leave --batch-size out");
   INVAR_TRY(session, std::move(opened));
@@ -63,6 +63,7 @@ void Engine::Impl::open_pool() {
   Sha256 root;
   root.update(of.program.data(), of.program.size()).update(of.weights.data(), of.weights.size());
   pool.emplace(*session, root.finish(), is_reproducible());
+  plan_digest = plan::digest(model->compiled.plan);
 }
 
 Status Engine::Impl::take_program_of(const Request& request, Observer& observer) {
@@ -238,7 +239,7 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
        request.params, settings.decoding.stop_strings, prompt.chat, request.decoder_tokens,
         settings.decoding.stop_in_answer},
       {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-      describe_execution(*session, model_path, model->compiled.plan, execution));
+      describe_execution(*session, model_path, model->compiled.plan, plan_digest, execution));
   answer.receipt.previous = settings.options.previous;
   if (settings.options.salt_prompt) {
     INVAR_TRY(answer.receipt.salt, random_bytes());

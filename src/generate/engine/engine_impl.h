@@ -39,6 +39,7 @@ struct Engine::Impl {
   const void* memory_user = nullptr;  // the stream that writes there; the one before has lost it
   std::optional<run::Session> session = {};
   std::optional<PagePool> pool = {};  // of the session
+  Digest plan_digest = {};            // of its plan
   Phase* prefilling = nullptr;  // that of the step which computes a prompt
 };
 

@@ -75,11 +75,12 @@ std::map<std::string, std::string> describe_kind(const run::Function& f, const D
 }
 
 std::map<std::string, std::string> describe_execution(const run::Session& s, const std::string& model_path,
-                                                      const plan::Plan& plan, const ExecutionOptions& o) {
+                                                      const plan::Plan& plan, const Digest& digest,
+                                                      const ExecutionOptions& o) {
   std::map<std::string, std::string> fields = {{"device", std::string(s.device())},
                                                {"isa", std::string(s.isa())},
                                                {"machine", machine()},
-                                               {"plan", to_hex(plan::digest(plan))},
+                                               {"plan", to_hex(digest)},
                                                {"threads", std::to_string(s.threads())},
                                                {"version", INVAR_VERSION}};
   if (!model_path.empty()) fields["model_path"] = model_path;

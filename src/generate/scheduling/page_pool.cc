@@ -1,6 +1,7 @@
 #include "generate/scheduling/page_pool.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "device/memory.h"
 
@@ -24,16 +25,41 @@ int64_t most_pages_of(const run::Session& s) {
 
 }  // namespace
 
-PagePool::PagePool(run::Session& session, const Digest& root, bool shares)
+int64_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
+  return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
+PagePool::PagePool(run::Session& session, const Digest& root, bool keeps)
     : session_(session),
       root_(root),
       paged_(session.shares_pages()),
-      shares_(shares && paged_),
-      most_(most_pages_of(session)) {}
+      keeps_(keeps),
+      most_(most_pages_of(session)),
+      held_(static_cast<size_t>(paged_ ? 0 : session.sequences())) {}
+
+int64_t PagePool::choose(std::span<const int64_t> sequences, std::span<const int32_t> tokens) const {
+  if (paged_) return sequences.front();
+  const auto worth = [&](int64_t i) {
+    const std::vector<int32_t>& held = held_[static_cast<size_t>(i)];
+    return std::pair(common_prefix(held, tokens), -static_cast<int64_t>(held.size()));
+  };
+  return *std::ranges::max_element(sequences, {}, worth);
+}
+
+int64_t PagePool::begin(int64_t sequence, std::span<const int32_t> tokens) {
+  if (paged_) return session_.reset(sequence);
+  std::vector<int32_t> held = std::exchange(held_[static_cast<size_t>(sequence)], {});
+  if (tokens.empty()) held.clear();
+  return session_.reset(sequence, held.empty() ? 0 : common_prefix(held, tokens.first(tokens.size() - 1)));
+}
+
+void PagePool::overwrite(int64_t sequence) {
+  if (!paged_) held_[static_cast<size_t>(sequence)].clear();
+}
 
 int64_t PagePool::append_kept(int64_t sequence, PageNames& names, std::span<const int32_t> tokens) {
   const int64_t position = session_.position(sequence);
-  if (!shares_ || position % kOfPage != 0) return 0;
+  if (!keeps_ || !paged_ || position % kOfPage != 0) return 0;
   const std::vector<int64_t> found =
       cache_.find(names, tokens, position / kOfPage, (static_cast<int64_t>(tokens.size()) - 1) / kOfPage);
   if (!found.empty()) session_.append_pages(sequence, found);
@@ -41,7 +67,7 @@ int64_t PagePool::append_kept(int64_t sequence, PageNames& names, std::span<cons
 }
 
 int64_t PagePool::keep(int64_t sequence, PageNames& names, std::span<const int32_t> tokens, int64_t first) {
-  if (!shares_) return first;
+  if (!keeps_ || !paged_) return first;
   const int64_t end = session_.position(sequence) / kOfPage;
   for (; first < end; ++first)
     if (const Digest& name = names.of(tokens, first); !cache_.has(name))
@@ -50,9 +76,13 @@ int64_t PagePool::keep(int64_t sequence, PageNames& names, std::span<const int32
 }
 
 void PagePool::release(int64_t sequence, PageNames& names, std::span<const int32_t> tokens) {
-  if (shares_)
-    for (int64_t i = session_.position(sequence) / kOfPage; i > 0; --i) cache_.use(names.of(tokens, i - 1));
-  if (paged_) session_.reset(sequence);
+  const int64_t position = tokens.empty() ? 0 : session_.position(sequence);
+  if (!paged_) {
+    if (keeps_) held_[static_cast<size_t>(sequence)].assign(tokens.begin(), tokens.begin() + position);
+    return;
+  }
+  for (int64_t i = keeps_ ? position / kOfPage : 0; i > 0; --i) cache_.use(names.of(tokens, i - 1));
+  session_.reset(sequence);
 }
 
 bool PagePool::make_room(int64_t pages) {
@@ -83,6 +113,7 @@ double PagePool::usage() const {
 
 void PagePool::clear() {
   while (const auto page = cache_.evict([](int64_t) { return true; })) session_.drop_page(*page);
+  for (std::vector<int32_t>& held : held_) held.clear();
 }
 
 }  // namespace invar::generate

@@ -87,8 +87,8 @@ struct Scheduler::Impl {
     };
     return rank(a) < rank(b);
   }
-  // Whether the session's other sequences may have its pages, and it theirs.
-  bool shares(const Entry& e) const { return pool.shares() && e.request->source().empty() && !engine.drafter; }
+  // Whether others may have its keys and values, and it theirs.
+  bool keeps(const Entry& e) const { return pool.keeps() && e.request->source().empty() && !engine.drafter; }
 
   Engine::Impl& engine;
   PagePool& pool;
@@ -126,31 +126,36 @@ bool Scheduler::Impl::has_room_for(Entry& e) {
 
 // A free sequence takes the next request at once, so that later steps are full.
 void Scheduler::Impl::begin_waiting() {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i]) continue;
-    Entry* const next = first_waiting();
+  for (;;) {
+    std::vector<int64_t> free;
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (!rows[i]) free.push_back(static_cast<int64_t>(i));
+    Entry* const next = free.empty() ? nullptr : first_waiting();
     if (!next || !has_room_for(*next)) return;
-    begin(*next, static_cast<int64_t>(i));
+    begin(*next, pool.choose(free, next->tokens));
   }
 }
 
 void Scheduler::Impl::begin(Entry& e, int64_t sequence) {
   rows[static_cast<size_t>(sequence)] = &e;
   e.sequence = sequence, e.kept = 0;
-  engine.session->reset(sequence);
-  const bool resumes = e.loop != nullptr;
-  if (!resumes) {
-    e.loop = std::make_unique<GenerationLoop>(*engine.session, engine.task(*e.request), 0, sequence);
-    if (shares(e)) figures.prefix_queries += e.tokens.size();
-  } else {
+  const bool rows_of_prompt = e.loop ? e.loop->wants_prompt_rows() : e.request->settings->options.prompt_logprobs;
+  const int64_t has = pool.begin(
+      sequence, keeps(e) && !rows_of_prompt ? std::span<const int32_t>(e.tokens) : std::span<const int32_t>());
+  if (e.loop) {
     e.loop->resume(sequence);
+  } else {
+    e.loop = std::make_unique<GenerationLoop>(*engine.session, engine.task(*e.request),
+                                              static_cast<size_t>(has), sequence);
+    if (keeps(e)) figures.prefix_queries += e.tokens.size();
+    e.cached = has, figures.prefix_hits += static_cast<uint64_t>(has);
   }
   append_kept(e);
 }
 
 // Pages that others have computed since, too: two equal prompts that begin in one step.
 void Scheduler::Impl::append_kept(Entry& e) {
-  if (!shares(e) || e.loop->wants_prompt_rows()) return;
+  if (!keeps(e) || e.loop->wants_prompt_rows()) return;
   const int64_t more = pool.append_kept(e.sequence, e.names, e.tokens);
   if (more == 0) return;
   e.loop->skip(static_cast<size_t>(more));
@@ -162,7 +167,7 @@ void Scheduler::Impl::append_kept(Entry& e) {
 // Its sequence is free.
 void Scheduler::Impl::leave(Entry& e) {
   engine.session->finish_overlapped();
-  pool.release(e.sequence, e.names, e.tokens);
+  pool.release(e.sequence, e.names, keeps(e) ? std::span<const int32_t>(e.tokens) : std::span<const int32_t>());
   rows[static_cast<size_t>(e.sequence)] = nullptr;
   e.sequence = -1;
 }
@@ -199,7 +204,7 @@ Scheduler::Impl::Plan Scheduler::Impl::plan() {
     const size_t count = std::min(unfed, static_cast<size_t>(left));
     const int64_t position = engine.session->position(e->sequence), end = position + static_cast<int64_t>(count);
     if (count == 0) continue;
-    if (shares(*e)) {
+    if (keeps(*e) && pool.keeps_pages()) {
       const bool full = (position / kPage + 1) * kPage < static_cast<int64_t>(e->tokens.size());
       if (full && !e->loop->wants_prompt_rows() && position % kPage == 0 &&
           coming.contains(e->names.of(e->tokens, position / kPage)))
@@ -268,10 +273,10 @@ void Scheduler::Impl::tell(const Plan& plan, Step& step) {
       if (e->told < made_of.logprobs.size()) told.logprobs = made_of.logprobs[e->told];
       e->tokens.push_back(token);
     }
-    if (shares(*e)) e->kept = pool.keep(e->sequence, e->names, e->tokens, e->kept);
+    if (keeps(*e)) e->kept = pool.keep(e->sequence, e->names, e->tokens, e->kept);
   }
   for (const auto& [e, count] : plan.parts)
-    if (shares(*e)) e->kept = pool.keep(e->sequence, e->names, e->tokens, e->kept);
+    if (keeps(*e)) e->kept = pool.keep(e->sequence, e->names, e->tokens, e->kept);
 }
 
 void Scheduler::Impl::seal_complete(Step& step) {

@@ -280,6 +280,42 @@ TEST_F(PrefixTest, RequestsGiveWayWherePagesAreFew) {
   EXPECT_EQ(scheduler.figures().kv_cache_usage, 0);
 }
 
+// Where sequences have no pages, as on a GPU, a free one keeps what it has. Here the decoder is in
+// two parts.
+TEST_F(PrefixTest, WithoutPagesASequenceKeepsItsTokens) {
+  const std::vector<int32_t> book = tokens_of(200);
+  Engine engine = PrefixTest::engine(2, 0, 2);
+  ASSERT_FALSE(engine.session().shares_pages());
+  const Given first{{book.begin(), book.begin() + 300}, false}, other{{book.begin() + 9, book.begin() + 80}, true};
+  Given longer = first;
+  longer.tokens.push_back(7);
+  const auto asked = [&](Scheduler& scheduler, const std::vector<Given>& all_given) {
+    std::vector<Request> requests;
+    std::vector<size_t> numbers;
+    for (const Given& g : all_given) requests.push_back(request(g));
+    for (Request& r : requests) numbers.push_back(scheduler.add(r));
+    const auto answers = all(scheduler);
+    std::vector<int64_t> cached;
+    for (size_t i = 0; i < all_given.size(); ++i) {
+      EXPECT_EQ(answers.at(numbers[i]).receipt_hash, alone(all_given[i])) << i;
+      cached.push_back(answers.at(numbers[i]).cached_tokens);
+    }
+    return cached;
+  };
+  {
+    Scheduler scheduler(engine, observer_, 256);
+    EXPECT_EQ(asked(scheduler, {other, first}), (std::vector<int64_t>{0, 0}));
+    EXPECT_EQ(asked(scheduler, {longer}), (std::vector<int64_t>{300}));
+    EXPECT_EQ(asked(scheduler, {first, other}), (std::vector<int64_t>{299, 70}));
+  }
+  // Somebody else writes over sequence 0, in which `other` is.
+  Request asks = request(first);
+  AnswerStream stream = engine.stream(asks, observer_);
+  for (auto piece = stream.next(); piece && *piece;) piece = stream.next();
+  Scheduler scheduler(engine, observer_, 256);
+  EXPECT_EQ(asked(scheduler, {other}), (std::vector<int64_t>{0}));
+}
+
 // The lowest priority first; a client that has had less before one that has had more.
 TEST_F(PrefixTest, TheTurnIsThatOfPriorityAndService) {
   Engine engine = PrefixTest::engine(1);

@@ -16,11 +16,11 @@ Status StatePages::reset(const std::vector<size_t>& node_bytes, int64_t sequence
   per_sequence_ = pages_of(capacity);
   most_ = most_bytes && page_bytes_ ? static_cast<int64_t>(most_bytes / page_bytes_) : INT64_MAX;
   if (most_ < per_sequence_)
-    return bad_input(std::to_string(most_bytes) + " bytes of keys and values hold " +
+    return bad_input("--kv-cache-memory-bytes " + std::to_string(most_bytes) + " holds " +
                      std::to_string(most_ * ops::kPagePositions) + " positions, and one sequence has " +
                      std::to_string(capacity) + ", which take " +
                      std::to_string(static_cast<uint64_t>(per_sequence_) * page_bytes_) +
-                     " bytes: give more, or a smaller capacity");
+                     " bytes: give more, or a smaller context");
   const double per_page =
       static_cast<double>(page_bytes_) +
       static_cast<double>(sequences) * static_cast<double>(node_bytes.size() * sizeof(std::byte*));

@@ -137,8 +137,9 @@ TEST_F(SequencesTest, TheMemoryOfKeysAndValuesIsBounded) {
   const auto none = Session::open(model->plan, model->folder, o);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().message,
-            std::to_string(page_bytes) + " bytes of keys and values hold 128 positions, and one sequence has 150, "
-            "which take " + std::to_string(2 * page_bytes) + " bytes: give more, or a smaller capacity");
+            "--kv-cache-memory-bytes " + std::to_string(page_bytes) +
+                " holds 128 positions, and one sequence has 150, which take " +
+                std::to_string(2 * page_bytes) + " bytes: give more, or a smaller context");
   o.device = "cpu,cpu";
   const auto parts = Session::open(model->plan, model->folder, o);
   ASSERT_FALSE(parts);
