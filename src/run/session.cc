@@ -124,7 +124,8 @@ Status Session::Impl::open() {
                                           : "in a program without control flow and computed sizes alone"));
   if (o.state_memory && (!in_one_part(o) || o.device != "cpu"))
     return not_covered(
-        "--kv-cache-memory-bytes: pages of keys and values are of the CPU in one part; on a GPU every sequence "
+        "--kv-cache-memory-bytes: pages of keys and values are of the CPU in one part; on a GPU every "
+        "sequence "
         "has its memory whole: leave it out");
   position.assign(static_cast<size_t>(o.sequences), 0);
   INVAR_TRY(context.pool, start_pool(o.threads));
@@ -152,7 +153,8 @@ Status Session::Impl::open() {
   INVAR_CHECK_OK(stepper->load());
   if (o.state_memory && !stepper->pages())
     return not_covered(
-        "--kv-cache-memory-bytes: this program remembers in states of fixed size, too, or nothing: leave it out");
+        "--kv-cache-memory-bytes: this program remembers in states of fixed size, too, or nothing: leave it "
+        "out");
   return {};
 }
 

@@ -36,7 +36,8 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
     INVAR_CHECK_OK(model->compile(observer, CachePolicy::replace));
     opened = open();
   }
-  if (!opened && opened.error().code == Code::not_covered && sequences > 1 && !execution.kv_cache_memory_bytes)
+  if (!opened && opened.error().code == Code::not_covered && sequences > 1 &&
+      !execution.kv_cache_memory_bytes)
     return not_covered("--batch-size " + std::to_string(wanted.batch_size) + ": " + opened.error().message +
                        ": leave --batch-size out");
   INVAR_TRY(session, std::move(opened));
@@ -233,13 +234,13 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   const Prompt& prompt = request.prompt;
   const std::string model_path = settings.options.record_model_path ? model->options.model_name : "";
   Answer answer;
-  answer.receipt = receipt::seal(
-      model->described,
-      {prompt.text, request.tokens, bound_limit(folder, request, made, observer), folder.stop_tokens,
-       request.params, settings.decoding.stop_strings, prompt.chat, request.decoder_tokens,
-        settings.decoding.stop_in_answer},
-      {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-      describe_execution(*session, model_path, model->compiled.plan, plan_digest, execution));
+  answer.receipt =
+      receipt::seal(model->described,
+                    {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
+                     folder.stop_tokens, request.params, settings.decoding.stop_strings, prompt.chat,
+                     request.decoder_tokens, settings.decoding.stop_in_answer},
+                    {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+                    describe_execution(*session, model_path, model->compiled.plan, plan_digest, execution));
   answer.receipt.previous = settings.options.previous;
   if (settings.options.salt_prompt) {
     INVAR_TRY(answer.receipt.salt, random_bytes());

@@ -29,7 +29,7 @@ struct Answer {
   double prefill_seconds = 0;                         // until the first token
   double decode_tokens_per_second = 0;                // of those after it
   int64_t drafted = 0, accepted = 0;  // tokens that ExecutionOptions::speculate proposed; that came
-  int64_t cached_tokens = 0;  // of the prompt, whose keys and values an earlier request had computed
+  int64_t cached_tokens = 0;          // of the prompt, whose keys and values an earlier request had computed
 };
 
 // "149 of 205 drafted tokens accepted"
@@ -142,7 +142,7 @@ class Scheduler {
   size_t running() const;
   size_t waiting() const;
   struct Figures {
-    uint64_t preemptions = 0;                       // requests that gave way, and began again
+    uint64_t preemptions = 0;                      // requests that gave way, and began again
     uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens of prompts; those that needed no computation
     double kv_cache_usage = 0;                     // from 0 to 1
   };

@@ -18,9 +18,7 @@ struct Engine::Impl {
   Status take_program_of(const Request&, Observer&);
   GenerationTask task(const Request&) const;
   // Whether a position has the same bits in every step.
-  bool is_reproducible() const {
-    return model->compiled.plan.operation_set == OperationSet::reproducible;
-  }
+  bool is_reproducible() const { return model->compiled.plan.operation_set == OperationSet::reproducible; }
   // The session's memory holds nothing any more.
   void forget_all();
   // That of the session as it is now.
@@ -40,7 +38,7 @@ struct Engine::Impl {
   std::optional<run::Session> session = {};
   std::optional<PagePool> pool = {};  // of the session
   Digest plan_digest = {};            // of its plan
-  Phase* prefilling = nullptr;  // that of the step which computes a prompt
+  Phase* prefilling = nullptr;        // that of the step which computes a prompt
 };
 
 }  // namespace invar::generate

@@ -19,7 +19,8 @@ int64_t most_pages_of(const run::Session& s) {
   if (!s.shares_pages()) return 0;
   if (s.most_pages() != INT64_MAX) return s.most_pages();
   const int64_t one = pages_for(s.capacity());
-  const auto half = static_cast<int64_t>(Allocation::physical_memory() / 2 / std::max<size_t>(s.page_bytes(), 1));
+  const auto half =
+      static_cast<int64_t>(Allocation::physical_memory() / 2 / std::max<size_t>(s.page_bytes(), 1));
   return std::max(one, std::min(one * s.sequences(), half));
 }
 
@@ -97,7 +98,8 @@ bool PagePool::make_room(int64_t pages) {
 
 int64_t PagePool::missing(int64_t sequence, int64_t positions) const {
   if (!paged_) return 0;
-  return std::max<int64_t>(pages_for(std::min(positions, session_.capacity())) - session_.pages_of(sequence), 0);
+  return std::max<int64_t>(pages_for(std::min(positions, session_.capacity())) - session_.pages_of(sequence),
+                           0);
 }
 
 int64_t PagePool::free() const {

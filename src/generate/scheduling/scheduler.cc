@@ -19,12 +19,12 @@ struct Entry {
   Request* request;
   Scheduler::Turn turn;
   PageNames names;
-  std::vector<int32_t> tokens;                  // prompt and answer
-  std::unique_ptr<GenerationLoop> loop = {};    // null: it has not begun
-  int64_t sequence = -1;                        // -1: it waits
-  int64_t kept = 0;                             // its first pages, which the pool knows
-  int64_t cached = 0;                           // positions of the prompt that were not computed
-  size_t told = 0;                              // tokens that steps have brought
+  std::vector<int32_t> tokens;                // prompt and answer
+  std::unique_ptr<GenerationLoop> loop = {};  // null: it has not begun
+  int64_t sequence = -1;                      // -1: it waits
+  int64_t kept = 0;                           // its first pages, which the pool knows
+  int64_t cached = 0;                         // positions of the prompt that were not computed
+  size_t told = 0;                            // tokens that steps have brought
 };
 
 // Who has had what. A client that comes is level with the least served of those that are there, so
@@ -104,7 +104,7 @@ struct Scheduler::Impl {
   int64_t made = 0, total = 0;           // tokens of answers; the most there can be
 };
 
-// --- who runs --------------------------------------------------------------------------------------
+// --- who runs ------------------------------------------------------------------------------------
 
 Entry* Scheduler::Impl::first_waiting() {
   Entry* first = nullptr;
@@ -119,8 +119,8 @@ bool Scheduler::Impl::has_room_for(Entry& e) {
   if (others.empty()) return true;
   int64_t needed = (static_cast<int64_t>(e.tokens.size()) + kPage - 1) / kPage;
   for (const Entry* const o : others)
-    needed += pool.missing(o->sequence, std::min(static_cast<int64_t>(o->tokens.size()) + kPage,
-                                                 o->request->positions()));
+    needed += pool.missing(o->sequence,
+                           std::min(static_cast<int64_t>(o->tokens.size()) + kPage, o->request->positions()));
   return needed <= pool.free();
 }
 
@@ -139,9 +139,10 @@ void Scheduler::Impl::begin_waiting() {
 void Scheduler::Impl::begin(Entry& e, int64_t sequence) {
   rows[static_cast<size_t>(sequence)] = &e;
   e.sequence = sequence, e.kept = 0;
-  const bool rows_of_prompt = e.loop ? e.loop->wants_prompt_rows() : e.request->settings->options.prompt_logprobs;
-  const int64_t has = pool.begin(
-      sequence, keeps(e) && !rows_of_prompt ? std::span<const int32_t>(e.tokens) : std::span<const int32_t>());
+  const bool rows_of_prompt =
+      e.loop ? e.loop->wants_prompt_rows() : e.request->settings->options.prompt_logprobs;
+  const int64_t has = pool.begin(sequence, keeps(e) && !rows_of_prompt ? std::span<const int32_t>(e.tokens)
+                                                                       : std::span<const int32_t>());
   if (e.loop) {
     e.loop->resume(sequence);
   } else {
@@ -167,7 +168,8 @@ void Scheduler::Impl::append_kept(Entry& e) {
 // Its sequence is free.
 void Scheduler::Impl::leave(Entry& e) {
   engine.session->finish_overlapped();
-  pool.release(e.sequence, e.names, keeps(e) ? std::span<const int32_t>(e.tokens) : std::span<const int32_t>());
+  pool.release(e.sequence, e.names,
+               keeps(e) ? std::span<const int32_t>(e.tokens) : std::span<const int32_t>());
   rows[static_cast<size_t>(e.sequence)] = nullptr;
   e.sequence = -1;
 }
@@ -184,7 +186,7 @@ std::vector<Entry*> Scheduler::Impl::running(bool fair) const {
   return all;
 }
 
-// --- what a step computes --------------------------------------------------------------------------
+// --- what a step computes ------------------------------------------------------------------------
 
 Scheduler::Impl::Plan Scheduler::Impl::plan() {
   Plan plan;
@@ -202,7 +204,8 @@ Scheduler::Impl::Plan Scheduler::Impl::plan() {
       continue;
     }
     const size_t count = std::min(unfed, static_cast<size_t>(left));
-    const int64_t position = engine.session->position(e->sequence), end = position + static_cast<int64_t>(count);
+    const int64_t position = engine.session->position(e->sequence),
+                  end = position + static_cast<int64_t>(count);
     if (count == 0) continue;
     if (keeps(*e) && pool.keeps_pages()) {
       const bool full = (position / kPage + 1) * kPage < static_cast<int64_t>(e->tokens.size());
@@ -224,8 +227,7 @@ int64_t Scheduler::Impl::missing(const Plan& plan) const {
   std::map<const Entry*, int64_t> ends;
   for (const auto& [e, count] : plan.parts)
     ends[e] = engine.session->position(e->sequence) + static_cast<int64_t>(count + count / 3) + 1;
-  for (const Entry* const e : plan.next)
-    ends[e] = std::max(ends[e], static_cast<int64_t>(e->tokens.size()));
+  for (const Entry* const e : plan.next) ends[e] = std::max(ends[e], static_cast<int64_t>(e->tokens.size()));
   int64_t pages = 0;
   for (const auto& [e, end] : ends) pages += pool.missing(e->sequence, end);
   return pages;
@@ -299,7 +301,7 @@ void Scheduler::Impl::seal_complete(Step& step) {
   }
 }
 
-// --- the scheduler ---------------------------------------------------------------------------------
+// --- the scheduler -------------------------------------------------------------------------------
 
 Scheduler::Scheduler(Engine& engine, Observer& observer, int64_t prompt_tokens)
     : impl_(new Impl{*engine.impl_, observer, prompt_tokens}) {
@@ -311,8 +313,8 @@ Scheduler::~Scheduler() = default;
 size_t Scheduler::add(Request& request, Turn turn) {
   const std::span<const int32_t> prompt = request.continued();
   impl_->service.begins(turn.client);
-  impl_->entries.emplace(impl_->added, Entry{impl_->added, &request, turn, impl_->pool.names(),
-                                             {prompt.begin(), prompt.end()}});
+  impl_->entries.emplace(
+      impl_->added, Entry{impl_->added, &request, turn, impl_->pool.names(), {prompt.begin(), prompt.end()}});
   impl_->total += request.max_new_tokens;
   return impl_->added++;
 }

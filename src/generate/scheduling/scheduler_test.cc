@@ -95,7 +95,7 @@ TEST_F(SchedulerTest, ACancelledRequestCanBeAskedAgain) {
   EXPECT_EQ(next(scheduler), std::pair(size_t{2}, want));
 }
 
-// --- pages that sequences share --------------------------------------------------------------------
+// --- pages that sequences share ------------------------------------------------------------------
 
 // Prompts that have pages in common, and how often their tokens repeat.
 class PrefixTest : public ::testing::Test {
@@ -139,8 +139,9 @@ class PrefixTest : public ::testing::Test {
     options.sampling.logprobs = logprobs, options.prompt_logprobs = logprobs.has_value();
     auto settings = RequestSettings::make(**model_, options);
     EXPECT_TRUE(settings) << settings.error().message;
-    auto made = Request::make(**model_, {(*model_)->folder.tokenizer.decode(given.tokens, false), std::nullopt},
-                              given.tokens, *settings);
+    auto made =
+        Request::make(**model_, {(*model_)->folder.tokenizer.decode(given.tokens, false), std::nullopt},
+                      given.tokens, *settings);
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
   }
@@ -264,8 +265,7 @@ TEST_F(PrefixTest, RequestsGiveWayWherePagesAreFew) {
   Scheduler scheduler(engine, observer_, 256);
   std::vector<Given> given;
   std::vector<Request> requests;
-  for (int i = 0; i < 5; ++i)
-    given.push_back({{book.begin() + i, book.begin() + 100 + i}, i % 2 == 1});
+  for (int i = 0; i < 5; ++i) given.push_back({{book.begin() + i, book.begin() + 100 + i}, i % 2 == 1});
   given.push_back({{book.begin(), book.begin() + 300}, false});
   for (const Given& g : given) requests.push_back(request(g, 200));
   for (Request& r : requests) scheduler.add(r);
@@ -286,7 +286,8 @@ TEST_F(PrefixTest, WithoutPagesASequenceKeepsItsTokens) {
   const std::vector<int32_t> book = tokens_of(200);
   Engine engine = PrefixTest::engine(2, 0, 2);
   ASSERT_FALSE(engine.session().shares_pages());
-  const Given first{{book.begin(), book.begin() + 300}, false}, other{{book.begin() + 9, book.begin() + 80}, true};
+  const Given first{{book.begin(), book.begin() + 300}, false},
+      other{{book.begin() + 9, book.begin() + 80}, true};
   Given longer = first;
   longer.tokens.push_back(7);
   const auto asked = [&](Scheduler& scheduler, const std::vector<Given>& all_given) {
@@ -325,7 +326,8 @@ TEST_F(PrefixTest, TheTurnIsThatOfPriorityAndService) {
   const std::pair<int64_t, uint64_t> turns[] = {{0, 1}, {0, 1}, {0, 1}, {5, 3}, {-1, 1}, {0, 2}, {0, 2}};
   for (size_t i = 0; i < requests.size(); ++i) scheduler.add(requests[i], {turns[i].first, turns[i].second});
   std::vector<size_t> order;
-  for (auto done = scheduler.next(); done && *done; done = scheduler.next()) order.push_back((*done)->request);
+  for (auto done = scheduler.next(); done && *done; done = scheduler.next())
+    order.push_back((*done)->request);
   // 4 has the lowest priority. Then client 2, who has had nothing, and each in turn; 3 is last.
   EXPECT_EQ(order, (std::vector<size_t>{4, 5, 0, 6, 1, 2, 3}));
 }

@@ -71,7 +71,8 @@ size_t state_bytes(const Call& call, int64_t capacity) {
 size_t shared_bytes(const Call& call) {
   const Geometry g = geometry(call);
   if (!g.split) return 0;
-  return static_cast<size_t>(g.batch * g.kv_heads * g.seen * g.group * (g.dv_padded + kPartHead)) * sizeof(float);
+  return static_cast<size_t>(g.batch * g.kv_heads * g.seen * g.group * (g.dv_padded + kPartHead)) *
+         sizeof(float);
 }
 
 BackwardOperands backward_operands(const Call& call) {

@@ -136,10 +136,10 @@ TEST_F(SequencesTest, TheMemoryOfKeysAndValuesIsBounded) {
   o.state_memory = page_bytes;
   const auto none = Session::open(model->plan, model->folder, o);
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().message,
-            "--kv-cache-memory-bytes " + std::to_string(page_bytes) +
-                " holds 128 positions, and one sequence has 150, which take " +
-                std::to_string(2 * page_bytes) + " bytes: give more, or a smaller context");
+  EXPECT_EQ(none.error().message, "--kv-cache-memory-bytes " + std::to_string(page_bytes) +
+                                      " holds 128 positions, and one sequence has 150, which take " +
+                                      std::to_string(2 * page_bytes) +
+                                      " bytes: give more, or a smaller context");
   o.device = "cpu,cpu";
   const auto parts = Session::open(model->plan, model->folder, o);
   ASSERT_FALSE(parts);

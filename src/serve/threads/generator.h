@@ -63,7 +63,7 @@ class Generator {
   std::shared_ptr<Error> end_;
   bool check_cancelled_ = false, stopping_ = false, dead_ = false;
   std::atomic<size_t> running_{0}, waiting_{0};
-  generate::Scheduler::Figures figures_;  // as of the last step
+  generate::Scheduler::Figures figures_;         // as of the last step
   std::map<size_t, std::shared_ptr<Job>> jobs_;  // by the scheduler's number; of the thread
   std::thread thread_;
 };
