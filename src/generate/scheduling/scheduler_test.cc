@@ -332,6 +332,29 @@ TEST_F(PrefixTest, TheTurnIsThatOfPriorityAndService) {
   EXPECT_EQ(order, (std::vector<size_t>{4, 5, 0, 6, 1, 2, 3}));
 }
 
+// A long prompt comes in parts, and a running answer has a token of every step.
+TEST_F(PrefixTest, ALongPromptStopsNobody) {
+  const std::vector<int32_t> book = tokens_of(200);
+  const Given first{{5, 6, 7}, false}, second{{book.begin(), book.begin() + 300}, true};
+  Engine engine = PrefixTest::engine(2);
+  Scheduler scheduler(engine, observer_, 64);
+  Request runs = request(first), comes = request(second);
+  scheduler.add(runs);
+  std::string seen;  // whose tokens each step has brought
+  std::map<size_t, std::string> receipts;
+  for (int turn = 0; turn < 20; ++turn) {
+    if (turn == 2) scheduler.add(comes);
+    const auto step = scheduler.step();
+    ASSERT_TRUE(step) << step.error().message;
+    for (const auto& token : step->tokens) seen += std::to_string(token.request);
+    seen += ' ';
+    for (const auto& [number, answer] : step->complete) receipts[number] = answer.receipt_hash;
+  }
+  EXPECT_EQ(seen, "0 0 0 0 0 0 01 01 01 01 01 01 1 1 1 1 1 1   ");
+  EXPECT_EQ(receipts.at(0), alone(first));
+  EXPECT_EQ(receipts.at(1), alone(second));
+}
+
 // Random arrivals and cancels over prompts with common pages, in pools of all sizes.
 TEST_F(PrefixTest, RandomCompanyDoesNotShow) {
   const uint64_t page = PrefixTest::engine(1).session().page_bytes();
