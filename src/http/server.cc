@@ -138,6 +138,7 @@ class Responder::Impl : public std::enable_shared_from_this<Responder::Impl> {
   void send_piece(std::string_view piece);
   void end_pieces(std::string_view piece);
   void when_gone(std::function<void()> f);
+  void when_ended(std::function<void(const Responder::End&)> f) { on_end_ = std::move(f); }
 
  private:
   void watch();
@@ -150,6 +151,7 @@ class Responder::Impl : public std::enable_shared_from_this<Responder::Impl> {
   void refuse(int status, const std::string& message);
   void linger();
   void gone();
+  void ended(bool complete);
   void add_head(int status, const Headers&, std::optional<size_t> length);
   void write_more();
   void wait_to_ping();
@@ -165,6 +167,8 @@ class Responder::Impl : public std::enable_shared_from_this<Responder::Impl> {
   bool chunked_ = false, close_after_ = false, without_body_ = false, finished_ = false;
   std::string out_, sending_;  // what waits; what the kernel is given, from sent_ on
   size_t sent_ = 0;
+  Responder::End end_;
+  std::function<void(const Responder::End&)> on_end_;
   std::string ping_;
   std::atomic<size_t> pending_{0};  // bytes that the reader has not taken
   std::mutex mutex_;
@@ -201,7 +205,15 @@ void Responder::Impl::close() {
   if (std::exchange(closed_, true)) return;
   timer_.cancel();
   stream_.close();
+  ended(false);
   gone();
+}
+
+void Responder::Impl::ended(bool complete) {
+  if (const auto f = std::exchange(on_end_, nullptr)) {
+    end_.complete = complete;
+    f(end_);
+  }
 }
 
 void Responder::Impl::gone() {
@@ -239,6 +251,7 @@ void Responder::Impl::read() {
   };
   parser_->on_chunk_header(refuse_extension);
   finished_ = chunked_ = without_body_ = false;
+  end_ = {};
   ping_.clear();
   if (buffer_.size() > 0) return begin_request();
   if (server_->draining) return close();
@@ -395,6 +408,7 @@ void Responder::Impl::linger() {
 // --- its answer ----------------------------------------------------------------------------------
 
 void Responder::Impl::add_head(int status, const Headers& headers, std::optional<size_t> length) {
+  end_.status = status;
   close_after_ |= server_->draining.load();
   if (!length && !chunked_) close_after_ = true;
   out_ += "HTTP/1.1 " + std::to_string(status) + " " + std::string(reason(status)) + "\r\n";
@@ -460,6 +474,7 @@ void Responder::Impl::write_more() {
       const std::lock_guard lock(mutex_);
       on_gone_ = nullptr;
     }
+    ended(true);
     if (lingering_) return linger();
     if (close_after_) return close();
     busy_ = false;
@@ -472,7 +487,7 @@ void Responder::Impl::write_more() {
                     [self = shared_from_this(), bytes](const Failure& failure, size_t) {
                       self->writing_ = false;
                       if (failure) return self->close();
-                      self->sent_ += bytes;
+                      self->sent_ += bytes, self->end_.bytes += bytes;
                       self->write_more();
                     });
 }
@@ -519,6 +534,10 @@ void Responder::finish(std::string piece) {
 
 void Responder::on_gone(std::function<void()> f) {
   if (impl_) impl_->when_gone(std::move(f));
+}
+
+void Responder::on_end(std::function<void(const End&)> f) {
+  if (impl_) impl_->when_ended(std::move(f));
 }
 
 // --- the server ----------------------------------------------------------------------------------
@@ -598,6 +617,7 @@ bool Responder::ready() const {
 void Responder::write(std::string) {}
 void Responder::finish(std::string) {}
 void Responder::on_gone(std::function<void()>) {}
+void Responder::on_end(std::function<void(const End&)>) {}
 Result<Server> Server::listen(const Address&, const Limits&, Handler, ErrorBody) {
   return not_covered("this build has no server: build where Boost's headers are (libboost-dev)");
 }

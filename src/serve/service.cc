@@ -1,7 +1,7 @@
 #include "serve/service.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <chrono>
 #include <utility>
 
 #include "base/file/file.h"
@@ -60,9 +60,7 @@ Service::~Service() {
 }
 
 Result<std::unique_ptr<Service>> Service::make(generate::Engine& engine, ServiceOptions options) {
-  std::error_code ec;
-  std::filesystem::create_directories(options.receipts, ec);
-  if (ec) return bad_input(options.receipts + ": no folder for receipts: " + ec.message());
+  INVAR_TRY(auto archive, Archive::open(options.archive, options.log));
   std::vector<Digest> keys;
   if (!options.api_keys.empty()) {
     INVAR_TRY(const std::string text, read_file(options.api_keys));
@@ -77,6 +75,7 @@ Result<std::unique_ptr<Service>> Service::make(generate::Engine& engine, Service
   }
   std::unique_ptr<Service> service(new Service(engine, std::move(options)));
   service->keys_ = std::move(keys);
+  service->archive_ = std::move(archive);
   return service;
 }
 
@@ -110,6 +109,7 @@ void Service::count_connections(std::function<size_t()> f) {
 std::optional<Problem> Service::closed() const {
   if (failed_) return Problem{503, "nothing can be computed any more: see the log of the server"};
   if (draining_) return Problem{503, "the server is stopping: ask again later"};
+  if (!archive_->takes()) return Problem{503, "receipts cannot be kept now: ask again later"};
   return std::nullopt;
 }
 
@@ -142,6 +142,19 @@ void Service::refuse(Asked& asked, const Problem& problem) {
 
 void Service::handle(http::Request request, http::Responder responder) {
   const std::string label = label_of(request);
+  if (options_.log)
+    responder.on_end([this, label, method = request.method, path = request.path,
+                      begin = std::chrono::steady_clock::now()](const http::Responder::End& end) {
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+      log({{"event", "request"},
+           {"request_id", label},
+           {"method", method},
+           {"path", path},
+           {"status", end.status},
+           {"complete", end.complete},
+           {"bytes", end.bytes},
+           {"seconds", seconds.count()}});
+    });
   Asked asked{std::move(request), std::move(responder), {{"x-request-id", label}}};
   if (!authorized(asked.request))
     return refuse(asked, {401, "an API key is needed: Authorization: Bearer KEY", "", "invalid_api_key"});
@@ -193,8 +206,9 @@ void Service::route(Asked asked) {
          }
          http::Headers headers = a.headers;
          headers.push_back({"content-type", "text/plain; version=0.0.4; charset=utf-8"});
-         a.responder.answer(200, std::move(headers),
-                            s.metrics_.print(s.generator_.load(), connections ? connections() : 0));
+         a.responder.answer(
+             200, std::move(headers),
+             s.metrics_.print(s.generator_.load(), s.archive_->load(), connections ? connections() : 0));
        }},
       {"GET", "/tokenizer_info", true, [](Service& s, Asked& a) { s.respond(a, 200, s.tokenizer_info()); }},
       {"POST", "/tokenize", true, [](Service& s, Asked& a) { s.tokenize(a); }},
@@ -203,6 +217,7 @@ void Service::route(Asked asked) {
       {"POST", "/v1/completions", true, [](Service& s, Asked& a) { s.prepare(a, false); }},
       {"POST", "/v1/receipts/verify", true, [](Service& s, Asked& a) { s.replay(a); }},
       {"GET", "/v1/receipts/", true, [](Service& s, Asked& a) { s.receipt(a); }},
+      {"POST", "/v1/receipts/", true, [](Service& s, Asked& a) { s.whole_receipt(a); }},
   };
   const std::string& path = asked.request.path;
   const std::string_view method = asked.request.method == "HEAD" ? "GET" : asked.request.method;

@@ -15,6 +15,7 @@
 
 #include "generate/engine/engine.h"
 #include "http/server.h"
+#include "serve/archive/archive.h"
 #include "serve/metrics.h"
 #include "serve/protocol/call.h"
 #include "serve/threads/generator.h"
@@ -23,9 +24,11 @@
 namespace invar::serve {
 
 struct ServiceOptions {
-  std::string receipts;       // the folder of HASH.json
+  ArchiveOptions archive;
   size_t queue = 1024;        // requests that wait for a sequence, at most
   std::string api_keys = {};  // a file with one key a line; "": everybody may ask
+  // Gets events: what is asked and answered, and what the store says. Of any thread.
+  std::function<void(json::Value)> log = {};
 };
 
 class Service {
@@ -69,6 +72,7 @@ class Service {
   void tokenize(Asked&);
   void detokenize(Asked&);
   void receipt(Asked&);
+  void whole_receipt(Asked&);
   void replay(Asked&);
   json::Value model_json() const;
   json::Value tokenizer_info() const;
@@ -76,16 +80,19 @@ class Service {
                                         std::optional<std::vector<int32_t>> tokens,
                                         const std::shared_ptr<const generate::RequestSettings>&) const;
   Outcome<std::vector<generate::Request>> requests_of(Call&) const;
+  Outcome<generate::Prompt> prompt_of(const json::Value& body, std::vector<int32_t>& ids) const;
   Outcome<std::string> text_of(const std::vector<int32_t>& ids) const;
   // The state in which a request cannot begin, if it is one.
   std::optional<Problem> closed() const;
-  Status save(const generate::Answer&);
-  std::string receipt_path(const std::string& hash) const;
+  void log(json::Value event) const {
+    if (options_.log) options_.log(std::move(event));
+  }
 
   generate::Engine& engine_;
   const generate::Model& model_;
   const ServiceOptions options_;
   std::string name_, fingerprint_;
+  std::unique_ptr<Archive> archive_;
   std::vector<Digest> keys_;  // SHA-256 of each
   Metrics metrics_;
   std::atomic<bool> draining_{false}, failed_{false};

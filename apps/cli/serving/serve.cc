@@ -1,9 +1,14 @@
 // invar serve: OpenAI's protocol over HTTP, until a signal ends it.
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdio>
+#include <ctime>
 #include <mutex>
 #include <thread>
 
+#include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
 #include "generate/engine/engine.h"
@@ -58,6 +63,55 @@ void drain(serve::Service& service, http::Server& server, std::chrono::seconds m
   server.stop();
 }
 
+http::Limits limits_of(const ServeCommand& c) {
+  http::Limits limits;
+  limits.header_bytes = static_cast<uint32_t>(std::min<uint64_t>(c.max_header, uint64_t{1} << 30));
+  limits.body_bytes = c.max_body;
+  limits.connections = static_cast<size_t>(c.max_connections);
+  limits.header = std::chrono::seconds(c.header_timeout), limits.body = std::chrono::seconds(c.body_timeout);
+  limits.idle = std::chrono::seconds(c.idle_timeout), limits.write = std::chrono::seconds(c.write_timeout);
+  return limits;
+}
+
+std::string time_in_utc() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  const std::time_t seconds = milliseconds / 1000;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[40];
+  const size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text + length, sizeof text - length, ".%03dZ", static_cast<int>(milliseconds % 1000));
+  return text;
+}
+
+// An event as a line: JSON, or its values. Texts of clients have no control characters in either.
+std::function<void(json::Value)> log_as(const std::string& form) {
+  if (form == "none") return nullptr;
+  return [as_json = form == "json"](json::Value event) {
+    if (as_json) {
+      json::Value line = {{"time", time_in_utc()}};
+      if (!event.contains("level")) line["level"] = "info";
+      line.update(event);
+      return write_stderr(json::dump(line, {.ascii = true}) + "\n");
+    }
+    std::string line;
+    for (const auto& [name, value] : event.members)
+      if (name != "event" && !(value.is_string() && value.text.empty()))
+        line += (line.empty() ? "" : " ") + name + "=" +
+                printable(value.is_string() ? value.text : json::compact(value));
+    write_line(event.get("event").text, line);
+  };
+}
+
+// Of an address of a database what is no password.
+std::string place_of_receipts(const ServeCommand& c) {
+  if (c.store.empty()) return c.receipts;
+  const size_t scheme = c.store.find("://");
+  if (scheme == c.store.npos) return c.store;
+  return c.store.substr(0, scheme);
+}
+
 Status do_serve(const ServeCommand& c) {
   Console console(false);
   const auto starting = generate::start(c.execution);
@@ -65,25 +119,33 @@ Status do_serve(const ServeCommand& c) {
   INVAR_TRY(generate::Engine engine,
             generate::Engine::open(model, c.execution, {.batch_size = c.batch_size, .positions = c.context},
                                    {}, console));
-  INVAR_TRY(const auto service,
-            serve::Service::make(engine, {c.receipts, static_cast<size_t>(c.queue), c.api_key_file}));
-  http::Limits limits;
-  limits.body_bytes = c.max_body;
+  serve::ServiceOptions options;
+  options.archive = {c.receipts, c.store, c.store_prompts, c.answer_repeats, c.store_failure == "continue"};
+  options.archive.keep = {c.store_max_age, c.store_max_receipts};
+  options.queue = static_cast<size_t>(c.queue);
+  options.api_keys = c.api_key_file;
+  options.log = log_as(c.log);
+  INVAR_TRY(const auto service, serve::Service::make(engine, options));
   Ending ending;
   service->on_failure([&](const Error& error) { ending.by(error); });
-  INVAR_TRY(http::Server server, http::Server::listen(
-                                     {c.host, static_cast<uint16_t>(c.port), c.allowed_hosts}, limits,
-                                     [&](http::Request request, http::Responder responder) {
-                                       service->handle(std::move(request), std::move(responder));
-                                     },
-                                     serve::Service::error_body));
+  INVAR_TRY(http::Server server,
+            http::Server::listen(
+                {c.host, static_cast<uint16_t>(c.port), c.allowed_hosts}, limits_of(c),
+                [&](http::Request request, http::Responder responder) {
+                  service->handle(std::move(request), std::move(responder));
+                },
+                [&](int status, const std::string& message) {
+                  if (options.log)
+                    options.log({{"event", "refusal"}, {"status", status}, {"message", message}});
+                  return serve::Service::error_body(status, message);
+                }));
   service->count_connections([&] { return server.connections(); });
   std::signal(SIGHUP, SIG_IGN);
   on_next_signal([&] { ending.by_signal(); });
   console.note("serve", "http://" + c.host + ":" + std::to_string(server.port()) + "/v1, model " +
                             service->model_name() + ", " + std::to_string(engine.session().sequences()) +
                             " sequences of " + std::to_string(engine.positions()) + " tokens, receipts in " +
-                            c.receipts);
+                            place_of_receipts(c));
   const Status ended = ending.wait();
   console.note("drain", "running answers have " + std::to_string(c.drain_timeout) +
                             " s; a second signal ends at once");

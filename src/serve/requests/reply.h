@@ -44,6 +44,8 @@ class Reply : public std::enable_shared_from_this<Reply> {
     std::vector<sample::StepLogprobs> logprobs;  // of a stream those that are to be sent
     LogprobsJson::Place place;
     bool begun = false, sealed = false;
+    std::string key;        // of the archive, where the answer may be given again
+    bool repeated = false;  // it was
   };
 
   void begin();
@@ -52,6 +54,8 @@ class Reply : public std::enable_shared_from_this<Reply> {
   void take_text(Choice&, const std::string& piece);
   void take_answer(size_t choice, Result<generate::Answer>);
   void take_saved(size_t choice, const Status&);
+  store::Record record_of(size_t choice, int status) const;
+  void keep_failure(int status);
   void fail(const Problem&);
   void cancel_all();
   void finish();

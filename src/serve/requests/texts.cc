@@ -1,8 +1,7 @@
 // Texts and tokens, and receipts: what needs no answer.
-#include <filesystem>
 #include <utility>
 
-#include "base/file/file.h"
+#include "receipt/receipt.h"
 #include "serve/requests/replay.h"
 #include "serve/service.h"
 
@@ -10,29 +9,36 @@ namespace invar::serve {
 
 using json::Value;
 
+// The prompt of a text or of messages, as a completion or a chat makes it of them, and its tokens.
+Outcome<generate::Prompt> Service::prompt_of(const Value& body, std::vector<int32_t>& ids) const {
+  generate::Prompt prompt{"", std::nullopt};
+  if (const Value& messages = body.get("messages"); messages.is_array()) {
+    Call call;
+    call.chat = true, call.messages = messages, call.tools = body.get("tools");
+    call.variables = body.get("chat_template_kwargs");
+    auto chat = chat_of(call);
+    if (!chat) return chat.problem();
+    prompt = {"", std::nullopt, std::move(*chat), "messages"};
+    auto encoded = generate::Request::encode(model_, prompt);
+    if (!encoded) return problem_of(encoded.error());
+    ids = *std::move(encoded);
+  } else if (body.get("prompt").is_string()) {
+    prompt.text = body.get("prompt").text;
+    const Value& special = body.get("add_special_tokens");
+    auto encoded = model_.folder.tokenizer.encode(prompt.text, special.is_null() || special.is_true());
+    if (!encoded) return problem_of(encoded.error());
+    ids = *std::move(encoded);
+  } else {
+    return Problem{400, "prompt: a text is needed, or messages", "prompt"};
+  }
+  return prompt;
+}
+
 void Service::tokenize(Asked& asked) {
   const auto body = json::parse(asked.request.body, "the body");
   if (!body) return refuse(asked, {400, body.error().message});
   std::vector<int32_t> ids;
-  if (const Value& messages = body->get("messages"); messages.is_array()) {
-    Call call;
-    call.chat = true, call.messages = messages, call.tools = body->get("tools");
-    call.variables = body->get("chat_template_kwargs");
-    auto chat = chat_of(call);
-    if (!chat) return refuse(asked, chat.problem());
-    generate::Prompt prompt{"", std::nullopt, std::move(*chat), "messages"};
-    auto encoded = generate::Request::encode(model_, prompt);
-    if (!encoded) return refuse(asked, problem_of(encoded.error()));
-    ids = *std::move(encoded);
-  } else if (body->get("prompt").is_string()) {
-    const Value& special = body->get("add_special_tokens");
-    auto encoded =
-        model_.folder.tokenizer.encode(body->get("prompt").text, special.is_null() || special.is_true());
-    if (!encoded) return refuse(asked, problem_of(encoded.error()));
-    ids = *std::move(encoded);
-  } else {
-    return refuse(asked, {400, "prompt: a text is needed, or messages", "prompt"});
-  }
+  if (const auto prompt = prompt_of(*body, ids); !prompt) return refuse(asked, prompt.problem());
   respond(asked, 200,
           {{"count", ids.size()},
            {"max_model_len", engine_.positions()},
@@ -70,30 +76,57 @@ Value Service::tokenizer_info() const {
   return info;
 }
 
-std::string Service::receipt_path(const std::string& hash) const {
-  return options_.receipts + "/" + hash + ".json";
+namespace {
+
+constexpr std::string_view kReceipts = "/v1/receipts/";
+
+Problem no_receipt(const std::string& id) {
+  return {404, "no receipt " + std::string(json::brief(id)) + " here: an id has 64 hexadecimal digits", "",
+          "receipt_not_found"};
 }
 
-Status Service::save(const generate::Answer& answer) {
-  ++metrics_.receipts;
-  const std::string path = receipt_path(answer.receipt_hash);
-  std::error_code ec;
-  if (std::filesystem::exists(path, ec)) return {};  // the same answer, given before
-  return write_file(path, receipt::print(answer.receipt));
-}
+}  // namespace
 
 void Service::receipt(Asked& asked) {
-  const std::string hash = asked.request.path.substr(std::string_view("/v1/receipts/").size());
-  const auto text = digest_from_hex(hash) ? read_file(receipt_path(hash)) : bad_input("");
-  if (!text)
-    return refuse(
-        asked,
-        {404, "no receipt " + std::string(json::brief(hash)) + " here: an id has 64 hexadecimal digits", "",
-         "receipt_not_found"});
+  const std::string id = asked.request.path.substr(kReceipts.size());
+  if (!digest_from_hex(id)) return refuse(asked, no_receipt(id));
+  const auto kept = archive_->receipt(id);
+  if (!kept) return refuse(asked, {503, "the receipt cannot be read now: ask again later"});
+  if (!*kept) return refuse(asked, no_receipt(id));
+  if ((*kept)->open)
+    return refuse(asked, {409,
+                          "the receipt is kept without its prompt: POST the prompt, or the messages, to this "
+                          "path as JSON, and the answer is the whole receipt",
+                          "", "prompt_not_stored"});
   http::Headers headers = asked.headers;
   headers.push_back({"content-type", "application/json"});
   metrics_.count_status(200);
-  asked.responder.answer(200, std::move(headers), *text);
+  asked.responder.answer(200, std::move(headers), (*kept)->text);
+}
+
+// The receipt of a kept answer and its prompt, which the client has and the store may not have.
+void Service::whole_receipt(Asked& asked) {
+  const std::string id = asked.request.path.substr(kReceipts.size());
+  const auto body = json::parse(asked.request.body, "the body");
+  if (!body) return refuse(asked, {400, body.error().message});
+  if (!digest_from_hex(id)) return refuse(asked, no_receipt(id));
+  const auto kept = archive_->receipt(id);
+  if (!kept) return refuse(asked, {503, "the receipt cannot be read now: ask again later"});
+  if (!*kept) return refuse(asked, no_receipt(id));
+  if (!(*kept)->open) return receipt(asked);
+  receipt::Receipt question;
+  auto prompt = prompt_of(*body, question.prompt_tokens);
+  if (!prompt) return refuse(asked, prompt.problem());
+  question.prompt = prompt->text, question.chat = prompt->chat;
+  const auto whole = Archive::restored(*(*kept)->open, id, question);
+  if (!whole)
+    return refuse(asked, {422,
+                          "the receipt has another prompt: send the one of the request, with all that "
+                          "the chat template was given"});
+  http::Headers headers = asked.headers;
+  headers.push_back({"content-type", "application/json"});
+  metrics_.count_status(200);
+  asked.responder.answer(200, std::move(headers), receipt::print(*whole));
 }
 
 void Service::replay(Asked& asked) {
