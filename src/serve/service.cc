@@ -168,15 +168,10 @@ void Service::route(Asked asked) {
     bool waits;                     // not on the thread of the sockets
     Do run;
   };
+  static constexpr Do live = [](Service& s, Asked& a) { s.respond(a, 200, {{"status", "ok"}}); };
   static constexpr Route routes[] = {
-      {"GET", "/health", false,
-       [](Service& s, Asked& a) {
-         s.respond(a, 200, {{"status", "ok"}});
-       }},
-      {"GET", "/ping", false,
-       [](Service& s, Asked& a) {
-         s.respond(a, 200, {{"status", "ok"}});
-       }},
+      {"GET", "/health", false, live},
+      {"GET", "/ping", false, live},
       {"GET", "/ready", false,
        [](Service& s, Asked& a) {
          if (const auto problem = s.closed()) return s.refuse(a, *problem);

@@ -14,7 +14,7 @@ struct PgResult;      // PGresult
 
 namespace {
 
-// libpq-fe.h and the server's catalog of types
+// libpq's header, and the server's catalog of types
 constexpr int kConnectionOk = 0, kCommandOk = 1, kTuplesOk = 2;
 constexpr unsigned kInt8 = 20;
 

@@ -17,7 +17,7 @@ struct SqliteStatement;   // sqlite3_stmt
 
 namespace {
 
-// sqlite3.h
+// SQLite's header
 constexpr int kSqliteOk = 0, kSqliteRow = 100, kSqliteDone = 101, kSqliteInteger = 1, kSqliteNull = 5;
 constexpr int kReadWrite = 2, kFullMutex = 0x10000;
 constexpr int kApplication = 0x496e7672;  // "Invr"
