@@ -22,10 +22,6 @@ std::string random_id() {
   return bytes ? to_hex(*bytes).substr(0, 24) : "0";
 }
 
-std::string sse(const Value& data) {
-  return "data: " + json::dump(data) + "\n\n";
-}
-
 }  // namespace
 
 Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, const generate::Request& request)
@@ -37,8 +33,10 @@ Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, cons
       chat(request.prompt.text, call.shows_tools()),
       place{prompt::Stream(tokenizer)} {}
 
-Reply::Reply(Service& service, Call call, http::Responder responder, http::Headers headers)
+Reply::Reply(Service& service, LanguageModel& model, Call call, http::Responder responder,
+             http::Headers headers)
     : service_(service),
+      model_(model),
       call_(std::move(call)),
       responder_(std::move(responder)),
       headers_(std::move(headers)),
@@ -54,10 +52,11 @@ Reply::~Reply() {
 }
 
 std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
+  form_ = form_of(call_, requests.front().tokens.size());
   std::vector<std::shared_ptr<Job>> jobs;
   for (generate::Request& request : requests) {
     const size_t i = choices_.size();
-    choices_.emplace_back(service_.model_.folder.tokenizer, call_, request);
+    choices_.emplace_back(model_.model.folder.tokenizer, call_, request);
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
     job->token = [self = shared_from_this(), i](int32_t token, const auto& logprobs) {
@@ -69,7 +68,7 @@ std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
     choices_.back().job = job;
     jobs.push_back(std::move(job));
   }
-  if (!service_.generator_.submit(jobs))
+  if (!model_.generator.submit(jobs))
     return service_.closed().value_or(
         Problem{429, "too many requests wait: ask again later", "", "rate_limit_exceeded"});
   service_.text_.post([self = shared_from_this()] { self->begin(); });
@@ -93,7 +92,7 @@ void Reply::begin() {
 
 void Reply::cancel_all() {
   for (const Choice& choice : choices_)
-    if (const auto job = choice.job.lock()) service_.generator_.cancel(job);
+    if (const auto job = choice.job.lock()) model_.generator.cancel(job);
 }
 
 void Reply::gone() {
@@ -146,7 +145,8 @@ void Reply::take_answer(size_t i, Result<generate::Answer> answer) {
   }
   // Nobody hears of an answer whose receipt is not on the disk.
   service_.store_.post([self = shared_from_this(), i] {
-    const Status saved = self->service_.save(*self->choices_[i].answer);
+    const generate::Answer& answer = *self->choices_[i].answer;
+    const Status saved = self->service_.save(answer.receipt, answer.receipt_hash);
     self->service_.text_.post([self, i, saved] { self->take_saved(i, saved); });
   });
 }
@@ -173,19 +173,20 @@ void Reply::count(const generate::Answer& answer) {
 void Reply::fail(const Problem& problem) {
   over_ = true;
   cancel_all();
-  if (call_.stream) return responder_.finish(sse(json_of(problem)));
+  if (call_.stream) return responder_.finish(form_->error(problem));
   http::Headers headers = headers_;
   headers.push_back({"content-type", "application/json"});
   if (problem.status >= 500) headers.push_back({"x-should-retry", problem.status == 503 ? "true" : "false"});
   service_.metrics_.count_status(problem.status);
-  responder_.answer(problem.status, std::move(headers), json::dump(json_of(problem)));
+  const Value body = call_.endpoint == kMessages ? messages_error(problem) : json_of(problem);
+  responder_.answer(problem.status, std::move(headers), json::dump(body));
 }
 
 void Reply::finish() {
   over_ = true;
   if (call_.stream) {
     std::string last = call_.include_usage() ? event(Value::array, true, true) : "";
-    return responder_.finish(last + "data: [DONE]\n\n");
+    return responder_.finish(last + form_->end());
   }
   Value body = envelope("chat.completion", "text_completion");
   for (size_t i = 0; i < choices_.size(); ++i) body["choices"].add(choice_json(i));
@@ -198,7 +199,7 @@ void Reply::finish() {
     receipts += (receipts.empty() ? "" : ", ") + choice.answer->receipt_hash;
   headers.push_back({"x-invar-receipt", receipts});
   service_.metrics_.count_status(200);
-  responder_.answer(200, std::move(headers), json::dump(body));
+  responder_.answer(200, std::move(headers), json::dump(form_->body(std::move(body))));
 }
 
 // --- the JSON of it ------------------------------------------------------------------------------
@@ -207,8 +208,8 @@ Value Reply::envelope(const char* of_chat, const char* of_completion) const {
   return {{"id", id_},
           {"object", call_.chat ? of_chat : of_completion},
           {"created", created_},
-          {"model", service_.name_},
-          {"system_fingerprint", service_.fingerprint_},
+          {"model", model_.name},
+          {"system_fingerprint", model_.fingerprint},
           {"choices", Value::array}};
 }
 
@@ -228,6 +229,7 @@ void Reply::number_calls(Choice& choice) const {
 Value Reply::choice_json(size_t i) {
   Choice& choice = choices_[i];
   Value json = {{"index", i}, {"logprobs", logprobs_of(choice)}, {"finish_reason", finish_reason(choice)}};
+  if (choice.stop.found()) json["stop_reason"] = choice.stop.text();
   if (call_.token_ids)
     json["prompt_token_ids"] = choice.prompt_ids,
     json["token_ids"] = call_.only_echo ? std::vector<int32_t>() : choice.answer->receipt.tokens;
@@ -250,7 +252,7 @@ Value Reply::choice_json(size_t i) {
 Value Reply::logprobs_of(Choice& choice) {
   const bool echoes = call_.echo && choice.answer;
   if (!call_.sampling.logprobs || (choice.logprobs.empty() && !echoes)) return nullptr;
-  LogprobsJson json(service_.model_.folder.tokenizer, call_.chat, choice.place);
+  LogprobsJson json(model_.model.folder.tokenizer, call_.chat, choice.place);
   if (echoes) {
     const std::vector<int32_t>& prompt = choice.answer->receipt.prompt_tokens;
     json.add_first(prompt.front());
@@ -273,7 +275,10 @@ std::string Reply::events_of(size_t i, bool last) {
                   {"finish_reason", nullptr}};
     if (call_.token_ids && !choice.begun) json["prompt_token_ids"] = choice.prompt_ids;
     if (call_.token_ids && !opens) json["token_ids"] = std::exchange(choice.fresh, {});
-    if (ends) json["finish_reason"] = finish_reason(choice);
+    if (ends) {
+      json["finish_reason"] = finish_reason(choice);
+      if (choice.stop.found()) json["stop_reason"] = choice.stop.text();
+    }
     choice.begun = true;
     out += event(json::list({std::move(json)}), false, ends);
   };
@@ -299,7 +304,7 @@ std::string Reply::events_of(size_t i, bool last) {
   return out;
 }
 
-std::string Reply::event(Value choices, bool with_usage, bool last) const {
+std::string Reply::event(Value choices, bool with_usage, bool last) {
   Value chunk = envelope("chat.completion.chunk", "text_completion");
   const bool complete = choices.empty();
   chunk["choices"] = std::move(choices);
@@ -307,7 +312,7 @@ std::string Reply::event(Value choices, bool with_usage, bool last) const {
   bool sealed = last;
   for (const Choice& choice : choices_) sealed &= choice.sealed;
   if (sealed && !complete) chunk["invar"] = invar();
-  return sse(chunk);
+  return form_->chunk(chunk);
 }
 
 Value Reply::usage() const {

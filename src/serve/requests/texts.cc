@@ -13,6 +13,9 @@ using json::Value;
 void Service::tokenize(Asked& asked) {
   const auto body = json::parse(asked.request.body, "the body");
   if (!body) return refuse(asked, {400, body.error().message});
+  auto with = language_model(body->get("model").text);
+  if (!with) return refuse(asked, with.problem());
+  const generate::Model& model = (*with)->model;
   std::vector<int32_t> ids;
   if (const Value& messages = body->get("messages"); messages.is_array()) {
     Call call;
@@ -21,13 +24,13 @@ void Service::tokenize(Asked& asked) {
     auto chat = chat_of(call);
     if (!chat) return refuse(asked, chat.problem());
     generate::Prompt prompt{"", std::nullopt, std::move(*chat), "messages"};
-    auto encoded = generate::Request::encode(model_, prompt);
+    auto encoded = generate::Request::encode(model, prompt);
     if (!encoded) return refuse(asked, problem_of(encoded.error()));
     ids = *std::move(encoded);
   } else if (body->get("prompt").is_string()) {
     const Value& special = body->get("add_special_tokens");
     auto encoded =
-        model_.folder.tokenizer.encode(body->get("prompt").text, special.is_null() || special.is_true());
+        model.folder.tokenizer.encode(body->get("prompt").text, special.is_null() || special.is_true());
     if (!encoded) return refuse(asked, problem_of(encoded.error()));
     ids = *std::move(encoded);
   } else {
@@ -35,7 +38,7 @@ void Service::tokenize(Asked& asked) {
   }
   respond(asked, 200,
           {{"count", ids.size()},
-           {"max_model_len", engine_.positions()},
+           {"max_model_len", (*with)->engine.positions()},
            {"tokens", ids},
            {"token_strs", nullptr}});
 }
@@ -45,26 +48,29 @@ void Service::detokenize(Asked& asked) {
   if (!body) return refuse(asked, {400, body.error().message});
   if (!body->get("tokens").is_array())
     return refuse(asked, {400, "tokens: a list of ids is needed", "tokens"});
+  auto with = language_model(body->get("model").text);
+  if (!with) return refuse(asked, with.problem());
+  const prompt::Tokenizer& tokenizer = (*with)->model.folder.tokenizer;
   auto ids = ids_of(body->get("tokens"), "tokens");
   if (!ids) return refuse(asked, ids.problem());
   for (const int32_t id : *ids)
-    if (id >= model_.folder.tokenizer.vocab_size())
+    if (id >= tokenizer.vocab_size())
       return refuse(asked, {400, "tokens: id " + std::to_string(id) + " is not in the vocabulary", "tokens"});
-  respond(asked, 200, {{"prompt", model_.folder.tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
+  respond(asked, 200, {{"prompt", tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
 }
 
-Value Service::tokenizer_info() const {
-  Value info = {{"vocab_size", model_.folder.tokenizer.vocab_size()},
-                {"model_max_length", model_.folder.context},
+Value Service::tokenizer_info(const generate::Model& model) const {
+  Value info = {{"vocab_size", model.folder.tokenizer.vocab_size()},
+                {"model_max_length", model.folder.context},
                 {"add_bos_token", false}};
-  for (const auto& [name, token] : model_.folder.chat_templates.special_tokens) info[name] = token;
-  const auto with = model_.folder.tokenizer.encode("a"), without = model_.folder.tokenizer.encode("a", false);
+  for (const auto& [name, token] : model.folder.chat_templates.special_tokens) info[name] = token;
+  const auto with = model.folder.tokenizer.encode("a"), without = model.folder.tokenizer.encode("a", false);
   if (with && without && with->size() > without->size())
     info["add_bos_token"] = with->front() != without->front();
-  if (!info.contains("eos_token") && !model_.folder.stop_tokens.empty())
-    info["eos_token"] = model_.folder.tokenizer.decode(std::span(model_.folder.stop_tokens).first(1),
-                                                       /*skip_special_tokens=*/false);
-  const auto& templates = model_.folder.chat_templates.texts;
+  if (!info.contains("eos_token") && !model.folder.stop_tokens.empty())
+    info["eos_token"] = model.folder.tokenizer.decode(std::span(model.folder.stop_tokens).first(1),
+                                                      /*skip_special_tokens=*/false);
+  const auto& templates = model.folder.chat_templates.texts;
   if (const auto found = templates.find("default"); found != templates.end())
     info["chat_template"] = found->second;
   return info;
@@ -74,12 +80,12 @@ std::string Service::receipt_path(const std::string& hash) const {
   return options_.receipts + "/" + hash + ".json";
 }
 
-Status Service::save(const generate::Answer& answer) {
+Status Service::save(const receipt::Receipt& receipt, const std::string& hash) {
   ++metrics_.receipts;
-  const std::string path = receipt_path(answer.receipt_hash);
+  const std::string path = receipt_path(hash);
   std::error_code ec;
   if (std::filesystem::exists(path, ec)) return {};  // the same answer, given before
-  return write_file(path, receipt::print(answer.receipt));
+  return write_file(path, receipt::print(receipt));
 }
 
 void Service::receipt(Asked& asked) {
