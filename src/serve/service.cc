@@ -35,31 +35,34 @@ bool any_equal(const std::vector<Digest>& keys, const Digest& given) {
 
 }  // namespace
 
-Service::Service(generate::Engine& engine, ServiceOptions options)
-    : engine_(engine),
-      model_(engine.model()),
-      options_(std::move(options)),
-      name_(model_.location.name),
-      generator_(engine, options_.queue, text_,
-                 [this](const Error& error) {
-                   failed_ = true;
-                   std::function<void(const Error&)> tell;
-                   {
-                     const std::lock_guard lock(mutex_);
-                     tell = on_failure_;
-                   }
-                   if (tell) tell(error);
-                 }),
-      preparation_(2) {
-  const receipt::Receipt& of = model_.described;
-  fingerprint_ = "fp_" + to_hex(sha256(to_hex(of.program) + to_hex(of.weights) + of.numerics)).substr(0, 32);
+Service::Service(Models& models, ServiceOptions options) : options_(std::move(options)), preparation_(2) {
+  const auto failed = [this](const Error& error) {
+    failed_ = true;
+    std::function<void(const Error&)> tell;
+    {
+      const std::lock_guard lock(mutex_);
+      tell = on_failure_;
+    }
+    if (tell) tell(error);
+  };
+  for (const auto& engine : models.engines)
+    models_.push_back(std::make_unique<LanguageModel>(*engine, options_.queue, text_, failed));
+  for (const auto& encoder : models.encoders) encoders_.push_back(std::make_unique<TextEncoder>(*encoder));
 }
 
 Service::~Service() {
-  preparation_.stop(), generator_.stop(), text_.stop(), store_.stop();
+  preparation_.stop();
+  for (const auto& model : models_) model->generator.stop();
+  for (const auto& encoder : encoders_) encoder->thread.stop();
+  text_.stop(), store_.stop();
 }
 
-Result<std::unique_ptr<Service>> Service::make(generate::Engine& engine, ServiceOptions options) {
+Result<std::unique_ptr<Service>> Service::make(Models& models, ServiceOptions options) {
+  std::vector<std::string> names = models.names();
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    return bad_input("--model-name: two models are called " + *twice +
+                     ": requests could not tell them apart");
   INVAR_TRY(auto archive, Archive::open(options.archive, options.log));
   std::vector<Digest> keys;
   if (!options.api_keys.empty()) {
@@ -73,7 +76,7 @@ Result<std::unique_ptr<Service>> Service::make(generate::Engine& engine, Service
     }
     if (keys.empty()) return bad_input(options.api_keys + ": no key in it: one a line");
   }
-  std::unique_ptr<Service> service(new Service(engine, std::move(options)));
+  std::unique_ptr<Service> service(new Service(models, std::move(options)));
   service->keys_ = std::move(keys);
   service->archive_ = std::move(archive);
   return service;
@@ -81,6 +84,16 @@ Result<std::unique_ptr<Service>> Service::make(generate::Engine& engine, Service
 
 std::string Service::error_body(int status, const std::string& message) {
   return json::dump(json_of(Problem{status, message}));
+}
+
+store::Record Service::new_record(const http::Headers& headers, const std::string& model) const {
+  store::Record record;
+  const auto bytes = random_bytes();
+  record.answer = bytes ? to_hex(*bytes).substr(0, 24) : "0";
+  for (const auto& [name, value] : headers)
+    if (name == "x-request-id") record.request = value;
+  record.model = model;
+  return record;
 }
 
 void Service::drain() {
@@ -93,7 +106,8 @@ bool Service::wait_idle(std::chrono::milliseconds most) {
 }
 
 void Service::end_all() {
-  generator_.end_all({Code::internal, "the server is stopping: ask again later"});
+  for (const auto& model : models_)
+    model->generator.end_all({Code::internal, "the server is stopping: ask again later"});
 }
 
 void Service::on_failure(std::function<void(const Error&)> f) {
@@ -118,6 +132,7 @@ std::optional<Problem> Service::closed() const {
 bool Service::authorized(const http::Request& request) const {
   if (keys_.empty() || request.path == "/health" || request.path == "/ready" || request.path == "/ping")
     return true;
+  if (const auto key = request.header("x-api-key"); !key.empty()) return any_equal(keys_, sha256(key));
   std::string_view given = request.header("authorization");
   constexpr std::string_view bearer = "Bearer ";
   if (!given.starts_with(bearer)) return false;
@@ -137,7 +152,7 @@ void Service::refuse(Asked& asked, const Problem& problem) {
   if (problem.status == 503) more.push_back({"x-should-retry", "true"});
   if (problem.status == 500) more.push_back({"x-should-retry", "false"});
   if (problem.status == 401) more.push_back({"www-authenticate", "Bearer"});
-  respond(asked, problem.status, json_of(problem), std::move(more));
+  respond(asked, problem.status, error_body_of(problem, asked.request.path), std::move(more));
 }
 
 void Service::handle(http::Request request, http::Responder responder) {
@@ -183,14 +198,14 @@ void Service::route(Asked asked) {
        }},
       {"GET", "/v1/models", false,
        [](Service& s, Asked& a) {
-         s.respond(a, 200, {{"object", "list"}, {"data", json::list({s.model_json()})}});
+         s.respond(a, 200, {{"object", "list"}, {"data", s.models_json()}});
        }},
       {"GET", "/v1/models/", false,
        [](Service& s, Asked& a) {
          const std::string asked_for = a.request.path.substr(std::string_view("/v1/models/").size());
-         if (asked_for != s.name_)
-           return s.refuse(a, {404, "no model " + asked_for + " here: " + s.name_, "", "model_not_found"});
-         s.respond(a, 200, s.model_json());
+         for (const Value& model : s.models_json().items)
+           if (model.get("id").text == asked_for) return s.respond(a, 200, model);
+         s.refuse(a, s.no_model(asked_for));
        }},
       {"GET", "/metrics", false,
        [](Service& s, Asked& a) {
@@ -201,15 +216,26 @@ void Service::route(Asked asked) {
          }
          http::Headers headers = a.headers;
          headers.push_back({"content-type", "text/plain; version=0.0.4; charset=utf-8"});
-         a.responder.answer(
-             200, std::move(headers),
-             s.metrics_.print(s.generator_.load(), s.archive_->load(), connections ? connections() : 0));
+         a.responder.answer(200, std::move(headers),
+                            s.metrics_.print(s.load(), s.archive_->load(), connections ? connections() : 0));
        }},
-      {"GET", "/tokenizer_info", true, [](Service& s, Asked& a) { s.respond(a, 200, s.tokenizer_info()); }},
+      {"GET", "/tokenizer_info", true,
+       [](Service& s, Asked& a) {
+         auto model = s.language_model("");
+         if (!model) return s.refuse(a, model.problem());
+         s.respond(a, 200, s.tokenizer_info((*model)->model));
+       }},
       {"POST", "/tokenize", true, [](Service& s, Asked& a) { s.tokenize(a); }},
       {"POST", "/detokenize", true, [](Service& s, Asked& a) { s.detokenize(a); }},
-      {"POST", "/v1/chat/completions", true, [](Service& s, Asked& a) { s.prepare(a, true); }},
-      {"POST", "/v1/completions", true, [](Service& s, Asked& a) { s.prepare(a, false); }},
+      {"POST", "/v1/chat/completions", true, [](Service& s, Asked& a) { s.prepare(a, kChat); }},
+      {"POST", "/v1/completions", true, [](Service& s, Asked& a) { s.prepare(a, kCompletions); }},
+      {"POST", "/v1/messages", true, [](Service& s, Asked& a) { s.prepare(a, kMessages); }},
+      {"POST", "/v1/messages/count_tokens", true, [](Service& s, Asked& a) { s.count_tokens(a); }},
+      {"POST", "/v1/responses", true, [](Service& s, Asked& a) { s.prepare(a, kResponses); }},
+      {"POST", "/v1/embeddings", true, [](Service& s, Asked& a) { s.encode(a, kEmbeddings); }},
+      {"POST", "/v1/rerank", true, [](Service& s, Asked& a) { s.encode(a, kRerank); }},
+      {"POST", "/rerank", true, [](Service& s, Asked& a) { s.encode(a, kRerank); }},
+      {"POST", "/v1/score", true, [](Service& s, Asked& a) { s.encode(a, kScore); }},
       {"POST", "/v1/receipts/verify", true, [](Service& s, Asked& a) { s.replay(a); }},
       {"GET", "/v1/receipts/", true, [](Service& s, Asked& a) { s.receipt(a); }},
       {"POST", "/v1/receipts/", true, [](Service& s, Asked& a) { s.whole_receipt(a); }},
@@ -239,18 +265,48 @@ void Service::route(Asked asked) {
   refuse(asked, {404, path + ": nothing is here: docs/guide/serve.md lists what is"});
 }
 
-Value Service::model_json() const {
-  const receipt::Receipt& of = model_.described;
-  return {{"id", name_},
-          {"object", "model"},
-          {"created", 0},
-          {"owned_by", "invar"},
-          {"max_model_len", engine_.positions()},
-          {"program", to_hex(of.program)},
-          {"weights", to_hex(of.weights)},
-          {"numerics", of.numerics},
-          {"profile", of.profile},
-          {"revision", of.revision}};
+Value Service::models_json() const {
+  Value all = Value::array;
+  for (const auto& model : models_) all.add(model->describe());
+  for (const auto& encoder : encoders_) all.add(encoder->describe());
+  return all;
+}
+
+Generator::Load Service::load() const {
+  Generator::Load sum;
+  for (const auto& model : models_) {
+    const Generator::Load one = model->generator.load();
+    sum.running += one.running, sum.waiting += one.waiting;
+  }
+  for (const auto& encoder : encoders_) sum.waiting += encoder->waiting;
+  return sum;
+}
+
+Problem Service::no_model(const std::string& name) const {
+  std::string known;
+  for (const auto& model : models_) known += (known.empty() ? "" : ", ") + model->name;
+  for (const auto& encoder : encoders_) known += (known.empty() ? "" : ", ") + encoder->opened.name;
+  return {404, "model: no model " + std::string(json::brief(name)) + " here: " + known, "model",
+          "model_not_found"};
+}
+
+Outcome<LanguageModel*> Service::language_model(const std::string& name) const {
+  for (const auto& model : models_)
+    if (name.empty() || name == model->name) return model.get();
+  for (const auto& encoder : encoders_)
+    if (name.empty() || name == encoder->opened.name)
+      return Problem{400, "model: " + encoder->opened.name + " is an encoder, which writes no text", "model"};
+  return no_model(name);
+}
+
+Outcome<TextEncoder*> Service::text_encoder(const std::string& name, generate::EncoderKind kind) const {
+  const char* what = kind == generate::EncoderKind::scores ? "a reranker" : "a model of embeddings";
+  for (const auto& encoder : encoders_)
+    if (encoder->opened.kind == kind && (name.empty() || name == encoder->opened.name)) return encoder.get();
+  for (const Value& model : models_json().items)
+    if (model.get("id").text == name) return Problem{400, "model: " + name + " is not " + what, "model"};
+  if (name.empty()) return Problem{400, std::string("model: this server has not ") + what, "model"};
+  return no_model(name);
 }
 
 }  // namespace invar::serve

@@ -13,9 +13,28 @@ from pathlib import Path
 
 import tomllib
 
-KEYS = {"name", "of", "type", "range", "sets", "only", "ignored", "help"}
+KEYS = set("name of needed type range choices sets only ignored help".split())
 TYPES = "boolean integer number text texts ids list object any".split()
-OF = {"chat": "kChat", "completions": "kCompletions", "both": "kChat | kCompletions"}
+# The bodies, by the names that rows have for them; those of call.h are kNAME.
+ENDPOINTS = "chat completions messages tokens responses embeddings rerank score".split()
+GROUPS = {
+    "both": "chat completions",
+    "answers": "chat completions messages responses",
+    "texts": "embeddings rerank score",
+    "all": " ".join(ENDPOINTS),
+}
+
+
+def endpoints(words):
+    """The names in a text of names and groups, in their order."""
+    named = set(" ".join(GROUPS.get(word, word) for word in words.split()).split())
+    if named - set(ENDPOINTS):
+        raise ValueError(f"no endpoint {sorted(named - set(ENDPOINTS))}")
+    return [name for name in ENDPOINTS if name in named]
+
+
+def bits(words):
+    return " | ".join(f"k{name.capitalize()}" for name in endpoints(words)) or "0"
 
 
 def fields(root):
@@ -23,7 +42,7 @@ def fields(root):
     rows = tomllib.loads((Path(root) / "src/serve/protocol/fields.toml").read_text())
     for name, row in rows.items():
         wrong = set(row) - KEYS
-        if wrong or row["type"] not in TYPES or row["of"] not in OF or "help" not in row:
+        if wrong or row["type"] not in TYPES or not endpoints(row["of"]) or "help" not in row:
             sys.exit(
                 f"src/serve/protocol/fields.toml: {name}: {sorted(wrong) or 'of, type or help is wrong'}"
             )
@@ -36,22 +55,30 @@ def fields(root):
 
 def row_text(name, row):
     least, most = row.get("range", [0, 0])
-    only = json.dumps(row["only"]) if "only" in row else ""
+    only, choices = (json.dumps(row[key]) if key in row else "" for key in ("only", "choices"))
     take = "nullptr"
     if "sets" in row:
         take = f"[](Call& c, const json::Value& v) {{ assign(c.{row['sets']}, v); }}"
     ranged = "true" if "range" in row else "false"
     name = json.dumps(row.get("name", name))
     limits = f"{ranged}, {float(least)!r}, {float(most)!r}"
-    return f"    {{{name}, {OF[row['of']]}, Type::{row['type']}, {limits}, {json.dumps(only)}, {take}}},\n"
+    of = f"{bits(row['of'])}, {bits(row.get('needed', ''))}"
+    values = f"{json.dumps(only)}, {json.dumps(choices)}"
+    return f"    {{{name}, {of}, Type::{row['type']}, {limits}, {values}, {take}}},\n"
 
 
-def main(root, out):
-    path = Path(out) / "options/request_fields.inc"
-    content = "".join(row_text(name, row) for name, row in fields(root).items())
+def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != content:
         path.write_text(content)
+
+
+def main(root, out):
+    folder = Path(out) / "options"
+    content = "".join(row_text(name, row) for name, row in fields(root).items())
+    write(folder / "request_fields.inc", content)
+    lines = (f"  k{name.capitalize()} = 1 << {i},\n" for i, name in enumerate(ENDPOINTS))
+    write(folder / "request_endpoints.inc", "".join(lines))
 
 
 if __name__ == "__main__":

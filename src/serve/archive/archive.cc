@@ -163,14 +163,15 @@ void Archive::remember(const std::string& id, const std::string& text) {
   }
 }
 
-Status Archive::keep(const generate::Answer& answer, const std::string& key, store::Record record) {
-  const std::string whole = receipt::print(answer.receipt);
-  if (!keeps_prompts()) remember(answer.receipt_hash, whole);
+Status Archive::keep(const receipt::Receipt& receipt, const std::string& id, const std::string& key,
+                     store::Record record) {
+  const bool whole = keeps_prompts() || receipt.format == receipt::kTensorFormat;  // which has no prompt
+  std::string text = receipt::print(receipt);
+  if (!whole) remember(id, text);
+  if (!whole) text = receipt::print(without_prompt(receipt));
   Waiting what;
   record.time = now_in_milliseconds();
-  store::Entry entry{answer.receipt_hash,
-                     keeps_prompts() ? whole : receipt::print(without_prompt(answer.receipt)),
-                     options_.repeats ? key : "", record.time};
+  store::Entry entry{id, std::move(text), options_.repeats ? key : "", record.time};
   what.bytes = entry.text.size() + record.prompt.size() + sizeof(Waiting);
   what.entries.push_back(std::move(entry));
   what.records.push_back(std::move(record));

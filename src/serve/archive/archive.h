@@ -46,7 +46,7 @@ class Archive {
   // Waits. Where it is no error the receipt is on the disk, or in memory where answers go on.
   // `key`: the hash of question_of() where the answer may be given again; "": it may not. An error:
   // ask the client to come again.
-  Status keep(const generate::Answer&, const std::string& key, store::Record);
+  Status keep(const receipt::Receipt&, const std::string& id, const std::string& key, store::Record);
   // Waits. A request that has no answer; where that cannot be kept, answers do not suffer.
   void keep(store::Record);
 

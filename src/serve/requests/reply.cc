@@ -25,10 +25,6 @@ std::string random_id() {
   return bytes ? to_hex(*bytes).substr(0, 24) : "0";
 }
 
-std::string sse(const Value& data) {
-  return "data: " + json::dump(data) + "\n\n";
-}
-
 }  // namespace
 
 Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, const generate::Request& request)
@@ -40,8 +36,10 @@ Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, cons
       chat(request.prompt.text, call.shows_tools()),
       place{prompt::Stream(tokenizer)} {}
 
-Reply::Reply(Service& service, Call call, http::Responder responder, http::Headers headers)
+Reply::Reply(Service& service, LanguageModel& model, Call call, http::Responder responder,
+             http::Headers headers)
     : service_(service),
+      model_(model),
       call_(std::move(call)),
       responder_(std::move(responder)),
       headers_(std::move(headers)),
@@ -57,13 +55,14 @@ Reply::~Reply() {
 }
 
 std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
+  form_ = form_of(call_, requests.front().tokens.size());
   std::vector<std::shared_ptr<Job>> jobs;
   std::vector<std::pair<size_t, generate::Answer>> repeats;
   for (generate::Request& request : requests) {
     const size_t i = choices_.size();
-    choices_.emplace_back(service_.model_.folder.tokenizer, call_, request);
+    choices_.emplace_back(model_.model.folder.tokenizer, call_, request);
     if (service_.archive_->repeats()) {
-      const receipt::Receipt question = question_of(service_.model_, request);
+      const receipt::Receipt question = question_of(model_.model, request);
       choices_.back().key = to_hex(receipt::receipt_hash(question));
       // Log-probabilities are not kept.
       if (auto known = call_.sampling.logprobs ? std::nullopt : service_.archive_->repeat(question)) {
@@ -83,7 +82,7 @@ std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
     choices_.back().job = job;
     jobs.push_back(std::move(job));
   }
-  if (!jobs.empty() && !service_.generator_.submit(jobs))
+  if (!jobs.empty() && !model_.generator.submit(jobs))
     return service_.closed().value_or(
         Problem{429, "too many requests wait: ask again later", "", "rate_limit_exceeded"});
   service_.text_.post([self = shared_from_this()] { self->begin(); });
@@ -113,7 +112,7 @@ void Reply::begin() {
 
 void Reply::cancel_all() {
   for (const Choice& choice : choices_)
-    if (const auto job = choice.job.lock()) service_.generator_.cancel(job);
+    if (const auto job = choice.job.lock()) model_.generator.cancel(job);
 }
 
 void Reply::gone() {
@@ -125,11 +124,8 @@ void Reply::gone() {
 
 store::Record Reply::record_of(size_t i, int status) const {
   const Choice& choice = choices_[i];
-  store::Record record;
+  store::Record record = service_.new_record(headers_, model_.name);
   record.answer = id_, record.choice = static_cast<int64_t>(i), record.status = status;
-  for (const auto& [name, value] : headers_)
-    if (name == "x-request-id") record.request = value;
-  record.model = service_.name_;
   if (service_.archive_->records_prompts())
     record.prompt = call_.chat ? json::compact(call_.messages) : json::quote(choice.prompt);
   if (!choice.answer) return record;
@@ -197,7 +193,8 @@ void Reply::take_answer(size_t i, Result<generate::Answer> answer) {
     const Choice& kept = self->choices_[i];
     const store::Record record = self->record_of(i, 200);
     ++self->service_.metrics_.receipts;
-    const Status saved = self->service_.archive_->keep(*kept.answer, kept.key, record);
+    const Status saved =
+        self->service_.archive_->keep(kept.answer->receipt, kept.answer->receipt_hash, kept.key, record);
     if (saved)
       self->service_.log({{"event", "answer"},
                           {"request_id", record.request},
@@ -235,19 +232,20 @@ void Reply::fail(const Problem& problem) {
   over_ = true;
   cancel_all();
   keep_failure(problem.status);
-  if (call_.stream) return responder_.finish(sse(json_of(problem)));
+  if (call_.stream) return responder_.finish(form_->error(problem));
   http::Headers headers = headers_;
   headers.push_back({"content-type", "application/json"});
   if (problem.status >= 500) headers.push_back({"x-should-retry", problem.status == 503 ? "true" : "false"});
   service_.metrics_.count_status(problem.status);
-  responder_.answer(problem.status, std::move(headers), json::dump(json_of(problem)));
+  const Value body = call_.endpoint == kMessages ? messages_error(problem) : json_of(problem);
+  responder_.answer(problem.status, std::move(headers), json::dump(body));
 }
 
 void Reply::finish() {
   over_ = true;
   if (call_.stream) {
     std::string last = call_.include_usage() ? event(Value::array, true, true) : "";
-    return responder_.finish(last + "data: [DONE]\n\n");
+    return responder_.finish(last + form_->end());
   }
   Value body = envelope("chat.completion", "text_completion");
   for (size_t i = 0; i < choices_.size(); ++i) body["choices"].add(choice_json(i));
@@ -260,7 +258,7 @@ void Reply::finish() {
     receipts += (receipts.empty() ? "" : ", ") + choice.answer->receipt_hash;
   headers.push_back({"x-invar-receipt", receipts});
   service_.metrics_.count_status(200);
-  responder_.answer(200, std::move(headers), json::dump(body));
+  responder_.answer(200, std::move(headers), json::dump(form_->body(std::move(body))));
 }
 
 // --- the JSON of it ------------------------------------------------------------------------------
@@ -269,8 +267,8 @@ Value Reply::envelope(const char* of_chat, const char* of_completion) const {
   return {{"id", id_},
           {"object", call_.chat ? of_chat : of_completion},
           {"created", created_},
-          {"model", service_.name_},
-          {"system_fingerprint", service_.fingerprint_},
+          {"model", model_.name},
+          {"system_fingerprint", model_.fingerprint},
           {"choices", Value::array}};
 }
 
@@ -290,6 +288,7 @@ void Reply::number_calls(Choice& choice) const {
 Value Reply::choice_json(size_t i) {
   Choice& choice = choices_[i];
   Value json = {{"index", i}, {"logprobs", logprobs_of(choice)}, {"finish_reason", finish_reason(choice)}};
+  if (choice.stop.found()) json["stop_reason"] = choice.stop.text();
   if (call_.token_ids)
     json["prompt_token_ids"] = choice.prompt_ids,
     json["token_ids"] = call_.only_echo ? std::vector<int32_t>() : choice.answer->receipt.tokens;
@@ -312,7 +311,7 @@ Value Reply::choice_json(size_t i) {
 Value Reply::logprobs_of(Choice& choice) {
   const bool echoes = call_.echo && choice.answer;
   if (!call_.sampling.logprobs || (choice.logprobs.empty() && !echoes)) return nullptr;
-  LogprobsJson json(service_.model_.folder.tokenizer, call_.chat, choice.place);
+  LogprobsJson json(model_.model.folder.tokenizer, call_.chat, choice.place);
   if (echoes) {
     const std::vector<int32_t>& prompt = choice.answer->receipt.prompt_tokens;
     json.add_first(prompt.front());
@@ -335,7 +334,10 @@ std::string Reply::events_of(size_t i, bool last) {
                   {"finish_reason", nullptr}};
     if (call_.token_ids && !choice.begun) json["prompt_token_ids"] = choice.prompt_ids;
     if (call_.token_ids && !opens) json["token_ids"] = std::exchange(choice.fresh, {});
-    if (ends) json["finish_reason"] = finish_reason(choice);
+    if (ends) {
+      json["finish_reason"] = finish_reason(choice);
+      if (choice.stop.found()) json["stop_reason"] = choice.stop.text();
+    }
     choice.begun = true;
     out += event(json::list({std::move(json)}), false, ends);
   };
@@ -361,7 +363,7 @@ std::string Reply::events_of(size_t i, bool last) {
   return out;
 }
 
-std::string Reply::event(Value choices, bool with_usage, bool last) const {
+std::string Reply::event(Value choices, bool with_usage, bool last) {
   Value chunk = envelope("chat.completion.chunk", "text_completion");
   const bool complete = choices.empty();
   chunk["choices"] = std::move(choices);
@@ -369,7 +371,7 @@ std::string Reply::event(Value choices, bool with_usage, bool last) const {
   bool sealed = last;
   for (const Choice& choice : choices_) sealed &= choice.sealed;
   if (sealed && !complete) chunk["invar"] = invar();
-  return sse(chunk);
+  return form_->chunk(chunk);
 }
 
 Value Reply::usage() const {

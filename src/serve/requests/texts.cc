@@ -1,4 +1,5 @@
 // Texts and tokens, and receipts: what needs no answer.
+#include <algorithm>
 #include <utility>
 
 #include "receipt/receipt.h"
@@ -10,7 +11,8 @@ namespace invar::serve {
 using json::Value;
 
 // The prompt of a text or of messages, as a completion or a chat makes it of them, and its tokens.
-Outcome<generate::Prompt> Service::prompt_of(const Value& body, std::vector<int32_t>& ids) const {
+Outcome<generate::Prompt> Service::prompt_of(const generate::Model& model, const Value& body,
+                                             std::vector<int32_t>& ids) const {
   generate::Prompt prompt{"", std::nullopt};
   if (const Value& messages = body.get("messages"); messages.is_array()) {
     Call call;
@@ -19,13 +21,13 @@ Outcome<generate::Prompt> Service::prompt_of(const Value& body, std::vector<int3
     auto chat = chat_of(call);
     if (!chat) return chat.problem();
     prompt = {"", std::nullopt, std::move(*chat), "messages"};
-    auto encoded = generate::Request::encode(model_, prompt);
+    auto encoded = generate::Request::encode(model, prompt);
     if (!encoded) return problem_of(encoded.error());
     ids = *std::move(encoded);
   } else if (body.get("prompt").is_string()) {
     prompt.text = body.get("prompt").text;
     const Value& special = body.get("add_special_tokens");
-    auto encoded = model_.folder.tokenizer.encode(prompt.text, special.is_null() || special.is_true());
+    auto encoded = model.folder.tokenizer.encode(prompt.text, special.is_null() || special.is_true());
     if (!encoded) return problem_of(encoded.error());
     ids = *std::move(encoded);
   } else {
@@ -37,11 +39,14 @@ Outcome<generate::Prompt> Service::prompt_of(const Value& body, std::vector<int3
 void Service::tokenize(Asked& asked) {
   const auto body = json::parse(asked.request.body, "the body");
   if (!body) return refuse(asked, {400, body.error().message});
+  auto with = language_model(body->get("model").text);
+  if (!with) return refuse(asked, with.problem());
+  const generate::Model& model = (*with)->model;
   std::vector<int32_t> ids;
-  if (const auto prompt = prompt_of(*body, ids); !prompt) return refuse(asked, prompt.problem());
+  if (const auto prompt = prompt_of(model, *body, ids); !prompt) return refuse(asked, prompt.problem());
   respond(asked, 200,
           {{"count", ids.size()},
-           {"max_model_len", engine_.positions()},
+           {"max_model_len", (*with)->engine.positions()},
            {"tokens", ids},
            {"token_strs", nullptr}});
 }
@@ -51,26 +56,29 @@ void Service::detokenize(Asked& asked) {
   if (!body) return refuse(asked, {400, body.error().message});
   if (!body->get("tokens").is_array())
     return refuse(asked, {400, "tokens: a list of ids is needed", "tokens"});
+  auto with = language_model(body->get("model").text);
+  if (!with) return refuse(asked, with.problem());
+  const prompt::Tokenizer& tokenizer = (*with)->model.folder.tokenizer;
   auto ids = ids_of(body->get("tokens"), "tokens");
   if (!ids) return refuse(asked, ids.problem());
   for (const int32_t id : *ids)
-    if (id >= model_.folder.tokenizer.vocab_size())
+    if (id >= tokenizer.vocab_size())
       return refuse(asked, {400, "tokens: id " + std::to_string(id) + " is not in the vocabulary", "tokens"});
-  respond(asked, 200, {{"prompt", model_.folder.tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
+  respond(asked, 200, {{"prompt", tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
 }
 
-Value Service::tokenizer_info() const {
-  Value info = {{"vocab_size", model_.folder.tokenizer.vocab_size()},
-                {"model_max_length", model_.folder.context},
+Value Service::tokenizer_info(const generate::Model& model) const {
+  Value info = {{"vocab_size", model.folder.tokenizer.vocab_size()},
+                {"model_max_length", model.folder.context},
                 {"add_bos_token", false}};
-  for (const auto& [name, token] : model_.folder.chat_templates.special_tokens) info[name] = token;
-  const auto with = model_.folder.tokenizer.encode("a"), without = model_.folder.tokenizer.encode("a", false);
+  for (const auto& [name, token] : model.folder.chat_templates.special_tokens) info[name] = token;
+  const auto with = model.folder.tokenizer.encode("a"), without = model.folder.tokenizer.encode("a", false);
   if (with && without && with->size() > without->size())
     info["add_bos_token"] = with->front() != without->front();
-  if (!info.contains("eos_token") && !model_.folder.stop_tokens.empty())
-    info["eos_token"] = model_.folder.tokenizer.decode(std::span(model_.folder.stop_tokens).first(1),
-                                                       /*skip_special_tokens=*/false);
-  const auto& templates = model_.folder.chat_templates.texts;
+  if (!info.contains("eos_token") && !model.folder.stop_tokens.empty())
+    info["eos_token"] = model.folder.tokenizer.decode(std::span(model.folder.stop_tokens).first(1),
+                                                      /*skip_special_tokens=*/false);
+  const auto& templates = model.folder.chat_templates.texts;
   if (const auto found = templates.find("default"); found != templates.end())
     info["chat_template"] = found->second;
   return info;
@@ -114,11 +122,18 @@ void Service::whole_receipt(Asked& asked) {
   if (!kept) return refuse(asked, {503, "the receipt cannot be read now: ask again later"});
   if (!*kept) return refuse(asked, no_receipt(id));
   if (!(*kept)->open) return receipt(asked);
+  const receipt::Receipt& open = *(*kept)->open;
+  const auto with = std::ranges::find_if(models_, [&](const auto& m) {
+    return m->model.described.program == open.program && m->model.described.weights == open.weights;
+  });
+  if (with == models_.end())
+    return refuse(asked,
+                  {422, "the receipt is of a model that this server has not: its prompt cannot be read"});
   receipt::Receipt question;
-  auto prompt = prompt_of(*body, question.prompt_tokens);
+  auto prompt = prompt_of((*with)->model, *body, question.prompt_tokens);
   if (!prompt) return refuse(asked, prompt.problem());
   question.prompt = prompt->text, question.chat = prompt->chat;
-  const auto whole = Archive::restored(*(*kept)->open, id, question);
+  const auto whole = Archive::restored(open, id, question);
   if (!whole)
     return refuse(asked, {422,
                           "the receipt has another prompt: send the one of the request, with all that "
