@@ -10,56 +10,9 @@ namespace invar::serve {
 
 using json::Value;
 
-void Service::tokenize(Asked& asked) {
-  const auto body = json::parse(asked.request.body, "the body");
-  if (!body) return refuse(asked, {400, body.error().message});
-  auto with = language_model(body->get("model").text);
-  if (!with) return refuse(asked, with.problem());
-  const generate::Model& model = (*with)->model;
-  std::vector<int32_t> ids;
-  if (const Value& messages = body->get("messages"); messages.is_array()) {
-    Call call;
-    call.chat = true, call.messages = messages, call.tools = body->get("tools");
-    call.variables = body->get("chat_template_kwargs");
-    auto chat = chat_of(call);
-    if (!chat) return refuse(asked, chat.problem());
-    generate::Prompt prompt{"", std::nullopt, std::move(*chat), "messages"};
-    auto encoded = generate::Request::encode(model, prompt);
-    if (!encoded) return refuse(asked, problem_of(encoded.error()));
-    ids = *std::move(encoded);
-  } else if (body->get("prompt").is_string()) {
-    const Value& special = body->get("add_special_tokens");
-    auto encoded =
-        model.folder.tokenizer.encode(body->get("prompt").text, special.is_null() || special.is_true());
-    if (!encoded) return refuse(asked, problem_of(encoded.error()));
-    ids = *std::move(encoded);
-  } else {
-    return refuse(asked, {400, "prompt: a text is needed, or messages", "prompt"});
-  }
-  respond(asked, 200,
-          {{"count", ids.size()},
-           {"max_model_len", (*with)->engine.positions()},
-           {"tokens", ids},
-           {"token_strs", nullptr}});
-}
+namespace {
 
-void Service::detokenize(Asked& asked) {
-  const auto body = json::parse(asked.request.body, "the body");
-  if (!body) return refuse(asked, {400, body.error().message});
-  if (!body->get("tokens").is_array())
-    return refuse(asked, {400, "tokens: a list of ids is needed", "tokens"});
-  auto with = language_model(body->get("model").text);
-  if (!with) return refuse(asked, with.problem());
-  const prompt::Tokenizer& tokenizer = (*with)->model.folder.tokenizer;
-  auto ids = ids_of(body->get("tokens"), "tokens");
-  if (!ids) return refuse(asked, ids.problem());
-  for (const int32_t id : *ids)
-    if (id >= tokenizer.vocab_size())
-      return refuse(asked, {400, "tokens: id " + std::to_string(id) + " is not in the vocabulary", "tokens"});
-  respond(asked, 200, {{"prompt", tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
-}
-
-Value Service::tokenizer_info(const generate::Model& model) const {
+Value info_of(const generate::Model& model) {
   Value info = {{"vocab_size", model.folder.tokenizer.vocab_size()},
                 {"model_max_length", model.folder.context},
                 {"add_bos_token", false}};
@@ -74,6 +27,56 @@ Value Service::tokenizer_info(const generate::Model& model) const {
   if (const auto found = templates.find("default"); found != templates.end())
     info["chat_template"] = found->second;
   return info;
+}
+
+}  // namespace
+
+void Service::tokenize(Asked& asked) {
+  auto call = read_call(asked.request.body, kTokenize);
+  if (!call) return refuse(asked, call.problem());
+  auto with = language_model(call->model);
+  if (!with) return refuse(asked, with.problem());
+  const generate::Model& model = (*with)->model;
+  std::vector<int32_t> ids;
+  if (call->messages.is_array()) {
+    auto chat = chat_of(*call);
+    if (!chat) return refuse(asked, chat.problem());
+    generate::Prompt prompt{"", std::nullopt, std::move(*chat), "messages"};
+    auto encoded = generate::Request::encode(model, prompt);
+    if (!encoded) return refuse(asked, problem_of(encoded.error()));
+    ids = *std::move(encoded);
+  } else if (call->prompt.is_string()) {
+    auto encoded = model.folder.tokenizer.encode(call->prompt.text, call->add_special_tokens);
+    if (!encoded) return refuse(asked, problem_of(encoded.error()));
+    ids = *std::move(encoded);
+  } else {
+    return refuse(asked, {400, "prompt: a text is needed, or messages", "prompt"});
+  }
+  respond(asked, 200,
+          {{"count", ids.size()},
+           {"max_model_len", (*with)->engine.positions()},
+           {"tokens", ids},
+           {"token_strs", nullptr}});
+}
+
+void Service::detokenize(Asked& asked) {
+  auto call = read_call(asked.request.body, kDetokenize);
+  if (!call) return refuse(asked, call.problem());
+  auto with = language_model(call->model);
+  if (!with) return refuse(asked, with.problem());
+  const prompt::Tokenizer& tokenizer = (*with)->model.folder.tokenizer;
+  auto ids = ids_of(call->tokens, "tokens");
+  if (!ids) return refuse(asked, ids.problem());
+  for (const int32_t id : *ids)
+    if (id >= tokenizer.vocab_size())
+      return refuse(asked, {400, "tokens: id " + std::to_string(id) + " is not in the vocabulary", "tokens"});
+  respond(asked, 200, {{"prompt", tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
+}
+
+void Service::tokenizer_info(Asked& asked) {
+  auto with = language_model("");
+  if (!with) return refuse(asked, with.problem());
+  respond(asked, 200, info_of((*with)->model));
 }
 
 std::string Service::receipt_path(const std::string& hash) const {
