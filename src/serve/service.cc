@@ -22,6 +22,14 @@ std::string label_of(const http::Request& request) {
   return bytes ? "req-" + to_hex(*bytes).substr(0, 24) : "req-0";
 }
 
+// The description of all requests (OpenAPI), and the paths that need no key.
+constexpr std::string_view kOpenapi =
+#include "options/openapi.inc"
+    ;
+constexpr std::string_view kOpenPaths[] = {
+#include "options/open_paths.inc"
+};
+
 // Every key is compared, whole, so that the time says nothing.
 bool any_equal(const std::vector<Digest>& keys, const Digest& given) {
   unsigned found = 0;
@@ -35,7 +43,8 @@ bool any_equal(const std::vector<Digest>& keys, const Digest& given) {
 
 }  // namespace
 
-Service::Service(Models& models, ServiceOptions options) : options_(std::move(options)), preparation_(2) {
+Service::Service(const Models& models, ServiceOptions options)
+    : options_(std::move(options)), preparation_(2) {
   const auto failed = [this](const Error& error) {
     failed_ = true;
     std::function<void(const Error&)> tell;
@@ -45,9 +54,9 @@ Service::Service(Models& models, ServiceOptions options) : options_(std::move(op
     }
     if (tell) tell(error);
   };
-  for (const auto& engine : models.engines)
+  for (generate::Engine* engine : models.engines)
     models_.push_back(std::make_unique<LanguageModel>(*engine, options_.queue, text_, failed));
-  for (const auto& encoder : models.encoders) encoders_.push_back(std::make_unique<TextEncoder>(*encoder));
+  for (OpenedEncoder* encoder : models.encoders) encoders_.push_back(std::make_unique<TextEncoder>(*encoder));
 }
 
 Service::~Service() {
@@ -57,7 +66,11 @@ Service::~Service() {
   text_.stop(), store_.stop();
 }
 
-Result<std::unique_ptr<Service>> Service::make(Models& models, ServiceOptions options) {
+Result<std::unique_ptr<Service>> Service::make(generate::Engine& engine, ServiceOptions options) {
+  return make(Models{{&engine}, {}}, std::move(options));
+}
+
+Result<std::unique_ptr<Service>> Service::make(const Models& models, ServiceOptions options) {
   std::vector<std::string> names = models.names();
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
@@ -130,8 +143,8 @@ std::optional<Problem> Service::closed() const {
 // --- routes --------------------------------------------------------------------------------------
 
 bool Service::authorized(const http::Request& request) const {
-  if (keys_.empty() || request.path == "/health" || request.path == "/ready" || request.path == "/ping")
-    return true;
+  if (keys_.empty()) return true;
+  if (std::ranges::find(kOpenPaths, request.path) != std::end(kOpenPaths)) return true;
   if (const auto key = request.header("x-api-key"); !key.empty()) return any_equal(keys_, sha256(key));
   std::string_view given = request.header("authorization");
   constexpr std::string_view bearer = "Bearer ";
@@ -183,62 +196,8 @@ void Service::route(Asked asked) {
     bool waits;                     // not on the thread of the sockets
     Do run;
   };
-  static constexpr Do live = [](Service& s, Asked& a) { s.respond(a, 200, {{"status", "ok"}}); };
   static constexpr Route routes[] = {
-      {"GET", "/health", false, live},
-      {"GET", "/ping", false, live},
-      {"GET", "/ready", false,
-       [](Service& s, Asked& a) {
-         if (const auto problem = s.closed()) return s.refuse(a, *problem);
-         s.respond(a, 200, {{"status", "ready"}});
-       }},
-      {"GET", "/version", false,
-       [](Service& s, Asked& a) {
-         s.respond(a, 200, {{"version", INVAR_VERSION}});
-       }},
-      {"GET", "/v1/models", false,
-       [](Service& s, Asked& a) {
-         s.respond(a, 200, {{"object", "list"}, {"data", s.models_json()}});
-       }},
-      {"GET", "/v1/models/", false,
-       [](Service& s, Asked& a) {
-         const std::string asked_for = a.request.path.substr(std::string_view("/v1/models/").size());
-         for (const Value& model : s.models_json().items)
-           if (model.get("id").text == asked_for) return s.respond(a, 200, model);
-         s.refuse(a, s.no_model(asked_for));
-       }},
-      {"GET", "/metrics", false,
-       [](Service& s, Asked& a) {
-         std::function<size_t()> connections;
-         {
-           const std::lock_guard lock(s.mutex_);
-           connections = s.connections_;
-         }
-         http::Headers headers = a.headers;
-         headers.push_back({"content-type", "text/plain; version=0.0.4; charset=utf-8"});
-         a.responder.answer(200, std::move(headers),
-                            s.metrics_.print(s.load(), s.archive_->load(), connections ? connections() : 0));
-       }},
-      {"GET", "/tokenizer_info", true,
-       [](Service& s, Asked& a) {
-         auto model = s.language_model("");
-         if (!model) return s.refuse(a, model.problem());
-         s.respond(a, 200, s.tokenizer_info((*model)->model));
-       }},
-      {"POST", "/tokenize", true, [](Service& s, Asked& a) { s.tokenize(a); }},
-      {"POST", "/detokenize", true, [](Service& s, Asked& a) { s.detokenize(a); }},
-      {"POST", "/v1/chat/completions", true, [](Service& s, Asked& a) { s.prepare(a, kChat); }},
-      {"POST", "/v1/completions", true, [](Service& s, Asked& a) { s.prepare(a, kCompletions); }},
-      {"POST", "/v1/messages", true, [](Service& s, Asked& a) { s.prepare(a, kMessages); }},
-      {"POST", "/v1/messages/count_tokens", true, [](Service& s, Asked& a) { s.count_tokens(a); }},
-      {"POST", "/v1/responses", true, [](Service& s, Asked& a) { s.prepare(a, kResponses); }},
-      {"POST", "/v1/embeddings", true, [](Service& s, Asked& a) { s.encode(a, kEmbeddings); }},
-      {"POST", "/v1/rerank", true, [](Service& s, Asked& a) { s.encode(a, kRerank); }},
-      {"POST", "/rerank", true, [](Service& s, Asked& a) { s.encode(a, kRerank); }},
-      {"POST", "/v1/score", true, [](Service& s, Asked& a) { s.encode(a, kScore); }},
-      {"POST", "/v1/receipts/verify", true, [](Service& s, Asked& a) { s.replay(a); }},
-      {"GET", "/v1/receipts/", true, [](Service& s, Asked& a) { s.receipt(a); }},
-      {"POST", "/v1/receipts/", true, [](Service& s, Asked& a) { s.whole_receipt(a); }},
+#include "options/routes.inc"
   };
   const std::string& path = asked.request.path;
   const std::string_view method = asked.request.method == "HEAD" ? "GET" : asked.request.method;
@@ -263,6 +222,36 @@ void Service::route(Asked asked) {
   if (!allowed.empty())
     return respond(asked, 405, json_of(Problem{405, path + " takes " + allowed}), {{"allow", allowed}});
   refuse(asked, {404, path + ": nothing is here: docs/guide/serve.md lists what is"});
+}
+
+void Service::ready(Asked& a) {
+  if (const auto problem = closed()) return refuse(a, *problem);
+  respond(a, 200, {{"status", "ready"}});
+}
+
+void Service::model(Asked& a) {
+  const std::string asked_for = a.request.path.substr(std::string_view("/v1/models/").size());
+  for (const Value& model : models_json().items)
+    if (model.get("id").text == asked_for) return respond(a, 200, model);
+  refuse(a, no_model(asked_for));
+}
+
+void Service::metrics(Asked& a) {
+  std::function<size_t()> connections;
+  {
+    const std::lock_guard lock(mutex_);
+    connections = connections_;
+  }
+  http::Headers headers = a.headers;
+  headers.push_back({"content-type", "text/plain; version=0.0.4; charset=utf-8"});
+  a.responder.answer(200, std::move(headers),
+                     metrics_.print(load(), archive_->load(), connections ? connections() : 0));
+}
+
+void Service::openapi(Asked& a) {
+  http::Headers headers = a.headers;
+  headers.push_back({"content-type", "application/json"});
+  a.responder.answer(200, std::move(headers), std::string(kOpenapi));
 }
 
 Value Service::models_json() const {

@@ -36,7 +36,8 @@ class Service {
  public:
   // The models outlive it; engines were opened for no request. A request that names none of them
   // has the first that can answer it.
-  static Result<std::unique_ptr<Service>> make(Models&, ServiceOptions);
+  static Result<std::unique_ptr<Service>> make(const Models&, ServiceOptions);
+  static Result<std::unique_ptr<Service>> make(generate::Engine&, ServiceOptions);
   ~Service();
   // http::Handler
   void handle(http::Request, http::Responder);
@@ -64,7 +65,7 @@ class Service {
     http::Responder responder;
     http::Headers headers;  // that every answer to it has
   };
-  explicit Service(Models&, ServiceOptions);
+  explicit Service(const Models&, ServiceOptions);
   void route(Asked);
   bool authorized(const http::Request&) const;
   void respond(Asked&, int status, const json::Value& body, http::Headers more = {});
@@ -72,13 +73,17 @@ class Service {
   void prepare(Asked&, Endpoint);
   void count_tokens(Asked&);
   void encode(Asked&, Endpoint);
+  void ready(Asked&);
+  void model(Asked&);
+  void metrics(Asked&);
+  void openapi(Asked&);
+  void tokenizer_info(Asked&);
   void tokenize(Asked&);
   void detokenize(Asked&);
   void receipt(Asked&);
   void whole_receipt(Asked&);
   void replay(Asked&);
   json::Value models_json() const;
-  json::Value tokenizer_info(const generate::Model&) const;
   // The model of this name; "": the first.
   Outcome<LanguageModel*> language_model(const std::string& name) const;
   Outcome<TextEncoder*> text_encoder(const std::string& name, generate::EncoderKind) const;
@@ -92,8 +97,7 @@ class Service {
   std::optional<Problem> closed() const;
   // The record of a request by this model, which has these headers, without an answer.
   store::Record new_record(const http::Headers&, const std::string& model) const;
-  Outcome<generate::Prompt> prompt_of(const generate::Model&, const json::Value& body,
-                                      std::vector<int32_t>& ids) const;
+  Outcome<generate::Prompt> prompt_of(const generate::Model&, const Call&, std::vector<int32_t>& ids) const;
   void log(json::Value event) const {
     if (options_.log) options_.log(std::move(event));
   }

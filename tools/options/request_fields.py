@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 """src/serve/protocol/fields.toml, the members of a request's body, as rows that
-src/serve/protocol/call.cc includes.
+src/serve/protocol/call.cc includes; routes.toml, the requests, as those of src/serve/service.cc,
+and their description (openapi.py).
 
 request_fields.py ROOT OUT
 
-CMake runs it (cmake/options.cmake). It writes OUT/options/request_fields.inc where its text
-changes. The table documents its keys."""
+CMake runs it (cmake/options.cmake). It writes files of OUT/options where their texts change. The
+tables document their keys."""
 
 import json
 import sys
 from pathlib import Path
 
+import openapi
 import tomllib
 
 KEYS = set("name of needed type range choices sets only ignored help".split())
 TYPES = "boolean integer number text texts ids list object any".split()
 # The bodies, by the names that rows have for them; those of call.h are kNAME.
 ENDPOINTS = "chat completions messages tokens responses embeddings rerank score".split()
+ENDPOINTS += ["tokenize", "detokenize"]
 GROUPS = {
     "both": "chat completions",
     "answers": "chat completions messages responses",
@@ -67,6 +70,18 @@ def row_text(name, row):
     return f"    {{{name}, {of}, Type::{row['type']}, {limits}, {values}, {take}}},\n"
 
 
+def route_text(row):
+    path = json.dumps(row["path"].removesuffix("{id}"))
+    waits = "true" if row.get("waits", True) else "false"
+    run = f"[](Service& s, Asked& a) {{ s.{row['run']}; }}"
+    return f'    {{"{row["method"]}", {path}, {waits}, {run}}},\n'
+
+
+def pieces(text):
+    """Literals of a length that every compiler takes."""
+    return (text[i : i + 2000] for i in range(0, len(text), 2000))
+
+
 def write(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != content:
@@ -79,6 +94,12 @@ def main(root, out):
     write(folder / "request_fields.inc", content)
     lines = (f"  k{name.capitalize()} = 1 << {i},\n" for i, name in enumerate(ENDPOINTS))
     write(folder / "request_endpoints.inc", "".join(lines))
+    routes = openapi.routes(root)
+    write(folder / "routes.inc", "".join(route_text(row) for row in routes.values()))
+    paths = (f"    {json.dumps(row['path'])},\n" for row in routes.values() if row.get("open"))
+    write(folder / "open_paths.inc", "".join(paths))
+    text = openapi.text(routes, fields(root), endpoints)
+    write(folder / "openapi.inc", "".join(f"{json.dumps(line)}\n" for line in pieces(text)))
 
 
 if __name__ == "__main__":

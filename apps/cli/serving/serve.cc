@@ -130,57 +130,71 @@ Status check_several(const ServeCommand& c) {
   return {};
 }
 
-Result<serve::Models> open_models(const ServeCommand& c, generate::Observer& observer) {
+// The models of the command, in its order.
+struct Opened {
+  std::vector<std::unique_ptr<generate::Engine>> engines;
+  std::vector<std::unique_ptr<serve::OpenedEncoder>> encoders;
+
+  serve::Models models() const {
+    serve::Models all;
+    for (const auto& engine : engines) all.engines.push_back(engine.get());
+    for (const auto& encoder : encoders) all.encoders.push_back(encoder.get());
+    return all;
+  }
+  // "model a, 8 sequences of 4096 tokens, encoder b"
+  std::string describe() const {
+    std::string text;
+    const auto comma = [&] { return text.empty() ? "" : ", "; };
+    for (const auto& engine : engines)
+      text += comma() + ("model " + engine->model().location.name) + ", " +
+              std::to_string(engine->session().sequences()) + " sequences of " +
+              std::to_string(engine->positions()) + " tokens";
+    for (const auto& encoder : encoders) text += comma() + ("encoder " + encoder->name);
+    return text;
+  }
+};
+
+Status open_model(const ServeCommand& c, const std::string& name, Opened& opened,
+                  generate::Observer& observer) {
+  generate::ModelOptions options = c.model;
+  options.model_name = name;
+  INVAR_TRY(const auto location, generate::obtain({name, options.revision, options.offline}, observer));
+  INVAR_TRY(const auto kind, generate::encoder_kind(location));
+  if (kind == generate::EncoderKind::none) {
+    INVAR_TRY(const auto model, generate::Model::open(options, observer));
+    const generate::EngineOptions sizes{.batch_size = c.batch_size, .positions = c.context};
+    INVAR_TRY(auto engine, generate::Engine::open(model, c.execution, sizes, {}, observer));
+    opened.engines.push_back(std::make_unique<generate::Engine>(std::move(engine)));
+    return {};
+  }
+  generate::EncoderOptions of_texts;
+  of_texts.pairs = kind == generate::EncoderKind::scores;
+  INVAR_TRY(auto encoder, generate::EncoderModel::open(options, c.execution, of_texts, observer));
+  opened.encoders.push_back(std::make_unique<serve::OpenedEncoder>(
+      serve::OpenedEncoder{location.name, location.revision, kind, std::move(encoder)}));
+  return {};
+}
+
+Result<Opened> open_models(const ServeCommand& c, generate::Observer& observer) {
   if (c.model_names.size() > 1) {
     INVAR_CHECK_OK(check_several(c));
   }
-  serve::Models models;
-  for (const std::string& name : c.model_names) {
-    generate::ModelOptions options = c.model;
-    options.model_name = name;
-    INVAR_TRY(const auto location,
-              generate::obtain({options.model_name, options.revision, options.offline}, observer));
-    INVAR_TRY(const auto kind, generate::encoder_kind(location));
-    if (kind == generate::EncoderKind::none) {
-      INVAR_TRY(const auto model, generate::Model::open(options, observer));
-      INVAR_TRY(auto engine,
-                generate::Engine::open(model, c.execution,
-                                       {.batch_size = c.batch_size, .positions = c.context}, {}, observer));
-      models.engines.push_back(std::make_unique<generate::Engine>(std::move(engine)));
-      continue;
-    }
-    generate::EncoderOptions of_texts;
-    of_texts.pairs = kind == generate::EncoderKind::scores;
-    INVAR_TRY(auto encoder, generate::EncoderModel::open(options, c.execution, of_texts, observer));
-    models.encoders.push_back(std::make_unique<serve::OpenedEncoder>(
-        serve::OpenedEncoder{location.name, location.revision, kind, std::move(encoder)}));
-  }
-  return models;
-}
-
-// "model a, 8 sequences of 4096 tokens, encoder b"
-std::string describe(const serve::Models& models) {
-  std::string text;
-  const auto comma = [&] { return text.empty() ? "" : ", "; };
-  for (const auto& engine : models.engines)
-    text += comma() + ("model " + engine->model().location.name) + ", " +
-            std::to_string(engine->session().sequences()) + " sequences of " +
-            std::to_string(engine->positions()) + " tokens";
-  for (const auto& encoder : models.encoders) text += comma() + ("encoder " + encoder->name);
-  return text;
+  Opened opened;
+  for (const std::string& name : c.model_names) INVAR_CHECK_OK(open_model(c, name, opened, observer));
+  return opened;
 }
 
 Status do_serve(const ServeCommand& c) {
   Console console(false);
   const auto starting = generate::start(c.execution);
-  INVAR_TRY(serve::Models models, open_models(c, console));
+  INVAR_TRY(const Opened opened, open_models(c, console));
   serve::ServiceOptions options;
   options.archive = {c.receipts, c.store, c.store_prompts, c.answer_repeats, c.store_failure == "continue"};
   options.archive.keep = {c.store_max_age, c.store_max_receipts};
   options.queue = static_cast<size_t>(c.queue);
   options.api_keys = c.api_key_file;
   options.log = log_as(c.log);
-  INVAR_TRY(const auto service, serve::Service::make(models, options));
+  INVAR_TRY(const auto service, serve::Service::make(opened.models(), options));
   Ending ending;
   service->on_failure([&](const Error& error) { ending.by(error); });
   INVAR_TRY(http::Server server,
@@ -198,7 +212,7 @@ Status do_serve(const ServeCommand& c) {
   std::signal(SIGHUP, SIG_IGN);
   on_next_signal([&] { ending.by_signal(); });
   console.note("serve", "http://" + c.host + ":" + std::to_string(server.port()) + "/v1, " +
-                            describe(models) + ", receipts in " + place_of_receipts(c));
+                            opened.describe() + ", receipts in " + place_of_receipts(c));
   const Status ended = ending.wait();
   console.note("drain", "running answers have " + std::to_string(c.drain_timeout) +
                             " s; a second signal ends at once");

@@ -49,8 +49,8 @@ Value TextEncoder::describe() const {
 
 std::vector<std::string> Models::names() const {
   std::vector<std::string> all;
-  for (const auto& engine : engines) all.push_back(engine->model().location.name);
-  for (const auto& encoder : encoders) all.push_back(encoder->name);
+  for (const generate::Engine* engine : engines) all.push_back(engine->model().location.name);
+  for (const OpenedEncoder* encoder : encoders) all.push_back(encoder->name);
   return all;
 }
 

@@ -43,10 +43,10 @@ struct TextEncoder {
   Worker thread;
 };
 
-// The models of a server, which outlive it. At least one.
+// The models of a server, which outlive it.
 struct Models {
-  std::vector<std::unique_ptr<generate::Engine>> engines;
-  std::vector<std::unique_ptr<OpenedEncoder>> encoders;
+  std::vector<generate::Engine*> engines;
+  std::vector<OpenedEncoder*> encoders;
   // The names of all of them.
   std::vector<std::string> names() const;
 };

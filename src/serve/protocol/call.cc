@@ -244,7 +244,7 @@ Outcome<Call> read_call(std::string_view body, Endpoint endpoint) {
                    "the body: an object has the member '" + std::string(json::brief(*twice)) + "' twice"};
   Call call;
   call.endpoint = endpoint;
-  call.chat = (endpoint & (kChat | kMessages | kTokens | kResponses)) != 0;
+  call.chat = (endpoint & (kChat | kMessages | kTokens | kResponses | kTokenize)) != 0;
   for (const auto& [name, value] : parsed->members) {
     const Field* field = nullptr;
     for (const Field& one : kFields)

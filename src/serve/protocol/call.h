@@ -62,6 +62,9 @@ struct Call {
   std::optional<int64_t> dimensions, top_n, truncate_prompt_tokens;
   json::Value documents, text_1, text_2;
   bool return_documents = false;
+  // of tokenize and detokenize
+  bool add_special_tokens = true;
+  json::Value tokens;
 
   bool include_usage() const {
     return stream_options.get("include_usage").is_true() || endpoint == kMessages || endpoint == kResponses;

@@ -10,64 +10,9 @@ namespace invar::serve {
 
 using json::Value;
 
-// The prompt of a text or of messages, as a completion or a chat makes it of them, and its tokens.
-Outcome<generate::Prompt> Service::prompt_of(const generate::Model& model, const Value& body,
-                                             std::vector<int32_t>& ids) const {
-  generate::Prompt prompt{"", std::nullopt};
-  if (const Value& messages = body.get("messages"); messages.is_array()) {
-    Call call;
-    call.chat = true, call.messages = messages, call.tools = body.get("tools");
-    call.variables = body.get("chat_template_kwargs");
-    auto chat = chat_of(call);
-    if (!chat) return chat.problem();
-    prompt = {"", std::nullopt, std::move(*chat), "messages"};
-    auto encoded = generate::Request::encode(model, prompt);
-    if (!encoded) return problem_of(encoded.error());
-    ids = *std::move(encoded);
-  } else if (body.get("prompt").is_string()) {
-    prompt.text = body.get("prompt").text;
-    const Value& special = body.get("add_special_tokens");
-    auto encoded = model.folder.tokenizer.encode(prompt.text, special.is_null() || special.is_true());
-    if (!encoded) return problem_of(encoded.error());
-    ids = *std::move(encoded);
-  } else {
-    return Problem{400, "prompt: a text is needed, or messages", "prompt"};
-  }
-  return prompt;
-}
+namespace {
 
-void Service::tokenize(Asked& asked) {
-  const auto body = json::parse(asked.request.body, "the body");
-  if (!body) return refuse(asked, {400, body.error().message});
-  auto with = language_model(body->get("model").text);
-  if (!with) return refuse(asked, with.problem());
-  const generate::Model& model = (*with)->model;
-  std::vector<int32_t> ids;
-  if (const auto prompt = prompt_of(model, *body, ids); !prompt) return refuse(asked, prompt.problem());
-  respond(asked, 200,
-          {{"count", ids.size()},
-           {"max_model_len", (*with)->engine.positions()},
-           {"tokens", ids},
-           {"token_strs", nullptr}});
-}
-
-void Service::detokenize(Asked& asked) {
-  const auto body = json::parse(asked.request.body, "the body");
-  if (!body) return refuse(asked, {400, body.error().message});
-  if (!body->get("tokens").is_array())
-    return refuse(asked, {400, "tokens: a list of ids is needed", "tokens"});
-  auto with = language_model(body->get("model").text);
-  if (!with) return refuse(asked, with.problem());
-  const prompt::Tokenizer& tokenizer = (*with)->model.folder.tokenizer;
-  auto ids = ids_of(body->get("tokens"), "tokens");
-  if (!ids) return refuse(asked, ids.problem());
-  for (const int32_t id : *ids)
-    if (id >= tokenizer.vocab_size())
-      return refuse(asked, {400, "tokens: id " + std::to_string(id) + " is not in the vocabulary", "tokens"});
-  respond(asked, 200, {{"prompt", tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
-}
-
-Value Service::tokenizer_info(const generate::Model& model) const {
+Value info_of(const generate::Model& model) {
   Value info = {{"vocab_size", model.folder.tokenizer.vocab_size()},
                 {"model_max_length", model.folder.context},
                 {"add_bos_token", false}};
@@ -82,6 +27,65 @@ Value Service::tokenizer_info(const generate::Model& model) const {
   if (const auto found = templates.find("default"); found != templates.end())
     info["chat_template"] = found->second;
   return info;
+}
+
+}  // namespace
+
+// The prompt of a text or of messages, as a completion or a chat makes it of them, and its tokens.
+Outcome<generate::Prompt> Service::prompt_of(const generate::Model& model, const Call& call,
+                                             std::vector<int32_t>& ids) const {
+  generate::Prompt prompt{"", std::nullopt};
+  if (call.messages.is_array()) {
+    auto chat = chat_of(call);
+    if (!chat) return chat.problem();
+    prompt = {"", std::nullopt, std::move(*chat), "messages"};
+    auto encoded = generate::Request::encode(model, prompt);
+    if (!encoded) return problem_of(encoded.error());
+    ids = *std::move(encoded);
+  } else if (call.prompt.is_string()) {
+    prompt.text = call.prompt.text;
+    auto encoded = model.folder.tokenizer.encode(prompt.text, call.add_special_tokens);
+    if (!encoded) return problem_of(encoded.error());
+    ids = *std::move(encoded);
+  } else {
+    return Problem{400, "prompt: a text is needed, or messages", "prompt"};
+  }
+  return prompt;
+}
+
+void Service::tokenize(Asked& asked) {
+  auto call = read_call(asked.request.body, kTokenize);
+  if (!call) return refuse(asked, call.problem());
+  auto with = language_model(call->model);
+  if (!with) return refuse(asked, with.problem());
+  std::vector<int32_t> ids;
+  if (const auto prompt = prompt_of((*with)->model, *call, ids); !prompt)
+    return refuse(asked, prompt.problem());
+  respond(asked, 200,
+          {{"count", ids.size()},
+           {"max_model_len", (*with)->engine.positions()},
+           {"tokens", ids},
+           {"token_strs", nullptr}});
+}
+
+void Service::detokenize(Asked& asked) {
+  auto call = read_call(asked.request.body, kDetokenize);
+  if (!call) return refuse(asked, call.problem());
+  auto with = language_model(call->model);
+  if (!with) return refuse(asked, with.problem());
+  const prompt::Tokenizer& tokenizer = (*with)->model.folder.tokenizer;
+  auto ids = ids_of(call->tokens, "tokens");
+  if (!ids) return refuse(asked, ids.problem());
+  for (const int32_t id : *ids)
+    if (id >= tokenizer.vocab_size())
+      return refuse(asked, {400, "tokens: id " + std::to_string(id) + " is not in the vocabulary", "tokens"});
+  respond(asked, 200, {{"prompt", tokenizer.decode(*ids, /*skip_special_tokens=*/false)}});
+}
+
+void Service::tokenizer_info(Asked& asked) {
+  auto with = language_model("");
+  if (!with) return refuse(asked, with.problem());
+  respond(asked, 200, info_of((*with)->model));
 }
 
 namespace {
@@ -115,8 +119,8 @@ void Service::receipt(Asked& asked) {
 // The receipt of a kept answer and its prompt, which the client has and the store may not have.
 void Service::whole_receipt(Asked& asked) {
   const std::string id = asked.request.path.substr(kReceipts.size());
-  const auto body = json::parse(asked.request.body, "the body");
-  if (!body) return refuse(asked, {400, body.error().message});
+  auto call = read_call(asked.request.body, kTokenize);
+  if (!call) return refuse(asked, call.problem());
   if (!digest_from_hex(id)) return refuse(asked, no_receipt(id));
   const auto kept = archive_->receipt(id);
   if (!kept) return refuse(asked, {503, "the receipt cannot be read now: ask again later"});
@@ -130,7 +134,7 @@ void Service::whole_receipt(Asked& asked) {
     return refuse(asked,
                   {422, "the receipt is of a model that this server has not: its prompt cannot be read"});
   receipt::Receipt question;
-  auto prompt = prompt_of((*with)->model, *body, question.prompt_tokens);
+  auto prompt = prompt_of((*with)->model, *call, question.prompt_tokens);
   if (!prompt) return refuse(asked, prompt.problem());
   question.prompt = prompt->text, question.chat = prompt->chat;
   const auto whole = Archive::restored(open, id, question);

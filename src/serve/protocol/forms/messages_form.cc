@@ -72,15 +72,19 @@ class MessagesForm : public Form {
     if (chunk.get("choices").empty()) return out + last(chunk.get("usage"));
     const Value& choice = chunk.get("choices").items[0];
     const Value& delta = choice.get("delta");
-    if (const std::string& text = delta.get("reasoning_content").text; !text.empty())
-      out += open("thinking", {{"type", "thinking"}, {"thinking", ""}, {"signature", ""}}) +
-             piece({{"type", "thinking_delta"}, {"thinking", text}});
-    if (const std::string& text = delta.get("content").text; !text.empty())
-      out += open("text", {{"type", "text"}, {"text", ""}}) + piece({{"type", "text_delta"}, {"text", text}});
+    if (const std::string& text = delta.get("reasoning_content").text; !text.empty()) {
+      out += open("thinking", {{"type", "thinking"}, {"thinking", ""}, {"signature", ""}});
+      out += piece({{"type", "thinking_delta"}, {"thinking", text}});
+    }
+    if (const std::string& text = delta.get("content").text; !text.empty()) {
+      out += open("text", {{"type", "text"}, {"text", ""}});
+      out += piece({{"type", "text_delta"}, {"text", text}});
+    }
     for (const Value& call : delta.get("tool_calls").items) {
-      out +=
-          close() + open("tool", tool_block(call, false)) +
-          piece({{"type", "input_json_delta"}, {"partial_json", call.get("function").get("arguments").text}});
+      out += close();
+      out += open("tool", tool_block(call, false));
+      out += piece({{"type", "input_json_delta"},
+                    {"partial_json", call.get("function").get("arguments").text}});
     }
     if (!choice.get("finish_reason").is_null()) {
       out += close();

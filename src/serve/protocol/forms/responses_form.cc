@@ -65,12 +65,19 @@ class ResponsesForm : public Form {
     }
     const Value& choice = chunk.get("choices").items[0];
     const Value& delta = choice.get("delta");
-    if (const std::string& text = delta.get("reasoning_content").text; !text.empty())
-      out += open(Kind::reasoning) + piece("response.reasoning_text.delta", text);
-    if (const std::string& text = delta.get("content").text; !text.empty())
-      out += open(Kind::message) + piece("response.output_text.delta", text);
+    if (const std::string& text = delta.get("reasoning_content").text; !text.empty()) {
+      out += open(Kind::reasoning);
+      out += piece("response.reasoning_text.delta", text);
+    }
+    if (const std::string& text = delta.get("content").text; !text.empty()) {
+      out += open(Kind::message);
+      out += piece("response.output_text.delta", text);
+    }
     if (!delta.get("tool_calls").empty()) called_ = true;
-    for (const Value& call : delta.get("tool_calls").items) out += close("completed") + called(call);
+    for (const Value& call : delta.get("tool_calls").items) {
+      out += close("completed");
+      out += called(call);
+    }
     if (!choice.get("finish_reason").is_null()) {
       complete_ = choice.get("finish_reason").text != "length";
       if (kind_ != Kind::message && !called_) out += open(Kind::message);  // an answer without a text
