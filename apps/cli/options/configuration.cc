@@ -23,6 +23,18 @@ bool of_environment(const OptionRow& row) {
   return !row.position && (group == "Server" || group == "Receipt");
 }
 
+// What is wrong with a value as such; its type is looked at with those of the command line.
+std::optional<Error> wrong_value(const OptionRow& row, const std::string& value, const std::string& which) {
+  if (value.empty() && !row.may_be_empty) return bad_input(which + ": a value is needed");
+  const std::string choices = "|" + std::string(row.choices) + "|";
+  if (choices == "||" || choices.find("|...|") != choices.npos ||
+      choices.find("|" + value + "|") != choices.npos)
+    return std::nullopt;
+  std::string list = row.choices;
+  for (size_t at = 0; (at = list.find('|', at)) != list.npos; at += 2) list.replace(at, 1, ", ");
+  return bad_input(which + ": " + std::string(json::brief(value)) + " is not one of " + list);
+}
+
 // Gives the option these values, where it has none. Of a flag the values say whether.
 void give(const OptionRow& row, const std::vector<std::string>& values, Given& given) {
   if (row.is_flag() && values.front() != "true") return;
@@ -56,8 +68,8 @@ std::optional<Error> of_variables(const CommandRow& command, std::vector<Given>&
         values.push_back(value.substr(begin, end - begin));
       }
     }
-    if (!row->may_be_empty && std::ranges::any_of(values, [](const std::string& v) { return v.empty(); }))
-      return bad_input(name + ": a value is needed; or unset the variable");
+    for (const std::string& one : values)
+      if (auto wrong = wrong_value(*row, one, name)) return wrong;
     Given& of_row = given[static_cast<size_t>(row - command.options.begin())];
     if (of_row.times == 0) give(*row, values, of_row);
   }
@@ -96,7 +108,7 @@ std::optional<Error> of_file(const std::string& file, const CommandRow& command,
                           : row->repeats ? "texts"
                                          : "a value") +
                          ", not " + std::string(json::name_of(item.kind)));
-      if (spelled->empty() && !row->may_be_empty) return bad_input(which + ": a value is needed");
+      if (auto wrong = wrong_value(*row, *spelled, which)) return wrong;
       values.push_back(*spelled);
     }
     Given& of_row = given[static_cast<size_t>(row - command.options.begin())];

@@ -196,15 +196,13 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   const CommandRow& row = row_of(command);
   Commands c;
   c.doctor.options.environment_was_good = environment_was_good;
-  std::optional<Advice> wrong_configuration;
-  if (!words.wrong) wrong_configuration = add_configuration(row, command, words.own);
   const Values of_program(command_rows()[0], program, words.program), own(row, command, words.own);
   std::optional<Advice> wrong = of_program.store_all(c);
   show_as(c.program, words.json);
   show_truncation();
   if (words.wrong) return fail(words.wrong->error, words.wrong->hint);
   if (c.program.version) return exit_code(write_stdout("invar " INVAR_VERSION "\n"));
-  if (!wrong && !c.program.help) wrong = wrong_configuration;
+  if (!wrong && !c.program.help) wrong = add_configuration(row, command, words.own);
   if (!wrong) wrong = own.store_all(c);
   if (!wrong && c.program.help) return exit_code(write_stdout(help_text(command, program, help_width())));
   if (!wrong) wrong = of_program.related();

@@ -3,12 +3,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
-#include <cstdio>
-#include <ctime>
 #include <mutex>
 #include <thread>
 
-#include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
 #include "generate/engine/engine.h"
@@ -16,6 +13,7 @@
 #include "http/server.h"
 #include "progress/interrupt.h"
 #include "serve/service.h"
+#include "serving/supervisor.h"
 
 namespace invar::cli {
 namespace {
@@ -71,37 +69,6 @@ http::Limits limits_of(const ServeCommand& c) {
   limits.header = std::chrono::seconds(c.header_timeout), limits.body = std::chrono::seconds(c.body_timeout);
   limits.idle = std::chrono::seconds(c.idle_timeout), limits.write = std::chrono::seconds(c.write_timeout);
   return limits;
-}
-
-std::string time_in_utc() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-  const std::time_t seconds = milliseconds / 1000;
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[40];
-  const size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text + length, sizeof text - length, ".%03dZ", static_cast<int>(milliseconds % 1000));
-  return text;
-}
-
-// An event as a line: JSON, or its values. Texts of clients have no control characters in either.
-std::function<void(json::Value)> log_as(const std::string& form) {
-  if (form == "none") return nullptr;
-  return [as_json = form == "json"](json::Value event) {
-    if (as_json) {
-      json::Value line = {{"time", time_in_utc()}};
-      if (!event.contains("level")) line["level"] = "info";
-      line.update(event);
-      return write_stderr(json::dump(line, {.ascii = true}) + "\n");
-    }
-    std::string line;
-    for (const auto& [name, value] : event.members)
-      if (name != "event" && !(value.is_string() && value.text.empty()))
-        line += (line.empty() ? "" : " ") + name + "=" +
-                printable(value.is_string() ? value.text : json::compact(value));
-    write_line(event.get("event").text, line);
-  };
 }
 
 // Of an address of a database what is no password.
@@ -213,7 +180,9 @@ Status do_serve(const ServeCommand& c) {
   on_next_signal([&] { ending.by_signal(); });
   console.note("serve", "http://" + c.host + ":" + std::to_string(server.port()) + "/v1, " +
                             opened.describe() + ", receipts in " + place_of_receipts(c));
+  tell_supervisor("READY=1\nSTATUS=serving");
   const Status ended = ending.wait();
+  tell_supervisor("STOPPING=1\nSTATUS=draining");
   console.note("drain", "running answers have " + std::to_string(c.drain_timeout) +
                             " s; a second signal ends at once");
   drain(*service, server, std::chrono::seconds(c.drain_timeout));
