@@ -36,7 +36,8 @@ class Server:
         self.reader.start()
 
     def _read(self):
-        self.lines += [line.decode() for line in self.process.stderr]
+        for line in self.process.stderr:
+            self.lines.append(line.decode())
 
     def stop(self, number=signal.SIGTERM, patience=60):
         """The exit code."""
