@@ -51,7 +51,8 @@ bool any_equal(const std::vector<Digest>& keys, const Digest& given) {
 
 }  // namespace
 
-Service::Service(const Models& models, ServiceOptions options) : options_(std::move(options)), preparation_(2) {
+Service::Service(const Models& models, ServiceOptions options)
+    : options_(std::move(options)), preparation_(2) {
   const auto failed = [this](const Error& error) {
     failed_ = true;
     std::function<void(const Error&)> tell;

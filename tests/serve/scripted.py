@@ -37,7 +37,9 @@ def tokenizer():
     }
 
 
-def write_scripted(folder, scripts, template="{% for m in messages %}{{ m['content'] }}{% endfor %}"):
+def write_scripted(
+    folder, scripts, template="{% for m in messages %}{{ m['content'] }}{% endfor %}"
+):
     """`scripts`: texts, or bytes; a script ends with the token that ends an answer."""
     positions = ROOM * len(scripts) + ROOM
     wte = np.zeros((VOCABULARY, HIDDEN), np.float32)

@@ -1,5 +1,5 @@
-"""The page at / of invar serve, in a headless browser: it chats, shows the receipt of each answer and
-has it computed again; nothing of an answer becomes HTML."""
+"""The page at / of invar serve, in a headless browser: it chats, shows the receipt of each answer
+and has it computed again; nothing of an answer becomes HTML."""
 
 import json
 import sys
@@ -15,7 +15,11 @@ import browser  # noqa: E402
 if not browser.find():
     pytest.skip("no Chromium here", allow_module_level=True)
 
-SCRIPTS = ["Hello 🏳️‍🌈.", "<img src=x onerror=document.title='hurt'><b>no</b>", "<think>\nhm\n</think>\n\nYes."]
+SCRIPTS = [
+    "Hello 🏳️‍🌈.",
+    "<img src=x onerror=document.title='hurt'><b>no</b>",
+    "<think>\nhm\n</think>\n\nYes.",
+]
 LAST = "[...document.querySelectorAll('article.assistant')].at(-1)"
 
 
@@ -51,7 +55,9 @@ def say(page, k):
     page.command("Input.insertText", text="x" * place(k))
     keys(page, "Enter", "Enter")
     page.wait(f"document.querySelectorAll('article.assistant').length > {before}")
-    page.wait(f"{LAST}.querySelector('.receipt, .bad') && !document.getElementById('stop').offsetParent")
+    page.wait(
+        f"{LAST}.querySelector('.receipt, .bad') && !document.getElementById('stop').offsetParent"
+    )
     return page.evaluate(f"{LAST}.querySelector('.text').textContent")
 
 
@@ -92,10 +98,12 @@ def test_the_page(server, page):
 
 def test_the_page_is_alone(server, page):
     """No request leaves the server; scripts of others do not run; dark and light."""
-    assert all(u.startswith(f"http://127.0.0.1:{server.port}/") for u in page.requests() if u[:5] != "data:")
-    blocked = page.evaluate(
-        "fetch('http://localhost:9/').then(() => 'sent', () => 'blocked')"
+    assert all(
+        u.startswith(f"http://127.0.0.1:{server.port}/")
+        for u in page.requests()
+        if u[:5] != "data:"
     )
+    blocked = page.evaluate("fetch('http://localhost:9/').then(() => 'sent', () => 'blocked')")
     assert blocked == "blocked"
     page.evaluate(
         "document.body.append(Object.assign(document.createElement('script'), {text: 'window.bad = 1'}))"

@@ -27,7 +27,10 @@ if not PYTHON:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clients")
-    models = [write_scripted(folder / "scripted", list(SCRIPTS.values())), folder / "shakespeare-4m"]
+    models = [
+        write_scripted(folder / "scripted", list(SCRIPTS.values())),
+        folder / "shakespeare-4m",
+    ]
     shutil.copytree(MODEL, models[1])
     lines = (ROOT / "tests/families/encoder_vectors.jsonl").read_text().splitlines()
     vectors = {v["name"]: v for v in map(json.loads, lines)}

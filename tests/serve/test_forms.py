@@ -288,7 +288,10 @@ def test_a_conversation_of_messages(server):
     assert answer["content"] == [{"type": "text", "text": said("plain")}]
     receipt = json.loads(server.receipt(receipts_of(answer)[0]))
     assert receipt["input"]["prompt"] == "ssss" + "u" * 8 + "aa" + "rrrr" + "u" * 6
-    asked["messages"] = [{"role": "user", "content": "u" * 20}, {"role": "assistant", "content": "Th"}]
+    asked["messages"] = [
+        {"role": "user", "content": "u" * 20},
+        {"role": "assistant", "content": "Th"},
+    ]
     prefilled = server.ask("/v1/messages", asked | {"system": "ab"})  # goes on with "Th"
     assert prefilled["content"][0]["text"] == said("plain")
 
@@ -310,7 +313,9 @@ def test_errors_of_messages(server):
         assert error["type"] == "error" and error["error"]["type"] == "invalid_request_error"
         assert words in error["error"]["message"], error
     missing = server.ask("/v1/messages", {**user("plain"), "max_tokens": 8, "model": "claude"}, 404)
-    assert missing["error"]["type"] == "not_found_error" and "scripted" in missing["error"]["message"]
+    assert (
+        missing["error"]["type"] == "not_found_error" and "scripted" in missing["error"]["message"]
+    )
 
 
 # --- responses ---
@@ -436,7 +441,11 @@ def test_embeddings_are_those_of_embed(several):
     kept = several.open(f"/v1/receipts/{receipts[0]}").read()
     mine = (several.folder / "embed.1.json").read_bytes()
     assert without_execution(kept) == without_execution(mine)
-    asked = {"input": texts[0], "encoding_format": "base64", "dimensions": len(rows[0]["embedding"])}
+    asked = {
+        "input": texts[0],
+        "encoding_format": "base64",
+        "dimensions": len(rows[0]["embedding"]),
+    }
     (one,) = several.ask("/v1/embeddings", asked)["data"]
     values = np.frombuffer(base64.b64decode(one["embedding"]), "<f4")
     assert values.tobytes() == np.array(rows[0]["embedding"], np.float32).tobytes()

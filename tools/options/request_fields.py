@@ -87,7 +87,8 @@ def literal(text):
 
 def page(root):
     """src/serve/page as one HTML file -> its text and its Content-Security-Policy, which allows the
-    script and the style that are in it, by their hashes, and requests to the server it comes from."""
+    script and the style that are in it, by their hashes, and requests to the server it comes
+    from."""
     folder = Path(root) / "src/serve/page"
     html, hashes = (folder / "chat.html").read_text(), {}
     for name, file in (("style", "chat.css"), ("script", "chat.js")):

@@ -134,8 +134,9 @@ Status do_serve(const ServeCommand& c) {
   Console console(false);
   const auto starting = generate::start(c.execution);
   INVAR_TRY(const Opened opened, open_models(c, console));
-  INVAR_TRY(const auto service,
-            serve::Service::make(opened.models(), {c.receipts, static_cast<size_t>(c.queue), c.api_key_file}));
+  INVAR_TRY(
+      const auto service,
+      serve::Service::make(opened.models(), {c.receipts, static_cast<size_t>(c.queue), c.api_key_file}));
   http::Limits limits;
   limits.body_bytes = c.max_body;
   Ending ending;

@@ -23,7 +23,9 @@ model = LocalCompletionsAPI(
 
 def ask(path, body):
     headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(URL + path, json.dumps(body | {"model": NAME}).encode(), headers)
+    request = urllib.request.Request(
+        URL + path, json.dumps(body | {"model": NAME}).encode(), headers
+    )
     return json.load(urllib.request.urlopen(request))
 
 

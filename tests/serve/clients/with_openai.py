@@ -8,7 +8,12 @@ from common import ARGUMENTS, PARAMETERS, PROMPTS, SAID, TOOLS, URL, user
 
 how = {"base_url": URL + "/v1", "api_key": "none", "max_retries": 0}
 client = openai.OpenAI(**how)
-assert [m.id for m in client.models.list()] == ["scripted", "shakespeare-4m", "bert", "bert-reranker"]
+assert [m.id for m in client.models.list()] == [
+    "scripted",
+    "shakespeare-4m",
+    "bert",
+    "bert-reranker",
+]
 chat = {"model": "scripted", "temperature": 0}
 whole = client.chat.completions.create(**chat, messages=user("plain"))
 assert whole.choices[0].message.content == SAID["plain"]
