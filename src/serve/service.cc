@@ -22,10 +22,18 @@ std::string label_of(const http::Request& request) {
   return bytes ? "req-" + to_hex(*bytes).substr(0, 24) : "req-0";
 }
 
-// The description of all requests (OpenAPI), and the paths that need no key.
+// The description of all requests (OpenAPI).
 constexpr std::string_view kOpenapi =
 #include "options/openapi.inc"
     ;
+// The page at /, and what it may do.
+constexpr std::string_view kPage =
+#include "options/page.inc"
+    ;
+constexpr std::string_view kPagePolicy =
+#include "options/page_policy.inc"
+    ;
+// What needs no key.
 constexpr std::string_view kOpenPaths[] = {
 #include "options/open_paths.inc"
 };
@@ -203,9 +211,11 @@ void Service::route(Asked asked) {
   const std::string_view method = asked.request.method == "HEAD" ? "GET" : asked.request.method;
   std::string allowed;
   for (const Route& route : routes) {
-    const bool here = route.path.ends_with('/')
-                          ? path.starts_with(route.path) && path.size() > route.path.size()
-                          : path == route.path;
+    const bool more = route.path.size() > 1 && route.path.ends_with('/');
+    // A path that is a row of its own is no id.
+    const bool here = more ? path.starts_with(route.path) && path.size() > route.path.size() &&
+                                 std::ranges::find(routes, path, &Route::path) == std::end(routes)
+                           : path == route.path;
     if (!here) continue;
     if (route.method != method) {
       if (allowed.empty()) allowed = route.method;
@@ -252,6 +262,16 @@ void Service::openapi(Asked& a) {
   http::Headers headers = a.headers;
   headers.push_back({"content-type", "application/json"});
   a.responder.answer(200, std::move(headers), std::string(kOpenapi));
+}
+
+void Service::page(Asked& a) {
+  http::Headers headers = a.headers;
+  headers.insert(headers.end(), {{"content-type", "text/html; charset=utf-8"},
+                                 {"content-security-policy", std::string(kPagePolicy)},
+                                 {"x-content-type-options", "nosniff"},
+                                 {"referrer-policy", "no-referrer"},
+                                 {"cache-control", "no-cache"}});
+  a.responder.answer(200, std::move(headers), std::string(kPage));
 }
 
 Value Service::models_json() const {

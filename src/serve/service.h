@@ -77,6 +77,7 @@ class Service {
   void model(Asked&);
   void metrics(Asked&);
   void openapi(Asked&);
+  void page(Asked&);
   void tokenizer_info(Asked&);
   void tokenize(Asked&);
   void detokenize(Asked&);

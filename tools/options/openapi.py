@@ -41,7 +41,9 @@ def routes(root):
     for name, row in rows.items():
         wrong = set(row) - KEYS
         if wrong or not {"method", "path", "summary", "run", "answer"} <= set(row):
-            sys.exit(f"src/serve/protocol/routes.toml: {name}: {sorted(wrong) or 'a key is missing'}")
+            sys.exit(
+                f"src/serve/protocol/routes.toml: {name}: {sorted(wrong) or 'a key is missing'}"
+            )
     return rows
 
 

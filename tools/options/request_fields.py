@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """src/serve/protocol/fields.toml, the members of a request's body, as rows that
 src/serve/protocol/call.cc includes; routes.toml, the requests, as those of src/serve/service.cc,
-and their description (openapi.py).
+and their description (openapi.py); the page of src/serve/page as one text.
 
 request_fields.py ROOT OUT
 
 CMake runs it (cmake/options.cmake). It writes files of OUT/options where their texts change. The
 tables document their keys."""
 
+import base64
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -77,9 +79,26 @@ def route_text(row):
     return f'    {{"{row["method"]}", {path}, {waits}, {run}}},\n'
 
 
-def pieces(text):
-    """Literals of a length that every compiler takes."""
-    return (text[i : i + 2000] for i in range(0, len(text), 2000))
+def literal(text):
+    """Literals of C++, of a length that every compiler takes."""
+    parts = (text[i : i + 2000] for i in range(0, len(text), 2000))
+    return "".join(json.dumps(part, ensure_ascii=False) + "\n" for part in parts)
+
+
+def page(root):
+    """src/serve/page as one HTML file -> its text and its Content-Security-Policy, which allows the
+    script and the style that are in it, by their hashes, and requests to the server it comes
+    from."""
+    folder = Path(root) / "src/serve/page"
+    html, hashes = (folder / "chat.html").read_text(), {}
+    for name, file in (("style", "chat.css"), ("script", "chat.js")):
+        content = "\n" + (folder / file).read_text()
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        hashes[name] = f"'sha256-{digest}'"
+        html = html.replace("{{%s}}" % name, content)
+    allowed = ["default-src 'none'", *(f"{name}-src {digest}" for name, digest in hashes.items())]
+    allowed += ["connect-src 'self'", "img-src data:", "base-uri 'none'", "form-action 'none'"]
+    return html, "; ".join([*allowed, "frame-ancestors 'none'"])
 
 
 def write(path, content):
@@ -99,7 +118,10 @@ def main(root, out):
     paths = (f"    {json.dumps(row['path'])},\n" for row in routes.values() if row.get("open"))
     write(folder / "open_paths.inc", "".join(paths))
     text = openapi.text(routes, fields(root), endpoints)
-    write(folder / "openapi.inc", "".join(f"{json.dumps(line)}\n" for line in pieces(text)))
+    write(folder / "openapi.inc", literal(text))
+    html, policy = page(root)
+    write(folder / "page.inc", literal(html))
+    write(folder / "page_policy.inc", literal(policy))
 
 
 if __name__ == "__main__":

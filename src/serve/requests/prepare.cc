@@ -42,10 +42,15 @@ Outcome<std::string> text_of(const prompt::Tokenizer& tokenizer, const std::vect
     const auto again = tokenizer.encode(text);
     if (again && *again == ids) return text;
   }
+  const auto begin = tokenizer.encode("");
+  const bool lacks_begin = begin && !begin->empty() && begin->front() != ids[0];
   return Problem{
       400,
       "prompt: no text has exactly these token ids, and a receipt binds a text: send the text, or the "
-      "ids that /tokenize makes of it",
+      "ids that /tokenize makes of it" +
+          std::string(lacks_begin ? "; every text begins with the special token " +
+                                        std::to_string(begin->front()) + " (lm-eval: add_bos_token=True)"
+                                  : ""),
       "prompt", "unsupported_parameter"};
 }
 

@@ -83,8 +83,8 @@ class MessagesForm : public Form {
     for (const Value& call : delta.get("tool_calls").items) {
       out += close();
       out += open("tool", tool_block(call, false));
-      out += piece({{"type", "input_json_delta"},
-                    {"partial_json", call.get("function").get("arguments").text}});
+      out +=
+          piece({{"type", "input_json_delta"}, {"partial_json", call.get("function").get("arguments").text}});
     }
     if (!choice.get("finish_reason").is_null()) {
       out += close();
