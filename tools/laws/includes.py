@@ -48,7 +48,8 @@ MAY = {
     },
     "conformance": {"base", "device", "num", "kernels"},
     "http": {"base"},
-    "serve": {"base", "http", "generate", "prompt", "receipt", "sample"},
+    "store": {"base", "device"},
+    "serve": {"base", "http", "store", "generate", "prompt", "receipt", "sample"},
 }
 IMPORT_CODE = re.compile(r"src/ops/[a-z0-9_]+/(import([./]|_[a-z0-9_]+\.)|torch\.cc)")
 OF_IMPORT_CODE = {"base", "num", "ops", "compiler"}
@@ -75,7 +76,7 @@ OPENED = [
     ),
     (
         r"tests/fuzz/parsers/",
-        r"hub/repo/listing\.h|prompt/regex/matches\.h",
+        r"hub/repo/listing\.h|prompt/regex/matches\.h|serve/protocol/call\.h",
         "readers of strangers' files are fuzzed alone",
     ),
 ]
