@@ -6,14 +6,14 @@
 # tools/fuzz.sh MINUTES [libFuzzer's options]            models: those of ONNX's node tests
 # tools/fuzz.sh receipt MINUTES [libFuzzer's options]    receipts, batches and keys
 # tools/fuzz.sh TARGET MINUTES [libFuzzer's options]     text: tokenizer (their files), pattern (regular
-#   expressions), template (chat templates), prompts (messages, tools, JSON lines), checkpoint
+#   expressions), grammar (schemas that answers fit), template (chat templates), prompts (messages, tools, JSON lines), checkpoint
 #   (config.json and other files of the folder), exchange (files of disputes, answers of the hub)
 # tools/fuzz.sh [TARGET] --try FILE...                   these inputs alone
 # Needs what ./setup.sh test installed, and the packages clang-19 and libclang-rt-19-dev.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=onnx
-if [[ ${1:-} =~ ^(onnx|receipt|tokenizer|pattern|template|prompts|checkpoint|exchange)$ ]]; then
+if [[ ${1:-} =~ ^(onnx|receipt|tokenizer|pattern|grammar|template|prompts|checkpoint|exchange)$ ]]; then
   target=$1 && shift
 fi
 [[ ${1:-} =~ ^([1-9][0-9]*|--try)$ ]] || { sed -n '2,12s/^# \?//p' "$0" >&2; exit 2; }

@@ -179,7 +179,7 @@ GenerationTask Engine::Impl::task(const Request& request) const {
   return {request.continued(),
           request.max_new_tokens,
           request.params,
-          folder.stop_tokens,
+          request.settings->decoding.stop_tokens,
           StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.continued(),
                       request.settings->decoding.stop_in_answer),
           drafter.get(),
@@ -218,13 +218,14 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   const Prompt& prompt = request.prompt;
   const std::string model_path = settings.options.record_model_path ? model->options.model_name : "";
   Answer answer;
-  answer.receipt = receipt::seal(
-      model->described,
-      {prompt.text, request.tokens, bound_limit(folder, request, made, observer), folder.stop_tokens,
-       request.params, settings.decoding.stop_strings, prompt.chat, request.decoder_tokens,
-        settings.decoding.stop_in_answer},
-      {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-      describe_execution(*session, model_path, model->compiled.plan, execution));
+  answer.receipt =
+      receipt::seal(model->described,
+                    {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
+                     settings.decoding.stop_tokens, request.params, settings.decoding.stop_strings,
+                     prompt.chat, request.decoder_tokens, settings.decoding.stop_in_answer,
+                     settings.decoding.stop_token_ids, settings.decoding.ignore_eos},
+                    {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+                    describe_execution(*session, model_path, model->compiled.plan, execution));
   answer.receipt.previous = settings.options.previous;
   if (settings.options.salt_prompt) {
     INVAR_TRY(answer.receipt.salt, random_bytes());

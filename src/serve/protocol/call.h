@@ -36,6 +36,7 @@ struct Call {
   bool token_ids = false;
   int64_t n = 1;
   json::Value logit_bias;
+  json::Value response_format, structured_outputs;
   // of a completion
   json::Value prompt;
   bool echo = false;
@@ -48,6 +49,8 @@ struct Call {
   std::optional<bool> add_generation_prompt, continue_final_message;
 
   bool include_usage() const { return stream_options.get("include_usage").is_true(); }
+  // The functions of which the answer has to call one; empty: it need not.
+  json::Value forced_tools() const;
   bool shows_tools() const { return !tools.empty() && tool_choice.text != "none"; }
 };
 

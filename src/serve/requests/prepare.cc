@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/hash/random.h"
+#include "generate/settings/structured.h"
+#include "grammar/grammar.h"
 #include "serve/requests/reply.h"
 #include "serve/service.h"
 
@@ -88,6 +90,14 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
   if (!call.model.empty() && call.model != name_)
     return Problem{404, "model: no model " + call.model + " here: " + name_, "model", "model_not_found"};
   call.sampling.seed = call.seed.value_or(random_seed());
+  if (const json::Value tools = call.forced_tools(); !tools.empty()) {  // grammar.14
+    const generate::CallSyntax syntax = generate::call_syntax(model_.folder);
+    json::Value asked = {{"tools", tools}};
+    if (!syntax.begin.empty()) asked["begin"] = syntax.begin, asked["end"] = syntax.end;
+    const auto text = grammar::canonical(asked);
+    if (!text) return Problem{400, "tools: " + text.error().message, "tools"};
+    call.sampling.structured_outputs = *text;
+  }
   generate::RequestOptions options;
   options.sampling = call.sampling;
   options.fill_memory = call.chat;
