@@ -66,6 +66,17 @@ TEST(Bounds, OfBiasAndPenalties) {
   EXPECT_EQ(stated([](S& s) { s = {.logit_bias = {{1, -100}, {2, 100}}, .presence_penalty = -2}; }), "");
 }
 
+TEST(Bounds, CommitIsLittleEndianBinary32) {
+  std::vector<float> row{1.0f, -0.0f};
+  EXPECT_EQ(commit(row), sha256(std::string_view("\0\0\x80\x3f\0\0\0\x80", 8)));
+}
+
+TEST(Bounds, InvalidUtf8InAPathIsReplaced) {
+  Receipt r = toy_receipt();
+  r.model_name = "mod\xff";
+  EXPECT_EQ(testing::found(print(r)), "");
+}
+
 // The same for the settings of sampling.28 to sampling.31.
 TEST(Bounds, OfMasksAndStopTokens) {
   const auto stated = [](auto change) {

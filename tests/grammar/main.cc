@@ -1,9 +1,9 @@
 // invar_grammar_probe: answers requests until standard input ends, a line of JSON each.
-//   {"asked": what an answer has to fit, "tokens": [bytes in hexadecimal, ...]; without it token i is
-//    the byte i, "texts": [bytes in hexadecimal, ...], "answers": [ids, ...], "walks": n, "most": m,
-//    "seed": s}
+//   {"asked": what an answer has to fit, "tokens": [bytes in hexadecimal, ...] (without it token i
+//    is the byte i), "texts": [bytes in hexadecimal, ...], "answers": [ids, ...], "walks": n,
+//    "most": m, "seed": s}
 //   -> {"fits": a boolean for each text, "masks": [allowed ids; -1: it may end] for each answer,
-//       "walks": the bytes of n walks of at most m tokens that may come, null where one did not end}
+//       "walks": the bytes of n walks of at most m tokens, null where one did not end}
 //   or {"error": the message}
 #include <iostream>
 #include <random>
@@ -87,10 +87,9 @@ Result<Value> answer_to(const Value& request) {
     probe.tokens.emplace_back(1, static_cast<char>(b));
   INVAR_TRY(const std::string text, invar::grammar::canonical(request.get("asked")));
   INVAR_CHECK_OK(invar::grammar::check(text));
-  INVAR_TRY(probe.constraint,
-            Constraint::make(text, std::make_shared<const invar::grammar::Vocabulary>(
-                                       std::vector<std::optional<std::string>>(probe.tokens.begin(),
-                                                                               probe.tokens.end()))));
+  INVAR_TRY(probe.constraint, Constraint::make(text, std::make_shared<const invar::grammar::Vocabulary>(
+                                                         std::vector<std::optional<std::string>>(
+                                                             probe.tokens.begin(), probe.tokens.end()))));
   Value fits = Value::array, masks = Value::array, walks = Value::array;
   for (const Value& one : request.get("texts").items) {
     INVAR_TRY(const bool fit, probe.fits(bytes_of(one.text)));

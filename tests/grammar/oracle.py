@@ -7,7 +7,6 @@ Random schemas without what the two write in different ways on purpose: numbers 
 their digits), escapes, and keys that no schema declares (grammar.6). At every token of texts that
 fit, both allow the same tokens of a vocabulary."""
 
-import json
 import sys
 
 import llguidance
@@ -69,7 +68,9 @@ def main(count):
                 continue
             matcher = llguidance.LLMatcher(wrapped, grammar)
             assert not matcher.is_error(), matcher.get_error()
-            masks = probe.ask({"json": schema}, (), tokens, answers=[ids[:i] for i in range(len(ids) + 1)])
+            masks = probe.ask(
+                {"json": schema}, (), tokens, answers=[ids[:i] for i in range(len(ids) + 1)]
+            )
             for i, mine in enumerate(masks["masks"]):
                 bias = matcher.compute_logit_bias()
                 theirs = {t for t in range(len(tokens)) if bias[t]}

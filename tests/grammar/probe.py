@@ -79,7 +79,6 @@ class Schemas:
                 made["additionalProperties"] = r.choice([False, False, {"type": "integer"}])
         return made
 
-
     def instance(self, schema):
         """A value that the schema accepts, its members in order; None where chance finds none."""
         r = self.random
@@ -93,7 +92,9 @@ class Schemas:
             return r.random() < 0.5
         if kind == "integer":
             least = max(schema.get("minimum", -50), schema.get("exclusiveMinimum", -51) + 1)
-            most = min(schema.get("maximum", least + 99), schema.get("exclusiveMaximum", 10**15) - 1)
+            most = min(
+                schema.get("maximum", least + 99), schema.get("exclusiveMaximum", 10**15) - 1
+            )
             return r.randint(least, max(least, most))
         if kind == "number":
             return r.choice([0, -1.5, 2e30, 7, 0.25, 1e-7])

@@ -1,5 +1,5 @@
-"""Answers that fit a form (spec/grammar.md), from the server, the command line and Python: one receipt
-each, which is verified; what is outside is refused by name."""
+"""Answers that fit a form (spec/grammar.md), from the server, the command line and Python: one
+receipt each, which is verified; what is outside is refused by name."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +46,7 @@ def test_answers_fit_their_schemas_whoever_else_asks(server, run, tmp_path):  # 
     assert ended >= 8
     (tmp_path / "s.json").write_text(json.dumps(PERSON, indent=1))
     common = ["--temperature", 0.9, "--seed", 4, "--prompt-text", "ROMEO:"]
-    text = run(*common, "--max-new-tokens", 200, "--json-schema", tmp_path / "s.json", "--top-k", 0)
+    text = run(*common, "--max-new-tokens", 200, "--json-schema", tmp_path / "s.json")
     assert server.receipt(only_receipt(answers[4])) == text
     checked = server.ask("/v1/receipts/verify", text)
     assert checked["verdict"] == "VERIFIED", checked
@@ -54,14 +54,20 @@ def test_answers_fit_their_schemas_whoever_else_asks(server, run, tmp_path):  # 
 
 def test_a_receipt_with_a_form_is_computed_again(server, model, tasks, tmp_path):  # noqa: F811
     answer = server.complete(drawn(3, structured_outputs={"regex": "(thee|thou){2}!"}))
-    assert answer["choices"][0]["text"] in {a + b + "!" for a in ("thee", "thou") for b in ("thee", "thou")}
+    assert answer["choices"][0]["text"] in {
+        a + b + "!" for a in ("thee", "thou") for b in ("thee", "thou")
+    }
     receipt = json.loads(server.receipt(only_receipt(answer)))
     assert receipt["input"]["structured_outputs"] == '{"grammar":1,"regex":"(thee|thou){2}!"}'
     path = tmp_path / "r.json"
     verify = ["verify", "--model-name", model, "--tasks-root", tasks, path]
     path.write_bytes(server.receipt(only_receipt(answer)))
     assert "VERIFIED" in invar(*verify).text
-    for other, word in (("(thee|Thou){2}!", "output.tokens"), (None, "output.tokens"), ("(", "structured")):
+    for other, word in (
+        ("(thee|Thou){2}!", "output.tokens"),
+        (None, "output.tokens"),
+        ("(", "structured"),
+    ):
         forged = json.loads(json.dumps(receipt))
         forged["input"].pop("structured_outputs")
         if other:
@@ -72,11 +78,15 @@ def test_a_receipt_with_a_form_is_computed_again(server, model, tasks, tmp_path)
 
 
 def test_choice_objects_and_the_end(server):  # noqa: F811
-    answer = server.complete(drawn(1, structured_outputs={"choice": ["yes", "no"]}, n=3, logprobs=0))
+    answer = server.complete(
+        drawn(1, structured_outputs={"choice": ["yes", "no"]}, n=3, logprobs=0)
+    )
     assert {c["text"] for c in answer["choices"]} <= {"yes", "no"}
     assert all(c["finish_reason"] == "stop" for c in answer["choices"])
-    answer = server.complete(drawn(1, response_format={"type": "json_object"}, max_tokens=3))
+    answer = server.complete(drawn(1, **form({"type": "string", "minLength": 30}), max_tokens=3))
     assert answer["choices"][0]["finish_reason"] == "length"
+    assert answer["choices"][0]["text"].startswith('"')
+    answer = server.complete(drawn(1, response_format={"type": "json_object"}, max_tokens=300))
     assert answer["choices"][0]["text"].startswith("{")
     whole = drawn(2, **form({"const": {"a": [1, "x"]}}))
     pieces = [e["choices"][0]["text"] for e in server.stream(whole) if e["choices"]]
@@ -87,8 +97,15 @@ def test_a_call_that_is_asked_for(server):  # noqa: F811
     def tool(name, parameters):
         return {"type": "function", "function": {"name": name, "parameters": parameters}}
 
-    city = {"type": "object", "properties": {"city": {"enum": ["Rome", "Verona"]}}, "required": ["city"]}
-    tools = [tool("weather", {**city, "additionalProperties": False}), tool("leave", {"type": "null"})]
+    city = {
+        "type": "object",
+        "properties": {"city": {"enum": ["Rome", "Verona"]}},
+        "required": ["city"],
+    }
+    tools = [
+        tool("weather", {**city, "additionalProperties": False}),
+        tool("leave", {"type": "null"}),
+    ]
     body = {"messages": HELLO, "tools": tools, "max_tokens": 100, "temperature": 1}
     named = {"type": "function", "function": {"name": "weather"}}
     for choice, names in (("required", {"weather", "leave"}), (named, {"weather"})):
@@ -99,7 +116,10 @@ def test_a_call_that_is_asked_for(server):  # noqa: F811
             arguments = json.loads(call["function"]["arguments"])
             assert arguments is None or arguments["city"] in ("Rome", "Verona")
             assert answer["choices"][0]["finish_reason"] == "tool_calls"
-    for choice, words in (("any", "auto, none, required"), ({"type": "function", "function": {"name": "x"}}, '"x"')):
+    for choice, words in (
+        ("any", "auto, none, required"),
+        ({"type": "function", "function": {"name": "x"}}, '"x"'),
+    ):
         error = server.ask("/v1/chat/completions", {**body, "tool_choice": choice}, 400)["error"]
         assert words in error["message"] and error["param"] == "tool_choice"
 
@@ -127,7 +147,9 @@ def test_refusals(server):  # noqa: F811
         error = server.ask("/v1/completions", {**GREEDY, **more}, 400)["error"]
         assert words in error["message"] and "\n" not in error["message"], (more, error)
     # Other settings leave nothing: an error of the request, and of nobody else.
-    server.ask("/v1/completions", {**GREEDY, "min_tokens": 9, "structured_outputs": {"choice": ["a"]}}, 400)
+    server.ask(
+        "/v1/completions", {**GREEDY, "min_tokens": 9, "structured_outputs": {"choice": ["a"]}}, 400
+    )
     assert server.complete(GREEDY)["choices"][0]["text"]
 
 
@@ -149,7 +171,11 @@ def test_tokens_that_end_and_tokens_that_come(server, run, model, tasks, tmp_pat
     word = server.complete(GREEDY)["choices"][0]["text"].split()[0]
     worded = server.complete({**GREEDY, "bad_words": [word]})
     assert word not in worded["choices"][0]["text"].split()
-    for made in (receipt, server.receipt(only_receipt(answer)), server.receipt(only_receipt(worded))):
+    for made in (
+        receipt,
+        server.receipt(only_receipt(answer)),
+        server.receipt(only_receipt(worded)),
+    ):
         assert server.ask("/v1/receipts/verify", made)["verdict"] == "VERIFIED"
     path = tmp_path / "r.json"
     for change in ({"ignore_eos": None}, {"stop_token_ids": [stop]}):

@@ -1,7 +1,7 @@
-// Fuzzes what answers have to fit: an object of grammar.2, a schema or a regular expression ends as an
-// error or as masks in which no byte leads to a dead end. An input: the text, a walk.
-#include "fuzz/parsers/parts.h"
+// Fuzzes what answers have to fit: an object of grammar.2, a schema or a regular expression ends as
+// an error or as masks in which no byte leads to a dead end. An input: the text, a walk.
 #include "grammar/grammar.h"
+#include "fuzz/parsers/parts.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace invar;
