@@ -2,11 +2,14 @@
 receipt each, which is verified; what is outside is refused by name."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import jsonschema
-from conftest import invar
+import pytest
+from conftest import MODEL, invar
 from receipt_oracle import reseal
+from server import Server
 from test_serve import GREEDY, HELLO, model, only_receipt, run, server  # noqa: F401
 
 PERSON = {
@@ -185,3 +188,65 @@ def test_tokens_that_end_and_tokens_that_come(server, run, model, tasks, tmp_pat
         path.write_text(json.dumps(reseal(forged)))
         verify = ["verify", "--model-name", model, "--tasks-root", tasks, path]
         assert "input.stop_tok" in invar(*verify, code=1).text
+
+
+THINKING = """{%- for m in messages %}{{ m.content + "\n" }}{% endfor %}
+{%- if open %}<think>\n{% endif %}{# </think> <tool_call> #}"""
+
+
+@pytest.fixture(scope="module")
+def thinking(tmp_path_factory):
+    """A model with the tokens <think> and </think>, in the places of the last two merges."""
+    folder = tmp_path_factory.mktemp("thinking") / "model"
+    shutil.copytree(MODEL, folder)
+    read = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary, merges, added = read["model"]["vocab"], read["model"]["merges"], read["added_tokens"]
+    for content in ("<think>", "</think>"):
+        token = vocabulary.pop("".join(merges.pop()))
+        vocabulary[content] = token
+        added.append({**added[0], "id": token, "content": content, "special": False})
+    added.sort(key=lambda t: t["id"])
+    (folder / "tokenizer.json").write_text(json.dumps(read))
+    (folder / "chat_template.jinja").write_text(THINKING)
+    return folder, vocabulary["<think>"], vocabulary["</think>"]
+
+
+def test_a_form_begins_after_the_reasoning(thinking, tasks, tmp_path):
+    folder, start, end = thinking
+    path, messages = tmp_path / "r.json", tmp_path / "m.json"
+    where = ["--model-name", folder, "--tasks-root", tasks]
+    asked = ["run", *where, "--messages", messages, "--receipt-path", path]
+    asked += ["--structured-outputs", '{"choice": ["yes", "no"]}']
+    ending = ["--short-circuit-length", 4, "--short-circuit-token", end]
+    # The template opens the reasoning; the model opens it; the model answers at once.
+    for variables, options, bound, tokens in (
+        ({"open": True}, ending, [end], 5),
+        ({}, [*ending, "--logit-bias", f"{start}:100"], [start, end], 5),
+        ({}, ["--logit-bias", f"{start}:-100"], [start, end], 0),
+    ):
+        chat = {"messages": [{"role": "user", "content": "Who art thou?"}], "variables": variables}
+        messages.write_text(json.dumps(chat))
+        invar(*asked, *options)
+        receipt = json.loads(path.read_text())
+        form = json.loads(receipt["input"]["structured_outputs"])
+        assert [form[k] for k in ("think_start", "think_end") if k in form] == bound
+        answer, text = receipt["output"]["tokens"], receipt["output"]["text"]
+        assert answer[:tokens].count(end) == (tokens > 0)
+        assert text.split("</think>")[-1] in ("yes", "no") and answer[-1] == 1
+        assert "VERIFIED" in invar("verify", *where, path).text
+        # Without the reasoning the whole answer has to fit.
+        form = {k: v for k, v in form.items() if not k.startswith("think")}
+        receipt["input"]["structured_outputs"] = json.dumps(form, separators=(",", ":"))
+        path.write_text(json.dumps(reseal(receipt)))
+        code = 1 if tokens else 0
+        assert ("output.tokens" in invar("verify", *where, path, code=code).text) == (code == 1)
+
+
+def test_a_call_in_the_words_of_the_template(thinking, tasks, tmp_path):
+    server = Server(thinking[0], tasks, tmp_path / "receipts", "--batch-size", 1)
+    tools = [{"type": "function", "function": {"name": "leave", "parameters": {"type": "object"}}}]
+    body = {"messages": HELLO, "tools": tools, "tool_choice": "required", "max_tokens": 60, "seed": 2}
+    answer = server.complete({**body, "logit_bias": {str(thinking[1]): -100}}, chat=True)
+    receipt = json.loads(server.receipt(only_receipt(answer)))
+    assert receipt["output"]["text"].startswith('<tool_call>\n{"name":"leave","arguments":{')
+    assert server.stop() == 0
