@@ -75,7 +75,9 @@ def main(count):
                 bias = matcher.compute_logit_bias()
                 theirs = {t for t in range(len(tokens)) if bias[t]}
                 theirs |= {-1} if matcher.is_accepting() else set()
-                if matcher.compute_ff_tokens():  # one way alone: it has the tokens of its tokenizer only
+                if (
+                    matcher.compute_ff_tokens()
+                ):  # one way alone: it has the tokens of its tokenizer only
                     theirs |= set(mine)
                 differ = {t for t in theirs ^ set(mine) if t < 0 or b"\\" not in tokens[t]}
                 shown = [tokens[t] if t >= 0 else "the end" for t in differ]

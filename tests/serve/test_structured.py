@@ -200,7 +200,11 @@ def thinking(tmp_path_factory):
     folder = tmp_path_factory.mktemp("thinking") / "model"
     shutil.copytree(MODEL, folder)
     read = json.loads((folder / "tokenizer.json").read_text())
-    vocabulary, merges, added = read["model"]["vocab"], read["model"]["merges"], read["added_tokens"]
+    vocabulary, merges, added = (
+        read["model"]["vocab"],
+        read["model"]["merges"],
+        read["added_tokens"],
+    )
     for content in ("<think>", "</think>"):
         token = vocabulary.pop("".join(merges.pop()))
         vocabulary[content] = token
@@ -245,7 +249,13 @@ def test_a_form_begins_after_the_reasoning(thinking, tasks, tmp_path):
 def test_a_call_in_the_words_of_the_template(thinking, tasks, tmp_path):
     server = Server(thinking[0], tasks, tmp_path / "receipts", "--batch-size", 1)
     tools = [{"type": "function", "function": {"name": "leave", "parameters": {"type": "object"}}}]
-    body = {"messages": HELLO, "tools": tools, "tool_choice": "required", "max_tokens": 60, "seed": 2}
+    body = {
+        "messages": HELLO,
+        "tools": tools,
+        "tool_choice": "required",
+        "max_tokens": 60,
+        "seed": 2,
+    }
     answer = server.complete({**body, "logit_bias": {str(thinking[1]): -100}}, chat=True)
     receipt = json.loads(server.receipt(only_receipt(answer)))
     assert receipt["output"]["text"].startswith('<tool_call>\n{"name":"leave","arguments":{')
