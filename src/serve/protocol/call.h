@@ -35,6 +35,7 @@ struct Call {
   json::Value stream_options;
   bool token_ids = false;
   int64_t n = 1;
+  int64_t priority = 0;  // the lowest goes first
   json::Value logit_bias;
   json::Value response_format, structured_outputs;
   // of a completion
