@@ -41,7 +41,7 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
                        ": leave --batch-size out");
   INVAR_TRY(session, std::move(opened));
   loading->done(model->location.name + ", weights " + to_hex(model->described.weights).substr(0, 16));
-  if (const std::string& whole = model->folder.whole; !whole.empty())
+  if (const std::string& whole = model->folder.identity.text_of; !whole.empty())
     observer.note("model",
                   "of " + whole + " the text model alone is used: pictures, sound and video are not taken");
   for (const std::string& lacks : model->folder.missing) observer.note("folder", lacks);
