@@ -34,7 +34,7 @@ int64_t segments_of(const Geometry& g) {
 }
 int64_t segments_of_pass(const Geometry& g) {
   const int64_t heads = g.batch * g.value_heads;
-  return heads ? num::min_i64(segments_of(g), ceil_div(kUnitsTogether, heads)) : 0;
+  return heads ? num::min_i64(segments_of(g), ceil_div(kUnitsTogether, heads)) : segments_of(g);
 }
 size_t shared_bytes(const Call& call) {
   const Geometry g = linear_attention::geometry(call);
