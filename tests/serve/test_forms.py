@@ -223,6 +223,9 @@ def test_messages(server):
     thought = ask_messages(server, "thought", **GREEDY)["content"]
     assert [b["type"] for b in thought] == ["thinking", "text"]
     assert (thought[0]["thinking"], thought[1]["text"]) == ("hm 🤔", "Yes.")
+    usage = server.complete(chat("thought"), chat=True)["usage"]  # tokens are bytes
+    reasoning = said("thought").encode().index(b"</think>") + len(b"</think>") - 1
+    assert usage["completion_tokens_details"] == {"reasoning_tokens": reasoning}
 
 
 def folded_blocks(events):
@@ -507,6 +510,20 @@ def test_several_models(several):
         assert words in several.ask("/v1/rerank", asked, 400)["error"]["message"]
     receipt = several.receipt(receipts_of(several.complete(body("plain", model="scripted")))[0])
     assert several.ask("/v1/receipts/verify", receipt)["ok"]
+
+
+def test_other_models_are_no_company(several):
+    """All models compute at once, and no bit shows it."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    texts = ["hello", "a dog", "Berlin is a large city!"]
+    asked = [("/v1/completions", body(s, model="scripted")) for s in SCRIPTS]
+    asked += [("/v1/embeddings", {"input": texts[: i % 3 + 1]}) for i in range(8)]
+    asked += [("/v1/rerank", {"query": "people", "documents": texts[i % 3 :]}) for i in range(8)]
+    alone = [receipts_of(several.ask(*a)) for a in asked]
+    with ThreadPoolExecutor(len(asked)) as pool:
+        together = list(pool.map(lambda a: receipts_of(several.ask(*a)), asked))
+    assert together == alone
 
 
 def test_options_of_one_model(server, tmp_path):

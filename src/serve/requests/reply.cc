@@ -114,6 +114,7 @@ void Reply::take_token(size_t i, int32_t token, const std::optional<sample::Step
   if (call_.token_ids) choice.fresh.push_back(token);
   if (logprobs) choice.logprobs.push_back(*logprobs);
   take_text(choice, choice.stop.push(choice.decoder.push(token)));
+  if (call_.chat && choice.chat.reasons()) ++choice.reasoning_tokens;
   const bool news = !choice.unsent.empty() || !choice.fresh.empty() || !choice.logprobs.empty();
   if (call_.stream && news && responder_.ready()) responder_.write(events_of(i, false));
 }
@@ -316,16 +317,17 @@ std::string Reply::event(Value choices, bool with_usage, bool last) {
 }
 
 Value Reply::usage() const {
-  size_t prompt = 0, made = 0;
+  size_t prompt = 0, made = 0, reasoning = 0;
   for (size_t i = 0; i < choices_.size(); ++i) {  // the n answers to a prompt follow one another
     const receipt::Receipt& r = choices_[i].answer->receipt;
     if (i % static_cast<size_t>(call_.n) == 0) prompt += r.prompt_tokens.size();
-    made += r.tokens.size();
+    made += r.tokens.size(), reasoning += choices_[i].chat.has_reasoned() ? choices_[i].reasoning_tokens : 0;
   }
   return {{"prompt_tokens", prompt},
           {"completion_tokens", made},
           {"total_tokens", prompt + made},
-          {"prompt_tokens_details", {{"cached_tokens", 0}}}};
+          {"prompt_tokens_details", {{"cached_tokens", 0}}},
+          {"completion_tokens_details", {{"reasoning_tokens", reasoning}}}};
 }
 
 // What a client needs for a proof: the receipts in the order of the choices, and what they bind.

@@ -44,6 +44,7 @@ class Reply : public std::enable_shared_from_this<Reply> {
     std::vector<int32_t> fresh;                  // ids that are to be sent
     std::vector<sample::StepLogprobs> logprobs;  // of a stream those that are to be sent
     LogprobsJson::Place place;
+    size_t reasoning_tokens = 0;
     bool begun = false, sealed = false;
   };
 

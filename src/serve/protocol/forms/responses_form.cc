@@ -159,7 +159,7 @@ class ResponsesForm : public Form {
                        {"input_tokens_details",
                         {{"cached_tokens", usage.get("prompt_tokens_details").get("cached_tokens")}}},
                        {"output_tokens", usage.get("completion_tokens")},
-                       {"output_tokens_details", {{"reasoning_tokens", 0}}},
+                       {"output_tokens_details", usage.get("completion_tokens_details")},
                        {"total_tokens", usage.get("total_tokens")}};
     if (const Value& invar = answer.get("invar"); !invar.is_null()) json["invar"] = invar;
     return json;
