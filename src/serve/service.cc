@@ -1,7 +1,7 @@
 #include "serve/service.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <chrono>
 #include <utility>
 
 #include "base/file/file.h"
@@ -38,15 +38,16 @@ constexpr std::string_view kOpenPaths[] = {
 #include "options/open_paths.inc"
 };
 
-// Every key is compared, whole, so that the time says nothing.
-bool any_equal(const std::vector<Digest>& keys, const Digest& given) {
-  unsigned found = 0;
-  for (const Digest& key : keys) {
+// The number of the key that is equal, from 1 on; 0: none is. Every key is compared, whole, so that
+// the time says nothing.
+uint64_t equal_key(const std::vector<Digest>& keys, const Digest& given) {
+  uint64_t found = 0;
+  for (size_t n = 0; n < keys.size(); ++n) {
     unsigned different = 0;
-    for (size_t i = 0; i < key.size(); ++i) different |= static_cast<unsigned>(key[i] ^ given[i]);
-    found |= static_cast<unsigned>(different == 0);
+    for (size_t i = 0; i < given.size(); ++i) different |= static_cast<unsigned>(keys[n][i] ^ given[i]);
+    found |= (n + 1) & (uint64_t{0} - static_cast<uint64_t>(different == 0));
   }
-  return found != 0;
+  return found;
 }
 
 }  // namespace
@@ -84,9 +85,7 @@ Result<std::unique_ptr<Service>> Service::make(const Models& models, ServiceOpti
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
     return bad_input("--model-name: two models are called " + *twice +
                      ": requests could not tell them apart");
-  std::error_code ec;
-  std::filesystem::create_directories(options.receipts, ec);
-  if (ec) return bad_input(options.receipts + ": no folder for receipts: " + ec.message());
+  INVAR_TRY(auto archive, Archive::open(options.archive, options.log));
   std::vector<Digest> keys;
   if (!options.api_keys.empty()) {
     INVAR_TRY(const std::string text, read_file(options.api_keys));
@@ -101,11 +100,22 @@ Result<std::unique_ptr<Service>> Service::make(const Models& models, ServiceOpti
   }
   std::unique_ptr<Service> service(new Service(models, std::move(options)));
   service->keys_ = std::move(keys);
+  service->archive_ = std::move(archive);
   return service;
 }
 
 std::string Service::error_body(int status, const std::string& message) {
   return json::dump(json_of(Problem{status, message}));
+}
+
+store::Record Service::new_record(const http::Headers& headers, const std::string& model) const {
+  store::Record record;
+  const auto bytes = random_bytes();
+  record.answer = bytes ? to_hex(*bytes).substr(0, 24) : "0";
+  for (const auto& [name, value] : headers)
+    if (name == "x-request-id") record.request = value;
+  record.model = model;
+  return record;
 }
 
 void Service::drain() {
@@ -136,6 +146,7 @@ void Service::count_connections(std::function<size_t()> f) {
 std::optional<Problem> Service::closed() const {
   if (failed_) return Problem{503, "nothing can be computed any more: see the log of the server"};
   if (draining_) return Problem{503, "the server is stopping: ask again later"};
+  if (!archive_->takes()) return Problem{503, "receipts cannot be kept now: ask again later"};
   return std::nullopt;
 }
 
@@ -144,11 +155,14 @@ std::optional<Problem> Service::closed() const {
 bool Service::authorized(const http::Request& request) const {
   if (keys_.empty()) return true;
   if (std::ranges::find(kOpenPaths, request.path) != std::end(kOpenPaths)) return true;
-  if (const auto key = request.header("x-api-key"); !key.empty()) return any_equal(keys_, sha256(key));
-  std::string_view given = request.header("authorization");
+  return client_of(request) > 0;
+}
+
+uint64_t Service::client_of(const http::Request& request) const {
+  if (const auto key = request.header("x-api-key"); !key.empty()) return equal_key(keys_, sha256(key));
+  const std::string_view given = request.header("authorization");
   constexpr std::string_view bearer = "Bearer ";
-  if (!given.starts_with(bearer)) return false;
-  return any_equal(keys_, sha256(given.substr(bearer.size())));
+  return given.starts_with(bearer) ? equal_key(keys_, sha256(given.substr(bearer.size()))) : 0;
 }
 
 void Service::respond(Asked& asked, int status, const Value& body, http::Headers more) {
@@ -169,6 +183,19 @@ void Service::refuse(Asked& asked, const Problem& problem) {
 
 void Service::handle(http::Request request, http::Responder responder) {
   const std::string label = label_of(request);
+  if (options_.log)
+    responder.on_end([this, label, method = request.method, path = request.path,
+                      begin = std::chrono::steady_clock::now()](const http::Responder::End& end) {
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+      log({{"event", "request"},
+           {"request_id", label},
+           {"method", method},
+           {"path", path},
+           {"status", end.status},
+           {"complete", end.complete},
+           {"bytes", end.bytes},
+           {"seconds", seconds.count()}});
+    });
   Asked asked{std::move(request), std::move(responder), {{"x-request-id", label}}};
   if (!authorized(asked.request))
     return refuse(asked, {401, "an API key is needed: Authorization: Bearer KEY", "", "invalid_api_key"});
@@ -232,7 +259,8 @@ void Service::metrics(Asked& a) {
   }
   http::Headers headers = a.headers;
   headers.push_back({"content-type", "text/plain; version=0.0.4; charset=utf-8"});
-  a.responder.answer(200, std::move(headers), metrics_.print(load(), connections ? connections() : 0));
+  a.responder.answer(200, std::move(headers),
+                     metrics_.print(load(), archive_->load(), connections ? connections() : 0));
 }
 
 void Service::openapi(Asked& a) {

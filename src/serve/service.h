@@ -15,6 +15,7 @@
 
 #include "generate/engine/engine.h"
 #include "http/server.h"
+#include "serve/archive/archive.h"
 #include "serve/metrics.h"
 #include "serve/models/models.h"
 #include "serve/protocol/call.h"
@@ -24,9 +25,11 @@
 namespace invar::serve {
 
 struct ServiceOptions {
-  std::string receipts;       // the folder of HASH.json
+  ArchiveOptions archive;
   size_t queue = 1024;        // requests that wait for a sequence, at most
   std::string api_keys = {};  // a file with one key a line; "": everybody may ask
+  // Gets events: what is asked and answered, and what the store says. Of any thread.
+  std::function<void(json::Value)> log = {};
 };
 
 class Service {
@@ -65,6 +68,8 @@ class Service {
   explicit Service(const Models&, ServiceOptions);
   void route(Asked);
   bool authorized(const http::Request&) const;
+  // The number of its API key; 0: none is asked for.
+  uint64_t client_of(const http::Request&) const;
   void respond(Asked&, int status, const json::Value& body, http::Headers more = {});
   void refuse(Asked&, const Problem&);
   void prepare(Asked&, Endpoint);
@@ -79,6 +84,7 @@ class Service {
   void tokenize(Asked&);
   void detokenize(Asked&);
   void receipt(Asked&);
+  void whole_receipt(Asked&);
   void replay(Asked&);
   json::Value models_json() const;
   // The model of this name; "": the first.
@@ -92,10 +98,15 @@ class Service {
   Outcome<std::vector<generate::Request>> requests_of(const LanguageModel&, Call&) const;
   // The state in which a request cannot begin, if it is one.
   std::optional<Problem> closed() const;
-  Status save(const receipt::Receipt&, const std::string& hash);
-  std::string receipt_path(const std::string& hash) const;
+  // The record of a request by this model, which has these headers, without an answer.
+  store::Record new_record(const http::Headers&, const std::string& model) const;
+  Outcome<generate::Prompt> prompt_of(const generate::Model&, const Call&, std::vector<int32_t>& ids) const;
+  void log(json::Value event) const {
+    if (options_.log) options_.log(std::move(event));
+  }
 
   const ServiceOptions options_;
+  std::unique_ptr<Archive> archive_;
   std::vector<Digest> keys_;  // SHA-256 of each
   Metrics metrics_;
   std::atomic<bool> draining_{false}, failed_{false}, ended_{false};

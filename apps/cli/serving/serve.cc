@@ -1,4 +1,6 @@
 // invar serve: OpenAI's protocol over HTTP, until a signal ends it.
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
@@ -11,6 +13,7 @@
 #include "http/server.h"
 #include "progress/interrupt.h"
 #include "serve/service.h"
+#include "serving/supervisor.h"
 
 namespace invar::cli {
 namespace {
@@ -56,6 +59,24 @@ void drain(serve::Service& service, http::Server& server, std::chrono::seconds m
        waited += std::chrono::milliseconds(10))
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   server.stop();
+}
+
+http::Limits limits_of(const ServeCommand& c) {
+  http::Limits limits;
+  limits.header_bytes = static_cast<uint32_t>(std::min<uint64_t>(c.max_header, uint64_t{1} << 30));
+  limits.body_bytes = c.max_body;
+  limits.connections = static_cast<size_t>(c.max_connections);
+  limits.header = std::chrono::seconds(c.header_timeout), limits.body = std::chrono::seconds(c.body_timeout);
+  limits.idle = std::chrono::seconds(c.idle_timeout), limits.write = std::chrono::seconds(c.write_timeout);
+  return limits;
+}
+
+// Of an address of a database what is no password.
+std::string place_of_receipts(const ServeCommand& c) {
+  if (c.store.empty()) return c.receipts;
+  const size_t scheme = c.store.find("://");
+  if (scheme == c.store.npos) return c.store;
+  return c.store.substr(0, scheme);
 }
 
 // What is of one model alone.
@@ -134,25 +155,34 @@ Status do_serve(const ServeCommand& c) {
   Console console(false);
   const auto starting = generate::start(c.execution);
   INVAR_TRY(const Opened opened, open_models(c, console));
-  INVAR_TRY(
-      const auto service,
-      serve::Service::make(opened.models(), {c.receipts, static_cast<size_t>(c.queue), c.api_key_file}));
-  http::Limits limits;
-  limits.body_bytes = c.max_body;
+  serve::ServiceOptions options;
+  options.archive = {c.receipts, c.store, c.store_prompts, c.answer_repeats, c.store_failure == "continue"};
+  options.archive.keep = {c.store_max_age, c.store_max_receipts};
+  options.queue = static_cast<size_t>(c.queue);
+  options.api_keys = c.api_key_file;
+  options.log = log_as(c.log);
+  INVAR_TRY(const auto service, serve::Service::make(opened.models(), options));
   Ending ending;
   service->on_failure([&](const Error& error) { ending.by(error); });
-  INVAR_TRY(http::Server server, http::Server::listen(
-                                     {c.host, static_cast<uint16_t>(c.port), c.allowed_hosts}, limits,
-                                     [&](http::Request request, http::Responder responder) {
-                                       service->handle(std::move(request), std::move(responder));
-                                     },
-                                     serve::Service::error_body));
+  INVAR_TRY(http::Server server,
+            http::Server::listen(
+                {c.host, static_cast<uint16_t>(c.port), c.allowed_hosts}, limits_of(c),
+                [&](http::Request request, http::Responder responder) {
+                  service->handle(std::move(request), std::move(responder));
+                },
+                [&](int status, const std::string& message) {
+                  if (options.log)
+                    options.log({{"event", "refusal"}, {"status", status}, {"message", message}});
+                  return serve::Service::error_body(status, message);
+                }));
   service->count_connections([&] { return server.connections(); });
   std::signal(SIGHUP, SIG_IGN);
   on_next_signal([&] { ending.by_signal(); });
   console.note("serve", "http://" + c.host + ":" + std::to_string(server.port()) + "/v1, " +
-                            opened.describe() + ", receipts in " + c.receipts);
+                            opened.describe() + ", receipts in " + place_of_receipts(c));
+  tell_supervisor("READY=1\nSTATUS=serving");
   const Status ended = ending.wait();
+  tell_supervisor("STOPPING=1\nSTATUS=draining");
   console.note("drain", "running answers have " + std::to_string(c.drain_timeout) +
                             " s; a second signal ends at once");
   drain(*service, server, std::chrono::seconds(c.drain_timeout));

@@ -13,6 +13,9 @@ namespace {
 
 using json::Value;
 
+// What proxies write in their logs where a client left.
+constexpr int kClientGone = 499;
+
 double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
@@ -51,14 +54,26 @@ Reply::~Reply() {
   service_.idle_.notify_all();
 }
 
-std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
+std::optional<Problem> Reply::start(std::vector<generate::Request> requests, uint64_t client) {
   form_ = form_of(call_, requests.front().tokens.size());
   std::vector<std::shared_ptr<Job>> jobs;
+  std::vector<std::pair<size_t, generate::Answer>> repeats;
   for (generate::Request& request : requests) {
     const size_t i = choices_.size();
     choices_.emplace_back(model_.model.folder.tokenizer, call_, request);
+    if (service_.archive_->repeats()) {
+      const receipt::Receipt question = question_of(model_.model, request);
+      choices_.back().key = to_hex(receipt::receipt_hash(question));
+      // Log-probabilities are not kept.
+      if (auto known = call_.sampling.logprobs ? std::nullopt : service_.archive_->repeat(question)) {
+        choices_.back().repeated = true;
+        repeats.emplace_back(i, *std::move(known));
+        continue;
+      }
+    }
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
+    job->turn = {call_.priority, client};
     job->token = [self = shared_from_this(), i](int32_t token, const auto& logprobs) {
       self->take_token(i, token, logprobs);
     };
@@ -68,10 +83,16 @@ std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
     choices_.back().job = job;
     jobs.push_back(std::move(job));
   }
-  if (!model_.generator.submit(jobs))
+  if (!jobs.empty() && !model_.generator.submit(jobs))
     return service_.closed().value_or(
         Problem{429, "too many requests wait: ask again later", "", "rate_limit_exceeded"});
   service_.text_.post([self = shared_from_this()] { self->begin(); });
+  for (auto& [i, answer] : repeats)
+    service_.text_.post([self = shared_from_this(), i = i, answer = std::move(answer)] {
+      ++self->service_.metrics_.repeats;
+      for (const int32_t token : answer.receipt.tokens) self->take_token(i, token, std::nullopt);
+      self->take_answer(i, answer);
+    });
   return std::nullopt;
 }
 
@@ -99,6 +120,31 @@ void Reply::gone() {
   if (std::exchange(over_, true)) return;
   ++service_.metrics_.cancelled;
   cancel_all();
+  keep_failure(kClientGone);
+}
+
+store::Record Reply::record_of(size_t i, int status) const {
+  const Choice& choice = choices_[i];
+  store::Record record = service_.new_record(headers_, model_.name);
+  record.answer = id_, record.choice = static_cast<int64_t>(i), record.status = status;
+  if (service_.archive_->records_prompts())
+    record.prompt = call_.chat ? json::compact(call_.messages) : json::quote(choice.prompt);
+  if (!choice.answer) return record;
+  const receipt::Receipt& r = choice.answer->receipt;
+  record.receipt = choice.answer->receipt_hash, record.finish_reason = r.finish_reason;
+  record.prompt_tokens = static_cast<int64_t>(r.prompt_tokens.size());
+  record.completion_tokens = static_cast<int64_t>(r.tokens.size());
+  return record;
+}
+
+// What became of the choices that have no receipt.
+void Reply::keep_failure(int status) {
+  std::vector<store::Record> records;
+  for (size_t i = 0; i < choices_.size(); ++i)
+    if (!choices_[i].answer) records.push_back(record_of(i, status));
+  service_.store_.post([archive = service_.archive_.get(), records = std::move(records)] {
+    for (const store::Record& record : records) archive->keep(record);
+  });
 }
 
 void Reply::take_token(size_t i, int32_t token, const std::optional<sample::StepLogprobs>& logprobs) {
@@ -146,15 +192,28 @@ void Reply::take_answer(size_t i, Result<generate::Answer> answer) {
   }
   // Nobody hears of an answer whose receipt is not on the disk.
   service_.store_.post([self = shared_from_this(), i] {
-    const generate::Answer& answer = *self->choices_[i].answer;
-    const Status saved = self->service_.save(answer.receipt, answer.receipt_hash);
+    const Choice& kept = self->choices_[i];
+    const store::Record record = self->record_of(i, 200);
+    ++self->service_.metrics_.receipts;
+    const Status saved =
+        self->service_.archive_->keep(kept.answer->receipt, kept.answer->receipt_hash, kept.key, record);
+    if (saved)
+      self->service_.log({{"event", "answer"},
+                          {"request_id", record.request},
+                          {"choice", record.choice},
+                          {"model", record.model},
+                          {"receipt", record.receipt},
+                          {"finish_reason", record.finish_reason},
+                          {"prompt_tokens", record.prompt_tokens},
+                          {"completion_tokens", record.completion_tokens},
+                          {"from_store", kept.repeated}});
     self->service_.text_.post([self, i, saved] { self->take_saved(i, saved); });
   });
 }
 
 void Reply::take_saved(size_t i, const Status& saved) {
   if (over_) return;
-  if (!saved) return fail({500, "the receipt could not be kept: " + saved.error().message});
+  if (!saved) return fail({503, "the receipt of the answer cannot be kept now: ask again later"});
   choices_[i].sealed = true;
   count(*choices_[i].answer);
   if (call_.stream) responder_.write(events_of(i, true));
@@ -174,6 +233,7 @@ void Reply::count(const generate::Answer& answer) {
 void Reply::fail(const Problem& problem) {
   over_ = true;
   cancel_all();
+  keep_failure(problem.status);
   if (call_.stream) return responder_.finish(form_->error(problem));
   http::Headers headers = headers_;
   headers.push_back({"content-type", "application/json"});
@@ -317,17 +377,23 @@ std::string Reply::event(Value choices, bool with_usage, bool last) {
 }
 
 Value Reply::usage() const {
-  size_t prompt = 0, made = 0, reasoning = 0;
+  size_t prompt = 0, made = 0, from_store = 0, reasoning = 0;
+  int64_t cached = 0;
   for (size_t i = 0; i < choices_.size(); ++i) {  // the n answers to a prompt follow one another
     const receipt::Receipt& r = choices_[i].answer->receipt;
-    if (i % static_cast<size_t>(call_.n) == 0) prompt += r.prompt_tokens.size();
-    made += r.tokens.size(), reasoning += choices_[i].chat.has_reasoned() ? choices_[i].reasoning_tokens : 0;
+    if (i % static_cast<size_t>(call_.n) == 0)
+      prompt += r.prompt_tokens.size(), cached += choices_[i].answer->cached_tokens;
+    made += r.tokens.size();
+    if (choices_[i].chat.has_reasoned()) reasoning += choices_[i].reasoning_tokens;
+    if (choices_[i].repeated) from_store += r.tokens.size();
   }
-  return {{"prompt_tokens", prompt},
-          {"completion_tokens", made},
-          {"total_tokens", prompt + made},
-          {"prompt_tokens_details", {{"cached_tokens", 0}}},
-          {"completion_tokens_details", {{"reasoning_tokens", reasoning}}}};
+  Value usage = {{"prompt_tokens", prompt},
+                 {"completion_tokens", made},
+                 {"total_tokens", prompt + made},
+                 {"prompt_tokens_details", {{"cached_tokens", cached}}},
+                 {"completion_tokens_details", {{"reasoning_tokens", reasoning}}}};
+  if (service_.archive_->repeats()) usage["completion_tokens_details"]["tokens_from_store"] = from_store;
+  return usage;
 }
 
 // What a client needs for a proof: the receipts in the order of the choices, and what they bind.

@@ -22,8 +22,9 @@ class Reply : public std::enable_shared_from_this<Reply> {
  public:
   Reply(Service&, LanguageModel&, Call, http::Responder, http::Headers);
   ~Reply();
-  // One choice of each request. A problem: nothing has begun, and the responder is given back.
-  std::optional<Problem> start(std::vector<generate::Request>);
+  // One choice of each request of this client. A problem: nothing has begun, and the responder is
+  // given back.
+  std::optional<Problem> start(std::vector<generate::Request>, uint64_t client);
   http::Responder take_responder() { return std::move(responder_); }
 
  private:
@@ -46,6 +47,8 @@ class Reply : public std::enable_shared_from_this<Reply> {
     LogprobsJson::Place place;
     size_t reasoning_tokens = 0;
     bool begun = false, sealed = false;
+    std::string key;        // of the archive, where the answer may be given again
+    bool repeated = false;  // it was
   };
 
   void begin();
@@ -54,6 +57,8 @@ class Reply : public std::enable_shared_from_this<Reply> {
   void take_text(Choice&, const std::string& piece);
   void take_answer(size_t choice, Result<generate::Answer>);
   void take_saved(size_t choice, const Status&);
+  store::Record record_of(size_t choice, int status) const;
+  void keep_failure(int status);
   void fail(const Problem&);
   void cancel_all();
   void finish();
