@@ -42,7 +42,8 @@ ChatView::Delta ChatView::up_to(std::string_view reasoning, std::string_view con
 
 bool ChatView::reasons() const {
   const std::string_view begin = without_begin(text_);
-  return (opened_ || begin.starts_with(kOpen) || kOpen.starts_with(begin)) && text_.find(kClose) == text_.npos;
+  const bool open = opened_ || begin.starts_with(kOpen) || kOpen.starts_with(begin);
+  return open && text_.find(kClose) == text_.npos;
 }
 
 ChatView::Delta ChatView::push(std::string_view piece) {
