@@ -67,7 +67,7 @@ OPENED = [
         "the parts that kernels are made of",
     ),
     (
-        r"src/(ops|conformance|run/prepare/passes)/",
+        r"(src/(ops|conformance|run/prepare/passes|run/execute)|bench/programs)/",
         r"kernels/fusion/",
         "which kernels run a chain of operations is an interface of src/kernels",
     ),
