@@ -400,7 +400,8 @@ def test_a_stream_of_responses(server, script):
 
 def test_a_form_of_the_answer(server):
     """The model is made to say what fits, in each protocol with the same receipt."""
-    schema = {"type": "object", "properties": {"a": {"enum": [True, None]}}, "required": ["a"]}
+    closed = {"type": "object", "additionalProperties": False}
+    schema = closed | {"properties": {"a": {"enum": [True, None]}}, "required": ["a"]}
     form = {"type": "json_schema", "schema": schema}
     whole = server.complete(
         chat("plain", response_format={"type": "json_schema", "json_schema": {"schema": schema}}),
@@ -414,7 +415,8 @@ def test_a_form_of_the_answer(server):
     response = server.ask("/v1/responses", asked | {"text": {"format": form | {"name": "one"}}})
     assert text_of(response) == text and receipts_of(response) == receipts_of(whole)
     assert response["text"]["format"]["name"] == "one"
-    any_tool = {"tools": TOOLS, "tool_choice": {"type": "any"}}
+    any_tool = {"tools": [t | {"input_schema": closed} for t in TOOLS]}
+    any_tool["tool_choice"] = {"type": "any"}
     called = ask_messages(server, "plain", **any_tool, **GREEDY)
     assert called["content"][0]["type"] == "tool_use" and called["content"][0]["name"] in (
         "look",
