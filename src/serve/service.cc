@@ -128,6 +128,7 @@ bool Service::wait_idle(std::chrono::milliseconds most) {
 }
 
 void Service::end_all() {
+  ended_ = true;
   for (const auto& model : models_)
     model->generator.end_all({Code::internal, "the server is stopping: ask again later"});
 }

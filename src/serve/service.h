@@ -109,7 +109,7 @@ class Service {
   std::unique_ptr<Archive> archive_;
   std::vector<Digest> keys_;  // SHA-256 of each
   Metrics metrics_;
-  std::atomic<bool> draining_{false}, failed_{false};
+  std::atomic<bool> draining_{false}, failed_{false}, ended_{false};
   std::atomic<size_t> open_{0};  // requests that are being answered
   std::mutex mutex_;
   std::condition_variable idle_;

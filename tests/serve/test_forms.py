@@ -73,6 +73,12 @@ def named_events(server, path, asked):
     return events
 
 
+def uncached(answer):
+    """Without what depends on the requests before."""
+    answer["usage"].get("input_tokens_details", {}).pop("cached_tokens", None)
+    return answer
+
+
 def receipts_of(answer):
     return answer["invar"]["receipts"]
 
@@ -223,6 +229,9 @@ def test_messages(server):
     thought = ask_messages(server, "thought", **GREEDY)["content"]
     assert [b["type"] for b in thought] == ["thinking", "text"]
     assert (thought[0]["thinking"], thought[1]["text"]) == ("hm 🤔", "Yes.")
+    usage = server.complete(chat("thought"), chat=True)["usage"]  # tokens are bytes
+    reasoning = said("thought").encode().index(b"</think>") + len(b"</think>") - 1
+    assert usage["completion_tokens_details"] == {"reasoning_tokens": reasoning}
 
 
 def folded_blocks(events):
@@ -386,7 +395,39 @@ def test_a_stream_of_responses(server, script):
                 response["id"], response["created_at"] = "", 0
                 for item in response["output"]:
                     assert mine in item.pop("id")
-            assert last == whole
+            assert uncached(last) == uncached(whole)
+
+
+def test_a_form_of_the_answer(server):
+    """The model is made to say what fits, in each protocol with the same receipt."""
+    closed = {"type": "object", "additionalProperties": False}
+    schema = closed | {"properties": {"a": {"enum": [True, None]}}, "required": ["a"]}
+    form = {"type": "json_schema", "schema": schema}
+    whole = server.complete(
+        chat("plain", response_format={"type": "json_schema", "json_schema": {"schema": schema}}),
+        chat=True,
+    )
+    text = whole["choices"][0]["message"]["content"]
+    assert json.loads(text)["a"] in (True, None)
+    message = ask_messages(server, "plain", output_config={"format": form}, **GREEDY)
+    assert message["content"][0]["text"] == text and receipts_of(message) == receipts_of(whole)
+    asked = {"input": prompt("plain"), "max_output_tokens": 180, **GREEDY}
+    response = server.ask("/v1/responses", asked | {"text": {"format": form | {"name": "one"}}})
+    assert text_of(response) == text and receipts_of(response) == receipts_of(whole)
+    assert response["text"]["format"]["name"] == "one"
+    any_tool = {"tools": [t | {"input_schema": closed} for t in TOOLS]}
+    any_tool["tool_choice"] = {"type": "any"}
+    called = ask_messages(server, "plain", **any_tool, **GREEDY)
+    assert called["content"][0]["type"] == "tool_use" and called["content"][0]["name"] in (
+        "look",
+        "go",
+    )
+    for asked in (
+        {"output_config": {"effort": "low"}},
+        {"output_config": {"format": {"type": "x"}}},
+    ):
+        error = server.ask("/v1/messages", {**user("plain"), "max_tokens": 8, **asked}, 400)
+        assert "output_config" in error["error"]["message"]
 
 
 # --- texts, and several models ---
@@ -507,6 +548,20 @@ def test_several_models(several):
         assert words in several.ask("/v1/rerank", asked, 400)["error"]["message"]
     receipt = several.receipt(receipts_of(several.complete(body("plain", model="scripted")))[0])
     assert several.ask("/v1/receipts/verify", receipt)["ok"]
+
+
+def test_other_models_are_no_company(several):
+    """All models compute at once, and no bit shows it."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    texts = ["hello", "a dog", "Berlin is a large city!"]
+    asked = [("/v1/completions", body(s, model="scripted")) for s in SCRIPTS]
+    asked += [("/v1/embeddings", {"input": texts[: i % 3 + 1]}) for i in range(8)]
+    asked += [("/v1/rerank", {"query": "people", "documents": texts[i % 3 :]}) for i in range(8)]
+    alone = [receipts_of(several.ask(*a)) for a in asked]
+    with ThreadPoolExecutor(len(asked)) as pool:
+        together = list(pool.map(lambda a: receipts_of(several.ask(*a)), asked))
+    assert together == alone
 
 
 def test_options_of_one_model(server, tmp_path):

@@ -40,6 +40,12 @@ ChatView::Delta ChatView::up_to(std::string_view reasoning, std::string_view con
   return delta;
 }
 
+bool ChatView::reasons() const {
+  const std::string_view begin = without_begin(text_);
+  const bool open = opened_ || begin.starts_with(kOpen) || kOpen.starts_with(begin);
+  return open && text_.find(kClose) == text_.npos;
+}
+
 ChatView::Delta ChatView::push(std::string_view piece) {
   text_ += piece;
   std::string_view rest = text_, reasoning;

@@ -19,6 +19,9 @@ class ChatView {
   };
   ChatView(std::string prompt, bool tools);
   Delta push(std::string_view piece);
+  // Whether what has come is reasoning or may be, and its end is yet to come.
+  bool reasons() const;
+  bool has_reasoned() const { return reasoning_sent_ > 0; }
   // The rest; `calls` gets the list of tool calls.
   Delta finish(json::Value& calls);
 

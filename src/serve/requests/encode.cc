@@ -153,6 +153,7 @@ void EncoderReply::compute() {
   constexpr size_t kPart = 256;
   generate::Observer observer;
   for (size_t begin = 0; begin < texts_.size(); begin += kPart) {
+    if (service_.ended_) return fail(*service_.closed());
     if (gone_) {
       ++service_.metrics_.cancelled;
       return;

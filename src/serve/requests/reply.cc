@@ -160,6 +160,7 @@ void Reply::take_token(size_t i, int32_t token, const std::optional<sample::Step
   if (call_.token_ids) choice.fresh.push_back(token);
   if (logprobs) choice.logprobs.push_back(*logprobs);
   take_text(choice, choice.stop.push(choice.decoder.push(token)));
+  if (call_.chat && choice.chat.reasons()) ++choice.reasoning_tokens;
   const bool news = !choice.unsent.empty() || !choice.fresh.empty() || !choice.logprobs.empty();
   if (call_.stream && news && responder_.ready()) responder_.write(events_of(i, false));
 }
@@ -376,20 +377,22 @@ std::string Reply::event(Value choices, bool with_usage, bool last) {
 }
 
 Value Reply::usage() const {
-  size_t prompt = 0, made = 0, from_store = 0;
+  size_t prompt = 0, made = 0, from_store = 0, reasoning = 0;
   int64_t cached = 0;
   for (size_t i = 0; i < choices_.size(); ++i) {  // the n answers to a prompt follow one another
     const receipt::Receipt& r = choices_[i].answer->receipt;
     if (i % static_cast<size_t>(call_.n) == 0)
       prompt += r.prompt_tokens.size(), cached += choices_[i].answer->cached_tokens;
     made += r.tokens.size();
+    if (choices_[i].chat.has_reasoned()) reasoning += choices_[i].reasoning_tokens;
     if (choices_[i].repeated) from_store += r.tokens.size();
   }
   Value usage = {{"prompt_tokens", prompt},
                  {"completion_tokens", made},
                  {"total_tokens", prompt + made},
-                 {"prompt_tokens_details", {{"cached_tokens", cached}}}};
-  if (service_.archive_->repeats()) usage["completion_tokens_details"] = {{"tokens_from_store", from_store}};
+                 {"prompt_tokens_details", {{"cached_tokens", cached}}},
+                 {"completion_tokens_details", {{"reasoning_tokens", reasoning}}}};
+  if (service_.archive_->repeats()) usage["completion_tokens_details"]["tokens_from_store"] = from_store;
   return usage;
 }
 

@@ -45,6 +45,7 @@ class Reply : public std::enable_shared_from_this<Reply> {
     std::vector<int32_t> fresh;                  // ids that are to be sent
     std::vector<sample::StepLogprobs> logprobs;  // of a stream those that are to be sent
     LogprobsJson::Place place;
+    size_t reasoning_tokens = 0;
     bool begun = false, sealed = false;
     std::string key;        // of the archive, where the answer may be given again
     bool repeated = false;  // it was

@@ -2,10 +2,12 @@
 
 import json
 import urllib.request
+from typing import Literal
 
 from common import ARGUMENTS, PROMPTS, SAID, URL
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from pydantic import BaseModel
 
 how = {"base_url": URL + "/v1", "api_key": "none", "max_retries": 0}
 model = ChatOpenAI(model="scripted", temperature=0, **how)
@@ -28,6 +30,16 @@ for piece in with_tools.stream(PROMPTS["call"], stream_usage=True):
 assert [c["args"] for c in folded.tool_calls] == [ARGUMENTS] and folded.usage_metadata
 responses = ChatOpenAI(model="scripted", temperature=0, use_responses_api=True, **how)
 assert responses.invoke(PROMPTS["plain"]).text == SAID["plain"]
+
+
+class Choice(BaseModel):
+    """A choice."""
+
+    good: bool
+    kind: Literal["one", "other"]
+
+
+assert isinstance(model.with_structured_output(Choice).invoke(PROMPTS["plain"]), Choice)
 texts = OpenAIEmbeddings(model="bert", check_embedding_ctx_length=False, **how)
 assert len(texts.embed_documents(["hello", "world"])[0]) == 32
 # Without that setting it sends the ids of tiktoken, whose table it would download here.

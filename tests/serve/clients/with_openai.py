@@ -1,10 +1,12 @@
-"""The client of OpenAI: sync, async, streams, tools, embeddings, responses, errors."""
+"""The client of OpenAI: sync, async, streams, tools, parse, embeddings, responses, errors."""
 
 import asyncio
 import json
+from typing import Literal
 
 import openai
 from common import ARGUMENTS, PARAMETERS, PROMPTS, SAID, TOOLS, URL, user
+from pydantic import BaseModel
 
 how = {"base_url": URL + "/v1", "api_key": "none", "max_retries": 0}
 client = openai.OpenAI(**how)
@@ -41,6 +43,17 @@ with client.responses.stream(**chat, input=PROMPTS["call"], tools=tools) as stre
     final = stream.get_final_response()
 assert events[0] == "response.created" and events[-1] == "response.completed"
 assert [o.type for o in final.output] == ["message", "function_call"]
+
+
+class Choice(BaseModel):
+    good: bool
+    kind: Literal["one", "other"]
+
+
+parsed = client.chat.completions.parse(**chat, messages=user("plain"), response_format=Choice)
+assert isinstance(parsed.choices[0].message.parsed, Choice)
+parsed = client.responses.parse(**chat, input=PROMPTS["plain"], text_format=Choice)
+assert isinstance(parsed.output_parsed, Choice)
 logprobs = client.completions.create(
     model="shakespeare-4m", prompt="ROMEO:", max_tokens=4, temperature=0, logprobs=2
 )

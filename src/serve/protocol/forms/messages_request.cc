@@ -118,6 +118,23 @@ std::optional<Problem> take_tools(Call& call) {
   return std::nullopt;
 }
 
+// The form of the answer.
+std::optional<Problem> take_output(Call& call) {
+  for (const auto& [name, value] : call.text_options.members) {
+    if (name != "format")
+      return Problem{400, "output_config." + name + ": is not supported: leave it out", "output_config",
+                     "unsupported_parameter"};
+    if (value.is_null()) continue;
+    if (value.get("type").text != "json_schema" || !value.contains("schema"))
+      return Problem{400,
+                     "output_config.format: {\"type\": \"json_schema\", \"schema\": SCHEMA} is needed, not " +
+                         shown(value),
+                     "output_config"};
+    call.response_format = {{"type", "json_schema"}, {"json_schema", {{"schema", value.get("schema")}}}};
+  }
+  return std::nullopt;
+}
+
 std::optional<Problem> take_thinking(Call& call) {
   if (call.thinking.is_null()) return std::nullopt;
   const std::string& type = call.thinking.get("type").text;
@@ -168,6 +185,7 @@ std::optional<Problem> take_messages(Call& call) {
     call.continue_final_message = true;
   call.messages = std::move(messages);
   if (auto problem = take_tools(call)) return problem;
+  if (auto problem = take_output(call)) return problem;
   return take_thinking(call);
 }
 

@@ -29,6 +29,8 @@ class ResponsesForm : public Form {
     if (choice_.is_object()) choice_ = {{"type", "function"}, {"name", choice_.get("function").get("name")}};
     if (!call.instructions.empty()) instructions_ = call.instructions;
     if (!call.reasoning_effort.empty()) effort_ = call.reasoning_effort;
+    format_ = call.text_options.get("format");
+    if (format_.is_null()) format_ = {{"type", "text"}};
     if (call.sampling.max_new_tokens) max_tokens_ = *call.sampling.max_new_tokens;
   }
 
@@ -145,7 +147,7 @@ class ResponsesForm : public Form {
                   {"previous_response_id", nullptr},
                   {"reasoning", {{"effort", effort_}, {"summary", nullptr}}},
                   {"store", false},
-                  {"text", {{"format", {{"type", "text"}}}}},
+                  {"text", {{"format", format_}}},
                   {"tool_choice", choice_},
                   {"tools", tools_},
                   {"truncation", "disabled"},
@@ -159,7 +161,7 @@ class ResponsesForm : public Form {
                        {"input_tokens_details",
                         {{"cached_tokens", usage.get("prompt_tokens_details").get("cached_tokens")}}},
                        {"output_tokens", usage.get("completion_tokens")},
-                       {"output_tokens_details", {{"reasoning_tokens", 0}}},
+                       {"output_tokens_details", usage.get("completion_tokens_details")},
                        {"total_tokens", usage.get("total_tokens")}};
     if (const Value& invar = answer.get("invar"); !invar.is_null()) json["invar"] = invar;
     return json;
@@ -222,7 +224,7 @@ class ResponsesForm : public Form {
     return out;
   }
 
-  Value tools_, choice_, instructions_, effort_, max_tokens_;
+  Value tools_, choice_, instructions_, effort_, max_tokens_, format_;
   bool begun_ = false, complete_ = true, called_ = false;
   size_t number_ = 0;
   std::string id_, text_;

@@ -63,6 +63,14 @@ std::optional<Problem> take_item(const Value& item, Value& messages) {
   return wrong_item("items of type " + type + " are not supported: send messages and calls of functions");
 }
 
+// A chat has the name and the schema of a form one level further in.
+Value format_of_chat(const Value& format) {
+  if (format.get("type").text != "json_schema") return format;
+  Value schema = format;
+  schema.erase("type");
+  return {{"type", "json_schema"}, {"json_schema", std::move(schema)}};
+}
+
 std::optional<Problem> take_functions(Call& call) {
   Value tools = Value::array;
   for (const Value& tool : call.tools.items) {
@@ -96,9 +104,7 @@ std::optional<Problem> take_responses(Call& call) {
   for (const auto& [name, value] : call.text_options.members) {
     if (name == "verbosity" && value.text != "medium")
       return Problem{400, "text.verbosity: only medium is supported", "text", "unsupported_parameter"};
-    if (name == "format" && value.get("type").text != "text")
-      return Problem{400, "text.format: only the type text is supported yet, not " + shown(value), "text",
-                     "unsupported_parameter"};
+    if (name == "format") call.response_format = format_of_chat(value);
     if (name != "format" && name != "verbosity")
       return Problem{400, "text." + name + ": is not known: leave it out", "text", "unknown_parameter"};
   }
