@@ -50,7 +50,8 @@ MAY = {
     },
     "conformance": {"base", "device", "num", "kernels"},
     "http": {"base"},
-    "serve": {"base", "http", "generate", "prompt", "grammar", "receipt", "sample"},
+    "store": {"base", "device"},
+    "serve": {"base", "http", "store", "generate", "prompt", "grammar", "receipt", "sample"},
 }
 IMPORT_CODE = re.compile(r"src/ops/[a-z0-9_]+/(import([./]|_[a-z0-9_]+\.)|torch\.cc)")
 OF_IMPORT_CODE = {"base", "num", "ops", "compiler"}
@@ -66,7 +67,7 @@ OPENED = [
         "the parts that kernels are made of",
     ),
     (
-        r"src/(ops|conformance|run/prepare/passes)/",
+        r"(src/(ops|conformance|run/prepare/passes|run/execute)|bench/programs)/",
         r"kernels/fusion/",
         "which kernels run a chain of operations is an interface of src/kernels",
     ),
@@ -77,7 +78,7 @@ OPENED = [
     ),
     (
         r"tests/fuzz/parsers/",
-        r"hub/repo/listing\.h|prompt/regex/matches\.h",
+        r"hub/repo/listing\.h|prompt/regex/matches\.h|serve/protocol/call\.h",
         "readers of strangers' files are fuzzed alone",
     ),
 ]

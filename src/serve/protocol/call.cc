@@ -1,5 +1,6 @@
 #include "serve/protocol/call.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -7,13 +8,13 @@
 #include "base/text/read_float.h"
 #include "generate/requests/request.h"
 #include "grammar/grammar.h"
+#include "serve/protocol/forms/translate.h"
 
 namespace invar::serve {
 namespace {
 
 using json::Value;
 
-enum Endpoint { kChat = 1, kCompletions = 2 };
 enum class Type { boolean, integer, number, text, texts, ids, list, object, any };
 
 void assign(bool& to, const Value& v) {
@@ -61,11 +62,12 @@ void assign(std::optional<std::vector<std::string>>& to, const Value& v) {
 
 struct Field {
   const char* name;
-  int of;
+  int of, needed;  // endpoints
   Type type;
   bool ranged;
   double least, most;
-  const char* only;  // JSON: a list of the values that change nothing; "": all are taken
+  const char* only;     // JSON: a list of the values that change nothing; "": all are taken
+  const char* choices;  // JSON: a list of the values that there are; "": all
   void (*take)(Call&, const Value&);
 };
 
@@ -113,12 +115,6 @@ bool is_of(Type type, const Value& v) {
   return false;
 }
 
-// A value in a message: short, and on one line.
-std::string shown(const Value& v) {
-  const std::string text = json::dump(v, {.ascii = true});
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
-}
-
 std::optional<Problem> take(const Field& field, const Value& v, Call& call) {
   const std::string name = field.name;
   std::string range;
@@ -136,6 +132,11 @@ std::optional<Problem> take(const Field& field, const Value& v, Call& call) {
             (same.empty() ? "is not supported yet: leave it out"
                           : "only " + json::compact(same.items[0]) + " is supported yet, not " + shown(v)),
         name, "unsupported_parameter"};
+  }
+  if (*field.choices) {
+    const Value choices = json::read_or_null(field.choices);
+    if (std::ranges::count(choices.items, v) == 0)
+      return Problem{400, name + ": one of " + json::compact(choices) + " is needed, not " + shown(v), name};
   }
   if (field.take) field.take(call, v);
   return std::nullopt;
@@ -295,6 +296,11 @@ void make_plain(Value& message) {
 
 }  // namespace
 
+std::string shown(const Value& v) {
+  const std::string text = json::dump(v, {.ascii = true});
+  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
+
 json::Value Call::forced_tools() const {
   Value forced = Value::array;
   const bool any = tool_choice.text == "required";
@@ -327,7 +333,7 @@ Problem problem_of(const Error& e) {
   return {500, e.message};
 }
 
-Outcome<Call> read_call(std::string_view body, bool chat) {
+Outcome<Call> read_call(std::string_view body, Endpoint endpoint) {
   const auto parsed = json::parse(body, "the body");
   if (!parsed) return Problem{400, parsed.error().message};
   if (!parsed->is_object()) return Problem{400, "the body: an object is needed"};
@@ -335,21 +341,26 @@ Outcome<Call> read_call(std::string_view body, bool chat) {
     return Problem{400,
                    "the body: an object has the member '" + std::string(json::brief(*twice)) + "' twice"};
   Call call;
-  call.chat = chat;
+  call.endpoint = endpoint;
+  call.chat = (endpoint & (kChat | kMessages | kTokens | kResponses | kTokenize)) != 0;
   for (const auto& [name, value] : parsed->members) {
     const Field* field = nullptr;
     for (const Field& one : kFields)
-      if (one.name == name && (one.of & (chat ? kChat : kCompletions))) field = &one;
+      if (one.name == name && (one.of & endpoint)) field = &one;
     if (!field)
       return Problem{400, name + ": no member of a request that this server knows: leave it out", name,
                      "unknown_parameter"};
     if (value.is_null()) continue;
     if (auto problem = take(*field, value, call)) return *problem;
   }
+  for (const Field& field : kFields)
+    if ((field.needed & endpoint) && parsed->get(field.name).is_null())
+      return Problem{400, std::string(field.name) + ": " + words_of(field.type) + " is needed", field.name};
+  if (endpoint & (kMessages | kTokens))
+    if (auto problem = take_messages(call)) return *problem;
+  if (endpoint == kResponses)
+    if (auto problem = take_responses(call)) return *problem;
   if (auto problem = settle(call)) return *problem;
-  if (chat && !call.messages.is_array())
-    return Problem{400, "messages: a list of messages is needed", "messages"};
-  if (!chat && call.prompt.is_null()) return Problem{400, "prompt: a text or token ids are needed", "prompt"};
   return call;
 }
 

@@ -125,6 +125,34 @@ def exchange():
     yield joined(json.dumps(listing), '{"weight_map":{"a":"s.safetensors"}}')
 
 
+def call():
+    said = [{"role": "user", "content": "a"}]
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    bodies = (
+        {"messages": said, "tools": [tool], "n": 2, "logprobs": True, "top_logprobs": 3, "stream": True},
+        {"prompt": [[1, 2], [3]], "logit_bias": {"5": -1.5}, "stop": ["a"], "seed": 7, "max_tokens": 3},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}], "max_tokens": 9,
+         "system": "s", "tools": [{"name": "f", "input_schema": {}}]},
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}], "store": False},
+        {"input": ["a", "b"], "encoding_format": "base64"},
+        {"prompt": "a", "add_special_tokens": False},
+    )  # fmt: skip
+    for i, body in enumerate(bodies):
+        yield bytes([i]) + json.dumps(body).encode()
+
+
+def http():
+    host = "Host: localhost\r\n"
+    for text in (
+        f"GET / HTTP/1.1\r\n{host}\r\n",
+        f"POST /a?b HTTP/1.1\r\n{host}Content-Length: 3\r\nExpect: 100-continue\r\n\r\n\x1eabc",
+        f"POST / HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n\x1e0\r\n\r\n",
+        f"GET / HTTP/1.0\r\n\r\nGET / HTTP/1.1\r\n{host}a: b\r\n c\r\n\r\n",
+        f"HEAD / HTTP/1.1\r\n{host}Connection: close\r\nOrigin: http://localhost\r\n\r\n",
+    ):
+        yield text.encode()
+
+
 def main():
     target, folder = sys.argv[1], Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
