@@ -18,10 +18,9 @@ constexpr int kVersion = 1;
 // grammar.20
 constexpr size_t kMostText = 1 << 20;
 constexpr uint64_t kMostStepsOfMask = 1 << 24;
-constexpr size_t kMostNodesOfMask = 1 << 14;
+constexpr size_t kMostNodesOfMask = 1 << 12;
 // What is kept, which decides nothing.
-constexpr size_t kMostNodesKept = 1 << 15;
-constexpr size_t kMostBytesKept = 64 << 20;
+constexpr size_t kMostBytesKept = 32 << 20;
 
 constexpr std::string_view kKinds[] = {"json", "json_object", "regex", "choice", "tools"};
 constexpr std::string_view kMembers[] = {"grammar", "json",  "json_object", "regex",       "choice",
@@ -299,8 +298,7 @@ Result<Allowed> Constraint::after(std::span<const int32_t> answer) const {
   const auto fitted = impl_->fitted(answer);
   if (!fitted) return Allowed{true, true};
   const std::lock_guard lock(impl_->mutex);
-  if (impl_->walk.size() > kMostNodesKept || impl_->bytes_kept > kMostBytesKept)
-    impl_->walk.clear(), impl_->bytes_kept = 0;
+  if (impl_->walk.bytes() + impl_->bytes_kept > kMostBytesKept) impl_->walk.clear(), impl_->bytes_kept = 0;
   const int32_t node = impl_->node_after(*fitted);
   if (impl_->walk[node].too_many) return too_much();
   Allowed allowed;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 
 #include "base/file/file.h"
 #include "base/text/json.h"
@@ -279,6 +280,45 @@ TEST(Scores, AreReadAsTokenizersReadsThem) {
   EXPECT_EQ(score_of("1E+2"), 100);
   EXPECT_EQ(score_of("1.5e-320"), 1.5e-320);
   EXPECT_EQ(score_of("0.0e-999999999999"), 0);
+}
+
+// The bytes of tokens, joined, are the text, but for what decoders do to its first token.
+TEST(Tokenizer, TokensHaveBytes) {
+  const auto bytes = made(tiny()).token_bytes();
+  ASSERT_TRUE(bytes);
+  for (size_t b = 0; b < 256; ++b) EXPECT_EQ((*bytes)[b], std::string(1, static_cast<char>(b)));
+  EXPECT_EQ((*bytes)[257], "abc");
+  EXPECT_EQ((*bytes)[258], std::nullopt);
+  Json llama = tiny();
+  llama["model"]["vocab"]["<0x0A>"] = 259, llama["model"]["vocab"]
+                                                ["\xe2\x96\x81"
+                                                 "a"] = 260;
+  llama["decoder"] = {
+      {"type", "Sequence"},
+      {"decoders",
+       json::list({{{"type", "Replace"}, {"pattern", {{"String", "\xe2\x96\x81"}}}, {"content", " "}},
+                   {{"type", "ByteFallback"}},
+                   {{"type", "Fuse"}},
+                   {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}})}};
+  const auto of_llama = made(llama).token_bytes();
+  ASSERT_TRUE(of_llama);
+  EXPECT_EQ((*of_llama)[259], "\n");
+  EXPECT_EQ((*of_llama)[260], " a");
+  Json words = tiny();
+  words["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
+  EXPECT_EQ(made(words).token_bytes().error().code, Code::not_covered);
+  EXPECT_EQ(Tokenizer::of_ids().token_bytes().error().code, Code::not_covered);
+  for (const char* name : {"bpe.model", "unigram.model"}) {
+    const auto file = read_file(std::string(INVAR_SOURCE_DIR "/tests/tokenizer/vectors/") + name);
+    const auto pieces = Tokenizer::parse_sentencepiece(*file, name);
+    ASSERT_TRUE(pieces);
+    const auto all = pieces->token_bytes();
+    ASSERT_TRUE(all);
+    const Ids text = ids(*pieces, "the caf\u00e9 \u4e2d 12\n");
+    std::string joined;
+    for (const int32_t t : text) joined += (*all)[static_cast<size_t>(t)].value_or("");
+    EXPECT_TRUE(joined.ends_with(pieces->decode(text))) << joined;
+  }
 }
 
 }  // namespace

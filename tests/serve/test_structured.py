@@ -4,6 +4,7 @@ receipt each, which is verified; what is outside is refused by name."""
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
 import jsonschema
 import pytest
@@ -127,6 +128,29 @@ def test_a_call_that_is_asked_for(server):  # noqa: F811
         assert words in error["message"] and error["param"] == "tool_choice"
 
 
+def test_parse_of_the_client_of_openai(server):  # noqa: F811
+    try:
+        import openai
+        import pydantic
+    except ImportError:
+        pytest.skip("the client openai is not installed")
+
+    class Step(pydantic.BaseModel):
+        to: Literal["Rome", "Verona"]
+        days: int = pydantic.Field(ge=1, le=9)
+
+    class Plan(pydantic.BaseModel):
+        steps: list[Step] = pydantic.Field(max_length=2)
+        last: Step | None
+
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none")
+    for seed in range(3):
+        asked = {"messages": HELLO, "seed": seed, "max_completion_tokens": 200, "temperature": 1}
+        done = client.chat.completions.parse(model="shakespeare-4m", response_format=Plan, **asked)
+        plan = done.choices[0].message.parsed
+        assert len(plan.steps) <= 2 and all(1 <= s.days <= 9 for s in plan.steps)
+
+
 REFUSED = [
     (form({"type": "string", "format": "date"}), '"format"'),
     (form({"oneOf": [{}]}), '"oneOf"'),
@@ -149,6 +173,21 @@ def test_refusals(server):  # noqa: F811
     for more, words in REFUSED:
         error = server.ask("/v1/completions", {**GREEDY, **more}, 400)["error"]
         assert words in error["message"] and "\n" not in error["message"], (more, error)
+    # Hostile ones (ggml-org/llama.cpp#26600 and others) are refused as well.
+    deep = b'{"type":"array","items":' * 60000
+    for body in (
+        {"structured_outputs": {"regex": "(" * 60000 + "a" + ")" * 60000}},
+        {"structured_outputs": {"regex": "((a{1,4000}){1,4000}){1,4000}"}},
+        form({"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"$ref": "#"}}}),
+        form({"type": "array", "items": {"enum": [str(i) for i in range(150000)]}}),
+    ):
+        server.ask("/v1/completions", {**GREEDY, **body}, 400)
+    text = (
+        json.dumps({**GREEDY, **form("DEEP")})
+        .encode()
+        .replace(b'"DEEP"', deep + b"{}" + b"}" * 60000)
+    )
+    server.ask("/v1/completions", text, 400)
     # Other settings leave nothing: an error of the request, and of nobody else.
     server.ask(
         "/v1/completions", {**GREEDY, "min_tokens": 9, "structured_outputs": {"choice": ["a"]}}, 400

@@ -6,6 +6,7 @@
 namespace invar::grammar {
 
 void Walk::clear() {
+  bytes_ = 0;
   nodes_.clear(), known_.clear(), frames_.assign(1, {0, 0, 0}), known_frames_.clear();
   intern({});
   start_ = intern(close({{nfa_.start, 0}}));
@@ -58,6 +59,7 @@ int32_t Walk::intern(Node node) {
         known_.try_emplace({node.accepts, node.at}, static_cast<int32_t>(nodes_.size()));
     if (!is_new) return known->second;
   }
+  bytes_ += sizeof(Node) + sizeof(*node.next) + 2 * node.at.size() * sizeof(Configuration);
   nodes_.push_back(std::move(node));
   return static_cast<int32_t>(nodes_.size() - 1);
 }

@@ -39,7 +39,7 @@ class Walk {
   // The node behind a byte; kDead: nothing fits any more.
   int32_t step(int32_t node, uint8_t byte);
   Node& operator[](int32_t node) { return nodes_[static_cast<size_t>(node)]; }
-  size_t size() const { return nodes_.size(); }
+  size_t bytes() const { return bytes_; }  // of the nodes, about
   // Forgets all nodes.
   void clear();
 
@@ -66,6 +66,7 @@ class Walk {
   std::vector<Frame> frames_;
   std::map<Frame, uint32_t> known_frames_;
   int32_t start_ = kDead;
+  size_t bytes_ = 0;
 };
 
 }  // namespace invar::grammar

@@ -387,6 +387,7 @@ class SchemaReader {
           b_.code_point(node.state, {{c, c}}, Spelling::raw, nodes[child].state);
       }
       b_.code_point(node.state, complement(std::move(others)), Spelling::raw, rest);
+      b_.at(node.state).room = kAnyRoom;  // a name may go on
       if (!node.is_name) b_.bytes(node.state, '"', '"', to);
     }
   }

@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }();
   const auto made = grammar::Constraint::make(*text, bytes);
   if (!made) return expect(made.error()), 0;
-  const std::string walk(parts.size() > 1 ? parts[1] : "walk");
+  const std::string walk(parts.size() > 1 && !parts[1].empty() ? parts[1] : "walk");
   std::vector<int32_t> answer;
   for (size_t step = 0; step < 100; ++step) {
     const auto allowed = (*made)->after(answer);
