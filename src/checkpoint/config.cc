@@ -247,6 +247,9 @@ Result<Decoder> read_config(const std::string& folder, bool long_context) {
   d.max_positions = reader.size(architecture->max_positions_key, architecture->max_positions);
   d.long_context = long_context;
   std::ranges::find(families(), d.family, &Family::model_type)->describe(reader, d);
+  // llama.cpp has added the 1 to the weights of norms.
+  if (const Value& gguf = object.get("gguf"); gguf.get("architecture").text.starts_with("gemma"))
+    d.norm_offset = false;
   INVAR_CHECK_OK(check_settings(object, reader, &d));  // what is not covered is said first
   if (text_config.whole) {
     place_in_whole_model(d);

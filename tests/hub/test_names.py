@@ -17,7 +17,8 @@ def no(name, *names, code=2, options=()):
 def test_a_gguf_file(tmp_path):
     (tmp_path / "tiny.Q4_K_M.gguf").write_bytes(b"GGUF\x03\0\0\0")
     for name in (tmp_path / "tiny.Q4_K_M.gguf", tmp_path):
-        no(name, ".gguf: a GGUF file", "safetensors", "org/name", code=3)
+        no(name, ".gguf: the file ends within the number of tensors", "truncated")
+    no(tmp_path / "tiny.Q4_K_M.gguf", "no revisions", options=["--revision", "main"])
     for name in ("elsewhere/tiny.gguf", "org/tiny.gguf", tmp_path / "none.gguf"):
         no(name, ".gguf: no such file", "GGUF", "safetensors", "org/name")
 

@@ -5,6 +5,7 @@
 #include "base/file/file.h"
 #include "base/text/json.h"
 #include "base/text/size_text.h"
+#include "generate/model/gguf_model.h"
 #include "generate/model/model.h"
 #include "generate/model/model_folder.h"
 #include "hub/environment.h"
@@ -17,16 +18,12 @@ namespace fs = std::filesystem;
 // A name of a model that is a file says what the person has, and what to do with it.
 Status check_no_file(const std::string& name) {
   std::error_code ec;
-  const bool gguf = name.ends_with(".gguf");
-  if (!gguf && !fs::is_regular_file(name, ec)) return {};
-  const std::string checkpoint =
-      ": pass the checkpoint that it was made of, a folder with config.json and safetensors files, or its "
-      "org/name on the hub";
-  if (!fs::exists(name, ec)) return no_model(name, "no such file, and invar opens no GGUF file" + checkpoint);
-  if (gguf)
-    return no_model(name, "a GGUF file (of llama.cpp), which invar does not open" + checkpoint,
-                    Code::not_covered);
-  return no_model(name, "a file: pass the folder of the checkpoint, which holds config.json");
+  if (name.ends_with(".gguf") && !fs::exists(name, ec))
+    return no_model(name,
+                    "no such file: give a GGUF file, a folder with config.json and safetensors files, or "
+                    "org/name of a model on the hub");
+  if (!fs::is_regular_file(name, ec)) return {};
+  return no_model(name, "a file: pass the folder of the checkpoint, which holds config.json, or a GGUF file");
 }
 
 // A git clone without git-lfs holds texts about large files in their places.
@@ -61,9 +58,10 @@ Result<ModelLocation> local(const std::string& name) {
   fs::path p = fs::path(name).lexically_normal();
   if (!p.has_filename()) p = p.parent_path();
   if (p == "." || p.filename() == "..") p = fs::canonical(p, ec);
-  if (!fs::exists(fs::path(name) / "config.json", ec) && !ec)
-    for (const auto& entry : fs::directory_iterator(name, ec))
-      if (entry.path().extension() == ".gguf") return check_no_file(entry.path().string()).error();
+  if (!fs::exists(fs::path(name) / "config.json", ec) && !ec) {
+    INVAR_TRY(const std::string gguf, gguf_in(name));
+    if (!gguf.empty()) return open_gguf_model(gguf);
+  }
   INVAR_CHECK_OK(check_no_lfs_pointers(name));
   return ModelLocation{p.filename().string(), "", name};
 }
@@ -92,6 +90,12 @@ Result<std::optional<ModelLocation>> not_of_hub(const ModelSource& source) {
   if (source.name.find('\0') != source.name.npos)
     return bad_input("model " + json::quote(source.name) + ": a path without a NUL character is needed");
   const bool onnx_file = is_onnx_file(source.name), folder = onnx_file || fs::is_directory(source.name, ec);
+  if (source.name.ends_with(".gguf") && fs::is_regular_file(source.name, ec)) {
+    if (!source.revision.empty())
+      return bad_input("model " + source.name + ": a file has no revisions: leave --revision out");
+    INVAR_TRY(ModelLocation location, open_gguf_model(source.name));
+    return std::optional(std::move(location));
+  }
   INVAR_CHECK_OK(check_no_file(folder ? "" : source.name));
   if (!folder && hub::parse_name(source.name)) return std::optional<ModelLocation>();
   if (!source.revision.empty())
