@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,8 +37,9 @@ struct Checkpoint {
 // Adds a tensor of kMadeFile; bytes: of all its elements.
 void add_made(Checkpoint&, const std::string& name, const std::string& dtype, std::vector<int64_t> shape,
               uint64_t bytes, std::function<Status(const EmitBytes&)> write);
-// Writes kMadeFile to `path`, if there are such tensors.
-Status write_made(const Checkpoint&, const std::string& path);
+// Writes kMadeFile to `path`, if there are such tensors; holes in the places of those that do not
+// begin at one of these offsets.
+Status write_made(const Checkpoint&, const std::set<uint64_t>& used, const std::string& path);
 
 // Opens model.safetensors, the shards of model.safetensors.index.json, or else the GGUF file of the
 // folder, its first part. Errors name a missing shard, and a tensor that is missing, in a shard

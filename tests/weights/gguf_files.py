@@ -339,3 +339,24 @@ def byte_level_metadata(folder, pre="llama-bpe"):
         "tokenizer.ggml.eos_token_id": config["eos_token_id"],
         "tokenizer.ggml.add_bos_token": True,
     }
+
+
+def one_matrix(model, kind, rows, raw):
+    """A model with the tokenizer of `model` whose embedding, of rows of 256 numbers, has these
+    blocks."""
+    config = {
+        **json.loads((Path(model) / "config.json").read_text()),
+        "vocab_size": rows,
+        "num_hidden_layers": 1,
+        "intermediate_size": 32,
+    }
+    config |= {"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 2}
+    tensors = {"token_embd.weight": (kind, [rows, 256], raw)}
+    tensors["output_norm.weight"] = ("F32", [256], bytes(1024))
+    shapes = {"attn_norm": [256], "ffn_norm": [256], "attn_q": [2, 256], "attn_k": [2, 256]}
+    shapes |= {"attn_v": [2, 256], "attn_output": [256, 2]}
+    shapes |= {"ffn_gate": [32, 256], "ffn_up": [32, 256], "ffn_down": [256, 32]}
+    for name, shape in shapes.items():
+        tensors[f"blk.0.{name}.weight"] = ("F32", shape, bytes(4 * int(np.prod(shape))))
+    keys = {**llama_metadata(config), **byte_level_metadata(model)}
+    return file_bytes(keys, tensors)

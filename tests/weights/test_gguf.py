@@ -124,21 +124,6 @@ def test_receipts_of_every_format_are_those_of_its_numbers(demo, tmp_path):
     assert invar("verify", tmp_path / "a.json").code == 0
 
 
-def one_matrix(kind, rows, raw):
-    """A model whose embedding, of rows of 256 numbers, has these blocks."""
-    config = {**CONFIG, "vocab_size": rows, "num_hidden_layers": 1, "intermediate_size": 32}
-    config |= {"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 2}
-    tensors = {"token_embd.weight": (kind, [rows, 256], raw)}
-    tensors["output_norm.weight"] = ("F32", [256], bytes(1024))
-    shapes = {"attn_norm": [256], "ffn_norm": [256], "attn_q": [2, 256], "attn_k": [2, 256]}
-    shapes |= {"attn_v": [2, 256], "attn_output": [256, 2]}
-    shapes |= {"ffn_gate": [32, 256], "ffn_up": [32, 256], "ffn_down": [256, 32]}
-    for name, shape in shapes.items():
-        tensors[f"blk.0.{name}.weight"] = ("F32", shape, bytes(4 * int(np.prod(shape))))
-    keys = {**gguf.llama_metadata(config), **gguf.byte_level_metadata(MODEL)}
-    return gguf.file_bytes(keys, tensors)
-
-
 @pytest.mark.parametrize("kind", BLOCKS)
 def test_numbers_of_every_scale(kind, tmp_path):
     """Random blocks with every finite binary16 scale (of blocks of 256: every eighth)."""
@@ -158,7 +143,7 @@ def test_numbers_of_every_scale(kind, tmp_path):
         blocks[:, 0] = np.arange(len(blocks)) % 252  # above, twice the largest number is infinite
     expected = gguf.unpack(kind, blocks.tobytes())
     assert np.isfinite(expected).all()
-    (tmp_path / "m.gguf").write_bytes(one_matrix(kind, rows, blocks.tobytes()))
+    (tmp_path / "m.gguf").write_bytes(gguf.one_matrix(MODEL, kind, rows, blocks.tobytes()))
     invar("export", "--model-name", tmp_path / "m.gguf", "--output", tmp_path / "out")
     raw = (tmp_path / "out/unpacked-weights.bin").read_bytes()
     wide = (
@@ -177,7 +162,7 @@ def test_scales_that_are_no_numbers_are_refused(kind, tmp_path):
         for bad in (b"\xff",) if kind == "MXFP4" else (b"\x00\x7c", b"\x00\xfc", b"\x01\x7e"):
             one = blocks.copy()
             one[-1, at : at + len(bad)] = np.frombuffer(bad, np.uint8)
-            (tmp_path / "m.gguf").write_bytes(one_matrix(kind, rows, one.tobytes()))
+            (tmp_path / "m.gguf").write_bytes(gguf.one_matrix(MODEL, kind, rows, one.tobytes()))
             out = tmp_path / "out"
             refused("export", "--model-name", tmp_path / "m.gguf", "--output", out,
                     names=["token_embd", "row 1", "infinite"])  # fmt: skip

@@ -22,8 +22,8 @@ void add_made(Checkpoint& checkpoint, const std::string& name, const std::string
   checkpoint.tensors[name] = std::move(t);
 }
 
-Status write_made(const Checkpoint& checkpoint, const std::string& path) {
-  if (checkpoint.made.empty()) return {};
+Status write_made(const Checkpoint& checkpoint, const std::set<uint64_t>& used, const std::string& path) {
+  if (used.empty()) return {};
   Status status;
   const int error = replace_content(path, [&](int to) {
     int failed = 0;
@@ -39,8 +39,13 @@ Status write_made(const Checkpoint& checkpoint, const std::string& path) {
       }
       return {};
     };
-    for (const MadeTensor& t : checkpoint.made)
-      if (status) status = t.write(emit);
+    for (const MadeTensor& t : checkpoint.made) {
+      if (!status) break;
+      if (used.contains(t.offset))
+        status = t.write(emit);
+      else if (::lseek(to, static_cast<off_t>(t.length), SEEK_CUR) < 0)
+        return errno;
+    }
     return status ? 0 : failed ? failed : EINVAL;
   });
   INVAR_CHECK_OK(status);

@@ -26,6 +26,23 @@ struct RowsOfTensor {
   int64_t heads = 0;
   std::string where;
 
+  // All rows as elements of the format's type.
+  Result<std::vector<uint8_t>> elements() const {
+    const size_t width = element_bytes(format->element);
+    const size_t stored = static_cast<size_t>(numbers / format->block * format->bytes);
+    std::vector<uint8_t> all(static_cast<size_t>(rows * numbers) * width);
+    for (int64_t r = 0; r < rows; ++r)
+      if (!unpack_row(*format, bytes + static_cast<size_t>(r) * stored, numbers,
+                      all.data() + static_cast<size_t>(r * numbers) * width))
+        return not_finite(r);
+    return all;
+  }
+  Error not_finite(int64_t row) const {
+    return bad_input(where + ": row " + std::to_string(row) +
+                     " has a number that is infinite or none, as its " +
+                     "scale is: the file is damaged or was made wrongly");
+  }
+
   Status write(const EmitBytes& emit) const {
     constexpr size_t kBatch = size_t{1} << 20;
     const size_t stored = static_cast<size_t>(numbers / format->block * format->bytes);
@@ -34,10 +51,7 @@ struct RowsOfTensor {
     size_t filled = 0;
     for (int64_t r = 0; r < rows; ++r) {
       const uint8_t* row = bytes + static_cast<size_t>(stored_row(r, rows, heads)) * stored;
-      if (!unpack_row(*format, row, numbers, buffer.data() + filled))
-        return bad_input(where + ": row " + std::to_string(r) +
-                         " has a number that is infinite or none, as its " +
-                         "scale is: the file is damaged or was made wrongly");
+      if (!unpack_row(*format, row, numbers, buffer.data() + filled)) return not_finite(r);
       filled += made;
       if (filled < buffer.size() && r + 1 < rows) continue;
       INVAR_CHECK_OK(emit({buffer.data(), filled}));
@@ -73,6 +87,31 @@ Result<RowsOfTensor> rows_of(const Gguf& g, const GgufSource& source, const std:
   return rows;
 }
 
+// Stacks of matrices [out, in] -> [in, out], expert by expert; of two stacks the columns in turns.
+// A list of numbers is a matrix whose rows have one.
+Status write_turned(const std::vector<RowsOfTensor>& stacks, int64_t experts, const EmitBytes& emit) {
+  const RowsOfTensor& first = stacks[0];
+  const size_t width = element_bytes(first.format->element), count = stacks.size();
+  const int64_t rows = first.rows / experts;
+  const size_t stored = static_cast<size_t>(first.numbers / first.format->block * first.format->bytes);
+  std::vector<uint8_t> out(static_cast<size_t>(rows * first.numbers) * width * count);
+  for (int64_t e = 0; e < experts; ++e) {
+    for (size_t s = 0; s < count; ++s) {
+      RowsOfTensor one = stacks[s];
+      one.rows = rows, one.bytes += static_cast<size_t>(e * rows) * stored;
+      INVAR_TRY(const std::vector<uint8_t> elements, one.elements());
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t k = 0; k < one.numbers; ++k) {
+          const size_t to = (static_cast<size_t>(k * rows + r) * count + s) * width;
+          std::copy_n(elements.data() + static_cast<size_t>(r * one.numbers + k) * width, width,
+                      out.data() + to);
+        }
+    }
+    INVAR_CHECK_OK(emit(out));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Checkpoint> gguf_checkpoint(const std::string& folder, Gguf opened) {
@@ -86,6 +125,24 @@ Result<Checkpoint> gguf_checkpoint(const std::string& folder, Gguf opened) {
     std::error_code error;
     const std::string path = std::filesystem::canonical(folder + "/" + file, error).string();
     INVAR_TRY(RowsOfTensor rows, rows_of(*kept, source, path + ": tensor " + onnx::quote(source.stored)));
+    if (source.turned) {
+      const int64_t experts = source.tensor->shape[0];
+      std::vector<RowsOfTensor> stacks;
+      for (const GgufTensor* t : {source.tensor, source.second}) {
+        if (!t) continue;
+        GgufSource whole = source;
+        whole.tensor = t, whole.shape = t->shape;
+        INVAR_TRY(RowsOfTensor stack, rows_of(*kept, whole, path + ": tensor " + onnx::quote(source.stored)));
+        if (t->shape.size() == 2 && stack.format->block == 1) stack.rows *= stack.numbers, stack.numbers = 1;
+        stacks.push_back(std::move(stack));
+      }
+      const std::string element = rows.format->element;
+      add_made(
+          out, name, element, source.shape,
+          static_cast<uint64_t>(stacks[0].rows * stacks[0].numbers) * stacks.size() * element_bytes(element),
+          [stacks, experts, kept](const EmitBytes& emit) { return write_turned(stacks, experts, emit); });
+      continue;
+    }
     const uint64_t numbers = static_cast<uint64_t>(rows.rows) * static_cast<uint64_t>(rows.numbers);
     if (rows.format->unpack || rows.heads) {
       add_made(out, name, rows.format->element, source.shape, numbers * element_bytes(rows.format->element),

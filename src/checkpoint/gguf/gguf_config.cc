@@ -27,6 +27,7 @@ constexpr GgufArchitecture kGgufArchitectures[] = {
     {"phi3", "phi3", "Phi3ForCausalLM"},
     {"granite", "granite", "GraniteForCausalLM", true},
     {"olmo2", "olmo2", "Olmo2ForCausalLM"},
+    {"gpt-oss", "gpt_oss", "GptOssForCausalLM"},
 };
 
 // Reads the keys of one architecture and remembers which; keeps the first error.
@@ -173,6 +174,7 @@ void read_rope_keys(GgufKeys& keys, Value& config, uint64_t head_dim) {
   } else if (type == "linear" || type == "yarn") {
     config["rope_scaling"] = {{"rope_type", type}, {"factor", factor}};
     if (type == "yarn") config["rope_scaling"]["original_max_position_embeddings"] = original;
+    if (config.get("model_type") == "gpt_oss") config["rope_scaling"]["truncate"] = false;
   } else if (!type.empty() && type != "none") {
     keys.refuse("rope.scaling.type", "= " + quote(type) + " is not covered");
   }
@@ -184,11 +186,12 @@ void read_rope_keys(GgufKeys& keys, Value& config, uint64_t head_dim) {
 void read_gguf_experts(GgufKeys& keys, const std::string& type, Value& config) {
   const uint64_t count = keys.size("expert_count"), used = keys.size("expert_used_count");
   if (count == 0) return;
-  config[type == "mixtral" ? "num_local_experts" : "num_experts"] = count;
+  config[type == "mixtral" || type == "gpt_oss" ? "num_local_experts" : "num_experts"] = count;
   config["num_experts_per_tok"] = used;
   if (type == "mixtral") return;
   const uint64_t inner = keys.size("expert_feed_forward_length");
-  if (inner) config["moe_intermediate_size"] = inner;
+  if (inner) config[type == "gpt_oss" ? "intermediate_size" : "moe_intermediate_size"] = inner;
+  if (type == "gpt_oss") return;
   if (config.get("intermediate_size") == 0) config["intermediate_size"] = inner;  // no layer has an MLP
   config["norm_topk_prob"] = type == "qwen3_moe";
   if (type != "qwen2_moe") return;
@@ -206,7 +209,7 @@ void read_own_keys(GgufKeys& keys, const std::string& type, Value& config) {
     number("residual_scale", "residual_multiplier");
     number("logit_scale", "logits_scaling");
   }
-  if (type == "phi3" || type.starts_with("gemma")) {
+  if (type == "phi3" || type == "gpt_oss" || type.starts_with("gemma")) {
     const uint64_t window = keys.size("attention.sliding_window");
     if (window) config["sliding_window"] = window;
   }

@@ -32,6 +32,10 @@ struct GgufSource {
   std::vector<int64_t> shape;  // of the family's tensor
   int64_t expert = -1;         // the part of a stack; -1: the whole
   int64_t heads = 0;           // whose rows are paired; 0: rows are in order
+  // Stacks of experts as gpt-oss has them: each matrix [in, out], and with `second` the columns of
+  // both in turns.
+  bool turned = false;
+  const GgufTensor* second = nullptr;
 };
 Result<std::map<std::string, GgufSource>> gguf_sources(const Gguf&);
 

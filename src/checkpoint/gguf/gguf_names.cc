@@ -38,6 +38,8 @@ constexpr GgufName kLayerNames[] = {
     {"", "ffn_up", "mlp.up_proj"},
     {"", "ffn_down", "mlp.down_proj"},
     {"llama", "ffn_gate_inp", "block_sparse_moe.gate"},
+    {"gpt-oss", "ffn_gate_inp", "mlp.router"},
+    {"gpt-oss", "attn_sinks", "self_attn.sinks"},
     {"", "ffn_gate_inp", "mlp.gate"},
     {"", "ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
     {"", "ffn_up_shexp", "mlp.shared_expert.up_proj"},
@@ -88,6 +90,30 @@ std::string family_name(std::string_view architecture, std::string_view name) {
                     : "model.layers." + std::to_string(layer) + "." + std::string(to) + std::string(ending);
 }
 
+// The stacks of gpt-oss: gates and values are one tensor, and names have no .weight.
+Result<std::string> stacks_of_gpt_oss(const Gguf& g, const std::string& name, GgufSource& source) {
+  const auto ends = [&](std::string_view end) { return name.ends_with(end); };
+  const size_t dot = name.find('.', 4);
+  const std::string to = "model.layers." + name.substr(4, dot - 4) + ".mlp.experts.";
+  const std::string bias = ends(".bias") ? "_bias" : "";
+  const bool matrices = bias.empty();
+  if (source.shape.size() != (matrices ? 3u : 2u))
+    return bad_input(g.path + ": tensor " + quote(name) + " is no stack: " + onnx::shape_text(source.shape));
+  source.turned = matrices;
+  if (matrices) std::swap(source.shape[1], source.shape[2]);
+  if (ends("down_exps.weight") || ends("down_exps.bias")) return to + "down_proj" + bias;
+  std::string second = name;
+  second.replace(second.find("gate_exps"), 4, "up");
+  const auto up = g.tensors.find(second);
+  if (up == g.tensors.end() || up->second.shape != source.tensor->shape ||
+      up->second.type != source.tensor->type)
+    return bad_input(g.path + ": there is no tensor " + quote(second) + " of the type and shape of " +
+                     quote(name));
+  source.turned = true, source.second = &up->second;
+  source.shape.back() *= 2;
+  return to + "gate_up_proj" + bias;
+}
+
 int64_t heads_of(const Gguf& g, const std::string& architecture, std::string_view name) {
   const GgufValue* heads = g.find(architecture + ".attention.head_count");
   const GgufValue* kv = g.find(architecture + ".attention.head_count_kv");
@@ -104,12 +130,19 @@ Result<std::map<std::string, GgufSource>> gguf_sources(const Gguf& g) {
   std::map<std::string, GgufSource> out;
   for (const auto& [name, t] : g.tensors) {
     if (std::ranges::count(kTables, name)) continue;
-    const std::string to = family_name(architecture->name, name);
+    std::string to = family_name(architecture->name, name);
     const std::string where = g.path + ": tensor " + quote(name);
     if (to.empty())
       return not_covered(where + " has no place in the model that the architecture " +
                          quote(architecture->name) + " describes");
     GgufSource source{&t, name, t.shape};
+    if (architecture->name == std::string_view("gpt-oss")) {
+      if (name.find(".ffn_up_exps.") != name.npos) continue;  // with the gates
+      if (to.ends_with("sinks.weight")) to.resize(to.size() - std::string_view(".weight").size());
+      if (to.find('#') != to.npos) {
+        INVAR_TRY(to, stacks_of_gpt_oss(g, name, source));
+      }
+    }
     if (architecture->pairs_rows) source.heads = heads_of(g, architecture->name, name);
     if (source.heads && t.shape[0] % (2 * source.heads) != 0)
       return bad_input(where + ": its " + std::to_string(t.shape[0]) + " rows are no pairs of " +

@@ -23,6 +23,7 @@ constexpr char kGpt4oWords[] = INVAR_UPPER_LOWER INVAR_CONTRACTIONS
 constexpr char kDeepSeekWords[] =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
     R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr char kPunctuation[] = R"([\p{P}\$\+<=>\^~\|`]+)";
 constexpr char kThreeDigits[] = R"(\p{N}{1,3})";
 constexpr char kOneDigit[] = R"(\p{N})";
 constexpr char kHanAndKana[] = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
@@ -30,6 +31,7 @@ constexpr char kHanAndKana[] = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
 constexpr GgufPreTokenizer kGpt2{{kGpt2Words}}, kLlama3{{kLlama3Words}, true, true}, kSmaug{{kLlama3Words}},
     kQwen2{{kQwen2Words}}, kQwen35{{kQwen35Words}}, kTekken{{kTekkenWords}, true, true},
     kGpt4o{{kGpt4oWords}}, kDigits{{kOneDigit, kGpt2Words}},
+    kFalcon{{kPunctuation, kGpt2Words, "[0-9][0-9][0-9]"}},
     kDeepSeek3{{kThreeDigits, kHanAndKana, kDeepSeekWords}},
     kDeepSeekCoder{
         {"[\r\n]", R"(\s?\p{L}+)", R"(\s?\p{P}+)", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", kOneDigit}};
@@ -37,6 +39,8 @@ constexpr GgufPreTokenizer kGpt2{{kGpt2Words}}, kLlama3{{kLlama3Words}, true, tr
 constexpr std::pair<std::string_view, const GgufPreTokenizer*> kNames[] = {
     {"gpt-2", &kGpt2},
     {"phi-2", &kGpt2},
+    {"mpt", &kGpt2},
+    {"falcon", &kFalcon},
     {"olmo", &kGpt2},
     {"exaone4", &kGpt2},
     {"granite-docling", &kGpt2},

@@ -66,7 +66,7 @@ Result<GgufTokens> read_gguf_tokens(const Gguf& g) {
     return wrong_tokenizer(
         g, "tokenizer.ggml.token_type is no list of " + std::to_string(t.texts.size()) + " numbers");
   for (const double kind : *numbers) {
-    if (kind != std::floor(kind) || kind < kNormal || kind > kByteToken)
+    if (kind != std::floor(kind) || kind < 1 || kind > 6)
       return wrong_tokenizer(g, "tokenizer.ggml.token_type has another number than 1 to 6");
     t.kinds.push_back(static_cast<int>(kind));
   }
@@ -106,11 +106,16 @@ void put_real(std::string& out, uint32_t field, float value) {
 Result<std::string> sentencepiece_model(const Gguf& g, const GgufTokens& t) {
   if (t.scores.empty()) return wrong_tokenizer(g, "there is no list of numbers tokenizer.ggml.scores");
   std::string out;
+  int64_t unknown = token_key(g, "tokenizer.ggml.unknown_token_id", t.texts.size());
+  if (unknown < 0 || t.kinds[static_cast<size_t>(unknown)] != kUnknown)
+    unknown = std::ranges::find(t.kinds, kUnknown) - t.kinds.begin();
   for (size_t i = 0; i < t.texts.size(); ++i) {
+    // llama.cpp takes the others for control tokens, too.
+    const bool other = t.kinds[i] == kUnknown && static_cast<int64_t>(i) != unknown;
     std::string piece;
     put_bytes(piece, 1, t.texts[i]);
     put_real(piece, 2, static_cast<float>(t.scores[i]));
-    put_number(piece, 3, static_cast<uint64_t>(t.kinds[i]));
+    put_number(piece, 3, static_cast<uint64_t>(other ? kControlToken : t.kinds[i]));
     put_bytes(out, 1, piece);
   }
   constexpr uint64_t kBpeModel = 2;

@@ -97,11 +97,17 @@ Result<ModelLocation> open_gguf_model(const std::string& path) {
 
 Result<std::string> gguf_in(const std::string& folder) {
   std::vector<std::pair<uint64_t, std::string>> models;
-  INVAR_TRY(const std::vector<std::string> names, names_in(folder));
-  for (const std::string& name : names) {
-    if (!name.ends_with(".gguf") || is_later_part(name) || name.starts_with("mmproj")) continue;
-    std::error_code ec;
-    models.emplace_back(fs::file_size(folder + "/" + name, ec), name);
+  std::vector<std::string> places = {""};  // repositories of the hub have a folder for each quantisation
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(folder, ec))
+    if (entry.is_directory(ec)) places.push_back(entry.path().filename().string() + "/");
+  for (const std::string& place : places) {
+    const auto names = names_in(folder + "/" + place);
+    if (!names && place.empty()) return names.error();
+    if (!names) continue;  // a folder that cannot be listed
+    for (const std::string& name : *names)
+      if (name.ends_with(".gguf") && !is_later_part(name) && !name.starts_with("mmproj"))
+        models.emplace_back(fs::file_size(folder + "/" + place + name, ec), place + name);
   }
   if (models.empty()) return std::string();
   if (models.size() == 1) return folder + "/" + models[0].second;
