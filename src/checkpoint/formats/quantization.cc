@@ -37,7 +37,7 @@ void read_block(const Value& sizes, Quantization& out, ConfigReader& r) {
 
 void read_fp8(const Value& q, Quantization& out, ConfigReader& r) {
   out.by = PackedBy::fp8;
-  if (const Value* format = q.find("fmt"); format && *format != "e4m3")
+  if (const Value* format = q.find("fmt"); format && *format != "e4m3" && *format != "float8_e4m3fn")
     r.refuse("'quantization_config': fmt " + short_text(*format) + " is not covered; e4m3 is");
   if (const Value* sizes = q.find("weight_block_size"); sizes && !sizes->is_null())
     read_block(*sizes, out, r);
