@@ -31,8 +31,8 @@ std::string day_and_time(int64_t seconds) {
 Status do_download(const DownloadCommand& c) {
   Console console(c.json);
   INVAR_TRY(const auto location, generate::download({c.model_name, c.revision}, console));
-  if (c.json) return deliver("", line_of({{"folder", location.folder}, {"revision", location.revision}}));
-  return deliver("", path_for_stdout(location.folder) + "\n");
+  if (c.json) return deliver("", line_of({{"folder", location.path()}, {"revision", location.revision}}));
+  return deliver("", path_for_stdout(location.path()) + "\n");
 }
 
 Status do_list(const CacheCommand& c) {

@@ -232,7 +232,7 @@ Status read_special_tokens(const Value& top, const std::string& folder, Decoder&
 
 }  // namespace
 
-Result<Decoder> read_config(const std::string& folder, bool long_context) {
+Result<Decoder> read_config(const std::string& folder, bool long_context, Quantization* packed) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(std::string text, read_file(path));
   INVAR_TRY(Value whole, parse_json(text, path));
@@ -247,10 +247,21 @@ Result<Decoder> read_config(const std::string& folder, bool long_context) {
   d.max_positions = reader.size(architecture->max_positions_key, architecture->max_positions);
   d.long_context = long_context;
   std::ranges::find(families(), d.family, &Family::model_type)->describe(reader, d);
+  const bool family_reads = reader.was_read("quantization_config");  // gpt-oss and BitNet
+  if (packed && !family_reads &&
+      (object.contains("quantization_config") || object.contains("compression_config")))
+    *packed = read_quantization(reader);
+  // llama.cpp has added the 1 to the weights of norms.
+  if (const Value& gguf = object.get("gguf"); gguf.get("architecture").text.starts_with("gemma"))
+    d.norm_offset = false;
   INVAR_CHECK_OK(check_settings(object, reader, &d));  // what is not covered is said first
   if (text_config.whole) {
     place_in_whole_model(d);
     whole.erase("text_config");
+    ConfigReader outer(whole, path);  // where the language model has these keys, too
+    for (const char* key : {"quantization_config", "compression_config"})
+      if (reader.was_read(key)) outer.require_neutral(key);
+    INVAR_CHECK_OK(outer.status());
     INVAR_CHECK_OK(check_settings(whole, reader));
   }
   INVAR_CHECK_OK(reader.status());

@@ -1,5 +1,6 @@
 // The export: checks everything, places the weight files, then writes the model.
 #include <filesystem>
+#include <set>
 #include <variant>
 
 #include "base/file/file.h"
@@ -66,7 +67,7 @@ Status link_or_copy_weights(const fs::path& source, const fs::path& path, bool e
 
 using Settings = std::variant<Decoder, Encoder, Seq2Seq>;
 
-Result<Settings> settings_of(const std::string& folder, bool long_context) {
+Result<Settings> settings_of(const std::string& folder, bool long_context, Quantization& packed) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(const std::string text, read_file(path));
   INVAR_TRY(const json::Value config, parse_json(text, path));
@@ -80,7 +81,7 @@ Result<Settings> settings_of(const std::string& folder, bool long_context) {
     INVAR_TRY(Seq2Seq model, read_seq2seq_config(config, folder));
     return Settings(std::move(model));
   }
-  INVAR_TRY(Decoder decoder, read_config(folder, long_context));
+  INVAR_TRY(Decoder decoder, read_config(folder, long_context, &packed));
   return Settings(std::move(decoder));
 }
 
@@ -88,7 +89,8 @@ Result<Settings> settings_of(const std::string& folder, bool long_context) {
 
 Status check_recipe(const std::string& folder) {
   const num::ArithmeticEnv env;
-  INVAR_CHECK_OK(settings_of(folder, false));
+  Quantization packed;
+  INVAR_CHECK_OK(settings_of(folder, false, packed));
   return {};
 }
 
@@ -113,8 +115,10 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   if (!fs::is_directory(folder, error))
     return bad_input("cannot export " + onnx::quote(folder) + ": not a folder");
   // All checks come before the first write.
-  INVAR_TRY(const Settings settings, settings_of(folder, options.long_context));
+  Quantization packed;
+  INVAR_TRY(const Settings settings, settings_of(folder, options.long_context, packed));
   INVAR_TRY(Checkpoint checkpoint, open_checkpoint(folder));
+  INVAR_CHECK_OK(replace_packed(checkpoint, packed));
   const auto* decoder = std::get_if<Decoder>(&settings);
   std::vector<Mxfp4Tensor> mxfp4;
   if (decoder && decoder->experts.mxfp4) {
@@ -133,6 +137,10 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
     INVAR_CHECK_OK(link_or_copy_weights(fs::path(folder) / file, base / file, earlier, options));
   INVAR_CHECK_OK(write_mxfp4_as_bf16(folder, mxfp4, (base / kWidenedFile).string()));
   INVAR_CHECK_OK(write_ternary_as_bf16(folder, ternary, (base / kTernaryFile).string()));
+  std::set<uint64_t> made;
+  for (const onnx::TensorRef& t : graph.initializers)
+    if (t.file == kMadeFile) made.insert(t.offset);
+  INVAR_CHECK_OK(write_made(checkpoint, made, (base / kMadeFile).string()));
   INVAR_CHECK_OK(write(graph, model));  // last, so that a model never lacks its weights
   return model;
 }

@@ -7,6 +7,7 @@
 
 #include "base/file/file.h"
 #include "checkpoint/files/json.h"
+#include "checkpoint/gguf/gguf_model.h"
 #include "onnx/error_text.h"
 
 namespace invar::checkpoint {
@@ -77,6 +78,20 @@ Status add_shards(Checkpoint& checkpoint) {
   return {};
 }
 
+// config.json of a GGUF file names it (gguf/gguf_config.cc).
+Result<Checkpoint> open_gguf_checkpoint(const std::string& folder, const Value& origin) {
+  const Value& files = origin.get("files");
+  const bool named = files.is_array() && !files.empty() && files.items[0].is_string();
+  const std::string file = named ? files.items[0].text : "";
+  if (!is_plain_name(file)) return bad_input(folder + "/config.json: \"gguf\" names no file of this folder");
+  INVAR_TRY(Gguf gguf, open_gguf(folder + "/" + file));
+  INVAR_TRY(const Value config, gguf_config(gguf));
+  if (config.get("gguf") != origin)
+    return bad_input(folder + ": config.json is not that of " + onnx::quote(file) +
+                     ", which was changed: run the GGUF file itself");
+  return gguf_checkpoint(folder, std::move(gguf));
+}
+
 }  // namespace
 
 Result<Checkpoint> open_checkpoint(const std::string& folder) {
@@ -88,6 +103,8 @@ Result<Checkpoint> open_checkpoint(const std::string& folder) {
   } else if (exists(folder + "/" + kIndex)) {
     INVAR_CHECK_OK(add_shards(checkpoint));
   } else {
+    INVAR_TRY(const Value config, optional_json(folder + "/config.json"));
+    if (config.get("gguf").is_object()) return open_gguf_checkpoint(folder, config.get("gguf"));
     const bool pickled =
         exists(folder + "/pytorch_model.bin") || exists(folder + "/pytorch_model.bin.index.json");
     return bad_input(

@@ -99,6 +99,11 @@ Status Download::describe(RemoteFile& f) {
 
 // The files that are needed. The index of shards is fetched here, as it names more of them.
 Status Download::choose() {
+  if (!model_.file.empty() || is_gguf(listing_)) {  // which has the tokenizer, too
+    INVAR_TRY(files_, gguf_files(listing_, model_));
+    for (RemoteFile& f : files_) INVAR_CHECK_OK(describe(f));
+    return {};
+  }
   files_ = small_files(listing_);
   for (RemoteFile& f : files_) INVAR_CHECK_OK(describe(f));
   if (content_ == Content::without_weights) {

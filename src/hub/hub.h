@@ -17,9 +17,14 @@ namespace invar::hub {
 struct ModelName {
   std::string repository;  // ORG/NAME
   std::string revision;    // a branch, a tag or a commit; "" = the branch main
+  std::string file = {};   // the GGUF file that is the model; "": the checkpoint, or the only such file
 };
-// Absent: the text is neither ORG/NAME nor ORG/NAME@REVISION.
+// Absent: the text is not ORG/NAME, with @REVISION, :FILE.gguf or both behind it in this order.
 std::optional<ModelName> parse_name(std::string_view text);
+// The same text.
+std::string text_of(const ModelName&);
+// NAME-00001-of-00003.gguf -> the names of all parts; else the one name.
+std::vector<std::string> gguf_parts(const std::string& file);
 
 // The files of a model that are wanted. The tokenizer comes with the configuration.
 enum class Content { all, without_weights };

@@ -69,6 +69,7 @@ ELSEWHERE = {
     r"python (-m invar\.training|examples/)": "tests/package/training",
     r'python -c "from transformers': "needs transformers and a model of the hub",
     r"node .* outline ": "./setup.sh web runs it",
+    r"invar run --model-name \S+\.gguf": "tests/weights",
     r"invar tui": "tests/tui",
     r"invar doctor": "test_doctor.py",
     r"invar bench ": "test_bench.py",

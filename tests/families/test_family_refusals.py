@@ -20,7 +20,7 @@ ALPHA = {"type": "dynamic", "alpha": 1000.0}
 GROWING = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 9}
 GROWING |= {"llama_4_scaling_beta": 0.1, "rope_theta": 1e4}
 REFUSED = [
-    ("deepseek_v3", "quantization_config", {"quant_method": "fp8"}, "bfloat16"),
+    ("deepseek_v3", "quantization_config", {"quant_method": "hqq"}, "bfloat16"),
     ("qwen3", "model_type", "minimax", "linear attention"),
     ("qwen3_5", "attn_output_gate", False, "attn_output_gate"),
     ("qwen3_5", "mamba_ssm_dtype", "bfloat16", "mamba_ssm_dtype"),

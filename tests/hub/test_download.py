@@ -525,7 +525,6 @@ def test_indices_of_another_form(hub, env):
     "file, names",
     [
         ("pytorch_model.bin", ["pytorch_model.bin", "save_pretrained", "--model-name FOLDER"]),
-        ("tiny.Q4_0.gguf", ["tiny.Q4_0.gguf", "GGUF"]),
         ("onnx/model.onnx", ["onnx/model.onnx", "invar compile"]),
         ("notes.txt", ["neither model.safetensors"]),
     ],

@@ -17,7 +17,8 @@ def no(name, *names, code=2, options=()):
 def test_a_gguf_file(tmp_path):
     (tmp_path / "tiny.Q4_K_M.gguf").write_bytes(b"GGUF\x03\0\0\0")
     for name in (tmp_path / "tiny.Q4_K_M.gguf", tmp_path):
-        no(name, ".gguf: a GGUF file", "safetensors", "org/name", code=3)
+        no(name, ".gguf: the file ends within the number of tensors", "truncated")
+    no(tmp_path / "tiny.Q4_K_M.gguf", "no revisions", options=["--revision", "main"])
     for name in ("elsewhere/tiny.gguf", "org/tiny.gguf", tmp_path / "none.gguf"):
         no(name, ".gguf: no such file", "GGUF", "safetensors", "org/name")
 
@@ -93,9 +94,9 @@ def test_pointers_that_nobody_reads(model, tmp_path):
 def test_folders_that_are_no_checkpoint(model, tmp_path):
     no(tmp_path, f"{tmp_path}: no config.json in it", "safetensors")
     config = json.loads((model / "config.json").read_text())
-    config["quantization_config"] = {"quant_method": "gptq", "bits": 4}
+    config["quantization_config"] = {"quant_method": "aqlm", "bits": 4}
     (model / "config.json").write_text(json.dumps(config))
-    no(model, "gptq", "pass the checkpoint that they were made of", code=3)
+    no(model, "aqlm", "GGUF", "bfloat16", code=3)
     (model / "config.json").unlink()
     (model / "adapter_config.json").write_text("{}")
     no(model, "PEFT", "merge_and_unload", code=3)

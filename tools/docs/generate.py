@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the generated pages of docs/reference: operations.md, errors.md, model-keys.md,
-model-types.md, serve-fields.md, openapi.json and cli-options.md.
+model-types.md, serve-fields.md, openapi.json, weight-formats.md and cli-options.md.
 
 generate.py [--check]
 
@@ -14,6 +14,7 @@ import re
 import runpy
 import subprocess
 import sys
+import textwrap
 
 import tomllib
 from pages import ROOT
@@ -136,6 +137,35 @@ def model_keys():
             else:
                 here = f"no effect | {row['no_effect']}"
             text.append(f"| `{key}` | {here} |")
+    return "\n".join(text) + "\n"
+
+
+def weight_formats():
+    """The rows of src/checkpoint/formats/formats.cc."""
+    source = (ROOT / "src/checkpoint/formats/formats.cc").read_text()
+    rows = re.findall(
+        r'\{"(\w+)",\s+(-?\d+),\s+(\d+),\s+(\d+),\s+"(\w+)",\s+\w+,\s+"([\w.]+)",\s+"([^"]+)"\}',
+        source,
+    )
+    names = re.search(r"kNames\[\] = \{(.*?)\};", source, re.S)[1]
+    text = [
+        "# Formats of weights",
+        "",
+        "`tools/docs/generate.py` writes this page from",
+        "[formats.cc](../../src/checkpoint/formats/formats.cc): the formats that are read, and what their",
+        "numbers are. [Quantised weights](../guide/quantised.md) says in which files.",
+        "",
+        "| format | GGUF type | bits a number | a number | unpacked | clause |",
+        "|---|---:|---:|---|---|---|",
+    ]
+    text += [
+        f"| {name} | {number if number != '-1' else ''} | {8 * int(bytes_) / int(block):.4g} | {value} "
+        f"| {element} | {clause_link(clause)} |"
+        for name, number, block, bytes_, element, clause, value in rows
+    ]
+    unread = ", ".join(re.findall(r'"(\w+)"', names))
+    text += ["", "Other types of GGUF files are refused by name:"]
+    text += textwrap.wrap(unread + ".", 100)
     return "\n".join(text) + "\n"
 
 
@@ -317,6 +347,7 @@ PAGES = {
     "model-keys.md": model_keys,
     "model-types.md": model_types,
     "serve-fields.md": serve_fields,
+    "weight-formats.md": weight_formats,
     "openapi.json": serve_openapi,
     "cli-options.md": cli_options,
 }

@@ -34,7 +34,8 @@ std::string key_of(const std::string& folder, const ModelOptions& options, Opera
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder, ec)) {
     const std::string name = entry.path().filename().string();
-    if (name.ends_with(".safetensors") || name.ends_with(".json")) names.push_back(name);
+    if (name.ends_with(".safetensors") || name.ends_with(".gguf") || name.ends_with(".json"))
+      names.push_back(name);
     // Modules of sentence-transformers have a config.json each.
     if (fs::exists(entry.path() / "config.json", ec)) names.push_back(name + "/config.json");
   }

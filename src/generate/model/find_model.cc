@@ -65,9 +65,10 @@ bool has_files_of(const std::string& path, const receipt::Receipt& claimed) {
 
 // org/name@revision of the hub, as the receipt claims it; "" where it is no such name.
 std::string hub_model(const receipt::Receipt& claimed) {
-  if (!is_hub_name(claimed.model_name)) return "";
-  const std::string name = claimed.model_name + (claimed.revision.empty() ? "" : "@" + claimed.revision);
-  return hub::parse_name(name) ? name : "";
+  auto name = hub::parse_name(claimed.model_name);
+  if (!name || !name->revision.empty()) return "";
+  name->revision = claimed.revision;
+  return hub::parse_name(hub::text_of(*name)) ? hub::text_of(*name) : "";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/file/file.h"
 #include "base/text/json.h"
 #include "base/text/size_text.h"
+#include "generate/model/gguf_model.h"
 #include "generate/model/model.h"
 #include "generate/model/model_folder.h"
 #include "hub/environment.h"
@@ -17,16 +18,12 @@ namespace fs = std::filesystem;
 // A name of a model that is a file says what the person has, and what to do with it.
 Status check_no_file(const std::string& name) {
   std::error_code ec;
-  const bool gguf = name.ends_with(".gguf");
-  if (!gguf && !fs::is_regular_file(name, ec)) return {};
-  const std::string checkpoint =
-      ": pass the checkpoint that it was made of, a folder with config.json and safetensors files, or its "
-      "org/name on the hub";
-  if (!fs::exists(name, ec)) return no_model(name, "no such file, and invar opens no GGUF file" + checkpoint);
-  if (gguf)
-    return no_model(name, "a GGUF file (of llama.cpp), which invar does not open" + checkpoint,
-                    Code::not_covered);
-  return no_model(name, "a file: pass the folder of the checkpoint, which holds config.json");
+  if (name.ends_with(".gguf") && !fs::exists(name, ec))
+    return no_model(name,
+                    "no such file: give a GGUF file, a folder with config.json and safetensors files, or "
+                    "org/name of a model on the hub");
+  if (!fs::is_regular_file(name, ec)) return {};
+  return no_model(name, "a file: pass the folder of the checkpoint, which holds config.json, or a GGUF file");
 }
 
 // A git clone without git-lfs holds texts about large files in their places.
@@ -50,6 +47,16 @@ Status check_no_lfs_pointers(const std::string& folder) {
   return {};
 }
 
+// Whether the folder has weights in safetensors, or an ONNX model.
+bool has_own_weights(const std::string& folder) {
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(folder, ec)) {
+    const std::string ending = entry.path().extension().string();
+    if (ending == ".safetensors" || ending == ".onnx") return true;
+  }
+  return false;
+}
+
 bool is_onnx_file(const std::string& name) {
   std::error_code ec;
   return name.ends_with(".onnx") && fs::is_regular_file(name, ec);
@@ -61,9 +68,10 @@ Result<ModelLocation> local(const std::string& name) {
   fs::path p = fs::path(name).lexically_normal();
   if (!p.has_filename()) p = p.parent_path();
   if (p == "." || p.filename() == "..") p = fs::canonical(p, ec);
-  if (!fs::exists(fs::path(name) / "config.json", ec) && !ec)
-    for (const auto& entry : fs::directory_iterator(name, ec))
-      if (entry.path().extension() == ".gguf") return check_no_file(entry.path().string()).error();
+  if (!fs::exists(fs::path(name) / "config.json", ec) || !has_own_weights(name)) {
+    INVAR_TRY(const std::string gguf, gguf_in(name));
+    if (!gguf.empty()) return open_gguf_model(gguf);
+  }
   INVAR_CHECK_OK(check_no_lfs_pointers(name));
   return ModelLocation{p.filename().string(), "", name};
 }
@@ -75,7 +83,7 @@ Result<std::optional<hub::ModelName>> hub_name(const ModelSource& source) {
   if (!name->revision.empty() && name->revision != source.revision)
     return bad_input("model " + source.name + ": its name asks for the revision " + name->revision +
                      ", --revision for " + source.revision + ": give one");
-  name = hub::parse_name(name->repository + "@" + source.revision);
+  name = hub::parse_name(hub::text_of({name->repository, source.revision, name->file}));
   if (!name) return bad_input("--revision " + source.revision + ": no branch, tag or commit has such a name");
   return name;
 }
@@ -92,8 +100,15 @@ Result<std::optional<ModelLocation>> not_of_hub(const ModelSource& source) {
   if (source.name.find('\0') != source.name.npos)
     return bad_input("model " + json::quote(source.name) + ": a path without a NUL character is needed");
   const bool onnx_file = is_onnx_file(source.name), folder = onnx_file || fs::is_directory(source.name, ec);
-  INVAR_CHECK_OK(check_no_file(folder ? "" : source.name));
-  if (!folder && hub::parse_name(source.name)) return std::optional<ModelLocation>();
+  if (source.name.ends_with(".gguf") && fs::is_regular_file(source.name, ec)) {
+    if (!source.revision.empty())
+      return bad_input("model " + source.name + ": a file has no revisions: leave --revision out");
+    INVAR_TRY(ModelLocation location, open_gguf_model(source.name));
+    return std::optional(std::move(location));
+  }
+  const auto of_hub = hub::parse_name(source.name);
+  INVAR_CHECK_OK(check_no_file(folder || (of_hub && !of_hub->file.empty()) ? "" : source.name));
+  if (!folder && of_hub) return std::optional<ModelLocation>();
   if (!source.revision.empty())
     return bad_input("model " + source.name +
                      (folder ? ": a folder has no revisions: leave --revision out"
@@ -108,11 +123,21 @@ Result<std::optional<ModelLocation>> not_of_hub(const ModelSource& source) {
 hub::ModelName at_claimed(const hub::ModelName& name, const std::string& claimed) {
   const bool hexadecimal = claimed.find_first_not_of("0123456789abcdef") == claimed.npos;
   if (!name.revision.empty() || claimed.empty() || !hexadecimal) return name;
-  return hub::parse_name(name.repository + "@" + claimed).value_or(name);
+  return hub::parse_name(hub::text_of({name.repository, claimed, name.file})).value_or(name);
 }
 
-std::string shown(const hub::ModelName& name) {
-  return name.repository + (name.revision.empty() ? "" : "@" + name.revision);
+// The model of a snapshot: its folder, or the GGUF file in it.
+Result<ModelLocation> of_snapshot(const hub::ModelName& name, const hub::Snapshot& snapshot) {
+  std::string file = name.file.empty() ? "" : snapshot.folder + "/" + name.file;
+  std::error_code ec;
+  if (file.empty() && !fs::exists(snapshot.folder + "/config.json", ec)) {
+    INVAR_TRY(file, gguf_in(snapshot.folder));
+  }
+  if (file.empty()) return ModelLocation{name.repository, snapshot.commit, snapshot.folder};
+  INVAR_TRY(ModelLocation location, open_gguf_model(file));
+  location.name = hub::text_of({name.repository, "", file.substr(snapshot.folder.size() + 1)});
+  location.revision = snapshot.commit;
+  return location;
 }
 
 Result<ModelLocation> download(const hub::ModelName& name, hub::Content content, Observer& observer) {
@@ -125,8 +150,8 @@ Result<ModelLocation> download(const hub::ModelName& name, hub::Content content,
   };
   watcher.bytes = [&](uint64_t done, uint64_t total) { return phase->bytes(done, total); };
   INVAR_TRY(hub::Snapshot snapshot, hub::download(name, content, watcher));
-  phase->done(shown(name) + " at " + snapshot.commit + ", " + size);
-  return ModelLocation{name.repository, snapshot.commit, snapshot.folder};
+  phase->done(hub::text_of(name) + " at " + snapshot.commit + ", " + size);
+  return of_snapshot(name, snapshot);
 }
 
 }  // namespace
@@ -150,12 +175,11 @@ Result<ModelLocation> obtain(const ModelSource& source, Observer& observer, cons
   if (!snapshot) snapshot = hub::find(*name, source.content);
   const bool offline = source.offline || hub::offline();
   // The reader names the file that an incomplete snapshot lacks.
-  if (snapshot && (snapshot->complete || offline))
-    return ModelLocation{name->repository, snapshot->commit, snapshot->folder};
+  if (snapshot && (snapshot->complete || offline)) return of_snapshot(*name, *snapshot);
   if (offline)
-    return no_model(shown(*name),
+    return no_model(hub::text_of(*name),
                     "no such folder, and not in the Hugging Face cache " + hub::cache_folder() +
-                        ": `invar download " + shown(*name) +
+                        ": `invar download " + hub::text_of(*name) +
                         "` where there is a network (HF_HUB_OFFLINE and --offline forbid it), or give a "
                         "checkpoint folder");
   hub::ModelName wanted = exact;
@@ -169,7 +193,7 @@ Result<ModelLocation> download(const ModelSource& source, Observer& observer) {
     return bad_input("model " + source.name + ": a folder that is here: there is nothing to download");
   INVAR_TRY(const std::optional<hub::ModelName> name, hub_name(source));
   if (source.offline || hub::offline())
-    return bad_input("model " + shown(*name) + ": HF_HUB_OFFLINE forbids to download it: unset it");
+    return bad_input("model " + hub::text_of(*name) + ": HF_HUB_OFFLINE forbids to download it: unset it");
   return download(*name, source.content, observer);
 }
 

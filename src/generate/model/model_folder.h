@@ -23,9 +23,11 @@ struct ModelLocation {
   std::string name;      // org/name, or the folder's own name
   std::string revision;  // the snapshot of a hub model, else ""
   std::string folder;
-  std::string onnx_model = {};  // the file that was named; "": none, the folder has what it has
+  std::string onnx_model = {};            // the file that was named; "": none, the folder has what it has
+  std::string gguf = {};                  // the GGUF file whose texts the folder holds
+  std::shared_ptr<const void> kept = {};  // the folder, where it goes with the process
   // What a later run finds the same model by.
-  const std::string& path() const { return onnx_model.empty() ? folder : onnx_model; }
+  const std::string& path() const { return !gguf.empty() ? gguf : onnx_model.empty() ? folder : onnx_model; }
 };
 // The path of the ONNX model that is run; "" where the folder is a checkpoint.
 Result<std::string> onnx_model_of(const ModelLocation&);

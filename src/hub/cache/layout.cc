@@ -71,16 +71,40 @@ bool has_weights(const std::string& folder) {
 
 }  // namespace
 
-std::optional<ModelName> parse_name(std::string_view text) {
+std::optional<ModelName> parse_name(std::string_view whole) {
+  const size_t colon = whole.find(':');
+  const std::string_view text = whole.substr(0, colon);
+  const std::string file(colon == whole.npos ? "" : whole.substr(colon + 1));
+  if (colon != whole.npos && (!file.ends_with(".gguf") || !is_plain_path(file))) return std::nullopt;
   const size_t at = text.find('@');
   const std::string_view repository = text.substr(0, at);
   const size_t slash = repository.find('/');
   if (slash == repository.npos || !is_name(repository.substr(0, slash)) ||
       !is_name(repository.substr(slash + 1)))
     return std::nullopt;
-  ModelName name{std::string(repository), at == text.npos ? "" : std::string(text.substr(at + 1))};
+  ModelName name{std::string(repository), at == text.npos ? "" : std::string(text.substr(at + 1)), file};
   if (at != text.npos && !is_revision(name.revision)) return std::nullopt;
   return name;
+}
+
+std::string text_of(const ModelName& name) {
+  return name.repository + (name.revision.empty() ? "" : "@" + name.revision) +
+         (name.file.empty() ? "" : ":" + name.file);
+}
+
+std::vector<std::string> gguf_parts(const std::string& file) {
+  constexpr std::string_view kOf = "-of-", kEnd = ".gguf";
+  const size_t of = file.size() < 20 ? file.npos : file.size() - kEnd.size() - 5 - kOf.size();
+  if (of == file.npos || file.compare(of, kOf.size(), kOf) != 0 || file.compare(of - 6, 6, "-00001") != 0)
+    return {file};
+  const std::string digits = file.substr(of + kOf.size(), 5);
+  if (digits.find_first_not_of("0123456789") != digits.npos) return {file};
+  std::vector<std::string> parts;
+  for (int i = 1; i <= std::stoi(digits); ++i) {
+    const std::string number = std::to_string(i);
+    parts.push_back(file.substr(0, of - number.size()) + number + file.substr(of));
+  }
+  return parts;
 }
 
 bool is_commit(const std::string& revision) {
@@ -109,6 +133,12 @@ std::optional<Snapshot> find(const ModelName& model, Content content) {
     if (!plain || !fs::is_directory(cache.snapshot(commit), ec)) return std::nullopt;
   }
   Snapshot found{commit, cache.snapshot(commit), false};
+  if (!model.file.empty()) {
+    const std::vector<std::string> parts = gguf_parts(model.file);
+    found.complete =
+        std::ranges::all_of(parts, [&](const auto& part) { return exists(found.folder + "/" + part); });
+    return found;
+  }
   found.complete = exists(found.folder + "/config.json") && has_tokenizer(found.folder) &&
                    (content == Content::without_weights || has_weights(found.folder));
   return found;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text/json.h"
+#include "base/text/size_text.h"
 
 namespace invar::hub {
 namespace {
@@ -11,21 +12,6 @@ namespace {
 using json::Value;
 
 constexpr uint64_t kLargestFile = uint64_t{1} << 50;
-
-// Every part is a name that stays in its folder.
-bool is_plain_path(const std::string& path) {
-  for (size_t at = 0; at <= path.size();) {
-    const size_t end = std::min(path.find('/', at), path.size());
-    const std::string part = path.substr(at, end - at);
-    const bool printable =
-        std::none_of(part.begin(), part.end(), [](unsigned char c) { return c < ' ' || c == 127; });
-    if (part.empty() || part.size() > 255 || part == "." || part == ".." || !printable ||
-        part.find('\\') != part.npos)
-      return false;
-    at = end + 1;
-  }
-  return true;
-}
 
 Result<RemoteFile> parse_file(const Value& entry, const std::string& where) {
   const auto name = entry.find("rfilename");
@@ -94,16 +80,70 @@ Error other_weights(const Listing& listing, const std::string& repository) {
                        "\"from transformers import AutoModelForCausalLM as M, AutoTokenizer as T; n = '" +
                        repository + "'; M.from_pretrained(n).save_pretrained('FOLDER'); " +
                        "T.from_pretrained(n).save_pretrained('FOLDER')\", and pass --model-name FOLDER");
-  if (const std::string file = first({".gguf"}); !file.empty())
-    return not_covered(model + "it has " + file + " (GGUF, of llama.cpp) and no " + kSingleFile +
-                       ": pass the model that it was made of, whose page names it");
   if (const std::string file = first({".onnx"}); !file.empty())
     return not_covered(model + "it has " + file + " and no " + kSingleFile +
                        ": download that file, then `invar compile` it");
   return not_covered(model + "it has neither " + kSingleFile + " nor " + kShardIndex);
 }
 
+std::string name_of_path(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 }  // namespace
+
+bool is_plain_path(const std::string& path) {
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    const std::string part = path.substr(at, end - at);
+    const bool printable =
+        std::none_of(part.begin(), part.end(), [](unsigned char c) { return c < ' ' || c == 127; });
+    if (part.empty() || part.size() > 255 || part == "." || part == ".." || !printable ||
+        part.find('\\') != part.npos)
+      return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+bool is_gguf(const Listing& listing) {
+  return !find_file(listing, kSingleFile) && !is_sharded(listing) &&
+         std::ranges::any_of(listing.files, [](const RemoteFile& f) { return f.path.ends_with(".gguf"); });
+}
+
+Result<std::vector<RemoteFile>> gguf_files(const Listing& listing, const ModelName& model) {
+  std::string file = model.file;
+  std::vector<std::pair<uint64_t, std::string>> known;
+  std::set<std::string> later;  // parts of models
+  for (const RemoteFile& f : listing.files) {
+    const std::vector<std::string> parts = gguf_parts(f.path);
+    if (parts.size() > 1) later.insert(parts.begin() + 1, parts.end());
+  }
+  for (const RemoteFile& f : listing.files)
+    if (f.path.ends_with(".gguf") && !later.contains(f.path) && !name_of_path(f.path).starts_with("mmproj")) {
+      uint64_t bytes = 0;
+      for (const std::string& part : gguf_parts(f.path))
+        if (const RemoteFile* one = find_file(listing, part)) bytes += one->size.value_or(0);
+      known.emplace_back(bytes, f.path);
+    }
+  if (file.empty() && known.size() == 1) file = known[0].second;
+  if (file.empty() || !find_file(listing, file)) {
+    std::ranges::sort(known);
+    std::string list;
+    for (const auto& [bytes, path] : known)
+      list += (list.empty() ? "" : ", ") + path + (bytes ? " (" + size_text(bytes) + ")" : "");
+    return bad_input("model " + model.repository + ": " +
+                     (file.empty() ? "it has several GGUF files" : "it has no file " + file) +
+                     ": give one as " + model.repository + ":FILE: " + (list.empty() ? "it has none" : list));
+  }
+  std::vector<RemoteFile> files;
+  for (const std::string& part : gguf_parts(file)) {
+    const RemoteFile* found = find_file(listing, part);
+    if (!found) return bad_input("model " + model.repository + ": it lacks " + part + ", a part of " + file);
+    files.push_back(*found);
+  }
+  return files;
+}
 
 bool is_digest(const std::string& text) {
   return (text.size() == 40 || text.size() == 64) && text.find_first_not_of("0123456789abcdef") == text.npos;

@@ -34,6 +34,13 @@ std::vector<RemoteFile> small_files(const Listing&);
 // (the content of model.safetensors.index.json) names. not_covered: the model has other weights
 // alone.
 Result<std::vector<RemoteFile>> weight_files(const Listing&, const std::string& index, const ModelName&);
+// Every part of the path is a name that stays in its folder.
+bool is_plain_path(const std::string& path);
+// The model is in GGUF files alone, as far as Invar reads it.
+bool is_gguf(const Listing&);
+// The GGUF file that the name says, or the only one, with its other parts. bad_input: there is none
+// of this name, or there are several; the message lists them by size.
+Result<std::vector<RemoteFile>> gguf_files(const Listing&, const ModelName&);
 // The model needs `index` of weight_files.
 bool is_sharded(const Listing&);
 inline constexpr const char* kShardIndex = "model.safetensors.index.json";

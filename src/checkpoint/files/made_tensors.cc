@@ -1,0 +1,56 @@
+// Tensors that are written out for kernels, in a file beside the model.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/file/temporary_file.h"
+#include "checkpoint/folder.h"
+#include "onnx/error_text.h"
+
+namespace invar::checkpoint {
+
+void add_made(Checkpoint& checkpoint, const std::string& name, const std::string& dtype,
+              std::vector<int64_t> shape, uint64_t bytes, std::function<Status(const EmitBytes&)> write) {
+  CheckpointTensor t;
+  t.dtype = dtype;
+  t.shape = std::move(shape);
+  t.file = kMadeFile;
+  t.offset = checkpoint.made.empty() ? 0 : checkpoint.made.back().offset + checkpoint.made.back().length;
+  t.length = bytes;
+  checkpoint.made.push_back({t.offset, t.length, std::move(write)});
+  checkpoint.tensors[name] = std::move(t);
+}
+
+Status write_made(const Checkpoint& checkpoint, const std::set<uint64_t>& used, const std::string& path) {
+  if (used.empty()) return {};
+  Status status;
+  const int error = replace_content(path, [&](int to) {
+    int failed = 0;
+    const EmitBytes emit = [&](std::span<const uint8_t> bytes) -> Status {
+      while (!bytes.empty()) {
+        const ssize_t n = ::write(to, bytes.data(), bytes.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+          failed = errno;
+          return bad_input("cannot write " + onnx::quote(path) + ": " + std::strerror(failed));
+        }
+        bytes = bytes.subspan(static_cast<size_t>(n));
+      }
+      return {};
+    };
+    for (const MadeTensor& t : checkpoint.made) {
+      if (!status) break;
+      if (used.contains(t.offset))
+        status = t.write(emit);
+      else if (::lseek(to, static_cast<off_t>(t.length), SEEK_CUR) < 0)
+        return errno;
+    }
+    return status ? 0 : failed ? failed : EINVAL;
+  });
+  INVAR_CHECK_OK(status);
+  if (error) return bad_input("cannot write " + onnx::quote(path) + ": " + std::strerror(error));
+  return {};
+}
+
+}  // namespace invar::checkpoint
