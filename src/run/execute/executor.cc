@@ -60,6 +60,7 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
   std::vector<uint64_t> size(e.buffers);
   const StepShape tail{1, tail_rows, capacity}, batch{max_sequences, 1, capacity};
   for (size_t v = 0; v < values_.size(); ++v) {
+    if (e.values[v].elsewhere) continue;
     ops::View view;
     const StepShape one{1, e.values[v].feeds_state ? rows : tail_rows, capacity};
     uint64_t& bytes = size[e.values[v].buffer];
@@ -82,6 +83,9 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     INVAR_TRY(*arena_, Allocation::make(total, "activations", device_));
   }
   INVAR_CHECK_OK(reserve_transient(max_sequences));
+  if (joins_) {
+    INVAR_CHECK_OK(reserve_mailbox(largest_part(rows, tail_rows, batch)));
+  }
   step_shape_ = {};
   buffer_offset_ = std::move(offset);
   capacity_ = capacity;
@@ -101,6 +105,20 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     INVAR_CHECK_OK(bind(of_each, {all.data(), static_cast<size_t>(count)}));
   }
   return host_ports ? reserve_ports(size, std::array{tail, batch}) : Status();
+}
+
+// The most bytes that a rank hands to the others at once.
+int64_t Executor::largest_part(int64_t rows, int64_t tail_rows, const StepShape& batch) const {
+  uint64_t most = 0;
+  ops::View view;
+  for (const plan::Join& join : executable_->joins) {
+    const PreparedNode& n = executable_->nodes[static_cast<size_t>(join.node)];
+    const StepShape one{1, n.feeds_state ? rows : tail_rows, batch.past};
+    for (const plan::Operand& part : n.node->in)
+      for (const StepShape& step : {one, batch})
+        most = std::max(most, executable_->shape(part.index, step, view));
+  }
+  return static_cast<int64_t>(most);
 }
 
 // States of fixed size lie before the others: a snapshot is one copy.
@@ -144,7 +162,7 @@ Status Executor::reserve_states(int64_t max_sequences) {
   states_ = {}, states_capacity_ = 0;  // first, so that both need not fit
   snapshots_ = {}, snapshot_positions_ = SnapshotPositions(snapshots_every_), fixed_bytes_ = 0;
   if (!device_) {
-    INVAR_CHECK_OK(pages_.reset(of_page, max_sequences, capacity_, purpose.c_str()));
+    INVAR_CHECK_OK(pages_.reset(of_page, max_sequences, capacity_, state_memory_, purpose.c_str()));
   }
   INVAR_TRY(states_, Allocation::make(kept, purpose.c_str(), device_));
   if (max_sequences == 1) fixed_bytes_ = fixed_bytes;
@@ -202,7 +220,7 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   header.past = 0;
   for (const ops::Sequence& s : sequences) header.past = std::max(header.past, s.past);
   if (!sizing_ && !device_) {
-    for (const ops::Sequence& s : sequences) INVAR_CHECK_OK(pages_.take(s.slot, s.past + rows));
+    for (const ops::Sequence& s : sequences) INVAR_CHECK_OK(pages_.take(s.slot, s.past, s.past + rows));
   }
   const StepShape step{static_cast<int64_t>(sequences.size()), rows, past_bound(rows, header.past), source_};
   // If only `past` differs from the last step, no shape does, and only stateful nodes are bound

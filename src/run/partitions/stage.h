@@ -12,6 +12,7 @@
 #include "kernels/op_contract.h"
 #include "plan/plan.h"
 #include "plan/stages.h"
+#include "run/execute/state_pages.h"
 #include "run/prepare/executable.h"
 
 namespace invar::run {
@@ -68,12 +69,18 @@ class Stage {
   virtual Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) = 0;
   // Forgets a sequence but for its first `keep` positions, as Executor::forget does.
   virtual Status forget(int64_t sequence, int64_t keep) = 0;
+  // The pages of its keys and values, where sequences can share them; else null.
+  virtual StatePages* pages() { return nullptr; }
   // Values are those of the whole plan. hand_in() is called before run(), hand_out() after it; what
   // it has handed out has arrived when handed_out() returns.
   // `overlapped`: as for Executor::run.
   virtual Status begin(const StagePass&) = 0;
   virtual Status hand_in(int v, const Handover&) = 0;
   virtual Status run(const std::function<void()>& overlapped) = 0;
+  // A pass through it failed: whatever waits for it ends. Before the next call of Pipeline::run it
+  // starts again.
+  virtual void give_up() {}
+  virtual void restart() {}
   virtual Status hand_out(int v, Handover&) = 0;
   virtual Status handed_out() { return {}; }
   // An output on the host from byte `begin` on, in one or more pieces of whole rows. A piece is

@@ -43,7 +43,9 @@ struct Call {
   json::Value stream_options;
   bool token_ids = false;
   int64_t n = 1;
+  int64_t priority = 0;  // the lowest goes first
   json::Value logit_bias;
+  json::Value response_format, structured_outputs;
   // of a completion
   json::Value prompt;
   bool echo = false;
@@ -69,6 +71,8 @@ struct Call {
   bool include_usage() const {
     return stream_options.get("include_usage").is_true() || endpoint == kMessages || endpoint == kResponses;
   }
+  // The functions of which the answer has to call one; empty: it need not.
+  json::Value forced_tools() const;
   bool shows_tools() const { return !tools.empty() && tool_choice.text != "none"; }
 };
 

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/hash/random.h"
+#include "generate/settings/structured.h"
+#include "grammar/grammar.h"
 #include "serve/requests/reply.h"
 #include "serve/service.h"
 
@@ -92,6 +94,14 @@ Outcome<generate::Request> Service::request_of(
 
 Outcome<std::vector<generate::Request>> Service::requests_of(const LanguageModel& with, Call& call) const {
   call.sampling.seed = call.seed.value_or(random_seed());
+  if (const json::Value tools = call.forced_tools(); !tools.empty()) {  // grammar.14
+    const generate::CallSyntax syntax = generate::call_syntax(with.model.folder);
+    json::Value asked = {{"tools", tools}};
+    if (!syntax.begin.empty()) asked["begin"] = syntax.begin, asked["end"] = syntax.end;
+    const auto text = grammar::canonical(asked);
+    if (!text) return Problem{400, "tools: " + text.error().message, "tools"};
+    call.sampling.structured_outputs = *text;
+  }
   generate::RequestOptions options;
   options.sampling = call.sampling;
   options.fill_memory = call.chat;
@@ -153,7 +163,7 @@ void Service::prepare(Asked& asked, Endpoint endpoint) {
   if (!requests) return refuse(asked, requests.problem());
   const auto reply =
       std::make_shared<Reply>(*this, **model, std::move(*call), std::move(asked.responder), asked.headers);
-  if (const auto problem = reply->start(std::move(*requests))) {
+  if (const auto problem = reply->start(std::move(*requests), client_of(asked.request))) {
     asked.responder = reply->take_responder();
     refuse(asked, *problem);
   }

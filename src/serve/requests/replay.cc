@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "generate/settings/structured.h"
+
 namespace invar::serve {
 
 using receipt::Finding;
@@ -27,9 +29,9 @@ Result<generate::Request> Replay::compare_request() {
   receipt::Receipt mine = model.described;
   mine.model_name = claimed_.model_name, mine.revision = claimed_.revision;  // labels
   verdict_.findings = receipt::compare_model(claimed_, mine);
-  if (claimed_.stop_tokens != model.folder.stop_tokens)
+  if (const auto stops = generate::stop_tokens_for(model.folder, claimed_); claimed_.stop_tokens != stops)
     verdict_.findings.push_back(
-        {"input.stop_tokens", json::dump(model.folder.stop_tokens), json::dump(claimed_.stop_tokens), true});
+        {"input.stop_tokens", json::dump(stops), json::dump(claimed_.stop_tokens), true});
   if (claimed_.decoder_tokens != model.folder.decoder_tokens)
     verdict_.findings.push_back({"input.decoder_tokens", json::dump(model.folder.decoder_tokens),
                                  json::dump(claimed_.decoder_tokens), true});
@@ -37,10 +39,14 @@ Result<generate::Request> Replay::compare_request() {
   settings->options.previous = claimed_.previous;
   settings->decoding.stop_strings = claimed_.stop_strings;
   settings->decoding.stop_in_answer = claimed_.stop_in_answer;
+  settings->decoding.stop_tokens = claimed_.stop_tokens;
+  settings->decoding.stop_token_ids = claimed_.stop_token_ids;
+  settings->decoding.ignore_eos = claimed_.ignore_eos;
   generate::Request request{{claimed_.prompt, std::nullopt, claimed_.chat, "the receipt"}, settings};
   INVAR_TRY(request.tokens, generate::Request::encode(model, request.prompt, "the receipt"));
   request.decoder_tokens = model.folder.decoder_tokens;
   request.max_new_tokens = claimed_.max_new_tokens, request.params = claimed_.sampling;
+  INVAR_CHECK_OK(generate::bind_constraint(model.folder, request.params.processors));
   if (request.prompt.text != claimed_.prompt)
     verdict_.findings.push_back(
         {"input.prompt", json::brief(request.prompt.text), json::brief(claimed_.prompt), true});

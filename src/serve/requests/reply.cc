@@ -54,7 +54,7 @@ Reply::~Reply() {
   service_.idle_.notify_all();
 }
 
-std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
+std::optional<Problem> Reply::start(std::vector<generate::Request> requests, uint64_t client) {
   form_ = form_of(call_, requests.front().tokens.size());
   std::vector<std::shared_ptr<Job>> jobs;
   std::vector<std::pair<size_t, generate::Answer>> repeats;
@@ -73,6 +73,7 @@ std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
     }
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
+    job->turn = {call_.priority, client};
     job->token = [self = shared_from_this(), i](int32_t token, const auto& logprobs) {
       self->take_token(i, token, logprobs);
     };
@@ -376,16 +377,18 @@ std::string Reply::event(Value choices, bool with_usage, bool last) {
 
 Value Reply::usage() const {
   size_t prompt = 0, made = 0, from_store = 0;
+  int64_t cached = 0;
   for (size_t i = 0; i < choices_.size(); ++i) {  // the n answers to a prompt follow one another
     const receipt::Receipt& r = choices_[i].answer->receipt;
-    if (i % static_cast<size_t>(call_.n) == 0) prompt += r.prompt_tokens.size();
+    if (i % static_cast<size_t>(call_.n) == 0)
+      prompt += r.prompt_tokens.size(), cached += choices_[i].answer->cached_tokens;
     made += r.tokens.size();
     if (choices_[i].repeated) from_store += r.tokens.size();
   }
   Value usage = {{"prompt_tokens", prompt},
                  {"completion_tokens", made},
                  {"total_tokens", prompt + made},
-                 {"prompt_tokens_details", {{"cached_tokens", 0}}}};
+                 {"prompt_tokens_details", {{"cached_tokens", cached}}}};
   if (service_.archive_->repeats()) usage["completion_tokens_details"] = {{"tokens_from_store", from_store}};
   return usage;
 }

@@ -49,6 +49,17 @@ def pattern():
         yield joined(text, "aaab abc\nABC \u00c9")
 
 
+def grammar():
+    sys.path.insert(0, str(ROOT / "tests/grammar"))
+    from probe import Schemas
+
+    for seed in range(60):
+        yield joined(json.dumps(Schemas(seed).schema(), ensure_ascii=False), "a walk %d" % seed)
+    for text in ('{"regex": "(a|bc)*d{2,3}[^x-z]"}', '{"choice": ["yes", "no"]}', r"^(?:a|\w{1,9})$",
+                 '{"tools": [{"name": "f", "parameters": {"$ref": "#"}}]}'):  # fmt: skip
+        yield joined(text, "walk")
+
+
 def template():
     chats = json.loads((CHAT / "conversations.json").read_text())
     chats = [json.dumps(c, ensure_ascii=False) for c in chats.values()]
