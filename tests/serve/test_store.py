@@ -8,12 +8,13 @@ import resource
 import signal
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import BUILD, MODEL, invar
+from conftest import BUILD, MODEL, ROOT, invar
 from postgresql import Postgresql, programs
 from server import Server
 
@@ -303,3 +304,13 @@ def test_stores_that_are_none(tasks, tmp_path):
         assert re.search(words, done.text), done.text
     done = invar("serve", "--model-name", MODEL, "--store", "a", "--receipts", "b", code=2)
     assert "excludes" in done.text
+
+
+def test_soak():
+    """Three minutes of tests/serve/soak.py, which runs for thirty where somebody starts it."""
+    done = subprocess.run(
+        [sys.executable, "-B", ROOT / "tests/serve/soak.py", "--minutes", "3"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
