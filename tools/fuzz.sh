@@ -15,7 +15,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=onnx
-if [[ ${1:-} =~ ^(onnx|receipt|http|tokenizer|pattern|grammar|template|prompts|checkpoint|exchange|call)$ ]]; then
+targets="onnx|receipt|http|tokenizer|pattern|grammar|template|prompts|checkpoint|exchange|call"
+if [[ ${1:-} =~ ^($targets)$ ]]; then
   target=$1 && shift
 fi
 [[ ${1:-} =~ ^([1-9][0-9]*|--try)$ ]] || { sed -n '2,14s/^# \?//p' "$0" >&2; exit 2; }

@@ -306,6 +306,9 @@ Generator::Load Service::load() const {
   for (const auto& model : models_) {
     const Generator::Load one = model->generator.load();
     sum.running += one.running, sum.waiting += one.waiting;
+    sum.engine.preemptions += one.engine.preemptions;
+    sum.engine.prefix_queries += one.engine.prefix_queries, sum.engine.prefix_hits += one.engine.prefix_hits;
+    sum.engine.kv_cache_usage = std::max(sum.engine.kv_cache_usage, one.engine.kv_cache_usage);
   }
   for (const auto& encoder : encoders_) sum.waiting += encoder->waiting;
   return sum;
