@@ -118,6 +118,22 @@ store::Record Service::new_record(const http::Headers& headers, const std::strin
   return record;
 }
 
+Status Service::keep(const receipt::Receipt& receipt, const std::string& id, const store::Record& record,
+                     const std::string& key, bool repeated) {
+  ++metrics_.receipts;
+  INVAR_CHECK_OK(archive_->keep(receipt, id, key, record));
+  log({{"event", "answer"},
+       {"request_id", record.request},
+       {"choice", record.choice},
+       {"model", record.model},
+       {"receipt", record.receipt},
+       {"finish_reason", record.finish_reason},
+       {"prompt_tokens", record.prompt_tokens},
+       {"completion_tokens", record.completion_tokens},
+       {"from_store", repeated}});
+  return {};
+}
+
 void Service::drain() {
   draining_ = true;
 }

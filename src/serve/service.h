@@ -100,6 +100,9 @@ class Service {
   std::optional<Problem> closed() const;
   // The record of a request by this model, which has these headers, without an answer.
   store::Record new_record(const http::Headers&, const std::string& model) const;
+  // Keeps an answer and says so in the log. Waits for the disk.
+  Status keep(const receipt::Receipt&, const std::string& id, const store::Record&,
+              const std::string& key = {}, bool repeated = false);
   Outcome<generate::Prompt> prompt_of(const generate::Model&, const Call&, std::vector<int32_t>& ids) const;
   void log(json::Value event) const {
     if (options_.log) options_.log(std::move(event));

@@ -363,6 +363,7 @@ BAD = [  # body, status, words of the message
     ({"prompt": [1.5]}, 400, "token ids"),
     ({**GREEDY, "model": "gpt-4"}, 404, "gpt-4"),
     ({**GREEDY, "frobnicate": 1}, 400, "frobnicate"),
+    ({**GREEDY, "two\nlines": 1}, 400, "two\\x0alines"),
     ({**GREEDY, "messages": HELLO}, 400, "messages"),
     ({**GREEDY, "max_tokens": 0}, 400, "max_tokens"),
     ({**GREEDY, "n": 0}, 400, "n:"),

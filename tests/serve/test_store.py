@@ -5,15 +5,17 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import BUILD, MODEL, invar
+from conftest import BUILD, MODEL, ROOT, invar
 from postgresql import Postgresql, programs
 from server import Server
 
@@ -144,6 +146,35 @@ def test_prompts_stay_with_their_clients(place, serve, run):
     server.ask(f"/v1/receipts/{name}", {"prompt": PROMPT + " "}, 422)
     server.ask(f"/v1/receipts/{name}", {"prompt": 3}, 400)
     server.ask("/v1/receipts/" + "0" * 64, {"prompt": PROMPT}, 404)
+
+
+def test_messages_make_a_receipt_whole(tasks, tmp_path):
+    """Of a chat and of token ids, and a setting that only a receipt of it binds."""
+    folder = tmp_path / "shakespeare-4m"
+    shutil.copytree(MODEL, folder)
+    shutil.copy(ROOT / "tests/chat/templates/chatml.jinja", folder / "chat_template.jinja")
+    said = {"messages": [{"role": "user", "content": "Who art thou?"}]}
+    options = ["--store", tmp_path / "store.db", "--answer-repeats"]
+    server = Server(folder, tasks, None, *options)
+    ids = server.ask("/tokenize", {"prompt": PROMPT})["tokens"]
+    asked = (
+        ("/v1/chat/completions", {**said, "max_tokens": 8, "temperature": 0}, said),
+        ("/v1/completions", {**GREEDY, "prompt": ids, "ignore_eos": True}, {"prompt": PROMPT}),
+        ("/v1/completions", {**GREEDY, "stop": ["\n"]}, {"prompt": PROMPT}),
+    )
+    whole = {}
+    for path, body, _ in asked:
+        name = name_of(server.ask(path, body))
+        whole[name] = server.open(f"/v1/receipts/{name}").read()
+    assert server.stop() == 0 and len(whole) == 3
+    server = Server(folder, tasks, None, *options)
+    for (path, body, prompt), (name, text) in zip(asked, whole.items()):
+        server.ask(f"/v1/receipts/{name}", None, 409)
+        assert server.open(f"/v1/receipts/{name}", prompt).read() == text
+        answer = server.ask(path, body)
+        assert name_of(answer) == name
+        assert answer["usage"]["completion_tokens_details"]["tokens_from_store"] > 0
+    assert server.stop() == 0
 
 
 @pytest.mark.parametrize("prompts", [[], ["--store-prompts"]])
@@ -303,3 +334,13 @@ def test_stores_that_are_none(tasks, tmp_path):
         assert re.search(words, done.text), done.text
     done = invar("serve", "--model-name", MODEL, "--store", "a", "--receipts", "b", code=2)
     assert "excludes" in done.text
+
+
+def test_soak():
+    """Three minutes of tests/serve/soak.py, which runs for thirty where somebody starts it."""
+    done = subprocess.run(
+        [sys.executable, "-B", ROOT / "tests/serve/soak.py", "--minutes", "3"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

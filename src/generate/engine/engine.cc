@@ -8,6 +8,7 @@
 #include "device/find_device.h"
 #include "generate/engine/execution.h"
 #include "generate/model/find_model.h"
+#include "generate/requests/bound_input.h"
 #include "generate/requests/receipt_file.h"
 #include "num/env.h"
 #include "receipt/seal.h"
@@ -235,11 +236,7 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   const std::string model_path = settings.options.record_model_path ? model->options.model_name : "";
   Answer answer;
   answer.receipt =
-      receipt::seal(model->described,
-                    {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
-                     settings.decoding.stop_tokens, request.params, settings.decoding.stop_strings,
-                     prompt.chat, request.decoder_tokens, settings.decoding.stop_in_answer,
-                     settings.decoding.stop_token_ids, settings.decoding.ignore_eos},
+      receipt::seal(model->described, bound_input(request, bound_limit(folder, request, made, observer)),
                     {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
                     describe_execution(*session, model_path, model->compiled.plan, plan_digest, execution));
   answer.receipt.previous = settings.options.previous;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "generate/requests/bound_input.h"
 #include "generate/requests/receipt_file.h"
 #include "generate/settings/structured.h"
 #include "num/env.h"
@@ -141,6 +142,21 @@ Status reserve_receipts(const Model& model, std::span<Request> requests) {
   if (!path) return {};
   INVAR_TRY(space->space, reserve_receipt(*path, space->bytes));
   return {};
+}
+
+receipt::Input bound_input(const Request& r, int64_t max_new_tokens) {
+  const DecodingParams& decoding = r.settings->decoding;
+  return {.prompt = r.prompt.text,
+          .tokens = r.tokens,
+          .max_new_tokens = max_new_tokens,
+          .stop_tokens = decoding.stop_tokens,
+          .sampling = r.params,
+          .stop_strings = decoding.stop_strings,
+          .chat = r.prompt.chat,
+          .decoder_tokens = r.decoder_tokens,
+          .stop_in_answer = decoding.stop_in_answer,
+          .stop_token_ids = decoding.stop_token_ids,
+          .ignore_eos = decoding.ignore_eos};
 }
 
 }  // namespace invar::generate

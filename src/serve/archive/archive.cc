@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "generate/requests/bound_input.h"
 #include "receipt/seal.h"
 
 namespace invar::serve {
@@ -37,12 +38,7 @@ std::string hash_of(const receipt::Receipt& r) {
 }  // namespace
 
 receipt::Receipt question_of(const generate::Model& model, const generate::Request& request) {
-  const generate::DecodingParams& decoding = request.settings->decoding;
-  return receipt::seal(
-      model.described,
-      {request.prompt.text, request.tokens, request.max_new_tokens, model.folder.stop_tokens, request.params,
-       decoding.stop_strings, request.prompt.chat, request.decoder_tokens, decoding.stop_in_answer},
-      {}, {});
+  return receipt::seal(model.described, generate::bound_input(request, request.max_new_tokens), {}, {});
 }
 
 Archive::Archive(ArchiveOptions options, std::unique_ptr<store::Store> store, Log log)

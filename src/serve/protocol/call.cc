@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/text/display.h"
 #include "base/text/read_float.h"
 #include "generate/requests/request.h"
 #include "grammar/grammar.h"
@@ -324,7 +325,10 @@ json::Value json_of(const Problem& p) {
                                        : "invalid_request_error";
   const auto or_null = [](const std::string& text) { return text.empty() ? Value() : Value(text); };
   return {{"error",
-           {{"message", p.message}, {"type", type}, {"param", or_null(p.param)}, {"code", or_null(p.code)}}}};
+           {{"message", excerpt(p.message, kLongestMessage)},
+            {"type", type},
+            {"param", or_null(excerpt(p.param))},
+            {"code", or_null(p.code)}}}};
 }
 
 Problem problem_of(const Error& e) {

@@ -22,6 +22,8 @@ struct Problem {
   std::string code = {};   // "model_not_found", ...; "": null
 };
 json::Value json_of(const Problem&);
+// Bytes of a message, which may have words of the request: one line, whatever they are.
+inline constexpr size_t kLongestMessage = 2000;
 // A value in a message: short, and on one line.
 std::string shown(const json::Value&);
 // What an error of Invar's says of a request.

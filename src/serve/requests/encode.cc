@@ -173,8 +173,7 @@ void EncoderReply::keep() {
   store::Record record = service_.new_record(headers_, encoder_.opened.name);
   for (const EncoderOutput& out : outputs_) {
     record.receipt = out.receipt_hash, record.prompt_tokens = out.tokens, record.status = 200;
-    ++service_.metrics_.receipts;
-    if (!service_.archive_->keep(*out.receipt, out.receipt_hash, "", record))
+    if (!service_.keep(*out.receipt, out.receipt_hash, record))
       return fail({503, "the receipt of the answer cannot be kept now: ask again later"});
     ++record.choice;
   }

@@ -194,19 +194,8 @@ void Reply::take_answer(size_t i, Result<generate::Answer> answer) {
   service_.store_.post([self = shared_from_this(), i] {
     const Choice& kept = self->choices_[i];
     const store::Record record = self->record_of(i, 200);
-    ++self->service_.metrics_.receipts;
     const Status saved =
-        self->service_.archive_->keep(kept.answer->receipt, kept.answer->receipt_hash, kept.key, record);
-    if (saved)
-      self->service_.log({{"event", "answer"},
-                          {"request_id", record.request},
-                          {"choice", record.choice},
-                          {"model", record.model},
-                          {"receipt", record.receipt},
-                          {"finish_reason", record.finish_reason},
-                          {"prompt_tokens", record.prompt_tokens},
-                          {"completion_tokens", record.completion_tokens},
-                          {"from_store", kept.repeated}});
+        self->service_.keep(kept.answer->receipt, kept.answer->receipt_hash, record, kept.key, kept.repeated);
     self->service_.text_.post([self, i, saved] { self->take_saved(i, saved); });
   });
 }

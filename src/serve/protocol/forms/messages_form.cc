@@ -1,6 +1,7 @@
 // An answer in the form of Anthropic's messages: blocks of content, events with names.
 #include <utility>
 
+#include "base/text/display.h"
 #include "serve/protocol/forms/form.h"
 
 namespace invar::serve {
@@ -152,7 +153,7 @@ Value messages_error(const Problem& p) {
                      : p.status == 503 ? "overloaded_error"
                      : p.status >= 500 ? "api_error"
                                        : "invalid_request_error";
-  return {{"type", "error"}, {"error", {{"type", type}, {"message", p.message}}}};
+  return {{"type", "error"}, {"error", {{"type", type}, {"message", excerpt(p.message, kLongestMessage)}}}};
 }
 
 }  // namespace invar::serve
