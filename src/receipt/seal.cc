@@ -21,6 +21,7 @@ Result<Receipt> describe(const ModelIdentity& m, const plan::Plan& plan, int for
   r.config = m.config;
   r.tokenizer = m.tokenizer;
   r.chat_template = m.chat_template;
+  r.text_of = m.text_of;
   const std::vector<plan::Weight>& tensors = format > 1 ? plan.source->tensors : plan.weights;
   for (const plan::Weight& w : tensors)
     r.tensors.push_back({w.name, std::string(name_of(w.dtype)), w.shape, w.sha256});
@@ -40,6 +41,7 @@ Receipt seal(Receipt described, Input in, Output out, std::map<std::string, std:
   r.prompt_tokens = std::move(in.tokens);
   r.max_new_tokens = in.max_new_tokens;
   r.stop_tokens = std::move(in.stop_tokens);
+  r.stop_token_ids = std::move(in.stop_token_ids), r.ignore_eos = in.ignore_eos;
   r.sampling = std::move(in.sampling);
   r.stop_strings = std::move(in.stop_strings);
   r.chat = std::move(in.chat);

@@ -16,6 +16,7 @@ struct ModelIdentity {
   std::string name, revision;               // labels
   Digest config, tokenizer, chat_template;  // receipt.2, receipt.19
   std::string unicode;                      // version of the tokenizer's tables
+  std::string text_of = {};                 // Receipt::text_of
 };
 struct Input {
   std::string prompt;
@@ -27,6 +28,8 @@ struct Input {
   std::string chat = {};  // receipt.35
   std::vector<int32_t> decoder_tokens = {};
   bool stop_in_answer = false;
+  std::vector<int32_t> stop_token_ids = {};
+  bool ignore_eos = false;
 };
 struct Output {
   std::vector<int32_t> tokens;

@@ -43,7 +43,7 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
   INVAR_TRY(session, std::move(opened));
   open_pool();
   loading->done(model->location.name + ", weights " + to_hex(model->described.weights).substr(0, 16));
-  if (const std::string& whole = model->folder.whole; !whole.empty())
+  if (const std::string& whole = model->folder.identity.text_of; !whole.empty())
     observer.note("model",
                   "of " + whole + " the text model alone is used: pictures, sound and video are not taken");
   for (const std::string& lacks : model->folder.missing) observer.note("folder", lacks);
@@ -195,7 +195,7 @@ GenerationTask Engine::Impl::task(const Request& request) const {
   return {request.continued(),
           request.max_new_tokens,
           request.params,
-          folder.stop_tokens,
+          request.settings->decoding.stop_tokens,
           StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.continued(),
                       request.settings->decoding.stop_in_answer),
           drafter.get(),
@@ -237,8 +237,9 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   answer.receipt =
       receipt::seal(model->described,
                     {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
-                     folder.stop_tokens, request.params, settings.decoding.stop_strings, prompt.chat,
-                     request.decoder_tokens, settings.decoding.stop_in_answer},
+                     settings.decoding.stop_tokens, request.params, settings.decoding.stop_strings,
+                     prompt.chat, request.decoder_tokens, settings.decoding.stop_in_answer,
+                     settings.decoding.stop_token_ids, settings.decoding.ignore_eos},
                     {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
                     describe_execution(*session, model_path, model->compiled.plan, plan_digest, execution));
   answer.receipt.previous = settings.options.previous;
