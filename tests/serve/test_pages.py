@@ -95,6 +95,21 @@ def test_a_prompt_is_cached_by_whole_pages(server, alone):
     )
 
 
+def test_a_receipt_is_computed_again_without_pages(server):
+    prompt = LINES[:600]
+    complete(server, prompt)
+    warm = complete(server, prompt)
+    assert cached(warm) > 0
+    queries = metric(server, "prefix_cache_queries_total")
+    verdict = server.ask(
+        "/v1/receipts/verify",
+        receipt_of(server, warm),
+        headers={"Authorization": "Bearer one"},
+    )
+    assert verdict["verdict"] == "VERIFIED"
+    assert metric(server, "prefix_cache_queries_total") == queries
+
+
 def test_requests_give_way_where_pages_are_few(server, alone):
     asked = [("ROMEO:" + " O" * i, 400) for i in range(6)]
     before = metric(server, "num_preemptions_total")

@@ -131,6 +131,7 @@ class Scheduler {
   struct Turn {
     int64_t priority = 0;
     uint64_t client = 0;
+    bool anew = false;  // it takes nothing that other requests have computed, such as a check of one
   };
   // The number of a request, which waits for its turn. It outlives its answer.
   size_t add(Request&, Turn);

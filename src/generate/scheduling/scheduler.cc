@@ -89,6 +89,7 @@ struct Scheduler::Impl {
   }
   // Whether others may have its keys and values, and it theirs.
   bool keeps(const Entry& e) const { return pool.keeps() && e.request->source().empty() && !engine.drafter; }
+  bool takes(const Entry& e) const { return keeps(e) && !e.turn.anew; }
 
   Engine::Impl& engine;
   PagePool& pool;
@@ -141,14 +142,14 @@ void Scheduler::Impl::begin(Entry& e, int64_t sequence) {
   e.sequence = sequence, e.kept = 0;
   const bool rows_of_prompt =
       e.loop ? e.loop->wants_prompt_rows() : e.request->settings->options.prompt_logprobs;
-  const int64_t has = pool.begin(sequence, keeps(e) && !rows_of_prompt ? std::span<const int32_t>(e.tokens)
+  const int64_t has = pool.begin(sequence, takes(e) && !rows_of_prompt ? std::span<const int32_t>(e.tokens)
                                                                        : std::span<const int32_t>());
   if (e.loop) {
     e.loop->resume(sequence);
   } else {
     e.loop = std::make_unique<GenerationLoop>(*engine.session, engine.task(*e.request),
                                               static_cast<size_t>(has), sequence);
-    if (keeps(e)) figures.prefix_queries += e.tokens.size();
+    if (takes(e)) figures.prefix_queries += e.tokens.size();
     e.cached = has, figures.prefix_hits += static_cast<uint64_t>(has);
   }
   append_kept(e);
@@ -156,7 +157,7 @@ void Scheduler::Impl::begin(Entry& e, int64_t sequence) {
 
 // Pages that others have computed since, too: two equal prompts that begin in one step.
 void Scheduler::Impl::append_kept(Entry& e) {
-  if (!keeps(e) || e.loop->wants_prompt_rows()) return;
+  if (!takes(e) || e.loop->wants_prompt_rows()) return;
   const int64_t more = pool.append_kept(e.sequence, e.names, e.tokens);
   if (more == 0) return;
   e.loop->skip(static_cast<size_t>(more));
@@ -209,7 +210,7 @@ Scheduler::Impl::Plan Scheduler::Impl::plan() {
     if (count == 0) continue;
     if (keeps(*e) && pool.keeps_pages()) {
       const bool full = (position / kPage + 1) * kPage < static_cast<int64_t>(e->tokens.size());
-      if (full && !e->loop->wants_prompt_rows() && position % kPage == 0 &&
+      if (full && takes(*e) && !e->loop->wants_prompt_rows() && position % kPage == 0 &&
           coming.contains(e->names.of(e->tokens, position / kPage)))
         continue;  // its next page is there after this step
       for (int64_t i = position / kPage; i < end / kPage; ++i) coming.insert(e->names.of(e->tokens, i));

@@ -216,6 +216,15 @@ TEST_F(PrefixTest, APromptHasItsReceiptColdAndWarm) {
   // The first one's tokens are found by those that begin in the same step, as it computes them.
   const Given other{{book.begin() + 20, book.begin() + 320}, false};
   EXPECT_EQ(asked({other, other, other}), (std::vector<int64_t>{0, 2 * kPage, 2 * kPage}));
+  {  // whoever checks an answer takes nothing of it
+    Scheduler scheduler(engine, observer_, 256);
+    Request checks = request(whole);
+    scheduler.add(checks, {.anew = true});
+    const auto answers = all(scheduler);
+    EXPECT_EQ(answers.at(0).receipt_hash, alone(whole));
+    EXPECT_EQ(answers.at(0).cached_tokens, 0);
+    EXPECT_EQ(scheduler.figures().prefix_queries, 0u);
+  }
   // Many others: the pool has 12 pages.
   for (int i = 0; i < 8; ++i) asked({{{book.begin() + 30 + i, book.begin() + 330 + i}, false}});
   EXPECT_EQ(asked({whole}), (std::vector<int64_t>{0}));

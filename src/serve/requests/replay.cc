@@ -93,6 +93,7 @@ std::optional<Problem> Replay::start(std::string_view text) {
                    "", "context_length_exceeded"};
   auto job = std::make_shared<Job>();
   job->request = *std::move(request);
+  job->turn.anew = true;  // what it checks may lie in the pages of its prompt
   job->done = [self = shared_from_this()](Result<generate::Answer> answer) {
     if (answer) {
       self->compare(*answer);
