@@ -24,6 +24,8 @@ struct GpuJoin {
   const uint32_t* base = nullptr;
   uint32_t* stalled = nullptr;
   uint64_t patience = 0;  // nanoseconds
+  // f32 elements like those of the result, which are added to it as it is stored. Null: none.
+  const float* addend = nullptr;
 };
 
 struct GpuJoinKernel {

@@ -91,8 +91,9 @@ Status CudaExecutor::reserve_mailbox(int64_t part_bytes) {
   return device_->wait();
 }
 
-void CudaExecutor::enqueue_join(size_t n, uint32_t number) const {
-  const PreparedNode& node = executable_->nodes[n];
+// Queues a join, with the addition that is fused into it.
+void CudaExecutor::enqueue_join(size_t begin, size_t end, uint32_t number) const {
+  const PreparedNode& node = executable_->nodes[begin];
   StepHeader& header = header_in(device_step_header_);
   ops::GpuJoin join;
   join.ranks = joins_->ranks(), join.rank = rank_;
@@ -100,8 +101,10 @@ void CudaExecutor::enqueue_join(size_t n, uint32_t number) const {
   join.mailboxes = joins_->mailboxes.data();
   join.part_bytes = joins_->part_bytes[static_cast<size_t>(rank_)];
   join.number = number;
+  const std::vector<const float*> added = addends(begin, end);
+  if (!added.empty()) join.addend = added[0];
   join.base = &header.join_base, join.stalled = &header.stalled, join.patience = kJoinPatience;
-  ops::find_join_kernel(node.kernel.op())->enqueue(nodes_[n].call, join, device_->stream());
+  ops::find_join_kernel(node.kernel.op())->enqueue(nodes_[begin].call, join, device_->stream());
 }
 
 // The calls of a batch. The result of one that an addition is fused into is in the memory of the
@@ -230,7 +233,7 @@ Status CudaExecutor::queue(bool tail) {
     end = concurrent_end(n);
     if ((!tail && !e.nodes[n].feeds_state) || e.nodes[n].in_prologue) continue;
     if (e.nodes[n].join >= 0)
-      enqueue_join(n, joins++);
+      enqueue_join(n, end, joins++);
     else
       enqueue(n, end);
   }

@@ -45,7 +45,7 @@ class CudaExecutor final : public Executor {
   Status launch(bool tail);
   Status replay_together(const Device::Graph&);
   Status reserve_mailbox(int64_t part_bytes) override;
-  void enqueue_join(size_t n, uint32_t number) const;
+  void enqueue_join(size_t begin, size_t end, uint32_t number) const;
   bool left_on_device() const { return step_shape_.rows > whole_rows_; }
   bool is_downloaded(int v, bool tail) const;
   Status download_outputs(bool tail);

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/fast_divide.h"
 #include "kernels/cuda/vectorized_loop.h"
+#include "num/lane/lane.h"
 #include "ops/move/attributes.h"
 
 namespace invar::ops {
@@ -48,6 +49,7 @@ struct JoinWork {
   uint32_t* flag_to[kMaxJoinedRanks];
   const uint32_t* flag_from[kMaxJoinedRanks];
   const uint32_t* own;
+  const float* addend;  // null: none
   uint32_t* out;
   const uint32_t* base;
   uint32_t number;
@@ -103,6 +105,21 @@ __device__ int64_t place_in(const JoinWork& w, const JoinPart& part, int64_t i) 
   return row * w.width + part.first + column;
 }
 
+// What is stored: a word, or four of them, and the addend if there is one.
+__device__ uint32_t sum_of(uint32_t word, float addend) {
+  return __float_as_uint(canonicalize(add(F{__uint_as_float(word)}, F{addend})).v);
+}
+__device__ void store_sum(const JoinWork& w, int64_t at, uint32_t word) {
+  w.out[at] = w.addend ? sum_of(word, w.addend[at]) : word;
+}
+__device__ void store_sum(const JoinWork& w, int64_t at, uint4 words) {
+  if (w.addend) {
+    const float4 x = *reinterpret_cast<const float4*>(w.addend + at);
+    words = {sum_of(words.x, x.x), sum_of(words.y, x.y), sum_of(words.z, x.z), sum_of(words.w, x.w)};
+  }
+  *reinterpret_cast<uint4*>(w.out + at) = words;
+}
+
 // A rank without a part sends one line, so that the others know that it has come here.
 __device__ int64_t lines_of(const JoinPart& part) {
   return part.words > 0 ? part.words : 1;
@@ -119,7 +136,7 @@ __global__ void __launch_bounds__(kLineThreads) join_lines_kernel(const __grid_c
     const uint64_t line = uint64_t{mark} << 32 | word;
     for (int r = 0; r < w.ranks; ++r)
       if (r != w.rank) store_line(reinterpret_cast<uint64_t*>(w.to[r]) + i, line);
-    if (i < own.words) w.out[place_in(w, own, i)] = word;
+    if (i < own.words) store_sum(w, place_in(w, own, i), word);
   }
   for (int r = 0; r < w.ranks; ++r) {
     if (r == w.rank) continue;
@@ -128,7 +145,7 @@ __global__ void __launch_bounds__(kLineThreads) join_lines_kernel(const __grid_c
       const auto* const from = reinterpret_cast<const uint64_t*>(w.from[r]) + i;
       uint64_t line = 0;
       wait_until(w, r, [&] { return (line = load_line(from)) >> 32 == mark; });
-      if (i < part.words) w.out[place_in(w, part, i)] = static_cast<uint32_t>(line);
+      if (i < part.words) store_sum(w, place_in(w, part, i), static_cast<uint32_t>(line));
     }
   }
 }
@@ -155,7 +172,7 @@ __global__ void __launch_bounds__(kBlockThreads) join_blocks_kernel(const __grid
     const T words = *reinterpret_cast<const T*>(w.own + i);
     for (int r = 0; r < w.ranks; ++r)
       if (r != w.rank) *reinterpret_cast<T*>(w.to[r] + i * 4) = words;
-    *reinterpret_cast<T*>(w.out + place_in(w, own, i)) = words;
+    store_sum(w, place_in(w, own, i), words);
   }
   __threadfence_system();
   __syncthreads();
@@ -169,8 +186,7 @@ __global__ void __launch_bounds__(kBlockThreads) join_blocks_kernel(const __grid
     const JoinPart& part = w.part[r];
     const BlockRange range = block_range(part.words, b);
     for (int64_t i = range.begin + threadIdx.x * kUnit; i < range.end; i += kBlockThreads * kUnit)
-      *reinterpret_cast<T*>(w.out + place_in(w, part, i)) =
-          __ldcg(reinterpret_cast<const T*>(w.from[r] + i * 4));
+      store_sum(w, place_in(w, part, i), __ldcg(reinterpret_cast<const T*>(w.from[r] + i * 4)));
   }
 }
 
@@ -192,7 +208,7 @@ void enqueue_join(const Call& call, const GpuJoin& join, Stream stream) {
   JoinWork w{};
   w.ranks = join.ranks, w.rank = join.rank, w.width = out.dim[axis] * inner;
   int64_t most = 1, first = 0;
-  bool aligned = w.width % kBlockWords == 0 && is_aligned_16(out.data);
+  bool aligned = w.width % kBlockWords == 0 && is_aligned_16(out.data) && is_aligned_16(join.addend);
   for (size_t i = 0; i < call.in.size(); ++i) {
     const View& v = call.in[i];
     JoinPart& part = checked(w.part, join.makers[i]);
@@ -217,7 +233,7 @@ void enqueue_join(const Call& call, const GpuJoin& join, Stream stream) {
     w.flag_to[r] = reinterpret_cast<uint32_t*>(there + m.flags_at + (half + join.rank) * m.flags);
     w.flag_from[r] = reinterpret_cast<const uint32_t*>(here + m.flags_at + (half + r) * m.flags);
   }
-  w.out = out.as<uint32_t>();
+  w.out = out.as<uint32_t>(), w.addend = join.addend;
   w.base = join.base, w.number = join.number, w.stalled = join.stalled, w.patience = join.patience;
   if (lines) {
     const int64_t blocks = ceil_div(most, kLineThreads);

@@ -51,13 +51,13 @@ bool can_fuse_in_register(const Executable& e, size_t head, size_t node, const D
 }
 
 // Whether a GPU's kernel of `head` can add what `node`, right behind it, adds to its result: a
-// value of the same shape from before it. Nobody else reads the result.
+// value of the same shape from before it. Nobody else reads the result. A join of ranks can, too.
 bool can_fuse_addition(const Executable& e, size_t head, const DefUse& uses) {
   const size_t node = head + 1;
   if (node == e.nodes.size()) return false;
   const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
-  if (!h.kernel.gpu->enqueue_fused || !n.kernel.gpu->is_addition || n.feeds_state != h.feeds_state ||
-      h.node->out.size() != 1 || n.node->in.size() != 2)
+  if ((!h.kernel.gpu->enqueue_fused && h.join < 0) || !n.kernel.gpu->is_addition ||
+      n.feeds_state != h.feeds_state || h.node->out.size() != 1 || n.node->in.size() != 2)
     return false;
   const int result = h.node->out[0], sum = n.node->out[0];
   const auto alike = [&](int v) {

@@ -71,6 +71,21 @@ TEST(FuseAdditions, OfTheResultAndAValueFromBefore) {
   EXPECT_TRUE(is_fused({.terms = {3, 0}}));  // what the product reads
 }
 
+TEST(FuseAdditions, OfAJoinOfRanksToo) {
+  if (ops::gpu_kernels().empty()) GTEST_SKIP() << "built without CUDA";
+  plan::Plan p = Sum{}.plan();
+  p.nodes[0] = {"concat", op_info("concat")->version, {{plan::Operand::value, 0}}, {3}};
+  p.nodes[0].attrs = {{"axis", int64_t{1}}, {"numerics", std::string(op_info("concat")->numerics)}};
+  const std::vector<plan::Join> joins{{0, {1}}};
+  for (const bool in_step : {true, false}) {
+    const Numbering numbering{{}, {}, {}, in_step ? std::span(joins) : std::span<const plan::Join>()};
+    const auto made = prepare(p, {"", std::make_shared<NoGpu>()}, numbering);
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ((*made)->nodes[0].fused_count, in_step);
+    EXPECT_EQ((*made)->values[0].elsewhere, in_step);
+  }
+}
+
 TEST(FuseAdditions, ElseNothingIs) {
   if (ops::gpu_kernels().empty()) GTEST_SKIP() << "built without CUDA";
   EXPECT_FALSE(is_fused({}, true));                             // observed
