@@ -22,6 +22,8 @@ struct Problem {
   std::string code = {};   // "model_not_found", ...; "": null
 };
 json::Value json_of(const Problem&);
+// The code where the disk takes no receipt.
+inline constexpr const char* kNotKept = "receipt_not_kept";
 // What an error of Invar's says of a request.
 Problem problem_of(const Error&);
 

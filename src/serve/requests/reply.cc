@@ -153,7 +153,7 @@ void Reply::take_answer(size_t i, Result<generate::Answer> answer) {
 
 void Reply::take_saved(size_t i, const Status& saved) {
   if (over_) return;
-  if (!saved) return fail({500, "the receipt could not be kept: " + saved.error().message});
+  if (!saved) return fail({500, "the receipt could not be kept: " + saved.error().message, "", kNotKept});
   choices_[i].sealed = true;
   count(*choices_[i].answer);
   if (call_.stream) responder_.write(events_of(i, true));
