@@ -17,24 +17,24 @@
 namespace invar::serve {
 
 struct BatchOptions {
-  std::string input;                   // JSON lines
-  std::string folder;                  // of results, src/serve/batch/results.h
-  std::string output;                  // the merged answers; "": output.jsonl in the folder
-  int64_t context = 4096;              // positions of prompt and answer, at most the model's
-  uint64_t shard = 0, shards = 1;      // this worker computes these rows
-  double recheck = 0;                  // percent of the results of others that it computes again
+  std::string input;                         // JSON lines
+  std::string folder;                        // of results, src/serve/batch/results.h
+  std::string output;                        // the merged answers; "": output.jsonl in the folder
+  int64_t context = 4096;                    // positions of prompt and answer, at most the model's
+  uint64_t shard = 0, shards = 1;            // this worker computes these rows
+  double recheck = 0;                        // percent of the results of others that it computes again
   std::optional<int64_t> max_failures = {};  // more rows without an answer end the run
-  bool retry_failed = false;           // rows that have an error are computed again
-  std::chrono::seconds drain{30};      // that running rows have behind the end
+  bool retry_failed = false;                 // rows that have an error are computed again
+  std::chrono::seconds drain{30};            // that running rows have behind the end
 };
 
 struct BatchCounts {
-  size_t rows = 0;      // of the input, all shards
-  size_t computed = 0;  // by this worker, now
-  size_t found = 0;     // that had a result, of this worker's rows
+  size_t rows = 0;                                           // of the input, all shards
+  size_t computed = 0;                                       // by this worker, now
+  size_t found = 0;                                          // that had a result, of this worker's rows
   size_t answers = 0, refused = 0, failed = 0, crashed = 0;  // of this worker's rows, or of all when merged
   size_t rechecked = 0;
-  size_t missing = 0;   // rows that have no result yet, all shards
+  size_t missing = 0;          // rows that have no result yet, all shards
   std::string output, sha256;  // of the merged answers; "": rows are missing
   size_t errors() const { return refused + failed + crashed; }
 };

@@ -33,7 +33,9 @@ serve::BatchOptions batch_options(const BatchCommand& c) {
 }
 
 json::Value counts_json(const serve::BatchCounts& n) {
-  const auto or_null = [](const std::string& text) { return text.empty() ? json::Value() : json::Value(text); };
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? json::Value() : json::Value(text);
+  };
   return {{"ok", true},
           {"rows", n.rows},
           {"computed", n.computed},

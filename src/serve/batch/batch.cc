@@ -27,8 +27,7 @@ Result<std::unique_ptr<Batch>> Batch::make(generate::Engine& engine, BatchOption
   const generate::Model& model = engine.model();
   json::Value worker = {{"isa", std::string(engine.session().isa())}, {"version", INVAR_VERSION}};
   INVAR_TRY(BatchResults results, BatchResults::open(options.folder, std::move(worker)));
-  INVAR_TRY(json::Value identity,
-            batch_identity(model, std::min(options.context, model.folder.context)));
+  INVAR_TRY(json::Value identity, batch_identity(model, std::min(options.context, model.folder.context)));
   auto impl = std::make_unique<Impl>(engine, std::move(options), std::move(results), std::move(identity));
   INVAR_CHECK_OK(impl->runner.open());
   return std::unique_ptr<Batch>(new Batch(std::move(impl)));

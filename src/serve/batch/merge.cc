@@ -36,10 +36,10 @@ BatchResult result_of_problem(const BatchRow& row) {
 }
 
 void count_result(const BatchResult& result, BatchCounts& counts) {
-  size_t& of = result.is_answer()           ? counts.answers
-               : result.kind == "refused"   ? counts.refused
-               : result.kind == "crashed"   ? counts.crashed
-                                            : counts.failed;
+  size_t& of = result.is_answer()         ? counts.answers
+               : result.kind == "refused" ? counts.refused
+               : result.kind == "crashed" ? counts.crashed
+                                          : counts.failed;
   ++of;
 }
 

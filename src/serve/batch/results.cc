@@ -96,8 +96,8 @@ std::string BatchResults::path_of(const std::string& id) const {
 
 Status BatchResults::agree(const Value& identity, const std::string& input) const {
   const std::string path = folder_ + "/manifest.json";
-  const Value mine = {{"format", kBatchFormat}, {"input", input.empty() ? Value() : Value(input)},
-                      {"identity", identity}};
+  const Value mine = {
+      {"format", kBatchFormat}, {"input", input.empty() ? Value() : Value(input)}, {"identity", identity}};
   INVAR_TRY(const int made, create_file(path, json::dump(mine, {.indent = 1}) + "\n"));
   if (made == 0) return {};
   INVAR_TRY(const std::string text, read_file(path));
@@ -129,7 +129,9 @@ bool BatchResults::has_receipt(const std::string& hash) const {
   if (!text) return false;
   receipt::Receipt read;
   const auto verdict = generate::Reader().read(*text, path, read);
-  return verdict && verdict->ok() && to_hex(receipt::receipt_hash(read)) == hash;
+  if (verdict && verdict->ok() && to_hex(receipt::receipt_hash(read)) == hash) return true;
+  ::rename(path.c_str(), (path + ".damaged").c_str());  // so that it is written again
+  return false;
 }
 
 std::optional<BatchResult> BatchResults::find(const std::string& id) const {

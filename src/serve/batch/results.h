@@ -17,12 +17,12 @@
 namespace invar::serve {
 
 struct BatchResult {
-  int status = 0;        // of HTTP; 0: there is no response
-  json::Value body;      // of the response
-  std::string kind;      // "": an answer; "refused", "failed", "crashed"
-  std::string message;   // of an error
+  int status = 0;                     // of HTTP; 0: there is no response
+  json::Value body;                   // of the response
+  std::string kind;                   // "": an answer; "refused", "failed", "crashed"
+  std::string message;                // of an error
   std::vector<std::string> receipts;  // hashes
-  json::Value worker;    // who computed it; it is not part of what must be equal
+  json::Value worker;                 // who computed it; it is not part of what must be equal
 
   bool is_answer() const { return kind.empty(); }
   // The same for everybody: an answer, or the refusal of a request.
@@ -51,7 +51,8 @@ class BatchResults {
   // The identity of the manifest.
   Result<json::Value> identity() const;
 
-  // The result whose digest holds, with its receipts; none: there is none, or it is damaged.
+  // The result whose digest holds, with its receipts; none: there is none, or it is damaged. A
+  // damaged receipt gets another name.
   std::optional<BatchResult> find(const std::string& id) const;
   // Keeps a result, by a new file and a link. One that is there and equal stays. Code::failed: it
   // is there and differs: both are kept, and the message names both workers.

@@ -91,7 +91,8 @@ void BatchRunner::admit() {
   }
 }
 
-// Looks at the next row, or begins the next suspect where nothing runs. False: nothing is to do now.
+// Looks at the next row, or begins the next suspect where nothing runs. False: nothing is to do
+// now.
 bool BatchRunner::start_one() {
   // The rows of a file that are above suspicion come first; whoever sends a stream waits for each.
   if (!suspects_.empty() && (streams_ || waiting_.empty())) {
@@ -161,11 +162,11 @@ void BatchRunner::start(Work work, bool by_itself) {
   running_ids_.emplace(row.id, n);
   running_.emplace(n, std::move(work));
   service_->handle(std::move(request),
-                  http::Responder([this, n](int status, http::Headers headers, std::string body) {
-                    const std::lock_guard lock(mutex_);
-                    arrived_.push_back({n, status, std::move(headers), std::move(body)});
-                    changed_.notify_all();
-                  }));
+                   http::Responder([this, n](int status, http::Headers headers, std::string body) {
+                     const std::lock_guard lock(mutex_);
+                     arrived_.push_back({n, status, std::move(headers), std::move(body)});
+                     changed_.notify_all();
+                   }));
 }
 
 void BatchRunner::end(Error error, bool at_once) {
@@ -269,9 +270,10 @@ void BatchRunner::deliver(const Work& work, const BatchResult& result, bool foun
     if (const Status given = give_(out); !given) end(given.error(), true);
   }
   if (options_.max_failures && counts.errors() > static_cast<size_t>(*options_.max_failures) && !ended_)
-    end(bad_input(std::to_string(counts.errors()) + " rows have an error, which is more than --max-failures " +
-                  std::to_string(*options_.max_failures) + ": the last is row " + work.rows[0].custom_id + ": " +
-                  result.message),
+    end(bad_input(std::to_string(counts.errors()) +
+                  " rows have an error, which is more than --max-failures " +
+                  std::to_string(*options_.max_failures) + ": the last is row " + work.rows[0].custom_id +
+                  ": " + result.message),
         false);
 }
 

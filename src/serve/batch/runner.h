@@ -30,7 +30,9 @@ class BatchRunner {
 
   void add(BatchRow row) { waiting_.push_back({{std::move(row)}}); }
   // Computes it again, to be compared.
-  void add_again(BatchRow row, BatchResult there) { waiting_.push_back({{std::move(row)}, {}, 0, std::move(there)}); }
+  void add_again(BatchRow row, BatchResult there) {
+    waiting_.push_back({{std::move(row)}, {}, 0, std::move(there)});
+  }
   size_t waiting() const { return waiting_.size(); }
   // Until nothing is to do. `progress` gets the number of rows that are done.
   Status work_off(const std::function<void(size_t)>& progress);
