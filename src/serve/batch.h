@@ -25,7 +25,7 @@ struct BatchOptions {
   double recheck = 0;                        // percent of the results of others that it computes again
   std::optional<int64_t> max_failures = {};  // more rows without an answer end the run
   bool retry_failed = false;                 // rows that have an error are computed again
-  std::chrono::seconds drain{30};            // that running rows have behind the end
+  std::chrono::seconds drain{30};            // that running rows have after the end
 };
 
 struct BatchCounts {

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from conftest import BIN, MODEL, ROOT, execute, invar
+from server import Server
 
 PROMPTS = ["ROMEO:", "JULIET:", "KING:", "First Citizen:", "Nurse:", "O,", "the", "\n"]
 
@@ -357,3 +358,17 @@ def test_bad_usage(batch, tmp_path, more):
     file = write(tmp_path / "in.jsonl", ROWS[:1])
     batch(file, *more, code=2)
     batch(tmp_path / "none.jsonl", code=2)
+
+
+def test_the_same_lines_are_a_load(whole, model, tasks, tmp_path):
+    file, _, _ = whole
+    server = Server(model, tasks, tmp_path / "receipts", "--context", 512)
+    done = invar(
+        *("bench", "serve", "--url", f"http://127.0.0.1:{server.port}/v1", "--json"),
+        *("--requests-file", file, "--clients", 8),
+    )
+    (load,) = done.json()["loads"]
+    assert load["answers"] == len(ROWS) and not load["errors"]
+    used = [a["response"]["body"]["usage"] for a in merged(file)]
+    assert load["prompt_tokens"] == sum(u["prompt_tokens"] for u in used)
+    assert server.stop() == 0
