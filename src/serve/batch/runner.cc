@@ -265,7 +265,7 @@ void BatchRunner::deliver(const Work& work, const BatchResult& result, bool foun
     if (!give_) continue;
     Value out = merged_row(row, result);
     out["receipts"] = result.receipts;
-    out["worker"] = result.worker, out["found"] = found;
+    out["worker"] = result.worker, out["found"] = found, out["line"] = row.line;
     if (work.there) out["rechecked"] = true;
     if (const Status given = give_(out); !given) end(given.error(), true);
   }
