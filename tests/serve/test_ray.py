@@ -72,7 +72,9 @@ def workers_of(results):
     found = set()
     for path in results.glob("marks/*.json"):
         try:
-            found.add(json.loads(path.read_text())["pid"])
+            mark = json.loads(path.read_text())
+            if mark["alone"] == 0:  # a row that twice ends its worker alone is given up
+                found.add(mark["pid"])
         except (OSError, ValueError):  # ended, or is being written
             pass
     return found

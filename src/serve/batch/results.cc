@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -184,17 +183,16 @@ std::optional<BatchMark> BatchResults::mark_of(const std::string& id) const {
   const auto text = read_file(mark_path(id));
   if (!text) return std::nullopt;
   const Value file = json::read_or_null(*text);
-  BatchMark mark{std::max<int64_t>(file.get("attempts").to_int64(), 1), file.get("alone").is_true(), false};
+  BatchMark mark{file.get("alone").to_int64(), false};
   const auto pid = static_cast<pid_t>(file.get("pid").to_int64());
   mark.runs = file.get("host").text == host_name() && pid > 0 && pid != ::getpid() && ::kill(pid, 0) == 0;
   return mark;
 }
 
 Status BatchResults::mark(const std::string& id, const BatchMark& mark) const {
-  const std::string path = mark_path(id), text = json::dump({{"attempts", mark.attempts},
-                                                             {"alone", mark.alone},
-                                                             {"host", worker_.get("host")},
-                                                             {"pid", worker_.get("pid")}});
+  const std::string path = mark_path(id),
+                    text = json::dump(
+                        {{"alone", mark.alone}, {"host", worker_.get("host")}, {"pid", worker_.get("pid")}});
   // Not to the disk: a mark tells of processes that end, not of a machine.
   std::ofstream file(path, std::ios::trunc);
   file << text << "\n";

@@ -30,10 +30,9 @@ struct BatchResult {
   bool same_as(const BatchResult& o) const;
 };
 
-// Work that was begun: how often a worker ended before it, and whether it was alone at last.
+// Work that was begun and is not ended.
 struct BatchMark {
-  int64_t attempts = 0;
-  bool alone = false;
+  int64_t alone = 0;  // how often it was begun with no other work beside it
   bool runs = false;  // by a process of this host that is still there
 };
 

@@ -19,6 +19,8 @@ namespace {
 // Requests that may wait for a sequence: the same for each number of sequences, since a refusal
 // names it.
 constexpr size_t kMostChoices = size_t{1} << 20;
+// How often a row may end its worker, alone: somebody else may have ended that one.
+constexpr int64_t kTrials = 2;
 // Lines of a stream that are read before they are computed.
 constexpr size_t kReadAhead = 1024;
 
@@ -143,17 +145,17 @@ void BatchRunner::start_suspect() {
   suspects_.pop_front();
   const auto there = work.failures > 0 ? std::nullopt : results_.find(work.rows[0].id);
   if (there && there->is_final()) return deliver(work, *there, true);
-  if (!work.mark.alone || work.mark.attempts < 2) return start(std::move(work), true);
+  if (work.mark.alone < kTrials) return start(std::move(work), true);
   BatchResult crashed;
   crashed.kind = "crashed", crashed.worker = results_.worker();
-  crashed.message = "the worker ended twice while it computed this row, at last alone";
+  crashed.message = "the worker ended twice while it computed this row alone";
   take_result(std::move(work), crashed);
 }
 
 void BatchRunner::start(Work work, bool by_itself) {
   const BatchRow& row = work.rows[0];
   if (!work.there) {
-    ++work.mark.attempts, work.mark.alone = by_itself;
+    work.mark.alone += by_itself;
     if (const Status marked = results_.mark(row.id, work.mark); !marked) return end(marked.error(), false);
   }
   http::Request request{"POST", row.url, "", {{"content-type", "application/json"}}, row.body};
