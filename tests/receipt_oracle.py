@@ -14,6 +14,7 @@ SETTINGS = """min_p epsilon_cutoff stream repetition_penalty
 OPTIONAL = (
     *(f"input.{name}" for name in SETTINGS),
     "input.decoder_tokens",
+    "model.text_of",
     "input.previous",
     "input.salt",
 )

@@ -60,8 +60,8 @@ def bound_leaves(receipt):  # receipt.5, in the order of receipt.2
 
 
 ORDER = """schema model.name model.revision model.weights model.config model.tokenizer
-    model.chat_template model.tensors program.recipe program.digest program.numerics program.profile
-    program.operation_set program.unicode input.prompt input.tokens input.max_new_tokens
+    model.chat_template model.tensors model.text_of program.recipe program.digest program.numerics
+    program.profile program.operation_set program.unicode input.prompt input.tokens input.max_new_tokens
     input.stop_tokens input.do_sample input.temperature input.top_k input.top_p input.seed
     input.min_p input.epsilon_cutoff input.stream input.repetition_penalty input.logit_bias
     input.frequency_penalty input.presence_penalty input.no_repeat_ngram_size

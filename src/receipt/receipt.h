@@ -42,6 +42,7 @@ struct Receipt {
   std::string model_name, revision;
   Digest weights;  // Merkle root over tensors
   std::vector<TensorDigest> tensors;
+  std::string text_of;  // model_type of a larger model, of which this is the language model; "": of none
   Digest config, tokenizer, chat_template;  // of the files' bytes; chat_template: of its text, or of ""
   // program; format 1 has the digest of the plan, and neither recipe nor profile
   std::string recipe;

@@ -137,6 +137,7 @@ std::vector<Edit> edits() {
       {"program.numerics", [](Receipt& r) { r.numerics = "invar-2"; }},
       {"program.profile", [](Receipt& r) { r.profile = "exact16"; }},
       {"program.operation_set", [](Receipt& r) { r.operation_set = "default"; }},
+      {"model.text_of", [](Receipt& r) { r.text_of += "_text"; }},
       {"program.unicode", [](Receipt& r) { r.unicode = "15.0.0"; }},
       {"input.prompt", [](Receipt& r) { r.prompt.resize(r.prompt.size() - 4); }},
       {"input.prompt", [](Receipt& r) { r.prompt = ""; }},
@@ -223,6 +224,7 @@ Receipt full_receipt() {
                            .short_circuit_token = 6};
   r.stop_strings = {"\n\n", "ROMEO:"}, r.stop_in_answer = true;
   r.chat = "{\"messages\":[{}]}", r.decoder_tokens = {2};
+  r.text_of = "gemma3";
   r.previous = sha256("the turn before");
   return r;
 }
@@ -260,7 +262,8 @@ TEST(Receipt, OptionalFieldsStandWhereTheyHaveAnEffect) {
     EXPECT_EQ(print(without).find(member), std::string::npos);
     EXPECT_EQ(print(without).find(leaf), std::string::npos);
     std::string lone = print(without), removed = print(full), neutral = removed;
-    replace(lone, "\"input\": {", "\"input\": {" + member + value + ",");
+    const std::string section = "\"" + std::string(f.section) + "\": {";
+    replace(lone, section, section + member + value + ",");
     EXPECT_EQ(fields_of(findings(lone)), expected);
     replace(removed, ",\n    " + member + value, "");
     EXPECT_EQ(fields_of(findings(removed)), expected);

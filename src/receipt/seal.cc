@@ -21,6 +21,7 @@ Result<Receipt> describe(const ModelIdentity& m, const plan::Plan& plan, int for
   r.config = m.config;
   r.tokenizer = m.tokenizer;
   r.chat_template = m.chat_template;
+  r.text_of = m.text_of;
   const std::vector<plan::Weight>& tensors = format > 1 ? plan.source->tensors : plan.weights;
   for (const plan::Weight& w : tensors)
     r.tensors.push_back({w.name, std::string(name_of(w.dtype)), w.shape, w.sha256});

@@ -16,6 +16,7 @@ struct ModelIdentity {
   std::string name, revision;               // labels
   Digest config, tokenizer, chat_template;  // receipt.2, receipt.19
   std::string unicode;                      // version of the tokenizer's tables
+  std::string text_of = {};                 // Receipt::text_of
 };
 struct Input {
   std::string prompt;

@@ -106,6 +106,7 @@ std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) 
   digest("model.config", claimed.config, mine.config);
   digest("model.tokenizer", claimed.tokenizer, mine.tokenizer);
   digest("model.chat_template", claimed.chat_template, mine.chat_template);
+  if (!claimed.text_of.empty()) text("model.text_of", claimed.text_of, mine.text_of);  // of today's receipts
   text("program.recipe", claimed.recipe, mine.recipe);
   digest("program.digest", claimed.program, mine.program);
   text("program.numerics", claimed.numerics, mine.numerics);

@@ -122,6 +122,11 @@ Status Session::Impl::open() {
     return not_covered(std::string("the results of single operations are observed ") +
                        (o.device != "cpu" ? "on the CPU alone: leave --device out"
                                           : "in a program without control flow and computed sizes alone"));
+  if (o.state_memory && (!in_one_part(o) || o.device != "cpu"))
+    return not_covered(
+        "--kv-cache-memory-bytes: pages of keys and values are of the CPU in one part; on a GPU every "
+        "sequence "
+        "has its memory whole: leave it out");
   position.assign(static_cast<size_t>(o.sequences), 0);
   INVAR_TRY(context.pool, start_pool(o.threads));
   const num::ArithmeticEnv env;
@@ -145,7 +150,12 @@ Status Session::Impl::open() {
         ": run one sequence at a time");
   INVAR_TRY(vocab, check_ports(plan, ports, takes_whole_sequence(inputs)));
   INVAR_CHECK_OK(check_sequences());
-  return stepper->load();
+  INVAR_CHECK_OK(stepper->load());
+  if (o.state_memory && !stepper->pages())
+    return not_covered(
+        "--kv-cache-memory-bytes: this program remembers in states of fixed size, too, or nothing: leave it "
+        "out");
+  return {};
 }
 
 // The capacity stays as before where there is too little memory.
@@ -320,6 +330,35 @@ std::vector<std::string> Session::kernels() const {
 std::vector<std::string> Session::libraries() const {
   const auto& encoder = impl_->encoder;
   return joined(impl_->stepper->libraries(), encoder ? encoder->libraries() : std::vector<std::string>());
+}
+bool Session::shares_pages() const {
+  return impl_->stepper->pages() != nullptr;
+}
+int64_t Session::most_pages() const {
+  return impl_->stepper->pages()->most();
+}
+int64_t Session::used_pages() const {
+  return impl_->stepper->pages()->used();
+}
+size_t Session::page_bytes() const {
+  return impl_->stepper->pages()->page_bytes();
+}
+int64_t Session::pages_of(int64_t sequence) const {
+  return impl_->stepper->pages()->taken(sequence);
+}
+int64_t Session::keep_page(int64_t sequence, int64_t index) {
+  return impl_->stepper->pages()->share(sequence, index);
+}
+void Session::drop_page(int64_t page) {
+  impl_->stepper->pages()->drop(page);
+}
+int64_t Session::page_users(int64_t page) const {
+  return impl_->stepper->pages()->users(page);
+}
+void Session::append_pages(int64_t sequence, std::span<const int64_t> pages) {
+  reset(sequence, position(sequence));  // padding may have taken pages behind its end
+  impl_->stepper->pages()->append(sequence, pages);
+  impl_->position[static_cast<size_t>(sequence)] += static_cast<int64_t>(pages.size()) * ops::kPagePositions;
 }
 bool Session::has_encoder() const {
   return impl_->encoder.has_value();

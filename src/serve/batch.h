@@ -49,8 +49,8 @@ class Batch {
   // Errors: failed: results differ; bad_input: too many failures, a full disk, ended by stop().
   Result<BatchCounts> run(generate::Observer&);
   // The same of lines of this open file as they come, until its end. What becomes of each goes to
-  // `give`: the merged form, with receipts, worker, its line from 1, and whether it was there. Nothing
-  // is merged.
+  // `give`: the merged form, with receipts, worker, its line from 1, and whether it was there.
+  // Nothing is merged.
   Result<BatchCounts> run_stream(int file, std::function<Status(const json::Value&)> give);
   // From any thread: no row begins from now on.
   void stop();

@@ -48,6 +48,15 @@ std::string Metrics::print(const Generator::Load& load, size_t connections) cons
   std::string out;
   value("num_requests_running", "gauge", "Answers that are computed.", load.running, out);
   value("num_requests_waiting", "gauge", "Requests that wait for a sequence.", load.waiting, out);
+  const generate::Scheduler::Figures& e = load.engine;
+  value("num_preemptions_total", "counter", "Requests that gave their sequence to another one.",
+        e.preemptions, out);
+  value("prefix_cache_queries_total", "counter", "Tokens of prompts that were looked for.", e.prefix_queries,
+        out);
+  value("prefix_cache_hits_total", "counter", "Tokens of prompts that needed no computation.", e.prefix_hits,
+        out);
+  head("kv_cache_usage_perc", "gauge", "Used keys and values; 1 is all.", out);
+  out += "invar_kv_cache_usage_perc " + json::spelled(e.kv_cache_usage) + "\n";
   value("num_connections", "gauge", "Open connections.", connections, out);
   value("prompt_tokens_total", "counter", "Tokens of prompts.", prompt_tokens, out);
   value("generation_tokens_total", "counter", "Tokens of answers.", generation_tokens, out);

@@ -22,15 +22,16 @@ std::string label_of(const http::Request& request) {
   return bytes ? "req-" + to_hex(*bytes).substr(0, 24) : "req-0";
 }
 
-// Every key is compared, whole, so that the time says nothing.
-bool any_equal(const std::vector<Digest>& keys, const Digest& given) {
-  unsigned found = 0;
-  for (const Digest& key : keys) {
+// The number of the key that is equal, from 1 on; 0: none is. Every key is compared, whole, so that
+// the time says nothing.
+uint64_t equal_key(const std::vector<Digest>& keys, const Digest& given) {
+  uint64_t found = 0;
+  for (size_t n = 0; n < keys.size(); ++n) {
     unsigned different = 0;
-    for (size_t i = 0; i < key.size(); ++i) different |= static_cast<unsigned>(key[i] ^ given[i]);
-    found |= static_cast<unsigned>(different == 0);
+    for (size_t i = 0; i < given.size(); ++i) different |= static_cast<unsigned>(keys[n][i] ^ given[i]);
+    found |= (n + 1) & (uint64_t{0} - static_cast<uint64_t>(different == 0));
   }
-  return found != 0;
+  return found;
 }
 
 }  // namespace
@@ -118,10 +119,13 @@ std::optional<Problem> Service::closed() const {
 bool Service::authorized(const http::Request& request) const {
   if (keys_.empty() || request.path == "/health" || request.path == "/ready" || request.path == "/ping")
     return true;
-  std::string_view given = request.header("authorization");
+  return client_of(request) > 0;
+}
+
+uint64_t Service::client_of(const http::Request& request) const {
+  const std::string_view given = request.header("authorization");
   constexpr std::string_view bearer = "Bearer ";
-  if (!given.starts_with(bearer)) return false;
-  return any_equal(keys_, sha256(given.substr(bearer.size())));
+  return given.starts_with(bearer) ? equal_key(keys_, sha256(given.substr(bearer.size()))) : 0;
 }
 
 void Service::respond(Asked& asked, int status, const Value& body, http::Headers more) {

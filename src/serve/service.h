@@ -63,6 +63,8 @@ class Service {
   explicit Service(generate::Engine&, ServiceOptions);
   void route(Asked);
   bool authorized(const http::Request&) const;
+  // The number of its API key; 0: none is asked for.
+  uint64_t client_of(const http::Request&) const;
   void respond(Asked&, int status, const json::Value& body, http::Headers more = {});
   void refuse(Asked&, const Problem&);
   void prepare(Asked&, bool chat);

@@ -184,6 +184,10 @@ def test_a_run_says_that_pictures_are_not_taken(name, tmp_path):
     said = run_of(folder, tmp_path, 2).err.decode()
     kind = VECTORS[name]["config"]["model_type"]
     assert f"of {kind} the text model alone is used: pictures" in said
+    receipt = json.loads((folder / "receipt.json").read_text())
+    assert receipt["model"]["text_of"] == kind
+    told = invar("verify", folder / "receipt.json", "--model-name", folder, "--json").json()
+    assert told["verdict"] == "VERIFIED"
 
 
 WHOLE = re.findall(

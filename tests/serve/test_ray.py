@@ -13,11 +13,6 @@ import time
 import pytest
 from conftest import BIN, BUILD, MODEL, invar
 
-ray = pytest.importorskip("ray")
-fleet = pytest.importorskip("invar.ray")
-
-import invar as package  # noqa: E402
-
 ROWS = [
     {
         "custom_id": f"r{i}",
@@ -31,6 +26,8 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def cluster():
+    import ray
+
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
     paths = os.pathsep.join([str(BUILD / "python"), *sys.path])
     ray.init(
@@ -56,13 +53,20 @@ def whole(tmp_path_factory, tasks):
     return file, options, done["sha256"]
 
 
+@pytest.fixture(scope="module")
+def package():
+    import invar.ray
+
+    return invar
+
+
 @pytest.fixture
-def run(cluster, whole, tmp_path):
+def run(cluster, package, whole, tmp_path):
     file, options, _ = whole
 
     def f(results=tmp_path / "r", workers=2, **more):
         how = dict(model=MODEL, results=results, program=BIN, options=options, batch_size=2)
-        return fleet.run_batch(file, **how, workers=workers, **more)
+        return package.ray.run_batch(file, **how, workers=workers, **more)
 
     return f
 
@@ -137,7 +141,7 @@ def test_a_driver_that_is_started_again_goes_on(run, whole, tmp_path):
     assert all(p.stat().st_mtime_ns == t for p, t in before.items())
 
 
-def test_a_worker_that_lies(run, whole, tmp_path):
+def test_a_worker_that_lies(run, package, tmp_path):
     run()
     path = sorted((tmp_path / "r").glob("results/*/*"))[3]
     honest = path.read_bytes()
@@ -157,9 +161,9 @@ def test_a_worker_that_lies(run, whole, tmp_path):
     assert run(recheck=100)["rechecked"] == len(ROWS)
 
 
-def test_what_is_wrong_is_said(run, whole, tmp_path):
+def test_what_is_wrong_is_said(run, package, whole, tmp_path):
     how = dict(results=tmp_path / "r", program=BIN)
     with pytest.raises(package.BadInput, match="none"):
-        fleet.run_batch(whole[0], model=tmp_path / "none", **how)
+        package.ray.run_batch(whole[0], model=tmp_path / "none", **how)
     with pytest.raises(package.BadInput, match="--none: no option"):
-        fleet.run_batch(whole[0], model=MODEL, options=["--none"], **how)
+        package.ray.run_batch(whole[0], model=MODEL, options=["--none"], **how)

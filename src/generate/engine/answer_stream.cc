@@ -14,8 +14,11 @@ struct AnswerStream::Impl {
         request(r),
         observer(o),
         text(e.model->folder.tokenizer),
-        loop(*e.session, e.task(r), take_held(e, r)) {
+        kept(take_held(e, r)),
+        loop(*e.session, e.task(r), kept) {
     engine.memory_user = this;
+    engine.pool->overwrite(0);
+    engine.pool->make_room(engine.pool->missing(0, r.positions()));
   }
   ~Impl() {  // the last token of an answer was never fed
     if (engine.memory_user != this) return;
@@ -30,7 +33,7 @@ struct AnswerStream::Impl {
   // same bits however positions are grouped into steps (receipt.16); other programs begin anew.
   static size_t take_held(Engine::Impl& e, const Request& r) {
     const std::vector<int32_t> held = std::exchange(e.held, {});
-    if (e.model->compiled.plan.operation_set != OperationSet::reproducible || !r.source().empty()) return 0;
+    if (!e.is_reproducible() || !r.source().empty()) return 0;
     const size_t most = std::min(held.size(), r.tokens.size() - 1);
     return static_cast<size_t>(
         std::mismatch(held.begin(), held.begin() + static_cast<int64_t>(most), r.tokens.begin()).first -
@@ -43,6 +46,7 @@ struct AnswerStream::Impl {
   Request& request;
   Observer& observer;
   prompt::Stream text;
+  const size_t kept;  // tokens of the prompt that are in the memory
   GenerationLoop loop;
   std::unique_ptr<Phase> decoding;  // from the first token on
   bool complete = false;
@@ -97,7 +101,9 @@ Result<std::optional<std::string>> AnswerStream::next() {
 
 Result<Answer> AnswerStream::finish() {
   if (!impl_->complete) return Error{Code::internal, "an answer was sealed before its end"};
-  return impl_->engine.seal(impl_->request, impl_->loop.generation(), impl_->observer);
+  INVAR_TRY(Answer answer, impl_->engine.seal(impl_->request, impl_->loop.generation(), impl_->observer));
+  answer.cached_tokens = static_cast<int64_t>(impl_->kept);
+  return answer;
 }
 
 }  // namespace invar::generate

@@ -36,12 +36,14 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
     INVAR_CHECK_OK(model->compile(observer, CachePolicy::replace));
     opened = open();
   }
-  if (!opened && opened.error().code == Code::not_covered && sequences > 1)
+  if (!opened && opened.error().code == Code::not_covered && sequences > 1 &&
+      !execution.kv_cache_memory_bytes)
     return not_covered("--batch-size " + std::to_string(wanted.batch_size) + ": " + opened.error().message +
                        ": leave --batch-size out");
   INVAR_TRY(session, std::move(opened));
+  open_pool();
   loading->done(model->location.name + ", weights " + to_hex(model->described.weights).substr(0, 16));
-  if (const std::string& whole = model->folder.whole; !whole.empty())
+  if (const std::string& whole = model->folder.identity.text_of; !whole.empty())
     observer.note("model",
                   "of " + whole + " the text model alone is used: pictures, sound and video are not taken");
   for (const std::string& lacks : model->folder.missing) observer.note("folder", lacks);
@@ -52,6 +54,19 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
   return {};
 }
 
+void Engine::Impl::forget_all() {
+  held.clear(), memory_user = nullptr;
+  if (pool) pool->clear();
+}
+
+void Engine::Impl::open_pool() {
+  const receipt::Receipt& of = model->described;
+  Sha256 root;
+  root.update(of.program.data(), of.program.size()).update(of.weights.data(), of.weights.size());
+  pool.emplace(*session, root.finish(), is_reproducible());
+  plan_digest = plan::digest(model->compiled.plan);
+}
+
 Status Engine::Impl::take_program_of(const Request& request, Observer& observer) {
   INVAR_TRY(std::shared_ptr<Model> wanted,
             Model::for_prompt(model, static_cast<int64_t>(request.tokens.size())));
@@ -60,8 +75,8 @@ Status Engine::Impl::take_program_of(const Request& request, Observer& observer)
     INVAR_CHECK_OK(wanted->compile(observer));
   }
   const int64_t positions = session ? session->capacity() : request.positions();
-  held.clear(), memory_user = nullptr;
-  session.reset();  // frees its memory first
+  forget_all();
+  pool.reset(), session.reset();  // frees its memory first
   const auto before = std::exchange(model, std::move(wanted));
   const Status loaded = load({}, 1, positions, observer);
   if (loaded) return {};
@@ -154,11 +169,12 @@ Status Engine::admit(Request& request, Observer& observer) {
   INVAR_CHECK_OK(impl_->take_program_of(request, observer));
   if (const int64_t needed = request.positions(); needed > positions()) {
     const num::ArithmeticEnv env;
-    impl_->held.clear(), impl_->memory_user = nullptr;
+    impl_->forget_all();
     const int64_t more = std::clamp(2 * positions(), needed, std::max(needed, model().folder.context));
     if (!impl_->session->resize(more)) {
       INVAR_CHECK_OK(impl_->session->resize(needed));
     }
+    impl_->open_pool();
   }
   return reserve_receipts(model(), {&request, 1});
 }
@@ -218,13 +234,13 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   const Prompt& prompt = request.prompt;
   const std::string model_path = settings.options.record_model_path ? model->options.model_name : "";
   Answer answer;
-  answer.receipt = receipt::seal(
-      model->described,
-      {prompt.text, request.tokens, bound_limit(folder, request, made, observer), folder.stop_tokens,
-       request.params, settings.decoding.stop_strings, prompt.chat, request.decoder_tokens,
-        settings.decoding.stop_in_answer},
-      {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
-      describe_execution(*session, model_path, model->compiled.plan, execution));
+  answer.receipt =
+      receipt::seal(model->described,
+                    {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
+                     folder.stop_tokens, request.params, settings.decoding.stop_strings, prompt.chat,
+                     request.decoder_tokens, settings.decoding.stop_in_answer},
+                    {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
+                    describe_execution(*session, model_path, model->compiled.plan, plan_digest, execution));
   answer.receipt.previous = settings.options.previous;
   if (settings.options.salt_prompt) {
     INVAR_TRY(answer.receipt.salt, random_bytes());

@@ -29,6 +29,7 @@ struct Answer {
   double prefill_seconds = 0;                         // until the first token
   double decode_tokens_per_second = 0;                // of those after it
   int64_t drafted = 0, accepted = 0;  // tokens that ExecutionOptions::speculate proposed; that came
+  int64_t cached_tokens = 0;          // of the prompt, whose keys and values an earlier request had computed
 };
 
 // "149 of 205 drafted tokens accepted"
@@ -125,15 +126,27 @@ class Scheduler {
   Scheduler(Engine&, Observer&, int64_t prompt_tokens = 0);
   Scheduler(Scheduler&&) noexcept;
   ~Scheduler();
-  // The number of a request, which waits for a free sequence in the order of these calls. It
-  // outlives its answer.
-  size_t add(Request&);
+  // Whose turn it is among those that wait: the lowest priority, then the client that has had the
+  // fewest tokens, then whoever came first.
+  struct Turn {
+    int64_t priority = 0;
+    uint64_t client = 0;
+  };
+  // The number of a request, which waits for its turn. It outlives its answer.
+  size_t add(Request&, Turn);
+  size_t add(Request& request) { return add(request, Turn()); }
   // Its answer never comes, and its sequence is free for the next one. Nothing where the answer is
   // complete.
   void cancel(size_t request);
   // Requests without an answer: those that a sequence computes, and those that wait for one.
   size_t running() const;
   size_t waiting() const;
+  struct Figures {
+    uint64_t preemptions = 0;                      // requests that gave way, and began again
+    uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens of prompts; those that needed no computation
+    double kv_cache_usage = 0;                     // from 0 to 1
+  };
+  Figures figures() const;
   // A token more of each answer whose prompt is computed. An error is one of all requests.
   Result<Step> step();
   // The answer that is complete next, in no order; its receipt is written. None where no request

@@ -26,6 +26,7 @@ run::Options session_options(const ExecutionOptions& o, int64_t capacity, int64_
   options.partitions = o.partitions;
   options.weights_memory = o.weights_memory;
   options.ranks = o.tensor_parallel;
+  options.state_memory = o.kv_cache_memory_bytes;
   return options;
 }
 
@@ -74,11 +75,12 @@ std::map<std::string, std::string> describe_kind(const run::Function& f, const D
 }
 
 std::map<std::string, std::string> describe_execution(const run::Session& s, const std::string& model_path,
-                                                      const plan::Plan& plan, const ExecutionOptions& o) {
+                                                      const plan::Plan& plan, const Digest& digest,
+                                                      const ExecutionOptions& o) {
   std::map<std::string, std::string> fields = {{"device", std::string(s.device())},
                                                {"isa", std::string(s.isa())},
                                                {"machine", machine()},
-                                               {"plan", to_hex(plan::digest(plan))},
+                                               {"plan", to_hex(digest)},
                                                {"threads", std::to_string(s.threads())},
                                                {"version", INVAR_VERSION}};
   if (!model_path.empty()) fields["model_path"] = model_path;

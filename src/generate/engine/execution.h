@@ -29,7 +29,8 @@ void report_threads(int started, const ExecutionOptions&, Observer&);
 // Of a set that is not reproducible also those of describe_kind(), and how the prompt was cut into
 // steps (receipt.17).
 std::map<std::string, std::string> describe_execution(const run::Session&, const std::string& model_path,
-                                                      const plan::Plan&, const ExecutionOptions&);
+                                                      const plan::Plan&, const Digest& of_plan,
+                                                      const ExecutionOptions&);
 // A deterministic program repeats its bits where these are the same: hardware, versions, kernels
 // (receipt.18).
 std::map<std::string, std::string> describe_kind(const run::Session&);

@@ -106,6 +106,7 @@ Status GenerationLoop::take_first() {
   const int64_t first = session_.position(sequence_);
   INVAR_TRY(const std::span<const float> logits, session_.step(unfed_, false, sequence_));
   if (task_.drafter) task_.drafter->computed(first, static_cast<int64_t>(unfed_.size()), session_.hidden());
+  unfed_ = {};
   GenerationLoop* const self = this;
   return take(session_, logits, {&self, 1});
 }
@@ -186,13 +187,13 @@ Status GenerationLoop::step_with_drafts() {
 
 Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* const> loops) {
   for (GenerationLoop* const loop : loops) INVAR_CHECK_OK(loop->encode());
-  if (loops.size() == 1 && loops[0]->generation().tokens.empty()) return loops[0]->take_first();
+  if (loops.size() == 1 && !loops[0]->unfed_.empty()) return loops[0]->take_first();
   if (loops.size() == 1 && loops[0]->task_.drafter) return loops[0]->step_with_drafts();
   std::vector<run::NewTokens> prompts;  // without their last tokens
   std::vector<run::NextToken> next;
   for (const GenerationLoop* const loop : loops) {
     const std::span<const int32_t> tokens =
-        loop->generation().tokens.empty() ? loop->unfed_ : std::span(loop->generation().tokens).last(1);
+        loop->unfed_.empty() ? std::span(loop->generation().tokens).last(1) : loop->unfed_;
     if (tokens.size() > 1) prompts.push_back({loop->sequence(), tokens.first(tokens.size() - 1)});
     next.push_back({loop->sequence(), tokens.back()});
   }
@@ -200,6 +201,7 @@ Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* 
     INVAR_CHECK_OK(session.append_many(prompts));
   }
   INVAR_TRY(const std::span<const float> logits, session.step_many(next));
+  for (GenerationLoop* const loop : loops) loop->unfed_ = {};
   return take(session, logits, loops);
 }
 
@@ -224,14 +226,19 @@ Status GenerationLoop::prefill_rows(size_t count) {
   return {};
 }
 
-Status GenerationLoop::prefill(run::Session& session, std::span<GenerationLoop* const> loops, int64_t most) {
+void GenerationLoop::resume(int64_t sequence) {
+  known_.assign(task_.prompt.begin(), task_.prompt.end());
+  known_.insert(known_.end(), generation_.tokens.begin(), generation_.tokens.end());
+  sequence_ = sequence, encoded_ = false;
+  if (wants_prompt_rows()) generation_.prompt_logprobs.clear();
+  unfed_ = std::span<const int32_t>(known_).subspan(static_cast<size_t>(session_.position(sequence)));
+}
+
+Status GenerationLoop::prefill(run::Session& session, std::span<const Part> parts) {
   std::vector<run::NewTokens> pieces;
-  for (GenerationLoop* const loop : loops) {
-    const size_t count = std::min(loop->unfed(), static_cast<size_t>(most));
-    if (count == 0) continue;
+  for (const auto& [loop, count] : parts) {
     INVAR_CHECK_OK(loop->encode());
-    most -= static_cast<int64_t>(count);
-    if (loop->task_.prompt_logprobs) {
+    if (loop->wants_prompt_rows()) {
       INVAR_CHECK_OK(loop->prefill_rows(count));
       continue;
     }

@@ -62,11 +62,25 @@ class GenerationLoop {
   // behind session.finish_overlapped().
   // A row of logits that no token can be picked from is its own loop's problem() alone.
   static Status advance(run::Session&, std::span<GenerationLoop* const>);
-  // Computes at most so many tokens of these loops' prompts, in their order and but for the last of
-  // each, in one pass. advance() does the rest.
-  static Status prefill(run::Session&, std::span<GenerationLoop* const>, int64_t most);
-  // Tokens of the prompt that are left for prefill(); a drafter sees a prompt whole.
-  size_t unfed() const { return generation_.tokens.empty() && !task_.drafter ? unfed_.size() - 1 : 0; }
+  // So many of the tokens that a loop has yet to compute, but not the last one.
+  struct Part {
+    GenerationLoop* loop;
+    size_t tokens;
+  };
+  // Computes these in shared passes. advance() does the rest.
+  static Status prefill(run::Session&, std::span<const Part>);
+  // Tokens that are left for prefill(); a drafter sees a prompt whole.
+  size_t unfed() const { return unfed_.empty() || task_.drafter ? 0 : unfed_.size() - 1; }
+  // The loop gets another sequence, which has the first session.position() tokens of prompt and
+  // answer, not all of them. What is missing is computed again, which changes no bit (plan.11).
+  void resume(int64_t sequence);
+  // The sequence has so many more tokens than before, which somebody else has computed.
+  void skip(size_t tokens) { unfed_ = unfed_.subspan(tokens); }
+  // Whether it wants all rows of its prompt's logits, and has yet to see some.
+  bool wants_prompt_rows() const {
+    return task_.prompt_logprobs && generation_.prompt_logprobs.size() + 1 < task_.prompt.size();
+  }
+  const GenerationTask& task() const { return task_; }
   bool complete() const { return !generation_.finish_reason.empty(); }
   // Why it ended without an answer, if it did.
   const std::optional<Error>& problem() const { return problem_; }
@@ -86,8 +100,9 @@ class GenerationLoop {
 
   run::Session& session_;
   GenerationTask task_;
-  std::span<const int32_t> unfed_;  // the prompt without what is kept
-  const int64_t sequence_;
+  std::vector<int32_t> known_;      // of resume(): prompt and answer
+  std::span<const int32_t> unfed_;  // tokens before the next step's; empty: the last one is next
+  int64_t sequence_;
   bool encoded_ = false;
   Generation generation_;
   std::optional<Error> problem_;

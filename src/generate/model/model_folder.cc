@@ -218,13 +218,13 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));
 
   ModelFolder m{{location.name, location.revision, sha256(config_text), sha256(file.content),
-                 sha256(chat_template_text(templates)), std::string(prompt::unicode_version())},
+                 sha256(chat_template_text(templates)), std::string(prompt::unicode_version()),
+                 std::move(whole)},
                 location.folder,
                 std::move(file.tokenizer),
                 positions.most,
                 {},
                 std::move(templates),
-                std::move(whole),
                 positions.original,
                 std::move(missing)};
   INVAR_TRY(const auto stop, read_stop_tokens(location.folder));

@@ -52,7 +52,6 @@ struct ModelFolder {
   int64_t context = 0;               // max_position_embeddings
   std::vector<int32_t> stop_tokens;  // ascending, each once
   prompt::ChatTemplates chat_templates;
-  std::string whole;  // model_type of the larger model whose text model this is (decoder.32); "": none
   // Below `context` with LongRoPE alone: prompts of more tokens have another program (decoder.29).
   int64_t original_context = context;
   bool is_long(int64_t prompt_tokens) const {

@@ -1,8 +1,7 @@
 // Geometry of attention and the layout of the KV cache between steps, shared by all rows. Keys and
 // values of each head are in blocks of 128 absolute positions. On a CPU blocks are split into
 // panels of 16 columns: keys [128 / 16][D][16], so that scores are vectors over keys; values [Dv
-// rounded up to 16, / 16][128][16]. The partial results of a split-KV step follow. For the GPU
-// layout see cuda/common.cuh.
+// rounded up to 16, / 16][128][16]. For the GPU layout see cuda/common.cuh.
 #pragma once
 #include "kernels/call.h"
 #include "ops/attention/attributes.h"
@@ -48,6 +47,7 @@ INVAR_INLINE int64_t head_row(const Geometry& g, int64_t batch, int64_t i, int64
 int64_t units(const Call&, int phase);
 size_t scratch_bytes(const Call&);
 size_t state_bytes(const Call&, int64_t capacity);
+size_t shared_bytes(const Call&);
 
 // The gradients (attention.20 to attention.24). Row h * seq + i of a key head is query i of its
 // h-th head.
@@ -109,12 +109,12 @@ INVAR_INLINE float* values(const Geometry& g, const Slot& slot, int64_t head, in
   return at.memory + all_keys + (head * at.blocks + at.index) * g.dv_padded * kBlock;
 }
 
-// The partial result of KV block `block` for row `row` of a head: m_b, l_b and, after kPartHead
-// floats, O_b.
-INVAR_INLINE float* part(const Geometry& g, const Slot& slot, int64_t head, int64_t block, int64_t row) {
-  const BlockPlace at = place_of(g, slot, block);
-  const int64_t all = g.kv_heads * at.blocks * (g.d + g.dv_padded) * kBlock;
-  return at.memory + all + ((head * at.blocks + at.index) * g.group + row) * (g.dv_padded + kPartHead);
+// The partial result of KV block `block` for row `row` of a key head of the batch, in Call::shared:
+// m_b, l_b and, after kPartHead floats, O_b. It is not in the block's own memory, which sequences
+// may share.
+INVAR_INLINE float* part(const Geometry& g, const Call& call, int64_t head, int64_t block, int64_t row) {
+  return static_cast<float*>(call.shared) +
+         ((head * g.seen + block) * g.group + row) * (g.dv_padded + kPartHead);
 }
 
 // The KV cache slot of a sequence of the batch, and the number of KV blocks of its `past` and new

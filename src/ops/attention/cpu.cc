@@ -132,10 +132,6 @@ void results(const Geometry& g, const float* p, const KeyMask* seen, const float
 struct FloatArithmetic {
   using Scratch = FloatScratch;
   static constexpr int kTileRows = kMaxRows;
-  static float* part(const Geometry& g, const attention::Slot& slot, int64_t head, int64_t block,
-                     int64_t row) {
-    return attention::part(g, slot, head, block, row);
-  }
   static void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
     INVAR_ISA_NS::append(g, call, begin, end);
   }
@@ -181,6 +177,7 @@ const CpuKernel INVAR_ROW_OF(attention) = {.op = "attention",
                                            .units = attention::units,
                                            .run = INVAR_ISA_NS::run_attention<INVAR_ISA_NS::FloatArithmetic>,
                                            .scratch_bytes = attention::scratch_bytes,
+                                           .shared_bytes = attention::shared_bytes,
                                            .state_bytes = attention::state_bytes};
 
 const CpuKernel INVAR_ROW_OF(attention_backward) = {.op = "attention_backward",

@@ -65,8 +65,14 @@ size_t scratch_bytes(const Call& call) {
 size_t state_bytes(const Call& call, int64_t capacity) {
   Geometry g = geometry(call);
   const int64_t blocks = ((capacity > g.keys ? capacity : g.keys) + kBlock - 1) / kBlock;
-  const int64_t block = kBlock * (g.d + g.dv_padded) + g.group * (g.dv_padded + kPartHead);
-  return static_cast<size_t>(g.kv_heads * blocks * block) * sizeof(float);
+  return static_cast<size_t>(g.kv_heads * blocks * kBlock * (g.d + g.dv_padded)) * sizeof(float);
+}
+
+size_t shared_bytes(const Call& call) {
+  const Geometry g = geometry(call);
+  if (!g.split) return 0;
+  return static_cast<size_t>(g.batch * g.kv_heads * g.seen * g.group * (g.dv_padded + kPartHead)) *
+         sizeof(float);
 }
 
 BackwardOperands backward_operands(const Call& call) {

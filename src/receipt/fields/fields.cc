@@ -41,6 +41,7 @@ const Field kFields[] = {
     {"model", "tokenizer", &of<&R::tokenizer>},
     {"model", "chat_template", &of<&R::chat_template>},
     {"model", "tensors", &of<&R::tensors>},
+    {"model", "text_of", &of<&R::text_of>, 2, kOptional},
     {"program", "recipe", &of<&R::recipe>, 2},
     {"program", "digest", &of<&R::program>},
     {"program", "numerics", &of<&R::numerics>},

@@ -144,7 +144,7 @@ Status Executor::reserve_states(int64_t max_sequences) {
   states_ = {}, states_capacity_ = 0;  // first, so that both need not fit
   snapshots_ = {}, snapshot_positions_ = SnapshotPositions(snapshots_every_), fixed_bytes_ = 0;
   if (!device_) {
-    INVAR_CHECK_OK(pages_.reset(of_page, max_sequences, capacity_, purpose.c_str()));
+    INVAR_CHECK_OK(pages_.reset(of_page, max_sequences, capacity_, state_memory_, purpose.c_str()));
   }
   INVAR_TRY(states_, Allocation::make(kept, purpose.c_str(), device_));
   if (max_sequences == 1) fixed_bytes_ = fixed_bytes;
@@ -202,7 +202,7 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   header.past = 0;
   for (const ops::Sequence& s : sequences) header.past = std::max(header.past, s.past);
   if (!sizing_ && !device_) {
-    for (const ops::Sequence& s : sequences) INVAR_CHECK_OK(pages_.take(s.slot, s.past + rows));
+    for (const ops::Sequence& s : sequences) INVAR_CHECK_OK(pages_.take(s.slot, s.past, s.past + rows));
   }
   const StepShape step{static_cast<int64_t>(sequences.size()), rows, past_bound(rows, header.past), source_};
   // If only `past` differs from the last step, no shape does, and only stateful nodes are bound

@@ -45,6 +45,10 @@ class Executor {
   Status keep_snapshot();
   // The positions of the sources in later steps.
   Status set_source(int64_t positions);
+  // Before reserve(): bounds the bytes of pages (Options::state_memory).
+  void limit_states(uint64_t bytes) { state_memory_ = bytes; }
+  // The pages, where they are all that a sequence remembers; else null.
+  StatePages* pages() { return states_.size() == 0 && !pages_.empty() ? &pages_ : nullptr; }
   // Before reserve(): copies are kept as Options::goes_back asks.
   void go_back_often(bool every) { snapshots_every_ = every; }
   // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
@@ -150,6 +154,7 @@ class Executor {
   StatePages pages_;   // of the other nodes, on the host
   SnapshotPositions snapshot_positions_;  // of the only sequence
   bool snapshots_every_ = false;
+  uint64_t state_memory_ = 0;
   size_t fixed_bytes_ = 0;  // of its states of fixed size; 0: several sequences, or none
   std::array<Allocation, SnapshotPositions::kKept> snapshots_;
   Allocation shared_;    // of the node that runs, between its phases

@@ -81,6 +81,7 @@ void LocalStage::make_executor() {
   executor_->download_whole(kTailRows);
   executor_->observe(o.observe);
   executor_->go_back_often(o.goes_back);
+  executor_->limit_states(o.state_memory);
 }
 
 // While weights are on their way to a GPU: its memory for steps, and the code of their kernels.

@@ -69,6 +69,7 @@ class LocalStage final : public Stage {
   Status load() override;
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) override;
   Status forget(int64_t sequence, int64_t keep) override { return executor_->forget(sequence, keep); }
+  StatePages* pages() override { return executor_->pages(); }
   Status begin(const StagePass&) override;
   Status hand_in(int v, const Handover&) override;
   Status run(const std::function<void()>& overlapped) override;

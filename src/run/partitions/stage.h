@@ -12,6 +12,7 @@
 #include "kernels/op_contract.h"
 #include "plan/plan.h"
 #include "plan/stages.h"
+#include "run/execute/state_pages.h"
 #include "run/prepare/executable.h"
 
 namespace invar::run {
@@ -68,6 +69,8 @@ class Stage {
   virtual Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) = 0;
   // Forgets a sequence but for its first `keep` positions, as Executor::forget does.
   virtual Status forget(int64_t sequence, int64_t keep) = 0;
+  // The pages of its keys and values, where sequences can share them; else null.
+  virtual StatePages* pages() { return nullptr; }
   // Values are those of the whole plan. hand_in() is called before run(), hand_out() after it; what
   // it has handed out has arrived when handed_out() returns.
   // `overlapped`: as for Executor::run.

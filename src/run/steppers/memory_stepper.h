@@ -32,6 +32,9 @@ class MemoryStepper : public Stepper {
   Status append_many(std::span<const NewTokens>) override;
   Result<std::span<const float>> step_many(std::span<const NextToken>) override;
   int64_t forget(int64_t sequence, int64_t keep) override;
+  StatePages* pages() override {
+    return pipeline_->stages().size() == 1 ? pipeline_->stages()[0]->pages() : nullptr;
+  }
   std::vector<std::string> kernels() const override;
   std::vector<std::string> libraries() const override;
   size_t bytes() const override { return pipeline_->bytes(); }

@@ -72,6 +72,9 @@ class Stepper {
   // Forgets a sequence but for its first `keep` positions, or fewer. Returns how many are left.
   virtual int64_t forget(int64_t sequence, int64_t keep) = 0;
 
+  // The pages of keys and values, where sequences can share them; else null.
+  virtual StatePages* pages() { return nullptr; }
+
   virtual std::vector<std::string> kernels() const = 0;
   virtual std::vector<std::string> libraries() const = 0;
   virtual size_t bytes() const = 0;

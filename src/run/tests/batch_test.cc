@@ -81,6 +81,71 @@ TEST_F(SequencesTest, ASequenceIsForgottenAlone) {
   EXPECT_TRUE(same_bytes(*found, *expected));
 }
 
+// A page of keys and values serves several sequences, outlives the one that computed it, and is
+// copied for a sequence that goes back into it.
+TEST_F(SequencesTest, SequencesSharePages) {
+  constexpr int64_t kPage = ops::kPagePositions;
+  const std::vector<int32_t> tokens = prompt();  // more than a page
+  Session one = open(*model, options());
+  const Logits truth = logits(one, kTokens, true);
+  const auto row = [&](size_t at) { return std::span(truth).subspan(at * kVocab, kVocab); };
+  for (std::string_view isa : ops::isas()) {
+    Session s = open(*model, many(3, 2, std::string(isa)));
+    ASSERT_TRUE(s.shares_pages());
+    ASSERT_TRUE(s.step(tokens, false, 0));
+    EXPECT_EQ(s.used_pages(), 2);
+    const int64_t page = s.keep_page(0, 0);
+    s.reset(0);
+    EXPECT_EQ(s.used_pages(), 1);
+    for (const int64_t sequence : {1, 2}) s.append_pages(sequence, {&page, 1});
+    EXPECT_EQ(s.page_users(page), 3);
+    EXPECT_EQ(s.used_pages(), 1);
+    EXPECT_EQ(s.position(2), kPage);
+    // 1 goes back into the page and writes other keys there; 2 goes on.
+    s.reset(1, 100);
+    const int32_t other[] = {4, 4, 4};
+    ASSERT_TRUE(s.step(other, false, 1));
+    EXPECT_EQ(s.page_users(page), 2);
+    const auto rest = s.step(std::span(tokens).subspan(kPage), true, 2);
+    ASSERT_TRUE(rest) << rest.error().message;
+    EXPECT_TRUE(same_bytes(*rest, std::span(truth).subspan(kPage * kVocab)));
+    s.reset(1, 100);
+    const auto again = s.step(std::span(tokens).subspan(100), false, 1);
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(same_bytes(*again, row(kTokens - 1)));
+    for (const int64_t sequence : {0, 1, 2}) s.reset(sequence);
+    EXPECT_EQ(s.used_pages(), 1);
+    s.drop_page(page);
+    EXPECT_EQ(s.used_pages(), 0);
+  }
+}
+
+TEST_F(SequencesTest, TheMemoryOfKeysAndValuesIsBounded) {
+  const std::vector<int32_t> tokens = prompt();
+  const auto page_bytes = open(*model, many(2)).page_bytes();
+  Options o = many(2);
+  o.state_memory = 3 * page_bytes;
+  Session s = open(*model, o);
+  EXPECT_EQ(s.most_pages(), 3);
+  ASSERT_TRUE(s.step(tokens, false, 0));
+  const auto refused = s.step(tokens, false, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "the memory of keys and values has 3 pages, and all are in use");
+  s.reset(1), s.reset(0);
+  EXPECT_TRUE(s.step(tokens, false, 1));
+  o.state_memory = page_bytes;
+  const auto none = Session::open(model->plan, model->folder, o);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "--kv-cache-memory-bytes " + std::to_string(page_bytes) +
+                                      " holds 128 positions, and one sequence has 150, which take " +
+                                      std::to_string(2 * page_bytes) +
+                                      " bytes: give more, or a smaller context");
+  o.device = "cpu,cpu";
+  const auto parts = Session::open(model->plan, model->folder, o);
+  ASSERT_FALSE(parts);
+  EXPECT_EQ(parts.error().code, Code::not_covered) << parts.error().message;
+}
+
 TEST_F(SequencesTest, BadUseIsRefused) {
   Session s = open(*model, many(3));
   auto message = [&](std::vector<NextToken> next) {

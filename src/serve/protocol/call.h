@@ -37,6 +37,7 @@ struct Call {
   json::Value stream_options;
   bool token_ids = false;
   int64_t n = 1;
+  int64_t priority = 0;  // the lowest goes first
   json::Value logit_bias;
   // of a completion
   json::Value prompt;

@@ -147,7 +147,7 @@ void Service::prepare(Asked& asked, bool chat) {
   if (!requests) return refuse(asked, requests.problem());
   const auto reply =
       std::make_shared<Reply>(*this, std::move(*call), std::move(asked.responder), asked.headers);
-  if (const auto problem = reply->start(std::move(*requests))) {
+  if (const auto problem = reply->start(std::move(*requests), client_of(asked.request))) {
     asked.responder = reply->take_responder();
     refuse(asked, *problem);
   }

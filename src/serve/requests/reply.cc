@@ -53,13 +53,14 @@ Reply::~Reply() {
   service_.idle_.notify_all();
 }
 
-std::optional<Problem> Reply::start(std::vector<generate::Request> requests) {
+std::optional<Problem> Reply::start(std::vector<generate::Request> requests, uint64_t client) {
   std::vector<std::shared_ptr<Job>> jobs;
   for (generate::Request& request : requests) {
     const size_t i = choices_.size();
     choices_.emplace_back(service_.model_.folder.tokenizer, call_, request);
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
+    job->turn = {call_.priority, client};
     job->token = [self = shared_from_this(), i](int32_t token, const auto& logprobs) {
       self->take_token(i, token, logprobs);
     };
@@ -312,15 +313,17 @@ std::string Reply::event(Value choices, bool with_usage, bool last) const {
 
 Value Reply::usage() const {
   size_t prompt = 0, made = 0;
+  int64_t cached = 0;
   for (size_t i = 0; i < choices_.size(); ++i) {  // the n answers to a prompt follow one another
     const receipt::Receipt& r = choices_[i].answer->receipt;
-    if (i % static_cast<size_t>(call_.n) == 0) prompt += r.prompt_tokens.size();
+    if (i % static_cast<size_t>(call_.n) == 0)
+      prompt += r.prompt_tokens.size(), cached += choices_[i].answer->cached_tokens;
     made += r.tokens.size();
   }
   return {{"prompt_tokens", prompt},
           {"completion_tokens", made},
           {"total_tokens", prompt + made},
-          {"prompt_tokens_details", {{"cached_tokens", 0}}}};
+          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
 }
 
 // What a client needs for a proof: the receipts in the order of the choices, and what they bind.

@@ -21,8 +21,9 @@ class Reply : public std::enable_shared_from_this<Reply> {
  public:
   Reply(Service&, Call, http::Responder, http::Headers);
   ~Reply();
-  // One choice of each request. A problem: nothing has begun, and the responder is given back.
-  std::optional<Problem> start(std::vector<generate::Request>);
+  // One choice of each request of this client. A problem: nothing has begun, and the responder is
+  // given back.
+  std::optional<Problem> start(std::vector<generate::Request>, uint64_t client);
   http::Responder take_responder() { return std::move(responder_); }
 
  private:

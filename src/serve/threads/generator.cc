@@ -42,7 +42,7 @@ void Generator::cancel(const std::shared_ptr<Job>& job) {
 
 Generator::Load Generator::load() const {
   const std::lock_guard lock(mutex_);
-  return {running_, waiting_ + added_.size()};
+  return {running_, waiting_ + added_.size(), figures_};
 }
 
 void Generator::end_all(const Error& error) {
@@ -78,7 +78,7 @@ void Generator::take_new(generate::Scheduler& scheduler) {
     waiting_ += added.size();
   }
   for (std::shared_ptr<Job>& job : added)
-    if (!job->cancelled) jobs_.emplace(scheduler.add(job->request), std::move(job));
+    if (!job->cancelled) jobs_.emplace(scheduler.add(job->request, job->turn), std::move(job));
   if (check) {
     std::erase_if(jobs_, [&](const auto& entry) {
       if (!entry.second->cancelled) return false;
@@ -105,6 +105,12 @@ void Generator::deliver(generate::Scheduler::Step step) {
   });
 }
 
+void Generator::publish(const generate::Scheduler& scheduler) {
+  const auto figures = scheduler.figures();
+  const std::lock_guard lock(mutex_);
+  running_ = scheduler.running(), waiting_ = scheduler.waiting(), figures_ = figures;
+}
+
 void Generator::run() {
   generate::Observer observer;
   generate::Scheduler scheduler(engine_, observer, engine_.session().chunk());
@@ -119,7 +125,7 @@ void Generator::run() {
       for (const auto& [number, job] : jobs_) scheduler.cancel(number);
       fail(*end);
     }
-    running_ = scheduler.running(), waiting_ = scheduler.waiting();
+    publish(scheduler);
     if (jobs_.empty()) {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
@@ -136,7 +142,7 @@ void Generator::run() {
       return;
     }
     deliver(*std::move(step));
-    running_ = scheduler.running(), waiting_ = scheduler.waiting();
+    publish(scheduler);
   }
 }
 

@@ -20,6 +20,7 @@ namespace invar::serve {
 // A request on its way. Its functions are called on the thread of the worker `text`.
 struct Job {
   generate::Request request;
+  generate::Scheduler::Turn turn = {};
   std::function<void(int32_t, const std::optional<sample::StepLogprobs>&)> token;
   // Once, behind the last token; never of a job that was cancelled.
   std::function<void(Result<generate::Answer>)> done;
@@ -30,6 +31,7 @@ class Generator {
  public:
   struct Load {
     size_t running = 0, waiting = 0;
+    generate::Scheduler::Figures engine = {};
   };
   // At most `queue` jobs wait. `failed` gets the error of a step, which ends everything: all jobs
   // have it. Engine and worker outlive it.
@@ -48,6 +50,7 @@ class Generator {
   void run();
   void take_new(generate::Scheduler&);
   void deliver(generate::Scheduler::Step);
+  void publish(const generate::Scheduler&);
   void fail(const Error&);
 
   generate::Engine& engine_;
@@ -60,6 +63,7 @@ class Generator {
   std::shared_ptr<Error> end_;
   bool check_cancelled_ = false, stopping_ = false, dead_ = false;
   std::atomic<size_t> running_{0}, waiting_{0};
+  generate::Scheduler::Figures figures_;         // as of the last step
   std::map<size_t, std::shared_ptr<Job>> jobs_;  // by the scheduler's number; of the thread
   std::thread thread_;
 };

@@ -18,7 +18,7 @@ INVAR_INLINE int64_t value_panels(const Geometry& g) {
   return (g.dv + kExactPanel - 1) / kExactPanel;
 }
 // A block of a head in a slot of the cache: panels of keys [pairs of d][32], panels of values
-// [pairs of keys][32], the scales of both; then, at the end of the slot, partial results.
+// [pairs of keys][32], the scales of both.
 struct ExactBlockOf {
   int32_t *keys, *values, *key_scales, *value_scales;
   static int64_t words(const Geometry& g) {
@@ -35,8 +35,7 @@ struct ExactBlockOf {
 size_t state_bytes_exact16(const Call& call, int64_t capacity) {
   const Geometry g = attention::geometry(call);
   const int64_t blocks = ((capacity > g.keys ? capacity : g.keys) + kBlock - 1) / kBlock;
-  const int64_t block = ExactBlockOf::words(g) + g.group * (g.dv_padded + attention::kPartHead);
-  return static_cast<size_t>(g.kv_heads * blocks * block) * sizeof(float);
+  return static_cast<size_t>(g.kv_heads * blocks * ExactBlockOf::words(g)) * sizeof(float);
 }
 
 // exact16.1; kZeroRow of a row of zeros.
@@ -160,12 +159,6 @@ INVAR_INLINE BlockWeights exact_weights(float* s, int n, float mb, const int32_t
 struct ExactArithmetic {
   using Scratch = ExactScratch;
   static constexpr int kTileRows = kExactQueries;
-  static float* part(const Geometry& g, const attention::Slot& slot, int64_t head, int64_t block,
-                     int64_t row) {
-    const attention::BlockPlace at = attention::place_of(g, slot, block);
-    return at.memory + g.kv_heads * at.blocks * ExactBlockOf::words(g) +
-           ((head * at.blocks + at.index) * g.group + row) * (g.dv_padded + attention::kPartHead);
-  }
   static void append(const Geometry& g, const Call& call, int64_t begin, int64_t end) {
     append_exact16(g, call, begin, end);
   }

@@ -13,6 +13,7 @@ const CpuKernel INVAR_ROW_OF(attention_exact16) = {
     .units = attention::units,
     .run = INVAR_ISA_NS::run_attention<INVAR_ISA_NS::ExactArithmetic>,
     .scratch_bytes = INVAR_ISA_NS::scratch_bytes_exact16,
+    .shared_bytes = attention::shared_bytes,
     .state_bytes = INVAR_ISA_NS::state_bytes_exact16};
 
 }  // namespace invar::ops

@@ -2,7 +2,7 @@
 // the run over rows and key blocks. Compiled once per instruction set.
 //
 // An Arithmetic is the arithmetic of a block: Arithmetic::Scratch with the accumulated results,
-// maxima and sums of rows; load_query(), append(), block_rows() and part().
+// maxima and sums of rows; load_query(), append() and block_rows().
 #pragma once
 #include "kernels/cpu/gemm_microkernel.h"
 #include "kernels/cpu/gemm_packing.h"
@@ -209,9 +209,7 @@ void attend(const Geometry& g, const Call& call, int64_t head, int64_t from, int
 template <class Arithmetic>
 void attend_block(const Geometry& g, const Call& call, int64_t head, int64_t block,
                   const typename Arithmetic::Scratch& w) {
-  const auto part = [&](int64_t row) {
-    return Arithmetic::part(g, attention::slot_of(call, head / g.kv_heads), head % g.kv_heads, block, row);
-  };
+  const auto part = [&](int64_t row) { return attention::part(g, call, head, block, row); };
   for (int64_t r = 0; r < g.group; r += Arithmetic::kTileRows) {
     const int count = static_cast<int>(num::min_i64(Arithmetic::kTileRows, g.group - r));
     for (int64_t i = 0; i < count; ++i) {
@@ -236,8 +234,7 @@ void merge_partials(const Geometry& g, const Call& call, int64_t head,
     float m = -kInf, l = 0;
     for (int64_t j = 0; j < g.dv_padded; ++j) w.o[j] = 0;
     for (int64_t block = 0; block < blocks; ++block) {
-      const float* part =
-          Arithmetic::part(g, attention::slot_of(call, head / g.kv_heads), head % g.kv_heads, block, r);
+      const float* part = attention::part(g, call, head, block, r);
       const SoftmaxRescale by = online_softmax(part[0], part[1], m, l);
       for (int64_t j = 0; j < g.dv_padded; j += kW)
         rescale_accumulate(by, w.o + j, load(part + attention::kPartHead + j));
