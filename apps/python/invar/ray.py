@@ -119,6 +119,7 @@ class Fleet:
         self.width = workers
         self.actors: dict[Any, dict[int, str]] = {}  # actor -> its rows without a result
         self.calls: dict[Any, Any] = {}  # a call that runs -> its actor
+        self.ready: set[Any] = set()  # actors that have a node
         self.names: dict[Any, tuple[Any, Any]] = {}  # actor -> host and process of its worker
         self.deaths = 0  # one after another
 
@@ -131,7 +132,7 @@ class Fleet:
         """Yields the number of each row and its result. `other_than`: row -> the worker that shall
         not have it, where there is another one."""
         while waiting or any(self.actors.values()):
-            while len(self.actors) < self.width and len(self.actors) <= len(waiting):
+            while len(self.actors) < self.width:
                 self.start()
             for actor in set(self.actors) - set(self.calls.values()):
                 self.feed(actor, waiting, other_than)
@@ -142,12 +143,12 @@ class Fleet:
     def feed(self, actor: Any, waiting: Any, other_than: Any) -> None:
         rows = self.actors[actor]
         lines: list[tuple[int, str]] = []
-        for _ in range(len(waiting)):
+        for _ in range(len(waiting) if actor in self.ready else 0):
             if len(rows) + len(lines) >= self.ahead:
                 break
             row, line = waiting.popleft()
             own = other_than and other_than.get(row) == self.names.get(actor)
-            if own and len(self.actors) > 1:
+            if own and len(self.ready) > 1:
                 waiting.append((row, line))
             else:
                 lines.append((row, line))
@@ -170,6 +171,7 @@ class Fleet:
         except self.ray.exceptions.RayActorError:
             self.lose(actor, waiting)  # killed, or its node is gone
             return
+        self.ready.add(actor)
         for row, result in found:
             self.deaths = 0
             if not result["found"]:
@@ -181,6 +183,7 @@ class Fleet:
         """The rows of an actor that is gone go to others."""
         waiting.extendleft(self.actors.pop(actor).items())
         self.names.pop(actor, None)
+        self.ready.discard(actor)
         self.ray.kill(actor)
         self.deaths += 1
         if self.deaths > DEATHS:
