@@ -47,7 +47,9 @@ package_packages=(python3-dev python3-venv)
 # unit tests · the oracle of the exp proof · Python tests · the same kernels on other architectures,
 # one of them big-endian · libcurl, by the name that every release has for what needs it ·
 # certificates to test with · a terminal to drive · the container image · groff reads the pages for man
+# · where a server keeps receipts · what stands before it
 test_packages=(libgtest-dev libgmock-dev libmpfr-dev curl openssl tmux buildah debootstrap groff-base
+  libsqlite3-0 libpq5 postgresql nginx-light
   "${package_packages[@]}")
 cross_packages=(qemu-user-static g++-aarch64-linux-gnu g++-s390x-linux-gnu)
 # WebAssembly: compiler, linker, C and C++ libraries · what runs a module while the page is made

@@ -7,7 +7,11 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
              ${CMAKE_SOURCE_DIR}/apps/cli/options/commands.toml ${CMAKE_SOURCE_DIR}/apps/tui/form.toml
              ${CMAKE_SOURCE_DIR}/apps/python/requests.py.in ${CMAKE_SOURCE_DIR}/tools/options/generate.py
              ${CMAKE_SOURCE_DIR}/src/serve/protocol/fields.toml
-             ${CMAKE_SOURCE_DIR}/tools/options/request_fields.py)
+             ${CMAKE_SOURCE_DIR}/src/serve/protocol/routes.toml
+             ${CMAKE_SOURCE_DIR}/tools/options/request_fields.py
+             ${CMAKE_SOURCE_DIR}/src/serve/page/chat.html ${CMAKE_SOURCE_DIR}/src/serve/page/chat.css
+             ${CMAKE_SOURCE_DIR}/src/serve/page/chat.js
+             ${CMAKE_SOURCE_DIR}/tools/options/openapi.py)
 execute_process(COMMAND ${INVAR_OPS_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/options/generate.py
                         ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated
                 RESULT_VARIABLE failed)

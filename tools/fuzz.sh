@@ -5,18 +5,21 @@
 #
 # tools/fuzz.sh MINUTES [libFuzzer's options]            models: those of ONNX's node tests
 # tools/fuzz.sh receipt MINUTES [libFuzzer's options]    receipts, batches and keys
+# tools/fuzz.sh http MINUTES [libFuzzer's options]       what a server is sent, over a socket
 # tools/fuzz.sh TARGET MINUTES [libFuzzer's options]     text: tokenizer (their files), pattern (regular
-#   expressions), template (chat templates), prompts (messages, tools, JSON lines), checkpoint
-#   (config.json and other files of the folder), exchange (files of disputes, answers of the hub)
+#   expressions), grammar (schemas that answers fit), template (chat templates), prompts (messages,
+#   tools, JSON lines), checkpoint (config.json and other files of the folder), exchange (files of
+#   disputes, answers of the hub), call (bodies of requests to a server)
 # tools/fuzz.sh [TARGET] --try FILE...                   these inputs alone
 # Needs what ./setup.sh test installed, and the packages clang-19 and libclang-rt-19-dev.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=onnx
-if [[ ${1:-} =~ ^(onnx|receipt|tokenizer|pattern|template|prompts|checkpoint|exchange)$ ]]; then
+targets="onnx|receipt|http|tokenizer|pattern|grammar|template|prompts|checkpoint|exchange|call"
+if [[ ${1:-} =~ ^($targets)$ ]]; then
   target=$1 && shift
 fi
-[[ ${1:-} =~ ^([1-9][0-9]*|--try)$ ]] || { sed -n '2,12s/^# \?//p' "$0" >&2; exit 2; }
+[[ ${1:-} =~ ^([1-9][0-9]*|--try)$ ]] || { sed -n '2,14s/^# \?//p' "$0" >&2; exit 2; }
 command -v clang++-19 >/dev/null || {
   echo "tools/fuzz.sh: clang++-19 is missing: apt-get install clang-19 libclang-rt-19-dev" >&2
   exit 2

@@ -12,6 +12,7 @@
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
 #include "generate/model/model_folder.h"
+#include "generate/settings/structured.h"
 #include "outputs/folders.h"
 #include "outputs/state.h"
 #include "progress/display.h"
@@ -205,6 +206,8 @@ Error no_chat_template(const ChatCommand& c) {
 Status do_chat(const ChatCommand& c, int& worst) {
   ChatOptions options = c.chat;
   INVAR_CHECK_OK(generate::read_tools(c.tools, options));
+  generate::SamplingOptions sampling = c.sampling;
+  INVAR_CHECK_OK(generate::take_json_options(c.json_schema, c.json_object, sampling));
   Console console(c.json);
   std::error_code ec;
   fs::create_directories(c.receipts, ec);
@@ -217,7 +220,7 @@ Status do_chat(const ChatCommand& c, int& worst) {
   const auto starting = generate::start(c.execution);
   INVAR_TRY(const auto model, generate::Model::open(c.model, console));
   INVAR_TRY(const auto settings,
-            generate::RequestSettings::make(*model, {c.sampling, c.record_model_path, {}, false, {}, true}));
+            generate::RequestSettings::make(*model, {sampling, c.record_model_path, {}, false, {}, true}));
   INVAR_TRY(generate::Engine engine,
             generate::Engine::open(model, c.execution, {.positions = c.context}, {}, console));
   if (model->folder.chat_templates.texts.empty()) return no_chat_template(c);

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <numeric>
 
 #include "artifacts.h"
 #include "base/file/temporary_file.h"
@@ -166,16 +165,8 @@ Status do_rerank(const EncoderCommand& c, int& worst) {
     return bad_input("--output " + c.output + ": scores are lines of text, or with --json of JSON, not .npy");
   INVAR_TRY(const Computed all, compute(c, /*pairs=*/true));
   worst = report(all);
-  std::vector<size_t> order(all.outputs.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::erase_if(order, [&](size_t i) { return all.outputs[i].problem.has_value(); });
-  // NaN stands last; equal scores keep their order.
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-    const float x = all.outputs[a].values[0], y = all.outputs[b].values[0];
-    return x > y || (x == x && y != y);
-  });
   std::string lines;
-  for (const size_t i : order) {
+  for (const size_t i : generate::ranking(all.outputs)) {
     const float score = all.outputs[i].values[0];
     if (c.json) {
       Value row = row_json(all.texts[i], all.outputs[i], i);

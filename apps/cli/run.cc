@@ -15,6 +15,7 @@
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
 #include "generate/settings/sampling_json.h"
+#include "generate/settings/structured.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "outputs/state.h"
@@ -276,6 +277,7 @@ std::string keep_receipts(std::vector<generate::Prompt>& prompts) {
 // `worst`: the exit code of bad prompts of a file whose others have answers.
 Status do_run(const RunCommand& c, int& worst) {
   generate::RequestOptions options{c.sampling, c.record_model_path, c.sign, c.salt_prompt};
+  INVAR_CHECK_OK(generate::take_json_options(c.json_schema, c.json_object, options.sampling));
   if (!c.previous.empty()) {
     INVAR_TRY(const receipt::Receipt before, generate::valid_receipt(c.previous));
     options.previous = receipt::receipt_hash(before);

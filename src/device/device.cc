@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "device/find_device.h"
+#include "device/peers.h"
 
 namespace invar {
 
@@ -44,6 +45,14 @@ Result<std::shared_ptr<Device>> Device::open(int) {
 }
 
 std::future<void> start_device(const std::string&) {
+  return {};
+}
+
+bool reach_memory(Device&, Device&) {
+  return false;
+}
+
+Status make_ready(Device&, const Device::Graph&) {
   return {};
 }
 
@@ -161,6 +170,18 @@ class Cuda final : public Device {
   Status replay(const Graph& g) override {
     return done(cudaGraphLaunch(static_cast<const Recorded&>(g).exec, stream_), "cannot run a graph");
   }
+  Status upload(const Graph& g) {
+    return done(cudaGraphUpload(static_cast<const Recorded&>(g).exec, stream_), "cannot make a graph ready");
+  }
+  // Whether work of this GPU can use the memory of another one, from now on.
+  bool reach(int other) {
+    int can = 0;
+    if (cudaDeviceCanAccessPeer(&can, info_.index, other) != cudaSuccess || !can) return false;
+    make_current();
+    const cudaError_t e = cudaDeviceEnablePeerAccess(other, 0);
+    cudaGetLastError();  // it may be enabled already
+    return e == cudaSuccess || e == cudaErrorPeerAccessAlreadyEnabled;
+  }
   Result<double> time(const Graph& g) override {
     struct Event {
       Event() { cudaEventCreate(&event); }
@@ -191,21 +212,16 @@ class Cuda final : public Device {
   // two.
   void reach(const void* memory) {
     cudaPointerAttributes at{};
-    int can = 0;
     if (others_ == 0 || cudaPointerGetAttributes(&at, memory) != cudaSuccess) return;
-    if (at.device < 0 || at.device == info_.index || reached_.contains(at.device)) return;
-    if (cudaDeviceCanAccessPeer(&can, info_.index, at.device) != cudaSuccess) return;
-    reached_.insert(at.device);
-    if (!can) return;
-    make_current();
-    cudaDeviceEnablePeerAccess(at.device, 0);
-    cudaGetLastError();  // it may be enabled already
+    if (at.device < 0 || at.device == info_.index || asked_.contains(at.device)) return;
+    asked_.insert(at.device);
+    reach(at.device);
   }
 
   Info info_;
   cudaStream_t stream_ = nullptr;
-  int others_ = 0;         // GPUs beside this one
-  std::set<int> reached_;  // of these, the ones that copies went to
+  int others_ = 0;       // GPUs beside this one
+  std::set<int> asked_;  // of these, the ones that copies went to
 };
 
 }  // namespace
@@ -256,6 +272,15 @@ std::string idle_gpu() {
              ? ""
              : "an NVIDIA GPU is here and idle: --device cuda computes on it, the same bits; --cpu-only says "
                "that this is meant";
+}
+
+bool reach_memory(Device& from, Device& to) {
+  const int other = to.info().index;
+  return from.info().index != other && static_cast<Cuda&>(from).reach(other);
+}
+
+Status make_ready(Device& device, const Device::Graph& graph) {
+  return static_cast<Cuda&>(device).upload(graph);
 }
 
 Status find_device(const std::string& name) {

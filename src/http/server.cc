@@ -3,9 +3,9 @@
 #include "http/server.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdio>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -20,7 +20,6 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #endif
 
@@ -83,6 +82,13 @@ std::string_view reason(int status) {
 std::string host_of(std::string_view host) {
   if (host.starts_with('[')) return lower(host.substr(0, host.find(']') + 1));
   return lower(host.substr(0, host.find(':')));
+}
+
+bool is_host(std::string_view host) {
+  const size_t name = host_of(host).size();
+  const std::string_view rest = host.substr(std::min(name, host.size()));
+  if (rest.find_first_not_of("0123456789", rest.starts_with(':') ? 1 : 0) != rest.npos) return false;
+  return (rest.empty() || rest[0] == ':') && host.find_first_of("/\\@, \t") == host.npos;
 }
 
 using Parser = beast::http::request_parser<beast::http::string_body>;
@@ -148,18 +154,21 @@ class Responder::Impl : public std::enable_shared_from_this<Responder::Impl> {
   void send_piece(std::string_view piece);
   void end_pieces(std::string_view piece);
   void when_gone(std::function<void()> f);
+  void when_ended(std::function<void(const Responder::End&)> f) { on_end_ = std::move(f); }
 
  private:
   void watch();
+  void expire_after(std::chrono::milliseconds);
   void begin_request();
-  void take_header(Failure);
-  void read_body();
-  void take_request(Failure);
+  void parse();
+  bool take_header();
+  void take_request();
   std::optional<std::pair<int, std::string>> refusal_of_header() const;
   void refuse(const Failure&);
   void refuse(int status, const std::string& message);
   void linger();
   void gone();
+  void ended(bool complete);
   void add_head(int status, const Headers&, std::optional<size_t> length);
   void write_more();
   void wait_to_ping();
@@ -169,12 +178,17 @@ class Responder::Impl : public std::enable_shared_from_this<Responder::Impl> {
   asio::steady_timer timer_;  // of an idle connection, and of pings
   beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
-  bool busy_ = false;      // a request is with the handler, or its answer is being written
+  bool busy_ = false;       // a request has begun, and its answer is not written
+  bool answering_ = false;  // it is with the handler, or its answer is being written
+  bool header_taken_ = false;
+  size_t fields_ = 0;      // of the header
   bool watching_ = false;  // a read waits for the next request or the client's end
   bool writing_ = false, lingering_ = false, closed_ = false;
   bool chunked_ = false, close_after_ = false, without_body_ = false, finished_ = false;
   std::string out_, sending_;  // what waits; what the kernel is given, from sent_ on
   size_t sent_ = 0;
+  Responder::End end_;
+  std::function<void(const Responder::End&)> on_end_;
   std::string ping_;
   std::atomic<size_t> pending_{0};  // bytes that the reader has not taken
   std::mutex mutex_;
@@ -211,7 +225,15 @@ void Responder::Impl::close() {
   if (std::exchange(closed_, true)) return;
   timer_.cancel();
   stream_.close();
+  ended(false);
   gone();
+}
+
+void Responder::Impl::ended(bool complete) {
+  if (const auto f = std::exchange(on_end_, nullptr)) {
+    end_.complete = complete;
+    f(end_);
+  }
 }
 
 void Responder::Impl::gone() {
@@ -248,18 +270,25 @@ void Responder::Impl::read() {
     if (!extension.empty()) failure = beast::http::error::bad_chunk_extension;
   };
   parser_->on_chunk_header(refuse_extension);
-  finished_ = chunked_ = without_body_ = false;
+  finished_ = chunked_ = without_body_ = header_taken_ = false;
+  end_ = {};
   ping_.clear();
   if (buffer_.size() > 0) return begin_request();
   if (server_->draining) return close();
-  timer_.expires_after(limits.idle);
-  timer_.async_wait([self = shared_from_this()](const Failure& cancelled) {
-    if (!cancelled && !self->busy_) self->close();
-  });
+  expire_after(limits.idle);
   watch();
 }
 
-// Reads what comes, so that the end of a connection is seen while an answer is computed.
+// A deadline of what the client has to say.
+void Responder::Impl::expire_after(std::chrono::milliseconds most) {
+  timer_.expires_after(most);
+  timer_.async_wait([self = shared_from_this()](const Failure& cancelled) {
+    if (!cancelled && !self->answering_) self->close();
+  });
+}
+
+// Reads what comes, also while an answer is computed, so that the end of a connection is seen. The
+// only read of the socket.
 void Responder::Impl::watch() {
   if (watching_ || closed_) return;
   watching_ = true;
@@ -269,17 +298,49 @@ void Responder::Impl::watch() {
                             self->watching_ = false;
                             if (failure) return self->close();
                             self->buffer_.commit(bytes);
-                            if (!self->busy_) self->begin_request();
+                            if (self->lingering_) {
+                              self->buffer_.clear();
+                              return self->watch();
+                            }
+                            if (!self->busy_) return self->begin_request();
+                            if (!self->answering_) return self->parse();
+                            // Of requests to come so much is taken, and no more.
+                            if (self->buffer_.size() < kReadAtOnce) self->watch();
                           });
 }
 
 void Responder::Impl::begin_request() {
-  timer_.cancel();
   busy_ = true;
-  stream_.expires_after(server_->limits.header);
-  beast::http::async_read_header(
-      stream_, buffer_, *parser_,
-      [self = shared_from_this()](const Failure& failure, size_t) { self->take_header(failure); });
+  expire_after(server_->limits.header);
+  parse();
+}
+
+// Gives the parser what was read, and reads on where that is not all.
+void Responder::Impl::parse() {
+  while (!parser_->is_done()) {
+    Failure failure;
+    const bool in_header = !parser_->is_header_done();
+    size_t used = 0;
+    if (buffer_.size() > 0) used = parser_->put(buffer_.data(), failure);
+    const std::string_view taken(static_cast<const char*>(buffer_.data().data()), used);
+    // obs-fold (RFC 9112, 5.2), by which two servers read one header differently.
+    if (in_header && (taken.find("\r\n ") != taken.npos || taken.find("\r\n\t") != taken.npos))
+      return refuse(400, "a header has a line for each field");
+    buffer_.consume(used);
+    if (failure && failure != beast::http::error::need_more) return refuse(failure);
+    if (parser_->is_header_done() && !header_taken_) {
+      header_taken_ = true;
+      if (!take_header()) return;
+      continue;
+    }
+    if (failure || used == 0) {
+      // Lines of chunks and trailers are short.
+      if (buffer_.size() > std::max<size_t>(server_->limits.header_bytes, kReadAtOnce))
+        return refuse(400, "no HTTP request: a line is too long");
+      return watch();
+    }
+  }
+  take_request();
 }
 
 // Status and message, where the header alone says that the request is refused.
@@ -296,10 +357,15 @@ std::optional<std::pair<int, std::string>> Responder::Impl::refusal_of_header() 
     if (header.version() < 11 || lower(text(header[field::transfer_encoding])) != "chunked")
       return Refusal(501, "the only Transfer-Encoding is chunked");
   }
-  if (header.count(field::content_length) > 1) return Refusal(400, "Content-Length comes twice");
+  for (const field once : {field::content_length, field::content_type, field::authorization})
+    if (header.count(once) > 1) return Refusal(400, std::string(to_string(once)) + " comes twice");
+  const std::string_view length = text(header[field::content_length]);
+  if (length.find_first_not_of("0123456789") != length.npos)
+    return Refusal(400, "Content-Length is a number");
   if (header.count(field::host) > 1 || (header.version() >= 11 && header.count(field::host) == 0))
     return Refusal(400, "a request has one Host");
   const std::string_view host = text(header[field::host]);
+  if (!is_host(host)) return Refusal(400, "Host is a name and a port");
   if (!server_->any_host && header.count(field::host) > 0 &&
       std::ranges::find(server_->names, host_of(host)) == server_->names.end())
     return Refusal(421, "this server has not the name '" + std::string(host) +
@@ -316,31 +382,30 @@ std::optional<std::pair<int, std::string>> Responder::Impl::refusal_of_header() 
   return std::nullopt;
 }
 
-void Responder::Impl::take_header(Failure failure) {
-  if (failure) return refuse(failure);
-  if (const auto refusal = refusal_of_header()) return refuse(refusal->first, refusal->second);
-  stream_.expires_after(server_->limits.body);
-  if (lower({parser_->get()[beast::http::field::expect].data(),
-             parser_->get()[beast::http::field::expect].size()}) != "100-continue")
-    return read_body();
-  sending_ = "HTTP/1.1 100 Continue\r\n\r\n";
-  asio::async_write(stream_, asio::buffer(sending_),
-                    [self = shared_from_this()](const Failure& failed, size_t) {
-                      if (failed) return self->close();
-                      self->sending_.clear();
-                      self->read_body();
-                    });
+// Whether to read on.
+bool Responder::Impl::take_header() {
+  if (const auto refusal = refusal_of_header()) {
+    refuse(refusal->first, refusal->second);
+    return false;
+  }
+  const auto& header = parser_->get();
+  fields_ = static_cast<size_t>(std::distance(header.begin(), header.end()));
+  expire_after(server_->limits.body);
+  const beast::string_view expect = header[beast::http::field::expect];
+  if (lower({expect.data(), expect.size()}) == "100-continue") {
+    out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    write_more();
+  }
+  return true;
 }
 
-void Responder::Impl::read_body() {
-  stream_.expires_after(server_->limits.body);
-  beast::http::async_read(
-      stream_, buffer_, *parser_,
-      [self = shared_from_this()](const Failure& failed, size_t) { self->take_request(failed); });
-}
-
-void Responder::Impl::take_request(Failure failure) {
-  if (failure) return refuse(failure);
+void Responder::Impl::take_request() {
+  const auto& fields = parser_->get();
+  // A field in a trailer would pass a proxy that sets or removes it in headers.
+  if (static_cast<size_t>(std::distance(fields.begin(), fields.end())) != fields_)
+    return refuse(400, "a request has no trailer");
+  timer_.cancel();
+  answering_ = true;
   auto message = parser_->release();
   close_after_ = !message.keep_alive();
   chunked_ = message.version() >= 11;
@@ -355,7 +420,7 @@ void Responder::Impl::take_request(Failure failure) {
     request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
                                  std::string(field.value()));
   request.body = std::move(message.body());
-  if (buffer_.size() == 0) watch();
+  if (buffer_.size() < kReadAtOnce) watch();
   server_->handler(std::move(request), Responder(shared_from_this()));
 }
 
@@ -373,7 +438,8 @@ void Responder::Impl::refuse(const Failure& failure) {
 }
 
 void Responder::Impl::refuse(int status, const std::string& message) {
-  close_after_ = lingering_ = true, busy_ = true;
+  timer_.cancel();
+  close_after_ = lingering_ = true, busy_ = answering_ = true;
   send_whole(status, {{"content-type", "application/json"}}, server_->error_body(status, message));
 }
 
@@ -387,24 +453,14 @@ void Responder::Impl::linger() {
   timer_.async_wait([self = shared_from_this()](const Failure& cancelled) {
     if (!cancelled) self->close();
   });
-  struct Discard {
-    std::shared_ptr<Impl> self;
-    std::shared_ptr<std::array<char, kReadAtOnce>> bytes;
-    void operator()() {
-      self->stream_.expires_never();
-      auto* const to = bytes.get();
-      auto* const stream = &self->stream_;
-      stream->async_read_some(asio::buffer(*to), [next = *this](const Failure& failure, size_t) mutable {
-        failure ? next.self->close() : next();
-      });
-    }
-  };
-  if (!watching_) Discard{shared_from_this(), std::make_shared<std::array<char, kReadAtOnce>>()}();
+  buffer_.clear();
+  watch();
 }
 
 // --- its answer ----------------------------------------------------------------------------------
 
 void Responder::Impl::add_head(int status, const Headers& headers, std::optional<size_t> length) {
+  end_.status = status;
   close_after_ |= server_->draining.load();
   if (!length && !chunked_) close_after_ = true;
   out_ += "HTTP/1.1 " + std::to_string(status) + " " + std::string(reason(status)) + "\r\n";
@@ -466,10 +522,12 @@ void Responder::Impl::write_more() {
   if (sending_.empty()) {
     pending_ = 0;
     if (!finished_) return;
+    answering_ = false;
     {
       const std::lock_guard lock(mutex_);
       on_gone_ = nullptr;
     }
+    ended(true);
     if (lingering_) return linger();
     if (close_after_) return close();
     busy_ = false;
@@ -482,7 +540,7 @@ void Responder::Impl::write_more() {
                     [self = shared_from_this(), bytes](const Failure& failure, size_t) {
                       self->writing_ = false;
                       if (failure) return self->close();
-                      self->sent_ += bytes;
+                      self->sent_ += bytes, self->end_.bytes += bytes;
                       self->write_more();
                     });
 }
@@ -533,6 +591,10 @@ void Responder::finish(std::string piece) {
 
 void Responder::on_gone(std::function<void()> f) {
   if (impl_) impl_->when_gone(std::move(f));
+}
+
+void Responder::on_end(std::function<void(const End&)> f) {
+  if (impl_) impl_->when_ended(std::move(f));
 }
 
 // --- the server ----------------------------------------------------------------------------------
@@ -616,6 +678,7 @@ bool Responder::ready() const {
 void Responder::write(std::string) {}
 void Responder::finish(std::string) {}
 void Responder::on_gone(std::function<void()>) {}
+void Responder::on_end(std::function<void(const End&)>) {}
 Result<Server> Server::listen(const Address&, const Limits&, Handler, ErrorBody) {
   return not_covered("this build has no server: build where Boost's headers are (libboost-dev)");
 }

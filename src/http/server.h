@@ -66,6 +66,16 @@ class Responder {
   // Calls it once, on a thread of the server, when the client is gone before the end; at once where
   // it is gone already.
   void on_gone(std::function<void()>);
+  // What became of the answer: its status, 0 where none began; the bytes that the system took of
+  // it; whether these are all.
+  struct End {
+    int status = 0;
+    uint64_t bytes = 0;
+    bool complete = false;
+  };
+  // Calls it once, on the server's thread, when the answer has ended. To be called by the handler
+  // before it returns.
+  void on_end(std::function<void(const End&)>);
 
  private:
   bool give_whole(int status, Headers&, std::string& body);

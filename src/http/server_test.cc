@@ -35,6 +35,7 @@ class Client {
   void close() {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }
+  void end() { ::shutdown(socket_, SHUT_WR); }
   void send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t n = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -122,7 +123,20 @@ TEST_F(HttpTest, WhatIsNoRequest) {
       {"OPTIONS * HTTP/1.1\r\n" + host + "\r\n", "400"},
       {get + "\r\n", "400"},
       {get + host + host + "\r\n", "400"},
-      {get + host + " folded: x\r\n\r\n", "421"},  // one line
+      {get + host + " folded: x\r\n\r\n", "400"},
+      {get + host + "a: b\r\n\tfolded\r\n\r\n", "400"},
+      {post + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n", "400"},
+      {"GET / HTTP/1.1\nHost: localhost\n\n", "400"},
+      {get + host + "a: b\n\r\n", "400"},
+      {get + host + "a: b\rc: d\r\n\r\n", "400"},
+      {get + "Host: localhost@evil.example\r\n\r\n", "400"},
+      {get + "Host: localhost:1/evil\r\n\r\n", "400"},
+      {get + "Host: localhost, evil\r\n\r\n", "400"},
+      {get + host + "Authorization: a\r\nAuthorization: b\r\n\r\n", "400"},
+      {get + host + std::string("a: \0b\r\n\r\n", 9), "400"},
+      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "400"},
+      {"\x16\x03\x01\x02", "400"},
+      {std::string(3000, 'A'), "431"},
       {get + host + "bad name: x\r\n\r\n", "400"},
       {get + host + "a: \x01\r\n\r\n", "400"},
       {get + "Host: evil.example\r\n\r\n", "421"},
@@ -132,6 +146,10 @@ TEST_F(HttpTest, WhatIsNoRequest) {
       {post + "Content-Length: 101\r\n\r\n", "413"},
       {post + "Content-Length: 99999999999999999999999\r\n\r\n", "400"},
       {post + "Content-Length: -1\r\n\r\n", "400"},
+      {post + "Content-Length: +1\r\n\r\na", "400"},
+      {post + "Content-Length: 1, 1\r\n\r\na", "400"},
+      {post + "Content-Length : 1\r\n\r\na", "400"},
+      {post + "Content-Length:\r\n\r\na", "400"},
       {post + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", "400"},
       {post + "Content-Length: 1\r\nContent-Length: 1\r\n\r\na", "400"},
       {post + "Content-Length: 3\r\n" + chunked + "\r\n0\r\n\r\n", "400"},
@@ -139,8 +157,19 @@ TEST_F(HttpTest, WhatIsNoRequest) {
       {post + chunked + chunked + "\r\n0\r\n\r\n", "400"},
       {post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "501"},
       {post + "Transfer-Encoding: identity\r\n\r\n", "501"},
+      {post + "Transfer-Encoding: xchunked\r\n\r\n", "501"},
+      {post + "Transfer-Encoding: \x0b" + "chunked\r\n\r\n", "400"},
+      {"POST / HTTP/1.0\r\n" + chunked + "\r\n0\r\n\r\n", "501"},
       {post + "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\na", "415"},
       {post + chunked + "\r\n3;a=b\r\nabc\r\n0\r\n\r\n", "400"},
+      {post + chunked + "\r\n3 \r\nabc\r\n0\r\n\r\n", "400"},
+      {post + chunked + "\r\n0x3\r\nabc\r\n0\r\n\r\n", "400"},
+      {post + chunked + "\r\n10000000000000003\r\nabc\r\n0\r\n\r\n", "400"},
+      {post + chunked + "\r\n3\r\nabcXX0\r\n\r\n", "400"},
+      {post + chunked + "\r\n0\r\nAuthorization: Bearer a\r\n\r\n", "400"},
+      {post + chunked + "\r\n" + std::string(100000, '0'), "400"},
+      {post + chunked + "\r\n3;" + std::string(100000, 'a'), "400"},
+      {post + chunked + "\r\n0\r\na: " + std::string(100000, 'a'), "400"},
       {post + chunked + "\r\nxyz\r\nabc\r\n0\r\n\r\n", "400"},
       {post + chunked + "\r\n65\r\n" + std::string(101, 'a') + "\r\n0\r\n\r\n", "413"},
   };
@@ -242,6 +271,78 @@ TEST_F(HttpTest, ClientsThatLeave) {
   client.close();
   gone.get_future().wait();
   kept->answer(200, {}, "to nobody");
+}
+
+// Also one who has sent part of the next request, or who says that nothing follows: the end of what
+// a client sends is the end of the client.
+TEST_F(HttpTest, ClientsThatLeaveAfterMore) {
+  for (const bool half : {false, true}) {
+    std::promise<void> gone;
+    std::optional<Responder> kept;
+    std::promise<void> asked;
+    start([&](Request, Responder responder) {
+      responder.on_gone([&] { gone.set_value(); });
+      kept.emplace(std::move(responder));
+      asked.set_value();
+    });
+    if (!server_) return;
+    Client client(server_->port());
+    client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /next HT");
+    asked.get_future().wait();
+    client.send("TP/1.1\r\n");
+    half ? client.end() : client.close();
+    gone.get_future().wait();
+    kept.reset();
+    server_.reset();
+  }
+}
+
+// A request that comes byte by byte is the same request, and what is wrong with it stays wrong.
+TEST_F(HttpTest, ByteByByte) {
+  start(echo);
+  if (!server_) return;
+  const auto slowly = [&](const std::string& bytes) {
+    Client client(server_->port());
+    for (const char& c : bytes) client.send({&c, 1});
+    return client.read();
+  };
+  const std::string post = "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+  EXPECT_THAT(slowly(post + "Content-Length: 3\r\nExpect: 100-continue\r\n\r\nabc"),
+              HasSubstr("POST /? abc"));
+  EXPECT_THAT(slowly(post + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n"),
+              HasSubstr("POST /? abcd"));
+  EXPECT_THAT(slowly(post + "a: b\r\n c\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(slowly(post + "Transfer-Encoding: chunked\r\n\r\n3;a\r\nabc\r\n0\r\n\r\n"),
+              StartsWith("HTTP/1.1 400 "));
+}
+
+TEST_F(HttpTest, EndsOfAnswers) {
+  std::promise<Responder::End> ends[3];
+  std::optional<Responder> kept;
+  std::atomic<int> next = 0;
+  start([&](Request request, Responder responder) {
+    responder.on_end([&, i = next++](const Responder::End& end) { ends[i].set_value(end); });
+    if (request.path == "/whole") return responder.answer(404, {}, "nothing");
+    responder.begin(200, {});
+    if (request.path == "/stream") return responder.finish("all of it");
+    kept.emplace(std::move(responder));
+  });
+  if (!server_) return;
+  const std::string end = " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  for (int i = 0; i < 2; ++i) {
+    const std::string got = answer((i == 0 ? "GET /whole" : "GET /stream") + end);
+    const Responder::End said = ends[i].get_future().get();
+    EXPECT_EQ(said.status, i == 0 ? 404 : 200);
+    EXPECT_EQ(said.bytes, got.size());
+    EXPECT_TRUE(said.complete);
+  }
+  Client client(server_->port());
+  client.send("GET /kept" + end);
+  EXPECT_THAT(client.read("\r\n\r\n"), HasSubstr("200 OK"));
+  client.close();
+  const Responder::End said = ends[2].get_future().get();
+  EXPECT_EQ(said.status, 200);
+  EXPECT_FALSE(said.complete);
 }
 
 TEST_F(HttpTest, DrainsAndStops) {

@@ -21,6 +21,13 @@ struct StageCost {
   uint64_t handed_over = 0;  // bytes of a token's values that later stages read
 };
 
+// A node of a stage that puts together what the ranks of its partition make, within the step. All
+// of them have it, as the same of their joins.
+struct Join {
+  int node;                 // of the segment's plan
+  std::vector<int> makers;  // per operand: the rank that makes it; those of others are inputs
+};
+
 struct Stage {
   Segment segment;
   int first_layer = 0, layers = 0;
@@ -31,8 +38,9 @@ struct Stage {
   // may be slices then, whose digests are not known.
   std::vector<int> value_numbers{};
   StageCost cost;
-  // The outputs of the segment's plan that states of later stages depend on.
+  // The outputs of the segment's plan, and results of joins, that states of other stages depend on.
   std::vector<int> feeding_outputs;
+  std::vector<Join> joins;  // where ranks join within the step
 };
 
 // The layers of a decoder: between two nodes with a state it is cut where fewest values are alive.
@@ -44,7 +52,9 @@ Result<int> layer_count(const Plan&);
 Result<std::vector<Stage>> split_by_layers(const Plan&, int count);
 // The same, and divides every partition among so many ranks. A stage reads from the ones before it
 // alone; segments' values are then those of shard(), whose first ones are the plan's.
-Result<std::vector<Stage>> split(const Plan&, int partitions, int ranks);
+// in_step: a rank has one stage of each partition, which joins within the step. not_covered: see
+// shard().
+Result<std::vector<Stage>> split(const Plan&, int partitions, int ranks, bool in_step = false);
 
 // The needs of a rank of a partition in all its stages.
 struct RankCost {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,6 +63,10 @@ class Tokenizer {
   // Bytes that are not valid UTF-8 become U+FFFD as in Hugging Face tokenizers.
   std::string decode(std::span<const int32_t> tokens, bool skip_special_tokens = true) const;
   bool is_special(int32_t token) const;
+  // The bytes that every token adds to a text that has begun, by id: as spec/tokens.md tokens.17
+  // gives them, but for what is special of the first token. None of special tokens and unused ids.
+  // not_covered: a token's bytes depend on those around it.
+  Result<std::vector<std::optional<std::string>>> token_bytes() const;
 
   struct Impl;  // prompt/tokenizer_model.h
 

@@ -170,6 +170,20 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool add_s
   return out;
 }
 
+Result<std::vector<std::optional<std::string>>> Tokenizer::token_bytes() const {
+  std::vector<std::optional<std::string>> all(impl_->tokens.size());
+  if (impl_->of_ids) return not_covered("the model has no tokenizer, so no token has bytes");
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Impl::Token& t = impl_->tokens[i];
+    if (!t.exists || t.special) continue;
+    all[i] = t.text;
+    for (const DecoderPtr& decoder : impl_->decoders)
+      if (!decoder->alone(*all[i]))
+        return not_covered("the bytes of this tokenizer's tokens depend on the tokens around them");
+  }
+  return all;
+}
+
 std::string Tokenizer::decode(std::span<const int32_t> tokens, bool skip_special_tokens) const {
   Stream stream(*this, skip_special_tokens);
   std::string text;

@@ -66,5 +66,33 @@ TEST(Bounds, OfBiasAndPenalties) {
   EXPECT_EQ(stated([](S& s) { s = {.logit_bias = {{1, -100}, {2, 100}}, .presence_penalty = -2}; }), "");
 }
 
+TEST(Bounds, CommitIsLittleEndianBinary32) {
+  std::vector<float> row{1.0f, -0.0f};
+  EXPECT_EQ(commit(row), sha256(std::string_view("\0\0\x80\x3f\0\0\0\x80", 8)));
+}
+
+TEST(Bounds, InvalidUtf8InAPathIsReplaced) {
+  Receipt r = toy_receipt();
+  r.model_name = "mod\xff";
+  EXPECT_EQ(testing::found(print(r)), "");
+}
+
+// The same for the settings of sampling.28 to sampling.31.
+TEST(Bounds, OfMasksAndStopTokens) {
+  const auto stated = [](auto change) {
+    Receipt r = toy_receipt();
+    change(r, r.sampling.processors);
+    return testing::found(print(r));
+  };
+  using S = sample::Processors;
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.allowed_token_ids = {4, 3}; }), "input.allowed_token_ids[1]");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.allowed_token_ids = {-1}; }), "input.allowed_token_ids");
+  EXPECT_EQ(stated([](Receipt& r, S&) { r.stop_token_ids = {4, 4}; }), "input.stop_token_ids[1]");
+  EXPECT_EQ(stated([](Receipt&, S& s) { s.structured_outputs = R"({"grammar":1,"regex":"a"})"; }), "");
+  for (const char* wrong : {"x", R"({"regex":"a"})", R"({"grammar":1, "regex":"a"})",
+                            R"-({"grammar":1,"regex":"(?=a)"})-", R"({"grammar":2,"regex":"a"})"})
+    EXPECT_EQ(stated([&](Receipt&, S& s) { s.structured_outputs = wrong; }), "input.structured_outputs");
+}
+
 }  // namespace
 }  // namespace invar::receipt

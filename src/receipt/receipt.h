@@ -53,6 +53,8 @@ struct Receipt {
   std::vector<int32_t> prompt_tokens;
   int64_t max_new_tokens = 0;
   std::vector<int32_t> stop_tokens;
+  std::vector<int32_t> stop_token_ids{};  // of stop_tokens those that the model does not name
+  bool ignore_eos = false;                // stop_tokens has none that the model names
   sample::Params sampling;
   std::vector<std::string> stop_strings{};  // sampling.20; ascending, each once
   bool stop_in_answer = false;              // they begin there, not in the prompt

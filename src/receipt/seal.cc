@@ -41,6 +41,7 @@ Receipt seal(Receipt described, Input in, Output out, std::map<std::string, std:
   r.prompt_tokens = std::move(in.tokens);
   r.max_new_tokens = in.max_new_tokens;
   r.stop_tokens = std::move(in.stop_tokens);
+  r.stop_token_ids = std::move(in.stop_token_ids), r.ignore_eos = in.ignore_eos;
   r.sampling = std::move(in.sampling);
   r.stop_strings = std::move(in.stop_strings);
   r.chat = std::move(in.chat);

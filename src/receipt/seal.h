@@ -28,6 +28,8 @@ struct Input {
   std::string chat = {};  // receipt.35
   std::vector<int32_t> decoder_tokens = {};
   bool stop_in_answer = false;
+  std::vector<int32_t> stop_token_ids = {};
+  bool ignore_eos = false;
 };
 struct Output {
   std::vector<int32_t> tokens;

@@ -63,6 +63,11 @@ struct Options {
   // Each part is divided by whole results among so many ranks, each with its part of the weights
   // and of the memory, on consecutive devices.
   int ranks = 1;
+  // Where ranks join what they have computed: within a step, each rank on a GPU of its own that
+  // reaches the others' memory, or between stages, by the host. `automatic`: within, where it can.
+  // On a host `within_steps` is for tests.
+  enum class Joins : uint8_t { automatic, between_stages, within_steps };
+  Joins joins = Joins::automatic;
   // The most bytes that weights may take in the memory of the device; 0 = all. What does not fit is
   // loaded anew in every pass.
   uint64_t weights_memory = 0;

@@ -136,6 +136,40 @@ bool is_offset(float x, float most) {
   return std::bit_cast<uint32_t>(x) == 0 || (std::isnormal(x) && std::abs(x) <= most);
 }
 
+// sampling.28
+void keep(Logits& logits, std::vector<int32_t> kept) {
+  std::ranges::sort(kept);
+  const std::span<float> all = logits.write();
+  size_t next = 0;  // the first id that is left to keep
+  for (size_t t = 0; t < all.size(); ++t) {
+    while (next < kept.size() && static_cast<size_t>(kept[next]) < t) ++next;
+    if (next == kept.size() || static_cast<size_t>(kept[next]) != t) all[t] = -kInfinity;
+  }
+}
+
+// sampling.29
+Status constrain(Logits& logits, const Processors& p, const Context& c) {
+  if (!p.constraint)
+    return Error{Code::internal, "structured_outputs: there is no vocabulary to choose from"};
+  const auto after = p.constraint->after(c.answer);
+  if (!after) return Error{after.error().code, "structured_outputs: " + after.error().message};
+  const grammar::Allowed& allowed = *after;
+  if (allowed.all) return {};
+  const std::span<float> all = logits.write();
+  bool any = false;
+  for (size_t t = 0; t < all.size(); ++t) {
+    const auto id = static_cast<int32_t>(t);
+    if (!allowed.has(id) && !(allowed.complete && std::ranges::count(c.stop_tokens, id) > 0))
+      all[t] = -kInfinity;
+    any |= all[t] > -kInfinity;
+  }
+  if (any) return {};
+  return bad_input(
+      "structured_outputs: no token may come after " + std::to_string(c.answer.size()) +
+      " tokens of the answer: what it has to fit leaves none of those that the other settings and the "
+      "vocabulary have");
+}
+
 std::optional<OutOfRange> out_of_range(std::span<const LogitBias> list) {
   for (size_t i = 0; i < list.size(); ++i) {
     const auto [token, bias] = list[i];
@@ -186,6 +220,10 @@ Result<std::span<const float>> process(std::span<const float> given, const Proce
       std::ranges::count(c.answer, p.short_circuit_token) == 0) {
     INVAR_CHECK_OK(logits.force({&p.short_circuit_token, 1}, "short_circuit_token"));
   }
+  if (!p.allowed_token_ids.empty()) keep(logits, p.allowed_token_ids);
+  if (!p.structured_outputs.empty()) {
+    INVAR_CHECK_OK(constrain(logits, p, c));
+  }
   return logits.read();
 }
 
@@ -218,7 +256,8 @@ std::optional<OutOfRange> out_of_range(const Processors& p) {
                       "a token id goes with short_circuit_length, and without it none"};
   for (const auto& [name, tokens] : {std::pair("forced_eos_token_id", &p.forced_eos_token_id),
                                      std::pair("suppress_tokens", &p.suppress_tokens),
-                                     std::pair("begin_suppress_tokens", &p.begin_suppress_tokens)})
+                                     std::pair("begin_suppress_tokens", &p.begin_suppress_tokens),
+                                     std::pair("allowed_token_ids", &p.allowed_token_ids)})
     if (any_negative(*tokens)) return OutOfRange{name, "a token id is negative"};
   return {};
 }
@@ -243,6 +282,8 @@ std::string describe(const Processors& p) {
   say(p.short_circuit_length > 0, "token " + std::to_string(p.short_circuit_token) + " behind " +
                                       std::to_string(p.short_circuit_length) + " tokens at the latest");
   say(!p.begin_suppress_tokens.empty(), "not beginning with " + count(p.begin_suppress_tokens, "token"));
+  say(!p.allowed_token_ids.empty(), "of " + count(p.allowed_token_ids, "allowed token"));
+  say(!p.structured_outputs.empty(), grammar::describe(p.structured_outputs));
   return s;
 }
 

@@ -1,16 +1,19 @@
 // Logits processors: settings of a generation that change the logits before a token is chosen.
 // Names, meaning and order are those of transformers, and of OpenAI where transformers has none
-// (spec/sampling.md sampling.10 to sampling.17, sampling.21 to sampling.23).
+// (spec/sampling.md sampling.10 to sampling.17, sampling.21 to sampling.23, sampling.28,
+// sampling.29).
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "grammar/grammar.h"
 
 namespace invar::sample {
 
@@ -43,6 +46,10 @@ struct Processors {
   std::vector<int32_t> begin_suppress_tokens{};       // not chosen as the first token
   int64_t short_circuit_length = 0;                   // 0 = off; else behind so many tokens this one,
   int32_t short_circuit_token = -1;                   // unless it came before; -1 = off
+  std::vector<int32_t> allowed_token_ids{};           // no others are chosen; empty = off
+  std::string structured_outputs{};                   // what the answer fits (grammar.2); "" = off
+  // The same, of the model's vocabulary: whoever sets structured_outputs sets it.
+  std::shared_ptr<const grammar::Constraint> constraint{};
 
   bool operator==(const Processors&) const = default;
 };

@@ -241,5 +241,32 @@ TEST(Processors, SaysWhatIsSet) {
             "temperature 1, top-k all, top-p 1, min-p 0.05, epsilon cutoff 0.5, seed 0");
 }
 
+// sampling.28, sampling.29: masks come last, and nothing is taken where all is masked.
+TEST(ProcessorsTest, MasksComeLast) {
+  const std::vector<float> logits{1, 5, 3, 2, 4};
+  const std::vector<int32_t> prompt{0}, stop{4};
+  Params p;
+  const auto token = [&](std::vector<int32_t> answer) { return pick(logits, p, {prompt, answer, stop, 9}); };
+  p.processors.allowed_token_ids = {3, 0, 99};
+  EXPECT_EQ(*token({}), 3);
+  p.processors.remove_invalid_values = true;
+  EXPECT_EQ(*token({}), 3);
+  p.processors = {.structured_outputs = R"({"grammar":1,"choice":["ab"]})"};
+  EXPECT_EQ(token({}).error().code, Code::internal);  // nobody gave a vocabulary
+  p.processors.constraint = *grammar::Constraint::make(
+      p.processors.structured_outputs,
+      std::make_shared<const grammar::Vocabulary>(
+          std::vector<std::optional<std::string>>{"a", "c", "b", "ab", std::nullopt}));
+  EXPECT_EQ(*token({}), 3);
+  EXPECT_EQ(*token({0}), 2);
+  EXPECT_EQ(*token({0, 2}), 4);
+  p.processors.allowed_token_ids = {0, 1};
+  EXPECT_EQ(*token({}), 0);
+  EXPECT_EQ(token({0}).error().code, Code::bad_input);
+  p.processors.allowed_token_ids = {};
+  p.processors.min_new_tokens = 3;
+  EXPECT_EQ(token({0, 2}).error().code, Code::bad_input);
+}
+
 }  // namespace
 }  // namespace invar::sample

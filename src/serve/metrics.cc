@@ -44,7 +44,8 @@ void Histogram::print(const std::string& name, const std::string& help, std::str
          std::to_string(total) + "\n";
 }
 
-std::string Metrics::print(const Generator::Load& load, size_t connections) const {
+std::string Metrics::print(const Generator::Load& load, const Archive::Load& archive,
+                           size_t connections) const {
   std::string out;
   value("num_requests_running", "gauge", "Answers that are computed.", load.running, out);
   value("num_requests_waiting", "gauge", "Requests that wait for a sequence.", load.waiting, out);
@@ -61,6 +62,9 @@ std::string Metrics::print(const Generator::Load& load, size_t connections) cons
   value("prompt_tokens_total", "counter", "Tokens of prompts.", prompt_tokens, out);
   value("generation_tokens_total", "counter", "Tokens of answers.", generation_tokens, out);
   value("receipts_written_total", "counter", "Receipts.", receipts, out);
+  value("answers_from_store_total", "counter", "Answers that were given before.", repeats, out);
+  value("receipts_waiting", "gauge", "Receipts that wait for the store.", archive.waiting, out);
+  value("store_failures_total", "counter", "Attempts to keep something that failed.", archive.failures, out);
   value("requests_cancelled_total", "counter", "Requests whose clients left.", cancelled, out);
   {
     const std::lock_guard lock(mutex_);

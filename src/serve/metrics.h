@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "serve/archive/archive.h"
 #include "serve/threads/generator.h"
 
 namespace invar::serve {
@@ -26,13 +27,13 @@ class Histogram {
 };
 
 struct Metrics {
-  std::atomic<uint64_t> prompt_tokens{0}, generation_tokens{0}, receipts{0}, cancelled{0};
+  std::atomic<uint64_t> prompt_tokens{0}, generation_tokens{0}, receipts{0}, cancelled{0}, repeats{0};
   Histogram first_token, between_tokens, whole;  // seconds
 
   void count_success(const std::string& finish_reason) { add_to(success_, finish_reason); }
   void count_replay(const std::string& verdict) { add_to(replays_, verdict); }
   void count_status(int status) { add_to(statuses_, std::to_string(status)); }
-  std::string print(const Generator::Load&, size_t connections) const;
+  std::string print(const Generator::Load&, const Archive::Load&, size_t connections) const;
 
  private:
   using Counts = std::map<std::string, uint64_t>;

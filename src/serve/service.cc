@@ -1,7 +1,7 @@
 #include "serve/service.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <chrono>
 #include <utility>
 
 #include "base/file/file.h"
@@ -22,6 +22,22 @@ std::string label_of(const http::Request& request) {
   return bytes ? "req-" + to_hex(*bytes).substr(0, 24) : "req-0";
 }
 
+// The description of all requests (OpenAPI).
+constexpr std::string_view kOpenapi =
+#include "options/openapi.inc"
+    ;
+// The page at /, and what it may do.
+constexpr std::string_view kPage =
+#include "options/page.inc"
+    ;
+constexpr std::string_view kPagePolicy =
+#include "options/page_policy.inc"
+    ;
+// What needs no key.
+constexpr std::string_view kOpenPaths[] = {
+#include "options/open_paths.inc"
+};
+
 // The number of the key that is equal, from 1 on; 0: none is. Every key is compared, whole, so that
 // the time says nothing.
 uint64_t equal_key(const std::vector<Digest>& keys, const Digest& given) {
@@ -36,34 +52,40 @@ uint64_t equal_key(const std::vector<Digest>& keys, const Digest& given) {
 
 }  // namespace
 
-Service::Service(generate::Engine& engine, ServiceOptions options)
-    : engine_(engine),
-      model_(engine.model()),
-      options_(std::move(options)),
-      name_(model_.location.name),
-      generator_(engine, options_.queue, text_,
-                 [this](const Error& error) {
-                   failed_ = true;
-                   std::function<void(const Error&)> tell;
-                   {
-                     const std::lock_guard lock(mutex_);
-                     tell = on_failure_;
-                   }
-                   if (tell) tell(error);
-                 }),
-      preparation_(2) {
-  const receipt::Receipt& of = model_.described;
-  fingerprint_ = "fp_" + to_hex(sha256(to_hex(of.program) + to_hex(of.weights) + of.numerics)).substr(0, 32);
+Service::Service(const Models& models, ServiceOptions options)
+    : options_(std::move(options)), preparation_(2) {
+  const auto failed = [this](const Error& error) {
+    failed_ = true;
+    std::function<void(const Error&)> tell;
+    {
+      const std::lock_guard lock(mutex_);
+      tell = on_failure_;
+    }
+    if (tell) tell(error);
+  };
+  for (generate::Engine* engine : models.engines)
+    models_.push_back(std::make_unique<LanguageModel>(*engine, options_.queue, text_, failed));
+  for (OpenedEncoder* encoder : models.encoders) encoders_.push_back(std::make_unique<TextEncoder>(*encoder));
 }
 
 Service::~Service() {
-  preparation_.stop(), generator_.stop(), text_.stop(), store_.stop();
+  preparation_.stop();
+  for (const auto& model : models_) model->generator.stop();
+  for (const auto& encoder : encoders_) encoder->thread.stop();
+  text_.stop(), store_.stop();
 }
 
 Result<std::unique_ptr<Service>> Service::make(generate::Engine& engine, ServiceOptions options) {
-  std::error_code ec;
-  std::filesystem::create_directories(options.receipts, ec);
-  if (ec) return bad_input(options.receipts + ": no folder for receipts: " + ec.message());
+  return make(Models{{&engine}, {}}, std::move(options));
+}
+
+Result<std::unique_ptr<Service>> Service::make(const Models& models, ServiceOptions options) {
+  std::vector<std::string> names = models.names();
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
+    return bad_input("--model-name: two models are called " + *twice +
+                     ": requests could not tell them apart");
+  INVAR_TRY(auto archive, Archive::open(options.archive, options.log));
   std::vector<Digest> keys;
   if (!options.api_keys.empty()) {
     INVAR_TRY(const std::string text, read_file(options.api_keys));
@@ -76,13 +98,24 @@ Result<std::unique_ptr<Service>> Service::make(generate::Engine& engine, Service
     }
     if (keys.empty()) return bad_input(options.api_keys + ": no key in it: one a line");
   }
-  std::unique_ptr<Service> service(new Service(engine, std::move(options)));
+  std::unique_ptr<Service> service(new Service(models, std::move(options)));
   service->keys_ = std::move(keys);
+  service->archive_ = std::move(archive);
   return service;
 }
 
 std::string Service::error_body(int status, const std::string& message) {
   return json::dump(json_of(Problem{status, message}));
+}
+
+store::Record Service::new_record(const http::Headers& headers, const std::string& model) const {
+  store::Record record;
+  const auto bytes = random_bytes();
+  record.answer = bytes ? to_hex(*bytes).substr(0, 24) : "0";
+  for (const auto& [name, value] : headers)
+    if (name == "x-request-id") record.request = value;
+  record.model = model;
+  return record;
 }
 
 void Service::drain() {
@@ -95,7 +128,8 @@ bool Service::wait_idle(std::chrono::milliseconds most) {
 }
 
 void Service::end_all() {
-  generator_.end_all({Code::internal, "the server is stopping: ask again later"});
+  for (const auto& model : models_)
+    model->generator.end_all({Code::internal, "the server is stopping: ask again later"});
 }
 
 void Service::on_failure(std::function<void(const Error&)> f) {
@@ -111,18 +145,20 @@ void Service::count_connections(std::function<size_t()> f) {
 std::optional<Problem> Service::closed() const {
   if (failed_) return Problem{503, "nothing can be computed any more: see the log of the server"};
   if (draining_) return Problem{503, "the server is stopping: ask again later"};
+  if (!archive_->takes()) return Problem{503, "receipts cannot be kept now: ask again later"};
   return std::nullopt;
 }
 
 // --- routes --------------------------------------------------------------------------------------
 
 bool Service::authorized(const http::Request& request) const {
-  if (keys_.empty() || request.path == "/health" || request.path == "/ready" || request.path == "/ping")
-    return true;
+  if (keys_.empty()) return true;
+  if (std::ranges::find(kOpenPaths, request.path) != std::end(kOpenPaths)) return true;
   return client_of(request) > 0;
 }
 
 uint64_t Service::client_of(const http::Request& request) const {
+  if (const auto key = request.header("x-api-key"); !key.empty()) return equal_key(keys_, sha256(key));
   const std::string_view given = request.header("authorization");
   constexpr std::string_view bearer = "Bearer ";
   return given.starts_with(bearer) ? equal_key(keys_, sha256(given.substr(bearer.size()))) : 0;
@@ -141,11 +177,24 @@ void Service::refuse(Asked& asked, const Problem& problem) {
   if (problem.status == 503) more.push_back({"x-should-retry", "true"});
   if (problem.status == 500) more.push_back({"x-should-retry", "false"});
   if (problem.status == 401) more.push_back({"www-authenticate", "Bearer"});
-  respond(asked, problem.status, json_of(problem), std::move(more));
+  respond(asked, problem.status, error_body_of(problem, asked.request.path), std::move(more));
 }
 
 void Service::handle(http::Request request, http::Responder responder) {
   const std::string label = label_of(request);
+  if (options_.log)
+    responder.on_end([this, label, method = request.method, path = request.path,
+                      begin = std::chrono::steady_clock::now()](const http::Responder::End& end) {
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+      log({{"event", "request"},
+           {"request_id", label},
+           {"method", method},
+           {"path", path},
+           {"status", end.status},
+           {"complete", end.complete},
+           {"bytes", end.bytes},
+           {"seconds", seconds.count()}});
+    });
   Asked asked{std::move(request), std::move(responder), {{"x-request-id", label}}};
   if (!authorized(asked.request))
     return refuse(asked, {401, "an API key is needed: Authorization: Bearer KEY", "", "invalid_api_key"});
@@ -160,61 +209,17 @@ void Service::route(Asked asked) {
     Do run;
   };
   static constexpr Route routes[] = {
-      {"GET", "/health", false,
-       [](Service& s, Asked& a) {
-         s.respond(a, 200, {{"status", "ok"}});
-       }},
-      {"GET", "/ping", false,
-       [](Service& s, Asked& a) {
-         s.respond(a, 200, {{"status", "ok"}});
-       }},
-      {"GET", "/ready", false,
-       [](Service& s, Asked& a) {
-         if (const auto problem = s.closed()) return s.refuse(a, *problem);
-         s.respond(a, 200, {{"status", "ready"}});
-       }},
-      {"GET", "/version", false,
-       [](Service& s, Asked& a) {
-         s.respond(a, 200, {{"version", INVAR_VERSION}});
-       }},
-      {"GET", "/v1/models", false,
-       [](Service& s, Asked& a) {
-         s.respond(a, 200, {{"object", "list"}, {"data", json::list({s.model_json()})}});
-       }},
-      {"GET", "/v1/models/", false,
-       [](Service& s, Asked& a) {
-         const std::string asked_for = a.request.path.substr(std::string_view("/v1/models/").size());
-         if (asked_for != s.name_)
-           return s.refuse(a, {404, "no model " + asked_for + " here: " + s.name_, "", "model_not_found"});
-         s.respond(a, 200, s.model_json());
-       }},
-      {"GET", "/metrics", false,
-       [](Service& s, Asked& a) {
-         std::function<size_t()> connections;
-         {
-           const std::lock_guard lock(s.mutex_);
-           connections = s.connections_;
-         }
-         http::Headers headers = a.headers;
-         headers.push_back({"content-type", "text/plain; version=0.0.4; charset=utf-8"});
-         a.responder.answer(200, std::move(headers),
-                            s.metrics_.print(s.generator_.load(), connections ? connections() : 0));
-       }},
-      {"GET", "/tokenizer_info", true, [](Service& s, Asked& a) { s.respond(a, 200, s.tokenizer_info()); }},
-      {"POST", "/tokenize", true, [](Service& s, Asked& a) { s.tokenize(a); }},
-      {"POST", "/detokenize", true, [](Service& s, Asked& a) { s.detokenize(a); }},
-      {"POST", "/v1/chat/completions", true, [](Service& s, Asked& a) { s.prepare(a, true); }},
-      {"POST", "/v1/completions", true, [](Service& s, Asked& a) { s.prepare(a, false); }},
-      {"POST", "/v1/receipts/verify", true, [](Service& s, Asked& a) { s.replay(a); }},
-      {"GET", "/v1/receipts/", true, [](Service& s, Asked& a) { s.receipt(a); }},
+#include "options/routes.inc"
   };
   const std::string& path = asked.request.path;
   const std::string_view method = asked.request.method == "HEAD" ? "GET" : asked.request.method;
   std::string allowed;
   for (const Route& route : routes) {
-    const bool here = route.path.ends_with('/')
-                          ? path.starts_with(route.path) && path.size() > route.path.size()
-                          : path == route.path;
+    const bool more = route.path.size() > 1 && route.path.ends_with('/');
+    // A path that is a row of its own is no id.
+    const bool here = more ? path.starts_with(route.path) && path.size() > route.path.size() &&
+                                 std::ranges::find(routes, path, &Route::path) == std::end(routes)
+                           : path == route.path;
     if (!here) continue;
     if (route.method != method) {
       if (allowed.empty()) allowed = route.method;
@@ -233,18 +238,91 @@ void Service::route(Asked asked) {
   refuse(asked, {404, path + ": nothing is here: docs/guide/serve.md lists what is"});
 }
 
-Value Service::model_json() const {
-  const receipt::Receipt& of = model_.described;
-  return {{"id", name_},
-          {"object", "model"},
-          {"created", 0},
-          {"owned_by", "invar"},
-          {"max_model_len", engine_.positions()},
-          {"program", to_hex(of.program)},
-          {"weights", to_hex(of.weights)},
-          {"numerics", of.numerics},
-          {"profile", of.profile},
-          {"revision", of.revision}};
+void Service::ready(Asked& a) {
+  if (const auto problem = closed()) return refuse(a, *problem);
+  respond(a, 200, {{"status", "ready"}});
+}
+
+void Service::model(Asked& a) {
+  const std::string asked_for = a.request.path.substr(std::string_view("/v1/models/").size());
+  for (const Value& model : models_json().items)
+    if (model.get("id").text == asked_for) return respond(a, 200, model);
+  refuse(a, no_model(asked_for));
+}
+
+void Service::metrics(Asked& a) {
+  std::function<size_t()> connections;
+  {
+    const std::lock_guard lock(mutex_);
+    connections = connections_;
+  }
+  http::Headers headers = a.headers;
+  headers.push_back({"content-type", "text/plain; version=0.0.4; charset=utf-8"});
+  a.responder.answer(200, std::move(headers),
+                     metrics_.print(load(), archive_->load(), connections ? connections() : 0));
+}
+
+void Service::openapi(Asked& a) {
+  http::Headers headers = a.headers;
+  headers.push_back({"content-type", "application/json"});
+  a.responder.answer(200, std::move(headers), std::string(kOpenapi));
+}
+
+void Service::page(Asked& a) {
+  http::Headers headers = a.headers;
+  headers.insert(headers.end(), {{"content-type", "text/html; charset=utf-8"},
+                                 {"content-security-policy", std::string(kPagePolicy)},
+                                 {"x-content-type-options", "nosniff"},
+                                 {"referrer-policy", "no-referrer"},
+                                 {"cache-control", "no-cache"}});
+  a.responder.answer(200, std::move(headers), std::string(kPage));
+}
+
+Value Service::models_json() const {
+  Value all = Value::array;
+  for (const auto& model : models_) all.add(model->describe());
+  for (const auto& encoder : encoders_) all.add(encoder->describe());
+  return all;
+}
+
+Generator::Load Service::load() const {
+  Generator::Load sum;
+  for (const auto& model : models_) {
+    const Generator::Load one = model->generator.load();
+    sum.running += one.running, sum.waiting += one.waiting;
+    sum.engine.preemptions += one.engine.preemptions;
+    sum.engine.prefix_queries += one.engine.prefix_queries, sum.engine.prefix_hits += one.engine.prefix_hits;
+    sum.engine.kv_cache_usage = std::max(sum.engine.kv_cache_usage, one.engine.kv_cache_usage);
+  }
+  for (const auto& encoder : encoders_) sum.waiting += encoder->waiting;
+  return sum;
+}
+
+Problem Service::no_model(const std::string& name) const {
+  std::string known;
+  for (const auto& model : models_) known += (known.empty() ? "" : ", ") + model->name;
+  for (const auto& encoder : encoders_) known += (known.empty() ? "" : ", ") + encoder->opened.name;
+  return {404, "model: no model " + std::string(json::brief(name)) + " here: " + known, "model",
+          "model_not_found"};
+}
+
+Outcome<LanguageModel*> Service::language_model(const std::string& name) const {
+  for (const auto& model : models_)
+    if (name.empty() || name == model->name) return model.get();
+  for (const auto& encoder : encoders_)
+    if (name.empty() || name == encoder->opened.name)
+      return Problem{400, "model: " + encoder->opened.name + " is an encoder, which writes no text", "model"};
+  return no_model(name);
+}
+
+Outcome<TextEncoder*> Service::text_encoder(const std::string& name, generate::EncoderKind kind) const {
+  const char* what = kind == generate::EncoderKind::scores ? "a reranker" : "a model of embeddings";
+  for (const auto& encoder : encoders_)
+    if (encoder->opened.kind == kind && (name.empty() || name == encoder->opened.name)) return encoder.get();
+  for (const Value& model : models_json().items)
+    if (model.get("id").text == name) return Problem{400, "model: " + name + " is not " + what, "model"};
+  if (name.empty()) return Problem{400, std::string("model: this server has not ") + what, "model"};
+  return no_model(name);
 }
 
 }  // namespace invar::serve

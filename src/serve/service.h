@@ -1,8 +1,8 @@
-// OpenAI's protocol over an engine: requests over HTTP -> answers, each with its receipt. The bits
-// of an answer depend on its own request alone (plan.11).
+// OpenAI's protocol, and others, over engines and encoders: requests over HTTP -> answers, each
+// with its receipt. The bits of an answer depend on its own request alone (plan.11).
 //
-// Threads: the server's (src/http) reads and writes sockets, the generator's computes, two prepare
-// requests (JSON, template, tokens), one makes the texts of answers, one writes receipts.
+// Threads: the server's (src/http) reads and writes sockets, one of each model computes, two
+// prepare requests (JSON, template, tokens), one makes the texts of answers, one writes receipts.
 #pragma once
 
 #include <atomic>
@@ -15,22 +15,28 @@
 
 #include "generate/engine/engine.h"
 #include "http/server.h"
+#include "serve/archive/archive.h"
 #include "serve/metrics.h"
+#include "serve/models/models.h"
 #include "serve/protocol/call.h"
-#include "serve/threads/generator.h"
+#include "serve/protocol/forms/form.h"
 #include "serve/threads/worker.h"
 
 namespace invar::serve {
 
 struct ServiceOptions {
-  std::string receipts;       // the folder of HASH.json
+  ArchiveOptions archive;
   size_t queue = 1024;        // requests that wait for a sequence, at most
   std::string api_keys = {};  // a file with one key a line; "": everybody may ask
+  // Gets events: what is asked and answered, and what the store says. Of any thread.
+  std::function<void(json::Value)> log = {};
 };
 
 class Service {
  public:
-  // The engine outlives it, and was opened for no request.
+  // The models outlive it; engines were opened for no request. A request that names none of them
+  // has the first that can answer it.
+  static Result<std::unique_ptr<Service>> make(const Models&, ServiceOptions);
   static Result<std::unique_ptr<Service>> make(generate::Engine&, ServiceOptions);
   ~Service();
   // http::Handler
@@ -49,10 +55,9 @@ class Service {
   // What `invar_num_connections` shows.
   void count_connections(std::function<size_t()>);
 
-  const std::string& model_name() const { return name_; }
-
  private:
   friend class Reply;
+  friend class EncoderReply;
   friend class Replay;
   // A request, and its answer to come.
   struct Asked {
@@ -60,34 +65,48 @@ class Service {
     http::Responder responder;
     http::Headers headers;  // that every answer to it has
   };
-  explicit Service(generate::Engine&, ServiceOptions);
+  explicit Service(const Models&, ServiceOptions);
   void route(Asked);
   bool authorized(const http::Request&) const;
   // The number of its API key; 0: none is asked for.
   uint64_t client_of(const http::Request&) const;
   void respond(Asked&, int status, const json::Value& body, http::Headers more = {});
   void refuse(Asked&, const Problem&);
-  void prepare(Asked&, bool chat);
+  void prepare(Asked&, Endpoint);
+  void count_tokens(Asked&);
+  void encode(Asked&, Endpoint);
+  void ready(Asked&);
+  void model(Asked&);
+  void metrics(Asked&);
+  void openapi(Asked&);
+  void page(Asked&);
+  void tokenizer_info(Asked&);
   void tokenize(Asked&);
   void detokenize(Asked&);
   void receipt(Asked&);
+  void whole_receipt(Asked&);
   void replay(Asked&);
-  json::Value model_json() const;
-  json::Value tokenizer_info() const;
-  Outcome<generate::Request> request_of(const Call&, generate::Prompt,
+  json::Value models_json() const;
+  // The model of this name; "": the first.
+  Outcome<LanguageModel*> language_model(const std::string& name) const;
+  Outcome<TextEncoder*> text_encoder(const std::string& name, generate::EncoderKind) const;
+  Problem no_model(const std::string& name) const;
+  Generator::Load load() const;
+  Outcome<generate::Request> request_of(const LanguageModel&, const Call&, generate::Prompt,
                                         std::optional<std::vector<int32_t>> tokens,
                                         const std::shared_ptr<const generate::RequestSettings>&) const;
-  Outcome<std::vector<generate::Request>> requests_of(Call&) const;
-  Outcome<std::string> text_of(const std::vector<int32_t>& ids) const;
+  Outcome<std::vector<generate::Request>> requests_of(const LanguageModel&, Call&) const;
   // The state in which a request cannot begin, if it is one.
   std::optional<Problem> closed() const;
-  Status save(const generate::Answer&);
-  std::string receipt_path(const std::string& hash) const;
+  // The record of a request by this model, which has these headers, without an answer.
+  store::Record new_record(const http::Headers&, const std::string& model) const;
+  Outcome<generate::Prompt> prompt_of(const generate::Model&, const Call&, std::vector<int32_t>& ids) const;
+  void log(json::Value event) const {
+    if (options_.log) options_.log(std::move(event));
+  }
 
-  generate::Engine& engine_;
-  const generate::Model& model_;
   const ServiceOptions options_;
-  std::string name_, fingerprint_;
+  std::unique_ptr<Archive> archive_;
   std::vector<Digest> keys_;  // SHA-256 of each
   Metrics metrics_;
   std::atomic<bool> draining_{false}, failed_{false};
@@ -98,7 +117,8 @@ class Service {
   std::function<size_t()> connections_;
   // In the order in which they end: each may post to those that are declared before it.
   Worker store_, text_;
-  Generator generator_;
+  std::vector<std::unique_ptr<LanguageModel>> models_;
+  std::vector<std::unique_ptr<TextEncoder>> encoders_;
   Worker preparation_;
 };
 

@@ -129,6 +129,7 @@ def reader(tmp_path, monkeypatch):
     (tmp_path / "org/name").symlink_to(MODEL)
     messages = dict(blocks("docs/guide/chat.md"))["json"]
     (tmp_path / "messages.json").write_text(messages)
+    (tmp_path / "person.json").write_text(dict(blocks("docs/guide/structured.md"))["json"])
     (tmp_path / "prompts.txt").write_text("Who art thou?\nFarewell.\n")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path

@@ -109,6 +109,14 @@ def test_the_receipt_is_that_of_the_command_line_to_the_byte(tasks, command, tmp
         ),
         (["--operation-set", "deterministic"], {"operation_set": "deterministic"}),
         ([], {"speculate": "prompt"}),
+        (
+            ["--structured-outputs", '{"json": {"type": "array"}}', "--stop-token-ids", 9]
+            + ["--bad-words", "thee", "--seed", 3],
+            {
+                **{"structured_outputs": {"json": {"type": "array"}}, "stop_token_ids": [9]},
+                **{"bad_words": "thee", "seed": 3, "speculate": "prompt"},
+            },
+        ),
     ],
     ids=[
         "greedy",
@@ -121,6 +129,7 @@ def test_the_receipt_is_that_of_the_command_line_to_the_byte(tasks, command, tmp
         "execution",
         "deterministic",
         "drafts",
+        "form",
     ],
 )
 def test_parameters(tasks, command, options, arguments):
@@ -299,6 +308,9 @@ def test_no_such_model(model):
         ({"prompt": "A", "suppress_tokens": "5"}, "suppress_tokens"),
         ({"prompt": "A", "suppress_tokens": 5}, "suppress_tokens"),
         ({"prompt": "A", "suppress_tokens": [-1]}, "suppress_tokens"),
+        ({"prompt": "A", "structured_outputs": {"json": {"format": "x"}}}, "structured_outputs"),
+        ({"prompt": "A", "structured_outputs": {"json": {1, 2}}}, "structured_outputs"),
+        ({"prompt": "A", "allowed_token_ids": [10**7]}, "allowed_token_ids"),
         ({"prompt": "A", "bad_words_ids": [5]}, "bad_words_ids"),
         ({"prompt": "A", "bad_words_ids": [[]]}, "bad_words_ids"),
         ({"prompt": "A", "stop_strings": [""]}, "stop_strings"),

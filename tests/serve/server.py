@@ -12,13 +12,17 @@ from conftest import BIN
 
 
 class Server:
-    """`invar serve` on a free port. `lines`: what it says on standard error."""
+    """`invar serve` on a free port. `lines`: what it says on standard error. `receipts`: their
+    folder, or None where options say where they go."""
 
-    def __init__(self, model, tasks, receipts, *options):
+    def __init__(self, model, tasks, receipts, *options, environment=None):
         command = [BIN, "serve", "--model-name", model, "--tasks-root", tasks, "--port", "0"]
-        command += ["--receipts", receipts, *options]
+        command += ["--receipts", receipts] if receipts else []
         self.process = subprocess.Popen(
-            [str(c) for c in command], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+            [str(c) for c in [*command, *options]],
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | (environment or {}),
         )
         self.lines, self.receipts = [], receipts
         self.port = None
@@ -32,7 +36,8 @@ class Server:
         self.reader.start()
 
     def _read(self):
-        self.lines += [line.decode() for line in self.process.stderr]
+        for line in self.process.stderr:
+            self.lines.append(line.decode())
 
     def stop(self, number=signal.SIGTERM, patience=60):
         """The exit code."""

@@ -385,7 +385,7 @@ BAD = [  # body, status, words of the message
     ({**GREEDY, "tools": []}, 400, "tools"),
     ({**GREEDY, "stream_options": {"include_usage": True}}, 400, "stream"),
     ({**GREEDY, "suffix": "x"}, 400, "suffix"),
-    ({**GREEDY, "response_format": {"type": "json_object"}}, 400, "response_format"),
+    ({**GREEDY, "response_format": {"type": "yaml"}}, 400, "response_format"),
     ({**GREEDY, "min_tokens": 30}, 400, "30"),
 ]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the generated pages of docs/reference: operations.md, errors.md, model-keys.md,
-model-types.md, serve-fields.md and cli-options.md.
+model-types.md, serve-fields.md, openapi.json and cli-options.md.
 
 generate.py [--check]
 
@@ -17,6 +17,10 @@ import sys
 
 import tomllib
 from pages import ROOT
+
+sys.path.insert(0, str(ROOT / "tools/options"))
+import openapi  # noqa: E402
+import request_fields  # noqa: E402
 
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
 REFERENCE = ROOT / "docs/reference"
@@ -137,14 +141,22 @@ def model_keys():
 
 def serve_fields():
     """src/serve/protocol/fields.toml as a table."""
-    rows = tomllib.loads((ROOT / "src/serve/protocol/fields.toml").read_text())
+    called = {"chat": "chats", "tokens": "count_tokens"}
+    rows = request_fields.fields(ROOT)
     text = [
-        "# Fields of requests",
+        "# Requests and their fields",
         "",
-        "`tools/docs/generate.py` writes this page from `src/serve/protocol/fields.toml`: the members",
-        "of a request's body to [`invar serve`](../guide/serve.md). Any other member is refused by its",
-        "name, and `null` is as if it were not there.",
+        "`tools/docs/generate.py` writes this page from `src/serve/protocol/routes.toml` and",
+        "`fields.toml`: what [`invar serve`](../guide/serve.md) answers, and the members of a",
+        "request's body. Any other member is refused by its name, and `null` is as if it were not",
+        "there. [openapi.json](openapi.json) says the same to programs; the server has it at",
+        "`/openapi.json`.",
+        "",
+        "| request | answer |",
+        "|---|---|",
     ]
+    for row in openapi.routes(ROOT).values():
+        text.append(f"| `{row['method']} {row['path']}` | {row['summary']} |")
     for title, wanted in (
         ("What a request may say", lambda row: "sets" in row),
         ("What only says what holds anyway", lambda row: "only" in row),
@@ -157,16 +169,18 @@ def serve_fields():
             value = row["type"]
             if "range" in row:
                 value += f", {row['range'][0]} to {row['range'][1]}"
+            if "choices" in row:
+                value = ", ".join(f"`{json.dumps(one)}`" for one in row["choices"])
             if "only" in row:
                 value = " or ".join(f"`{json.dumps(one)}`" for one in row["only"]) or "none"
-            of = (
-                "chats, completions"
-                if row["of"] == "both"
-                else {"chat": "chats"}.get(row["of"], row["of"])
-            )
+            of = ", ".join(called.get(one, one) for one in request_fields.endpoints(row["of"]))
             name = row.get("name", name)
             text.append(f"| `{name}` | {of} | {value} | {row['help']} |")
     return "\n".join(text) + "\n"
+
+
+def serve_openapi():
+    return openapi.text(openapi.routes(ROOT), request_fields.fields(ROOT), request_fields.endpoints)
 
 
 def native_types():
@@ -303,6 +317,7 @@ PAGES = {
     "model-keys.md": model_keys,
     "model-types.md": model_types,
     "serve-fields.md": serve_fields,
+    "openapi.json": serve_openapi,
     "cli-options.md": cli_options,
 }
 

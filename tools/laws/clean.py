@@ -18,7 +18,8 @@ UNFINISHED_WORDS = [
     *("todo", "fixme", "xxx", "hack", "wip", "tbd", "unimplemented", "not yet implemented"),
     *("not implemented yet", "placeholder", "lorem ipsum"),
 ]
-UNFINISHED = re.compile(rf"\b({'|'.join(UNFINISHED_WORDS)})\b", re.I)
+# An attribute of HTML has a value: NAME="...".
+UNFINISHED = re.compile(rf"\b({'|'.join(UNFINISHED_WORDS)})\b(?!=\")", re.I)
 MACHINE = re.compile(
     r"(?<![\w.])/(home|root|work|Users|mnt|media)/[\w.-]+|(?<![\w.])/tmp/b-|\b[A-Z]:\\\\Users"
 )

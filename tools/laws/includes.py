@@ -25,10 +25,11 @@ MAY = {
     "checkpoint": {"base", "num", "onnx"},  # num: inverse frequencies, correctly rounded
     "compiler": {"base", "shape", "num", "onnx", "plan", "kernels"},
     "run": {"base", "device", "shape", "num", "plan", "kernels"},
-    "sample": {"base", "num"},
+    "grammar": {"base"},
+    "sample": {"base", "num", "grammar"},
     "hub": {"base", "device"},
     "signature": {"base"},
-    "receipt": {"base", "plan", "sample", "signature"},
+    "receipt": {"base", "plan", "grammar", "sample", "signature"},
     "dispute": {"base", "device", "num", "plan", "kernels", "run", "sample", "receipt"},
     "generate": {
         "base",
@@ -41,6 +42,7 @@ MAY = {
         "plan",
         "run",
         "prompt",
+        "grammar",
         "sample",
         "signature",
         "receipt",
@@ -48,7 +50,8 @@ MAY = {
     },
     "conformance": {"base", "device", "num", "kernels"},
     "http": {"base"},
-    "serve": {"base", "http", "generate", "prompt", "receipt", "sample"},
+    "store": {"base", "device"},
+    "serve": {"base", "http", "store", "generate", "prompt", "grammar", "receipt", "sample"},
 }
 IMPORT_CODE = re.compile(r"src/ops/[a-z0-9_]+/(import([./]|_[a-z0-9_]+\.)|torch\.cc)")
 OF_IMPORT_CODE = {"base", "num", "ops", "compiler"}
@@ -64,7 +67,7 @@ OPENED = [
         "the parts that kernels are made of",
     ),
     (
-        r"src/(ops|conformance|run/prepare/passes)/",
+        r"(src/(ops|conformance|run/prepare/passes|run/execute)|bench/programs)/",
         r"kernels/fusion/",
         "which kernels run a chain of operations is an interface of src/kernels",
     ),
@@ -75,7 +78,7 @@ OPENED = [
     ),
     (
         r"tests/fuzz/parsers/",
-        r"hub/repo/listing\.h|prompt/regex/matches\.h",
+        r"hub/repo/listing\.h|prompt/regex/matches\.h|serve/protocol/call\.h",
         "readers of strangers' files are fuzzed alone",
     ),
     (r"bench/load/", r"hub/http/curl\.h$", "a load generator is a client of HTTP"),

@@ -32,7 +32,7 @@ many          takes several words, as in --input A B
 at_most = 1   a list that takes one
 form          the option's field of the terminal form, a table
 python        the argument of Python, a table: help; name (left out: the member's); kind of a text:
-              path, name, text or device; kind "not" of a flag: the argument says the contrary
+              path, name, text, json or device; kind "not" of a flag: the argument says the contrary
 sample        of [settings]: the struct of src/sample (Params or Processors) with a member of the
               name
 checkpoint    of [settings]: false where generation_config.json has no such key
@@ -380,6 +380,7 @@ ARGUMENTS = {
     "text": 'str = ""',
     "device": 'str | list[str] | tuple[str, ...] = "cpu"',
     "texts": "str | list[str] | None = None",
+    "json": "Mapping[str, Any] | str | None = None",
     "tokens": "list[int] | None = None",
     "bias": "Mapping[int, float] | None = None",
     "token lists": "list[list[int]] | None = None",

@@ -38,8 +38,9 @@ fi
 folder="$root/build/container"
 mkdir -p "$folder"
 epoch=$(git -c safe.directory="$root" -C "$root" log -1 --format=%ct 2>/dev/null || echo 0)
-# What every base gets: certificates and libcurl (by the package that brings it on every release).
-added=(ca-certificates curl)
+# What every base gets: certificates, libcurl (by the package that brings it on every release), and
+# what a server keeps receipts with.
+added=(ca-certificates curl libsqlite3-0 libpq5)
 
 # --- the base -------------------------------------------------------------------------------------
 # Files that only say when and how the system was made.

@@ -85,7 +85,7 @@ sample_speed() { # NAME of the phase
     tail -n 1 >>"build/log/speed/$1" || true
 }
 # What tier 3 alone builds and runs: other instruction sets, the second compiler, hostile files.
-fuzzed=(onnx receipt tokenizer pattern template prompts checkpoint exchange)
+fuzzed=(onnx receipt tokenizer pattern grammar template prompts checkpoint exchange)
 build_rest() {
   if can_cross; then build_program_for riscv64 ppc64le clang; fi
   say "Build: the fuzzers of what reads files of strangers"

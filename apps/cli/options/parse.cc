@@ -5,6 +5,7 @@
 
 #include "base/file/file.h"
 #include "console.h"
+#include "options/configuration.h"
 #include "options/table.h"
 #include "options/words.h"
 #include "progress/display.h"
@@ -190,7 +191,7 @@ int show_completion(const HelpCommand& h) {
 int parse_and_run(int argc, char** argv, bool environment_was_good) {
   const std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
   const CommandText& program = program_text();
-  const Words words = read_words(program, given);
+  Words words = read_words(program, given);
   const CommandText& command = *words.command;
   const CommandRow& row = row_of(command);
   Commands c;
@@ -201,6 +202,7 @@ int parse_and_run(int argc, char** argv, bool environment_was_good) {
   show_truncation();
   if (words.wrong) return fail(words.wrong->error, words.wrong->hint);
   if (c.program.version) return exit_code(write_stdout("invar " INVAR_VERSION "\n"));
+  if (!wrong && !c.program.help) wrong = add_configuration(row, command, words.own);
   if (!wrong) wrong = own.store_all(c);
   if (!wrong && c.program.help) return exit_code(write_stdout(help_text(command, program, help_width())));
   if (!wrong) wrong = of_program.related();

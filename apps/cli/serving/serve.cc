@@ -1,4 +1,6 @@
 // invar serve: OpenAI's protocol over HTTP, until a signal ends it.
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
@@ -11,6 +13,7 @@
 #include "http/server.h"
 #include "progress/interrupt.h"
 #include "serve/service.h"
+#include "serving/supervisor.h"
 
 namespace invar::cli {
 namespace {
@@ -58,33 +61,128 @@ void drain(serve::Service& service, http::Server& server, std::chrono::seconds m
   server.stop();
 }
 
+http::Limits limits_of(const ServeCommand& c) {
+  http::Limits limits;
+  limits.header_bytes = static_cast<uint32_t>(std::min<uint64_t>(c.max_header, uint64_t{1} << 30));
+  limits.body_bytes = c.max_body;
+  limits.connections = static_cast<size_t>(c.max_connections);
+  limits.header = std::chrono::seconds(c.header_timeout), limits.body = std::chrono::seconds(c.body_timeout);
+  limits.idle = std::chrono::seconds(c.idle_timeout), limits.write = std::chrono::seconds(c.write_timeout);
+  return limits;
+}
+
+// Of an address of a database what is no password.
+std::string place_of_receipts(const ServeCommand& c) {
+  if (c.store.empty()) return c.receipts;
+  const size_t scheme = c.store.find("://");
+  if (scheme == c.store.npos) return c.store;
+  return c.store.substr(0, scheme);
+}
+
+// What is of one model alone.
+Status check_several(const ServeCommand& c) {
+  const struct {
+    const char* option;
+    bool given;
+  } options[] = {{"--revision", !c.model.revision.empty()},
+                 {"--plan", !c.model.plan.empty()},
+                 {"--task-dir", !c.model.task_dir.empty()},
+                 {"--name", !c.model.name.empty()},
+                 {"--tensor-parallel", c.execution.tensor_parallel != 1},
+                 {"--workers", !c.execution.workers.empty()}};
+  for (const auto& [option, given] : options)
+    if (given)
+      return bad_input(std::string(option) + " is of one model, and " + std::to_string(c.model_names.size()) +
+                       " are given with --model-name: start a server for each");
+  return {};
+}
+
+// The models of the command, in its order.
+struct Opened {
+  std::vector<std::unique_ptr<generate::Engine>> engines;
+  std::vector<std::unique_ptr<serve::OpenedEncoder>> encoders;
+
+  serve::Models models() const {
+    serve::Models all;
+    for (const auto& engine : engines) all.engines.push_back(engine.get());
+    for (const auto& encoder : encoders) all.encoders.push_back(encoder.get());
+    return all;
+  }
+  // "model a, 8 sequences of 4096 tokens, encoder b"
+  std::string describe() const {
+    std::string text;
+    const auto comma = [&] { return text.empty() ? "" : ", "; };
+    for (const auto& engine : engines)
+      text += comma() + ("model " + engine->model().location.name) + ", " +
+              std::to_string(engine->session().sequences()) + " sequences of " +
+              std::to_string(engine->positions()) + " tokens";
+    for (const auto& encoder : encoders) text += comma() + ("encoder " + encoder->name);
+    return text;
+  }
+};
+
+Status open_model(const ServeCommand& c, const std::string& name, Opened& opened,
+                  generate::Observer& observer) {
+  generate::ModelOptions options = c.model;
+  options.model_name = name;
+  INVAR_TRY(const auto location, generate::obtain({name, options.revision, options.offline}, observer));
+  INVAR_TRY(const auto kind, generate::encoder_kind(location));
+  if (kind == generate::EncoderKind::none) {
+    INVAR_TRY(const auto model, generate::Model::open(options, observer));
+    const generate::EngineOptions sizes{.batch_size = c.batch_size, .positions = c.context};
+    INVAR_TRY(auto engine, generate::Engine::open(model, c.execution, sizes, {}, observer));
+    opened.engines.push_back(std::make_unique<generate::Engine>(std::move(engine)));
+    return {};
+  }
+  generate::EncoderOptions of_texts;
+  of_texts.pairs = kind == generate::EncoderKind::scores;
+  INVAR_TRY(auto encoder, generate::EncoderModel::open(options, c.execution, of_texts, observer));
+  opened.encoders.push_back(std::make_unique<serve::OpenedEncoder>(
+      serve::OpenedEncoder{location.name, location.revision, kind, std::move(encoder)}));
+  return {};
+}
+
+Result<Opened> open_models(const ServeCommand& c, generate::Observer& observer) {
+  if (c.model_names.size() > 1) {
+    INVAR_CHECK_OK(check_several(c));
+  }
+  Opened opened;
+  for (const std::string& name : c.model_names) INVAR_CHECK_OK(open_model(c, name, opened, observer));
+  return opened;
+}
+
 Status do_serve(const ServeCommand& c) {
   Console console(false);
   const auto starting = generate::start(c.execution);
-  INVAR_TRY(const auto model, generate::Model::open(c.model, console));
-  INVAR_TRY(generate::Engine engine,
-            generate::Engine::open(model, c.execution, {.batch_size = c.batch_size, .positions = c.context},
-                                   {}, console));
-  INVAR_TRY(const auto service,
-            serve::Service::make(engine, {c.receipts, static_cast<size_t>(c.queue), c.api_key_file}));
-  http::Limits limits;
-  limits.body_bytes = c.max_body;
+  INVAR_TRY(const Opened opened, open_models(c, console));
+  serve::ServiceOptions options;
+  options.archive = {c.receipts, c.store, c.store_prompts, c.answer_repeats, c.store_failure == "continue"};
+  options.archive.keep = {c.store_max_age, c.store_max_receipts};
+  options.queue = static_cast<size_t>(c.queue);
+  options.api_keys = c.api_key_file;
+  options.log = log_as(c.log);
+  INVAR_TRY(const auto service, serve::Service::make(opened.models(), options));
   Ending ending;
   service->on_failure([&](const Error& error) { ending.by(error); });
-  INVAR_TRY(http::Server server, http::Server::listen(
-                                     {c.host, static_cast<uint16_t>(c.port), c.allowed_hosts}, limits,
-                                     [&](http::Request request, http::Responder responder) {
-                                       service->handle(std::move(request), std::move(responder));
-                                     },
-                                     serve::Service::error_body));
+  INVAR_TRY(http::Server server,
+            http::Server::listen(
+                {c.host, static_cast<uint16_t>(c.port), c.allowed_hosts}, limits_of(c),
+                [&](http::Request request, http::Responder responder) {
+                  service->handle(std::move(request), std::move(responder));
+                },
+                [&](int status, const std::string& message) {
+                  if (options.log)
+                    options.log({{"event", "refusal"}, {"status", status}, {"message", message}});
+                  return serve::Service::error_body(status, message);
+                }));
   service->count_connections([&] { return server.connections(); });
   std::signal(SIGHUP, SIG_IGN);
   on_next_signal([&] { ending.by_signal(); });
-  console.note("serve", "http://" + c.host + ":" + std::to_string(server.port()) + "/v1, model " +
-                            service->model_name() + ", " + std::to_string(engine.session().sequences()) +
-                            " sequences of " + std::to_string(engine.positions()) + " tokens, receipts in " +
-                            c.receipts);
+  console.note("serve", "http://" + c.host + ":" + std::to_string(server.port()) + "/v1, " +
+                            opened.describe() + ", receipts in " + place_of_receipts(c));
+  tell_supervisor("READY=1\nSTATUS=serving");
   const Status ended = ending.wait();
+  tell_supervisor("STOPPING=1\nSTATUS=draining");
   console.note("drain", "running answers have " + std::to_string(c.drain_timeout) +
                             " s; a second signal ends at once");
   drain(*service, server, std::chrono::seconds(c.drain_timeout));

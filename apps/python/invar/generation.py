@@ -105,6 +105,16 @@ def biases(name, value):
     return numbers
 
 
+def json_text(name, value):
+    """A value as the text of its JSON; a text is that already."""
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise _native.BadInput(f"{name}: not JSON: {error}") from None
+
+
 def word(name, value):
     found = list_of(name, value, token)
     if not found:
@@ -139,6 +149,7 @@ CONVERSIONS = {
     "device": lambda name, value: device_of(value),
     "tokens": lambda name, value: list_of(name, value, token),
     "bias": biases,
+    "json": json_text,
     "token lists": lambda name, value: list_of(name, value, word),
     "texts": lambda name, value: list_of(
         name, [value] if isinstance(value, str) else value, stop_string

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "generate/cache/task_cache.h"
 #include "generate/encoder/inputs.h"
@@ -67,6 +68,36 @@ std::string EncoderModel::isa() const {
   return std::string(impl_->loaded.function.isa());
 }
 
+const receipt::Receipt& EncoderModel::described() const {
+  return impl_->described;
+}
+
+int64_t EncoderModel::size() const {
+  const plan::Plan& plan = impl_->compiled.plan;
+  const std::vector<plan::DimRef>& shape = plan.values[static_cast<size_t>(plan.outputs.back().value)].shape;
+  return shape.size() > 1 ? shape.back().value : 1;
+}
+
+int64_t EncoderModel::positions() const {
+  return impl_->inputs.max_length();
+}
+
+Result<EncoderModel::Count> EncoderModel::count(const EncoderText& text) const {
+  INVAR_TRY(const Tokens tokens, impl_->inputs.encode(text));
+  return Count{static_cast<int64_t>(tokens.ids.size()), tokens.cut};
+}
+
+std::vector<size_t> ranking(const std::vector<EncoderOutput>& outputs) {
+  std::vector<size_t> order(outputs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::erase_if(order, [&](size_t i) { return outputs[i].problem.has_value(); });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+    const float x = outputs[a].values[0], y = outputs[b].values[0];
+    return x > y || (x == x && y != y);
+  });
+  return order;
+}
+
 Result<EncoderModel> EncoderModel::open(const ModelOptions& model, const ExecutionOptions& execution,
                                         const EncoderOptions& options, Observer& observer) {
   INVAR_TRY(const ModelLocation location,
@@ -86,12 +117,15 @@ Result<EncoderModel> EncoderModel::open(const ModelOptions& model, const Executi
 
 Status EncoderModel::Impl::seal(const EncoderText& text, const Tokens& tokens,
                                 const Function::NamedTensors& row, EncoderOutput& out, Observer& observer) {
-  if (text.receipt_path.empty()) return {};
-  const receipt::Receipt sealed =
+  if (text.receipt_path.empty() && !text.sealed) return {};
+  receipt::Receipt sealed =
       receipt::seal(described, digests_of(inputs.tensors({&tokens})), digests_of(row),
                     describe_execution(loaded.function, loaded.device.get(), compiled.plan));
-  INVAR_CHECK_OK(save_receipt(text.receipt_path, receipt::print(sealed), observer));
+  if (!text.receipt_path.empty()) {
+    INVAR_CHECK_OK(save_receipt(text.receipt_path, receipt::print(sealed), observer));
+  }
   out.receipt_hash = to_hex(receipt::receipt_hash(sealed));
+  if (text.sealed) out.receipt = std::move(sealed);
   return {};
 }
 

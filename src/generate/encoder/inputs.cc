@@ -6,6 +6,7 @@
 
 #include "base/file/file.h"
 #include "base/text/json.h"
+#include "checkpoint/architecture.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/sentence.h"
 #endif
@@ -121,6 +122,17 @@ run::Function::NamedTensors EncoderInputs::tensors(const std::vector<const Token
   run::Function::NamedTensors inputs = {{"input_ids", tensor_of(ids)}};
   if (has_token_types_) inputs.emplace_back("token_type_ids", tensor_of(types));
   return inputs;
+}
+
+Result<EncoderKind> encoder_kind(const ModelLocation& location) {
+  const std::string path = location.folder + "/config.json";
+  std::error_code ec;
+  if (!std::filesystem::exists(path, ec)) return EncoderKind::none;  // an ONNX model's folder
+  INVAR_TRY(const std::string text, read_file(path));
+  const json::Value config = json::read_or_null(text);
+  if (!config.is_object() || !checkpoint::encoder_type(config)) return EncoderKind::none;
+  INVAR_TRY(const auto architecture, checkpoint::find_encoder_architecture(config, path));
+  return architecture.classifies ? EncoderKind::scores : EncoderKind::vectors;
 }
 
 Result<run::Function::NamedTensors> encoder_inputs(const ModelOptions& model, const EncoderOptions& options,

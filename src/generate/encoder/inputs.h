@@ -17,6 +17,7 @@ class EncoderInputs {
     int64_t cut = 0;
   };
   Result<Tokens> encode(const EncoderText&) const;
+  int64_t max_length() const { return max_length_; }
   // The tensors of texts of one length: [texts, length].
   run::Function::NamedTensors tensors(const std::vector<const Tokens*>&) const;
 

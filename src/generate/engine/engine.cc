@@ -195,7 +195,7 @@ GenerationTask Engine::Impl::task(const Request& request) const {
   return {request.continued(),
           request.max_new_tokens,
           request.params,
-          folder.stop_tokens,
+          request.settings->decoding.stop_tokens,
           StopStrings(folder.tokenizer, request.settings->decoding.stop_strings, request.continued(),
                       request.settings->decoding.stop_in_answer),
           drafter.get(),
@@ -237,8 +237,9 @@ Result<Answer> Engine::Impl::seal(Request& request, const Generation& made, Obse
   answer.receipt =
       receipt::seal(model->described,
                     {prompt.text, request.tokens, bound_limit(folder, request, made, observer),
-                     folder.stop_tokens, request.params, settings.decoding.stop_strings, prompt.chat,
-                     request.decoder_tokens, settings.decoding.stop_in_answer},
+                     settings.decoding.stop_tokens, request.params, settings.decoding.stop_strings,
+                     prompt.chat, request.decoder_tokens, settings.decoding.stop_in_answer,
+                     settings.decoding.stop_token_ids, settings.decoding.ignore_eos},
                     {made.tokens, folder.tokenizer.decode(made.tokens), made.finish_reason, made.logits},
                     describe_execution(*session, model_path, model->compiled.plan, plan_digest, execution));
   answer.receipt.previous = settings.options.previous;

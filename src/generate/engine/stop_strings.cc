@@ -41,7 +41,7 @@ std::string StopView::push(std::string_view piece) {
         if (held_.ends_with(std::string_view(text).substr(0, n))) begun = n;
     }
     if (match > 0) {
-      found_ = true;
+      found_ = true, stop_ = held_.substr(held_.size() - match);
       return shown + held_.substr(0, include_ ? held_.size() : held_.size() - match);
     }
     shown += held_.substr(0, held_.size() - begun);

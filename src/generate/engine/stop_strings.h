@@ -41,12 +41,13 @@ class StopView {
   std::string finish();
   // Whether a stop text was found: all that comes later shows nothing.
   bool found() const { return found_; }
+  const std::string& text() const { return stop_; }  // that was found; "": none
 
  private:
   const std::span<const std::string> texts_;
   const bool include_;
   bool found_ = false;
-  std::string held_;  // not shown: it may begin a stop text
+  std::string stop_, held_;  // not shown: it may begin a stop text
 };
 // The same of a whole text.
 std::string stop_view(std::string_view text, std::span<const std::string> texts, bool include = false);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "generate/observer.h"
+#include "grammar/grammar.h"
 #include "hub/hub.h"
 #include "prompt/chat.h"
 #include "prompt/prompt.h"
@@ -66,6 +68,8 @@ struct ModelFolder {
   // empty: it has no encoder.
   std::vector<int32_t> decoder_tokens = {};
   int64_t source_context = 0;  // the most tokens of such a prompt
+  // Of structured outputs, over the tokenizer's vocabulary.
+  std::shared_ptr<grammar::ConstraintCache> constraints = std::make_shared<grammar::ConstraintCache>();
 };
 // Reads the chat templates of a checkpoint folder alone.
 Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation&);

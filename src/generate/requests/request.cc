@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "generate/requests/receipt_file.h"
+#include "generate/settings/structured.h"
 #include "num/env.h"
 #include "signature/key_file.h"
 
@@ -55,6 +56,9 @@ Result<Request> Request::make(const Model& model, Prompt given, std::vector<int3
   made.max_new_tokens = *most;
   INVAR_TRY(made.params, params_for(model.folder, decoding, n, *most));
   if (made.params.do_sample) made.params.stream += made.prompt.stream;  // receipt.21
+  if (!made.prompt.chat.empty()) {
+    INVAR_CHECK_OK(bind_behind_reasoning(model.folder, made.prompt.text, made.params.processors));
+  }
   if (made.prompt.receipt_path) {
     INVAR_TRY(const DiskReservation possible, reserve_receipt(*made.prompt.receipt_path, 1));
   }
@@ -127,7 +131,8 @@ Status reserve_receipts(const Model& model, std::span<Request> requests) {
     if (!path) path = &*r.prompt.receipt_path;
     receipt::Receipt stated = model.described;
     stated.sampling = r.settings->decoding.params, stated.stop_strings = r.settings->decoding.stop_strings,
-    stated.stop_in_answer = r.settings->decoding.stop_in_answer;
+    stated.stop_in_answer = r.settings->decoding.stop_in_answer,
+    stated.stop_token_ids = r.settings->decoding.stop_token_ids;
     r.receipt_bytes =
         receipt_size(stated, r.prompt.text.size() + r.prompt.chat.size(), r.tokens.size(), r.max_new_tokens) +
         256 * r.settings->keys.size();

@@ -5,6 +5,7 @@
 
 #include "generate/engine/generation_loop.h"
 #include "generate/settings/settings_table.h"
+#include "generate/settings/structured.h"
 
 namespace invar::generate {
 
@@ -52,6 +53,41 @@ Result<bool> draws(const SamplingOptions& o, bool otherwise) {
   return !cold && o.do_sample.value_or(asked || otherwise);
 }
 
+// vLLM's stop_token_ids and ignore_eos (sampling.31).
+Status take_stop_tokens(const ModelFolder& m, const GenerationSettings& s, DecodingParams& d) {
+  d.ignore_eos = s.ignore_eos.value_or(false) && !m.stop_tokens.empty();
+  d.stop_token_ids = ascending(s.stop_token_ids.value_or(d.stop_token_ids));
+  if (!d.ignore_eos)
+    std::erase_if(d.stop_token_ids, [&](int32_t t) { return std::ranges::count(m.stop_tokens, t) > 0; });
+  d.stop_tokens = d.stop_token_ids;
+  if (!d.ignore_eos) d.stop_tokens.insert(d.stop_tokens.end(), m.stop_tokens.begin(), m.stop_tokens.end());
+  d.stop_tokens = ascending(std::move(d.stop_tokens));
+  for (const auto& [name, list] : {std::pair("stop_token_ids", &d.stop_token_ids),
+                                   std::pair("allowed_token_ids", &d.params.processors.allowed_token_ids)})
+    for (const int32_t t : *list)
+      if (t >= m.tokenizer.vocab_size())
+        return bad_input(std::string(name) + ": id " + std::to_string(t) + " is not in the vocabulary of " +
+                         std::to_string(m.tokenizer.vocab_size()) + " tokens");
+  return {};
+}
+
+// vLLM's bad_words: the tokens of each text, and those that it has behind a space (sampling.30).
+Status take_bad_words(const ModelFolder& m, const GenerationSettings& s, DecodingParams& d) {
+  auto& words = d.params.processors.bad_words_ids;
+  for (const std::string& text : s.bad_words.value_or(std::vector<std::string>())) {
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    if (begin == text.npos) return bad_input("a bad word is empty: leave it out");
+    const std::string word = text.substr(begin);
+    INVAR_TRY(std::vector<int32_t> alone, m.tokenizer.encode(word, /*add_special_tokens=*/false));
+    INVAR_TRY(std::vector<int32_t> behind, m.tokenizer.encode(" " + word, /*add_special_tokens=*/false));
+    const bool other = !alone.empty() && behind.size() == alone.size() && behind[0] != alone[0];
+    if (other) words.push_back(std::move(behind));
+    if (!alone.empty()) words.push_back(std::move(alone));
+  }
+  words = each_once(std::move(words));
+  return {};
+}
+
 }  // namespace
 
 Result<sample::Params> sampling_params(const SamplingOptions& o) {
@@ -81,13 +117,20 @@ Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptio
   d.stop_in_answer = settings.stop_in_answer.value_or(false) && !d.stop_strings.empty();
   if (std::ranges::count(d.stop_strings, "") > 0)
     return bad_input("a stop text is empty, and would end every answer at once: leave it out");
-  std::erase_if(d.params.processors.bad_words_ids, [&](const std::vector<int32_t>& word) {  // sampling.13
-    return word.size() == 1 && std::ranges::count(m.stop_tokens, word[0]) > 0;
+  INVAR_CHECK_OK(take_stop_tokens(m, settings, d));
+  INVAR_CHECK_OK(take_bad_words(m, settings, d));
+  sample::Processors& p = d.params.processors;
+  std::erase_if(p.bad_words_ids, [&](const std::vector<int32_t>& word) {  // sampling.13
+    return word.size() == 1 && std::ranges::count(d.stop_tokens, word[0]) > 0;
   });
+  if (!p.structured_outputs.empty()) {
+    INVAR_TRY(p.structured_outputs, grammar::canonical(p.structured_outputs, "structured_outputs"));
+    INVAR_CHECK_OK(bind_constraint(m, p));
+  }
   return d;
 }
 
-Result<sample::Params> params_for(const ModelFolder& m, const DecodingParams& d, int64_t tokens,
+Result<sample::Params> params_for(const ModelFolder&, const DecodingParams& d, int64_t tokens,
                                   int64_t max_new_tokens) {
   sample::Params p = d.params;
   int64_t& least = p.processors.min_new_tokens;
@@ -96,7 +139,7 @@ Result<sample::Params> params_for(const ModelFolder& m, const DecodingParams& d,
                      std::to_string(max_new_tokens) + ", the most new tokens of this answer");
   least = d.requested_least ? *d.requested_least
                             : d.config.min_new_tokens.value_or(d.config.min_length.value_or(0) - tokens);
-  least = m.stop_tokens.empty() ? 0 : std::clamp<int64_t>(least, 0, max_new_tokens);
+  least = d.stop_tokens.empty() ? 0 : std::clamp<int64_t>(least, 0, max_new_tokens);
   if (tokens != 1) p.processors.forced_bos_token_id = -1;
   if (p.processors.short_circuit_length >= max_new_tokens)  // receipt.21: it has no effect
     p.processors.short_circuit_length = 0, p.processors.short_circuit_token = -1;

@@ -16,9 +16,12 @@
 namespace invar::generate {
 
 struct DecodingParams {
-  sample::Params params;                              // but for what depends on the prompt
-  std::vector<std::string> stop_strings;              // ascending, each once
-  bool stop_in_answer = false;                        // not where there are none
+  sample::Params params;                  // but for what depends on the prompt
+  std::vector<std::string> stop_strings;  // ascending, each once
+  bool stop_in_answer = false;            // not where there are none
+  std::vector<int32_t> stop_tokens;       // ascending, each once: the model's, and those that were asked for
+  std::vector<int32_t> stop_token_ids;    // the latter
+  bool ignore_eos = false;                // without the model's
   std::optional<int64_t> requested, requested_least;  // max_new_tokens and min_new_tokens of the caller
   int64_t standard = kMaxNewTokens;                   // where neither says how many
   GenerationConfig config;                            // whose lengths are cut to what fits

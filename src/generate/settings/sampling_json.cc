@@ -32,6 +32,8 @@ json::Value sampling_json(const receipt::Receipt& r) {
     };
     add(r.sampling, off), add(r.sampling.processors, off.processors);
   });
+  if (!r.stop_token_ids.empty()) sampling["stop_token_ids"] = r.stop_token_ids;
+  if (r.ignore_eos) sampling["ignore_eos"] = true;
   if (!r.stop_strings.empty()) sampling["stop_strings"] = r.stop_strings;
   if (r.stop_in_answer) sampling["stop_in_answer"] = true;
   if (r.sampling.stream > 0) sampling["stream"] = r.sampling.stream;

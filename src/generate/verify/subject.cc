@@ -3,6 +3,7 @@
 #include "generate/engine/execution.h"
 #include "generate/model/find_model.h"
 #include "generate/model/model.h"
+#include "generate/settings/structured.h"
 #include "generate/verify/verify.h"
 #include "receipt/seal.h"
 
@@ -49,6 +50,7 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
     const bool known = token >= 0 && token < tokenizer.vocab_size();
     return known ? '"' + excerpt(tokenizer.decode(std::vector{token}), kTokenShown) + '"' : std::string();
   };
+  INVAR_CHECK_OK(bind_constraint(folder, claimed.sampling.processors));
   run::Options how = session_options(execution, 1);
   how.hashed = run.hashed.get();
   INVAR_TRY(run.subject,

@@ -12,6 +12,7 @@
 #include "generate/engine/stop_strings.h"
 #include "generate/model/find_model.h"
 #include "generate/model/model.h"
+#include "generate/settings/structured.h"
 #include "generate/verify/replay.h"
 #include "num/env.h"
 #include "receipt/seal.h"
@@ -114,8 +115,13 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
               std::to_string(claimed.tokens.size()) + " tokens");
   else if (const char* reason = end > 0 || stop_token ? "stop" : "length"; reason != claimed.finish_reason)
     v.finding("output.finish_reason", json::dump(reason), json::dump(claimed.finish_reason));
-  if (ascending(claimed.stop_tokens) != model.stop_tokens)
-    v.finding("input.stop_tokens", json::dump(model.stop_tokens), json::dump(claimed.stop_tokens));
+  if (const auto mine = stop_tokens_for(model, claimed); ascending(claimed.stop_tokens) != mine)
+    v.finding("input.stop_tokens", json::dump(mine), json::dump(claimed.stop_tokens));
+  // receipt.21: what the model names is asked for by nobody.
+  const auto named = [&](int32_t t) { return std::ranges::count(model.stop_tokens, t) > 0; };
+  if (claimed.ignore_eos ? model.stop_tokens.empty() : std::ranges::any_of(claimed.stop_token_ids, named))
+    v.finding(claimed.ignore_eos ? "input.ignore_eos" : "input.stop_token_ids", "no such member, or another",
+              "one without effect");
   if (claimed.decoder_tokens != model.decoder_tokens)
     v.finding("input.decoder_tokens", json::dump(model.decoder_tokens), json::dump(claimed.decoder_tokens));
   return {};
@@ -239,13 +245,15 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
   }
   INVAR_TRY(run::Session* const computing_on, session(v, m, how, total));
   run::Session& session = *computing_on;
+  receipt::Receipt bound = claimed;
+  INVAR_CHECK_OK(bind_constraint(m.model->folder, bound.sampling.processors));
   const auto computing = observer.phase("recompute");
   if (session.has_encoder()) {
     INVAR_CHECK_OK(session.encode(claimed.prompt_tokens));
   }
   INVAR_TRY(
       receipt::Verdict verdict,
-      receipt::verify(claimed, mine,
+      receipt::verify(bound, mine,
                       repeats ? repeat_steps(session, claimed.continued().size(), *computing)
                               : forward_pass(session, *computing),
                       session.vocab(), selection,

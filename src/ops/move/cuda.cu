@@ -2,6 +2,7 @@
 // for each square tile of two axes, through shared memory.
 #include "kernels/cuda/fast_divide.h"
 #include "kernels/cuda/vectorized_loop.h"
+#include "ops/move/cuda/join.h"
 #include "ops/move/walk.h"
 
 namespace invar::ops {
@@ -328,6 +329,9 @@ void iota(const Call& call, Stream stream) {
 INVAR_MOVES(INVAR_EACH)
 #undef INVAR_EACH
 INVAR_ROW_IS(concat, INVAR_ISA_NS::concat)
+static const GpuJoinKernel join_of_concat{"concat", INVAR_ISA_NS::join_mailbox_bytes,
+                                          INVAR_ISA_NS::enqueue_join};
+static const RegisteredJoin registered_join(join_of_concat);
 INVAR_ROW_IS(trilu, INVAR_ISA_NS::trilu)
 INVAR_ROW_IS(reverse_sequence, INVAR_ISA_NS::reverse_sequence)
 INVAR_ROW_IS(one_hot, INVAR_ISA_NS::one_hot)

@@ -1,6 +1,7 @@
 // A plan for several ranks, see plan/analysis/shards.h.
 #include "plan/analysis/shards.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,7 +34,8 @@ bool looks_up_weights(const Plan& p, const Node& n) {
 
 class Sharding {
  public:
-  Sharding(const Plan& p, int ranks) : p_(p), ranks_(ranks), layouts_(p.values.size()) {
+  Sharding(const Plan& p, int ranks, bool in_step)
+      : p_(p), ranks_(ranks), in_step_(in_step), layouts_(p.values.size()) {
     made_.plan = p, made_.plan.nodes.clear();
     for (size_t v = 0; v < p.values.size(); ++v) made_.value_of.push_back(static_cast<int>(v));
   }
@@ -77,7 +79,7 @@ class Sharding {
     }
   }
 
-  Shards build() && {
+  Result<Shards> build() && {
     const size_t values = p_.values.size(), ranks = static_cast<size_t>(ranks_);
     whole_.assign(values, std::vector<int>(ranks, -1)), pieces_ = whole_;
     for (const Port& i : p_.inputs) whole_[i.value].assign(ranks, i.value);
@@ -87,10 +89,10 @@ class Sharding {
       if (splits_[i])
         join(i);
       else if (computes_[i][0])  // what only rank 0 looks up the others read from there
-        for (int v : p_.nodes[i].out)
-          for (int& there : whole_[v])
-            if (there < 0) there = v;
+        for (int v : p_.nodes[i].out) hand_on(i, v);
     }
+    if (in_step_ && !has_words_)
+      return not_covered("tensor-parallel: a part whose elements are no words is not joined in a step");
     return std::move(made_);
   }
 
@@ -104,9 +106,10 @@ class Sharding {
     made_.plan.values.back().shape[static_cast<size_t>(l.axis)] = {l.ranges[r].end - l.ranges[r].begin, -1};
     return made;
   }
-  void put(Node n, size_t rank, size_t of) {
+  void put(Node n, size_t rank, size_t of, int join = -1) {
     made_.plan.nodes.push_back(std::move(n));
     made_.rank_of.push_back(static_cast<int>(rank)), made_.node_of.push_back(static_cast<int>(of));
+    made_.join_of.push_back(join);
   }
 
   // A node of one rank.
@@ -171,24 +174,53 @@ class Sharding {
   void join(size_t i) {
     const int v = p_.nodes[i].out[0];
     const Layout& l = splits_[i]->out;
+    std::vector<Operand> parts;
+    std::vector<int> makers;
+    int64_t at = 0;
+    for (size_t from = 0; from < l.ranges.size(); ++from) {
+      if (l.ranges[from].begin != at) continue;  // another rank has the same part
+      parts.push_back({Operand::value, pieces_[v][from]}), at = l.ranges[from].end;
+      makers.push_back(static_cast<int>(from));
+    }
+    if (std::find(needs_[v].begin(), needs_[v].end(), true) != needs_[v].end())
+      put_joins(i, v, l.axis, parts, makers, true);
+  }
+
+  // A value that rank 0 alone computes, for the others.
+  void hand_on(size_t i, int v) {
+    bool misses = false;
+    for (size_t r = 1; r < needs_[v].size(); ++r) misses = misses || (needs_[v][r] && !computes_[i][r]);
+    if (in_step_ && misses) {
+      const int last = std::max(static_cast<int>(p_.values[v].shape.size()) - 1, 0);
+      return put_joins(i, v, last, {{Operand::value, v}}, {0}, false);
+    }
+    for (int& there : whole_[v])
+      if (there < 0) there = v;
+  }
+
+  // The nodes that put parts together, on each rank that needs the whole. first: the one of rank 0
+  // makes the value of the whole plan.
+  void put_joins(size_t i, int v, int axis, const std::vector<Operand>& parts, const std::vector<int>& makers,
+                 bool first) {
     const std::string op = SplitRules::join();
+    const int number = static_cast<int>(made_.makers.size());
+    made_.makers.push_back(makers);
+    has_words_ &= size_of(p_.values[v].dtype) % sizeof(uint32_t) == 0;
     for (size_t r = 0; r < needs_[v].size(); ++r) {
-      if (!needs_[v][r]) continue;
-      Node n{op, op_info(op)->version, {}, {r == 0 ? v : new_value(v)}, -1, {}, {}, p_.nodes[i].origin};
-      n.attrs["axis"] = int64_t{l.axis};
+      if (!in_step_ && !needs_[v][r]) continue;
+      const int whole = r == 0 && first ? v : new_value(v);
+      Node n{op, op_info(op)->version, parts, {whole}, -1, {}, {}, p_.nodes[i].origin};
+      n.attrs["axis"] = int64_t{axis};
       n.attrs["numerics"] = std::string(op_info(op)->numerics);
-      int64_t at = 0;
-      for (size_t from = 0; from < l.ranges.size(); ++from) {
-        if (l.ranges[from].begin != at) continue;  // another rank has the same part
-        n.in.push_back({Operand::value, pieces_[v][from]}), at = l.ranges[from].end;
-      }
-      whole_[v][r] = n.out[0];
-      put(std::move(n), r, i);
+      whole_[v][r] = whole;
+      put(std::move(n), r, i, number);
     }
   }
 
   const Plan& p_;
   const int ranks_;
+  const bool in_step_;
+  bool has_words_ = true;
   std::vector<Layout> layouts_;                      // per value
   std::vector<std::optional<NodeSplit>> splits_;     // per node
   std::vector<std::vector<bool>> needs_, computes_;  // per value, and per node: of which ranks
@@ -199,14 +231,14 @@ class Sharding {
 
 }  // namespace
 
-Result<Shards> shard(const Plan& p, int ranks) {
+Result<Shards> shard(const Plan& p, int ranks, bool in_step) {
   if (!p.bodies.empty() || !p.bindings.empty())
     return not_covered("tensor-parallel: a program with control flow or computed sizes is not divided");
   const Unfused layers = unfuse(p);
-  Sharding s(layers.plan, ranks);
+  Sharding s(layers.plan, ranks, in_step);
   INVAR_CHECK_OK(s.divide());
   s.find_needs();
-  Shards made = std::move(s).build();
+  INVAR_TRY(Shards made, std::move(s).build());
   for (int& n : made.node_of) n = layers.node_of[n];
   for (int& v : made.value_of) v = layers.value_of[v];
   return made;

@@ -141,12 +141,32 @@ std::vector<bool> values_that_feed(const Plan& p) {
   return feeds;
 }
 
+// Per join within a step: whether a state of any rank depends on it.
+std::vector<bool> feeding_joins(const Shards& shards, const std::vector<bool>& feeds) {
+  std::vector<bool> any(shards.makers.size());
+  for (size_t n = 0; n < shards.join_of.size(); ++n)
+    if (const int j = shards.join_of[n]; j >= 0) any[j] = any[j] || feeds[shards.plan.nodes[n].out[0]];
+  return any;
+}
+
+// The joins of a stage, whose nodes are those numbers of the plan of all ranks.
+void add_joins(const Shards& shards, const std::vector<int>& nodes, const std::vector<bool>& feeding,
+               Stage& stage) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const int join = shards.join_of[nodes[i]];
+    if (join < 0) continue;
+    stage.joins.push_back({static_cast<int>(i), shards.makers[join]});
+    if (feeding[join]) stage.feeding_outputs.push_back(stage.segment.plan.nodes[i].out[0]);
+  }
+}
+
 // The stages of a plan, which have their layers already. stage_of: of every node; a stage reads
 // from earlier ones alone. numbers: of the nodes, for people.
 void fill_stages(const Plan& p, const std::vector<int>& stage_of, const std::vector<int>& numbers,
-                 std::vector<Stage>& stages) {
+                 std::vector<Stage>& stages, const Shards* in_step = nullptr) {
   const SymbolUses uses(p);
   const std::vector<bool> feeds = values_that_feed(p);
+  const std::vector<bool> feeding = in_step ? feeding_joins(*in_step, feeds) : std::vector<bool>();
   std::vector<int> made_at(p.values.size(), -1);
   // Read by other stages; of these, by ones that are not of the same rank.
   std::vector<bool> is_handed_over(p.values.size()), leaves(p.values.size());
@@ -154,6 +174,7 @@ void fill_stages(const Plan& p, const std::vector<int>& stage_of, const std::vec
   for (size_t n = 0; n < p.nodes.size(); ++n) {
     nodes[stage_of[n]].push_back(static_cast<int>(n));
     for (int v : p.nodes[n].out) made_at[v] = stage_of[n];
+    if (in_step && in_step->join_of[n] >= 0) continue;
     for (const Operand& o : p.nodes[n].in)
       if (o.kind == Operand::value && made_at[o.index] >= 0 && made_at[o.index] != stage_of[n]) {
         const Stage &from = stages[made_at[o.index]], &to = stages[stage_of[n]];
@@ -179,6 +200,7 @@ void fill_stages(const Plan& p, const std::vector<int>& stage_of, const std::vec
     for (size_t o = 0; o < stage.segment.outputs.size(); ++o)
       if (const int v = stage.segment.outputs[o]; feeds[v] && is_handed_over[v])
         stage.feeding_outputs.push_back(stage.segment.plan.outputs[o].value);
+    if (in_step) add_joins(*in_step, nodes[s], feeding, stage);
   }
 }
 
@@ -213,9 +235,9 @@ Result<Bounds> layer_bounds(const Plan& p, int count) {
 }
 
 // Per node of a divided plan its stage: a partition of a rank is cut wherever ranks read what
-// others have computed, for all of them at once, so that they keep step. Makes the stages, in an
-// order in which they can run.
-std::vector<int> stages_of(const Shards& s, const Bounds& cut, std::vector<Stage>& stages) {
+// others have computed, for all of them at once, so that they keep step; not so where they join
+// within the step. Makes the stages, in an order in which they can run.
+std::vector<int> stages_of(const Shards& s, const Bounds& cut, bool in_step, std::vector<Stage>& stages) {
   const Plan& p = s.plan;
   std::vector<int> maker(p.values.size(), -1), partition_of;
   std::vector<std::tuple<int, int, int>> place;  // depth, partition, rank
@@ -231,7 +253,7 @@ std::vector<int> stages_of(const Shards& s, const Bounds& cut, std::vector<Stage
     const int partition = static_cast<int>(after - cut.nodes.begin()) - 1;
     int depth = 0;
     for (const Operand& o : p.nodes[n].in) {
-      if (o.kind != Operand::value || maker[o.index] < 0) continue;
+      if (in_step || o.kind != Operand::value || maker[o.index] < 0) continue;
       const auto& [before, its_partition, rank] = place[maker[o.index]];
       depth = std::max(depth, before + (its_partition != partition || crosses[o.index]));
     }
@@ -273,13 +295,13 @@ Result<std::vector<Stage>> split_by_layers(const Plan& p, int count) {
   return stages;
 }
 
-Result<std::vector<Stage>> split(const Plan& p, int partitions, int ranks) {
+Result<std::vector<Stage>> split(const Plan& p, int partitions, int ranks, bool in_step) {
   if (ranks == 1) return split_by_layers(p, partitions);
   INVAR_TRY(const Bounds cut, layer_bounds(p, partitions));
-  INVAR_TRY(const Shards shards, shard(p, ranks));
+  INVAR_TRY(const Shards shards, shard(p, ranks, in_step));
   std::vector<Stage> stages;
-  const std::vector<int> stage_of = stages_of(shards, cut, stages);
-  fill_stages(shards.plan, stage_of, shards.node_of, stages);
+  const std::vector<int> stage_of = stages_of(shards, cut, in_step, stages);
+  fill_stages(shards.plan, stage_of, shards.node_of, stages, in_step ? &shards : nullptr);
   for (Stage& s : stages)
     for (int v : s.segment.values) s.value_numbers.push_back(shards.value_of[v]);
   return stages;

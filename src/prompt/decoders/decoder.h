@@ -29,6 +29,9 @@ class Decoder {
   };
   virtual ~Decoder() = default;
   virtual void push(std::string_view text, DecoderState& state, Next& next) const = 0;
+  // What a text becomes wherever it stands, but for what is special of the first; false where that
+  // depends on the texts around it.
+  virtual bool alone(std::string&) const { return false; }
   // After the last text.
   virtual void finish(DecoderState&, Next&) const {}
 };

@@ -24,6 +24,7 @@ class FusedStrip : public Decoder {
     if (keep > 0) next.put(std::string_view(state.held).substr(0, keep));
     state.held.erase(0, keep);
   }
+  bool alone(std::string&) const override { return stop_ == 0; }
 
  private:
   std::string content_;

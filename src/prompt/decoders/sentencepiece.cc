@@ -41,6 +41,15 @@ class SentencePieceDecoder : public Decoder {
       put(plain += text.substr(done), state, next);
     }
   }
+  bool alone(std::string& piece) const override {
+    const char kind = piece.empty() ? static_cast<char>(kControlPiece) : piece[0];
+    piece.erase(0, 1);
+    if (kind == kUnknownPiece) piece = unk_surface_;
+    if (kind == kControlPiece) piece.clear();
+    if (kind == kTextPiece)
+      for (size_t at = 0; (at = piece.find(kSpace, at)) != piece.npos;) piece.replace(at, kSpace.size(), " ");
+    return true;
+  }
   void finish(DecoderState& state, Next& next) const override { give_bytes(state, next, false); }
 
  private:

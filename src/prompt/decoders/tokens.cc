@@ -22,6 +22,11 @@ class ByteLevel : public Decoder {
     }
     give(state, next, true);
   }
+  bool alone(std::string& token) const override {
+    std::string bytes;
+    if (!bytes_given_ && bytes_of_token(token, bytes)) token = bytes;
+    return true;
+  }
   void finish(DecoderState& state, Next& next) const override { give(state, next, false); }
 
  private:
@@ -52,6 +57,10 @@ class ByteFallback : public Decoder {
       next.put(token);
     }
   }
+  bool alone(std::string& token) const override {
+    if (const int byte = byte_of(token); byte >= 0) token = static_cast<char>(byte);
+    return true;
+  }
   void finish(DecoderState& state, Next& next) const override {
     if (state.held.empty()) return;
     if (valid_prefix(state.held) == state.held.size()) {
@@ -74,6 +83,7 @@ class ByteFallback : public Decoder {
 class Fuse : public Decoder {
  public:
   void push(std::string_view token, DecoderState&, Next& next) const override { next.put(token); }
+  bool alone(std::string&) const override { return true; }
 };
 
 class MetaspaceDecoder : public Decoder {
@@ -90,6 +100,11 @@ class MetaspaceDecoder : public Decoder {
     }
     next.put(text += token.substr(done));
   }
+  bool alone(std::string& token) const override {
+    for (size_t at = 0; (at = token.find(replacement_, at)) != token.npos;)
+      token.replace(at, replacement_.size(), " ");
+    return true;
+  }
 
  private:
   std::string replacement_;
@@ -105,6 +120,12 @@ class ReplaceTokens : public Decoder {
     if (!replacement_.apply(token, text, scratch)) text = token;  // a hopeless pattern matches nothing
     next.put(text);
   }
+  bool alone(std::string& token) const override {
+    std::string text;
+    Regex::Scratch scratch;
+    if (replacement_.apply(token, text, scratch)) token = text;
+    return true;
+  }
 
  private:
   Replacement replacement_;
@@ -115,13 +136,18 @@ class StripTokens : public Decoder {
   StripTokens(uint32_t content, size_t start, size_t stop) : start_(start), stop_(stop) {
     append_utf8(content_, content);
   }
-  void push(std::string_view token, DecoderState&, Next& next) const override {
-    for (size_t i = 0; i < start_ && token.starts_with(content_); ++i) token.remove_prefix(content_.size());
-    for (size_t i = 0; i < stop_ && token.ends_with(content_); ++i) token.remove_suffix(content_.size());
-    next.put(token);
+  void push(std::string_view token, DecoderState&, Next& next) const override { next.put(stripped(token)); }
+  bool alone(std::string& token) const override {
+    token = stripped(std::string(token));
+    return true;
   }
 
  private:
+  std::string stripped(std::string_view token) const {
+    for (size_t i = 0; i < start_ && token.starts_with(content_); ++i) token.remove_prefix(content_.size());
+    for (size_t i = 0; i < stop_ && token.ends_with(content_); ++i) token.remove_suffix(content_.size());
+    return std::string(token);
+  }
   std::string content_;
   size_t start_, stop_;
 };

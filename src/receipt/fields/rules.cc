@@ -8,6 +8,7 @@
 #include "base/operation_set.h"
 #include "base/profile.h"
 #include "base/text/json.h"
+#include "grammar/grammar.h"
 #include "receipt/fields/members.h"
 
 namespace invar::receipt {
@@ -63,9 +64,13 @@ void check_ranges(const Receipt& r, Findings& f) {
   check_tokens("input.tokens", r.prompt_tokens, kAnyVocab, f);
   check_tokens("input.decoder_tokens", r.decoder_tokens, kAnyVocab, f);
   check_tokens("input.stop_tokens", r.stop_tokens, kAnyVocab, f);
+  check_tokens("input.stop_token_ids", r.stop_token_ids, kAnyVocab, f);
   check_tokens("output.tokens", r.tokens, kAnyVocab, f);
   for (size_t i = 0; i < r.stop_strings.size() && !full(f); ++i)
     if (r.stop_strings[i].empty()) f.push_back({at("input.stop_strings", i), "a text", "the empty text"});
+  if (const std::string& asked = r.sampling.processors.structured_outputs; !asked.empty())
+    if (const Status known = grammar::check(asked); !known)
+      f.push_back({"input.structured_outputs", "what spec/grammar.md lists", known.error().message});
   if (r.max_new_tokens < 1)
     f.push_back({"input.max_new_tokens", "at least 1", std::to_string(r.max_new_tokens)});
   if (const auto found = sample::out_of_range(r.sampling))
@@ -98,6 +103,8 @@ static void check_settings(const Receipt& r, Findings& f) {
   check_ascending("input.forced_eos_token_id", p.forced_eos_token_id, f);
   check_ascending("input.suppress_tokens", p.suppress_tokens, f);
   check_ascending("input.begin_suppress_tokens", p.begin_suppress_tokens, f);
+  check_ascending("input.allowed_token_ids", p.allowed_token_ids, f);
+  check_ascending("input.stop_token_ids", r.stop_token_ids, f);
   check_ascending("input.stop_strings", r.stop_strings, f);
   if (r.stop_in_answer && r.stop_strings.empty())
     f.push_back({"input.stop_in_answer", "no such member where there are no stop_strings", "true"});

@@ -103,10 +103,37 @@ Status CpuExecutor::run(bool tail, const std::function<void()>&) {
           contract.find_out_of_bounds && contract.find_out_of_bounds(nodes_[n].call, out_of_bounds))
         return out_of_bounds_error(n, out_of_bounds);
     }
-    run_wave(wave);
+    if (e.nodes[wave.begin].join >= 0) {
+      INVAR_CHECK_OK(run_join(wave));
+    } else {
+      run_in_turn(wave);
+    }
     for (size_t n = wave.begin; observe_ && n < wave.end; ++n) observe_({n, step_shape_.past, nodes_[n].out});
   }
   return check_libraries();
+}
+
+// Ranks share the threads of the pool.
+void CpuExecutor::run_in_turn(const Wave& wave) {
+  std::unique_lock<std::mutex> turn;
+  if (joins_) turn = std::unique_lock(joins_->turn);
+  run_wave(wave);
+}
+
+// Reads the parts where the other ranks have made them, which are there from one meeting to the
+// next.
+Status CpuExecutor::run_join(const Wave& wave) {
+  const PreparedNode& prepared = executable_->nodes[wave.begin];
+  const std::vector<int>& makers = executable_->joins[static_cast<size_t>(prepared.join)].makers;
+  BoundNode& node = nodes_[wave.begin];
+  for (size_t i = 0; i < makers.size(); ++i)
+    if (makers[i] == rank_) joins_->parts[static_cast<size_t>(rank_)] = node.in[i].data;
+  INVAR_CHECK_OK(joins_->meet());
+  for (size_t i = 0; i < makers.size(); ++i)
+    if (makers[i] != rank_)
+      node.in[i].data = const_cast<void*>(joins_->parts[static_cast<size_t>(makers[i])]);
+  run_in_turn(wave);
+  return joins_->meet();
 }
 
 // The nodes of a wave, except those that are fused into others, have one kernel. In each phase

@@ -39,6 +39,8 @@ class CpuExecutor final : public Executor {
   static void run_fused(const void* context, const ops::Region&);
   size_t concurrent_end(size_t first) const;
   void run_wave(const Wave&);
+  void run_in_turn(const Wave&);
+  Status run_join(const Wave&);
 
   // The fused group of a node, for the epilogue callback.
   struct FusedGroup {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "device/peers.h"
 #include "run/execute/out_of_bounds.h"
 
 namespace invar::run {
@@ -13,7 +14,9 @@ constexpr int64_t kGraphRows = 8;  // steps of more rows cost more than queueing
 // Bytes that are sent while the piece before is hashed. Larger ones give all threads the same work,
 // and take long to pin: they are for sessions that make them ready while weights are loaded.
 constexpr size_t kHashedPiece = size_t{8} << 20, kLargeHashedPiece = size_t{32} << 20;
-constexpr size_t kPieceRows = 32;  // of larger pieces: multiples of so many
+// How long a rank's kernel waits for the part of another one.
+constexpr uint64_t kJoinPatience = 20'000'000'000;  // nanoseconds
+constexpr size_t kPieceRows = 32;                   // of larger pieces: multiples of so many
 
 static bool is_selected(const std::optional<std::vector<int>>& ports, int v) {
   return !ports || std::find(ports->begin(), ports->end(), v) != ports->end();
@@ -31,7 +34,7 @@ Status CudaExecutor::reserve_header(uint64_t bytes) {
 // The queue may still use the memory, and graphs hold pointers into it.
 Status CudaExecutor::release_memory() {
   INVAR_CHECK_OK(device_->wait());
-  graphs_.clear();
+  graphs_.clear(), single_graph_.reset();
   return {};
 }
 
@@ -72,6 +75,33 @@ Status CudaExecutor::schedule(bool reshape) {
     }
   }
   return {};
+}
+
+// For parts of so many bytes: those that all ranks reserve.
+Status CudaExecutor::reserve_mailbox(int64_t part_bytes) {
+  const size_t rank = static_cast<size_t>(rank_);
+  if (mailbox_.size() && part_bytes <= joins_->part_bytes[rank]) return {};
+  const size_t first = static_cast<size_t>(executable_->joins.at(0).node);
+  const size_t bytes = ops::find_join_kernel(executable_->nodes[first].kernel.op())
+                           ->mailbox_bytes(joins_->ranks(), part_bytes);
+  joins_->mailboxes[rank] = nullptr, mailbox_ = {};  // first, so that both need not fit
+  INVAR_TRY(mailbox_, Allocation::make(bytes, "parts of other ranks", device_));
+  joins_->mailboxes[rank] = mailbox_.data(), joins_->part_bytes[rank] = part_bytes;
+  INVAR_CHECK_OK(device_->fill(mailbox_.data(), 0, bytes));
+  return device_->wait();
+}
+
+void CudaExecutor::enqueue_join(size_t n, uint32_t number) const {
+  const PreparedNode& node = executable_->nodes[n];
+  StepHeader& header = header_in(device_step_header_);
+  ops::GpuJoin join;
+  join.ranks = joins_->ranks(), join.rank = rank_;
+  join.makers = executable_->joins[static_cast<size_t>(node.join)].makers;
+  join.mailboxes = joins_->mailboxes.data();
+  join.part_bytes = joins_->part_bytes[static_cast<size_t>(rank_)];
+  join.number = number;
+  join.base = &header.join_base, join.stalled = &header.stalled, join.patience = kJoinPatience;
+  ops::find_join_kernel(node.kernel.op())->enqueue(nodes_[n].call, join, device_->stream());
 }
 
 // The calls of a batch. The result of one that an addition is fused into is in the memory of the
@@ -190,15 +220,62 @@ Status CudaExecutor::queue(bool tail) {
                       sizeof(StepHeader) + static_cast<size_t>(step_shape_.batch) * sizeof(ops::Sequence)));
   for (const plan::Port& p : e.plan->inputs) {
     const ops::View& view = values_[p.value];
+    if (e.values[p.value].elsewhere) continue;
     if (const size_t bytes = bytes_of(view); bytes && !fed_on_device_.contains(p.value)) {
       INVAR_CHECK_OK(device_->upload(view.data, inputs_.at(p.value).data(), bytes));
     }
   }
+  uint32_t joins = 0;
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
-    if ((tail || e.nodes[n].feeds_state) && !e.nodes[n].in_prologue) enqueue(n, end);
+    if ((!tail && !e.nodes[n].feeds_state) || e.nodes[n].in_prologue) continue;
+    if (e.nodes[n].join >= 0)
+      enqueue_join(n, joins++);
+    else
+      enqueue(n, end);
   }
   return {};
+}
+
+// Queues a step. One that joins with other ranks is recorded whatever its size: recording loads its
+// kernels, which must not happen while another rank's kernels wait for this one.
+Status CudaExecutor::launch(bool tail) {
+  const bool recurs = !executable_->shaped_by_past && step_shape_.rows <= kGraphRows;
+  if (!recurs && !joins_) return queue(tail);
+  if (!recurs) single_graph_.reset();
+  auto& graph =
+      recurs
+          ? graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_, in_place_}]
+          : single_graph_;
+  if (!graph) {
+    INVAR_CHECK_OK(device_->begin_capture());
+    const Status queued = queue(tail);
+    INVAR_TRY(graph, device_->end_capture());
+    INVAR_CHECK_OK(queued);
+    if (joins_) {
+      INVAR_CHECK_OK(make_ready(*device_, *graph));
+    }
+  }
+  return joins_ ? replay_together(*graph) : device_->replay(*graph);
+}
+
+// Starts when all ranks have ended the step before and are ready for this one, and goes on when all
+// have started it: then no rank takes memory, or waits for its device, before another one's part is
+// on its way.
+Status CudaExecutor::replay_together(const Device::Graph& graph) {
+  INVAR_CHECK_OK(joins_->meet());
+  if (joins_->has_few_marks()) {
+    INVAR_CHECK_OK(device_->fill(mailbox_.data(), 0, mailbox_.size()));
+    INVAR_CHECK_OK(device_->wait());
+    INVAR_CHECK_OK(joins_->meet(RankJoins::Then::cleared));
+  }
+  for (const int64_t bytes : joins_->part_bytes)
+    if (bytes != joins_->part_bytes[0]) return Error{Code::internal, "ranks have unequal mailboxes"};
+  header_in(step_header_).join_base = joins_->base();
+  INVAR_CHECK_OK(device_->replay(graph));
+  Status met = joins_->meet(RankJoins::Then::started);
+  if (!met) (void)device_->wait();  // it ends, since each of its waits has a bound
+  return met;
 }
 
 bool CudaExecutor::is_downloaded(int v, bool tail) const {
@@ -263,24 +340,16 @@ Status CudaExecutor::read_output(int v, size_t begin,
 Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
   device_->make_current();
   StepHeader& header = header_in(step_header_);
-  header.fault = 0;
-  if (executable_->shaped_by_past || step_shape_.rows > kGraphRows) {
-    INVAR_CHECK_OK(queue(tail));
-  } else {
-    auto& graph =
-        graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_, in_place_}];
-    if (!graph) {
-      INVAR_CHECK_OK(device_->begin_capture());
-      const Status queued = queue(tail);
-      INVAR_TRY(graph, device_->end_capture());
-      INVAR_CHECK_OK(queued);
-    }
-    INVAR_CHECK_OK(device_->replay(*graph));
-  }
+  header.fault = header.stalled = 0;
+  INVAR_CHECK_OK(launch(tail));
   INVAR_CHECK_OK(download_outputs(tail));
   if (overlapped) overlapped();
   INVAR_CHECK_OK(device_->wait());
   INVAR_CHECK_OK(check_libraries());
+  if (header.stalled)
+    return Error{Code::failed, "tensor-parallel: rank " + std::to_string(header.stalled - 1) + " gave rank " +
+                                   std::to_string(rank_) +
+                                   " no part of a layer for 20 seconds; start again, or with fewer ranks"};
   return header.fault ? find_fault(tail) : Status();
 }
 
@@ -307,6 +376,7 @@ Status CudaExecutor::find_fault(bool tail) {
   for (size_t n = 0; n < nodes_.size(); ++n) {
     const PreparedNode& node = executable_->nodes[n];
     if (!tail && !node.feeds_state) continue;
+    if (node.join >= 0) break;  // it would wait for the others
     INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(*node.contract, nodes_[n].call, *device_));
     if (out_of_bounds) return out_of_bounds_error(n, *out_of_bounds);
     node.kernel.gpu->enqueue(nodes_[n].call, device_->stream());
@@ -319,7 +389,7 @@ size_t CudaExecutor::bytes() const {
   for (const auto* ports : {&inputs_, &outputs_})
     for (const auto& [v, b] : *ports) bytes += b.size();
   for (const Allocation& piece : pieces_) bytes += piece.size();
-  return bytes;
+  return bytes + mailbox_.size();
 }
 
 }  // namespace invar::run

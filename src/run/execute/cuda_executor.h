@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "kernels/fusion/join_kernels.h"
 #include "run/execute/executor.h"
 
 namespace invar::run {
@@ -41,6 +42,10 @@ class CudaExecutor final : public Executor {
   std::vector<const float*> addends(size_t begin, size_t end) const;
   void enqueue(size_t begin, size_t end) const;
   Status queue(bool tail);
+  Status launch(bool tail);
+  Status replay_together(const Device::Graph&);
+  Status reserve_mailbox(int64_t part_bytes) override;
+  void enqueue_join(size_t n, uint32_t number) const;
   bool left_on_device() const { return step_shape_.rows > whole_rows_; }
   bool is_downloaded(int v, bool tail) const;
   Status download_outputs(bool tail);
@@ -63,6 +68,10 @@ class CudaExecutor final : public Executor {
   // Recorded steps, by batch, rows, past_bound(), tail, fed_on_device_ and in_place_.
   using Step = std::tuple<int64_t, int64_t, int64_t, bool, std::set<int>, std::map<int, const void*>>;
   std::map<Step, std::unique_ptr<Device::Graph>> graphs_;
+  // Of ranks that join within a step: that of a step that does not recur, and the memory that the
+  // others write into.
+  std::unique_ptr<Device::Graph> single_graph_;
+  Allocation mailbox_;
 };
 
 }  // namespace invar::run

@@ -60,6 +60,7 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
   std::vector<uint64_t> size(e.buffers);
   const StepShape tail{1, tail_rows, capacity}, batch{max_sequences, 1, capacity};
   for (size_t v = 0; v < values_.size(); ++v) {
+    if (e.values[v].elsewhere) continue;
     ops::View view;
     const StepShape one{1, e.values[v].feeds_state ? rows : tail_rows, capacity};
     uint64_t& bytes = size[e.values[v].buffer];
@@ -82,6 +83,9 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     INVAR_TRY(*arena_, Allocation::make(total, "activations", device_));
   }
   INVAR_CHECK_OK(reserve_transient(max_sequences));
+  if (joins_) {
+    INVAR_CHECK_OK(reserve_mailbox(largest_part(rows, tail_rows, batch)));
+  }
   step_shape_ = {};
   buffer_offset_ = std::move(offset);
   capacity_ = capacity;
@@ -101,6 +105,20 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     INVAR_CHECK_OK(bind(of_each, {all.data(), static_cast<size_t>(count)}));
   }
   return host_ports ? reserve_ports(size, std::array{tail, batch}) : Status();
+}
+
+// The most bytes that a rank hands to the others at once.
+int64_t Executor::largest_part(int64_t rows, int64_t tail_rows, const StepShape& batch) const {
+  uint64_t most = 0;
+  ops::View view;
+  for (const plan::Join& join : executable_->joins) {
+    const PreparedNode& n = executable_->nodes[static_cast<size_t>(join.node)];
+    const StepShape one{1, n.feeds_state ? rows : tail_rows, batch.past};
+    for (const plan::Operand& part : n.node->in)
+      for (const StepShape& step : {one, batch})
+        most = std::max(most, executable_->shape(part.index, step, view));
+  }
+  return static_cast<int64_t>(most);
 }
 
 // States of fixed size lie before the others: a snapshot is one copy.

@@ -10,6 +10,7 @@
 
 #include "base/thread_pool.h"
 #include "device/memory.h"
+#include "run/execute/joins/rank_joins.h"
 #include "run/execute/snapshot_positions.h"
 #include "run/execute/state_pages.h"
 #include "run/prepare/executable.h"
@@ -28,6 +29,8 @@ class Executor {
   // Before reserve(): takes the memory of activations from executors of the same device, which run
   // in turn. What one leaves there is gone when the next one runs.
   void share_arena(std::shared_ptr<Allocation> arena) { arena_ = std::move(arena), shares_arena_ = true; }
+  // Before reserve(): the executable joins with those of other ranks within its steps.
+  void join_with(std::shared_ptr<RankJoins> joins, int rank) { joins_ = std::move(joins), rank_ = rank; }
   // Weights that were loaded for executable().weight_uses(). May be called again with others.
   Status attach(const Weights&);
   // Forgets all sequences where the capacity is more than before. Allocates the memory of
@@ -109,7 +112,9 @@ class Executor {
   // allocation. With a GPU it is in pinned memory and uploaded for each step.
   struct StepHeader {
     int64_t past;  // the largest of the sequences
-    uint32_t fault, unused;
+    uint32_t fault;
+    uint32_t join_base, stalled;  // ops::GpuJoin
+    uint32_t unused;
   };
   static StepHeader& header_in(const Allocation& a) { return *reinterpret_cast<StepHeader*>(a.data()); }
   static ops::Sequence* sequences_in(const Allocation& a) {
@@ -121,9 +126,10 @@ class Executor {
   virtual Status reserve_header(uint64_t bytes) = 0;
   virtual const Allocation& header_of_calls() const = 0;  // the header that kernels read
   virtual Status release_memory() = 0;  // called before memory is replaced that a queue or graph may use
-  virtual int64_t past_bound(int64_t rows, int64_t past) const = 0;  // Call::past of a step
-  virtual Status bind_call(size_t n) = 0;                            // the rest of a node's call
-  virtual Status schedule(bool reshape) = 0;                         // after all calls are bound
+  virtual int64_t past_bound(int64_t rows, int64_t past) const = 0;      // Call::past of a step
+  virtual Status reserve_mailbox(int64_t /*part_bytes*/) { return {}; }  // what other ranks write into
+  virtual Status bind_call(size_t n) = 0;                                // the rest of a node's call
+  virtual Status schedule(bool reshape) = 0;                             // after all calls are bound
   // steps: the largest ones with a tail.
   virtual Status reserve_ports(const std::vector<uint64_t>& buffer_sizes,
                                std::span<const StepShape> steps) = 0;
@@ -139,6 +145,8 @@ class Executor {
   std::vector<uint64_t> buffer_offset_;                                 // per buffer, into arena_
   std::shared_ptr<Allocation> arena_ = std::make_shared<Allocation>();  // all buffers
   Allocation step_header_;
+  std::shared_ptr<RankJoins> joins_;  // null: the executable joins with no other
+  int rank_ = 0;
   Allocation transient_header_;  // of nodes with the memory of a call: sequences that begin at 0
   int64_t capacity_ = 0, states_capacity_ = 0, source_ = 1;
   StepShape step_shape_{};  // of the last bind(); 0 rows: none holds
@@ -148,6 +156,7 @@ class Executor {
   Status copy_states(std::byte* to, const std::byte* from) const;
   Status bind_node(size_t n, const StepShape&);
   Status reserve_transient(int64_t max_sequences);
+  int64_t largest_part(int64_t rows, int64_t tail_rows, const StepShape& batch) const;
   Status bind_transient(BoundNode&, const ops::KernelRef&, int64_t sequences);
 
   Allocation states_;  // of the nodes without pages: on the host those of fixed size, which come first

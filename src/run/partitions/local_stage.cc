@@ -35,7 +35,8 @@ Result<std::shared_ptr<const Executable>> prepare_stage(const plan::Stage& stage
                                                         const PassObserver& observer) {
   const plan::Segment& segment = stage.segment;
   const std::span<const int> values = stage.value_numbers.empty() ? segment.values : stage.value_numbers;
-  return run::prepare(segment.plan, target, {segment.node_numbers, values, stage.feeding_outputs}, observer);
+  return run::prepare(segment.plan, target,
+                      {segment.node_numbers, values, stage.feeding_outputs, stage.joins}, observer);
 }
 
 Result<std::unique_ptr<LocalStage>> LocalStage::prepare(plan::Stage stage, const DecoderPorts& ports,
@@ -50,6 +51,12 @@ Result<std::unique_ptr<LocalStage>> LocalStage::prepare(plan::Stage stage, const
     s->has_memory_ = std::none_of(s->executable_->nodes.begin(), s->executable_->nodes.end(),
                                   [](const PreparedNode& n) { return n.contract->stateful; });
   return s;
+}
+
+// On a host every rank has a lane of its own, too: it waits for others within a step.
+void LocalStage::join_with(std::shared_ptr<RankJoins> joins) {
+  joins_ = std::move(joins);
+  if (!device_) lane_ += " " + std::to_string(stage_.partition) + "." + std::to_string(stage_.rank);
 }
 
 Result<uint64_t> LocalStage::weight_bytes() const {
@@ -72,6 +79,7 @@ void LocalStage::make_executor() {
   const Options& o = context_.options;
   executor_ = Executor::make(executable_, *context_.pool, device_);
   if (arena_) executor_->share_arena(arena_);
+  if (joins_) executor_->join_with(joins_, stage_.rank);
   std::vector<int> inputs, outputs;  // the others are handed over where they lie
   for (int v : {ids_, positions_, lengths_, hidden_in_})
     if (v >= 0) inputs.push_back(v);

@@ -66,6 +66,15 @@ class LocalStage final : public Stage {
   // loads its own; null: it checks none.
   void check_instead(const plan::Plan* whole) { checks_ = whole, checks_own_ = false; }
 
+  // The stage joins with those of the other ranks of its partition within its steps.
+  void join_with(std::shared_ptr<RankJoins> joins);
+  void give_up() override {
+    if (joins_) joins_->give_up();
+  }
+  void restart() override {
+    if (joins_) joins_->restart();
+  }
+
   Status load() override;
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) override;
   Status forget(int64_t sequence, int64_t keep) override { return executor_->forget(sequence, keep); }
@@ -112,6 +121,7 @@ class LocalStage final : public Stage {
   std::shared_ptr<const Executable> executable_;
   std::shared_ptr<Allocation> arena_;     // null: the executor's own
   std::shared_ptr<UploadQueues> queues_;  // while weights are to be loaded; null: of each load
+  std::shared_ptr<RankJoins> joins_;      // null: it joins between stages, or has no ranks
   std::unique_ptr<Executor> executor_;
   Weights weights_;  // resident, or of a streamed stage those that were checked
   bool checks_own_ = true;

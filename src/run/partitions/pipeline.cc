@@ -238,6 +238,7 @@ void Pipeline::work(size_t lane) {
     lock.lock();
     jobs.busy[lane] = false;
     if (!status && !jobs.failed()) jobs.status = std::move(status);
+    for (size_t s = 0; jobs.failed() && s < stages_.size(); ++s) stages_[s]->give_up();
     ++jobs.done[stage], --jobs.left[pass];
     notify();
   }
@@ -277,6 +278,7 @@ Status Pipeline::run_overlapped(std::span<const StagePass> passes, const std::fu
 Status Pipeline::run(std::span<const StagePass> passes, const std::function<void()>& overlapped,
                      const Take& take) {
   if (lanes_ == 1) return run_in_order(passes, overlapped, take);
+  for (const auto& s : stages_) s->restart();
   if (overlapped && passes.size() > 1) overlapped();
   return run_overlapped(passes, overlapped, take);
 }

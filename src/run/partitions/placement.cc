@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
+
+#include "device/peers.h"
 
 #ifndef __wasi__
 #include "run/partitions/workers/remote_stage.h"
@@ -11,6 +14,8 @@
 
 namespace invar::run {
 namespace {
+
+constexpr int kMostJoined = 8;  // ops::kMaxJoinedRanks
 
 // The whole plan as its only stage.
 plan::Stage only_stage(const plan::Plan& p, int hidden) {
@@ -110,16 +115,40 @@ struct Placing {
     }
     return text;
   }
-  Result<LocalStage*> place_here(size_t s, const std::string& name) {
+  const std::string& name_of(int place) const {
+    return names[static_cast<size_t>(place) * names.size() / static_cast<size_t>(count)];
+  }
+  Result<std::shared_ptr<Device>> device(const std::string& name) {
     auto known = devices.find(name);
     if (known == devices.end()) {
-      INVAR_TRY(auto device, Device::named(name));
-      known = devices.emplace(name, std::move(device)).first;
+      INVAR_TRY(auto opened, Device::named(name));
+      known = devices.emplace(name, std::move(opened)).first;
     }
-    const Device* const d = known->second.get();
+    return known->second;
+  }
+  // Whether ranks can join within their steps: each is on a GPU of its own, and reaches the memory
+  // of the others of its partition. Ranks on hosts can, too.
+  Result<bool> can_join_in_step() {
+    std::set<int> gpus;
+    bool reached = true, on_hosts = true;
+    for (int place = 0; place < count; ++place) {
+      INVAR_TRY(const auto here, device(name_of(place)));
+      on_hosts &= !here;
+      if (!here) continue;
+      gpus.insert(here->info().index);
+      for (int other = place / ranks * ranks; other < place; ++other) {
+        INVAR_TRY(const auto there, device(name_of(other)));
+        reached = reached && there && reach_memory(*here, *there) && reach_memory(*there, *here);
+      }
+    }
+    return on_hosts || (reached && gpus.size() == static_cast<size_t>(count) && ranks <= kMostJoined);
+  }
+  Result<LocalStage*> place_here(size_t s, const std::string& name) {
+    INVAR_TRY(const auto own, device(name));
+    const Device* const d = own.get();
     describe(s, name, d ? "cuda:" + std::to_string(d->info().index) + " " + d->info().name : "cpu");
-    on_host |= !d, placed.device = known->second;
-    INVAR_TRY(auto stage, LocalStage::prepare(placed.parts[s], ports, known->second, context));
+    on_host |= !d, placed.device = own;
+    INVAR_TRY(auto stage, LocalStage::prepare(placed.parts[s], ports, own, context));
     LocalStage* const made = stage.get();
     placed.stages.push_back(std::move(stage));
     return made;
@@ -149,7 +178,7 @@ struct Placing {
     std::vector<LocalStage*> local;
     for (size_t s = 0; s < placed.parts.size(); ++s) {
       const int place = count == 1 ? 0 : placed.parts[s].partition * ranks + placed.parts[s].rank;
-      const std::string& name = names[static_cast<size_t>(place) * names.size() / static_cast<size_t>(count)];
+      const std::string& name = name_of(place);
       INVAR_TRY(const bool there, place_there(s, name));
       if (there) continue;
       INVAR_TRY(LocalStage* const stage, place_here(s, name));
@@ -175,12 +204,34 @@ Result<std::vector<std::string>> device_list(const std::string& text) {
   return names;
 }
 
+// The parts of a decoder for partitions and ranks.
+static Result<std::vector<plan::Stage>> split(const plan::Plan& p, int partitions, const Options& o,
+                                              Placing& placing) {
+  const bool may_join = o.ranks > 1 && o.joins != Options::Joins::between_stages;
+  if (may_join && (o.joins == Options::Joins::within_steps || o.device.find("cuda") != std::string::npos)) {
+    INVAR_TRY(const bool can, placing.can_join_in_step());
+    if (auto parts = plan::split(p, partitions, o.ranks, can); parts || !can) return parts;
+  }
+  return plan::split(p, partitions, o.ranks);
+}
+
+// Ranks of one partition that join within their steps know of each other.
+static void join(std::span<LocalStage* const> stages, const std::vector<plan::Stage>& parts, int ranks) {
+  std::shared_ptr<RankJoins> joins;
+  for (size_t s = 0; s < stages.size() && !parts[s].joins.empty(); ++s) {
+    if (s % static_cast<size_t>(ranks) == 0)
+      joins = std::make_shared<RankJoins>(ranks, static_cast<uint32_t>(parts[s].joins.size()));
+    stages[s]->join_with(joins);
+  }
+}
+
 Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, const StageContext& context) {
   const Options& o = context.options;
   INVAR_TRY(const std::vector<std::string> names, device_list(o.device));
   INVAR_CHECK_OK(check_partitions(p, o, names.size()));
   const int partitions = partitions_of(o, names.size()), count = partitions * o.ranks;
   PlacedDecoder placed;
+  Placing placing{names, count, o.ranks, ports, context, placed};
   if (o.weights_memory > 0) {
     if (count > 1)
       return not_covered(
@@ -190,11 +241,11 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
   } else if (count == 1) {
     placed.parts.push_back(only_stage(p, o.hidden));
   } else {
-    INVAR_TRY(placed.parts, plan::split(p, partitions, o.ranks));
+    INVAR_TRY(placed.parts, split(p, partitions, o, placing));
   }
 
-  Placing placing{names, count, o.ranks, ports, context, placed};
   INVAR_TRY(const std::vector<LocalStage*> local, placing.stages());
+  join(local, placed.parts, o.ranks);
   for (size_t s = 0; s < local.size() && o.ranks > 1; ++s) local[s]->check_instead(s == 0 ? &p : nullptr);
   std::map<std::string, std::pair<std::shared_ptr<Allocation>, std::shared_ptr<UploadQueues>>> shared;
   std::vector<std::shared_ptr<Allocation>> arenas;

@@ -2,7 +2,10 @@
 // computes on one.
 #include <gmock/gmock.h>
 
+#include <future>
+
 #include "plan/stages.h"
+#include "run/execute/joins/rank_joins.h"
 #include "run/testing.h"
 #include "run/weights_needed.h"
 
@@ -45,10 +48,91 @@ TEST_F(RanksTest, SameBytesForEveryNumberAndPiece) {
       }
 }
 
+TEST_F(RanksTest, JoinsWithinAStepHaveTheBytesOfJoinsBetweenStages) {
+  Session whole = open(*model, options(1, "reference"));
+  const Logits truth = logits(whole, kTokens, true);
+  for (const int n : {2, 4})
+    for (const int partitions : {1, 2, 3})
+      for (const int piece : {1, 64, kTokens}) {
+        SCOPED_TRACE(std::to_string(n) + " ranks, " + std::to_string(partitions) + " partitions, pieces of " +
+                     std::to_string(piece));
+        Options o = ranks(n, partitions);
+        o.joins = Options::Joins::within_steps;
+        Session s = open(*model, o);
+        EXPECT_TRUE(same_bytes(logits(s, piece, true), truth));
+        s.reset();
+        const Logits last = logits(s, piece, false);
+        EXPECT_TRUE(same_bytes(std::span(last).last(kVocab), std::span(truth).last(kVocab)));
+      }
+}
+
+// Steps that are recorded once, in changing sizes, as they recur in another order.
+TEST_F(RanksTest, OnTwoGpusToo) {
+  if (!Device::open(1)) GTEST_SKIP() << "no two GPUs here";
+  Session whole = open(*model, options(1, "reference"));
+  const Logits truth = logits(whole, kTokens, true);
+  for (const auto joins : {Options::Joins::automatic, Options::Joins::between_stages}) {
+    Options o = ranks(2);
+    o.device = "cuda:0,cuda:1", o.joins = joins;
+    Session s = open(*model, o);
+    for (const int piece : {kTokens, 1, 64, 9, 7, 1, kTokens}) {
+      s.reset();
+      EXPECT_TRUE(same_bytes(logits(s, piece, true), truth)) << "piece " << piece;
+      s.reset();
+      EXPECT_TRUE(same_bytes(std::span<const float>(logits(s, piece, false)).last(kVocab),
+                             std::span(truth).last(kVocab)));
+    }
+  }
+  Options o = ranks(2, 1, kSequences);
+  o.device = "cuda:0,cuda:1", o.joins = Options::Joins::within_steps;
+  const std::vector<Logits> single = alone(*model);
+  Session s = open(*model, o);
+  for (int batch : {1, 3, 17, 64}) company_does_not_show(s, batch, single);
+}
+
+TEST_F(RanksTest, ARankThatJoinsWithinAStepIsOneStage) {
+  const auto stages = plan::split(model->plan, 2, 2, true);
+  ASSERT_TRUE(stages) << stages.error().message;
+  ASSERT_EQ(stages->size(), 4U);
+  size_t joins = 0;
+  for (size_t s = 0; s < stages->size(); s += 2) {
+    const plan::Stage &first = (*stages)[s], &second = (*stages)[s + 1];
+    ASSERT_EQ(first.joins.size(), second.joins.size());
+    for (size_t j = 0; j < first.joins.size(); ++j) EXPECT_EQ(first.joins[j].makers, second.joins[j].makers);
+    joins += first.joins.size();
+  }
+  EXPECT_EQ(joins, 4U * kRankLayers + 2);
+}
+
+TEST(RankJoins, WhoWaitsForARankThatGaveUpIsTold) {
+  RankJoins joins(2, 3);
+  const auto meet_twice = [&] {
+    const Status first = joins.meet();
+    return first ? joins.meet(RankJoins::Then::started) : first;
+  };
+  auto other = std::async(std::launch::async, meet_twice);
+  EXPECT_TRUE(meet_twice());
+  EXPECT_TRUE(other.get());
+  EXPECT_EQ(joins.base(), 4U);
+  other = std::async(std::launch::async, [&] { return joins.meet(); });
+  joins.give_up();
+  EXPECT_FALSE(other.get());
+  EXPECT_EQ(joins.meet().error().message, "tensor-parallel: another rank of the step failed");
+  joins.restart();
+  EXPECT_EQ(joins.base(), 7U);
+  other = std::async(std::launch::async, meet_twice);
+  EXPECT_TRUE(meet_twice());
+  EXPECT_TRUE(other.get());
+}
+
 TEST_F(RanksTest, CompanyDoesNotShow) {
   const std::vector<Logits> truth = alone(*model);
-  Session s = open(*model, ranks(2, 2, kSequences));
-  for (int batch : {1, 3, 17}) company_does_not_show(s, batch, truth);
+  for (const auto joins : {Options::Joins::automatic, Options::Joins::within_steps}) {
+    Options o = ranks(2, 2, kSequences);
+    o.joins = joins;
+    Session s = open(*model, o);
+    for (int batch : {1, 3, 17}) company_does_not_show(s, batch, truth);
+  }
 }
 
 TEST_F(RanksTest, EachRankHasItsPartOfTheWeights) {

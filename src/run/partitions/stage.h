@@ -77,6 +77,10 @@ class Stage {
   virtual Status begin(const StagePass&) = 0;
   virtual Status hand_in(int v, const Handover&) = 0;
   virtual Status run(const std::function<void()>& overlapped) = 0;
+  // A pass through it failed: whatever waits for it ends. Before the next call of Pipeline::run it
+  // starts again.
+  virtual void give_up() {}
+  virtual void restart() {}
   virtual Status hand_out(int v, Handover&) = 0;
   virtual Status handed_out() { return {}; }
   // An output on the host from byte `begin` on, in one or more pieces of whole rows. A piece is

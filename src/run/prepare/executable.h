@@ -12,6 +12,7 @@
 #include "kernels/registry.h"
 #include "kernels/vendor/vendor_kernel.h"
 #include "plan/plan.h"
+#include "plan/stages.h"
 #include "run/weights/weights.h"
 
 namespace invar::run {
@@ -50,6 +51,7 @@ struct PreparedNode {
   size_t batch_end = 0;                             // with a prologue: behind the batch that begins here
   bool is_view = false;                             // its result is a view of its operand: nothing runs
   bool concurrent = false;  // may run with the nodes before it, back to the last that is not concurrent
+  int join = -1;            // its number among the joins of ranks within the step
 };
 
 // A value of the plan, its memory and its layout.
@@ -60,6 +62,7 @@ struct PreparedValue {
   int shares_slot_with = -1;  // the result of its fused group that takes its memory
   int buffer = -1;            // the plan's slot, or a buffer of its own
   int64_t pitch = 0;          // not 0: channels last, see View::pitch
+  bool elsewhere = false;     // a part that another rank makes: it has no memory here
 };
 
 struct Executable {
@@ -72,6 +75,7 @@ struct Executable {
   std::vector<Symbol> symbols;        // per symbol of the plan
   std::vector<PreparedNode> nodes;    // per node of the plan
   std::vector<PreparedValue> values;  // per value of the plan
+  std::vector<plan::Join> joins;      // where ranks join within the step, in the order of the nodes
   size_t buffers = 0;                 // their number
   bool shaped_by_past = false;        // the shape of some value depends on `past`
   // False: a step depends on all rows before it, and no state remembers them between steps.

@@ -34,6 +34,7 @@ Result<std::shared_ptr<const Executable>> prepare(const plan::Plan& plan, const 
   executable->value_numbers.assign(numbering.values.begin(), numbering.values.end());
   executable->values.resize(plan.values.size());
   for (int v : numbering.feeding_outputs) executable->values[v].feeds_state = true;
+  executable->joins.assign(numbering.joins.begin(), numbering.joins.end());
   for (const Pass& pass : passes()) {
     if (target.observed && pass.merges) continue;
     INVAR_CHECK_OK(pass.run(*executable, target));

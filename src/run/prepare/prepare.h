@@ -27,9 +27,10 @@ struct Pass {
 std::span<const Pass> passes();  // in their order
 
 // A plan that is a part of another one has these: the numbers of its nodes and values there, and
-// its outputs that states of other parts depend on.
+// its values that states of other parts depend on, and where it joins with other ranks.
 struct Numbering {
   std::span<const int> nodes, values, feeding_outputs{};
+  std::span<const plan::Join> joins{};
 };
 // Called with what each pass leaves.
 using PassObserver = std::function<void(const Pass&, const Executable&)>;

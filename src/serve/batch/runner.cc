@@ -64,7 +64,16 @@ BatchRunner::BatchRunner(generate::Engine& engine, BatchOptions options, BatchRe
 Status BatchRunner::open() {
   const auto sequences = static_cast<size_t>(engine_.session().sequences());
   window_ = sequences + std::max<size_t>(sequences / 4, 2);
-  INVAR_TRY(service_, Service::make(engine_, {results_.receipts(), kMostChoices - sequences}));
+  ServiceOptions how;
+  how.archive.receipts = results_.receipts();
+  how.queue = kMostChoices - sequences;
+  how.log = [this](const Value& event) {
+    if (event.get("event").text != "store" || event.get("level").text != "error") return;
+    const std::lock_guard lock(mutex_);
+    unkept_ = bad_input("receipts cannot be kept: " + event.get("message").text);
+    changed_.notify_all();
+  };
+  INVAR_TRY(service_, Service::make(engine_, std::move(how)));
   service_->on_failure([this](const Error& error) {
     const std::lock_guard lock(mutex_);
     broken_ = error;
@@ -181,7 +190,7 @@ void BatchRunner::end(Error error, bool at_once) {
 bool BatchRunner::wait() {
   std::unique_lock lock(mutex_);
   const auto news = [&] {
-    return !arrived_.empty() || broken_ || (stopped_ && !ended_) ||
+    return !arrived_.empty() || broken_ || ((stopped_ || unkept_) && !ended_) ||
            (!lines_.empty() && waiting_.size() < window_ && !ended_);
   };
   if (running_.empty() && (ended_ || !streams_) && !news()) return false;
@@ -196,9 +205,10 @@ bool BatchRunner::wait() {
     changed_.wait(lock, [&] { return news() || (running_.empty() && !streams_); });
   }
   if (broken_ && !ended_) ended_ = broken_;  // with the marks of what runs
-  if (stopped_ && !ended_) {
+  if ((stopped_ || unkept_) && !ended_) {
+    Error why = unkept_.value_or(bad_input("ended by a signal: run the same command again to go on"));
     lock.unlock();
-    end(bad_input("ended by a signal: run the same command again to go on"), false);
+    end(std::move(why), false);
   }
   return true;
 }
@@ -236,10 +246,6 @@ void BatchRunner::take(Arrived reply) {
   if (reply.status == 429) {
     waiting_.push_front(std::move(work));
     return;
-  }
-  if (result.body.get("error").get("code").text == kNotKept) {
-    results_.unmark(id);
-    return end(bad_input(result.message), false);
   }
   // What another moment may have the memory for is tried once more, alone.
   if (result.kind == "failed" && ++work.failures < 2) {

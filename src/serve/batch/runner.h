@@ -97,6 +97,7 @@ class BatchRunner {
   std::atomic<bool> streams_ = false;
   bool stopped_ = false;
   std::optional<Error> broken_;  // of the engine
+  std::optional<Error> unkept_;  // of the disk
 };
 
 }  // namespace invar::serve

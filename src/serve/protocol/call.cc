@@ -1,18 +1,20 @@
 #include "serve/protocol/call.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
 
 #include "base/text/read_float.h"
 #include "generate/requests/request.h"
+#include "grammar/grammar.h"
+#include "serve/protocol/forms/translate.h"
 
 namespace invar::serve {
 namespace {
 
 using json::Value;
 
-enum Endpoint { kChat = 1, kCompletions = 2 };
 enum class Type { boolean, integer, number, text, texts, ids, list, object, any };
 
 void assign(bool& to, const Value& v) {
@@ -48,6 +50,10 @@ float float_of(const Value& v) {
 void assign(std::optional<float>& to, const Value& v) {
   to = float_of(v);
 }
+void assign(std::optional<std::vector<int32_t>>& to, const Value& v) {
+  to.emplace();
+  for (const Value& one : v.items) to->push_back(static_cast<int32_t>(one.to_int64()));
+}
 void assign(std::optional<std::vector<std::string>>& to, const Value& v) {
   to.emplace();
   if (v.is_string()) to->push_back(v.text);
@@ -56,11 +62,12 @@ void assign(std::optional<std::vector<std::string>>& to, const Value& v) {
 
 struct Field {
   const char* name;
-  int of;
+  int of, needed;  // endpoints
   Type type;
   bool ranged;
   double least, most;
-  const char* only;  // JSON: a list of the values that change nothing; "": all are taken
+  const char* only;     // JSON: a list of the values that change nothing; "": all are taken
+  const char* choices;  // JSON: a list of the values that there are; "": all
   void (*take)(Call&, const Value&);
 };
 
@@ -89,24 +96,23 @@ bool is_of(Type type, const Value& v) {
       if (!one.is_string()) return false;
     return true;
   };
+  const auto all_ids = [](const Value& list) {
+    for (const Value& one : list.items)
+      if (!one.is_integer() || one.to_double() < 0 || one.to_double() > 2147483647) return false;
+    return true;
+  };
   switch (type) {
     case Type::boolean: return v.is_boolean();
     case Type::integer: return v.is_integer();
     case Type::number: return v.is_number();
     case Type::text: return v.is_string();
     case Type::texts: return v.is_string() || (v.is_array() && all_strings(v));
-    case Type::ids:
+    case Type::ids: return v.is_array() && all_ids(v);
     case Type::list: return v.is_array();
     case Type::object: return v.is_object();
     case Type::any: return true;
   }
   return false;
-}
-
-// A value in a message: short, and on one line.
-std::string shown(const Value& v) {
-  const std::string text = json::dump(v, {.ascii = true});
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
 std::optional<Problem> take(const Field& field, const Value& v, Call& call) {
@@ -126,6 +132,11 @@ std::optional<Problem> take(const Field& field, const Value& v, Call& call) {
             (same.empty() ? "is not supported yet: leave it out"
                           : "only " + json::compact(same.items[0]) + " is supported yet, not " + shown(v)),
         name, "unsupported_parameter"};
+  }
+  if (*field.choices) {
+    const Value choices = json::read_or_null(field.choices);
+    if (std::ranges::count(choices.items, v) == 0)
+      return Problem{400, name + ": one of " + json::compact(choices) + " is needed, not " + shown(v), name};
   }
   if (field.take) field.take(call, v);
   return std::nullopt;
@@ -160,6 +171,81 @@ std::optional<Problem> take_logprobs(Call& call) {
   return std::nullopt;
 }
 
+// The form of the answer, as grammar.2 has it.
+std::optional<Problem> take_format(Call& call) {
+  const char* param = "response_format";
+  const Value &format = call.response_format, &asked = call.structured_outputs;
+  Value made = Value::object;
+  const std::string& type = format.get("type").text;
+  if (!format.is_null() && type != "text") {
+    const Value& schema = format.get("json_schema");
+    for (const auto& [name, value] : format.members)
+      if (name != "type" && (name != "json_schema" || type != "json_schema"))
+        return Problem{400, "response_format." + name + ": is not known: leave it out", param};
+    for (const auto& [name, value] : schema.members)
+      if (name != "name" && name != "description" && name != "schema" && name != "strict")
+        return Problem{400, "response_format.json_schema." + name + ": is not known: leave it out", param};
+    if (type == "json_object")
+      made["json_object"] = true;
+    else if (type != "json_schema")
+      return Problem{400,
+                     "response_format.type: text, json_object or json_schema is needed, not " +
+                         shown(format.get("type")),
+                     param};
+    else if (!schema.contains("schema"))
+      return Problem{400, "response_format.json_schema.schema: is needed", param};
+    else
+      made["json"] = schema.get("schema");
+  }
+  if (!asked.is_null()) {
+    if (!made.empty())
+      return Problem{400, "structured_outputs: response_format says a form, too: leave one of them out",
+                     "structured_outputs"};
+    param = "structured_outputs";
+    for (const auto& [name, value] : asked.members) {
+      if (name != "json" && name != "json_object" && name != "regex" && name != "choice")
+        return Problem{
+            400, "structured_outputs." + name + ": is not supported: take json, json_object, regex or choice",
+            param, "unsupported_parameter"};
+      if (value.is_null() || (name == "json_object" && !value.is_true())) continue;
+      made[name] = value;
+      if (name == "json" && value.is_string()) {  // a schema as a text
+        auto schema = json::parse(value.text, "structured_outputs.json");
+        if (!schema) return Problem{400, schema.error().message, param};
+        made[name] = *std::move(schema);
+      }
+    }
+  }
+  if (made.empty()) return std::nullopt;
+  const auto text = grammar::canonical(made);
+  if (!text) return Problem{400, std::string(param) + ": " + text.error().message, param};
+  if (!call.forced_tools().empty())
+    return Problem{400, std::string(param) + ": tool_choice asks for a call instead: leave one of them out",
+                   param};
+  call.sampling.structured_outputs = *text;
+  return std::nullopt;
+}
+
+// Which tools may be called, and whether one has to be.
+std::optional<Problem> take_tool_choice(const Call& call) {
+  const Value& choice = call.tool_choice;
+  if (choice.is_null() || choice.text == "auto" || choice.text == "none") return std::nullopt;
+  const auto wrong = [](const std::string& why) {
+    return Problem{400, "tool_choice: " + why, "tool_choice"};
+  };
+  const Value& name = choice.get("function").get("name");
+  if (choice.text != "required" &&
+      (!choice.is_object() || choice.get("type").text != "function" || !name.is_string()))
+    return wrong(
+        "auto, none, required or {\"type\": \"function\", \"function\": {\"name\": NAME}} is needed, not " +
+        shown(choice));
+  if (call.tools.empty()) return wrong("a call is asked for, and tools has no function");
+  if (call.forced_tools().empty()) return wrong("tools has no function " + shown(name));
+  for (const Value& tool : call.forced_tools().items)
+    if (!tool.get("name").is_string()) return Problem{400, "tools: each has a function with a name", "tools"};
+  return std::nullopt;
+}
+
 // What OpenAI's names mean that Invar spells otherwise.
 std::optional<Problem> settle(Call& call) {
   generate::SamplingOptions& s = call.sampling;
@@ -181,11 +267,8 @@ std::optional<Problem> settle(Call& call) {
                    "stream_options", "unsupported_parameter"};
   if (!call.stream_options.is_null() && !call.stream)
     return Problem{400, "stream_options: is for streams: set stream to true", "stream_options"};
-  const Value& choice = call.tool_choice;
-  if (!choice.is_null() && choice.text != "auto" && choice.text != "none")
-    return Problem{400, "tool_choice: only auto and none are supported yet, not " + shown(choice),
-                   "tool_choice", "unsupported_parameter"};
-  return std::nullopt;
+  if (auto problem = take_tool_choice(call)) return problem;
+  return take_format(call);
 }
 
 // A message as the templates of transformers have it: OpenAI writes the arguments of a call as a
@@ -213,6 +296,27 @@ void make_plain(Value& message) {
 
 }  // namespace
 
+std::string shown(const Value& v) {
+  const std::string text = json::dump(v, {.ascii = true});
+  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
+
+json::Value Call::forced_tools() const {
+  Value forced = Value::array;
+  const bool any = tool_choice.text == "required";
+  const Value& name = tool_choice.get("function").get("name");
+  if (!any && !tool_choice.is_object()) return forced;
+  for (const Value& tool : tools.items) {
+    const Value& function = tool.get("function");
+    if (!any && function.get("name") != name) continue;
+    Value taken = {{"name", function.get("name")}};
+    if (const Value* parameters = function.find("parameters"); parameters && !parameters->is_null())
+      taken["parameters"] = *parameters;
+    forced.add(std::move(taken));
+  }
+  return forced;
+}
+
 json::Value json_of(const Problem& p) {
   const char* type = p.status >= 500   ? "server_error"
                      : p.status == 401 ? "authentication_error"
@@ -229,7 +333,7 @@ Problem problem_of(const Error& e) {
   return {500, e.message};
 }
 
-Outcome<Call> read_call(std::string_view body, bool chat) {
+Outcome<Call> read_call(std::string_view body, Endpoint endpoint) {
   const auto parsed = json::parse(body, "the body");
   if (!parsed) return Problem{400, parsed.error().message};
   if (!parsed->is_object()) return Problem{400, "the body: an object is needed"};
@@ -237,21 +341,26 @@ Outcome<Call> read_call(std::string_view body, bool chat) {
     return Problem{400,
                    "the body: an object has the member '" + std::string(json::brief(*twice)) + "' twice"};
   Call call;
-  call.chat = chat;
+  call.endpoint = endpoint;
+  call.chat = (endpoint & (kChat | kMessages | kTokens | kResponses | kTokenize)) != 0;
   for (const auto& [name, value] : parsed->members) {
     const Field* field = nullptr;
     for (const Field& one : kFields)
-      if (one.name == name && (one.of & (chat ? kChat : kCompletions))) field = &one;
+      if (one.name == name && (one.of & endpoint)) field = &one;
     if (!field)
       return Problem{400, name + ": no member of a request that this server knows: leave it out", name,
                      "unknown_parameter"};
     if (value.is_null()) continue;
     if (auto problem = take(*field, value, call)) return *problem;
   }
+  for (const Field& field : kFields)
+    if ((field.needed & endpoint) && parsed->get(field.name).is_null())
+      return Problem{400, std::string(field.name) + ": " + words_of(field.type) + " is needed", field.name};
+  if (endpoint & (kMessages | kTokens))
+    if (auto problem = take_messages(call)) return *problem;
+  if (endpoint == kResponses)
+    if (auto problem = take_responses(call)) return *problem;
   if (auto problem = settle(call)) return *problem;
-  if (chat && !call.messages.is_array())
-    return Problem{400, "messages: a list of messages is needed", "messages"};
-  if (!chat && call.prompt.is_null()) return Problem{400, "prompt: a text or token ids are needed", "prompt"};
   return call;
 }
 

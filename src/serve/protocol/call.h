@@ -1,5 +1,5 @@
-// The body of a request in OpenAI's protocol -> what it asks for. The table of its members is
-// fields.toml.
+// The body of a request in the protocols of OpenAI, Anthropic and Jina -> what it asks for. The
+// table of its members is fields.toml.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,19 @@ struct Problem {
   std::string code = {};   // "model_not_found", ...; "": null
 };
 json::Value json_of(const Problem&);
-// The code where the disk takes no receipt.
-inline constexpr const char* kNotKept = "receipt_not_kept";
+// A value in a message: short, and on one line.
+std::string shown(const json::Value&);
 // What an error of Invar's says of a request.
 Problem problem_of(const Error&);
 
+// Whose body it is. Members of several are declared once: a set of bits.
+enum Endpoint {
+#include "options/request_endpoints.inc"
+};
+
 struct Call {
-  bool chat = false;
+  Endpoint endpoint = kCompletions;
+  bool chat = false;  // messages are answered, in whichever protocol
   std::string model;
   generate::SamplingOptions sampling;
   std::optional<uint64_t> seed;
@@ -39,6 +45,7 @@ struct Call {
   int64_t n = 1;
   int64_t priority = 0;  // the lowest goes first
   json::Value logit_bias;
+  json::Value response_format, structured_outputs;
   // of a completion
   json::Value prompt;
   bool echo = false;
@@ -49,8 +56,23 @@ struct Call {
   json::Value messages, tools, tool_choice, variables;
   std::string reasoning_effort;
   std::optional<bool> add_generation_prompt, continue_final_message;
+  // of messages (Anthropic) and responses, until they are those of a chat
+  json::Value system, thinking, input, text_options, reasoning;
+  std::string instructions;
+  // of texts: embeddings, rerank, score
+  std::string encoding_format, query;
+  std::optional<int64_t> dimensions, top_n, truncate_prompt_tokens;
+  json::Value documents, text_1, text_2;
+  bool return_documents = false;
+  // of tokenize and detokenize
+  bool add_special_tokens = true;
+  json::Value tokens;
 
-  bool include_usage() const { return stream_options.get("include_usage").is_true(); }
+  bool include_usage() const {
+    return stream_options.get("include_usage").is_true() || endpoint == kMessages || endpoint == kResponses;
+  }
+  // The functions of which the answer has to call one; empty: it need not.
+  json::Value forced_tools() const;
   bool shows_tools() const { return !tools.empty() && tool_choice.text != "none"; }
 };
 
@@ -70,9 +92,8 @@ class [[nodiscard]] Outcome {
   Problem problem_;
 };
 
-// Reads the body of a chat's or a completion's request: every member is known, of its type and in
-// its range.
-Outcome<Call> read_call(std::string_view body, bool chat);
+// Reads the body of a request: every member is known, of its type and in its range.
+Outcome<Call> read_call(std::string_view body, Endpoint);
 
 // The object of chat.1 (spec/chat.md) of a chat's request, as JSON.
 Outcome<std::string> chat_of(const Call&);

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "base/hash/random.h"
+#include "generate/settings/structured.h"
+#include "grammar/grammar.h"
 #include "serve/requests/reply.h"
 #include "serve/service.h"
 
@@ -26,43 +28,8 @@ Problem too_long(int64_t positions, int64_t tokens, const std::string& of_answer
           "", "context_length_exceeded"};
 }
 
-}  // namespace
-
-Outcome<generate::Request> Service::request_of(
-    const Call& call, generate::Prompt prompt, std::optional<std::vector<int32_t>> tokens,
-    const std::shared_ptr<const generate::RequestSettings>& settings) const {
-  if (!tokens) {
-    auto encoded = generate::Request::encode(model_, prompt, "the prompt");
-    if (!encoded) return problem_of(encoded.error());
-    tokens = *std::move(encoded);
-  }
-  const std::vector<int32_t>& start = model_.folder.decoder_tokens;  // of a model with an encoder
-  const int64_t positions = engine_.positions(),
-                n = static_cast<int64_t>(start.empty() ? tokens->size() : start.size());
-  if (call.echo && call.sampling.logprobs && !start.empty())
-    return Problem{400, "logprobs: this model reads the prompt by an encoder, so an echo has none",
-                   "logprobs"};
-  if (n >= positions) return too_long(positions, n, "");
-  if (const auto most = call.sampling.max_new_tokens; most && *most > positions - n)
-    return too_long(positions, n, ", and " + std::to_string(*most) + " new ones are asked for");
-  if (model_.folder.is_long(n))
-    return Problem{400,
-                   "a prompt of " + std::to_string(n) +
-                       " tokens has another program: LongRoPE has other "
-                       "factors beyond " +
-                       std::to_string(model_.folder.original_context) +
-                       " tokens, and this "
-                       "server has one program: shorten it, or use invar run",
-                   "", "not_covered"};
-  auto made = generate::Request::make(model_, std::move(prompt), *std::move(tokens), settings, "the prompt");
-  if (!made) return problem_of(made.error());
-  made->max_new_tokens = std::min(made->max_new_tokens, positions - n);
-  return *std::move(made);
-}
-
 // The text that has exactly these ids: a receipt binds a text.
-Outcome<std::string> Service::text_of(const std::vector<int32_t>& ids) const {
-  const prompt::Tokenizer& tokenizer = model_.folder.tokenizer;
+Outcome<std::string> text_of(const prompt::Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
   for (const int32_t id : ids)
     if (id >= tokenizer.vocab_size())
       return Problem{400,
@@ -77,17 +44,64 @@ Outcome<std::string> Service::text_of(const std::vector<int32_t>& ids) const {
     const auto again = tokenizer.encode(text);
     if (again && *again == ids) return text;
   }
+  const auto begin = tokenizer.encode("");
+  const bool lacks_begin = begin && !begin->empty() && begin->front() != ids[0];
   return Problem{
       400,
       "prompt: no text has exactly these token ids, and a receipt binds a text: send the text, or the "
-      "ids that /tokenize makes of it",
+      "ids that /tokenize makes of it" +
+          std::string(lacks_begin ? "; every text begins with the special token " +
+                                        std::to_string(begin->front()) + " (lm-eval: add_bos_token=True)"
+                                  : ""),
       "prompt", "unsupported_parameter"};
 }
 
-Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
-  if (!call.model.empty() && call.model != name_)
-    return Problem{404, "model: no model " + call.model + " here: " + name_, "model", "model_not_found"};
+}  // namespace
+
+Outcome<generate::Request> Service::request_of(
+    const LanguageModel& with, const Call& call, generate::Prompt prompt,
+    std::optional<std::vector<int32_t>> tokens,
+    const std::shared_ptr<const generate::RequestSettings>& settings) const {
+  if (!tokens) {
+    auto encoded = generate::Request::encode(with.model, prompt, "the prompt");
+    if (!encoded) return problem_of(encoded.error());
+    tokens = *std::move(encoded);
+  }
+  const std::vector<int32_t>& start = with.model.folder.decoder_tokens;  // of a model with an encoder
+  const int64_t positions = with.engine.positions(),
+                n = static_cast<int64_t>(start.empty() ? tokens->size() : start.size());
+  if (call.echo && call.sampling.logprobs && !start.empty())
+    return Problem{400, "logprobs: this model reads the prompt by an encoder, so an echo has none",
+                   "logprobs"};
+  if (n >= positions) return too_long(positions, n, "");
+  if (const auto most = call.sampling.max_new_tokens; most && *most > positions - n)
+    return too_long(positions, n, ", and " + std::to_string(*most) + " new ones are asked for");
+  if (with.model.folder.is_long(n))
+    return Problem{400,
+                   "a prompt of " + std::to_string(n) +
+                       " tokens has another program: LongRoPE has other "
+                       "factors beyond " +
+                       std::to_string(with.model.folder.original_context) +
+                       " tokens, and this "
+                       "server has one program: shorten it, or use invar run",
+                   "", "not_covered"};
+  auto made =
+      generate::Request::make(with.model, std::move(prompt), *std::move(tokens), settings, "the prompt");
+  if (!made) return problem_of(made.error());
+  made->max_new_tokens = std::min(made->max_new_tokens, positions - n);
+  return *std::move(made);
+}
+
+Outcome<std::vector<generate::Request>> Service::requests_of(const LanguageModel& with, Call& call) const {
   call.sampling.seed = call.seed.value_or(random_seed());
+  if (const json::Value tools = call.forced_tools(); !tools.empty()) {  // grammar.14
+    const generate::CallSyntax syntax = generate::call_syntax(with.model.folder);
+    json::Value asked = {{"tools", tools}};
+    if (!syntax.begin.empty()) asked["begin"] = syntax.begin, asked["end"] = syntax.end;
+    const auto text = grammar::canonical(asked);
+    if (!text) return Problem{400, "tools: " + text.error().message, "tools"};
+    call.sampling.structured_outputs = *text;
+  }
   generate::RequestOptions options;
   options.sampling = call.sampling;
   options.fill_memory = call.chat;
@@ -95,17 +109,17 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
   if (!call.chat && !call.sampling.max_new_tokens) options.sampling.max_new_tokens = kCompletionTokens;
   if (call.sampling.logit_bias)
     for (const sample::LogitBias& bias : *call.sampling.logit_bias)
-      if (bias.token >= model_.folder.tokenizer.vocab_size())
+      if (bias.token >= with.model.folder.tokenizer.vocab_size())
         return Problem{400,
                        "logit_bias: id " + std::to_string(bias.token) + " is not in the vocabulary of " +
-                           std::to_string(model_.folder.tokenizer.vocab_size()) + " tokens",
+                           std::to_string(with.model.folder.tokenizer.vocab_size()) + " tokens",
                        "logit_bias"};
-  auto settings = generate::RequestSettings::make(model_, std::move(options));
+  auto settings = generate::RequestSettings::make(with.model, std::move(options));
   if (!settings) return problem_of(settings.error());
   std::vector<generate::Request> requests;
   const auto add = [&](generate::Prompt prompt,
                        std::optional<std::vector<int32_t>> ids) -> std::optional<Problem> {
-    auto made = request_of(call, std::move(prompt), std::move(ids), *settings);
+    auto made = request_of(with, call, std::move(prompt), std::move(ids), *settings);
     if (!made) return made.problem();
     const uint64_t first = made->params.stream;
     for (uint64_t j = 0; j < static_cast<uint64_t>(call.n); ++j) {  // sampling.24
@@ -122,7 +136,7 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
   }
   auto prompts = prompts_of(call);
   if (!prompts) return prompts.problem();
-  const size_t most = options_.queue + static_cast<size_t>(engine_.session().sequences());
+  const size_t most = options_.queue + static_cast<size_t>(with.engine.session().sequences());
   if (prompts->size() * static_cast<size_t>(call.n) > most)
     return Problem{400,
                    "prompt: " + std::to_string(prompts->size()) + " prompts of " + std::to_string(call.n) +
@@ -130,7 +144,7 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
                    "prompt"};
   for (GivenPrompt& given : *prompts) {
     if (given.ids) {
-      auto text = text_of(*given.ids);
+      auto text = text_of(with.model.folder.tokenizer, *given.ids);
       if (!text) return text.problem();
       given.text = std::move(*text);
     }
@@ -139,18 +153,33 @@ Outcome<std::vector<generate::Request>> Service::requests_of(Call& call) const {
   return requests;
 }
 
-void Service::prepare(Asked& asked, bool chat) {
+void Service::prepare(Asked& asked, Endpoint endpoint) {
   if (const auto problem = closed()) return refuse(asked, *problem);
-  auto call = read_call(asked.request.body, chat);
+  auto call = read_call(asked.request.body, endpoint);
   if (!call) return refuse(asked, call.problem());
-  auto requests = requests_of(*call);
+  auto model = language_model(call->model);
+  if (!model) return refuse(asked, model.problem());
+  auto requests = requests_of(**model, *call);
   if (!requests) return refuse(asked, requests.problem());
   const auto reply =
-      std::make_shared<Reply>(*this, std::move(*call), std::move(asked.responder), asked.headers);
+      std::make_shared<Reply>(*this, **model, std::move(*call), std::move(asked.responder), asked.headers);
   if (const auto problem = reply->start(std::move(*requests), client_of(asked.request))) {
     asked.responder = reply->take_responder();
     refuse(asked, *problem);
   }
+}
+
+void Service::count_tokens(Asked& asked) {
+  auto call = read_call(asked.request.body, kTokens);
+  if (!call) return refuse(asked, call.problem());
+  auto model = language_model(call->model);
+  if (!model) return refuse(asked, model.problem());
+  auto chat = chat_of(*call);
+  if (!chat) return refuse(asked, chat.problem());
+  generate::Prompt prompt{"", std::nullopt, std::move(*chat), "messages"};
+  const auto ids = generate::Request::encode((*model)->model, prompt);
+  if (!ids) return refuse(asked, problem_of(ids.error()));
+  respond(asked, 200, {{"input_tokens", ids->size()}});
 }
 
 }  // namespace invar::serve

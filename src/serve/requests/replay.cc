@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "generate/settings/structured.h"
+
 namespace invar::serve {
 
 using receipt::Finding;
 
 Replay::Replay(Service& service, http::Responder responder, http::Headers headers)
-    : service_(service), responder_(std::move(responder)), headers_(std::move(headers)) {
+    : service_(service),
+      model_(service.models_.empty() ? nullptr : service.models_.front().get()),
+      responder_(std::move(responder)),
+      headers_(std::move(headers)) {
   ++service_.open_;
 }
 
@@ -20,13 +25,13 @@ Replay::~Replay() {
 
 // The request that the receipt says, with findings where this server makes another of its prompt.
 Result<generate::Request> Replay::compare_request() {
-  const generate::Model& model = service_.model_;
+  const generate::Model& model = model_->model;
   receipt::Receipt mine = model.described;
   mine.model_name = claimed_.model_name, mine.revision = claimed_.revision;  // labels
   verdict_.findings = receipt::compare_model(claimed_, mine);
-  if (claimed_.stop_tokens != model.folder.stop_tokens)
+  if (const auto stops = generate::stop_tokens_for(model.folder, claimed_); claimed_.stop_tokens != stops)
     verdict_.findings.push_back(
-        {"input.stop_tokens", json::dump(model.folder.stop_tokens), json::dump(claimed_.stop_tokens), true});
+        {"input.stop_tokens", json::dump(stops), json::dump(claimed_.stop_tokens), true});
   if (claimed_.decoder_tokens != model.folder.decoder_tokens)
     verdict_.findings.push_back({"input.decoder_tokens", json::dump(model.folder.decoder_tokens),
                                  json::dump(claimed_.decoder_tokens), true});
@@ -34,10 +39,14 @@ Result<generate::Request> Replay::compare_request() {
   settings->options.previous = claimed_.previous;
   settings->decoding.stop_strings = claimed_.stop_strings;
   settings->decoding.stop_in_answer = claimed_.stop_in_answer;
+  settings->decoding.stop_tokens = claimed_.stop_tokens;
+  settings->decoding.stop_token_ids = claimed_.stop_token_ids;
+  settings->decoding.ignore_eos = claimed_.ignore_eos;
   generate::Request request{{claimed_.prompt, std::nullopt, claimed_.chat, "the receipt"}, settings};
   INVAR_TRY(request.tokens, generate::Request::encode(model, request.prompt, "the receipt"));
   request.decoder_tokens = model.folder.decoder_tokens;
   request.max_new_tokens = claimed_.max_new_tokens, request.params = claimed_.sampling;
+  INVAR_CHECK_OK(generate::bind_constraint(model.folder, request.params.processors));
   if (request.prompt.text != claimed_.prompt)
     verdict_.findings.push_back(
         {"input.prompt", json::brief(request.prompt.text), json::brief(claimed_.prompt), true});
@@ -63,17 +72,24 @@ std::optional<Problem> Replay::start(std::string_view text) {
         "the receipt: only the receipt of an answer by a reproducible program, with its prompt, can be "
         "computed again",
         "", "not_covered"};
+  for (const auto& model : service_.models_)  // else the first, and findings
+    if (model->model.described.weights == claimed_.weights &&
+        model->model.described.program == claimed_.program) {
+      model_ = model.get();
+      break;
+    }
+  if (!model_) return service_.language_model("").problem();
   auto request = compare_request();
   if (!request) return Problem{400, request.error().message};
   if (!verdict_.ok()) {
     finish();
     return std::nullopt;
   }
-  if (request->positions() > service_.engine_.positions())
+  if (request->positions() > model_->engine.positions())
     return Problem{400,
                    "the receipt has " + std::to_string(request->positions()) +
                        " positions, and the context of this server is " +
-                       std::to_string(service_.engine_.positions()),
+                       std::to_string(model_->engine.positions()),
                    "", "context_length_exceeded"};
   auto job = std::make_shared<Job>();
   job->request = *std::move(request);
@@ -86,12 +102,12 @@ std::optional<Problem> Replay::start(std::string_view text) {
     self->finish();
   };
   job_ = job;
-  if (!service_.generator_.submit({job}))
+  if (!model_->generator.submit({job}))
     return service_.closed().value_or(
         Problem{429, "too many requests wait: ask again later", "", "rate_limit_exceeded"});
   responder_.on_gone([weak = weak_from_this()] {
     const auto self = weak.lock();
-    if (const auto running = self ? self->job_.lock() : nullptr) self->service_.generator_.cancel(running);
+    if (const auto running = self ? self->job_.lock() : nullptr) self->model_->generator.cancel(running);
   });
   return std::nullopt;
 }

@@ -27,6 +27,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
   void finish();
 
   Service& service_;
+  LanguageModel* model_;  // that the receipt is of
   http::Responder responder_;
   http::Headers headers_;
   receipt::Receipt claimed_;

@@ -13,6 +13,9 @@ namespace {
 
 using json::Value;
 
+// What proxies write in their logs where a client left.
+constexpr int kClientGone = 499;
+
 double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
@@ -20,10 +23,6 @@ double seconds_since(std::chrono::steady_clock::time_point t) {
 std::string random_id() {
   const auto bytes = random_bytes();
   return bytes ? to_hex(*bytes).substr(0, 24) : "0";
-}
-
-std::string sse(const Value& data) {
-  return "data: " + json::dump(data) + "\n\n";
 }
 
 }  // namespace
@@ -37,8 +36,10 @@ Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, cons
       chat(request.prompt.text, call.shows_tools()),
       place{prompt::Stream(tokenizer)} {}
 
-Reply::Reply(Service& service, Call call, http::Responder responder, http::Headers headers)
+Reply::Reply(Service& service, LanguageModel& model, Call call, http::Responder responder,
+             http::Headers headers)
     : service_(service),
+      model_(model),
       call_(std::move(call)),
       responder_(std::move(responder)),
       headers_(std::move(headers)),
@@ -54,10 +55,22 @@ Reply::~Reply() {
 }
 
 std::optional<Problem> Reply::start(std::vector<generate::Request> requests, uint64_t client) {
+  form_ = form_of(call_, requests.front().tokens.size());
   std::vector<std::shared_ptr<Job>> jobs;
+  std::vector<std::pair<size_t, generate::Answer>> repeats;
   for (generate::Request& request : requests) {
     const size_t i = choices_.size();
-    choices_.emplace_back(service_.model_.folder.tokenizer, call_, request);
+    choices_.emplace_back(model_.model.folder.tokenizer, call_, request);
+    if (service_.archive_->repeats()) {
+      const receipt::Receipt question = question_of(model_.model, request);
+      choices_.back().key = to_hex(receipt::receipt_hash(question));
+      // Log-probabilities are not kept.
+      if (auto known = call_.sampling.logprobs ? std::nullopt : service_.archive_->repeat(question)) {
+        choices_.back().repeated = true;
+        repeats.emplace_back(i, *std::move(known));
+        continue;
+      }
+    }
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
     job->turn = {call_.priority, client};
@@ -70,10 +83,16 @@ std::optional<Problem> Reply::start(std::vector<generate::Request> requests, uin
     choices_.back().job = job;
     jobs.push_back(std::move(job));
   }
-  if (!service_.generator_.submit(jobs))
+  if (!jobs.empty() && !model_.generator.submit(jobs))
     return service_.closed().value_or(
         Problem{429, "too many requests wait: ask again later", "", "rate_limit_exceeded"});
   service_.text_.post([self = shared_from_this()] { self->begin(); });
+  for (auto& [i, answer] : repeats)
+    service_.text_.post([self = shared_from_this(), i = i, answer = std::move(answer)] {
+      ++self->service_.metrics_.repeats;
+      for (const int32_t token : answer.receipt.tokens) self->take_token(i, token, std::nullopt);
+      self->take_answer(i, answer);
+    });
   return std::nullopt;
 }
 
@@ -94,13 +113,38 @@ void Reply::begin() {
 
 void Reply::cancel_all() {
   for (const Choice& choice : choices_)
-    if (const auto job = choice.job.lock()) service_.generator_.cancel(job);
+    if (const auto job = choice.job.lock()) model_.generator.cancel(job);
 }
 
 void Reply::gone() {
   if (std::exchange(over_, true)) return;
   ++service_.metrics_.cancelled;
   cancel_all();
+  keep_failure(kClientGone);
+}
+
+store::Record Reply::record_of(size_t i, int status) const {
+  const Choice& choice = choices_[i];
+  store::Record record = service_.new_record(headers_, model_.name);
+  record.answer = id_, record.choice = static_cast<int64_t>(i), record.status = status;
+  if (service_.archive_->records_prompts())
+    record.prompt = call_.chat ? json::compact(call_.messages) : json::quote(choice.prompt);
+  if (!choice.answer) return record;
+  const receipt::Receipt& r = choice.answer->receipt;
+  record.receipt = choice.answer->receipt_hash, record.finish_reason = r.finish_reason;
+  record.prompt_tokens = static_cast<int64_t>(r.prompt_tokens.size());
+  record.completion_tokens = static_cast<int64_t>(r.tokens.size());
+  return record;
+}
+
+// What became of the choices that have no receipt.
+void Reply::keep_failure(int status) {
+  std::vector<store::Record> records;
+  for (size_t i = 0; i < choices_.size(); ++i)
+    if (!choices_[i].answer) records.push_back(record_of(i, status));
+  service_.store_.post([archive = service_.archive_.get(), records = std::move(records)] {
+    for (const store::Record& record : records) archive->keep(record);
+  });
 }
 
 void Reply::take_token(size_t i, int32_t token, const std::optional<sample::StepLogprobs>& logprobs) {
@@ -147,14 +191,28 @@ void Reply::take_answer(size_t i, Result<generate::Answer> answer) {
   }
   // Nobody hears of an answer whose receipt is not on the disk.
   service_.store_.post([self = shared_from_this(), i] {
-    const Status saved = self->service_.save(*self->choices_[i].answer);
+    const Choice& kept = self->choices_[i];
+    const store::Record record = self->record_of(i, 200);
+    ++self->service_.metrics_.receipts;
+    const Status saved =
+        self->service_.archive_->keep(kept.answer->receipt, kept.answer->receipt_hash, kept.key, record);
+    if (saved)
+      self->service_.log({{"event", "answer"},
+                          {"request_id", record.request},
+                          {"choice", record.choice},
+                          {"model", record.model},
+                          {"receipt", record.receipt},
+                          {"finish_reason", record.finish_reason},
+                          {"prompt_tokens", record.prompt_tokens},
+                          {"completion_tokens", record.completion_tokens},
+                          {"from_store", kept.repeated}});
     self->service_.text_.post([self, i, saved] { self->take_saved(i, saved); });
   });
 }
 
 void Reply::take_saved(size_t i, const Status& saved) {
   if (over_) return;
-  if (!saved) return fail({500, "the receipt could not be kept: " + saved.error().message, "", kNotKept});
+  if (!saved) return fail({503, "the receipt of the answer cannot be kept now: ask again later"});
   choices_[i].sealed = true;
   count(*choices_[i].answer);
   if (call_.stream) responder_.write(events_of(i, true));
@@ -174,19 +232,21 @@ void Reply::count(const generate::Answer& answer) {
 void Reply::fail(const Problem& problem) {
   over_ = true;
   cancel_all();
-  if (call_.stream) return responder_.finish(sse(json_of(problem)));
+  keep_failure(problem.status);
+  if (call_.stream) return responder_.finish(form_->error(problem));
   http::Headers headers = headers_;
   headers.push_back({"content-type", "application/json"});
   if (problem.status >= 500) headers.push_back({"x-should-retry", problem.status == 503 ? "true" : "false"});
   service_.metrics_.count_status(problem.status);
-  responder_.answer(problem.status, std::move(headers), json::dump(json_of(problem)));
+  const Value body = call_.endpoint == kMessages ? messages_error(problem) : json_of(problem);
+  responder_.answer(problem.status, std::move(headers), json::dump(body));
 }
 
 void Reply::finish() {
   over_ = true;
   if (call_.stream) {
     std::string last = call_.include_usage() ? event(Value::array, true, true) : "";
-    return responder_.finish(last + "data: [DONE]\n\n");
+    return responder_.finish(last + form_->end());
   }
   Value body = envelope("chat.completion", "text_completion");
   for (size_t i = 0; i < choices_.size(); ++i) body["choices"].add(choice_json(i));
@@ -199,7 +259,7 @@ void Reply::finish() {
     receipts += (receipts.empty() ? "" : ", ") + choice.answer->receipt_hash;
   headers.push_back({"x-invar-receipt", receipts});
   service_.metrics_.count_status(200);
-  responder_.answer(200, std::move(headers), json::dump(body));
+  responder_.answer(200, std::move(headers), json::dump(form_->body(std::move(body))));
 }
 
 // --- the JSON of it ------------------------------------------------------------------------------
@@ -208,8 +268,8 @@ Value Reply::envelope(const char* of_chat, const char* of_completion) const {
   return {{"id", id_},
           {"object", call_.chat ? of_chat : of_completion},
           {"created", created_},
-          {"model", service_.name_},
-          {"system_fingerprint", service_.fingerprint_},
+          {"model", model_.name},
+          {"system_fingerprint", model_.fingerprint},
           {"choices", Value::array}};
 }
 
@@ -229,6 +289,7 @@ void Reply::number_calls(Choice& choice) const {
 Value Reply::choice_json(size_t i) {
   Choice& choice = choices_[i];
   Value json = {{"index", i}, {"logprobs", logprobs_of(choice)}, {"finish_reason", finish_reason(choice)}};
+  if (choice.stop.found()) json["stop_reason"] = choice.stop.text();
   if (call_.token_ids)
     json["prompt_token_ids"] = choice.prompt_ids,
     json["token_ids"] = call_.only_echo ? std::vector<int32_t>() : choice.answer->receipt.tokens;
@@ -251,7 +312,7 @@ Value Reply::choice_json(size_t i) {
 Value Reply::logprobs_of(Choice& choice) {
   const bool echoes = call_.echo && choice.answer;
   if (!call_.sampling.logprobs || (choice.logprobs.empty() && !echoes)) return nullptr;
-  LogprobsJson json(service_.model_.folder.tokenizer, call_.chat, choice.place);
+  LogprobsJson json(model_.model.folder.tokenizer, call_.chat, choice.place);
   if (echoes) {
     const std::vector<int32_t>& prompt = choice.answer->receipt.prompt_tokens;
     json.add_first(prompt.front());
@@ -274,7 +335,10 @@ std::string Reply::events_of(size_t i, bool last) {
                   {"finish_reason", nullptr}};
     if (call_.token_ids && !choice.begun) json["prompt_token_ids"] = choice.prompt_ids;
     if (call_.token_ids && !opens) json["token_ids"] = std::exchange(choice.fresh, {});
-    if (ends) json["finish_reason"] = finish_reason(choice);
+    if (ends) {
+      json["finish_reason"] = finish_reason(choice);
+      if (choice.stop.found()) json["stop_reason"] = choice.stop.text();
+    }
     choice.begun = true;
     out += event(json::list({std::move(json)}), false, ends);
   };
@@ -300,7 +364,7 @@ std::string Reply::events_of(size_t i, bool last) {
   return out;
 }
 
-std::string Reply::event(Value choices, bool with_usage, bool last) const {
+std::string Reply::event(Value choices, bool with_usage, bool last) {
   Value chunk = envelope("chat.completion.chunk", "text_completion");
   const bool complete = choices.empty();
   chunk["choices"] = std::move(choices);
@@ -308,22 +372,25 @@ std::string Reply::event(Value choices, bool with_usage, bool last) const {
   bool sealed = last;
   for (const Choice& choice : choices_) sealed &= choice.sealed;
   if (sealed && !complete) chunk["invar"] = invar();
-  return sse(chunk);
+  return form_->chunk(chunk);
 }
 
 Value Reply::usage() const {
-  size_t prompt = 0, made = 0;
+  size_t prompt = 0, made = 0, from_store = 0;
   int64_t cached = 0;
   for (size_t i = 0; i < choices_.size(); ++i) {  // the n answers to a prompt follow one another
     const receipt::Receipt& r = choices_[i].answer->receipt;
     if (i % static_cast<size_t>(call_.n) == 0)
       prompt += r.prompt_tokens.size(), cached += choices_[i].answer->cached_tokens;
     made += r.tokens.size();
+    if (choices_[i].repeated) from_store += r.tokens.size();
   }
-  return {{"prompt_tokens", prompt},
-          {"completion_tokens", made},
-          {"total_tokens", prompt + made},
-          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+  Value usage = {{"prompt_tokens", prompt},
+                 {"completion_tokens", made},
+                 {"total_tokens", prompt + made},
+                 {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+  if (service_.archive_->repeats()) usage["completion_tokens_details"] = {{"tokens_from_store", from_store}};
+  return usage;
 }
 
 // What a client needs for a proof: the receipts in the order of the choices, and what they bind.

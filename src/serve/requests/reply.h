@@ -11,6 +11,7 @@
 #include "http/server.h"
 #include "prompt/prompt.h"
 #include "serve/protocol/call.h"
+#include "serve/protocol/forms/form.h"
 #include "serve/protocol/logprobs_json.h"
 #include "serve/protocol/views.h"
 #include "serve/service.h"
@@ -19,7 +20,7 @@ namespace invar::serve {
 
 class Reply : public std::enable_shared_from_this<Reply> {
  public:
-  Reply(Service&, Call, http::Responder, http::Headers);
+  Reply(Service&, LanguageModel&, Call, http::Responder, http::Headers);
   ~Reply();
   // One choice of each request of this client. A problem: nothing has begun, and the responder is
   // given back.
@@ -45,6 +46,8 @@ class Reply : public std::enable_shared_from_this<Reply> {
     std::vector<sample::StepLogprobs> logprobs;  // of a stream those that are to be sent
     LogprobsJson::Place place;
     bool begun = false, sealed = false;
+    std::string key;        // of the archive, where the answer may be given again
+    bool repeated = false;  // it was
   };
 
   void begin();
@@ -53,6 +56,8 @@ class Reply : public std::enable_shared_from_this<Reply> {
   void take_text(Choice&, const std::string& piece);
   void take_answer(size_t choice, Result<generate::Answer>);
   void take_saved(size_t choice, const Status&);
+  store::Record record_of(size_t choice, int status) const;
+  void keep_failure(int status);
   void fail(const Problem&);
   void cancel_all();
   void finish();
@@ -63,7 +68,7 @@ class Reply : public std::enable_shared_from_this<Reply> {
   json::Value choice_json(size_t choice);
   json::Value logprobs_of(Choice&);
   std::string events_of(size_t choice, bool last);
-  std::string event(json::Value choices, bool with_usage = false, bool last = false) const;
+  std::string event(json::Value choices, bool with_usage = false, bool last = false);
   json::Value usage() const;
   json::Value invar() const;
   const char* finish_reason(const Choice&) const;
@@ -71,7 +76,9 @@ class Reply : public std::enable_shared_from_this<Reply> {
   void number_calls(Choice&) const;
 
   Service& service_;
+  LanguageModel& model_;
   const Call call_;
+  std::unique_ptr<Form> form_;
   http::Responder responder_;
   http::Headers headers_;
   const Clock::time_point start_ = Clock::now();

@@ -98,7 +98,7 @@ RUN = ["run", "--model-name", "m", "--prompt-text", "a"]
         (["run", "--modle", "m"], "did you mean --model-name?"),
         (["run", "--model", "m"], "did you mean --model-name?"),
         ([*RUN, "--temprature", 1], "did you mean --temperature?"),
-        ([*RUN, "--out", 1], "see `invar run --help`"),
+        ([*RUN, "--into", 1], "see `invar run --help`"),
         (["run", "--prompt", "m"], "did you mean --prompt-text or --prompt-file?"),
         ([*RUN, "--spot", 3], "it is an option of `invar verify`"),
         (["--max-new-tokens", 3, *RUN], "after the command, as in `invar run --max-new-tokens`"),

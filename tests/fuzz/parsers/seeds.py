@@ -49,6 +49,17 @@ def pattern():
         yield joined(text, "aaab abc\nABC \u00c9")
 
 
+def grammar():
+    sys.path.insert(0, str(ROOT / "tests/grammar"))
+    from probe import Schemas
+
+    for seed in range(60):
+        yield joined(json.dumps(Schemas(seed).schema(), ensure_ascii=False), "a walk %d" % seed)
+    for text in ('{"regex": "(a|bc)*d{2,3}[^x-z]"}', '{"choice": ["yes", "no"]}', r"^(?:a|\w{1,9})$",
+                 '{"tools": [{"name": "f", "parameters": {"$ref": "#"}}]}'):  # fmt: skip
+        yield joined(text, "walk")
+
+
 def template():
     chats = json.loads((CHAT / "conversations.json").read_text())
     chats = [json.dumps(c, ensure_ascii=False) for c in chats.values()]
@@ -112,6 +123,34 @@ def exchange():
     shard = {"rfilename": "s.safetensors", "lfs": {"sha256": "b" * 64, "size": 9}}
     listing = {"sha": "c" * 40, "siblings": [*files, shard]}
     yield joined(json.dumps(listing), '{"weight_map":{"a":"s.safetensors"}}')
+
+
+def call():
+    said = [{"role": "user", "content": "a"}]
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    bodies = (
+        {"messages": said, "tools": [tool], "n": 2, "logprobs": True, "top_logprobs": 3, "stream": True},
+        {"prompt": [[1, 2], [3]], "logit_bias": {"5": -1.5}, "stop": ["a"], "seed": 7, "max_tokens": 3},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}], "max_tokens": 9,
+         "system": "s", "tools": [{"name": "f", "input_schema": {}}]},
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}], "store": False},
+        {"input": ["a", "b"], "encoding_format": "base64"},
+        {"prompt": "a", "add_special_tokens": False},
+    )  # fmt: skip
+    for i, body in enumerate(bodies):
+        yield bytes([i]) + json.dumps(body).encode()
+
+
+def http():
+    host = "Host: localhost\r\n"
+    for text in (
+        f"GET / HTTP/1.1\r\n{host}\r\n",
+        f"POST /a?b HTTP/1.1\r\n{host}Content-Length: 3\r\nExpect: 100-continue\r\n\r\n\x1eabc",
+        f"POST / HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n\x1e0\r\n\r\n",
+        f"GET / HTTP/1.0\r\n\r\nGET / HTTP/1.1\r\n{host}a: b\r\n c\r\n\r\n",
+        f"HEAD / HTTP/1.1\r\n{host}Connection: close\r\nOrigin: http://localhost\r\n\r\n",
+    ):
+        yield text.encode()
 
 
 def main():

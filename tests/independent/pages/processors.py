@@ -102,6 +102,10 @@ def processed(logits, given, answer):
     token = given.get("short_circuit_token")
     if position == given.get("short_circuit_length") and token not in answer:  # sampling.21
         logits = forced(logits, [token])
+    if "structured_outputs" in given:  # sampling.29
+        raise NotImplementedError("grammar.md is not read here")
+    if allowed := given.get("allowed_token_ids"):  # sampling.28
+        mask(logits, [t for t in range(len(logits)) if t not in allowed])
     return logits
 
 

@@ -28,7 +28,8 @@ Status mark_concurrent(Executable& e, const Target& target) {
     PreparedNode& node = e.nodes[n];
     node.concurrent = n > 0 && node.kernel == e.nodes[first].kernel &&
                       node.feeds_state == e.nodes[first].feeds_state && node.node->state < 0 &&
-                      !node.in_prologue && (!target.device || node.kernel.gpu->enqueue_batch);
+                      !node.in_prologue && node.join < 0 &&
+                      (!target.device || node.kernel.gpu->enqueue_batch);
     const bool in_batch = n > first && n < e.nodes[first].batch_end;  // of one with a prologue
     if (e.nodes[first].batch_end) node.concurrent &= in_batch;
     for (size_t m = n; m < e.group_end(n); ++m)

@@ -48,6 +48,18 @@ const ops::VendorRow* vendor_kernel_of(const plan::Node& node, const plan::Plan&
   return known->second ? row : nullptr;
 }
 
+// Of an operand that no node makes, another rank does.
+void mark_joins(Executable& e) {
+  std::vector<bool> made(e.values.size());
+  for (const PreparedNode& n : e.nodes)
+    for (int v : n.node->out) made[v] = true;
+  for (size_t j = 0; j < e.joins.size(); ++j) {
+    PreparedNode& node = e.nodes[e.joins[j].node];
+    node.join = static_cast<int>(j);
+    for (const plan::Operand& o : node.node->in) e.values[o.index].elsewhere = !made[o.index];
+  }
+}
+
 }  // namespace
 
 Status select_kernels(Executable& e, const Target& target) {
@@ -67,6 +79,7 @@ Status select_kernels(Executable& e, const Target& target) {
     if (!is_new && *like->second != n.attrs) like->second = &n.attrs;
     e.nodes.push_back({&n, k, contract, row ? row->library : nullptr, like->second});
   }
+  mark_joins(e);
   for (auto& [library, attached] : libraries)
     if (attached) e.attached.push_back(std::move(attached));
   return {};

@@ -1,0 +1,77 @@
+#include "generate/settings/structured.h"
+
+#include <algorithm>
+
+#include "base/file/file.h"
+
+namespace invar::generate {
+namespace {
+
+// The id of a text that is one token; -1: it is none.
+int32_t token_of(const prompt::Tokenizer& tokenizer, const std::string& text) {
+  const auto ids = tokenizer.encode(text, /*add_special_tokens=*/false);
+  return ids && ids->size() == 1 ? (*ids)[0] : -1;
+}
+
+bool some_template_has(const ModelFolder& model, const std::string& text) {
+  return std::ranges::any_of(model.chat_templates.texts,
+                             [&](const auto& t) { return t.second.find(text) != std::string::npos; });
+}
+
+}  // namespace
+
+Status bind_constraint(const ModelFolder& model, sample::Processors& p) {
+  p.constraint.reset();
+  if (p.structured_outputs.empty()) return {};
+  auto made = model.constraints->of(p.structured_outputs, [&]() -> Result<grammar::Vocabulary> {
+    INVAR_TRY(auto tokens, model.tokenizer.token_bytes());
+    return grammar::Vocabulary(std::move(tokens));
+  });
+  if (!made) return Error{made.error().code, "structured_outputs: " + made.error().message};
+  p.constraint = *std::move(made);
+  return {};
+}
+
+Status bind_behind_reasoning(const ModelFolder& model, const std::string& text, sample::Processors& p) {
+  static const std::string kStart = "<think>", kEnd = "</think>";
+  if (p.structured_outputs.empty()) return {};
+  const size_t last = text.find_last_not_of(" \t\r\n");
+  const std::string_view seen = std::string_view(text).substr(0, last == text.npos ? 0 : last + 1);
+  const int32_t start = token_of(model.tokenizer, kStart), end = token_of(model.tokenizer, kEnd);
+  const bool reasons = end >= 0 && some_template_has(model, kEnd) && !seen.ends_with(kEnd);
+  const bool begun = seen.ends_with(kStart);
+  if (!reasons || (!begun && (start < 0 || !some_template_has(model, kStart)))) return {};
+  p.structured_outputs = grammar::with_reasoning(p.structured_outputs, begun ? -1 : start, end);
+  return bind_constraint(model, p);
+}
+
+std::vector<int32_t> stop_tokens_for(const ModelFolder& model, const receipt::Receipt& r) {
+  std::vector<int32_t> all = r.stop_token_ids;
+  if (!r.ignore_eos) all.insert(all.end(), model.stop_tokens.begin(), model.stop_tokens.end());
+  return ascending(std::move(all));
+}
+
+Status take_json_options(const std::string& path, bool object, SamplingOptions& o) {
+  if (object) o.structured_outputs = "{\"json_object\":true}";
+  if (path.empty()) return {};
+  constexpr FileKind kSchemaFile{"a JSON schema", uint64_t{1} << 20, true};
+  INVAR_TRY(const std::string text, read_file(path, kSchemaFile));
+  INVAR_TRY(json::Value schema, json::parse(text, path));
+  json::Value asked = json::Value::object;
+  asked["json"] = std::move(schema);
+  const auto canonical = grammar::canonical(asked);
+  if (!canonical) return Error{canonical.error().code, path + ": " + canonical.error().message};
+  o.structured_outputs = *canonical;
+  return {};
+}
+
+CallSyntax call_syntax(const ModelFolder& model) {
+  static const std::string kStart = "<tool_call>", kEnd = "</tool_call>";
+  const int32_t start = token_of(model.tokenizer, kStart), end = token_of(model.tokenizer, kEnd);
+  const bool spelled =
+      (start < 0 || !model.tokenizer.is_special(start)) && (end < 0 || !model.tokenizer.is_special(end));
+  if (!some_template_has(model, kStart) || !spelled) return {};
+  return {kStart + "\n", "\n" + kEnd};
+}
+
+}  // namespace invar::generate

@@ -1,0 +1,32 @@
+// Structured outputs of a model: what an answer has to fit, over the model's vocabulary
+// (spec/grammar.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "generate/model/model_folder.h"
+#include "generate/options.h"
+#include "receipt/receipt.h"
+#include "sample/processors.h"
+
+namespace invar::generate {
+
+// Makes the constraint that structured_outputs says, if it says one. not_covered: the tokenizer's
+// tokens have no bytes of their own.
+Status bind_constraint(const ModelFolder&, sample::Processors&);
+// The same behind the reasoning of a chat, where this model's template has some (grammar.16).
+// `text` is the prompt.
+Status bind_behind_reasoning(const ModelFolder&, const std::string& text, sample::Processors&);
+// The stop tokens of a run of this model with the settings that a receipt binds (receipt.20).
+std::vector<int32_t> stop_tokens_for(const ModelFolder&, const receipt::Receipt&);
+// The option of a file with a schema, or of an object of JSON, as structured_outputs.
+Status take_json_options(const std::string& schema_path, bool object, SamplingOptions&);
+// The texts around a call of a tool, as this model's template writes them (grammar.14).
+struct CallSyntax {
+  std::string begin, end;
+};
+CallSyntax call_syntax(const ModelFolder&);
+
+}  // namespace invar::generate

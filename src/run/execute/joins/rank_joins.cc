@@ -1,0 +1,52 @@
+// Meetings of ranks, see rank_joins.h.
+#include "run/execute/joins/rank_joins.h"
+
+#include <chrono>
+#include <thread>
+
+namespace invar::run {
+
+// A wait is many short ones: while the process is stopped, as by Ctrl-Z, none of them ends.
+constexpr int kWaits = 120;
+constexpr std::chrono::milliseconds kWait{500};
+// On GPUs ranks come within less than it takes to wake up.
+constexpr int kLooks = 400;
+
+Status RankJoins::meet(Then then) {
+  const Error another{Code::failed, "tensor-parallel: another rank of the step failed"};
+  std::unique_lock lock(mutex_);
+  const uint64_t meeting = meetings_;
+  if (failed_) return another;
+  if (++present_ == mailboxes.size()) {
+    present_ = 0, ++meetings_;
+    if (then == Then::started) base_ += joins_;
+    if (then == Then::cleared) base_ = 1;
+    changed_.notify_all();
+    return {};
+  }
+  const auto ended = [&] { return failed_ || meetings_ != meeting; };
+  lock.unlock();
+  for (int i = 0; i < kLooks && !ended(); ++i) std::this_thread::yield();
+  lock.lock();
+  for (int i = 0; i < kWaits && !ended(); ++i) changed_.wait_for(lock, kWait, ended);
+  if (meetings_ != meeting) return {};
+  if (failed_) return another;
+  failed_ = true;
+  changed_.notify_all();
+  return Error{Code::failed, "tensor-parallel: a rank waited a minute for another one; start again"};
+}
+
+void RankJoins::give_up() {
+  const std::lock_guard lock(mutex_);
+  failed_ = true;
+  changed_.notify_all();
+}
+
+void RankJoins::restart() {
+  const std::lock_guard lock(mutex_);
+  if (!failed_) return;
+  failed_ = false, present_ = 0;
+  base_ += joins_;
+}
+
+}  // namespace invar::run

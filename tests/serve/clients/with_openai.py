@@ -1,0 +1,68 @@
+"""The client of OpenAI: sync, async, streams, tools, embeddings, responses, errors."""
+
+import asyncio
+import json
+
+import openai
+from common import ARGUMENTS, PARAMETERS, PROMPTS, SAID, TOOLS, URL, user
+
+how = {"base_url": URL + "/v1", "api_key": "none", "max_retries": 0}
+client = openai.OpenAI(**how)
+assert [m.id for m in client.models.list()] == [
+    "scripted",
+    "shakespeare-4m",
+    "bert",
+    "bert-reranker",
+]
+chat = {"model": "scripted", "temperature": 0}
+whole = client.chat.completions.create(**chat, messages=user("plain"))
+assert whole.choices[0].message.content == SAID["plain"]
+pieces = client.chat.completions.create(**chat, messages=user("emoji"), stream=True)
+assert "".join(p.choices[0].delta.content or "" for p in pieces) == SAID["emoji"]
+called = client.chat.completions.create(**chat, messages=user("calls"), tools=TOOLS)
+assert [c.function.name for c in called.choices[0].message.tool_calls] == ["look", "go"]
+asked = {"messages": user("calls"), "tools": TOOLS, "stream_options": {"include_usage": True}}
+with client.chat.completions.stream(**chat, **asked) as stream:
+    for _ in stream:
+        pass
+    final = stream.get_final_completion()
+assert final.usage.total_tokens == called.usage.total_tokens
+assert json.loads(final.choices[0].message.tool_calls[1].function.arguments) == ARGUMENTS
+# Base64 is what the client asks for where nothing is said.
+vectors = client.embeddings.create(model="bert", input=["hello", "world"])
+floats = client.embeddings.create(model="bert", input=["hello", "world"], encoding_format="float")
+for a, b in zip(vectors.data, floats.data, strict=True):
+    assert max(abs(x - y) for x, y in zip(a.embedding, b.embedding, strict=True)) < 1e-7
+response = client.responses.create(**chat, input=PROMPTS["plain"], store=False)
+assert response.output_text == SAID["plain"] and response.status == "completed"
+tools = [{"type": "function", "name": "look", "parameters": PARAMETERS}]
+with client.responses.stream(**chat, input=PROMPTS["call"], tools=tools) as stream:
+    events = [event.type for event in stream]
+    final = stream.get_final_response()
+assert events[0] == "response.created" and events[-1] == "response.completed"
+assert [o.type for o in final.output] == ["message", "function_call"]
+logprobs = client.completions.create(
+    model="shakespeare-4m", prompt="ROMEO:", max_tokens=4, temperature=0, logprobs=2
+)
+assert len(logprobs.choices[0].logprobs.token_logprobs) == 4
+for wrong, error in (
+    ({"model": "gpt-4"}, openai.NotFoundError),
+    ({"max_tokens": 100000}, openai.BadRequestError),
+):
+    try:
+        client.chat.completions.create(**{**chat, "messages": user("plain"), **wrong})
+        raise SystemExit(f"no error of {wrong}")
+    except error as e:
+        assert e.code in ("model_not_found", "context_length_exceeded"), e
+
+
+async def many():
+    client = openai.AsyncOpenAI(**how)
+    asked = [client.chat.completions.create(**chat, messages=user("plain")) for _ in range(20)]
+    answers = await asyncio.gather(*asked)
+    assert {a.invar["receipts"][0] for a in answers} == {whole.invar["receipts"][0]}
+    stream = await client.chat.completions.create(**chat, messages=user("plain"), stream=True)
+    assert "".join([p.choices[0].delta.content or "" async for p in stream]) == SAID["plain"]
+
+
+asyncio.run(many())

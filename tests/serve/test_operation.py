@@ -1,0 +1,295 @@
+"""What whoever runs a server sees and says: options from a file and from the environment, the log,
+systemd, a second signal, and TLS by proxies with the configurations that ship."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+from conftest import MODEL, ROOT, invar
+from server import Server
+
+GREEDY = {"prompt": "ROMEO:", "max_tokens": 8, "temperature": 0}
+LONG = {"prompt": "KING", "max_tokens": 400, "temperature": 1, "seed": 1}
+EXAMPLES = ROOT / "examples/serve"
+
+
+@pytest.fixture
+def serve(tasks, tmp_path):
+    made = []
+
+    def f(*options, **more):
+        made.append(Server(MODEL, tasks, tmp_path / "receipts", *options, **more))
+        return made[-1]
+
+    yield f
+    for server in made:
+        server.stop(signal.SIGKILL)
+
+
+def wait_for(condition, patience=30):
+    end = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_options_of_a_file_and_the_environment(serve, tmp_path):
+    """The command line counts more than the environment, and that more than the file."""
+    config = tmp_path / "serve.json"
+    config.write_text(
+        json.dumps({"context": 100, "batch-size": 3, "log": "json", "allowed-host": ["a.b", "c"]})
+    )
+    server = serve("--config", config, environment={"INVAR_SERVE_CONTEXT": "200"})
+    assert "3 sequences of 200 tokens" in "".join(server.lines)
+    server.ask("/v1/models", None, 200, {"Host": "a.b"})
+    server.ask("/v1/models", None, 421, {"Host": "d"})
+    server.stop()
+    environment = {"INVAR_SERVE_CONFIG": str(config), "INVAR_SERVE_ALLOWED_HOST": "d,e"}
+    server = serve("--context", 300, environment=environment)
+    assert "3 sequences of 300 tokens" in "".join(server.lines)
+    server.ask("/v1/models", None, 200, {"Host": "e"})
+    server.ask("/v1/models", None, 421, {"Host": "a.b"})
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("{", "not JSON"),
+        ("[]", "object"),
+        ('{"context": 1, "context": 2}', "twice"),
+        ('{"contxt": 1}', "contxt"),
+        ('{"config": "a"}', "config"),
+        ('{"context": true}', "context"),
+        ('{"context": "many"}', "context"),
+        ('{"context": 0}', "context"),
+        ('{"answer-repeats": 1}', "true or false"),
+        ('{"allowed-host": [1]}', "allowed-host"),
+        ('{"host": ""}', "host"),
+        ('{"store-prompts": true}', "requires"),
+        ('{"log": "xml"}', "log"),
+    ],
+)
+def test_files_that_are_wrong(tmp_path, text, words):
+    (tmp_path / "c.json").write_text(text)
+    options = ["--model-name", MODEL, "--config", tmp_path / "c.json"]
+    done = invar("serve", *options, code=2)
+    assert words in done.text, done.text
+
+
+@pytest.mark.parametrize(
+    "name, value, words",
+    [
+        ("NUMERICS", "exact16", "--numerics"),
+        ("MODEL_NAME", "a", "--model-name"),
+        ("DEVICE", "cuda", "--device"),
+        ("FROBNICATE", "1", "no such option"),
+        ("PORT", "a", "port"),
+        ("PORT", "", "value"),
+        ("LOG", "xml", "xml is not one of text, json, none"),
+        ("ANSWER_REPEATS", "yes", "true or false"),
+    ],
+)
+def test_variables_that_are_wrong(monkeypatch, name, value, words):
+    """None decides arithmetic."""
+    monkeypatch.setenv(f"INVAR_SERVE_{name}", value)
+    done = invar("serve", "--model-name", MODEL, code=2)
+    assert words in done.text, done.text
+    invar("serve", "--help")
+
+
+def test_the_log(serve):
+    server = serve("--log", "json")
+    answer = server.ask("/v1/completions", GREEDY, 200, {"x-request-id": "mine"})
+    with socket.create_connection(("127.0.0.1", server.port)) as s:
+        s.sendall(b"nonsense\r\n\r\n")
+        assert b"400" in s.recv(1000)
+    response = server.open("/v1/completions", {**LONG, "stream": True}, {"x-request-id": "\tx y"})
+    response.read(100)
+    response.connection.sock.close()
+    response.close()
+    server.open("/%1b\x7f".replace("\x7f", "%7f")).read()
+    wait_for(lambda: sum('"event":"request"' in line for line in server.lines) == 3)
+    server.stop()
+    said = [json.loads(line) for line in server.lines if line.startswith("{")]
+    (mine,) = [e for e in said if e["event"] == "request" and e["request_id"] == "mine"]
+    assert mine["status"] == 200 and mine["complete"] and mine["path"] == "/v1/completions"
+    assert mine["seconds"] > 0 and mine["bytes"] > 100 and mine["time"].endswith("Z")
+    (given,) = [e for e in said if e["event"] == "answer"]
+    assert given["request_id"] == "mine" and [given["receipt"]] == answer["invar"]["receipts"]
+    assert given["completion_tokens"] == 8 and given["finish_reason"] == "length"
+    assert [e["status"] for e in said if e["event"] == "refusal"] == [400]
+    (left,) = [e for e in said if e["event"] == "request" and not e["complete"]]
+    assert left["status"] == 200 and left["request_id"].startswith("req-")
+    assert not any("ROMEO" in line or "KING" in line for line in server.lines)
+
+
+def test_a_log_for_people(serve):
+    server = serve()
+    server.complete(GREEDY)
+    wait_for(lambda: any("status=200" in line for line in server.lines))
+    (line,) = [line for line in server.lines if line.startswith("  request")]
+    assert "path=/v1/completions" in line and "request_id=req-" in line
+    quiet = serve("--log", "none")
+    quiet.complete(GREEDY)
+    quiet.stop()
+    assert not any("request" in line for line in quiet.lines)
+
+
+@pytest.mark.parametrize("abstract", [False, True])
+def test_systemd_is_told(serve, tmp_path, abstract):
+    name = f"invar-{os.getpid()}" if abstract else str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind("\0" + name if abstract else name)
+        listener.settimeout(30)
+        server = serve(environment={"NOTIFY_SOCKET": ("@" if abstract else "") + name})
+        assert b"READY=1" in listener.recv(1000)
+        server.stop()
+        assert b"STOPPING=1" in listener.recv(1000)
+
+
+def test_the_unit_of_systemd(tmp_path):
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not installed")
+    text = (EXAMPLES / "invar-serve.service").read_text()
+    text = text.replace("/usr/bin/invar", "/bin/true").replace("Documentation=", "#")
+    (tmp_path / "invar-serve.service").write_text(text)
+    done = subprocess.run(
+        [analyze, "verify", tmp_path / "invar-serve.service"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+def test_a_second_signal_ends_at_once(serve):
+    server = serve("--drain-timeout", 300)
+    response = server.open("/v1/completions", {**LONG, "stream": True, "n": 64})
+    response.read(10)
+    server.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: any("drain" in line for line in server.lines))
+    assert server.process.poll() is None
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(10) == -signal.SIGTERM
+
+
+def test_limits(serve):
+    server = serve("--max-header", 2000, "--header-timeout", 1, "--max-connections", 8)
+    response = server.open("/health", headers={"a": "x" * 3000})
+    assert response.status == 431 and "2000" in response.read().decode()
+    waiting = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
+    for s in waiting:
+        s.sendall(b"GET /health HTTP/1.1\r\n")
+    one_more = socket.create_connection(("127.0.0.1", server.port))
+    assert one_more.recv(10) == b""
+    for s in waiting:  # slowloris: an end after a second, whatever comes
+        s.settimeout(30)
+        assert s.recv(10) == b""
+    server.ask("/health")
+
+
+def certificate(folder):
+    """cert.pem with its key, and key.pem."""
+    subprocess.run(
+        f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=models.example "
+        f"-addext subjectAltName=DNS:models.example -keyout {folder}/key.pem -out {folder}/only.pem",
+        shell=True,
+        check=True,
+        capture_output=True,
+    )
+    both = (folder / "only.pem").read_text() + (folder / "key.pem").read_text()
+    (folder / "cert.pem").write_text(both)
+
+
+def configured(name, folder, port, server):
+    """The command of a proxy with the configuration that ships, at other ports and places."""
+    text = (
+        EXAMPLES / {"nginx": "nginx.conf", "haproxy": "haproxy.cfg", "caddy": "Caddyfile"}[name]
+    ).read_text()
+    text = text.replace("/etc/ssl/invar", str(folder)).replace(
+        "127.0.0.1:8000", f"127.0.0.1:{server}"
+    )
+    file = folder / name
+    if name == "nginx":
+        text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
+        places = "".join(
+            f"{kind}_temp_path {folder}/{kind};"
+            for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        file.write_text(
+            f"daemon off; pid {folder}/pid; error_log stderr; {'user root;' * (os.geteuid() == 0)}"
+            f"events {{}} http {{ access_log off; {places}\n{text}}}"
+        )
+        return ["nginx", "-p", folder, "-c", file]
+    if name == "haproxy":
+        file.write_text(text.replace("bind :443", f"bind 127.0.0.1:{port}"))
+        return ["haproxy", "-db", "-f", file]
+    text = text.replace(
+        "models.example {",
+        f"https://models.example:{port} {{\n tls {folder}/cert.pem {folder}/key.pem",
+    )
+    file.write_text("{\n admin off\n auto_https disable_redirects\n}\n" + text)
+    return ["caddy", "run", "--adapter", "caddyfile", "--config", file]
+
+
+@pytest.mark.parametrize("name", ["nginx", "haproxy", "caddy"])
+def test_tls_by_a_proxy(serve, tmp_path, name):
+    """A whole answer, a stream whose pieces come as they are made, and a client that leaves."""
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    certificate(tmp_path)
+    server = serve("--allowed-host", "models.example", "--log", "json", "--batch-size", 2)
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    command = configured(name, tmp_path, port, server.port)
+    with open(tmp_path / "proxy.log", "wb") as log:
+        environment = os.environ | {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+        proxy = subprocess.Popen([str(c) for c in command], stdout=log, stderr=log, env=environment)
+    context = ssl.create_default_context(cafile=tmp_path / "only.pem")
+
+    def ask(body):
+        text = json.dumps(body).encode()
+        s = context.wrap_socket(
+            socket.create_connection(("127.0.0.1", port), timeout=60),
+            server_hostname="models.example",
+        )
+        s.sendall(
+            b"POST /v1/completions HTTP/1.1\r\nHost: models.example\r\nConnection: close\r\n"
+            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text)
+        )
+        return s
+
+    def read(s):
+        got = b""
+        while piece := s.recv(65536):
+            got += piece
+        return got.decode()
+
+    def listens():
+        assert proxy.poll() is None, (tmp_path / "proxy.log").read_text()
+        try:
+            return b"200 OK" in ask(GREEDY).recv(65536)
+        except OSError:
+            return False
+
+    try:
+        wait_for(listens)
+        assert '"receipts"' in read(ask(GREEDY))
+        s = ask({**LONG, "stream": True})
+        got = b""
+        while b"data: " not in got:
+            got += s.recv(65536)
+        assert server.metric("num_requests_running") == 1  # the first piece came before the last
+        assert "[DONE]" in got.decode() + read(s)
+        s = ask({**LONG, "stream": True, "n": 2})
+        s.recv(65536)
+        s.close()
+        wait_for(lambda: server.metric("requests_cancelled_total") == 1)
+    finally:
+        proxy.terminate()
+        proxy.wait(30)
