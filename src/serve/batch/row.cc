@@ -13,7 +13,7 @@ using json::Value;
 
 namespace {
 
-constexpr std::string_view kPaths[] = {"/v1/chat/completions", "/v1/completions", "/v1/embeddings"};
+constexpr std::string_view kPaths[] = {"/v1/chat/completions", "/v1/completions"};
 
 uint64_t digits_of(const std::string& id, size_t from) {
   uint64_t number = 0;
@@ -35,8 +35,7 @@ std::string problem_of_line(const Value& line) {
   if (line.get("method").text != "POST") return "method: POST is needed";
   const std::string& url = line.get("url").text;
   if (std::ranges::find(kPaths, url) == std::end(kPaths))
-    return "url: /v1/chat/completions, /v1/completions or /v1/embeddings is needed, not '" +
-           json::brief(url) + "'";
+    return "url: /v1/chat/completions or /v1/completions is needed, not '" + json::brief(url) + "'";
   const Value& body = line.get("body");
   if (!body.is_object()) return "body: an object is needed";
   if (body.get("stream").is_true()) return "stream: a batch has no streams: leave it out";
@@ -83,7 +82,7 @@ BatchRow read_batch_row(std::string_view text, size_t number, const Value& ident
   row.url = line->get("url").text;
   Value& body = (*line)["body"];
   row.body = json::dump(body);
-  if (row.url != "/v1/embeddings" && body.get("seed").is_null()) {
+  if (body.get("seed").is_null()) {
     body["seed"] = seed_of(row.body);
     row.body = json::dump(body);
   }
