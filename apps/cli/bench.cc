@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/file/file.h"
+#include "bench/load/load.h"
 #include "bench/report.h"
 #include "commands.h"
 #include "console.h"
@@ -39,7 +40,24 @@ Status do_bench(const BenchCommand& c) {
   return {};
 }
 
+Status do_bench_serve(const LoadCommand& c) {
+  for (const double rate : c.settings.rates)
+    if (rate <= 0) return bad_input("--rate: more than 0 requests per second are needed");
+  OutputFolders folders;
+  INVAR_CHECK_OK(folders.make_above("--plot", c.plot));
+  Console console(c.json);
+  INVAR_TRY(const bench::LoadReport report, bench::measure_load(c.settings, console));
+  if (!c.plot.empty()) {
+    INVAR_CHECK_OK(write_file(c.plot, bench::load_svg(report)));
+  }
+  return write_stdout(c.json ? bench::load_json(report) : bench::load_table(report));
+}
+
 }  // namespace
+
+int bench_serve(const LoadCommand& c) {
+  return exit_code(do_bench_serve(c));
+}
 
 int bench(const BenchCommand& c) {
   return exit_code(do_bench(c));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/load/load.h"
 #include "bench/run.h"
 #include "conformance/machine.h"
 #include "generate/options.h"

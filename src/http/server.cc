@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #ifdef INVAR_BOOST
 #include <boost/asio/io_context.hpp>
@@ -28,6 +29,15 @@ std::string_view Request::header(std::string_view name) const {
   for (const auto& [known, value] : headers)
     if (known == name) return value;
   return {};
+}
+
+Responder::Responder(Whole whole) : whole_(std::make_unique<Whole>(std::move(whole))) {}
+
+// Whether there is no connection, but a function that gets the answer.
+bool Responder::give_whole(int status, Headers& headers, std::string& body) {
+  if (!whole_) return false;
+  (*std::exchange(whole_, nullptr))(status, std::move(headers), std::move(body));
+  return true;
 }
 
 #ifdef INVAR_BOOST
@@ -540,10 +550,14 @@ Responder::Responder(Responder&&) noexcept = default;
 Responder& Responder::operator=(Responder&&) noexcept = default;
 
 Responder::~Responder() {
+  Headers none;
+  std::string nothing;
+  if (give_whole(0, none, nothing)) return;
   if (impl_) impl_->later([](Impl& c) { c.close(); });
 }
 
 void Responder::answer(int status, Headers headers, std::string body) {
+  if (give_whole(status, headers, body)) return;
   if (!impl_) return;
   impl_->later([status, headers = std::move(headers), body = std::move(body)](Impl& c) {
     c.send_whole(status, headers, body);
@@ -651,8 +665,12 @@ struct Server::Impl {};
 Responder::Responder(std::shared_ptr<Impl>) {}
 Responder::Responder(Responder&&) noexcept = default;
 Responder& Responder::operator=(Responder&&) noexcept = default;
-Responder::~Responder() = default;
-void Responder::answer(int, Headers, std::string) {}
+Responder::~Responder() {
+  answer(0, {}, "");
+}
+void Responder::answer(int status, Headers headers, std::string body) {
+  give_whole(status, headers, body);
+}
 void Responder::begin(int, Headers, std::string) {}
 bool Responder::ready() const {
   return true;

@@ -45,6 +45,10 @@ class Responder {
  public:
   class Impl;
   explicit Responder(std::shared_ptr<Impl>);
+  // Of no connection: `whole` gets the answer, on the thread that gives it, or status 0, where
+  // there is none. It takes no pieces.
+  using Whole = std::function<void(int status, Headers, std::string body)>;
+  explicit Responder(Whole whole);
   Responder(Responder&&) noexcept;
   Responder& operator=(Responder&&) noexcept;
   ~Responder();
@@ -74,7 +78,10 @@ class Responder {
   void on_end(std::function<void(const End&)>);
 
  private:
+  bool give_whole(int status, Headers&, std::string& body);
+
   std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Whole> whole_;
 };
 
 // Gets each request on the server's thread, and must not wait.

@@ -1,9 +1,11 @@
 """invar bench runs, says what it promises to say, and refuses bad input. No figure is checked:
 machines differ."""
 
+import http.server
 import importlib.util
 import json
 import sys
+import threading
 
 import pytest
 from conftest import few_rooms, invar, refused
@@ -181,3 +183,82 @@ def test_peer():
 def test_numerics_is_of_the_suite_model():
     """Not a table of fp32 under the name of the other profile."""
     refused("bench", "gemm", "--numerics", "exact16", names=["--numerics", "bench model"])
+
+
+class AnyServer(http.server.BaseHTTPRequestHandler):
+    """A server of OpenAI's protocol that says each answer in five pieces, and refuses each fourth
+    request."""
+
+    protocol_version = "HTTP/1.1"
+    asked = []
+
+    def log_message(self, *_):
+        pass
+
+    def say(self, status, kind, text):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_GET(self):
+        self.say(200, "application/json", json.dumps({"data": [{"id": "any"}]}))
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append((self.path, body, self.headers["Authorization"]))
+        if len(self.asked) % 4 == 0:
+            error = json.dumps({"error": {"message": "too many", "type": "x"}})
+            return self.say(429, "application/json", error)
+        events = [{"choices": [{"index": 0, "text": "a"}]}] * 5
+        events.append({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}})
+        lines = [f"data: {json.dumps(e)}\n\n" for e in events]
+        self.say(200, "text/event-stream", "".join(lines) + "data: [DONE]\n\n")
+
+
+@pytest.fixture
+def any_server():
+    AnyServer.asked.clear()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), AnyServer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+
+
+def test_a_load_on_any_server(any_server, tmp_path):
+    key, plot = tmp_path / "key", tmp_path / "p.svg"
+    key.write_text("secret\n")
+    load = ["--requests", 8, "--prompt-words", 3, "--max-tokens", 5, "--api-key-file", key]
+    run = ["bench", "serve", "--url", any_server + "/", *load]
+    done = invar(*run, "--clients", "1,4", "--rate", 1000, "--plot", plot, "--json").json()
+    assert done["model"] == "any" and [x["clients"] for x in done["loads"]] == [1, 4, None]
+    for one in done["loads"]:
+        assert (one["requests"], one["answers"], one["tokens"]) == (8, 6, 30)
+        assert one["prompt_tokens"] == 42 and one["errors"] == {"status 429: too many": 2}
+        assert one["first_token"]["count"] == 6 and one["between_tokens"]["count"] == 24
+        assert 0 < one["first_token"]["median"] <= one["whole_answer"]["most"] <= one["seconds"]
+    assert plot.read_text().startswith("<svg") and plot.read_text().count("<rect") == 1 + 3 * 5
+    path, body, sent = AnyServer.asked[0]
+    assert (path, sent) == ("/v1/completions", "Bearer secret")
+    assert set(body) == {
+        *("model", "prompt", "max_tokens", "temperature", "stream", "stream_options"),
+    }
+    first = [b for _, b, _ in AnyServer.asked[:8]]
+    invar(*run, "--clients", 1, "--chat")
+    chats = [(p, b["messages"][0]["content"]) for p, b, _ in AnyServer.asked[-8:]]
+    assert chats == [("/v1/chat/completions", b["prompt"]) for b in first]
+    table = invar(*run, "--clients", 2).out.decode()
+    assert "2 clients" in table and "too many" in table
+
+
+def test_a_load_that_nobody_answers(any_server, tmp_path):
+    file = tmp_path / "r.jsonl"
+    file.write_text("{}\n")
+    refused("bench", "serve", "--url", any_server, "--requests-file", file, names=["r.jsonl:1"])
+    refused("bench", "serve", "--url", any_server, "--rate", 0, names=["--rate"])
+    refused(
+        "bench", "serve", "--url", any_server + "/none/v1", "--requests", 0, names=["--requests"]
+    )
+    refused("bench", "serve", "--url", "http://127.0.0.1:1/v1", names=["127.0.0.1:1"])
+    refused("bench", "--json", "serve", names=["serve"])

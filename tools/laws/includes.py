@@ -81,6 +81,7 @@ OPENED = [
         r"hub/repo/listing\.h|prompt/regex/matches\.h|serve/protocol/call\.h",
         "readers of strangers' files are fuzzed alone",
     ),
+    (r"bench/load/", r"hub/http/curl\.h$", "a load generator is a client of HTTP"),
 ]
 USED = set()  # of OPENED, by the last check
 # Of the parts that cross-compile to anything, none may need a package.

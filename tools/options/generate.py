@@ -15,9 +15,9 @@ short         its letter
 position      it is a word without a name
 member        of the command's struct, with the part before a point; left out: the row's
 type          flag, text, int, int64, uint64, double, size (bytes, such as 20GB); a list: texts,
-              ints, int32s, with commas but for texts; biases? (5:-1.5, with commas); with ? where
-              the struct keeps whether it is given: also int32?, float?, power? (2^-8), profile?,
-              operation set?; on and off are flags that set one bool?
+              ints, int32s, with commas but for texts; doubles; biases? (5:-1.5, with commas); with
+              ? where the struct keeps whether it is given: also int32?, float?, power? (2^-8),
+              profile?, operation set?; on and off are flags that set one bool?
 value         the word for its value in help
 choices       the values that there are; with "..." some of them
 group, help   of --help, in the man page and in docs/reference/cli-options.md
@@ -84,6 +84,7 @@ TYPES = {
     "int32s": ("std::vector<int32_t>", "whole", None),
     "int32s?": ("std::optional<std::vector<int32_t>>", "whole", None),
     "double": ("double", "decimal", None),
+    "doubles": ("std::vector<double>", "decimal", None),
     "float?": ("std::optional<float>", "decimal", "NUMBER"),
     "power?": ("std::optional<double>", "power", None),
     "size": ("uint64_t", "size", None),

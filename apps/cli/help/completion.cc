@@ -48,6 +48,14 @@ std::string subcommands_of(const CommandText& c) {
   return with_spaces(names);
 }
 
+// The names of its commands, too, are what its first word may be.
+CommandText with_commands(CommandText c) {
+  for (OptionText& o : c.options)
+    if (!o.position.empty())
+      for (const CommandText& one : c.commands) o.choices.push_back(one.name.substr(one.name.rfind(' ') + 1));
+  return c;
+}
+
 std::string patterns(const OptionText& o) {  // of bash's case
   std::string text;
   for (const std::string& s : o.shorts) text += (text.empty() ? "-" : "|-") + s;
@@ -117,13 +125,12 @@ std::string bash(const CommandText& program) {
       "    '') kind=words words=\"" +
       subcommands_of(program) + "\";;\n";
   for (const CommandText* c : all_commands(program)) {
-    if (!c->commands.empty())
+    const std::vector<OptionText> options = with_commands(*c).options;
+    const auto word = std::ranges::find_if(options, [](const OptionText& o) { return !o.position.empty(); });
+    if (word != options.end())
+      text += bash_value(*word, "'" + c->name + "'");
+    else if (!c->commands.empty())
       text += "    '" + c->name + "') kind=words words=\"" + subcommands_of(*c) + "\";;\n";
-    for (const OptionText& o : c->options)
-      if (!o.position.empty()) {
-        text += bash_value(o, "'" + c->name + "'");
-        break;
-      }
   }
   text +=
       "    esac\n"
@@ -211,8 +218,10 @@ std::string zsh(const CommandText& program) {
   for (const CommandText& c : program.commands) {
     std::string names = c.name;
     for (const std::string& alias : c.aliases) names += "|" + alias;
-    text += "    " + names + ") _arguments \\\n" + zsh_options(c, "      ") + zsh_options(program, "      ");
-    if (!c.commands.empty()) text += "      '1:command:(" + subcommands_of(c) + ")' \\\n";
+    text += "    " + names + ") _arguments \\\n" + zsh_options(with_commands(c), "      ") +
+            zsh_options(program, "      ");
+    if (!c.commands.empty() && c.options.empty())
+      text += "      '1:command:(" + subcommands_of(c) + ")' \\\n";
     text += "      ;;\n";
   }
   return text +

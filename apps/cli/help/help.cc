@@ -48,7 +48,7 @@ void add_wrapped(std::string& out, const std::string& text, int width) {
 
 std::string usage(const CommandText& c) {
   std::string line = "invar" + (c.name.empty() ? "" : " " + c.name);
-  if (!c.commands.empty()) return line + " COMMAND [OPTIONS]";
+  if (!c.commands.empty() && (c.name.empty() || c.options.empty())) return line + " COMMAND [OPTIONS]";
   for (const OptionText& o : c.options)
     if (o.required && o.position.empty()) line += " --" + o.longs.front() + " " + o.type;
   for (const OptionText& o : c.options)

@@ -67,7 +67,7 @@ std::string man_page(const CommandText& c, const CommandText& program, std::stri
   std::string page = ".TH " + roff(upper) + " 1 \"\" \"Invar " + roff(version) + "\" \"Invar\"\n.SH NAME\n" +
                      roff(title) + " \\- " + roff(c.text.substr(0, c.text.find('\n'))) +
                      "\n.SH SYNOPSIS\n\\fB" + roff("invar" + (c.name.empty() ? "" : " " + c.name)) + "\\fR";
-  if (!c.commands.empty()) page += " \\fICOMMAND\\fR";
+  if (!c.commands.empty() && (c.name.empty() || c.options.empty())) page += " \\fICOMMAND\\fR";
   for (const OptionText& o : c.options)
     if (o.required && o.position.empty()) page += " " + tag(o);
   for (const OptionText& o : c.options)

@@ -60,6 +60,13 @@ std::optional<int> prepare(ChatCommand& c, std::string_view name) {
   return place(c.execution, c.worker_model, /*ends_with_terminal=*/false);
 }
 
+std::optional<int> prepare(BatchCommand& c, std::string_view name) {
+  if (c.merge) return std::nullopt;
+  if (c.model.model_name.empty()) return misused(name, "--model-name is missing");
+  if (c.from_stdin && c.results.empty()) return misused(name, "--stdin needs --results FOLDER");
+  return place(c.execution, c.worker_model, /*ends_with_terminal=*/false);
+}
+
 std::optional<int> prepare(InferCommand& c, std::string_view name) {
   if (const std::optional<int> code = expect_one_way_to_sample(c.sampling, name)) return code;
   if (c.explain) c.execution.explain = explain_on_stderr;

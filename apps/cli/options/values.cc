@@ -1,6 +1,7 @@
 #include "options/values.h"
 
 #include <algorithm>
+#include <charconv>
 #include <type_traits>
 
 #include "base/text/decimal.h"
@@ -119,6 +120,24 @@ std::optional<Wrong> check_name(const std::string& name) {
 std::optional<Wrong> check_salt(const std::string& salt) {
   if (!salt.empty()) return std::nullopt;
   return Wrong{"empty: give a text that the prover could not know, or leave --salt out"};
+}
+
+std::optional<std::pair<uint64_t, uint64_t>> parse_shard(std::string_view text) {
+  const size_t slash = std::min(text.find('/'), text.size());
+  uint64_t numbers[2] = {};
+  const std::string_view parts[] = {text.substr(0, slash), text.substr(std::min(slash + 1, text.size()))};
+  for (int i = 0; i < 2; ++i) {
+    const char* const end = parts[i].data() + parts[i].size();
+    const auto read = std::from_chars(parts[i].data(), end, numbers[i]);
+    if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  }
+  if (numbers[0] >= numbers[1]) return std::nullopt;
+  return std::pair(numbers[0], numbers[1]);
+}
+
+std::optional<Wrong> check_shard(const std::string& text) {
+  if (parse_shard(text)) return std::nullopt;
+  return Wrong{text + " is no share: give I/N with I from 0 and below N, such as 0/8"};
 }
 
 }  // namespace invar::cli

@@ -1,8 +1,11 @@
 // Values that are checked before any work: devices, instruction sets, names.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "options/table.h"
 
@@ -16,5 +19,9 @@ std::optional<Wrong> check_isa(const std::string&);
 // --name: what receipts call the model.
 std::optional<Wrong> check_name(const std::string&);
 std::optional<Wrong> check_salt(const std::string&);
+// --shard: I/N, with I below N.
+std::optional<Wrong> check_shard(const std::string&);
+// Its two numbers.
+std::optional<std::pair<uint64_t, uint64_t>> parse_shard(std::string_view);
 
 }  // namespace invar::cli

@@ -161,14 +161,16 @@ class WordReader {
     return "";
   }
   void bare(const std::string& word) {
+    const CommandText* const next = find_command(command(), word);
+    if (next && std::ranges::all_of(found_.own, [](const Given& g) { return g.times == 0; }))
+      return enter(*next);
+    const bool takes =
+        std::ranges::any_of(command().options, [](const OptionText& o) { return !o.position.empty(); });
+    if (takes) return position(word);
     if (command().commands.empty()) {
-      const bool takes =
-          std::ranges::any_of(command().options, [](const OptionText& o) { return !o.position.empty(); });
-      if (takes) return position(word);
       return wrong("'" + word + "': " + quoted_name(command()) + " takes no word without an option",
                    option_for(word));
     }
-    if (const CommandText* const next = find_command(command(), word)) return enter(*next);
     std::vector<std::string> names;
     for (const CommandText& c : command().commands) {
       names.push_back(c.name.substr(c.name.rfind(' ') + 1));

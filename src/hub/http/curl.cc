@@ -13,6 +13,7 @@ enum Option {
   kLowSpeedLimit = 19,
   kLowSpeedTime = 20,
   kNoBody = 44,
+  kPost = 47,
   kConnectTimeout = 78,
   kHttpGet = 80,
   kNoSignal = 99,
@@ -20,12 +21,14 @@ enum Option {
   kWriteData = 10001,
   kUrl = 10002,
   kErrorBuffer = 10010,
+  kPostFields = 10015,
   kUserAgent = 10018,
   kHttpHeader = 10023,
   kHeaderData = 10029,
   kCertificates = 10065,
   kWriteFunction = 20011,
   kHeaderFunction = 20079,
+  kPostFieldSize = 30120,
 };
 constexpr int kResponseCode = 0x200002, kRedirectUrl = 0x10001f;
 constexpr int kNoProxy = 5, kNoHost = 6, kNoConnection = 7, kWriteError = 23, kWrongCertificate = 60,
@@ -141,10 +144,15 @@ Response Curl::exchange(const Request& request, const Body& body) {
   for (const std::string& header : request.headers) headers = l.slist_append(headers, header.c_str());
   l.easy_setopt(handle, kUrl, request.url.c_str());
   l.easy_setopt(handle, kHttpHeader, headers);
-  if (request.head)
+  if (request.head) {
     l.easy_setopt(handle, kNoBody, 1L);
-  else
+  } else if (request.post) {
+    l.easy_setopt(handle, kPost, 1L);
+    l.easy_setopt(handle, kPostFields, request.post->data());
+    l.easy_setopt(handle, kPostFieldSize, static_cast<int64_t>(request.post->size()));
+  } else {
     l.easy_setopt(handle, kHttpGet, 1L);  // which undoes kNoBody
+  }
   l.easy_setopt(handle, kErrorBuffer, why);
   l.easy_setopt(handle, kHeaderFunction, take_header);
   l.easy_setopt(handle, kHeaderData, &exchange);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ struct Request {
   std::string url;
   std::vector<std::string> headers;  // "Name: value"
   bool head = false;                 // the headers alone
+  std::optional<std::string> post = {};  // the body of a POST; none: it is a GET
 };
 
 struct Response {

@@ -9,7 +9,7 @@ import pytest
 from conftest import BIN, execute, invar, refused
 
 COMMANDS = re.findall(r"^  ([a-z]+)(?:  |$)", invar("--help").out.decode(), re.M)
-NESTED = ["cache list", "cache prune"]
+NESTED = ["bench serve", "cache list", "cache prune"]
 GROUPS = {"Model", "Prompt", "Sampling", "Device", "Output"}
 
 

@@ -1,0 +1,99 @@
+#include "serve/batch.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "base/hash/sha256.h"
+#include "serve/batch/merge.h"
+#include "serve/batch/runner.h"
+
+namespace invar::serve {
+
+struct Batch::Impl {
+  Impl(generate::Engine& engine, BatchOptions o, BatchResults r, json::Value identity)
+      : options(std::move(o)), runner(engine, options, std::move(r), std::move(identity)) {}
+  Status compute(std::vector<BatchRow>&, generate::Observer&);
+  Status recheck(const std::vector<BatchRow>&, generate::Observer&);
+
+  const BatchOptions options;
+  BatchRunner runner;
+};
+
+Batch::Batch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Batch::~Batch() = default;
+
+Result<std::unique_ptr<Batch>> Batch::make(generate::Engine& engine, BatchOptions options) {
+  const generate::Model& model = engine.model();
+  json::Value worker = {{"isa", std::string(engine.session().isa())}, {"version", INVAR_VERSION}};
+  INVAR_TRY(BatchResults results, BatchResults::open(options.folder, std::move(worker)));
+  INVAR_TRY(json::Value identity, batch_identity(model, std::min(options.context, model.folder.context)));
+  auto impl = std::make_unique<Impl>(engine, std::move(options), std::move(results), std::move(identity));
+  INVAR_CHECK_OK(impl->runner.open());
+  return std::unique_ptr<Batch>(new Batch(std::move(impl)));
+}
+
+void Batch::stop() {
+  impl_->runner.stop();
+}
+
+Status Batch::Impl::compute(std::vector<BatchRow>& rows, generate::Observer& observer) {
+  for (const BatchRow& row : rows)
+    if (row.id.empty() ? options.shard == 0 : is_in_shard(row, options.shard, options.shards))
+      runner.add(row);
+  const auto total = static_cast<int64_t>(runner.waiting());
+  const auto phase = observer.phase("batch");
+  INVAR_CHECK_OK(runner.work_off(
+      [&](size_t n) { phase->progress(static_cast<int64_t>(n), std::max<int64_t>(total, 1), "rows"); }));
+  phase->done(std::to_string(runner.counts.computed) + " computed, " + std::to_string(runner.counts.found) +
+              " were there, " + std::to_string(runner.counts.errors()) + " have an error");
+  return {};
+}
+
+Status Batch::Impl::recheck(const std::vector<BatchRow>& rows, generate::Observer& observer) {
+  std::unordered_set<std::string> seen;
+  for (const BatchRow& row : rows) {
+    // The results of the next shard, since its worker is another.
+    if (row.id.empty() || !is_in_shard(row, (options.shard + 1) % options.shards, options.shards) ||
+        !is_in_sample(row, options.recheck) || !seen.insert(row.id).second)
+      continue;
+    auto there = runner.results().find(row.id);
+    if (there && there->is_answer()) runner.add_again(row, *std::move(there));
+  }
+  const auto total = static_cast<int64_t>(runner.waiting());
+  const auto phase = observer.phase("recheck");
+  INVAR_CHECK_OK(runner.work_off(
+      [&](size_t n) { phase->progress(static_cast<int64_t>(n), std::max<int64_t>(total, 1), "rows"); }));
+  phase->done(std::to_string(runner.counts.rechecked) + " results are equal");
+  return {};
+}
+
+Result<BatchCounts> Batch::run(generate::Observer& observer) {
+  const BatchOptions& options = impl_->options;
+  BatchRunner& runner = impl_->runner;
+  std::vector<BatchRow> rows;
+  {
+    INVAR_TRY(const std::string text, read_file(options.input, kBatchFile));
+    INVAR_CHECK_OK(runner.results().agree(runner.identity(), to_hex(sha256(text))));
+    rows = read_batch(text, runner.identity());
+  }
+  if (rows.empty()) return bad_input(options.input + ": no line in it: one request a line");
+  INVAR_CHECK_OK(impl_->compute(rows, observer));
+  if (options.recheck > 0) {
+    INVAR_CHECK_OK(impl_->recheck(rows, observer));
+  }
+  INVAR_TRY(const BatchCounts merged, merge_results(rows, runner.results(), options));
+  BatchCounts counts = runner.counts;
+  counts.rows = merged.rows, counts.missing = merged.missing;
+  counts.output = merged.output, counts.sha256 = merged.sha256;
+  return counts;
+}
+
+Result<BatchCounts> Batch::run_stream(int file, std::function<Status(const json::Value&)> give) {
+  BatchRunner& runner = impl_->runner;
+  INVAR_CHECK_OK(runner.results().agree(runner.identity(), ""));
+  INVAR_CHECK_OK(runner.work_off_lines(file, std::move(give)));
+  return runner.counts;
+}
+
+}  // namespace invar::serve
