@@ -113,10 +113,10 @@ Status CpuExecutor::run(bool tail, const std::function<void()>&) {
   return check_libraries();
 }
 
-// Ranks share the threads of the pool.
+// Ranks of all partitions share the threads of the pool.
 void CpuExecutor::run_in_turn(const Wave& wave) {
   std::unique_lock<std::mutex> turn;
-  if (joins_) turn = std::unique_lock(joins_->turn);
+  if (joins_) turn = std::unique_lock(*joins_->turn);
   run_wave(wave);
 }
 

@@ -217,10 +217,11 @@ static Result<std::vector<plan::Stage>> split(const plan::Plan& p, int partition
 
 // Ranks of one partition that join within their steps know of each other.
 static void join(std::span<LocalStage* const> stages, const std::vector<plan::Stage>& parts, int ranks) {
+  const auto turn = std::make_shared<std::mutex>();
   std::shared_ptr<RankJoins> joins;
   for (size_t s = 0; s < stages.size() && !parts[s].joins.empty(); ++s) {
     if (s % static_cast<size_t>(ranks) == 0)
-      joins = std::make_shared<RankJoins>(ranks, static_cast<uint32_t>(parts[s].joins.size()));
+      joins = std::make_shared<RankJoins>(ranks, static_cast<uint32_t>(parts[s].joins.size()), turn);
     stages[s]->join_with(joins);
   }
 }

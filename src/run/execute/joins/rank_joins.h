@@ -6,7 +6,9 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -15,9 +17,10 @@ namespace invar::run {
 
 class RankJoins {
  public:
-  // joins: of a step at most.
-  RankJoins(int ranks, uint32_t joins)
+  // joins: of a step at most. turn: on the host, of all who share threads; null: nobody else does.
+  RankJoins(int ranks, uint32_t joins, std::shared_ptr<std::mutex> turn_of_threads = nullptr)
       : joins_(joins),
+        turn(turn_of_threads ? std::move(turn_of_threads) : std::make_shared<std::mutex>()),
         mailboxes(static_cast<size_t>(ranks)),
         part_bytes(mailboxes.size()),
         parts(mailboxes.size()) {}
@@ -53,11 +56,11 @@ class RankJoins {
   std::atomic<bool> failed_ = false;
 
  public:
+  const std::shared_ptr<std::mutex> turn;
   // Per rank; each writes its own between two meetings, or while there is no step.
   std::vector<std::byte*> mailboxes;  // on GPUs (kernels/fusion/join_kernels.h)
   std::vector<int64_t> part_bytes;    // that these hold
   std::vector<const void*> parts;     // on the host: of the join that runs
-  std::mutex turn;                    // on the host: of the ranks that share threads
 };
 
 }  // namespace invar::run

@@ -74,7 +74,7 @@ TEST(FuseAdditions, OfTheResultAndAValueFromBefore) {
 TEST(FuseAdditions, OfAJoinOfRanksToo) {
   if (ops::gpu_kernels().empty()) GTEST_SKIP() << "built without CUDA";
   plan::Plan p = Sum{}.plan();
-  p.nodes[0] = {"concat", op_info("concat")->version, {{plan::Operand::value, 0}}, {3}};
+  p.nodes[0] = {"concat", op_info("concat")->version, {{plan::Operand::value, 0}}, {3}, -1, {}};
   p.nodes[0].attrs = {{"axis", int64_t{1}}, {"numerics", std::string(op_info("concat")->numerics)}};
   const std::vector<plan::Join> joins{{0, {1}}};
   for (const bool in_step : {true, false}) {
