@@ -56,10 +56,12 @@ __device__ __forceinline__ F chain(int d, const float* x, const Of& of) {
 #pragma unroll 4
   for (; j + 4 <= d; j += 4) {
     const float4 four = *reinterpret_cast<const float4*>(x + j);
-    sum = fma({four.x}, load(of(j)), sum), sum = fma({four.y}, load(of(j + 1)), sum);
-    sum = fma({four.z}, load(of(j + 2)), sum), sum = fma({four.w}, load(of(j + 3)), sum);
+    sum = fma({four.x}, load(of(j)), sum);      // contraction.2
+    sum = fma({four.y}, load(of(j + 1)), sum);  // contraction.2
+    sum = fma({four.z}, load(of(j + 2)), sum);  // contraction.2
+    sum = fma({four.w}, load(of(j + 3)), sum);  // contraction.2
   }
-  for (; j < d; ++j) sum = fma(load(x + j), load(of(j)), sum);
+  for (; j < d; ++j) sum = fma(load(x + j), load(of(j)), sum);  // contraction.2
   return add(zero(), sum);
 }
 
@@ -78,8 +80,10 @@ __device__ inline void close_step_slice(const Geometry& g, float* shared, const 
     const int j = n / kStepColumns, c = n % kStepColumns;
     F sum = mul(a, load(shared + at.s + n));
 #pragma unroll 8
-    for (int i = 0; i < kChunkRows; ++i)
-      sum = fma(load(shared + at.keys + j * kChunkRows + i), load(shared + at.u + i * kStepColumns + c), sum);
+    for (int i = 0; i < kChunkRows; ++i) {
+      const F key = load(shared + at.keys + j * kChunkRows + i);
+      sum = fma(key, load(shared + at.u + i * kStepColumns + c), sum);  // linear_attention.7
+    }
     store_canonical(shared + at.s + n, sum);
   }
 }

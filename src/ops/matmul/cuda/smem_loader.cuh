@@ -1,7 +1,8 @@
 // Loaders of operands from global memory into tiles [k][outer] of words in shared memory. A
 // source's Loader is a thread's share: load_async() starts to load the tile at k; store_smem()
 // finishes it for sources whose words go through registers. Neither waits for asynchronous copies
-// (kernels/cuda/async_copy.cuh). Elements outside of the operand arrive as zero; with kInterior there are none.
+// (kernels/cuda/async_copy.cuh). Elements outside of the operand arrive as zero; with kInterior
+// there are none.
 // k have 32 bits.
 #pragma once
 #include "kernels/cuda/async_copy.cuh"
