@@ -3,7 +3,9 @@
 # (docs/design/tests.md).
 
 python_environment() {
-  local wanted=tests/requirements.txt ready=build/venv/requirements.txt
+  local wanted=build/requirements.txt ready=build/venv/requirements.txt lists=(tests/requirements.txt)
+  if ((tier == 3)); then lists+=(tests/requirements-all.txt); fi
+  cat "${lists[@]}" >"$wanted"
   if [[ -x build/venv/bin/python ]] && cmp -s "$wanted" "$ready" &&
     build/venv/bin/python -c 'import pytest' 2>/dev/null; then
     say "Python: build/venv is ready"
