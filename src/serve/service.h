@@ -108,6 +108,21 @@ class Service {
     if (options_.log) options_.log(std::move(event));
   }
 
+  // A request that is being answered, as long as this lives: the last member of what answers it.
+  class Answering {
+   public:
+    explicit Answering(Service& service) : service_(service) { ++service_.open_; }
+    ~Answering() {
+      const std::lock_guard lock(service_.mutex_);
+      --service_.open_;
+      service_.idle_.notify_all();
+    }
+    Answering(const Answering&) = delete;
+
+   private:
+    Service& service_;
+  };
+
   const ServiceOptions options_;
   std::unique_ptr<Archive> archive_;
   std::vector<Digest> keys_;  // SHA-256 of each

@@ -74,15 +74,10 @@ EncoderReply::EncoderReply(Service& service, TextEncoder& encoder, Call call, ht
       encoder_(encoder),
       call_(std::move(call)),
       responder_(std::move(responder)),
-      headers_(std::move(headers)) {
-  ++service_.open_;
-}
+      headers_(std::move(headers)) {}
 
 EncoderReply::~EncoderReply() {
   if (counted_) --encoder_.waiting;
-  const std::lock_guard lock(service_.mutex_);
-  --service_.open_;
-  service_.idle_.notify_all();
 }
 
 std::optional<Problem> EncoderReply::add_pairs() {

@@ -44,6 +44,7 @@ class EncoderReply : public std::enable_shared_from_this<EncoderReply> {
   std::vector<generate::EncoderOutput> outputs_;
   std::atomic<bool> gone_{false};
   bool counted_ = false;
+  const Service::Answering answering_{service_};
 };
 
 }  // namespace invar::serve

@@ -13,15 +13,7 @@ Replay::Replay(Service& service, http::Responder responder, http::Headers header
     : service_(service),
       model_(service.models_.empty() ? nullptr : service.models_.front().get()),
       responder_(std::move(responder)),
-      headers_(std::move(headers)) {
-  ++service_.open_;
-}
-
-Replay::~Replay() {
-  const std::lock_guard lock(service_.mutex_);
-  --service_.open_;
-  service_.idle_.notify_all();
-}
+      headers_(std::move(headers)) {}
 
 // The request that the receipt says, with findings where this server makes another of its prompt.
 Result<generate::Request> Replay::compare_request() {

@@ -15,7 +15,6 @@ namespace invar::serve {
 class Replay : public std::enable_shared_from_this<Replay> {
  public:
   Replay(Service&, http::Responder, http::Headers);
-  ~Replay();
   // A problem: it is no receipt, or nothing can be computed; the responder is given back.
   std::optional<Problem> start(std::string_view receipt);
   http::Responder take_responder() { return std::move(responder_); }
@@ -33,6 +32,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
   receipt::Receipt claimed_;
   generate::Verdict verdict_;
   std::weak_ptr<Job> job_;
+  const Service::Answering answering_{service_};
 };
 
 }  // namespace invar::serve

@@ -44,15 +44,7 @@ Reply::Reply(Service& service, LanguageModel& model, Call call, http::Responder 
       responder_(std::move(responder)),
       headers_(std::move(headers)),
       id_((call_.chat ? "chatcmpl-" : "cmpl-") + random_id()),
-      created_(std::time(nullptr)) {
-  ++service_.open_;
-}
-
-Reply::~Reply() {
-  const std::lock_guard lock(service_.mutex_);
-  --service_.open_;
-  service_.idle_.notify_all();
-}
+      created_(std::time(nullptr)) {}
 
 std::optional<Problem> Reply::start(std::vector<generate::Request> requests, uint64_t client) {
   form_ = form_of(call_, requests.front().tokens.size());

@@ -21,7 +21,6 @@ namespace invar::serve {
 class Reply : public std::enable_shared_from_this<Reply> {
  public:
   Reply(Service&, LanguageModel&, Call, http::Responder, http::Headers);
-  ~Reply();
   // One choice of each request of this client. A problem: nothing has begun, and the responder is
   // given back.
   std::optional<Problem> start(std::vector<generate::Request>, uint64_t client);
@@ -87,6 +86,7 @@ class Reply : public std::enable_shared_from_this<Reply> {
   int64_t created_;
   std::vector<Choice> choices_;
   bool begun_ = false, over_ = false;
+  const Service::Answering answering_{service_};
 };
 
 }  // namespace invar::serve
