@@ -16,5 +16,11 @@ template <class F>
 F* function_of(void* library, const char* name) {
   return reinterpret_cast<F*>(symbol_of(library, name));
 }
+// Points `function` at it. False: there is none.
+template <class F>
+bool find_function(void* library, const char* name, F*& function) {
+  function = function_of<F>(library, name);
+  return function != nullptr;
+}
 
 }  // namespace invar

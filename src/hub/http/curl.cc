@@ -64,10 +64,7 @@ struct Curl::Library {
     Library l{};
     if (!file) return l;
     const auto all = [](auto... found) { return (... && found); };
-    const auto find = [&](auto*& function, const char* name) {
-      function = function_of<std::remove_reference_t<decltype(*function)>>(file, name);
-      return function != nullptr;
-    };
+    const auto find = [&](auto*& function, const char* name) { return find_function(file, name, function); };
     if (!all(find(l.easy_init, "curl_easy_init"), find(l.easy_cleanup, "curl_easy_cleanup"),
              find(l.easy_setopt, "curl_easy_setopt"), find(l.easy_getinfo, "curl_easy_getinfo"),
              find(l.easy_perform, "curl_easy_perform"), find(l.easy_strerror, "curl_easy_strerror"),

@@ -49,8 +49,7 @@ struct PgLibrary {
     if (!file) return l;
     l.whole = true;
     const auto find = [&](auto*& function, const char* name) {
-      function = function_of<std::remove_reference_t<decltype(*function)>>(file, name);
-      l.whole &= function != nullptr;
+      l.whole &= find_function(file, name, function);
     };
     find(l.connect, "PQconnectdbParams"), find(l.finish, "PQfinish"), find(l.reset, "PQreset");
     find(l.status, "PQstatus"), find(l.error_message, "PQerrorMessage");

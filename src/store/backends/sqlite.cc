@@ -53,8 +53,7 @@ struct SqliteLibrary {
     if (!file) return l;
     l.whole = true;
     const auto find = [&](auto*& function, const char* name) {
-      function = function_of<std::remove_reference_t<decltype(*function)>>(file, name);
-      l.whole &= function != nullptr;
+      l.whole &= find_function(file, name, function);
     };
     find(l.open_v2, "sqlite3_open_v2"), find(l.close, "sqlite3_close"), find(l.errmsg, "sqlite3_errmsg");
     find(l.busy_timeout, "sqlite3_busy_timeout"), find(l.prepare_v2, "sqlite3_prepare_v2");
