@@ -255,28 +255,13 @@ TEST_F(HttpTest, SlowReaders) {
   writer.join();
 }
 
-TEST_F(HttpTest, ClientsThatLeave) {
-  std::promise<void> gone;
-  std::optional<Responder> kept;
-  std::promise<void> asked;
-  start([&](Request, Responder responder) {
-    responder.on_gone([&] { gone.set_value(); });
-    kept.emplace(std::move(responder));
-    asked.set_value();
-  });
-  if (!server_) return;
-  Client client(server_->port());
-  client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-  asked.get_future().wait();
-  client.close();
-  gone.get_future().wait();
-  kept->answer(200, {}, "to nobody");
-}
-
 // Also one who has sent part of the next request, or who says that nothing follows: the end of what
 // a client sends is the end of the client.
-TEST_F(HttpTest, ClientsThatLeaveAfterMore) {
-  for (const bool half : {false, true}) {
+TEST_F(HttpTest, ClientsThatLeave) {
+  struct Case {
+    bool more, half;
+  };
+  for (const auto& [more, half] : {Case{false, false}, {true, false}, {true, true}}) {
     std::promise<void> gone;
     std::optional<Responder> kept;
     std::promise<void> asked;
@@ -287,11 +272,12 @@ TEST_F(HttpTest, ClientsThatLeaveAfterMore) {
     });
     if (!server_) return;
     Client client(server_->port());
-    client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /next HT");
+    client.send(std::string("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") + (more ? "GET /next HT" : ""));
     asked.get_future().wait();
-    client.send("TP/1.1\r\n");
+    if (more) client.send("TP/1.1\r\n");
     half ? client.end() : client.close();
     gone.get_future().wait();
+    if (!more) kept->answer(200, {}, "to nobody");
     kept.reset();
     server_.reset();
   }
