@@ -66,7 +66,7 @@ struct Walk {
   }
 };
 
-// Starts the copies of a segment's keys or queries; zeros behind the last channel and row.
+// Starts the copies of a segment's keys or queries; zeros after the last channel and row.
 template <bool kKeys>
 __device__ inline void copy_rows(const Slice& b, const Segment& rows) {
   const Geometry& g = b.p.g;
@@ -283,7 +283,7 @@ __device__ __forceinline__ void close_chunk_slice(const Slice& b) {
   }
 }
 
-// The state of the slice; zeros where nothing was computed yet, and behind the last channel.
+// The state of the slice; zeros where nothing was computed yet, and after the last channel.
 __device__ inline void load_state(const Slice& b, bool is_new) {
   const Geometry& g = b.p.g;
   const int width = b.at.stride - kVector;

@@ -25,7 +25,7 @@ struct StepLayout {
   size_t bytes() const { return static_cast<size_t>(all) * sizeof(float); }
 };
 
-// What the memory holds before row t of a chunk; columns behind the last are zeros.
+// What the memory holds before row t of a chunk; columns after the last are zeros.
 __device__ inline void copy_memory(const Geometry& g, const HeadState& m, float* shared, const StepLayout& at,
                                    int64_t first, bool is_new, int t) {
   const int d = static_cast<int>(g.d);

@@ -20,7 +20,7 @@ struct Segment {
   int begin, end;
   int64_t first;
 };
-// Segments of a call are the chunks that have a row of it. `end` is at most `begin` behind the
+// Segments of a call are the chunks that have a row of it. `end` is at most `begin` after the
 // last.
 __device__ inline Segment segment_of(const Geometry& g, const Sequence& s, int64_t batch, int64_t number) {
   const int64_t opened = s.past % kChunkRows, begin = number ? 0 : opened;
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     load_channels(p, m, at, rows, key_head, from);
     __syncthreads();
-    // Terms behind the last channel are zeros: contraction.5.
+    // Terms after the last channel are zeros: contraction.5.
     const int terms = static_cast<int>(num::min_i64(g.d - from, kChunkRows));
     for (int j0 = 0; j0 < terms; j0 += kVector) {
       F k[kTile][kVector], q[kTile][kVector], key[kTile][kVector];
