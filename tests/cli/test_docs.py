@@ -50,13 +50,14 @@ def test_the_generated_pages_are_new():
 
 
 def test_a_stale_page_is_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(generate, "REFERENCE", tmp_path)
-    assert set(generate.stale()) == set(generate.PAGES)
-    for name, text in generate.stale().items():
-        (tmp_path / name).write_text(text)
-    assert not generate.stale()
-    (tmp_path / "errors.md").write_text("old\n")
-    assert set(generate.stale()) == {"errors.md"}
+    page = "docs/reference/errors.md"
+    made = {page: generate.PAGES[page]}
+    monkeypatch.setattr(generate, "PAGES", made)
+    new = made[page]()
+    monkeypatch.setitem(made, page, lambda: new + "more\n")
+    assert generate.stale() == {page: new + "more\n"}
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    assert set(generate.stale()) == {page}
 
 
 # Commands of the documents that are not run here, and what runs them.
