@@ -23,7 +23,9 @@ SPDX = {
     "boost1.74": "BSL-1.0",
     "boost1.83": "BSL-1.0",
     "gcc-12": "GPL-3.0-or-later WITH GCC-exception-3.1",
+    "gcc-12-cross": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "gcc-13": "GPL-3.0-or-later WITH GCC-exception-3.1",
+    "cross-toolchain-base": "LGPL-2.1-or-later",  # glibc and the headers of Linux
     "glibc": "LGPL-2.1-or-later",
     "libzstd": "BSD-3-Clause",
     "linux": "GPL-2.0-only WITH Linux-syscall-note",
@@ -57,7 +59,8 @@ def files_of(build, targets):
     compiler = re.search(
         r"^CMAKE_CXX_COMPILER:\w+=(.*)", (build / "CMakeCache.txt").read_text(), re.M
     )[1]
-    for library in ("libstdc++.a", "libgcc.a"):
+    inner = ["libstdc++.a", "libgcc.a"] + ["libc.a", "libm.a"] * ("-static " in link)
+    for library in inner:
         path = output(compiler, f"-print-file-name={library}").strip()
         found[os.path.realpath(path)] = LINKED
     inside = (str(ROOT) + "/", os.path.realpath(build) + "/")

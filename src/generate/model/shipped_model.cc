@@ -1,26 +1,34 @@
 #include "generate/model/shipped_model.h"
 
-#include <dlfcn.h>
-
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 namespace invar::generate {
 namespace {
 
 namespace fs = std::filesystem;
 
-// "": it cannot be known.
-fs::path installation_prefix() {
-  std::error_code ec;
-  Dl_info object;
-  const bool known = ::dladdr(reinterpret_cast<const void*>(&shipped_model), &object) != 0;
-  const fs::path file = known && object.dli_fname ? object.dli_fname : "";
-  if (file.extension() == ".so") {
-    const fs::path module = fs::canonical(file, ec);
-    return ec ? fs::path() : module.parent_path() / "../../../..";
+// The file of this code: the program, or the module that Python has loaded. "": it cannot be known.
+fs::path own_file() {
+  const auto here = reinterpret_cast<uintptr_t>(&shipped_model);
+  std::ifstream maps("/proc/self/maps");  // BEGIN-END rwxp OFFSET DEVICE INODE   PATH
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    if (!(words >> std::hex >> begin >> dash >> end) || here < begin || here >= end) continue;
+    const size_t path = line.find('/');
+    return path == line.npos ? "" : line.substr(path);
   }
-  const fs::path program = fs::read_symlink("/proc/self/exe", ec);
-  return ec ? fs::path() : program.parent_path() / "..";
+  return {};
+}
+
+fs::path installation_prefix() {
+  const fs::path file = own_file();
+  if (file.empty()) return {};
+  return file.parent_path() / (file.extension() == ".so" ? "../../../.." : "..");
 }
 
 }  // namespace
