@@ -130,6 +130,11 @@ def test_a_wheel(tmp_path):
     assert [m for m in members if "_native" in m] == ["invar/_native.abi3.so"]
     assert {f"{info}/licenses/LICENSE", f"{info}/licenses/zlib1g-dev"} < set(members)
     assert "\nRequires-Python: >=3.12\n" in metadata and "\nRequires-Dist: numpy>=2\n" in metadata
+    wheel.main(tmp_path / "other", "package", "cp311-cp311-manylinux_2_34_x86_64", "cu13")
+    done = archive("wheel", tmp_path / "other/wheel", tmp_path)
+    assert done.stdout.strip().endswith(
+        f"/invar-{VERSION}+cu13-cp311-cp311-manylinux_2_34_x86_64.whl"
+    )
     pure = tmp_path / f"invar-{VERSION}-py3-none-any.whl"  # a name that every Python takes
     shutil.copy(tmp_path / "one" / file, pure)
     install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index"]

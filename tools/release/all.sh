@@ -5,8 +5,9 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 here="$root/tools/release"
-[[ " $* " != *' --help '* && " $* " != *' -h '* ]] || { sed -n '2,4s/^# //p' "$0"; usage; exit 0; }
+release "$@"
 rm -rf "$dist"
+export RELEASE_IS_STAGED=1
 parts=(wheel deb tarball)
 if command -v aarch64-linux-gnu-g++ >/dev/null; then parts+=(cross); fi
 for part in "${parts[@]}"; do "$here/$part.sh" "$@"; done

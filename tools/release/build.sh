@@ -1,34 +1,33 @@
 #!/usr/bin/env bash
 # Builds what the release artefacts of this machine's architecture hold, for every Linux with glibc
 # 2.34 or newer, and lays it out in build-release/stage. wheel.sh, deb.sh and tarball.sh call it.
-#   tools/release/build.sh [--jobs N] [--python EXE] [--abi3 FOLDERS]
+#   tools/release/build.sh [--jobs N] [--python EXE] [--abi3 FOLDERS] [--cuda NVCC]
 #   --jobs N      compile N files at once (default: the number of processors)
 #   --python EXE  a Python of the wheel's version that has nanobind; by default an environment in
 #                 build-release/venv, which pip installs nanobind into
 #   --abi3 A;B    folders with Python.h and pyconfig.h of Python 3.12 or later (those of Debian 13's
 #                 libpython3.13-dev do): also a module for every Python from 3.12 on
+#   --cuda NVCC   also kernels for every GPU from Turing on, by this compiler of CUDA 13: into
+#                 build-release-cuda, as version X.Y.Z+cu13 of the wheels
 # Build on Debian 12, the oldest system that has MLIR 19: a newer one asks for a newer glibc, and
 # symbols.py says so.
 set -euo pipefail
-usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; }
 fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 2; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-build="$root/build-release"
-stage="$build/stage"
-dist="$build/dist"
 # The time of every file in an artefact is that of the commit.
-SOURCE_DATE_EPOCH=$(git -c safe.directory="$root" -C "$root" log -1 --format=%ct) ||
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -c safe.directory="$root" -C "$root" log -1 --format=%ct)} ||
   fail 'this checkout has no commit: clone the repository'
 export SOURCE_DATE_EPOCH
 version=$(sed -n 's/^project(invar VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
 architecture=$(uname -m)
 
-jobs=$(nproc) python='' abi3=''
+jobs=$(nproc) python='' abi3='' cuda=''
 read_options() {
   while (($#)); do
     case $1 in
-      --jobs | --python | --abi3)
+      --jobs | --python | --abi3 | --cuda)
         (($# > 1)) || fail "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift ;;
@@ -39,18 +38,24 @@ read_options() {
   done
 }
 
+choose_folders() {
+  build="$root/build-release${cuda:+-cuda}"
+  stage="$build/stage" dist="$build/dist"
+  mkdir -p "$dist"
+  [[ -n $python ]] && return
+  python="$build/venv/bin/python"
+  if [[ ! -x $python ]]; then
+    python3 -m venv "$build/venv"
+    "$python" -m pip -q install --disable-pip-version-check 'nanobind>=3.1,<4'
+  fi
+}
+
 build_all() {
   export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
-  mkdir -p "$build" "$dist"
-  if [[ -z $python ]]; then
-    python="$build/venv/bin/python"
-    if [[ ! -x $python ]]; then
-      python3 -m venv "$build/venv"
-      "$python" -m pip -q install --disable-pip-version-check 'nanobind>=3.1,<4'
-    fi
-  fi
+  local with_cuda=(-DINVAR_CUDA=OFF)
+  if [[ -n $cuda ]]; then with_cuda=(-DINVAR_CUDA=ON "-DCMAKE_CUDA_COMPILER=$cuda"); fi
   cmake --preset release -S "$root" -B "$build" -DINVAR_UNITY=ON -DINVAR_TESTS=OFF -DINVAR_ISA=all \
-    -DINVAR_CUDA=OFF -DINVAR_PACKAGE=ON -DINVAR_PORTABLE=ON -DPython_EXECUTABLE="$python" \
+    "${with_cuda[@]}" -DINVAR_PACKAGE=ON -DINVAR_PORTABLE=ON -DPython_EXECUTABLE="$python" \
     -DINVAR_ABI3_INCLUDE="$abi3" >"$build/configure.log" 2>&1 ||
     { tail -n 20 "$build/configure.log" >&2; fail 'cmake failed'; }
   local targets=(invar invar_python)
@@ -97,8 +102,11 @@ The same commit, packages and compiler give the same bytes in any folder.
 TEXT
 }
 
-release() { # ARGUMENT...: what every artefact begins with
+# What every artefact begins with. all.sh does it once for all of them.
+release() { # ARGUMENT...
   read_options "$@"
+  choose_folders
+  [[ -n ${RELEASE_IS_STAGED:-} ]] && return
   build_all
   lay_out
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Lays out a wheel: what tools/release/build.sh staged, with the metadata of pyproject.toml.
 
-wheel.py STAGE MODULE TAG    STAGE/package with the module of STAGE/MODULE, and STAGE/program ->
-                             STAGE/wheel, which archive.py packs"""
+wheel.py STAGE MODULE TAG [LABEL]    STAGE/package with the module of STAGE/MODULE, and
+                                     STAGE/program -> STAGE/wheel, which archive.py packs
+
+LABEL is that of a local version: 0.1.0+LABEL."""
 
 import re
 import shutil
@@ -36,12 +38,15 @@ def requires_python(tag):
     return f">=3.{minor}" if "-abi3-" in tag else f">=3.{minor},<3.{minor + 1}"
 
 
-def main(stage, module, tag):
+def version_of(cmake, label):
+    number = re.search(r"project\(invar VERSION ([0-9.]+)", cmake)[1]
+    return f"{number}+{label}" if label else number
+
+
+def main(stage, module, tag, label=""):
     folder = stage / "wheel"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    version = re.search(r"project\(invar VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[
-        1
-    ]
+    version = version_of((ROOT / "CMakeLists.txt").read_text(), label)
     name = f"{project['name']}-{version}"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(stage / "package", folder)
@@ -68,6 +73,6 @@ def main(stage, module, tag):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+    main(Path(sys.argv[1]), *sys.argv[2:])
