@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Tries the artefacts of a release in a fresh system without a compiler: installs each, runs the
-# shipped model, verifies the receipt, asks a server, and removes it again.
+# shipped model, verifies the receipt, asks a server, and removes it again. An archive of another
+# processor runs under QEMU, where that is installed.
 #   tools/release/try.sh [--suite NAME] [FOLDER]
 #   --suite NAME   the release that debootstrap makes (default: this machine's)
 #   FOLDER         of the artefacts (default: build-release/dist)
 # Needs root and debootstrap. Packages come from where this machine's apt has them, and numpy for
 # the wheel from where its pip has it.
 set -euo pipefail
-usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
 fail() { printf 'try.sh: %s\n' "$*" >&2; exit 2; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -100,6 +101,23 @@ for archive in "$folder"/invar-*-linux-"$(uname -m)".tar.xz; do
   fresh
   tar -C "$system/opt" -xf "$archive"
   path=/opt/$(basename "$archive" .tar.xz)/bin: journey archive
+done
+# An archive of another processor, under QEMU: it runs the plan that this processor's compiles.
+for archive in "$folder"/invar-*-linux-*.tar.xz; do
+  other=${archive##*-linux-} other=${other%.tar.xz}
+  native=${archive%-linux-*}-linux-$(uname -m).tar.xz
+  [[ $archive != "$native" && -e $native ]] && command -v "qemu-$other-static" >/dev/null || continue
+  finish
+  mkdir -p "$work/archives"
+  for one in "$archive" "$native"; do tar -C "$work/archives" -xf "$one"; done
+  demo=(run --model-name shakespeare-4m --prompt-text ROMEO: --max-new-tokens 64)
+  (cd "$work" && export XDG_CACHE_HOME="$work/cache" XDG_STATE_HOME="$work/state"
+    "archives/$(basename "$native" .tar.xz)/bin/invar" "${demo[@]}" --task-dir task --receipt-path a.json
+    "qemu-$other-static" "archives/$(basename "$archive" .tar.xz)/bin/invar" "${demo[@]}" \
+      --plan task/plan.invar --receipt-path b.json) >"$work/log" 2>&1 || wrong "$other: it does not run"
+  mapfile -t answers < <(sed -n 's/^  hash *//p' "$work/log")
+  [[ ${#answers[@]} == 2 && ${answers[0]} == "${answers[1]}" ]] || wrong "$other: another answer"
+  printf '%-10s %-10s %s\n' QEMU "$other" "${answers[1]}"
 done
 fresh
 python=$(inside python3 -c 'import sys; print("%d%d" % sys.version_info[:2])')
