@@ -5,12 +5,12 @@
 #   --jobs N      compile N files at once (default: the number of processors)
 #   --python EXE  a Python of the wheel's version that has nanobind; by default an environment in
 #                 build-release/venv, which pip installs nanobind into
-#   --abi3 A;B    folders with Python.h and pyconfig.h of Python 3.12 or later (those of Debian 13's
-#                 libpython3.13-dev do): also a module for every Python from 3.12 on
+#   --abi3 A;B    folders with Python.h and pyconfig.h of Python 3.12 or later: also a module for
+#                 every Python from 3.12 on; auto: the headers that python_headers.sh fetches
 #   --cuda NVCC   also kernels for every GPU from Turing on, by this compiler of CUDA 13: into
 #                 build-release-cuda, as version X.Y.Z+cu13 of the wheels
-# Build on Debian 12, the oldest system that has MLIR 19: a newer one asks for a newer glibc, and
-# symbols.py says so.
+# Needs the packages of ./setup.sh deps. Build on Debian 12, the oldest system that has MLIR 19: a
+# newer one asks for a newer glibc, and symbols.py says so.
 set -euo pipefail
 usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; }
 fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 2; }
@@ -42,7 +42,8 @@ choose_folders() {
   build="$root/build-release${cuda:+-cuda}"
   stage="$build/stage" dist="$build/dist"
   mkdir -p "$dist"
-  [[ -n $python ]] && return
+  if [[ $abi3 == auto ]]; then abi3=$("$root/tools/release/python_headers.sh" "$build/headers"); fi
+  if [[ -n $python ]]; then return; fi
   python="$build/venv/bin/python"
   if [[ ! -x $python ]]; then
     python3 -m venv "$build/venv"
