@@ -85,6 +85,15 @@ lay_out() {
     cp "$stage"/package/invar/libprotobuf-lite.so.* "$stage/abi3/invar/"
     python3 -B "$root/tools/release/symbols.py" "$stage"/abi3/invar/*.so*
   fi
+  check_names
+}
+
+# A name of a folder of this machine would be another one on the next.
+check_names() {
+  local folders=(-e "$root/") file
+  if [[ -n ${HOME:-} && $HOME != / ]]; then folders+=(-e "$HOME/"); fi
+  file=$(grep -rlaF "${folders[@]}" "$stage" | head -n 1) || true
+  [[ -z $file ]] || fail "$file has in it the name of a folder of this machine"
 }
 
 # What these files are made of and by what, for who builds them again.
