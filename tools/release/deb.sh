@@ -48,8 +48,8 @@ Architecture: $(dpkg --print-architecture)
 Maintainer: $maintainer
 Installed-Size: $(du -sk --apparent-size --exclude=DEBIAN "$1" | cut -f 1)
 Depends: $(shared_libraries "$1")
-Recommends: ca-certificates, libcurl4 | libcurl4t64
-Suggests: libedit2, libpq5, libsqlite3-0
+Recommends: ca-certificates, libcurl4 | libcurl4t64, libsqlite3-0
+Suggests: libedit2, libpq5
 Section: science
 Priority: optional
 Description: AI inference whose bits do not change with the machine
