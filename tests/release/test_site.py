@@ -204,3 +204,23 @@ def test_a_browser_shows_it(built):
         assert paper["light"] > 700 and paper["dark"] < 200, paper
     finally:
         one.close()
+
+
+def test_tables_of_speed():
+    """docs/reference/speed-tables.md is that of the files; a report of two peers and a GPU is
+    shown."""
+    import bench_page
+
+    tool = [sys.executable, "-B", ROOT / "tools/docs/bench_page.py", "--check"]
+    assert subprocess.run(tool).returncode == 0
+    row = {"suite": "norm", "op": "softmax", "shape": "8x9", "isa": "avx2", "threads": 2, "flops": 0,
+           "seconds": 2e-6, "bytes": 4e3, "fraction_of_limit": 0.5, "peer": "torch", "ratio": 1.5}  # fmt: skip
+    limit = {"isa": "avx2", "threads": 2, "flops_per_second": 1e11, "read_bytes_per_second": 2e10}
+    one = {"cpu": "A", "device": "cpu", "day": "2026-01-01", "version": "1", "limits": [limit],
+           "most_memory_bytes": 2**30, "rows": [row, row | {"suite": "move"}]}  # fmt: skip
+    text = bench_page.page([one, one | {"device": "G"}])
+    assert "| `softmax` | 8x9 | avx2 | 2 | 2 µs | 2 GB/s | 50% | 1.50 |" in text
+    assert "## A, 2026-01-01" in text and "## G (A), 2026-01-01" in text and "### norm (2)" in text
+    assert "1,024 MiB" in text
+    with pytest.raises(SystemExit, match="two files of one device"):
+        bench_page.page([one, one])

@@ -203,7 +203,7 @@ def write_source(folder):
     (folder / "extra").mkdir(exist_ok=True)
     (folder / "extra/llms.txt").write_text(llms(found, order))
     shutil.copy(ROOT / "docs/site/conf.py", folder / "conf.py")
-    version = re.search(r"VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text()[:3000])
+    version = re.search(r"invar VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text()[:3000])
     site = {
         "version": version.group(1) if version else "",
         "clauses": clauses,
