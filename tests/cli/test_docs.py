@@ -65,6 +65,7 @@ ELSEWHERE = {
     r"\./setup\.sh ": "installs packages and builds: CI itself is `./setup.sh test`",
     r"apt-get |pip install |cmake |ninja |ctest ": "installs or builds",
     r"tools/release/|docker ": "tests/release",
+    r"tools/(docs/site|evidence)\.sh": "tests/release/test_site.py, tests/release/test_evidence.py",
     r"build/bin/invar_(conformance|prove) ": "tests/conformance, tools/prove",
     r"python3 tools/docs/generate\.py": "test_the_generated_pages_are_new",
     r"python (-m invar\.training|examples/)": "tests/package/training",
@@ -106,7 +107,11 @@ def commands(page):
     return found
 
 
-GUIDE = sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs/guide").glob("*.md"))
+GUIDE = sorted(
+    p.relative_to(ROOT).as_posix()
+    for folder in ("guide", "concepts", "site")
+    for p in (ROOT / "docs" / folder).glob("*.md")
+)
 # Pages whose commands go on from files that those of the pages before have made.
 JOURNEY = ["docs/guide/first-receipt.md", "docs/guide/verify.md", "docs/guide/audit.md"]
 
