@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import textwrap
 import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
@@ -262,6 +263,23 @@ def run(invar: str, package: str, model: Path, name: str, values: dict[str, dict
     return row
 
 
+def reason_of(refusal: str) -> str:
+    """Operators that are missing, or what else is said, without the file's path and node names."""
+    missing = re.findall(r"(\w+) \(domain ([\w.]+)[^)]*\): no reproducible kernel", refusal)
+    if missing:
+        return ", ".join(sorted({f"{op} of {domain}" for op, domain in missing}))
+    return re.sub(r'invar: (\S+: )?|"[^"]*"|exit code \d: ', "", refusal)[:200]
+
+
+def item(text: str) -> str:
+    return (
+        textwrap.fill(
+            "- " + text, 98, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+        )
+        + "\n"
+    )
+
+
 def page(rows: list[Row], versions: str) -> str:
     judged = [r for r in rows if r.calls]
     good = sum(r.runs for r in judged)
@@ -274,8 +292,8 @@ with inputs of one or two sizes, made from what each file declares. onnxruntime 
 
 {versions}
 
-**{good} of {len(judged)} files run**, {sum(r.differs for r in judged)} with other bytes on another
-instruction set or with other threads. *Difference* is the largest one between an output and
+**{good} of {len(judged)} files run.** With other bytes on another instruction set or with another
+number of threads: {sum(r.differs for r in judged)}. *Difference* is the largest one between an output and
 onnxruntime's, divided by the output's largest number; of integers and booleans the share that
 differs. The last column is that of onnxruntime without its optimizer and onnxruntime, which says
 how much rounding does to the numbers of a file: inputs are random, so some outputs are all near 0.
@@ -286,16 +304,23 @@ how much rounding does to the numbers of a file: inputs are random, so some outp
     for r in judged:
         found = f"{r.error:.1e}" if r.runs else "**refused**" if r.refusal else "**other bytes**"
         text += f"| {r.package} | {Path(r.file).name} | {r.calls} | {found} | {r.own:.1e} |\n"
-    refused = [r for r in judged if r.refusal]
-    if refused:
+    reasons: dict[str, list[str]] = {}
+    for r in judged:
+        if r.refusal:
+            reasons.setdefault(reason_of(r.refusal), []).append(
+                f"{Path(r.file).name} of {r.package}"
+            )
+    if reasons:
         text += "\n## What is refused\n\n"
-        for r in refused:
-            text += f"- `{Path(r.file).name}` of {r.package}: {r.refusal[:300]}\n"
+        for reason, files in sorted(reasons.items(), key=lambda x: -len(x[1])):
+            text += item(
+                f"{reason} ({len(files)}): {', '.join(files[:3])}{', ...' if len(files) > 3 else ''}"
+            )
     left = [r for r in rows if not r.calls]
     if left:
         text += "\n## What onnxruntime did not compute with the inputs made\n\n"
         for r in left:
-            text += f"- `{Path(r.file).name}` of {r.package}\n"
+            text += item(f"{Path(r.file).name} of {r.package}")
     return text
 
 

@@ -94,9 +94,8 @@ Status GraphReader::read_values(const ::onnx::GraphProto& proto, const CallFrame
   for (const auto& value : proto.value_info()) {
     if (!value.type().has_tensor_type()) continue;  // a hint only; an unsupported node is refused by name
     INVAR_TRY(ValueInfo v, read_value(value, "value", frame));
-    if (!described.insert(v.name).second)
-      return bad_input(path_ + ": value " + quote(v.name) + " is described twice");
-    graph.values.push_back(std::move(v));
+    // A hint: exporters of quantised graphs describe some twice, and the first holds.
+    if (described.insert(v.name).second) graph.values.push_back(std::move(v));
   }
   return {};
 }
