@@ -179,6 +179,75 @@ def test_an_input_without_a_shape(tmp_path):
         outputs_of(tmp_path, model, {"x": ramp(*shape)})
 
 
+def test_nine_dimensions_between_reshapes(tmp_path):
+    """As windows of pictures and volumes are cut: most stay side by side, or have size 1."""
+    x = ramp(2, 4, 9, 4, 2)
+    split, joined = np.array([2, 2, 2, 3, 3, 2, 2, 1, 2]), np.array([-1, 4])
+    for perm in ([0, 2, 4, 6, 8, 1, 3, 5, 7], [8, 7, 6, 0, 1, 2, 3, 4, 5], list(range(9))):
+        model = save(
+            tmp_path,
+            [
+                node("Reshape", ["x", "split"], ["a"]),
+                node("Transpose", ["a"], ["b"], perm=perm),
+                node("Reshape", ["b", "joined"], ["y"]),
+            ],
+            [value("x", F32, [2, 4, "h", 4, 2])],
+            [value("y", F32, None)],
+            {"split": split, "joined": joined},
+        )
+        outputs_of(tmp_path, model, {"x": x})
+
+
+def test_states_of_the_call_fit_or_are_named(tmp_path):
+    weights = {"w": ramp(1, 12, 2) / 8, "r": ramp(1, 12, 3) / 8}
+    save(
+        tmp_path,
+        [node("LSTM", ["x", "w", "r", "", "", "h", "c"], ["y"], hidden_size=3, name="memory")],
+        [
+            value("x", F32, ["time", "batch", 2]),
+            value("h", F32, [1, "rows", 3]),
+            value("c", F32, [1, "columns", 3]),
+        ],
+        [value("y", F32, None)],
+        weights,
+    )
+    state, x = ramp(1, 2, 3), ramp(4, 2, 2)
+    found = call(tmp_path, {"x": x, "h": state, "c": state})[0].json()["outputs"]["y"]
+    assert found["shape"] == [4, 1, 2, 3]
+    text = call(tmp_path, {"x": x, "h": ramp(1, 3, 3), "c": state}, check=refused)[0].text
+    assert 'node "memory"' in text and "[1, 3, 3]" in text and "[2, 3]" in text
+
+
+def test_a_condition_of_either_rank(tmp_path):
+    """As Paddle's exporter ends a loop: one branch gives a boolean, the other a list of one."""
+    B = TensorProto.BOOL
+    more = helper.make_graph(
+        [node("Less", ["i", "stop"], ["more"])], "more", [], [value("more", B, [])]
+    )
+    some = helper.make_graph(
+        [node("Unsqueeze", ["going", "first"], ["some"])], "some", [], [value("some", B, [1])]
+    )
+    body = helper.make_graph(
+        [
+            node("If", ["going"], ["on"], then_branch=more, else_branch=some),
+            node("Add", ["v", "v"], ["next"]),
+        ],
+        "body",
+        [value("i", I64, []), value("going", B, []), value("v", F32, [2])],
+        [value("on", B, []), value("next", F32, [2])],
+    )
+    save(
+        tmp_path,
+        [node("Loop", ["", "start", "x"], ["y"], body=body)],
+        [value("x", F32, [2]), value("start", B, []), value("stop", I64, [])],
+        [value("y", F32, None)],
+        {"first": np.array([0])},
+    )
+    inputs = {"x": ramp(2), "start": np.array(True), "stop": np.array(2)}
+    call(tmp_path, inputs, "--tensors-output", tmp_path / "out")
+    assert (np.load(tmp_path / "out/y.npy") == ramp(2) * 8).all()
+
+
 def test_a_plan_for_a_call_is_kept(tmp_path):
     pyramid(tmp_path)
     first, _ = call(tmp_path, {"x": ramp(1, 1, 2, 4)})
@@ -203,26 +272,3 @@ def test_a_receipt_is_of_its_sizes(tmp_path):
 def test_tokens_want_a_plan(tmp_path):
     pyramid(tmp_path)
     assert "--input" in refused("infer", tmp_path / "m.onnx", "--tokens", "1").text
-
-
-def test_the_package_compiles_for_calls(tmp_path):
-    import invar as package
-
-    pyramid(tmp_path)
-    with pytest.raises(package.NotCovered):
-        package.compile(tmp_path / "m.onnx")
-    program = package.compile(tmp_path / "m.onnx", dims="call")
-    assert [t.shape for t in program.inputs] == [("n", 1, "h", "w")]
-    with pytest.raises(package.BadInput, match="no call yet"):
-        program.digest  # noqa: B018
-    for shape in ((1, 1, 4, 6), (2, 1, 2, 2), (1, 1, 4, 6)):
-        call(tmp_path, {"x": ramp(*shape)}, "--tensors-output", tmp_path / "out")
-        found = program.run(ramp(*shape))["y"]
-        assert found.tobytes() == np.load(tmp_path / "out/y.npy").tobytes()
-    assert len(program.digest) == 64
-    with pytest.raises(package.BadInput, match="join"):
-        program.run(ramp(1, 1, 5, 4))
-    two_rates(tmp_path)
-    program = package.compile(tmp_path / "m.onnx", dims="call")
-    for rate, shape in ((16000, (3, 2, 3)), (8000, (4, 3)), (16000, (3, 2, 3))):
-        assert program.run(x=ramp(1, 24), rate=np.array(rate))["y"].shape == shape

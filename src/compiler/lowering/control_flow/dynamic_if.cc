@@ -55,7 +55,7 @@ bool is_one_element(Type type) {
 bool is_condition_alone(Value v) {
   return llvm::all_of(v.getUses(), [](OpOperand& use) {
     if (use.getOperandNumber() != 0) return false;
-    const auto yielding =
+    auto yielding =
         dyn_cast<NodeOp>(isa<YieldOp>(use.getOwner()) ? use.getOwner()->getParentOp() : use.getOwner());
     return yielding && yielding.getDomain().empty() &&
            yielding.getOpType() == (isa<YieldOp>(use.getOwner()) ? "Loop" : "If");
