@@ -1,5 +1,5 @@
-"""invar serve --lora-modules: requests choose an adapter by name, and every answer has the bytes and
-the receipt that `invar run --adapter` gives it, whoever else asks."""
+"""invar serve --lora-modules: requests choose an adapter by name, and every answer has the bytes
+and the receipt that `invar run --adapter` gives it, whoever else asks."""
 
 import json
 import sys

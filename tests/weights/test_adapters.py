@@ -23,6 +23,7 @@ from conftest import (
     rewrite_header,
     safetensors_header,
 )
+from test_packed import models
 
 PREFIX = "base_model.model."
 SHAPES = {
@@ -181,7 +182,8 @@ def read_tensors(path):
     "which, numerics", [("poet", "fp32"), ("patterns", "fp32"), ("patterns", "exact16")]
 )
 def test_every_row_of_logits_is_the_clauses(which, numerics, adapter, generate, tmp_path):
-    """The exported model without the adapter, into which add(y, mul((x A) B, s)) is written here."""
+    """The exported model without the adapter, into which add(y, mul((x A) B, s)) is written
+    here."""
     folder = adapter(which)
     options = ["--no-do-sample", "--numerics", numerics]
     content = generate("--adapter", folder, *options, tokens=12)["content"]
@@ -395,3 +397,15 @@ def test_rows_of_many_ranks(attention, tmp_path):
 
     rewrite_header(folder / "adapter_model.safetensors", grow)
     refused(*run(folder), names=["adapter_model.safetensors"])
+
+
+def test_a_packed_model_takes_an_adapter(generate, tmp_path):
+    packed, plain, _ = models("gptq-4", tmp_path)
+    tensors = matrices(1, ["layers.0.self_attn.q_proj", "layers.0.mlp.down_proj"])
+    folder = write_adapter(tmp_path / "a", tensors, target_modules=["q_proj", "down_proj"])
+    made = [generate("--adapter", folder, model=m, tokens=4)["content"] for m in (packed, plain)]
+    assert made[0]["output"] == made[1]["output"]
+    assert made[0]["program"] == made[1]["program"]
+    merge = ["export", "--merge", "--adapter", folder, "--output", tmp_path / "m", "--model-name"]
+    refused(*merge, packed, code=3, names=["proj.weight", "is packed", "--adapter"])
+    invar(*merge, plain)

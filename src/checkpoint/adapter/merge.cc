@@ -148,16 +148,16 @@ class Merger {
   Pool pool_;
 };
 
-Status check_plain(const Checkpoint& base, const std::string& name) {
+Status check_plain(const Checkpoint& base, const std::string& name, bool is_head) {
   const auto found = base.tensors.find(name);
-  if (found == base.tensors.end())
-    return not_covered(
-        base.folder + ": there is no tensor " + onnx::quote(name) +
-        ", since one table serves tokens and logits: a merged model would need another config.json: "
-        "use the adapter with --adapter");
-  const std::string& dtype = found->second.dtype;
-  if (std::ranges::count(base.files, found->second.file) == 0 ||
-      !found->second.file.ends_with(".safetensors") || (dtype != "F32" && dtype != "BF16" && dtype != "F16"))
+  if (found == base.tensors.end() && is_head)
+    return not_covered(base.folder + ": there is no tensor " + onnx::quote(name) +
+                       ", since one table serves tokens and logits: a merged model would need another "
+                       "config.json: use the adapter with --adapter");
+  const bool plain = found != base.tensors.end() && found->second.file.ends_with(".safetensors") &&
+                     std::ranges::count(base.files, found->second.file) > 0;
+  if (!plain ||
+      (found->second.dtype != "F32" && found->second.dtype != "BF16" && found->second.dtype != "F16"))
     return not_covered(
         base.folder + ": tensor " + onnx::quote(name) +
         " is packed, and an adapter is merged into F32, BF16 and F16 alone: use it with --adapter");
@@ -171,7 +171,7 @@ Status write_merged(const Checkpoint& base, const Checkpoint& placed, bool turne
   std::vector<Merge> merges;
   for (const auto& [module, tensor] : placed.adapter->used()) {
     const std::string name = tensor + ".weight";
-    INVAR_CHECK_OK(check_plain(base, name));
+    INVAR_CHECK_OK(check_plain(base, name, tensor == head));
     const LowRank& low = placed.adapter->modules().at(module);
     merges.push_back({&base.tensors.at(name), &placed.tensors.at(low.a), &placed.tensors.at(low.b),
                       static_cast<double>(low.scale), turned && tensor != head});
@@ -179,7 +179,7 @@ Status write_merged(const Checkpoint& base, const Checkpoint& placed, bool turne
   std::vector<std::pair<const CheckpointTensor*, const CheckpointTensor*>> replaced;
   for (const auto& [name, tensor] : placed.tensors) {
     if (tensor.folder.empty() || name.starts_with(kAdapterPrefix)) continue;
-    INVAR_CHECK_OK(check_plain(base, name));
+    INVAR_CHECK_OK(check_plain(base, name, name == head + ".weight"));
     replaced.emplace_back(&base.tensors.at(name), &tensor);
   }
   INVAR_CHECK_OK(check_new(out));
