@@ -41,6 +41,11 @@ std::string key_of(const std::string& folder, const ModelOptions& options, Opera
     if (fs::exists(entry.path() / "config.json", ec)) names.push_back(name + "/config.json");
   }
   std::sort(names.begin(), names.end());
+  std::vector<std::string> paths;
+  for (const std::string& name : names) paths.push_back(folder + "/" + name);
+  if (!options.adapter.empty())
+    for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
+      names.push_back(name), paths.push_back(options.adapter + "/" + name);
   Sha256 h;
   h.update("task 2, " INVAR_VERSION "\n")
       .update(plan::kNumerics)
@@ -48,9 +53,11 @@ std::string key_of(const std::string& folder, const ModelOptions& options, Opera
       .update(name_of(set));
   if (profile != Profile::fp32) h.update(name_of(profile));
   if (options.long_context) h.update("long context");
+  if (!options.adapter.empty())
+    h.update("adapter").update(fs::weakly_canonical(options.adapter, ec).string());
   h.update(fs::weakly_canonical(folder, ec).string());
-  for (const std::string& name : names) {
-    const std::string path = folder + "/" + name;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string &name = names[i], &path = paths[i];
     struct stat s {};
     if (::stat(path.c_str(), &s) != 0) continue;
     h.update("\n" + name + " ");
@@ -223,6 +230,12 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   const OperationSet set = options.operation_set.value_or(OperationSet::reproducible);
   const Profile profile = options.profile.value_or(Profile::fp32);
   INVAR_TRY(const std::string onnx_model, onnx_model_of(location));
+  if (!onnx_model.empty() && !options.adapter.empty())
+    return not_covered("--adapter: " + onnx_model +
+                       " is an ONNX model, whose layers have no names: give the checkpoint of the model");
+  const checkpoint::ExportOptions exported{.colocate_tensors = options.colocate_tensors,
+                                           .long_context = options.long_context,
+                                           .adapter = options.adapter};
   std::string key;
   if (onnx_model.empty()) {
     key = key_of(location.folder, options, set, profile);
@@ -232,8 +245,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
   if (path.empty()) {
     INVAR_TRY(TemporaryFolder made, TemporaryFolder::make());
-    INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors, options.long_context}, set, profile,
-                             onnx_model, made.path(), "", presumed, observer, prepared));
+    INVAR_CHECK_OK(make_plan(location, exported, set, profile, onnx_model, made.path(), "", presumed,
+                             observer, prepared));
     prepared.folder = made.path();
     prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
     return prepared;
@@ -256,8 +269,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
       observer.note("damaged", task.path() + ": " + content.damage + "; made anew");
   }
   INVAR_TRY(const TemporaryFolder made, task.make_temporary());
-  INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors, options.long_context}, set, profile,
-                           onnx_model, made.path(), task.path(), presumed, observer, prepared));
+  INVAR_CHECK_OK(make_plan(location, exported, set, profile, onnx_model, made.path(), task.path(), presumed,
+                           observer, prepared));
   const bool another_was_faster = cache == CachePolicy::use && task.read(key).plan;
   if (!another_was_faster) {
     INVAR_CHECK_OK(task.store(made, key));
