@@ -11,6 +11,9 @@ struct ExportOptions {
   bool colocate_tensors = false;  // copy the weight files beside the .onnx instead of linking them
   // Of a model with LongRoPE: the program of prompts beyond the original length (decoder.29).
   bool long_context = false;
+  // Tensors that lie in blocks of a format stay there, and weights/weight_file.h reads them: other
+  // programs cannot.
+  bool keep_packed = false;
   bool prediction_head = false;  // the head for several tokens alone (recipes/decoder_graph.h)
 };
 // Writes OUT/model.onnx and links or copies the weight files beside it (onnx.4 to onnx.9). Returns

@@ -3,17 +3,18 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/file/byte_progress.h"
-#include "base/file/file.h"
 #include "base/hash/digest_cache.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
 #include "kernels/registry.h"
 #include "plan/plan.h"
+#include "weights/weight_file.h"
 
 namespace invar::run {
 
@@ -57,8 +58,9 @@ class Weights {
  private:
   static Result<Weights> upload(const std::shared_ptr<Device>&, WeightLoader&, std::span<const Use> uses,
                                 Pool&, const Check&, UploadQueues*);
-  std::vector<MappedFile> files_;
-  std::vector<int> file_of_;  // per weight
+  std::vector<weights::WeightFile> files_;
+  std::vector<std::unique_ptr<weights::PackedRows>> blocks_;  // that views_ refer to
+  std::vector<int> file_of_;                                  // per weight
   std::vector<Allocation> allocations_;
   std::vector<ops::View> views_;
   size_t bytes_ = 0;
