@@ -45,6 +45,7 @@ struct PackedRows {
   int64_t rows = 0, first = 0;      // how many, from this row of the tensor on
   int64_t head = 0;                 // rows of a head whose two halves lie in turns (weights.14); 0: in order
 
+  [[gnu::always_inline]] uint64_t bytes_of_rows() const { return static_cast<uint64_t>(rows * stride); }
   // The blocks of row r.
   [[gnu::always_inline]] const uint8_t* row(int64_t r) const {
     r += first;

@@ -23,7 +23,8 @@ MAY = {
     "prompt": {"base"},
     "plan": {"base", "shape"},
     "onnx": {"base", "shape", "weights"},
-    "checkpoint": {"base", "num", "weights", "onnx"},  # num: inverse frequencies, correctly rounded
+    # num: inverse frequencies, correctly rounded; prompt: patterns of names of modules
+    "checkpoint": {"base", "num", "weights", "onnx", "prompt"},
     "compiler": {"base", "shape", "num", "weights", "onnx", "plan", "kernels"},
     "run": {"base", "device", "shape", "num", "weights", "plan", "kernels"},
     "grammar": {"base"},
@@ -66,6 +67,11 @@ OPENED = [
         r"src/(ops|conformance)/",
         r"kernels/(cpu|cuda|vendor)/",
         "the parts that kernels are made of",
+    ),
+    (
+        r"src/checkpoint/adapter/",
+        r"prompt/regex/regex\.h$",
+        "an adapter names modules by a pattern",
     ),
     (
         r"(src/(ops|conformance|run/prepare/passes|run/execute)|bench/programs)/",

@@ -72,7 +72,7 @@ INVAR_INLINE int64_t stacked_matrices(const View& b) {
   return count;
 }
 size_t coded_bytes(const View& b, const weights::PackedRows& rows) {
-  if (!rows.format->coding) return 0;
+  if (!rows.format->coding) return rows.bytes_of_rows();
   return coded_layout(rows, b.dim[b.rank - 2]).matrix_bytes() * static_cast<size_t>(stacked_matrices(b));
 }
 
@@ -175,12 +175,14 @@ struct CodedB {
   }
 };
 
-// What pack() writes begins with this: floats follow, or what blocks became, if they have a coding.
+// What pack() writes begins with this: floats follow, or what blocks became. It refers to nothing
+// else, since other programs may read it.
 struct alignas(64) PackedHeader {
-  const weights::PackedRows* blocks;  // null: floats
+  bool is_blocks;
+  weights::PackedRows blocks;
 };
 INVAR_INLINE const weights::PackedRows* blocks_of(const View& b) {
-  return b.packed ? b.as<const PackedHeader>()->blocks : nullptr;
+  return b.packed && b.as<const PackedHeader>()->is_blocks ? &b.as<const PackedHeader>()->blocks : nullptr;
 }
 template <class T>
 INVAR_INLINE const T* floats_of(const View& b) {
@@ -193,11 +195,14 @@ size_t pack_bytes(const View& b, int i, const Attributes& attrs) {
 }
 void pack(const View& b, int, const Attributes& attrs, void* packed) {
   auto* const header = static_cast<PackedHeader*>(packed);
-  header->blocks = b.packed ? b.as<const weights::PackedRows>() : nullptr;
-  if (!header->blocks)
-    pack_floats(b, attrs, header + 1);
-  else if (header->blocks->format->coding)
-    pack_coded(b, *header->blocks, header + 1);
+  *header = {};
+  if (!b.packed) return pack_floats(b, attrs, header + 1);
+  const auto& rows = *b.as<const weights::PackedRows>();
+  auto* to = reinterpret_cast<uint8_t*>(header + 1);
+  header->is_blocks = true, header->blocks = {rows.format, to, rows.numbers, rows.stride, rows.rows, 0, 0};
+  if (rows.format->coding) return pack_coded(b, rows, to);
+  for (int64_t r = 0; r < rows.rows; ++r, to += rows.stride)
+    __builtin_memcpy(to, rows.row(r), static_cast<size_t>(rows.stride));
 }
 
 // Floats of scratch memory for the constants of so many panels.
