@@ -64,8 +64,8 @@ def test_a_stale_page_is_found(tmp_path, monkeypatch):
 ELSEWHERE = {
     r"\./setup\.sh ": "installs packages and builds: CI itself is `./setup.sh test`",
     r"apt-get |pip install |cmake |ninja |ctest ": "installs or builds",
-    r"tools/(docs/site|evidence)\.sh": "tests/release/test_site.py, tests/release/test_evidence.py",
     r"tools/release/|docker ": "tests/release",
+    r"tools/(docs/site|evidence)\.sh": "tests/release/test_site.py, tests/release/test_evidence.py",
     r"build/bin/invar_(conformance|prove) ": "tests/conformance, tools/prove",
     r"python3 tools/docs/generate\.py": "test_the_generated_pages_are_new",
     r"python (-m invar\.training|examples/)": "tests/package/training",

@@ -22,6 +22,11 @@ struct FoundModel {
 // chose. Only a model that the user names is downloaded, of the revision that the receipt claims.
 Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt& claimed, Observer&);
 
+// The folder of the adapter of the receipt: the one that the user names, else one that a run here
+// used and whose files are still those of the receipt; "": the receipt's model has none. bad_input:
+// it has one, which is not found.
+Result<std::string> find_adapter(const ModelOptions& wanted, const receipt::Receipt& claimed);
+
 // Compares the claimed name and revision of a model whose digests are equal: a finding where the
 // Hugging Face cache knows the model under another name, else what to print behind "named".
 struct NameCheck {
@@ -31,7 +36,8 @@ struct NameCheck {
 };
 NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed);
 
-// Remembers, for find_model, that a run here loaded these weights from this folder. A cache that
+// Remembers, for find_model, that a run here loaded these weights from this folder; the same, for
+// find_adapter, of an adapter's digest. A cache that
 // cannot be written is no error.
 void remember_checkpoint(const Digest& weights, const std::string& folder);
 
