@@ -11,6 +11,8 @@
 #include "generate/cache/task_cache.h"
 #include "generate/engine/execution.h"
 #include "generate/engine/generation_loop.h"
+#include "generate/onnx/compile_onnx.h"
+#include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "outputs/folders.h"
 #include "plan/plan.h"
@@ -84,6 +86,7 @@ Result<std::vector<std::vector<int32_t>>> sources_from(const InferCommand& c, si
 Status make_folders(const InferCommand& c, OutputFolders& folders) {
   INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_CHECK_OK(folders.make_above("--logits-output", c.logits_output));
+  INVAR_CHECK_OK(folders.make_above("--output-path", c.output_path));
   return folders.make_above("--receipt-path", c.receipt_path.value_or(""));
 }
 
@@ -160,6 +163,23 @@ Status do_infer(const InferCommand& c) {
   return deliver(c.output, text);
 }
 
+// A plan from its file, or of a model, which is compiled.
+Result<generate::CompiledModel> plan_or_model(const InferCommand& c, Console& console) {
+  if (c.plan.ends_with(".onnx")) {
+    generate::TensorProgram program;
+    program.model = c.plan, program.profile = c.profile.value_or(Profile::fp32);
+    return generate::compile_onnx(program, OperationSet::reproducible, /*keeps_memory=*/false, console);
+  }
+  if (!c.table.empty())
+    return bad_input(
+        "--table is for a model: give the .onnx file, which knows its columns, in the place of " + c.plan);
+  generate::CompiledModel given;
+  INVAR_TRY(given.plan, plan::load(c.plan));
+  given.folder = folder_of(c.plan);
+  INVAR_CHECK_OK(generate::check_made_for(given.plan, c.plan, {}, c.profile));
+  return given;
+}
+
 // The plan as a function: tensors from files -> a digest of each output, and files.
 Status do_infer_tensors(const InferCommand& c) {
   if (!c.tokens.empty() || !c.tokens_file.empty() || !c.source_tokens.empty() || !c.logits_output.empty())
@@ -168,12 +188,26 @@ Status do_infer_tensors(const InferCommand& c) {
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
   OutputFolders folders;
   INVAR_CHECK_OK(make_folders(c, folders));
-  INVAR_TRY(plan::Plan plan, plan::load(c.plan));
-  INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
-  INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
   Console console(true);
+  generate::TableEdges edges;
+  run::Function::NamedTensors inputs;
+  size_t rows = 0;
+  if (!c.table.empty() && c.plan.ends_with(".onnx")) {
+    INVAR_TRY(edges, generate::table_edges(c.plan));
+    INVAR_TRY(const generate::Table table, generate::read_csv(c.table));
+    INVAR_TRY(inputs, generate::inputs_of(table, edges));
+    rows = table.cells.size();
+  } else if (c.table.empty()) {
+    INVAR_TRY(inputs, tensors_from("--input", c.inputs));
+  }
+  INVAR_TRY(generate::CompiledModel model, plan_or_model(c, console));
   INVAR_TRY(const generate::TensorAnswer answer,
-            generate::infer_tensors(std::move(plan), c.plan, inputs, c.execution, c.receipt_path, console));
+            generate::infer_tensors(std::move(model.plan), c.plan, inputs, c.execution, c.receipt_path,
+                                    console, model.folder));
+  if (!c.table.empty()) {
+    INVAR_TRY(const std::string csv, generate::csv_of(answer.outputs, edges, rows));
+    INVAR_CHECK_OK(deliver(c.output_path, csv));
+  }
   Value out;
   if (!c.tensors_output.empty()) {
     INVAR_CHECK_OK(folders.make("--tensors-output", c.tensors_output));
@@ -193,13 +227,16 @@ Status do_infer_tensors(const InferCommand& c) {
   if (!answer.receipt_hash.empty()) out["receipt_hash"] = answer.receipt_hash;
   if (answer.operation_set != OperationSet::reproducible)
     out["operation_set"] = name_of(answer.operation_set), out["libraries"] = answer.libraries;
+  // Standard output has the predictions.
+  if (!c.table.empty() && c.output_path.empty() && c.output.empty()) return {};
   return deliver(c.output, line_of(out));
 }
 
 }  // namespace
 
 int infer(const InferCommand& c) {
-  return exit_code(c.inputs.empty() && c.tensors_output.empty() ? do_infer(c) : do_infer_tensors(c));
+  const bool tensors = !c.inputs.empty() || !c.tensors_output.empty() || !c.table.empty();
+  return exit_code(tensors ? do_infer_tensors(c) : do_infer(c));
 }
 
 }  // namespace invar::cli

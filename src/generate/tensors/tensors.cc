@@ -100,7 +100,8 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
 
 Result<TensorAnswer> infer_tensors(plan::Plan plan, const std::string& path,
                                    const Function::NamedTensors& inputs, const ExecutionOptions& execution,
-                                   const std::optional<std::string>& receipt_path, Observer& observer) {
+                                   const std::optional<std::string>& receipt_path, Observer& observer,
+                                   const std::string& weights) {
   receipt::Receipt described;
   DiskReservation space;
   if (receipt_path) {
@@ -112,7 +113,8 @@ Result<TensorAnswer> infer_tensors(plan::Plan plan, const std::string& path,
     INVAR_TRY(described, describe_program(plan, location.name));
     INVAR_TRY(space, reserve_receipt(*receipt_path, receipt::print(described).size()));
   }
-  INVAR_TRY(LoadedFunction loaded, open_function(plan, folder_of(path), execution));
+  INVAR_TRY(LoadedFunction loaded,
+            open_function(plan, weights.empty() ? folder_of(path) : weights, execution));
   Function& function = loaded.function;
   TensorAnswer answer;
   INVAR_TRY(answer.outputs, function.run(inputs));

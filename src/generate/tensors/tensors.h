@@ -35,12 +35,14 @@ struct TensorAnswer {
   std::vector<std::string> libraries;
   std::string receipt_hash;  // "" without a receipt
 };
-// Runs a plan, which was loaded from `path`. With receipt_path, which must not be empty then, it
+// Runs a plan, which was loaded from `path`, or compiled from it into the folder `weights`. With
+// receipt_path, which must not be empty then, it
 // writes a receipt. Errors, beside those of a run: bad_input where the plan does not name the
 // program of a graph.
 Result<TensorAnswer> infer_tensors(plan::Plan plan, const std::string& path,
                                    const run::Function::NamedTensors& inputs, const ExecutionOptions&,
-                                   const std::optional<std::string>& receipt_path, Observer&);
+                                   const std::optional<std::string>& receipt_path, Observer&,
+                                   const std::string& weights = "");
 
 // Whether the text claims to be a receipt of tensors.
 bool is_tensor_receipt(std::string_view text);
