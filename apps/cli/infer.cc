@@ -1,6 +1,5 @@
 // invar infer: a plan on its own. Token ids -> new ids or logits; tensors -> tensors.
 #include <cstdio>
-#include <filesystem>
 
 #include "artifacts.h"
 #include "base/endian.h"
@@ -83,6 +82,10 @@ Result<std::vector<std::vector<int32_t>>> sources_from(const InferCommand& c, si
   return sources;
 }
 
+bool is_onnx_model(const std::string& file) {
+  return file.ends_with(".onnx");
+}
+
 Status make_folders(const InferCommand& c, OutputFolders& folders) {
   INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_CHECK_OK(folders.make_above("--logits-output", c.logits_output));
@@ -96,6 +99,9 @@ Status do_infer(const InferCommand& c) {
   if (!c.logits_output.empty()) {
     INVAR_CHECK_OK(check_chooses_nothing(c, "--logits-output"));
   }
+  if (is_onnx_model(c.plan))
+    return bad_input(c.plan + ": infer takes a model with --input; `invar run --model-name " + c.plan +
+                     "` answers with a decoder, and `invar compile` makes a plan for --tokens");
   OutputFolders folders;
   INVAR_CHECK_OK(make_folders(c, folders));
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
@@ -163,20 +169,35 @@ Status do_infer(const InferCommand& c) {
   return deliver(c.output, text);
 }
 
-// A plan from its file, or of a model, which is compiled.
-Result<generate::CompiledModel> plan_or_model(const InferCommand& c, Console& console) {
-  if (c.plan.ends_with(".onnx")) {
-    generate::TensorProgram program;
-    program.model = c.plan, program.profile = c.profile.value_or(Profile::fp32);
-    return generate::compile_onnx(program, OperationSet::reproducible, /*keeps_memory=*/false, console);
+// NAME.npy. What no file name has is %XX, as in an address.
+std::string file_of_output(const std::string& name) {
+  std::string file;
+  for (const char c : name) {
+    const bool plain = static_cast<unsigned char>(c) >= ' ' && c != '/' && c != '%' && c != 127;
+    if (plain && !(c == '.' && file.empty())) {
+      file += c;
+      continue;
+    }
+    char text[4];
+    std::snprintf(text, sizeof text, "%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    file += text;
   }
-  if (!c.table.empty())
-    return bad_input(
-        "--table is for a model: give the .onnx file, which knows its columns, in the place of " + c.plan);
+  return file + ".npy";
+}
+
+// The plan that was given, or that of the model for these inputs (onnx.40).
+Result<generate::CompiledModel> program_for(const InferCommand& c, const run::Function::NamedTensors& inputs,
+                                            Console& console) {
+  if (is_onnx_model(c.plan)) {
+    generate::TensorProgram program;
+    program.model = c.plan, program.call = &inputs;
+    program.profile = c.profile.value_or(Profile::fp32);
+    return generate::prepare_call(program, console);
+  }
   generate::CompiledModel given;
   INVAR_TRY(given.plan, plan::load(c.plan));
-  given.folder = folder_of(c.plan);
   INVAR_CHECK_OK(generate::check_made_for(given.plan, c.plan, {}, c.profile));
+  given.folder = folder_of(c.plan), given.given = true;
   return given;
 }
 
@@ -192,18 +213,21 @@ Status do_infer_tensors(const InferCommand& c) {
   generate::TableEdges edges;
   run::Function::NamedTensors inputs;
   size_t rows = 0;
-  if (!c.table.empty() && c.plan.ends_with(".onnx")) {
+  if (!c.table.empty()) {
+    if (!is_onnx_model(c.plan))
+      return bad_input(
+          "--table is for a model: give the .onnx file, which knows its columns, in the place of " + c.plan);
     INVAR_TRY(edges, generate::table_edges(c.plan));
     INVAR_TRY(const generate::Table table, generate::read_csv(c.table));
-    INVAR_TRY(inputs, generate::inputs_of(table, edges));
+    INVAR_TRY(inputs, generate::table_inputs(table, edges));
     rows = table.cells.size();
-  } else if (c.table.empty()) {
+  } else {
     INVAR_TRY(inputs, tensors_from("--input", c.inputs));
   }
-  INVAR_TRY(generate::CompiledModel model, plan_or_model(c, console));
-  INVAR_TRY(const generate::TensorAnswer answer,
-            generate::infer_tensors(std::move(model.plan), c.plan, inputs, c.execution, c.receipt_path,
-                                    console, model.folder));
+  INVAR_TRY(generate::CompiledModel program, program_for(c, inputs, console));
+  INVAR_TRY(
+      const generate::TensorAnswer answer,
+      generate::infer_tensors(std::move(program), c.plan, inputs, c.execution, c.receipt_path, console));
   if (!c.table.empty()) {
     INVAR_TRY(const std::string csv, generate::csv_of(answer.outputs, edges, rows));
     INVAR_CHECK_OK(deliver(c.output_path, csv));
@@ -218,10 +242,7 @@ Status do_infer_tensors(const InferCommand& c) {
     out["outputs"][name] = {
         {"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"sha256", to_hex(sha256(bytes))}};
     if (c.tensors_output.empty()) continue;
-    if (name.empty() || std::filesystem::path(name).filename() != name || name.starts_with('.') ||
-        name.find('\0') != name.npos)
-      return bad_input("output '" + name + "': no name of a file: leave --tensors-output out");
-    INVAR_CHECK_OK(write_file(c.tensors_output + "/" + name + ".npy", run::npy_of(t)));
+    INVAR_CHECK_OK(write_file(c.tensors_output + "/" + file_of_output(name), run::npy_of(t)));
   }
   out["isa"] = answer.isa;
   if (!answer.receipt_hash.empty()) out["receipt_hash"] = answer.receipt_hash;

@@ -281,8 +281,10 @@ nb::list record(const std::string& plan, const std::string& model, const std::st
   generate::TensorAnswer answer;
   {
     const nb::gil_scoped_release free;
-    answer = or_raise(generate::infer_tensors(or_raise(plan::load(plan)), model, tensors, {}, receipt_path,
-                                              listener, folder));
+    generate::CompiledModel program;
+    program.plan = or_raise(plan::load(plan)), program.folder = folder;
+    answer =
+        or_raise(generate::infer_tensors(std::move(program), model, tensors, {}, receipt_path, listener));
   }
   nb::list all;
   for (auto& [name, tensor] : answer.outputs) all.append(nb::make_tuple(name, array_of(std::move(tensor))));

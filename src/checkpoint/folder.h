@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -15,7 +16,8 @@
 namespace invar::checkpoint {
 
 struct CheckpointTensor : StoredTensor {
-  std::string file;  // plain name inside the folder
+  std::string file;         // plain name inside the folder
+  std::string folder = {};  // "": the checkpoint's
 };
 
 // The file with tensors that no kernel reads as they are stored, beside the model.
@@ -28,11 +30,14 @@ struct MadeTensor {
   std::function<Status(const EmitBytes&)> write;
 };
 
+class Adapter;
+
 struct Checkpoint {
   std::string folder;
   std::vector<std::string> files;  // that hold weights, sorted
   std::map<std::string, CheckpointTensor> tensors;
-  std::vector<MadeTensor> made = {};  // by offset, without gaps
+  std::vector<MadeTensor> made = {};      // by offset, without gaps
+  std::shared_ptr<Adapter> adapter = {};  // whose tensors are among these; null: none
 };
 // Adds a tensor of kMadeFile; bytes: of all its elements.
 void add_made(Checkpoint&, const std::string& name, const std::string& dtype, std::vector<int64_t> shape,

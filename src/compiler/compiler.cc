@@ -16,7 +16,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "num/env.h"
-#include "onnx/sequence_elimination.h"
+#include "onnx/rewrites.h"
 #include "onnx/strings.h"
 
 namespace invar::compiler {
@@ -248,7 +248,8 @@ Result<CompiledProgram> compile(const onnx::Graph& given, const Options& options
   plan.operation_set = options.operation_set;
   const onnx::AppliedChoices choices =
       rewritten ? onnx::AppliedChoices{} : applied_choices(compiler.module());
-  INVAR_TRY(std::optional<Program> program, program_of(given, plan, choices, options));
+  INVAR_TRY(std::optional<Program> program,
+            program_of(options.program_graph ? *options.program_graph : given, plan, choices, options));
   INVAR_CHECK_OK(compiler.weights_unchanged());
   std::string program_text;
   if (program) plan.source = std::move(program->source), program_text = std::move(program->text);

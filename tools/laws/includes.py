@@ -22,7 +22,8 @@ MAY = {
     "prompt": {"base"},
     "plan": {"base", "shape"},
     "onnx": {"base", "shape"},
-    "checkpoint": {"base", "num", "onnx"},  # num: inverse frequencies, correctly rounded
+    # num: inverse frequencies, correctly rounded; prompt: patterns of names of modules
+    "checkpoint": {"base", "num", "onnx", "prompt"},
     "compiler": {"base", "shape", "num", "onnx", "plan", "kernels"},
     "run": {"base", "device", "shape", "num", "plan", "kernels"},
     "grammar": {"base"},
@@ -65,6 +66,11 @@ OPENED = [
         r"src/(ops|conformance)/",
         r"kernels/(cpu|cuda|vendor)/",
         "the parts that kernels are made of",
+    ),
+    (
+        r"src/checkpoint/adapter/",
+        r"prompt/regex/regex\.h$",
+        "an adapter names modules by a pattern",
     ),
     (
         r"(src/(ops|conformance|run/prepare/passes|run/execute)|bench/programs)/",

@@ -93,6 +93,7 @@ std::string model_text(const receipt::Receipt& r) {
   const std::string revision = text(model, "revision"), recipe = text(program, "recipe");
   std::string lines = row("model", printable(text(model, "name") + (revision.empty() ? "" : "@" + revision)));
   lines += row("weights", text(model, "weights") + " (" + counted(r.tensors.size(), "tensor") + ")");
+  if (r.adapter != Digest{}) lines += row("adapter", printable(r.adapter_name) + ", " + to_hex(r.adapter));
   for (const auto& [what, key] : {std::pair("config", "config"), {"tokenizer", "tokenizer"}})
     if (model.contains(key)) lines += row(what, text(model, key));
   if (model.contains("chat_template"))

@@ -19,6 +19,13 @@ namespace invar::generate {
 
 namespace fs = std::filesystem;
 
+bool may_be_in_plan(DType dtype, size_t bytes) {
+  constexpr size_t kMostValues = 16;
+  const bool is_float =
+      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
+  return !is_float && bytes <= kMostValues * size_of(dtype);
+}
+
 #ifndef INVAR_COMPILER
 Result<CompiledModel> compile_onnx(const TensorProgram&, OperationSet, bool, Observer&) {
   return not_covered(
@@ -109,6 +116,45 @@ Status check_states(const plan::Plan& plan, size_t expected, const std::string& 
   return {};
 }
 
+// What is known of the inputs when a model is compiled (onnx.40): what the file says; the shapes of
+// the call, too; and the values of few integers and booleans, too.
+enum class Known { file, sizes, values };
+
+Result<onnx::Graph> graph_with(Known known, onnx::Graph graph, const run::Function::NamedTensors& call) {
+  std::vector<onnx::CallInput> shapes;
+  for (const auto& [name, t] : call) shapes.push_back({name, t.dtype, t.shape});
+  INVAR_CHECK_OK(onnx::fix_shapes(graph, shapes));
+  if (known == Known::values)
+    for (const auto& [name, t] : call) {
+      if (!may_be_in_plan(t.dtype, t.bytes.size())) continue;
+      INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
+    }
+  return graph;
+}
+
+// For all calls, or else for the one that is given. Other errors than refusals end it: a file that
+// cannot be read is the same with sizes.
+Result<compiler::CompiledProgram> compile_for_call(const onnx::Graph& graph, compiler::Options options,
+                                                   const run::Function::NamedTensors* call, bool& of_call) {
+  Result<compiler::CompiledProgram> compiled = compiler::compile(graph, options);
+  const auto may_help = [&] {
+    return !compiled &&
+           (compiled.error().code == Code::not_covered || compiled.error().code == Code::bad_input);
+  };
+  if (!call || !may_help()) return compiled;
+  options.program_graph = &graph, options.make_stateful = false, of_call = true;
+  for (const Known known : {Known::sizes, Known::values}) {
+    if (known == Known::values && std::none_of(call->begin(), call->end(), [](const auto& input) {
+          return may_be_in_plan(input.second.dtype, input.second.bytes.size());
+        }))
+      break;
+    INVAR_TRY(const onnx::Graph known_graph, graph_with(known, graph, *call));
+    compiled = compiler::compile(known_graph, options);
+    if (!may_help()) break;
+  }
+  return compiled;
+}
+
 }  // namespace
 
 Status compile_onnx_into(const std::string& folder, const TensorProgram& program, OperationSet set,
@@ -118,8 +164,10 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   INVAR_CHECK_OK(onnx::fix_dims(graph, program.dims));
   for (const auto& [name, t] : program.bound)
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
-  INVAR_CHECK_OK(choose_branch(graph));
-  widen_logits(graph);
+  if (keeps_memory) {
+    INVAR_CHECK_OK(choose_branch(graph));
+    widen_logits(graph);
+  }
   made.hashed = std::make_shared<DigestCache>();
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;
@@ -131,7 +179,7 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   options.remark = [&observer](const std::string& text) { observer.note("model", text); };
   options.hashed = made.hashed.get(), options.constants_file = kOnnxConstants;
   INVAR_TRY(options.artifacts, artifacts_folder(observer));
-  INVAR_TRY(compiler::CompiledProgram compiled, compiler::compile(graph, options));
+  INVAR_TRY(compiler::CompiledProgram compiled, compile_for_call(graph, options, program.call, made.of_call));
   if (has_states) {
     INVAR_CHECK_OK(check_states(compiled.plan, states, program.model));
   }

@@ -256,7 +256,7 @@ Result<Table> read_csv(const std::string& path) {
   return parse_csv(file.text(), path);
 }
 
-Result<run::Function::NamedTensors> inputs_of(const Table& table, TableEdges& edges) {
+Result<run::Function::NamedTensors> table_inputs(const Table& table, TableEdges& edges) {
   run::Function::NamedTensors inputs;
   const auto rows = static_cast<int64_t>(table.cells.size());
   CellReader reader(table, edges);

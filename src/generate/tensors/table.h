@@ -44,7 +44,7 @@ Result<Table> parse_csv(std::string_view text, const std::string& path);
 Result<TableEdges> table_edges(const std::string& model);
 // The inputs of a model. Strings that it does not know are numbered behind its own, which `edges`
 // then has, too. Errors name the row and column.
-Result<run::Function::NamedTensors> inputs_of(const Table&, TableEdges& edges);
+Result<run::Function::NamedTensors> table_inputs(const Table&, TableEdges& edges);
 // The outputs as CSV: a row for each of the table's rows.
 Result<std::string> csv_of(const run::Function::NamedTensors& outputs, const TableEdges&, size_t rows);
 

@@ -1,7 +1,9 @@
 // Converts TensorProto to TensorRef and back.
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
+#include "base/endian.h"
 #include "onnx/error_text.h"
 #include "onnx/proto.h"
 #include "onnx/tensor.h"
@@ -112,6 +114,50 @@ Result<TensorRef> from_proto(const TensorProto& proto, const std::string& where)
     return bad_input(where + ": has " + std::to_string(t.inline_data.size()) +
                      " bytes of data, but its type and shape need " + std::to_string(*bytes));
   return t;
+}
+
+Result<TensorRef> dense_from_proto(const ::onnx::SparseTensorProto& proto, const std::string& where) {
+  constexpr uint64_t kMostBytes = uint64_t{1} << 31;
+  INVAR_TRY(TensorRef dense, from_proto(proto.values(), where));
+  INVAR_TRY(const TensorRef indices, from_proto(proto.indices(), where + ": its indices"));
+  if (!dense.file.empty() || !indices.file.empty())
+    return not_covered(where + ": external data, which are not covered of a sparse one");
+  const std::vector<int64_t> shape(proto.dims().begin(), proto.dims().end());
+  const auto bits = bits_of(dense.data_type);
+  const auto bytes = byte_size(shape, *bits);
+  if (!bytes) return bad_input(where + ": shape " + shape_text(shape) + " is not the shape of any tensor");
+  if (*bits % 8 != 0 || *bytes > kMostBytes)
+    return not_covered(where + ": elements of less than a byte, or more than 2 GiB");
+  const int64_t count = dense.shape.size() == 1 ? dense.shape[0] : -1;
+  const auto rank = static_cast<int64_t>(shape.size());
+  const bool linear = indices.shape.size() == 1;
+  if (count < 0 || indices.data_type != kInt64 ||
+      indices.shape != (linear ? std::vector<int64_t>{count} : std::vector<int64_t>{count, rank}))
+    return bad_input(where + ": values " + shape_text(dense.shape) + " and indices " +
+                     shape_text(indices.shape) + " of shape " + shape_text(shape));
+  const size_t size = static_cast<size_t>(*bits) / 8;
+  std::string all(*bytes, '\0');
+  for (int64_t i = 0, before = -1; i < count; ++i) {
+    int64_t at = 0;
+    bool inside = true;
+    for (int64_t axis = 0; axis < (linear ? 1 : rank); ++axis) {
+      int64_t index = 0;
+      const size_t element = static_cast<size_t>(linear ? i : i * rank + axis);
+      copy_little_endian(&index, indices.inline_data.data() + element * sizeof index, sizeof index,
+                         sizeof index);
+      const int64_t extent = linear ? static_cast<int64_t>(*bytes / size) : shape[static_cast<size_t>(axis)];
+      inside = inside && index >= 0 && index < extent;
+      at = inside ? at * extent + index : 0;
+    }
+    if (!inside || at <= before)
+      return bad_input(where + ": index " + std::to_string(i) +
+                       " is outside of its shape or does not ascend");
+    before = at;
+    std::copy_n(dense.inline_data.data() + static_cast<size_t>(i) * size, size,
+                all.data() + static_cast<size_t>(at) * size);
+  }
+  dense.shape = shape, dense.inline_data = std::move(all);
+  return dense;
 }
 
 void to_proto(const TensorRef& t, TensorProto& proto) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,8 +40,9 @@ class Weights {
     DigestCache* computed = nullptr;  // receives the others, once all are right
     OnAllocated allocated = {};       // called on a thread of its own while weights are copied
   };
-  // views()[i] is the view of uses[i]. Equal packings of a weight are shared. queues: to the
-  // device, kept for later loads; null: made for this one.
+  // views()[i] is the view of uses[i]. Equal packings of a weight are shared; on the host with
+  // those of other loads of this process, too, where the bytes are checked. queues: to the device,
+  // kept for later loads; null: made for this one.
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
                               const Check&, const std::shared_ptr<Device>& device = {},
                               UploadQueues* queues = nullptr);
@@ -51,7 +53,8 @@ class Weights {
   // Whether the mapped files still hold what was checked. Code failed: a file that kernels read, or
   // that weights were packed from, may have been written to meanwhile, even if it is as it was now.
   Status unchanged(const plan::Plan&);
-  // Resident bytes: packed and copied ones, and mapped ones that a kernel reads.
+  // Resident bytes: packed and copied ones, and mapped ones that a kernel reads. Packed ones of an
+  // earlier load are not among them.
   size_t bytes() const { return bytes_; }
 
  private:
@@ -60,6 +63,8 @@ class Weights {
   std::vector<MappedFile> files_;
   std::vector<int> file_of_;  // per weight
   std::vector<Allocation> allocations_;
+  // Of packed weights on the host, which loads of equal ones read, too.
+  std::vector<std::shared_ptr<const Allocation>> packed_;
   std::vector<ops::View> views_;
   size_t bytes_ = 0;
 };
