@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "console.h"
 #include "generate/encoder/encoder.h"
+#include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "generate/verify/verify.h"
 #include "progress/display.h"
@@ -184,8 +185,15 @@ Result<generate::TensorProgram> tensor_program(const ReceiptCommand& c) {
   return program;
 }
 
-// The tensors of --input, or those that the encoder makes of the texts.
+// The tensors of --input or --table, or those that the encoder makes of the texts.
 Result<run::Function::NamedTensors> given_inputs(const ReceiptCommand& c, Console& console) {
+  if (!c.table.empty()) {
+    if (c.onnx_model.empty())
+      return bad_input("--table needs --model, the .onnx file whose inputs its columns are");
+    INVAR_TRY(generate::TableEdges edges, generate::table_edges(c.onnx_model));
+    INVAR_TRY(const generate::Table table, generate::read_csv(c.table));
+    return generate::table_inputs(table, edges);
+  }
   if (!c.text && !c.query) return tensors_from("--input", c.inputs);
   if (!c.inputs.empty() || !c.onnx_model.empty())
     return bad_input("--text and --query are for --model-name: leave --input and --model out");

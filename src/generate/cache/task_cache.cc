@@ -47,7 +47,7 @@ std::string key_of(const std::string& folder, const ModelOptions& options, Opera
     for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
       names.push_back(name), paths.push_back(options.adapter + "/" + name);
   Sha256 h;
-  h.update("task 2, " INVAR_VERSION "\n")
+  h.update("task 3, " INVAR_VERSION "\n")
       .update(plan::kNumerics)
       .update(options.colocate_tensors ? "copy" : "link")
       .update(name_of(set));
@@ -83,7 +83,9 @@ Status make_plan(const ModelLocation& location, const checkpoint::ExportOptions&
     return compile_onnx_into(folder, program, set, /*keeps_memory=*/true, observer, prepared);
   }
   const auto exporting = observer.phase("export");
-  INVAR_TRY(const std::string model, checkpoint::export_checkpoint(location.folder, folder, options));
+  checkpoint::ExportOptions in_place = options;
+  in_place.keep_packed = true;
+  INVAR_TRY(const std::string model, checkpoint::export_checkpoint(location.folder, folder, in_place));
   const auto shown = [&](const char* file) { return (kept.empty() ? "" : kept + "/") + file; };
   exporting->done(shown("model.onnx"));
   const auto compiling = observer.phase("compile");
