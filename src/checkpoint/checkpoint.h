@@ -12,6 +12,9 @@ struct ExportOptions {
   bool colocate_tensors = false;  // copy the weight files beside the .onnx instead of linking them
   // Of a model with LongRoPE: the program of prompts beyond the original length (decoder.29).
   bool long_context = false;
+  // Tensors that lie in blocks of a format stay there, and weights/weight_file.h reads them: other
+  // programs cannot.
+  bool keep_packed = false;
   bool prediction_head = false;  // the head for several tokens alone (recipes/decoder_graph.h)
   std::string adapter = {};      // the folder of an adapter of peft (weights.23); "": none
 };

@@ -169,6 +169,7 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   INVAR_TRY(const Settings settings, settings_of(folder, options.long_context, packed));
   INVAR_TRY(Checkpoint checkpoint, open_checkpoint(folder));
   INVAR_CHECK_OK(replace_packed(checkpoint, packed));
+  if (options.keep_packed) keep_packed(checkpoint);
   const auto* decoder = std::get_if<Decoder>(&settings);
   std::vector<Mxfp4Tensor> mxfp4;
   if (decoder && decoder->experts.mxfp4) {
@@ -195,10 +196,13 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   }
   INVAR_CHECK_OK(write_mxfp4_as_bf16(folder, mxfp4, (base / kWidenedFile).string()));
   INVAR_CHECK_OK(write_ternary_as_bf16(folder, ternary, (base / kTernaryFile).string()));
-  std::set<uint64_t> made;
-  for (const onnx::TensorRef& t : graph.initializers)
+  std::set<uint64_t> made, packed_in_place;
+  for (const onnx::TensorRef& t : graph.initializers) {
     if (t.file == kMadeFile) made.insert(t.offset);
+    if (weights::is_index(t.file)) packed_in_place.insert(t.offset);
+  }
   INVAR_CHECK_OK(write_made(checkpoint, made, (base / kMadeFile).string()));
+  INVAR_CHECK_OK(write_index(checkpoint, packed_in_place, (base / weights::kIndexFile).string()));
   INVAR_CHECK_OK(write(graph, model));  // last, so that a model never lacks its weights
   return model;
 }

@@ -185,10 +185,10 @@ def model_keys():
 
 
 def weight_formats():
-    """The rows of src/checkpoint/formats/formats.cc."""
-    source = (ROOT / "src/checkpoint/formats/formats.cc").read_text()
+    """The rows of src/weights/formats.cc."""
+    source = (ROOT / "src/weights/formats.cc").read_text()
     rows = re.findall(
-        r'\{"(\w+)",\s+(-?\d+),\s+(\d+),\s+(\d+),\s+"(\w+)",\s+\w+,\s+"([\w.]+)",\s+"([^"]+)"\}',
+        r'\{"(\w+)",\s+(-?\d+),\s+(\d+),\s+(\d+),\s+"(\w+)",\s+\w+,\s+"([\w.]+)",\s+"([^"]+)"(?:, &\w+)?\}',
         source,
     )
     names = re.search(r"kNames\[\] = \{(.*?)\};", source, re.S)[1]
@@ -196,7 +196,7 @@ def weight_formats():
         "# Formats of weights",
         "",
         "`tools/docs/generate.py` writes this page from",
-        "[formats.cc](../../src/checkpoint/formats/formats.cc): the formats that are read, and what their",
+        "[formats.cc](../../src/weights/formats.cc): the formats that are read, and what their",
         "numbers are. [Quantised weights](../guide/quantised.md) says in which files.",
         "",
         "| format | GGUF type | bits a number | a number | unpacked | clause |",

@@ -28,6 +28,7 @@ HEADS = {
     "docs/reference/README.md": "docs/reference",
     "docs/notebook/README.md": "docs/notebook",
     "docs/evidence/README.md": "docs/evidence",
+    "docs/releases/README.md": "docs/releases",
     "spec/README.md": "spec",
 }
 LINK = re.compile(

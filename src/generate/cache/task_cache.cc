@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 #include "base/file/file.h"
@@ -46,7 +47,7 @@ std::string key_of(const std::string& folder, const ModelOptions& options, Opera
     for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
       names.push_back(name), paths.push_back(options.adapter + "/" + name);
   Sha256 h;
-  h.update("task 2, " INVAR_VERSION "\n")
+  h.update("task 3, " INVAR_VERSION "\n")
       .update(plan::kNumerics)
       .update(options.colocate_tensors ? "copy" : "link")
       .update(name_of(set));
@@ -70,30 +71,6 @@ std::string key_of(const std::string& folder, const ModelOptions& options, Opera
   return to_hex(h.finish());
 }
 
-// The same of an ONNX model: its file by content; the files around it, which may hold its weights,
-// by name, size, time and inode.
-Result<std::string> key_of_onnx(const std::string& model, OperationSet set, Profile profile) {
-  std::error_code ec;
-  const std::string folder = folder_of(model);
-  INVAR_TRY(const MappedFile file, MappedFile::open(model));
-  Sha256 h;
-  h.update("onnx task 1, " INVAR_VERSION "\n").update(plan::kNumerics).update(name_of(set));
-  if (profile != Profile::fp32) h.update(name_of(profile));
-  h.update(fs::weakly_canonical(model, ec).string() + "\n" + to_hex(sha256(file.text())));
-  std::vector<std::string> others;
-  for (const auto& entry : fs::directory_iterator(folder, ec)) {
-    struct stat s {};
-    const std::string path = entry.path().string();
-    if (path == model || path.ends_with(".json") || ::stat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode))
-      continue;
-    others.push_back("\n" + path + " " + std::to_string(s.st_size) + " " + std::to_string(s.st_mtim.tv_sec) +
-                     "." + std::to_string(s.st_mtim.tv_nsec) + " " + std::to_string(s.st_ino));
-  }
-  std::sort(others.begin(), others.end());
-  for (const std::string& other : others) h.update(other);
-  return to_hex(h.finish());
-}
-
 // Compiles into the folder what lies at `model`, or else exports before. `kept`: the folder where a
 // person will find the result, "" for none.
 Status make_plan(const ModelLocation& location, const checkpoint::ExportOptions& options, OperationSet set,
@@ -106,7 +83,9 @@ Status make_plan(const ModelLocation& location, const checkpoint::ExportOptions&
     return compile_onnx_into(folder, program, set, /*keeps_memory=*/true, observer, prepared);
   }
   const auto exporting = observer.phase("export");
-  INVAR_TRY(const std::string model, checkpoint::export_checkpoint(location.folder, folder, options));
+  checkpoint::ExportOptions in_place = options;
+  in_place.keep_packed = true;
+  INVAR_TRY(const std::string model, checkpoint::export_checkpoint(location.folder, folder, in_place));
   const auto shown = [&](const char* file) { return (kept.empty() ? "" : kept + "/") + file; };
   exporting->done(shown("model.onnx"));
   const auto compiling = observer.phase("compile");
@@ -136,6 +115,33 @@ std::string task_path(const ModelLocation& location, const ModelOptions& options
 
 }  // namespace
 
+#ifdef INVAR_COMPILER
+Result<std::string> key_of_onnx(const std::string& model, OperationSet set, Profile profile,
+                                const std::set<std::string>* files) {
+  std::error_code ec;
+  const std::string folder = folder_of(model);
+  INVAR_TRY(const MappedFile file, MappedFile::open(model));
+  Sha256 h;
+  h.update("onnx task 1, " INVAR_VERSION "\n").update(plan::kNumerics).update(name_of(set));
+  if (profile != Profile::fp32) h.update(name_of(profile));
+  h.update(fs::weakly_canonical(model, ec).string() + "\n" + to_hex(sha256(file.text())));
+  std::vector<std::string> others;
+  for (const auto& entry : fs::directory_iterator(folder, ec)) {
+    struct stat s {};
+    const std::string path = entry.path().string();
+    if (path == model || path.ends_with(".json") ||
+        (files && !files->contains(entry.path().filename().string())) || ::stat(path.c_str(), &s) != 0 ||
+        !S_ISREG(s.st_mode))
+      continue;
+    others.push_back("\n" + path + " " + std::to_string(s.st_size) + " " + std::to_string(s.st_mtim.tv_sec) +
+                     "." + std::to_string(s.st_mtim.tv_nsec) + " " + std::to_string(s.st_ino));
+  }
+  std::sort(others.begin(), others.end());
+  for (const std::string& other : others) h.update(other);
+  return to_hex(h.finish());
+}
+#endif
+
 Result<std::optional<OperationSet>> operation_set(const std::string& name) {
   const auto set = operation_set_from(name);
   if (set || name.empty()) return set;
@@ -162,7 +168,7 @@ Status check_made_for(const plan::Plan& plan, const std::string& path, std::opti
   return {};
 }
 
-static bool wants_artifacts() {
+bool wants_artifacts() {
   const char* wanted = std::getenv("INVAR_DEBUG");
   return wanted && *wanted;
 }

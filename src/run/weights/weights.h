@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "base/file/byte_progress.h"
-#include "base/file/file.h"
 #include "base/hash/digest_cache.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
 #include "kernels/registry.h"
 #include "plan/plan.h"
+#include "weights/weight_file.h"
 
 namespace invar::run {
 
@@ -60,8 +60,9 @@ class Weights {
  private:
   static Result<Weights> upload(const std::shared_ptr<Device>&, WeightLoader&, std::span<const Use> uses,
                                 Pool&, const Check&, UploadQueues*);
-  std::vector<MappedFile> files_;
-  std::vector<int> file_of_;  // per weight
+  std::vector<weights::WeightFile> files_;
+  std::vector<std::unique_ptr<weights::PackedRows>> blocks_;  // that views_ refer to
+  std::vector<int> file_of_;                                  // per weight
   std::vector<Allocation> allocations_;
   // Of packed weights on the host, which loads of equal ones read, too.
   std::vector<std::shared_ptr<const Allocation>> packed_;

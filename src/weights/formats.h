@@ -1,29 +1,16 @@
-// The formats of weights, a row each: how many bytes are how many numbers, and which. Kernels know
-// none of them: export_checkpoint writes out what no kernel reads (spec/weights.md).
+// The formats of weights, a row each: how many bytes are how many numbers, and which
+// (spec/weights.md).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
-namespace invar::checkpoint {
+#include "weights/packed_rows.h"
 
-// Makes the numbers of one block, each operation rounded once to binary32 in the order of the
-// format's clause.
-using Unpack = void (*)(const uint8_t* block, float* numbers);
+namespace invar::weights {
 
-struct Format {
-  const char* name;
-  int gguf_type;        // ggml_type; -1: no GGUF file has it
-  int block, bytes;     // numbers and bytes of a block
-  const char* element;  // the smallest type that holds every number: F32, F16, BF16
-  Unpack unpack;        // null: the bytes are those of `element`
-  const char* clause;   // of spec/weights.md
-  const char* value;    // a number of it, for docs/reference/weight-formats.md
-};
 std::span<const Format> formats();
 const Format* find_format(int gguf_type);
 const Format* find_format(std::string_view name);
@@ -52,5 +39,18 @@ void unpack_q4_k(const uint8_t*, float*);
 void unpack_q5_k(const uint8_t*, float*);
 void unpack_q6_k(const uint8_t*, float*);
 void unpack_iq4_xs(const uint8_t*, float*);
+// The integers of the same blocks (Coding).
+void integers_q4_0(const uint8_t*, BlockIntegers&);
+void integers_q4_1(const uint8_t*, BlockIntegers&);
+void integers_q5_0(const uint8_t*, BlockIntegers&);
+void integers_q5_1(const uint8_t*, BlockIntegers&);
+void integers_q8_0(const uint8_t*, BlockIntegers&);
+void integers_iq4_nl(const uint8_t*, BlockIntegers&);
+void integers_q2_k(const uint8_t*, BlockIntegers&);
+void integers_q3_k(const uint8_t*, BlockIntegers&);
+void integers_q4_k(const uint8_t*, BlockIntegers&);
+void integers_q5_k(const uint8_t*, BlockIntegers&);
+void integers_q6_k(const uint8_t*, BlockIntegers&);
+void integers_iq4_xs(const uint8_t*, BlockIntegers&);
 
-}  // namespace invar::checkpoint
+}  // namespace invar::weights

@@ -5,7 +5,7 @@
 
 #include "num/convert/convert.h"
 
-namespace invar::checkpoint {
+namespace invar::weights {
 
 // A binary16 number, widened.
 inline float half_at(const uint8_t* p) {
@@ -16,4 +16,4 @@ inline float half_at(const uint8_t* p) {
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                           1,    13,   25,  38,  53,  69,  89,  113};
 
-}  // namespace invar::checkpoint
+}  // namespace invar::weights

@@ -2,10 +2,10 @@
 // of byte i are number i, the four high ones number i + 16.
 #include <cmath>
 
-#include "checkpoint/formats/formats.h"
-#include "checkpoint/formats/scales.h"
+#include "weights/formats.h"
+#include "weights/scales.h"
 
-namespace invar::checkpoint {
+namespace invar::weights {
 namespace {
 
 // (q - zero) * d + m, where m is 0 in formats without addend; `high` has the fifth bit of each q.
@@ -61,4 +61,4 @@ void unpack_mxfp4(const uint8_t* block, float* out) {
   nibbles(block + 1, 0, out, [&](int q) { return kTwice[q] * half; });
 }
 
-}  // namespace invar::checkpoint
+}  // namespace invar::weights

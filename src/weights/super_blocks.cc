@@ -1,9 +1,9 @@
 // Blocks of 256 numbers, in parts of 16 or 32 with a scale each that is itself a small integer
 // (spec/weights.md weights.6 to weights.10).
-#include "checkpoint/formats/formats.h"
-#include "checkpoint/formats/scales.h"
+#include "weights/formats.h"
+#include "weights/scales.h"
 
-namespace invar::checkpoint {
+namespace invar::weights {
 namespace {
 
 // The six bits of scale and addend j of 8 in 12 bytes.
@@ -87,4 +87,4 @@ void unpack_iq4_xs(const uint8_t* block, float* out) {
   }
 }
 
-}  // namespace invar::checkpoint
+}  // namespace invar::weights

@@ -1,4 +1,4 @@
-#include "checkpoint/formats/formats.h"
+#include "weights/formats.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,26 +6,33 @@
 
 #include "num/convert/convert.h"
 
-namespace invar::checkpoint {
+namespace invar::weights {
 
 std::span<const Format> formats() {
+  static constexpr Coding kQ8_0{integers_q8_0, 8, 32, 128, false, false},
+      kQ4_0{integers_q4_0, 4, 32, 8, false, false}, kQ5_0{integers_q5_0, 8, 32, 16, false, false},
+      kQ4_1{integers_q4_1, 4, 32, 0, false, true}, kQ5_1{integers_q5_1, 8, 32, 0, false, true},
+      kIq4Nl{integers_iq4_nl, 8, 32, 128, false, false}, kQ2K{integers_q2_k, 4, 16, 0, true, true},
+      kQ4K{integers_q4_k, 4, 32, 0, true, true}, kQ5K{integers_q5_k, 8, 32, 0, true, true},
+      kQ3K{integers_q3_k, 4, 16, 4, true, false}, kQ6K{integers_q6_k, 8, 16, 32, true, false},
+      kIq4Xs{integers_iq4_xs, 8, 32, 128, true, false};
   static constexpr Format kFormats[] = {
       {"F32", 0, 1, 4, "F32", nullptr, "weights.2", "binary32"},
       {"F16", 1, 1, 2, "F16", nullptr, "weights.2", "binary16"},
       {"BF16", 30, 1, 2, "BF16", nullptr, "weights.2", "bfloat16"},
-      {"Q8_0", 8, 32, 34, "F32", unpack_q8_0, "weights.3", "q · d"},
-      {"Q4_0", 2, 32, 18, "F32", unpack_q4_0, "weights.3", "(q − 8) · d"},
-      {"Q5_0", 6, 32, 22, "F32", unpack_q5_0, "weights.3", "(q − 16) · d"},
-      {"Q4_1", 3, 32, 20, "F32", unpack_q4_1, "weights.4", "q · d + m"},
-      {"Q5_1", 7, 32, 24, "F32", unpack_q5_1, "weights.4", "q · d + m"},
-      {"IQ4_NL", 20, 32, 18, "F32", unpack_iq4_nl, "weights.5", "table[q] · d"},
+      {"Q8_0", 8, 32, 34, "F32", unpack_q8_0, "weights.3", "q · d", &kQ8_0},
+      {"Q4_0", 2, 32, 18, "F32", unpack_q4_0, "weights.3", "(q − 8) · d", &kQ4_0},
+      {"Q5_0", 6, 32, 22, "F32", unpack_q5_0, "weights.3", "(q − 16) · d", &kQ5_0},
+      {"Q4_1", 3, 32, 20, "F32", unpack_q4_1, "weights.4", "q · d + m", &kQ4_1},
+      {"Q5_1", 7, 32, 24, "F32", unpack_q5_1, "weights.4", "q · d + m", &kQ5_1},
+      {"IQ4_NL", 20, 32, 18, "F32", unpack_iq4_nl, "weights.5", "table[q] · d", &kIq4Nl},
       {"MXFP4", 39, 32, 17, "BF16", unpack_mxfp4, "weights.5", "e2m1 · 2^(s − 127)"},
-      {"Q2_K", 10, 256, 84, "F32", unpack_q2_k, "weights.6", "(d · s) · q − (e · m)"},
-      {"Q4_K", 12, 256, 144, "F32", unpack_q4_k, "weights.7", "(d · s) · q − (e · m)"},
-      {"Q5_K", 13, 256, 176, "F32", unpack_q5_k, "weights.7", "(d · s) · q − (e · m)"},
-      {"Q3_K", 11, 256, 110, "F32", unpack_q3_k, "weights.8", "(d · (s − 32)) · q"},
-      {"Q6_K", 14, 256, 210, "F32", unpack_q6_k, "weights.9", "(d · s) · (q − 32)"},
-      {"IQ4_XS", 23, 256, 136, "F32", unpack_iq4_xs, "weights.10", "(d · (s − 32)) · table[q]"},
+      {"Q2_K", 10, 256, 84, "F32", unpack_q2_k, "weights.6", "(d · s) · q − (e · m)", &kQ2K},
+      {"Q4_K", 12, 256, 144, "F32", unpack_q4_k, "weights.7", "(d · s) · q − (e · m)", &kQ4K},
+      {"Q5_K", 13, 256, 176, "F32", unpack_q5_k, "weights.7", "(d · s) · q − (e · m)", &kQ5K},
+      {"Q3_K", 11, 256, 110, "F32", unpack_q3_k, "weights.8", "(d · (s − 32)) · q", &kQ3K},
+      {"Q6_K", 14, 256, 210, "F32", unpack_q6_k, "weights.9", "(d · s) · (q − 32)", &kQ6K},
+      {"IQ4_XS", 23, 256, 136, "F32", unpack_iq4_xs, "weights.10", "(d · (s − 32)) · table[q]", &kIq4Xs},
   };
   return kFormats;
 }
@@ -70,4 +77,4 @@ bool unpack_row(const Format& f, const uint8_t* packed, int64_t numbers, uint8_t
   return finite;
 }
 
-}  // namespace invar::checkpoint
+}  // namespace invar::weights
