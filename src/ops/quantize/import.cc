@@ -240,6 +240,9 @@ void import_quantize(RuleRegistry& registry) {
   registry.add_rule("QLinearMatMul", 10, qlinear_matmul);
   registry.add_rule("ConvInteger", 10, conv_integer);
   registry.add_rule("QLinearConv", 10, qlinear_conv);
+  registry.add_rule("com.microsoft.QuantizeLinear", 1, quantize_linear, "TSZ>*");
+  registry.add_rule("com.microsoft.DequantizeLinear", 1, dequantize_linear, "TST>S");
+  import_quantized_operators(registry);
   registry.add_rule("com.microsoft.MatMulIntegerToFloat", 1, matmul_integer_to_float);
   registry.add_rule("com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantize_matmul);
   registry.add_rule("com.microsoft.GatherBlockQuantized", 1, gather_block_quantized);

@@ -16,6 +16,8 @@ Result<Value> reshape_to_channels(NodeView&, Value x, size_t rank);
 // The 32-bit convolution of operand 0, given as x, with the operand `weights`, given as w; a zero
 // point may be null.
 Result<Value> integer_conv(NodeView&, unsigned weights, Value x, Value x_zero, Value w, Value w_zero);
+// The operators of onnxruntime's format QOperator (quantize.7).
+void import_quantized_operators(RuleRegistry&);
 // GatherBlockQuantized (onnx.34).
 Status gather_block_quantized(NodeView&);
 
