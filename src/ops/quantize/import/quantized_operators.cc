@@ -59,9 +59,8 @@ Result<Values> softmax_quantized(NodeExpansion& node) {
   INVAR_CHECK_OK(node.expect(4, 5, {"axis", "opset"}));
   const int64_t opset = node.int_attr("opset", 13);
   if (opset < 1) return bad_input("attribute \"opset\" is " + std::to_string(opset));
-  return quantized(node,
-                   node.node("Softmax", opset < 13 ? 11 : 13, dequantized(node, 0), node.attributes({"opset"})),
-                   3);
+  return quantized(
+      node, node.node("Softmax", opset < 13 ? 11 : 13, dequantized(node, 0), node.attributes({"opset"})), 3);
 }
 
 // The pool of a tensor with channels first, or last with channels_last = 1.
@@ -81,8 +80,9 @@ Result<Values> pool_quantized(NodeExpansion& node, llvm::StringRef op_type, int6
   return quantized(node, y, 3);
 }
 Result<Values> average_pool_quantized(NodeExpansion& node) {
-  INVAR_CHECK_OK(node.expect(4, 5, {"auto_pad", "ceil_mode", "channels_last", "count_include_pad",
-                                    "kernel_shape", "pads", "strides"}));
+  INVAR_CHECK_OK(node.expect(
+      4, 5,
+      {"auto_pad", "ceil_mode", "channels_last", "count_include_pad", "kernel_shape", "pads", "strides"}));
   return pool_quantized(node, "AveragePool", 11);
 }
 Result<Values> global_average_pool_quantized(NodeExpansion& node) {
@@ -99,8 +99,8 @@ Result<Values> gemm_quantized(NodeExpansion& node) {
                ? node.node("Transpose", 13, node.in(x), node.attr("perm", Ints({1, 0})))
                : node.in(x);
   };
-  Value sum = node.node("MatMulInteger", 10,
-                        {factor(0, "transA"), factor(3, "transB"), node.in(2), node.in(5)});
+  Value sum =
+      node.node("MatMulInteger", 10, {factor(0, "transA"), factor(3, "transB"), node.in(2), node.in(5)});
   if (node.has(6)) sum = node.node("Add", 14, {sum, node.in(6)});
   Value scale = node.in(1);
   if (const float alpha = node.float_attr("alpha", 1.0f); alpha != 1.0f)
