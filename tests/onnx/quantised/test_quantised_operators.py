@@ -1,6 +1,8 @@
 """Operators on quantised tensors: those of ONNX Runtime's format QOperator are the compositions
-that quantize.7 gives, by bytes, on every instruction set, by one thread and by several."""
+that quantize.7 gives, by bytes; products of dequantised integers under the choice integer-1 are
+what NumPy computes of choices.13. On every instruction set, by one thread and by several."""
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
@@ -166,6 +168,181 @@ def test_gemm(tmp_path, trans):
     wanted = {"f": f, "y": quantised(f, 0.5, 128)}
     for options in [(), *ways()]:
         same(answers(tmp_path, ["f", "y"], {"a": a}, *options), wanted)
+
+
+def integer_conv(x, w, stride, pad):
+    """Sums of a convolution in two dimensions, [N, M, O, P]."""
+    x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
+    windows = windows[:, :, ::stride, ::stride]
+    groups = x.shape[1] // w.shape[1]
+    n = w.shape[0] // groups
+    return np.concatenate(
+        [
+            np.einsum(
+                "bcijrs,mcrs->bmij",
+                windows[:, g * w.shape[1] : (g + 1) * w.shape[1]],
+                w[g * n : (g + 1) * n],
+            )
+            for g in range(groups)
+        ],
+        axis=1,
+    )
+
+
+CONVS = [(3, 12, 3, 1, 1), (8, 8, 3, 2, 8), (20, 40, 1, 1, 1), (6, 9, 5, 2, 3)]
+
+
+@pytest.mark.parametrize("channels,rows,kernel,stride,groups", CONVS)
+def test_convolution_by_choice(tmp_path, channels, rows, kernel, stride, groups):
+    """The integers' sum, the bias in it where its scale is the product of theirs, times the scale;
+    relu; requantised."""
+    rng = np.random.default_rng(rows)
+    x = rng.integers(0, 256, (2, channels, 11, 19), np.uint8)
+    w = rng.integers(-127, 128, (rows, channels // groups, kernel, kernel), np.int8)
+    sx, sw = np.float32(0.03), rng.uniform(0.001, 0.01, rows).astype(np.float32)
+    bias = rng.integers(-5000, 5000, rows, np.int32)
+    weights = {
+        "w": w,
+        "sx": sx,
+        "zx": np.uint8(113),
+        "sw": sw,
+        "zw": np.zeros(rows, np.int8),
+        "bias": bias,
+        "sbias": sx * sw,
+        "sy": np.float32(0.11),
+        "zy": np.uint8(0),
+        "other": rng.normal(size=rows).astype(np.float32),
+    }
+    pads = [kernel // 2] * 4
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["xf"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["wf"], axis=0),
+        helper.make_node("DequantizeLinear", ["bias", "sbias"], ["bf"], axis=0),
+        helper.make_node(
+            "Conv", ["xf", "wf", "bf"], ["c"], pads=pads, strides=[stride] * 2, group=groups
+        ),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("QuantizeLinear", ["r", "sy", "zy"], ["y"]),
+        helper.make_node(
+            "Conv", ["xf", "wf", "other"], ["f"], pads=pads, strides=[stride] * 2, group=groups
+        ),
+    ]
+    save(tmp_path / "m.onnx", nodes, [("x", U8, x.shape)], [("y", U8), ("f", F32)], weights)
+    assert "integer-1" not in compiled(tmp_path, tmp_path / "m.onnx")
+    plan = compiled(tmp_path, tmp_path / "m.onnx", "--choices", "all,integer-1")
+    assert "integer-1" in plan and plan.count(" conv_integer.1(") == 2
+    total = integer_conv(x.astype(np.int64) - 113, w.astype(np.int64), stride, kernel // 2)
+    scale = (sx * sw)[:, None, None]
+    y = (total + bias[:, None, None]).astype(np.float32) * scale
+    f = total.astype(np.float32) * scale + weights["other"][:, None, None]
+    wanted = {"y": quantised(np.maximum(y, 0), 0.11, 0), "f": f.astype(np.float32)}
+    for options in [(), *ways()]:
+        same(answers(tmp_path, ["y", "f"], {"x": x}, *options), wanted)
+
+
+@pytest.mark.parametrize("op", ["MatMul", "Gemm"])
+def test_product_by_choice(tmp_path, op):
+    rng = np.random.default_rng(4)
+    a = rng.integers(-128, 128, (7, 90), np.int8)
+    b = rng.integers(-128, 128, (33, 90) if op == "Gemm" else (90, 33), np.int8)
+    sb = rng.uniform(0.001, 0.01, 33).astype(np.float32)
+    weights = {
+        "b": b,
+        "sa": np.float32(0.02),
+        "za": np.int8(-3),
+        "sb": sb,
+        "zb": rng.integers(-5, 5, 33, np.int8),
+        "c": rng.normal(size=33).astype(np.float32),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["a", "sa", "za"], ["af"]),
+        helper.make_node(
+            "DequantizeLinear", ["b", "sb", "zb"], ["bf"], axis=0 if op == "Gemm" else 1
+        ),
+        helper.make_node("Gemm", ["af", "bf", "c"], ["y"], transB=1)
+        if op == "Gemm"
+        else helper.make_node("MatMul", ["af", "bf"], ["y"]),
+    ]
+    save(tmp_path / "m.onnx", nodes, [("a", I8, a.shape)], [("y", F32)], weights)
+    assert " matmul_integer.1(" in compiled(tmp_path, tmp_path / "m.onnx", "--choices", "integer-1")
+    right = (b.T if op == "Gemm" else b).astype(np.int64) - weights["zb"]
+    y = ((a.astype(np.int64) + 3) @ right).astype(np.float32) * (np.float32(0.02) * sb)
+    wanted = {"y": y + weights["c"] if op == "Gemm" else y}
+    for options in [(), *ways()]:
+        same(answers(tmp_path, ["y"], {"a": a}, *options), wanted)
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
+@pytest.mark.parametrize("shape,axis,block", [((7, 9), 1, 0), ((6, 34), 0, 2), ((3, 5, 100), 2, 0)])
+def test_constants_of_4_bits(tmp_path, kind, shape, axis, block):
+    rng = np.random.default_rng(6)
+    low = -8 if kind == "INT4" else 0
+    code = getattr(TensorProto, kind)
+    grid = (
+        tuple(-(-n // block) if i == axis else n for i, n in enumerate(shape))
+        if block
+        else shape[axis]
+    )
+    q, z = rng.integers(low, low + 16, shape), rng.integers(low, low + 16, grid)
+    s = rng.uniform(0.01, 1, grid).astype(np.float32)
+
+    def packed(name, v):
+        flat = np.append(v.ravel() & 15, 0)[: (v.size + 1) // 2 * 2].astype(np.uint8)
+        raw = (flat[::2] | flat[1::2] << 4).tobytes()
+        return helper.make_tensor(name, code, v.shape, raw, raw=True)
+
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["w"], axis=axis, block_size=block),
+        helper.make_node("Mul", ["w", "x"], ["y"]),
+    ]
+    x = rng.normal(size=shape).astype(np.float32)
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", F32, shape)],
+        [helper.make_tensor_value_info("y", F32, shape)],
+        [packed("q", q), packed("z", z), numpy_helper.from_array(s, "s")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    compiled(tmp_path, tmp_path / "m.onnx")
+    if block:
+        s, z = (np.repeat(v, block, axis).take(range(shape[axis]), axis) for v in (s, z))
+    else:
+        s, z = (v.reshape([-1 if i == axis else 1 for i in range(len(shape))]) for v in (s, z))
+    same(answers(tmp_path, ["y"], {"x": x}), {"y": (q - z).astype(np.float32) * s * x})
+
+
+FLOAT8 = {"E4M3FN": "float8_e4m3fn", "E4M3FNUZ": "float8_e4m3fnuz", "E5M2": "float8_e5m2"}
+FLOAT8["E5M2FNUZ"] = "float8_e5m2fnuz"
+
+
+@pytest.mark.parametrize("kind", FLOAT8)
+def test_constants_of_float8(tmp_path, kind):
+    every = np.arange(256, dtype=np.uint8)
+    graph = helper.make_graph(
+        [
+            helper.make_node("DequantizeLinear", ["q", "s"], ["w"]),
+            helper.make_node("Max", ["w", "x"], ["y"]),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", F32, [1])],
+        [helper.make_tensor_value_info("y", F32, [256])],
+        [
+            helper.make_tensor(
+                "q", getattr(TensorProto, "FLOAT8" + kind), [256], every.tobytes(), raw=True
+            ),
+            numpy_helper.from_array(np.float32(1), "s"),
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    compiled(tmp_path, tmp_path / "m.onnx")
+    wanted = every.view(getattr(ml_dtypes, FLOAT8[kind])).astype(np.float32)
+    wanted[np.isnan(wanted)] = np.nan
+    wanted.view(np.uint32)[np.isnan(wanted)] = 0x7FC00000
+    same(answers(tmp_path, ["y"], {"x": np.array([-np.inf], np.float32)}), {"y": wanted})
 
 
 def test_operators_and_onnxruntime(tmp_path):
