@@ -1,6 +1,5 @@
 // invar infer: a plan on its own. Token ids -> new ids or logits; tensors -> tensors.
 #include <cstdio>
-#include <filesystem>
 
 #include "artifacts.h"
 #include "base/endian.h"
@@ -11,6 +10,8 @@
 #include "generate/cache/task_cache.h"
 #include "generate/engine/execution.h"
 #include "generate/engine/generation_loop.h"
+#include "generate/onnx/compile_onnx.h"
+#include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "outputs/folders.h"
 #include "plan/plan.h"
@@ -81,9 +82,14 @@ Result<std::vector<std::vector<int32_t>>> sources_from(const InferCommand& c, si
   return sources;
 }
 
+bool is_onnx_model(const std::string& file) {
+  return file.ends_with(".onnx");
+}
+
 Status make_folders(const InferCommand& c, OutputFolders& folders) {
   INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_CHECK_OK(folders.make_above("--logits-output", c.logits_output));
+  INVAR_CHECK_OK(folders.make_above("--output-path", c.output_path));
   return folders.make_above("--receipt-path", c.receipt_path.value_or(""));
 }
 
@@ -93,6 +99,9 @@ Status do_infer(const InferCommand& c) {
   if (!c.logits_output.empty()) {
     INVAR_CHECK_OK(check_chooses_nothing(c, "--logits-output"));
   }
+  if (is_onnx_model(c.plan))
+    return bad_input(c.plan + ": infer takes a model with --input; `invar run --model-name " + c.plan +
+                     "` answers with a decoder, and `invar compile` makes a plan for --tokens");
   OutputFolders folders;
   INVAR_CHECK_OK(make_folders(c, folders));
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
@@ -160,6 +169,38 @@ Status do_infer(const InferCommand& c) {
   return deliver(c.output, text);
 }
 
+// NAME.npy. What no file name has is %XX, as in an address.
+std::string file_of_output(const std::string& name) {
+  std::string file;
+  for (const char c : name) {
+    const bool plain = static_cast<unsigned char>(c) >= ' ' && c != '/' && c != '%' && c != 127;
+    if (plain && !(c == '.' && file.empty())) {
+      file += c;
+      continue;
+    }
+    char text[4];
+    std::snprintf(text, sizeof text, "%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    file += text;
+  }
+  return file + ".npy";
+}
+
+// The plan that was given, or that of the model for these inputs (onnx.40).
+Result<generate::CompiledModel> program_for(const InferCommand& c, const run::Function::NamedTensors& inputs,
+                                            Console& console) {
+  if (is_onnx_model(c.plan)) {
+    generate::TensorProgram program;
+    program.model = c.plan, program.call = &inputs;
+    program.profile = c.profile.value_or(Profile::fp32);
+    return generate::prepare_call(program, console);
+  }
+  generate::CompiledModel given;
+  INVAR_TRY(given.plan, plan::load(c.plan));
+  INVAR_CHECK_OK(generate::check_made_for(given.plan, c.plan, {}, c.profile));
+  given.folder = folder_of(c.plan), given.given = true;
+  return given;
+}
+
 // The plan as a function: tensors from files -> a digest of each output, and files.
 Status do_infer_tensors(const InferCommand& c) {
   if (!c.tokens.empty() || !c.tokens_file.empty() || !c.source_tokens.empty() || !c.logits_output.empty())
@@ -168,12 +209,29 @@ Status do_infer_tensors(const InferCommand& c) {
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
   OutputFolders folders;
   INVAR_CHECK_OK(make_folders(c, folders));
-  INVAR_TRY(plan::Plan plan, plan::load(c.plan));
-  INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
-  INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
   Console console(true);
-  INVAR_TRY(const generate::TensorAnswer answer,
-            generate::infer_tensors(std::move(plan), c.plan, inputs, c.execution, c.receipt_path, console));
+  generate::TableEdges edges;
+  run::Function::NamedTensors inputs;
+  size_t rows = 0;
+  if (!c.table.empty()) {
+    if (!is_onnx_model(c.plan))
+      return bad_input(
+          "--table is for a model: give the .onnx file, which knows its columns, in the place of " + c.plan);
+    INVAR_TRY(edges, generate::table_edges(c.plan));
+    INVAR_TRY(const generate::Table table, generate::read_csv(c.table));
+    INVAR_TRY(inputs, generate::table_inputs(table, edges));
+    rows = table.cells.size();
+  } else {
+    INVAR_TRY(inputs, tensors_from("--input", c.inputs));
+  }
+  INVAR_TRY(generate::CompiledModel program, program_for(c, inputs, console));
+  INVAR_TRY(
+      const generate::TensorAnswer answer,
+      generate::infer_tensors(std::move(program), c.plan, inputs, c.execution, c.receipt_path, console));
+  if (!c.table.empty()) {
+    INVAR_TRY(const std::string csv, generate::csv_of(answer.outputs, edges, rows));
+    INVAR_CHECK_OK(deliver(c.output_path, csv));
+  }
   Value out;
   if (!c.tensors_output.empty()) {
     INVAR_CHECK_OK(folders.make("--tensors-output", c.tensors_output));
@@ -184,22 +242,22 @@ Status do_infer_tensors(const InferCommand& c) {
     out["outputs"][name] = {
         {"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"sha256", to_hex(sha256(bytes))}};
     if (c.tensors_output.empty()) continue;
-    if (name.empty() || std::filesystem::path(name).filename() != name || name.starts_with('.') ||
-        name.find('\0') != name.npos)
-      return bad_input("output '" + name + "': no name of a file: leave --tensors-output out");
-    INVAR_CHECK_OK(write_file(c.tensors_output + "/" + name + ".npy", run::npy_of(t)));
+    INVAR_CHECK_OK(write_file(c.tensors_output + "/" + file_of_output(name), run::npy_of(t)));
   }
   out["isa"] = answer.isa;
   if (!answer.receipt_hash.empty()) out["receipt_hash"] = answer.receipt_hash;
   if (answer.operation_set != OperationSet::reproducible)
     out["operation_set"] = name_of(answer.operation_set), out["libraries"] = answer.libraries;
+  // Standard output has the predictions.
+  if (!c.table.empty() && c.output_path.empty() && c.output.empty()) return {};
   return deliver(c.output, line_of(out));
 }
 
 }  // namespace
 
 int infer(const InferCommand& c) {
-  return exit_code(c.inputs.empty() && c.tensors_output.empty() ? do_infer(c) : do_infer_tensors(c));
+  const bool tensors = !c.inputs.empty() || !c.tensors_output.empty() || !c.table.empty();
+  return exit_code(tensors ? do_infer_tensors(c) : do_infer(c));
 }
 
 }  // namespace invar::cli

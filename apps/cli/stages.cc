@@ -49,15 +49,26 @@ Status do_export(const ExportCommand& c) {
   INVAR_TRY(const auto location, generate::obtain({c.model_name}, console));
   if (!c.python.empty() && !c.with_transformers)
     return bad_input("--python: it goes with --with-transformers");
+  if (c.with_transformers && !c.adapter.empty())
+    return bad_input("--adapter: a model that transformers exports takes none: merge it with peft before");
   if (c.with_transformers) {
     if (c.colocate_tensors)
       return bad_input("--colocate-tensors: an export with transformers has its own weights");
     INVAR_TRY(const std::string path, export_with_transformers(location.folder, c.output, c.python, console));
     return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
   }
+  if (c.merge && c.adapter.empty()) return bad_input("--merge: give the adapter with --adapter FOLDER");
+  if (c.merge) {
+    if (c.colocate_tensors || c.long_context)
+      return bad_input("--merge: it writes a checkpoint, so leave --colocate-tensors and --long-context out");
+    INVAR_TRY(const std::string merged, checkpoint::merge_adapter(location.folder, c.adapter, c.output));
+    return deliver("", c.json ? line_of({{"model", merged}}) : path_for_stdout(merged) + "\n");
+  }
   const auto exporting = console.phase("export");
-  INVAR_TRY(std::string path,
-            checkpoint::export_checkpoint(location.folder, c.output, {c.colocate_tensors, c.long_context}));
+  INVAR_TRY(std::string path, checkpoint::export_checkpoint(location.folder, c.output,
+                                                            {.colocate_tensors = c.colocate_tensors,
+                                                             .long_context = c.long_context,
+                                                             .adapter = c.adapter}));
   exporting->done("");
   return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "arrays.h"
@@ -12,8 +13,10 @@
 #include "base/text/display.h"
 #include "base/thread_pool.h"
 #include "compiler/compiler.h"
+#include "generate/onnx/compile_onnx.h"
 #include "generation.h"
 #include "onnx/onnx.h"
+#include "onnx/tensor.h"
 #include "operation.h"
 #include "plan/plan.h"
 #include "plan/program_text.h"
@@ -78,13 +81,52 @@ class Program {
   std::mutex mutex_;
 };
 
-// Returns the digests that were computed. torch_module: "reproducible" or "plain" writes module.py
-// beside the plan; "": none.
+using NamedArrays = std::vector<std::pair<std::string, ReadOnly>>;
+
+// The graph with the shapes of a call's inputs, and with the values of few integers and booleans
+// (onnx.40).
+onnx::Graph graph_of_call(onnx::Graph graph, const NamedArrays& call, bool with_values) {
+  std::vector<onnx::CallInput> shapes;
+  std::deque<Given> all;
+  for (const auto& [name, array] : call) {
+    const run::TensorView v = all.emplace_back(ReadOnly(array), "input '" + name + "'").view();
+    shapes.push_back({name, v.dtype, {v.shape.begin(), v.shape.end()}});
+  }
+  or_raise(onnx::fix_shapes(graph, shapes));
+  for (size_t i = 0; with_values && i < call.size(); ++i) {
+    const run::TensorView v = all[i].view();
+    if (generate::may_be_in_plan(v.dtype, v.bytes.size()))
+      or_raise(onnx::bind_input(graph, call[i].first, v.dtype, shapes[i].shape, v.bytes.data()));
+  }
+  return graph;
+}
+
+// The inputs and outputs as the file says them: (name, element type, dimensions).
+nb::tuple describe_model(const std::string& path) {
+  const onnx::Graph graph = or_raise(onnx::read(path));
+  const auto ports = [](const std::vector<onnx::ValueInfo>& all) {
+    nb::list list;
+    for (const onnx::ValueInfo& v : all) {
+      nb::list shape;
+      for (const onnx::Dimension& d : v.shape)
+        shape.append(d.value >= 0 ? nb::cast(d.value) : nb::cast(d.name.empty() ? "?" : d.name));
+      const auto dtype = onnx::dtype_of(v.data_type);
+      list.append(nb::make_tuple(v.name, dtype ? std::string(name_of(*dtype)) : "?", nb::tuple(shape)));
+    }
+    return list;
+  };
+  return nb::make_tuple(ports(graph.inputs), ports(graph.outputs));
+}
+
+// Returns the digests that were computed. call: inputs for whose shapes alone the plan is, and with
+// call_values for those of their values that may be in it; empty: for all. torch_module:
+// "reproducible" or "plain" writes module.py beside the plan; "": none.
 DigestCache compile(const std::string& model, const std::string& folder, const std::string& plan,
                     const std::vector<std::pair<std::string, ReadOnly>>& bound,
                     const std::vector<std::pair<std::string, int64_t>>& dims,
                     const std::string& operation_set, const std::string& numerics, const std::string& choices,
-                    int opt, const std::string& stages, const std::string& torch_module) {
+                    int opt, const std::string& stages, const std::string& torch_module,
+                    const NamedArrays& call, bool call_values) {
   const auto set = operation_set_from(operation_set);
   if (!set)
     throw Raised{bad_input("operation_set: '" + operation_set + "' is not known; use one of " +
@@ -111,9 +153,11 @@ DigestCache compile(const std::string& model, const std::string& folder, const s
         torch_module == "plain" ? compiler::TorchModule::plain : compiler::TorchModule::reproducible;
   DigestCache hashed;
   options.hashed = &hashed;
+  std::optional<onnx::Graph> of_call;
+  if (!call.empty()) of_call = graph_of_call(graph, call, call_values), options.program_graph = &graph;
   {
     nb::gil_scoped_release free;
-    or_raise(compiler::compile_to(graph, options, plan));
+    or_raise(compiler::compile_to(of_call ? *of_call : graph, options, plan));
   }
   for (const std::string& text : remarks)
     if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 2) != 0) throw nb::python_error();
@@ -226,7 +270,9 @@ NB_MODULE(_native, m) {
       .def_prop_ro("libraries", &Program::libraries);
   m.def("compile", &compile, nb::arg("model"), nb::arg("folder"), nb::arg("plan"), nb::arg("bound"),
         nb::arg("dims"), nb::kw_only(), nb::arg("operation_set"), nb::arg("numerics"), nb::arg("choices"),
-        nb::arg("opt"), nb::arg("stages"), nb::arg("torch_module") = "");
+        nb::arg("opt"), nb::arg("stages"), nb::arg("torch_module") = "", nb::arg("call") = NamedArrays(),
+        nb::arg("call_values") = false);
+  m.def("describe_model", &describe_model);
   m.def("describe", &describe);
   m.def("retyped", &retyped);
   m.def("merkle_root", &root_of);

@@ -60,17 +60,17 @@ def bound_leaves(receipt):  # receipt.5, in the order of receipt.2
 
 
 ORDER = """schema model.name model.revision model.weights model.config model.tokenizer
-    model.chat_template model.tensors model.text_of program.recipe program.digest program.numerics
-    program.profile program.operation_set program.unicode input.prompt input.tokens input.max_new_tokens
-    input.stop_tokens input.do_sample input.temperature input.top_k input.top_p input.seed
-    input.min_p input.epsilon_cutoff input.stream input.repetition_penalty input.logit_bias
-    input.frequency_penalty input.presence_penalty input.no_repeat_ngram_size
-    input.bad_words_ids input.min_new_tokens input.forced_bos_token_id input.forced_eos_token_id
-    input.remove_invalid_values input.suppress_tokens input.begin_suppress_tokens
-    input.short_circuit_length input.short_circuit_token input.allowed_token_ids
-    input.structured_outputs input.stop_token_ids input.ignore_eos input.stop_strings
-    input.stop_in_answer input.chat input.decoder_tokens input.previous input.salt output.text
-    output.finish_reason output.tokens output.logits""".split()
+    model.chat_template model.tensors model.text_of model.adapter_name model.adapter program.recipe
+    program.digest program.numerics program.profile program.operation_set program.unicode
+    input.prompt input.tokens input.max_new_tokens input.stop_tokens input.do_sample
+    input.temperature input.top_k input.top_p input.seed input.min_p input.epsilon_cutoff
+    input.stream input.repetition_penalty input.logit_bias input.frequency_penalty
+    input.presence_penalty input.no_repeat_ngram_size input.bad_words_ids input.min_new_tokens
+    input.forced_bos_token_id input.forced_eos_token_id input.remove_invalid_values
+    input.suppress_tokens input.begin_suppress_tokens input.short_circuit_length
+    input.short_circuit_token input.allowed_token_ids input.structured_outputs input.stop_token_ids
+    input.ignore_eos input.stop_strings input.stop_in_answer input.chat input.decoder_tokens
+    input.previous input.salt output.text output.finish_reason output.tokens output.logits""".split()
 
 
 def execution_leaves(receipt):  # receipt.8

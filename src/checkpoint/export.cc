@@ -1,9 +1,13 @@
 // The export: checks everything, places the weight files, then writes the model.
+#include <algorithm>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <variant>
 
 #include "base/file/file.h"
+#include "checkpoint/adapter/adapter.h"
+#include "checkpoint/adapter/merge.h"
 #include "checkpoint/architecture.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/config.h"
@@ -20,6 +24,7 @@
 #include "onnx/error_text.h"
 #include "onnx/onnx.h"
 #include "onnx/proto.h"
+#include "onnx/recipe.h"
 
 namespace invar::checkpoint {
 namespace {
@@ -108,6 +113,51 @@ Result<onnx::Graph> graph_of(const Settings& settings, const Checkpoint& checkpo
 
 }  // namespace
 
+// Opens the adapter and takes its tensors into the checkpoint.
+static Status add_adapter(const std::string& folder, const Settings& settings, Checkpoint& checkpoint) {
+  const auto* d = std::get_if<Decoder>(&settings);
+  if (!d)
+    return not_covered(checkpoint.folder +
+                       ": the model is no decoder, and adapters of others are not covered");
+  INVAR_TRY(Adapter adapter, Adapter::open(folder));
+  INVAR_CHECK_OK(adapter.place(checkpoint, {d->names.embedding, d->names.head, d->tied}));
+  checkpoint.adapter = std::make_shared<Adapter>(std::move(adapter));
+  return {};
+}
+
+// Adds what the adapter changes in the program (weights.24).
+static void bind_adapter(const Adapter& adapter, onnx::Graph& graph) {
+  const std::vector<float> scales = adapter.scales();
+  if (scales.empty()) return;
+  std::string words;
+  const bool one = std::ranges::all_of(scales, [&](float s) { return s == scales[0]; });
+  for (const float s : one ? std::span(scales).first(1) : std::span(scales))
+    words += (words.empty() ? "" : " ") + onnx::parameter(s);
+  onnx::Recipe recipe = onnx::recipe_of(graph.metadata);
+  recipe.parameters["lora_scale"] = words;
+  onnx::add_recipe(recipe, graph.metadata);
+}
+
+Result<std::string> merge_adapter(const std::string& folder, const std::string& adapter,
+                                  const std::string& out) {
+  const num::ArithmeticEnv env;
+  Quantization packed;
+  INVAR_TRY(const Settings settings, settings_of(folder, false, packed));
+  INVAR_TRY(const Checkpoint base, open_checkpoint(folder));
+  Checkpoint placed = base;
+  INVAR_CHECK_OK(replace_packed(placed, packed));
+  INVAR_CHECK_OK(add_adapter(adapter, settings, placed));
+  INVAR_CHECK_OK(graph_of(settings, placed, false));  // every check of an adapter that is run
+  const auto& decoder = std::get<Decoder>(settings);
+  INVAR_CHECK_OK(write_merged(base, placed, decoder.transposed_weights, decoder.names.head, out));
+  return out;
+}
+
+Result<Digest> adapter_digest(const std::string& folder) {
+  INVAR_TRY(const Adapter adapter, Adapter::open(folder));
+  return adapter.digest();
+}
+
 Result<std::string> export_checkpoint(const std::string& folder, const std::string& out,
                                       const ExportOptions& options) {
   const num::ArithmeticEnv env;  // for parsing numbers and computing frequencies
@@ -119,6 +169,7 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   INVAR_TRY(const Settings settings, settings_of(folder, options.long_context, packed));
   INVAR_TRY(Checkpoint checkpoint, open_checkpoint(folder));
   INVAR_CHECK_OK(replace_packed(checkpoint, packed));
+  if (options.keep_packed) keep_packed(checkpoint);
   const auto* decoder = std::get_if<Decoder>(&settings);
   std::vector<Mxfp4Tensor> mxfp4;
   if (decoder && decoder->experts.mxfp4) {
@@ -126,7 +177,11 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   }
   std::vector<TernaryTensor> ternary;
   if (decoder && decoder->ternary != Ternary::none) ternary = replace_ternary(checkpoint);
-  INVAR_TRY(const onnx::Graph graph, graph_of(settings, checkpoint, options.prediction_head));
+  if (!options.adapter.empty()) {
+    INVAR_CHECK_OK(add_adapter(options.adapter, settings, checkpoint));
+  }
+  INVAR_TRY(onnx::Graph graph, graph_of(settings, checkpoint, options.prediction_head));
+  if (checkpoint.adapter) bind_adapter(*checkpoint.adapter, graph);
   const fs::path base(out.empty() ? "." : out);
   const std::string model = (base / "model.onnx").string();
   INVAR_TRY(const bool earlier, has_earlier_export(model));
@@ -135,12 +190,19 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
     return bad_input("cannot create the folder " + onnx::quote(base.string()) + ": " + error.message());
   for (const std::string& file : checkpoint.files)
     INVAR_CHECK_OK(link_or_copy_weights(fs::path(folder) / file, base / file, earlier, options));
+  if (checkpoint.adapter) {
+    INVAR_CHECK_OK(link_or_copy_weights(fs::path(options.adapter) / kAdapterFile, base / kAdapterFile,
+                                        earlier, options));
+  }
   INVAR_CHECK_OK(write_mxfp4_as_bf16(folder, mxfp4, (base / kWidenedFile).string()));
   INVAR_CHECK_OK(write_ternary_as_bf16(folder, ternary, (base / kTernaryFile).string()));
-  std::set<uint64_t> made;
-  for (const onnx::TensorRef& t : graph.initializers)
+  std::set<uint64_t> made, packed_in_place;
+  for (const onnx::TensorRef& t : graph.initializers) {
     if (t.file == kMadeFile) made.insert(t.offset);
+    if (weights::is_index(t.file)) packed_in_place.insert(t.offset);
+  }
   INVAR_CHECK_OK(write_made(checkpoint, made, (base / kMadeFile).string()));
+  INVAR_CHECK_OK(write_index(checkpoint, packed_in_place, (base / weights::kIndexFile).string()));
   INVAR_CHECK_OK(write(graph, model));  // last, so that a model never lacks its weights
   return model;
 }

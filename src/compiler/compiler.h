@@ -51,6 +51,9 @@ struct Options {
   // Whether the recipe in the graph's metadata names the program. Only for a graph that is as an
   // exporter of ours made it; otherwise the graph itself is the program.
   bool trusts_recipe = false;
+  // The graph whose program the plan is of, where the given one is that graph with the sizes and
+  // values of one call (onnx.40). Null: the given one.
+  const onnx::Graph* program_graph = nullptr;
   TorchModule torch_module = TorchModule::none;
   DigestCache* hashed = nullptr;  // receives the digests that were computed; may be null
   // Digests of the graph's external tensors, by name, that the caller compares with the bytes of

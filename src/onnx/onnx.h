@@ -85,6 +85,16 @@ Status bind_input(Graph&, const std::string& name, DType, std::vector<int64_t> s
 // A dimension without a symbol is named INPUT.AXIS.
 Status fix_dims(Graph&, const std::vector<std::pair<std::string, int64_t>>& dims);
 
+// The name, element type and shape of an input of one call.
+struct CallInput {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+};
+// Gives the inputs the shapes of one call, and with them all dimensions of the same symbols. An
+// input of which the file says no shape gets one. Errors name the input and both shapes.
+Status fix_shapes(Graph&, const std::vector<CallInput>& inputs);
+
 // Writes a .onnx file. Initializers with a file are written as external data.
 Status write(const Graph&, const std::string& path);
 

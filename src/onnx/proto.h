@@ -17,6 +17,8 @@ Result<::onnx::ModelProto> parse_model(const std::string& path);
 
 // TensorProto <-> TensorRef. `where` begins error messages.
 Result<TensorRef> from_proto(const ::onnx::TensorProto& proto, const std::string& where);
+// The dense tensor that a sparse one stands for.
+Result<TensorRef> dense_from_proto(const ::onnx::SparseTensorProto& proto, const std::string& where);
 void to_proto(const TensorRef& tensor, ::onnx::TensorProto& proto);
 
 }  // namespace invar::onnx

@@ -43,6 +43,9 @@ struct Receipt {
   Digest weights;  // Merkle root over tensors
   std::vector<TensorDigest> tensors;
   std::string text_of;  // model_type of a larger model, of which this is the language model; "": of none
+  // Of an adapter that was added to the model (receipt.44): a label, and the digest of its files.
+  std::string adapter_name{};
+  Digest adapter{};                         // zeros: there is none
   Digest config, tokenizer, chat_template;  // of the files' bytes; chat_template: of its text, or of ""
   // program; format 1 has the digest of the plan, and neither recipe nor profile
   std::string recipe;

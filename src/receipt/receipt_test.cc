@@ -131,6 +131,8 @@ std::vector<Edit> edits() {
       {"program.profile", [](Receipt& r) { r.profile = "exact16"; }},
       {"program.operation_set", [](Receipt& r) { r.operation_set = "default"; }},
       {"model.text_of", [](Receipt& r) { r.text_of += "_text"; }},
+      {"model.adapter_name", [](Receipt& r) { r.adapter_name += "2"; }},
+      {"model.adapter", [](Receipt& r) { r.adapter[0] ^= 1; }},
       {"program.unicode", [](Receipt& r) { r.unicode = "15.0.0"; }},
       {"input.prompt", [](Receipt& r) { r.prompt.resize(r.prompt.size() - 4); }},
       {"input.prompt", [](Receipt& r) { r.prompt = ""; }},
@@ -220,7 +222,7 @@ Receipt full_receipt() {
   r.stop_token_ids = {7}, r.ignore_eos = true;
   r.stop_strings = {"\n\n", "ROMEO:"}, r.stop_in_answer = true;
   r.chat = "{\"messages\":[{}]}", r.decoder_tokens = {2};
-  r.text_of = "gemma3";
+  r.text_of = "gemma3", r.adapter_name = "poet", r.adapter = sha256("adapter");
   r.previous = sha256("the turn before");
   return r;
 }

@@ -22,6 +22,7 @@ Result<Receipt> describe(const ModelIdentity& m, const plan::Plan& plan, int for
   r.tokenizer = m.tokenizer;
   r.chat_template = m.chat_template;
   r.text_of = m.text_of;
+  if (format > 1) r.adapter_name = m.adapter_name, r.adapter = m.adapter;
   const std::vector<plan::Weight>& tensors = format > 1 ? plan.source->tensors : plan.weights;
   for (const plan::Weight& w : tensors)
     r.tensors.push_back({w.name, std::string(name_of(w.dtype)), w.shape, w.sha256});

@@ -17,6 +17,8 @@ struct ModelIdentity {
   Digest config, tokenizer, chat_template;  // receipt.2, receipt.19
   std::string unicode;                      // version of the tokenizer's tables
   std::string text_of = {};                 // Receipt::text_of
+  std::string adapter_name = {};            // Receipt::adapter_name
+  Digest adapter = {};                      // Receipt::adapter
 };
 struct Input {
   std::string prompt;

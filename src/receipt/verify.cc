@@ -95,6 +95,11 @@ Result<std::vector<int64_t>> select_steps(const Receipt& r, const StepSelection&
 
 std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) {
   std::vector<Finding> f;
+  // First, since another adapter has other tensors, too.
+  const auto shown = [](const Digest& d) { return d == Digest{} ? "no adapter" : to_hex(d); };
+  if (claimed.adapter != mine.adapter)
+    f.push_back({"model.adapter", shown(mine.adapter), shown(claimed.adapter), true});
+  const bool same_adapter = f.empty();
   compare_tensors("model.tensors", claimed.tensors, mine.tensors, "in this model", f);
   auto digest = [&](std::string field, const Digest& theirs, const Digest& ours) {
     if (theirs != ours) f.push_back({std::move(field), to_hex(ours), to_hex(theirs), true});
@@ -102,7 +107,8 @@ std::vector<Finding> compare_model(const Receipt& claimed, const Receipt& mine) 
   auto text = [&](std::string field, const std::string& theirs, const std::string& ours) {
     if (theirs != ours) f.push_back({std::move(field), ours, theirs, true});
   };
-  if (f.empty()) digest("model.weights", claimed.weights, mine.weights);  // else findings name the tensors
+  if (f.empty() || !same_adapter)
+    digest("model.weights", claimed.weights, mine.weights);  // else findings name the tensors
   digest("model.config", claimed.config, mine.config);
   digest("model.tokenizer", claimed.tokenizer, mine.tokenizer);
   digest("model.chat_template", claimed.chat_template, mine.chat_template);

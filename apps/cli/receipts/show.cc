@@ -14,6 +14,7 @@
 #include "console.h"
 #include "generate/verify/verify.h"
 #include "progress/terminal_text.h"
+#include "receipts/confine.h"
 
 namespace invar::cli {
 namespace {
@@ -93,6 +94,7 @@ std::string model_text(const receipt::Receipt& r) {
   const std::string revision = text(model, "revision"), recipe = text(program, "recipe");
   std::string lines = row("model", printable(text(model, "name") + (revision.empty() ? "" : "@" + revision)));
   lines += row("weights", text(model, "weights") + " (" + counted(r.tensors.size(), "tensor") + ")");
+  if (r.adapter != Digest{}) lines += row("adapter", printable(r.adapter_name) + ", " + to_hex(r.adapter));
   for (const auto& [what, key] : {std::pair("config", "config"), {"tokenizer", "tokenizer"}})
     if (model.contains(key)) lines += row(what, text(model, key));
   if (model.contains("chat_template"))
@@ -312,6 +314,7 @@ Value bound_fields(const receipt::Receipt& r) {
 }
 
 int show(const ReceiptCommand& c) {
+  confine_reader();
   Shown shown(c.json);
   for (const std::string& path : c.receipts) shown.file(path);
   return shown.code();

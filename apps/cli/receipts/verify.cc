@@ -12,10 +12,12 @@
 #include "commands.h"
 #include "console.h"
 #include "generate/encoder/encoder.h"
+#include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "generate/verify/verify.h"
 #include "progress/display.h"
 #include "progress/terminal_text.h"
+#include "receipts/confine.h"
 #include "signature/key_file.h"
 
 namespace invar::cli {
@@ -183,8 +185,15 @@ Result<generate::TensorProgram> tensor_program(const ReceiptCommand& c) {
   return program;
 }
 
-// The tensors of --input, or those that the encoder makes of the texts.
+// The tensors of --input or --table, or those that the encoder makes of the texts.
 Result<run::Function::NamedTensors> given_inputs(const ReceiptCommand& c, Console& console) {
+  if (!c.table.empty()) {
+    if (c.onnx_model.empty())
+      return bad_input("--table needs --model, the .onnx file whose inputs its columns are");
+    INVAR_TRY(generate::TableEdges edges, generate::table_edges(c.onnx_model));
+    INVAR_TRY(const generate::Table table, generate::read_csv(c.table));
+    return generate::table_inputs(table, edges);
+  }
   if (!c.text && !c.query) return tensors_from("--input", c.inputs);
   if (!c.inputs.empty() || !c.onnx_model.empty())
     return bad_input("--text and --query are for --model-name: leave --input and --model out");
@@ -200,6 +209,7 @@ Result<run::Function::NamedTensors> given_inputs(const ReceiptCommand& c, Consol
 int validate(const ReceiptCommand& c) {
   auto required = required_keys(c);
   if (!required) return fail(required.error());
+  confine_reader();
   generate::Reader reader(std::move(*required));
   return judge_all(c, "valid", reader,
                    [&](std::string_view text, const std::string& name, const generate::InBatch* b) {
@@ -224,6 +234,7 @@ int verify(const ReceiptCommand& c) {
   const auto program = tensor_program(c);
   if (!program) return fail(program.error());
   Console console(c.json);
+  confine_reader(c.model, c.execution);
   const auto inputs = given_inputs(c, console);
   if (!inputs) return fail(inputs.error());
   generate::Verifier verifier(c.model, c.execution, console, selection, std::move(*required));

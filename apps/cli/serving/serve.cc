@@ -89,6 +89,7 @@ Status check_several(const ServeCommand& c) {
                  {"--task-dir", !c.model.task_dir.empty()},
                  {"--name", !c.model.name.empty()},
                  {"--tensor-parallel", c.execution.tensor_parallel != 1},
+                 {"--lora-modules", !c.lora_modules.empty()},
                  {"--workers", !c.execution.workers.empty()}};
   for (const auto& [option, given] : options)
     if (given)
@@ -132,8 +133,16 @@ Status open_model(const ServeCommand& c, const std::string& name, Opened& opened
     const generate::EngineOptions sizes{.batch_size = c.batch_size, .positions = c.context};
     INVAR_TRY(auto engine, generate::Engine::open(model, c.execution, sizes, {}, observer));
     opened.engines.push_back(std::make_unique<generate::Engine>(std::move(engine)));
+    // A program of its own for each adapter: an answer has the bits that it has alone.
+    for (const std::string& module : c.lora_modules) {
+      INVAR_TRY(const auto adapted, generate::Model::open_with_adapter(location, options, module));
+      INVAR_TRY(auto with_adapter, generate::Engine::open(adapted, c.execution, sizes, {}, observer));
+      opened.engines.push_back(std::make_unique<generate::Engine>(std::move(with_adapter)));
+    }
     return {};
   }
+  if (!c.lora_modules.empty())
+    return bad_input("--lora-modules: " + location.name + " is an encoder, which takes no adapter");
   generate::EncoderOptions of_texts;
   of_texts.pairs = kind == generate::EncoderKind::scores;
   INVAR_TRY(auto encoder, generate::EncoderModel::open(options, c.execution, of_texts, observer));

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -69,9 +69,12 @@ class Artifacts:
         dims: Mapping[str, int] | None = None,
         torch_module: str = "",
         numerics: str = "fp32",
+        call: Named | None = None,
+        call_values: bool = False,
     ) -> dict[str, Any]:
         """Compiles a path or a ModelProto; returns the plan's description. torch_module:
-        "reproducible" or "plain" also writes the source of a module of torch, module.py."""
+        "reproducible" or "plain" also writes the source of a module of torch, module.py. call,
+        call_values: the inputs for whose shapes, and few integers, alone the plan is."""
         if isinstance(model, str | os.PathLike):
             source = Path(model).absolute()
         elif hasattr(model, "SerializeToString"):
@@ -105,6 +108,8 @@ class Artifacts:
             opt=_native.most_opt if opt is None else opt,
             stages=str(self.path) if self.debug else "",
             torch_module=torch_module,
+            call=list((call or {}).items()),
+            call_values=call_values,
         )
         self.hashed = None if colocate_tensors else hashed  # a copy is another file
         described = _native.describe(str(plan))
@@ -299,11 +304,90 @@ class Program:
         return f"invar.Program({text(self.inputs)} -> {text(self.outputs)}; {self.digest[:16]})"
 
 
+MOST_PROGRAMS = 8  # of one model in memory: those of the last calls' sizes
+
+
+class ProgramOfCalls(Program):
+    """A model of which no plan serves all calls. The first call with shapes that are new, and with
+    new values of inputs that are at most 16 integers or booleans where those decide, compiles a
+    plan for them (spec/onnx.md onnx.40); later ones find it. What a plan alone knows, such as
+    `digest`, is of the last call's."""
+
+    def __init__(self, compile: Any, source: str | os.PathLike[str], kept: Artifacts) -> None:
+        self._compile, self._kept = compile, kept
+        self._programs: dict[Any, Program] = {}
+        self._last: Program | None = None
+        inputs, outputs = _native.describe_model(str(source))
+        self.inputs = tuple(Tensor(*port) for port in inputs)
+        self.outputs = tuple(Tensor(*port) for port in outputs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        last = self.__dict__.get("_last")
+        if last is None:
+            raise _native.BadInput(f"{name}: no call yet, and each one's sizes have a plan")
+        return getattr(last, name)
+
+    @property
+    def plan(self) -> str:
+        return self.__getattr__("plan")
+
+    @property
+    def isa(self) -> str:
+        return self.__getattr__("isa")
+
+    @property
+    def kernels(self) -> list[tuple[str, str]]:
+        return self.__getattr__("kernels")
+
+    @property
+    def libraries(self) -> list[str]:
+        return self.__getattr__("libraries")
+
+    @property
+    def peak_bytes(self) -> int:
+        return self.__getattr__("peak_bytes")
+
+    def run(self, *inputs: Any, **named: Any) -> dict[str, Any]:
+        """As Program.run. Raises NotCovered, too, for sizes of which there is no plan."""
+        given = self._given(inputs, named)
+        key = key_of_call(given)
+        program = self._programs.pop(key, None) or self._compile(
+            {name: arrays.on_host(value, f"input '{name}'") for name, value in given.items()}
+        )
+        self._programs[key] = self._last = program
+        while len(self._programs) > MOST_PROGRAMS:  # each has its own weights in memory
+            self._programs.pop(next(iter(self._programs)))
+        reads = {t.name for t in program.inputs}
+        return program.run({name: value for name, value in given.items() if name in reads})
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(
+            f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" for t in self.inputs
+        )
+        return f"invar.Program({inputs}; a plan for each call's sizes)"
+
+
+def key_of_call(given: Named) -> Any:
+    """What a plan for a call depends on: types and shapes of inputs, and values of few integers."""
+    key = []
+    for name, value in sorted(given.items()):
+        if arrays.is_tensor(value):
+            few = value.numel() <= 16 and not value.is_floating_point()
+            values = value.detach().cpu().numpy().tobytes() if few else None
+        else:
+            value = arrays.array(value, f"input '{name}'")
+            values = value.tobytes() if value.size <= 16 and value.dtype.kind in "iub" else None
+        key.append((name, str(value.dtype), tuple(value.shape), values))
+    return tuple(key)
+
+
 def compile(
     model: Model,
     *,
     bind: Named | None = None,
-    dims: Mapping[str, int] | None = None,
+    dims: Mapping[str, int] | Literal["call"] | None = None,
     choices: Choices = "all",
     operation_set: str = "reproducible",
     numerics: str = "fp32",
@@ -318,7 +402,8 @@ def compile(
 
     model: path of a .onnx file, or an onnx.ModelProto. bind: inputs whose values decide shapes
     (axes, sizes), by name, known from now on. dims: sizes of dimensions, {"NAME": N}, for which
-    alone the program is: NAME as the model says it, or "INPUT.AXIS" where it has no name. opt: 0 to
+    alone the program is: NAME as the model says it, or "INPUT.AXIS" where it has no name. "call":
+    where no plan serves all sizes, each call's sizes get a plan when it comes. opt: 0 to
     3, how much the compiler rewrites (None: 3); device: "cpu", "cuda" or "cuda:N"; isa: an
     instruction set to force; threads: 0 = one per core; none of these four ever changes a bit of a
     reproducible program. artifacts_dir, colocate_tensors, choices: as in CompileOptions; `choices`
@@ -335,7 +420,33 @@ def compile(
     Raises NotCovered with all nodes that have no reproducible kernel, and BadInput for a model that
     is not what it should be."""
     artifacts = Artifacts(artifacts_dir)
-    described = artifacts.compile(
-        model, bind, colocate_tensors, choices, operation_set, opt, dims, numerics=numerics
-    )
-    return Program(artifacts, described, device, isa, threads)
+    for_calls, fixed = dims == "call", None if dims == "call" else dims
+
+    def compiled(to: Artifacts, **call: Any) -> Program:
+        described = to.compile(
+            model,
+            bind,
+            colocate_tensors,
+            choices,
+            operation_set,
+            opt,
+            fixed,
+            numerics=numerics,
+            **call,
+        )
+        return Program(to, described, device, isa, threads)
+
+    def of_call(given: Named) -> Program:
+        to = Artifacts(debug=artifacts.debug)
+        try:
+            return compiled(to, call=given)
+        except (_native.NotCovered, _native.BadInput):
+            return compiled(to, call=given, call_values=True)
+
+    try:
+        return compiled(artifacts)
+    except _native.NotCovered:
+        if not for_calls:
+            raise
+        source = model if isinstance(model, str | os.PathLike) else artifacts.path / "model.onnx"
+        return ProgramOfCalls(of_call, source, artifacts)

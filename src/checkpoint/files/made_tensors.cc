@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/file/file.h"
 #include "base/file/temporary_file.h"
 #include "checkpoint/folder.h"
 #include "onnx/error_text.h"
@@ -18,7 +19,7 @@ void add_made(Checkpoint& checkpoint, const std::string& name, const std::string
   t.file = kMadeFile;
   t.offset = checkpoint.made.empty() ? 0 : checkpoint.made.back().offset + checkpoint.made.back().length;
   t.length = bytes;
-  checkpoint.made.push_back({t.offset, t.length, std::move(write)});
+  checkpoint.made.push_back({name, t.offset, t.length, std::move(write)});
   checkpoint.tensors[name] = std::move(t);
 }
 
@@ -51,6 +52,22 @@ Status write_made(const Checkpoint& checkpoint, const std::set<uint64_t>& used, 
   INVAR_CHECK_OK(status);
   if (error) return bad_input("cannot write " + onnx::quote(path) + ": " + std::strerror(error));
   return {};
+}
+
+void keep_packed(Checkpoint& checkpoint) {
+  for (const MadeTensor& m : checkpoint.made)
+    if (m.packed && weights::fits_index(*m.packed)) checkpoint.tensors.at(m.name).file = weights::kIndexFile;
+}
+
+Status write_index(const Checkpoint& checkpoint, const std::set<uint64_t>& used, const std::string& path) {
+  if (used.empty()) return {};
+  std::vector<weights::PackedTensor> tensors;
+  for (const MadeTensor& m : checkpoint.made) {
+    if (!used.contains(m.offset)) continue;
+    tensors.push_back(*m.packed);
+    tensors.back().offset = m.offset, tensors.back().length = m.length;
+  }
+  return write_file(path, weights::print_index(tensors));
 }
 
 }  // namespace invar::checkpoint

@@ -8,11 +8,11 @@
 #include "base/file/file.h"
 #include "base/text/json.h"
 #include "checkpoint/folder.h"
-#include "checkpoint/formats/formats.h"
 #include "checkpoint/formats/quantization.h"
 #include "num/convert/convert.h"
 #include "onnx/error_text.h"
 #include "onnx/tensor.h"
+#include "weights/formats.h"
 
 namespace invar::checkpoint {
 namespace {
@@ -389,7 +389,7 @@ class PackedReader {
     for (const std::string& name : used_) checkpoint_.tensors.erase(name);
     const std::string name = base_ + "weight", where = checkpoint_.folder + ": tensor " + quote(name);
     if (checkpoint_.tensors.contains(name)) return bad_input(where + " is there beside its packed form");
-    const size_t width = element_bytes(m.element);
+    const size_t width = weights::element_bytes(m.element);
     const uint64_t bytes = static_cast<uint64_t>(m.rows) * static_cast<uint64_t>(m.columns) * width;
     add_made(checkpoint_, name, m.element, {m.rows, m.columns}, bytes,
              [m, where, width, kept = kept_](const EmitBytes& emit) -> Status {

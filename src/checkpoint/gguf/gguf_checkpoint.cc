@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <memory>
 
-#include "checkpoint/formats/formats.h"
 #include "checkpoint/gguf/gguf_model.h"
 #include "onnx/error_text.h"
 #include "onnx/tensor.h"
+#include "weights/formats.h"
 
 namespace invar::checkpoint {
 namespace {
@@ -21,19 +21,19 @@ int64_t stored_row(int64_t r, int64_t rows, int64_t heads) {
 
 struct RowsOfTensor {
   const uint8_t* bytes = nullptr;  // of the whole or of one expert
-  const Format* format = nullptr;
+  const weights::Format* format = nullptr;
   int64_t rows = 1, numbers = 1;  // in a row
   int64_t heads = 0;
   std::string where;
 
   // All rows as elements of the format's type.
   Result<std::vector<uint8_t>> elements() const {
-    const size_t width = element_bytes(format->element);
+    const size_t width = weights::element_bytes(format->element);
     const size_t stored = static_cast<size_t>(numbers / format->block * format->bytes);
     std::vector<uint8_t> all(static_cast<size_t>(rows * numbers) * width);
     for (int64_t r = 0; r < rows; ++r)
-      if (!unpack_row(*format, bytes + static_cast<size_t>(r) * stored, numbers,
-                      all.data() + static_cast<size_t>(r * numbers) * width))
+      if (!weights::unpack_row(*format, bytes + static_cast<size_t>(r) * stored, numbers,
+                               all.data() + static_cast<size_t>(r * numbers) * width))
         return not_finite(r);
     return all;
   }
@@ -46,12 +46,12 @@ struct RowsOfTensor {
   Status write(const EmitBytes& emit) const {
     constexpr size_t kBatch = size_t{1} << 20;
     const size_t stored = static_cast<size_t>(numbers / format->block * format->bytes);
-    const size_t made = static_cast<size_t>(numbers) * element_bytes(format->element);
+    const size_t made = static_cast<size_t>(numbers) * weights::element_bytes(format->element);
     std::vector<uint8_t> buffer(std::max<size_t>(1, kBatch / std::max<size_t>(made, 1)) * made);
     size_t filled = 0;
     for (int64_t r = 0; r < rows; ++r) {
       const uint8_t* row = bytes + static_cast<size_t>(stored_row(r, rows, heads)) * stored;
-      if (!unpack_row(*format, row, numbers, buffer.data() + filled)) return not_finite(r);
+      if (!weights::unpack_row(*format, row, numbers, buffer.data() + filled)) return not_finite(r);
       filled += made;
       if (filled < buffer.size() && r + 1 < rows) continue;
       INVAR_CHECK_OK(emit({buffer.data(), filled}));
@@ -66,9 +66,9 @@ Result<RowsOfTensor> rows_of(const Gguf& g, const GgufSource& source, const std:
   const GgufTensor& t = *source.tensor;
   RowsOfTensor rows;
   rows.where = where;
-  rows.format = find_format(t.type);
+  rows.format = weights::find_format(t.type);
   if (!rows.format) {
-    const std::string_view name = unread_type(t.type);
+    const std::string_view name = weights::unread_type(t.type);
     return not_covered(
         where + " is stored as " + (name.empty() ? "type " + std::to_string(t.type) : std::string(name)) +
         ", which is not covered (docs/reference/weight-formats.md has those that are): take the "
@@ -91,7 +91,7 @@ Result<RowsOfTensor> rows_of(const Gguf& g, const GgufSource& source, const std:
 // A list of numbers is a matrix whose rows have one.
 Status write_turned(const std::vector<RowsOfTensor>& stacks, int64_t experts, const EmitBytes& emit) {
   const RowsOfTensor& first = stacks[0];
-  const size_t width = element_bytes(first.format->element), count = stacks.size();
+  const size_t width = weights::element_bytes(first.format->element), count = stacks.size();
   const int64_t rows = first.rows / experts;
   const size_t stored = static_cast<size_t>(first.numbers / first.format->block * first.format->bytes);
   std::vector<uint8_t> out(static_cast<size_t>(rows * first.numbers) * width * count);
@@ -139,23 +139,36 @@ Result<Checkpoint> gguf_checkpoint(const std::string& folder, Gguf opened) {
       const std::string element = rows.format->element;
       add_made(
           out, name, element, source.shape,
-          static_cast<uint64_t>(stacks[0].rows * stacks[0].numbers) * stacks.size() * element_bytes(element),
+          static_cast<uint64_t>(stacks[0].rows * stacks[0].numbers) * stacks.size() *
+              weights::element_bytes(element),
           [stacks, experts, kept](const EmitBytes& emit) { return write_turned(stacks, experts, emit); });
       continue;
     }
+    const std::byte* const bytes = kept->maps[static_cast<size_t>(source.tensor->file)].bytes().data();
     const uint64_t numbers = static_cast<uint64_t>(rows.rows) * static_cast<uint64_t>(rows.numbers);
     if (rows.format->unpack || rows.heads) {
-      add_made(out, name, rows.format->element, source.shape, numbers * element_bytes(rows.format->element),
+      add_made(out, name, rows.format->element, source.shape,
+               numbers * weights::element_bytes(rows.format->element),
                [rows, kept](const EmitBytes& emit) { return rows.write(emit); });
+      if (rows.format->unpack)
+        out.made.back().packed = {
+            0,
+            0,
+            rows.format->name,
+            file,
+            static_cast<uint64_t>(reinterpret_cast<const std::byte*>(rows.bytes) - bytes),
+            rows.rows,
+            rows.numbers,
+            rows.heads ? rows.rows / rows.heads : 0,
+            source.stored};
       continue;
     }
     CheckpointTensor t;
     t.dtype = rows.format->element;
     t.shape = source.shape;
     t.file = file;
-    t.offset = static_cast<uint64_t>(reinterpret_cast<const std::byte*>(rows.bytes) -
-                                     kept->maps[static_cast<size_t>(source.tensor->file)].bytes().data());
-    t.length = numbers * element_bytes(t.dtype);
+    t.offset = static_cast<uint64_t>(reinterpret_cast<const std::byte*>(rows.bytes) - bytes);
+    t.length = numbers * weights::element_bytes(t.dtype);
     out.tensors[name] = std::move(t);
   }
   out.files = kept->files;

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/hash/sha256.h"
-#include "checkpoint/formats/formats.h"
 #include "checkpoint/gguf/gguf_model.h"
 #include "onnx/error_text.h"
+#include "weights/formats.h"
 
 namespace invar::checkpoint {
 namespace {
@@ -241,7 +241,7 @@ Value origin_of_file(const Gguf& g, const std::string& architecture) {
   for (size_t i = 0; i < g.maps.size(); ++i) hash.update(g.maps[i].bytes().data(), g.header_bytes[i]);
   std::map<std::string, std::string> clauses;
   for (const auto& [name, t] : g.tensors)
-    if (const Format* f = find_format(t.type)) clauses[f->name] = f->clause;
+    if (const weights::Format* f = weights::find_format(t.type)) clauses[f->name] = f->clause;
   Value formats(Value::object);
   for (const auto& [name, clause] : clauses) formats[name] = clause;
   return {{"architecture", architecture},

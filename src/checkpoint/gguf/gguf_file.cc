@@ -7,9 +7,9 @@
 
 #include "base/file/temporary_file.h"
 #include "base/text/utf8.h"
-#include "checkpoint/formats/formats.h"
 #include "onnx/error_text.h"
 #include "onnx/tensor.h"
+#include "weights/formats.h"
 
 namespace invar::checkpoint {
 namespace {
@@ -115,7 +115,7 @@ Result<std::pair<std::string, GgufTensor>> read_tensor_info(GgufCursor& in) {
     return bad_input(where + " has the type " + std::to_string(type) + ": the file is damaged");
   const auto most = onnx::byte_size(t.shape, 32);
   if (!most) return bad_input(where + ": shape " + onnx::shape_text(t.shape) + " is larger than any file");
-  if (const Format* f = find_format(t.type)) {
+  if (const weights::Format* f = weights::find_format(t.type)) {
     if (t.shape.back() % f->block != 0)
       return bad_input(where + ": rows of " + std::to_string(t.shape.back()) + " numbers are no blocks of " +
                        std::to_string(f->block) + ", as " + f->name + " has them");

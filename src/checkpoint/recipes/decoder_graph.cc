@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/adapter/adapter.h"
 #include "checkpoint/recipes/attention_parts.h"
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
@@ -247,10 +248,12 @@ void DecoderGraph::logits(std::string x) {
   const std::string &head = head_, embedding = prefix_ + d_.names.embedding;
   const std::string table = b_.weight((d_.tied && !b_.has(head + ".weight") ? embedding : head) + ".weight",
                                       {d_.vocab_size, embedding_size()});
+  const std::string rows = x;
   x = b_.node("MatMul", head,
               {x, b_.node("Transpose", head + ".weight.transposed", {table},
                           {{"perm", std::vector<int64_t>{1, 0}}})});
   if (d_.head_bias) x = b_.node("Add", head + ".biased", {x, b_.weight(head + ".bias", {d_.vocab_size})});
+  x = adapted(head, rows, x, embedding_size(), d_.vocab_size);
   x = scaled("Mul", "logits.logits_scale", x, d_.logits_scale, 1);
   x = scaled("Div", "logits.logits_divisor", x, d_.logits_divisor, 1);
   softcapped(x);
@@ -289,6 +292,9 @@ Result<onnx::Graph> DecoderGraph::build() {
   if (several) x = joined_versions(x);
   logits(x);
   INVAR_CHECK_OK(b_.status());
+  if (b_.adapter()) {
+    INVAR_CHECK_OK(b_.adapter()->check_used());
+  }
   Strings unused = d_.names.ignored_begins;
   for (int64_t i = 0; i < d_.unused_layers; ++i)
     unused.push_back(prefix_ + d_.names.layers + std::to_string(static_cast<int64_t>(d_.layers.size()) + i) +

@@ -75,7 +75,8 @@ std::string GraphBuilder::weight(const std::string& tensor, const std::vector<in
     return fail(bad_input(checkpoint_.folder + ": tensor " + onnx::quote(tensor) +
                           ", which config.json asks for, is missing"));
   const CheckpointTensor& t = it->second;
-  const std::string where = checkpoint_.folder + "/" + t.file + ": tensor " + onnx::quote(tensor);
+  const std::string where =
+      (t.folder.empty() ? checkpoint_.folder : t.folder) + "/" + t.file + ": tensor " + onnx::quote(tensor);
   if (t.shape != shape)
     return fail(bad_input(where + " has shape " + onnx::shape_text(t.shape) + ", but config.json asks for " +
                           onnx::shape_text(shape)));

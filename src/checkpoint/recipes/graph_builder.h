@@ -29,6 +29,16 @@ class GraphBuilder {
   std::string scalar(const std::string& name, int64_t value);  // of rank 0
 
   bool has(const std::string& tensor) const { return checkpoint_.tensors.contains(tensor); }
+  // Null: the model is without one.
+  Adapter* adapter() const { return checkpoint_.adapter.get(); }
+  // Null: there is none of this name.
+  const CheckpointTensor* stored(const std::string& tensor) const {
+    const auto it = checkpoint_.tensors.find(tensor);
+    return it == checkpoint_.tensors.end() ? nullptr : &it->second;
+  }
+  void fail(Error error) {
+    if (status_) status_ = std::move(error);
+  }
   // The f32 value of a stored tensor. Widening is exact, so every runtime computes with the same
   // numbers. A tensor that is missing, or of another shape or type, is the builder's error.
   std::string weight(const std::string& tensor, const std::vector<int64_t>& shape);

@@ -4,20 +4,33 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <numeric>
 #include <system_error>
 #include <thread>
 #include <tuple>
 
-#include "base/file/file.h"
 #include "base/hash/hash_groups.h"
 #include "base/hash/sha256_blocks.h"
+#include "weights/weight_file.h"
 
 namespace invar::compiler {
 
+namespace {
+
+using weights::WeightFile;
+using Files = std::map<std::string, WeightFile>;
+
+std::span<const std::byte> bytes_of(const HashRequest& r, const Files& files) {
+  return std::as_bytes(
+      std::span(r.bytes.data() ? r.bytes : files.at(r.file).text().substr(r.offset, r.length)));
+}
+
+}  // namespace
+
 Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int threads, DigestCache* cache,
                    const ByteProgress& progress) {
-  std::map<std::string, MappedFile> files;
+  Files files;
   std::map<std::tuple<std::string, uint64_t, uint64_t>, std::vector<HashRequest*>> by_location;
   for (HashRequest& r : ranges) {
     if (r.bytes.data()) {
@@ -26,10 +39,10 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
     }
     auto file = files.find(r.file);
     if (file == files.end()) {
-      INVAR_TRY(MappedFile opened, MappedFile::open(folder.empty() ? r.file : folder + "/" + r.file));
+      INVAR_TRY(WeightFile opened, WeightFile::open(folder.empty() ? r.file : folder + "/" + r.file));
       file = files.emplace(r.file, std::move(opened)).first;
     }
-    size_t size = file->second.bytes().size();
+    const uint64_t size = file->second.size();
     if (r.offset > size || r.length > size - r.offset)
       return bad_input(r.file + ": has " + std::to_string(size) + " bytes, a weight lies at " +
                        std::to_string(r.offset) + " + " + std::to_string(r.length));
@@ -41,15 +54,20 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
     if (threads >= 0 || list[0]->bytes.data()) work.push_back(std::move(list));
   if (threads < 0) cache = nullptr;
   const size_t wanted = threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+  // Ranges that are packed come after those whose bytes lie in memory, each in a group of its own.
+  const auto packed = std::stable_partition(work.begin(), work.end(), [&](const auto& list) {
+    return list[0]->bytes.data() || !files.at(list[0]->file).is_packed();
+  });
   std::vector<std::span<const std::byte>> bytes;
+  for (auto list = work.begin(); list != packed; ++list) bytes.push_back(bytes_of(*(*list)[0], files));
   std::vector<uint64_t> lengths;
-  for (const auto& list : work) {
-    const HashRequest& r = *list[0];
-    bytes.push_back(r.bytes.data() ? std::as_bytes(std::span(r.bytes))
-                                   : files.at(r.file).bytes().subspan(r.offset, r.length));
-    lengths.push_back(bytes.back().size());
-  }
-  const std::vector<HashGroup> groups = hash_groups(lengths, static_cast<int>(wanted));
+  for (const auto& list : work)
+    lengths.push_back(list[0]->bytes.data() ? list[0]->bytes.size() : list[0]->length);
+  std::vector<HashGroup> groups =
+      hash_groups(std::span(lengths).first(bytes.size()), static_cast<int>(wanted));
+  for (size_t i = bytes.size(); i < work.size(); ++i) groups.push_back({i});
+  std::mutex mutex;
+  Status status;
   std::atomic<size_t> next{0};
   ByteMeter meter(progress, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}));
   const std::thread::id caller = std::this_thread::get_id();
@@ -59,6 +77,17 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
   };
   const auto worker = [&] {
     for (size_t g; (g = next++) < groups.size();) {
+      if (groups[g][0] >= bytes.size()) {
+        const HashRequest& r = *work[groups[g][0]][0];
+        const Result<Digest> digest = files.at(r.file).sha256(r.offset, r.length);
+        if (digest) {
+          take(groups[g][0], *digest);
+          continue;
+        }
+        const std::lock_guard lock(mutex);
+        if (status) status = digest.error();
+        return;
+      }
       std::vector<std::span<const std::byte>> messages;
       for (size_t i : groups[g]) messages.push_back(bytes[i]);
       std::vector<Digest> digests(messages.size());
@@ -74,9 +103,10 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
   }
   worker();
   pool.clear();
+  INVAR_CHECK_OK(status);
   for (const auto& list : work)
     if (const HashRequest& r = *list[0]; cache && !r.bytes.data())
-      cache->add(files.at(r.file), r.offset, r.length, r.sha256);
+      files.at(r.file).remember(*cache, r.offset, r.length, r.sha256);
   return {};
 }
 

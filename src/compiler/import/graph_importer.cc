@@ -6,6 +6,7 @@
 #include "compiler/passes/passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "onnx/rewrites.h"
 #include "onnx/tensor.h"
 #include "plan/keywords.h"
 
@@ -39,6 +40,7 @@ class Importer {
   Attribute attribute(const onnx::AttrValue&);
   DictionaryAttr tensor(const onnx::TensorRef&);
   void node(const onnx::Node&);
+  void node(const onnx::Node&, const std::string& number);
   void body(const onnx::Body&, Region&);
   // onnx::read gives no unknown names; if there were one, it would become an absent value rather
   // than a crash.
@@ -182,8 +184,23 @@ Attribute Importer::attribute(const onnx::AttrValue& value) {
   return std::visit(Visitor{*this, build_}, value);
 }
 
+// A fused node is imported as the nodes that it stands for, with its number: the program has the
+// node of the file.
 void Importer::node(const onnx::Node& n) {
   const std::string number = std::to_string(nodes_++);
+  const auto rank_of = [&](const std::string& name) {
+    const auto known = values_.find(name);
+    const auto type = known == values_.end() ? nullptr : dyn_cast<RankedTensorType>(known->second.getType());
+    return type ? static_cast<int>(type.getRank()) : -1;
+  };
+  if (const auto parts = onnx::unfused(n, rank_of)) {
+    for (const onnx::Node& part : *parts) node(part, number);
+  } else {
+    node(n, number);
+  }
+}
+
+void Importer::node(const onnx::Node& n, const std::string& number) {
   // A node `Constant` is imported as an initializer.
   if (std::optional<onnx::TensorRef> t = onnx::constant_of(n)) {
     values_[n.outputs[0]] = weight(n.outputs[0], inline_constants_.owned.emplace_back(*std::move(t)));

@@ -3,6 +3,7 @@
 // legal only if a rule lowered it.
 #include "compiler/lowering/lower_onnx.h"
 #include "llvm/ADT/StringSet.h"
+#include "onnx/tensor.h"
 
 namespace invar::compiler {
 namespace {
@@ -71,6 +72,18 @@ class LowerOnnxPass : public PassWrapper<LowerOnnxPass, OperationPass<ModuleOp>>
   bool stateless_;
 };
 
+// What does not fit, where sizes are numbers: "; operands [2, 3], [4, 3]".
+std::string operand_shapes(NodeOp node) {
+  std::string all;
+  for (const Value operand : node.getInputs()) {
+    if (isa_and_nonnull<AbsentOp>(operand.getDefiningOp())) continue;
+    const auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (!type || !type.hasStaticShape()) return "";
+    all += (all.empty() ? "; operands " : ", ") + onnx::shape_text(type.getShape());
+  }
+  return all;
+}
+
 void LowerOnnxPass::refuse_node(Operation* op, const Error& error) {
   signalPassFailure();
   auto node = dyn_cast<NodeOp>(op);
@@ -83,6 +96,7 @@ void LowerOnnxPass::refuse_node(Operation* op, const Error& error) {
     return;
   }
   RefusedNodes refusal{error.code, operator_name(node), node.getName().str(), error.message};
+  if (error.code == Code::bad_input) refusal.reason += operand_shapes(node);
   const auto [known, is_new] = listed_.emplace(refusal.op + "\n" + refusal.reason, report_->refused.size());
   if (is_new)
     report_->refused.push_back(std::move(refusal));

@@ -5,7 +5,16 @@
 
 namespace invar::compiler {
 
+// What x is a reshape of, if x has more dimensions than kernels take; else x.
+static Value before_large_rank(Value x) {
+  for (auto made = x.getDefiningOp<ReshapeOp>(); made && shape_of(x.getType()).size() > ops::kMaxRank;
+       made = x.getDefiningOp<ReshapeOp>())
+    x = made.getX();
+  return x;
+}
+
 Result<Value> reshape(NodeView& node, Value x, const Shape& shape) {
+  x = before_large_rank(x);
   if (shape_of(x.getType()) == shape) return x;
   return node.make<ReshapeOp>(x, {}, tensor_of(shape, element_of(x)));
 }

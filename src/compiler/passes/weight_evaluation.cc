@@ -15,6 +15,7 @@
 #include "compiler/passes/passes.h"
 #include "kernels/registry.h"
 #include "num/env.h"
+#include "weights/weight_file.h"
 
 namespace invar::compiler {
 namespace {
@@ -129,6 +130,7 @@ std::optional<std::string_view> EvaluateWeights::weight_data(ReproWeightOp weigh
   }
   const std::string name = weight.getFile().str();
   if (name.empty()) return storage_->inline_constants.range(weight.getOffset(), weight.getLength());
+  if (weights::is_index(name)) return std::nullopt;  // they stay packed
   auto& files = storage_->read;
   auto file = files.find(name);
   if (file == files.end()) {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/endian.h"
-#include "base/file/file.h"
 #include "base/opset.h"
 #include "device/memory.h"
 #include "kernels/registry.h"
 #include "num/env.h"
+#include "weights/weight_file.h"
 
 namespace invar::dispute {
 namespace {
@@ -71,12 +71,17 @@ Status ReferenceNode::load(const Subject& own) {
   for (size_t i = 0; i < in_.size(); ++i) {
     if (node_.in[i].kind != plan::Operand::weight) continue;
     const plan::Weight& w = plan_.weights[static_cast<size_t>(node_.in[i].index)];
-    INVAR_TRY(const MappedFile file, MappedFile::open(own.folder + "/" + w.file));
-    const bool whole = w.offset <= file.bytes().size() && w.length <= file.bytes().size() - w.offset;
-    if (!whole || (!(own.options.hashed && own.options.hashed->has(file, w.offset, w.length, w.sha256)) &&
-                   sha256(file.bytes().data() + w.offset, w.length) != w.sha256))
-      return Error{Code::failed, "weight " + w.name + " in " + w.file + " is not that of the plan"};
-    INVAR_TRY(in_[i], copy_of(w.dtype, w.shape, file.text().data() + w.offset));
+    INVAR_TRY(const auto file, weights::WeightFile::open(own.folder + "/" + w.file));
+    std::string bytes;
+    bool right = w.offset <= file.size() && w.length <= file.size() - w.offset;
+    if (right) {
+      bytes.resize(w.length);
+      INVAR_CHECK_OK(file.copy(w.offset, w.length, reinterpret_cast<std::byte*>(bytes.data())));
+      right = (own.options.hashed && file.is_known(*own.options.hashed, w.offset, w.length, w.sha256)) ||
+              sha256(bytes) == w.sha256;
+    }
+    if (!right) return Error{Code::failed, "weight " + w.name + " in " + w.file + " is not that of the plan"};
+    INVAR_TRY(in_[i], copy_of(w.dtype, w.shape, bytes.data()));
   }
   return {};
 }

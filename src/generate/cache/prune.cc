@@ -70,6 +70,27 @@ bool remove_task(const std::string& root, const CachedTask& task) {
   return !ec;
 }
 
+// Removes what the cache has for GGUF files (model/gguf_model.cc), which the next run makes again:
+// of files that are gone, or `all`.
+uint64_t prune_gguf_folders(bool all) {
+  const std::string cache = cache_folder();
+  uint64_t bytes = 0;
+  std::error_code ec;
+  if (cache.empty()) return bytes;
+  for (const auto& entry : fs::directory_iterator(cache + "/gguf", ec)) {
+    if (!fs::is_directory(fs::symlink_status(entry.path(), ec))) continue;
+    bool gone = all;
+    for (const auto& file : fs::directory_iterator(entry.path(), ec))
+      gone |= file.is_symlink(ec) && !fs::exists(file.path(), ec);
+    const uint64_t held = gone ? bytes_in(entry.path()) : 0;
+    const std::string doomed = temporary_path(cache);
+    if (!gone || std::rename(entry.path().c_str(), doomed.c_str()) != 0) continue;
+    fs::remove_all(doomed, ec);
+    bytes += held;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::string tasks_folder(const std::string& root) {
@@ -110,6 +131,7 @@ Pruned prune_tasks(const std::string& root, const PruneRule& rule) {
     }
     left -= task.bytes, pruned.bytes += task.bytes, ++pruned.removed;
   }
+  if (root.empty()) pruned.bytes += prune_gguf_folders(rule.all);
   return pruned;
 }
 

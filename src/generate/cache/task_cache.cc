@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 #include "base/file/file.h"
@@ -40,16 +41,23 @@ std::string key_of(const std::string& folder, const ModelOptions& options, Opera
     if (fs::exists(entry.path() / "config.json", ec)) names.push_back(name + "/config.json");
   }
   std::sort(names.begin(), names.end());
+  std::vector<std::string> paths;
+  for (const std::string& name : names) paths.push_back(folder + "/" + name);
+  if (!options.adapter.empty())
+    for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
+      names.push_back(name), paths.push_back(options.adapter + "/" + name);
   Sha256 h;
-  h.update("task 2, " INVAR_VERSION "\n")
+  h.update("task 3, " INVAR_VERSION "\n")
       .update(plan::kNumerics)
       .update(options.colocate_tensors ? "copy" : "link")
       .update(name_of(set));
   if (profile != Profile::fp32) h.update(name_of(profile));
   if (options.long_context) h.update("long context");
+  if (!options.adapter.empty())
+    h.update("adapter").update(fs::weakly_canonical(options.adapter, ec).string());
   h.update(fs::weakly_canonical(folder, ec).string());
-  for (const std::string& name : names) {
-    const std::string path = folder + "/" + name;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string &name = names[i], &path = paths[i];
     struct stat s {};
     if (::stat(path.c_str(), &s) != 0) continue;
     h.update("\n" + name + " ");
@@ -60,30 +68,6 @@ std::string key_of(const std::string& folder, const ModelOptions& options, Opera
                std::to_string(s.st_mtim.tv_nsec) + " " + std::to_string(s.st_ino));
     }
   }
-  return to_hex(h.finish());
-}
-
-// The same of an ONNX model: its file by content; the files around it, which may hold its weights,
-// by name, size, time and inode.
-Result<std::string> key_of_onnx(const std::string& model, OperationSet set, Profile profile) {
-  std::error_code ec;
-  const std::string folder = folder_of(model);
-  INVAR_TRY(const MappedFile file, MappedFile::open(model));
-  Sha256 h;
-  h.update("onnx task 1, " INVAR_VERSION "\n").update(plan::kNumerics).update(name_of(set));
-  if (profile != Profile::fp32) h.update(name_of(profile));
-  h.update(fs::weakly_canonical(model, ec).string() + "\n" + to_hex(sha256(file.text())));
-  std::vector<std::string> others;
-  for (const auto& entry : fs::directory_iterator(folder, ec)) {
-    struct stat s {};
-    const std::string path = entry.path().string();
-    if (path == model || path.ends_with(".json") || ::stat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode))
-      continue;
-    others.push_back("\n" + path + " " + std::to_string(s.st_size) + " " + std::to_string(s.st_mtim.tv_sec) +
-                     "." + std::to_string(s.st_mtim.tv_nsec) + " " + std::to_string(s.st_ino));
-  }
-  std::sort(others.begin(), others.end());
-  for (const std::string& other : others) h.update(other);
   return to_hex(h.finish());
 }
 
@@ -99,7 +83,9 @@ Status make_plan(const ModelLocation& location, const checkpoint::ExportOptions&
     return compile_onnx_into(folder, program, set, /*keeps_memory=*/true, observer, prepared);
   }
   const auto exporting = observer.phase("export");
-  INVAR_TRY(const std::string model, checkpoint::export_checkpoint(location.folder, folder, options));
+  checkpoint::ExportOptions in_place = options;
+  in_place.keep_packed = true;
+  INVAR_TRY(const std::string model, checkpoint::export_checkpoint(location.folder, folder, in_place));
   const auto shown = [&](const char* file) { return (kept.empty() ? "" : kept + "/") + file; };
   exporting->done(shown("model.onnx"));
   const auto compiling = observer.phase("compile");
@@ -129,6 +115,33 @@ std::string task_path(const ModelLocation& location, const ModelOptions& options
 
 }  // namespace
 
+#ifdef INVAR_COMPILER
+Result<std::string> key_of_onnx(const std::string& model, OperationSet set, Profile profile,
+                                const std::set<std::string>* files) {
+  std::error_code ec;
+  const std::string folder = folder_of(model);
+  INVAR_TRY(const MappedFile file, MappedFile::open(model));
+  Sha256 h;
+  h.update("onnx task 1, " INVAR_VERSION "\n").update(plan::kNumerics).update(name_of(set));
+  if (profile != Profile::fp32) h.update(name_of(profile));
+  h.update(fs::weakly_canonical(model, ec).string() + "\n" + to_hex(sha256(file.text())));
+  std::vector<std::string> others;
+  for (const auto& entry : fs::directory_iterator(folder, ec)) {
+    struct stat s {};
+    const std::string path = entry.path().string();
+    if (path == model || path.ends_with(".json") ||
+        (files && !files->contains(entry.path().filename().string())) || ::stat(path.c_str(), &s) != 0 ||
+        !S_ISREG(s.st_mode))
+      continue;
+    others.push_back("\n" + path + " " + std::to_string(s.st_size) + " " + std::to_string(s.st_mtim.tv_sec) +
+                     "." + std::to_string(s.st_mtim.tv_nsec) + " " + std::to_string(s.st_ino));
+  }
+  std::sort(others.begin(), others.end());
+  for (const std::string& other : others) h.update(other);
+  return to_hex(h.finish());
+}
+#endif
+
 Result<std::optional<OperationSet>> operation_set(const std::string& name) {
   const auto set = operation_set_from(name);
   if (set || name.empty()) return set;
@@ -155,7 +168,7 @@ Status check_made_for(const plan::Plan& plan, const std::string& path, std::opti
   return {};
 }
 
-static bool wants_artifacts() {
+bool wants_artifacts() {
   const char* wanted = std::getenv("INVAR_DEBUG");
   return wanted && *wanted;
 }
@@ -219,6 +232,12 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   const OperationSet set = options.operation_set.value_or(OperationSet::reproducible);
   const Profile profile = options.profile.value_or(Profile::fp32);
   INVAR_TRY(const std::string onnx_model, onnx_model_of(location));
+  if (!onnx_model.empty() && !options.adapter.empty())
+    return not_covered("--adapter: " + onnx_model +
+                       " is an ONNX model, whose layers have no names: give the checkpoint of the model");
+  const checkpoint::ExportOptions exported{.colocate_tensors = options.colocate_tensors,
+                                           .long_context = options.long_context,
+                                           .adapter = options.adapter};
   std::string key;
   if (onnx_model.empty()) {
     key = key_of(location.folder, options, set, profile);
@@ -228,8 +247,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   const std::string path = cache == CachePolicy::none ? "" : task_path(location, options, key);
   if (path.empty()) {
     INVAR_TRY(TemporaryFolder made, TemporaryFolder::make());
-    INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors, options.long_context}, set, profile,
-                             onnx_model, made.path(), "", presumed, observer, prepared));
+    INVAR_CHECK_OK(make_plan(location, exported, set, profile, onnx_model, made.path(), "", presumed,
+                             observer, prepared));
     prepared.folder = made.path();
     prepared.temporary = std::make_shared<TemporaryFolder>(std::move(made));
     return prepared;
@@ -252,8 +271,8 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
       observer.note("damaged", task.path() + ": " + content.damage + "; made anew");
   }
   INVAR_TRY(const TemporaryFolder made, task.make_temporary());
-  INVAR_CHECK_OK(make_plan(location, {options.colocate_tensors, options.long_context}, set, profile,
-                           onnx_model, made.path(), task.path(), presumed, observer, prepared));
+  INVAR_CHECK_OK(make_plan(location, exported, set, profile, onnx_model, made.path(), task.path(), presumed,
+                           observer, prepared));
   const bool another_was_faster = cache == CachePolicy::use && task.read(key).plan;
   if (!another_was_faster) {
     INVAR_CHECK_OK(task.store(made, key));

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct CompiledModel {
   bool cached = false;                              // from a task folder
   bool has_copies = false;                          // of weights, in that folder
   bool given = false;                               // nobody compiled it here from its program
+  bool of_call = false;                             // for one call's sizes, and values of inputs
   std::shared_ptr<const void> in_use = {};          // keeps prune_tasks() from that folder
 };
 
@@ -59,6 +61,13 @@ Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions&, Observe
 // The same of the checkpoint's head for several tokens alone, in a temporary folder. not_covered:
 // it has none.
 Result<CompiledModel> prepare_prediction_head(const ModelLocation&, Profile, Observer&);
+
+// What a plan of an ONNX model depends on: its file by content; the files around it, which may hold
+// its weights, by name, size, time and inode: all, or those of `files`.
+Result<std::string> key_of_onnx(const std::string& model, OperationSet, Profile,
+                                const std::set<std::string>* files = nullptr);
+// Whether the user asked for the compiler's intermediate artifacts, which a cached plan has not.
+bool wants_artifacts();
 
 // The user's cache folder of Invar, "" where neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder();

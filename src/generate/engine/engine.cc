@@ -52,6 +52,7 @@ Status Engine::Impl::load(const EngineOptions& wanted, int64_t sequences, int64_
   if (execution.device == "cpu" && !execution.cpu_only && execution.workers.empty())
     if (const std::string idle = idle_gpu(); !idle.empty()) observer.note("device", "cpu; " + idle);
   remember_checkpoint(model->described.weights, model->location.path());
+  if (!model->options.adapter.empty()) remember_checkpoint(model->described.adapter, model->options.adapter);
   return {};
 }
 

@@ -8,10 +8,15 @@
 
 #include "base/file/file.h"
 #include "base/hash/sha256.h"
+#include "base/text/json.h"
 #include "generate/cache/task_cache.h"
 #include "generate/cache/task_folder.h"
 #include "generate/model/chat_template_text.h"
 #include "generate/model/model_folder.h"
+#include "generate/model/shipped_model.h"
+#ifdef INVAR_COMPILER
+#include "checkpoint/checkpoint.h"
+#endif
 
 namespace invar::generate {
 namespace {
@@ -94,6 +99,9 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
     if (fs::exists(folder, ec))
       if (auto location = resolve(folder))
         return FoundModel{*location, "the folder of the last run here with these weights"};
+  if (const std::string folder = shipped_model(claimed.model_name);
+      !folder.empty() && has_files_of(folder, claimed))
+    if (auto location = resolve(folder)) return FoundModel{*location, "the model that ships with Invar"};
   const auto path = claimed.execution.find("model_path");
   if (path != claimed.execution.end()) {
     auto location = resolve(path->second);
@@ -113,6 +121,18 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
   return bad_input("no model to check the receipt against: no run here used these weights, and \"" +
                    claimed.model_name +
                    "\" is not in the Hugging Face cache: pass the checkpoint folder with --model-name");
+}
+
+Result<std::string> find_adapter(const ModelOptions& wanted, const receipt::Receipt& claimed) {
+  if (!wanted.adapter.empty() || claimed.adapter == Digest{}) return wanted.adapter;
+#ifdef INVAR_COMPILER
+  for (const std::string& folder : remembered(claimed.adapter))
+    if (const auto digest = checkpoint::adapter_digest(folder); digest && *digest == claimed.adapter)
+      return folder;
+#endif
+  return bad_input("no adapter to check the receipt against: its model has the adapter " +
+                   json::quote(claimed.adapter_name) + " (" + to_hex(claimed.adapter).substr(0, 16) +
+                   "), which no run here used: pass its folder with --adapter");
 }
 
 NameCheck check_name(const ModelLocation& location, const receipt::Receipt& claimed) {

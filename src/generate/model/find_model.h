@@ -17,10 +17,15 @@ struct FoundModel {
 };
 
 // Looks in this order: the model that the user names, if any; the receipt's name and revision in
-// the local Hugging Face cache; the folder of an earlier run here with these weights; the path in
-// the receipt, which its sender chose. Only a model that the user names is downloaded, of the
-// revision that the receipt claims.
+// the local Hugging Face cache; the folder of an earlier run here with these weights; a model of
+// the receipt's name that is installed with the program; the path in the receipt, which its sender
+// chose. Only a model that the user names is downloaded, of the revision that the receipt claims.
 Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt& claimed, Observer&);
+
+// The folder of the adapter of the receipt: the one that the user names, else one that a run here
+// used and whose files are still those of the receipt; "": the receipt's model has none. bad_input:
+// it has one, which is not found.
+Result<std::string> find_adapter(const ModelOptions& wanted, const receipt::Receipt& claimed);
 
 // Compares the claimed name and revision of a model whose digests are equal: a finding where the
 // Hugging Face cache knows the model under another name, else what to print behind "named".
@@ -31,7 +36,8 @@ struct NameCheck {
 };
 NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed);
 
-// Remembers, for find_model, that a run here loaded these weights from this folder. A cache that
+// Remembers, for find_model, that a run here loaded these weights from this folder; the same, for
+// find_adapter, of an adapter's digest. A cache that
 // cannot be written is no error.
 void remember_checkpoint(const Digest& weights, const std::string& folder);
 

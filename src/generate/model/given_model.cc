@@ -146,6 +146,11 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
   return FoundModel{{std::filesystem::path(folder).filename().string(), "", folder}, "given here"};
 }
 
+Result<std::string> find_adapter(const ModelOptions&, const receipt::Receipt& claimed) {
+  if (claimed.adapter == Digest{}) return std::string();
+  return not_covered("the receipt's model has an adapter, which a page does not open: use `invar verify`");
+}
+
 NameCheck check_name(const ModelLocation&, const receipt::Receipt& claimed) {
   return {{},
           "\"" + claimed.model_name + "\"" +

@@ -1,17 +1,51 @@
 #include "generate/model/model.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "num/env.h"
 #include "receipt/seal.h"
+#ifdef INVAR_COMPILER
+#include "checkpoint/checkpoint.h"
+#endif
 
 namespace invar::generate {
+
+// receipt.44
+static Status name_adapter(const std::string& folder, receipt::ModelIdentity& identity) {
+#ifndef INVAR_COMPILER
+  (void)identity;
+  return not_covered("adapter " + folder + ": this build opens no adapter");
+#else
+  INVAR_TRY(identity.adapter, checkpoint::adapter_digest(folder));
+  std::error_code ec;
+  std::filesystem::path path = std::filesystem::weakly_canonical(folder, ec);
+  if (!path.has_filename()) path = path.parent_path();
+  identity.adapter_name = path.filename().string();
+  return {};
+#endif
+}
 
 Result<std::shared_ptr<Model>> Model::open(ModelLocation location, ModelOptions options) {
   const num::ArithmeticEnv env;
   INVAR_TRY(ModelFolder folder, open_model(location));
   if (!options.name.empty()) folder.identity.name = options.name;
+  if (!options.adapter.empty()) {
+    INVAR_CHECK_OK(name_adapter(options.adapter, folder.identity));
+  }
   return std::make_shared<Model>(Model{std::move(options), std::move(location), std::move(folder)});
+}
+
+Result<std::shared_ptr<Model>> Model::open_with_adapter(ModelLocation location, ModelOptions options,
+                                                        const std::string& module) {
+  const size_t end = module.find('=');
+  if (end == module.npos || end == 0 || end + 1 == module.size())
+    return bad_input("--lora-modules " + module + ": NAME=FOLDER is needed");
+  const std::string name = module.substr(0, end);
+  options.adapter = module.substr(end + 1);
+  INVAR_TRY(std::shared_ptr<Model> model, open(std::move(location), std::move(options)));
+  model->location.name = model->folder.identity.adapter_name = name;
+  return model;
 }
 
 Result<std::shared_ptr<Model>> Model::for_prompt(std::shared_ptr<Model> model, int64_t tokens) {

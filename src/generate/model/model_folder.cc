@@ -146,10 +146,10 @@ Result<prompt::ChatTemplates> open_chat_templates(const ModelLocation& location)
 // Says what is in a folder that has no config.json.
 static Error no_config(const std::string& folder) {
   if (exists(folder + "/adapter_config.json"))
-    return no_model(folder,
-                    "adapter_config.json and no config.json: an adapter of PEFT (LoRA) alone: merge it into "
-                    "its model with merge_and_unload(), and save that with save_pretrained('FOLDER')",
-                    Code::not_covered);
+    return no_model(
+        folder,
+        "adapter_config.json and no config.json: an adapter of PEFT (LoRA) alone: give its model with "
+        "--model-name, and this folder with --adapter");
   return no_model(
       folder,
       "no config.json in it: give the folder of a checkpoint, which holds config.json, weights in "
@@ -217,16 +217,16 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   }
   INVAR_TRY(prompt::ChatTemplates templates, read_chat_templates(location.folder, tokenizer_config, older));
 
-  ModelFolder m{{location.name, location.revision, sha256(config_text), sha256(file.content),
-                 sha256(chat_template_text(templates)), std::string(prompt::unicode_version()),
-                 std::move(whole)},
-                location.folder,
-                std::move(file.tokenizer),
-                positions.most,
-                {},
-                std::move(templates),
-                positions.original,
-                std::move(missing)};
+  ModelFolder m{
+      {location.name, location.revision, sha256(config_text), sha256(file.content),
+       sha256(chat_template_text(templates)), std::string(prompt::unicode_version()), std::move(whole)},
+      location.folder,
+      std::move(file.tokenizer),
+      positions.most,
+      {},
+      std::move(templates),
+      positions.original,
+      std::move(missing)};
   INVAR_TRY(const auto stop, read_stop_tokens(location.folder));
   if (stop) {
     m.stop_tokens = *stop;

@@ -6,20 +6,33 @@
 #include <set>
 
 #include "base/file/file.h"
+#include "generate/tensors/table.h"
 #ifdef INVAR_COMPILER
 #include "compiler/compiler.h"
 #include "onnx/onnx.h"
 #include "onnx/recipe.h"
+#include "onnx/strings.h"
+#include "onnx/tensor.h"
 #endif
 
 namespace invar::generate {
 
 namespace fs = std::filesystem;
 
+bool may_be_in_plan(DType dtype, size_t bytes) {
+  constexpr size_t kMostValues = 16;
+  const bool is_float =
+      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::f16 || dtype == DType::bf16;
+  return !is_float && bytes <= kMostValues * size_of(dtype);
+}
+
 #ifndef INVAR_COMPILER
 Result<CompiledModel> compile_onnx(const TensorProgram&, OperationSet, bool, Observer&) {
   return not_covered(
       "this build has no compiler: make the plan elsewhere with `invar compile` and pass it with --plan");
+}
+Result<TableEdges> table_edges(const std::string& model) {
+  return not_covered(model + ": this build has no compiler, which reads models: tables need one");
 }
 #else
 namespace {
@@ -103,6 +116,45 @@ Status check_states(const plan::Plan& plan, size_t expected, const std::string& 
   return {};
 }
 
+// What is known of the inputs when a model is compiled (onnx.40): what the file says; the shapes of
+// the call, too; and the values of few integers and booleans, too.
+enum class Known { file, sizes, values };
+
+Result<onnx::Graph> graph_with(Known known, onnx::Graph graph, const run::Function::NamedTensors& call) {
+  std::vector<onnx::CallInput> shapes;
+  for (const auto& [name, t] : call) shapes.push_back({name, t.dtype, t.shape});
+  INVAR_CHECK_OK(onnx::fix_shapes(graph, shapes));
+  if (known == Known::values)
+    for (const auto& [name, t] : call) {
+      if (!may_be_in_plan(t.dtype, t.bytes.size())) continue;
+      INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
+    }
+  return graph;
+}
+
+// For all calls, or else for the one that is given. Other errors than refusals end it: a file that
+// cannot be read is the same with sizes.
+Result<compiler::CompiledProgram> compile_for_call(const onnx::Graph& graph, compiler::Options options,
+                                                   const run::Function::NamedTensors* call, bool& of_call) {
+  Result<compiler::CompiledProgram> compiled = compiler::compile(graph, options);
+  const auto may_help = [&] {
+    return !compiled &&
+           (compiled.error().code == Code::not_covered || compiled.error().code == Code::bad_input);
+  };
+  if (!call || !may_help()) return compiled;
+  options.program_graph = &graph, options.make_stateful = false, of_call = true;
+  for (const Known known : {Known::sizes, Known::values}) {
+    if (known == Known::values && std::none_of(call->begin(), call->end(), [](const auto& input) {
+          return may_be_in_plan(input.second.dtype, input.second.bytes.size());
+        }))
+      break;
+    INVAR_TRY(const onnx::Graph known_graph, graph_with(known, graph, *call));
+    compiled = compiler::compile(known_graph, options);
+    if (!may_help()) break;
+  }
+  return compiled;
+}
+
 }  // namespace
 
 Status compile_onnx_into(const std::string& folder, const TensorProgram& program, OperationSet set,
@@ -112,8 +164,10 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   INVAR_CHECK_OK(onnx::fix_dims(graph, program.dims));
   for (const auto& [name, t] : program.bound)
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
-  INVAR_CHECK_OK(choose_branch(graph));
-  widen_logits(graph);
+  if (keeps_memory) {
+    INVAR_CHECK_OK(choose_branch(graph));
+    widen_logits(graph);
+  }
   made.hashed = std::make_shared<DigestCache>();
   compiler::Options options;
   options.folder = folder_of(program.model), options.operation_set = set, options.choices = program.choices;
@@ -125,7 +179,7 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   options.remark = [&observer](const std::string& text) { observer.note("model", text); };
   options.hashed = made.hashed.get(), options.constants_file = kOnnxConstants;
   INVAR_TRY(options.artifacts, artifacts_folder(observer));
-  INVAR_TRY(compiler::CompiledProgram compiled, compiler::compile(graph, options));
+  INVAR_TRY(compiler::CompiledProgram compiled, compile_for_call(graph, options, program.call, made.of_call));
   if (has_states) {
     INVAR_CHECK_OK(check_states(compiled.plan, states, program.model));
   }
@@ -149,6 +203,26 @@ Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet se
   made.folder = folder.path();
   made.temporary = std::make_shared<TemporaryFolder>(std::move(folder));
   return made;
+}
+
+Result<TableEdges> table_edges(const std::string& model) {
+  INVAR_TRY(onnx::Graph graph, onnx::read(model));
+  TableEdges edges;
+  edges.columns = onnx::column_names(graph);
+  INVAR_TRY(std::optional<onnx::NumberedGraph> numbered, onnx::number_strings(graph));
+  if (numbered) {
+    edges.strings = std::move(numbered->table.strings);
+    edges.inputs = std::move(numbered->table.inputs), edges.outputs = std::move(numbered->table.outputs);
+    graph = std::move(numbered->graph);
+  }
+  for (const onnx::ValueInfo& input : graph.inputs) {
+    const std::optional<DType> dtype = onnx::dtype_of(input.data_type);
+    if (!dtype)
+      return not_covered(model + ": input \"" + input.name + "\" has a type that tables do not have");
+    const auto dim = [&](size_t i) { return i < input.shape.size() ? input.shape[i].value : -1; };
+    edges.ports.push_back({input.name, *dtype, input.has_shape ? input.shape.size() : 2, dim(0), dim(1)});
+  }
+  return edges;
 }
 #endif
 

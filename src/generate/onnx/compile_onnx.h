@@ -12,6 +12,10 @@ Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet, b
 // The same in this folder, which also receives plan.invar: sets plan and hashed of `made`.
 Status compile_onnx_into(const std::string& folder, const TensorProgram&, OperationSet, bool keeps_memory,
                          Observer&, CompiledModel& made);
+// Whether the value of an input of a call may be in the call's plan: few integers or booleans.
+bool may_be_in_plan(DType, size_t bytes);
+// The plan of program.model for the inputs program.call, from a task folder where one is kept.
+Result<CompiledModel> prepare_call(const TensorProgram& program, Observer&);
 // The note about a decoder that keeps none.
 inline constexpr char kWholePrefix[] = "each token is computed over its whole prefix";
 // The name of the file in it with the constants that no file of the model holds apart.

@@ -1,6 +1,8 @@
 // Receipts of tensors: how they are made and verified, see tensors.h.
 #include "generate/tensors/tensors.h"
 
+#include <algorithm>
+
 #include "generate/engine/execution.h"
 #include "generate/onnx/compile_onnx.h"
 #include "generate/requests/receipt_file.h"
@@ -21,7 +23,7 @@ std::string names_of(const std::vector<receipt::TensorDigest>& tensors) {
 }
 
 Result<CompiledModel> program_of(const TensorProgram& program, const receipt::Receipt& claimed,
-                                 Observer& observer) {
+                                 const Function::NamedTensors& inputs, Observer& observer) {
   const OperationSet set = operation_set_from(claimed.operation_set).value();
   if (program.plan.empty() && !program.encoder.model_name.empty()) {
     ModelOptions options = program.encoder;
@@ -33,6 +35,7 @@ Result<CompiledModel> program_of(const TensorProgram& program, const receipt::Re
   if (program.plan.empty()) {
     TensorProgram claimed_program = program;
     claimed_program.profile = profile_from(claimed.profile).value_or(Profile::fp32);
+    claimed_program.call = &inputs;
     return compile_onnx(claimed_program, set, /*keeps_memory=*/false, observer);
   }
   return given_plan(program.plan);
@@ -57,11 +60,22 @@ Status check_kind(const receipt::Receipt& claimed, const std::string& name, cons
                      differing);
 }
 
+// The inputs that a plan reads: one for a call takes no input whose value is in the plan.
+Function::NamedTensors inputs_of(const CompiledModel& program, const Function::NamedTensors& given) {
+  if (!program.of_call) return given;
+  Function::NamedTensors read;
+  for (const auto& input : given)
+    if (std::any_of(program.plan.inputs.begin(), program.plan.inputs.end(),
+                    [&](const plan::Port& port) { return port.name == input.first; }))
+      read.push_back(input);
+  return read;
+}
+
 // Everything from the model on. What is compared first decides whether the rest is worth computing.
 Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
                const Function::NamedTensors& inputs, const ExecutionOptions& execution, Observer& observer,
                Verdict& v) {
-  INVAR_TRY(CompiledModel compiled, program_of(program, claimed, observer));
+  INVAR_TRY(CompiledModel compiled, program_of(program, claimed, inputs, observer));
   INVAR_TRY(receipt::Receipt mine, describe_program(compiled.plan, claimed.model_name));
   v.findings = receipt::compare_model(claimed, mine);
   if (!v.ok()) return {};
@@ -75,7 +89,7 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
         "bits: model, program and inputs are those of the receipt, outputs were not computed again");
   INVAR_TRY(LoadedFunction loaded,
             open_function(compiled.plan, compiled.folder, execution, compiled.hashed.get()));
-  INVAR_TRY(const Function::NamedTensors outputs, loaded.function.run(inputs));
+  INVAR_TRY(const Function::NamedTensors outputs, loaded.function.run(inputs_of(compiled, inputs)));
   INVAR_CHECK_OK(check_kind(claimed, v.receipt, loaded));
   INVAR_CHECK_OK(loaded.function.weights_unchanged());
   mine = receipt::seal(std::move(mine), mine.input_tensors, digests_of(outputs), {});
@@ -98,24 +112,25 @@ Status examine(const receipt::Receipt& claimed, const TensorProgram& program,
 
 }  // namespace
 
-Result<TensorAnswer> infer_tensors(plan::Plan plan, const std::string& path,
+Result<TensorAnswer> infer_tensors(CompiledModel program, const std::string& path,
                                    const Function::NamedTensors& inputs, const ExecutionOptions& execution,
                                    const std::optional<std::string>& receipt_path, Observer& observer) {
+  const plan::Plan& plan = program.plan;
   receipt::Receipt described;
   DiskReservation space;
   if (receipt_path) {
     INVAR_TRY(const ModelLocation location, resolve(folder_of(path)));
-    const Status bound = plan::check_tensors(plan, path);
+    const Status bound = program.given ? plan::check_tensors(plan, path) : Status();
     if (!bound && bound.error().code != Code::not_covered) return bound.error();
     // Whoever verifies the receipt compiles the model, which computes these constants.
     if (!bound) observer.note("plan", bound.error().message);
     INVAR_TRY(described, describe_program(plan, location.name));
     INVAR_TRY(space, reserve_receipt(*receipt_path, receipt::print(described).size()));
   }
-  INVAR_TRY(LoadedFunction loaded, open_function(plan, folder_of(path), execution));
+  INVAR_TRY(LoadedFunction loaded, open_function(plan, program.folder, execution, program.hashed.get()));
   Function& function = loaded.function;
   TensorAnswer answer;
-  INVAR_TRY(answer.outputs, function.run(inputs));
+  INVAR_TRY(answer.outputs, function.run(inputs_of(program, inputs)));
   INVAR_CHECK_OK(function.weights_unchanged());
   answer.operation_set = plan.operation_set;
   answer.isa = function.isa(), answer.libraries = function.libraries();

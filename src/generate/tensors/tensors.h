@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "generate/cache/task_cache.h"
 #include "generate/observer.h"
 #include "generate/options.h"
 #include "generate/verify/verify.h"
@@ -26,6 +27,9 @@ struct TensorProgram {
   run::Function::NamedTensors bound;                  // inputs that become constants
   std::string choices = "all";                        // numerics choices that may be applied
   Profile profile = Profile::fp32;  // of a model that is compiled; verification asks the receipt
+  // The inputs of the one call that a model is compiled for, where no plan serves all (onnx.40).
+  // Null: a plan for all calls.
+  const run::Function::NamedTensors* call = nullptr;
 };
 
 struct TensorAnswer {
@@ -35,10 +39,10 @@ struct TensorAnswer {
   std::vector<std::string> libraries;
   std::string receipt_hash;  // "" without a receipt
 };
-// Runs a plan, which was loaded from `path`. With receipt_path, which must not be empty then, it
-// writes a receipt. Errors, beside those of a run: bad_input where the plan does not name the
-// program of a graph.
-Result<TensorAnswer> infer_tensors(plan::Plan plan, const std::string& path,
+// Runs a plan that was loaded from `path`, or that prepare_call() made of the model there. With
+// receipt_path, which must not be empty then, it writes a receipt. Errors, beside those of a run:
+// bad_input where the plan does not name the program of a graph.
+Result<TensorAnswer> infer_tensors(CompiledModel program, const std::string& path,
                                    const run::Function::NamedTensors& inputs, const ExecutionOptions&,
                                    const std::optional<std::string>& receipt_path, Observer&);
 

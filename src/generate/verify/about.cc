@@ -86,6 +86,7 @@ Lines about(const receipt::Receipt& r) {
     if (known) lines.emplace_back(what, text);
   };
   add("of", !r.model_name.empty(), model_of(r));
+  add("adapter", r.adapter != Digest{}, quoted(r.adapter_name) + ", " + to_hex(r.adapter).substr(0, 16));
   if (r.format == receipt::kTensorFormat) {
     add("input", !r.input_tensors.empty(), listed(r.input_tensors));
     add("output", !r.output_tensors.empty(), listed(r.output_tensors));

@@ -30,6 +30,7 @@ Result<DisputedRun> open_disputed(std::string_view text, const std::string& name
                        ", whose bits are not fixed, so nobody can say which of two results is right");
   INVAR_TRY(const FoundModel found, find_model(model, claimed, observer));
   ModelOptions options = model;
+  INVAR_TRY(options.adapter, find_adapter(model, claimed));
   if (options.plan.empty()) options.operation_set = set, options.profile = profile_from(claimed.profile);
   const auto prompt_tokens = static_cast<int64_t>(claimed.prompt_tokens.size());
   INVAR_TRY(std::shared_ptr<Model> opened, Model::open(found.location, std::move(options)));

@@ -160,7 +160,9 @@ struct Verifier::Impl {
   const ExecutionOptions execution;
   Observer& observer;
   const receipt::StepSelection selection;
-  using Key = std::tuple<std::string, OperationSet, std::string>;  // folder, set, profile
+  // folder, adapter, set, profile
+  using Key = std::tuple<std::string, std::string, OperationSet, std::string>;
+  Result<Key> key_of(const FoundModel&, const Verification&) const;
   std::map<Key, LoadedModel> loaded;
   std::future<void> starting;  // of the GPU, while the model is compiled
 };
@@ -173,10 +175,15 @@ bool Verifier::Impl::may_presume(const Verification& v) const {
   return one_part && model.plan.empty() && v.set == OperationSet::reproducible;
 }
 
+Result<Verifier::Impl::Key> Verifier::Impl::key_of(const FoundModel& found, const Verification& v) const {
+  INVAR_TRY(std::string adapter, find_adapter(model, v.claimed));
+  return Key(found.location.path(), std::move(adapter), v.set, v.claimed.profile);
+}
+
 Result<LoadedModel*> Verifier::Impl::load(const Verification& v, bool presume) {
   if (!starting.valid()) starting = start(execution);
   INVAR_TRY(FoundModel found, find_model(model, v.claimed, observer));
-  const Key key(found.location.path(), v.set, v.claimed.profile);
+  INVAR_TRY(const Key key, key_of(found, v));
   const auto prompt_tokens = static_cast<int64_t>(v.claimed.prompt_tokens.size());
   const auto has_program = [&](const Model& m) {  // decoder.29
     return !model.plan.empty() || m.folder.is_long(prompt_tokens) == m.options.long_context;
@@ -187,6 +194,7 @@ Result<LoadedModel*> Verifier::Impl::load(const Verification& v, bool presume) {
   }
   loaded.erase(key);
   ModelOptions options = model;
+  options.adapter = std::get<1>(key);
   if (options.plan.empty()) options.operation_set = v.set, options.profile = profile_from(v.claimed.profile);
   INVAR_TRY(const std::shared_ptr<Model> opened, Model::open(found.location, std::move(options)));
   if (!has_program(*opened)) opened->options.long_context = true;
@@ -275,7 +283,8 @@ Status Verifier::Impl::examine(Verification& v) {
   INVAR_TRY(LoadedModel * m, load(v, may_presume(v)));
   Status examined = examine(v, *m);
   if (!m->presumed) return examined;
-  loaded.erase(Key(m->found.location.path(), v.set, v.claimed.profile));
+  INVAR_TRY(const Key key, key_of(m->found, v));
+  loaded.erase(key);
   v.verdict = before;
   INVAR_TRY(m, load(v, /*presume=*/false));
   return examine(v, *m);
@@ -290,6 +299,7 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
             receipt::describe(folder.identity, m.model->compiled.plan, claimed.format));
   mine.model_name = claimed.model_name;  // labels: check_name() says what is known of them
   mine.revision = claimed.revision;
+  mine.adapter_name = claimed.adapter_name;
 
   v.by_given_plan = given;
   v.compared("folder", m.found.location.path() + " (" + m.found.source + ")",

@@ -4,6 +4,7 @@
 
 #include "onnx/error_text.h"
 #include "onnx/onnx.h"
+#include "onnx/tensor.h"
 #include "shape/dim_expr.h"
 
 namespace invar::onnx {
@@ -112,6 +113,61 @@ Status fix_dims(Graph& graph, const std::vector<std::pair<std::string, int64_t>>
   INVAR_CHECK_OK(substitute_sizes(graph, named, open));
   for (const auto& [dim, size] : unnamed) dim->value = size;
   return {};
+}
+
+namespace {
+
+std::string type_name(int32_t data_type) {
+  const auto dtype = dtype_of(data_type);
+  return dtype ? std::string(name_of(*dtype)) : "TensorProto.DataType " + std::to_string(data_type);
+}
+
+// As the runtime says it of a plan's inputs. `sizes`: those that symbols have from other inputs.
+Error does_not_fit(const CallInput& is, const ValueInfo& declared, const Sizes& sizes) {
+  std::string wanted;
+  for (size_t axis = 0; axis < declared.shape.size(); ++axis) {
+    const Dimension& d = declared.shape[axis];
+    wanted += (wanted.empty() ? "" : ", ") + (d.value >= 0     ? std::to_string(d.value)
+                                              : d.name.empty() ? "?"
+                                                               : d.name);
+    const auto at = sizes.find(d.name);
+    if (d.value < 0 && at != sizes.end() && (axis >= is.shape.size() || at->second != is.shape[axis]))
+      wanted += " = " + std::to_string(at->second);
+  }
+  return bad_input("input " + quote(is.name) + ": it is " + std::string(name_of(is.dtype)) + " " +
+                   shape_text(is.shape) + ", the model takes " + type_name(declared.data_type) +
+                   (declared.has_shape ? " [" + wanted + "]" : ""));
+}
+
+}  // namespace
+
+Status fix_shapes(Graph& graph, const std::vector<CallInput>& inputs) {
+  Sizes named;
+  std::vector<std::pair<std::string, int64_t>> open;
+  for (const ValueInfo& v : graph.inputs)
+    if (std::none_of(inputs.begin(), inputs.end(), [&](const CallInput& i) { return i.name == v.name; }))
+      return bad_input("input " + quote(v.name) + " is missing");
+  for (const CallInput& given : inputs) {
+    const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                                    [&](const ValueInfo& v) { return v.name == given.name; });
+    if (input == graph.inputs.end())
+      return bad_input("input " + quote(given.name) + ": the model has none of this name");
+    if (dtype_of(input->data_type) != given.dtype ||
+        (input->has_shape && input->shape.size() != given.shape.size()))
+      return does_not_fit(given, *input, named);
+    if (!input->has_shape) input->shape.resize(given.shape.size());
+    input->has_shape = true;
+    for (size_t axis = 0; axis < given.shape.size(); ++axis) {
+      const Dimension& d = input->shape[axis];
+      const int64_t size = given.shape[axis];
+      if (d.value >= 0 && d.value != size) return does_not_fit(given, *input, named);
+      if (d.value >= 0) continue;
+      if (!d.name.empty() && named.emplace(d.name, size).first->second != size)
+        return does_not_fit(given, *input, named);
+      open.emplace_back(d.name.empty() ? axis_name(*input, axis) : d.name, size);
+    }
+  }
+  return fix_dims(graph, open);
 }
 
 }  // namespace invar::onnx

@@ -66,5 +66,27 @@ TEST(Fix, SaysWhatIsWrong) {
             "dimension 'seq': 2147483649 is outside 0 to 2147483648");
 }
 
+TEST(Fix, ShapesOfACall) {
+  Graph g = graph();
+  const CallInput x{"x", DType::f32, {2, 3, 5, 4}}, past{"past", DType::f32, {2, 7, 10}};
+  ASSERT_TRUE(fix_shapes(g, {past, x}));
+  EXPECT_EQ(text(g.inputs[0]), "2,3,5,4");
+  EXPECT_EQ(text(g.inputs[1]), "2,7,10");
+  EXPECT_EQ(text(g.outputs[0]), "2,3");
+  const auto refusal_of = [&](CallInput a, CallInput b) {
+    Graph again = graph();
+    return fix_shapes(again, {std::move(a), std::move(b)}).error().message;
+  };
+  EXPECT_EQ(refusal_of(x, {"past", DType::f32, {3, 7, 10}}),
+            "input 'past': it is f32 [3, 7, 10], the model takes f32 [batch = 2, past, past+seq]");
+  EXPECT_EQ(refusal_of(x, {"past", DType::f64, {2, 7, 10}}),
+            "input 'past': it is f64 [2, 7, 10], the model takes f32 [batch, past, past+seq]");
+  EXPECT_EQ(refusal_of(x, {"past", DType::f32, {2, 7, 11}}), "dimension 'past+seq': is 10 and cannot be 11");
+  EXPECT_EQ(refusal_of(x, {"y", DType::f32, {2}}), "input 'past' is missing");
+  g.inputs[0].has_shape = false, g.inputs[0].shape.clear();
+  ASSERT_TRUE(fix_shapes(g, {x, past}));
+  EXPECT_EQ(text(g.inputs[0]), "2,3,5,4");
+}
+
 }  // namespace
 }  // namespace invar::onnx

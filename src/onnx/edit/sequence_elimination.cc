@@ -1,6 +1,6 @@
 // Tracks sequences of tensors symbolically, as lists of value names, and replaces the nodes that
 // read them.
-#include "onnx/sequence_elimination.h"
+#include "onnx/rewrites.h"
 
 #include <algorithm>
 #include <optional>

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "onnx/error_text.h"
+#include "weights/weight_file.h"
 
 namespace invar::onnx {
 
@@ -32,6 +33,10 @@ Result<uint64_t> ExternalFiles::size_of_file(const std::string& location, const 
                      (fs::is_symlink(fs::symlink_status(path, error)) ? " (its link leads nowhere)" : ""));
   if (!fs::is_regular_file(status))
     return bad_input(where + ": external file " + quote(location) + " is not a regular file");
+  if (weights::is_index(location)) {
+    INVAR_TRY(const auto index, weights::WeightFile::open(path.string()));
+    return sizes_[location] = index.size();
+  }
   const uint64_t size = fs::file_size(path, error);
   if (error) return bad_input(where + ": external file " + quote(location) + ": " + error.message());
   return sizes_[location] = size;

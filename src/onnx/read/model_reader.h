@@ -64,6 +64,7 @@ class GraphReader {
                         const std::string& label);
   Status read_content(const ::onnx::AttributeProto& a, const std::string& name, const CallFrame& frame,
                       Node& node, const std::string& label);
+  CallFrame shadowed(const ::onnx::GraphProto& graph, const CallFrame& frame);
   // The unique name of a value in the whole model, at a use and at its definition.
   static std::string name_of_use(const CallFrame& frame, const std::string& name);
   Result<std::string> name_of_definition(const CallFrame& frame, const std::string& name);
@@ -81,7 +82,9 @@ class GraphReader {
   std::map<Key, Function> functions_;
   std::set<std::pair<std::string, std::string>> function_names_;  // (domain, name) of functions_
   size_t calls_ = 0, inlined_nodes_ = 0, inlined_bytes_ = 0;
-  int depth_ = 0;  // of nested graphs
+  int depth_ = 0;                                      // of nested graphs
+  std::vector<std::set<std::string>> defined_around_;  // the values that each graph around defines
+  size_t shadowing_ = 0;                               // inputs of graphs that have such a name
 };
 
 }  // namespace invar::onnx

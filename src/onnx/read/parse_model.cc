@@ -9,6 +9,11 @@
 #include "onnx/tensor.h"
 
 namespace invar::onnx {
+namespace {
+
+constexpr char kGraphOutput[] = "graph output";
+
+}  // namespace
 
 Result<Opsets> GraphReader::read_opsets(const Repeated<::onnx::OperatorSetIdProto>& sets,
                                         const std::string& where) {
@@ -35,9 +40,12 @@ Status GraphReader::read_initializers(const ::onnx::GraphProto& proto, const Cal
     INVAR_TRY(t.name, name_of_definition(frame, t.name));
     graph.initializers.push_back(std::move(t));
   }
-  if (proto.sparse_initializer_size())
-    return not_covered(path_ + ": sparse initialiser " + quote(proto.sparse_initializer(0).values().name()) +
-                       " is not covered");
+  for (const auto& sparse : proto.sparse_initializer()) {
+    INVAR_TRY(TensorRef t,
+              dense_from_proto(sparse, path_ + ": sparse initialiser " + quote(sparse.values().name())));
+    INVAR_TRY(t.name, name_of_definition(frame, t.name));
+    graph.initializers.push_back(std::move(t));
+  }
   return {};
 }
 
@@ -49,7 +57,10 @@ Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, c
   if (!proto.type().has_tensor_type()) {
     // Nested graphs may omit types. The node that defines a value that is no tensor is refused
     // later.
-    if (depth_) return v;
+    const auto& type = proto.type();
+    // What ZipMap makes, which is columns here.
+    const bool maps = type.has_sequence_type() && type.sequence_type().elem_type().has_map_type();
+    if (depth_ || (maps && std::string_view(role) == kGraphOutput)) return v;
     return not_covered(where + " is not a tensor, which is not covered");
   }
   const auto& tensor = proto.type().tensor_type();
@@ -82,7 +93,7 @@ Status GraphReader::read_values(const ::onnx::GraphProto& proto, const CallFrame
       graph.inputs.push_back(std::move(v));  // older files also list initializers as inputs
   }
   for (const auto& output : proto.output()) {
-    INVAR_TRY(ValueInfo v, read_value(output, "graph output", frame));
+    INVAR_TRY(ValueInfo v, read_value(output, kGraphOutput, frame));
     if (!described.insert(v.name).second && !depth_)
       return bad_input(path_ + ": graph output " + quote(v.name) + " is given twice");
     graph.outputs.push_back(std::move(v));
@@ -91,9 +102,8 @@ Status GraphReader::read_values(const ::onnx::GraphProto& proto, const CallFrame
   for (const auto& value : proto.value_info()) {
     if (!value.type().has_tensor_type()) continue;  // a hint only; an unsupported node is refused by name
     INVAR_TRY(ValueInfo v, read_value(value, "value", frame));
-    if (!described.insert(v.name).second)
-      return bad_input(path_ + ": value " + quote(v.name) + " is described twice");
-    graph.values.push_back(std::move(v));
+    // A hint: exporters of quantised graphs describe some twice, and the first holds.
+    if (described.insert(v.name).second) graph.values.push_back(std::move(v));
   }
   return {};
 }
@@ -102,7 +112,14 @@ Status GraphReader::read_graph(const ::onnx::GraphProto& proto, const CallFrame&
   graph.name = proto.name();
   INVAR_CHECK_OK(read_initializers(proto, frame, graph));
   INVAR_CHECK_OK(read_values(proto, frame, graph));
-  return read_nodes(proto.node(), frame, graph);
+  std::set<std::string>& defined = defined_around_.emplace_back();
+  for (const TensorRef& t : graph.initializers) defined.insert(t.name);
+  for (const ValueInfo& v : graph.inputs) defined.insert(v.name);
+  for (const auto& node : proto.node())
+    for (const std::string& name : node.output()) defined.insert(name_of_use(frame, name));
+  const Status status = read_nodes(proto.node(), frame, graph);
+  defined_around_.pop_back();
+  return status;
 }
 
 Result<Graph> GraphReader::read(const ::onnx::ModelProto& model) {

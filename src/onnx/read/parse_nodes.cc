@@ -43,6 +43,19 @@ Result<std::string> GraphReader::name_of_definition(const CallFrame& frame, cons
   return name_of_use(frame, name);
 }
 
+// Within a graph its inputs hide values around it that have their names, as onnxruntime reads it:
+// they get names of their own.
+CallFrame GraphReader::shadowed(const ::onnx::GraphProto& graph, const CallFrame& frame) {
+  CallFrame inner = frame;
+  for (const auto& input : graph.input()) {
+    const std::string name = name_of_use(frame, input.name());
+    for (const std::set<std::string>& defined : defined_around_)
+      if (defined.contains(name) && !frame.inputs.contains(input.name()))
+        inner.names[input.name()] = name + "::" + std::to_string(shadowing_++);
+  }
+  return inner;
+}
+
 Status GraphReader::read_content(const AttributeProto& a, const std::string& name, const CallFrame& frame,
                                  Node& node, const std::string& label) {
   AttrValue value;
@@ -68,7 +81,7 @@ Status GraphReader::read_content(const AttributeProto& a, const std::string& nam
         return not_covered(label + " lies in more than " + std::to_string(kMaxDepth) + " graphs");
       ++depth_;
       Body body{name, {}};
-      const Status status = read_graph(a.g(), frame, body.graph);
+      const Status status = read_graph(a.g(), shadowed(a.g(), frame), body.graph);
       --depth_;
       if (status) node.bodies.push_back(std::move(body));
       return status;

@@ -247,7 +247,7 @@ TEST_F(ReadTest, RefusesByNameWhatItCannotCarry) {
   expect_error(read_changed([](ModelProto& m) {
                  m.mutable_graph()->add_sparse_initializer()->mutable_values()->set_name("sp");
                }),
-               Code::not_covered, {"sparse initialiser 'sp'"});
+               Code::bad_input, {"sparse initialiser 'sp'", "element type 0"});
   expect_error(
       read_changed([](ModelProto& m) { m.mutable_graph()->mutable_initializer(0)->set_data_type(8); }),
       Code::not_covered, {"'w'", "strings"});

@@ -1,7 +1,9 @@
 // Converts TensorProto to TensorRef and back.
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
+#include "base/endian.h"
 #include "onnx/error_text.h"
 #include "onnx/proto.h"
 #include "onnx/tensor.h"
@@ -72,6 +74,20 @@ Status read_external(const TensorProto& proto, const std::string& where, uint64_
   return {};
 }
 
+Result<TensorRef> string_tensor(const TensorProto& proto, const std::string& where, TensorRef t) {
+  const auto count = byte_size(t.shape, 8);
+  if (!count) return bad_input(where + ": shape " + shape_text(t.shape) + " is not the shape of any tensor");
+  if (*count != static_cast<uint64_t>(proto.string_data_size()) || proto.has_raw_data() ||
+      proto.data_location() == TensorProto::EXTERNAL)
+    return bad_input(where + ": has " + std::to_string(proto.string_data_size()) +
+                     " strings, and its shape needs " + std::to_string(*count));
+  for (const std::string& s : proto.string_data()) {
+    for (int i = 0; i < 8; ++i) t.inline_data += static_cast<char>(uint64_t{s.size()} >> (8 * i) & 0xff);
+    t.inline_data += s;
+  }
+  return t;
+}
+
 }  // namespace
 
 Result<TensorRef> from_proto(const TensorProto& proto, const std::string& where) {
@@ -79,7 +95,7 @@ Result<TensorRef> from_proto(const TensorProto& proto, const std::string& where)
   t.name = proto.name();
   t.data_type = proto.data_type();
   t.shape.assign(proto.dims().begin(), proto.dims().end());
-  if (t.data_type == kString) return not_covered(where + ": holds strings, which are not covered");
+  if (t.data_type == kString) return string_tensor(proto, where, std::move(t));
   auto bits = bits_of(t.data_type);
   if (!bits) return bad_input(where + ": unknown element type " + std::to_string(t.data_type));
   auto bytes = byte_size(t.shape, *bits);
@@ -100,10 +116,58 @@ Result<TensorRef> from_proto(const TensorProto& proto, const std::string& where)
   return t;
 }
 
+Result<TensorRef> dense_from_proto(const ::onnx::SparseTensorProto& proto, const std::string& where) {
+  constexpr uint64_t kMostBytes = uint64_t{1} << 31;
+  INVAR_TRY(TensorRef dense, from_proto(proto.values(), where));
+  INVAR_TRY(const TensorRef indices, from_proto(proto.indices(), where + ": its indices"));
+  if (!dense.file.empty() || !indices.file.empty())
+    return not_covered(where + ": external data, which are not covered of a sparse one");
+  const std::vector<int64_t> shape(proto.dims().begin(), proto.dims().end());
+  const auto bits = bits_of(dense.data_type);
+  const auto bytes = byte_size(shape, *bits);
+  if (!bytes) return bad_input(where + ": shape " + shape_text(shape) + " is not the shape of any tensor");
+  if (*bits % 8 != 0 || *bytes > kMostBytes)
+    return not_covered(where + ": elements of less than a byte, or more than 2 GiB");
+  const int64_t count = dense.shape.size() == 1 ? dense.shape[0] : -1;
+  const auto rank = static_cast<int64_t>(shape.size());
+  const bool linear = indices.shape.size() == 1;
+  if (count < 0 || indices.data_type != kInt64 ||
+      indices.shape != (linear ? std::vector<int64_t>{count} : std::vector<int64_t>{count, rank}))
+    return bad_input(where + ": values " + shape_text(dense.shape) + " and indices " +
+                     shape_text(indices.shape) + " of shape " + shape_text(shape));
+  const size_t size = static_cast<size_t>(*bits) / 8;
+  std::string all(*bytes, '\0');
+  for (int64_t i = 0, before = -1; i < count; ++i) {
+    int64_t at = 0;
+    bool inside = true;
+    for (int64_t axis = 0; axis < (linear ? 1 : rank); ++axis) {
+      int64_t index = 0;
+      const size_t element = static_cast<size_t>(linear ? i : i * rank + axis);
+      copy_little_endian(&index, indices.inline_data.data() + element * sizeof index, sizeof index,
+                         sizeof index);
+      const int64_t extent = linear ? static_cast<int64_t>(*bytes / size) : shape[static_cast<size_t>(axis)];
+      inside = inside && index >= 0 && index < extent;
+      at = inside ? at * extent + index : 0;
+    }
+    if (!inside || at <= before)
+      return bad_input(where + ": index " + std::to_string(i) +
+                       " is outside of its shape or does not ascend");
+    before = at;
+    std::copy_n(dense.inline_data.data() + static_cast<size_t>(i) * size, size,
+                all.data() + static_cast<size_t>(at) * size);
+  }
+  dense.shape = shape, dense.inline_data = std::move(all);
+  return dense;
+}
+
 void to_proto(const TensorRef& t, TensorProto& proto) {
   proto.set_name(t.name);
   proto.set_data_type(t.data_type);
   for (int64_t d : t.shape) proto.add_dims(d);
+  if (t.data_type == kString) {
+    for (std::string& text : strings_of(t)) proto.add_string_data(std::move(text));
+    return;
+  }
   if (t.file.empty()) {
     proto.set_raw_data(t.inline_data);
     return;

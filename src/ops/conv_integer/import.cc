@@ -5,7 +5,7 @@
 
 namespace invar::compiler {
 
-Result<ValueType> infer_conv(InferredCall& in, const ops::ConvIntegerAttributes& a) {
+Result<ValueType> infer_conv_integer(InferredCall& in, const ops::ConvIntegerAttributes& a) {
   const Shape &x = in[0].shape, &w = in[1].shape;
   const int64_t rank = static_cast<int64_t>(x.size()), axes = rank - 2;
   if (rank < 3 || rank > 5 || w.size() != x.size())

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/vector_io.h"
 #include "ops/gather/index.h"
+#include "weights/packed_rows.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -94,10 +95,27 @@ INVAR_INLINE void copy_runs(C, const Call& call, int64_t inner, int64_t i, int64
   }
 }
 
+// Rows of a table in blocks of a format (kernels/blocks/block_readers.h) are unpacked when they
+// are asked for.
+void gather_blocks(const Call& call, const AxisExtents& a, int64_t i, int64_t to) {
+  const weights::PackedRows& rows = *call.in[0].as<const weights::PackedRows>();
+  const weights::Format& f = *rows.format;
+  const auto* index = call.in[1].as<const int64_t>();
+  auto* const out = call.out[0].as<float>();
+  for (float numbers[weights::kLargestBlock]; i < to;) {
+    const int64_t r = i / a.inner, at = i % a.inner, block = at / f.block, from = at % f.block;
+    const int64_t n = f.block - from < to - i ? f.block - from : to - i, row = normalize_index(index[r], a.n);
+    if (row >= 0) f.unpack(rows.row(row) + block * f.bytes, numbers);
+    for (int64_t k = 0; k < n; ++k) out[i + k] = row < 0 ? num::f32_from_bits(0x7fc00000) : numbers[from + k];
+    i += n;
+  }
+}
+
 void gather(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
   const AxisExtents a = axis_extents(x, GatherAttributes(call).axis);
   const int64_t *index = call.in[1].as<const int64_t>(), m = call.in[1].elements();
+  if (x.packed) return gather_blocks(call, a, begin * kChunk, range_end(call, end));
   with_copy(x.dtype, call.out[0].dtype, [&](auto copy) {
     if (a.outer == 1)
       return copy_runs(copy, call, a.inner, begin * kChunk, range_end(call, end), [&](int64_t r) {

@@ -1,4 +1,5 @@
 // Checks, partition and bounds of gather and scatter.
+#include "kernels/blocks/block_readers.h"
 #include "kernels/check.h"
 #include "ops/gather/index.h"
 
@@ -12,6 +13,13 @@ constexpr int64_t kParts = 8;
 bool is_index(const View& v) {
   return v.dtype == DType::i64;
 }
+// A table whose rows are gathered whole.
+const RegisteredBlockReader table_rows("gather", [](const View& x, int i, const Attributes& attrs) {
+  if (i != 0 || x.rank != 2 || x.dtype != DType::f32) return false;
+  const AxisExtents a = axis_extents(x, GatherAttributes(attrs).axis);
+  return a.n == x.dim[0] && a.inner == x.dim[1];
+});
+
 int axis_of_call(const Call& c) {
   return axis_in(c.in[0], GatherAttributes(c).axis);
 }

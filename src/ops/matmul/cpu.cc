@@ -1,6 +1,7 @@
 // CPU matmul: register tiles over one K block at a time (kernels/cpu/gemm_blocking.h,
 // blocked_product.h). The blocking is free by matmul.3.
 #include "ops/matmul/cpu/binary64.h"
+#include "ops/matmul/cpu/blocks_b.h"
 #include "ops/matmul/cpu/extension_rows.h"
 #include "ops/matmul/cpu/fixed.h"
 #include "ops/matmul/cpu/float_b.h"
@@ -21,20 +22,22 @@ int64_t units(const Call& c, int) {
 }
 size_t scratch_bytes(const Call& call) {
   if (call.in[0].dtype == DType::f64) return 0;
-  return product_scratch_bytes(partition(matmul::shape(call)), 0);
+  const WorkPartition c = partition(matmul::shape(call));
+  return product_scratch_bytes(c, coded_floats(c.tile_panels));
 }
 void run(const Call& call, int, int64_t begin, int64_t end, void* scratch) {
   const Shape s = matmul::shape(call);
   if (call.in[0].dtype == DType::f64) return run_binary64(call, s, begin, end);
   const WorkPartition c = partition(s);
-  const ProductScratch w = product_scratch(c, 0, scratch);
+  const ProductScratch w = product_scratch(c, coded_floats(c.tile_panels), scratch);
   const View& b = call.in[1];
   for_each_unit(call, s, c, w, begin, end, [&](const matmul::Offsets& at, auto product) {
+    if (blocks_of(b)) return with_blocks(b, at.b_matrix, s, c, w.b, w.more, product);
     with_format(b.dtype, [&](auto format) {
       using W = decltype(format);
       product(FloatB<W>{
           s, c, b.packed,
-          b.as<const typename W::T>() + (b.packed ? at.b_matrix * c.panels * kPanel * s.k : at.b), w.b});
+          floats_of<typename W::T>(b) + (b.packed ? at.b_matrix * c.panels * kPanel * s.k : at.b), w.b});
     });
   });
 }

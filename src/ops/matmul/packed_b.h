@@ -78,13 +78,13 @@ MatricesOfB matrices(const View& b, const Attributes& attrs) {
   return m;
 }
 
-size_t pack_bytes(const View& b, int i, const Attributes& attrs) {
+size_t float_pack_bytes(const View& b, int i, const Attributes& attrs) {
   if (i != 1 || b.dtype == DType::f64) return 0;
   const MatricesOfB m = matrices(b, attrs);
   return static_cast<size_t>(m.count * ((m.n + kPanel - 1) / kPanel) * kPanel * m.k) * size_of(b.dtype);
 }
 
-void pack(const View& b, int, const Attributes& attrs, void* packed) {
+void pack_floats(const View& b, const Attributes& attrs, void* packed) {
   const MatricesOfB m = matrices(b, attrs);
   with_format(b.dtype, [&](auto format) {
     using T = typename decltype(format)::T;

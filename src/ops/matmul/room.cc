@@ -2,11 +2,26 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/blocks/block_readers.h"
 #include "num/contract/schedule.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
 
 namespace invar::ops::matmul {
+
+namespace {
+
+// Blocks of a format are read where each row of them is a column of B.
+bool rows_are_columns(const View& b, int i, const Attributes& attrs) {
+  return i == 1 && b.rank >= 2 && b.dtype != DType::f64 && MatmulAttributes(attrs).trans_b != 0;
+}
+const RegisteredBlockReader columns_of_b("matmul", rows_are_columns);
+const RegisteredBlockReader columns_of_matrices("grouped_matmul",
+                                                [](const View& b, int i, const Attributes& attrs) {
+                                                  return i >= kFirstMatrix && rows_are_columns(b, 1, attrs);
+                                                });
+
+}  // namespace
 
 static int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;

@@ -9,8 +9,7 @@ namespace {
 
 Status reshape_to(NodeView& node, const Shape& shape) {
   if (shape == node.shape(0)) return node.replace(node.in(0));
-  Type element = getElementTypeOrSelf(node.in(0).getType());
-  INVAR_TRY(Value out, node.make<ReshapeOp>(node.in(0), {}, tensor_of(shape, element)));
+  INVAR_TRY(Value out, reshape(node, node.in(0), shape));
   return node.replace(out);
 }
 

@@ -42,6 +42,8 @@ const Field kFields[] = {
     {"model", "chat_template", &of<&R::chat_template>},
     {"model", "tensors", &of<&R::tensors>},
     {"model", "text_of", &of<&R::text_of>, 2, kOptional},
+    {"model", "adapter_name", &of<&R::adapter_name>, 2, kOptional},
+    {"model", "adapter", &of<&R::adapter>, 2, kOptional},
     {"program", "recipe", &of<&R::recipe>, 2},
     {"program", "digest", &of<&R::program>},
     {"program", "numerics", &of<&R::numerics>},

@@ -5,6 +5,20 @@
 
 namespace invar::run {
 
+// "; operands [2, 3], [3], result [2, 3]": what did not fit, in numbers.
+static std::string shapes_text(const NodeShapes& shapes) {
+  const auto text_of = [](const auto& views) {
+    std::string all;
+    for (const ops::View& v : views) {
+      std::string one;
+      for (int d = 0; d < v.rank; ++d) one += (d ? ", " : "") + std::to_string(v.dim[d]);
+      all += (all.empty() ? " [" : ", [") + one + "]";
+    }
+    return all;
+  };
+  return "; operands" + text_of(shapes.in) + ", result" + text_of(shapes.out);
+}
+
 Status Executable::check(size_t number, const StepShape& step) const {
   const PreparedNode& node = nodes[number];
   NodeShapes call_shapes;
@@ -18,7 +32,8 @@ Status Executable::check(size_t number, const StepShape& step) const {
   if (!required) return {};
   return bad_input(name_of_node(number) + ", requires " + required +
                    (has_memory ? ": compile the model again"
-                               : ": sizes or values of the inputs do not fit it, or the plan does not"));
+                               : ": sizes or values of the inputs do not fit it, or the plan does not" +
+                                     shapes_text(call_shapes)));
 }
 
 // plan.11: every value that depends on the sequences has them on its leading axis, and every

@@ -1,5 +1,7 @@
 // Batched decoding: a sequence gets the bytes that it gets alone, whichever sequences share its
 // step.
+#include <optional>
+
 #include "base/opset.h"
 #include "kernels/registry.h"
 #include "run/partitions/prompt_passes.h"
@@ -217,6 +219,20 @@ TEST_F(SequencesTest, WhatMayMixSequencesIsRefusedByName) {
   EXPECT_EQ(refusal(p, *model, many(2), Code::not_covered),
             "the plan's input 'input_ids' does not have sequences on its leading axis: run one sequence at a "
             "time");
+}
+
+// A second session with the same weights reads those that the first has packed, also after it.
+TEST_F(SequencesTest, PackedWeightsAreInMemoryOnce) {
+  std::optional<Session> first = open(*model, many(1));
+  const size_t alone = first->peak_bytes();
+  const Logits truth = logits(*first, kTokens, true);
+  Session second = open(*model, many(1));
+  const bool packs = first->isa() == "avx2" || first->isa() == "avx512";
+  if (packs) EXPECT_LT(second.peak_bytes(), alone);
+  first.reset();
+  EXPECT_TRUE(same_bytes(logits(second, kTokens, true), truth));
+  second = open(*model, many(1));  // nobody else has them when it is closed
+  EXPECT_TRUE(same_bytes(logits(second, kTokens, true), truth));
 }
 
 // A page has 128 positions of one sequence; one that is given back serves any other.

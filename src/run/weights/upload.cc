@@ -28,6 +28,16 @@ std::jthread start(const Weights::OnAllocated& allocated, const Weights& weights
   return {};
 }
 
+// The bytes of a weight, unpacked part by part where the file holds blocks.
+Status send_numbers(const WeightLoader& l, size_t i, UploadQueue& queue, std::byte* to) {
+  if (l.stored[i]) return queue.send(to, l.stored[i], l.plan->weights[i].length);
+  return l.read(i, [&](std::span<const std::byte> part) {
+    std::byte* const at = to;
+    to += part.size();
+    return queue.send(at, part.data(), part.size());
+  });
+}
+
 }  // namespace
 
 Result<UploadQueue> UploadQueue::open(int index) {
@@ -111,7 +121,7 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
       }
       view.data = unpacked.data();
     }
-    INVAR_CHECK_OK(queue.send(static_cast<std::byte*>(view.data), l.stored[i], length));
+    INVAR_CHECK_OK(send_numbers(l, i, queue, static_cast<std::byte*>(view.data)));
     INVAR_CHECK_OK(queue.wait());
     queue.staging[0].device->make_current();
     for (const WeightLoader::Packing* p : l.packings_of(static_cast<int>(i)))
@@ -119,24 +129,20 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
                                       queue.staging[0].device->stream());
     return queue.staging[0].device->wait();
   };
-  std::mutex mutex;
-  Status status;
-  Jobs copies, hashes = hash_jobs(l, pool.threads());
+  FirstError wrong;
+  Jobs copies, hashes = hash_jobs(l, pool.threads(), wrong);
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = l.plan->weights[i].length;
     if (!l.used[i]) continue;
-    copies.emplace_back(length, [&, i](int worker) {
-      const Status done = copy(connections.queues[static_cast<size_t>(worker)], i);
-      const std::lock_guard lock(mutex);
-      if (!done && status) status = done;
-    });
+    copies.emplace_back(
+        length, [&, i](int worker) { wrong.add(copy(connections.queues[static_cast<size_t>(worker)], i)); });
   }
   r.views_ = l.views(uses, packed);
   {
     const std::jthread beside = start(check.allocated, r);
     run_jobs(pool, check.progress, std::move(hashes), std::move(copies), copying);
   }
-  INVAR_CHECK_OK(status);
+  INVAR_CHECK_OK(wrong.take());
   INVAR_CHECK_OK(l.check_digests(check.computed));
   // The uploaded bytes are the hashed ones if the files are unchanged; from here on they may
   // change.

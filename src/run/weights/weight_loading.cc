@@ -6,6 +6,7 @@
 
 #include "base/hash/hash_groups.h"
 #include "base/hash/sha256_blocks.h"
+#include "kernels/blocks/block_readers.h"
 
 namespace invar::run {
 
@@ -13,12 +14,24 @@ static bool same_packing(const Weights::Use& a, const Weights::Use& b) {
   return a.weight == b.weight && a.operand == b.operand && a.kernel == b.kernel && *a.attrs == *b.attrs;
 }
 
-Jobs hash_jobs(WeightLoader& l, int threads) {
+Jobs hash_jobs(WeightLoader& l, int threads, FirstError& wrong) {
   std::vector<size_t> left;
   std::vector<uint64_t> lengths;
-  for (size_t i = 0; i < l.stored.size(); ++i)
-    if (l.needs_hash(i)) left.push_back(i), lengths.push_back(l.plan->weights[i].length);
   Jobs jobs;
+  for (size_t i = 0; i < l.stored.size(); ++i) {
+    if (!l.needs_hash(i)) continue;
+    const plan::Weight& w = l.plan->weights[i];
+    if (l.stored[i])
+      left.push_back(i), lengths.push_back(w.length);
+    else
+      jobs.emplace_back(w.length, [&, i](int) {
+        Result<Digest> digest = l.files[static_cast<size_t>(l.file_of[i])].sha256(w.offset, w.length);
+        if (digest)
+          l.digests[i] = *digest;
+        else
+          wrong.add(digest.error());
+      });
+  }
   for (const HashGroup& group : hash_groups(lengths, threads)) {
     std::vector<size_t> weights;
     uint64_t bytes = 0;
@@ -66,7 +79,8 @@ Result<WeightLoader> WeightLoader::begin(const plan::Plan& plan, const std::stri
   WeightLoader l;
   l.plan = &plan, l.folder = folder;
   const size_t count = plan.weights.size();
-  l.stored.resize(count), l.unpacked.resize(count), l.used.resize(count), l.read_unpacked.resize(count);
+  l.stored.resize(count), l.blocks.resize(count), l.unpacked.resize(count), l.used.resize(count),
+      l.read_unpacked.resize(count);
   if (check.wanted) l.digests.resize(count), l.must_hash.assign(count, true);
   INVAR_CHECK_OK(l.find_bytes(check));
   for (size_t i = 0; i < count; ++i) {
@@ -81,14 +95,16 @@ Result<WeightLoader> WeightLoader::begin(const plan::Plan& plan, const std::stri
 }
 
 void WeightLoader::plan_packings(std::span<const Weights::Use> uses) {
-  packing_of.assign(uses.size(), -1);
+  packing_of.assign(uses.size(), -1), reads_blocks.assign(uses.size(), false);
   packings_by_weight.resize(plan->weights.size());
   for (size_t u = 0; u < uses.size(); ++u) {
     const Weights::Use& use = uses[u];
     used[use.weight] = true;
-    const size_t bytes = use.kernel.pack_bytes(unpacked[use.weight], use.operand, *use.attrs);
+    reads_blocks[u] = blocks[use.weight] && use.kernel.cpu &&
+                      ops::reads_blocks(*use.kernel.cpu, unpacked[use.weight], use.operand, *use.attrs);
+    const size_t bytes = use.kernel.pack_bytes(view_for(u, use), use.operand, *use.attrs);
     if (bytes == 0) {
-      read_unpacked[use.weight] = true;
+      if (!reads_blocks[u]) read_unpacked[use.weight] = true;
       continue;
     }
     std::vector<int>& of_weight = packings_by_weight[use.weight];
@@ -100,9 +116,19 @@ void WeightLoader::plan_packings(std::span<const Weights::Use> uses) {
     }
     packing_of[u] = static_cast<int>(packings.size());
     of_weight.push_back(packing_of[u]);
-    packings.push_back({use, packed_bytes});
+    packings.push_back({use, packed_bytes, reads_blocks[u]});
     packed_bytes += Allocation::round_up(bytes);
   }
+}
+
+ops::View WeightLoader::view_for(size_t use, const Weights::Use& u) const {
+  ops::View v = unpacked[u.weight];
+  if (reads_blocks[use]) v.data = blocks[u.weight].get(), v.packed = true;
+  return v;
+}
+
+Status WeightLoader::read(size_t i, const weights::WeightFile::Take& take) const {
+  return files[file_of[i]].read(plan->weights[i].offset, plan->weights[i].length, take);
 }
 
 std::vector<const WeightLoader::Packing*> WeightLoader::packings_of(int weight) const {
@@ -122,7 +148,7 @@ Status WeightLoader::check_digests(DigestCache* computed) const {
   }
   for (size_t i = 0; i < digests.size() && computed && wrong == 0; ++i)
     if (must_hash[i])
-      computed->add(files[file_of[i]], plan->weights[i].offset, plan->weights[i].length, digests[i]);
+      files[file_of[i]].remember(*computed, plan->weights[i].offset, plan->weights[i].length, digests[i]);
   if (wrong == 0) return {};
   if (wrong > 1) message += " (and " + std::to_string(wrong - 1) + " more weights differ)";
   return Error{Code::failed, message};
@@ -131,7 +157,7 @@ Status WeightLoader::check_digests(DigestCache* computed) const {
 std::vector<ops::View> WeightLoader::views(std::span<const Weights::Use> uses, std::byte* packed) const {
   std::vector<ops::View> views;
   for (size_t u = 0; u < uses.size(); ++u) {
-    ops::View& v = views.emplace_back(unpacked[uses[u].weight]);
+    ops::View& v = views.emplace_back(view_for(u, uses[u]));
     if (packing_of[u] < 0) continue;
     v.data = packed + packings[packing_of[u]].offset;
     v.packed = true;

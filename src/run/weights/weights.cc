@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 
 #include "base/endian.h"
 #include "run/weights/weight_loading.h"
@@ -15,6 +16,117 @@ static bool usable_in_place(const std::byte* data, DType t) {
   return native_in_storage(size_of(t)) && reinterpret_cast<uintptr_t>(data) % size_of(t) == 0;
 }
 
+// Copies or unpacks a weight into the memory of the view.
+static Status copy_numbers(const WeightLoader& l, size_t i, const ops::View& to) {
+  auto* at = static_cast<std::byte*>(to.data);
+  return l.read(i, [&](std::span<const std::byte> part) -> Status {
+    copy_little_endian(at, part.data(), part.size(), size_of(to.dtype));
+    at += part.size();
+    return {};
+  });
+}
+
+static DType element_of(const weights::Format& f) {
+  return f.element == std::string_view("F32")   ? DType::f32
+         : f.element == std::string_view("F16") ? DType::f16
+                                                : DType::bf16;
+}
+
+namespace {
+
+// What the bytes of a packing follow from.
+struct PackingKey {
+  Digest sha256;  // of the weight
+  DType dtype;
+  std::vector<int64_t> shape;
+  ops::KernelRef kernel;
+  int operand;
+  Attributes attrs;
+  bool operator==(const PackingKey&) const = default;
+};
+struct SharedPacking {
+  std::shared_ptr<const Allocation> memory = {};  // in which it lies
+  std::byte* at = nullptr;
+  uint64_t bytes = 0;
+  bool fresh = true;  // this load writes it
+};
+
+// The packings in the memory of this process whose weights are checked, so that a program with the
+// same ones, such as that of a model with another adapter, reads them where they are.
+struct PackingsInMemory {
+  struct Known {
+    PackingKey key;
+    std::weak_ptr<const Allocation> memory;
+    std::byte* at;
+  };
+  std::mutex mutex;
+  std::map<Digest, std::vector<Known>> by_weight;
+
+  void forget_expired() {
+    for (auto it = by_weight.begin(); it != by_weight.end();) {
+      std::erase_if(it->second, [](const Known& known) { return known.memory.expired(); });
+      it = it->second.empty() ? by_weight.erase(it) : std::next(it);
+    }
+  }
+};
+
+PackingsInMemory& packings_in_memory() {
+  static PackingsInMemory all;
+  return all;
+}
+
+PackingKey key_of_packing(const WeightLoader& l, const Weights::Use& use) {
+  const plan::Weight& w = l.plan->weights[static_cast<size_t>(use.weight)];
+  return {w.sha256, w.dtype, w.shape, use.kernel, use.operand, *use.attrs};
+}
+
+// The packings that are there; the others have their sizes alone.
+std::vector<SharedPacking> known_packings_of(const WeightLoader& l, bool checked) {
+  std::vector<SharedPacking> found(l.packings.size());
+  PackingsInMemory& all = packings_in_memory();
+  const std::lock_guard lock(all.mutex);
+  for (size_t p = 0; p < found.size(); ++p) {
+    const uint64_t end = p + 1 < found.size() ? l.packings[p + 1].offset : l.packed_bytes;
+    found[p].bytes = end - l.packings[p].offset;
+    if (!checked) continue;
+    const PackingKey key = key_of_packing(l, l.packings[p].use);
+    const auto of_weight = all.by_weight.find(key.sha256);
+    if (of_weight == all.by_weight.end()) continue;
+    for (const PackingsInMemory::Known& known : of_weight->second)
+      if (known.key == key)
+        if (auto memory = known.memory.lock())
+          found[p] = {std::move(memory), known.at, found[p].bytes, /*fresh=*/false};
+  }
+  return found;
+}
+
+// One block for those that are not there.
+Status make_missing(std::vector<SharedPacking>& packed) {
+  uint64_t bytes = 0;
+  for (const SharedPacking& p : packed) bytes += p.fresh ? p.bytes : 0;
+  INVAR_TRY(Allocation made, Allocation::make(bytes, "packed weights"));
+  std::byte* at = made.data();
+  const auto memory = std::make_shared<const Allocation>(std::move(made));
+  for (SharedPacking& p : packed)
+    if (p.fresh) p.memory = memory, p.at = at, at += p.bytes;
+  return {};
+}
+
+// The bytes of these packings are written, and their weights' digests are checked.
+void share(const WeightLoader& l, const std::vector<SharedPacking>& packed) {
+  PackingsInMemory& all = packings_in_memory();
+  const std::lock_guard lock(all.mutex);
+  all.forget_expired();
+  for (size_t p = 0; p < packed.size(); ++p) {
+    if (!packed[p].fresh) continue;
+    PackingKey key = key_of_packing(l, l.packings[p].use);
+    auto& known = all.by_weight[key.sha256];
+    known.push_back({std::move(key), packed[p].memory, packed[p].at});
+  }
+}
+
+}  // namespace
+
 Status WeightLoader::find_bytes(const Weights::Check& check) {
   std::map<std::string, size_t> opened;  // file name -> index into files
   for (size_t i = 0; i < plan->weights.size(); ++i) {
@@ -22,17 +134,22 @@ Status WeightLoader::find_bytes(const Weights::Check& check) {
     const std::string path = folder + "/" + w.file;
     auto it = opened.find(w.file);
     if (it == opened.end()) {
-      auto file = MappedFile::open(path);
+      auto file = weights::WeightFile::open(path);
       if (!file) return Error{file.error().code, file.error().message + " (it holds weight " + w.name + ")"};
       files.push_back(*std::move(file));
       it = opened.emplace(w.file, files.size() - 1).first;
     }
     file_of.push_back(static_cast<int>(it->second));
-    const MappedFile& file = files[it->second];
-    INVAR_CHECK_OK(check_place(w, path, file.bytes().size()));
-    if (check.wanted && check.known && check.known->has(file, w.offset, w.length, w.sha256))
+    const weights::WeightFile& file = files[it->second];
+    INVAR_CHECK_OK(check_place(w, path, file.size()));
+    if (check.wanted && check.known && file.is_known(*check.known, w.offset, w.length, w.sha256))
       digests[i] = w.sha256, must_hash[i] = false;
-    stored[i] = file.bytes().data() + w.offset;
+    if (!file.is_packed())
+      stored[i] = reinterpret_cast<const std::byte*>(file.text().data()) + w.offset;
+    else if (const auto rows = file.rows(w.offset, w.length); rows && !w.shape.empty() &&
+                                                              rows->numbers == w.shape.back() &&
+                                                              element_of(*rows->format) == w.dtype)
+      blocks[i] = std::make_unique<weights::PackedRows>(*rows);
   }
   return {};
 }
@@ -42,7 +159,7 @@ Result<uint64_t> Weights::needed(const plan::Plan& plan, const std::string& fold
   INVAR_TRY(const WeightLoader l, WeightLoader::begin(plan, folder, uses, {false, nullptr}));
   uint64_t bytes = l.packed_bytes;
   for (size_t i = 0; i < plan.weights.size(); ++i) {
-    const bool copied = !on_device && !usable_in_place(l.stored[i], l.unpacked[i].dtype);
+    const bool copied = !on_device && l.stored[i] && !usable_in_place(l.stored[i], l.unpacked[i].dtype);
     if (l.used[i] && (l.read_unpacked[i] || copied)) bytes += Allocation::round_up(plan.weights[i].length);
   }
   return bytes;
@@ -55,13 +172,15 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   if (device) return upload(device, l, uses, pool, check, queues);
   Weights r;
   const size_t count = plan.weights.size();
-  INVAR_TRY(auto packed_block, Allocation::make(l.packed_bytes, "packed weights"));
-  std::byte* const packed = packed_block.data();
-  r.allocations_.push_back(std::move(packed_block));
+  std::vector<SharedPacking> packed = known_packings_of(l, check.wanted);
+  INVAR_CHECK_OK(make_missing(packed));
   std::vector<bool> copied(count);
   for (size_t i = 0; i < count; ++i) {
     if (!l.used[i]) continue;
-    if (usable_in_place(l.stored[i], l.unpacked[i].dtype)) {
+    if (!l.stored[i] && !l.read_unpacked[i]) {  // blocks, or packed from numbers that are made for it
+      continue;
+    }
+    if (l.stored[i] && usable_in_place(l.stored[i], l.unpacked[i].dtype)) {
       if (l.read_unpacked[i]) r.bytes_ += plan.weights[i].length;
       continue;
     }
@@ -70,25 +189,51 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
     l.unpacked[i].data = block.data();
     r.allocations_.push_back(std::move(block));
   }
+  for (size_t u = 0; u < uses.size(); ++u)
+    if (l.reads_blocks[u] && l.packing_of[u] < 0) r.bytes_ += l.blocks[uses[u].weight]->bytes_of_rows();
   for (const Allocation& b : r.allocations_) r.bytes_ += b.size();
+  for (const SharedPacking& p : packed) r.bytes_ += p.fresh ? Allocation::round_up(p.bytes) : 0;
 
-  Jobs jobs = hash_jobs(l, pool.threads());
+  FirstError wrong;
+  Jobs jobs = hash_jobs(l, pool.threads(), wrong);
   for (size_t i = 0; i < count; ++i) {
     const uint64_t length = plan.weights[i].length;
-    auto mine = l.packings_of(static_cast<int>(i));
+    std::vector<int> mine;
+    for (const int p : l.packings_by_weight[i])
+      if (packed[static_cast<size_t>(p)].fresh) mine.push_back(p);
     if (!copied[i] && mine.empty()) continue;
     jobs.emplace_back(length, [&, i, length, mine = std::move(mine)](int) {
-      if (copied[i])
-        copy_little_endian(l.unpacked[i].data, l.stored[i], length, size_of(l.unpacked[i].dtype));
-      for (const WeightLoader::Packing* p : mine)
-        p->use.kernel.cpu->pack(l.unpacked[i], p->use.operand, *p->use.attrs, packed + p->offset);
+      ops::View numbers = l.unpacked[i];
+      Allocation own;  // numbers that nobody reads after they were packed
+      const bool of_numbers =
+          std::ranges::any_of(mine, [&](int p) { return !l.packings[static_cast<size_t>(p)].of_blocks; });
+      if (!l.stored[i] && !copied[i] && of_numbers) {
+        auto made = Allocation::make(length, "a weight that is packed");
+        if (!made) return wrong.add(made.error());
+        own = *std::move(made), numbers.data = own.data();
+      }
+      if (numbers.data && (copied[i] || !l.stored[i])) wrong.add(copy_numbers(l, i, numbers));
+      for (const int p : mine) {
+        const WeightLoader::Packing& packing = l.packings[static_cast<size_t>(p)];
+        const Weights::Use& use = packing.use;
+        ops::View view = numbers;
+        if (packing.of_blocks) view.data = l.blocks[i].get(), view.packed = true;
+        use.kernel.cpu->pack(view, use.operand, *use.attrs, packed[static_cast<size_t>(p)].at);
+      }
     });
   }
   run_jobs(pool, check.progress, std::move(jobs));
+  INVAR_CHECK_OK(wrong.take());
   INVAR_CHECK_OK(l.check_digests(check.computed));
-  r.views_ = l.views(uses, packed);
+  r.views_ = l.views(uses, packed.empty() ? nullptr : packed[0].at);
+  for (size_t u = 0; u < uses.size(); ++u)
+    if (l.packing_of[u] >= 0) r.views_[u].data = packed[static_cast<size_t>(l.packing_of[u])].at;
+  r.blocks_ = std::move(l.blocks);
   r.files_ = std::move(l.files), r.file_of_ = std::move(l.file_of);
   INVAR_CHECK_OK(r.unchanged(plan));  // else other bytes were packed than hashed
+  if (check.wanted) share(l, packed);
+  for (const SharedPacking& p : packed)
+    if (r.packed_.empty() || r.packed_.back() != p.memory) r.packed_.push_back(p.memory);
   return r;
 }
 

@@ -3,17 +3,18 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/file/byte_progress.h"
-#include "base/file/file.h"
 #include "base/hash/digest_cache.h"
 #include "base/thread_pool.h"
 #include "device/memory.h"
 #include "kernels/registry.h"
 #include "plan/plan.h"
+#include "weights/weight_file.h"
 
 namespace invar::run {
 
@@ -39,8 +40,9 @@ class Weights {
     DigestCache* computed = nullptr;  // receives the others, once all are right
     OnAllocated allocated = {};       // called on a thread of its own while weights are copied
   };
-  // views()[i] is the view of uses[i]. Equal packings of a weight are shared. queues: to the
-  // device, kept for later loads; null: made for this one.
+  // views()[i] is the view of uses[i]. Equal packings of a weight are shared; on the host with
+  // those of other loads of this process, too, where the bytes are checked. queues: to the device,
+  // kept for later loads; null: made for this one.
   static Result<Weights> load(const plan::Plan&, const std::string& folder, std::span<const Use> uses, Pool&,
                               const Check&, const std::shared_ptr<Device>& device = {},
                               UploadQueues* queues = nullptr);
@@ -51,15 +53,19 @@ class Weights {
   // Whether the mapped files still hold what was checked. Code failed: a file that kernels read, or
   // that weights were packed from, may have been written to meanwhile, even if it is as it was now.
   Status unchanged(const plan::Plan&);
-  // Resident bytes: packed and copied ones, and mapped ones that a kernel reads.
+  // Resident bytes: packed and copied ones, and mapped ones that a kernel reads. Packed ones of an
+  // earlier load are not among them.
   size_t bytes() const { return bytes_; }
 
  private:
   static Result<Weights> upload(const std::shared_ptr<Device>&, WeightLoader&, std::span<const Use> uses,
                                 Pool&, const Check&, UploadQueues*);
-  std::vector<MappedFile> files_;
-  std::vector<int> file_of_;  // per weight
+  std::vector<weights::WeightFile> files_;
+  std::vector<std::unique_ptr<weights::PackedRows>> blocks_;  // that views_ refer to
+  std::vector<int> file_of_;                                  // per weight
   std::vector<Allocation> allocations_;
+  // Of packed weights on the host, which loads of equal ones read, too.
+  std::vector<std::shared_ptr<const Allocation>> packed_;
   std::vector<ops::View> views_;
   size_t bytes_ = 0;
 };

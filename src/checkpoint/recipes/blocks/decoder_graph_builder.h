@@ -28,6 +28,9 @@ class DecoderGraph {
 
  private:
   std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
+  // y, which the linear layer `name` made of x, with what an adapter adds (weights.23).
+  std::string adapted(const std::string& name, const std::string& x, const std::string& y, int64_t in,
+                      int64_t out);
   std::string ternary_linear(const std::string& name, const std::string& x, const std::string& matrix);
   std::string norm(const std::string& name, const std::string& x, int64_t size, bool bias,
                    bool weighted = true);

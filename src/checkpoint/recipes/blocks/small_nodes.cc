@@ -1,5 +1,9 @@
 // Linear layers, norms and small nodes of a decoder (spec/decoder.md decoder.5).
+#include "checkpoint/adapter/adapter.h"
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
+#include "onnx/error_text.h"
+#include "onnx/recipe.h"
+#include "onnx/tensor.h"
 
 namespace invar::checkpoint {
 
@@ -12,7 +16,36 @@ std::string DecoderGraph::linear(const std::string& name, const std::string& x, 
     w = b_.node("Transpose", name + ".weight.transposed", {w}, {{"perm", std::vector<int64_t>{1, 0}}});
   const std::string y =
       d_.ternary == Ternary::none ? b_.node("MatMul", name, {x, w}) : ternary_linear(name, x, w);
-  return bias ? b_.node("Add", name + ".biased", {y, b_.weight(name + ".bias", {out})}) : y;
+  return adapted(name, x, bias ? b_.node("Add", name + ".biased", {y, b_.weight(name + ".bias", {out})}) : y,
+                 in, out);
+}
+
+std::string DecoderGraph::adapted(const std::string& name, const std::string& x, const std::string& y,
+                                  int64_t in, int64_t out) {
+  if (!b_.adapter()) return y;
+  const bool inner = name != head_ && name.starts_with(prefix_);
+  const auto found = b_.adapter()->find(name, inner ? prefix_ : "", inner ? d_.names.prefix : "");
+  if (!found) b_.fail(found.error());
+  if (!found || !*found) return y;
+  const LowRank& low = **found;
+  const std::vector<int64_t> shapes[] = {{low.rank, in}, {out, low.rank}};
+  std::string part = x;
+  for (const auto& [tensor, shape] : {std::pair{&low.a, &shapes[0]}, {&low.b, &shapes[1]}}) {
+    const CheckpointTensor* stored = b_.stored(*tensor);
+    if (stored && stored->shape != *shape)
+      b_.fail(bad_input(b_.adapter()->tensor_file() + ": tensor " + onnx::quote(*tensor) + " has shape " +
+                        onnx::shape_text(stored->shape) + ", but the model and " + kAdapterConfig +
+                        " ask for " + onnx::shape_text(*shape) +
+                        ": it is an adapter of another model, or of another rank"));
+    if (!b_.status()) return y;
+    const std::string turned = b_.node("Transpose", *tensor + ".transposed", {b_.weight(*tensor, *shape)},
+                                       {{"perm", std::vector<int64_t>{1, 0}}});
+    part = b_.node("MatMul", *tensor + ".product", {part, turned});
+  }
+  if (low.scale != 1)
+    part = b_.node("Mul", name + ".lora",
+                   {part, b_.constant("lora_scale." + onnx::parameter(low.scale), std::vector{low.scale})});
+  return b_.node("Add", name + ".adapted", {y, part});
 }
 
 // Rows of x, rounded to 8 bits, times a ternary matrix and its factor (decoder.69).

@@ -46,6 +46,22 @@ SmallVector<Value> inline_branch(NodeOp op, func::FuncOp branch, ValueRange capt
   return values;
 }
 
+bool is_one_element(Type type) {
+  const auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() && tensor.getNumElements() == 1;
+}
+
+// Whether a value is only asked whether it is true, so that its rank says nothing.
+bool is_condition_alone(Value v) {
+  return llvm::all_of(v.getUses(), [](OpOperand& use) {
+    if (use.getOperandNumber() != 0) return false;
+    auto yielding =
+        dyn_cast<NodeOp>(isa<YieldOp>(use.getOwner()) ? use.getOwner()->getParentOp() : use.getOwner());
+    return yielding && yielding.getDomain().empty() &&
+           yielding.getOpType() == (isa<YieldOp>(use.getOwner()) ? "Loop" : "If");
+  });
+}
+
 }  // namespace
 
 Result<std::optional<Conversion::OutlinedBody>> Conversion::outline_branch(NodeOp op, Region& region,
@@ -83,7 +99,19 @@ Status Conversion::lower_dynamic_if(NodeOp op, Value condition, Region& then_reg
   std::vector<std::pair<std::string, unsigned>> new_symbols;
   SmallVector<Type> results;
   for (unsigned i = 0; i < n.num_results(); ++i) {
-    const Type x = a->end()->getOperand(i).getType(), y = b->end()->getOperand(i).getType();
+    const auto type_in = [i](OutlinedBody& branch) { return branch.end()->getOperand(i).getType(); };
+    if (type_in(*a) != type_in(*b) && is_one_element(type_in(*a)) && is_one_element(type_in(*b)) &&
+        is_condition_alone(n.out(i))) {
+      for (OutlinedBody* branch : {&*a, &*b}) {
+        OpBuilder build(branch->end());
+        const Value v = branch->end()->getOperand(i);
+        Operation* scalar = make_op(build, op.getLoc(), ReshapeOp::getOperationName(), v, {},
+                                    RankedTensorType::get({}, element_of(v)));
+        branch->end()->setOperand(i, scalar->getResult(0));
+        branch->update_type();
+      }
+    }
+    const Type x = type_in(*a), y = type_in(*b);
     if (const Status same = check_same_type(x, y, ""); !same)
       return n.not_constant(condition, ("its condition is not a constant, and it gives " + text_of_type(x) +
                                         " or " + text_of_type(y))

@@ -1,6 +1,7 @@
 // grouped_matmul: a unit is a run of panels of one matrix, for all rows that choose it. Its rows of
 // a are gathered one K block at a time. Compiled once per instruction set.
 #pragma once
+#include "ops/matmul/cpu/blocks_b.h"
 #include "ops/matmul/cpu/float_b.h"
 #include "ops/matmul/cpu/group_rows.h"
 
@@ -11,7 +12,7 @@ constexpr int64_t kGroupRows = 8 * kMaxRows;  // rows that are computed together
 constexpr int64_t kGroupPanels = 8;           // panels of a unit
 
 struct GroupedScratch {
-  float *a, *b, *sums, *out;
+  float *a, *b, *more, *sums, *out;
   int64_t* rows;
   int64_t level;  // floats per level of kept partial sums
 };
@@ -20,7 +21,10 @@ GroupedScratch grouped_scratch(void* scratch) {
   w.level = kGroupPanels * kGroupRows * kPanel;
   w.a = static_cast<float*>(scratch);
   w.b = w.a + (kGroupRows * kPackedRow + 15) / 16 * 16;
-  w.sums = w.b + wide<PanelsOfB<F32, kVectorsPerPanel>>(1) * kPanel * kChain;
+  constexpr int64_t kWidest =
+      tile_vectors(1, 8) > kVectorsPerPanel ? tile_vectors(1, 8) / kVectorsPerPanel : 1;
+  w.more = w.b + kWidest * kPanel * kChain;
+  w.sums = w.more + (coded_floats(kWidest) + 15) / 16 * 16;
   w.out = w.sums + num::kSumsKept * w.level;
   w.rows = reinterpret_cast<int64_t*>(w.out + w.level);
   return w;
@@ -95,12 +99,16 @@ void run_grouped(const Call& call, int, int64_t begin, int64_t end, void* scratc
       const int64_t tiles = (count + kMaxRows - 1) / kMaxRows;
       c.tile_panels = wide<PanelsOfB<F32, kVectorsPerPanel>>(static_cast<int>(count / tiles));
       const int64_t elements = (b.packed ? c.panels * kPanel : g.n) * g.k;  // of a matrix
-      with_format(b.dtype, [&](auto format) {
-        using W = decltype(format);
-        const auto* matrix = b.as<const typename W::T>() + (g.stacked ? group * elements : 0);
-        compute_group(call, g, c, FloatB<W>{s, c, b.packed, matrix, w.b}, count, column / kPanel,
-                      (columns + kPanel - 1) / kPanel, w);
-      });
+      const int64_t first = column / kPanel, panels = (columns + kPanel - 1) / kPanel;
+      if (blocks_of(b))
+        with_blocks(b, g.stacked ? group : 0, s, c, w.b, w.more,
+                    [&](const auto& matrix) { compute_group(call, g, c, matrix, count, first, panels, w); });
+      else
+        with_format(b.dtype, [&](auto format) {
+          using W = decltype(format);
+          const auto* matrix = floats_of<typename W::T>(b) + (g.stacked ? group * elements : 0);
+          compute_group(call, g, c, FloatB<W>{s, c, b.packed, matrix, w.b}, count, first, panels, w);
+        });
       for (int64_t i = 0; i < count; ++i)
         for (int64_t j = 0; j < columns; ++j)
           out[w.rows[i] * g.n + column + j] = w.out[i * kGroupPanels * kPanel + j];

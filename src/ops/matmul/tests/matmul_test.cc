@@ -9,8 +9,10 @@
 #include <stdexcept>
 
 #include "device/device.h"
+#include "kernels/blocks/block_readers.h"
 #include "kernels/testing.h"
 #include "num/convert/convert.h"
+#include "weights/formats.h"
 
 namespace invar::ops {
 namespace {
@@ -131,6 +133,77 @@ TEST(MatmulNbits, IsMatmulOfDequantised) {
               << isa << ' ' << bits << ' ' << mask << ' ' << exponents;
         }
       }
+}
+
+// Products with blocks of a format equal those with their numbers.
+TEST(MatmulOfBlocks, AreThoseOfTheNumbers) {
+  constexpr int64_t kColumns = 37, kGroups = 2, kMost = 40;
+  std::vector<float> a(kMost * 768);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i * 7919 % 2003) / 64 - 15.6f;
+  const Attributes attrs{{"trans_b", int64_t{1}}};
+  for (const weights::Format& f : weights::formats()) {
+    if (!f.unpack) continue;
+    const int64_t k = f.block == 256 ? 768 : 288, rows = kGroups * kColumns;
+    std::vector<uint8_t> bytes(static_cast<size_t>(rows * k / f.block * f.bytes));
+    std::vector<float> numbers(static_cast<size_t>(rows * k));
+    uint64_t seed = 1;
+    for (int64_t b = 0; b < rows * k / f.block; ++b)
+      for (bool finite = false; !finite;) {
+        uint8_t* const block = bytes.data() + b * f.bytes;
+        for (int i = 0; i < f.bytes; ++i)
+          block[i] = static_cast<uint8_t>((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 56);
+        f.unpack(block, numbers.data() + b * f.block);
+        finite = std::all_of(numbers.begin() + b * f.block, numbers.begin() + (b + 1) * f.block,
+                             [](float x) { return std::abs(x) < 1e30f; });
+      }
+    const weights::PackedRows blocks{&f, bytes.data(), k, k / f.block * f.bytes, rows, 0, 0};
+    for (std::string_view isa : isas()) {
+      const CpuKernel &matmul = *find_cpu_kernel("matmul", isa),
+                      &grouped = *find_cpu_kernel("grouped_matmul", isa);
+      const CpuKernel& gather = *find_cpu_kernel("gather", isa);
+      if (isa == "reference") continue;
+      const auto product = [&](const CpuKernel& kernel, std::vector<View> in, int64_t m, View b) {
+        const int i = static_cast<int>(in.size());
+        std::vector<std::max_align_t> memory(kernel.pack_bytes(b, i, attrs) / sizeof(std::max_align_t) + 5);
+        void* const to = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+        kernel.pack(b, i, attrs, to), b.data = to, b.packed = true;
+        in.push_back(b);
+        std::vector<float> y(static_cast<size_t>(m * kColumns));
+        View out = testing::view(y, DType::f32, {m, kColumns});
+        testing::run(kernel, in, {&out, 1}, attrs);
+        return y;
+      };
+      View plain = testing::view(numbers, DType::f32, {kColumns, k}), packed = plain;
+      EXPECT_TRUE(reads_blocks(matmul, plain, 1, attrs) && !reads_blocks(matmul, plain, 0, attrs));
+      packed.data = const_cast<weights::PackedRows*>(&blocks), packed.packed = true;
+      for (const int64_t m : {1, 3, 7, 40}) {
+        const View x = testing::view(a, DType::f32, {m, k});
+        const auto expected = product(matmul, {x}, m, plain);
+        EXPECT_EQ(std::memcmp(product(matmul, {x}, m, packed).data(), expected.data(), expected.size() * 4),
+                  0)
+            << isa << ' ' << f.name << ' ' << m;
+      }
+      View stack = testing::view(numbers, DType::f32, {kGroups, kColumns, k}), coded = stack;
+      coded.data = packed.data, coded.packed = true;
+      EXPECT_TRUE(reads_blocks(grouped, stack, 2, attrs));
+      std::vector<int64_t> index = {1, 0, 1, 1, -2};
+      const std::vector<View> in = {testing::view(a, DType::f32, {5, k}),
+                                    testing::view(index, DType::i64, {5})};
+      const auto expected = product(grouped, in, 5, stack);
+      EXPECT_EQ(std::memcmp(product(grouped, in, 5, coded).data(), expected.data(), expected.size() * 4), 0)
+          << isa << ' ' << f.name;
+      View row[2];
+      std::vector<float> got(static_cast<size_t>(3 * k)), wanted = got;
+      std::vector<int64_t> some = {36, -37, 5};
+      View y = testing::view(got, DType::f32, {3, k}), z = testing::view(wanted, DType::f32, {3, k});
+      EXPECT_TRUE(reads_blocks(gather, plain, 0, {}));
+      row[0] = packed, row[1] = testing::view(some, DType::i64, {3});
+      testing::run(gather, row, {&y, 1});
+      row[0] = plain;
+      testing::run(gather, row, {&z, 1});
+      EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * 4), 0) << isa << ' ' << f.name;
+    }
+  }
 }
 
 // Batched products with one A equal the products one by one, on every route that their shapes

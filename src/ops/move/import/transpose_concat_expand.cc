@@ -1,4 +1,6 @@
 // Lowering of Transpose, Concat and Expand.
+#include <algorithm>
+
 #include "compiler/room_api.h"
 #include "ops/move/import/rules.h"
 
@@ -36,6 +38,47 @@ bool fold_transpose_into_weight(NodeView& node) {
   return true;
 }
 
+// Of more dimensions than kernels take: those of size 1 go, and those that stay side by side become
+// one. The reshapes around it move no element, and what reads the result by a reshape reads before
+// them.
+Status transpose_large_rank(NodeView& node, Ints perm) {
+  const Shape x = node.shape(0);
+  if (x.size() != perm.size()) return bad_input("perm is not a permutation of the operand's dimensions");
+  std::vector<std::vector<int64_t>> groups;  // of the operand's axes, in the result's order
+  Shape result;
+  for (const int64_t axis : perm) {
+    if (axis < 0 || static_cast<size_t>(axis) >= x.size())
+      return bad_input("perm is not a permutation of the operand's dimensions");
+    const Dim& size = result.emplace_back(x[static_cast<size_t>(axis)]);
+    if (!size.constant()) return not_covered("more than 8 dimensions, of which one is open");
+    if (size == Dim::of(1)) continue;
+    bool follows = !groups.empty();
+    for (int64_t between = follows ? groups.back().back() + 1 : 0; follows && between < axis; ++between)
+      follows = x[static_cast<size_t>(between)] == Dim::of(1);
+    if (follows && groups.back().back() < axis)
+      groups.back().push_back(axis);
+    else
+      groups.push_back({axis});
+  }
+  if (groups.size() > size_t{ops::kMaxRank}) return not_covered("more than 8 dimensions that move");
+  std::vector<size_t> order(groups.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return groups[a][0] < groups[b][0]; });
+  Shape collapsed;
+  std::vector<int64_t> moved(groups.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    int64_t size = 1;
+    for (const int64_t axis : groups[order[i]]) size *= x[static_cast<size_t>(axis)].value;
+    collapsed.push_back(Dim::of(size)), moved[order[i]] = static_cast<int64_t>(i);
+  }
+  INVAR_TRY(Value out, reshape(node, node.in(0), collapsed));
+  if (groups.size() > 1) {
+    INVAR_TRY(out, node.make<TransposeOp>(out, node.attr("perm", Ints(moved))));
+  }
+  INVAR_TRY(out, reshape(node, out, result));
+  return node.replace(out);
+}
+
 Status transpose(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1, {"perm"}));
   INVAR_TRY(std::vector<int64_t> perm, node.ints_attr("perm"));
@@ -45,6 +88,7 @@ Status transpose(NodeView& node) {
   for (size_t d = 0; d < perm.size(); ++d) same &= perm[d] == static_cast<int64_t>(d);
   if (same) return node.replace(node.in(0));
   if (perm == std::vector<int64_t>{1, 0} && fold_transpose_into_weight(node)) return {};
+  if (perm.size() > size_t{ops::kMaxRank}) return transpose_large_rank(node, perm);
   INVAR_TRY(Value out, node.make<TransposeOp>(node.in(0), node.attr("perm", Ints(perm))));
   return node.replace(out);
 }

@@ -6,12 +6,13 @@
 #include <filesystem>
 
 #include "base/file/file.h"
+#include "weights/weight_file.h"
 
 namespace invar::run {
 
-// The compiler writes these; all others are the checkpoint's, and each host has its own.
+// Invar writes these; all others are the checkpoint's, and each host has its own.
 static bool is_compiled(const std::string& file) {
-  return file.ends_with(".constants");
+  return file.ends_with(".constants") || weights::is_index(file);
 }
 
 Packet RemoteStage::message() const {
@@ -28,6 +29,15 @@ Status RemoteStage::name_files(const plan::Plan& plan, const std::string& folder
     const auto path = std::filesystem::canonical(folder + "/" + w.file, ec);
     if (ec) return bad_input("cannot open '" + folder + "/" + w.file + "': " + ec.message());
     names.push_back(w.file), paths.push_back(path.string());
+    if (!weights::is_index(w.file)) continue;
+    // An index is of this folder alone, and the files that it names lie beside it.
+    INVAR_TRY(const auto index, weights::WeightFile::open(path.string()));
+    for (const std::string& source : index.sources()) {
+      if (std::find(names.begin(), names.end(), source) != names.end()) continue;
+      const auto target = std::filesystem::canonical(folder + "/" + source, ec);
+      if (ec) return bad_input("cannot open '" + folder + "/" + source + "': " + ec.message());
+      names.push_back(source), paths.push_back(target.string());
+    }
   }
   Packet p = message();
   p.put(names), p.put(paths);

@@ -1,0 +1,24 @@
+// Operations whose kernels of an instruction set read a constant operand in blocks of a format, as
+// a file holds it (weights/packed_rows.h). pack_bytes() and pack() of such a kernel then get a View
+// with `packed`, whose data is a weights::PackedRows; so does the kernel itself, if it packs
+// nothing. The numbers are those of the blocks, and so are the bits of results.
+#pragma once
+
+#include "kernels/registry.h"
+
+namespace invar::ops {
+
+using ReadsBlocks = bool (*)(const View& constant, int i, const Attributes&);
+// Whether the kernel reads constant operand `i` so. Never the reference and kernels of libraries.
+bool reads_blocks(const CpuKernel&, const View& constant, int i, const Attributes&);
+
+// Makes it known of an operation: a static beside what its kernels share.
+class RegisteredBlockReader {
+ public:
+  RegisteredBlockReader(std::string_view op, ReadsBlocks reads);
+  const std::string_view op;
+  const ReadsBlocks reads;
+  const RegisteredBlockReader* const next;
+};
+
+}  // namespace invar::ops
