@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from stories import adventures, plots, quiet
+from stories import adventures, plots, quiet, wonders
 from stories.scene import Scene
 from stories.summaries import SUMMARIES
 from talks import memory, people, tasks, tools
@@ -48,6 +48,14 @@ PLOTS = (
     quiet.surprise,
     quiet.monster,
     quiet.chores,
+    wonders.mystery,
+    wonders.invention,
+    wonders.snowman,
+    wonders.concert,
+    wonders.bridge,
+    wonders.moon,
+    wonders.baby,
+    wonders.star,
 )
 SYSTEMS = (
     "You are a helpful assistant.",
@@ -126,6 +134,7 @@ def request(s):
         " about {theme}",
         " about {theme}",
         " about {name}",
+        " about {a kind} named {name} and {theme}",
         " about {a kind} and {theme}" if " " not in tags["kind"] else "",
     ]
     if "thing" in tags:

@@ -161,7 +161,7 @@ class Scene:
 
     def go_on(self, plot):
         """A second plot of the same hero, if that fits."""
-        if "g" in self.words and plot.__name__ not in ("different", "race"):
+        if "g" in self.words and plot.__name__ not in ("different", "race", "moon"):
             self._goes_on = True
             plot(self)
 
@@ -202,7 +202,10 @@ class Scene:
 
     def title(self):
         w = self.words
-        named = [w["h"], f"{w['h']} the {capital(w['h.noun'])}"]
+        small = ("a", "an", "the", "and", "of", "to", "in", "at", "on", "by", "for", "who")
+        theme = [w if w in small else capital(w) for w in self.text(self.tags["theme"]).split()]
+        theme = capital(" ".join(theme))
+        named = [f"{self.words['h']} the {capital(self.words['h.noun'])}", theme, theme]
         if "o" in w:
             named += [
                 f"The {capital(w['o.color'])} {capital(w['o'])}",

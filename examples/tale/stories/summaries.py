@@ -94,4 +94,42 @@ SUMMARIES = {
         "{H} had to {job}, and {f} helped, so they could {fun} together.",
         "Work is faster with a friend.|First work, then play.|Helping a friend is fun.",
     ),
+    "mystery": (
+        "{Gone} {was} gone, and {h} and {f} found out that {a thief} had taken {them}.",
+        "Look closely, and you will find the truth.|Do not blame anyone too soon.|Two see "
+        "more than one.",
+    ),
+    "invention": (
+        "{H} built {made}; at first it went wrong, but in the end it worked.",
+        "Every mistake tells us something.|Do not give up after the first try.|Good ideas "
+        "need time.",
+    ),
+    "snowman": (
+        "{H} and {f} built a snowman, and he had one wish: {wish}.",
+        "A small kindness can make someone happy.|Even a snowman needs friends.|Nice "
+        "things come back.",
+    ),
+    "concert": (
+        "{H} played {plays} at {event} and was afraid, but {f} helped {h.him}.",
+        "A friend in the first row helps a lot.|Go on after a mistake.|Play for those who "
+        "love you.",
+    ),
+    "bridge": (
+        "The bridge was gone, and {h} and {f} began to build a new one, until everyone helped.",
+        "Someone has to begin.|Together, we can build anything.|Do not wait for the others.",
+    ),
+    "moon": (
+        "{H} the {h.noun} thought that the moon had fallen into the pond, but it was only "
+        "a mirror.",
+        "Look up before you worry.|Things are not always what they seem.|It is good to ask "
+        "a friend.",
+    ),
+    "baby": (
+        "{H} got a baby {f.noun} named {f}, felt alone, and then made the baby laugh.",
+        "There is enough love for everyone.|Everyone is needed.|Small children need big ones.",
+    ),
+    "star": (
+        "{H} found a little star that had fallen from the sky and helped it to go home.",
+        "Love means to let go.|Help those who are far from home.|Everyone belongs somewhere.",
+    ),
 }
