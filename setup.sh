@@ -20,7 +20,7 @@ Usage: ./setup.sh COMMAND [--jobs N] [--cuda auto|all|off] [--quick|--all]
   deps    only install what is missing; `deps --list` prints the names and installs nothing
   web     the page that verifies receipts in a browser: build/web/invar-verify.html
   cross   what tools/evidence.sh needs: the packages of every instruction set and compiler, and the builds
-  clean   remove build/ and build-wheel/
+  clean   remove build/, build-wheel/ and build-release/ (tools/release)
 
 CUDA kernels need NVIDIA's compiler nvcc 13, which no command here installs. auto: they are built
 for the GPUs of this machine, if both are here; all: for every GPU from Turing on, whatever is here
@@ -424,6 +424,8 @@ case $command in
     prepare_build_folder
     build_program
     build_program_for aarch64 s390x riscv64 ppc64le clang ;;
-  clean) rm -rf build build-wheel; say "build/ and build-wheel/ are gone" ;;
+  clean)
+    rm -rf build build-wheel build-release build-release-cuda
+    say "build/, build-wheel/ and build-release/ are gone" ;;
   '') usage; exit 2 ;;
 esac

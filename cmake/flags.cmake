@@ -30,3 +30,13 @@ if(INVAR_SANITIZE)
   add_compile_options(-fsanitize=${INVAR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
   add_link_options(-fsanitize=${INVAR_SANITIZE})
 endif()
+
+# What hardens the program against a defect that a file from a stranger reaches
+# (docs/design/threat-model.md): tables that are read-only after the start, and checks of stacks and
+# buffers in what reads such files. Kernels read none. Builds for tests alone leave it out; a
+# sanitizer checks more.
+set(INVAR_HARDENED "")
+if(NOT INVAR_SANITIZE AND NOT INVAR_WEB AND INVAR_OPTIMIZE STREQUAL all)
+  set(INVAR_HARDENED -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+  add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack)
+endif()

@@ -1,5 +1,4 @@
-# Rooms: every operation of spec/opset.toml is a folder src/ops/NAME, or lives with others of one
-# kind in the folder that its `room` names. By file name:
+# Rooms: every folder of src/ops with a table of operations, ops.toml. By file name:
 #   reference.cc   defines contract_NAME (kernels/op_contract.h) and row_NAME_reference
 #   ops.toml       operands, attributes and results of each operation (tools/ops/generate.py)
 #   room.cc        optional: what all rows share (shapes, units, packing), compiled once without ISA
@@ -25,16 +24,16 @@ include(isa)
 set(INVAR_LIBRARY_ROWS_onednn onednn)
 set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 
-# Operations, their versions and their tables: tools/ops/generate.py writes, from spec/opset.toml
-# and the rooms' ops.toml, INVAR_OPS, INVAR_ROOM_<NAME> (the room of each), INVAR_ROOMS,
+# Operations, their versions and their tables: tools/ops/generate.py writes, from the
+# rooms' ops.toml, INVAR_OPS, INVAR_ROOM_<NAME> (the room of each), INVAR_ROOMS,
 # INVAR_CHOICES and INVAR_EXTENDED_<ROOM> (operations with rows in cpu/extension_rows.h) for here,
 # the library invar_opset (src/base/opset.h), op.td, table.h and attributes.h of rooms for includes,
 # and ops/attributes.cc, which reads attributes.
 find_program(INVAR_OPS_PYTHON NAMES python3 python REQUIRED)
 set(INVAR_OPS_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(GLOB tables CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*/ops.toml)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tables} ${CMAKE_SOURCE_DIR}/spec/opset.toml
-             ${CMAKE_SOURCE_DIR}/tools/ops/generate.py)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tables}
+             ${CMAKE_SOURCE_DIR}/src/ops/choices.toml ${CMAKE_SOURCE_DIR}/tools/ops/generate.py)
 execute_process(COMMAND ${INVAR_OPS_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/ops/generate.py
                         ${CMAKE_SOURCE_DIR} ${INVAR_OPS_GENERATED}
                 RESULT_VARIABLE failed)

@@ -3,18 +3,43 @@
 # here: natively, built by g++ and by clang, and under QEMU for the other architectures; the receipt
 # of the shipped model on each; random cases. Writes docs/evidence/kernels.md.
 #   tools/evidence.sh [--seeds BEGIN:END] [--no-build] [--to FILE]
+#   tools/evidence.sh --machine FILE KEY   instead: the signed report of this machine, with receipts
+#                                          of the shipped model on each of its instruction sets
+#   tools/evidence.sh --add FILE           instead: adds such a report to docs/evidence/reports; exit 1
+#                                          and what differs, where it differs from those that are here
 # --seeds: the random cases (default 0:1000000, minutes on one core); --no-build: with the builds as
 # they are, for which `./setup.sh cross` or `test --all` is responsible; --to: another page. Needs
 # x86-64. Exit 1 if anything differs; then nothing is written.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# machine FILE KEY: with the program in INVAR_BIN
+machine() {
+  local invar=${INVAR_BIN:-build/bin/invar} folder isa profile receipts=()
+  folder=$(mktemp -d)
+  trap "rm -rf '$folder'" EXIT
+  local isas='import json, sys; print(*json.load(sys.stdin)["isas"])'
+  for isa in $("$invar" doctor --json 2>/dev/null | python3 -c "$isas"); do
+    for profile in fp32 exact16; do
+      [[ $isa != reference ]] || continue # what the others are compared with, and slow
+      "$invar" run --model-name models/shakespeare-4m --prompt-text "ROMEO:" --max-new-tokens 64 --quiet \
+        --numerics "$profile" --isa "$isa" --receipt-path "$folder/$isa.$profile.json" >/dev/null
+      receipts+=(--model-receipt "$folder/$isa.$profile.json")
+    done
+  done
+  "$invar" doctor --evidence "$1" --sign "$2" "${receipts[@]}" --quiet | tail -n 1
+}
+case ${1:-} in
+  --add) exec python3 -B tools/evidence_reports.py --add "$(realpath "${2:?a report}")" ;;
+  --machine) machine "${2:?a file}" "${3:?a private key}"; exit ;;
+esac
+
 seeds=0:1000000 make=1 page=docs/evidence/kernels.md
 while (($#)); do
   case $1 in
     --seeds) seeds=$2; shift ;;
     --no-build) make='' ;;
     --to) page=$2; shift ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
   esac
   shift
 done

@@ -9,17 +9,18 @@
 # tools/fuzz.sh TARGET MINUTES [libFuzzer's options]     text: tokenizer (their files), pattern (regular
 #   expressions), grammar (schemas that answers fit), template (chat templates), prompts (messages,
 #   tools, JSON lines), checkpoint (config.json and other files of the folder), exchange (files of
-#   disputes, answers of the hub), call (bodies of requests to a server)
+#   disputes, answers of the hub), call (bodies of requests to a server), container (GGUF files,
+#   arrays of NumPy, plans)
 # tools/fuzz.sh [TARGET] --try FILE...                   these inputs alone
 # Needs what ./setup.sh test installed, and the packages clang-19 and libclang-rt-19-dev.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=onnx
-targets="onnx|receipt|http|tokenizer|pattern|grammar|template|prompts|checkpoint|exchange|call"
+targets="onnx|receipt|http|tokenizer|pattern|grammar|template|prompts|checkpoint|exchange|call|container"
 if [[ ${1:-} =~ ^($targets)$ ]]; then
   target=$1 && shift
 fi
-[[ ${1:-} =~ ^([1-9][0-9]*|--try)$ ]] || { sed -n '2,14s/^# \?//p' "$0" >&2; exit 2; }
+[[ ${1:-} =~ ^([1-9][0-9]*|--try)$ ]] || { sed -n '2,15s/^# \?//p' "$0" >&2; exit 2; }
 command -v clang++-19 >/dev/null || {
   echo "tools/fuzz.sh: clang++-19 is missing: apt-get install clang-19 libclang-rt-19-dev" >&2
   exit 2

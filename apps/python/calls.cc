@@ -22,7 +22,7 @@ bool append_key(std::string& key, PyObject* value) {
     return bytes('i', &i, sizeof i);
   }
   if (PyFloat_CheckExact(value)) {
-    const double d = PyFloat_AS_DOUBLE(value);
+    const double d = PyFloat_AsDouble(value);
     return bytes('f', &d, sizeof d);
   }
   if (PyUnicode_CheckExact(value)) {
@@ -31,11 +31,12 @@ bool append_key(std::string& key, PyObject* value) {
     if (!text) return PyErr_Clear(), false;
     return bytes('s', &n, sizeof n), key.append(text, static_cast<size_t>(n)), true;
   }
-  if (!PyList_CheckExact(value) && !PyTuple_Check(value)) return false;
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
+  const bool list = PyList_CheckExact(value);
+  if (!list && !PyTuple_Check(value)) return false;
+  const Py_ssize_t n = list ? NB_LIST_GET_SIZE(value) : NB_TUPLE_GET_SIZE(value);
   bytes('l', &n, sizeof n);
   for (Py_ssize_t i = 0; i < n; ++i)
-    if (!append_key(key, PySequence_Fast_GET_ITEM(value, i))) return false;
+    if (!append_key(key, list ? NB_LIST_GET_ITEM(value, i) : NB_TUPLE_GET_ITEM(value, i))) return false;
   return true;
 }
 
@@ -115,10 +116,10 @@ nb::object forward(const nb::args& given) {
   const Torch::Unseen unseen(torch);
   const Operation& operation = of_handle(given[1]);
   const nb::tuple operands =
-      nb::steal<nb::tuple>(PyTuple_GetSlice(given.ptr(), 2, PyTuple_GET_SIZE(given.ptr())));
+      nb::steal<nb::tuple>(PyTuple_GetSlice(given.ptr(), 2, NB_TUPLE_GET_SIZE(given.ptr())));
   nb::object result;
   std::shared_ptr<const Operation::Prepared> prepared;
-  if (const auto ready = operation.ready(torch, items_of(operands), /*must=*/false)) {
+  if (const auto ready = operation.ready(torch, operands, /*must=*/false)) {
     Operation::compute(torch, {&*ready, 1});
     result = ready->result, prepared = ready->prepared;
   } else {
@@ -131,7 +132,7 @@ nb::object forward(const nb::args& given) {
     const nb::handle x = !node.kept[i]         ? nb::handle(Py_None)
                          : i < operands.size() ? nb::handle(operands[i])
                                                : nb::handle(result);
-    PyTuple_SET_ITEM(saved.ptr(), static_cast<Py_ssize_t>(i), x.inc_ref().ptr());
+    NB_TUPLE_SET_ITEM(saved.ptr(), static_cast<Py_ssize_t>(i), x.inc_ref().ptr());
   }
   if (PyObject_SetAttr(given[0].ptr(), to_save->ptr(), saved.ptr()) ||
       PyObject_SetAttr(given[0].ptr(), about->ptr(), node.about.ptr()))
@@ -145,13 +146,13 @@ nb::object forward(const nb::args& given) {
 nb::object call_node(const std::shared_ptr<Operation>& operation, const nb::tuple& operands) {
   constexpr size_t kMost = 64;  // bits of Node::needs
   if (!autograd || !operation->rule.is_valid() || operands.size() > kMost) return {};
-  if (PyDict_GET_SIZE(autograd->exact.ptr())) return {};
+  if (NB_DICT_GET_SIZE(autograd->exact.ptr())) return {};
   if (!operation->handle.is_valid()) operation->handle = nb::capsule(operation.get());
   PyObject* given[kMost + 2] = {nullptr, operation->handle.ptr()};
-  const Operation::Operands items = items_of(operands);
-  std::copy(items.begin(), items.end(), given + 2);
-  nb::object result = nb::steal(PyObject_Vectorcall(
-      autograd->apply.ptr(), given + 1, (1 + items.size()) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  const size_t count = operands.size();
+  for (size_t i = 0; i < count; ++i) given[i + 2] = NB_TUPLE_GET_ITEM(operands.ptr(), i);
+  nb::object result = nb::steal(PyObject_Vectorcall(autograd->apply.ptr(), given + 1,
+                                                    (1 + count) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
   if (!result.is_valid()) throw nb::python_error();
   return result;
 }
@@ -181,7 +182,7 @@ nb::object call(nb::handle op, const nb::tuple& operands, const nb::dict& given)
     nb::object result = call_node(operation, operands);
     return result.is_valid() ? result : otherwise;
   }
-  const auto ready = operation->ready(*torch, items_of(operands), /*must=*/false);
+  const auto ready = operation->ready(*torch, operands, /*must=*/false);
   if (!ready) return otherwise;
   Operation::compute(*torch, {&*ready, 1});
   return ready->result;
@@ -201,7 +202,7 @@ nb::object call_group(const nb::tuple& calls) {
     if (!are_plain(*torch, operands, grad) || (grad && torch->grad_enabled())) return otherwise;
     const std::shared_ptr<Operation> operation = operation_of(one[0], nb::cast<nb::dict>(one[2]));
     if (!operation) return otherwise;
-    auto made = operation->ready(*torch, items_of(operands), /*must=*/false);
+    auto made = operation->ready(*torch, operands, /*must=*/false);
     if (!made || (!ready.empty() && made->gpu != ready[0].gpu)) return otherwise;
     ready.push_back(*std::move(made));
   }

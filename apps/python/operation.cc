@@ -118,12 +118,13 @@ nb::object Operation::run(const nb::tuple& operands) const {
   const Torch* torch = Torch::loaded();
   if (!torch)
     throw Raised{not_covered(op_ + ": tensors of a torch without the DLPack exchange API; use a newer one")};
-  const std::optional<Ready> call = ready(*torch, items_of(operands), /*must=*/true);
+  const std::optional<Ready> call = ready(*torch, operands, /*must=*/true);
   compute(*torch, {&*call, 1});
   return call->result;
 }
 
-std::optional<Operation::Ready> Operation::ready(const Torch& torch, Operands operands, bool must) const {
+std::optional<Operation::Ready> Operation::ready(const Torch& torch, const nb::tuple& operands,
+                                                 bool must) const {
   raise_faults();
   const size_t count = operands.size();
   if (!count) throw Raised{not_covered(op_ + ": no operand says the library and the device of the result")};

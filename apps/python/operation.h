@@ -29,7 +29,6 @@ class Operation {
     nb::object shape, strides;
     mutable std::deque<Node> nodes;  // references to which stay
   };
-  using Operands = std::span<PyObject* const>;  // borrowed
   // A call whose result exists and is not computed yet.
   struct Ready {
     std::shared_ptr<const Prepared> prepared;
@@ -47,7 +46,7 @@ class Operation {
   nb::object run(const nb::tuple& operands) const;
   // The call of these operands; nullopt: torch does not show the memory of one, and `must` is
   // false.
-  std::optional<Ready> ready(const Torch&, Operands, bool must) const;
+  std::optional<Ready> ready(const Torch&, const nb::tuple& operands, bool must) const;
   // Computes them, on one device; on a GPU they are queued on the current stream.
   static void compute(const Torch&, std::span<const Ready>);
 
@@ -68,10 +67,6 @@ class Operation {
   std::optional<std::vector<int64_t>> shape_;
   mutable std::unordered_map<std::string, std::shared_ptr<const Prepared>> known_;
 };
-
-inline Operation::Operands items_of(const nb::tuple& operands, size_t from = 0) {
-  return Operation::Operands(PySequence_Fast_ITEMS(operands.ptr()), operands.size()).subspan(from);
-}
 
 void add_operations(nb::module_&);
 void add_calls(nb::module_&);  // by name, with keyword arguments and gradients (calls.cc)

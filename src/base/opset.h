@@ -12,9 +12,10 @@ struct OpInfo {
   int version;                // changes whenever the operation's bits do
   std::string_view numerics;  // the rule of spec/ that fixes them
   std::string_view room;      // its folder in src/ops, often its own name
+  std::string_view kind;      // what operations of a room share ([kind.NAME] of its table), or empty
 };
 
-std::span<const OpInfo> opset();             // in the order of spec/opset.toml
+std::span<const OpInfo> opset();             // ascending by name
 const OpInfo* op_info(std::string_view op);  // null: no such operation
 
 // How ranks divide the results of an operation among themselves (src/plan/analysis/split_rules.h).

@@ -8,6 +8,7 @@
 
 #include "base/endian.h"
 #include "base/hash/sha256.h"
+#include "base/opset.h"
 
 namespace invar::conformance {
 namespace {
@@ -174,8 +175,9 @@ std::string_view prefix_of(std::string_view line) {
 bool is_for(std::string_view line, std::string_view op) {
   std::string_view prefix = prefix_of(line);
   if (prefix.empty()) return true;
+  const OpInfo* info = op_info(op);
   for (std::string_view name : split(prefix.substr(0, prefix.size() - 2), ','))
-    if (name == op) return true;
+    if (name == op || (info && name == info->kind)) return true;
   return false;
 }
 

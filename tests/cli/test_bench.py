@@ -4,6 +4,7 @@ machines differ."""
 import http.server
 import importlib.util
 import json
+import re
 import sys
 import threading
 
@@ -38,7 +39,15 @@ FIELDS = {
 
 
 def test_json_has_the_fields(tmp_path):
-    done = invar("bench", *TINY, "--json", "--plot", tmp_path / "p.svg").json()
+    published = tmp_path / "b/p.json"
+    done = invar(
+        "bench", *TINY, "--json", "--plot", tmp_path / "p.svg", "--publish", published
+    ).json()
+    also = json.loads(published.read_text())  # for tools/docs/bench_page.py
+    assert {k: also.pop(k) for k in done} == done
+    assert set(also) == {"schema", "day", "version", "most_memory_bytes"}
+    assert also["schema"] == "invar-bench 1" and also["most_memory_bytes"] > 1 << 20
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", also["day"])
     assert set(done) == {"cpu", "device", "peer", "limits", "rows"} and done["device"] == "cpu"
     (limit,), (row,) = done["limits"], done["rows"]
     assert set(limit) == {

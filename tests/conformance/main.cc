@@ -137,12 +137,32 @@ std::vector<ops::KernelRef> rows_of(std::string_view op, const Options& options,
   return rows;
 }
 
+// The lines of golden.txt, and of an operation without one those of the first operation of its
+// kind.
+std::string with_new_operation(const std::string& text, const OpInfo& info) {
+  std::string_view like;
+  std::string lines;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = std::string_view(text).substr(at, end - at), prefix = prefix_of(line);
+    at = end + 1;
+    if (prefix.empty()) continue;
+    std::string_view op = prefix.substr(0, prefix.size() - 2);
+    if (op == info.op) return text;
+    const OpInfo* other = op_info(op);
+    if (like.empty() && other && other->kind == info.kind) like = op;
+    if (op == like) lines += std::string(info.op) + std::string(line.substr(op.size())) + "\n";
+  }
+  return text + lines;
+}
+
 int write_golden(const Options& options) {
   for (const OpInfo& info : opset()) {
     if (!options.op.empty() && options.op != info.op) continue;
     std::string path = options.rooms + "/" + std::string(info.room) + "/tests/golden.txt";
     auto text = read_file(path);
     if (!text) return std::printf("%s\n", text.error().message.c_str()), 2;
+    if (!info.kind.empty()) *text = with_new_operation(*text, info);
     std::string out;
     for (size_t at = 0; at < text->size();) {
       size_t end = std::min(text->find('\n', at), text->size());

@@ -17,6 +17,8 @@ from decimal import Decimal, getcontext
 from fractions import Fraction
 from pathlib import Path
 
+import tomllib
+
 ROOMS = Path(__file__).resolve().parents[2] / "src" / "ops"
 NAN, INF = math.nan, math.inf
 WIDTH = {
@@ -482,10 +484,23 @@ def evaluate(op, line):
     )
 
 
+def with_new_operations(room, lines):
+    """The lines, and for an operation without one those of the first operation of its kind."""
+    table = tomllib.loads((ROOMS / room / "ops.toml").read_text())
+    kinds = {op: entry.get("kind") for op, entry in table.items() if op != "kind"}
+    named = [line.partition(": ")[0] for line in lines]
+    yield from lines
+    for op, kind in kinds.items():
+        like = next((n for n in named if kind and op not in named and kinds.get(n) == kind), None)
+        yield from (op + line[len(like) :] for n, line in zip(named, lines) if n == like)
+
+
 def room_lines(room):
     """(line, what it should be) for every line of a room's vectors. In a room of several operations
     a line begins `OP: `."""
-    for line in (ROOMS / room / "tests/vectors.txt").read_text().splitlines():
+    for line in with_new_operations(
+        room, (ROOMS / room / "tests/vectors.txt").read_text().splitlines()
+    ):
         if line.startswith("#") or not line:
             yield line, line
             continue

@@ -4,6 +4,7 @@ tests/conformance/README.md), and what the reproducible operation and torch make
 import itertools
 import math
 import re
+import runpy
 import struct
 import warnings
 import zlib
@@ -11,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import tomllib
 from conftest import BUILD, ROOT
 
 if not (BUILD / "python/invar").is_dir():
@@ -21,9 +21,9 @@ import torch.nn.functional as functional  # noqa: E402
 from invar import NotCovered, _native, rooms  # noqa: E402
 from invar.modules.emitted import TYPES  # noqa: E402
 
-OPSET = tomllib.loads((ROOT / "spec/opset.toml").read_text())
-del OPSET["choice"]  # no operations
-for op in [op for op, row in OPSET.items() if row.get("room") in ("fixed", "optim")]:
+LISTED, _, _ = runpy.run_path(str(ROOT / "tools/ops/generate.py"))["read"](ROOT)
+OPSET = {op.name: op for op in LISTED}
+for op in [op for op, entry in OPSET.items() if entry.room in ("fixed", "optim")]:
     del OPSET[op]  # no graph of ONNX has the operations of training
 for op in [op for op in OPSET if op == "fixed_matmul" or op.endswith("_exact16")]:
     del OPSET[op]
@@ -97,15 +97,13 @@ def parsed(op, n, line):
 
 def cases(op):
     """Some of each line of the operation's, small ones."""
-    lines = (
-        (ROOT / "src/ops" / OPSET[op].get("room", op) / "tests/cases.txt").read_text().splitlines()
-    )
+    lines = (ROOT / "src/ops" / OPSET[op].room / "tests/cases.txt").read_text().splitlines()
     for n, line in enumerate(lines, 1):
         named = re.match(r"([\w,]+):\s", line)
         if (
             line.startswith("#")
             or not line.strip()
-            or (named and op not in named.group(1).split(","))
+            or (named and not {op, OPSET[op].keys.get("kind")} & set(named.group(1).split(",")))
         ):
             continue
         loop, rest = re.match(
@@ -228,7 +226,7 @@ def refused(case):
     """What torch refuses, and says so: kernels that slide over nothing or give nothing, channels
     there are none of; u64, mostly."""
     return (
-        OPSET[case.op].get("room", case.op) in ("conv", "pool", "batchnorm")
+        OPSET[case.op].room in ("conv", "pool", "batchnorm")
         and case.empty()
         or any(t == "u64" for t, _ in case.types())
     )
@@ -284,7 +282,7 @@ def names_nothing(case, i):
     """An index of any value, or of a table without rows."""
     return (
         i == 1
-        and OPSET[case.op].get("room", case.op) == "gather"
+        and OPSET[case.op].room == "gather"
         and (case.empty() or case.operands[i][2] == "any" or case.operands[i][2].startswith("="))
     )
 

@@ -157,3 +157,14 @@ def test_bad_arguments_of_the_build(arguments):
         pytest.skip("buildah is not installed")
     made = run(BUILD, *arguments)
     assert made.returncode == 2 and made.stderr.count("\n") == 1, made.stderr
+
+
+def test_it_says_what_is_in_the_program(image):
+    """The bill of materials, where ninja has built the program."""
+    if not Path(INVAR).parents[1].joinpath("build.ninja").exists():
+        pytest.skip("ninja did not build the program")
+    command = (
+        'c=$(buildah from --pull-never "$0") && cat "$(buildah mount "$c")$1"; buildah rm "$c" >&2'
+    )
+    shown = run("bash", "-c", command, image, "/usr/share/doc/invar/sbom.cdx.json")
+    assert "libmlir-19-dev" in {c["name"] for c in json.loads(shown.stdout)["components"]}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the generated pages of docs/reference: operations.md, errors.md, model-keys.md,
-model-types.md, serve-fields.md, openapi.json, weight-formats.md and cli-options.md.
+"""Writes spec/opset.toml, the tables of spec/operations.md, and pages of docs/reference:
+operations.md, errors.md, model-keys.md, model-types.md, serve-fields.md, openapi.json,
+weight-formats.md and cli-options.md.
 
 generate.py [--check]
 
@@ -24,7 +25,6 @@ import openapi  # noqa: E402
 import request_fields  # noqa: E402
 
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
-REFERENCE = ROOT / "docs/reference"
 
 
 def row(op):
@@ -36,16 +36,60 @@ def row(op):
     return f"| `{op.name}` | {operands} | {attributes} | {op.version} | `{op.numerics}` |"
 
 
+def tables():
+    """The operations, the choices, and the operations by room, of the rooms' ops.toml."""
+    return runpy.run_path(str(ROOT / "tools/ops/generate.py"))["read"](ROOT)
+
+
+def opset():
+    """spec/opset.toml: what a plan says of operations."""
+    listed, choices, _ = tables()
+    text = [
+        "# The operations that a plan may name; operations.md has the formula of each.",
+        "# `tools/docs/generate.py` writes this page from the entries in src/ops/ROOM/ops.toml.",
+        "# version: it changes whenever the operation's bits do.",
+        "# room: the folder of src/ops that the operation shares; without it the folder has its name.",
+        "# numerics: the rule of spec/ that fixes the bits. Plans carry both, and a build refuses others.",
+    ]
+    for op in listed:
+        text += ["", f"[{op.name}]", f"version = {op.version}"]
+        text += [f'room = "{op.room}"'] * (op.room != op.name)
+        text += [f'numerics = "{op.numerics}"']
+    text += [
+        "",
+        "# Numerics choices (choices.md): patterns of operations that a compiler may replace by one",
+        "# with bits of its own.",
+    ]
+    return "\n".join(text) + "".join(f"\n[choice.{name}]\n" for name in choices)
+
+
+def first_clause(op):
+    """The number of the first clause that fixes an operation's bits."""
+    return int(re.search(r"\.(\d+)", op.keys["clauses"])[1])
+
+
+def formulas():
+    """spec/operations.md, with the tables of its sections as the rooms' ops.toml has them."""
+    sections = re.split(r"^## ", (ROOT / "spec/operations.md").read_text(), flags=re.M)
+    _, _, by_room = tables()
+    for i, section in enumerate(sections[1:], 1):
+        rows = [
+            f"| `{op.name}`{op.signature} | {op.keys['formula'].replace('|', chr(92) + '|')} "
+            f"| {op.keys['clauses']} |\n"
+            for op in sorted(by_room.get(section.split("\n")[0].strip(), []), key=first_clause)
+        ]
+        sections[i] = re.sub(r"(?<=\|---\|---\|---\|\n)(\|.*\n)*", lambda _: "".join(rows), section)
+    return "## ".join(sections)
+
+
 def operations():
-    """The operations of spec/opset.toml by room, with the signatures of the rooms' ops.toml."""
-    tables = runpy.run_path(str(ROOT / "tools/ops/generate.py"))
-    listed, _, by_room = tables["read"](ROOT)
+    """The operations by room, with their signatures."""
+    listed, _, by_room = tables()
     text = [
         "# Operations",
         "",
-        "`tools/docs/generate.py` writes this page from [spec/opset.toml](../../spec/opset.toml) and the",
-        "rooms' `ops.toml`. A plan repeats the version and the numerics of each operation, and a build",
-        "refuses a plan with others.",
+        "`tools/docs/generate.py` writes this page from the rooms' `ops.toml`. A plan repeats the version",
+        "and the numerics of each operation, and a build refuses a plan with others.",
         "",
         f"There are {len(listed)} operations in {len(by_room)} rooms. A room's page of `spec/ops` says what",
         "its operations compute; [spec/operations.md](../../spec/operations.md) has a line for each.",
@@ -342,19 +386,21 @@ def cli_options():
 
 
 PAGES = {
-    "operations.md": operations,
-    "errors.md": errors,
-    "model-keys.md": model_keys,
-    "model-types.md": model_types,
-    "serve-fields.md": serve_fields,
-    "weight-formats.md": weight_formats,
-    "openapi.json": serve_openapi,
-    "cli-options.md": cli_options,
+    "spec/opset.toml": opset,
+    "spec/operations.md": formulas,
+    "docs/reference/operations.md": operations,
+    "docs/reference/errors.md": errors,
+    "docs/reference/model-keys.md": model_keys,
+    "docs/reference/model-types.md": model_types,
+    "docs/reference/serve-fields.md": serve_fields,
+    "docs/reference/weight-formats.md": weight_formats,
+    "docs/reference/openapi.json": serve_openapi,
+    "docs/reference/cli-options.md": cli_options,
 }
 
 
 def stale():
-    """Names of the pages that are not what they would be now, with their text."""
+    """Paths of the pages that are not what they would be now, with their text."""
     made = {
         name: make()
         for name, make in PAGES.items()
@@ -363,7 +409,7 @@ def stale():
     return {
         name: text
         for name, text in made.items()
-        if not (REFERENCE / name).is_file() or (REFERENCE / name).read_text() != text
+        if not (ROOT / name).is_file() or (ROOT / name).read_text() != text
     }
 
 
@@ -374,10 +420,10 @@ def main():
     found = stale()
     for name, text in found.items():
         if sys.argv[1:]:
-            print(f"docs/reference/{name} is stale: run tools/docs/generate.py")
+            print(f"{name} is stale: run tools/docs/generate.py")
         else:
-            (REFERENCE / name).write_text(text)
-            print(f"wrote docs/reference/{name}")
+            (ROOT / name).write_text(text)
+            print(f"wrote {name}")
     return 1 if found and sys.argv[1:] else 0
 
 

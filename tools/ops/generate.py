@@ -9,9 +9,15 @@ dialect), ops/ROOM/table.h (a row for each operation of a room with kinds),
 ops/ROOM/attributes.h and ops/attributes.cc (the attributes as structs, src/kernels/call.h),
 result_rules.inc (the rule of each result's type), and torch_formats.inc (how torch says it).
 
-spec/opset.toml is the law: names, versions, numerics, rooms and the choices. ops.toml has an entry
-for each of its operations, with these keys:
+An operation is declared here alone: spec/opset.toml and the tables of spec/operations.md are
+printed from the entries (tools/docs/generate.py). src/ops/choices.toml has an entry for each
+numerics choice (spec/choices.md). An entry of ops.toml has these keys:
 
+version        changes whenever the operation's bits do; 1 without it
+numerics       the rule of spec/ that fixes its bits; plans carry it with the version
+formula        its value in one line, as spec/operations.md shows it
+clauses        the clauses that fix its bits
+signature      "(OPERANDS) {ATTRIBUTES}" of that page, where the formula uses other letters
 operands       "NAME: TYPE|TYPE", in the order of a plan's node. NAME? may be absent, NAME* is any
                number. `any`: every type. `widens`: kernels widen a bf16 or f16 weight exactly.
 attributes     "NAME: TYPE = DEFAULT", f32, i64, string or i64_array. A plan may omit NAME?. An
@@ -62,7 +68,10 @@ RULES = {  # how the generated text calls the rules; `a` is the struct of attrib
     "norm backward weight": "infer_norm_backward_weight(in, a.axis)",
 }
 TRAITS = ("elementwise", "pointwise", "copies")
-KEYS = set("operands attributes result traits split torch cpu_extension kind part onnx".split())
+LAW = "version numerics formula clauses signature"
+KEYS = set(
+    f"{LAW} operands attributes result traits split torch cpu_extension kind part onnx".split()
+)
 OPERAND = re.compile(r"(\w+)([?*]?): ([\w|]+)( widens)?")
 ATTRIBUTE = re.compile(r"(\w+)(\??): (f32|i64|string|i64_array)(?: = (\S+))?")
 # Types that src/compiler/dialects/repro.td names.
@@ -81,9 +90,12 @@ def matched(pattern, text, where):
 
 
 class Operation:
-    def __init__(self, name, law, keys, where):
-        self.name, self.version, self.numerics = name, law["version"], law["numerics"]
-        self.room, self.keys = law.get("room", name), keys
+    def __init__(self, name, room, keys, where):
+        for key in ("numerics", "formula", "clauses"):
+            if key not in keys:
+                raise Wrong(f"{where}: there is no {key}")
+        self.name, self.version, self.numerics = name, keys.get("version", 1), keys["numerics"]
+        self.room, self.keys = room, keys
         self.operands = [matched(OPERAND, text, where) for text in keys.get("operands", [])]
         self.attributes = [matched(ATTRIBUTE, text, where) for text in keys.get("attributes", [])]
         for _, _, types, _ in self.operands:
@@ -163,6 +175,14 @@ class Operation:
             *made,
         ]
 
+    @property
+    def signature(self):
+        """(OPERANDS) {ATTRIBUTES} as spec/operations.md has them."""
+        wrote = {"": "{}", "?": "[{}]", "*": "{}…"}
+        operands = ", ".join(wrote[count].format(name) for name, count, _, _ in self.operands)
+        names = ", ".join(name for name, _, kind, _ in self.attributes if kind != "string")
+        return self.keys.get("signature", f"({operands})" + f" {{{names}}}" * bool(names))
+
     def td(self):
         made = self.declarations()
         base = "Repro_InferOp" if self.inferred else "Repro_Op"
@@ -180,39 +200,29 @@ class Operation:
 
 
 def read(root):
-    """The operations of spec/opset.toml in its order, and its choices."""
-    law = tomllib.loads((root / "spec/opset.toml").read_text())
-    choices = list(law.pop("choice", {}))
+    """The operations by name, the choices, and the operations of each room in the file's order."""
+    choices = list(tomllib.loads((root / "src/ops/choices.toml").read_text()))
     entries = {}
-    for room in sorted({keys.get("room", name) for name, keys in law.items()}):
-        path = root / f"src/ops/{room}/ops.toml"
-        if not path.is_file():
-            raise Wrong(
-                f"src/ops/{room}/ops.toml: there is none, and spec/opset.toml names the room"
-            )
-        listed = tomllib.loads(path.read_text())
+    for path in sorted(root.glob("src/ops/*/ops.toml")):
+        listed, room = tomllib.loads(path.read_text()), path.parent.name
         kinds = listed.pop("kind", {})
         for name, keys in listed.items():
             where = f"src/ops/{room}/ops.toml: [{name}]"
-            if law.get(name, {}).get("room", name) != room or name not in law:
-                raise Wrong(f"{where}: spec/opset.toml has no operation of this name in the room")
+            if name in entries:
+                raise Wrong(f"{where}: src/ops/{entries[name].room}/ops.toml has this name, too")
             if "kind" in keys and keys["kind"] not in kinds:
                 raise Wrong(f"{where}: there is no [kind.{keys['kind']}]")
-            entries[name] = Operation(
-                name, law[name], kinds.get(keys.get("kind"), {}) | keys, where
-            )
+            keys = kinds.get(keys.get("kind"), {}) | keys
+            entries[name] = Operation(name, room, keys, where)
     defaults = {}  # functions of several operations of a room read the struct of one
     for op in entries.values():
         for name, _, _, default in op.attributes:
             if default and defaults.setdefault((op.room, name), default) != default:
                 raise Wrong(f"{op.name}: {name} has another default than in its room")
-    for name, keys in law.items():
-        if name not in entries:
-            raise Wrong(f"src/ops/{keys.get('room', name)}/ops.toml: there is no entry [{name}]")
     rooms = {}
     for entry in entries.values():
         rooms.setdefault(entry.room, []).append(entry)
-    return [entries[name] for name in law], choices, rooms
+    return [entries[name] for name in sorted(entries)], choices, rooms
 
 
 def opset(operations, choices):
@@ -225,7 +235,8 @@ def opset(operations, choices):
                     f"{op.name}: attribute {name} has another type than in another operation"
                 )
     ops = "".join(
-        f'    {{"{o.name}", {o.version}, "{o.numerics}", "{o.room}"}},\n' for o in operations
+        f'    {{"{o.name}", {o.version}, "{o.numerics}", "{o.room}", "{o.keys.get("kind", "")}"}},\n'
+        for o in operations
     )
     splits = "".join(
         f'    {{"{o.name}", "{o.keys["split"]}"}},\n' for o in operations if "split" in o.keys

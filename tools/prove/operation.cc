@@ -1,5 +1,6 @@
 #include "operation.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "base/opset.h"
 #include "kernels/registry.h"
 
 namespace invar::prove {
@@ -117,6 +119,25 @@ std::optional<Function1> find_operation(const std::string& text, const std::stri
   };
 }
 
+// An empty line for each operation that the file has not, though it has one of its kind without
+// attributes.
+void add_new_operations(std::vector<std::string>& lines) {
+  std::vector<std::string_view> listed;
+  std::vector<const OpInfo*> like;
+  for (const std::string& line : lines) {
+    std::string_view name = std::string_view(line).substr(0, line.find_first_of(" ,"));
+    if (!name.starts_with("op:")) continue;
+    listed.push_back(name.substr(3));
+    const OpInfo* info = op_info(listed.back());
+    if (info && !info->kind.empty() && line[name.size()] == ' ') like.push_back(info);
+  }
+  for (const OpInfo& info : opset()) {
+    auto same = [&](const OpInfo* other) { return other->room == info.room && other->kind == info.kind; };
+    if (std::ranges::any_of(like, same) && std::ranges::find(listed, info.op) == listed.end())
+      lines.push_back("op:" + std::string(info.op) + " - 3f - c0 -");
+  }
+}
+
 // Lines of the file: OPERATION ROOT CHUNK DIGEST [CHUNK DIGEST ...]; ROOT is - where it is not
 // known yet.
 int operations(const std::string& path, const std::string& mode, const std::vector<const Probe*>& isas,
@@ -124,6 +145,7 @@ int operations(const std::string& path, const std::string& mode, const std::vect
   std::ifstream file(path);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
+  if (mode == "fill") add_new_operations(lines);
   std::vector<int> all(kChunks);
   std::iota(all.begin(), all.end(), 0);
   int count = 0, wrong = 0;

@@ -104,6 +104,11 @@ fi
 install -d -m 755 "$tree/usr/share/invar/models" "$tree/usr/share/doc/invar"
 cp -r --no-preserve=ownership "$root/models/shakespeare-4m" "$tree/usr/share/invar/models/"
 install -m 644 "$root/LICENSE" "$root/README.md" "$tree/usr/share/doc/invar/"
+# What of others is in the program; the dpkg of the image has the rest.
+if [[ -f ${binary%/bin/*}/build.ninja ]] && command -v ninja >/dev/null; then
+  SOURCE_DATE_EPOCH=$epoch python3 -B "$root/tools/release/components.py" "${binary%/bin/*}" \
+    "$tree/usr/share/doc/invar" invar
+fi
 install -d -o "$user" -g "$user" "$tree/srv/invar" "$tree/cache"
 version=$("$binary" --version | head -n 1)
 buildah config --user invar --workingdir /srv/invar --entrypoint '["/usr/bin/invar"]' \

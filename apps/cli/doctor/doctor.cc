@@ -6,9 +6,12 @@
 #include "commands.h"
 #include "conformance/machine.h"
 #include "console.h"
+#include "doctor/evidence.h"
 #include "doctor/report.h"
+#include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "plan/plan.h"
+#include "signature/key_file.h"
 
 namespace invar::cli {
 namespace {
@@ -49,11 +52,38 @@ Value json_of(const MachineReport& r) {
   return json::sorted(std::move(j));
 }
 
+// What is wrong with the options of the evidence is said before the minute of work.
+struct EvidenceInput {
+  std::vector<receipt::Receipt> receipts;
+  std::vector<signature::PrivateKey> keys;
+};
+Result<EvidenceInput> evidence_input(const DoctorCommand& c) {
+  EvidenceInput input;
+  for (const std::string& path : c.model_receipts) {
+    INVAR_TRY(input.receipts.emplace_back(), generate::valid_receipt(path));
+  }
+  for (const std::string& path : c.keys) {
+    INVAR_TRY(input.keys.emplace_back(), signature::read_private_key(path));
+  }
+  return input;
+}
+
+// False: it was not wanted.
+Result<bool> write_evidence(const DoctorCommand& c, const MachineReport& report, const EvidenceInput& input) {
+  if (c.evidence.empty()) return false;
+  INVAR_TRY(const std::string text, evidence_text(report, input.receipts, input.keys));
+  INVAR_CHECK_OK(write_file(c.evidence, text));
+  return true;
+}
+
 }  // namespace
 
 int doctor(const DoctorCommand& c) {
   OutputFolders folders;
   if (const Status made = folders.make_above("--report", c.report); !made) return fail(made.error());
+  if (const Status made = folders.make_above("--evidence", c.evidence); !made) return fail(made.error());
+  const auto input = evidence_input(c);
+  if (!input) return fail(input.error());
   DiskReservation space;  // a report that cannot be written is said before the minute of work
   if (!c.report.empty()) {
     auto reserved = DiskReservation::make(c.report, kReportBytes);
@@ -76,6 +106,9 @@ int doctor(const DoctorCommand& c) {
       return fail(written.error());
     if (console.says_details()) console.note("report", c.report);
   }
+  const auto evidence = write_evidence(c, *report, *input);
+  if (!evidence) return fail(evidence.error());
+  if (*evidence && console.says_details()) console.note("evidence", c.evidence);
   const std::string text =
       c.json ? line_of(findings) : conformance::table(*report, INVAR_VERSION, std::string(plan::kNumerics));
   std::fputs(text.c_str(), stdout);

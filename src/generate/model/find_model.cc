@@ -12,6 +12,7 @@
 #include "generate/cache/task_folder.h"
 #include "generate/model/chat_template_text.h"
 #include "generate/model/model_folder.h"
+#include "generate/model/shipped_model.h"
 
 namespace invar::generate {
 namespace {
@@ -94,6 +95,9 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
     if (fs::exists(folder, ec))
       if (auto location = resolve(folder))
         return FoundModel{*location, "the folder of the last run here with these weights"};
+  if (const std::string folder = shipped_model(claimed.model_name);
+      !folder.empty() && has_files_of(folder, claimed))
+    if (auto location = resolve(folder)) return FoundModel{*location, "the model that ships with Invar"};
   const auto path = claimed.execution.find("model_path");
   if (path != claimed.execution.end()) {
     auto location = resolve(path->second);

@@ -17,9 +17,9 @@ struct FoundModel {
 };
 
 // Looks in this order: the model that the user names, if any; the receipt's name and revision in
-// the local Hugging Face cache; the folder of an earlier run here with these weights; the path in
-// the receipt, which its sender chose. Only a model that the user names is downloaded, of the
-// revision that the receipt claims.
+// the local Hugging Face cache; the folder of an earlier run here with these weights; a model of
+// the receipt's name that is installed with the program; the path in the receipt, which its sender
+// chose. Only a model that the user names is downloaded, of the revision that the receipt claims.
 Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt& claimed, Observer&);
 
 // Compares the claimed name and revision of a model whose digests are equal: a finding where the

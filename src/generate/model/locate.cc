@@ -8,6 +8,7 @@
 #include "generate/model/gguf_model.h"
 #include "generate/model/model.h"
 #include "generate/model/model_folder.h"
+#include "generate/model/shipped_model.h"
 #include "hub/environment.h"
 
 namespace invar::generate {
@@ -94,7 +95,8 @@ Result<ModelLocation> unknown(const std::string& name) {
                   "the Hugging Face hub");
 }
 
-// Checks what is no name of the hub. Absent: it is one.
+// Checks what is no name of the hub, models that are installed with the program among it. Absent:
+// it is one.
 Result<std::optional<ModelLocation>> not_of_hub(const ModelSource& source) {
   std::error_code ec;
   if (source.name.find('\0') != source.name.npos)
@@ -104,6 +106,11 @@ Result<std::optional<ModelLocation>> not_of_hub(const ModelSource& source) {
     if (!source.revision.empty())
       return bad_input("model " + source.name + ": a file has no revisions: leave --revision out");
     INVAR_TRY(ModelLocation location, open_gguf_model(source.name));
+    return std::optional(std::move(location));
+  }
+  if (const std::string shipped = shipped_model(source.name);
+      !shipped.empty() && source.revision.empty() && !fs::exists(source.name, ec)) {
+    INVAR_TRY(ModelLocation location, local(shipped));
     return std::optional(std::move(location));
   }
   const auto of_hub = hub::parse_name(source.name);

@@ -141,6 +141,33 @@ def call():
         yield bytes([i]) + json.dumps(body).encode()
 
 
+def container():
+    """A byte that says the kind (container.cc): GGUF files, NumPy's arrays, plans."""
+    import io
+
+    import numpy as np
+
+    sys.path.insert(0, str(ROOT / "tests/weights"))
+    import gguf_files
+
+    config = json.loads((MODEL / "config.json").read_text())
+    keys = gguf_files.llama_metadata(config)
+    words = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a", "b", "<s>"],
+             "tokenizer.ggml.merges": ["a b"], "tokenizer.ggml.token_type": [1, 1, 3]}  # fmt: skip
+    for kind in ("F32", "Q4_0", "Q6_K"):
+        _, numbers, size = gguf_files.TYPES[kind]
+        rows = {"token_embd.weight": (kind, [1, 256], bytes(256 // numbers * size))}
+        yield b"\0" + gguf_files.file_bytes(keys | words, rows)
+    yield b"\0" + gguf_files.file_bytes({"general.architecture": "llama"}, {}, version=2)
+    for array in (np.arange(6, dtype="<f4").reshape(2, 3), np.array(True), np.zeros((0, 2), "<i8"),
+                  np.arange(3, dtype="<f2"), np.asfortranarray(np.eye(2)), np.arange(2, dtype=">i4")):  # fmt: skip
+        out = io.BytesIO()
+        np.save(out, array)
+        yield b"\1" + out.getvalue()
+    examples = (ROOT / "spec/plan.md").read_text().split("```")[1::2]
+    yield from (b"\2" + text.lstrip("\n").encode() for text in examples if "invar-plan 1" in text)
+
+
 def http():
     host = "Host: localhost\r\n"
     for text in (

@@ -4,6 +4,7 @@ computed."""
 import re
 import sys
 
+import numpy as np
 import pytest
 from conftest import BUILD, ROOT
 
@@ -70,3 +71,19 @@ def test_stopped_resumed_and_verified(example, tmp_path):
     assert run("--save", path, "--resume") == wanted
     verdict = t.verify(path, ROOT / f"examples/{module.__name__}.py", "1:2")
     assert verdict.holds and verdict.executed == 1
+
+
+def test_what_the_demonstration_prints():
+    """docs/concepts/why-bits-differ.md shows the digests that Invar has, however it is asked.
+    PyTorch's depend on the machine."""
+    import why_bits_differ
+
+    page = (ROOT / "docs/concepts/why-bits-differ.md").read_text()
+    shown = re.findall(
+        r"^(\w.*)\n  PyTorch .*\n  Invar +(\d+) ways, 1 results: (\w{16})$", page, re.M
+    )
+    found = {}
+    for title, ways in why_bits_differ.ROWS.items():
+        digests = [why_bits_differ.digest(np.asarray(r)) for who, r in ways() if who == "Invar"]
+        found[title] = (str(len(digests)), *set(digests))
+    assert {title: (count, digest) for title, count, digest in shown} == found

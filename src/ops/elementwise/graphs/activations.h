@@ -110,6 +110,10 @@ INVAR_INLINE F softplus(F x) {
 INVAR_INLINE F logsigmoid(F x) {
   return neg(softplus(neg(x)));
 }
+INVAR_INLINE F sinc(F x) {
+  F quotient = div(from_num::sinpi(x), mul(x, set1(0x1.921fb6p+1f)));
+  return select(lt(abs(x), set1(0x1p-13f)), set1(1.0f), quotient);
+}
 
 // Functions whose fast path has a normal result, so that the store rule is skipped. Same values.
 INVAR_INLINE Canonical tanh(F x) {

@@ -437,6 +437,9 @@ ON_BITS = {
     "cbrt": operation(lambda x: root(x, 3)),
     "softplus": operation(lambda x: add(maximum(x, 0.0), LOG1P(exp(-abs(x))))),
     "logsigmoid": operation(lambda x: -add(maximum(-x, 0.0), LOG1P(exp(-abs(x))))),
+    "sinc": operation(
+        lambda x: 1.0 if abs(x) < 2**-13 else div(FUNCTIONS["sinpi"](x), mul(x, 3.1415927410125732))
+    ),
     "relu": operation(lambda x: maximum(x, 0.0)),
     "leakyrelu": operation(lambda x, alpha: mul(alpha, x) if x < 0 else x, names=("alpha",)),
     "prelu": operation(lambda x, slope: mul(slope, x) if x < 0 else x),

@@ -1,0 +1,51 @@
+// Fuzzes files of numbers. An input: a byte that says which kind, then the file: 0 a GGUF file, 1 a
+// NumPy array, 2 a plan.
+#include "checkpoint/gguf.h"
+#include "fuzz/parsers/parts.h"
+#include "plan/plan.h"
+#include "run/npy.h"
+
+namespace invar {
+namespace {
+
+void try_gguf(std::string_view content) {
+  put("a.gguf", content);
+  if (const auto read = checkpoint::read_gguf(folder() + "/a.gguf"); !read) return expect(read.error());
+}
+
+// What is read is written as a file that gives the same tensor.
+void try_npy(std::string_view content) {
+  put("a.npy", content);
+  const auto read = run::read_npy(folder() + "/a.npy");
+  if (!read) return expect(read.error());
+  put("b.npy", run::npy_of(*read));
+  const auto again = run::read_npy(folder() + "/b.npy");
+  if (!again) defect("a written array is not read: " + again.error().message);
+  if (again->shape != read->shape || again->bytes != read->bytes)
+    defect("an array changes when it is written");
+}
+
+// A plan prints as a text that is the same plan.
+void try_plan(std::string_view content) {
+  const auto read = plan::parse(content, "input");
+  if (!read) return expect(read.error());
+  const std::string text = plan::print(*read);
+  const auto again = plan::parse(text, "again");
+  if (!again) defect("a printed plan is not read: " + again.error().message);
+  if (plan::print(*again) != text) defect("a plan changes when it is read");
+}
+
+}  // namespace
+}  // namespace invar
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace invar;
+  if (size == 0) return 0;
+  const std::string_view content(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0] % 3) {
+    case 0: try_gguf(content); break;
+    case 1: try_npy(content); break;
+    default: try_plan(content);
+  }
+  return 0;
+}
