@@ -10,7 +10,7 @@ from pathlib import Path
 
 from stories import adventures, plots, quiet, wonders
 from stories.scene import Scene
-from stories.summaries import SUMMARIES
+from stories.summaries import DEEDS, SUMMARIES
 from talks import memory, people, tasks, tools
 
 from grammar import Dice, say
@@ -75,7 +75,7 @@ TALKS, TASKS = weighted(memory.SKILLS), weighted(tasks.SKILLS)
 
 
 def small(dice):
-    return dice.pick(TALKS if dice.chance(0.6) else TASKS)(dice)
+    return dice.pick(TALKS if dice.chance(0.5) else TASKS)(dice)
 
 
 def scene(dice):
@@ -118,25 +118,24 @@ def request(s):
     d, tags = s.dice, s.tags
     begin = say(
         d,
-        "[Tell me|Please tell me|Can you tell me|Write|Please write|I want to hear|I would "
-        "like|Make up]",
+        "[Tell me|Tell me|Please tell me|Can you tell me|Write|Please write|I want to hear|I "
+        "would like|Make up|Could you tell me|Let me hear|]",
     )
     what = d.pick(["a story", "a story", "a short story", "a little story", "a tale"])
     s.words.update(kind=tags["kind"], name=tags["name"], theme=s.text(tags["theme"]))
     s.words.update(
         thing=tags.get("thing", ""), friend=tags.get("friend", ""), place=tags.get("place", "")
     )
-    about = [
-        "",
-        "",
-        " about {a kind}",
-        " about {a kind} named {name}",
-        " about {theme}",
-        " about {theme}",
-        " about {name}",
-        " about {a kind} named {name} and {theme}",
-        " about {a kind} and {theme}" if " " not in tags["kind"] else "",
+    s.words["deed"] = s.text(d.pick(DEEDS[s.plot].split("|")))
+    one = " about {a kind} named {name}"
+    about = ["", " about {a kind}", one, " about {theme}", " about {theme}", " about {theme}"]
+    about += [
+        " about {a kind} {deed}",
+        " about {a kind} {deed}",
+        one + " {deed}",
+        one + " and {theme}",
     ]
+    about += [" about {name}", " about {name} {deed}", " about {a kind} and {theme}"]
     if "thing" in tags:
         about += [" about {a thing}", " about {a kind} and {a thing}", " with {a thing}"]
     if "friend" in tags:
@@ -144,7 +143,8 @@ def request(s):
     if "place" in tags:
         about += [" that happens {place}", " about {a kind} {place}"]
     ask = " ".join(filter(None, (begin, what, s.text(d.pick(about)))))
-    if begin.startswith("Can"):
+    ask = ask[0].upper() + ask[1:]
+    if begin.startswith("C"):
         return ask + "?"
     return ask + d.pick([".", ".", "", "!", ", please."] if "lease" not in begin else [".", ""])
 
@@ -215,7 +215,7 @@ def going_on(dice):
 
 def small_talk(dice):
     pairs = people.greeting(dice) if dice.chance(0.2) else []
-    for _ in range(dice.between(1, 6)):
+    for _ in range(dice.between(1, 8)):
         pairs += small(dice)
     if dice.chance(0.15):
         pairs += people.goodbye(dice)
@@ -273,21 +273,21 @@ def document(seed, index):
     """The text of document `index`."""
     dice = Dice(seed * (1 << 40) + index)
     kind = dice.below(100)
-    if kind < 24:
+    if kind < 16:
         s = scene(dice)
         if dice.chance(0.2):
             s.go_on(dice.pick(PLOTS))
         title = s.title() + "\n\n" if dice.chance(0.25) else ""
         return title + s.story() + END
     shown = ()
-    if kind < 90:
+    if kind < 88:
         pairs = (
             story_talk
-            if kind < 48
+            if kind < 43
             else reading_talk
-            if kind < 54
+            if kind < 51
             else going_on
-            if kind < 57
+            if kind < 54
             else small_talk
         )(dice)
         messages = []

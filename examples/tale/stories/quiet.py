@@ -195,7 +195,9 @@ def monster(s):
     )
     s.place("p", ["at the market"])
     s.tags.pop("place", None)
-    s.tags["theme"] = s.dice.pick(["{a beast}", "a friendly {beast}", "being brave"])
+    s.tags["theme"] = s.dice.pick(
+        ["{a beast}", "{a beast}", "a friendly {beast}", "{a beast} and a brave {h.noun}"]
+    )
     s.open()
     s.say(
         "Near the town, {lair}, lived {a beast}. Everyone was afraid of it. People said "

@@ -425,13 +425,13 @@ def who_has(d):
 
 
 SKILLS = (
-    (arithmetic, 14),
+    (arithmetic, 18),
     (word_problem, 6),
-    (counting, 6),
+    (counting, 9),
     (where_is, 5),
-    (order, 4),
+    (order, 9),
     (logic, 3),
-    (rewriting, 6),
-    (from_list, 3),
-    (who_has, 4),
+    (rewriting, 8),
+    (from_list, 6),
+    (who_has, 8),
 )
