@@ -4,6 +4,11 @@ GIRLS = """Lily Mia Anna Emma Sara Zoe Lucy Ella Nora Ruby Ivy Rosa Clara Maya L
 Molly Daisy Nina Eva Holly Alice Leah June Lola Penny Wendy Hana Aisha Mei Priya Olga Freya""".split()
 BOYS = """Tom Ben Max Sam Leo Jack Finn Noah Luke Adam Oscar Theo Hugo Milo Otto Felix Jake Peter Paul
 Eli Ned Toby Kai Omar Ravi Ivan Ali Hans Joe Dan Billy Henry Oliver Simon Victor Marco""".split()
+# Parts of names that are made up.
+BEGINS = """Ba Bo Da Do El Fa Fe Ga Ha Il Ja Ka Ki La Lo Ma Me Na Ni Or Pa Pe Ra Ri Sa Sha So Ta Ti Ul Va Vi Wa
+Xa Ya Ze Zo""".split()
+MIDDLES = "ra li mo na ri do ve la mi ni lo ka sa te vi no be".split() + [""] * 12
+ENDS = "a na la ia elle ina ra ya n ro s k vin dor mo lo r us".split()
 PETS = """Rusty Pip Coco Fluffy Spot Bella Nibbles Pepper Biscuit Ginger Sunny Patch Snowy Buttons
 Whiskers Muffin Shadow Hazel Cloud Dusty Bramble Pebble Sparky Acorn Tiggy Mossy Bubbles Honey""".split()
 SURNAMES = "Brown Green Hill Baker Wood Stone Fisher Bell Field Reed Moss Lane Frost Gray".split()
@@ -154,16 +159,25 @@ ANIMALS = {
 SIZES = {name: row[-1] for name, row in ANIMALS.items()}
 BIRDS = "robin owl duck hen penguin eagle swan parrot goose sparrow".split()
 # Those that a story may be about.
-HEROES = (
-    "rabbit fox bear mouse bird owl duck frog turtle squirrel hedgehog dog cat pig lamb".split()
-)
+HEROES = """rabbit fox bear mouse bird owl duck frog turtle squirrel hedgehog dog cat pig lamb rabbit fox bear
+mouse owl cat dog hen goat pony panda tiger koala penguin elephant monkey wolf snail hamster badger beaver
+otter raccoon deer donkey zebra giraffe crab swan goose kangaroo lion ant bat crow camel""".split()
+# Other heroes: he or she, and where they live.
+FIGURES = {
+    "princess": ("she", "a tall castle"), "prince": ("he", "a tall castle"),
+    "king": ("he", "a golden castle"), "queen": ("she", "a golden castle"),
+    "knight": ("he she", "a tower of stone"),
+    "robot": ("he", "a workshop full of tools"), "dragon": ("he she", "a cave in the mountains"),
+    "unicorn": ("she", "a silver forest"), "pirate": ("he she", "an old ship"),
+    "wizard": ("he", "a crooked tower"), "witch": ("she", "a little house in the woods"),
+    "fairy": ("she", "a garden full of flowers"), "elf": ("he she", "a house in a tree"),
+    "giant": ("he", "a valley behind the mountains"), "baker": ("he she", "a house behind the bakery"),
+    "farmer": ("he she", "a farmhouse"), "sailor": ("he she", "a house by the sea"),
+    "astronaut": ("he she", "a house near the rocket"), "gardener": ("he she", "a house full of plants"),
+    "painter": ("he she", "a house with big windows"), "shepherd": ("he she", "a hut on the hill"),
+    "clown": ("he she", "a colorful wagon"), "inventor": ("he she", "a house full of wheels"),
+}  # fmt: skip
 FOUND = "puppy kitten bird duckling rabbit hedgehog squirrel turtle lamb owl".split()
-ENEMIES = {
-    "mouse": ("cat", "owl"),
-    "rabbit": ("fox", "wolf"),
-    "bird": ("cat", "snake"),
-    "frog": ("snake",),
-}
 
 # A toy, and what one does with it.
 TOYS = {
@@ -181,6 +195,14 @@ TOYS = {
     "ring": "look at it in the light", "button": "keep it in a pocket",
     "blanket": "make a tent of it", "flute": "play soft songs on it",
 }  # fmt: skip
+THINGS = """spoon cup plate fork pot apple pumpkin feather stone shell leaf flower rose ribbon necklace crown
+coin watch clock phone camera guitar violin trumpet robot rocket bicycle skateboard sled ladder basket
+bucket bottle box letter map picture painting pencil pen notebook backpack pillow mirror lamp candle jacket coat shoe boot sock glove
+dress shirt belt purse ticket flag balloon compass telescope sword shield helmet wand pebble acorn mug
+vase cushion rug net rope cart tent drum stick broom comb brush chain medal mask puppet""".split()
+THING_USES = ("look at it", "carry it everywhere", "show it to everyone", "keep it next to the bed",
+              "clean it and polish it",
+              "play with it", "think of it", "sing a song about it")  # fmt: skip
 COLORS = "red blue green yellow orange purple pink white brown golden silver black".split()
 # A place, with its preposition: what is there, and where a thing may hide.
 PLACES = {
@@ -243,6 +265,20 @@ PLURALS = {
     "puppy": "puppies", "brush": "brushes", "dress": "dresses", "baby": "babies", "story": "stories",
     "shelf": "shelves", "clothes": "clothes", "monkey": "monkeys", "knife": "knives",
 }  # fmt: skip
+
+
+def made_name(d):
+    """A name that nobody has: it can only be copied."""
+    return d.pick(BEGINS) + d.pick(MIDDLES) + d.pick(ENDS)
+
+
+def people(d, count):
+    """Different names."""
+    found = []
+    for name in d.picks(GIRLS + BOYS, count):
+        other = made_name(d) if d.chance(0.25) else name
+        found.append(name if other in found else other)
+    return found
 
 
 def plural(noun):

@@ -165,7 +165,7 @@ def surprise(s):
 
 
 def monster(s):
-    s.hero(animals=0.15)
+    s.hero(animals=0)
     s.put(
         beast=["dragon", "giant", "troll", "monster"],
         lair=[

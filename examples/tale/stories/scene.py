@@ -15,6 +15,7 @@ ADULTS = (
     ("Mom", "she"),
     ("Dad", "he"),
 )
+OLD = (("Old Martha", "she"), ("Old Bruno", "he"), ("Master Emil", "he"), ("Grandma", "she"))
 TRAITS = (
     "kind brave curious cheerful clever gentle quiet friendly happy funny careful bright".split()
 )
@@ -61,12 +62,15 @@ class Scene:
 
     def __init__(self, dice):
         self.dice, self.words, self.paragraphs, self.facts, self.tags = dice, {}, [], [], {}
-        self._names, self._goes_on = set(), False
+        self._names, self._goes_on, self._figure = set(), False, False
         self.words["near"] = dice.pick(NEAR)
         self.words["color"] = dice.pick(known.COLORS[:9])
 
     def _name(self, names):
-        name = self.dice.pick([n for n in names if n not in self._names])
+        if self.dice.chance(0.12):
+            name = known.made_name(self.dice)
+        else:
+            name = self.dice.pick([n for n in names if n not in self._names])
         self._names.add(name)
         return name
 
@@ -93,6 +97,7 @@ class Scene:
         """h: a child or an animal; g: a grown-up of the family."""
         if self._goes_on:
             return
+        self._figure = False
         if self.dice.chance(animals):
             self.animal("h")
             self.words["h.home"] = self.dice.pick(
@@ -110,6 +115,18 @@ class Scene:
             )
             self._put("g", kin, he, kin.lower())
             self.tags["kind"] = self.words["h.noun"]
+        elif animals and self.dice.chance(0.2):
+            self._figure = True
+            noun = self.dice.pick(sorted(known.FIGURES))
+            he, home = known.FIGURES[noun]
+            he = self.dice.pick(he.split())
+            names = known.BOYS if he == "he" else known.GIRLS
+            short = f"{self.dice.pick(['young', 'young', 'kind', 'clever', 'cheerful'])} {noun}"
+            self._put("h", self._name(names), he, noun, short)
+            self.words["h.home"] = home
+            name, he = self.dice.pick(OLD)
+            self._put("g", name, he, "woman" if he == "she" else "man")
+            self.tags["kind"] = noun
         else:
             self.child("h")
             self.words["h.home"] = write(self.dice.pick(HOMES), self.dice, self.words)
@@ -121,7 +138,7 @@ class Scene:
 
     def friend(self, key="f"):
         """Another of the hero's kind: a child for a child, any animal for an animal."""
-        if self.words["h.noun"] in ("boy", "girl"):
+        if self.words["h.noun"] in ("boy", "girl") or (self._figure and self.dice.chance(0.6)):
             self.child(key)
         else:
             others = [a for a in known.HEROES if a != self.words["h.noun"]]
@@ -130,11 +147,12 @@ class Scene:
 
     def thing(self, key="o", among=None):
         """A toy with a colour: o is "ball", o.full "red ball", o.use what one does with it."""
-        noun = self.dice.pick(sorted(among or known.TOYS))
+        toys = sorted(among or known.TOYS)
+        noun = self.dice.pick(toys if among or self.dice.chance(0.6) else known.THINGS)
         color = self.dice.pick(known.COLORS)
         w = self.words
         w[key], w[f"{key}.color"], w[f"{key}.full"] = noun, color, f"{color} {noun}"
-        w[f"{key}.use"] = known.TOYS.get(noun, "look at it")
+        w[f"{key}.use"] = known.TOYS.get(noun) or self.dice.pick(known.THING_USES)
         self.tags["thing"] = noun
 
     def place(self, key="p", among=None):

@@ -20,10 +20,10 @@ def mystery(s):
         clue={
             "magpie": "a black and white feather",
             "squirrel": "a trail of nut shells",
-            "puppy": "small muddy paw prints",
+            "puppy": "a row of muddy paw prints",
             "kitten": "soft gray hair",
             "goat": "a chewed piece of cloth",
-            "mouse": "tiny crumbs in a line",
+            "mouse": "a line of tiny crumbs",
         }[thief],
         thief=thief,
         nest={

@@ -15,7 +15,7 @@ def small(d):
 
 
 def my_name(d):
-    name = d.pick(known.GIRLS + known.BOYS)
+    (name,) = known.people(d, 1)
     pairs = [
         (
             say(

@@ -168,7 +168,7 @@ def counting(d):
 
 def where_is(d):
     """Things that are moved."""
-    a, b = d.picks(known.GIRLS + known.BOYS, 2)
+    a, b = known.people(d, 2)
     thing = d.pick(["ball", "key", "book", "apple", "doll", "coin", "letter", "cake", "hat", "cup"])
     p, q, r = d.picks(
         [
@@ -209,7 +209,7 @@ COMPARE = (
 
 
 def order(d):
-    a, b, c = d.picks(known.GIRLS + known.BOYS, 3)
+    a, b, c = known.people(d, 3)
     more, most, less, least = d.pick(COMPARE)
     facts = [
         d.pick([f"{a} is {more} than {b}.", f"{b} is {less} than {a}."]),
@@ -312,7 +312,7 @@ def rewriting(d):
             )
         ]
     if kind == 3:
-        a, b = d.picks(known.GIRLS + known.BOYS, 2)
+        a, b = known.people(d, 2)
         act = d.pick(
             [
                 "goes to the park",
@@ -406,7 +406,7 @@ def from_list(d):
 
 
 def who_has(d):
-    names = d.picks(known.GIRLS + known.BOYS, 3)
+    names = known.people(d, 3)
     things = d.picks(sorted(known.TOYS), 3)
     colors = d.picks(known.COLORS[:9], 3)
     text = " ".join(f"{n} has {article(c + ' ' + t)}." for n, t, c in zip(names, things, colors))
