@@ -14,8 +14,8 @@ node, value = helper.make_node, helper.make_tensor_value_info
 RANDOM = np.random.default_rng(44)
 
 
-def fused(op, inputs, outputs, **attributes):
-    return node(op, inputs, outputs, domain="com.microsoft", name="fused", **attributes)
+def fused(op, inputs, outputs, name="fused", **attributes):
+    return node(op, inputs, outputs, domain="com.microsoft", name=name, **attributes)
 
 
 def weights(**shapes):
@@ -167,11 +167,12 @@ def test_lengths_from_embeddings_and_sums(tmp_path):
             "EmbedLayerNormalization",
             ["ids", "", "words", "positions", "", "gamma", "beta", "mask"],
             ["x", "lengths"],
+            name="embed",
         ),
-        fused("Attention", ["x", "w", "b", "lengths"], ["y"], num_heads=2),
+        fused("Attention", ["x", "w", "b", "lengths"], ["y"], name="first", num_heads=2),
         node("ReduceSum", ["mask", "last"], ["sums"], keepdims=0),
         node("Cast", ["sums"], ["sums32"], to=I32),
-        fused("Attention", ["x", "w", "b", "sums32"], ["z"], num_heads=2),
+        fused("Attention", ["x", "w", "b", "sums32"], ["z"], name="second", num_heads=2),
     ]
     constants = weights(words=(7, 8), positions=(6, 8), gamma=(8,), beta=(8,), w=(8, 24), b=(24,))
     agrees(
