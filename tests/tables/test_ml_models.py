@@ -112,6 +112,9 @@ CLASSIFIERS = {
     ),
     "two, first alone": dict(labels=[4, 5], link="LOGISTIC", trees=9, seed=4, only=0, base=[0.3]),
     "two, no weight negative": dict(labels=[4, 5], trees=9, seed=5, only=0, positive=True),
+    "two, no weight negative, linked": dict(
+        labels=[4, 5], link="LOGISTIC", trees=9, seed=5, only=0, positive=True
+    ),
     "two, second alone": dict(labels=[0, 1], trees=9, seed=6, only=1, positive=True),
     "two, both": dict(labels=[0, 1], trees=9, seed=7, classes=2, one_entry=False),
 }
@@ -171,8 +174,9 @@ def test_tree_classifiers(tmp_path, name):
 
 
 def test_trees_of_integers_and_binary64(tmp_path):
-    node = regressor(trees=9, seed=8)
-    path = save(tmp_path / "i.onnx", [node], [("x", I64, ["n", FEATURES])], [("y", F32)])
+    node = classifier(labels=[7, 8, 9], trees=9, seed=8, classes=3)
+    outputs = [("label", I64), ("p", F32)]
+    path = save(tmp_path / "i.onnx", [node], [("x", I64, ["n", FEATURES])], outputs)
     x = np.random.default_rng(1).integers(-3, 3, (40, FEATURES))
     compare(tmp_path, path, x=x)
     a = forest("target", trees=9, seed=9)
@@ -208,7 +212,7 @@ def ensemble_5(dtype):
         nodes_falseleafs=[1, 1, 1],
         leaf_targetids=[0, 1, 0, 1],
         leaf_weights=tensor([1.5, 2.25, -3.0, 0.125]),
-        membership_values=tensor([1.0, -1.5, 0.25, np.nan]),
+        membership_values=tensor([1.0, -1.0, 2.0, np.nan]),
     )
 
 
@@ -249,7 +253,7 @@ LINEAR = np.random.default_rng(5).standard_normal(3 * FEATURES).astype(np.float3
 # name -> nodes from x to label and p, or to y
 PIPELINES = {
     "scaler and linear": [
-        ml("Scaler", ["x"], ["s"], offset=[0.5] * FEATURES, scale=[2.0]),
+        ml("Scaler", ["x"], ["s"], offset=[0.5] * FEATURES, scale=[2.0] * FEATURES),
         ml("Normalizer", ["s"], ["t"], norm="L2"),
         ml("LinearClassifier", ["t"], ["label", "p"], coefficients=LINEAR, intercepts=[0.1, 0.2, 0.3],
            classlabels_ints=[5, 6, 7], post_transform="SOFTMAX"),
