@@ -11,6 +11,7 @@ import onnxruntime as ort
 import pytest
 from conftest import cpu_isas, invar, refused
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 F32, F64, I64, STR = (getattr(TensorProto, n) for n in "FLOAT DOUBLE INT64 STRING".split())
 ROWS, FEATURES = 67, 5
@@ -143,16 +144,17 @@ def close(found, wanted, name):
     assert error.max() <= 2e-6 * max(1, np.abs(finite).max()), name
 
 
-def compare(tmp_path, path, **inputs):
-    """Invar's outputs, compared with onnxruntime's and among instruction sets."""
+def compare(tmp_path, path, standard=False, **inputs):
+    """Invar's outputs, compared with onnxruntime's, or ONNX's reference, and among instruction sets."""
     args = []
     for name, value in inputs.items():
         np.save(tmp_path / f"{name}.npy", value)
         args += ["--input", f"{name}={tmp_path}/{name}.npy"]
     outputs, record, _ = ran(path, tmp_path / "out", *args)
-    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
-    for port, wanted in zip(session.get_outputs(), session.run(None, inputs)):
-        close(outputs[port.name], np.asarray(wanted), port.name)
+    session = ReferenceEvaluator(str(path)) if standard else ort.InferenceSession(path)
+    names = session.output_names if standard else [o.name for o in session.get_outputs()]
+    for name, wanted in zip(names, session.run(None, inputs)):
+        close(outputs[name], np.asarray(wanted), name)
     for isa in cpu_isas():
         assert ran(path, tmp_path / isa, *args, isa=isa)[1]["outputs"] == record["outputs"], isa
     return outputs
@@ -226,7 +228,8 @@ def test_tree_ensemble_5(tmp_path, dtype):
         [("y", code)],
         version=5,
     )
-    compare(tmp_path, path, x=rows(dtype, width=3))
+    # onnxruntime asks for sets of integers, and rounds a number before it looks there.
+    compare(tmp_path, path, standard=True, x=rows(dtype, width=3))
 
 
 def svm(kernel, classes, probabilities):
