@@ -25,7 +25,7 @@ Geometry geometry_of(const Call&);
 const char* check(const Call&);
 
 // The zero point of x (operand 0) or of the weights (1) at output channel m, as it is stored.
-INVAR_INLINE uint8_t zero_byte(const Call& call, size_t operand, int64_t m) {
+static inline uint8_t zero_byte(const Call& call, size_t operand, int64_t m) {
   if (call.in.size() <= 3 + operand) return 0;
   const View& z = call.in[3 + operand];
   return z.as<const uint8_t>()[z.elements() == 1 ? 0 : m];
