@@ -29,7 +29,7 @@ machine() {
   "$invar" doctor --evidence "$1" --sign "$2" "${receipts[@]}" --quiet | tail -n 1
 }
 case ${1:-} in
-  --add) exec python3 -B tools/evidence_reports.py --add "$(realpath "${2:?a report}")" ;;
+  --add) exec python3 -B tools/evidence/reports.py --add "$(realpath "${2:?a report}")" ;;
   --machine) machine "${2:?a file}" "${3:?a private key}"; exit ;;
 esac
 
@@ -85,5 +85,5 @@ if grep -qs '^INVAR_TESTS:BOOL=ON' build/CMakeCache.txt; then
   nice build/bin/invar_fuzz --seeds "$seeds" | tee "$out/fuzz.txt"
   random=$out/fuzz.txt
 fi
-python3 tools/evidence_table.py "$out" ${random:+"$random"} >"$page"
+python3 tools/evidence/table.py "$out" ${random:+"$random"} >"$page"
 printf 'wrote %s\n' "$page"

@@ -11,6 +11,7 @@
 #include "generate/engine/execution.h"
 #include "generate/engine/generation_loop.h"
 #include "generate/onnx/compile_onnx.h"
+#include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "outputs/folders.h"
 #include "plan/plan.h"
@@ -88,6 +89,7 @@ bool is_onnx_model(const std::string& file) {
 Status make_folders(const InferCommand& c, OutputFolders& folders) {
   INVAR_CHECK_OK(folders.make_above("--output", c.output));
   INVAR_CHECK_OK(folders.make_above("--logits-output", c.logits_output));
+  INVAR_CHECK_OK(folders.make_above("--output-path", c.output_path));
   return folders.make_above("--receipt-path", c.receipt_path.value_or(""));
 }
 
@@ -207,12 +209,29 @@ Status do_infer_tensors(const InferCommand& c) {
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
   OutputFolders folders;
   INVAR_CHECK_OK(make_folders(c, folders));
-  INVAR_TRY(const run::Function::NamedTensors inputs, tensors_from("--input", c.inputs));
   Console console(true);
+  generate::TableEdges edges;
+  run::Function::NamedTensors inputs;
+  size_t rows = 0;
+  if (!c.table.empty()) {
+    if (!is_onnx_model(c.plan))
+      return bad_input(
+          "--table is for a model: give the .onnx file, which knows its columns, in the place of " + c.plan);
+    INVAR_TRY(edges, generate::table_edges(c.plan));
+    INVAR_TRY(const generate::Table table, generate::read_csv(c.table));
+    INVAR_TRY(inputs, generate::table_inputs(table, edges));
+    rows = table.cells.size();
+  } else {
+    INVAR_TRY(inputs, tensors_from("--input", c.inputs));
+  }
   INVAR_TRY(generate::CompiledModel program, program_for(c, inputs, console));
   INVAR_TRY(
       const generate::TensorAnswer answer,
       generate::infer_tensors(std::move(program), c.plan, inputs, c.execution, c.receipt_path, console));
+  if (!c.table.empty()) {
+    INVAR_TRY(const std::string csv, generate::csv_of(answer.outputs, edges, rows));
+    INVAR_CHECK_OK(deliver(c.output_path, csv));
+  }
   Value out;
   if (!c.tensors_output.empty()) {
     INVAR_CHECK_OK(folders.make("--tensors-output", c.tensors_output));
@@ -229,13 +248,16 @@ Status do_infer_tensors(const InferCommand& c) {
   if (!answer.receipt_hash.empty()) out["receipt_hash"] = answer.receipt_hash;
   if (answer.operation_set != OperationSet::reproducible)
     out["operation_set"] = name_of(answer.operation_set), out["libraries"] = answer.libraries;
+  // Standard output has the predictions.
+  if (!c.table.empty() && c.output_path.empty() && c.output.empty()) return {};
   return deliver(c.output, line_of(out));
 }
 
 }  // namespace
 
 int infer(const InferCommand& c) {
-  return exit_code(c.inputs.empty() && c.tensors_output.empty() ? do_infer(c) : do_infer_tensors(c));
+  const bool tensors = !c.inputs.empty() || !c.tensors_output.empty() || !c.table.empty();
+  return exit_code(tensors ? do_infer_tensors(c) : do_infer(c));
 }
 
 }  // namespace invar::cli

@@ -14,6 +14,7 @@
 #include "generate/cache/task_cache.h"
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
+#include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "generate/verify/verify.h"
 #include "signature/key_file.h"
@@ -272,7 +273,35 @@ nb::tuple judge(const std::vector<Claim>& claims, bool several, const std::vecto
   return nb::make_tuple(all, listener.notes);
 }
 
+// The outputs of a plan, which was compiled from `model` into `folder`, by name, with a receipt.
+nb::list record(const std::string& plan, const std::string& model, const std::string& folder,
+                const NamedArrays& inputs, const std::string& receipt_path) {
+  NoteCollector listener;
+  const run::Function::NamedTensors tensors = copies_of(inputs);
+  generate::TensorAnswer answer;
+  {
+    const nb::gil_scoped_release free;
+    generate::CompiledModel program;
+    program.plan = or_raise(plan::load(plan)), program.folder = folder;
+    answer =
+        or_raise(generate::infer_tensors(std::move(program), model, tensors, {}, receipt_path, listener));
+  }
+  nb::list all;
+  for (auto& [name, tensor] : answer.outputs) all.append(nb::make_tuple(name, array_of(std::move(tensor))));
+  return all;
+}
+
+// The strings of a model by number, and the names of inputs and outputs that are such numbers.
+nb::tuple string_table(const std::string& model) {
+  const generate::TableEdges edges = or_raise(generate::table_edges(model));
+  return nb::make_tuple(edges.strings, std::vector(edges.inputs.begin(), edges.inputs.end()),
+                        std::vector(edges.outputs.begin(), edges.outputs.end()));
+}
+
 void add_verdicts(nb::module_& m) {
+  m.def("record", &record, nb::arg("plan"), nb::arg("model"), nb::arg("folder"), nb::arg("inputs"),
+        nb::arg("receipt_path"));
+  m.def("string_table", &string_table, nb::arg("model"));
   m.def(
       "validate",
       [](const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys) {

@@ -17,6 +17,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "num/env.h"
 #include "onnx/rewrites.h"
+#include "onnx/strings.h"
 
 namespace invar::compiler {
 namespace {
@@ -235,8 +236,10 @@ Result<std::unique_ptr<Compiler>> run_compiler(const onnx::Graph& graph, const O
 
 Result<CompiledProgram> compile(const onnx::Graph& given, const Options& options) {
   const num::ArithmeticEnv env;
-  const std::optional<onnx::Graph> rewritten = onnx::without_sequences(given);
-  const onnx::Graph& graph = rewritten ? *rewritten : given;
+  INVAR_TRY(const std::optional<onnx::NumberedGraph> numbered, onnx::number_strings(given));
+  const onnx::Graph& tensors = numbered ? numbered->graph : given;
+  const std::optional<onnx::Graph> rewritten = onnx::without_sequences(tensors);
+  const onnx::Graph& graph = rewritten ? *rewritten : tensors;
   INVAR_TRY(const std::unique_ptr<Compiler> made, run_compiler(graph, options, Compiler::kPlan));
   Compiler& compiler = *made;
   for (const std::string& remark : compiler.remarks())
@@ -311,8 +314,10 @@ Result<std::string> emit(const onnx::Graph& given, Options options, const std::s
     if (program.program_text.empty()) return not_covered(given.name + ": " + kNoProgram);
     return std::move(program.program_text);
   }
-  const std::optional<onnx::Graph> rewritten = onnx::without_sequences(given);
-  const onnx::Graph& graph = rewritten ? *rewritten : given;
+  INVAR_TRY(const std::optional<onnx::NumberedGraph> numbered, onnx::number_strings(given));
+  const onnx::Graph& tensors = numbered ? numbered->graph : given;
+  const std::optional<onnx::Graph> rewritten = onnx::without_sequences(tensors);
+  const onnx::Graph& graph = rewritten ? *rewritten : tensors;
   INVAR_TRY(const std::unique_ptr<Compiler> compiler, run_compiler(graph, options, stage));
   return compiler->text();
 }

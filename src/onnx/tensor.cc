@@ -50,6 +50,18 @@ std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits) {
   return static_cast<uint64_t>(total) / 8 + (total % 8 != 0);
 }
 
+std::vector<std::string> strings_of(const TensorRef& t) {
+  std::vector<std::string> all;
+  std::string_view rest = t.inline_data;
+  while (rest.size() >= 8) {
+    uint64_t size = 0;
+    for (size_t i = 0; i < 8; ++i) size |= uint64_t{static_cast<unsigned char>(rest[i])} << (8 * i);
+    all.emplace_back(rest.substr(8, size));
+    rest.remove_prefix(8 + all.back().size());
+  }
+  return all;
+}
+
 int32_t code_of(DType t) {
   switch (t) {
     case DType::f32: return 1;

@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/dtype.h"
 #include "onnx/onnx.h"
@@ -19,6 +21,8 @@ inline constexpr int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kString = 8, kBool 
 std::optional<int> bits_of(int32_t data_type);
 // Bytes of a tensor. Nothing if a dimension is negative or the size needs more than 63 bits.
 std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits);
+// The strings of a tensor of kString. Its inline_data is each string, after its length in 8 bytes.
+std::vector<std::string> strings_of(const TensorRef&);
 int32_t code_of(DType);                                  // TensorProto.DataType
 std::optional<DType> dtype_of(int32_t data_type);        // nothing for types that Invar lacks
 std::string shape_text(std::span<const int64_t> shape);  // [2, 3]

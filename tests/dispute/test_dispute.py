@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -369,3 +371,9 @@ def test_bad_input_is_one_line(files, tmp_path):
         refused(*args, names=names)
     written(question, question.read_text().replace("invar-question", "invar-answer"))
     refused("dispute", case.folder, "--receipt", RECEIPT, *HERE, names=["question.json", "schema"])
+
+
+def test_the_drawing_is_of_this_program():
+    """docs/images/dispute.svg, which tools/docs/dispute_drawing.py makes of a dispute."""
+    tool = [sys.executable, "-B", ROOT / "tools/docs/dispute_drawing.py", "--check"]
+    assert subprocess.run(tool).returncode == 0

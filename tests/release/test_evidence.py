@@ -1,5 +1,5 @@
 """Signed reports of machines: what `invar doctor --evidence` writes, and what is refused by
-tools/evidence_reports.py."""
+tools/evidence/reports.py."""
 
 import copy
 import json
@@ -9,8 +9,8 @@ import sys
 import pytest
 from conftest import MODEL, ROOT, invar, refused
 
-sys.path.insert(0, str(ROOT / "tools"))
-import evidence_reports as evidence  # noqa: E402
+sys.path.insert(0, str(ROOT / "tools/evidence"))
+import reports as evidence  # noqa: E402
 
 RECEIPT = ROOT / "tests/golden/romeo.receipt.json"
 
@@ -132,7 +132,7 @@ def test_it_is_added_by_one_command(report, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(evidence, "PAGE", tmp_path / "reports.md")
 
     def tool(*arguments):
-        monkeypatch.setattr(sys, "argv", ["evidence_reports.py", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["reports.py", *map(str, arguments)])
         return evidence.main()
 
     file = tmp_path / "mine.json"
@@ -155,7 +155,7 @@ def test_it_is_added_by_one_command(report, tmp_path, monkeypatch, capsys):
 
 
 def test_the_page_is_that_of_the_reports():
-    tool = [sys.executable, "-B", ROOT / "tools/evidence_reports.py", "--check"]
+    tool = [sys.executable, "-B", ROOT / "tools/evidence/reports.py", "--check"]
     assert subprocess.run(tool).returncode == 0
 
 

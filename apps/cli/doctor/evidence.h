@@ -1,5 +1,5 @@
 // A file that says which kernels and models have the known bits on a machine
-// (docs/evidence/README.md). tools/evidence_reports.py reads it.
+// (docs/evidence/README.md). tools/evidence/reports.py reads it.
 #pragma once
 
 #include <string>

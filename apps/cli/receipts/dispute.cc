@@ -13,6 +13,7 @@
 #include "generate/model/model_folder.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
+#include "receipts/confine.h"
 
 namespace invar::cli {
 namespace {
@@ -257,6 +258,7 @@ int answer(const DisputeCommand& c) {
 
 int diff(const DisputeCommand& c) {
   Console console(c.json);
+  confine_reader(c.model, c.execution);
   const Result<dispute::Difference> d = difference(c, console);
   if (!d) return fail(d.error());
   Value j = {{"ok", d->equal}, {"findings", Value::array}, {"cause", d->cause}, {"next", d->next}};
@@ -268,6 +270,7 @@ int diff(const DisputeCommand& c) {
 
 int judge(const DisputeCommand& c) {
   Console console(c.json);
+  confine_reader(c.model, c.execution, c.file);
   const Result<dispute::Ruling> r = ruling(c, console);
   if (!r) return fail(r.error());
   const auto* question = std::get_if<dispute::Question>(&*r);

@@ -14,6 +14,7 @@
 #include "console.h"
 #include "generate/verify/verify.h"
 #include "progress/terminal_text.h"
+#include "receipts/confine.h"
 
 namespace invar::cli {
 namespace {
@@ -313,6 +314,7 @@ Value bound_fields(const receipt::Receipt& r) {
 }
 
 int show(const ReceiptCommand& c) {
+  confine_reader();
   Shown shown(c.json);
   for (const std::string& path : c.receipts) shown.file(path);
   return shown.code();

@@ -4,29 +4,24 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
 #include "artifacts.h"
-#include "base/file/confinement.h"
-#include "base/file/temporary_file.h"
 #include "base/hash/random.h"
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
-#include "generate/cache/task_cache.h"
 #include "generate/encoder/encoder.h"
+#include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "generate/verify/verify.h"
-#include "hub/environment.h"
 #include "progress/display.h"
 #include "progress/terminal_text.h"
+#include "receipts/confine.h"
 #include "signature/key_file.h"
 
 namespace invar::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 // The prompt and the answer, short enough for the line of one receipt among several: without what
 // about() adds in parentheses.
@@ -190,8 +185,15 @@ Result<generate::TensorProgram> tensor_program(const ReceiptCommand& c) {
   return program;
 }
 
-// The tensors of --input, or those that the encoder makes of the texts.
+// The tensors of --input or --table, or those that the encoder makes of the texts.
 Result<run::Function::NamedTensors> given_inputs(const ReceiptCommand& c, Console& console) {
+  if (!c.table.empty()) {
+    if (c.onnx_model.empty())
+      return bad_input("--table needs --model, the .onnx file whose inputs its columns are");
+    INVAR_TRY(generate::TableEdges edges, generate::table_edges(c.onnx_model));
+    INVAR_TRY(const generate::Table table, generate::read_csv(c.table));
+    return generate::table_inputs(table, edges);
+  }
   if (!c.text && !c.query) return tensors_from("--input", c.inputs);
   if (!c.inputs.empty() || !c.onnx_model.empty())
     return bad_input("--text and --query are for --model-name: leave --input and --model out");
@@ -202,34 +204,12 @@ Result<run::Function::NamedTensors> given_inputs(const ReceiptCommand& c, Consol
   return generate::encoder_inputs(c.model, {c.prompt_name, c.query.has_value()}, text, console);
 }
 
-// Before a byte of a stranger's file is read. A GPU's libraries and workers need more than a filter
-// can name; a model that the user names may have to be downloaded.
-void confine_to(const ReceiptCommand& c, bool computes, Console& console) {
-  std::error_code none;
-  const bool named = !c.model.model_name.empty() && !fs::exists(c.model.model_name, none);
-  std::string what;
-  if (computes && (c.execution.device != "cpu" || !c.execution.workers.empty())) {
-    what = "neither files nor network: a GPU or workers are used";
-  } else {
-    Confinement wanted{{}, computes && named && !c.model.offline};
-    if (const auto temporary = temporary_root()) wanted.writable.push_back(*temporary);
-    if (computes) wanted.writable.push_back(generate::cache_folder());
-    if (wanted.network) wanted.writable.push_back(hub::cache_folder());
-    const Confined made = confine(wanted);
-    what = made.files.empty() ? "writes into caches and temporary folders alone, starts no program"
-                              : "files are not: " + made.files;
-    what += made.network.empty() ? "; no network" : "; the network is not: " + made.network;
-  }
-  if (display().verbose) console.note("confined", what);
-}
-
 }  // namespace
 
 int validate(const ReceiptCommand& c) {
   auto required = required_keys(c);
   if (!required) return fail(required.error());
-  Console console(c.json);
-  confine_to(c, false, console);
+  confine_reader();
   generate::Reader reader(std::move(*required));
   return judge_all(c, "valid", reader,
                    [&](std::string_view text, const std::string& name, const generate::InBatch* b) {
@@ -254,7 +234,7 @@ int verify(const ReceiptCommand& c) {
   const auto program = tensor_program(c);
   if (!program) return fail(program.error());
   Console console(c.json);
-  confine_to(c, true, console);
+  confine_reader(c.model, c.execution);
   const auto inputs = given_inputs(c, console);
   if (!inputs) return fail(inputs.error());
   generate::Verifier verifier(c.model, c.execution, console, selection, std::move(*required));

@@ -41,7 +41,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_native.after_fork)
 
 if TYPE_CHECKING:
-    from invar import bitexact, errors, nn, optim, training
+    from invar import bitexact, errors, nn, optim, sklearn, training
     from invar.convert_module import from_torch_module
     from invar.reproducibility import reproducible
     from invar.session import InferenceSession
@@ -56,6 +56,7 @@ _LAZY = {
     "optim": "invar.optim",
     "reproducibility": "invar.reproducibility",
     "reproducible": "invar.reproducibility",
+    "sklearn": "invar.sklearn",
     "training": "invar.training",
 }
 
@@ -100,6 +101,7 @@ __all__ = [
     "reproducible",
     "set_isa",
     "set_threads",
+    "sklearn",
     "synchronize",
     "training",
     "validate",

@@ -6,10 +6,13 @@
 #include <set>
 
 #include "base/file/file.h"
+#include "generate/tensors/table.h"
 #ifdef INVAR_COMPILER
 #include "compiler/compiler.h"
 #include "onnx/onnx.h"
 #include "onnx/recipe.h"
+#include "onnx/strings.h"
+#include "onnx/tensor.h"
 #endif
 
 namespace invar::generate {
@@ -27,6 +30,9 @@ bool may_be_in_plan(DType dtype, size_t bytes) {
 Result<CompiledModel> compile_onnx(const TensorProgram&, OperationSet, bool, Observer&) {
   return not_covered(
       "this build has no compiler: make the plan elsewhere with `invar compile` and pass it with --plan");
+}
+Result<TableEdges> table_edges(const std::string& model) {
+  return not_covered(model + ": this build has no compiler, which reads models: tables need one");
 }
 #else
 namespace {
@@ -197,6 +203,26 @@ Result<CompiledModel> compile_onnx(const TensorProgram& program, OperationSet se
   made.folder = folder.path();
   made.temporary = std::make_shared<TemporaryFolder>(std::move(folder));
   return made;
+}
+
+Result<TableEdges> table_edges(const std::string& model) {
+  INVAR_TRY(onnx::Graph graph, onnx::read(model));
+  TableEdges edges;
+  edges.columns = onnx::column_names(graph);
+  INVAR_TRY(std::optional<onnx::NumberedGraph> numbered, onnx::number_strings(graph));
+  if (numbered) {
+    edges.strings = std::move(numbered->table.strings);
+    edges.inputs = std::move(numbered->table.inputs), edges.outputs = std::move(numbered->table.outputs);
+    graph = std::move(numbered->graph);
+  }
+  for (const onnx::ValueInfo& input : graph.inputs) {
+    const std::optional<DType> dtype = onnx::dtype_of(input.data_type);
+    if (!dtype)
+      return not_covered(model + ": input \"" + input.name + "\" has a type that tables do not have");
+    const auto dim = [&](size_t i) { return i < input.shape.size() ? input.shape[i].value : -1; };
+    edges.ports.push_back({input.name, *dtype, input.has_shape ? input.shape.size() : 2, dim(0), dim(1)});
+  }
+  return edges;
 }
 #endif
 

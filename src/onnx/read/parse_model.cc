@@ -9,6 +9,11 @@
 #include "onnx/tensor.h"
 
 namespace invar::onnx {
+namespace {
+
+constexpr char kGraphOutput[] = "graph output";
+
+}  // namespace
 
 Result<Opsets> GraphReader::read_opsets(const Repeated<::onnx::OperatorSetIdProto>& sets,
                                         const std::string& where) {
@@ -52,7 +57,10 @@ Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, c
   if (!proto.type().has_tensor_type()) {
     // Nested graphs may omit types. The node that defines a value that is no tensor is refused
     // later.
-    if (depth_) return v;
+    const auto& type = proto.type();
+    // What ZipMap makes, which is columns here.
+    const bool maps = type.has_sequence_type() && type.sequence_type().elem_type().has_map_type();
+    if (depth_ || (maps && std::string_view(role) == kGraphOutput)) return v;
     return not_covered(where + " is not a tensor, which is not covered");
   }
   const auto& tensor = proto.type().tensor_type();
@@ -85,7 +93,7 @@ Status GraphReader::read_values(const ::onnx::GraphProto& proto, const CallFrame
       graph.inputs.push_back(std::move(v));  // older files also list initializers as inputs
   }
   for (const auto& output : proto.output()) {
-    INVAR_TRY(ValueInfo v, read_value(output, "graph output", frame));
+    INVAR_TRY(ValueInfo v, read_value(output, kGraphOutput, frame));
     if (!described.insert(v.name).second && !depth_)
       return bad_input(path_ + ": graph output " + quote(v.name) + " is given twice");
     graph.outputs.push_back(std::move(v));

@@ -74,6 +74,20 @@ Status read_external(const TensorProto& proto, const std::string& where, uint64_
   return {};
 }
 
+Result<TensorRef> string_tensor(const TensorProto& proto, const std::string& where, TensorRef t) {
+  const auto count = byte_size(t.shape, 8);
+  if (!count) return bad_input(where + ": shape " + shape_text(t.shape) + " is not the shape of any tensor");
+  if (*count != static_cast<uint64_t>(proto.string_data_size()) || proto.has_raw_data() ||
+      proto.data_location() == TensorProto::EXTERNAL)
+    return bad_input(where + ": has " + std::to_string(proto.string_data_size()) +
+                     " strings, and its shape needs " + std::to_string(*count));
+  for (const std::string& s : proto.string_data()) {
+    for (int i = 0; i < 8; ++i) t.inline_data += static_cast<char>(uint64_t{s.size()} >> (8 * i) & 0xff);
+    t.inline_data += s;
+  }
+  return t;
+}
+
 }  // namespace
 
 Result<TensorRef> from_proto(const TensorProto& proto, const std::string& where) {
@@ -81,7 +95,7 @@ Result<TensorRef> from_proto(const TensorProto& proto, const std::string& where)
   t.name = proto.name();
   t.data_type = proto.data_type();
   t.shape.assign(proto.dims().begin(), proto.dims().end());
-  if (t.data_type == kString) return not_covered(where + ": holds strings, which are not covered");
+  if (t.data_type == kString) return string_tensor(proto, where, std::move(t));
   auto bits = bits_of(t.data_type);
   if (!bits) return bad_input(where + ": unknown element type " + std::to_string(t.data_type));
   auto bytes = byte_size(t.shape, *bits);
@@ -150,6 +164,10 @@ void to_proto(const TensorRef& t, TensorProto& proto) {
   proto.set_name(t.name);
   proto.set_data_type(t.data_type);
   for (int64_t d : t.shape) proto.add_dims(d);
+  if (t.data_type == kString) {
+    for (std::string& text : strings_of(t)) proto.add_string_data(std::move(text));
+    return;
+  }
   if (t.file.empty()) {
     proto.set_raw_data(t.inline_data);
     return;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """docs/evidence/reports.md from the signed reports of machines in docs/evidence/reports.
 
-evidence_reports.py               writes the page
-evidence_reports.py --check       writes nothing: exit code 1 where the page would be another
-evidence_reports.py --add FILE    adds a report, named by its machine, and writes the page. Exit
-                                  code 1 where it differs from the others: the message says what
+reports.py               writes the page
+reports.py --check       writes nothing: exit code 1 where the page would be another
+reports.py --add FILE    adds a report, named by its machine, and writes the page. Exit
+                         code 1 where it differs from the others: the message says what
 
 A report is what `invar doctor --evidence` writes (docs/evidence/README.md). Refused are: a hash or
 a signature that is not of the report, no signature, a kernel that missed a known answer, known
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tomllib
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 REPORTS = ROOT / "docs/evidence/reports"
 PAGE = ROOT / "docs/evidence/reports.md"
 SCHEMA, SIGNED = "invar-evidence 1", b"invar-evidence-signature 1\n"
@@ -212,7 +212,7 @@ def page(reports):
     lines = [
         "# Reports of machines",
         "",
-        "`tools/evidence_reports.py` writes this page from the signed reports in",
+        "`tools/evidence/reports.py` writes this page from the signed reports in",
         "`docs/evidence/reports`. Every kernel of every row reached every known answer, and equal",
         "questions had equal receipts; a report of which that does not hold is refused.",
         "[Add yours](README.md#add-your-machine).",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/evidence/kernels.md from what tools/evidence.sh found: evidence_table.py FOLDER
+"""docs/evidence/kernels.md from what tools/evidence.sh found: table.py FOLDER
 [FUZZ_OUTPUT]."""
 
 import json

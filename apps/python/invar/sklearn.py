@@ -1,0 +1,193 @@
+"""Estimators of scikit-learn, LightGBM, XGBoost and CatBoost as programs whose predictions have
+the same bits on every machine, each with a receipt.
+
+    model = invar.sklearn.wrap(estimator, X[:1])
+    model.predict(X); model.predict_proba(X); model.receipt(X, "receipt.json")
+
+skl2onnx converts estimators and pipelines, onnxmltools those of LightGBM and XGBoost, and CatBoost
+writes ONNX itself. They are loaded when first needed: `pip install skl2onnx onnxmltools`."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from invar import _native, arrays, compiler, requests
+
+Rows: TypeAlias = Any  # an array [N, F], a DataFrame, or a dict of columns
+
+
+def _needs(module: str, what: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.split(".")[0]
+        raise _native.NotCovered(f"{what} needs {package}: pip install {package}") from None
+
+
+def _columns(X: Rows) -> dict[str, np.ndarray] | None:
+    """Columns by name; None for an array."""
+    if isinstance(X, Mapping):
+        return {str(name): np.asarray(column) for name, column in X.items()}
+    if hasattr(X, "columns") and hasattr(X, "iloc"):
+        return {str(name): X[name].to_numpy() for name in X.columns}
+    return None
+
+
+def _is_text(column: np.ndarray) -> bool:
+    return column.dtype.kind in "OUST"
+
+
+def _inputs(X: Rows) -> list[tuple[str, str, int | None]]:
+    """What a model of such rows reads: name, kind and number of columns."""
+    columns = _columns(X)
+    if columns is None:
+        return [("X", "float", np.asarray(X).shape[1])]
+    if not any(map(_is_text, columns.values())):
+        return [("X", "float", len(columns))]
+    return [(name, "text" if _is_text(c) else "float", 1) for name, c in columns.items()]
+
+
+def to_onnx(estimator: Any, example: Rows, *, target_opset: int = 18) -> Any:
+    """The ONNX model of a fitted estimator that predicts rows like those of `example`.
+
+    An array, and a table without strings, is one input X: f32 [N, F]. A table with strings has an
+    input [N, 1] for each column. Raises NotCovered where a converter is not installed."""
+    library = type(estimator).__module__.split(".")[0]
+    if library == "catboost":
+        onnx = _needs("onnx", "a model of CatBoost")
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder, "model.onnx"))
+            estimator.save_model(path, format="onnx")
+            return onnx.load(path)
+    if library in ("lightgbm", "xgboost"):
+        tools = _needs("onnxmltools", f"a model of {library}")
+        types = _needs("onnxmltools.convert.common.data_types", f"a model of {library}")
+        convert = getattr(tools, f"convert_{library}")
+        initial = [("X", types.FloatTensorType([None, _inputs(example)[0][2]]))]
+        zipmap = {"zipmap": False} if library == "lightgbm" else {}
+        return convert(estimator, initial_types=initial, target_opset=15, **zipmap)
+    skl2onnx = _needs("skl2onnx", "an estimator")
+    types = _needs("skl2onnx.common.data_types", "an estimator")
+    kinds = {"float": types.FloatTensorType, "text": types.StringTensorType}
+    initial = [(name, kinds[kind]([None, width])) for name, kind, width in _inputs(example)]
+    options = {"zipmap": False} if hasattr(estimator, "predict_proba") else {}
+    return skl2onnx.to_onnx(
+        estimator,
+        initial_types=initial,
+        options={id(estimator): options} if options else None,
+        target_opset={"": target_opset, "ai.onnx.ml": 3},
+    )
+
+
+class Model:
+    """A fitted estimator as a program.
+
+    `path`: its ONNX file, which `invar verify --model` and `invar infer --table` take. `program`:
+    what computes it."""
+
+    def __init__(self, onnx_model: Any, folder: str | os.PathLike[str] | None, **how: Any) -> None:
+        self._folder = None if folder else tempfile.TemporaryDirectory(prefix="invar-")
+        place = Path(folder or self._folder.name)  # type: ignore[union-attr]
+        place.mkdir(parents=True, exist_ok=True)
+        self.path = place / "model.onnx"
+        self.path.write_bytes(onnx_model.SerializeToString())
+        self.program = compiler.compile(self.path, **how)
+        self._table = _native.string_table(str(self.path))
+
+    def outputs(self, X: Rows) -> dict[str, np.ndarray]:
+        """Every output of the model by name. Strings are arrays of objects."""
+        fed, strings = self._fed(X)
+        found = self.program.run(fed)
+        texts = np.array(strings, object)
+        for name in self._table[2]:
+            found[name] = texts[found[name]]
+        return found
+
+    def predict(self, X: Rows) -> np.ndarray:
+        """Labels [N], or predictions [N] or [N, T] of a regressor."""
+        first = self.outputs(X)[self.program.outputs[0].name]
+        return first[:, 0] if first.ndim == 2 and first.shape[1] == 1 else first
+
+    def predict_proba(self, X: Rows) -> np.ndarray:
+        """Probabilities [N, C] in the order of the estimator's classes."""
+        if len(self.program.outputs) < 2:
+            raise _native.BadInput("predict_proba: the model has one output, its predictions")
+        return self.outputs(X)[self.program.outputs[1].name]
+
+    def receipt(self, X: Rows, receipt_path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+        """Computes the outputs of X and writes their receipt. Returns the outputs as tensors:
+        strings are their numbers (spec/onnx.md onnx.53)."""
+        fed, _ = self._fed(X)
+        artifacts = self.program._artifacts.path
+        wrap = arrays.like(fed.values(), self.program._types())
+        return wrap(
+            _native.record(
+                str(artifacts / "plan.invar"),
+                str(self.path),
+                str(artifacts),
+                list(fed.items()),
+                os.fspath(receipt_path),
+            )
+        )
+
+    def verify(self, receipt_path: str | os.PathLike[str], X: Rows) -> Any:
+        """Recomputes a receipt for these rows: invar.verify()."""
+        return requests.verify(os.fspath(receipt_path), str(self.path), inputs=self._fed(X)[0])
+
+    def _fed(self, X: Rows) -> tuple[dict[str, np.ndarray], list[str]]:
+        """The program's inputs, and all strings by number."""
+        ports, columns = self.program.inputs, _columns(X)
+        strings, of_text = list(self._table[0]), set(self._table[1])
+        types = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32}
+        if columns is None or (len(ports) == 1 and ports[0].name not in columns):
+            if len(ports) != 1:
+                raise _native.BadInput(
+                    f"X: an array, and the model reads columns: {', '.join(p.name for p in ports)}"
+                )
+            matrix = np.column_stack(list(columns.values())) if columns else np.asarray(X)
+            return {ports[0].name: np.ascontiguousarray(matrix, types[ports[0].dtype])}, strings
+        numbers = {s: i for i, s in enumerate(strings)}
+        fed = {}
+        for port in ports:
+            if port.name not in columns:
+                raise _native.BadInput(f"X: no column {port.name!r}, which the model reads")
+            column = columns[port.name]
+            if port.name in of_text:
+                for s in map(str, column):
+                    if s not in numbers:
+                        numbers[s] = len(strings)
+                        strings.append(s)
+                column = np.array([numbers[str(s)] for s in column], np.int64)
+            column = np.ascontiguousarray(column, types[port.dtype])
+            fed[port.name] = column.reshape(-1, 1) if len(port.shape) == 2 else column
+        return fed, strings
+
+
+def wrap(
+    estimator: Any,
+    example: Rows,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    **how: Any,
+) -> Model:
+    """Converts a fitted estimator or pipeline, or takes an onnx.ModelProto, and compiles it.
+
+    example: a row or more, as predict() will be given. folder: where model.onnx is written (None: a
+    temporary folder). Other arguments are those of invar.compile(): threads, isa, device."""
+    model = estimator if hasattr(estimator, "SerializeToString") else to_onnx(estimator, example)
+    return Model(model, folder, **how)
+
+
+def read_table(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The columns of a Parquet or CSV file by name, read by pyarrow."""
+    if str(path).endswith((".parquet", ".pq")):
+        table = _needs("pyarrow.parquet", "a Parquet file").read_table(path)
+    else:
+        table = _needs("pyarrow.csv", "a table").read_csv(path)
+    return {name: table.column(name).to_numpy() for name in table.column_names}
