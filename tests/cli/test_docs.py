@@ -67,6 +67,8 @@ ELSEWHERE = {
     r"tools/release/|docker ": "tests/release",
     r"tools/(docs/site|evidence)\.sh": "tests/release/test_site.py, tests/release/test_evidence.py",
     r"build/bin/invar_(conformance|prove) ": "tests/conformance, tools/prove",
+    r"python3 tests/conformance/oracle\.py": "tests/conformance",
+    r"invar (infer|verify) .*--table ": "tests/tables",
     r"python3 tools/docs/generate\.py": "test_the_generated_pages_are_new",
     r"python (-m invar\.training|examples/)": "tests/package/training",
     r'python -c "from transformers': "needs transformers and a model of the hub",
