@@ -16,6 +16,8 @@ OPTIONAL = (
     *(f"input.{name}" for name in SETTINGS),
     "input.decoder_tokens",
     "model.text_of",
+    "model.adapter_name",
+    "model.adapter",
     "input.previous",
     "input.salt",
 )

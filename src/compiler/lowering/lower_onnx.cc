@@ -192,10 +192,26 @@ Error joined(Error error, const Error& other) {
 Status Conversion::check_supported(NodeOp op) {
   const ControlFlowEntry* flow = find_control_flow(op);
   const RuleRegistry::Entry* entry = RuleRegistry::all().find(op.getDomain(), op.getOpType());
+  if (RuleRegistry::all().find_expansion(op.getDomain(), op.getOpType())) return {};
   if (!entry && !flow) return not_covered("no reproducible kernel");
   const int64_t version = op.getVersion(), since = flow ? flow->since : entry->since;
   if (version >= since && version <= kNewestOpset) return {};
   return not_covered("covered are opsets " + std::to_string(since) + " to " + std::to_string(kNewestOpset));
+}
+
+// Replaces a node by others, if it has an expansion: the first of them, else null.
+Result<Operation*> Conversion::expand_node(NodeOp op) {
+  const Expansion rule = RuleRegistry::all().find_expansion(op.getDomain(), op.getOpType());
+  if (!rule) return static_cast<Operation*>(nullptr);
+  Operation* before = op->getPrevNode();
+  NodeView view(op, end_, state_, /*typeless=*/true);
+  NodeExpansion expansion(op, view);
+  INVAR_TRY(const SmallVector<Value> made, rule(expansion));
+  for (size_t i = 0; i < made.size() && i < op.getOutputs().size(); ++i)
+    op.getOutputs()[i].replaceAllUsesWith(made[i]);
+  Operation* first = before ? before->getNextNode() : &op->getBlock()->front();
+  op.erase();
+  return first;
 }
 
 // Operators, numbers of operands and results, attributes, and what else a rule refuses before it
@@ -261,6 +277,14 @@ void Conversion::convert(Operation* first, Operation* last) {
     }
     auto node = dyn_cast<NodeOp>(op);
     if (!node) continue;
+    Result<Operation*> expanded = expand_node(node);
+    if (!expanded || *expanded) {
+      if (expanded)
+        next = *expanded;
+      else
+        failed_.insert({node, expanded.error()});
+      continue;
+    }
     Operation* before = op->getPrevNode();
     const auto constraints = state_.constraints;
     const size_t failed = failed_.size();

@@ -61,6 +61,7 @@ class Conversion {
   // converted.
   Status check_without_types(NodeOp);
   Status convert_node(NodeOp);
+  Result<Operation*> expand_node(NodeOp);
   // Adds to a refusal for a data-dependent dimension the graph inputs that decide it (--bind).
   Error with_bind_hint(NodeOp, const Error&);
   NodeView node(NodeOp op) { return NodeView(op, end_, state_); }

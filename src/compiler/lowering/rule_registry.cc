@@ -27,10 +27,17 @@ void RuleRegistry::add_rule(llvm::StringRef op_type, int64_t since, Rule rule, W
   rules_[op_type.str()] = {since, rule, widens, types};
 }
 
+static std::string registered_name(llvm::StringRef domain, llvm::StringRef op_type) {
+  const bool standard = domain.empty() || domain == "ai.onnx";
+  return standard ? op_type.str() : (domain + "." + op_type).str();
+}
 const RuleRegistry::Entry* RuleRegistry::find(llvm::StringRef domain, llvm::StringRef op_type) const {
-  bool standard = domain.empty() || domain == "ai.onnx";
-  auto it = rules_.find(standard ? op_type.str() : (domain + "." + op_type).str());
+  auto it = rules_.find(registered_name(domain, op_type));
   return it == rules_.end() ? nullptr : &it->second;
+}
+Expansion RuleRegistry::find_expansion(llvm::StringRef domain, llvm::StringRef op_type) const {
+  auto it = expansions_.find(registered_name(domain, op_type));
+  return it == expansions_.end() ? nullptr : it->second;
 }
 
 Value make_constant(OpBuilder& build, Location loc, llvm::StringRef bytes, DType dtype,

@@ -3,6 +3,7 @@
 // dialect are created.
 #pragma once
 
+#include "compiler/lowering/node_expansion.h"
 #include "compiler/lowering/node_view.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -30,6 +31,10 @@ class RuleRegistry {
     add_rule(op_type, since, rule, Widening::floats, types);
   }
   const Entry* find(llvm::StringRef domain, llvm::StringRef op_type) const;
+
+  // Replaces nodes `op_type` by other nodes, which are lowered in their place.
+  void add_expansion(llvm::StringRef op_type, Expansion rule) { expansions_[op_type.str()] = rule; }
+  Expansion find_expansion(llvm::StringRef domain, llvm::StringRef op_type) const;
 
   // A rewrite within the repro dialect that keeps every bit.
   template <class Pattern>
@@ -78,6 +83,7 @@ class RuleRegistry {
 
  private:
   std::map<std::string, Entry> rules_;
+  std::map<std::string, Expansion> expansions_;
   std::vector<void (*)(RewritePatternSet&)> patterns_;
   void (*transpose_weight_)(ReproWeightOp) = nullptr;
   Value (*copy_value_)(OpBuilder&, Value) = nullptr;

@@ -14,6 +14,9 @@
 namespace invar::compiler {
 namespace {
 
+// Not among "all": it is applied where it is asked for by name (choices.13).
+constexpr char kIntegerChoice[] = "integer-1";
+
 struct Idiom {
   llvm::StringRef choice;
   Recognizer recognize;
@@ -82,11 +85,16 @@ Result<std::vector<std::string>> choices_of(std::string_view text) {
   const auto known = invar::choices();
   std::vector<std::string> all(known.begin(), known.end()), wanted;
   std::erase(all, kExact16Choice);  // no pattern: the profile decides
-  if (text == "all") return all;
+  std::vector<std::string> unless_named = all;
+  std::erase(unless_named, kIntegerChoice);
   if (text == "none") return wanted;
   SmallVector<llvm::StringRef> names;
   llvm::StringRef(text).split(names, ',');
   for (llvm::StringRef name : names) {
+    if (name == "all") {
+      wanted.insert(wanted.end(), unless_named.begin(), unless_named.end());
+      continue;
+    }
     if (!llvm::is_contained(all, name)) {
       std::string list;
       for (const std::string& one : all) list += (list.empty() ? "" : ", ") + one;

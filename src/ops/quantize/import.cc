@@ -7,13 +7,19 @@
 namespace invar::compiler {
 namespace {
 
-// x, scales and zero points. drops_zeros: zero points of int32 must be constant zeros and are
-// dropped.
+// x, scales and zero points, of 4 bits as bytes. drops_zeros: zero points of int32 must be constant
+// zeros and are dropped.
 Result<SmallVector<Value>> quantization_operands(NodeView& node, bool drops_zeros) {
   if (!element_of(node.in(1)).isF32()) return not_covered("covered are scales of f32");
-  SmallVector<Value> in = {node.in(0), node.in(1)};
+  const auto unpacked = [&](Value v) -> Result<Value> {
+    if (!packed_code(v)) return v;
+    return integers_of_4_bits(node, v);
+  };
+  INVAR_TRY(const Value x, unpacked(node.in(0)));
+  SmallVector<Value> in = {x, node.in(1)};
   if (!node.has(2)) return in;
-  INVAR_TRY(const Value zeros, matched_zero_points(node, node.in(2), node.in(1)));
+  INVAR_TRY(Value zeros, unpacked(node.in(2)));
+  INVAR_TRY(zeros, matched_zero_points(node, zeros, node.in(1)));
   if (!drops_zeros) {
     in.push_back(zeros);
     return in;
@@ -64,6 +70,16 @@ Status quantize_linear(NodeView& node) {
   return node.replace(out);
 }
 
+// Whether products alone read the result. A constant is not computed then: the choice integer-1
+// looks for its integers.
+bool feeds_products(const NodeView& node) {
+  return !node.out(0).use_empty() && llvm::all_of(node.out(0).getUsers(), [](Operation* user) {
+    auto reader = dyn_cast<NodeOp>(user);
+    return reader && reader.getDomain().empty() &&
+           (reader.getOpType() == "Conv" || reader.getOpType() == "MatMul" || reader.getOpType() == "Gemm");
+  });
+}
+
 Status dequantize_linear(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 3, {"axis", "block_size", "output_dtype"}));
   INVAR_TRY(int64_t code, node.int_attr("output_dtype", 0));  // 0: that of the scales
@@ -78,12 +94,23 @@ Status dequantize_linear(NodeView& node) {
     INVAR_TRY(Value out, dequantize_16bit(node));
     return replaced(out);
   }
-  if (!wide && !element.isSignlessInteger(8) && !element.isUnsignedInteger(8))
-    return not_covered("covered are int8, uint8, int16, uint16 and int32");
+  const int32_t packed = packed_code(node.in(0));
+  if (packed >= 17 && packed <= 20) {
+    if (!element_of(node.in(1)).isF32()) return not_covered("covered are scales of f32");
+    INVAR_TRY(Value out, dequantize_float8(node));
+    return replaced(out);
+  }
+  if (!wide && packed != 21 && packed != 22 && !element.isSignlessInteger(8) && !element.isUnsignedInteger(8))
+    return not_covered("covered are int8, uint8, int16, uint16, int32, and constants of 4 bits and float8");
   INVAR_TRY(SmallVector<Value> in, quantization_operands(node, wide));
   INVAR_TRY(SmallVector<NamedAttribute> attrs, axis_and_block(node));
-  INVAR_TRY(Value out,
-            node.make<DequantizeLinearOp>(in, attrs, tensor_of(node.shape(0), node.builder().getF32Type())));
+  const Type type = tensor_of(node.shape(0), node.builder().getF32Type());
+  if (feeds_products(node)) {
+    INVAR_TRY(Operation * made, make_checked(node.builder(), node.out(0).getLoc(),
+                                             DequantizeLinearOp::getOperationName(), in, attrs, type));
+    return replaced(made->getResult(0));
+  }
+  INVAR_TRY(Value out, node.make<DequantizeLinearOp>(in, attrs, type));
   return replaced(out);
 }
 
@@ -177,8 +204,7 @@ Status dynamic_quantize_matmul(NodeView& node) {
 
 Status conv_integer(NodeView& node) {
   INVAR_CHECK_OK(node.expect(2, 4, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
-  INVAR_TRY(Value out, integer_conv(node, 1, node.in(0), optional_operand(node, 2), node.in(1),
-                                    optional_operand(node, 3)));
+  INVAR_TRY(Value out, integer_conv(node, 1, optional_operand(node, 2), optional_operand(node, 3), {}));
   return node.replace(out);
 }
 // The weights have one scale, or one per output channel.
@@ -190,11 +216,7 @@ Status qlinear_conv(NodeView& node) {
       return not_covered("scales of channels of operand or result");
   for (unsigned i : {1u, 4u, 6u})
     if (!element_of(node.in(i)).isF32()) return not_covered("covered are scales of f32");
-  INVAR_TRY(Value sum, integer_conv(node, 3, node.in(0), node.in(2), node.in(3), node.in(5)));
-  if (node.has(8)) {
-    INVAR_TRY(Value bias, reshape_to_channels(node, node.in(8), shape_of(sum.getType()).size()));
-    INVAR_TRY(sum, node.make<AddOp>({sum, bias}));
-  }
+  INVAR_TRY(Value sum, integer_conv(node, 3, node.in(2), node.in(5), optional_operand(node, 8)));
   INVAR_TRY(Value scale, node.make<MulOp>({node.in(1), node.in(4)}));
   INVAR_TRY(Value out,
             node.make<DequantizeLinearOp>({sum, scale}, per_tensor_attrs(node),
@@ -240,6 +262,9 @@ void import_quantize(RuleRegistry& registry) {
   registry.add_rule("QLinearMatMul", 10, qlinear_matmul);
   registry.add_rule("ConvInteger", 10, conv_integer);
   registry.add_rule("QLinearConv", 10, qlinear_conv);
+  registry.add_rule("com.microsoft.QuantizeLinear", 1, quantize_linear, "TSZ>*");
+  registry.add_rule("com.microsoft.DequantizeLinear", 1, dequantize_linear, "TST>S");
+  import_quantized_operators(registry);
   registry.add_rule("com.microsoft.MatMulIntegerToFloat", 1, matmul_integer_to_float);
   registry.add_rule("com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantize_matmul);
   registry.add_rule("com.microsoft.GatherBlockQuantized", 1, gather_block_quantized);

@@ -1,5 +1,5 @@
-// The type inference of repro.tree_ensemble. decompositions/ml_trees.cc of the compiler has the
-// rules of the operators of ai.onnx.ml that become it.
+// The type inference of repro.tree_ensemble. ml_trees.cc among the compiler's decompositions has
+// the rules of the operators of ai.onnx.ml that become it.
 #include "compiler/room_api.h"
 #include "ops/tree_ensemble/attributes.h"
 

@@ -9,8 +9,8 @@ from pages.merkle import merkle_root, sha256
 
 FIELDS = [
     "model.name", "model.revision", "model.weights", "model.config", "model.tokenizer",
-    "model.chat_template", "model.tensors", "model.text_of", "program.recipe", "program.digest",
-    "program.numerics",
+    "model.chat_template", "model.tensors", "model.text_of", "model.adapter_name",
+    "model.adapter", "program.recipe", "program.digest", "program.numerics",
     "program.profile", "program.operation_set", "program.unicode", "input.prompt", "input.tokens",
     "input.max_new_tokens", "input.stop_tokens", "input.do_sample", "input.temperature",
     "input.top_k", "input.top_p", "input.seed", "input.min_p", "input.epsilon_cutoff",
@@ -24,7 +24,8 @@ FIELDS = [
     "input.salt", "output.text",
     "output.finish_reason", "output.tokens", "output.logits",
 ]  # fmt: skip
-OPTIONAL = ["model.text_of"] + FIELDS[FIELDS.index("input.min_p") : FIELDS.index("output.text")]  # receipt.24
+OPTIONAL = FIELDS[FIELDS.index("model.text_of") : FIELDS.index("program.recipe")]  # receipt.24
+OPTIONAL += FIELDS[FIELDS.index("input.min_p") : FIELDS.index("output.text")]
 SALTED = {"input.prompt", "input.tokens", "input.chat", "output.logits"}  # receipt.27
 ESCAPES = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",

@@ -1,5 +1,9 @@
-// Quantization that is decomposed: 16-bit integers, and exact convolutions of 8-bit integers.
+// Quantization that is decomposed: 16-bit integers; convolutions of 8-bit integers.
 #include "ops/quantize/import/decompose_quantized.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
 
 #include "compiler/room_api.h"
 
@@ -31,33 +35,91 @@ Result<Value> broadcast_scales(NodeView& node, Value scales) {
   return node.make<GatherOp>({scales, node.constant(Ints(from))}, node.attr("axis", axis));
 }
 
-// ---- convolutions of 8-bit integers (quantize.6)
+// ---- constants of numbers that no tensor of a program has (quantize.8)
 
-// 8-bit integers minus their zero point, as f32.
-Result<Value> subtract_zero_point(NodeView& node, Value x, Value zero) {
-  Type element = element_of(x), f32 = node.builder().getF32Type();
-  if (!element.isIntOrIndex() || element.getIntOrFloatBitWidth() != 8)
-    return not_covered("covered are factors of int8 and uint8");
-  INVAR_TRY(x, cast_to(node, x, f32));
-  if (!zero) return x;
-  if (element_of(zero) != element) return bad_input("a zero point of another type than its factor");
-  INVAR_TRY(zero, cast_to(node, zero, f32));
-  return node.make<SubOp>({x, zero});
+// The bytes of a constant, as u8 of this shape.
+Result<Value> bytes_of_constant(NodeView& node, Value x, const Shape& shape) {
+  auto weight = x.getDefiningOp<ReproWeightOp>();
+  if (!weight) return not_covered("numbers of 4 bits, or of 8 bits with an exponent, that are computed");
+  const std::string name = weight.getName().str() + " as bytes";
+  return Value(node.builder().create<ReproWeightOp>(
+      weight.getLoc(), tensor_of(shape, node.builder().getIntegerType(8, false)),
+      node.builder().getStringAttr(name), weight.getFileAttr(), weight.getOffsetAttr(),
+      weight.getLengthAttr(), weight.getDataAttr(), UnitAttr()));
 }
 
-// Channels [start, start + size) of each group.
-Result<Value> slice_group_channels(NodeView& node, Value x, int64_t groups, int64_t start, int64_t size) {
-  if (groups == 1) return slice(node, x, 1, start, size);
-  Shape shape = shape_of(x.getType()), grouped = shape;
-  grouped[1] = Dim::of(shape[1].value / groups);
-  grouped.insert(grouped.begin() + 1, Dim::of(groups));
-  INVAR_TRY(x, reshape(node, x, grouped));
-  INVAR_TRY(x, slice(node, x, 2, start, size));
-  shape[1] = Dim::of(groups * size);
-  return reshape(node, x, shape);
+// The number of a byte that has so many bits of a mantissa, and above them an exponent. finite:
+// there is no infinity, and one pattern, or one of each sign, is NaN; unsigned_zero: it is that of
+// -0, and the bias is one larger.
+uint32_t widened_byte(unsigned byte, int mantissa, bool finite, bool unsigned_zero) {
+  constexpr uint32_t kNan = 0x7fc00000;
+  const int bits = 7 - mantissa, bias = (1 << (bits - 1)) - (unsigned_zero ? 0 : 1);
+  const int low = static_cast<int>(byte) & ((1 << mantissa) - 1),
+            high = static_cast<int>(byte & 0x7f) >> mantissa;
+  if (unsigned_zero && byte == 0x80) return kNan;
+  const bool top = high == (1 << bits) - 1;
+  if (finite && !unsigned_zero && (byte & 0x7f) == 0x7f) return kNan;
+  if (!finite && top && low != 0) return kNan;
+  const float size = !finite && top ? std::numeric_limits<float>::infinity()
+                     : high == 0
+                         ? std::ldexp(static_cast<float>(low), 1 - bias - mantissa)
+                         : std::ldexp(static_cast<float>(low + (1 << mantissa)), high - bias - mantissa);
+  return std::bit_cast<uint32_t>(byte & 0x80 ? -size : size);
 }
 
 }  // namespace
+
+// TensorProto.DataType of elements that MLIR lacks; 0 for others.
+int32_t packed_code(Value v) {
+  const auto element = dyn_cast<ElementType>(element_of(v));
+  return element ? element.getCode() : 0;
+}
+
+// The lower half of a byte comes first.
+Result<Value> integers_of_4_bits(NodeView& node, Value x) {
+  const Shape shape = shape_of(x.getType());
+  int64_t n = 1;
+  for (const Dim& d : shape)
+    if (!d.constant() || __builtin_mul_overflow(n, d.value, &n)) return not_covered("a size that is open");
+  const Dim pairs = Dim::of((n + 1) / 2);
+  INVAR_TRY(const Value bytes, bytes_of_constant(node, x, {pairs}));
+  const bool is_signed = packed_code(x) == 22;
+  INVAR_TRY(Value low, node.make<BitwiseAndOp>({bytes, node.constant(llvm::StringRef("\x0f"), DType::u8)}));
+  INVAR_TRY(Value high, node.make<ShiftRightOp>({bytes, node.constant(llvm::StringRef("\x04"), DType::u8)}));
+  INVAR_TRY(low, reshape(node, low, {pairs, Dim::of(1)}));
+  INVAR_TRY(high, reshape(node, high, {pairs, Dim::of(1)}));
+  INVAR_TRY(Value all, concat(node, {low, high}, 1));
+  INVAR_TRY(all, reshape(node, all, {Dim::of(2 * pairs.value)}));
+  INVAR_TRY(all, slice(node, all, 0, 0, n));
+  if (is_signed) {  // two's complement: (v ^ 8) - 8
+    INVAR_TRY(all, node.make<BitwiseXorOp>({all, node.constant(llvm::StringRef("\x08"), DType::u8)}));
+    INVAR_TRY(all, cast_to(node, all, node.builder().getF32Type()));
+    INVAR_TRY(all, node.make<SubOp>({all, node.constant(8.0f)}));
+    INVAR_TRY(all, cast_to(node, all, node.builder().getIntegerType(8)));
+  }
+  return reshape(node, all, shape);
+}
+
+// x * s; zero points are zeros.
+Result<Value> dequantize_float8(NodeView& node) {
+  const int32_t code = packed_code(node.in(0));
+  const bool e5m2 = code == 19 || code == 20, unsigned_zero = code == 18 || code == 20;
+  if (node.has(2)) {
+    std::optional<std::string> zeros = node.constant_bytes(2);
+    if (!zeros || zeros->find_first_not_of('\0') != std::string::npos)
+      return not_covered("zero points of float8 that are not zeros in the model file");
+  }
+  std::string table;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const uint32_t bits = widened_byte(byte, e5m2 ? 2 : 3, code != 19, unsigned_zero);
+    for (int i = 0; i < 4; ++i) table += static_cast<char>(bits >> 8 * i & 0xff);
+  }
+  INVAR_TRY(Value x, bytes_of_constant(node, node.in(0), node.shape(0)));
+  INVAR_TRY(x, cast_to(node, x, node.builder().getI64Type()));
+  INVAR_TRY(x, node.make<GatherOp>({node.constant(table, DType::f32, {256}), x}));
+  INVAR_TRY(const Value scale, broadcast_scales(node, node.in(1)));
+  return node.make<MulOp>({x, scale});
+}
 
 // Zero points in the shape of the scales. A list of one element equals a scalar.
 Result<Value> matched_zero_points(NodeView& node, Value zeros, Value scales) {
@@ -98,66 +160,43 @@ Result<Value> dequantize_16bit(NodeView& node) {
   return node.make<MulOp>({x, scale});
 }
 
-// One number, or one per channel, in a shape that broadcasts to a result of this rank.
-Result<Value> reshape_to_channels(NodeView& node, Value x, size_t rank) {
-  Shape shape = shape_of(x.getType());
-  if (shape.empty() || shape[0] == Dim::of(1)) return reshape(node, x, {});
-  if (shape.size() != 1) return bad_input("numbers of shape " + text_of(shape) + " for the channels");
-  shape.resize(rank - 1, Dim::of(1));
-  return reshape(node, x, shape);
-}
-
-// A convolution of operand 0 with the operand `weights`. A product of two differences is at most
-// 255^2, so sums of up to 258 products stay below 2^24 and are exact in f32; longer sums are split
-// by channels and added as i32.
-Result<Value> integer_conv(NodeView& node, unsigned weights, Value x, Value x_zero, Value w, Value w_zero) {
-  constexpr int64_t kMaxProducts = 258;
+// The 32-bit convolution of operand 0 with the operand `weights`, plus a bias [M] (conv_integer).
+Result<Value> integer_conv(NodeView& node, unsigned weights, Value x_zero, Value w_zero, Value bias) {
+  const Value x = node.in(0), w = node.in(weights);
   const Shape from = node.shape(0), shape = node.shape(weights);
-  if (shape.size() != from.size()) return bad_input("operand and weights differ in rank");
+  if (shape.size() != from.size() || shape.size() < 3) return bad_input("operand and weights differ in rank");
   std::vector<int64_t> kernel;
-  int64_t taps = 1;
-  for (size_t i = 1; i < shape.size(); ++i)
+  for (size_t i = 0; i < shape.size(); ++i)
     if (!shape[i].constant() || !from[1].constant())
       return not_covered("channels or a kernel of unknown size");
-  for (size_t i = 2; i < shape.size(); ++i) {
-    kernel.push_back(shape[i].value);
-    if (__builtin_mul_overflow(taps, shape[i].value, &taps) || taps < 1 || taps > kMaxProducts)
-      return not_covered("a kernel of no or more than 258 taps");
-  }
+  for (size_t i = 2; i < shape.size(); ++i) kernel.push_back(shape[i].value);
+  for (const Value factor : {x, w})
+    if (const Type e = element_of(factor); !e.isIntOrIndex() || e.getIntOrFloatBitWidth() != 8)
+      return not_covered("covered are factors of int8 and uint8");
   INVAR_TRY(Window window, parse_window(node, kernel));
   INVAR_TRY(AutoPad how, auto_pad(node));
   INVAR_CHECK_OK(resolve_pads(node, how, window));
   INVAR_TRY(const int64_t groups, node.int_attr("group", 1));
-  const int64_t all = shape[1].value, step = kMaxProducts / taps;
-  if (groups < 1 || from[1].value % groups || from[1].value / groups != all)
-    return bad_input("channels do not divide into " + std::to_string(groups) + " groups");
-  if (w_zero) {
-    INVAR_TRY(w_zero, reshape_to_channels(node, w_zero, shape.size() + 1));
-    if (const Shape each = shape_of(w_zero.getType()); !each.empty() && each[0] != shape[0])
+  const Shape one, single = {Dim::of(1)};
+  if (x_zero && shape_of(x_zero.getType()) != one && shape_of(x_zero.getType()) != single)
+    return not_covered("more than one zero point of operand 0");
+  if (w_zero)
+    if (const Shape z = shape_of(w_zero.getType()); z != one && z != single && z != Shape{shape[0]})
       return bad_input("zero points that are not one for each channel of the result");
-  }
-  if (x_zero) {
-    INVAR_TRY(x_zero, reshape_to_channels(node, x_zero, 1));
-    if (!shape_of(x_zero.getType()).empty()) return not_covered("more than one zero point of operand 0");
-  }
-  INVAR_TRY(x, subtract_zero_point(node, x, x_zero));
-  INVAR_TRY(w, subtract_zero_point(node, w, w_zero));
-  Value total;
-  for (int64_t at = 0; at < all || !total; at += step) {
-    const int64_t size = std::min(step, all - at);
-    INVAR_TRY(Value some, slice_group_channels(node, x, groups, at, size));
-    INVAR_TRY(Value rows, slice(node, w, 1, at, size));
-    INVAR_TRY(Value sum, node.make<ConvOp>({some, rows}, {node.attr("strides", Ints(window.strides)),
-                                                          node.attr("dilations", Ints(window.dilations)),
-                                                          node.attr("pads", Ints(window.pads)),
-                                                          node.attr("groups", groups)}));
-    INVAR_TRY(sum, cast_to(node, sum, node.builder().getI32Type()));
-    if (total) {
-      INVAR_TRY(sum, node.make<AddOp>({total, sum}));
-    }
-    total = sum;
-  }
-  return total;
+  for (auto [zero, factor] : {std::pair(x_zero, x), std::pair(w_zero, w)})
+    if (zero && element_of(zero) != element_of(factor))
+      return bad_input("a zero point of another type than its factor");
+  if (!bias)
+    bias = node.constant(std::string(static_cast<size_t>(shape[0].value) * 4, '\0'), DType::i32,
+                         {shape[0].value});
+  if (element_of(bias) != node.builder().getI32Type()) return bad_input("the bias is not of int32");
+  SmallVector<Value> in = {x, w, bias};
+  if (w_zero && !x_zero) x_zero = node.constant(llvm::StringRef("\0", 1), *dtype_of(element_of(x)));
+  if (x_zero) in.push_back(x_zero);
+  if (w_zero) in.push_back(w_zero);
+  return node.make<ConvIntegerOp>(
+      in, {node.attr("strides", Ints(window.strides)), node.attr("dilations", Ints(window.dilations)),
+           node.attr("pads", Ints(window.pads)), node.attr("groups", groups)});
 }
 
 }  // namespace invar::compiler

@@ -1,0 +1,1 @@
+"""Stories: scenes and their plots."""

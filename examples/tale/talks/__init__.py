@@ -1,0 +1,1 @@
+"""Short exchanges: what one says, and what the model answers."""

@@ -1,0 +1,2 @@
+def torch(call):
+    return {}  # torch has no convolution of integers to integers
