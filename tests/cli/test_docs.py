@@ -78,6 +78,7 @@ ELSEWHERE = {
     r"invar doctor": "test_doctor.py",
     r"invar bench ": "test_bench.py",
     r"invar download ": "tests/hub",
+    r"invar .*--table ": "tests/tables",
     r"invar .*--workers ": "tests/partitions: it needs hosts",
 }
 TOOLS = r"(\./setup\.sh|apt-get|cmake|cp|ctest|docker|mkdir|ninja|node|pip|python3?|tools/\S+|\S*\binvar\w*)"
