@@ -250,7 +250,7 @@ TEST_F(ReadTest, RefusesByNameWhatItCannotCarry) {
                Code::bad_input, {"sparse initialiser 'sp'", "element type 0"});
   expect_error(
       read_changed([](ModelProto& m) { m.mutable_graph()->mutable_initializer(0)->set_data_type(8); }),
-      Code::not_covered, {"'w'", "strings"});
+      Code::bad_input, {"'w'", "has 0 strings"});
   expect_error(read_changed([](ModelProto& m) { m.mutable_graph()->mutable_input(0)->clear_type(); }),
                Code::not_covered, {"'x' is not a tensor"});
 }
