@@ -1,4 +1,4 @@
-// The type inference of repro.tree_ensemble. ml_trees.cc among the compiler's decompositions has the
+// The type inference of repro.tree_ensemble. ml_trees.cc, a decomposition of the compiler, has the
 // rules of the operators of ai.onnx.ml that become it.
 #include "compiler/room_api.h"
 #include "ops/tree_ensemble/attributes.h"
