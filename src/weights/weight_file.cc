@@ -126,6 +126,16 @@ Result<WeightFile> WeightFile::open(const std::string& path) {
     p.tensor = std::move(t);
     f.tensors_.push_back(std::move(p));
   }
+  // A file that is not there, or cut off, only costs time.
+  const auto checked = read_file(folder + std::string(kCheckedFile));
+  std::string_view text = checked ? std::string_view(*checked) : std::string_view();
+  for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
+    std::string_view line = text.substr(0, end);
+    uint64_t offset = 0;
+    if (!next_number(line, offset)) continue;
+    const auto numbers = digest_from_hex(next_part(line)), blocks = digest_from_hex(line);
+    if (numbers && blocks) f.checked_[offset] = {*numbers, *blocks};
+  }
   return f;
 }
 
@@ -209,6 +219,37 @@ Result<Digest> WeightFile::sha256(uint64_t offset, uint64_t length) const {
     return {};
   }));
   return hash.finish();
+}
+
+// The blocks, and what makes numbers of them.
+Digest WeightFile::sha256_of_blocks(const Placed& p) const {
+  const PackedRows rows = rows_of(p);
+  PackedTensor how = p.tensor;
+  how.offset = how.at = 0, how.file = how.name = "";
+  return Sha256()
+      .update(print_index({&how, 1}))
+      .update(rows.bytes, static_cast<size_t>(rows.bytes_of_rows()))
+      .finish();
+}
+
+Result<Digest> WeightFile::checked_sha256(uint64_t offset, uint64_t length, const Digest& expected) const {
+  const Placed* p = is_packed() ? placed(offset) : nullptr;
+  if (p && p->tensor.offset == offset && p->tensor.length == length) {
+    const auto known = checked_.find(offset);
+    if (known != checked_.end() && known->second.first == expected &&
+        known->second.second == sha256_of_blocks(*p))
+      return expected;
+  }
+  return sha256(offset, length);
+}
+
+Status WeightFile::write_checked(std::span<const Checked> ranges) const {
+  std::string out;
+  for (const Checked& r : ranges)
+    if (const Placed* p = placed(r.offset); p && p->tensor.offset == r.offset && p->tensor.length == r.length)
+      out += std::to_string(r.offset) + "\t" + to_hex(r.numbers) + "\t" + to_hex(sha256_of_blocks(*p)) + "\n";
+  if (changed()) return {};
+  return write_file(path_.substr(0, path_.size() - kIndexFile.size()) + std::string(kCheckedFile), out);
 }
 
 namespace {

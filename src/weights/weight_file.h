@@ -39,6 +39,10 @@ std::string print_index(std::span<const PackedTensor>);
 // bad_input: what is no such text, a range that overlaps another, a format that is not known.
 Result<std::vector<PackedTensor>> parse_index(std::string_view text, const std::string& path);
 
+// Beside an index: the digests of its tensors' numbers that a compilation computed, and those of
+// their blocks, so that later loads hash the blocks alone.
+inline constexpr std::string_view kCheckedFile = "packed-weights.sha256";
+
 class WeightFile {
  public:
   // Opens the file, and what an index names. bad_input: a tensor lies beyond the end of its file.
@@ -57,6 +61,16 @@ class WeightFile {
   Status read(uint64_t offset, uint64_t length, const Take&) const;
   Status copy(uint64_t offset, uint64_t length, std::byte* to) const;
   Result<Digest> sha256(uint64_t offset, uint64_t length) const;
+  // Whether the numbers of a range have this digest: by the blocks' digest, where the folder has
+  // it.
+  Result<Digest> checked_sha256(uint64_t offset, uint64_t length, const Digest& expected) const;
+  // Writes kCheckedFile for these ranges, whose numbers have been hashed: nothing, if a file has
+  // changed since it was opened. Ranges that are no whole tensor have no line.
+  struct Checked {
+    uint64_t offset, length;
+    Digest numbers;
+  };
+  Status write_checked(std::span<const Checked>) const;
 
   // Those of DigestCache, for the bytes of a range.
   bool is_known(const DigestCache&, uint64_t offset, uint64_t length, const Digest&) const;
@@ -74,11 +88,13 @@ class WeightFile {
   };
   const Placed* placed(uint64_t offset) const;  // the tensor at an offset; null: none
   PackedRows rows_of(const Placed&) const;
+  Digest sha256_of_blocks(const Placed&) const;
   std::string path_;
   uint64_t size_ = 0;
-  std::vector<MappedFile> files_;   // this one, then those that it names
-  std::vector<std::string> names_;  // of files_
-  std::vector<Placed> tensors_;     // by offset
+  std::vector<MappedFile> files_;                          // this one, then those that it names
+  std::vector<std::string> names_;                         // of files_
+  std::vector<Placed> tensors_;                            // by offset
+  std::map<uint64_t, std::pair<Digest, Digest>> checked_;  // by offset of a tensor: numbers, blocks
 };
 
 }  // namespace invar::weights

@@ -110,6 +110,19 @@ TEST_F(WeightFileTest, RangesOfAnIndexAreNumbers) {
   EXPECT_EQ(file->rows(2048, 4096)->rows, 2);
   EXPECT_EQ(file->rows(2048, 4096)->row(0), file->rows(0, 16384)->row(1));
   EXPECT_FALSE(file->rows(2048, 100) || file->rows(4, 2048) || file->rows(16384, 4));
+  // With the digests of blocks beside it, a tensor that has changed is found all the same.
+  const Digest wanted = *file->sha256(20000, 384);
+  const WeightFile::Checked checked[] = {{20000, 384, wanted}, {0, 4, wanted}};
+  ASSERT_TRUE(file->write_checked(checked));
+  EXPECT_EQ(*WeightFile::open(path)->checked_sha256(20000, 384, wanted), wanted);
+  EXPECT_EQ(*WeightFile::open(path)->checked_sha256(0, 16384, wanted), *file->sha256(0, 16384));
+  std::string other = "xx" + std::string(text_of(first)) + std::string(text_of(second));
+  other[other.size() - 1] ^= 1;
+  put("other.gguf", other);
+  std::string lines = print_index(tensors);
+  for (size_t at; (at = lines.find("\tm.gguf")) != lines.npos;) lines.replace(at, 7, "\tother.gguf");
+  put(std::string(kIndexFile), lines);
+  EXPECT_NE(*WeightFile::open(path)->checked_sha256(20000, 384, wanted), wanted);
   DigestCache cache;
   const Digest digest = sha256(all.data(), 16384);
   file->remember(cache, 0, 16384, digest);

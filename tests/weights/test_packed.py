@@ -273,6 +273,18 @@ def test_packed_matrices_are_their_numbers(name, tmp_path):
     assert ours["program"] == theirs["program"]
 
 
+def test_records_of_the_cache_leave_weights_to_the_plan(tmp_path):
+    """Files of weights may be larger than any that is read at once."""
+    packed, _, _ = models("fp8-matrix", tmp_path)
+    task = tmp_path / "task"
+    invar("run", "--model-name", packed, "--prompt-text", "A", "--max-new-tokens", 1,
+          "--task-dir", task, "--receipt-path", tmp_path / "r.json")  # fmt: skip
+    record = json.loads((task / "identity").read_text().rpartition("}")[0] + "}")
+    weights = task / "unpacked-weights.bin"
+    assert record["files"][weights.name] == weights.stat().st_size
+    assert len(record["files"]["plan.invar"]) == 64
+
+
 def damaged(tensors, end, **changes):
     name = next(n for n in tensors if n.endswith("q_proj." + end))
     dtype, shape, raw = tensors[name]

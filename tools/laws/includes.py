@@ -38,6 +38,7 @@ MAY = {
         "device",
         "hub",
         "num",  # ArithmeticEnv: Python's threads arrive in any environment
+        "weights",
         "onnx",
         "checkpoint",
         "compiler",

@@ -15,6 +15,7 @@
 #include "generate/onnx/onnx_folder.h"
 #include "plan/outline.h"
 #include "plan/program_text.h"
+#include "weights/weight_file.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/checkpoint.h"
 #include "compiler/compiler.h"
@@ -71,6 +72,20 @@ std::string key_of(const std::string& folder, const ModelOptions& options, Opera
   return to_hex(h.finish());
 }
 
+// The compilation has hashed the numbers of packed weights: later loads hash the blocks alone.
+Status keep_checked(const plan::Plan& plan, const std::string& folder, const DigestCache& hashed) {
+  const std::string path = folder + "/" + std::string(weights::kIndexFile);
+  std::error_code ec;
+  if (!fs::exists(path, ec)) return {};
+  INVAR_TRY(const auto file, weights::WeightFile::open(path));
+  std::vector<weights::WeightFile::Checked> ranges;
+  for (const plan::Weight& w : plan.weights)
+    // The files are those that were hashed.
+    if (weights::is_index(w.file) && file.is_known(hashed, w.offset, w.length, w.sha256))
+      ranges.push_back({w.offset, w.length, w.sha256});
+  return file.write_checked(ranges);
+}
+
 // Compiles into the folder what lies at `model`, or else exports before. `kept`: the folder where a
 // person will find the result, "" for none.
 Status make_plan(const ModelLocation& location, const checkpoint::ExportOptions& options, OperationSet set,
@@ -98,6 +113,9 @@ Status make_plan(const ModelLocation& location, const checkpoint::ExportOptions&
   compiler.trusts_recipe = true;  // we exported the model just now
   INVAR_TRY(compiler.artifacts, artifacts_folder(observer));
   INVAR_TRY(prepared.plan, compiler::compile_to(graph, compiler, folder + "/plan.invar"));
+  if (!presumed) {
+    INVAR_CHECK_OK(keep_checked(prepared.plan, folder, *prepared.hashed));
+  }
   compiling->done(shown("plan.invar") + "  program " + to_hex(prepared.plan.source->program).substr(0, 16));
   return {};
 }

@@ -73,7 +73,8 @@ Result<Value> files_of(const std::string& folder) {
     const std::string name = entry.path().filename().string();
     // The plan has the digests of weights.
     files[name] = fs::file_size(entry.path(), ec);
-    if (entry.is_symlink(ec) || name.ends_with(".safetensors") || name == kOnnxConstants) continue;
+    const bool weights = name.ends_with(".safetensors") || name.ends_with(".bin") || name == kOnnxConstants;
+    if (entry.is_symlink(ec) || weights) continue;
     INVAR_TRY(const std::string content, read_file(entry.path().string()));
     files[name] = to_hex(sha256(content));
   }

@@ -25,7 +25,8 @@ Jobs hash_jobs(WeightLoader& l, int threads, FirstError& wrong) {
       left.push_back(i), lengths.push_back(w.length);
     else
       jobs.emplace_back(w.length, [&, i](int) {
-        Result<Digest> digest = l.files[static_cast<size_t>(l.file_of[i])].sha256(w.offset, w.length);
+        Result<Digest> digest =
+            l.files[static_cast<size_t>(l.file_of[i])].checked_sha256(w.offset, w.length, w.sha256);
         if (digest)
           l.digests[i] = *digest;
         else

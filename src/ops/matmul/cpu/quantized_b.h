@@ -59,7 +59,8 @@ struct PackedIntegers {
 #pragma GCC unroll 8
     for (int j = 0; j < kDeep; ++j) {
       if (j >= n) break;
-      masks = reread(masks), constants = reread(constants);
+      constants = reread(constants);
+      if (kW != 16) masks = reread(masks);  // with 32 registers of 64 bytes they stay there
 #pragma GCC unroll 32
       for (int v = 0; v < NV; ++v) {
         if (kExact) {
