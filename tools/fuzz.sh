@@ -10,7 +10,7 @@
 #   expressions), grammar (schemas that answers fit), template (chat templates), prompts (messages,
 #   tools, JSON lines), checkpoint (config.json and other files of the folder), exchange (files of
 #   disputes, answers of the hub), call (bodies of requests to a server), container (GGUF files,
-#   arrays of NumPy, plans)
+#   arrays of NumPy, plans, tables as CSV)
 # tools/fuzz.sh [TARGET] --try FILE...                   these inputs alone
 # Needs what ./setup.sh test installed, and the packages clang-19 and libclang-rt-19-dev.
 set -euo pipefail

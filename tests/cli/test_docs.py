@@ -67,6 +67,8 @@ ELSEWHERE = {
     r"tools/release/|docker ": "tests/release",
     r"tools/(docs/site|evidence)\.sh": "tests/release/test_site.py, tests/release/test_evidence.py",
     r"build/bin/invar_(conformance|prove) ": "tests/conformance, tools/prove",
+    r"python3 tests/conformance/oracle\.py": "tests/conformance",
+    r"invar (infer|verify) .*--table ": "tests/tables",
     r"python3 tools/docs/generate\.py": "test_the_generated_pages_are_new",
     r"python (-m invar\.training|examples/)": "tests/package/training",
     r'python -c "from transformers': "needs transformers and a model of the hub",
@@ -76,6 +78,7 @@ ELSEWHERE = {
     r"invar doctor": "test_doctor.py",
     r"invar bench ": "test_bench.py",
     r"invar download ": "tests/hub",
+    r"invar .*--table ": "tests/tables",
     r"invar .*--workers ": "tests/partitions: it needs hosts",
 }
 TOOLS = r"(\./setup\.sh|apt-get|cmake|cp|ctest|docker|mkdir|ninja|node|pip|python3?|tools/\S+|\S*\binvar\w*)"

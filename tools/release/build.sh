@@ -73,9 +73,11 @@ lay_out() {
   if [[ -n $abi3 ]]; then
     cmake --install "$build" --component abi3 --prefix "$stage/abi3" --strip >>"$build/install.log"
   fi
-  local doc="$stage/program/share/doc/invar" models="$stage/program/share/invar/models"
+  local model doc="$stage/program/share/doc/invar" models="$stage/program/share/invar/models"
   mkdir -p "$doc" "$models"
-  cp -r "$root/models/shakespeare-4m" "$models/"
+  for model in "$root"/models/*/; do  # those that are trained
+    if compgen -G "$model*.safetensors" >/dev/null; then cp -r "$model" "$models/"; fi
+  done
   cp "$root/LICENSE" "$root/README.md" "$root/CHANGELOG.md" "$doc/"
   python3 -B "$root/tools/release/components.py" "$build" "$doc" invar invar-tui invar_python
   provenance >"$doc/provenance.txt"

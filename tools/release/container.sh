@@ -7,7 +7,7 @@
 #   --binary FILE         the program (default: build/bin/invar of ./setup.sh build)
 #   --tag NAME            name of the image (default: invar)
 #   --output FILE         also write the image as an OCI archive, for `podman load` or `skopeo`
-# The image: the program as entry point, user invar (not root), the shipped model in
+# The image: the program as entry point, user invar (not root), the shipped models in
 # /usr/share/invar/models, /cache as the volume of exports, plans and downloads. Equal base and
 # program give an equal image: its times are those of the commit.
 set -euo pipefail
@@ -102,7 +102,10 @@ if [[ -x ${binary%/*}/invar-tui ]]; then
   install -D -m 755 -s "${binary%/*}/invar-tui" "$tree/usr/bin/invar-tui"
 fi
 install -d -m 755 "$tree/usr/share/invar/models" "$tree/usr/share/doc/invar"
-cp -r --no-preserve=ownership "$root/models/shakespeare-4m" "$tree/usr/share/invar/models/"
+for model in "$root"/models/*/; do  # those that are trained
+  compgen -G "$model*.safetensors" >/dev/null || continue
+  cp -r --no-preserve=ownership "$model" "$tree/usr/share/invar/models/"
+done
 install -m 644 "$root/LICENSE" "$root/README.md" "$tree/usr/share/doc/invar/"
 # What of others is in the program; the dpkg of the image has the rest.
 if [[ -f ${binary%/bin/*}/build.ninja ]] && command -v ninja >/dev/null; then

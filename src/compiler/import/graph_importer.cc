@@ -61,6 +61,7 @@ class Importer {
   std::map<std::string, Value> values_;
   size_t nodes_ = 0;                    // so far, those of bodies behind their own
   std::map<std::string, int> weights_;  // how often a weight's name occurred
+  std::map<std::string, int> ranks_;    // of values without a type, as far as note_ranks() knows
   Value absent_;
 };
 
@@ -191,8 +192,11 @@ void Importer::node(const onnx::Node& n) {
   const auto rank_of = [&](const std::string& name) {
     const auto known = values_.find(name);
     const auto type = known == values_.end() ? nullptr : dyn_cast<RankedTensorType>(known->second.getType());
-    return type ? static_cast<int>(type.getRank()) : -1;
+    if (type) return static_cast<int>(type.getRank());
+    const auto noted = ranks_.find(name);
+    return noted == ranks_.end() ? -1 : noted->second;
   };
+  onnx::note_ranks(n, rank_of, ranks_);
   if (const auto parts = onnx::unfused(n, rank_of)) {
     for (const onnx::Node& part : *parts) node(part, number);
   } else {

@@ -2,9 +2,10 @@
 // standardization of a convolution's weights. The kernels are those that would run on this machine,
 // so the bytes are those of every call. Results become constants of the program.
 //
-// Data movement and casts alone stay, since other rewrites handle them. So does what would enlarge
-// the program much: a result has at most as many bytes as its weights, and all results together at
-// most as many as all weights of the program.
+// Data movement and casts alone stay, since other rewrites handle them; but not the transpose of
+// bytes that products of integers alone read, so that their kernels pack it once. So does what
+// would enlarge the program much: a result has at most as many bytes as its weights, and all
+// results together at most as many as all weights of the program.
 #include <algorithm>
 #include <set>
 
@@ -109,9 +110,15 @@ bool EvaluateWeights::collect(Operation* root, ConstantSubgraph& subgraph) {
   return true;
 }
 
+bool feeds_integer_products(Operation* op) {
+  return isa<TransposeOp>(op) &&
+         llvm::all_of(op->getUsers(), [](Operation* user) { return isa<MatmulIntegerOp>(user); });
+}
+
 void EvaluateWeights::fold(Operation* root) {
   ConstantSubgraph subgraph;
-  if (work_bytes_ > kMaxWorkFactor * weight_bytes_ || !collect(root, subgraph) || !subgraph.has_arithmetic)
+  if (work_bytes_ > kMaxWorkFactor * weight_bytes_ || !collect(root, subgraph) ||
+      (!subgraph.has_arithmetic && !feeds_integer_products(root)))
     return;
   const std::optional<ops::View> view = static_view(root->getResult(0).getType(), subgraph.weight_bytes);
   if (!view) return;

@@ -1,5 +1,6 @@
 #include "generate/model/model.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -43,6 +44,7 @@ Result<std::shared_ptr<Model>> Model::open_with_adapter(ModelLocation location, 
     return bad_input("--lora-modules " + module + ": NAME=FOLDER is needed");
   const std::string name = module.substr(0, end);
   options.adapter = module.substr(end + 1);
+  options.plan.clear(), options.task_dir.clear();  // those of the model without it
   INVAR_TRY(std::shared_ptr<Model> model, open(std::move(location), std::move(options)));
   model->location.name = model->folder.identity.adapter_name = name;
   return model;
@@ -59,8 +61,21 @@ Result<std::shared_ptr<Model>> Model::for_prompt(std::shared_ptr<Model> model, i
   return open(model->location, std::move(options));
 }
 
+// A plan that was given has the adapter that was given.
+static Status check_adapter_of_plan(const plan::Plan& plan, const ModelOptions& options) {
+  if (options.plan.empty() || !plan.source) return {};
+  const bool has = std::ranges::any_of(
+      plan.source->tensors, [](const plan::Weight& w) { return w.name.starts_with("base_model.model."); });
+  if (has && options.adapter.empty())
+    return bad_input(options.plan + ": it was compiled with an adapter: give its folder with --adapter");
+  if (!has && !options.adapter.empty())
+    return bad_input(options.plan + ": it was compiled without an adapter: leave --plan or --adapter out");
+  return {};
+}
+
 Status Model::compile(Observer& observer, CachePolicy policy, const TensorDigests* presumed) {
   INVAR_TRY(compiled, prepare(location, options, observer, policy, presumed));
+  INVAR_CHECK_OK(check_adapter_of_plan(compiled.plan, options));
   INVAR_TRY(described, receipt::describe(folder.identity, compiled.plan));
   return {};
 }

@@ -264,6 +264,18 @@ bool multi_head_attention(Parts& p, const Node& node, const RankOf& rank_of) {
 
 }  // namespace
 
+void note_ranks(const Node& node, const RankOf& rank_of, std::map<std::string, int>& ranks) {
+  if (node.op_type == "EmbedLayerNormalization" && node.outputs.size() > 1) ranks[node.outputs[1]] = 1;
+  const int rank = node.inputs.empty() ? -1 : rank_of(node.inputs[0]);
+  if (rank < 0 || node.outputs.empty()) return;
+  if (node.op_type == "Cast" || node.op_type == "Identity") ranks[node.outputs[0]] = rank;
+  if (node.op_type != "ReduceSum") return;
+  const Parts p(node);
+  const auto axes = p.attribute("axes", std::vector<int64_t>(1));  // an operand lists one, as a rule
+  const bool keeps = p.attribute("keepdims", int64_t{1}) != 0;
+  ranks[node.outputs[0]] = keeps ? rank : rank - static_cast<int>(axes.size());
+}
+
 std::optional<std::vector<Node>> unfused(const Node& node, const RankOf& rank_of) {
   if (node.domain != "com.microsoft" || node.outputs.empty() || node.outputs[0].empty() ||
       !node.other_attributes.empty() || !node.bodies.empty())

@@ -8,10 +8,10 @@ namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
 
-INVAR_DEVICE float tree_stored(float v) {
+__device__ float tree_stored(float v) {
   return num::canonicalize(v);
 }
-INVAR_DEVICE double tree_stored(double v) {
+__device__ double tree_stored(double v) {
   return num::canonicalize64(v);
 }
 
@@ -26,7 +26,7 @@ struct DeviceTrees {
   Aggregate aggregate;
 
   // Element o of the result.
-  INVAR_DEVICE T operator()(int64_t o) const {
+  __device__ T operator()(int64_t o) const {
     const int64_t row = o / s.targets, target = o % s.targets;
     const bool least = aggregate == Aggregate::min, extreme = least || aggregate == Aggregate::max;
     T value = 0;

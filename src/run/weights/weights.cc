@@ -42,12 +42,14 @@ struct PackingKey {
   ops::KernelRef kernel;
   int operand;
   Attributes attrs;
+  const void* format;  // of the blocks that are packed; null: numbers are
+  uint64_t bytes;
   bool operator==(const PackingKey&) const = default;
 };
 struct SharedPacking {
+  PackingKey key;
   std::shared_ptr<const Allocation> memory = {};  // in which it lies
   std::byte* at = nullptr;
-  uint64_t bytes = 0;
   bool fresh = true;  // this load writes it
 };
 
@@ -75,27 +77,34 @@ PackingsInMemory& packings_in_memory() {
   return all;
 }
 
-PackingKey key_of_packing(const WeightLoader& l, const Weights::Use& use) {
-  const plan::Weight& w = l.plan->weights[static_cast<size_t>(use.weight)];
-  return {w.sha256, w.dtype, w.shape, use.kernel, use.operand, *use.attrs};
+PackingKey key_of_packing(const WeightLoader& l, size_t packing) {
+  const WeightLoader::Packing& p = l.packings[packing];
+  const uint64_t end = packing + 1 < l.packings.size() ? l.packings[packing + 1].offset : l.packed_bytes;
+  const auto weight = static_cast<size_t>(p.use.weight);
+  const plan::Weight& w = l.plan->weights[weight];
+  return {w.sha256,
+          w.dtype,
+          w.shape,
+          p.use.kernel,
+          p.use.operand,
+          *p.use.attrs,
+          p.of_blocks ? l.blocks[weight]->format : nullptr,
+          end - p.offset};
 }
 
-// The packings that are there; the others have their sizes alone.
+// The packings of a program, those that are there with their places.
 std::vector<SharedPacking> known_packings_of(const WeightLoader& l, bool checked) {
-  std::vector<SharedPacking> found(l.packings.size());
+  std::vector<SharedPacking> found;
   PackingsInMemory& all = packings_in_memory();
   const std::lock_guard lock(all.mutex);
-  for (size_t p = 0; p < found.size(); ++p) {
-    const uint64_t end = p + 1 < found.size() ? l.packings[p + 1].offset : l.packed_bytes;
-    found[p].bytes = end - l.packings[p].offset;
-    if (!checked) continue;
-    const PackingKey key = key_of_packing(l, l.packings[p].use);
-    const auto of_weight = all.by_weight.find(key.sha256);
-    if (of_weight == all.by_weight.end()) continue;
+  for (size_t p = 0; p < l.packings.size(); ++p) {
+    SharedPacking& one = found.emplace_back(SharedPacking{key_of_packing(l, p)});
+    const auto of_weight = all.by_weight.find(one.key.sha256);
+    if (!checked || of_weight == all.by_weight.end()) continue;
     for (const PackingsInMemory::Known& known : of_weight->second)
-      if (known.key == key)
+      if (known.key == one.key)
         if (auto memory = known.memory.lock())
-          found[p] = {std::move(memory), known.at, found[p].bytes, /*fresh=*/false};
+          one.memory = std::move(memory), one.at = known.at, one.fresh = false;
   }
   return found;
 }
@@ -103,26 +112,22 @@ std::vector<SharedPacking> known_packings_of(const WeightLoader& l, bool checked
 // One block for those that are not there.
 Status make_missing(std::vector<SharedPacking>& packed) {
   uint64_t bytes = 0;
-  for (const SharedPacking& p : packed) bytes += p.fresh ? p.bytes : 0;
+  for (const SharedPacking& p : packed) bytes += p.fresh ? p.key.bytes : 0;
   INVAR_TRY(Allocation made, Allocation::make(bytes, "packed weights"));
   std::byte* at = made.data();
   const auto memory = std::make_shared<const Allocation>(std::move(made));
   for (SharedPacking& p : packed)
-    if (p.fresh) p.memory = memory, p.at = at, at += p.bytes;
+    if (p.fresh) p.memory = memory, p.at = at, at += p.key.bytes;
   return {};
 }
 
 // The bytes of these packings are written, and their weights' digests are checked.
-void share(const WeightLoader& l, const std::vector<SharedPacking>& packed) {
+void share(const std::vector<SharedPacking>& packed) {
   PackingsInMemory& all = packings_in_memory();
   const std::lock_guard lock(all.mutex);
   all.forget_expired();
-  for (size_t p = 0; p < packed.size(); ++p) {
-    if (!packed[p].fresh) continue;
-    PackingKey key = key_of_packing(l, l.packings[p].use);
-    auto& known = all.by_weight[key.sha256];
-    known.push_back({std::move(key), packed[p].memory, packed[p].at});
-  }
+  for (const SharedPacking& p : packed)
+    if (p.fresh) all.by_weight[p.key.sha256].push_back({p.key, p.memory, p.at});
 }
 
 }  // namespace
@@ -192,7 +197,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   for (size_t u = 0; u < uses.size(); ++u)
     if (l.reads_blocks[u] && l.packing_of[u] < 0) r.bytes_ += l.blocks[uses[u].weight]->bytes_of_rows();
   for (const Allocation& b : r.allocations_) r.bytes_ += b.size();
-  for (const SharedPacking& p : packed) r.bytes_ += p.fresh ? Allocation::round_up(p.bytes) : 0;
+  for (const SharedPacking& p : packed) r.bytes_ += p.fresh ? p.key.bytes : 0;
 
   FirstError wrong;
   Jobs jobs = hash_jobs(l, pool.threads(), wrong);
@@ -231,7 +236,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
   r.blocks_ = std::move(l.blocks);
   r.files_ = std::move(l.files), r.file_of_ = std::move(l.file_of);
   INVAR_CHECK_OK(r.unchanged(plan));  // else other bytes were packed than hashed
-  if (check.wanted) share(l, packed);
+  if (check.wanted) share(packed);
   for (const SharedPacking& p : packed)
     if (r.packed_.empty() || r.packed_.back() != p.memory) r.packed_.push_back(p.memory);
   return r;

@@ -1,7 +1,8 @@
 // Fuzzes files of numbers. An input: a byte that says which kind, then the file: 0 a GGUF file, 1 a
-// NumPy array, 2 a plan.
+// NumPy array, 2 a plan, 3 a table as CSV.
 #include "checkpoint/gguf.h"
 #include "fuzz/parsers/parts.h"
+#include "generate/tensors/table.h"
 #include "plan/plan.h"
 #include "run/npy.h"
 
@@ -35,6 +36,15 @@ void try_plan(std::string_view content) {
   if (plan::print(*again) != text) defect("a plan changes when it is read");
 }
 
+// Every row of a table has a cell for each column.
+void try_csv(std::string_view content) {
+  const auto read = generate::parse_csv(content, "input");
+  if (!read) return expect(read.error());
+  if (read->lines.size() != read->cells.size()) defect("a row without a line");
+  for (const auto& row : read->cells)
+    if (row.size() != read->names.size()) defect("a row of another width");
+}
+
 }  // namespace
 }  // namespace invar
 
@@ -42,10 +52,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace invar;
   if (size == 0) return 0;
   const std::string_view content(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 3) {
+  switch (data[0] % 4) {
     case 0: try_gguf(content); break;
     case 1: try_npy(content); break;
-    default: try_plan(content);
+    case 2: try_plan(content); break;
+    default: try_csv(content);
   }
   return 0;
 }

@@ -142,7 +142,7 @@ def call():
 
 
 def container():
-    """A byte that says the kind (container.cc): GGUF files, NumPy's arrays, plans."""
+    """A byte that says the kind (container.cc): GGUF files, NumPy's arrays, plans, tables."""
     import io
 
     import numpy as np
@@ -166,6 +166,9 @@ def container():
         yield b"\1" + out.getvalue()
     examples = (ROOT / "spec/plan.md").read_text().split("```")[1::2]
     yield from (b"\2" + text.lstrip("\n").encode() for text in examples if "invar-plan 1" in text)
+
+    for text in ("a,b\n1,2\n", 'a,"b ""c"""\r\n1.5,"x,\ny"\r\n', "a\n\n-inf\n1e999", "\ufeffa\n1"):
+        yield b"\3" + text.encode()
 
 
 def http():

@@ -159,6 +159,31 @@ def test_attention(tmp_path, name):
     )  # fmt: skip
 
 
+def test_lengths_from_embeddings_and_sums(tmp_path):
+    """A mask of which the file says no rank: lengths of EmbedLayerNormalization, or sums."""
+    mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.int32)
+    nodes = [
+        fused(
+            "EmbedLayerNormalization",
+            ["ids", "", "words", "positions", "", "gamma", "beta", "mask"],
+            ["x", "lengths"],
+        ),
+        fused("Attention", ["x", "w", "b", "lengths"], ["y"], num_heads=2),
+        node("ReduceSum", ["mask", "last"], ["sums"], keepdims=0),
+        node("Cast", ["sums"], ["sums32"], to=I32),
+        fused("Attention", ["x", "w", "b", "sums32"], ["z"], num_heads=2),
+    ]
+    constants = weights(words=(7, 8), positions=(6, 8), gamma=(8,), beta=(8,), w=(8, 24), b=(24,))
+    agrees(
+        tmp_path,
+        nodes,
+        [value(n, I32, ["batch", "length"]) for n in ("ids", "mask")],
+        [("y", F32), ("z", F32)],
+        constants | {"last": np.array([1])},
+        {"ids": np.array([[3, 1, 4, 0], [1, 5, 0, 0]], np.int32), "mask": mask},
+    )
+
+
 def test_attention_with_a_past(tmp_path):
     agrees(
         tmp_path,

@@ -272,3 +272,26 @@ def test_a_receipt_is_of_its_sizes(tmp_path):
 def test_tokens_want_a_plan(tmp_path):
     pyramid(tmp_path)
     assert "--input" in refused("infer", tmp_path / "m.onnx", "--tokens", "1").text
+
+
+def test_the_package_compiles_for_calls(tmp_path):
+    import invar as package
+
+    pyramid(tmp_path)
+    with pytest.raises(package.NotCovered):
+        package.compile(tmp_path / "m.onnx")
+    program = package.compile(tmp_path / "m.onnx", dims="call")
+    assert [t.shape for t in program.inputs] == [("n", 1, "h", "w")]
+    with pytest.raises(package.BadInput, match="no call yet"):
+        program.digest  # noqa: B018
+    for shape in ((1, 1, 4, 6), (2, 1, 2, 2), (1, 1, 4, 6)):
+        call(tmp_path, {"x": ramp(*shape)}, "--tensors-output", tmp_path / "out")
+        found = program.run(ramp(*shape))["y"]
+        assert found.tobytes() == np.load(tmp_path / "out/y.npy").tobytes()
+    assert len(program.digest) == 64
+    with pytest.raises(package.BadInput, match="join"):
+        program.run(ramp(1, 1, 5, 4))
+    two_rates(tmp_path)
+    program = package.compile(tmp_path / "m.onnx", dims="call")
+    for rate, shape in ((16000, (3, 2, 3)), (8000, (4, 3)), (16000, (3, 2, 3))):
+        assert program.run(x=ramp(1, 24), rate=np.array(rate))["y"].shape == shape

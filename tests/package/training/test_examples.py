@@ -1,6 +1,7 @@
 """The examples: short trainings whose hashes stand in examples/README.md, however they are
 computed."""
 
+import hashlib
 import re
 import sys
 
@@ -87,3 +88,19 @@ def test_what_the_demonstration_prints():
         digests = [why_bits_differ.digest(np.asarray(r)) for who, r in ways() if who == "Invar"]
         found[title] = (str(len(digests)), *set(digests))
     assert {title: (count, digest) for title, count, digest in shown} == found
+
+
+def test_adapters_that_we_trained(generate, tmp_path):
+    """finetune_lora.py, save_lora.py, invar run --adapter."""
+    import finetune_lora
+    import save_lora
+
+    finetune_lora.main(["--steps", "1", "--save", str(tmp_path / "r.json")])
+    save_lora.main([str(tmp_path / "r.json"), str(tmp_path / "a")])
+    made = generate("--adapter", tmp_path / "a", tokens=2)["content"]
+    stored = t.load_tensors(tmp_path / "a/adapter_model.safetensors")
+    names = {tensor["name"]: tensor["sha256"] for tensor in made["model"]["tensors"]}
+    assert len(stored) == 20
+    for name, tensor in stored.items():
+        assert names[name] == hashlib.sha256(tensor.numpy().tobytes()).hexdigest()
+    assert made["output"]["logits"] != generate(tokens=2)["content"]["output"]["logits"]

@@ -189,7 +189,7 @@ Result<Value> labels_at(NodeView& node, Value classes, const std::vector<int64_t
 }
 
 Result<Value> best_class(NodeView& node, Value scores) {
-  return node.make<ArgmaxOp>({scores}, node.attr("axis", int64_t{1}));
+  return node.make<ArgmaxOp>({scores}, {node.attr("axis", int64_t{1}), node.attr("select_last", int64_t{0})});
 }
 
 Result<Value> class_above(NodeView& node, Value values, float limit) {

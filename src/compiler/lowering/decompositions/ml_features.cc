@@ -239,7 +239,8 @@ Result<Value> key_number(NodeView& node, Value x, const LabelLists& lists) {
   shape.back() = Dim::of(1);
   const auto axis = static_cast<int64_t>(shape.size()) - 1;
   const Value found = f.concat({f.to_f32(same), f.expand(f.f32(1), shape)}, axis);
-  const Value number = f.make<ArgmaxOp>({found}, node.attr("axis", axis));
+  const Value number =
+      f.make<ArgmaxOp>({found}, {node.attr("axis", axis), node.attr("select_last", int64_t{0})});
   INVAR_CHECK_OK(f.status());
   return number;
 }

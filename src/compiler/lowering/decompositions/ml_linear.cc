@@ -46,6 +46,16 @@ Status linear_regressor(NodeView& node) {
   return node.replace(y);
 }
 
+// The scores of two classes from that of the second: 1 - s and s, where only LOGISTIC is a link.
+Result<Value> pair_of(NodeView& node, Value score, Link link) {
+  ExprBuilder f(node);
+  const bool logistic = link == Link::logistic;
+  const Value low = logistic ? f.make<NegOp>({score}) : f.sub(f.f32(1), score);
+  INVAR_CHECK_OK(f.status());
+  INVAR_TRY(const Value both, concat(node, {low, score}, 1));
+  return logistic ? linked(node, both, link) : both;
+}
+
 Status linear_classifier(NodeView& node) {
   INVAR_CHECK_OK(node.expect(1, 1,
                              {"classlabels_ints", "classlabels_strings", "coefficients", "intercepts",
@@ -67,11 +77,8 @@ Status linear_classifier(NodeView& node) {
     INVAR_TRY(best, class_above(node, scores, 0));
     if (link == Link::probit) {
       INVAR_TRY(scores, linked(node, scores, link));
-    } else if (named) {  // runtimes apply no link here
-      ExprBuilder f(node);
-      const Value rest = f.sub(f.f32(1), scores);
-      INVAR_CHECK_OK(f.status());
-      INVAR_TRY(scores, concat(node, {rest, scores}, 1));
+    } else if (named) {
+      INVAR_TRY(scores, pair_of(node, scores, link));
     }
   } else {
     INVAR_TRY(best, best_class(node, scores));
@@ -321,10 +328,12 @@ Status svm_classifier(NodeView& node) {
     INVAR_TRY(scores, linked(node, scores, link));
   } else {
     if (link == Link::probit) return not_covered("post_transform PROBIT of one score for two classes");
-    ExprBuilder f(node);
-    const Value low = link == Link::none ? f.make<NegOp>({scores}) : f.sub(f.f32(1), scores);
-    INVAR_CHECK_OK(f.status());
-    INVAR_TRY(scores, concat(node, {low, scores}, 1));
+    if (link != Link::none) {
+      INVAR_TRY(scores, pair_of(node, scores, link));
+    } else {
+      INVAR_TRY(const Value low, node.make<NegOp>({scores}));
+      INVAR_TRY(scores, concat(node, {low, scores}, 1));
+    }
   }
   INVAR_TRY(const Value label, labels_at(node, best, labels));
   node.replace(1, scores);

@@ -306,10 +306,11 @@ Result<Classified> binary(NodeView& node, const TreeConstants& trees, const std:
     return Classified{classes, both};
   }
   if (link == Link::probit) return not_covered("post_transform PROBIT of one score for two classes");
-  Value low = positive ? f.sub(f.f32(1), first) : f.make<NegOp>({first});
+  const bool logistic = link == Link::logistic;
+  const Value low = positive && !logistic ? f.sub(f.f32(1), first) : f.make<NegOp>({first});
   INVAR_CHECK_OK(f.status());
   INVAR_TRY(Value both, concat(node, {low, first}, 1));
-  if (!positive && link == Link::logistic) {
+  if (logistic) {
     INVAR_TRY(both, linked(node, both, link));
   }
   return Classified{classes, both};
