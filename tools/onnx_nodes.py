@@ -115,9 +115,20 @@ def array_of(item):
     return onnx.numpy_helper.to_array(item) if isinstance(item, TensorProto) else np.asarray(item)
 
 
-def saved(folder, name, item):
+def numbered(strings, graph):
+    """Strings as a program has them (onnx.53)."""
+    known = {s.decode() for n in graph.node for a in n.attribute for s in a.strings}
+    known = sorted(
+        known | {a.s.decode() for n in graph.node for a in n.attribute if a.s}, key=str.encode
+    )
+    known += [s for s in dict.fromkeys(map(str, strings.ravel())) if s not in known]
+    return np.array([known.index(str(s)) for s in strings.ravel()], np.int64).reshape(strings.shape)
+
+
+def saved(folder, name, item, graph):
     path = folder / f"in.{name}.npy"
-    np.save(path, array_of(item))
+    array = array_of(item)
+    np.save(path, numbered(array, graph) if array.dtype.kind in "OU" else array)
     return path
 
 
@@ -156,7 +167,7 @@ def constants(folder, case, given):
             *(
                 x
                 for name in known
-                for x in ("--bind", f"{name}={saved(folder, name, given[name])}")
+                for x in ("--bind", f"{name}={saved(folder, name, given[name], case.model.graph)}")
             ),
         )
         if code == 0 and BINDS not in program_of(plan):
@@ -175,7 +186,7 @@ def constants(folder, case, given):
             x
             for name in given
             if name not in known
-            for x in ("--input", f"{name}={saved(folder, name, given[name])}")
+            for x in ("--input", f"{name}={saved(folder, name, given[name], case.model.graph)}")
         ),
     )
     if code:
@@ -206,14 +217,16 @@ def judge(case, folder):
             break
         bound += more
         binding = [
-            x for name in bound for x in ("--bind", f"{name}={saved(folder, name, given[name])}")
+            x
+            for name in bound
+            for x in ("--bind", f"{name}={saved(folder, name, given[name], case.model.graph)}")
         ]
     if code:
         return by_code(code, said)
     inputs = []
     for name in given:
         if name not in bound:
-            inputs += ["--input", f"{name}={saved(folder, name, given[name])}"]
+            inputs += ["--input", f"{name}={saved(folder, name, given[name], case.model.graph)}"]
     code, said = execute(
         "infer", folder / "plan.invar", "--threads", 1, "--tensors-output", folder, *inputs
     )
