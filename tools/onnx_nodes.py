@@ -95,7 +95,7 @@ def operator_of(name, cases):
 def outside(case):
     """Why a case is outside what Invar means to cover; empty: it is not."""
     graph = case.model.graph
-    domains = {n.domain for n in graph.node} - {"", "ai.onnx", "ai.onnx.ml"}
+    domains = {n.domain for n in graph.node} - {"", "ai.onnx"}
     if domains:
         return "domain " + sorted(domains)[0]
     if any(n.op_type in RANDOM for n in graph.node):
