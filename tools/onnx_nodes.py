@@ -115,20 +115,22 @@ def array_of(item):
     return onnx.numpy_helper.to_array(item) if isinstance(item, TensorProto) else np.asarray(item)
 
 
-def numbered(strings, graph):
-    """Strings as a program has them (onnx.53)."""
+def numbered(strings, given, graph):
+    """Strings as a program has them (onnx.53): `given` has all inputs."""
     known = {s.decode() for n in graph.node for a in n.attribute for s in a.strings}
     known = sorted(
         known | {a.s.decode() for n in graph.node for a in n.attribute if a.s}, key=str.encode
     )
-    known += [s for s in dict.fromkeys(map(str, strings.ravel())) if s not in known]
+    arrays = [array_of(given[value.name]) for value in graph.input if value.name in given]
+    cells = [str(s) for array in arrays if array.dtype.kind in "OU" for s in array.ravel()]
+    known += [s for s in dict.fromkeys(cells) if s not in known]
     return np.array([known.index(str(s)) for s in strings.ravel()], np.int64).reshape(strings.shape)
 
 
-def saved(folder, name, item, graph):
+def saved(folder, name, given, graph):
     path = folder / f"in.{name}.npy"
-    array = array_of(item)
-    np.save(path, numbered(array, graph) if array.dtype.kind in "OU" else array)
+    array = array_of(given[name])
+    np.save(path, numbered(array, given, graph) if array.dtype.kind in "OU" else array)
     return path
 
 
@@ -167,7 +169,7 @@ def constants(folder, case, given):
             *(
                 x
                 for name in known
-                for x in ("--bind", f"{name}={saved(folder, name, given[name], case.model.graph)}")
+                for x in ("--bind", f"{name}={saved(folder, name, given, case.model.graph)}")
             ),
         )
         if code == 0 and BINDS not in program_of(plan):
@@ -186,7 +188,7 @@ def constants(folder, case, given):
             x
             for name in given
             if name not in known
-            for x in ("--input", f"{name}={saved(folder, name, given[name], case.model.graph)}")
+            for x in ("--input", f"{name}={saved(folder, name, given, case.model.graph)}")
         ),
     )
     if code:
@@ -219,14 +221,14 @@ def judge(case, folder):
         binding = [
             x
             for name in bound
-            for x in ("--bind", f"{name}={saved(folder, name, given[name], case.model.graph)}")
+            for x in ("--bind", f"{name}={saved(folder, name, given, case.model.graph)}")
         ]
     if code:
         return by_code(code, said)
     inputs = []
     for name in given:
         if name not in bound:
-            inputs += ["--input", f"{name}={saved(folder, name, given[name], case.model.graph)}"]
+            inputs += ["--input", f"{name}={saved(folder, name, given, case.model.graph)}"]
     code, said = execute(
         "infer", folder / "plan.invar", "--threads", 1, "--tensors-output", folder, *inputs
     )

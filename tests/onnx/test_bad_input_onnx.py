@@ -98,7 +98,7 @@ def test_tensors_that_do_not_fit_the_config(tmp_path, code, names, tensors):
 @pytest.mark.parametrize(
     "where,names",
     [
-        ("node", ['node "lift"', "rank is 9"]),
+        ("node", ['node "turn"', "rank is 9"]),
         ("input", ['input "x"', "rank is 9"]),
         ("weight", ['weight "w"', "rank is 9"]),
     ],
