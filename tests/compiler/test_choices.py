@@ -215,7 +215,9 @@ def test_refused(folder):
     assert plan_of(folder, "--choices", "sdpa-1")[0] == ["sdpa-1"]
     path = folder / "plan.invar"
     path.write_text(path.read_text().replace('choice "sdpa-1"', 'choice "sdpa-99"'))
-    refused("infer", path, "--input", "x=x.npy", code=3, names=["numerics choice 'sdpa-99'"])
+    np.save(folder / "x.npy", np.zeros(1, np.float32))
+    given = ("--input", f"x={folder / 'x.npy'}")
+    refused("infer", path, *given, code=3, names=["numerics choice 'sdpa-99'"])
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.702, -3e38, 1e-38])

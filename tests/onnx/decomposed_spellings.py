@@ -226,7 +226,7 @@ def refused(case):
     """What torch refuses, and says so: kernels that slide over nothing or give nothing, channels
     there are none of; u64, mostly."""
     return (
-        OPSET[case.op].room in ("conv", "pool", "batchnorm")
+        OPSET[case.op].room in ("conv", "conv_integer", "pool", "batchnorm")
         and case.empty()
         or any(t == "u64" for t, _ in case.types())
     )

@@ -41,14 +41,14 @@ FLOATS = {
     **dict.fromkeys(SUMS_OF_FEW_BITS, spelled.eighths),
 }
 BYTES = sorted(
-    {op for op, o in OPSET.items() if o["numerics"] in EXACT and op not in ROUNDED}
+    {op for op, o in OPSET.items() if o.numerics in EXACT and op not in ROUNDED}
     | set(SUMS_OF_FEW_BITS)
 )
 
 
 @pytest.mark.parametrize("op", BYTES)
 def test_bytes(op):
-    moves = OPSET[op]["numerics"] == "none" and op != "where"
+    moves = OPSET[op].numerics == "none" and op != "where"
     seen = spelled.raw if moves else spelled.canonical
     for case, text, got, want in spelled.pairs(op, FLOATS.get(op, spelled.special)):
         assert seen(got) == seen(want), (str(case), text)

@@ -69,7 +69,7 @@ def farthest(got, want, floor):
 
 @pytest.mark.parametrize("op", ROUNDED)
 def test_operations(op):
-    rule = OPSET[op]["numerics"]
+    rule = OPSET[op].numerics
     bound = OWN.get(op) or FUNCTIONS.get(rule) or SUMS[rule]
     whole = rule in SUMS or op in OWN
     for case, text, got, want in spelled.pairs(

@@ -145,6 +145,11 @@ _of_operand(
     sin=lambda v, x: p.cos(x),
     cos=lambda v, x: p.neg(p.sin(x)),
     sinpi=lambda v, x: p.mul(p.cospi(x), v.constant(math.pi)),
+    sinc=lambda v, x: p.where(
+        p.equal(x, v.constant(0.0)),
+        v.constant(0.0),
+        p.div(p.sub(p.cospi(x), p.sinc(x)), x),
+    ),
     cospi=lambda v, x: p.mul(p.sinpi(x), v.constant(-math.pi)),
     asin=lambda v, x: p.rsqrt(_product(v, p.neg(x), x)),
     acos=lambda v, x: p.neg(p.rsqrt(_product(v, p.neg(x), x))),

@@ -138,8 +138,7 @@ TEST_F(PartsTest, SizesThatAreNoneAreErrors) {
   EXPECT_EQ(refusal({1, 2, 3}, -1), "the inputs lead to a dimension 'r' = -1, which is none");
   EXPECT_EQ(refusal({1, 2, 3, 4}, 1),
             "operation 12 of the plan, reshape, requires as many elements in the result: sizes or values of "
-            "the inputs do "
-            "not fit it, or the plan does not");
+            "the inputs do not fit it, or the plan does not; operands [4], result [1, 3]");
   EXPECT_NE(refusal({1, 2, 3}, INT64_MAX).find("too large"), std::string::npos);
   expect(f, {1, 2, 3}, 1);  // the next call works
 }
