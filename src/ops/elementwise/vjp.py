@@ -136,6 +136,16 @@ def _product(v, a, b):
     return p.mul(p.add(one, a), p.add(one, b))
 
 
+def _slope_of_sinc(v, x):
+    """(cospi(x) − sinc(x)) / x; near 0, where that cancels, the first terms of its series."""
+    square, series = p.mul(x, x), v.constant(0.0)
+    for k in range(5, 0, -1):
+        term = (-math.pi * math.pi) ** k * 2 * k / math.factorial(2 * k + 1)
+        series = p.add(p.mul(series, square), v.constant(term))
+    near = p.less(p.abs(x), v.constant(0.25))
+    return p.where(near, p.mul(series, x), p.div(p.sub(p.cospi(x), p.sinc(x)), x))
+
+
 _of_operand(
     log=lambda v, x: p.reciprocal(x),
     log_f64=lambda v, x: p.reciprocal(x),
@@ -145,11 +155,7 @@ _of_operand(
     sin=lambda v, x: p.cos(x),
     cos=lambda v, x: p.neg(p.sin(x)),
     sinpi=lambda v, x: p.mul(p.cospi(x), v.constant(math.pi)),
-    sinc=lambda v, x: p.where(
-        p.equal(x, v.constant(0.0)),
-        v.constant(0.0),
-        p.div(p.sub(p.cospi(x), p.sinc(x)), x),
-    ),
+    sinc=_slope_of_sinc,
     cospi=lambda v, x: p.mul(p.sinpi(x), v.constant(-math.pi)),
     asin=lambda v, x: p.rsqrt(_product(v, p.neg(x), x)),
     acos=lambda v, x: p.neg(p.rsqrt(_product(v, p.neg(x), x))),

@@ -32,6 +32,7 @@ UNARY = {
     "sin": (torch.sin, X),
     "cos": (torch.cos, X),
     "tan": (torch.tan, UNIT_INTERVAL),
+    "sinc": (torch.sinc, X),
     "sinpi": (lambda x: torch.sin(math.pi * x), X),
     "cospi": (lambda x: torch.cos(math.pi * x), X),
     "asin": (torch.asin, UNIT_INTERVAL),
