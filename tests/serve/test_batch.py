@@ -220,6 +220,11 @@ def test_a_worker_that_is_killed_loses_nothing(options, batch, tmp_path):
     assert said["found"] >= 2 and said["computed"] + said["found"] == len(LONG)
     assert digest(results) == digest(tmp_path / "one")
     assert not list(results.glob("marks/*"))
+    # It was killed between an answer and the end of its mark.
+    kept = merged(file, results)[0]["response"]["request_id"]
+    (results / f"marks/{kept}.json").write_text('{"alone":0,"host":"elsewhere","pid":1}')
+    assert batch(file, "--results", results, "--json").json()["found"] == len(LONG)
+    assert not list(results.glob("marks/*"))
 
 
 def test_a_row_that_ends_its_worker_twice_is_given_up(options, batch, tmp_path):

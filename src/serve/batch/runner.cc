@@ -267,6 +267,8 @@ void BatchRunner::take_result(Work work, const BatchResult& result) {
 }
 
 void BatchRunner::deliver(const Work& work, const BatchResult& result, bool found) {
+  // Whoever kept the answer may have been killed before it removed its mark.
+  if (found && result.is_answer()) results_.unmark(work.rows[0].id);
   for (const BatchRow& row : work.rows) {
     ++done_;
     if (!work.there) count_result(result, counts), counts.found += found;
