@@ -9,6 +9,7 @@ generate.py [--check]
 INVAR_BIN: the program whose --help is shown (default build/bin/invar); without one cli-options.md
 is left alone."""
 
+import functools
 import json
 import os
 import re
@@ -36,6 +37,7 @@ def row(op):
     return f"| `{op.name}` | {operands} | {attributes} | {op.version} | `{op.numerics}` |"
 
 
+@functools.cache
 def tables():
     """The operations, the choices, and the operations by room, of the rooms' ops.toml."""
     return runpy.run_path(str(ROOT / "tools/ops/generate.py"))["read"](ROOT)
