@@ -1,6 +1,6 @@
-// The joins of ranks on two GPUs of one host (src/ops/move/cuda/join.cu): their bits, the bound of
-// their waits, and their times against NCCL's all-gather in the same run. joins.sh builds and runs
-// it: joins [libnccl.so.2]. Exit code 0: all bits are right. NVLink multicast is never used.
+// The joins of ranks on two GPUs of one host (src/ops/move/cuda/join.cu). joins.sh builds it and
+// runs each of its three parts: the bits of joins and the bound of their waits (exit code 0: all
+// are right), their times, and those of NCCL's all-gather. NVLink multicast is never used.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -25,7 +26,7 @@ constexpr uint64_t kPatience = 5'000'000'000;  // nanoseconds
 void must(cudaError_t e, const char* what) {
   if (e == cudaSuccess) return;
   std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(e));
-  std::exit(2);
+  std::_Exit(2);  // the other thread may be in a call
 }
 #define MUST(call) must(call, #call)
 
@@ -274,16 +275,26 @@ float time_of_join(const Shape& s, int count) {
       });
 }
 
-// NCCL by its C functions.
+// NCCL by its C functions. What it says of an error ends the program: the other thread may wait
+// for a call that does not come.
 class Nccl {
  public:
   explicit Nccl(const char* path) {
     void* const library = dlopen(path, RTLD_NOW);
-    if (!library) return;
-    const auto init = reinterpret_cast<int (*)(void**, int, const int*)>(dlsym(library, "ncclCommInitAll"));
-    gather_ = reinterpret_cast<Gather>(dlsym(library, "ncclAllGather"));
+    if (!library) {
+      std::fprintf(stderr, "NCCL: %s\n", dlerror());
+      return;
+    }
+    const auto init = find<int (*)(void**, int, const int*)>(library, "ncclCommInitAll");
+    gather_ = find<Gather>(library, "ncclAllGather");
+    end_ = find<int (*)(void*)>(library, "ncclCommDestroy");
+    text_ = find<const char* (*)(int)>(library, "ncclGetErrorString");
     const int devices[] = {0, 1};
-    ready_ = init && gather_ && init(comms_, kRanks, devices) == 0;
+    must(init(comms_, kRanks, devices), "ncclCommInitAll");
+    ready_ = true;
+  }
+  ~Nccl() {
+    for (int r = 0; ready_ && r < kRanks; ++r) end_(comms_[r]);
   }
   bool ready() const { return ready_; }
   float time(const Shape& s, int count) const {
@@ -293,11 +304,18 @@ class Nccl {
       MUST(cudaSetDevice(r));
       MUST(cudaMalloc(&buffers[r], 3 * words * sizeof(float)));
     }
+    const auto gather = [&](int rank, cudaStream_t stream) {
+      must(gather_(buffers[rank], buffers[rank] + words, words, 7, comms_[rank], stream), "ncclAllGather");
+    };
+    both([&](int rank) {  // it connects at the first call, which a recording must not hold
+      MUST(cudaSetDevice(rank));
+      gather(rank, nullptr);
+      MUST(cudaDeviceSynchronize());
+    });
     const float us = microseconds(
         count, 15,
         [&](int rank, cudaStream_t stream) {
-          for (int j = 0; j < count; ++j)
-            if (gather_(buffers[rank], buffers[rank] + words, words, 7, comms_[rank], stream)) std::exit(3);
+          for (int j = 0; j < count; ++j) gather(rank, stream);
         },
         [](int, int, cudaStream_t) {});
     for (float* b : buffers) cudaFree(b);
@@ -306,38 +324,59 @@ class Nccl {
 
  private:
   using Gather = int (*)(const void*, void*, size_t, int, void*, cudaStream_t);
+  template <class F>
+  static F find(void* library, const char* name) {
+    void* const found = dlsym(library, name);
+    if (!found) std::fprintf(stderr, "NCCL: no %s\n", name), std::_Exit(3);
+    return reinterpret_cast<F>(found);
+  }
+  void must(int code, const char* what) const {
+    if (code) std::fprintf(stderr, "%s: %s\n", what, text_(code)), std::_Exit(3);
+  }
   Gather gather_ = nullptr;
+  int (*end_)(void*) = nullptr;
+  const char* (*text_)(int) = nullptr;
   void* comms_[kRanks] = {};
   bool ready_ = false;
 };
 
 }  // namespace
 
+int check_bits() {
+  const uint64_t wrong = wrong_words(400);
+  const bool lines_end = ends_alone({1, {4096, 4096}}), blocks_end = ends_alone({512, {1024, 1024}});
+  std::printf("bits: %llu words wrong in 400 replays of 11 joins; a wait alone ends: lines %s, blocks %s\n",
+              static_cast<unsigned long long>(wrong), lines_end ? "yes" : "NO", blocks_end ? "yes" : "NO");
+  return wrong || !lines_end || !blocks_end;
+}
+
+template <class Time>
+void print_times(const char* who, Time time) {
+  for (const Shape& s : {Shape{1, {1024, 1024}},
+                         {1, {4096, 4096}},
+                         {1, {8192, 8192}},
+                         {8, {4096, 4096}},
+                         {64, {4096, 4096}},
+                         {1, {64128, 64128}},
+                         {256, {4096, 4096}},
+                         {2048, {7168, 7168}}})
+    std::printf("%s: %lld x %lld words in %.2f us\n", who, static_cast<long long>(s.rows),
+                static_cast<long long>(s.width()), time(s, s.rows > 100 ? 10 : 100));
+}
+
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   int count = 0;
   MUST(cudaGetDeviceCount(&count));
   if (count < kRanks) {
     std::fprintf(stderr, "joins: %d GPU here, and 2 are needed\n", count);
     return 2;
   }
-  const uint64_t wrong = wrong_words(400);
-  const bool lines_end = ends_alone({1, {4096, 4096}}), blocks_end = ends_alone({512, {1024, 1024}});
-  std::printf("bits: %llu words wrong in 400 replays of 11 joins; a wait alone ends: lines %s, blocks %s\n",
-              static_cast<unsigned long long>(wrong), lines_end ? "yes" : "NO", blocks_end ? "yes" : "NO");
-  const Nccl nccl(argc > 1 ? argv[1] : "libnccl.so.2");
-  std::printf("words of a join | us, ours | us, NCCL all-gather%s\n", nccl.ready() ? "" : " (no NCCL)");
-  for (const Shape& s : {Shape{1, {1024, 1024}},
-                         {1, {4096, 4096}},
-                         {1, {8192, 8192}},
-                         {8, {4096, 4096}},
-                         {1, {64128, 64128}},
-                         {256, {4096, 4096}},
-                         {2048, {7168, 7168}}}) {
-    const int joins = s.rows > 100 ? 10 : 100;
-    std::printf("%lld x %lld | %.2f | %.2f\n", static_cast<long long>(s.rows),
-                static_cast<long long>(s.width()), time_of_join(s, joins),
-                nccl.ready() ? nccl.time(s, joins) : 0.f);
-    std::fflush(stdout);
-  }
-  return wrong || !lines_end || !blocks_end;
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "bits") return check_bits();
+  if (what == "times") return print_times("join", time_of_join), 0;
+  if (what != "nccl" || argc < 3) return std::fprintf(stderr, "joins bits | times | nccl LIBRARY\n"), 2;
+  const Nccl nccl(argv[2]);
+  if (!nccl.ready()) return 3;
+  print_times("NCCL all-gather", [&](const Shape& s, int joins) { return nccl.time(s, joins); });
 }

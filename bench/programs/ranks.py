@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Made Llamas by one GPU and by ranks on several: tokens a second, and whether every logit has the
-bits of one GPU. Needs the program built for CUDA, and numpy.
+"""Made Llamas by one GPU, by ranks and by partitions on several: seconds of a prompt, tokens a
+second, and whether every logit has the bits of one GPU. Needs the program built for CUDA, and
+numpy.
 
-    INVAR_BIN=build/bin/invar ranks.py [--shapes 1b,8b] [--ranks 2] [--numerics exact16,fp32]
+    INVAR_BIN=build/bin/invar ranks.py [--shapes 1b,8b] [--gpus 2] [--numerics exact16,fp32]
+                                       [--plans FOLDER] [--only TEXT]
 
-A row each: the first run is one GPU; "ranks" join within their steps, each on a GPU of its own;
-"ranks, by the host" are twice as many places as GPUs, which join between stages. Exit code 1: some
-bit differs."""
+A row each: the first run of a work is one GPU, and the last column is how much faster the others
+are. "ranks" join within their steps, each on a GPU of its own. --plans: where this build has no
+compiler, a folder with SHAPE/model.safetensors and, beside it, SHAPE/NUMERICS.invar, which another
+build compiled. Exit code 1: some bit differs."""
 
 import argparse
 import hashlib
@@ -21,105 +24,89 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
-from checkpoints import LLAMA_8B, header_bytes, shapes  # noqa: E402
-
 BIN = os.environ.get("INVAR_BIN", str(ROOT / "build/bin/invar"))
-TINY = {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 3, "vocab_size": 130000}
-ONE_B = {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16}
-CHANGES = {
-    "tiny": TINY | {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 32},
-    "1b": ONE_B | {"head_dim": 64, "tie_word_embeddings": True},
-    "8b": {},
+VOCAB = 128256
+# Work: lengths of the prompts, new tokens.
+WORKS = {
+    "one sequence": ([100], 256),
+    "prompt of 8192": ([8192], 8),
+    "64 sequences": ([100] * 64, 128),
 }
-BLOCK = 16_777_259  # elements that repeat, a prime: rows of a matrix are not alike
-PROMPT, LONG, NEW, SEQUENCES = 100, 6000, 128, 64
 
 
-def write(folder, config):
-    """A checkpoint of repeated random bf16 weights, as fast as the disk takes them."""
-    folder.mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps(config))
-    random = np.random.default_rng(1)
-    values = (random.standard_normal(BLOCK, np.float32) * 0.02).view(np.uint32) >> 16
-    block = np.concatenate([values.astype(np.uint16)] * 2)
-    ones = np.full(config["hidden_size"], 0x3F80, np.uint16)
-    with open(folder / "model.safetensors", "wb") as f:
-        tensors = shapes(config)
-        f.write(header_bytes(tensors, "BF16", 2)[0])
-        at = 0
-        for shape in tensors.values():
-            left = int(np.prod(shape))
-            if len(shape) == 1:
-                ones[:left].tofile(f)
-                continue
-            while left:
-                count = min(left, BLOCK)
-                block[at : at + count].tofile(f)
-                at, left = (at + count) % BLOCK, left - count
-
-
-def invar(*arguments):
-    done = subprocess.run([BIN, *map(str, arguments)], capture_output=True, text=True)
+def call(*arguments):
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True)
     if done.returncode:
-        sys.exit(f"invar {arguments[0]}: {done.stderr}")
+        sys.exit(f"{arguments[:2]}: {done.stdout}{done.stderr}")
     return done
+
+
+def make_plan(shape, numerics, folder):
+    """The plan of a seeded checkpoint, which is made where it is not there."""
+    here, plan = folder / shape, folder / shape / f"{numerics}.invar"
+    if plan.exists():
+        return plan
+    if not (here / "model.onnx").exists():
+        call(sys.executable, ROOT / "tools/models/random_llama.py", here, "--size", shape)
+        call(BIN, "export", "-q", "--model-name", here, "-o", here)
+    call(BIN, "compile", "-q", here / "model.onnx", "-o", plan, "--numerics", numerics)
+    return plan
 
 
 def run(plan, tokens, new, where):
     """-> (digest of tokens and logits, seconds of the prompt, tokens a second)"""
     command = ["infer", plan, "--tokens-file", tokens, "--max-new-tokens", new, "--no-do-sample"]
-    done = invar(*command, "--progress", "lines", *where)
+    done = call(BIN, *command, "--progress", "lines", *where)
     rate = float(re.findall(r"([0-9.]+) tokens/s", done.stderr)[-1])
     prompt = re.findall(r"tokens (?:after|in) ([0-9.]+) s", done.stderr)
     return hashlib.sha256(done.stdout.encode()).hexdigest(), float(prompt[-1]), rate
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--shapes", default="1b,8b")
     parser.add_argument("--numerics", default="exact16,fp32")
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--device", default="cuda", help="cpu: to try the program out")
+    parser.add_argument("--gpus", type=int, default=2)
+    parser.add_argument("--plans", type=Path)
+    parser.add_argument("--only", default="", help="rows with this text")
     options = parser.parse_args()
-    gpus = ["cpu"]
-    if options.device == "cuda":
-        gpus = [f"cuda:{i}" for i in range(options.ranks)]
-    ranks = ["--device", ",".join(gpus), "--tensor-parallel", options.ranks]
-    places = [
-        ("one GPU", ["--device", gpus[0]]),
-        ("ranks", ranks),
-        ("ranks, by the host", [*ranks, "--n-partitions", 2]),
-    ]
-    right = True
-    print("shape, numerics | work | where | prompt s | tokens/s | bits")
-    for shape in options.shapes.split(","):
-        config = LLAMA_8B | CHANGES[shape]
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            write(folder / "model", config)
-            invar("export", "-q", "--model-name", folder / "model", "-o", folder)
-            random = np.random.default_rng(2)
-            vocab = config["vocab_size"] - 1
-            works = [("one sequence", [PROMPT], NEW), ("long prompt", [LONG], 8)]
-            works.append((f"{SEQUENCES} sequences", [PROMPT] * SEQUENCES, NEW))
+    gpus, n = [f"cuda:{i}" for i in range(options.gpus)], options.gpus
+    several = ["--device", ",".join(gpus)]
+    places = {
+        "one GPU": ["--device", gpus[0]],
+        f"{n} ranks": [*several, "--tensor-parallel", n],
+        f"{n} partitions": [*several, "--n-partitions", n],
+    }
+    random = np.random.default_rng(2)
+    lists = {w: [random.integers(0, VOCAB - 1, k).tolist() for k in WORKS[w][0]] for w in WORKS}
+    differ = False
+    print("shape, numerics | work | where | prompt s | tokens/s | bits | faster")
+    with tempfile.TemporaryDirectory() as made:
+        for shape in options.shapes.split(","):
             for numerics in options.numerics.split(","):
-                plan = folder / f"{numerics}.invar"
-                invar("compile", "-q", folder / "model.onnx", "-o", plan, "--numerics", numerics)
-                for work, lengths, new in works:
-                    lists = [random.integers(0, vocab, n).tolist() for n in lengths]
-                    tokens = folder / "tokens.json"
-                    tokens.write_text(json.dumps(lists if len(lists) > 1 else lists[0]))
-                    found = []
-                    for place, where in places:
-                        digest, prompt, rate = run(plan, tokens, new, where)
-                        found.append(digest)
-                        same = digest == found[0]
-                        right &= same
-                        bits = digest[:8] if same else f"{digest[:8]} DIFFERS"
-                        print(f"{shape} {numerics} | {work} | {place} | {prompt:.3f} | {rate:.1f} | {bits}")
-                        sys.stdout.flush()
-    sys.exit(not right)
+                plan = make_plan(shape, numerics, options.plans or Path(made))
+                for work, (lengths, new) in WORKS.items():
+                    tokens = Path(made) / "tokens.json"
+                    tokens.write_text(
+                        json.dumps(lists[work] if len(lengths) > 1 else lists[work][0])
+                    )
+                    first = None
+                    for place, where in places.items():
+                        if first and options.only not in f"{shape} {numerics} {work} {place}":
+                            continue
+                        digest, prompt, rate = found = run(plan, tokens, new, where)
+                        first = first or found
+                        differ |= digest != first[0]
+                        bits = digest[:8] if digest == first[0] else f"{digest[:8]} DIFFERS"
+                        faster = first[1] / prompt if "prompt" in work else rate / first[2]
+                        print(
+                            f"{shape} {numerics} | {work} | {place} | {prompt:.3f} | {rate:.1f} | "
+                            f"{bits} | {faster:.2f}",
+                            flush=True,
+                        )
+    sys.exit(differ)
 
 
 if __name__ == "__main__":
