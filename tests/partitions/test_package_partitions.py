@@ -35,6 +35,8 @@ def whole(tasks):
         ({"device": ["cpu", "cpu"], "n_partitions": 4}, 4),
         ({"weights_memory": 6_000_000}, 0),
         ({"weights_memory": 2**62}, 0),
+        ({"weights_memory": 6_000_000, "n_partitions": 2}, 2),
+        ({"weights_memory": 6_000_000, "tensor_parallel": 2}, 1),
     ],
 )
 def test_the_receipt_of_one_partition(tasks, whole, named, parts):
@@ -91,7 +93,6 @@ def test_a_part_of_the_steps(whole):
         ({"weights_memory": "6MB"}, invar.BadInput, "weights_memory: '6MB' is not a whole number"),
         ({"workers": "processes"}, invar.NotCovered, "of the command line alone"),
         ({"workers": "a,b", "n_partitions": 2}, invar.NotCovered, "of the command line alone"),
-        ({"weights_memory": 6_000_000, "n_partitions": 2}, invar.NotCovered, "one partition"),
     ],
 )
 def test_refusals(tasks, whole, named, kind, text):

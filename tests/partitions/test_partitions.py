@@ -53,13 +53,15 @@ def whole(tasks, tmp_path_factory):
         ("--tensor-parallel", "8", "--n-partitions", "2"),
         ("--tensor-parallel", "2", "--n-partitions", "5", "--no-kv-cache"),
         ("--weights-memory", "6MB"),
+        ("--weights-memory", "6MB", "--n-partitions", "3"),
+        ("--weights-memory", "6MB", "--tensor-parallel", "2", "--prefill-chunk", "5"),
     ],
 )
 def test_same_receipt(tasks, tmp_path, whole, options):
     receipt = hash_of(tasks, tmp_path / "receipt.json", *options)
     assert receipt["receipt_hash"] == whole["receipt_hash"]
     assert receipt["execution"].get("placement", "").count("layers") == (
-        "--weights-memory" not in options
+        options != ("--weights-memory", "6MB")
     )
 
 
@@ -102,25 +104,24 @@ def test_what_is_not_covered(tasks, tmp_path):
     assert "3 devices are named for 1 partition of 2 ranks" in line(
         "--tensor-parallel", "2", "--device", "cpu,cpu,cpu"
     )
-    assert "weights-memory" in line("--tensor-parallel", "2", "--weights-memory", "6MB")
-    assert "deterministic" in line("--tensor-parallel", "2", "--operation-set", "deterministic")
-    assert "ranks are in one process" in line(
-        "--tensor-parallel", "2", "--n-partitions", "2", "--workers", "processes"
+    assert "leave --workers out" in line(
+        "--n-partitions", "2", "--weights-memory", "6MB", "--workers", "processes"
     )
-    assert "ranks are in one process" in line("--tensor-parallel", "2", "--workers", "processes")
-    assert "give --n-partitions 2 or more" in line("--workers", "processes")
+    assert "deterministic" in line("--tensor-parallel", "2", "--operation-set", "deterministic")
+    assert "give --n-partitions or --tensor-parallel 2 or more" in line("--workers", "processes")
     assert "has an empty name" in line("--n-partitions", "2", "--workers", ",")
     assert "--worker-timeout requires --workers" in line("--worker-timeout", "5")
     assert "--worker-model requires --workers" in line("--worker-model", tmp_path)
     assert "is not a size" in line("--weights-memory", "much")
 
 
-@pytest.mark.parametrize("n", ["2", "4"])
-def test_processes_have_the_same_receipt(tasks, tmp_path, whole, n):
-    options = ("--n-partitions", n, "--workers", "processes", "--prefill-chunk", "4")
+@pytest.mark.parametrize("n,ranks", [(2, 1), (4, 1), (1, 2), (2, 2)])
+def test_processes_have_the_same_receipt(tasks, tmp_path, whole, n, ranks):
+    options = ("--n-partitions", str(n), "--workers", "processes", "--prefill-chunk", "4")
+    options += ("--tensor-parallel", str(ranks))
     receipt = hash_of(tasks, tmp_path / "receipt.json", *options)
     assert receipt["receipt_hash"] == whole["receipt_hash"]
-    assert receipt["execution"]["placement"].count("worker") == int(n) - 1
+    assert receipt["execution"]["placement"].count("worker") == n * ranks - 1
 
 
 def test_piped_output_of_processes(tasks, tmp_path):
@@ -165,10 +166,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
 class Job:
     """A run with one worker that has begun to answer, and all its processes."""
 
-    def __init__(self, tasks, receipt, tokens=480, timeout=60):
+    def __init__(self, tasks, receipt, tokens=480, timeout=60, workers=WORKERS):
         self.receipt = receipt
         self.run = subprocess.Popen(
-            command(tasks, receipt, *WORKERS, "--worker-timeout", str(timeout), tokens=tokens),
+            command(tasks, receipt, *workers, "--worker-timeout", str(timeout), tokens=tokens),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -212,6 +213,18 @@ def test_a_lost_process_ends_the_run(tasks, tmp_path, who, what, line):
     os.kill(getattr(job, who), what)
     code, last = job.end()
     assert code == 1 and last.startswith(line), last
+    assert not job.receipt.exists()
+
+
+RANKS = ("--tensor-parallel", "2", "--workers", "processes", "--no-kv-cache")
+
+
+@pytest.mark.parametrize("what,said", [(signal.SIGKILL, KILLED), (signal.SIGSTOP, SILENT)])
+def test_a_lost_rank_ends_the_run(tasks, tmp_path, what, said):
+    job = Job(tasks, tmp_path / "receipt.json", timeout=3, workers=RANKS)
+    os.kill(job.worker, what)
+    code, last = job.end()
+    assert code == 1 and last.startswith(f"invar: worker 1 on {HOST} {said}"), last
     assert not job.receipt.exists()
 
 
@@ -271,7 +284,8 @@ def test_a_pipe_gets_the_bytes_of_one_process(tasks, tmp_path):
     assert out[0] == out[1] and b"\x1b" not in out[0]
 
 
-def test_a_worker_names_weights_that_differ(tmp_path):
+@pytest.mark.parametrize("divided", ["--n-partitions", "--tensor-parallel"])
+def test_a_worker_names_weights_that_differ(tmp_path, divided):
     model = tmp_path / "model"
     shutil.copytree(MODEL, model)
     tasks = tmp_path / "tasks"
@@ -288,14 +302,16 @@ def test_a_worker_names_weights_that_differ(tmp_path):
     damaged[8 + size + header[name]["data_offsets"][0]] ^= 1
     weights.write_bytes(damaged)
     done = subprocess.run(
-        [*base, "--plan", plan, "--n-partitions", "2", "--workers", "processes"],
+        [*base, "--plan", plan, divided, "2", "--workers", "processes"],
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode == 1 and not done.stdout.strip(), done.stderr
     line = done.stderr.strip().splitlines()[-1]
-    assert line.startswith("invar: worker 1 on ") and f"weight {name}" in line, done.stderr
+    # Process 0 has slices of every weight, too, and answers first.
+    who = "invar: worker 1 on " if divided == "--n-partitions" else "invar: "
+    assert line.startswith(who) and f"weight {name}" in line, done.stderr
 
 
 def test_a_report_as_json(tmp_path):

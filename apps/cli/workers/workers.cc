@@ -124,6 +124,11 @@ Error lost_process(const std::string& said) {
   return {Code::failed, who + " on " + host + " was ended by signal " + signal + ": the run is given up"};
 }
 
+// One for each rank of each partition.
+int processes_of(const ExecutionOptions& o) {
+  return std::max(o.partitions, 1) * o.tensor_parallel;
+}
+
 std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
   std::error_code ec;
   std::vector<std::string> command = {"mpirun",
@@ -143,7 +148,7 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
                                       "-x",
                                       kJobOutput,
                                       "-n",
-                                      std::to_string(std::max(o.partitions, 1))};
+                                      std::to_string(processes_of(o))};
   if (o.workers != "processes") command.insert(command.end(), {"--host", o.workers});
   command.push_back(std::filesystem::read_symlink("/proc/self/exe", ec).string());
   command.insert(command.end(), arguments().begin() + 1, arguments().end());
@@ -215,12 +220,12 @@ void remember_arguments(int argc, char** argv) {
 
 std::optional<int> run_under_mpirun(const ExecutionOptions& o, bool ends_with_terminal) {
   if (o.workers.empty() || std::getenv(kJob)) return {};
-  if (o.tensor_parallel > 1)  // before the advice on partitions, which would not help
-    return fail(not_covered("tensor-parallel: ranks are in one process: leave --workers out, or give 1"));
   if (("," + o.workers + ",").find(",,") != std::string::npos)
     return fail(bad_input("--workers: '" + o.workers + "' has an empty name: hosts, comma separated"));
-  if (o.partitions < 2)
-    return fail(bad_input("--workers: one process for each partition: give --n-partitions 2 or more"));
+  if (processes_of(o) < 2)
+    return fail(
+        bad_input("--workers: one process for each partition and rank: give --n-partitions or "
+                  "--tensor-parallel 2 or more"));
   // Here, where --json is known; processes say it one by one.
   if (const Status mpi = run::Transport::check_mpi(); !mpi) return fail(mpi.error());
   int errors[2];

@@ -83,7 +83,7 @@ void LocalStage::make_executor() {
   std::vector<int> inputs, outputs;  // the others are handed over where they lie
   for (int v : {ids_, positions_, lengths_, hidden_in_})
     if (v >= 0) inputs.push_back(v);
-  for (int v : {logits_, hidden_out_})
+  for (int v : {leaves_logits_ ? -1 : logits_, hidden_out_})
     if (v >= 0) outputs.push_back(v);
   executor_->select_inputs(std::move(inputs)), executor_->select_outputs(std::move(outputs));
   executor_->download_whole(kTailRows);
@@ -120,12 +120,12 @@ Status LocalStage::load() {
     INVAR_TRY(checked_, Weights::load(*checks_, context_.folder, {}, *context_.pool,
                                       {true, o.hashed, o.load_progress}));
   }
+  const bool checked = o.check_weights && checks_own_;
   if (streamed_) {
     INVAR_TRY(weights_, Weights::load(plan(), context_.folder, {}, *context_.pool,
-                                      {o.check_weights, o.hashed, o.load_progress}));
+                                      {checked, o.hashed, o.load_progress}));
     return {};
   }
-  const bool checked = o.check_weights && checks_own_;
   const bool preloads = device_ && !arena_ && context_.rows > 0;  // the only stage
   Result<Weights> weights =
       loaded(checked, *context_.pool, o.load_progress,
@@ -148,11 +148,12 @@ Status LocalStage::reserve(int64_t rows, int64_t tail_rows, int64_t capacity) {
   return executor_->reserve(rows, tail_rows, capacity, sequences);
 }
 
-void LocalStage::prefetch() {
+// By threads of the lane's own: those of the session may compute on another lane.
+void LocalStage::start_loading() {
   if (prefetched_.valid()) return;
   prefetched_ = std::async(std::launch::async, [this]() -> Result<Weights> {
     const num::ArithmeticEnv env;
-    const std::lock_guard lock(streaming_->mutex);
+    const std::lock_guard lock(streaming_->loading);
     if (!streaming_->pool) {
       INVAR_TRY(streaming_->pool, start_pool(std::min(kPrefetchThreads, context_.pool->threads())));
     }
@@ -160,9 +161,18 @@ void LocalStage::prefetch() {
   });
 }
 
-Result<Weights> LocalStage::take_prefetched() {
-  if (prefetched_.valid()) return prefetched_.get();
-  return loaded(false, *context_.pool);
+// Weights of two stages are in memory at most: of this one, and of one that runs later. With
+// several passes on their way that may be another one than the next.
+Result<Weights> LocalStage::take_weights() {
+  if (!device_) return loaded(false, *context_.pool);
+  start_loading();
+  Result<Weights> weights = prefetched_.get();
+  if (streaming_->ahead == this) streaming_->ahead = nullptr;
+  if (next_ && !streaming_->ahead) {
+    streaming_->ahead = next_;
+    next_->start_loading();
+  }
+  return weights;
 }
 
 Status LocalStage::begin(const StagePass& pass) {
@@ -222,8 +232,7 @@ Status LocalStage::execute(const std::function<void()>& overlapped) {
 
 Status LocalStage::run(const std::function<void()>& overlapped) {
   if (!streamed_) return execute(overlapped);
-  INVAR_TRY(const Weights weights, take_prefetched());
-  if (next_) next_->prefetch();
+  INVAR_TRY(const Weights weights, take_weights());
   INVAR_CHECK_OK(executor_->attach(weights));
   return execute(overlapped);
 }

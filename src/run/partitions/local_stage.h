@@ -54,10 +54,11 @@ class LocalStage final : public Stage {
   void share(std::shared_ptr<Allocation> arena, std::shared_ptr<UploadQueues> queues) {
     arena_ = std::move(arena), queues_ = std::move(queues);
   }
-  // The part that streamed stages share.
+  // The part that the streamed stages of a lane share.
   struct Streaming {
-    std::mutex mutex;
-    std::unique_ptr<Pool> pool;  // loads the next stage while one runs
+    std::mutex loading;
+    std::unique_ptr<Pool> pool;         // of a GPU's lane: loads a stage, mostly while another runs
+    const LocalStage* ahead = nullptr;  // the one stage that is loaded before it runs
   };
   // Makes load() only check the weights, and run() load them. `next`: the stage whose weights are
   // loaded while this one runs; null: none.
@@ -75,6 +76,7 @@ class LocalStage final : public Stage {
     if (joins_) joins_->restart();
   }
 
+  void leave_logits() override { leaves_logits_ = true; }
   Status load() override;
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) override;
   Status forget(int64_t sequence, int64_t keep) override { return executor_->forget(sequence, keep); }
@@ -107,8 +109,8 @@ class LocalStage final : public Stage {
   Status feed_sources();
   Status execute(const std::function<void()>& overlapped);
   void preload(const Weights&);
-  void prefetch();
-  Result<Weights> take_prefetched();
+  void start_loading();
+  Result<Weights> take_weights();
 
   plan::Stage stage_;
   const StageContext& context_;
@@ -124,7 +126,7 @@ class LocalStage final : public Stage {
   std::shared_ptr<RankJoins> joins_;      // null: it joins between stages, or has no ranks
   std::unique_ptr<Executor> executor_;
   Weights weights_;  // resident, or of a streamed stage those that were checked
-  bool checks_own_ = true;
+  bool checks_own_ = true, leaves_logits_ = false;
   const plan::Plan* checks_ = nullptr;
   Weights checked_;
   bool tail_ = true;

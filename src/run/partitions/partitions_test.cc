@@ -86,6 +86,15 @@ TEST_F(PartitionsTest, WeightsThatDoNotFitAreLoadedInEveryPass) {
   Session s = open(*model, o);
   EXPECT_TRUE(same_bytes(logits(s, 30, true), truth));
   EXPECT_TRUE(s.weights_unchanged());
+  for (const auto& [partitions, ranks] : {std::pair{3, 1}, {1, 2}, {2, 2}}) {
+    SCOPED_TRACE(std::to_string(partitions) + " partitions, " + std::to_string(ranks) + " ranks");
+    Options divided = o;
+    divided.partitions = partitions, divided.ranks = ranks;
+    Session d = open(*model, divided);
+    EXPECT_TRUE(same_bytes(logits(d, 7, true), truth));
+    EXPECT_THAT(std::string(d.placement()),
+                testing::StartsWith(partitions == 1 ? "layers 0-7 on" : "layers 0-"));
+  }
   o.weights_memory = 1000;
   EXPECT_THAT(refusal(o), testing::StartsWith("weights-memory: 1000 bytes are less than the "));
 }

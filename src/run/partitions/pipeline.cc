@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "num/env.h"
+#include "run/execute/joins/stay_awake.h"
 
 namespace invar::run {
 
@@ -29,6 +30,7 @@ Pipeline::Pipeline(std::vector<std::unique_ptr<Stage>> stages) : stages_(std::mo
   for (size_t s = stages_.size(); s-- > 0;) stages_of_[lane_of_[s]].push_back(s);
   // One pass in each lane, and one on its way between two.
   slots_ = lanes_ == 1 ? 1 : lanes_ + 1;
+  on_gpus_ = std::ranges::all_of(stages_, [](const auto& s) { return s->device() != nullptr; });
 }
 
 Result<std::unique_ptr<Pipeline>> Pipeline::make(std::vector<std::unique_ptr<Stage>> stages,
@@ -46,8 +48,8 @@ Pipeline::~Pipeline() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
+    notify();
   }
-  notify();
   for (std::thread& t : threads_) t.join();
 }
 
@@ -83,6 +85,7 @@ Status Pipeline::connect(const std::vector<plan::Stage>& parts, const DecoderPor
     before.erase(std::unique(before.begin(), before.end()), before.end());
   }
   results_.resize(lanes_ > 1 ? slots_ + 1 : 0);  // one more: that of the last call
+  if (lanes_ > 1) stages_[last_]->leave_logits();
   return {};
 }
 
@@ -126,8 +129,9 @@ size_t Pipeline::bytes() const {
   return bytes;
 }
 
+// `logits`: what hands them out; null: nothing does.
 Status Pipeline::run_stage(size_t stage, const StagePass& pass, size_t slot,
-                           const std::function<void()>& overlapped) {
+                           const std::function<void()>& overlapped, Handover* logits) {
   if (is_skipped(stage, pass)) return {};
   Stage& s = *stages_[stage];
   INVAR_CHECK_OK(s.begin(pass));
@@ -140,6 +144,7 @@ Status Pipeline::run_stage(size_t stage, const StagePass& pass, size_t slot,
   const auto hand_out = [&] {
     for (size_t i : edges_from_[stage])
       if (Edge& e = edges_[i]; status && (pass.tail || e.feeds)) status = s.hand_out(e.value, e.memory[slot]);
+    if (status && logits) status = s.hand_out(logits_, *logits);
     done = true;
   };
   INVAR_CHECK_OK(s.run([&] {  // a GPU queues it behind the nodes, and waits for all
@@ -159,7 +164,8 @@ static std::span<const float> floats(std::span<const std::byte> bytes) {
 Status Pipeline::run_in_order(std::span<const StagePass> passes, const std::function<void()>& overlapped,
                               const Take& take) {
   for (size_t p = 0; p < passes.size(); ++p) {
-    for (size_t s = 0; s < stages_.size(); ++s) INVAR_CHECK_OK(run_stage(s, passes[p], 0, overlapped));
+    for (size_t s = 0; s < stages_.size(); ++s)
+      INVAR_CHECK_OK(run_stage(s, passes[p], 0, overlapped, nullptr));
     if (!passes[p].tail) {
       take(p, 0, {});
       continue;
@@ -193,29 +199,25 @@ bool Pipeline::next_job(size_t lane, size_t& stage, size_t& pass) const {
   return false;
 }
 
+// Under the lock.
 void Pipeline::notify() {
   ++changes_;
   changed_.notify_all();
 }
 
-// Between two steps of ranks a GPU's lane waits for less than it takes to wake up, so it looks for
-// a while before it sleeps.
 void Pipeline::wait_for_job(std::unique_lock<std::mutex>& lock, size_t lane, size_t& stage, size_t& pass) {
-  constexpr int kLooks = 200;
-  const bool looks = stages_[stages_of_[lane][0]]->device() != nullptr;
-  bool looked = false;
-  while (!ends_ && !next_job(lane, stage, pass)) {
-    if (!looks || looked || !jobs_) {
-      changed_.wait(lock);
-      looked = false;
-      continue;
-    }
-    const uint64_t before = changes_;
+  while (!ends_ && !next_job(lane, stage, pass)) wait_for_change(lock);
+}
+
+// On GPUs passes and steps follow each other in less time than it takes to wake up.
+void Pipeline::wait_for_change(std::unique_lock<std::mutex>& lock) {
+  const uint64_t before = changes_;
+  if (on_gpus_) {
     lock.unlock();
-    for (int i = 0; i < kLooks && changes_ == before; ++i) std::this_thread::yield();
+    stay_awake([&] { return changes_ != before; });
     lock.lock();
-    looked = changes_ == before;
   }
+  changed_.wait(lock, [&] { return changes_ != before; });
 }
 
 void Pipeline::work(size_t lane) {
@@ -229,12 +231,10 @@ void Pipeline::work(size_t lane) {
     jobs.busy[lane] = true;
     lock.unlock();
     const StagePass& p = jobs.passes[pass];
-    const bool is_last = stage == last_ && p.tail;
+    Handover* const logits = stage == last_ && p.tail ? &result(pass) : nullptr;
     Status status = num::arithmetic_env_ok()
-                        ? run_stage(stage, p, pass % slots_, {})
+                        ? run_stage(stage, p, pass % slots_, {}, logits)
                         : Status(Error{Code::internal, "the arithmetic of a lane changed"});
-    if (status && is_last) status = stages_[stage]->hand_out(logits_, result(pass));
-    if (status && is_last) status = stages_[stage]->handed_out();
     lock.lock();
     jobs.busy[lane] = false;
     if (!status && !jobs.failed()) jobs.status = std::move(status);
@@ -255,13 +255,13 @@ Status Pipeline::run_overlapped(std::span<const StagePass> passes, const std::fu
   std::unique_lock lock(mutex_);
   jobs_ = &jobs;
   notify();
-  if (overlapped && passes.size() == 1) {  // the logits that it reads lie in the place before
+  if (overlapped) {  // the logits that it reads lie in the place before, or where `take` puts them
     lock.unlock();
     overlapped();
     lock.lock();
   }
   for (; jobs.taken < passes.size() && !jobs.failed(); ++jobs.taken, notify()) {
-    changed_.wait(lock, [&] { return jobs.failed() || jobs.left[jobs.taken] == 0; });
+    while (!jobs.failed() && jobs.left[jobs.taken] > 0) wait_for_change(lock);
     if (jobs.failed()) break;
     const Handover& h = result(jobs.taken);
     const bool tail = passes[jobs.taken].tail;
@@ -269,7 +269,7 @@ Status Pipeline::run_overlapped(std::span<const StagePass> passes, const std::fu
     take(jobs.taken, 0, tail ? floats({h.memory.data(), h.bytes}) : std::span<const float>());
     lock.lock();
   }
-  changed_.wait(lock, [&] { return std::count(jobs.busy.begin(), jobs.busy.end(), true) == 0; });
+  while (std::count(jobs.busy.begin(), jobs.busy.end(), true) > 0) wait_for_change(lock);
   jobs_ = nullptr;
   first_result_ = (first_result_ + passes.size()) % results_.size();
   return jobs.status;
@@ -279,7 +279,6 @@ Status Pipeline::run(std::span<const StagePass> passes, const std::function<void
                      const Take& take) {
   if (lanes_ == 1) return run_in_order(passes, overlapped, take);
   for (const auto& s : stages_) s->restart();
-  if (overlapped && passes.size() > 1) overlapped();
   return run_overlapped(passes, overlapped, take);
 }
 

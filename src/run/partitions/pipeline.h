@@ -55,9 +55,11 @@ class Pipeline {
   void start_lanes();
   void work(size_t lane);
   void wait_for_job(std::unique_lock<std::mutex>&, size_t lane, size_t& stage, size_t& pass);
+  void wait_for_change(std::unique_lock<std::mutex>&);
   void notify();
   bool is_skipped(size_t stage, const StagePass& pass) const { return !pass.tail && !feeds_[stage]; }
-  Status run_stage(size_t stage, const StagePass& pass, size_t slot, const std::function<void()>& overlapped);
+  Status run_stage(size_t stage, const StagePass& pass, size_t slot, const std::function<void()>& overlapped,
+                   Handover* logits);
   Status run_in_order(std::span<const StagePass> passes, const std::function<void()>& overlapped,
                       const Take& take);
   Status run_overlapped(std::span<const StagePass> passes, const std::function<void()>& overlapped,
@@ -75,6 +77,7 @@ class Pipeline {
   std::vector<std::vector<size_t>> stages_of_;  // per lane, the last stage first
   size_t lanes_ = 1, groups_ = 1, slots_ = 1, last_ = 0;
   int logits_ = -1;
+  bool on_gpus_ = false;  // all stages
   // Several lanes need the logits of each pass in flight, and those that the last call returned.
   std::vector<Handover> results_;
   size_t first_result_ = 0;

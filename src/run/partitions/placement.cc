@@ -2,6 +2,7 @@
 #include "run/partitions/placement.h"
 
 #include <algorithm>
+#include <climits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -53,8 +54,8 @@ Status check_partitions(const plan::Plan& p, const Options& o, size_t devices) {
   return {};
 }
 
-// Keeps the first stages in memory, as many as fit beside the largest of the others: that which
-// runs, and on a GPU that which is loaded meanwhile.
+// Keeps the first stages of a lane in memory, as many as fit beside the largest of the others: that
+// which runs, and on a GPU that which is loaded meanwhile.
 Status limit_weights(std::span<LocalStage* const> stages, uint64_t limit) {
   std::vector<uint64_t> bytes;
   for (LocalStage* s : stages) {
@@ -79,13 +80,37 @@ Status limit_weights(std::span<LocalStage* const> stages, uint64_t limit) {
   return {};
 }
 
-std::string layers_of(const plan::Stage& s) {
-  const std::string first = std::to_string(s.first_layer);
-  return s.layers == 1 ? first : first + "-" + std::to_string(s.first_layer + s.layers - 1);
+// Of each device what fits there.
+Status limit_weights_of_lanes(std::span<LocalStage* const> stages, uint64_t limit) {
+  std::map<std::string, std::vector<LocalStage*>> lanes;
+  for (LocalStage* s : stages) lanes[s->lane()].push_back(s);
+  for (const auto& [lane, of_lane] : lanes) INVAR_CHECK_OK(limit_weights(of_lane, limit));
+  return {};
 }
+
+// "3" or "0-5": the layers of a partition, whose stages may have some of them each.
+std::string layers_of(const std::vector<plan::Stage>& parts, int partition) {
+  int first = INT_MAX, end = 0;
+  for (const plan::Stage& s : parts)
+    if (s.partition == partition)
+      first = std::min(first, s.first_layer), end = std::max(end, s.first_layer + s.layers);
+  return std::to_string(first) + (end == first + 1 ? "" : "-" + std::to_string(end - 1));
+}
+
+// Whether other processes have stages.
+#ifdef __wasi__  // which has one process
+bool has_workers() {
+  return false;
+}
+#else
+bool has_workers() {
+  return Transport::current() != nullptr;
+}
+#endif
 
 // Makes the stages: in this process, or with workers the first ones here and the others there.
 struct Placing {
+  const plan::Plan& whole;
   const std::vector<std::string>& names;
   const int count, ranks;  // partitions times ranks; ranks
   const DecoderPorts& ports;
@@ -94,6 +119,7 @@ struct Placing {
   std::map<std::string, std::shared_ptr<Device>> devices{};
   bool on_host = false;
   std::vector<std::string> wheres{};  // per partition and rank
+  std::set<int> checking{};           // processes, one stage of which checks whole weights
 
   // Describes the first stage of every rank of a partition.
   void describe(size_t s, const std::string& where, const std::string& device) {
@@ -108,12 +134,13 @@ struct Placing {
   std::string placement() const {
     std::string text;
     for (int p = 0; p * ranks < count && count > 1; ++p) {
-      const auto part = std::find_if(placed.parts.begin(), placed.parts.end(),
-                                     [p](const plan::Stage& s) { return s.partition == p; });
-      text += (p ? "; " : "layers ") + layers_of(*part) + " on ";
+      text += (p ? "; " : "layers ") + layers_of(placed.parts, p) + " on ";
       for (int r = 0; r < ranks; ++r) text += (r ? " + " : "") + wheres[static_cast<size_t>(p * ranks + r)];
     }
     return text;
+  }
+  int place_of(size_t s) const {
+    return count == 1 ? 0 : placed.parts[s].partition * ranks + placed.parts[s].rank;
   }
   const std::string& name_of(int place) const {
     return names[static_cast<size_t>(place) * names.size() / static_cast<size_t>(count)];
@@ -161,14 +188,12 @@ struct Placing {
 #else
   Result<bool> place_there(size_t s, const std::string& name) {
     Transport* const workers = count > 1 ? Transport::current() : nullptr;
-    if (workers && ranks > 1)
-      return not_covered("tensor-parallel: ranks are in one process: leave --workers out, or give 1");
-    const int rank =
-        workers ? static_cast<int>(s * static_cast<size_t>(workers->size()) / placed.parts.size()) : 0;
-    if (rank == 0) return false;
-    INVAR_TRY(auto stage,
-              RemoteStage::open(*workers, rank, static_cast<int>(s), placed.parts[s], ports, name, context));
-    describe(s, name + " of " + workers->name_of(rank), stage->device_name());
+    const int process = workers ? place_of(s) * workers->size() / count : 0;
+    if (process == 0) return false;
+    const plan::Plan* const checks = ranks > 1 && checking.insert(process).second ? &whole : nullptr;
+    INVAR_TRY(auto stage, RemoteStage::open(*workers, process, static_cast<int>(s), placed.parts[s], ports,
+                                            name, context, {ranks == 1, checks}));
+    describe(s, name + " of " + workers->name_of(process), stage->device_name());
     on_host = true;
     placed.stages.push_back(std::move(stage));
     return true;
@@ -177,8 +202,7 @@ struct Placing {
   Result<std::vector<LocalStage*>> stages() {
     std::vector<LocalStage*> local;
     for (size_t s = 0; s < placed.parts.size(); ++s) {
-      const int place = count == 1 ? 0 : placed.parts[s].partition * ranks + placed.parts[s].rank;
-      const std::string& name = name_of(place);
+      const std::string& name = name_of(place_of(s));
       INVAR_TRY(const bool there, place_there(s, name));
       if (there) continue;
       INVAR_TRY(LocalStage* const stage, place_here(s, name));
@@ -207,12 +231,25 @@ Result<std::vector<std::string>> device_list(const std::string& text) {
 // The parts of a decoder for partitions and ranks.
 static Result<std::vector<plan::Stage>> split(const plan::Plan& p, int partitions, const Options& o,
                                               Placing& placing) {
-  const bool may_join = o.ranks > 1 && o.joins != Options::Joins::between_stages;
+  const bool may_join = o.ranks > 1 && o.joins != Options::Joins::between_stages && !has_workers();
   if (may_join && (o.joins == Options::Joins::within_steps || o.device.find("cuda") != std::string::npos)) {
     INVAR_TRY(const bool can, placing.can_join_in_step());
     if (auto parts = plan::split(p, partitions, o.ranks, can); parts || !can) return parts;
   }
   return plan::split(p, partitions, o.ranks);
+}
+
+// The same with a stage for every layer, or several where ranks join, since each is loaded alone.
+static Result<std::vector<plan::Stage>> split_layers(const plan::Plan& p, int partitions, const Options& o) {
+  if (has_workers())
+    return not_covered("weights-memory: a limit for the devices of one process: leave --workers out");
+  INVAR_TRY(const int layers, plan::layer_count(p));
+  INVAR_TRY(const std::vector<plan::Stage> cut, plan::split_by_layers(p, partitions));
+  INVAR_TRY(std::vector<plan::Stage> parts, plan::split(p, layers, o.ranks));
+  for (plan::Stage& part : parts)
+    for (const plan::Stage& c : cut)
+      if (part.first_layer >= c.first_layer) part.partition = c.partition;
+  return parts;
 }
 
 // Ranks of one partition that join within their steps know of each other.
@@ -221,7 +258,8 @@ static void join(std::span<LocalStage* const> stages, const std::vector<plan::St
   std::shared_ptr<RankJoins> joins;
   for (size_t s = 0; s < stages.size() && !parts[s].joins.empty(); ++s) {
     if (s % static_cast<size_t>(ranks) == 0)
-      joins = std::make_shared<RankJoins>(ranks, static_cast<uint32_t>(parts[s].joins.size()), turn);
+      joins = std::make_shared<RankJoins>(ranks, static_cast<uint32_t>(parts[s].joins.size()), turn,
+                                          stages[s]->device() != nullptr);
     stages[s]->join_with(joins);
   }
 }
@@ -232,13 +270,9 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
   INVAR_CHECK_OK(check_partitions(p, o, names.size()));
   const int partitions = partitions_of(o, names.size()), count = partitions * o.ranks;
   PlacedDecoder placed;
-  Placing placing{names, count, o.ranks, ports, context, placed};
+  Placing placing{p, names, count, o.ranks, ports, context, placed};
   if (o.weights_memory > 0) {
-    if (count > 1)
-      return not_covered(
-          "weights-memory: a limit for one partition of one rank: leave it out, or the others");
-    INVAR_TRY(const int layers, plan::layer_count(p));
-    INVAR_TRY(placed.parts, plan::split_by_layers(p, layers));
+    INVAR_TRY(placed.parts, split_layers(p, partitions, o));
   } else if (count == 1) {
     placed.parts.push_back(only_stage(p, o.hidden));
   } else {
@@ -259,7 +293,7 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
     local[s]->share(arena, queues);
   }
   if (o.weights_memory > 0) {
-    INVAR_CHECK_OK(limit_weights(local, o.weights_memory));
+    INVAR_CHECK_OK(limit_weights_of_lanes(local, o.weights_memory));
   }
   INVAR_TRY(placed.pipeline, Pipeline::make(std::move(placed.stages), placed.parts, ports, arenas));
   return placed;

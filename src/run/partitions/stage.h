@@ -83,6 +83,8 @@ class Stage {
   virtual void restart() {}
   virtual Status hand_out(int v, Handover&) = 0;
   virtual Status handed_out() { return {}; }
+  // Before load(): its logits are handed out, and read_output() is not called for them.
+  virtual void leave_logits() {}
   // An output on the host from byte `begin` on, in one or more pieces of whole rows. A piece is
   // valid until `take` returns, the last one until the next run.
   virtual Status read_output(int v, size_t begin,

@@ -190,7 +190,10 @@ Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToke
     passes_.push_back(
         {std::span(batch_tokens_).subspan(begin, size), std::span(batch_).subspan(begin, size)});
   }
-  if (count > 1) state_.all_logits.resize(next.size() * row);
+  if (count > 1 && state_.all_logits.size() < next.size() * row) {
+    state_.finish_overlapped();  // it may read those of the last step
+    state_.all_logits.resize(next.size() * row);
+  }
   std::span<const float> found;
   INVAR_CHECK_OK(run(passes_, [&](size_t p, size_t before, std::span<const float> logits) {
     found = logits;
@@ -198,7 +201,7 @@ Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToke
       std::copy(logits.begin(), logits.end(),
                 state_.all_logits.begin() + p * next.size() / count * row + before);
   }));
-  return count > 1 ? std::span<const float>(state_.all_logits) : found;
+  return count > 1 ? std::span<const float>(state_.all_logits).first(next.size() * row) : found;
 }
 
 // The rows of logits that a step computes: at least the wanted ones. Without memory all rows must

@@ -2,15 +2,14 @@
 #include "run/execute/joins/rank_joins.h"
 
 #include <chrono>
-#include <thread>
+
+#include "run/execute/joins/stay_awake.h"
 
 namespace invar::run {
 
 // A wait is many short ones: while the process is stopped, as by Ctrl-Z, none of them ends.
 constexpr int kWaits = 120;
 constexpr std::chrono::milliseconds kWait{500};
-// On GPUs ranks come within less than it takes to wake up.
-constexpr int kLooks = 400;
 
 Status RankJoins::meet(Then then) {
   const Error another{Code::failed, "tensor-parallel: another rank of the step failed"};
@@ -27,7 +26,7 @@ Status RankJoins::meet(Then then) {
   const auto ended = [&] { return failed_ || meetings_ != meeting; };
 #ifndef __wasi__  // which has one thread, and so no two ranks
   lock.unlock();
-  for (int i = 0; i < kLooks && !ended(); ++i) std::this_thread::yield();
+  if (on_gpus_) stay_awake(ended);
   lock.lock();
   for (int i = 0; i < kWaits && !ended(); ++i) changed_.wait_for(lock, kWait, ended);
 #endif

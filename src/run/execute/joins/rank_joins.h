@@ -18,8 +18,11 @@ namespace invar::run {
 class RankJoins {
  public:
   // joins: of a step at most. turn: on the host, of all who share threads; null: nobody else does.
-  RankJoins(int ranks, uint32_t joins, std::shared_ptr<std::mutex> turn_of_threads = nullptr)
+  // on_gpus: their steps follow each other in less time than it takes a thread to wake up.
+  RankJoins(int ranks, uint32_t joins, std::shared_ptr<std::mutex> turn_of_threads = nullptr,
+            bool on_gpus = false)
       : joins_(joins),
+        on_gpus_(on_gpus),
         turn(turn_of_threads ? std::move(turn_of_threads) : std::make_shared<std::mutex>()),
         mailboxes(static_cast<size_t>(ranks)),
         part_bytes(mailboxes.size()),
@@ -48,6 +51,7 @@ class RankJoins {
 
  private:
   const uint32_t joins_;
+  const bool on_gpus_;
   std::mutex mutex_;
   std::condition_variable changed_;
   uint32_t base_ = 1;

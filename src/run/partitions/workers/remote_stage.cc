@@ -61,13 +61,13 @@ Status RemoteStage::name_files(const plan::Plan& plan, const std::string& folder
 
 Result<std::unique_ptr<RemoteStage>> RemoteStage::open(Transport& transport, int rank, int id,
                                                        plan::Stage stage, const DecoderPorts& ports,
-                                                       const std::string& device,
-                                                       const StageContext& context) {
+                                                       const std::string& device, const StageContext& context,
+                                                       const Checks& checks) {
   std::unique_ptr<RemoteStage> s(new RemoteStage(transport, rank, id));
   s->lane_ = "worker " + std::to_string(rank);
   const plan::Segment& segment = stage.segment;
   const Options& o = context.options;
-  INVAR_CHECK_OK(s->name_files(segment.plan, context.folder));
+  INVAR_CHECK_OK(s->name_files(checks.whole ? *checks.whole : segment.plan, context.folder));
   Packet p = s->message();
   p.put(std::string_view(plan::print(segment.plan)));
   const Digest digest = plan::digest(segment.plan);
@@ -80,7 +80,8 @@ Result<std::unique_ptr<RemoteStage>> RemoteStage::open(Transport& transport, int
   p.put(int64_t{ports.ids}), p.put(int64_t{ports.positions}), p.put(int64_t{ports.logits});
   p.put(std::string_view(device)), p.put(std::string_view(o.isa));
   p.put(int64_t{o.threads}), p.put(o.capacity), p.put(o.sequences), p.put(int64_t{o.check_weights});
-  p.put(int64_t{o.goes_back});
+  p.put(int64_t{o.goes_back}), p.put(int64_t{checks.own});
+  p.put(std::string_view(checks.whole ? plan::print(*checks.whole) : ""));
   INVAR_TRY(Packet answer, transport.call(rank, Kind::open, p));
   s->has_memory_ = answer.number() != 0, s->has_fixed_states_ = answer.number() != 0;
   for (int v : answer.numbers()) s->mixed_.insert(v);

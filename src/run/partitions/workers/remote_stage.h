@@ -11,10 +11,15 @@ namespace invar::run {
 
 class RemoteStage final : public Stage {
  public:
+  // What load() checks: the stage's own weights, or those of a whole plan; null: neither.
+  struct Checks {
+    bool own = true;
+    const plan::Plan* whole = nullptr;
+  };
   // Opens it in the worker `rank`, on that host's `device`. `id`: its number in the session.
   static Result<std::unique_ptr<RemoteStage>> open(Transport& transport, int rank, int id, plan::Stage stage,
                                                    const DecoderPorts& ports, const std::string& device,
-                                                   const StageContext& context);
+                                                   const StageContext& context, const Checks& checks);
   ~RemoteStage() override;
 
   const std::string& lane() const override { return lane_; }

@@ -22,7 +22,7 @@ struct Held {
   std::map<std::string, std::string> files;  // of weights: name in the plan -> path here
   std::optional<TemporaryFolder> sent;       // what the run sent of them
   StageContext context;
-  std::unique_ptr<Pool> pool;
+  std::optional<plan::Plan> checks;  // the plan whose weights it checks
   std::unique_ptr<LocalStage> stage;
   std::vector<int> outputs, feeding;  // values of the whole plan
   std::map<int, Handover> memory;     // of inputs and outputs
@@ -41,9 +41,37 @@ class Worker {
   Result<Packet> handle(Kind kind, Packet& p);
 
  private:
+  // What stages of a device share, as those of a lane in the run's own process do.
+  struct Shared {
+    std::shared_ptr<Device> device;
+    std::shared_ptr<Allocation> arena = std::make_shared<Allocation>();
+    std::shared_ptr<UploadQueues> queues = std::make_shared<UploadQueues>();
+  };
+  Result<Shared*> shared(const std::string& device);
+
   const std::string model_;
+  std::shared_ptr<Pool> pool_;
+  std::map<std::string, Shared> shared_;  // by the device's name
   std::map<int64_t, Held> held_;
 };
+
+Result<Worker::Shared*> Worker::shared(const std::string& device) {
+  const auto known = shared_.find(device);
+  if (known != shared_.end()) return &known->second;
+  Shared made;
+  INVAR_TRY(made.device, Device::named(device));
+  return &shared_.emplace(device, std::move(made)).first->second;
+}
+
+// Weights of these files, by their paths from the root on: the folder is "".
+Status place_weights(plan::Plan& plan, const std::map<std::string, std::string>& files) {
+  for (plan::Weight& w : plan.weights) {
+    const auto known = files.find(w.file);
+    if (known == files.end()) return Error{Code::internal, w.file + ", which was not looked for"};
+    w.file = known->second.substr(1);
+  }
+  return {};
+}
 
 // The text of a plan gives values numbers of its own, so those of the whole plan are known of the
 // stage's inputs and outputs alone.
@@ -107,11 +135,7 @@ Result<Packet> Worker::open(Packet& p) {
     return Error{Code::failed,
                  "the plan has digest " + to_hex(found) + " here, which the run does not give it"};
   Held& h = held_[id];
-  for (plan::Weight& w : stage.segment.plan.weights) {  // from the root on: the folder is ""
-    const auto known = h.files.find(w.file);
-    if (known == h.files.end()) return Error{Code::internal, w.file + ", which was not looked for"};
-    w.file = known->second.substr(1);
-  }
+  INVAR_CHECK_OK(place_weights(stage.segment.plan, h.files));
   stage.segment.inputs = p.numbers(), stage.segment.outputs = p.numbers();
   stage.segment.node_numbers = p.numbers();
   const std::vector<int> feeding = p.numbers();
@@ -124,14 +148,25 @@ Result<Packet> Worker::open(Packet& p) {
   o.isa = p.text(), o.threads = static_cast<int>(p.number());
   o.capacity = p.number(), o.sequences = p.number(), o.check_weights = p.number() != 0;
   o.goes_back = p.number() != 0;
+  const bool checks_own = p.number() != 0;
+  const std::string whole = p.text();
   if (!p.ok() || !number_ports(stage, feeding)) return Error{Code::internal, "a stage that cannot be read"};
-  INVAR_TRY(h.pool, start_pool(o.threads));
-  h.context.pool = h.pool.get();
-  INVAR_TRY(const std::shared_ptr<Device> device, Device::named(device_name));
+  if (!pool_) {
+    INVAR_TRY(pool_, start_pool(o.threads));
+  }
+  h.context.pool = pool_.get();
+  INVAR_TRY(const Shared* const place, shared(device_name));
+  const std::shared_ptr<Device>& device = place->device;
   h.outputs = stage.segment.outputs;
   h.feeding = feeding;
   std::vector<int> mixed;
   INVAR_TRY(h.stage, LocalStage::prepare(std::move(stage), ports, device, h.context));
+  h.stage->share(place->arena, place->queues);
+  if (!whole.empty()) {
+    INVAR_TRY(h.checks, plan::parse(whole, "the plan"));
+    INVAR_CHECK_OK(place_weights(*h.checks, h.files));
+  }
+  if (!checks_own) h.stage->check_instead(h.checks ? &*h.checks : nullptr);
   for (int v : {ports.ids, ports.positions})
     if (v >= 0 && !h.stage->has_leading_sequences(v)) mixed.push_back(v);
   Packet answer;
