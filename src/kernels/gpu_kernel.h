@@ -8,6 +8,8 @@
 namespace invar::ops {
 
 struct GpuKernel;
+struct GpuJoin;
+struct RoundedJoin;
 
 // Rows rounded to 16-bit integers (exact16.1, exact16.2) in two planes of bytes, as products on
 // tensor cores read them: per tile of `height` rows and 128 elements one block, the high bytes
@@ -29,6 +31,10 @@ struct GpuFusion {
   const GpuKernel* producer = nullptr;
   // Per call: elements like those of its result, which are added to it. Empty: none.
   std::span<const float* const> addends;
+  // Of producers the last of which is a join of ranks, in the place of `producer`; null: it is
+  // none. enqueue_producers() knows both (fusion/join_kernels.h).
+  const RoundedJoin* joins = nullptr;
+  const GpuJoin* join = nullptr;
 };
 
 struct GpuKernel {

@@ -47,4 +47,27 @@ class RegisteredJoin {
   const RegisteredJoin* const next;
 };
 
+// Kernels that run a chain of operations, of which each uses the result of the one before and the
+// last is a join, and round the rows that the join makes (compare rounding_kernels.h).
+struct RoundedJoin {
+  // As GpuKernel::can_round. Calls with more rows than it takes run each by its own kernel.
+  bool (*can_round)(std::span<const Call* const>);
+  bool (*takes)(std::span<const Call* const>, const GpuJoin&);
+  void (*enqueue)(std::span<const Call* const>, const GpuJoin&, const RoundedRows&, Stream);
+};
+
+// ops: those ahead of the join. Null: none in this build.
+const RoundedJoin* find_rounded_join(std::span<const std::string_view> ops);
+
+class RegisteredRoundedJoin {
+ public:
+  RegisteredRoundedJoin(std::span<const std::string_view> ops, const RoundedJoin& kernel);
+  const std::span<const std::string_view> ops;
+  const RoundedJoin& kernel;
+  const RegisteredRoundedJoin* const next;
+};
+
+// Queues what makes in[0] of a batch (GpuFusion::producers).
+void enqueue_producers(const GpuFusion& fusion, const RoundedRows& rows, Stream stream);
+
 }  // namespace invar::ops

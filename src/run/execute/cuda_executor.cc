@@ -91,19 +91,24 @@ Status CudaExecutor::reserve_mailbox(int64_t part_bytes) {
   return device_->wait();
 }
 
-// Queues a join, with the addition that is fused into it.
-void CudaExecutor::enqueue_join(size_t begin, size_t end, uint32_t number) const {
-  const PreparedNode& node = executable_->nodes[begin];
+ops::GpuJoin CudaExecutor::join_of(size_t node, uint32_t number) const {
   StepHeader& header = header_in(device_step_header_);
   ops::GpuJoin join;
   join.ranks = joins_->ranks(), join.rank = rank_;
-  join.makers = executable_->joins[static_cast<size_t>(node.join)].makers;
+  join.makers = executable_->joins[static_cast<size_t>(executable_->nodes[node].join)].makers;
   join.mailboxes = joins_->mailboxes.data();
   join.part_bytes = joins_->part_bytes[static_cast<size_t>(rank_)];
   join.number = number;
+  join.base = &header.join_base, join.stalled = &header.stalled, join.patience = kJoinPatience;
+  return join;
+}
+
+// Queues a join, with the addition that is fused into it.
+void CudaExecutor::enqueue_join(size_t begin, size_t end, uint32_t number) const {
+  ops::GpuJoin join = join_of(begin, number);
   const std::vector<const float*> added = addends(begin, end);
   if (!added.empty()) join.addend = added[0];
-  join.base = &header.join_base, join.stalled = &header.stalled, join.patience = kJoinPatience;
+  const PreparedNode& node = executable_->nodes[begin];
   ops::find_join_kernel(node.kernel.op())->enqueue(nodes_[begin].call, join, device_->stream());
 }
 
@@ -131,8 +136,9 @@ std::vector<const float*> CudaExecutor::addends(size_t begin, size_t end) const 
   return any ? addends : std::vector<const float*>();
 }
 
-// Queues a batch with what runs in its kernels.
-void CudaExecutor::enqueue(size_t begin, size_t end) const {
+// Queues a batch with what runs in its kernels. A join with more rows than its kernel takes, and
+// what is ahead of it, run one after another. `joins`: of the step, up to here.
+void CudaExecutor::enqueue(size_t begin, size_t end, uint32_t& joins) const {
   const Executable& e = *executable_;
   const PreparedNode& head = e.nodes[begin];
   const ops::GpuKernel& kernel = *head.kernel.gpu;
@@ -140,8 +146,23 @@ void CudaExecutor::enqueue(size_t begin, size_t end) const {
   const std::vector<const float*> added = addends(begin, end);
   std::vector<const ops::Call*> producers;
   for (size_t n : head.prologue) producers.push_back(&nodes_[n].call);
-  if (!producers.empty() || !added.empty())
-    return kernel.enqueue_fused(batch, {producers, head.prologue_kernel, added}, device_->stream());
+  ops::GpuFusion fusion{producers, head.prologue_kernel, added};
+  ops::GpuJoin join;
+  if (head.prologue_join) {
+    join = join_of(head.prologue.back(), joins++);
+    if (head.prologue_join->takes(producers, join)) {
+      fusion.joins = head.prologue_join, fusion.join = &join;
+    } else {
+      for (size_t n : head.prologue)
+        if (e.nodes[n].join >= 0)
+          enqueue_join(n, n + 1, join.number);
+        else
+          e.nodes[n].kernel.gpu->enqueue(nodes_[n].call, device_->stream());
+      fusion.producers = {};
+    }
+  }
+  if (!fusion.producers.empty() || !added.empty())
+    return kernel.enqueue_fused(batch, fusion, device_->stream());
   if (batch.size() > 1)
     kernel.enqueue_batch(batch, device_->stream());
   else
@@ -235,7 +256,7 @@ Status CudaExecutor::queue(bool tail) {
     if (e.nodes[n].join >= 0)
       enqueue_join(n, end, joins++);
     else
-      enqueue(n, end);
+      enqueue(n, end, joins);
   }
   return {};
 }

@@ -40,11 +40,12 @@ class CudaExecutor final : public Executor {
   size_t concurrent_end(size_t first) const;
   std::vector<const ops::Call*> calls(size_t begin, size_t end) const;
   std::vector<const float*> addends(size_t begin, size_t end) const;
-  void enqueue(size_t begin, size_t end) const;
+  void enqueue(size_t begin, size_t end, uint32_t& joins) const;
   Status queue(bool tail);
   Status launch(bool tail);
   Status replay_together(const Device::Graph&);
   Status reserve_mailbox(int64_t part_bytes) override;
+  ops::GpuJoin join_of(size_t node, uint32_t number) const;
   void enqueue_join(size_t begin, size_t end, uint32_t number) const;
   bool left_on_device() const { return step_shape_.rows > whole_rows_; }
   bool is_downloaded(int v, bool tail) const;

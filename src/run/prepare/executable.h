@@ -48,6 +48,7 @@ struct PreparedNode {
   std::vector<size_t> prologue;
   bool in_prologue = false;
   const ops::GpuKernel* prologue_kernel = nullptr;  // whose enqueue_rounded takes their calls
+  const ops::RoundedJoin* prologue_join = nullptr;  // the same, where the last of them is a join
   size_t batch_end = 0;                             // with a prologue: behind the batch that begins here
   bool is_view = false;                             // its result is a view of its operand: nothing runs
   bool concurrent = false;  // may run with the nodes before it, back to the last that is not concurrent

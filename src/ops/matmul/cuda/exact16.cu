@@ -2,6 +2,7 @@
 // constant; then a kernel for the device and the shape multiplies. The sums are exact, so their
 // order is free.
 #include "kernels/cuda/hopper.cuh"
+#include "kernels/fusion/join_kernels.h"
 #include "ops/matmul/cuda/exact16/hopper.h"
 #include "ops/matmul/cuda/exact16/mma.cuh"
 #include "ops/matmul/cuda/exact16/plain.cuh"
@@ -90,7 +91,7 @@ void enqueue_rounding(const Call& call, const SharedExact& p, const Planes& a, c
     return enqueue_rows(RowsOf<F32>{call.in[0].as<const float>(), p.all.k, p.all.m, p.matrices_a, p.all.k, 1},
                         a, false, p.gemv.counters, static_cast<int>(p.counters), stream);
   const RoundedRows rows{a.blocks, a.scales, a.tiles + p.counters / a.height, a.chunks, a.height};
-  fusion.producer->enqueue_rounded(fusion.producers, rows, stream);
+  enqueue_producers(fusion, rows, stream);
 }
 
 // The products of calls that one kernel computes. Kernels without that take one after another.

@@ -1,8 +1,10 @@
 // GPU: nodes that make the rows of products right behind them run in the kernels of those products,
 // as one kernel that writes the rows rounded (GpuFusion::producers): a normalization, or an
-// activation and the multiplication with it. The f32 rows are never in memory.
+// activation and the multiplication with it, and behind either of the two a join of ranks. The f32
+// rows are never in memory.
 #include <algorithm>
 
+#include "kernels/fusion/join_kernels.h"
 #include "kernels/fusion/rounding_kernels.h"
 #include "run/prepare/passes/passes.h"
 
@@ -48,10 +50,11 @@ size_t batch_end(const Executable& e, size_t head, int rows, const std::vector<s
   return readers[rows] == count ? end : head;
 }
 
-// Whether `kernel` can round what these nodes make, whose values all have one shape.
-bool can_round(const Executable& e, const ops::GpuKernel* kernel, size_t first, size_t end) {
-  if (!kernel) return false;
-  const plan::Value& result = e.plan->values[e.nodes[end - 1].node->out[0]];
+// Whether `can_round` of a kernel accepts these nodes, whose values all have one shape, but for
+// those of a join at their end.
+bool can_round(const Executable& e, bool (*can_round)(std::span<const ops::Call* const>), size_t first,
+               size_t end) {
+  const size_t alike = e.nodes[end - 1].join < 0 ? end : end - 1;
   const StepShape step{2, 3, 1};
   std::vector<NodeShapes> shapes(end - first);
   std::vector<ops::Call> calls;
@@ -59,13 +62,15 @@ bool can_round(const Executable& e, const ops::GpuKernel* kernel, size_t first, 
   for (size_t n = first; n < end; ++n) {
     const PreparedNode& node = e.nodes[n];
     for (const plan::Operand& o : node.node->in)
-      if (o.kind == plan::Operand::value && e.plan->values[o.index].shape != result.shape) return false;
+      if (n < alike && o.kind == plan::Operand::value &&
+          e.plan->values[o.index].shape != e.plan->values[e.nodes[alike - 1].node->out[0]].shape)
+        return false;
     NodeShapes& s = shapes[n - first];
     if (!e.shapes(node, step, s) || !e.check(n, step)) return false;
     calls.push_back({s.in, s.out, node.attrs});
   }
   for (const ops::Call& call : calls) pointers.push_back(&call);
-  return kernel->can_round(pointers);
+  return can_round(pointers);
 }
 
 // Whether a kernel of Invar's own makes one result of this node, which stands alone.
@@ -80,12 +85,40 @@ bool is_plain(const Executable& e, size_t n) {
 bool fuse(Executable& e, size_t first, size_t head, size_t end) {
   std::vector<std::string_view> names;
   for (size_t n = first; n < head; ++n) names.push_back(e.nodes[n].kernel.op());
-  const ops::GpuKernel* const kernel = ops::find_rounding_kernel(names);
-  if (!can_round(e, kernel, first, head)) return false;
   PreparedNode& batch = e.nodes[head];
+  if (e.nodes[head - 1].join >= 0) {
+    names.pop_back();
+    const ops::RoundedJoin* const join = ops::find_rounded_join(names);
+    if (!join || !can_round(e, join->can_round, first, head)) return false;
+    batch.prologue_join = join;
+  } else {
+    const ops::GpuKernel* const kernel = ops::find_rounding_kernel(names);
+    if (!kernel || !can_round(e, kernel->can_round, first, head)) return false;
+    batch.prologue_kernel = kernel;
+  }
   for (size_t n = first; n < head; ++n) batch.prologue.push_back(n), e.nodes[n].in_prologue = true;
-  batch.prologue_kernel = kernel, batch.batch_end = end;
+  batch.batch_end = end;
   return true;
+}
+
+// How many nodes a chain has at most: an activation, the multiplication with it, a join.
+constexpr size_t kLongestChain = 3;
+
+// The first nodes of chains that end at the last of these heads of groups, the longest chain first:
+// plain nodes from `free` on, each right ahead of the one that alone reads its result.
+std::vector<size_t> chains(const Executable& e, std::span<const size_t> heads, size_t free,
+                           const std::vector<size_t>& readers) {
+  std::vector<size_t> firsts = {heads.back()};
+  for (size_t i = heads.size() - 1; i > 0 && heads[i - 1] >= free && firsts.size() < kLongestChain; --i) {
+    const PreparedNode& before = e.nodes[heads[i - 1]];
+    if (!is_plain(e, heads[i - 1]) || before.feeds_state != e.nodes[heads[i]].feeds_state) break;
+    const int made = before.node->out[0];
+    const std::vector<plan::Operand>& in = e.nodes[heads[i]].node->in;
+    if (readers[made] != 1 || std::ranges::find(in, plan::Operand{plan::Operand::value, made}) == in.end())
+      break;
+    firsts.insert(firsts.begin(), heads[i - 1]);
+  }
+  return firsts;
 }
 
 }  // namespace
@@ -93,19 +126,19 @@ bool fuse(Executable& e, size_t first, size_t head, size_t end) {
 Status fuse_prologues(Executable& e, const Target& target) {
   if (!target.device) return {};
   const std::vector<size_t> readers = count_readers(e);
-  size_t before = 0, free = 0;  // the group before, and the first node that is in no batch yet
-  for (size_t n = 0, head; n < e.nodes.size(); before = n, n = head) {
-    head = e.group_end(n);
+  size_t free = 0;  // the first node that is in no batch yet
+  std::vector<size_t> heads;
+  for (size_t n = 0, head; n < e.nodes.size(); n = head) {
+    head = e.group_end(n), heads.push_back(n);
     if (head == e.nodes.size() || !is_plain(e, n)) continue;
     const int rows = e.nodes[n].node->out[0];
     const size_t end = batch_end(e, head, rows, readers);
     if (end == head || e.nodes[n].feeds_state != e.nodes[head].feeds_state) continue;
-    const int made = before < n && is_plain(e, before) ? e.nodes[before].node->out[0] : -1;
-    const std::vector<plan::Operand>& in = e.nodes[n].node->in;
-    const bool chains = made >= 0 && before >= free && readers[made] == 1 &&
-                        e.nodes[before].feeds_state == e.nodes[n].feeds_state &&
-                        std::ranges::find(in, plan::Operand{plan::Operand::value, made}) != in.end();
-    if ((chains && fuse(e, before, head, end)) || fuse(e, n, head, end)) free = head = end;
+    for (const size_t first : chains(e, heads, free, readers))
+      if (fuse(e, first, head, end)) {
+        free = head = end;
+        break;
+      }
   }
   return {};
 }

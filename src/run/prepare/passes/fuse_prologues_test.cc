@@ -30,6 +30,7 @@ struct Block {
   const char* more = nullptr;  // 8: one more operation on `reads`
   int reads = 0;               // a value: 0 is x, i + 1 the result of node i
   int output = 0;              // one more output, a value; 0: none
+  int64_t part = 0;            // columns that another rank joins behind p; 0: there is none
   int64_t bits = 0;            // of the matrices' integers (matmul_nbits_exact16); 0: f32
   int64_t zero = 0;            // 8 bits: their zero point; 4 bits: less 8
 
@@ -69,7 +70,14 @@ struct Block {
     const auto v = node(norm, {x, weight({k})}, k);
     const auto gate = product(v, k, n), up = product(v, k, n), other = product(v, k, 65);
     const auto s = node(act, {gate}, n);
-    const auto down = product(swapped ? node("mul", {up, s}, n) : node("mul", {s, up}, n), n, k);
+    auto made = swapped ? node("mul", {up, s}, n) : node("mul", {s, up}, n);
+    if (part) {
+      p.values.push_back({DType::f32, {{rows, -1}, {part, -1}}, -1});
+      p.inputs.push_back({"part", static_cast<int>(p.values.size()) - 1});
+      made = node("concat", {made, {plan::Operand::value, p.inputs.back().value}}, n + part,
+                  {{"axis", int64_t{1}}});
+    }
+    const auto down = product(made, n + part, k);
     const auto y = node("add", {down, x}, k);
     p.outputs = {{"y", y.index}, {"other", other.index}};
     if (more)
@@ -82,8 +90,9 @@ struct Block {
   }
 };
 
-std::shared_ptr<const Executable> prepared_batch(const plan::Plan& p, bool observed = false) {
-  auto made = prepare(p, {"", std::make_shared<NoGpu>(), observed});
+std::shared_ptr<const Executable> prepared_batch(const plan::Plan& p, bool observed = false,
+                                                 std::span<const plan::Join> joins = {}) {
+  auto made = prepare(p, {"", std::make_shared<NoGpu>(), observed}, {{}, {}, {}, joins});
   if (!made) ADD_FAILURE() << made.error().message, std::abort();
   return *made;
 }
@@ -92,7 +101,8 @@ std::map<size_t, size_t> prologues(const Executable& e) {
   std::map<size_t, size_t> all;
   for (size_t head = 0; head < e.nodes.size(); ++head)
     for (const size_t n : e.nodes[head].prologue) {
-      EXPECT_TRUE(e.nodes[n].in_prologue && e.nodes[head].prologue_kernel);
+      EXPECT_TRUE(e.nodes[n].in_prologue);
+      EXPECT_NE(e.nodes[head].prologue_kernel == nullptr, e.nodes[head].prologue_join == nullptr);
       all[n] = head;
     }
   for (size_t n = 0; n < e.nodes.size(); ++n) EXPECT_EQ(e.nodes[n].in_prologue, all.contains(n)) << n;
@@ -137,6 +147,20 @@ TEST_F(FusePrologues, NormsAndActivationsAreFound) {
       }
     }
   }
+}
+
+// A join of ranks with what makes the own part, where rows are of whole quads.
+TEST_F(FusePrologues, JoinsOfRanksAreFound) {
+  const plan::Join join{6, {0, 1}};
+  const auto joined = [&](const Block& block) {
+    return prologues(*prepared_batch(block.plan(), false, {&join, 1}));
+  };
+  EXPECT_EQ(joined({.part = 32}), (PrologueHeads{{0, 1}, {4, 7}, {5, 7}, {6, 7}}));
+  EXPECT_EQ(joined({.part = 32, .bits = 8}), (PrologueHeads{{0, 1}, {4, 7}, {5, 7}, {6, 7}}));
+  EXPECT_EQ(joined({.act = "tanh", .part = 32}), (PrologueHeads{{0, 1}, {5, 7}, {6, 7}}));
+  EXPECT_EQ(joined({.more = "neg", .reads = 6, .part = 32}), (PrologueHeads{{0, 1}, {6, 7}}));  // p
+  EXPECT_EQ(joined({.part = 33}), (PrologueHeads{{0, 1}}));
+  EXPECT_EQ(found({.part = 32}), (PrologueHeads{{0, 1}}));  // a concatenation
 }
 
 TEST_F(FusePrologues, WhatSomebodyElseReadsStaysInMemory) {

@@ -11,6 +11,7 @@ namespace {
 void drop_prologue(Executable& e, size_t head) {
   for (const size_t n : e.nodes[head].prologue) e.nodes[n].in_prologue = false;
   e.nodes[head].prologue.clear(), e.nodes[head].batch_end = 0;
+  e.nodes[head].prologue_join = nullptr;
 }
 
 }  // namespace

@@ -369,8 +369,7 @@ void enqueue_one_by_columns(const Call& call, const GpuFusion& fusion, Stream st
     enqueue_by_columns(call, nullptr, stream);
   } else {
     const Planes a = produced_rows(call, k);
-    fusion.producer->enqueue_rounded(fusion.producers, {a.blocks, a.scales, a.tiles, a.chunks, a.height},
-                                     stream);
+    enqueue_producers(fusion, {a.blocks, a.scales, a.tiles, a.chunks, a.height}, stream);
     Call behind = call;
     behind.shared = static_cast<std::byte*>(call.shared) + produced_bytes(call, k);
     enqueue_by_columns(behind, &a, stream);

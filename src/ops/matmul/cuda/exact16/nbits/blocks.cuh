@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/cuda/hopper.cuh"
+#include "kernels/fusion/join_kernels.h"
 #include "ops/matmul/cuda/exact16/nbits/layout.cuh"
 #include "ops/matmul/cuda/exact16/quantize.cuh"
 
@@ -246,7 +247,7 @@ inline void enqueue_nbits_rounding(const Call& call, const NbitsBlocks& at, cons
     return enqueue_rows(RowsOf<F32>{call.in[0].as<const float>(), k, at.rows, 1, k, 1}, a, false,
                         at.work.counters, static_cast<int>(at.counters), stream);
   const RoundedRows rows{a.blocks, a.scales, a.tiles + at.counters / a.height, a.chunks, a.height};
-  fusion.producer->enqueue_rounded(fusion.producers, rows, stream);
+  enqueue_producers(fusion, rows, stream);
 }
 // out = out + addend, element by element.
 inline void enqueue_addend(float* out, const float* addend, int64_t count, Stream stream) {
