@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -126,8 +127,8 @@ class Pair {
       cudaStreamDestroy(r.stream);
     }
   }
-  void join(Rank& r, const Shape& s, uint32_t number, bool added = false,
-            uint64_t patience = kPatience) const {
+  void join(Rank& r, const Shape& s, uint32_t number, bool added = false, uint64_t patience = kPatience,
+            const uint32_t* given_up = nullptr) const {
     static const int makers[] = {0, 1};
     static const invar::Attributes attrs = [] {
       invar::Attributes a;
@@ -143,6 +144,7 @@ class Pair {
     j.ranks = kRanks, j.rank = r.rank, j.makers = makers, j.mailboxes = mailboxes_,
     j.part_bytes = part_bytes_;
     j.number = number, j.base = &r.header->base, j.stalled = &r.header->stalled, j.patience = patience;
+    j.given_up = given_up;
     if (added) j.addend = reinterpret_cast<const float*>(r.addend);
     kernel().enqueue(Call{in, {&out, 1}, &attrs}, j, r.stream);
   }
@@ -226,6 +228,27 @@ bool ends_alone(const Shape& s) {
   Header h;
   MUST(cudaMemcpy(&h, r.header, sizeof h, cudaMemcpyDefault));
   return h.stalled == 2;
+}
+
+// One rank joins, the other fails meanwhile, and the host says so. True: the first ends at once.
+bool ends_where_another_failed(const Shape& s) {
+  Pair pair(std::max(s.part[0], s.part[1]) * s.rows * 4);
+  Rank& r = pair.ranks[0];
+  MUST(cudaSetDevice(0));
+  const uint32_t base = 1;
+  MUST(cudaMemcpy(r.header, &base, sizeof base, cudaMemcpyHostToDevice));
+  uint32_t* given_up;
+  MUST(cudaMallocHost(&given_up, sizeof *given_up));
+  *given_up = 0;
+  for (uint32_t j = 0; j < 40; ++j) pair.join(r, s, j, false, kPatience, given_up);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const bool waits = cudaStreamQuery(r.stream) == cudaErrorNotReady;
+  *static_cast<volatile uint32_t*>(given_up) = 1;
+  MUST(cudaStreamSynchronize(r.stream));
+  Header h;
+  MUST(cudaMemcpy(&h, r.header, sizeof h, cudaMemcpyDefault));
+  MUST(cudaFreeHost(given_up));
+  return waits && h.stalled == 0;
 }
 
 // Microseconds of one of `count` operations in a graph: the middle of `rounds` replays.
@@ -344,10 +367,15 @@ class Nccl {
 
 int check_bits() {
   const uint64_t wrong = wrong_words(400);
-  const bool lines_end = ends_alone({1, {4096, 4096}}), blocks_end = ends_alone({512, {1024, 1024}});
-  std::printf("bits: %llu words wrong in 400 replays of 11 joins; a wait alone ends: lines %s, blocks %s\n",
-              static_cast<unsigned long long>(wrong), lines_end ? "yes" : "NO", blocks_end ? "yes" : "NO");
-  return wrong || !lines_end || !blocks_end;
+  const bool lines_end = ends_alone({1, {4096, 4096}}), pieces_end = ends_alone({512, {1024, 1024}});
+  const bool told =
+      ends_where_another_failed({1, {4096, 4096}}) && ends_where_another_failed({512, {1024, 1024}});
+  const auto say = [](bool ends) { return ends ? "yes" : "NO"; };
+  std::printf(
+      "bits: %llu words wrong in 400 replays of 11 joins; a wait alone ends: lines %s, pieces %s; at "
+      "once where another rank failed: %s\n",
+      static_cast<unsigned long long>(wrong), say(lines_end), say(pieces_end), say(told));
+  return wrong || !lines_end || !pieces_end || !told;
 }
 
 template <class Time>

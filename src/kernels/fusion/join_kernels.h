@@ -24,6 +24,8 @@ struct GpuJoin {
   const uint32_t* base = nullptr;
   uint32_t* stalled = nullptr;
   uint64_t patience = 0;  // nanoseconds
+  // Memory of the host: not 0 once another rank failed, and joins wait no more. Null: none does.
+  const uint32_t* given_up = nullptr;
   // f32 elements like those of the result, which are added to it as it is stored. Null: none.
   const float* addend = nullptr;
 };
@@ -47,8 +49,9 @@ class RegisteredJoin {
   const RegisteredJoin* const next;
 };
 
-// Kernels that run a chain of operations, of which each uses the result of the one before and the
-// last is a join, and round the rows that the join makes (compare rounding_kernels.h).
+// Kernels that run a chain of operations, of which each uses the result of the one before and one
+// is a join, and round the rows that the last one makes (compare rounding_kernels.h). The sum that
+// is added behind a join stays in memory, as others read it.
 struct RoundedJoin {
   // As GpuKernel::can_round. Calls with more rows than it takes run each by its own kernel.
   bool (*can_round)(std::span<const Call* const>);
@@ -56,7 +59,8 @@ struct RoundedJoin {
   void (*enqueue)(std::span<const Call* const>, const GpuJoin&, const RoundedRows&, Stream);
 };
 
-// ops: those ahead of the join. Null: none in this build.
+// ops: the operations, kJoin in the place of the join. Null: none in this build.
+constexpr std::string_view kJoin = "join";
 const RoundedJoin* find_rounded_join(std::span<const std::string_view> ops);
 
 class RegisteredRoundedJoin {

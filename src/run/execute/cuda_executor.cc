@@ -84,6 +84,10 @@ Status CudaExecutor::reserve_mailbox(int64_t part_bytes) {
   const size_t first = static_cast<size_t>(executable_->joins.at(0).node);
   const size_t bytes = ops::find_join_kernel(executable_->nodes[first].kernel.op())
                            ->mailbox_bytes(joins_->ranks(), part_bytes);
+  if (!joins_->given_up.size()) {
+    INVAR_TRY(joins_->given_up, Allocation::make_pinned(sizeof(uint32_t), "a word of all ranks", device_));
+    std::memset(joins_->given_up.data(), 0, sizeof(uint32_t));
+  }
   joins_->mailboxes[rank] = nullptr, mailbox_ = {};  // first, so that both need not fit
   INVAR_TRY(mailbox_, Allocation::make(bytes, "parts of other ranks", device_));
   joins_->mailboxes[rank] = mailbox_.data(), joins_->part_bytes[rank] = part_bytes;
@@ -100,6 +104,7 @@ ops::GpuJoin CudaExecutor::join_of(size_t node, uint32_t number) const {
   join.part_bytes = joins_->part_bytes[static_cast<size_t>(rank_)];
   join.number = number;
   join.base = &header.join_base, join.stalled = &header.stalled, join.patience = kJoinPatience;
+  join.given_up = reinterpret_cast<const uint32_t*>(joins_->given_up.data());
   return join;
 }
 
@@ -149,16 +154,16 @@ void CudaExecutor::enqueue(size_t begin, size_t end, uint32_t& joins) const {
   ops::GpuFusion fusion{producers, head.prologue_kernel, added};
   ops::GpuJoin join;
   if (head.prologue_join) {
-    join = join_of(head.prologue.back(), joins++);
+    const auto is_join = [&](size_t n) { return e.nodes[n].join >= 0; };
+    const size_t at = *std::ranges::find_if(head.prologue, is_join);
+    join = join_of(at, joins++);
     if (head.prologue_join->takes(producers, join)) {
       fusion.joins = head.prologue_join, fusion.join = &join;
     } else {
-      for (size_t n : head.prologue)
-        if (e.nodes[n].join >= 0)
-          enqueue_join(n, n + 1, join.number);
-        else
-          e.nodes[n].kernel.gpu->enqueue(nodes_[n].call, device_->stream());
-      fusion.producers = {};
+      for (size_t n = head.prologue[0]; n < at; ++n)
+        e.nodes[n].kernel.gpu->enqueue(nodes_[n].call, device_->stream());
+      enqueue_join(at, e.group_end(at), join.number);
+      fusion.producers = std::span(producers).subspan(e.group_end(at) - head.prologue[0]);
     }
   }
   if (!fusion.producers.empty() || !added.empty())

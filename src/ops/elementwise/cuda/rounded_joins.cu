@@ -39,33 +39,11 @@ __device__ Quad own_quad(const typename Fn::Quick& quick, const JoinedRows& from
   return x;
 }
 
-// Two lines by one access: each of them is whole or not there yet.
-__device__ void store_lines(uint64_t* to, const float* x, uint64_t mark) {
-  asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(mark | __float_as_uint(x[0])),
-               "l"(mark | __float_as_uint(x[1]))
-               : "memory");
+__device__ uint4 bits_of(const Quad& x) {
+  return {__float_as_uint(x.v[0]), __float_as_uint(x.v[1]), __float_as_uint(x.v[2]), __float_as_uint(x.v[3])};
 }
-__device__ bool load_lines(const uint64_t* from, float* x, uint32_t mark) {
-  uint64_t line[2];
-  asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
-               : "=l"(line[0]), "=l"(line[1])
-               : "l"(from)
-               : "memory");
-  for (int i = 0; i < 2; ++i) x[i] = __uint_as_float(static_cast<uint32_t>(line[i]));
-  return line[0] >> 32 == mark && line[1] >> 32 == mark;
-}
-__device__ void send_quad(const JoinWork& w, int64_t line, const Quad& x, uint32_t mark) {
-  for (int r = 0; r < w.ranks; ++r) {
-    if (r == w.rank) continue;
-    uint64_t* const to = reinterpret_cast<uint64_t*>(w.to[r]) + line;
-    store_lines(to, x.v, uint64_t{mark} << 32), store_lines(to + 2, x.v + 2, uint64_t{mark} << 32);
-  }
-}
-__device__ Quad receive_quad(const JoinWork& w, int sender, int64_t line, uint32_t mark) {
-  const uint64_t* const from = reinterpret_cast<const uint64_t*>(w.from[sender]) + line;
-  Quad x;
-  wait_until(w, sender, [&] { return load_lines(from, x.v, mark) & load_lines(from + 2, x.v + 2, mark); });
-  return x;
+__device__ Quad floats_of(const uint4& x) {
+  return {__uint_as_float(x.x), __uint_as_float(x.y), __uint_as_float(x.z), __uint_as_float(x.w)};
 }
 
 // A cluster of blocks for each row, a warp for chunks of kRoundedK elements. A thread sends all
@@ -105,7 +83,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, 2)
       const int64_t at = r * mine.columns + i - mine.first;
       const Quad x = own_quad<Fn>(quick, from, at, in(mine, i));
       if (!in(mine, i)) continue;
-      send_quad(w, at, x, mark);
+      send_quad(w, at, bits_of(x), mark);
       keep(to_own, x);
     }
     to_own = own;
@@ -114,7 +92,8 @@ __global__ void __launch_bounds__(kMostWarps* kWarp, 2)
       if (in(mine, i)) continue;
       Quad x{};
       for (int s = 0; s < w.ranks; ++s)
-        if (in(w.part[s], i)) x = receive_quad(w, s, r * w.part[s].columns + i - w.part[s].first, mark);
+        if (in(w.part[s], i))
+          x = floats_of(receive_quad(w, s, r * w.part[s].columns + i - w.part[s].first, mark));
       keep(to_own, x);
     }
     const int32_t e = num::exact16_scale(cluster.of(largest));
@@ -162,11 +141,9 @@ bool can_round_join(std::span<const Call* const> calls) {
 bool takes_join(std::span<const Call* const> calls, const GpuJoin& join) {
   const JoinedRows rows = joined_rows(calls, join);
   const JoinWork& w = rows.join;
-  bool fits = w.in_lines && is_aligned<kQuad>(rows.a) && (!rows.b || is_aligned<kQuad>(rows.b)) &&
-              shared_of(row_blocks(w.width, rows.count)) <=
-                  static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
-  for (int r = 0; r < w.ranks; ++r) fits &= w.part[r].words > 0;
-  return fits;
+  return joins_quads(w) && is_aligned<kQuad>(rows.a) && (!rows.b || is_aligned<kQuad>(rows.b)) &&
+         shared_of(row_blocks(w.width, rows.count)) <=
+             static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
 }
 
 template <class Fn>
@@ -184,14 +161,15 @@ void enqueue_joined(std::span<const Call* const> calls, const GpuJoin& join, con
 }
 
 template <class Fn>
-constexpr RoundedJoin kJoin{can_round_join, takes_join, enqueue_joined<Fn>};
+constexpr RoundedJoin kKernelOf{can_round_join, takes_join, enqueue_joined<Fn>};
 
 }  // namespace
 
-const RoundedJoin join_of_part = kJoin<Part>, join_of_product = kJoin<Multiplied<Product>>,
-                  join_of_silu = kJoin<Multiplied<Silu>>, join_of_gelu = kJoin<Multiplied<Gelu>>,
-                  join_of_gelu_tanh = kJoin<Multiplied<GeluTanh>>, join_of_relu = kJoin<Multiplied<Relu>>,
-                  join_of_sigmoid = kJoin<Multiplied<Sigmoid>>;
+const RoundedJoin join_of_part = kKernelOf<Part>, join_of_product = kKernelOf<Multiplied<Product>>,
+                  join_of_silu = kKernelOf<Multiplied<Silu>>, join_of_gelu = kKernelOf<Multiplied<Gelu>>,
+                  join_of_gelu_tanh = kKernelOf<Multiplied<GeluTanh>>,
+                  join_of_relu = kKernelOf<Multiplied<Relu>>,
+                  join_of_sigmoid = kKernelOf<Multiplied<Sigmoid>>;
 
 }  // namespace INVAR_ISA_NS
 }  // namespace invar::ops

@@ -147,14 +147,16 @@ const RegisteredRounding registered[] = {{Silu::ops, kKernel<Silu>},
                                          {GeluTanh::ops, kKernel<GeluTanh>},
                                          {Relu::ops, kKernel<Relu>},
                                          {Sigmoid::ops, kKernel<Sigmoid>}};
-constexpr std::string_view kMul[] = {"mul"};
-const RegisteredRoundedJoin registered_joins[] = {{{}, join_of_part},
+template <class Fn>
+constexpr std::string_view kWithJoin[] = {Fn::ops[0], Fn::ops[1], kJoin};
+constexpr std::string_view kPart[] = {kJoin}, kMul[] = {"mul", kJoin};
+const RegisteredRoundedJoin registered_joins[] = {{kPart, join_of_part},
                                                   {kMul, join_of_product},
-                                                  {Silu::ops, join_of_silu},
-                                                  {Gelu::ops, join_of_gelu},
-                                                  {GeluTanh::ops, join_of_gelu_tanh},
-                                                  {Relu::ops, join_of_relu},
-                                                  {Sigmoid::ops, join_of_sigmoid}};
+                                                  {kWithJoin<Silu>, join_of_silu},
+                                                  {kWithJoin<Gelu>, join_of_gelu},
+                                                  {kWithJoin<GeluTanh>, join_of_gelu_tanh},
+                                                  {kWithJoin<Relu>, join_of_relu},
+                                                  {kWithJoin<Sigmoid>, join_of_sigmoid}};
 
 }  // namespace
 }  // namespace INVAR_ISA_NS

@@ -103,7 +103,9 @@ class RoundedJoins : public ::testing::Test {
   void expect_rounded(const Names& names, int64_t rows, int64_t k, int64_t cut, int height) {
     SCOPED_TRACE((names.empty() ? "part" : std::string(names[0])) + " " + std::to_string(rows) + " x " +
                  std::to_string(cut) + " + " + std::to_string(k - cut));
-    const RoundedJoin* const kernel = find_rounded_join(names);
+    Names chain = names;
+    chain.push_back(kJoin);
+    const RoundedJoin* const kernel = find_rounded_join(chain);
     ASSERT_NE(kernel, nullptr);
     const auto x = seeded_rows(rows, k, 1), up = seeded_rows(rows, k, 7);
     reference::RoundedMemory expected(rows, k, height, 0x5a);
@@ -175,7 +177,7 @@ TEST_F(RoundedJoins, HaveTheBytesOfOneRank) {
 
 TEST(RoundedJoinKernels, RefuseWhatTheyDoNotHold) {
   if (gpu_kernels().empty()) GTEST_SKIP() << "built without CUDA";
-  const RoundedJoin* const kernel = find_rounded_join(Names{});
+  const RoundedJoin* const kernel = find_rounded_join(Names{kJoin});
   ASSERT_NE(kernel, nullptr);
   const auto rounds = [&](const std::vector<int64_t>& parts, DType dtype = DType::f32) {
     std::vector<View> in;
@@ -192,7 +194,7 @@ TEST(RoundedJoinKernels, RefuseWhatTheyDoNotHold) {
   EXPECT_FALSE(rounds({62, 34}));        // no whole quads
   EXPECT_FALSE(rounds({20000, 20000}));  // longer than the kernel holds
   EXPECT_FALSE(rounds({64, 32}, DType::i32));
-  EXPECT_EQ(find_rounded_join(Names{"tanh", "mul"}), nullptr);
+  EXPECT_EQ(find_rounded_join(Names{"tanh", "mul", kJoin}), nullptr);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include "kernels/cuda/join_lines.cuh"
 #include "kernels/cuda/vectorized_loop.h"
-#include "num/lane/lane.h"
 #include "ops/move/attributes.h"
 
 namespace invar::ops {
@@ -20,21 +19,6 @@ __device__ int64_t place_in(const JoinWork& w, const JoinPart& part, int64_t i) 
   int64_t row = i;
   const int64_t column = part.width.remainder(row);
   return row * w.width + part.first + column;
-}
-
-// What is stored: a word, or four of them, and the addend if there is one.
-__device__ uint32_t sum_of(uint32_t word, float addend) {
-  return __float_as_uint(canonicalize(add(F{__uint_as_float(word)}, F{addend})).v);
-}
-__device__ void store_sum(const JoinWork& w, int64_t at, uint32_t word) {
-  w.out[at] = w.addend ? sum_of(word, w.addend[at]) : word;
-}
-__device__ void store_sum(const JoinWork& w, int64_t at, uint4 words) {
-  if (w.addend) {
-    const float4 x = *reinterpret_cast<const float4*>(w.addend + at);
-    words = {sum_of(words.x, x.x), sum_of(words.y, x.y), sum_of(words.z, x.z), sum_of(words.w, x.w)};
-  }
-  *reinterpret_cast<uint4*>(w.out + at) = words;
 }
 
 // A rank without a part sends one line, so that the others know that it has come here.
@@ -128,10 +112,6 @@ __global__ void __launch_bounds__(kPieceThreads) join_pieces_kernel(const __grid
     }
 }
 
-bool is_aligned_16(const void* p) {
-  return reinterpret_cast<uintptr_t>(p) % 16 == 0;
-}
-
 }  // namespace
 
 size_t join_mailbox_bytes(int ranks, int64_t part_bytes) {
@@ -140,8 +120,7 @@ size_t join_mailbox_bytes(int ranks, int64_t part_bytes) {
 
 void enqueue_join(const Call& call, const GpuJoin& join, Stream stream) {
   const JoinWork w = join_work(call, join, ConcatAttributes(call).axis);
-  bool aligned =
-      w.width % kPieceWords == 0 && is_aligned_16(w.out) && is_aligned_16(w.own) && is_aligned_16(w.addend);
+  bool aligned = w.width % kPieceWords == 0 && are_quads(w.out) && are_quads(w.own) && are_quads(w.addend);
   for (int r = 0; r < w.ranks; ++r) aligned &= w.part[r].columns % kPieceWords == 0;
   if (w.in_lines) {
     const int64_t blocks = ceil_div(w.most, kLineThreads);

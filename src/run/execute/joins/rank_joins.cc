@@ -32,21 +32,27 @@ Status RankJoins::meet(Then then) {
 #endif
   if (meetings_ != meeting) return {};
   if (failed_) return another;
-  failed_ = true;
-  changed_.notify_all();
+  fail(true);
   return Error{Code::failed, "tensor-parallel: a rank waited a minute for another one; start again"};
+}
+
+// Kernels that wait see it in the host's memory.
+void RankJoins::fail(bool failed) {
+  failed_ = failed;
+  if (given_up.size()) std::atomic_ref(*reinterpret_cast<uint32_t*>(given_up.data())) = failed;
+  changed_.notify_all();
 }
 
 void RankJoins::give_up() {
   const std::lock_guard lock(mutex_);
-  failed_ = true;
-  changed_.notify_all();
+  fail(true);
 }
 
 void RankJoins::restart() {
   const std::lock_guard lock(mutex_);
   if (!failed_) return;
-  failed_ = false, present_ = 0;
+  fail(false);
+  present_ = 0;
   base_ += joins_;
 }
 

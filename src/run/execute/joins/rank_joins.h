@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "device/memory.h"
 
 namespace invar::run {
 
@@ -50,6 +51,8 @@ class RankJoins {
   bool has_few_marks() const { return base_ > UINT32_MAX / 2; }
 
  private:
+  void fail(bool failed);
+
   const uint32_t joins_;
   const bool on_gpus_;
   std::mutex mutex_;
@@ -65,6 +68,7 @@ class RankJoins {
   std::vector<std::byte*> mailboxes;  // on GPUs (kernels/fusion/join_kernels.h)
   std::vector<int64_t> part_bytes;    // that these hold
   std::vector<const void*> parts;     // on the host: of the join that runs
+  Allocation given_up;                // on GPUs: a word that is not 0 while failed (ops::GpuJoin)
 };
 
 }  // namespace invar::run

@@ -50,20 +50,19 @@ size_t batch_end(const Executable& e, size_t head, int rows, const std::vector<s
   return readers[rows] == count ? end : head;
 }
 
-// Whether `can_round` of a kernel accepts these nodes, whose values all have one shape, but for
-// those of a join at their end.
+// Whether `can_round` of a kernel accepts these nodes, whose values have one shape up to a join and
+// one behind it.
 bool can_round(const Executable& e, bool (*can_round)(std::span<const ops::Call* const>), size_t first,
                size_t end) {
-  const size_t alike = e.nodes[end - 1].join < 0 ? end : end - 1;
   const StepShape step{2, 3, 1};
   std::vector<NodeShapes> shapes(end - first);
   std::vector<ops::Call> calls;
   std::vector<const ops::Call*> pointers;
   for (size_t n = first; n < end; ++n) {
     const PreparedNode& node = e.nodes[n];
+    const std::vector<plan::DimRef>& shape = e.plan->values[node.node->out[0]].shape;
     for (const plan::Operand& o : node.node->in)
-      if (n < alike && o.kind == plan::Operand::value &&
-          e.plan->values[o.index].shape != e.plan->values[e.nodes[alike - 1].node->out[0]].shape)
+      if (node.join < 0 && o.kind == plan::Operand::value && e.plan->values[o.index].shape != shape)
         return false;
     NodeShapes& s = shapes[n - first];
     if (!e.shapes(node, step, s) || !e.check(n, step)) return false;
@@ -81,16 +80,22 @@ bool is_plain(const Executable& e, size_t n) {
 }
 
 // The nodes from `first` on, up to the batch that begins at `head`, become its prologue if a kernel
-// can round what they make.
+// can round what they make. Behind a join each may run alone in larger steps, so a kernel that
+// rounds without the join is kept.
 bool fuse(Executable& e, size_t first, size_t head, size_t end) {
   std::vector<std::string_view> names;
-  for (size_t n = first; n < head; ++n) names.push_back(e.nodes[n].kernel.op());
+  bool joins = false;
+  for (size_t n = first; n < head; ++n) {
+    const bool is_join = e.nodes[n].join >= 0;
+    names.push_back(is_join ? ops::kJoin : e.nodes[n].kernel.op());
+    joins |= is_join;
+  }
   PreparedNode& batch = e.nodes[head];
-  if (e.nodes[head - 1].join >= 0) {
-    names.pop_back();
+  if (joins) {
     const ops::RoundedJoin* const join = ops::find_rounded_join(names);
     if (!join || !can_round(e, join->can_round, first, head)) return false;
     batch.prologue_join = join;
+    if (e.nodes[head - 1].join < 0) batch.prologue_kernel = e.nodes[head - 1].kernel.gpu;
   } else {
     const ops::GpuKernel* const kernel = ops::find_rounding_kernel(names);
     if (!kernel || !can_round(e, kernel->can_round, first, head)) return false;
@@ -99,6 +104,16 @@ bool fuse(Executable& e, size_t first, size_t head, size_t end) {
   for (size_t n = first; n < head; ++n) batch.prologue.push_back(n), e.nodes[n].in_prologue = true;
   batch.batch_end = end;
   return true;
+}
+
+// Whether the last of these heads of groups reads what the group before makes, a join of ranks with
+// the addition that is fused into it.
+bool is_behind_join(const Executable& e, std::span<const size_t> heads, size_t free) {
+  if (heads.size() < 2 || heads[heads.size() - 2] < free) return false;
+  const size_t join = heads[heads.size() - 2], last = heads.back();
+  const plan::Operand sum{plan::Operand::value, e.nodes[last - 1].node->out[0]};
+  return e.nodes[join].join >= 0 && e.group_end(join) == last && e.nodes[last].node->in[0] == sum &&
+         e.nodes[join].feeds_state == e.nodes[last].feeds_state;
 }
 
 // How many nodes a chain has at most: an activation, the multiplication with it, a join.
@@ -134,7 +149,9 @@ Status fuse_prologues(Executable& e, const Target& target) {
     const int rows = e.nodes[n].node->out[0];
     const size_t end = batch_end(e, head, rows, readers);
     if (end == head || e.nodes[n].feeds_state != e.nodes[head].feeds_state) continue;
-    for (const size_t first : chains(e, heads, free, readers))
+    std::vector<size_t> firsts = chains(e, heads, free, readers);
+    if (is_behind_join(e, heads, free)) firsts.insert(firsts.begin(), heads[heads.size() - 2]);
+    for (const size_t first : firsts)
       if (fuse(e, first, head, end)) {
         free = head = end;
         break;

@@ -102,7 +102,7 @@ std::map<size_t, size_t> prologues(const Executable& e) {
   for (size_t head = 0; head < e.nodes.size(); ++head)
     for (const size_t n : e.nodes[head].prologue) {
       EXPECT_TRUE(e.nodes[n].in_prologue);
-      EXPECT_NE(e.nodes[head].prologue_kernel == nullptr, e.nodes[head].prologue_join == nullptr);
+      EXPECT_TRUE(e.nodes[head].prologue_kernel || e.nodes[head].prologue_join);
       all[n] = head;
     }
   for (size_t n = 0; n < e.nodes.size(); ++n) EXPECT_EQ(e.nodes[n].in_prologue, all.contains(n)) << n;
