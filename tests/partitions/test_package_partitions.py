@@ -102,6 +102,8 @@ def test_refusals(tasks, whole, named, kind, text):
         assert text in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_deterministic_program_has_one_partition(tasks):
-    with pytest.raises(invar.NotCovered, match="deterministic"):
-        answer(tasks, n_partitions=2, operation_set="deterministic")
+def test_a_deterministic_program_repeats_in_its_parts(tasks):
+    made = answer(tasks, n_partitions=2, operation_set="deterministic")
+    assert invar.verify(made, MODEL, n_partitions=2)
+    with pytest.raises(invar.NotCovered, match="placement: the receipt has 'layers "):
+        invar.verify(made, MODEL)

@@ -87,6 +87,23 @@ def test_verified_in_other_partitions(tasks, tmp_path, whole, options):
     assert done.returncode == 0 and done.stdout.startswith("VERIFIED"), done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("divided", ["--n-partitions", "--tensor-parallel"])
+def test_a_deterministic_program_repeats_in_its_parts(tasks, tmp_path, divided):
+    made = hash_of(
+        tasks, tmp_path / "receipt.json", "--operation-set", "deterministic", divided, "2"
+    )
+    verify = [INVAR, "verify", tmp_path / "receipt.json", "--model-name", MODEL]
+    verify += ["--tasks-root", tasks, "--threads", "1"]
+    again, whole = (
+        subprocess.run([*verify, *more], capture_output=True, text=True, timeout=60)
+        for more in ((divided, "2"), ())
+    )
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert whole.returncode == 3
+    placement = made["execution"]["placement"]
+    assert f"placement: the receipt has '{placement}', here it is ''" in whole.stdout + whole.stderr
+
+
 def test_what_is_not_covered(tasks, tmp_path):
     def line(*options):
         done = subprocess.run(
@@ -107,7 +124,9 @@ def test_what_is_not_covered(tasks, tmp_path):
     assert "leave --workers out" in line(
         "--n-partitions", "2", "--weights-memory", "6MB", "--workers", "processes"
     )
-    assert "deterministic" in line("--tensor-parallel", "2", "--operation-set", "deterministic")
+    assert "use the operation set reproducible" in line(
+        "--tensor-parallel", "2", "--operation-set", "deterministic", "--workers", "processes"
+    )
     assert "give --n-partitions or --tensor-parallel 2 or more" in line("--workers", "processes")
     assert "has an empty name" in line("--n-partitions", "2", "--workers", ",")
     assert "--worker-timeout requires --workers" in line("--worker-timeout", "5")

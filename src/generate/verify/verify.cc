@@ -74,8 +74,10 @@ Result<ExecutionOptions> as_it_was(const Verification& v, ExecutionOptions o) {
 
 // Whether this is the kind of machine that the receipt's promise is about.
 Status check_kind(const Verification& v, const run::Session& session) {
+  std::map<std::string, std::string> kind = describe_kind(session);
+  kind["placement"] = std::string(session.placement());  // a cut may change what runs together
   std::string differing;
-  for (const auto& [key, here] : describe_kind(session))
+  for (const auto& [key, here] : kind)
     if (const std::string there = v.execution(key); there != here)
       differing += (differing.empty() ? "" : "; ") + key + ": the receipt has '" + there + "', here it is '" +
                    here + "'";

@@ -11,8 +11,8 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-constexpr int64_t kMaxLines = int64_t{1} << 17;  // of a part: more words go in pieces
-constexpr int kSenders = 64, kPieces = 8;        // blocks that send, and pieces of each
+constexpr int64_t kMaxLines = int64_t{1} << 19;  // of a part: more words go in pieces
+constexpr int kSenders = 128, kPieces = 8;       // blocks that send, and pieces of each at most
 
 // A mailbox: lines, then flags, then pieces. Each is [half][sending rank][...].
 struct MailboxLayout {

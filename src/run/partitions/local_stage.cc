@@ -241,18 +241,18 @@ Status LocalStage::run(const std::function<void()>& overlapped) {
 Status LocalStage::hand_out(int v, Handover& h) {
   const ops::View& view = executor_->device_view(own(v));
   h.bytes = bytes_of(view);
-  if (h.memory.size() < h.bytes) {
+  if (!h.elsewhere && h.memory.size() < h.bytes) {
     const char* const purpose = "activations between stages";
     INVAR_TRY(h.memory, device_ && !h.device ? Allocation::make_pinned(h.bytes, purpose, device_)
                                              : Allocation::make(h.bytes, purpose, h.device));
   }
   if (h.bytes == 0) return {};
   if (!device_) {
-    std::memcpy(h.memory.data(), view.data, h.bytes);
+    std::memcpy(h.data(), view.data, h.bytes);
     return {};
   }
-  return h.device ? device_->copy(h.memory.data(), view.data, h.bytes)
-                  : device_->download(h.memory.data(), view.data, h.bytes);
+  return h.device ? device_->copy(h.data(), view.data, h.bytes)
+                  : device_->download(h.data(), view.data, h.bytes);
 }
 
 size_t LocalStage::bytes() const {

@@ -232,6 +232,7 @@ void Pipeline::work(size_t lane) {
     lock.unlock();
     const StagePass& p = jobs.passes[pass];
     Handover* const logits = stage == last_ && p.tail ? &result(pass) : nullptr;
+    if (logits) logits->elsewhere = p.logits;
     Status status = num::arithmetic_env_ok()
                         ? run_stage(stage, p, pass % slots_, {}, logits)
                         : Status(Error{Code::internal, "the arithmetic of a lane changed"});
@@ -266,7 +267,7 @@ Status Pipeline::run_overlapped(std::span<const StagePass> passes, const std::fu
     const Handover& h = result(jobs.taken);
     const bool tail = passes[jobs.taken].tail;
     lock.unlock();
-    take(jobs.taken, 0, tail ? floats({h.memory.data(), h.bytes}) : std::span<const float>());
+    take(jobs.taken, 0, tail ? floats({h.data(), h.bytes}) : std::span<const float>());
     lock.lock();
   }
   while (std::count(jobs.busy.begin(), jobs.busy.end(), true) > 0) wait_for_change(lock);

@@ -34,6 +34,17 @@ int partitions_of(const Options& o, size_t devices) {
   return std::max(static_cast<int>(devices) / std::max(o.ranks, 1), 1);
 }
 
+// Whether other processes have stages.
+#ifdef __wasi__  // which has one process
+bool has_workers() {
+  return false;
+}
+#else
+bool has_workers() {
+  return Transport::current() != nullptr;
+}
+#endif
+
 Status check_partitions(const plan::Plan& p, const Options& o, size_t devices) {
   if (o.partitions < 0) return bad_input("partitions: " + std::to_string(o.partitions) + " is below 1");
   if (o.ranks < 1) return bad_input("tensor-parallel: " + std::to_string(o.ranks) + " is below 1");
@@ -44,10 +55,10 @@ Status check_partitions(const plan::Plan& p, const Options& o, size_t devices) {
                      (count == o.ranks ? "" : "s") +
                      (o.ranks == 1 ? "" : " of " + std::to_string(o.ranks) + " ranks") +
                      ": name no more devices than " + (o.ranks == 1 ? "partitions" : "ranks"));
-  if (count > 1 && p.operation_set == OperationSet::deterministic)
+  if (count > 1 && p.operation_set == OperationSet::deterministic && has_workers())
     return not_covered(
-        "partitions: what a deterministic program computes may depend on how it is cut; use the operation "
-        "set reproducible");
+        "workers: what a deterministic program computes may depend on each process's machine; use the "
+        "operation set reproducible");
   if (count > 1 && o.observe)
     return not_covered(
         "the results of single operations are observed in one partition: leave partitions out");
@@ -96,17 +107,6 @@ std::string layers_of(const std::vector<plan::Stage>& parts, int partition) {
       first = std::min(first, s.first_layer), end = std::max(end, s.first_layer + s.layers);
   return std::to_string(first) + (end == first + 1 ? "" : "-" + std::to_string(end - 1));
 }
-
-// Whether other processes have stages.
-#ifdef __wasi__  // which has one process
-bool has_workers() {
-  return false;
-}
-#else
-bool has_workers() {
-  return Transport::current() != nullptr;
-}
-#endif
 
 // Makes the stages: in this process, or with workers the first ones here and the others there.
 struct Placing {

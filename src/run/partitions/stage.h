@@ -29,6 +29,8 @@ struct StagePass {
   bool tail = true;                          // false: only what feeds a state runs
   size_t unwanted = 0;                       // bytes of logits, of its first rows, that nobody takes
   std::span<const float> hidden = {};        // the input hidden_states, where the program has it
+  // Where the logits go, on the host; null: to memory of the pipeline. Several lanes honour it.
+  std::byte* logits = nullptr;
   int64_t rows() const { return static_cast<int64_t>(tokens.size() / sequences.size()); }
 };
 
@@ -42,6 +44,8 @@ struct Handover {
   Allocation memory;
   size_t bytes = 0;
   std::shared_ptr<Device> device;  // that it lies on; null: the host
+  std::byte* elsewhere = nullptr;  // where it lies in the place of `memory`; null: there
+  std::byte* data() const { return elsewhere ? elsewhere : memory.data(); }
 };
 
 class Stage {

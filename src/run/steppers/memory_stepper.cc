@@ -185,23 +185,22 @@ Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToke
   // Several passes overlap in the lanes.
   const size_t count = std::clamp<size_t>(next.size() / kPassSequences, 1, pipeline_->groups());
   const size_t row = static_cast<size_t>(state_.vocab);
+  // Their logits lie together. Those of the step before may still be read.
+  Allocation& all = batch_logits_[batch_turn_ ^= 1];
+  if (count > 1 && all.size() < next.size() * row * sizeof(float)) {
+    const size_t bytes = next.size() * row * sizeof(float);
+    INVAR_TRY(all, state_.context.device ? Allocation::make_pinned(bytes, "logits", state_.context.device)
+                                         : Allocation::make(bytes, "logits"));
+  }
   for (size_t p = 0; p < count; ++p) {
     const size_t begin = p * next.size() / count, size = (p + 1) * next.size() / count - begin;
     passes_.push_back(
         {std::span(batch_tokens_).subspan(begin, size), std::span(batch_).subspan(begin, size)});
-  }
-  if (count > 1 && state_.all_logits.size() < next.size() * row) {
-    state_.finish_overlapped();  // it may read those of the last step
-    state_.all_logits.resize(next.size() * row);
+    if (count > 1) passes_.back().logits = all.data() + begin * row * sizeof(float);
   }
   std::span<const float> found;
-  INVAR_CHECK_OK(run(passes_, [&](size_t p, size_t before, std::span<const float> logits) {
-    found = logits;
-    if (count > 1)
-      std::copy(logits.begin(), logits.end(),
-                state_.all_logits.begin() + p * next.size() / count * row + before);
-  }));
-  return count > 1 ? std::span<const float>(state_.all_logits).first(next.size() * row) : found;
+  INVAR_CHECK_OK(run(passes_, [&](size_t, size_t, std::span<const float> logits) { found = logits; }));
+  return count > 1 ? std::span(reinterpret_cast<const float*>(all.data()), next.size() * row) : found;
 }
 
 // The rows of logits that a step computes: at least the wanted ones. Without memory all rows must

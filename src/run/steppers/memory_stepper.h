@@ -37,7 +37,9 @@ class MemoryStepper : public Stepper {
   }
   std::vector<std::string> kernels() const override;
   std::vector<std::string> libraries() const override;
-  size_t bytes() const override { return pipeline_->bytes(); }
+  size_t bytes() const override {
+    return pipeline_->bytes() + batch_logits_[0].size() + batch_logits_[1].size();
+  }
   Status weights_unchanged() override;
 
  protected:
@@ -77,6 +79,8 @@ class MemoryStepper : public Stepper {
   int64_t pass_rows_ = 0;             // of a pass of several sequences
   std::vector<ops::Sequence> batch_;  // of step_many()
   std::vector<int32_t> batch_tokens_;
+  Allocation batch_logits_[2];  // of several passes: of this step and of the one before
+  size_t batch_turn_ = 0;
   std::vector<ops::Sequence> pass_sequences_;  // of step_from()
   std::vector<StagePass> passes_;
 };

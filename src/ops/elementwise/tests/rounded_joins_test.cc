@@ -16,9 +16,9 @@ namespace invar::ops {
 namespace {
 
 constexpr int kRanks = 2;
-constexpr uint64_t kPatience = 5'000'000'000;  // nanoseconds
-using Names = std::vector<std::string_view>;   // ahead of the join
-const Attributes kNone, kLastAxis{{"axis", int64_t{1}}};
+constexpr uint64_t kPatience = 5'000'000'000;    // nanoseconds
+using OpsAhead = std::vector<std::string_view>;  // of the join
+const Attributes kOfProducts, kLastAxis{{"axis", int64_t{1}}};
 
 View rows_at(void* data, int64_t rows, int64_t k) {
   return {data, DType::f32, 2, false, {rows, k}};
@@ -79,15 +79,15 @@ class RoundedJoins : public ::testing::Test {
     View x, up, act, out, mul_in[2];
     std::vector<Call> calls;
   };
-  void fill(Chain& c, const Names& names, const std::vector<float>& x, const std::vector<float>& up,
+  void fill(Chain& c, const OpsAhead& names, const std::vector<float>& x, const std::vector<float>& up,
             int64_t k, int64_t begin, int64_t end) {
     c.x = put(x, k, begin, end), c.up = put(up, k, begin, end);
     c.act = put(x, k, begin, end), c.out = put(x, k, begin, end);
-    if (names.size() == 2) c.calls.push_back({{&c.x, 1}, {&c.act, 1}, &kNone});
+    if (names.size() == 2) c.calls.push_back({{&c.x, 1}, {&c.act, 1}, &kOfProducts});
     c.mul_in[0] = names.size() == 2 ? c.act : c.x, c.mul_in[1] = c.up;
-    if (!names.empty()) c.calls.push_back({c.mul_in, {&c.out, 1}, &kNone});
+    if (!names.empty()) c.calls.push_back({c.mul_in, {&c.out, 1}, &kOfProducts});
   }
-  std::vector<float> whole(const Names& names, const std::vector<float>& x, const std::vector<float>& up,
+  std::vector<float> whole(const OpsAhead& names, const std::vector<float>& x, const std::vector<float>& up,
                            int64_t k) {
     Chain c;
     fill(c, names, x, up, k, 0, k);
@@ -100,10 +100,10 @@ class RoundedJoins : public ::testing::Test {
     return rows;
   }
 
-  void expect_rounded(const Names& names, int64_t rows, int64_t k, int64_t cut, int height) {
+  void expect_rounded(const OpsAhead& names, int64_t rows, int64_t k, int64_t cut, int height) {
     SCOPED_TRACE((names.empty() ? "part" : std::string(names[0])) + " " + std::to_string(rows) + " x " +
                  std::to_string(cut) + " + " + std::to_string(k - cut));
-    Names chain = names;
+    OpsAhead chain = names;
     chain.push_back(kJoin);
     const RoundedJoin* const kernel = find_rounded_join(chain);
     ASSERT_NE(kernel, nullptr);
@@ -163,8 +163,8 @@ class RoundedJoins : public ::testing::Test {
 };
 
 TEST_F(RoundedJoins, HaveTheBytesOfOneRank) {
-  const Names chains[] = {{}, {"mul"}, {"silu", "mul"}, {"gelu", "mul"}, {"relu", "mul"}};
-  for (const Names& names : chains)
+  const OpsAhead chains[] = {{}, {"mul"}, {"silu", "mul"}, {"gelu", "mul"}, {"relu", "mul"}};
+  for (const OpsAhead& names : chains)
     for (const auto& [k, cut] : {std::pair<int64_t, int64_t>{8, 4},
                                  {132, 64},
                                  {260, 4},
@@ -177,7 +177,7 @@ TEST_F(RoundedJoins, HaveTheBytesOfOneRank) {
 
 TEST(RoundedJoinKernels, RefuseWhatTheyDoNotHold) {
   if (gpu_kernels().empty()) GTEST_SKIP() << "built without CUDA";
-  const RoundedJoin* const kernel = find_rounded_join(Names{kJoin});
+  const RoundedJoin* const kernel = find_rounded_join(OpsAhead{kJoin});
   ASSERT_NE(kernel, nullptr);
   const auto rounds = [&](const std::vector<int64_t>& parts, DType dtype = DType::f32) {
     std::vector<View> in;
@@ -194,7 +194,7 @@ TEST(RoundedJoinKernels, RefuseWhatTheyDoNotHold) {
   EXPECT_FALSE(rounds({62, 34}));        // no whole quads
   EXPECT_FALSE(rounds({20000, 20000}));  // longer than the kernel holds
   EXPECT_FALSE(rounds({64, 32}, DType::i32));
-  EXPECT_EQ(find_rounded_join(Names{"tanh", "mul", kJoin}), nullptr);
+  EXPECT_EQ(find_rounded_join(OpsAhead{"tanh", "mul", kJoin}), nullptr);
 }
 
 }  // namespace

@@ -158,10 +158,10 @@ Status RemoteStage::hand_out(int v, Handover& h) {
   if (found == outputs_.end() || h.device)
     return Error{Code::failed, transport_.name_of(rank_) + " did not send what the next stage reads"};
   h.bytes = found->second.size();
-  if (h.memory.size() < h.bytes) {
+  if (!h.elsewhere && h.memory.size() < h.bytes) {
     INVAR_TRY(h.memory, Allocation::make(h.bytes, "activations between stages"));
   }
-  if (h.bytes) std::memcpy(h.memory.data(), found->second.data(), h.bytes);
+  if (h.bytes) std::memcpy(h.data(), found->second.data(), h.bytes);
   return {};
 }
 
