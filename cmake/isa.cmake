@@ -33,24 +33,40 @@ endif()
 if(INVAR_SANITIZE)
   list(REMOVE_ITEM INVAR_ISAS avx512)
 endif()
-# The best of them that this machine runs, alone: half the time to build. Programs for other
-# machines take all.
+# The best of them that this machine runs, alone, with the extensions that it runs: half the time to
+# build. Programs for other machines take all.
 set(INVAR_ISA all CACHE STRING "Instruction sets of the kernels: all, native, the best of this machine, or \
 the name of one")
 if(INVAR_ISA STREQUAL native AND NOT CMAKE_CROSSCOMPILING)
-  if(NOT DEFINED INVAR_NATIVE_ISA_RUN)
-    try_run(INVAR_NATIVE_ISA_RUN INVAR_NATIVE_ISA_BUILT ${CMAKE_BINARY_DIR}/native_isa
+  set(known ${INVAR_ISAS})
+  foreach(isa ${INVAR_ISAS})
+    list(APPEND known ${INVAR_ISA_EXTENSIONS_${isa}})
+  endforeach()
+  if(NOT DEFINED INVAR_NATIVE_SETS_RUN)
+    try_run(INVAR_NATIVE_SETS_RUN INVAR_NATIVE_SETS_BUILT ${CMAKE_BINARY_DIR}/native_isa
             ${CMAKE_SOURCE_DIR}/cmake/native_isa.cc
             CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${CMAKE_SOURCE_DIR}/src CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
-            RUN_OUTPUT_VARIABLE printed ARGS ${INVAR_ISAS})
-    if(NOT INVAR_NATIVE_ISA_RUN EQUAL 0)
-      message(FATAL_ERROR
-              "-DINVAR_ISA=native: this processor runs none of ${INVAR_ISAS}; leave the option out")
-    endif()
-    string(STRIP "${printed}" printed)
-    set(INVAR_NATIVE_ISA ${printed} CACHE INTERNAL "what -DINVAR_ISA=native builds")
+            RUN_OUTPUT_VARIABLE printed ARGS ${known})
+    string(REPLACE "\n" ";" printed "${printed}")
+    set(INVAR_NATIVE_SETS ${printed} CACHE INTERNAL "sets and extensions that this processor runs")
   endif()
-  set(INVAR_ISAS ${INVAR_NATIVE_ISA})
+  set(found "")
+  foreach(isa ${INVAR_ISAS})
+    if(isa IN_LIST INVAR_NATIVE_SETS)
+      set(found ${isa})
+      break()
+    endif()
+  endforeach()
+  if(NOT found)
+    message(FATAL_ERROR
+            "-DINVAR_ISA=native: this processor runs none of ${INVAR_ISAS}; leave the option out")
+  endif()
+  set(INVAR_ISAS ${found})
+  foreach(extension ${INVAR_ISA_EXTENSIONS_${found}})
+    if(NOT extension IN_LIST INVAR_NATIVE_SETS)
+      list(REMOVE_ITEM INVAR_ISA_EXTENSIONS_${found} ${extension})
+    endif()
+  endforeach()
 elseif(INVAR_ISA IN_LIST INVAR_ISAS)
   set(INVAR_ISAS ${INVAR_ISA})
 elseif(NOT INVAR_ISA MATCHES "^(all|native)$")

@@ -28,12 +28,13 @@ set(INVAR_LIBRARY_ROWS_cublas cublas_reduced cublas)
 # rooms' ops.toml, INVAR_OPS, INVAR_ROOM_<NAME> (the room of each), INVAR_ROOMS,
 # INVAR_CHOICES and INVAR_EXTENDED_<ROOM> (operations with rows in cpu/extension_rows.h) for here,
 # the library invar_opset (src/base/opset.h), op.td, table.h and attributes.h of rooms for includes,
-# and ops/attributes.cc, which reads attributes.
+# ops/attributes.cc, which reads attributes, and derivatives.py for the Python package.
 find_program(INVAR_OPS_PYTHON NAMES python3 python REQUIRED)
 set(INVAR_OPS_GENERATED ${CMAKE_BINARY_DIR}/generated)
 file(GLOB tables CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/ops/*/ops.toml)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${tables}
-             ${CMAKE_SOURCE_DIR}/src/ops/choices.toml ${CMAKE_SOURCE_DIR}/tools/ops/generate.py)
+             ${CMAKE_SOURCE_DIR}/src/ops/choices.toml ${CMAKE_SOURCE_DIR}/tools/ops/generate.py
+             ${CMAKE_SOURCE_DIR}/tools/ops/derivatives.py)
 execute_process(COMMAND ${INVAR_OPS_PYTHON} -B ${CMAKE_SOURCE_DIR}/tools/ops/generate.py
                         ${CMAKE_SOURCE_DIR} ${INVAR_OPS_GENERATED}
                 RESULT_VARIABLE failed)

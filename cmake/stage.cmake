@@ -40,6 +40,8 @@ if(INVAR_TESTS)
 endif()
 set(INVAR_THREADED base run)
 set(INVAR_BY_INSTRUCTION_SET base num num.lanes ops)
+# Under a sanitizer these and what they alone link are of tier 3: an eighth of the build of asan.
+set(INVAR_SANITIZED_IN_TIER3 http store serve tui)
 
 # The program belongs to the tests of TIERS.
 function(invar_test_program program tiers)
@@ -54,6 +56,8 @@ endfunction()
 function(invar_gtest name program)
   set(tiers "tier1;tier2;tier3")
   if(CMAKE_CROSSCOMPILING AND NOT name IN_LIST INVAR_BY_INSTRUCTION_SET)
+    set(tiers tier3)
+  elseif(INVAR_SANITIZE AND name IN_LIST INVAR_SANITIZED_IN_TIER3)
     set(tiers tier3)
   endif()
   add_test(NAME ${name} COMMAND ${program} --gtest_brief=1)

@@ -18,30 +18,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import tomllib
+from oracle_fills import tensor
+from oracle_formats import FORMATS, INF, NAN, WIDTH, read_bits, write_bits
 
 ROOMS = Path(__file__).resolve().parents[2] / "src" / "ops"
-NAN, INF = math.nan, math.inf
-WIDTH = {
-    "f32": 4,
-    "bf16": 2,
-    "f16": 2,
-    "f64": 8,
-    "i64": 8,
-    "i32": 4,
-    "i8": 1,
-    "u8": 1,
-    "bool": 1,
-    "i16": 2,
-    "u16": 2,
-    "u32": 4,
-    "u64": 8,
-}
-FORMATS = {
-    "f32": (24, -126, 127),
-    "bf16": (8, -126, 127),
-    "f16": (11, -14, 15),
-    "f64": (53, -1022, 1023),
-}
 
 
 # ---- numbers: a binary32 value is a Python float that happens to be one
@@ -304,131 +284,6 @@ def each(f):
 
 def rows(x, n):
     return [x[i : i + n] for i in range(0, len(x), n)]
-
-
-# ---- bits
-
-
-def read_bits(dtype, b):
-    if dtype == "bool":
-        return int(b != 0)
-    if dtype not in FORMATS:
-        bits = 8 * WIDTH[dtype]
-        return b - (1 << bits) if dtype[0] == "i" and b >> (bits - 1) else b
-    precision, low, high = FORMATS[dtype]
-    fraction, exponent_bits = precision - 1, 8 * WIDTH[dtype] - precision
-    sign, e, m = (
-        b >> (8 * WIDTH[dtype] - 1),
-        b >> fraction & ((1 << exponent_bits) - 1),
-        b & ((1 << fraction) - 1),
-    )
-    if e == (1 << exponent_bits) - 1:
-        return NAN if m else -INF if sign else INF
-    value = (
-        math.ldexp(m, low - fraction)
-        if e == 0
-        else math.ldexp(m | 1 << fraction, e - 1 + low - fraction)
-    )
-    return -value if sign else value
-
-
-def write_bits(dtype, x):
-    if dtype not in FORMATS:
-        return x & ((1 << 8 * WIDTH[dtype]) - 1)
-    precision, low, high = FORMATS[dtype]
-    fraction = precision - 1
-    top = ((1 << 8 * WIDTH[dtype] - 1) - 1) >> fraction << fraction
-    if x != x:
-        return top | 1 << (fraction - 1)
-    sign = 1 << (8 * WIDTH[dtype] - 1) if math.copysign(1, x) < 0 else 0
-    x = abs(x)
-    if x == INF:
-        return sign | top
-    if x < 2.0**low:
-        return sign | int(Fraction(x) / Fraction(2) ** (low - fraction))
-    e = math.frexp(x)[1] - 1
-    return (
-        sign
-        | (e - low) + 1 << fraction
-        | int(Fraction(x) / Fraction(2) ** (e - fraction)) - (1 << fraction)
-    )
-
-
-# ---- inputs: the fills of fill.cc that vectors use
-
-MASK = (1 << 64) - 1
-
-
-def random_bits(seed, operand, i, draw=0):
-    z = (
-        seed * 0x9E3779B97F4A7C15
-        + operand * 0xD1342543DE82EF95
-        + (i * 4 + draw + 1) * 0xBF58476D1CE4E5B9
-    ) & MASK
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
-    return z ^ z >> 31
-
-
-def scattered(r, low, high):
-    return (r >> 31 & 0x80000000) | (127 + low + (r >> 32) % (high - low + 1)) << 23 | r & 0x7FFFFF
-
-
-def fill_bits(name, seed, operand, i):
-    r = random_bits(seed, operand, i)
-    if name == "normal":
-        return write_bits(
-            "f32",
-            rounded(Fraction(sum(r >> 16 * j & 0xFFFF for j in range(4)) - 2 * 0xFFFF, 65536)),
-        )
-    if name == "wide":
-        return scattered(r, -40, 40)
-    if name == "spread":
-        return scattered(r, -120, 120)
-    if name == "one":
-        return 0x3F800000
-    if name == "steps":
-        return write_bits("f32", -float((i // 128 + 1) % 2 * (92 + i // 128 * 3) + r % 4))
-    if name == "minute":
-        return scattered(r, -127, -120)
-    if name == "huge":
-        return scattered(r, 50, 64)
-    if name == "tiny":
-        return scattered(r, -80, -60)
-    if name == "score":
-        return write_bits("f32", (r % 40001 - 20000) / 128)
-    if name == "cancel":
-        first = scattered(random_bits(seed, operand, i // 2), -12, 12)
-        return (first ^ 0x80000000) + r % 3 & 0xFFFFFFFF if i % 2 else first
-    raise ValueError(f"no fill {name} here")
-
-
-TENSOR = re.compile(r"@?(\w+)\[([\d,*+]*)\](?::([\w()]+)|=([0-9a-f,]*))?$")
-
-
-def tensor(text, seed, operand):
-    dtype, dims, fill, bits = TENSOR.match(text).groups()
-    shape = [
-        sum(math.prod(int(f) for f in t.split("*")) for t in d.split("+"))
-        for d in dims.split(",")
-        if d
-    ]
-    if bits is not None:
-        return dtype, shape, [int(b, 16) for b in bits.split(",") if b]
-    if fill is None:
-        return dtype, shape, None
-    if fill.startswith("below("):
-        return (
-            dtype,
-            shape,
-            [random_bits(seed, operand, i) % int(fill[6:-1]) for i in range(math.prod(shape))],
-        )
-    narrow = {"f32": 0, "bf16": 16}[dtype]
-    return (
-        dtype,
-        shape,
-        [fill_bits(fill, seed, operand, i) >> narrow for i in range(math.prod(shape))],
-    )
 
 
 @functools.cache

@@ -7,7 +7,8 @@ CMake runs it (cmake/room.cmake). It writes a file of OUT where its text changes
 for CMake), opset/opset.cc (src/base/opset.h, src/base/attribute_types.h), ops/ROOM/op.td (the repro
 dialect), ops/ROOM/table.h (a row for each operation of a room with kinds),
 ops/ROOM/attributes.h and ops/attributes.cc (the attributes as structs, src/kernels/call.h),
-result_rules.inc (the rule of each result's type), and torch_formats.inc (how torch says it).
+result_rules.inc (the rule of each result's type), torch_formats.inc (how torch says it), and
+derivatives.py (derivatives.py beside this file).
 
 An operation is declared here alone: spec/opset.toml and the tables of spec/operations.md are
 printed from the entries (tools/docs/generate.py). src/ops/choices.toml has an entry for each
@@ -34,6 +35,8 @@ traits         copies: it moves bits; pointwise: element i depends on elements i
                operands; elementwise: on element i of the only operand
 torch          how torch says it, where it is one text (src/compiler/emit/torch/spelling.h); another
                way is in the room's torch.cc
+gradient       of an operation of one operand: its derivative (derivatives.py beside this file);
+               another one is a rule of the room's vjp.py
 split          how ranks divide its results (src/plan/analysis/split_rules.h)
 cpu_extension  cpu/extension_rows.h has its kernels for extensions of an instruction set
 kind           an entry [kind.NAME] of the file, whose keys are this entry's, too; then `part` is a
@@ -70,7 +73,7 @@ RULES = {  # how the generated text calls the rules; `a` is the struct of attrib
 TRAITS = ("elementwise", "pointwise", "copies")
 LAW = "version numerics formula clauses signature"
 KEYS = set(
-    f"{LAW} operands attributes result traits split torch cpu_extension kind part onnx".split()
+    f"{LAW} operands attributes result traits gradient split torch cpu_extension kind part onnx".split()
 )
 OPERAND = re.compile(r"(\w+)([?*]?): ([\w|]+)( widens)?")
 ATTRIBUTE = re.compile(r"(\w+)(\??): (f32|i64|string|i64_array)(?: = (\S+))?")
@@ -389,6 +392,8 @@ def main():
     if len(sys.argv) != 3:
         print(__doc__)
         return 2
+    import derivatives  # beside this file; who only reads the tables needs none
+
     root, out = map(Path, sys.argv[1:])
     try:
         operations, choices, rooms = read(root)
@@ -403,7 +408,8 @@ def main():
         made |= attributes(rooms)
         made["result_rules.inc"] = result_rules(rooms)
         made["torch_formats.inc"] = torch_formats(operations)
-    except (Wrong, tomllib.TOMLDecodeError, KeyError) as wrong:
+        made["derivatives.py"] = derivatives.module(operations)
+    except (Wrong, ValueError, KeyError) as wrong:
         print(f"tools/ops/generate.py: {wrong}", file=sys.stderr)
         return 1
     for name, text in made.items():

@@ -1,12 +1,23 @@
 """Gradients of elementwise operations: the derivative in primitives, times the gradient of the
-result. Where a function has none, subgradients are torch's: 0 for abs and relu at 0, half each
-for max and min of equal numbers, the whole for clip at its bounds."""
+result. `gradient` in ops.toml has those that one expression says. Where a function has none,
+subgradients are torch's: 0 for abs and relu at 0, half each for max and min of equal numbers, the
+whole for clip at its bounds."""
 
 import math
 
 import torch
+from invar import derivatives
 from invar import primitives as p
 from invar.autograd.rules import no_gradient, rule
+
+for _op, (_saves, _slope) in derivatives.DERIVATIVES.items():
+    rule(_op, saves=_saves)(
+        lambda v, slope=_slope, of_result=_saves == "result": [
+            p.mul(v.grad, slope(v, v.result if of_result else v[0]))
+        ]
+    )
+rule(*derivatives.STEPS, saves="")(lambda v: [v.zeros(0)])  # as in torch
+no_gradient(*derivatives.NONE)
 
 # Arithmetic
 
@@ -32,11 +43,6 @@ def div(v):
 @rule("neg", saves="")
 def neg(v):
     return [p.neg(v.grad)]
-
-
-@rule("abs")
-def absolute(v):
-    return [p.mul(v.grad, p.sign(v[0]))]
 
 
 @rule("sqrt", saves="result")
@@ -117,67 +123,23 @@ def where(v):
     ]
 
 
-# Functions of one operand: the derivative from x, and from the result y.
-
-
-def _of_operand(**derivatives):
-    for op, derivative in derivatives.items():
-        rule(op)(lambda v, d=derivative: [p.mul(v.grad, d(v, v[0]))])
-
-
-def _of_result(**derivatives):
-    for op, derivative in derivatives.items():
-        rule(op, saves="result")(lambda v, d=derivative: [p.mul(v.grad, d(v, v.result))])
-
-
 def _product(v, a, b):
     """(1 + a) (1 + b), for 1 − x² = (1 − x) (1 + x) without cancellation."""
     one = v.constant(1.0)
     return p.mul(p.add(one, a), p.add(one, b))
 
 
-def _slope_of_sinc(v, x):
+@rule("sinc")
+def sinc(v):
     """(cospi(x) − sinc(x)) / x; near 0, where that cancels, the first terms of its series."""
-    square, series = p.mul(x, x), v.constant(0.0)
+    x, series = v[0], v.constant(0.0)
+    square = p.mul(x, x)
     for k in range(5, 0, -1):
         term = (-math.pi * math.pi) ** k * 2 * k / math.factorial(2 * k + 1)
         series = p.add(p.mul(series, square), v.constant(term))
     near = p.less(p.abs(x), v.constant(0.25))
-    return p.where(near, p.mul(series, x), p.div(p.sub(p.cospi(x), p.sinc(x)), x))
-
-
-_of_operand(
-    log=lambda v, x: p.reciprocal(x),
-    log_f64=lambda v, x: p.reciprocal(x),
-    log2=lambda v, x: p.reciprocal(p.mul(x, v.constant(math.log(2.0)))),
-    log10=lambda v, x: p.reciprocal(p.mul(x, v.constant(math.log(10.0)))),
-    log1p=lambda v, x: p.reciprocal(p.add(x, v.constant(1.0))),
-    sin=lambda v, x: p.cos(x),
-    cos=lambda v, x: p.neg(p.sin(x)),
-    sinpi=lambda v, x: p.mul(p.cospi(x), v.constant(math.pi)),
-    sinc=_slope_of_sinc,
-    cospi=lambda v, x: p.mul(p.sinpi(x), v.constant(-math.pi)),
-    asin=lambda v, x: p.rsqrt(_product(v, p.neg(x), x)),
-    acos=lambda v, x: p.neg(p.rsqrt(_product(v, p.neg(x), x))),
-    atan=lambda v, x: p.reciprocal(p.add(p.mul(x, x), v.constant(1.0))),
-    sinh=lambda v, x: p.cosh(x),
-    cosh=lambda v, x: p.sinh(x),
-    asinh=lambda v, x: p.rsqrt(p.add(p.mul(x, x), v.constant(1.0))),
-    acosh=lambda v, x: p.rsqrt(p.mul(p.sub(x, v.constant(1.0)), p.add(x, v.constant(1.0)))),
-    atanh=lambda v, x: p.reciprocal(_product(v, p.neg(x), x)),
-    erf=lambda v, x: p.mul(p.exp(p.neg(p.mul(x, x))), v.constant(2 / math.sqrt(math.pi))),
-    erfc=lambda v, x: p.mul(p.exp(p.neg(p.mul(x, x))), v.constant(-2 / math.sqrt(math.pi))),
-    softplus=lambda v, x: p.sigmoid(x),
-    logsigmoid=lambda v, x: p.sigmoid(p.neg(x)),
-)
-_of_result(
-    exp=lambda v, y: y,
-    exp_f64=lambda v, y: y,
-    exp2=lambda v, y: p.mul(y, v.constant(math.log(2.0))),
-    exp10=lambda v, y: p.mul(y, v.constant(math.log(10.0))),
-    expm1=lambda v, y: p.add(y, v.constant(1.0)),
-    tan=lambda v, y: p.add(p.mul(y, y), v.constant(1.0)),
-)
+    slope = p.where(near, p.mul(series, x), p.div(p.sub(p.cospi(x), p.sinc(x)), x))
+    return [p.mul(v.grad, slope)]
 
 
 @rule("softsign")
@@ -367,16 +329,3 @@ def gelu_tanh_backward(v):
         return p.mul(slope, p.add(p.add(u, u), p.mul(x, curve)))
 
     return _second(v, derivative)
-
-
-# Steps: a gradient of zeros, as in torch.
-
-
-@rule("sign", "floor", "ceil", "round", "trunc", saves="")
-def step(v):
-    return [v.zeros(0)]
-
-
-no_gradient("equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf")
-no_gradient("logical_and", "logical_or", "logical_xor", "logical_not")
-no_gradient("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right")

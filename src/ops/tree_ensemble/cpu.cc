@@ -2,8 +2,6 @@
 // time, of eight rows or of eight trees, go down together, so that their loads overlap. A path that
 // is at its leaf stays there.
 #include "kernels/cpu/vector_io.h"
-#include "num/binary64.h"
-#include "num/convert/convert.h"
 #include "ops/tree_ensemble/tree_ensemble.h"
 
 namespace invar::ops {
@@ -12,13 +10,6 @@ namespace {
 
 constexpr int64_t kTreeRows = 64;
 constexpr int kPaths = 8, kStepsAtOnce = 8;
-
-INVAR_INLINE float tree_stored(float v) {
-  return num::canonicalize(v);
-}
-INVAR_INLINE double tree_stored(double v) {
-  return num::canonicalize64(v);
-}
 
 template <class T>
 struct Trees {
@@ -187,7 +178,7 @@ INVAR_INTERNAL void evaluate(const Call& call, int64_t begin, int64_t end, void*
       collect_block<T, -1, true>(t, row, rows);
     for (int64_t i = 0; i < rows * t.s.targets; ++i) {
       const T v = t.aggregate == Aggregate::average ? out[i] / static_cast<T>(t.s.trees) : out[i];
-      out[i] = tree_stored(v + t.base[i % t.s.targets]);
+      out[i] = stored_score(v + t.base[i % t.s.targets]);
     }
   }
 }

@@ -1,19 +1,10 @@
 // GPU tree_ensemble: a thread takes one target of one row, and all trees in their order.
 #include "kernels/cuda/vectorized_loop.h"
-#include "num/binary64.h"
-#include "num/convert/convert.h"
 #include "ops/tree_ensemble/tree_ensemble.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
 namespace {
-
-__device__ float tree_stored(float v) {
-  return num::canonicalize(v);
-}
-__device__ double tree_stored(double v) {
-  return num::canonicalize64(v);
-}
 
 template <class T>
 struct DeviceTrees {
@@ -47,7 +38,7 @@ struct DeviceTrees {
       }
     }
     if (aggregate == Aggregate::average) value = value / static_cast<T>(s.trees);
-    return tree_stored(value + base[target]);
+    return stored_score(value + base[target]);
   }
 };
 

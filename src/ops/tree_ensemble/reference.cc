@@ -2,18 +2,10 @@
 #include "kernels/reference.h"
 
 #include "kernels/check.h"
-#include "num/binary64.h"
 #include "ops/tree_ensemble/tree_ensemble.h"
 
 namespace invar::ops {
 namespace {
-
-float stored(float v) {
-  return num::canonicalize(v);
-}
-double stored(double v) {
-  return num::canonicalize64(v);
-}
 
 // tree_ensemble.4: what one target of one row collects.
 template <class T>
@@ -50,7 +42,7 @@ void evaluate(const Call& call, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row)
     for (int64_t target = 0; target < s.targets; ++target) {
       const T value = collected<T>(call, s, call.in[0].as<const T>() + row * s.features, target);
-      call.out[0].as<T>()[row * s.targets + target] = stored(value + call.in[6].as<const T>()[target]);
+      call.out[0].as<T>()[row * s.targets + target] = stored_score(value + call.in[6].as<const T>()[target]);
     }
 }
 

@@ -1,6 +1,8 @@
 // The shape of a call of tree_ensemble, and a node as all rows read it.
 #pragma once
 #include "kernels/call.h"
+#include "num/binary64.h"
+#include "num/convert/convert.h"
 #include "num/inline.h"
 #include "ops/tree_ensemble/attributes.h"
 
@@ -42,6 +44,14 @@ INVAR_INLINE int64_t leaf_of(const TreeNode* nodes, const T* thresholds, int64_t
     if (step <= 0 || step >= s.nodes - at) return -1;
     at += step;
   }
+}
+
+// The store rule, of either type (formats.5, formats.12).
+INVAR_INLINE float stored_score(float v) {
+  return num::canonicalize(v);
+}
+INVAR_INLINE double stored_score(double v) {
+  return num::canonicalize64(v);
 }
 
 // Packing of `nodes`: the head, the nodes, and per node its last two numbers, a leaf's entries. A

@@ -347,6 +347,14 @@ void gradient_keys(const GradientHead& h, int64_t key, bool every) {
   }
 }
 
+// Calls f(TileRows<MR>{}, i) for tiles of [i, to): the tallest, then half as tall, and so on. Few
+// heights, since each is two long functions and units are multiples of the tallest.
+template <int MR = kMaxRows, class Fn>
+INVAR_INLINE void in_gradient_tiles(int64_t i, int64_t to, Fn f) {
+  for (; to - i >= MR; i += MR) f(TileRows<MR>{}, i);
+  if constexpr (MR > 1) in_gradient_tiles<MR / 2>(i, to, f);
+}
+
 void run_backward(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const BackwardOperands o = attention::backward_operands(call);
   const Geometry& g = o.g;
@@ -382,11 +390,10 @@ void run_backward(const Call& call, int phase, int64_t begin, int64_t end, void*
     for (int64_t r = 0; phase == 2 && r < g.rows; ++r) every = every || h(at.total)[r] != h(at.total)[r];
     const int64_t from = unit % units * attention::kGradientRows,
                   to = num::min_i64(from + attention::kGradientRows, n);
-    for (int64_t i = from; i < to; i += kMaxRows)
-      dispatch_tile_rows(static_cast<int>(num::min_i64(kMaxRows, to - i)), [&](auto mr) {
-        constexpr int MR = decltype(mr)::value;
-        phase == 1 ? gradient_rows<MR>(h, i) : gradient_keys<MR>(h, i, every);
-      });
+    in_gradient_tiles(from, to, [&](auto mr, int64_t i) {
+      constexpr int MR = decltype(mr)::value;
+      phase == 1 ? gradient_rows<MR>(h, i) : gradient_keys<MR>(h, i, every);
+    });
   }
 }
 

@@ -215,19 +215,25 @@ INVAR_INLINE void store_sums(I sum, const RowEnd& end, const int32_t* totals, in
                                  static_cast<uint32_t>(end.zero) * static_cast<uint32_t>(totals[i]));
 }
 
+// Stores a tile's rows of `vectors` from their sums, of which `left` lanes are places. Out of line:
+// it is the same for tiles of all shapes.
+INVAR_INTERNAL void store_tile(const I* sum, int rows, int vectors, const RowEnd* end, const int32_t* totals,
+                               int64_t left, int32_t* to, int64_t stride) {
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < vectors; ++v) {
+      const int64_t place = v * kW, lanes = num::min_i64(left - place, kW);
+      if (lanes > 0)
+        store_sums(sum[r * vectors + v], end[r], totals + place, static_cast<int>(lanes),
+                   to + r * stride + place);
+    }
+}
+
 template <int R, int V>
 INVAR_INLINE void word_tile(const ByteCall& b, const int32_t* w, const int32_t* panel, const RowEnd* end,
                             int64_t at, int64_t n, int32_t* to) {
   I sum[R * V];
   word_sums<R, V>(w, b.l.stride, panel + at * b.l.words, b.l.words, sum);
-  const int32_t* totals = panel + b.l.words * kPlaces + at;
-#pragma GCC unroll 64
-  for (int i = 0; i < R * V; ++i) {
-    const int64_t place = i % V * kW, left = n - at - place;
-    if (left > 0)
-      store_sums(sum[i], end[i / V], totals + place, left < kW ? static_cast<int>(left) : kW,
-                 to + i / V * b.p.columns + at + place);
-  }
+  store_tile(sum, R, V, end, panel + b.l.words * kPlaces + at, n - at, to + at, b.p.columns);
 }
 
 void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end, int32_t* panel) {

@@ -124,14 +124,33 @@ size_t scratch_bytes_integer(const Call&) {
 struct DotEnd {
   const int32_t *row, *sums, *zeros;
 };
-// Adds the products of R rows of A and V vectors of a panel to rows of out, or stores them there if
-// they are the first.
+// Adds the sums of a tile of rows x `vectors` to rows of out, or stores them there if they are the
+// first. Out of line: it is the same for tiles of all shapes.
+INVAR_INTERNAL void finish_dot_tile(const I* sum, int rows, int vectors, int64_t lda, int32_t* out, int64_t n,
+                                    int64_t columns, bool first, const DotEnd* end) {
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < vectors; ++v) {
+      const int64_t at = v * kW, left = columns - at;
+      if (left <= 0) continue;
+      auto* y = reinterpret_cast<float*>(out + r * n + at);
+      const int lanes = left < kW ? static_cast<int>(left) : kW;
+      I whole = sum[r * vectors + v];
+      if (!first) whole = add(bits(load_part(y, lanes)), whole);
+      if (end) {
+        const int32_t* row = end->row + r * lda;
+        const I of_a = low_product(set1_i(row[0]), load_i(end->sums + at));
+        whole = sub(whole, add(of_a, low_product(set1_i(row[1]), load_i(end->zeros + at))));
+      }
+      store_part(y, from_bits(whole), lanes);
+    }
+}
+// The products of R rows of A and V vectors of a panel.
 template <int R, int V>
 INVAR_INLINE void dot_tile(const int32_t* a, int64_t lda, const int32_t* b, int64_t quads, int32_t* out,
                            int64_t n, int64_t columns, bool first, const DotEnd* end) {
-  I sum[R * V];
+  I acc[R * V];
 #pragma GCC unroll 32
-  for (int i = 0; i < R * V; ++i) sum[i] = set1_i(0);
+  for (int i = 0; i < R * V; ++i) acc[i] = set1_i(0);
   for (int64_t k = 0; k < quads; ++k, b += kByteColumns) {
     if constexpr (R == 1) {  // one row waits for memory
 #pragma GCC unroll 4
@@ -147,24 +166,14 @@ INVAR_INLINE void dot_tile(const int32_t* a, int64_t lda, const int32_t* b, int6
       for (int r = 0; r < R; ++r) {
         const I x = set1_i(a[r * lda + k]);
 #pragma GCC unroll 32
-        for (int v = 0; v < kTaken; ++v) sum[r * V + from + v] = add_bytes(sum[r * V + from + v], x, w[v]);
+        for (int v = 0; v < kTaken; ++v) acc[r * V + from + v] = add_bytes(acc[r * V + from + v], x, w[v]);
       }
     }
   }
+  I sum[R * V];
 #pragma GCC unroll 32
-  for (int i = 0; i < R * V; ++i) {
-    const int64_t at = i % V * kW, left = columns - at;
-    if (left <= 0) continue;
-    auto* y = reinterpret_cast<float*>(out + i / V * n + at);
-    const int lanes = left < kW ? static_cast<int>(left) : kW;
-    I whole = first ? sum[i] : add(bits(load_part(y, lanes)), sum[i]);
-    if (end) {
-      const int32_t* row = end->row + i / V * lda;
-      const I of_a = low_product(set1_i(row[0]), load_i(end->sums + at));
-      whole = sub(whole, add(of_a, low_product(set1_i(row[1]), load_i(end->zeros + at))));
-    }
-    store_part(y, from_bits(whole), lanes);
-  }
+  for (int i = 0; i < R * V; ++i) sum[i] = acc[i];
+  finish_dot_tile(sum, R, V, lda, out, n, columns, first, end);
 }
 
 void run_integer(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
