@@ -239,7 +239,7 @@ void Service::route(Asked asked) {
                            : path == route.path;
     if (!here) continue;
     if (route.method != method) {
-      if (allowed.empty()) allowed = route.method;
+      allowed.append(allowed.empty() ? "" : ", ").append(route.method);
       continue;
     }
     const std::string_view type = asked.request.header("content-type");

@@ -9,7 +9,9 @@ import pytest
 from conftest import BIN, BUILD, MODEL, ROOT, invar
 
 # What reads files and requests of strangers, without its tests.
-HARDENED = "base|prompt|plan|grammar|signature|receipt"
+HARDENED = (
+    "base|prompt|plan|onnx|checkpoint|grammar|signature|receipt|dispute|hub|generate|http|store|serve"
+)
 READERS = rf"unity/invar_(({HARDENED})_)?files_\d+\.cc$|src/({HARDENED})/(?!.*_test\.cc).*\.cc$"
 RECEIPT = ROOT / "tests/golden/romeo.receipt.json"
 

@@ -422,6 +422,10 @@ def test_bad_input(server):
         ("/v1/models/gpt-4", None, 404),
     ):
         assert "message" in server.ask(path, body, status)["error"]
+    connection = server.connect()
+    connection.request("OPTIONS", "/v1/receipts/" + "0" * 64)
+    assert connection.getresponse().getheader("allow") == "GET, POST"
+    connection.close()
     server.ask("/v1/completions", GREEDY, 415, {"Content-Type": "text/plain"})
     server.ask("/v1/models", None, 421, {"Host": "evil.example"})
     server.ask("/v1/models", None, 403, {"Origin": "http://evil.example"})

@@ -23,7 +23,9 @@ onnxruntime.set_default_logger_severity(3)
 
 
 def of_onnxruntime(path, X):
-    session = onnxruntime.InferenceSession(path)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # where classes tie, its labels depend on the number of threads
+    session = onnxruntime.InferenceSession(path, options)
     inputs = session.get_inputs()
     if len(inputs) == 1:
         fed = {inputs[0].name: np.asarray(X, np.float32)}

@@ -20,6 +20,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -c safe.directory="$root" -C "$root" log -1 --format=%ct)} ||
   fail 'this checkout has no commit: clone the repository'
 export SOURCE_DATE_EPOCH
+# One cache serves builds in every folder.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 version=$(sed -n 's/^project(invar VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
 architecture=$(uname -m)
 
@@ -52,7 +54,6 @@ choose_folders() {
 }
 
 build_all() {
-  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
   local with_cuda=(-DINVAR_CUDA=OFF)
   if [[ -n $cuda ]]; then with_cuda=(-DINVAR_CUDA=ON "-DCMAKE_CUDA_COMPILER=$cuda"); fi
   cmake --preset release -S "$root" -B "$build" -DINVAR_UNITY=ON -DINVAR_TESTS=OFF -DINVAR_ISA=all \
@@ -87,14 +88,14 @@ lay_out() {
     cp "$stage"/package/invar/libprotobuf-lite.so.* "$stage/abi3/invar/"
     python3 -B "$root/tools/release/symbols.py" "$stage"/abi3/invar/*.so*
   fi
-  check_names
+  check_names "$stage"
 }
 
 # A name of a folder of this machine would be another one on the next.
-check_names() {
+check_names() { # FOLDER
   local folders=(-e "$root/") file
   if [[ -n ${HOME:-} && $HOME != / ]]; then folders+=(-e "$HOME/"); fi
-  file=$(grep -rlaF "${folders[@]}" "$stage" | head -n 1) || true
+  file=$(grep -rlaF "${folders[@]}" "$1" | head -n 1) || true
   [[ -z $file ]] || fail "$file has in it the name of a folder of this machine"
 }
 

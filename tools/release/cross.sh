@@ -23,4 +23,5 @@ rm -r "$here/bin" "$doc/licenses" "$doc/sbom.cdx.json"
 cmake --install "$build/$other" --component program --prefix "$here" --strip >"$build/install.log"
 python3 -B "$root/tools/release/components.py" "$build/$other" "$doc" invar
 architecture=$other provenance >"$doc/provenance.txt"
+check_names "$here"
 python3 -B "$root/tools/release/archive.py" tar "$here" "$dist/invar-$version-linux-$other.tar.xz"

@@ -28,7 +28,8 @@ lay_out_deb() { # FOLDER
   control "$deb" >"$deb/DEBIAN/control"
 }
 
-maintainer='Invar maintainers <maintainers@users.noreply.github.com>'
+# Who answers for this build: the committer.
+maintainer=$(git -c safe.directory="$root" -C "$root" log -1 --format='%cn <%ce>')
 debian_changelog() {
   printf 'invar (%s-1) unstable; urgency=medium\n\n' "$version"
   printf '  * Release %s; changelog.gz says what is new.\n\n' "$version"

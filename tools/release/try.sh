@@ -59,8 +59,12 @@ inside() { # COMMAND...: as a person who has just logged in
   env -i HOME=/root LANG=C.UTF-8 PATH="${path:-}/usr/sbin:/usr/bin:/sbin:/bin" chroot "$system" "$@"
 }
 python_packages() { # numpy as pip has it here; the fresh system has no network of its own
+  local python=python3 made
+  for made in "$root"/build{-release,}/venv/bin/python; do  # a system's own Python may have no pip
+    if [[ -x $made ]]; then python=$made; fi
+  done
   mkdir -p "$work/numpy"
-  python3 -m pip -q download --disable-pip-version-check --only-binary=:all: --no-deps -d "$work/numpy" \
+  "$python" -m pip -q download --disable-pip-version-check --only-binary=:all: --no-deps -d "$work/numpy" \
     --python-version "$1" --implementation cp 'numpy>=2' 2>/dev/null ||
     fail "pip has no numpy for Python $1"
   cp -r "$work/numpy" "$system/numpy"
