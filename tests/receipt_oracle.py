@@ -15,13 +15,17 @@ SETTINGS = """min_p epsilon_cutoff stream repetition_penalty
 OPTIONAL = (
     *(f"input.{name}" for name in SETTINGS),
     "input.decoder_tokens",
+    "input.audio",
+    "input.audio_start",
     "model.text_of",
     "model.adapter_name",
     "model.adapter",
     "input.previous",
     "input.salt",
 )
-SALTED = ("input.prompt", "input.tokens", "input.chat", "output.logits")  # receipt.27
+SALTED = (  # receipt.27
+    "input.prompt", "input.tokens", "input.chat", "input.audio", "output.logits",
+)  # fmt: skip
 
 
 def sha256(*parts):

@@ -71,14 +71,38 @@ std::string file_of_logits(const std::string& name, const std::string& bytes, in
 }
 
 // What the encoder reads for each sequence; empty: nobody gave anything.
-Result<std::vector<std::vector<int32_t>>> sources_from(const InferCommand& c, size_t sequences) {
-  std::vector<std::vector<int32_t>> sources;
-  if (c.source_tokens.empty()) return sources;
-  INVAR_TRY(sources, sequences_from(c.source_tokens, "", "--source-tokens"));
-  if (sources.size() == 1) sources.resize(sequences, sources[0]);
-  if (sources.size() != sequences)
-    return bad_input("--source-tokens: " + std::to_string(sources.size()) + " lists for " +
-                     std::to_string(sequences) + " of --tokens");
+struct Sources {
+  std::vector<std::vector<int32_t>> tokens;
+  std::vector<run::Tensor> features;
+
+  size_t size() const { return tokens.size() + features.size(); }
+  run::Source at(size_t i) const {
+    if (!tokens.empty()) return {.tokens = tokens[i]};
+    const std::vector<std::byte>& bytes = features[i].bytes;
+    return {.features = {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)}};
+  }
+  // One for each sequence; one that was given is for all.
+  std::vector<run::Source> of(size_t sequences) const {
+    std::vector<run::Source> all;
+    for (size_t i = 0; size() > 0 && i < sequences; ++i) all.push_back(at(size() == 1 ? 0 : i));
+    return all;
+  }
+};
+
+Result<Sources> sources_from(const InferCommand& c, size_t sequences) {
+  Sources sources;
+  if (!c.source_tokens.empty()) {
+    INVAR_TRY(sources.tokens, sequences_from(c.source_tokens, "", "--source-tokens"));
+  }
+  for (const std::string& file : c.source_features) {
+    INVAR_TRY(sources.features.emplace_back(), run::read_npy(file));
+    if (sources.features.back().dtype != DType::f32)
+      return bad_input("--source-features " + file + ": not an array of float32");
+  }
+  if (sources.size() > 1 && sources.size() != sequences)
+    return bad_input(std::string(sources.tokens.empty() ? "--source-features: " : "--source-tokens: ") +
+                     std::to_string(sources.size()) + " lists for " + std::to_string(sequences) +
+                     " of --tokens");
   return sources;
 }
 
@@ -107,7 +131,8 @@ Status do_infer(const InferCommand& c) {
   INVAR_TRY(plan::Plan plan, plan::load(c.plan));
   INVAR_CHECK_OK(generate::check_made_for(plan, c.plan, {}, c.profile));
   INVAR_TRY(const auto sequences, sequences_from(c.tokens, c.tokens_file));
-  INVAR_TRY(const auto sources, sources_from(c, sequences.size()));
+  INVAR_TRY(const Sources given_sources, sources_from(c, sequences.size()));
+  const std::vector<run::Source> sources = given_sources.of(sequences.size());
   size_t rows = 0, given = 0;
   for (const auto& tokens : sequences) rows = std::max(rows, tokens.size()), given += tokens.size();
   const bool only_logits = !c.logits_output.empty();
@@ -203,9 +228,11 @@ Result<generate::CompiledModel> program_for(const InferCommand& c, const run::Fu
 
 // The plan as a function: tensors from files -> a digest of each output, and files.
 Status do_infer_tensors(const InferCommand& c) {
-  if (!c.tokens.empty() || !c.tokens_file.empty() || !c.source_tokens.empty() || !c.logits_output.empty())
+  if (!c.tokens.empty() || !c.tokens_file.empty() || !c.source_tokens.empty() || !c.source_features.empty() ||
+      !c.logits_output.empty())
     return bad_input(
-        "--input gives tensors: leave --tokens, --tokens-file, --source-tokens and --logits-output out");
+        "--input gives tensors: leave --tokens, --tokens-file, --source-tokens, --source-features and "
+        "--logits-output out");
   INVAR_CHECK_OK(check_chooses_nothing(c, "--input"));
   OutputFolders folders;
   INVAR_CHECK_OK(make_folders(c, folders));

@@ -16,6 +16,7 @@
 #include "generate/engine/execution.h"
 #include "generate/settings/sampling_json.h"
 #include "generate/settings/structured.h"
+#include "generate/speech/windows.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "outputs/state.h"
@@ -154,6 +155,7 @@ bool Answers::refused(size_t i) {
 }
 
 void Answers::begin(size_t i) {
+  if (requests_[i].prompt.recording) return;  // windows of one text
   if (count_ > 1) write("== " + path_for_stdout(path(i)) + "\n");
   if (!c_.json && stdout_is_terminal() && written_) {
     std::fputs("\n\033[1m", stdout);
@@ -233,6 +235,7 @@ constexpr const char* kReceipt = "receipt";  // .json, without --receipt-path
 
 Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const ChatOptions& chat) {
   const std::string receipt = c.receipt_path.value_or(std::string(kReceipt) + ".json");
+  if (!c.audio_path.empty()) return std::vector<generate::Prompt>();  // the model says how many
   if (!c.prompt_file.empty()) {
     auto prompts = generate::read_prompt_file(file_from(c.prompt_file), receipt, chat);
     if (!prompts && prompts.error().kind == ErrorKind::not_json)
@@ -277,6 +280,7 @@ std::string keep_receipts(std::vector<generate::Prompt>& prompts) {
 // `worst`: the exit code of bad prompts of a file whose others have answers.
 Status do_run(const RunCommand& c, int& worst) {
   generate::RequestOptions options{c.sampling, c.record_model_path, c.sign, c.salt_prompt};
+  options.language = c.language, options.task = c.task;
   INVAR_CHECK_OK(generate::take_json_options(c.json_schema, c.json_object, options.sampling));
   if (!c.previous.empty()) {
     INVAR_TRY(const receipt::Receipt before, generate::valid_receipt(c.previous));
@@ -288,22 +292,31 @@ Status do_run(const RunCommand& c, int& worst) {
   if (c.sampling.stream > UINT64_MAX - (n - 1))
     return bad_input("--stream " + std::to_string(c.sampling.stream) + ": --n " + std::to_string(n) +
                      " answers need as many streams from it on: use a smaller one");
-  if (c.batch_size > 1 && c.prompt_file.empty() && n == 1)
-    return bad_input("--batch-size is only for --prompt-file and --n");
+  if (c.batch_size > 1 && c.prompt_file.empty() && c.audio_path.empty() && n == 1)
+    return bad_input("--batch-size is only for --prompt-file, --audio-path and --n");
   INVAR_TRY(std::vector<generate::Prompt> prompts, prompts_of(c, chat));
-  prompts = generate::each_of_n(prompts, n);
+  std::shared_ptr<const audio::Recording> recording;
+  if (!c.audio_path.empty()) {
+    INVAR_TRY(recording, generate::read_speech_recording(file_from(c.audio_path)));
+  }
   Console console(c.json);
-  const std::string kept = c.receipt_path ? "" : keep_receipts(prompts);
   OutputFolders folders;
   INVAR_CHECK_OK(folders.make_above("--receipt-path", c.receipt_path.value_or("")));
   const auto starting = generate::start(c.execution);
   INVAR_TRY(generate::ModelOptions wanted, with_export(c.model, console));
   INVAR_TRY(const auto model, generate::Model::open(std::move(wanted), console));
+  if (recording) {
+    INVAR_TRY(prompts, generate::windows_of(*model, recording,
+                                            c.receipt_path.value_or(std::string(kReceipt) + ".json")));
+  }
+  prompts = generate::each_of_n(prompts, n);
+  const std::string kept = c.receipt_path ? "" : keep_receipts(prompts);
   INVAR_TRY(const auto settings, generate::RequestSettings::make(*model, std::move(options)));
   INVAR_TRY(std::vector<generate::Request> requests,
             generate::make_requests(*model, std::move(prompts), settings, console));
   INVAR_TRY(generate::Engine engine,
             generate::Engine::open(model, c.execution, {.batch_size = c.batch_size}, requests, console));
+  INVAR_CHECK_OK(engine.hear_languages(requests));
   // A terminal that closes ends no run: the receipt is the result.
   std::signal(SIGHUP, SIG_IGN);
   Answers answers(c, engine, requests, kept, console);

@@ -14,6 +14,7 @@
 #include "generate/cache/task_cache.h"
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
+#include "generate/speech/windows.h"
 #include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "generate/verify/verify.h"
@@ -114,6 +115,7 @@ class Engine {
       INVAR_TRY(generate::Engine opened, generate::Engine::open(model_, execution_, {}, made, observer));
       engine_.emplace(std::move(opened));
     }
+    INVAR_CHECK_OK(engine_->hear_languages(made));
     return std::move(made[0]);
   }
   generate::AnswerStream stream(generate::Request& request, generate::Observer& observer) {
@@ -208,6 +210,7 @@ nb::dict dictionary(const generate::Verdict& v) {
 // A receipt's JSON, or none: it is read from the file; and what messages call it.
 using Claim = std::pair<std::optional<std::string>, std::string>;
 struct Recomputation {
+  std::string recording;  // its file, of receipts of one
   ModelOptions model;
   ExecutionOptions execution;
   receipt::StepSelection selection;
@@ -246,6 +249,7 @@ nb::tuple judge(const std::vector<Claim>& claims, bool several, const std::vecto
       if (selection.spot > 0 && selection.salt.empty())
         selection.salt = to_hex(or_raise(random_bytes())).substr(0, 32);
       verifier.emplace(how->model, how->execution, listener, selection, std::move(required));
+      if (!how->recording.empty()) verifier->hear(or_raise(generate::read_speech_recording(how->recording)));
     }
     const generate::Judge one = [&](std::string_view text, const std::string& name,
                                     const generate::InBatch* batch) {
@@ -314,7 +318,7 @@ void add_verdicts(nb::module_& m) {
          const ModelOptions& model, const ExecutionOptions& execution, int64_t spot, const std::string& salt,
          const std::optional<std::pair<int64_t, int64_t>>& steps, const NamedArrays& inputs,
          const NamedArrays& bound, const std::vector<std::pair<std::string, int64_t>>& dims,
-         const std::string& choices) {
+         const std::string& choices, const std::string& audio) {
         generate::TensorProgram program{.plan = model.plan,
                                         .model = "",
                                         .encoder = {},
@@ -326,11 +330,12 @@ void add_verdicts(nb::module_& m) {
           throw Raised{bad_input("model is compiled and plan is taken as it is: give one of them")};
         return judge(
             claims, several, require_keys,
-            Recomputation{model, execution, {spot, salt, steps}, std::move(program), copies_of(inputs)});
+            Recomputation{
+                audio, model, execution, {spot, salt, steps}, std::move(program), copies_of(inputs)});
       },
       nb::arg("claims"), nb::arg("several"), nb::arg("require_keys"), nb::arg("model"), nb::arg("execution"),
       nb::arg("spot"), nb::arg("salt"), nb::arg("steps").none(), nb::arg("inputs"), nb::arg("bind"),
-      nb::arg("dims"), nb::arg("choices"));
+      nb::arg("dims"), nb::arg("choices"), nb::arg("audio"));
 }
 
 void add_generations(nb::module_& m) {
@@ -344,15 +349,20 @@ void add_generations(nb::module_& m) {
           [](Generation* self, std::shared_ptr<Engine> engine, const SamplingOptions& sampling,
              const std::string& prompt, const std::optional<std::string>& receipt_path,
              bool record_model_path, const std::vector<std::string>& sign, bool salt_prompt,
-             const std::string& previous, const std::string& chat) {
-            new (self) Generation(std::move(engine),
-                                  {sampling, record_model_path, sign, salt_prompt,
-                                   digest_from_hex(previous).value_or(Digest{})},
-                                  {prompt, receipt_path, chat, chat.empty() ? "" : "messages"});
+             const std::string& previous, const std::string& chat, const std::string& audio,
+             int64_t audio_start, const std::string& language, const std::string& task) {
+            generate::RequestOptions options{sampling, record_model_path, sign, salt_prompt,
+                                             digest_from_hex(previous).value_or(Digest{})};
+            options.language = language, options.task = task;
+            generate::Prompt asked{prompt, receipt_path, chat, chat.empty() ? "" : "messages"};
+            if (!audio.empty()) asked.recording = or_raise(generate::read_speech_recording(audio));
+            asked.first_sample = audio_start;
+            new (self) Generation(std::move(engine), std::move(options), std::move(asked));
           },
           nb::arg("engine"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
           nb::arg("receipt_path").none(), nb::arg("record_model_path"), nb::arg("sign"),
-          nb::arg("salt_prompt"), nb::arg("previous"), nb::arg("chat"))
+          nb::arg("salt_prompt"), nb::arg("previous"), nb::arg("chat"), nb::arg("audio"),
+          nb::arg("audio_start"), nb::arg("language"), nb::arg("task"))
       .def("next", &Generation::next)
       .def_prop_ro("notes", &Generation::notes)
       .def_prop_ro("text",

@@ -13,7 +13,7 @@ import sys
 FORMATS = ("invar-receipt 1", "invar-receipt 2", "invar-tensor-receipt 1")
 BATCH = "invar-receipt-batch 1"
 SECTIONS = ("model", "program", "input", "output")
-SALTED = ("input.prompt", "input.tokens", "input.chat", "output.logits")
+SALTED = ("input.prompt", "input.tokens", "input.chat", "input.audio", "output.logits")
 WITHHELD = ("input.salt", *SALTED)
 
 
@@ -70,7 +70,8 @@ ORDER = """schema model.name model.revision model.weights model.config model.tok
     input.suppress_tokens input.begin_suppress_tokens input.short_circuit_length
     input.short_circuit_token input.allowed_token_ids input.structured_outputs input.stop_token_ids
     input.ignore_eos input.stop_strings input.stop_in_answer input.chat input.decoder_tokens
-    input.previous input.salt output.text output.finish_reason output.tokens output.logits""".split()
+    input.audio input.audio_start input.previous input.salt output.text output.finish_reason
+    output.tokens output.logits""".split()
 
 
 def execution_leaves(receipt):  # receipt.8

@@ -21,6 +21,7 @@ struct Architecture {
   int64_t max_positions = 2048;  // transformers' default
   const char* max_positions_key = "max_position_embeddings";
   bool has_encoder = false;  // max_positions: of the source, and of the answer
+  bool hears = false;        // the source is a recording (spec/speech.md)
 };
 inline constexpr int64_t kAnyPositions = 1 << 20;  // where no position has a limit
 inline constexpr Architecture kArchitectures[] = {
@@ -123,6 +124,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"m2m_100", "M2M100ForConditionalGeneration", 1024, "max_position_embeddings", true},
     {"t5", "T5ForConditionalGeneration", kAnyPositions, "", true},
     {"t5", "T5WithLMHeadModel", kAnyPositions, "", true},  // its name until transformers 4
+    {"whisper", "WhisperForConditionalGeneration", 448, "max_target_positions", true, true},
     // transformers has no classes of these
     {"gemma4_unified_text", "Gemma4UnifiedForCausalLM", 262144},
     {"cohere2_moe", "Cohere2MoeForCausalLM", 8192},

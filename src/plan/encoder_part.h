@@ -6,7 +6,10 @@
 
 namespace invar::plan {
 
-inline constexpr char kSourceIds[] = "source_ids", kSourceLengths[] = "source_lengths";
+inline constexpr char kSourceIds[] = "source_ids", kSourceLengths[] = "source_lengths",
+                      kSourceFeatures[] = "source_features";
+// Whether the encoder reads the input: tokens, or features of fixed sizes.
+bool is_source(const Port&);
 // Names of the decoder's inputs that are results of the encoder begin so.
 inline constexpr char kFromEncoder[] = "encoder.";
 

@@ -65,6 +65,10 @@ struct Receipt {
   // Of a model with an encoder, which was given prompt_tokens: what its decoder was given before
   // the answer (receipt.43). Empty: there is none.
   std::vector<int32_t> decoder_tokens{};
+  // Of a model that hears, in the place of prompt and prompt_tokens: the recording's samples, and
+  // the first one that it heard (receipt.46). Zeros: there is none.
+  Digest audio{};
+  int64_t audio_start = 0;
   Digest previous{};  // receipt_hash of the turn before (receipt.25); zeros: none
   Digest salt{};      // 32 random bytes, with which the prompt can be withheld (receipt.27); zeros: none
   // output

@@ -47,6 +47,7 @@ Receipt seal(Receipt described, Input in, Output out, std::map<std::string, std:
   r.stop_strings = std::move(in.stop_strings);
   r.chat = std::move(in.chat);
   r.decoder_tokens = std::move(in.decoder_tokens);
+  r.audio = in.audio, r.audio_start = in.audio_start;
   r.stop_in_answer = in.stop_in_answer;
   r.tokens = std::move(out.tokens);
   r.text = std::move(out.text);

@@ -29,6 +29,8 @@ struct Input {
   std::vector<std::string> stop_strings;
   std::string chat = {};  // receipt.35
   std::vector<int32_t> decoder_tokens = {};
+  Digest audio = {};  // receipt.46
+  int64_t audio_start = 0;
   bool stop_in_answer = false;
   std::vector<int32_t> stop_token_ids = {};
   bool ignore_eos = false;

@@ -22,11 +22,14 @@ constexpr int64_t kMaxSequences = 1 << 16;
 struct Session::Impl : SessionState {
   std::unique_ptr<Stepper> stepper;
   std::optional<Function> encoder;
+  std::vector<int64_t> source_shape;  // of features; empty: the source is tokens
   std::string isa;
 
   Status open();
   Status open_encoder();
-  Status encode(std::span<const int32_t> source, int64_t sequence);
+  Result<TensorView> view_of(const Source& source, std::vector<int64_t>& ids,
+                             std::vector<int64_t>& shape) const;
+  Status encode(const Source& source, int64_t sequence);
   Status resize(int64_t capacity);
   Status check_options() const;
   Status check_sequences() const;
@@ -55,6 +58,16 @@ static bool in_one_part(const Options& o) {
   return o.partitions <= 1 && o.ranks <= 1 && !o.weights_memory && o.device.find(',') == std::string::npos;
 }
 
+// f32 [batch, constants]
+static Result<std::vector<int64_t>> feature_shape(const plan::Value& v) {
+  std::vector<int64_t> shape;
+  for (size_t i = 1; i < v.shape.size(); ++i)
+    if (v.shape[i].symbol < 0 && v.shape[i].value > 0) shape.push_back(v.shape[i].value);
+  if (v.dtype == DType::f32 && !shape.empty() && shape.size() + 1 == v.shape.size() && v.shape[0].symbol >= 0)
+    return shape;
+  return not_covered("the plan's input 'source_features' is not f32 [batch, constants]");
+}
+
 // Takes the encoder out of the plan, which is the decoder's from then on.
 Status Session::Impl::open_encoder() {
   Options& o = context.options;
@@ -70,6 +83,10 @@ Status Session::Impl::open_encoder() {
       r.node = static_cast<size_t>(numbers[r.node]);
       report(r);
     };
+  for (const plan::Port& i : plan.inputs)
+    if (i.name == plan::kSourceFeatures) {
+      INVAR_TRY(source_shape, feature_shape(plan.values[i.value]));
+    }
   std::vector<EncodedSources::Input> from_encoder;
   for (const plan::Port& given : split.encoder.plan.outputs) {
     const plan::Port& port = *std::ranges::find(split.decoder.plan.inputs, given.name, &plan::Port::name);
@@ -78,10 +95,11 @@ Status Session::Impl::open_encoder() {
       const int symbol = axis < v.shape.size() ? v.shape[axis].symbol : -1;
       return symbol >= 0 && split.decoder.plan.symbols[symbol] == DimExpr::symbol(name);
     };
+    const bool fixed = !source_shape.empty();  // the source has one length, a position of its own
     size_t row = size_of(v.dtype);
-    for (size_t i = 2; i < v.shape.size(); ++i)
+    for (size_t i = fixed ? 1 : 2; i < v.shape.size(); ++i)
       row *= v.shape[i].symbol < 0 ? static_cast<size_t>(v.shape[i].value) : 0;
-    if (!is(0, "batch") || !is(1, "source") || row == 0)
+    if (!is(0, "batch") || (!fixed && !is(1, "source")) || row == 0)
       return not_covered("the encoder's result " + given.name + " is not [batch, source, constants]");
     from_encoder.push_back({port.value, row});
   }
@@ -91,24 +109,41 @@ Status Session::Impl::open_encoder() {
   return {};
 }
 
-Status Session::Impl::encode(std::span<const int32_t> source, int64_t sequence) {
+// The source as the encoder's input; `ids` and `shape` hold what the view is of.
+Result<TensorView> Session::Impl::view_of(const Source& source, std::vector<int64_t>& ids,
+                                          std::vector<int64_t>& shape) const {
+  if (source_shape.empty()) {
+    if (source.tokens.empty()) return bad_input("a source needs at least one token");
+    ids.assign(source.tokens.begin(), source.tokens.end());
+    shape = {1, static_cast<int64_t>(ids.size())};
+    return TensorView{DType::i64, shape, std::as_bytes(std::span(ids))};
+  }
+  shape = source_shape, shape.insert(shape.begin(), 1);
+  size_t count = 1;
+  for (const int64_t d : source_shape) count *= static_cast<size_t>(d);
+  if (source.features.size() != count)
+    return bad_input("the encoder takes a source of " + std::to_string(count) + " features, not of " +
+                     std::to_string(source.features.size()));
+  return TensorView{DType::f32, shape, std::as_bytes(source.features)};
+}
+
+Status Session::Impl::encode(const Source& source, int64_t sequence) {
   if (!encoder) return bad_input("the program has no encoder, and takes no source");
   if (sequence < 0 || sequence >= options().sequences)
     return bad_input("there is no sequence " + std::to_string(sequence));
-  if (source.empty()) return bad_input("a source needs at least one token");
-  const std::vector<int64_t> ids(source.begin(), source.end());
-  const std::vector<int64_t> shape{1, static_cast<int64_t>(ids.size())};
+  std::vector<int64_t> ids, shape;
+  INVAR_TRY(const TensorView view, view_of(source, ids, shape));
   position[static_cast<size_t>(sequence)] = stepper->forget(sequence, 0);
-  INVAR_TRY(const Function::NamedTensors results,
-            encoder->run(Function::NamedViews{
-                {plan::kSourceIds, {DType::i64, shape, std::as_bytes(std::span(ids))}}}));
+  const char* const input = source_shape.empty() ? plan::kSourceIds : plan::kSourceFeatures;
+  INVAR_TRY(const Function::NamedTensors results, encoder->run(Function::NamedViews{{input, view}}));
+  const int64_t length = source_shape.empty() ? shape[1] : 1;
   std::vector<std::span<const std::byte>> bytes;
   for (size_t i = 0; i < results.size(); ++i) {
     bytes.emplace_back(results[i].second.bytes);
-    if (bytes.back().size() != sources->inputs()[i].row_bytes * ids.size())
+    if (bytes.back().size() != sources->inputs()[i].row_bytes * static_cast<size_t>(length))
       return Error{Code::internal, "the encoder's result " + results[i].first + " has another size"};
   }
-  return sources->set(sequence, shape[1], bytes, context.device);
+  return sources->set(sequence, length, bytes, context.device);
 }
 
 Status Session::Impl::open() {
@@ -362,7 +397,10 @@ void Session::append_pages(int64_t sequence, std::span<const int64_t> pages) {
 bool Session::has_encoder() const {
   return impl_->encoder.has_value();
 }
-Status Session::encode(std::span<const int32_t> source, int64_t sequence) {
+std::vector<int64_t> Session::source_shape() const {
+  return impl_->source_shape;
+}
+Status Session::encode(const Source& source, int64_t sequence) {
   impl_->finish_overlapped();
   return impl_->encode(source, sequence);
 }

@@ -83,6 +83,13 @@ struct Options {
   std::function<void(const NodeResults&)> observe;
 };
 
+// What an encoder reads (plan.22): tokens, or the numbers of the input source_features.
+struct Source {
+  std::span<const int32_t> tokens = {};
+  std::span<const float> features = {};
+  bool empty() const { return tokens.empty() && features.empty(); }
+};
+
 // A token to append to a sequence.
 struct NextToken {
   int64_t sequence;
@@ -160,9 +167,13 @@ class Session {
   // Whether the program has an encoder (plan.22): each sequence has a source before its first
   // token.
   bool has_encoder() const;
-  // Runs the encoder over these tokens, whose results are constants of the sequence from now on,
-  // and forgets the sequence. Errors: no encoder, no token, a token that the program does not take.
-  Status encode(std::span<const int32_t> source, int64_t sequence = 0);
+  // The sizes of the features that the encoder reads, without the sequence's axis; empty: it reads
+  // tokens, or there is none.
+  std::vector<int64_t> source_shape() const;
+  // Runs the encoder over a source, whose results are constants of the sequence from now on, and
+  // forgets the sequence. Errors: no encoder, the other kind of source, no token or one that the
+  // program does not take, another number of features.
+  Status encode(const Source&, int64_t sequence = 0);
   // Appends tokens at position(sequence). Returns the logits of the last one, or of each with
   // `all`: rows x vocab() floats, row-major, valid until the next call. Errors: token id out of
   // range, beyond capacity, no such sequence.

@@ -18,6 +18,7 @@ MAY = {
     "shape": set(),
     "num": set(),
     "weights": {"base", "num"},
+    "audio": {"base", "num"},
     "kernels": {"base", "device", "num"},
     "ops": {"base", "num", "weights", "kernels"},
     "prompt": {"base"},
@@ -34,6 +35,7 @@ MAY = {
     "receipt": {"base", "plan", "grammar", "sample", "signature"},
     "dispute": {"base", "device", "num", "weights", "plan", "kernels", "run", "sample", "receipt"},
     "generate": {
+        "audio",
         "base",
         "device",
         "hub",
@@ -104,6 +106,7 @@ BARE = {
     "shape",
     "num",
     "weights",
+    "audio",
     "kernels",
     "ops",
     "plan",

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "console.h"
 #include "generate/encoder/encoder.h"
+#include "generate/speech/windows.h"
 #include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "generate/verify/verify.h"
@@ -237,7 +238,14 @@ int verify(const ReceiptCommand& c) {
   confine_reader(c.model, c.execution);
   const auto inputs = given_inputs(c, console);
   if (!inputs) return fail(inputs.error());
+  std::shared_ptr<const audio::Recording> recording;
+  if (!c.audio_path.empty()) {
+    auto read = generate::read_speech_recording(c.audio_path);
+    if (!read) return fail(read.error());
+    recording = *std::move(read);
+  }
   generate::Verifier verifier(c.model, c.execution, console, selection, std::move(*required));
+  if (recording) verifier.hear(std::move(recording));
   return judge_all(c, "verified", verifier.reader(),
                    [&](std::string_view text, const std::string& name, const generate::InBatch* batch) {
                      return generate::verify_any(text, name, batch, verifier, *program, *inputs, c.execution,

@@ -304,6 +304,10 @@ def answer_to(
     messages,
     tools,
     enable_thinking,
+    audio,
+    audio_start,
+    language,
+    task,
     receipt_path,
     record_model_path,
     sign,
@@ -313,8 +317,10 @@ def answer_to(
     **given,
 ):
     """invar.generate() (requests.py)."""
-    if (prompt is None) == (messages is None):
-        raise _native.BadInput("no prompt: give prompt= or messages=, one of them")
+    if sum(x is not None for x in (prompt, messages, audio)) != 1:
+        raise _native.BadInput("no prompt: give prompt=, messages= or audio=, one of them")
+    if audio is None and not (audio_start == 0 and language is None and task is None):
+        raise _native.BadInput("audio_start, language and task are for audio=: leave them out")
     if messages is None and not (tools is None and enable_thinking is None):
         raise _native.BadInput("tools and enable_thinking are for messages=, not for prompt=")
     chat = "" if messages is None else chat_of(messages, tools, enable_thinking)
@@ -340,6 +346,10 @@ def answer_to(
         sampling,
         "" if prompt is None else text_of("prompt", prompt),
         chat=chat,
+        audio=path_of("audio", audio),
+        audio_start=whole("audio_start", audio_start, 0, 2**62),
+        language=name_or_default("language", language),
+        task=name_or_default("task", task),
         receipt_path=None if receipt_path is None else path_of("receipt_path", receipt_path),
         record_model_path=flag("record_model_path", record_model_path),
         sign=paths_of("sign", sign),
@@ -457,6 +467,7 @@ def verdict_on(
     dims,
     bind,
     choices,
+    audio,
     workers,
     **given,
 ):
@@ -488,6 +499,7 @@ def verdict_on(
         arrays_of("bind", bind),
         [(text_of("dims", name), whole("dims", n, 0, INT32)) for name, n in (dims or {}).items()],
         text_of("choices", choices),
+        path_of("audio", audio),
     )
 
 

@@ -42,7 +42,7 @@ class InferenceSession:
         for name in arguments:
             if name not in known:
                 raise TypeError(f"InferenceSession: {name!r} is no argument of invar.generate()")
-            if name in ("messages", "tools", "enable_thinking", "previous"):
+            if name in ("messages", "tools", "enable_thinking", "previous", "audio", "audio_start"):
                 raise _native.BadInput(f"{name}: it belongs to a call of complete()")
         return dict(arguments)
 

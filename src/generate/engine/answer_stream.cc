@@ -55,7 +55,8 @@ struct AnswerStream::Impl {
 // The first step computes the prompt.
 Result<std::optional<int32_t>> AnswerStream::Impl::next_token() {
   if (!loop.generation().tokens.empty() || request.max_new_tokens < 1) return loop.next();
-  const auto total = static_cast<int64_t>(request.tokens.size());
+  const auto total =
+      static_cast<int64_t>(request.tokens.empty() ? request.continued().size() : request.tokens.size());
   const auto prefill = observer.phase("prefill");
   engine.prefilling = prefill.get();
   auto token = loop.next();

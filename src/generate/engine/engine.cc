@@ -2,6 +2,7 @@
 #include "generate/engine/engine_impl.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/hash/random.h"
@@ -190,6 +191,25 @@ Status Engine::fit(Request& request, Observer& observer) {
   INVAR_CHECK_OK(impl_->take_program_of(request, observer));
   request.max_new_tokens = std::min(request.max_new_tokens, positions() - n);
   return reserve_receipts(model(), {&request, 1});
+}
+
+Status Engine::hear_languages(std::span<Request> requests) {
+  const num::ArithmeticEnv env;
+  std::map<const audio::Recording*, int32_t> heard;
+  for (Request& r : requests) {
+    if (r.skipped() || !std::exchange(r.lacks_language, false)) continue;
+    const auto [at, is_new] = heard.try_emplace(r.prompt.recording.get());
+    if (is_new) {
+      impl_->forget_all();
+      run::Session& session = *impl_->session;
+      INVAR_CHECK_OK(session.encode(r.source()));
+      INVAR_TRY(const std::span<const float> logits, session.step({&r.decoder_tokens[0], 1}));
+      at->second = model().folder.speech->loudest(logits);
+      session.reset();
+    }
+    r.decoder_tokens[1] = at->second;
+  }
+  return {};
 }
 
 GenerationTask Engine::Impl::task(const Request& request) const {

@@ -65,6 +65,9 @@ class Engine {
   // The same within the memory that there is: the answer is cut to what the prompt leaves. The
   // error is of the prompt alone.
   Status fit(Request&, Observer&);
+  // Of requests that lack their language: the model hears it in the first of each recording
+  // (speech.8). It forgets what the memory holds.
+  Status hear_languages(std::span<Request>);
   // Begins an answer. Of the tokens before, those that the prompt begins with are not computed
   // again. Engine, request and observer outlive the stream.
   AnswerStream stream(Request&, Observer&);

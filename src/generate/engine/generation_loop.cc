@@ -262,7 +262,7 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
                                               const sample::Params& params,
                                               std::span<const int32_t> stop_tokens,
                                               const std::function<void(int64_t)>& made,
-                                              std::span<const std::vector<int32_t>> sources) {
+                                              std::span<const run::Source> sources) {
   std::deque<GenerationLoop> loops;
   for (const auto& prompt : prompts) {
     GenerationTask task{prompt, max_new, params, stop_tokens, {}};
@@ -296,7 +296,7 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
 }
 
 Result<std::string> all_logits(run::Session& session, std::span<const std::vector<int32_t>> sequences,
-                               std::span<const std::vector<int32_t>> sources) {
+                               std::span<const run::Source> sources) {
   std::string all;
   for (size_t i = 0; i < sequences.size(); ++i) {
     const std::vector<int32_t>& tokens = sequences[i];

@@ -39,7 +39,7 @@ struct GenerationTask {
   std::span<const int32_t> stop_tokens;
   std::optional<StopStrings> stop_strings = {};  // without them tokens alone end it
   Drafter* drafter = nullptr;                    // null: every step makes one token
-  std::span<const int32_t> source = {};          // what the encoder reads first; empty: there is none
+  run::Source source = {};                       // what the encoder reads first; empty: there is none
   std::optional<int32_t> logprobs = {};          // of so many most likely tokens, too
   bool prompt_logprobs = false;                  // of the prompt's tokens, too, by prefill() alone
 };
@@ -125,11 +125,11 @@ Result<std::vector<Generation>> generate_many(run::Session&, std::span<const std
                                               int64_t max_new, const sample::Params&,
                                               std::span<const int32_t> stop_tokens,
                                               const std::function<void(int64_t tokens)>& made = {},
-                                              std::span<const std::vector<int32_t>> sources = {});
+                                              std::span<const run::Source> sources = {});
 
 // The logits of every given token, sequence after sequence, as little-endian binary32. No token is
 // generated. sources: what an encoder reads for each sequence, or none.
 Result<std::string> all_logits(run::Session&, std::span<const std::vector<int32_t>> sequences,
-                               std::span<const std::vector<int32_t>> sources = {});
+                               std::span<const run::Source> sources = {});
 
 }  // namespace invar::generate

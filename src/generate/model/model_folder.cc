@@ -190,7 +190,7 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   }
   std::string key = "max_position_embeddings";
   std::string whole;
-  bool has_encoder = false;
+  bool has_encoder = false, hears = false;
   uint64_t standard = 2048;  // transformers' default
   if (onnx_model.empty()) {
     INVAR_TRY(checkpoint::TextConfig text, checkpoint::text_config_of(config, config_file));
@@ -198,6 +198,7 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
     if (text.whole) whole = text.whole->model_type;
     INVAR_TRY(const auto* architecture, checkpoint::find_architecture(config, config_file));
     key = architecture->max_positions_key, has_encoder = architecture->has_encoder;
+    hears = architecture->hears;
     standard = static_cast<uint64_t>(architecture->max_positions);
   }
   Value context = onnx_model.empty() ? (key.empty() ? Value() : config.get(key)) : context_of(config);
@@ -239,6 +240,10 @@ Result<ModelFolder> open_model(const ModelLocation& location) {
   if (has_encoder) {
     INVAR_TRY(m.decoder_tokens, decoder_start(location.folder, config, config_file));
     m.source_context = m.context;
+  }
+  if (hears) {
+    INVAR_TRY(const Value generation, optional_object(location.folder + "/generation_config.json"));
+    INVAR_TRY(m.speech, read_speech(location.folder, config, generation, m.decoder_tokens[0]));
   }
   if (m.stop_tokens.empty() && config_text.empty())
     m.missing.push_back(

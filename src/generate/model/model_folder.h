@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "generate/observer.h"
+#include "generate/speech/speech_model.h"
 #include "grammar/grammar.h"
 #include "hub/hub.h"
 #include "prompt/chat.h"
@@ -70,6 +71,8 @@ struct ModelFolder {
   // empty: it has no encoder.
   std::vector<int32_t> decoder_tokens = {};
   int64_t source_context = 0;  // the most tokens of such a prompt
+  // Of a model whose encoder hears: then its requests have decoder_tokens of their own.
+  std::optional<SpeechModel> speech = {};
   // Of structured outputs, over the tokenizer's vocabulary.
   std::shared_ptr<grammar::ConstraintCache> constraints = std::make_shared<grammar::ConstraintCache>();
 };

@@ -64,8 +64,12 @@ Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std:
   }
   if (prompts.empty()) return bad_input(path + ": no prompts in it");
   if (prompts.size() == 1 && prompts[0].problem) return *prompts[0].problem;
-  if (prompts.size() == 1) return prompts;
-  for (size_t i = 0; i < prompts.size(); ++i) prompts[i].receipt_path = numbered(receipt_path, i + 1);
+  return with_own_receipts(std::move(prompts));
+}
+
+std::vector<Prompt> with_own_receipts(std::vector<Prompt> prompts) {
+  for (size_t i = 0; prompts.size() > 1 && i < prompts.size(); ++i)
+    if (prompts[i].receipt_path) prompts[i].receipt_path = numbered(*prompts[i].receipt_path, i + 1);
   return prompts;
 }
 

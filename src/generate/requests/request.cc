@@ -7,6 +7,7 @@
 #include "generate/requests/bound_input.h"
 #include "generate/requests/receipt_file.h"
 #include "generate/settings/structured.h"
+#include "generate/speech/windows.h"
 #include "num/env.h"
 #include "signature/key_file.h"
 
@@ -26,6 +27,10 @@ Result<std::shared_ptr<const RequestSettings>> RequestSettings::make(const Model
 Result<std::vector<int32_t>> Request::encode(const Model& model, Prompt& prompt, const std::string& which) {
   const num::ArithmeticEnv env;
   const std::string& name = prompt.name.empty() ? which : prompt.name;
+  if (prompt.recording) return std::vector<int32_t>();
+  if (model.folder.speech)
+    return bad_input(name + ": " + model.folder.identity.name +
+                     " hears, and reads no text: give a recording with --audio-path");
   const bool chat = !prompt.chat.empty();
   if (chat) {
     INVAR_TRY(prompt::RenderedChat rendered,
@@ -46,7 +51,8 @@ Result<Request> Request::make(const Model& model, Prompt given, std::vector<int3
   Request made{std::move(given), std::move(settings), std::move(tokens)};
   const std::string& name = made.prompt.name.empty() ? which : made.prompt.name;
   made.decoder_tokens = model.folder.decoder_tokens;
-  const auto length = static_cast<int64_t>(made.source().size());
+  INVAR_CHECK_OK(made.take_recording(model));
+  const auto length = static_cast<int64_t>(made.source().tokens.size());
   if (const int64_t most = model.folder.source_context; length > most)
     return bad_input(name + ": " + std::to_string(length) + " tokens, and the encoder of " +
                      model.folder.identity.name + " takes at most " + std::to_string(most) + ": shorten it");
@@ -72,12 +78,30 @@ Result<Request> Request::make(const Model& model, Prompt prompt,
   return make(model, std::move(prompt), std::move(tokens), std::move(settings), which);
 }
 
+// What the encoder hears, and what the answer continues (speech.6, speech.7).
+Status Request::take_recording(const Model& model) {
+  const RequestOptions& o = settings->options;
+  if (!prompt.recording) {
+    if (o.language.empty() && o.task.empty()) return {};
+    return bad_input("--language and --task are for a recording (--audio-path): leave them out");
+  }
+  INVAR_TRY(const SpeechModel* const speech, speech_of(model));
+  const auto size = static_cast<int64_t>(prompt.recording->samples.size());
+  if (prompt.first_sample < 0 || prompt.first_sample >= size)
+    return bad_input("the recording has " + std::to_string(size) + " samples, and none with the number " +
+                     std::to_string(prompt.first_sample));
+  features = features_of(*speech, *prompt.recording, prompt.first_sample);
+  lacks_language = o.language.empty() && speech->language.empty() && !speech->languages.empty();
+  INVAR_TRY(decoder_tokens, speech->answer_start(o.language, o.task));
+  return {};
+}
+
 namespace {
 
 // The model never sees what the chat template leaves out. One line, whatever the number of prompts.
 void remark_on_prompts(const prompt::ChatTemplates& templates, const std::vector<Request>& requests,
                        Observer& observer) {
-  const auto raw = [](const Request& r) { return r.prompt.chat.empty(); };
+  const auto raw = [](const Request& r) { return r.prompt.chat.empty() && !r.prompt.recording; };
   if (!templates.texts.empty() && std::ranges::any_of(requests, raw))
     observer.note("template", "the model has a chat template, which --prompt-text skips; use --messages");
   std::string first;
@@ -154,6 +178,8 @@ receipt::Input bound_input(const Request& r, int64_t max_new_tokens) {
           .stop_strings = decoding.stop_strings,
           .chat = r.prompt.chat,
           .decoder_tokens = r.decoder_tokens,
+          .audio = r.prompt.recording ? audio::digest_of(*r.prompt.recording) : Digest{},
+          .audio_start = r.prompt.first_sample,
           .stop_in_answer = decoding.stop_in_answer,
           .stop_token_ids = decoding.stop_token_ids,
           .ignore_eos = decoding.ignore_eos};

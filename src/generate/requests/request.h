@@ -9,12 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "audio/recording.h"
 #include "base/file/disk_reservation.h"
 #include "base/status.h"
 #include "generate/model/model.h"
 #include "generate/observer.h"
 #include "generate/options.h"
 #include "generate/settings/decoding_params.h"
+#include "run/session.h"
 #include "signature/signature.h"
 
 namespace invar::generate {
@@ -28,6 +30,9 @@ struct Prompt {
   std::string name = {};              // what errors call it; "" = prompt, prompt 1, ...
   uint64_t stream = 0;                // of the answer, beyond that of the settings (sampling.24)
   std::optional<Error> problem = {};  // of a line of a file: why there is no such prompt
+  // Of a model that hears, in the place of a text: the window of a recording that begins here.
+  std::shared_ptr<const audio::Recording> recording = {};
+  int64_t first_sample = 0;
 };
 // JSON lines: a string, a list of messages, or an object with "prompt" or with "messages" and other
 // members of chat.1 in each. The receipts of several are r.1.json, r.2.json, ... A bad line is a
@@ -36,6 +41,8 @@ Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std:
                                              const ChatOptions& = {});
 // Each prompt n times, drawn from n streams; the receipts of r.json are r.1.json, r.2.json, ...
 std::vector<Prompt> each_of_n(const std::vector<Prompt>&, uint64_t n);
+// The receipts of several prompts, all named r.json, are r.1.json, r.2.json, ...
+std::vector<Prompt> with_own_receipts(std::vector<Prompt>);
 // Messages, or an object of chat.1, and the user's options -> the object of chat.1.
 Result<std::string> chat_input(std::string_view json, const std::string& name, const ChatOptions&);
 // The content of a file of messages or tools.
@@ -53,6 +60,9 @@ struct RequestOptions {
   // Where nobody says how many tokens an answer has at most, it has all that fit into the memory.
   bool fill_memory = false;
   bool prompt_logprobs = false;  // by a scheduler that computes prompts in pieces
+  // Of a model that hears several languages: "en", and transcribe or translate. "": the language
+  // that the model hears at first, and transcribe.
+  std::string language = {}, task = {};
 };
 
 // The same, checked against a model: keys are read, settings are those of the checkpoint where
@@ -86,16 +96,20 @@ struct Request {
   int64_t positions() const { return static_cast<int64_t>(continued().size()) + max_new_tokens; }
   // The tokens that the answer continues, and what an encoder reads; empty: the model has none.
   std::span<const int32_t> continued() const { return decoder_tokens.empty() ? tokens : decoder_tokens; }
-  std::span<const int32_t> source() const {
-    return decoder_tokens.empty() ? std::span<const int32_t>() : tokens;
+  run::Source source() const {
+    if (!features.empty()) return {.features = features};
+    return {.tokens = decoder_tokens.empty() ? std::span<const int32_t>() : tokens};
   }
   // It has no answer, and prompt.problem says why.
   bool skipped() const { return prompt.problem.has_value(); }
+  Status take_recording(const Model&);
 
   Prompt prompt;  // as the model gets it: of a chat what the template made
   std::shared_ptr<const RequestSettings> settings;
   std::vector<int32_t> tokens = {};
   std::vector<int32_t> decoder_tokens = {};  // those of the model's folder
+  std::vector<float> features = {};          // of a recording
+  bool lacks_language = false;               // Engine::hear_language() has yet to put it in
   int64_t max_new_tokens = 0;
   sample::Params params = {};
   std::shared_ptr<ReceiptSpace> space = {};

@@ -99,7 +99,7 @@ Result<DecodingParams> decoding_params(const ModelFolder& m, const SamplingOptio
   DecodingParams d;
   d.requested = o.max_new_tokens, d.requested_least = o.min_new_tokens;
   if (!o.no_generation_config) {
-    INVAR_TRY(d.config, read_generation_config(m.folder));
+    INVAR_TRY(d.config, read_generation_config(m.folder, m.speech.has_value()));
   }
   if (o.forced_bos_token_id && m.decoder_tokens.empty())
     return bad_input(

@@ -23,7 +23,8 @@ constexpr int32_t kTopK = 50;  // transformers' default where tokens are drawn
 // FOLDER/generation_config.json; an absent file says what `search` of genai_config.json says where
 // the folder holds an ONNX model, else what an empty object says, and what config.json then says of
 // generation is refused.
-Result<GenerationConfig> read_generation_config(const std::string& folder);
+// `hears`: the model has the keys of those that hear.
+Result<GenerationConfig> read_generation_config(const std::string& folder, bool hears = false);
 // Its eos_token_id, where it has one.
 Result<std::optional<std::vector<int32_t>>> read_stop_tokens(const std::string& folder);
 

@@ -76,6 +76,21 @@ std::span<const std::string_view> harmless_keys() {
   return kKeys;
 }
 
+std::span<const std::string_view> speech_keys() {
+  static constexpr std::string_view kKeys[] = {"forced_decoder_ids",
+                                               "is_multilingual",
+                                               "lang_to_id",
+                                               "task_to_id",
+                                               "language",
+                                               "task",
+                                               "no_timestamps_token_id",
+                                               "return_timestamps",
+                                               "max_initial_timestamp_index",
+                                               "alignment_heads",
+                                               "prev_sot_token_id"};
+  return kKeys;
+}
+
 std::span<const std::string_view> harmless_search_keys() {
   static constexpr std::string_view kKeys[] = {"past_present_share_buffer", "chunk_size", "batch_size"};
   return kKeys;

@@ -24,6 +24,10 @@ std::span<const UnsupportedKey> implemented_keys();
 // beams where there is one.
 std::span<const std::string_view> harmless_keys();
 
+// Keys of models that hear: generate/speech reads them, or they are of timestamps and of texts
+// before, which are not written.
+std::span<const std::string_view> speech_keys();
+
 // The same of `search` in genai_config.json alone: memory, and how much is computed at once.
 std::span<const std::string_view> harmless_search_keys();
 

@@ -36,6 +36,9 @@ std::string listed(const std::vector<receipt::TensorDigest>& tensors) {
 
 std::string prompt_of(const receipt::Receipt& r) {
   if (!r.withheld.empty()) return "withheld (receipt.27): the receipt has its digest alone";
+  if (r.audio != Digest{})
+    return "a recording, " + to_hex(r.audio).substr(0, 16) + ", from sample " +
+           std::to_string(r.audio_start) + " on";
   const std::string tokens = " (" + counted(r.prompt_tokens.size(), "token") + ")";
   const Lines messages = messages_of(r);
   if (messages.empty()) return quoted(r.prompt) + tokens;
@@ -92,7 +95,7 @@ Lines about(const receipt::Receipt& r) {
     add("output", !r.output_tensors.empty(), listed(r.output_tensors));
     return lines;
   }
-  add("prompt", !r.prompt_tokens.empty() || !r.withheld.empty(), prompt_of(r));
+  add("prompt", !r.prompt_tokens.empty() || !r.withheld.empty() || r.audio != Digest{}, prompt_of(r));
   add("answer", !r.tokens.empty(),
       quoted(r.text) + " (" + counted(r.tokens.size(), "token") +
           (r.finish_reason == "length" ? ", cut at max_new_tokens)" : ")"));

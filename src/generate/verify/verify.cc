@@ -13,6 +13,7 @@
 #include "generate/model/find_model.h"
 #include "generate/model/model.h"
 #include "generate/settings/structured.h"
+#include "generate/speech/windows.h"
 #include "generate/verify/replay.h"
 #include "num/env.h"
 #include "receipt/seal.h"
@@ -88,6 +89,23 @@ Status check_kind(const Verification& v, const run::Session& session) {
       differing);
 }
 
+// receipt.46: a model that hears reads nothing, and no other one hears.
+void compare_kind(Verification& v, const ModelFolder& model) {
+  const receipt::Receipt& claimed = v.claimed;
+  const auto absent = [&](const char* field, bool is_absent) {
+    if (!is_absent) v.finding(field, "no such member, or an empty one", "another");
+  };
+  if (!model.speech) {
+    absent("input.audio", claimed.audio == Digest{});
+    absent("input.audio_start", claimed.audio_start == 0);
+    return;
+  }
+  absent("input.prompt", claimed.prompt.empty());
+  absent("input.tokens", claimed.prompt_tokens.empty());
+  absent("input.chat", claimed.chat.empty());
+  if (claimed.audio == Digest{}) v.finding("input.audio", "the digest of a recording", "none");
+}
+
 // receipt.15: the claimed texts must be what the claimed tokens say.
 Status compare_texts(Verification& v, const ModelFolder& model) {
   const receipt::Receipt& claimed = v.claimed;
@@ -102,9 +120,12 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
     else if (rendered->text != claimed.prompt)
       v.finding("input.prompt", "what the chat template makes of input.chat", "another text");
   }
-  auto prompt_tokens = model.tokenizer.encode(claimed.prompt, /*add_special_tokens=*/!chat);
-  if (!prompt_tokens || *prompt_tokens != claimed.prompt_tokens)
-    v.finding("input.tokens", "the tokens of input.prompt", "others");
+  compare_kind(v, model);
+  if (claimed.audio == Digest{}) {
+    auto prompt_tokens = model.tokenizer.encode(claimed.prompt, /*add_special_tokens=*/!chat);
+    if (!prompt_tokens || *prompt_tokens != claimed.prompt_tokens)
+      v.finding("input.tokens", "the tokens of input.prompt", "others");
+  }
   const std::string text = model.tokenizer.decode(claimed.tokens);
   if (text != claimed.text) v.finding("output.text", json::dump(text), json::dump(claimed.text));
   // receipt.13 left open whether a stop string ends the answer.
@@ -124,8 +145,23 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
   if (claimed.ignore_eos ? model.stop_tokens.empty() : std::ranges::any_of(claimed.stop_token_ids, named))
     v.finding(claimed.ignore_eos ? "input.ignore_eos" : "input.stop_token_ids", "no such member, or another",
               "one without effect");
-  if (claimed.decoder_tokens != model.decoder_tokens)
+  if (model.speech && !model.speech->is_answer_start(claimed.decoder_tokens))
+    v.finding("input.decoder_tokens", "tokens of speech.7", json::dump(claimed.decoder_tokens));
+  if (!model.speech && claimed.decoder_tokens != model.decoder_tokens)
     v.finding("input.decoder_tokens", json::dump(model.decoder_tokens), json::dump(claimed.decoder_tokens));
+  return {};
+}
+
+// receipt.46
+Status compare_recording(Verification& v, const audio::Recording* recording) {
+  if (!recording)
+    return bad_input(v.verdict.receipt +
+                     ": the answer is to a recording, of which the receipt has the digest alone: give the "
+                     "file with --audio-path");
+  if (const Digest mine = audio::digest_of(*recording); mine != v.claimed.audio)
+    v.finding("input.audio", to_hex(mine), to_hex(v.claimed.audio));
+  else
+    v.compared("audio", "the samples: equal");
   return {};
 }
 
@@ -165,6 +201,8 @@ struct Verifier::Impl {
   // folder, adapter, set, profile
   using Key = std::tuple<std::string, std::string, OperationSet, std::string>;
   Result<Key> key_of(const FoundModel&, const Verification&) const;
+  std::shared_ptr<const audio::Recording> recording = {};
+  Result<run::Source> source_of(const Verification&, const ModelFolder&, std::vector<float>& features) const;
   std::map<Key, LoadedModel> loaded;
   std::future<void> starting;  // of the GPU, while the model is compiled
 };
@@ -239,6 +277,17 @@ Result<run::Session*> Verifier::Impl::session(const Verification& v, LoadedModel
   return &*m.session;
 }
 
+// receipt.46: what the encoder was given.
+Result<run::Source> Verifier::Impl::source_of(const Verification& v, const ModelFolder& folder,
+                                              std::vector<float>& features) const {
+  const receipt::Receipt& claimed = v.claimed;
+  if (!folder.speech) return run::Source{.tokens = claimed.prompt_tokens};
+  if (claimed.audio_start >= static_cast<int64_t>(recording->samples.size()))
+    return bad_input(v.verdict.receipt + ": input.audio_start is behind the end of the recording");
+  features = features_of(*folder.speech, *recording, claimed.audio_start);
+  return run::Source{.features = features};
+}
+
 // receipt.16, receipt.18: the tokens and logits, computed again. Returns the steps that were
 // compared.
 Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const receipt::Receipt& mine) {
@@ -258,8 +307,10 @@ Result<int64_t> Verifier::Impl::recompute(Verification& v, LoadedModel& m, const
   receipt::Receipt bound = claimed;
   INVAR_CHECK_OK(bind_constraint(m.model->folder, bound.sampling.processors));
   const auto computing = observer.phase("recompute");
+  std::vector<float> features;
   if (session.has_encoder()) {
-    INVAR_CHECK_OK(session.encode(claimed.prompt_tokens));
+    INVAR_TRY(const run::Source source, source_of(v, m.model->folder, features));
+    INVAR_CHECK_OK(session.encode(source));
   }
   INVAR_TRY(
       receipt::Verdict verdict,
@@ -312,6 +363,9 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
   v.verdict.findings = name.findings;
   if (v.failed()) return {};
   INVAR_CHECK_OK(compare_texts(v, folder));
+  if (claimed.audio != Digest{}) {
+    INVAR_CHECK_OK(compare_recording(v, recording.get()));
+  }
   if (v.failed()) return {};
 
   if (v.set == OperationSet::any)
@@ -360,6 +414,10 @@ Verifier::Verifier(ModelOptions model, ExecutionOptions execution, Observer& obs
     : impl_(std::make_unique<Impl>(std::move(model), std::move(execution), observer, std::move(selection))),
       reader_(std::move(required)) {}
 Verifier::~Verifier() = default;
+
+void Verifier::hear(std::shared_ptr<const audio::Recording> recording) {
+  impl_->recording = std::move(recording);
+}
 
 Result<Verdict> Verifier::verify(std::string_view text, const std::string& name, const InBatch* batch) {
   const num::ArithmeticEnv env;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "audio/recording.h"
 #include "base/file/temporary_file.h"
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
@@ -129,6 +130,8 @@ class Verifier {
   Verifier(ModelOptions, ExecutionOptions, Observer&, receipt::StepSelection = {},
            std::vector<signature::PublicKey> required = {});
   ~Verifier();
+  // Of receipts of recordings (receipt.46): the one that they are to be about.
+  void hear(std::shared_ptr<const audio::Recording>);
   // not_covered, too: its prompt is withheld.
   Result<Verdict> verify(std::string_view text, const std::string& name, const InBatch* = nullptr);
   Reader& reader() { return reader_; }

@@ -14,8 +14,7 @@ enum class FollowsFrom { weights, source, step };
 
 std::vector<FollowsFrom> origins_of(const Plan& p) {
   std::vector<FollowsFrom> origins(p.values.size(), FollowsFrom::weights);
-  for (const Port& i : p.inputs)
-    origins[i.value] = i.name == kSourceIds ? FollowsFrom::source : FollowsFrom::step;
+  for (const Port& i : p.inputs) origins[i.value] = is_source(i) ? FollowsFrom::source : FollowsFrom::step;
   for (const Node& n : p.nodes) {
     FollowsFrom made = n.state >= 0 ? FollowsFrom::step : FollowsFrom::weights;
     for (const Operand& o : n.in)
@@ -50,8 +49,12 @@ void name_ports(const Plan& whole, const std::vector<int>& values, std::vector<P
 
 }  // namespace
 
+bool is_source(const Port& input) {
+  return input.name == kSourceIds || input.name == kSourceFeatures;
+}
+
 bool has_encoder(const Plan& p) {
-  return std::ranges::any_of(p.inputs, [](const Port& i) { return i.name == kSourceIds; });
+  return std::ranges::any_of(p.inputs, is_source);
 }
 
 Result<EncoderSplit> split_encoder(const Plan& p) {
@@ -81,7 +84,7 @@ Result<EncoderSplit> split_encoder(const Plan& p) {
   for (const int v : split.decoder.inputs)
     if (made_at[v] == 0) encoder.keep(v);
   split.encoder = std::move(encoder).finish();
-  if (split.encoder.outputs.empty()) return bad_input("nothing that follows from source_ids is read");
+  if (split.encoder.outputs.empty()) return bad_input("nothing that follows from the source is read");
   for (Segment* s : {&split.encoder, &split.decoder}) {
     name_ports(p, s->inputs, s->plan.inputs);
     name_ports(p, s->outputs, s->plan.outputs);

@@ -84,6 +84,8 @@ const Field kFields[] = {
     {"input", "stop_in_answer", &of<&R::stop_in_answer>, 2, kOptional},
     {"input", "chat", &of<&R::chat>, 2, kOptional, kSalted},
     {"input", "decoder_tokens", &of<&R::decoder_tokens>, 2, kOptional},
+    {"input", "audio", &of<&R::audio>, 2, kOptional, kSalted},
+    {"input", "audio_start", &of<&R::audio_start>, 2, kOptional},
     {"input", "previous", &of<&R::previous>, 2, kOptional},
     {"input", "salt", &of<&R::salt>, 2, kOptional},
     {"output", "text", &of<&R::text>},

@@ -71,6 +71,7 @@ void check_ranges(const Receipt& r, Findings& f) {
   if (const std::string& asked = r.sampling.processors.structured_outputs; !asked.empty())
     if (const Status known = grammar::check(asked); !known)
       f.push_back({"input.structured_outputs", "what spec/grammar.md lists", known.error().message});
+  if (r.audio_start < 0) f.push_back({"input.audio_start", "at least 0", std::to_string(r.audio_start)});
   if (r.max_new_tokens < 1)
     f.push_back({"input.max_new_tokens", "at least 1", std::to_string(r.max_new_tokens)});
   if (const auto found = sample::out_of_range(r.sampling))
@@ -160,7 +161,9 @@ void check_consistency(const Receipt& r, Findings& f) {
   }
   if (r.format > 1) check_unambiguous(r, f);
   const bool withheld = !r.withheld.empty();
-  if (r.prompt_tokens.empty() && !withheld) f.push_back({"input.tokens", "at least one token", "none"});
+  const bool hears = r.audio != Digest{} && !r.decoder_tokens.empty();  // receipt.46
+  if (r.prompt_tokens.empty() && !hears && !withheld)
+    f.push_back({"input.tokens", "at least one token", "none"});
   if (r.logits.size() != r.tokens.size() && !withheld)
     f.push_back({"output.logits", std::to_string(r.tokens.size()) + " digests, one per token",
                  std::to_string(r.logits.size())});

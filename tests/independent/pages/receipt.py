@@ -20,13 +20,15 @@ FIELDS = [
     "input.remove_invalid_values", "input.suppress_tokens", "input.begin_suppress_tokens",
     "input.short_circuit_length", "input.short_circuit_token",
     "input.allowed_token_ids", "input.structured_outputs", "input.stop_token_ids", "input.ignore_eos",
-    "input.stop_strings", "input.stop_in_answer", "input.chat", "input.decoder_tokens", "input.previous",
-    "input.salt", "output.text",
+    "input.stop_strings", "input.stop_in_answer", "input.chat", "input.decoder_tokens", "input.audio",
+    "input.audio_start", "input.previous", "input.salt", "output.text",
     "output.finish_reason", "output.tokens", "output.logits",
 ]  # fmt: skip
 OPTIONAL = FIELDS[FIELDS.index("model.text_of") : FIELDS.index("program.recipe")]  # receipt.24
 OPTIONAL += FIELDS[FIELDS.index("input.min_p") : FIELDS.index("output.text")]
-SALTED = {"input.prompt", "input.tokens", "input.chat", "output.logits"}  # receipt.27
+SALTED = {  # receipt.27
+    "input.prompt", "input.tokens", "input.chat", "input.audio", "output.logits",
+}  # fmt: skip
 ESCAPES = {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
 }  # fmt: skip

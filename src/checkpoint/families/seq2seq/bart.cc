@@ -1,4 +1,4 @@
-// BART and its kin: mBART, Marian, Pegasus, M2M100 with NLLB.
+// BART and its kin: mBART, Marian, Pegasus, M2M100 with NLLB, and Whisper, whose encoder hears.
 #include <cmath>
 
 #include "checkpoint/families/seq2seq/seq2seq_family.h"
@@ -6,10 +6,16 @@
 namespace invar::checkpoint {
 namespace {
 
-void read_side(ConfigReader& r, Seq2Seq& m, const std::string& prefix, Seq2SeqSide& s) {
-  s.layers = r.size((prefix + "_layers").c_str(), 12);
-  s.heads = r.size((prefix + "_attention_heads").c_str(), 16);
-  s.intermediate_size = r.size((prefix + "_ffn_dim").c_str(), 4096);
+// What a side has where the file says nothing.
+struct SideSizes {
+  int64_t layers = 12, heads = 16, intermediate_size = 4096;
+};
+
+void read_side(ConfigReader& r, Seq2Seq& m, const std::string& prefix, const SideSizes& absent,
+               Seq2SeqSide& s) {
+  s.layers = r.size((prefix + "_layers").c_str(), absent.layers);
+  s.heads = r.size((prefix + "_attention_heads").c_str(), absent.heads);
+  s.intermediate_size = r.size((prefix + "_ffn_dim").c_str(), absent.intermediate_size);
   if (s.heads < 1 || m.hidden_size % s.heads != 0)
     return r.reject("'d_model' is not a multiple of '" + prefix + "_attention_heads'");
   s.head_dim = m.hidden_size / s.heads;
@@ -22,7 +28,7 @@ void read_bart_like(ConfigReader& r, Seq2Seq& m, int64_t vocab_size, const char*
   m.hidden_size = r.size("d_model", 1024);
   m.encoder.vocab_size = m.decoder.vocab_size = r.size("vocab_size", vocab_size);
   m.max_positions = r.size("max_position_embeddings", 1024);
-  read_side(r, m, "encoder", m.encoder), read_side(r, m, "decoder", m.decoder);
+  read_side(r, m, "encoder", {}, m.encoder), read_side(r, m, "decoder", {}, m.decoder);
   read_activation(r, m, "activation_function", r.text("activation_function", activation));
   if (r.flag("scale_embedding", scale_embedding))
     m.embedding_scale = static_cast<float>(std::sqrt(static_cast<double>(m.hidden_size)));
@@ -70,6 +76,25 @@ void describe_m2m_100(ConfigReader& r, Seq2Seq& m) {
   if (m.padding < 0 || m.hidden_size < 4 || m.hidden_size % 2 != 0)
     r.refuse("'pad_token_id' null, or an odd or tiny 'd_model', is not covered");
   m.position_offset = m.padding + 1;
+}
+
+void describe_whisper(ConfigReader& r, Seq2Seq& m) {
+  constexpr SideSizes kTiny{4, 6, 1536};
+  read_pre_norm(m);
+  m.embedding_norm = "", m.head = "proj_out", m.key_bias = false;
+  m.hidden_size = r.size("d_model", 384);
+  m.decoder.vocab_size = r.size("vocab_size", 51865);
+  m.mel_bands = r.size("num_mel_bins", 80);
+  m.source_positions = r.size("max_source_positions", 1500);
+  m.max_positions = r.size("max_target_positions", 448);
+  read_side(r, m, "encoder", kTiny, m.encoder), read_side(r, m, "decoder", kTiny, m.decoder);
+  read_activation(r, m, "activation_function", r.text("activation_function", "gelu"));
+  r.require_neutral("scale_embedding");
+  m.tied = r.flag("tie_word_embeddings", true);
+  if (m.mel_bands > 512 || m.source_positions < 2 || m.source_positions > 1500)
+    r.refuse(
+        "'num_mel_bins' above 512, or 'max_source_positions' outside 2 to 1500, the frames of 30 seconds, is "
+        "not covered");
 }
 
 }  // namespace invar::checkpoint

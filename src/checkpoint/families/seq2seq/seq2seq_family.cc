@@ -10,7 +10,8 @@ namespace invar::checkpoint {
   X(marian, marian)      \
   X(pegasus, pegasus)    \
   X(m2m_100, m2m_100)    \
-  X(t5, t5)
+  X(t5, t5)              \
+  X(whisper, whisper)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Seq2Seq&);
 #define INVAR_ROW(type, function) {#type, describe_##function},

@@ -45,6 +45,9 @@ onnx::Recipe recipe_of(const Seq2Seq& m) {
   add("bias", &Seq2Seq::bias);
   add("embedding_scale", &Seq2Seq::embedding_scale);
   add("head_scale", &Seq2Seq::head_scale);
+  add("key_bias", &Seq2Seq::key_bias);
+  add("num_mel_bins", &Seq2Seq::mel_bands);
+  add("max_source_positions", &Seq2Seq::source_positions);
   return {"seq2seq-1", std::move(p)};
 }
 

@@ -54,6 +54,10 @@ struct Seq2Seq {
   Activation activation = Activation::gelu;
   float embedding_scale = 1, head_scale = 1;  // head: of what it reads
   bool tied = true;
+  bool key_bias = true;
+  std::string head = "lm_head";
+  // Of an encoder that hears: bands of the spectrum, and its own positions; 0: it reads tokens.
+  int64_t mel_bands = 0, source_positions = 0;
   std::map<std::string, std::string> metadata;
 };
 

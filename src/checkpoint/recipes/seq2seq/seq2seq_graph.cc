@@ -15,7 +15,8 @@ namespace {
 using onnx::kFloat, onnx::kInt64;
 using Strings = std::vector<std::string>;
 
-constexpr char kSourceIds[] = "source_ids", kSourceLengths[] = "source_lengths";  // plan.22
+constexpr char kSourceIds[] = "source_ids", kSourceLengths[] = "source_lengths",
+               kSourceFeatures[] = "source_features";  // plan.22
 
 // The bucket of each distance of a key from the query, from -farthest on.
 std::vector<int64_t> buckets_of(int64_t buckets, int64_t farthest, bool both_sides) {
@@ -42,12 +43,17 @@ class Seq2SeqGraph {
   Result<onnx::Graph> build();
 
  private:
-  std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out);
+  std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
+  std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out) {
+    return linear(name, x, in, out, m_.bias);
+  }
   std::string norm(const std::string& name, const std::string& x);
   std::string scaled(const std::string& name, const std::string& x, float factor);
   std::string table_of(const std::string& side, const Seq2SeqSide& s);
   std::string embedded(const std::string& side, const Seq2SeqSide& s, const std::string& ids);
   std::string position_rows(const std::string& side, const std::string& ids);
+  std::string heard();
+  std::string listen(const std::string& name, const std::string& x, int64_t channels, int64_t stride);
   std::string biases(const std::string& side, const Seq2SeqSide& s);
   std::string attention(const std::string& p, const Seq2SeqSide& s, const std::string& x, size_t layer);
   std::string cross_attention(const std::string& p, const std::string& x);
@@ -58,18 +64,20 @@ class Seq2SeqGraph {
   void side(const std::string& name, const Seq2SeqSide& s, const std::string& ids);
   void logits(const std::string& x);
   bool is_decoder() const { return !encoded_.empty(); }
+  bool hears() const { return m_.mel_bands != 0; }
 
   const Seq2Seq& m_;
   GraphBuilder b_;
   std::string biases_, encoded_;  // of the side that is built; what the encoder gives
 };
 
-std::string Seq2SeqGraph::linear(const std::string& name, const std::string& x, int64_t in, int64_t out) {
+std::string Seq2SeqGraph::linear(const std::string& name, const std::string& x, int64_t in, int64_t out,
+                                 bool bias) {
   const std::string w =
       b_.node("Transpose", name + ".weight.transposed", {b_.weight(name + ".weight", {out, in})},
               {{"perm", std::vector<int64_t>{1, 0}}});
   const std::string y = b_.node("MatMul", name, {x, w});
-  return m_.bias ? b_.node("Add", name + ".biased", {y, b_.weight(name + ".bias", {out})}) : y;
+  return bias ? b_.node("Add", name + ".biased", {y, b_.weight(name + ".bias", {out})}) : y;
 }
 
 std::string Seq2SeqGraph::norm(const std::string& name, const std::string& x) {
@@ -90,7 +98,7 @@ std::string Seq2SeqGraph::table_of(const std::string& side, const Seq2SeqSide& s
       m_.prefix + (side == "encoder." ? "decoder." : "encoder.") + "embed_tokens.weight";
   for (const std::string& name : {own, shared, other})
     if (b_.has(name)) return b_.weight(name, {s.vocab_size, m_.hidden_size});
-  return b_.weight("lm_head.weight", {s.vocab_size, m_.hidden_size});
+  return b_.weight(m_.head + ".weight", {s.vocab_size, m_.hidden_size});
 }
 
 // What each token gets for its position.
@@ -133,7 +141,30 @@ std::string Seq2SeqGraph::position_rows(const std::string& side, const std::stri
   return b_.node("Mul", name + ".of_text_rows", {gathered(), factor});
 }
 
+// A convolution of 3 frames, and gelu whatever the activation of the layers is (seq2seq.10).
+std::string Seq2SeqGraph::listen(const std::string& name, const std::string& x, int64_t channels,
+                                 int64_t stride) {
+  const std::string y = b_.node("Conv", name,
+                                {x, b_.weight(name + ".weight", {m_.hidden_size, channels, 3}),
+                                 b_.weight(name + ".bias", {m_.hidden_size})},
+                                {{"kernel_shape", std::vector<int64_t>{3}},
+                                 {"pads", std::vector<int64_t>{1, 1}},
+                                 {"strides", std::vector<int64_t>{stride}}});
+  return activated(b_, Activation::gelu, name + ".", y);
+}
+
+// What the encoder makes of a spectrum before its layers.
+std::string Seq2SeqGraph::heard() {
+  const std::string p = m_.prefix + "encoder.";
+  std::string x = listen(p + "conv1", kSourceFeatures, m_.mel_bands, 1);
+  x = listen(p + "conv2", x, m_.hidden_size, 2);
+  x = b_.node("Transpose", p + "by_position", {x}, {{"perm", std::vector<int64_t>{0, 2, 1}}});
+  return b_.node("Add", p + "with_positions",
+                 {x, b_.weight(p + "embed_positions.weight", {m_.source_positions, m_.hidden_size})});
+}
+
 std::string Seq2SeqGraph::embedded(const std::string& side, const Seq2SeqSide& s, const std::string& ids) {
+  if (hears() && !is_decoder()) return heard();
   const std::string p = m_.prefix + side;
   std::string x = b_.node("Gather", p + "embedded", {table_of(side, s), ids}, {{"axis", int64_t{0}}});
   x = scaled(p + "embedding_scale", x, m_.embedding_scale);
@@ -158,7 +189,8 @@ std::string Seq2SeqGraph::attention(const std::string& p, const Seq2SeqSide& s, 
   const int64_t size = s.heads * s.head_dim;
   Strings operands;
   for (const std::string& name : {s.names.q, s.names.k, s.names.v})
-    operands.push_back(linear(p + name, x, m_.hidden_size, size));
+    operands.push_back(
+        linear(p + name, x, m_.hidden_size, size, m_.bias && (m_.key_bias || name != s.names.k)));
   const std::string y = p + "self_attended", index = std::to_string(layer);
   Strings results = {y};
   operands.push_back("");
@@ -185,10 +217,12 @@ std::string Seq2SeqGraph::cross_attention(const std::string& p, const std::strin
   const Seq2SeqSide& s = m_.decoder;
   const int64_t size = s.heads * s.head_dim;
   const std::string q = linear(p + s.names.cross_q, x, m_.hidden_size, size),
-                    k = linear(p + s.names.cross_k, encoded_, m_.hidden_size, size),
+                    k = linear(p + s.names.cross_k, encoded_, m_.hidden_size, size, m_.bias && m_.key_bias),
                     v = linear(p + s.names.cross_v, encoded_, m_.hidden_size, size);
+  Strings operands = {q, k, v};
+  if (!hears()) operands.resize(6), operands.push_back(kSourceLengths);
   const std::string y =
-      b_.node("Attention", p + "cross_attended", {q, k, v, "", "", "", kSourceLengths},
+      b_.node("Attention", p + "cross_attended", operands,
               {{"q_num_heads", s.heads}, {"kv_num_heads", s.heads}, {"scale", s.attention_scale}});
   return linear(p + s.names.cross_o, y, size, m_.hidden_size);
 }
@@ -234,8 +268,8 @@ void Seq2SeqGraph::side(const std::string& name, const Seq2SeqSide& s, const std
 
 void Seq2SeqGraph::logits(const std::string& x) {
   const Seq2SeqSide& s = m_.decoder;
-  const std::string table = !m_.tied || b_.has("lm_head.weight")
-                                ? b_.weight("lm_head.weight", {s.vocab_size, m_.hidden_size})
+  const std::string table = !m_.tied || b_.has(m_.head + ".weight")
+                                ? b_.weight(m_.head + ".weight", {s.vocab_size, m_.hidden_size})
                                 : table_of("decoder.", s);
   const std::string turned =
       b_.node("Transpose", "lm_head.transposed", {table}, {{"perm", std::vector<int64_t>{1, 0}}});
@@ -253,10 +287,14 @@ Result<onnx::Graph> Seq2SeqGraph::build() {
   b_.input("input_ids", kInt64, {{-1, "batch"}, {-1, "seq"}});
   if (m_.positions != SourcePositions::buckets)
     b_.input("position_ids", kInt64, {{-1, "batch"}, {-1, "seq"}});
-  b_.input(kSourceIds, kInt64, {{-1, "batch"}, {-1, "source"}});
-  b_.input(kSourceLengths, kInt64, {{-1, "batch"}});
+  if (hears()) {
+    b_.input(kSourceFeatures, kFloat, {{-1, "batch"}, {m_.mel_bands, ""}, {2 * m_.source_positions, ""}});
+  } else {
+    b_.input(kSourceIds, kInt64, {{-1, "batch"}, {-1, "source"}});
+    b_.input(kSourceLengths, kInt64, {{-1, "batch"}});
+  }
   b_.output("logits", {{-1, "batch"}, {-1, "seq"}, {m_.decoder.vocab_size, ""}});
-  if (m_.positions == SourcePositions::learned || m_.positions == SourcePositions::sinusoidal) {
+  if (!hears() && (m_.positions == SourcePositions::learned || m_.positions == SourcePositions::sinusoidal)) {
     b_.node("Shape", "source.length.list", {kSourceIds}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
     b_.node("Squeeze", "source.length", {"source.length.list"});
     b_.node("Range", "source.places", {b_.scalar("zero", 0), "source.length", b_.scalar("one", 1)});

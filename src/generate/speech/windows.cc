@@ -1,0 +1,50 @@
+#include "generate/speech/windows.h"
+
+#include <algorithm>
+
+#include "audio/log_mel.h"
+#include "audio/resample.h"
+
+namespace invar::generate {
+
+Result<std::shared_ptr<const audio::Recording>> read_speech_recording(const std::string& path) {
+  INVAR_TRY(audio::Recording recording, audio::read_recording(path));
+  if (recording.samples.empty()) return bad_input(path + ": no samples in it");
+  if (recording.rate != audio::kSpeechRate) {
+    if (!audio::is_convertible(recording.rate))
+      return not_covered(
+          path + ": " + std::to_string(recording.rate) +
+          " samples a second are not covered; 8,000 to 192,000 as the field has them are: ffmpeg "
+          "-i FILE -ar 16000 -ac 1 out.wav converts it");
+    recording.samples = audio::resampled(recording.samples, recording.rate);
+    recording.rate = audio::kSpeechRate;
+  }
+  return std::make_shared<const audio::Recording>(std::move(recording));
+}
+
+Result<const SpeechModel*> speech_of(const Model& model) {
+  if (model.folder.speech) return &*model.folder.speech;
+  return bad_input("a recording: " + model.folder.identity.name +
+                   " does not hear: give it text, or take a model that does, such as openai/whisper-tiny");
+}
+
+Result<std::vector<Prompt>> windows_of(const Model& model,
+                                       const std::shared_ptr<const audio::Recording>& recording,
+                                       const std::string& receipt) {
+  INVAR_TRY(const SpeechModel* const speech, speech_of(model));
+  std::vector<Prompt> prompts;
+  for (int64_t first = 0; first < static_cast<int64_t>(recording->samples.size());
+       first += speech->samples()) {
+    Prompt& p = prompts.emplace_back();
+    p.receipt_path = receipt, p.recording = recording, p.first_sample = first;
+    p.name = "the recording from " + std::to_string(first / audio::kSpeechRate) + " s on";
+  }
+  return with_own_receipts(std::move(prompts));
+}
+
+std::vector<float> features_of(const SpeechModel& speech, const audio::Recording& recording, int64_t first) {
+  const auto begin = std::min(static_cast<size_t>(first), recording.samples.size());
+  return audio::log_mel(std::span(recording.samples).subspan(begin), speech.bands, speech.frames);
+}
+
+}  // namespace invar::generate
