@@ -59,8 +59,9 @@ struct RoundedJoin {
   void (*enqueue)(std::span<const Call* const>, const GpuJoin&, const RoundedRows&, Stream);
 };
 
-// ops: the operations, kJoin in the place of the join. Null: none in this build.
-constexpr std::string_view kJoin = "join";
+// ops: the operations, with these in the place of the join and of an addition to it. Null: none in
+// this build.
+constexpr std::string_view kJoin = "join", kAddition = "addition";
 const RoundedJoin* find_rounded_join(std::span<const std::string_view> ops);
 
 class RegisteredRoundedJoin {

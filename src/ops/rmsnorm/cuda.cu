@@ -120,7 +120,7 @@ const GpuKernel INVAR_ROW_OF(rmsnorm) = {.op = "rmsnorm",
                                          .enqueue_rounded = INVAR_ISA_NS::enqueue_rounded};
 INVAR_NORM_GRADIENTS(rmsnorm, Rmsnorm, false)
 static constexpr std::string_view kJoinedNorm[] = {kJoin, "rmsnorm"},
-                                  kJoinedSum[] = {kJoin, "add", "rmsnorm"};
+                                  kJoinedSum[] = {kJoin, kAddition, "rmsnorm"};
 static const RoundedJoin joined_norm{INVAR_ISA_NS::can_round_joined_norm, INVAR_ISA_NS::takes_joined_norm,
                                      INVAR_ISA_NS::enqueue_joined_norm};
 static const RegisteredRoundedJoin registered_joined_norm(kJoinedNorm, joined_norm),

@@ -86,8 +86,8 @@ bool fuse(Executable& e, size_t first, size_t head, size_t end) {
   std::vector<std::string_view> names;
   bool joins = false;
   for (size_t n = first; n < head; ++n) {
-    const bool is_join = e.nodes[n].join >= 0;
-    names.push_back(is_join ? ops::kJoin : e.nodes[n].kernel.op());
+    const bool is_join = e.nodes[n].join >= 0, adds = joins && e.nodes[n].kernel.gpu->is_addition;
+    names.push_back(is_join ? ops::kJoin : adds ? ops::kAddition : e.nodes[n].kernel.op());
     joins |= is_join;
   }
   PreparedNode& batch = e.nodes[head];
