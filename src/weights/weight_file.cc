@@ -48,7 +48,7 @@ bool parse_line(std::string_view line, PackedTensor& t) {
     return false;
   t.file = next_part(line), t.name = next_part(line);
   const Format* f = find_format(std::string_view(t.format));
-  if (!f || !line.empty() || !is_plain(t.file) || t.file == ".." || t.file.find('/') != std::string::npos)
+  if (!f || !line.empty() || !fits_index(t) || t.file == ".." || t.file.find('/') != std::string::npos)
     return false;
   if (t.rows == 0 || t.numbers == 0 || t.numbers % f->block || t.rows > kMostNumbers / t.numbers)
     return false;

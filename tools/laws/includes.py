@@ -93,7 +93,8 @@ OPENED = [
     ),
     (
         r"tests/fuzz/parsers/",
-        r"hub/repo/listing\.h|prompt/regex/matches\.h|serve/protocol/call\.h",
+        r"checkpoint/adapter/adapter\.h|hub/repo/listing\.h|prompt/regex/matches\.h|"
+        r"serve/(batch/row|protocol/call)\.h",
         "readers of strangers' files are fuzzed alone",
     ),
     (r"bench/load/", r"hub/http/curl\.h$", "a load generator is a client of HTTP"),

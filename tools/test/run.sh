@@ -2,19 +2,30 @@
 # `./setup.sh test`, which reads this file: builds and runs the tests of a tier
 # (docs/design/tests.md).
 
+# python_environment FOLDER LIST...: what these lists name, installed once.
 python_environment() {
-  local wanted=build/requirements.txt ready=build/venv/requirements.txt lists=(tests/requirements.txt)
-  if ((tier == 3)); then lists+=(tests/requirements-all.txt); fi
-  cat "${lists[@]}" >"$wanted"
-  if [[ -x build/venv/bin/python ]] && cmp -s "$wanted" "$ready" &&
-    build/venv/bin/python -c 'import pytest' 2>/dev/null; then
-    say "Python: build/venv is ready"
+  local folder=$1 wanted=$1.requirements ready=$1/requirements.txt name=${1##*/}
+  shift
+  cat "$@" >"$wanted"
+  if [[ -x $folder/bin/python ]] && cmp -s "$wanted" "$ready" &&
+    "$folder/bin/python" -c 'import pip' 2>/dev/null; then
+    say "Python: $folder is ready"
     return
   fi
-  say "Python: $(grep -v '^#' "$wanted" | tr '\n' ' ')into build/venv"
-  phase venv python3 -m venv --clear build/venv
-  phase pip build/venv/bin/python -m pip install --disable-pip-version-check -q -r "$wanted"
+  say "Python: $(grep -v '^#' "$wanted" | tr '\n' ' ')into $folder"
+  phase "$name" python3 -m venv --clear "$folder"
+  phase "pip-$name" "$folder/bin/python" -m pip install --disable-pip-version-check -q -r "$wanted"
   cp "$wanted" "$ready"
+}
+python_environments() {
+  if ((tier < 3)); then
+    python_environment build/venv tests/requirements.txt
+    return
+  fi
+  python_environment build/venv tests/{requirements,requirements-all,tables/requirements}.txt
+  # Clients of a server, which ask for other versions of what these tests use.
+  python_environment build/clients tests/serve/clients/requirements.txt
+  export INVAR_CLIENT_PYTHON=$root/build/clients/bin/python
 }
 
 run_tests() {
@@ -36,7 +47,7 @@ run_tests() {
   esac
   install_packages "${wanted[@]}"
   prepare_build_folder
-  python_environment
+  python_environments
   local beside=sample_speed costs_too_much=''
   rm -rf build/log/speed
   mkdir -p build/log/speed
@@ -87,24 +98,21 @@ sample_speed() { # NAME of the phase
     tail -n 1 >>"build/log/speed/$1" || true
 }
 # What tier 3 alone builds and runs: other instruction sets, the second compiler, hostile files.
-fuzzed=(onnx receipt tokenizer pattern grammar template prompts checkpoint exchange)
 build_rest() {
   if can_cross; then build_program_for riscv64 ppc64le clang; fi
   say "Build: the fuzzers of what reads files of strangers"
-  configure_and_build fuzz build/fuzz "${fuzzed[*]/#/invar_fuzz_}"
+  configure_and_build fuzz build/fuzz invar_fuzzers
 }
 run_rest() {
-  local reader found
+  local reader fuzzed
   if can_cross; then
     say "Test: kernels and receipts on every instruction set and by the second compiler"
     phase evidence tools/evidence.sh --no-build --to build/evidence/kernels.md
   fi
-  say "Test: five minutes of hostile files for each of ${fuzzed[*]}"
-  for reader in "${fuzzed[@]}"; do
-    phase "fuzz-$reader" tools/fuzz.sh "$reader" 5
-    found=$(find build/fuzz/found -type f | head -n 5)
-    [[ -z $found ]] || die 1 "tools/fuzz.sh $reader: these inputs show a defect: $found"
-  done
+  mapfile -t fuzzed < <(cut -f 1 build/fuzz/fuzz_targets.txt)
+  say "Test: five minutes of damaged receipts, and of hostile files for each of ${fuzzed[*]}"
+  phase fuzz-trust build/venv/bin/python -B tools/fuzz_trust.py 300
+  for reader in "${fuzzed[@]}"; do phase "fuzz-$reader" tools/fuzz.sh "$reader" 5 "-fork=$jobs"; done
 }
 run_ctest() { # FOLDER [BUILD...]: the tests of the tier
   local folder=$1

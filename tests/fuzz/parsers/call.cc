@@ -1,8 +1,9 @@
 // Fuzzes the bodies of requests in the protocols of OpenAI and Anthropic. Every body gives a call
 // whose parts can be read, or one clear refusal. An input: a byte that chooses the endpoint, the
-// body.
+// body; or, behind the last endpoint, a file of a batch.
 #include "serve/protocol/call.h"
 #include "fuzz/parsers/parts.h"
+#include "serve/batch/row.h"
 
 namespace invar {
 namespace {
@@ -16,6 +17,24 @@ void expect_problem(const serve::Problem& p) {
   if (!json::parse(json::dump(body), "a refusal")) defect("a refusal that is no JSON: " + message);
 }
 
+// A line is work with an id, or has a problem. With the body that it gives it is the same work.
+void try_batch(std::string_view text) {
+  const json::Value identity{{"model", "m"}};
+  for (const serve::BatchRow& row : serve::read_batch(text, identity)) {
+    if (row.id.empty() == row.problem.empty()) defect("a row that is no request without a problem");
+    if (!row.problem.empty()) {
+      expect(bad_input(row.problem));
+      continue;
+    }
+    const auto body = json::parse(row.body, "its body");
+    if (!body) defect("a body that is no JSON: " + row.body);
+    const json::Value line{
+        {"custom_id", row.custom_id}, {"method", "POST"}, {"url", row.url}, {"body", *body}};
+    const serve::BatchRow again = serve::read_batch_row(json::dump(line), 1, identity);
+    if (again.id != row.id || again.body != row.body) defect("a row is another one when it is read again");
+  }
+}
+
 }  // namespace
 }  // namespace invar
 
@@ -24,8 +43,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const serve::Endpoint endpoints[] = {serve::kChat,      serve::kCompletions, serve::kMessages,
                                        serve::kResponses, serve::kEmbeddings,  serve::kTokenize};
-  const serve::Endpoint endpoint = endpoints[data[0] % std::size(endpoints)];
+  const size_t kind = data[0] % (std::size(endpoints) + 1);
   const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (kind == std::size(endpoints)) return try_batch(body), 0;
+  const serve::Endpoint endpoint = endpoints[kind];
   auto call = serve::read_call(body, endpoint);
   if (!call) return expect_problem(call.problem()), 0;
   if (call->messages.is_array()) {

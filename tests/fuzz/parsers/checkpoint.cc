@@ -7,29 +7,6 @@
 #include "fuzz/parsers/parts.h"
 #include "generate/settings/generation_config.h"
 
-namespace invar {
-namespace {
-
-// The bytes behind the header count, but are not read: the file has a hole there.
-void put_weights(const std::string& name, std::string_view header) {
-  const uint64_t size = header.size();
-  std::string text(8, '\0');
-  for (int i = 0; i < 8; ++i) text[i] = static_cast<char>(size >> 8 * i);
-  put(name, text + std::string(header));
-  uint64_t last = 0;
-  for (size_t at = 0; at < header.size(); ++at)
-    if (header[at] >= '0' && header[at] <= '9') {
-      uint64_t number = 0;
-      for (; at < header.size() && header[at] >= '0' && header[at] <= '9' && number < 1 << 20; ++at)
-        number = number * 10 + static_cast<uint64_t>(header[at] - '0');
-      last = header.substr(at).starts_with(']') ? std::max(last, number) : last;
-    }
-  std::filesystem::resize_file(folder() + "/" + name, 8 + size + last);
-}
-
-}  // namespace
-}  // namespace invar
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace invar;
   const auto parts = parts_of(data, size);

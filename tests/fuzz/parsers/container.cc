@@ -1,10 +1,11 @@
 // Fuzzes files of numbers. An input: a byte that says which kind, then the file: 0 a GGUF file, 1 a
-// NumPy array, 2 a plan, 3 a table as CSV.
+// NumPy array, 2 a plan, 3 a table as CSV, 4 an index of packed weights.
 #include "checkpoint/gguf.h"
 #include "fuzz/parsers/parts.h"
 #include "generate/tensors/table.h"
 #include "plan/plan.h"
 #include "run/npy.h"
+#include "weights/weight_file.h"
 
 namespace invar {
 namespace {
@@ -45,6 +46,20 @@ void try_csv(std::string_view content) {
     if (row.size() != read->names.size()) defect("a row of another width");
 }
 
+// What Invar reads of an index is what it would write, and its ranges ascend.
+void try_index(std::string_view content) {
+  const auto read = weights::parse_index(content, "input");
+  if (!read) return expect(read.error());
+  uint64_t end = 0;
+  for (const weights::PackedTensor& t : *read) {
+    if (t.offset < end || !weights::fits_index(t)) defect("a tensor that no index has");
+    end = t.offset + t.length;
+  }
+  const std::string text = weights::print_index(*read);
+  const auto again = weights::parse_index(text, "again");
+  if (!again || weights::print_index(*again) != text) defect("an index changes when it is read");
+}
+
 }  // namespace
 }  // namespace invar
 
@@ -52,11 +67,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace invar;
   if (size == 0) return 0;
   const std::string_view content(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 4) {
+  switch (data[0] % 5) {
     case 0: try_gguf(content); break;
     case 1: try_npy(content); break;
     case 2: try_plan(content); break;
-    default: try_csv(content);
+    case 3: try_csv(content); break;
+    default: try_index(content);
   }
   return 0;
 }

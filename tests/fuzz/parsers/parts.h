@@ -1,6 +1,11 @@
 // An input of several files: they are joined by U+001E.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +41,24 @@ inline void put(const std::string& name, std::string_view content) {
   std::FILE* file = std::fopen((folder() + "/" + name).c_str(), "wb");
   if (!file || std::fwrite(content.data(), 1, content.size(), file) != content.size() || std::fclose(file))
     defect("cannot write " + name);
+}
+
+// A file of safetensors with this header. The bytes behind it count, but are not read: the file has
+// a hole there.
+inline void put_weights(const std::string& name, std::string_view header) {
+  const uint64_t size = header.size();
+  std::string text(8, '\0');
+  for (int i = 0; i < 8; ++i) text[i] = static_cast<char>(size >> 8 * i);
+  put(name, text + std::string(header));
+  uint64_t last = 0;
+  for (size_t at = 0; at < header.size(); ++at)
+    if (header[at] >= '0' && header[at] <= '9') {
+      uint64_t number = 0;
+      for (; at < header.size() && header[at] >= '0' && header[at] <= '9' && number < 1 << 20; ++at)
+        number = number * 10 + static_cast<uint64_t>(header[at] - '0');
+      last = header.substr(at).starts_with(']') ? std::max(last, number) : last;
+    }
+  std::filesystem::resize_file(folder() + "/" + name, 8 + size + last);
 }
 
 }  // namespace invar

@@ -1,8 +1,9 @@
 // Fuzzes chat templates with conversations: rendering ends, within its memory, and twice gives the
-// same. An input: the template, the JSON of chat.1.
+// same. An input: the template, the JSON of chat.1, or tokenizer_config.json with templates.
 #include "base/text/display.h"
 #include "base/text/utf8.h"
 #include "fuzz/parsers/parts.h"
+#include "generate/model/chat_template_text.h"
 #include "prompt/chat.h"
 
 namespace invar {
@@ -31,13 +32,26 @@ void try_template(std::string_view source, std::string_view chat) {
   prompt::parse_answer(rendered->text, source);
 }
 
+// Templates as a folder has them, of which receipts have one text.
+void try_config(const json::Value& config, std::string_view chat) {
+  const auto read = generate::read_chat_templates(folder(), config, config);
+  if (!read) return expect(read.error());
+  if (const std::string text = generate::chat_template_text(*read); valid_prefix(text) != text.size())
+    defect("a text of templates that is not UTF-8: " + text);
+  if (const auto rendered = prompt::render_chat(*read, chat, "chat.json"); !rendered)
+    expect({rendered.error().code, printable(rendered.error().message)});
+}
+
 }  // namespace
 }  // namespace invar
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace invar;
   const auto parts = parts_of(data, size);
-  try_template(parts[0], parts.size() > 1 ? parts[1] : kChat);
+  const std::string_view chat = parts.size() > 1 ? parts[1] : kChat;
+  try_template(parts[0], chat);
+  if (const auto config = json::read(parts[0], "tokenizer_config.json"); config && config->is_object())
+    try_config(*config, chat);
   // An answer and its prompt are decoded text.
   const std::string_view prompt = parts.size() > 1 ? parts[1] : "<think>";
   if (valid_prefix(parts[0]) == parts[0].size() && valid_prefix(prompt) == prompt.size())

@@ -1,14 +1,15 @@
-"""seeds.py TARGET FOLDER: writes the initial corpus of a fuzz target of text parsers, from files of
-this repository. Parts of an input are joined by U+001E (parts.h). Cases that found a defect are in
-tests/fuzz/parsers/found, by target; where the package tokenizers is there, tokenizers of every kind
-are made, too."""
+"""seeds.py TARGET FOLDER: writes the initial corpus of a fuzz target, from files of this repository
+and models of ONNX's node tests. Parts of an input are joined by U+001E (parsers/parts.h). Cases that
+found a defect are in tests/fuzz/found, by target; where the package tokenizers is there, tokenizers
+of every kind are made, too."""
 
-import json
 import struct
 import sys
+import warnings
+from json import dumps, loads
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models/shakespeare-4m"
 VECTORS = ROOT / "tests/tokenizer/vectors"
 CHAT = ROOT / "tests/chat"
@@ -16,6 +17,22 @@ CHAT = ROOT / "tests/chat"
 
 def joined(*parts):
     return b"\x1e".join(p if isinstance(p, bytes) else p.encode() for p in parts)
+
+
+def onnx():
+    with warnings.catch_warnings():  # some cases divide by zero deliberately
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests
+
+        for case in load_model_tests(kind="node"):
+            yield case.model.SerializeToString()
+
+
+def receipt():
+    for path in (*(ROOT / "tests/golden/receipts").glob("*.json"), ROOT / "src/receipt/example.json"):
+        yield path.read_bytes()
+    for path in (ROOT / "tests/fuzz/keys").iterdir():
+        yield path.read_bytes()
 
 
 def tokenizer():
@@ -36,8 +53,8 @@ def tokenizer():
         for kind in kinds.KINDS:
             if kind in kinds.NEED_SENTENCEPIECE or kind in kinds.TIKTOKEN:
                 continue
-            made = json.loads(kinds.train(kind, training, Path(folder)).read_text())
-            yield joined(json.dumps(made, ensure_ascii=False), "a b", "\u00e9 hello")
+            made = loads(kinds.train(kind, training, Path(folder)).read_text())
+            yield joined(dumps(made, ensure_ascii=False), "a b", "\u00e9 hello")
 
 
 def pattern():
@@ -54,27 +71,32 @@ def grammar():
     from probe import Schemas
 
     for seed in range(60):
-        yield joined(json.dumps(Schemas(seed).schema(), ensure_ascii=False), "a walk %d" % seed)
+        yield joined(dumps(Schemas(seed).schema(), ensure_ascii=False), "a walk %d" % seed)
     for text in ('{"regex": "(a|bc)*d{2,3}[^x-z]"}', '{"choice": ["yes", "no"]}', r"^(?:a|\w{1,9})$",
                  '{"tools": [{"name": "f", "parameters": {"$ref": "#"}}]}'):  # fmt: skip
         yield joined(text, "walk")
 
 
 def template():
-    chats = json.loads((CHAT / "conversations.json").read_text())
-    chats = [json.dumps(c, ensure_ascii=False) for c in chats.values()]
+    chats = loads((CHAT / "conversations.json").read_text())
+    chats = [dumps(c, ensure_ascii=False) for c in chats.values()]
     for i, path in enumerate(sorted((CHAT / "templates").iterdir())):
         yield joined(path.read_text(), chats[i % len(chats)])
         yield path.read_bytes()
     for line in (CHAT / "snippets.txt").read_text().splitlines():
         yield line.encode()
+    source = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"
+    named = [{"name": "default", "template": source}, {"name": "tool_use", "template": "{{ tools }}"}]
+    for value in (source, named, {"default": source}):
+        yield joined(dumps({"chat_template": value, "bos_token": {"content": "<s>"}}), chats[0])
 
 
 def prompts():
-    chats = json.loads((CHAT / "conversations.json").read_text())
+    chats = loads((CHAT / "conversations.json").read_text())
     for chat in chats.values():
-        yield json.dumps(chat, ensure_ascii=False).encode()
-        yield joined(json.dumps(chat["messages"]), json.dumps(chat.get("tools", [])))
+        yield dumps(chat, ensure_ascii=False).encode()
+        yield joined(dumps(chat["messages"]), dumps(chat.get("tools", [])))
+    yield b'{"text": "a"}\n"b"\n\n{"text": 1}\nc'
     yield b'"A"\n{"prompt": "B"}\n{"messages": [{"role": "user", "content": "\\u00e9"}]}\n\n7\n'
 
 
@@ -92,13 +114,37 @@ def checkpoint():
     yield joined("{}", "{}", header)
     yield joined("{}", "{}", small, '{"weight_map":{"a":"s.safetensors"}}')
     yield joined("{}", "{}", header, index)
-    known = json.loads((ROOT / "tests/keys/known_keys.json").read_text())
+    known = loads((ROOT / "tests/keys/known_keys.json").read_text())
     settings = {k: None for k in known["generation_config.json"]}
-    yield joined(config, json.dumps(settings))
+    yield joined(config, dumps(settings))
     for line in (ROOT / "tests/families/vectors.jsonl").read_text().splitlines():
-        config = json.loads(line).get("config")
+        config = loads(line).get("config")
         if config:
-            yield joined(json.dumps(config), generation)
+            yield joined(dumps(config), generation)
+
+
+def beside():
+    """adapter_config.json, the header of its tensors, modules of sentence-transformers."""
+    module = "base_model.model.model.layers.0.self_attn.q_proj"
+    header = {
+        f"{module}.lora_A.weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+        f"{module}.lora_B.weight": {"dtype": "F32", "shape": [4, 2], "data_offsets": [24, 56]},
+    }
+    adapter = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "target_modules": ["q_proj"]}
+    patterns = {"target_modules": r".*\.q_proj", "use_rslora": True, "rank_pattern": {"q_proj": 2},
+                "alpha_pattern": {"layers.0.*": 8}, "layers_to_transform": [0]}  # fmt: skip
+    of = "sentence_transformers.models."
+    modules = [{"idx": i, "name": str(i), "path": path, "type": of + kind} for i, (path, kind) in
+               enumerate([("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")])]  # fmt: skip
+    pooling = {"word_embedding_dimension": 8, "pooling_mode_mean_tokens": True, "include_prompt": True}
+    prompts = {"prompts": {"query": "q: "}, "default_prompt_name": "query"}
+    lines = (ROOT / "tests/families/encoder_vectors.jsonl").read_text().splitlines()
+    configs = [loads(line).get("config", {}) for line in lines]
+    sentence = (modules, pooling, {"max_seq_length": 7}, prompts)
+    for i, config in enumerate(configs):
+        change = patterns if i % 2 else {}
+        yield joined(*(dumps(x) for x in (adapter | change, header, *sentence, config)))
+    yield joined(dumps(adapter), dumps(header))
 
 
 def exchange():
@@ -117,12 +163,12 @@ def exchange():
         ("question", {"round_number": 1, "asks": "rows", "value": 1, "row": -1,
                       "answered": {"a": [zero], "b": []}}),
     ):  # fmt: skip
-        yield json.dumps({"schema": f"invar-{schema} 1", "computation": of, **rest}).encode()
+        yield dumps({"schema": f"invar-{schema} 1", "computation": of, **rest}).encode()
     files = [{"rfilename": n, "size": 5, "blobId": "a" * 40} for n in
              ("config.json", "tokenizer.json", "model.safetensors.index.json")]  # fmt: skip
     shard = {"rfilename": "s.safetensors", "lfs": {"sha256": "b" * 64, "size": 9}}
     listing = {"sha": "c" * 40, "siblings": [*files, shard]}
-    yield joined(json.dumps(listing), '{"weight_map":{"a":"s.safetensors"}}')
+    yield joined(dumps(listing), '{"weight_map":{"a":"s.safetensors"}}')
 
 
 def call():
@@ -138,11 +184,25 @@ def call():
         {"prompt": "a", "add_special_tokens": False},
     )  # fmt: skip
     for i, body in enumerate(bodies):
-        yield bytes([i]) + json.dumps(body).encode()
+        yield bytes([i]) + dumps(body).encode()
+    lines = [{"custom_id": f"r{i}", "method": "POST", "url": url, "body": body} for i, (url, body) in
+             enumerate((("/v1/chat/completions", bodies[0]), ("/v1/completions", bodies[1]),
+                        ("/v1/completions", {"prompt": "a"})))]  # fmt: skip
+    lines[2]["invar"] = {"recheck": True}
+    yield bytes([len(bodies)]) + "\n".join(map(dumps, lines)).encode()
+
+
+def json():
+    for path in (MODEL / "config.json", CHAT / "conversations.json", ROOT / "src/receipt/example.json"):
+        yield path.read_bytes()
+    for text in ('{"a": 1, "a": -0.0, "b": [1e400, 1E-5, -0, 18446744073709551616]}', "[[[[]]], {}]",
+                 '"\\ud83d\\ude00\\u0000\\/\u00e9\u2028"', "\ufeff[true, false, null]", "[1,]", "01"):  # fmt: skip
+        yield text.encode()
 
 
 def container():
-    """A byte that says the kind (container.cc): GGUF files, NumPy's arrays, plans, tables."""
+    """A byte that says the kind (container.cc): GGUF files, NumPy's arrays, plans, tables, indexes
+    of packed weights."""
     import io
 
     import numpy as np
@@ -150,7 +210,7 @@ def container():
     sys.path.insert(0, str(ROOT / "tests/weights"))
     import gguf_files
 
-    config = json.loads((MODEL / "config.json").read_text())
+    config = loads((MODEL / "config.json").read_text())
     keys = gguf_files.llama_metadata(config)
     words = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a", "b", "<s>"],
              "tokenizer.ggml.merges": ["a b"], "tokenizer.ggml.token_type": [1, 1, 3]}  # fmt: skip
@@ -169,6 +229,8 @@ def container():
 
     for text in ("a,b\n1,2\n", 'a,"b ""c"""\r\n1.5,"x,\ny"\r\n', "a\n\n-inf\n1e999", "\ufeffa\n1"):
         yield b"\3" + text.encode()
+    for row in ("0\t1024\tQ4_0\t64\t1\t256\t0\ta.gguf\tw", "0\t2048\tQ6_K\t0\t2\t256\t2\ta.gguf\tw"):
+        yield b"\4invar packed weights 1\n" + row.encode() + b"\n"
 
 
 def http():
@@ -183,11 +245,16 @@ def http():
         yield text.encode()
 
 
+def seeds(target):
+    yield from globals()[target]()
+    for path in sorted((ROOT / "tests/fuzz/found" / target).glob("*")):
+        yield path.read_bytes()
+
+
 def main():
     target, folder = sys.argv[1], Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    found = sorted((ROOT / "tests/fuzz/parsers/found" / target).glob("*"))
-    for i, content in enumerate([*globals()[target](), *(p.read_bytes() for p in found)]):
+    for i, content in enumerate(seeds(target)):
         (folder / f"seed-{i}").write_bytes(content)
 
 
