@@ -77,7 +77,13 @@ Result<Computed> compute(const EncoderCommand& c, bool pairs) {
   Console console(c.json);
   INVAR_TRY(generate::EncoderModel opened,
             generate::EncoderModel::open(c.model, c.execution, options, console));
+  if (c.dimensions) {
+    INVAR_CHECK_OK(opened.check_dimensions(*c.dimensions));
+  }
   INVAR_TRY(all.outputs, opened.compute(all.texts, console));
+  if (c.dimensions) {
+    INVAR_CHECK_OK(opened.shorten(all.outputs, *c.dimensions));
+  }
   all.isa = opened.isa();
   return all;
 }

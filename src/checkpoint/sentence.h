@@ -23,6 +23,12 @@ struct SentenceConfig {
   std::string default_prompt;  // the name of one; "": none
 };
 
+// Lengths of a vector whose first numbers are a vector, too (encoder.13).
+struct ShorterVectors {
+  bool any = false;            // every length
+  std::vector<int64_t> sizes;  // else these
+};
+
 // Modules and settings that change a vector in another way are refused by name (not_covered).
 Result<SentenceConfig> read_sentence_config(const std::string& folder);
 // max_seq_length of sentence_bert_config.json; 0: the file says none or is not there.
@@ -31,6 +37,7 @@ Result<int64_t> read_max_length(const std::string& folder);
 // An encoder as its caller has to know it to make inputs.
 struct TextEncoder {
   SentenceConfig sentence;
+  ShorterVectors shorter;
   int64_t labels = 0;            // of a classifier; 0: the model gives the vector of a text
   bool has_token_types = false;  // whether token_type_ids is an input
   int64_t positions = 0;         // tokens that its table of positions reaches; 0: it has none

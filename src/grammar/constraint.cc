@@ -23,8 +23,9 @@ constexpr size_t kMostNodesOfMask = 1 << 12;
 constexpr size_t kMostBytesKept = 32 << 20;
 
 constexpr std::string_view kKinds[] = {"json", "json_object", "regex", "choice", "tools"};
-constexpr std::string_view kMembers[] = {"grammar", "json",  "json_object", "regex",       "choice",
-                                         "tools",   "begin", "end",         "think_start", "think_end"};
+constexpr std::string_view kMembers[] = {"grammar", "json",        "json_object", "regex",
+                                         "choice",  "tools",       "several",     "begin",
+                                         "end",     "think_start", "think_end"};
 
 const char* kind_of(const Value& asked) {
   for (const std::string_view kind : kKinds)
@@ -77,8 +78,12 @@ Status add_tools(NfaBuilder& b, uint32_t from, const Value& form, uint32_t to) {
   if (!tools.is_array() || tools.empty()) return no_such("tools: a list of functions is needed");
   if ((!begin.is_null() && !begin.is_string()) || (!end.is_null() && !end.is_string()))
     return no_such("begin and end are texts");
-  const uint32_t call = b.literal(from, begin.text), behind = b.add();
-  b.literal(behind, "}" + end.text, to);
+  const Value& several = form.get("several");
+  if (!several.is_null() && !several.is_true()) return no_such("several: true is needed");
+  const bool list = several.is_true() && begin.text.empty() && end.text.empty();
+  const uint32_t call = b.literal(from, list ? "[" : begin.text), behind = b.add();
+  b.literal(behind, "}" + (list ? "]" : end.text), to);
+  if (several.is_true()) b.literal(behind, "}" + (list ? "," : end.text + "\n" + begin.text), call);
   static const Value kNothing = {{"type", "object"}, {"additionalProperties", false}};
   for (const Value& tool : tools.items) {
     const Value &name = tool.get("name"), *parameters = tool.find("parameters");
@@ -97,8 +102,8 @@ Status add_asked(NfaBuilder& b, uint32_t from, const Value& form, uint32_t to) {
   const std::string_view kind = kind_of(form);
   const Value& asked = form.get(kind);
   static const Value kAnyObject = {{"type", "object"}};
-  if (kind != "tools" && (form.contains("begin") || form.contains("end")))
-    return no_such("begin and end go with tools");
+  if (kind != "tools" && (form.contains("begin") || form.contains("end") || form.contains("several")))
+    return no_such("begin, end and several go with tools");
   if (kind == "json") return add_schema(b, from, asked, "json_schema", to);
   if (kind == "choice") return add_choices(b, from, asked, to);
   if (kind == "tools") return add_tools(b, from, form, to);
@@ -171,7 +176,8 @@ std::string describe(std::string_view text) {
   if (kind == "json_object") return "a JSON object";
   if (kind == "regex") return "fitting a regular expression";
   if (kind == "choice") return "one of " + std::to_string(form->get("choice").size()) + " texts";
-  return kind == "tools" ? "a tool call" : "";
+  if (kind == "tools") return form->get("several").is_true() ? "tool calls" : "a tool call";
+  return "";
 }
 
 struct Constraint::Impl {

@@ -117,7 +117,15 @@ TEST(Grammar, RegexChoiceAndTools) {
           "required":["x"],"additionalProperties":false}},{"name":"g"}],"begin":"<t>\n","end":"\n</t>"})",
        {"<t>\n{\"name\":\"f\",\"arguments\":{\"x\":1}}\n</t>",
         "<t>\n{\"name\":\"g\",\"arguments\":{}}\n</t>"},
-       {"{\"name\":\"g\",\"arguments\":{}}", "<t>\n{\"name\":\"f\",\"arguments\":{}}\n</t>"}},
+       {"{\"name\":\"g\",\"arguments\":{}}", "<t>\n{\"name\":\"f\",\"arguments\":{}}\n</t>",
+        "<t>\n{\"name\":\"g\",\"arguments\":{}}\n</t>\n<t>\n{\"name\":\"g\",\"arguments\":{}}\n</t>"}},
+      {R"({"tools":[{"name":"f"},{"name":"g"}],"several":true,"begin":"<t>","end":"</t>"})",
+       {"<t>{\"name\":\"f\",\"arguments\":{}}</t>",
+        "<t>{\"name\":\"f\",\"arguments\":{}}</t>\n<t>{\"name\":\"g\",\"arguments\":{}}</t>"},
+       {"", "<t>{\"name\":\"f\",\"arguments\":{}}</t>\n", "<t>{\"name\":\"f\",\"arguments\":{}}</t><t>"}},
+      {R"({"tools":[{"name":"f"}],"several":true})",
+       {R"([{"name":"f","arguments":{}}])", R"([{"name":"f","arguments":{}},{"name":"f","arguments":{}}])"},
+       {R"({"name":"f","arguments":{}})", "[]", R"([{"name":"f","arguments":{}},])"}},
   });
 }
 

@@ -11,8 +11,8 @@
 
 #include "base/status.h"
 #include "base/text/json.h"
-#include "generate/engine/engine.h"
 #include "generate/observer.h"
+#include "serve/models/models.h"
 
 namespace invar::serve {
 
@@ -41,8 +41,8 @@ struct BatchCounts {
 
 class Batch {
  public:
-  // The engine outlives it, and was opened for no request.
-  static Result<std::unique_ptr<Batch>> make(generate::Engine&, BatchOptions);
+  // The model, which is one, outlives it; an engine was opened for no request.
+  static Result<std::unique_ptr<Batch>> make(const Models&, BatchOptions);
   ~Batch();
 
   // Computes what this shard has no result of, then rechecks, then merges where nothing is missing.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "base/file/file.h"
@@ -118,20 +120,43 @@ store::Record Service::new_record(const http::Headers& headers, const std::strin
   return record;
 }
 
-Status Service::keep(const receipt::Receipt& receipt, const std::string& id, const store::Record& record,
-                     const std::string& key, bool repeated) {
-  ++metrics_.receipts;
-  INVAR_CHECK_OK(archive_->keep(receipt, id, key, record));
-  log({{"event", "answer"},
-       {"request_id", record.request},
-       {"choice", record.choice},
-       {"model", record.model},
-       {"receipt", record.receipt},
-       {"finish_reason", record.finish_reason},
-       {"prompt_tokens", record.prompt_tokens},
-       {"completion_tokens", record.completion_tokens},
-       {"from_store", repeated}});
-  return {};
+void Service::keep(std::vector<ToKeep> answers) {
+  metrics_.receipts += answers.size();
+  {
+    const std::lock_guard lock(mutex_);
+    std::ranges::move(answers, std::back_inserter(to_keep_));
+  }
+  store_.post([this] { keep_waiting(); });
+}
+
+void Service::keep_waiting() {
+  std::vector<ToKeep> now;
+  {
+    const std::lock_guard lock(mutex_);
+    now.swap(to_keep_);
+  }
+  // No larger: the first are told of it soon.
+  constexpr size_t kTogether = 64;
+  for (size_t begin = 0; begin < now.size(); begin += kTogether) {
+    const auto part = std::span(now).subspan(begin, std::min(kTogether, now.size() - begin));
+    std::vector<Archive::Answered> answers;
+    for (const ToKeep& one : part) answers.push_back(one.answered);
+    const Status kept = archive_->keep(std::move(answers));
+    for (const auto& [answered, repeated, done] : part) {
+      const store::Record& record = answered.record;
+      if (kept)
+        log({{"event", "answer"},
+             {"request_id", record.request},
+             {"choice", record.choice},
+             {"model", record.model},
+             {"receipt", record.receipt},
+             {"finish_reason", record.finish_reason},
+             {"prompt_tokens", record.prompt_tokens},
+             {"completion_tokens", record.completion_tokens},
+             {"from_store", repeated}});
+      done(kept);
+    }
+  }
 }
 
 void Service::drain() {

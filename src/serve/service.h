@@ -100,9 +100,17 @@ class Service {
   std::optional<Problem> closed() const;
   // The record of a request by this model, which has these headers, without an answer.
   store::Record new_record(const http::Headers&, const std::string& model) const;
-  // Keeps an answer and says so in the log. Waits for the disk.
-  Status keep(const receipt::Receipt&, const std::string& id, const store::Record&,
-              const std::string& key = {}, bool repeated = false);
+  // An answer to be kept. `done`, on the thread of the store, gets what became of it; until then
+  // the receipt is there.
+  struct ToKeep {
+    Archive::Answered answered;
+    bool repeated;
+    std::function<void(const Status&)> done;
+  };
+  // Keeps these answers and says so in the log, on the thread of the store: with them all others
+  // that wait for it then, so that the disk is waited for once.
+  void keep(std::vector<ToKeep>);
+  void keep_waiting();
   Outcome<generate::Prompt> prompt_of(const generate::Model&, const Call&, std::vector<int32_t>& ids) const;
   void log(json::Value event) const {
     if (options_.log) options_.log(std::move(event));
@@ -133,6 +141,7 @@ class Service {
   std::condition_variable idle_;
   std::function<void(const Error&)> on_failure_;
   std::function<size_t()> connections_;
+  std::vector<ToKeep> to_keep_;
   // In the order in which they end: each may post to those that are declared before it.
   Worker store_, text_;
   std::vector<std::unique_ptr<LanguageModel>> models_;

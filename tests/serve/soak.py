@@ -4,16 +4,19 @@
 Clients ask, stream, leave in every phase, read slowly, and send what is no request. Meanwhile the
 disk is full, the store is gone, and the server is ended by SIGTERM and by kill -9. At the end every
 receipt that a client was told of is in the store, once, with the bytes that it has alone, and the
-memory of the server has not grown. Prints a line a life of the server, and exits
-with 1 where something is wrong. INVAR_BIN: the program."""
+memory of the server has not grown. The store is SQLite, and PostgreSQL where that is installed; the
+disk is a small file system where one may be mounted, else files may not grow. Prints a line a life
+of the server, and exits with 1 where something is wrong. INVAR_BIN: the program."""
 
 import argparse
+import errno
 import http.client
 import json
 import random
 import resource
 import socket
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import threading
@@ -22,8 +25,12 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from conftest import MODEL  # noqa: E402
+from company import asks, of_stream, of_whole  # noqa: E402
+from conftest import ROOT  # noqa: E402
+from postgresql import Postgresql, programs  # noqa: E402
 from server import Server, events_of  # noqa: E402
+
+MODEL = ROOT / "models/tale-7m"
 
 GROWTH = 48 << 20  # bytes that a life may add: receipts that wait, and what the allocator keeps
 NONSENSE = [
@@ -36,47 +43,112 @@ NONSENSE = [
 ]
 
 
-def bodies():
-    chance = random.Random(7)
-    for i in range(24):
-        body = {"prompt": chance.choice(["ROMEO:", "KING", "the love"]) + f" {i}", "seed": i}
-        body |= {"max_tokens": chance.randint(1, 40), "temperature": chance.choice([0, 0.7, 1.2])}
-        if i % 6 == 1:
-            body["n"] = 2
-        if i % 6 == 2:
-            body["stop"] = ["\n"]
-        if i % 6 == 3:
-            body["logprobs"] = 2
-        yield body
+class Sqlite:
+    """A file on a disk that can be full. `receipts` and `records` are read at the end."""
+
+    def __init__(self, folder):
+        self.name, self.folder = "sqlite", folder / "disk"
+        self.folder.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", self.folder]
+        self.mounted = subprocess.run(mount, capture_output=True).returncode == 0
+        self.file = self.folder / "store.db"
+        self.url = str(self.file)
+
+    def trouble(self, server):
+        """A full disk, then a file that is not there."""
+        if self.mounted:
+            filler = self.folder / "filler"
+            with open(filler, "wb", 0) as f:
+                try:
+                    while True:
+                        f.write(bytes(1 << 16))
+                except OSError as e:
+                    assert e.errno == errno.ENOSPC, e
+            time.sleep(2)
+            filler.unlink()
+        else:
+            limits = self.file.stat().st_size // 2, resource.RLIM_INFINITY
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (limits[0], limits[1]))
+            time.sleep(2)
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (limits[1], limits[1]))
+        time.sleep(2)
+        away = self.file.with_suffix(".away")
+        self.file.rename(away)
+        time.sleep(2)
+        away.rename(self.file)
+
+    def read(self):
+        with sqlite3.connect(self.file) as database:
+            return (
+                dict(database.execute("SELECT id, text FROM receipts")),
+                database.execute(
+                    "SELECT request, receipt, choice FROM requests WHERE status = 200"
+                ),
+            )
+
+    def close(self):
+        if self.mounted:
+            subprocess.run(["umount", "--lazy", self.folder], check=True)
+
+
+class Database:
+    """A server of PostgreSQL, which ends and comes again."""
+
+    def __init__(self):
+        self.name, self.server = "postgresql", Postgresql()
+        self.url = self.server.url
+
+    def trouble(self, server):
+        for _ in range(2):
+            self.server.stop()
+            time.sleep(2)
+            self.server.start()
+            time.sleep(2)
+
+    def read(self):
+        receipts = self.server.query(
+            "SELECT id, encode(convert_to(text, 'UTF8'), 'hex') FROM receipts"
+        )
+        records = self.server.query(
+            "SELECT request, receipt, choice FROM requests WHERE status = 200"
+        )
+        pairs = (line.split("|") for line in receipts)
+        rows = (line.split("|") for line in records)
+        return (
+            {name: bytes.fromhex(text).decode() for name, text in pairs},
+            [(request, name, int(choice)) for request, name, choice in rows],
+        )
+
+    def close(self):
+        self.server.close()
 
 
 class Soak:
     def __init__(self, folder, clients, seed):
         self.folder, self.clients, self.seed = folder, clients, seed
-        self.store = folder / "store.db"
-        self.bodies = list(bodies())
-        self.expected = []  # names of each body's receipts
+        self.stores = [Sqlite(folder), *([Database()] if programs() else [])]
+        self.requests = list(asks(32))
+        self.expected = []  # what each request has alone: names of receipts, texts
         self.texts = {}  # name -> the receipt's bytes
         self.told = []  # (request id, receipts)
         self.wrong, self.did = [], Counter()
         self.lock, self.stopping = threading.Lock(), False
         self.server = None
 
-    def start(self, *options):
-        store = ["--store", self.store, "--store-prompts", "--log", "none", "--context", 512]
-        return Server(MODEL, self.folder / "tasks", None, *store, "--batch-size", 8, *options)
+    def start(self, store, *options):
+        how = ["--store", store.url, "--store-prompts", "--log", "none", "--context", 1024]
+        return Server(MODEL, self.folder / "tasks", None, *how, "--batch-size", 8, *options)
 
     def learn(self):
         """The receipts that each request has alone, from a store that is not the one of the
         test."""
         server = Server(
             *(MODEL, self.folder / "tasks", self.folder / "alone", "--log", "none"),
-            *("--context", 512, "--batch-size", 1),
+            *("--context", 1024, "--batch-size", 1),
         )
-        for body in self.bodies:
-            names = server.complete(body)["invar"]["receipts"]
-            self.expected.append(names)
-            self.texts |= {name: server.receipt(name).decode() for name in names}
+        for _, path, body in self.requests:
+            self.expected.append(of_whole(server.ask(path, body)))
+            self.texts |= {name: server.receipt(name).decode() for name in self.expected[-1][0]}
         server.stop()
 
     def fail(self, what):
@@ -86,19 +158,17 @@ class Soak:
     # --- what a client does -----------------------------------------------------------------------
 
     def raw(self, i, **more):
-        text = json.dumps({**self.bodies[i], **more}).encode()
-        head = (
-            "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        )
+        _, path, body = self.requests[i]
+        text = json.dumps({**body, **more}).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         return f"{head}Content-Length: {len(text)}\r\n\r\n".encode() + text
 
     def ask(self, server, chance, number):
-        i = chance.randrange(len(self.bodies))
+        i = chance.randrange(len(self.requests))
         stream = chance.random() < 0.5
         name = f"r{number}"
-        response = server.open(
-            "/v1/completions", {**self.bodies[i], "stream": stream}, {"x-request-id": name}
-        )
+        _, path, body = self.requests[i]
+        response = server.open(path, {**body, "stream": stream}, {"x-request-id": name})
         text = response.read().decode()
         if response.status in (429, 503):
             return f"status {response.status}"
@@ -109,18 +179,18 @@ class Soak:
             if events[-1] != "[DONE]":
                 error = json.loads(events[-1]).get("error")
                 return "ended" if error else self.fail(f"{name}: a stream without an end")
-            got = json.loads(events[-2])["invar"]["receipts"]
+            got = of_stream(text)
         else:
-            got = json.loads(text)["invar"]["receipts"]
+            got = of_whole(json.loads(text))
         if got != self.expected[i]:
-            self.fail(f"{name}: another receipt than alone")
+            self.fail(f"{name}: another receipt or text than alone")
         with self.lock:
-            self.told.append((name, got))
+            self.told.append((server.store, name, got[0]))
         return "answered"
 
     def leave(self, server, chance, number):
         """In one of the phases: connected, in the header, in the body, asked, in the stream."""
-        raw = self.raw(chance.randrange(len(self.bodies)), stream=True, max_tokens=400)
+        raw = self.raw(chance.randrange(len(self.requests)), stream=True, max_tokens=400)
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as s:
             phase = chance.randrange(5)
             s.sendall(raw[: [0, 30, len(raw) - 5, len(raw), len(raw)][phase]])
@@ -134,7 +204,7 @@ class Soak:
         with socket.socket() as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
             s.connect(("127.0.0.1", server.port))
-            s.sendall(self.raw(chance.randrange(len(self.bodies)), stream=True, logprobs=20))
+            s.sendall(self.raw(chance.randrange(len(self.requests)), stream=True, max_tokens=200))
             for _ in range(30):
                 s.settimeout(5)
                 if not s.recv(64):
@@ -175,27 +245,14 @@ class Soak:
         status = Path(f"/proc/{self.server.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) << 10
 
-    def limit(self, most):
-        resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, most)
-
-    def trouble(self):
-        """A full disk, then a store that is not there."""
-        size = self.store.stat().st_size // 2
-        self.limit((size, resource.RLIM_INFINITY))
-        time.sleep(2)
-        self.limit((resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        time.sleep(2)
-        away = self.store.with_suffix(".away")
-        self.store.rename(away)
-        time.sleep(2)
-        away.rename(self.store)
-
-    def live(self, seconds, policy, end):
-        self.server = self.start("--store-failure", policy, "--drain-timeout", 20)
+    def live(self, store, seconds, policy, end):
         begun = time.monotonic()
+        server = self.start(store, "--store-failure", policy, "--drain-timeout", 20)
+        server.store = store.name
+        self.server = server
         time.sleep(seconds / 3)
         before = self.memory()
-        self.trouble()
+        store.trouble(server)
         while time.monotonic() < begun + seconds:
             time.sleep(0.1)
         after, ended = self.memory(), self.server
@@ -211,45 +268,49 @@ class Soak:
             if ended.stop() != 0:
                 self.fail("SIGTERM: another exit code than 0")
         print(
-            f"{policy:8} {end:4}  {after >> 20} MiB ({(after - before) / 2**20:+.1f}), "
+            f"{store.name:10} {policy:8} {end:4}  {after >> 20} MiB ({(after - before) / 2**20:+.1f}), "
             f"{len(self.told)} answers",
             flush=True,
         )
         if after - before > GROWTH:
             self.fail(f"the memory grew from {before} to {after}")
 
-    def check(self):
-        with sqlite3.connect(self.store) as database:
-            receipts = dict(database.execute("SELECT id, text FROM receipts"))
-            kept = Counter(
-                database.execute("SELECT request, receipt, choice FROM requests WHERE status = 200")
-            )
+    def check(self, store):
+        receipts, records = store.read()
+        kept = Counter(records)
         for name, text in receipts.items():
             if name in self.texts and self.texts[name] != text:
                 self.fail(f"receipt {name} has other bytes than alone")
-        for request, names in self.told:
+        for place, request, names in self.told:
             for choice, name in enumerate(names):
+                if place != store.name:
+                    continue
                 if name not in receipts:
                     self.fail(f"{request}: the receipt {name} is lost")
-                if kept[(request, name, choice)] != 1:
-                    self.fail(
-                        f"{request}: {kept[(request, name, choice)]} records of choice {choice}"
-                    )
+                if (times := kept[(request, name, choice)]) != 1:
+                    self.fail(f"{request}: {times} records of choice {choice}")
+        print(f"{store.name}: {len(receipts)} receipts, {kept.total()} records of answers")
 
     def run(self, minutes):
         self.learn()
         threads = [threading.Thread(target=self.client, args=(i,)) for i in range(self.clients)]
         for thread in threads:
             thread.start()
-        ways = [(p, e) for e in ("kill", "term") for p in ("refuse", "continue")]
+        ways = [
+            (store, policy, end)
+            for store in self.stores
+            for end in ("kill", "term")
+            for policy in ("refuse", "continue")
+        ]
         try:
-            for policy, end in ways:
-                self.live(minutes * 60 / len(ways), policy, end)
+            for store, policy, end in ways:
+                self.live(store, minutes * 60 / len(ways), policy, end)
         finally:
             self.stopping = True
             for thread in threads:
                 thread.join()
-        self.check()
+        for store in self.stores:
+            self.check(store)
         print("clients:", dict(sorted(self.did.items())))
         if not self.told:
             self.fail("nobody got an answer")
@@ -265,7 +326,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="invar-soak-") as folder:
-        return Soak(Path(folder), given.clients, given.seed).run(given.minutes)
+        soak = Soak(Path(folder), given.clients, given.seed)
+        try:
+            return soak.run(given.minutes)
+        finally:
+            for store in soak.stores:
+                store.close()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -377,3 +378,54 @@ def test_the_same_lines_are_a_load(whole, model, tasks, tmp_path):
     used = [a["response"]["body"]["usage"] for a in merged(file)]
     assert load["prompt_tokens"] == sum(u["prompt_tokens"] for u in used)
     assert server.stop() == 0
+
+
+def test_texts_of_an_encoder(tasks, tmp_path):
+    """Rows of embeddings have the receipts of `invar embed`, for any number of workers; what the
+    model does not do is refused row by row."""
+    sys.path.insert(0, str(ROOT / "tests/families"))
+    from encoder_folder import write_encoder
+
+    lines = (ROOT / "tests/families/encoder_vectors.jsonl").read_text().splitlines()
+    (vectors,) = [v for v in map(json.loads, lines) if v["name"] == "bert"]
+    write_encoder(tmp_path / "bert", vectors)
+    options = ["--model-name", tmp_path / "bert", "--tasks-root", tasks]
+    texts = ["Hello world", "A dog [SEP] a CAT", "Berlin is a large city!"]
+
+    def ask(name, url="/v1/embeddings", **body):
+        return {"custom_id": name, "method": "POST", "url": url, "body": body}
+
+    rows = [ask(f"r{i}", input=text) for i, text in enumerate(texts)]
+    rows += [ask("all", input=texts * 20), ask("base64", input="a", encoding_format="base64")]
+    rows += [
+        ask("text", "/v1/completions", prompt="a"),
+        ask("scores", "/v1/rerank", query="a", documents=["b"]),
+    ]
+    rows += [ask("other", "/v1/images", prompt="a")]
+    file = write(tmp_path / "in.jsonl", rows)
+    said = json.loads(invar("batch", file, *options, "--json").out)
+    assert (said["answers"], said["refused"]) == (5, 3)
+    answers = merged(file)
+    paths = tmp_path / "e.json"
+    done = invar("embed", *options, *texts, "--json", "--receipt-path", paths)
+    alone = [json.loads(line) for line in done.out.decode().splitlines()]
+    for row, one in zip(answers, alone):
+        body = row["response"]["body"]
+        assert body["data"][0]["embedding"] == one["embedding"]
+        assert body["invar"]["receipts"] == [one["receipt_hash"]]
+    assert answers[3]["response"]["body"]["invar"]["receipts"] == 20 * [
+        r["receipt_hash"] for r in alone
+    ]
+    kept = {p.stem for p in (tmp_path / "in.jsonl.results/receipts").iterdir()}
+    assert {r["receipt_hash"] for r in alone} < kept
+    assert "writes no text" in answers[5]["error"]["message"]
+    assert "reranker" in answers[6]["error"]["message"]
+    assert "/v1/embeddings" in answers[7]["error"]["message"]
+    for i in (0, 1):
+        invar("batch", file, *options, "--results", tmp_path / "shared", "--shard", f"{i}/2")
+    assert digest(tmp_path / "shared") == said["sha256"]
+    again = json.loads(invar("batch", file, *options, "--json").out)
+    assert again["computed"] == 0 and again["sha256"] == said["sha256"]
+    # Other files of the folder may make other tokens of a text.
+    (tmp_path / "bert/tokenizer_config.json").write_text('{"model_max_length": 30}')
+    assert execute(["batch", file, *options]).code == 2

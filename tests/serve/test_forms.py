@@ -444,6 +444,8 @@ def several(server, tmp_path_factory):
     names = ["bert", "bert-reranker"]
     for name in names:
         write_encoder(folder / name, vectors[name])
+    config = folder / "bert/config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "matryoshka_dimensions": [8]}))
     options = [o for name in names for o in ("--model-name", folder / name)]
     made = Server(server.model, folder / "tasks", folder / "receipts", *options)
     made.folder = folder
@@ -490,6 +492,17 @@ def test_embeddings_are_those_of_embed(several):
     (one,) = several.ask("/v1/embeddings", asked)["data"]
     values = np.frombuffer(base64.b64decode(one["embedding"]), "<f4")
     assert values.tobytes() == np.array(rows[0]["embedding"], np.float32).tobytes()
+    # A shorter vector that the model declares: of length 1 again, with the receipt of the whole one.
+    short, same = alone(several, "embed", "bert", *texts, "--dimensions", 8)
+    response = several.open("/v1/embeddings", {"input": texts, "dimensions": 8})
+    answer = json.loads(response.read(), parse_float=str)
+    assert [d["embedding"] for d in answer["data"]] == [row["embedding"] for row in short]
+    assert receipts_of(answer) == same == receipts
+    for whole_row, row in zip(rows, short):
+        vector, got = (np.array(r["embedding"], np.float64) for r in (whole_row, row))
+        is_normal = abs(np.linalg.norm(vector) - 1) < 1e-5
+        want = vector[:8] / (np.linalg.norm(vector[:8]) if is_normal else 1)
+        assert is_normal and np.abs(got - want).max() < 1e-6
     long = "the cats sat on the mat. " * 9
     error = several.ask("/v1/embeddings", {"input": ["a", long]}, 400)["error"]
     assert error["code"] == "context_length_exceeded" and "40" in error["message"]

@@ -177,6 +177,21 @@ def test_a_second_signal_ends_at_once(serve):
     assert server.process.wait(10) == -signal.SIGTERM
 
 
+def test_workers(serve):
+    """A process for each part of the decoder; SIGTERM lets running answers end."""
+    server = serve("--n-partitions", 2, "--workers", "processes", "--drain-timeout", 60)
+    asked = {**LONG, "max_tokens": 40}
+    assert (
+        server.complete(asked)["invar"]["receipts"] == serve().complete(asked)["invar"]["receipts"]
+    )
+    response = server.open("/v1/completions", {**LONG, "stream": True})
+    begun = response.read(10)
+    server.process.send_signal(signal.SIGTERM)
+    assert "[DONE]" in (begun + response.read()).decode()
+    assert server.process.wait(60) == 0
+    assert any("drain" in line for line in server.lines)
+
+
 def test_limits(serve):
     server = serve("--max-header", 2000, "--header-timeout", 1, "--max-connections", 8)
     response = server.open("/health", headers={"a": "x" * 3000})

@@ -120,6 +120,28 @@ def test_a_call_that_is_asked_for(server):  # noqa: F811
             arguments = json.loads(call["function"]["arguments"])
             assert arguments is None or arguments["city"] in ("Rome", "Verona")
             assert answer["choices"][0]["finish_reason"] == "tool_calls"
+    counts = set()
+    bias = {str(server.ask("/tokenize", {"prompt": "]"})["tokens"][-1]): 10}  # it likes commas more
+    for seed in range(5):
+        several = {**body, "seed": seed, "tool_choice": "required", "parallel_tool_calls": True}
+        several["logit_bias"] = bias
+        answer = server.complete({**several, "max_tokens": 200}, chat=True)
+        if answer["choices"][0]["finish_reason"] == "length":
+            continue  # a list that was cut
+        calls = answer["choices"][0]["message"]["tool_calls"]
+        counts.add(len(calls))
+        assert all(c["function"]["name"] in {"weather", "leave"} for c in calls)
+        assert len({c["id"] for c in calls}) == len(calls)
+        receipt = server.receipt(only_receipt(answer))
+        assert '"several":true' in json.loads(receipt)["input"]["structured_outputs"]
+        assert server.ask("/v1/receipts/verify", receipt)["verdict"] == "VERIFIED"
+    assert max(counts) > 1
+    one = server.complete(
+        {**body, "tool_choice": "required", "parallel_tool_calls": False}, chat=True
+    )
+    assert len(one["choices"][0]["message"]["tool_calls"]) == 1
+    error = server.ask("/v1/chat/completions", {**body, "parallel_tool_calls": False}, 400)["error"]
+    assert error["param"] == "parallel_tool_calls" and "tool_choice" in error["message"]
     for choice, words in (
         ("any", "auto, none, required"),
         ({"type": "function", "function": {"name": "x"}}, '"x"'),

@@ -29,12 +29,11 @@ std::optional<int> expect_devices(const ExecutionOptions& o) {
   return o.cpu_only || !o.workers.empty() ? std::nullopt : expect_devices(std::string_view(o.device));
 }
 
-// Devices and workers. `ends_with_terminal`: as for run_under_mpirun().
-std::optional<int> place(const ExecutionOptions& o, const std::string& worker_model,
-                         bool ends_with_terminal) {
+// Devices and workers.
+std::optional<int> place(const ExecutionOptions& o, const std::string& worker_model, SignalMeaning meaning) {
   if (const std::optional<int> code = expect_devices(o)) return code;
   model_of_workers() = worker_model;
-  return run_under_mpirun(o, ends_with_terminal);
+  return run_under_mpirun(o, meaning);
 }
 
 std::optional<int> expect_one_way_to_sample(const SamplingOptions& o, std::string_view command) {
@@ -52,25 +51,33 @@ std::optional<int> prepare(RunCommand& c, std::string_view name) {
                    "--tools, --system, --enable-thinking and --date are for --user and messages, not for "
                    "--prompt-text");
   if (c.explain) c.execution.explain = explain_on_stderr;
-  return place(c.execution, c.worker_model, /*ends_with_terminal=*/false);
+  return place(c.execution, c.worker_model, {});
 }
 
 std::optional<int> prepare(ChatCommand& c, std::string_view name) {
   if (const std::optional<int> code = expect_one_way_to_sample(c.sampling, name)) return code;
-  return place(c.execution, c.worker_model, /*ends_with_terminal=*/false);
+  return place(c.execution, c.worker_model, {});
 }
 
 std::optional<int> prepare(BatchCommand& c, std::string_view name) {
   if (c.merge) return std::nullopt;
   if (c.model.model_name.empty()) return misused(name, "--model-name is missing");
   if (c.from_stdin && c.results.empty()) return misused(name, "--stdin needs --results FOLDER");
-  return place(c.execution, c.worker_model, /*ends_with_terminal=*/false);
+  return place(c.execution, c.worker_model, {.first_drains = true});
+}
+
+std::optional<int> prepare(ServeCommand& c, std::string_view) {
+  // Before the processes are started.
+  if (c.model_names.size() > 1 && !c.execution.workers.empty())
+    return fail(bad_input("--workers is of one model, and " + std::to_string(c.model_names.size()) +
+                          " are given with --model-name: start a server for each"));
+  return place(c.execution, c.worker_model, {.first_drains = true});
 }
 
 std::optional<int> prepare(InferCommand& c, std::string_view name) {
   if (const std::optional<int> code = expect_one_way_to_sample(c.sampling, name)) return code;
   if (c.explain) c.execution.explain = explain_on_stderr;
-  return place(c.execution, c.worker_model, /*ends_with_terminal=*/true);
+  return place(c.execution, c.worker_model, {.hangup_ends = true});
 }
 
 std::optional<int> prepare(EncoderCommand& c, std::string_view name) {
@@ -85,7 +92,7 @@ std::optional<int> prepare(ReceiptCommand& c, std::string_view) {
     if (!path) return fail(path.error());
     c.receipts.push_back(*std::move(path));
   }
-  return place(c.execution, c.worker_model, /*ends_with_terminal=*/true);
+  return place(c.execution, c.worker_model, {.hangup_ends = true});
 }
 
 std::optional<int> prepare(DisputeCommand& c, std::string_view) {

@@ -13,6 +13,7 @@ namespace invar::cli {
 std::optional<int> prepare(RunCommand&, std::string_view name);
 std::optional<int> prepare(ChatCommand&, std::string_view name);
 std::optional<int> prepare(BatchCommand&, std::string_view name);
+std::optional<int> prepare(ServeCommand&, std::string_view name);
 std::optional<int> prepare(InferCommand&, std::string_view name);
 std::optional<int> prepare(EncoderCommand&, std::string_view name);
 std::optional<int> prepare(ReceiptCommand&, std::string_view name);

@@ -15,6 +15,7 @@
 #include "console.h"
 #include "progress/display.h"
 #include "terminal/line_editor.h"
+#include "workers/workers.h"
 
 namespace invar::cli {
 namespace {
@@ -72,7 +73,8 @@ void clean_up_on_signals() {
   } catch (const std::system_error&) {
     return;  // no thread: signals end the process as they always do
   }
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+    if (signal == SIGUSR1 && !is_in_job()) continue;
     struct sigaction old {};
     if (::sigaction(signal, nullptr, &old) != 0 || old.sa_handler == SIG_IGN) continue;
     struct sigaction action {};

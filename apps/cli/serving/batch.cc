@@ -8,12 +8,12 @@
 
 #include "commands.h"
 #include "console.h"
-#include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
 #include "options/values.h"
 #include "outputs/folders.h"
 #include "progress/interrupt.h"
 #include "serve/batch.h"
+#include "serving/opened.h"
 
 namespace invar::cli {
 namespace {
@@ -82,15 +82,17 @@ Status do_batch(const BatchCommand& c) {
   // A worker of another program's ends with it.
   if (c.from_stdin) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   const auto starting = generate::start(c.execution);
-  INVAR_TRY(const auto model, generate::Model::open(c.model, console));
-  INVAR_TRY(generate::Engine engine,
-            generate::Engine::open(model, c.execution, {.batch_size = c.batch_size, .positions = c.context},
-                                   {}, console));
-  if (engine.model().compiled.plan.operation_set != OperationSet::reproducible)
+  Opened opened;
+  INVAR_CHECK_OK(open_model(c.model, c.execution, {.batch_size = c.batch_size, .positions = c.context}, {},
+                            opened, console));
+  const serve::Models models = opened.models();
+  const receipt::Receipt& program =
+      models.encoders.empty() ? models.engines[0]->model().described : models.encoders[0]->model.described();
+  if (program.operation_set != name_of(OperationSet::reproducible))
     return not_covered(
         "a batch has equal results on every worker, which programs of the operation set reproducible alone "
         "have: take such a plan");
-  INVAR_TRY(const auto batch, serve::Batch::make(engine, options));
+  INVAR_TRY(const auto batch, serve::Batch::make(models, options));
   on_next_signal([&] { batch->stop(); });
   if (!c.from_stdin) {
     auto counts = batch->run(console);

@@ -8,11 +8,11 @@
 
 #include "commands.h"
 #include "console.h"
-#include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
 #include "http/server.h"
 #include "progress/interrupt.h"
 #include "serve/service.h"
+#include "serving/opened.h"
 #include "serving/supervisor.h"
 
 namespace invar::cli {
@@ -89,65 +89,11 @@ Status check_several(const ServeCommand& c) {
                  {"--task-dir", !c.model.task_dir.empty()},
                  {"--name", !c.model.name.empty()},
                  {"--tensor-parallel", c.execution.tensor_parallel != 1},
-                 {"--lora-modules", !c.lora_modules.empty()},
-                 {"--workers", !c.execution.workers.empty()}};
+                 {"--lora-modules", !c.lora_modules.empty()}};
   for (const auto& [option, given] : options)
     if (given)
       return bad_input(std::string(option) + " is of one model, and " + std::to_string(c.model_names.size()) +
                        " are given with --model-name: start a server for each");
-  return {};
-}
-
-// The models of the command, in its order.
-struct Opened {
-  std::vector<std::unique_ptr<generate::Engine>> engines;
-  std::vector<std::unique_ptr<serve::OpenedEncoder>> encoders;
-
-  serve::Models models() const {
-    serve::Models all;
-    for (const auto& engine : engines) all.engines.push_back(engine.get());
-    for (const auto& encoder : encoders) all.encoders.push_back(encoder.get());
-    return all;
-  }
-  // "model a, 8 sequences of 4096 tokens, encoder b"
-  std::string describe() const {
-    std::string text;
-    const auto comma = [&] { return text.empty() ? "" : ", "; };
-    for (const auto& engine : engines)
-      text += comma() + ("model " + engine->model().location.name) + ", " +
-              std::to_string(engine->session().sequences()) + " sequences of " +
-              std::to_string(engine->positions()) + " tokens";
-    for (const auto& encoder : encoders) text += comma() + ("encoder " + encoder->name);
-    return text;
-  }
-};
-
-Status open_model(const ServeCommand& c, const std::string& name, Opened& opened,
-                  generate::Observer& observer) {
-  generate::ModelOptions options = c.model;
-  options.model_name = name;
-  INVAR_TRY(const auto location, generate::obtain({name, options.revision, options.offline}, observer));
-  INVAR_TRY(const auto kind, generate::encoder_kind(location));
-  if (kind == generate::EncoderKind::none) {
-    INVAR_TRY(const auto model, generate::Model::open(options, observer));
-    const generate::EngineOptions sizes{.batch_size = c.batch_size, .positions = c.context};
-    INVAR_TRY(auto engine, generate::Engine::open(model, c.execution, sizes, {}, observer));
-    opened.engines.push_back(std::make_unique<generate::Engine>(std::move(engine)));
-    // A program of its own for each adapter: an answer has the bits that it has alone.
-    for (const std::string& module : c.lora_modules) {
-      INVAR_TRY(const auto adapted, generate::Model::open_with_adapter(location, options, module));
-      INVAR_TRY(auto with_adapter, generate::Engine::open(adapted, c.execution, sizes, {}, observer));
-      opened.engines.push_back(std::make_unique<generate::Engine>(std::move(with_adapter)));
-    }
-    return {};
-  }
-  if (!c.lora_modules.empty())
-    return bad_input("--lora-modules: " + location.name + " is an encoder, which takes no adapter");
-  generate::EncoderOptions of_texts;
-  of_texts.pairs = kind == generate::EncoderKind::scores;
-  INVAR_TRY(auto encoder, generate::EncoderModel::open(options, c.execution, of_texts, observer));
-  opened.encoders.push_back(std::make_unique<serve::OpenedEncoder>(
-      serve::OpenedEncoder{location.name, location.revision, kind, std::move(encoder)}));
   return {};
 }
 
@@ -156,7 +102,12 @@ Result<Opened> open_models(const ServeCommand& c, generate::Observer& observer) 
     INVAR_CHECK_OK(check_several(c));
   }
   Opened opened;
-  for (const std::string& name : c.model_names) INVAR_CHECK_OK(open_model(c, name, opened, observer));
+  generate::ModelOptions options = c.model;
+  for (const std::string& name : c.model_names) {
+    options.model_name = name;
+    INVAR_CHECK_OK(open_model(options, c.execution, {.batch_size = c.batch_size, .positions = c.context},
+                              c.lora_modules, opened, observer));
+  }
   return opened;
 }
 

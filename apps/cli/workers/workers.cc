@@ -28,11 +28,13 @@ std::vector<std::string>& arguments() {
   return all;
 }
 
-volatile sig_atomic_t child = 0, ended_by = 0;
-// mpirun has a session of its own, so a terminal's signals come here alone.
+volatile sig_atomic_t child = 0, ended_by = 0, drains = 0;
+// mpirun has a session of its own, so a terminal's signals come here alone. It hands on SIGUSR1.
 void pass_on(int signal) {
-  ended_by = signal;
-  if (child > 0) ::kill(static_cast<pid_t>(child), signal == SIGHUP ? SIGTERM : signal);
+  const bool drain = drains != 0;
+  drains = 0;
+  if (!drain) ended_by = signal;
+  if (child > 0) ::kill(static_cast<pid_t>(child), drain ? SIGUSR1 : signal == SIGHUP ? SIGTERM : signal);
 }
 // Ctrl-Z: mpirun stops its processes, then this one stops, until both go on.
 void pause_all(int) {
@@ -43,7 +45,8 @@ void pause_all(int) {
   errno = error;
 }
 
-void handle_signals(bool ends_with_terminal) {
+void handle_signals(SignalMeaning meaning) {
+  drains = meaning.first_drains;
   struct sigaction action {};
   action.sa_flags = SA_RESTART;
   const auto handle = [&](int signal, void (*how)(int)) {
@@ -54,7 +57,7 @@ void handle_signals(bool ends_with_terminal) {
   };
   handle(SIGINT, pass_on);
   handle(SIGTERM, pass_on);
-  handle(SIGHUP, ends_with_terminal ? pass_on : SIG_IGN);
+  handle(SIGHUP, meaning.hangup_ends ? pass_on : SIG_IGN);
   handle(SIGTSTP, pause_all);
 }
 
@@ -218,8 +221,12 @@ void remember_arguments(int argc, char** argv) {
   arguments().assign(argv, argv + argc);
 }
 
-std::optional<int> run_under_mpirun(const ExecutionOptions& o, bool ends_with_terminal) {
-  if (o.workers.empty() || std::getenv(kJob)) return {};
+bool is_in_job() {
+  return std::getenv(kJob) != nullptr;
+}
+
+std::optional<int> run_under_mpirun(const ExecutionOptions& o, SignalMeaning meaning) {
+  if (o.workers.empty() || is_in_job()) return {};
   if (("," + o.workers + ",").find(",,") != std::string::npos)
     return fail(bad_input("--workers: '" + o.workers + "' has an empty name: hosts, comma separated"));
   if (processes_of(o) < 2)
@@ -238,7 +245,7 @@ std::optional<int> run_under_mpirun(const ExecutionOptions& o, bool ends_with_te
   if (pid == 0) become_mpirun(o, errors[1], parent);
   child = pid;
   ::close(errors[1]);
-  handle_signals(ends_with_terminal);
+  handle_signals(meaning);
   MpirunText text;
   int status = 0;
   const bool stopped = await_mpirun(pid, errors[0], o.worker_timeout, text, status);
@@ -273,6 +280,7 @@ int run_in_job(int (*program)(int argc, char** argv, bool), int argc, char** arg
   run::Transport& t = **transport;
   int code = 0;
   if (t.rank() > 0) {
+    ::signal(SIGUSR1, SIG_IGN);  // of process 0
     const char* const model = std::getenv(kJobModel);
     code = exit_code(run::work_for(t, model ? model : ""));
   } else {

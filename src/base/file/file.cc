@@ -10,10 +10,12 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <deque>
 #include <utility>
 
 #include "base/file/map_registry.h"
 #include "base/file/temporary_file.h"
+#include "base/file/write_files.h"
 
 namespace invar {
 namespace {
@@ -73,6 +75,13 @@ Status write_in_place(const std::string& path, std::string_view content) {
   if (file.fd < 0 || ::fcntl(file.fd, F_SETFL, O_WRONLY) != 0) return failure("write", path, errno);
   if (int error = write_all(file.fd, content)) return failure("write", path, error);
   return {};
+}
+
+// A new name survives a power cut only once its folder is on disk; a file system that cannot sync
+// folders is no reason to fail.
+void flush_folder_of(const std::string& path) {
+  Fd dir(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir.fd >= 0) (void)::fsync(dir.fd);
 }
 
 }  // namespace
@@ -189,10 +198,25 @@ Status write_file(const std::string& path, std::string_view content) {
   }
   const int error = replace_content(path, [&](int fd) { return write_all(fd, content); });
   if (error) return failure("write", path, error);
-  // The new name survives a power cut only once its folder is on disk; a file system that cannot
-  // sync folders is no reason to fail.
-  Fd dir(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (dir.fd >= 0) (void)::fsync(dir.fd);
+  flush_folder_of(path);
+  return {};
+}
+
+Status write_files(std::span<const NewContent> files) {
+  std::deque<NewFile> made;
+  for (const auto& [path, content] : files) {
+    NewFile& file = made.emplace_back();
+    int error = file.make(path);
+    if (!error) error = write_all(file.descriptor(), content);
+    if (error) return failure("write", path, error);
+    // The disk begins with each now, so that the first flush finds most of all of them done.
+    (void)::sync_file_range(file.descriptor(), 0, 0, SYNC_FILE_RANGE_WRITE);
+  }
+  for (size_t i = 0; i < files.size(); ++i)
+    if (const int error = made[i].flush()) return failure("write", files[i].path, error);
+  for (size_t i = 0; i < files.size(); ++i)
+    if (const int error = made[i].replace()) return failure("write", files[i].path, error);
+  if (!files.empty()) flush_folder_of(files[0].path);
   return {};
 }
 

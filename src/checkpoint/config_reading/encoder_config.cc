@@ -65,6 +65,23 @@ Result<Encoder> read_encoder_config(const Value& object, const std::string& fold
   return e;
 }
 
+static Result<ShorterVectors> read_shorter(const Value& object, const std::string& path) {
+  ConfigReader r(object, path);
+  ShorterVectors shorter;
+  shorter.any = r.flag("is_matryoshka");
+  const Value* const sizes = r.find("matryoshka_dimensions");
+  const Value list = sizes ? *sizes : Value();
+  bool good = list.is_null() || list.is_array();
+  for (const Value& size : list.items) {
+    shorter.sizes.push_back(size.to_int64());
+    good &= size.is_number() && size.text == std::to_string(shorter.sizes.back());
+  }
+  if (!good) r.reject("'matryoshka_dimensions' is not a list of sizes");
+  if (!shorter.sizes.empty()) shorter.any = false;
+  INVAR_CHECK_OK(r.status());
+  return shorter;
+}
+
 Result<TextEncoder> read_text_encoder(const std::string& folder) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(const std::string text, read_file(path));
@@ -72,6 +89,7 @@ Result<TextEncoder> read_text_encoder(const std::string& folder) {
   INVAR_TRY(const Encoder e, read_encoder_config(object, folder));
   TextEncoder out;
   out.sentence = e.sentence;
+  INVAR_TRY(out.shorter, read_shorter(object, path));
   if (e.classifier.labels > 0) {  // its texts are as long as those of a sentence encoder
     INVAR_TRY(out.sentence.max_length, read_max_length(folder));
   }

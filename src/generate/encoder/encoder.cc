@@ -3,6 +3,7 @@
 #include "generate/encoder/encoder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "generate/requests/receipt_file.h"
 #include "generate/tensors/tensor_function.h"
 #include "num/env.h"
+#include "num/reduce/reference.h"
 #include "receipt/seal.h"
 
 namespace invar::generate {
@@ -85,6 +87,28 @@ int64_t EncoderModel::positions() const {
 Result<EncoderModel::Count> EncoderModel::count(const EncoderText& text) const {
   INVAR_TRY(const Tokens tokens, impl_->inputs.encode(text));
   return Count{static_cast<int64_t>(tokens.ids.size()), tokens.cut};
+}
+
+Status EncoderModel::check_dimensions(int64_t dimensions) const {
+  if (dimensions == size() || (dimensions < size() && impl_->inputs.offers(dimensions))) return {};
+  return bad_input("dimensions: vectors of this model have " + std::to_string(size()) + " numbers, and " +
+                   std::to_string(dimensions) +
+                   " are not declared (matryoshka_dimensions or is_matryoshka of config.json)");
+}
+
+Status EncoderModel::shorten(std::vector<EncoderOutput>& outputs, int64_t dimensions) const {
+  INVAR_CHECK_OK(check_dimensions(dimensions));
+  if (dimensions == size()) return {};
+  const num::ArithmeticEnv env;
+  for (EncoderOutput& out : outputs) {
+    if (out.problem) continue;
+    out.values.resize(static_cast<size_t>(dimensions));
+    if (!impl_->inputs.normalizes()) continue;
+    const float norm = std::sqrt(num::reference::row_sum_squares(out.values.data(), dimensions));  // reduce.7
+    const float divisor = norm < 1e-12f ? 1e-12f : norm;
+    for (float& value : out.values) value /= divisor;
+  }
+  return {};
 }
 
 std::vector<size_t> ranking(const std::vector<EncoderOutput>& outputs) {

@@ -61,7 +61,11 @@ class EncoderModel {
     int64_t tokens = 0, cut = 0;
   };
   Result<Count> count(const EncoderText&) const;
-  int64_t size() const;       // of a vector; 1 of a score
+  int64_t size() const;  // of a vector; 1 of a score
+  // Makes this number of the first numbers of each vector, of length 1 again where the model's are
+  // (encoder.13). Receipts are those of whole vectors. bad_input: the model does not declare it.
+  Status shorten(std::vector<EncoderOutput>&, int64_t dimensions) const;
+  Status check_dimensions(int64_t dimensions) const;
   int64_t positions() const;  // tokens that a text may have; 0: no file says it
   // The fields of model and program of every receipt.
   const receipt::Receipt& described() const;

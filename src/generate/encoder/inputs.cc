@@ -95,6 +95,8 @@ Result<EncoderInputs> EncoderInputs::open(const ModelLocation& location, const E
     inputs.max_length_ = std::min(inputs.max_length_, opened.max_length);
   if (model.positions) inputs.max_length_ = std::min(inputs.max_length_, model.positions);
   inputs.has_token_types_ = model.has_token_types, inputs.pairs_ = options.pairs;
+  inputs.normalizes_ = sentence.normalize;
+  inputs.any_size_ = model.shorter.any, inputs.sizes_ = model.shorter.sizes;
   if (model.has_token_types) {
     INVAR_TRY(inputs.tokenizer_has_types_, tokenizer_has_types(location.folder));
   }

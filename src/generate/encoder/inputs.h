@@ -1,7 +1,9 @@
 // Text -> the inputs of an encoder's program, as sentence-transformers makes them.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "generate/encoder/encoder.h"
 #include "generate/model/model_folder.h"
@@ -18,6 +20,9 @@ class EncoderInputs {
   };
   Result<Tokens> encode(const EncoderText&) const;
   int64_t max_length() const { return max_length_; }
+  // Shorter vectors that the model declares (encoder.13).
+  bool offers(int64_t dimensions) const { return any_size_ || std::ranges::count(sizes_, dimensions) > 0; }
+  bool normalizes() const { return normalizes_; }
   // The tensors of texts of one length: [texts, length].
   run::Function::NamedTensors tensors(const std::vector<const Tokens*>&) const;
 
@@ -27,6 +32,8 @@ class EncoderInputs {
   std::string prompt_;
   int64_t max_length_ = 0;
   bool has_token_types_ = false, pairs_ = false, tokenizer_has_types_ = true;
+  bool normalizes_ = false, any_size_ = false;
+  std::vector<int64_t> sizes_;
 };
 
 }  // namespace invar::generate

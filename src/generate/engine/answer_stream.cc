@@ -14,7 +14,8 @@ struct AnswerStream::Impl {
         request(r),
         observer(o),
         text(e.model->folder.tokenizer),
-        kept(take_held(e, r)),
+        names(e.pool->names()),
+        kept(take_known(e, r, names)),
         loop(*e.session, e.task(r), kept) {
     engine.memory_user = this;
     engine.pool->overwrite(0);
@@ -28,16 +29,23 @@ struct AnswerStream::Impl {
     held = request.tokens;
     held.insert(held.end(), made.begin(), made.end());
     held.resize(std::min(held.size(), static_cast<size_t>(engine.session->position())));
+    if (!engine.drafter) engine.pool->keep(0, names, held, 0);
   }
-  // How many tokens of the prompt need no computation. A position of a reproducible program has the
-  // same bits however positions are grouped into steps (receipt.16); other programs begin anew.
-  static size_t take_held(Engine::Impl& e, const Request& r) {
+  // How many tokens of the prompt need no computation: those that the answer before has left, or
+  // those of full pages of any earlier one. A position of a reproducible program has the same bits
+  // however positions are grouped into steps (receipt.16); other programs begin anew.
+  static size_t take_known(Engine::Impl& e, const Request& r, PageNames& names) {
     const std::vector<int32_t> held = std::exchange(e.held, {});
     if (!e.is_reproducible() || !r.source().empty()) return 0;
-    const size_t most = std::min(held.size(), r.tokens.size() - 1);
-    return static_cast<size_t>(
-        std::mismatch(held.begin(), held.begin() + static_cast<int64_t>(most), r.tokens.begin()).first -
-        held.begin());
+    const std::span<const int32_t> tokens = r.tokens;
+    int64_t left = common_prefix(held, tokens.first(tokens.size() - 1));
+    if (e.drafter || !e.pool->keeps_pages()) return static_cast<size_t>(left);
+    // Full pages are kept, so that nobody writes into them.
+    constexpr int64_t page = run::Session::kPagePositions;
+    if (left / page < static_cast<int64_t>(held.size()) / page) left -= left % page;
+    if (e.pool->kept(names, tokens) <= left) return static_cast<size_t>(left);
+    e.session->reset(0);
+    return static_cast<size_t>(e.pool->append_kept(0, names, tokens));
   }
   Result<std::optional<int32_t>> next_token();
   void report_decoding();
@@ -46,6 +54,7 @@ struct AnswerStream::Impl {
   Request& request;
   Observer& observer;
   prompt::Stream text;
+  PageNames names;
   const size_t kept;  // tokens of the prompt that are in the memory
   GenerationLoop loop;
   std::unique_ptr<Phase> decoding;  // from the first token on

@@ -125,8 +125,9 @@ class Scheduler {
     std::vector<Failed> failed;      // the others go on
   };
   // At most so many tokens of prompts are computed between two steps of answers, so that those need
-  // not wait for a long prompt; 0: all. It changes no bit. Engine and observer outlive it.
-  Scheduler(Engine&, Observer&, int64_t prompt_tokens = 0);
+  // not wait for a long prompt; 0: all. by_time: so many that answers wait for about two of their
+  // own steps (scheduling/prompt_pace.h). It changes no bit. Engine and observer outlive it.
+  Scheduler(Engine&, Observer&, int64_t prompt_tokens = 0, bool by_time = false);
   Scheduler(Scheduler&&) noexcept;
   ~Scheduler();
   // Whose turn it is among those that wait: the lowest priority, then the client that has had the

@@ -14,14 +14,15 @@ int64_t pages_for(int64_t positions) {
   return (positions + kOfPage - 1) / kOfPage;
 }
 
-// Those of all sequences, or of half the machine's memory; one sequence fits in any case.
+// Those of all sequences, of two where there is one, which leaves room for what earlier answers
+// had; or of half the machine's memory. One sequence fits in any case.
 int64_t most_pages_of(const run::Session& s) {
   if (!s.shares_pages()) return 0;
   if (s.most_pages() != INT64_MAX) return s.most_pages();
   const int64_t one = pages_for(s.capacity());
   const auto half =
       static_cast<int64_t>(Allocation::physical_memory() / 2 / std::max<size_t>(s.page_bytes(), 1));
-  return std::max(one, std::min(one * s.sequences(), half));
+  return std::max(one, std::min(one * std::max<int64_t>(s.sequences(), 2), half));
 }
 
 }  // namespace
@@ -65,6 +66,12 @@ int64_t PagePool::append_kept(int64_t sequence, PageNames& names, std::span<cons
       cache_.find(names, tokens, position / kOfPage, (static_cast<int64_t>(tokens.size()) - 1) / kOfPage);
   if (!found.empty()) session_.append_pages(sequence, found);
   return session_.position(sequence) - position;
+}
+
+int64_t PagePool::kept(PageNames& names, std::span<const int32_t> tokens) {
+  if (!keeps_ || !paged_) return 0;
+  const int64_t end = (static_cast<int64_t>(tokens.size()) - 1) / kOfPage;
+  return static_cast<int64_t>(cache_.find(names, tokens, 0, end).size()) * kOfPage;
 }
 
 int64_t PagePool::keep(int64_t sequence, PageNames& names, std::span<const int32_t> tokens, int64_t first) {

@@ -13,6 +13,9 @@
 
 namespace invar::generate {
 
+// How many tokens both begin with.
+int64_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b);
+
 class PagePool {
  public:
   // root: what a page depends on beyond tokens. keeps: false: nothing is kept, such as where bits
@@ -28,6 +31,8 @@ class PagePool {
   // Appends the kept pages that go on with these tokens to a sequence whose position is at a page's
   // begin, but not the last token. Returns how many positions there are more.
   int64_t append_kept(int64_t sequence, PageNames&, std::span<const int32_t> tokens);
+  // How many positions append_kept() would append to a sequence that has none.
+  int64_t kept(PageNames&, std::span<const int32_t> tokens);
   // Keeps the full pages of a sequence from page `first` on. Returns the page behind them. tokens:
   // all that are computed.
   int64_t keep(int64_t sequence, PageNames&, std::span<const int32_t> tokens, int64_t first);

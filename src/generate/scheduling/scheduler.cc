@@ -1,18 +1,25 @@
 // Many answers, several computed together: which requests run, which tokens a step computes, and
 // who gives way where the pages of keys and values are too few.
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "generate/engine/engine_impl.h"
+#include "generate/scheduling/prompt_pace.h"
 #include "num/env.h"
 
 namespace invar::generate {
 namespace {
 
 constexpr int64_t kPage = run::Session::kPagePositions;
+using Clock = std::chrono::steady_clock;
+
+double seconds(Clock::duration d) {
+  return std::chrono::duration<double>(d).count();
+}
 
 struct Entry {
   size_t number;
@@ -60,8 +67,13 @@ struct Scheduler::Impl {
     std::vector<Entry*> next;
   };
 
-  Impl(Engine::Impl& e, Observer& o, int64_t most)
-      : engine(e), pool(*e.pool), observer(o), prompt_tokens(e.is_reproducible() && most ? most : INT64_MAX) {
+  Impl(Engine::Impl& e, Observer& o, int64_t most, bool paced)
+      : engine(e),
+        pool(*e.pool),
+        observer(o),
+        prompt_tokens(e.is_reproducible() && most ? most : INT64_MAX),
+        by_time(paced && e.is_reproducible() && most),
+        pace(prompt_tokens) {
     rows.resize(static_cast<size_t>(e.session->sequences()));
   }
   ~Impl() {
@@ -95,6 +107,8 @@ struct Scheduler::Impl {
   PagePool& pool;
   Observer& observer;
   const int64_t prompt_tokens;
+  const bool by_time;
+  PromptPace pace;
   std::vector<Entry*> rows;              // by the session's sequence; null: it is free
   std::map<size_t, Entry> entries = {};  // without those that are cancelled or answered
   Service service = {};
@@ -192,7 +206,9 @@ std::vector<Entry*> Scheduler::Impl::running(bool fair) const {
 Scheduler::Impl::Plan Scheduler::Impl::plan() {
   Plan plan;
   const std::vector<Entry*> all = running(true);
-  int64_t left = prompt_tokens;
+  const auto answers = static_cast<size_t>(std::ranges::count_if(
+      all, [](const Entry* e) { return !e->loop->complete() && e->loop->unfed() == 0; }));
+  int64_t left = by_time ? pace.tokens(all.size() - answers, answers) : prompt_tokens;
   std::set<Digest> coming;  // pages that this step computes
   for (Entry* const e : all) {
     if (e->loop->complete()) continue;  // without a token
@@ -212,8 +228,11 @@ Scheduler::Impl::Plan Scheduler::Impl::plan() {
       const bool full = (position / kPage + 1) * kPage < static_cast<int64_t>(e->tokens.size());
       if (full && takes(*e) && !e->loop->wants_prompt_rows() && position % kPage == 0 &&
           coming.contains(e->names.of(e->tokens, position / kPage)))
-        continue;  // its next page is there after this step
-      for (int64_t i = position / kPage; i < end / kPage; ++i) coming.insert(e->names.of(e->tokens, i));
+        continue;  // somebody computes its next page now
+      // The last of them may be there after a later step.
+      const auto whole_pages = static_cast<int64_t>(e->tokens.size()) / kPage;
+      for (int64_t i = position / kPage; i < std::min((end + kPage - 1) / kPage, whole_pages); ++i)
+        coming.insert(e->names.of(e->tokens, i));
     }
     left -= static_cast<int64_t>(count);
     plan.parts.emplace_back(e, count);
@@ -250,18 +269,25 @@ void Scheduler::Impl::give_way(Plan& plan) {
 
 Status Scheduler::Impl::compute(const Plan& plan) {
   std::vector<Part> parts;
+  int64_t prompts = 0;
   for (const auto& [e, count] : plan.parts) {
     parts.push_back({e->loop.get(), count});
+    prompts += static_cast<int64_t>(count);
     service.had(e->turn.client, static_cast<int64_t>(count));
   }
+  const auto begin = Clock::now();
   INVAR_CHECK_OK(GenerationLoop::prefill(*engine.session, parts));
+  const auto between = Clock::now();
+  if (prompts > 0) pace.prompts_took(prompts, seconds(between - begin));
   std::vector<GenerationLoop*> next;
   for (Entry* const e : plan.next) {
     next.push_back(e->loop.get());
     service.had(e->turn.client, 1);
   }
   if (!next.empty()) {
+    const bool whole = next.size() == 1 && next[0]->unfed() > 0;  // a prompt
     INVAR_CHECK_OK(GenerationLoop::advance(*engine.session, next));
+    if (!whole) pace.answers_took(seconds(Clock::now() - between));
   }
   return {};
 }
@@ -304,8 +330,8 @@ void Scheduler::Impl::seal_complete(Step& step) {
 
 // --- the scheduler -------------------------------------------------------------------------------
 
-Scheduler::Scheduler(Engine& engine, Observer& observer, int64_t prompt_tokens)
-    : impl_(new Impl{*engine.impl_, observer, prompt_tokens}) {
+Scheduler::Scheduler(Engine& engine, Observer& observer, int64_t prompt_tokens, bool by_time)
+    : impl_(new Impl{*engine.impl_, observer, prompt_tokens, by_time}) {
   impl_->engine.held.clear(), impl_->engine.memory_user = nullptr;
 }
 Scheduler::Scheduler(Scheduler&&) noexcept = default;

@@ -11,6 +11,7 @@
 
 #include "generate/engine/engine.h"
 #include "generate/scheduling/prefix_cache.h"
+#include "generate/scheduling/prompt_pace.h"
 
 #ifdef INVAR_COMPILER
 namespace invar::generate {
@@ -326,6 +327,55 @@ TEST_F(PrefixTest, WithoutPagesASequenceKeepsItsTokens) {
   EXPECT_EQ(asked(scheduler, {other}), (std::vector<int64_t>{0}));
 }
 
+// Answers one at a time find the pages of all earlier ones, and go on behind the last one.
+TEST_F(PrefixTest, StreamsFindWhatEarlierAnswersHad) {
+  const std::vector<int32_t> book = tokens_of(200);
+  const Given first{{book.begin(), book.begin() + 300}, false};
+  const Given other{{book.begin() + 20, book.begin() + 180}, true};
+  Given half = first, parts = first;
+  half.tokens.resize(200), half.tokens[190] = 7;  // parts within the second page
+  parts.tokens.insert(parts.tokens.end(), {7, 8, 9});
+  Engine engine = PrefixTest::engine(1);
+  const auto cached = [&](const Given& given) {
+    Request asked = request(given);
+    AnswerStream stream = engine.stream(asked, observer_);
+    for (auto piece = stream.next(); piece && *piece;) piece = stream.next();
+    const auto answer = stream.finish();
+    EXPECT_TRUE(answer);
+    EXPECT_EQ(answer->receipt_hash, alone(given));
+    return answer->cached_tokens;
+  };
+  EXPECT_EQ(cached(first), 0);
+  EXPECT_EQ(cached(first), 299);   // all but the last one, which no full page has
+  EXPECT_EQ(cached(half), kPage);  // nobody writes into the second page
+  EXPECT_EQ(cached(other), 0);
+  EXPECT_EQ(cached(parts), 2 * kPage);
+  EXPECT_EQ(cached(other), kPage);
+  EXPECT_EQ(cached(other), 159);
+  {  // a scheduler has the same pages
+    Scheduler scheduler(engine, observer_, 256);
+    Request asked = request(first);
+    scheduler.add(asked);
+    const auto answers = all(scheduler);
+    EXPECT_EQ(answers.at(0).receipt_hash, alone(first));
+    EXPECT_EQ(answers.at(0).cached_tokens, 2 * kPage);
+  }
+  EXPECT_EQ(cached(half), kPage);
+}
+
+TEST(PromptPaceTest, AnswersWaitForAboutTwoOfTheirSteps) {
+  PromptPace pace(2048);
+  EXPECT_EQ(pace.tokens(3, 5), 2048);  // nothing is known
+  pace.answers_took(1.0 / 128), pace.prompts_took(256, 256.0 / 16384);
+  EXPECT_EQ(pace.tokens(1, 64), 192);
+  EXPECT_EQ(pace.tokens(32, 64), 192);
+  EXPECT_EQ(pace.tokens(128, 64), 384);
+  EXPECT_EQ(pace.tokens(63, 1), 2048);  // many that wait for one
+  EXPECT_EQ(pace.tokens(5, 0), 2048);   // nobody waits
+  for (int i = 0; i < 40; ++i) pace.prompts_took(16, 1);
+  EXPECT_EQ(pace.tokens(1, 64), 128);
+}
+
 // The lowest priority first; a client that has had less before one that has had more.
 TEST_F(PrefixTest, TheTurnIsThatOfPriorityAndService) {
   Engine engine = PrefixTest::engine(1);
@@ -372,7 +422,7 @@ TEST_F(PrefixTest, RandomCompanyDoesNotShow) {
     std::mt19937 random(seed);
     const auto draw = [&](size_t below) { return static_cast<size_t>(random() % below); };
     Engine engine = PrefixTest::engine(5, pages * page);
-    Scheduler scheduler(engine, observer_, static_cast<int64_t>(16 + draw(300)));
+    Scheduler scheduler(engine, observer_, static_cast<int64_t>(16 + draw(300)), /*by_time=*/pages == 0);
     std::map<size_t, std::pair<size_t, Request>> asked;  // by number: the prompt, and its request
     size_t answered = 0, cancelled = 0;
     for (int left = 30; left > 0 || scheduler.running() + scheduler.waiting() > 0;) {

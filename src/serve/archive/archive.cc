@@ -159,18 +159,18 @@ void Archive::remember(const std::string& id, const std::string& text) {
   }
 }
 
-Status Archive::keep(const receipt::Receipt& receipt, const std::string& id, const std::string& key,
-                     store::Record record) {
-  const bool whole = keeps_prompts() || receipt.format == receipt::kTensorFormat;  // which has no prompt
-  std::string text = receipt::print(receipt);
-  if (!whole) remember(id, text);
-  if (!whole) text = receipt::print(without_prompt(receipt));
+Status Archive::keep(std::vector<Answered> answers) {
   Waiting what;
-  record.time = now_in_milliseconds();
-  store::Entry entry{id, std::move(text), options_.repeats ? key : "", record.time};
-  what.bytes = entry.text.size() + record.prompt.size() + sizeof(Waiting);
-  what.entries.push_back(std::move(entry));
-  what.records.push_back(std::move(record));
+  for (auto& [receipt, id, key, record] : answers) {
+    const bool whole = keeps_prompts() || receipt->format == receipt::kTensorFormat;  // which has no prompt
+    std::string text = receipt::print(*receipt);
+    if (!whole) remember(id, text);
+    if (!whole) text = receipt::print(without_prompt(*receipt));
+    record.time = now_in_milliseconds();
+    what.bytes += text.size() + record.prompt.size() + sizeof(Waiting);
+    what.entries.push_back({std::move(id), std::move(text), options_.repeats ? key : "", record.time});
+    what.records.push_back(std::move(record));
+  }
   return put(std::move(what));
 }
 

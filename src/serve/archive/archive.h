@@ -43,10 +43,15 @@ class Archive {
   // Tries to keep what waits, once.
   ~Archive();
 
-  // Waits. Where it is no error the receipt is on the disk, or in memory where answers go on.
-  // `key`: the hash of question_of() where the answer may be given again; "": it may not. An error:
-  // ask the client to come again.
-  Status keep(const receipt::Receipt&, const std::string& id, const std::string& key, store::Record);
+  struct Answered {
+    const receipt::Receipt* receipt;
+    std::string id;
+    std::string key;  // the hash of question_of() where the answer may be given again; "": it may not
+    store::Record record;
+  };
+  // Waits, for all of them as long as for one. Where it is no error the receipts are on the disk,
+  // or in memory where answers go on. An error is that of the store: ask the clients to come again.
+  Status keep(std::vector<Answered>);
   // Waits. A request that has no answer; where that cannot be kept, answers do not suffer.
   void keep(store::Record);
 

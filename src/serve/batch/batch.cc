@@ -11,8 +11,8 @@
 namespace invar::serve {
 
 struct Batch::Impl {
-  Impl(generate::Engine& engine, BatchOptions o, BatchResults r, json::Value identity)
-      : options(std::move(o)), runner(engine, options, std::move(r), std::move(identity)) {}
+  Impl(const Models& models, BatchOptions o, BatchResults r, json::Value identity)
+      : options(std::move(o)), runner(models, options, std::move(r), std::move(identity)) {}
   Status compute(std::vector<BatchRow>&, generate::Observer&);
   Status recheck(const std::vector<BatchRow>&, generate::Observer&);
 
@@ -23,12 +23,19 @@ struct Batch::Impl {
 Batch::Batch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Batch::~Batch() = default;
 
-Result<std::unique_ptr<Batch>> Batch::make(generate::Engine& engine, BatchOptions options) {
-  const generate::Model& model = engine.model();
-  json::Value worker = {{"isa", std::string(engine.session().isa())}, {"version", INVAR_VERSION}};
+static Result<json::Value> identity_of(const Models& models, const BatchOptions& options) {
+  if (!models.encoders.empty()) return batch_identity(*models.encoders[0]);
+  const generate::Model& model = models.engines[0]->model();
+  return batch_identity(model, std::min(options.context, model.folder.context));
+}
+
+Result<std::unique_ptr<Batch>> Batch::make(const Models& models, BatchOptions options) {
+  const std::string isa(models.encoders.empty() ? models.engines[0]->session().isa()
+                                                : models.encoders[0]->model.isa());
+  json::Value worker = {{"isa", isa}, {"version", INVAR_VERSION}};
   INVAR_TRY(BatchResults results, BatchResults::open(options.folder, std::move(worker)));
-  INVAR_TRY(json::Value identity, batch_identity(model, std::min(options.context, model.folder.context)));
-  auto impl = std::make_unique<Impl>(engine, std::move(options), std::move(results), std::move(identity));
+  INVAR_TRY(json::Value identity, identity_of(models, options));
+  auto impl = std::make_unique<Impl>(models, std::move(options), std::move(results), std::move(identity));
   INVAR_CHECK_OK(impl->runner.open());
   return std::unique_ptr<Batch>(new Batch(std::move(impl)));
 }

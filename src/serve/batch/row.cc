@@ -13,7 +13,18 @@ using json::Value;
 
 namespace {
 
-constexpr std::string_view kPaths[] = {"/v1/chat/completions", "/v1/completions"};
+constexpr struct {
+  std::string_view path;
+  bool draws;
+} kPaths[] = {{"/v1/chat/completions", true},
+              {"/v1/completions", true},
+              {"/v1/embeddings", false},
+              {"/v1/rerank", false},
+              {"/v1/score", false}};
+
+auto path_of(std::string_view url) {
+  return std::ranges::find(kPaths, url, [](const auto& row) { return row.path; });
+}
 
 uint64_t digits_of(const std::string& id, size_t from) {
   uint64_t number = 0;
@@ -34,8 +45,11 @@ std::string problem_of_line(const Value& line) {
   if (!is_text("custom_id")) return "custom_id: a text is needed";
   if (line.get("method").text != "POST") return "method: POST is needed";
   const std::string& url = line.get("url").text;
-  if (std::ranges::find(kPaths, url) == std::end(kPaths))
-    return "url: /v1/chat/completions or /v1/completions is needed, not '" + json::brief(url) + "'";
+  if (path_of(url) == std::end(kPaths)) {
+    std::string known;
+    for (const auto& row : kPaths) known += (known.empty() ? "" : ", ") + std::string(row.path);
+    return "url: one of " + known + " is needed, not '" + json::brief(url) + "'";
+  }
   const Value& body = line.get("body");
   if (!body.is_object()) return "body: an object is needed";
   if (body.get("stream").is_true()) return "stream: a batch has no streams: leave it out";
@@ -64,6 +78,22 @@ Result<Value> batch_identity(const generate::Model& model, int64_t context) {
                {"context", context}};
 }
 
+// Texts become tokens by files that no digest of the program covers.
+Result<Value> batch_identity(const OpenedEncoder& encoder) {
+  const receipt::Receipt& of = encoder.model.described();
+  INVAR_TRY(std::vector<std::string> names, names_in(encoder.folder));
+  std::ranges::sort(names);
+  Sha256 files;
+  for (const std::string& name : names) {
+    if (!name.ends_with(".json") && !name.ends_with(".txt")) continue;
+    INVAR_TRY(const std::string text, read_file(encoder.folder + "/" + name));
+    files.update(name + "\n" + to_hex(sha256(text)) + "\n");
+  }
+  return Value{{"model", encoder.name},         {"program", to_hex(of.program)},
+               {"weights", to_hex(of.weights)}, {"files", to_hex(files.finish())},
+               {"numerics", of.numerics},       {"profile", of.profile}};
+}
+
 BatchRow read_batch_row(std::string_view text, size_t number, const Value& identity) {
   BatchRow row;
   row.line = number;
@@ -82,7 +112,7 @@ BatchRow read_batch_row(std::string_view text, size_t number, const Value& ident
   row.url = line->get("url").text;
   Value& body = (*line)["body"];
   row.body = json::dump(body);
-  if (body.get("seed").is_null()) {
+  if (path_of(row.url)->draws && body.get("seed").is_null()) {
     body["seed"] = seed_of(row.body);
     row.body = json::dump(body);
   }

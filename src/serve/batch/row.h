@@ -12,14 +12,16 @@
 #include "base/status.h"
 #include "base/text/json.h"
 #include "generate/model/model.h"
+#include "serve/models/models.h"
 
 namespace invar::serve {
 
 inline constexpr FileKind kBatchFile{"a file of a batch", uint64_t{16} << 30};
 
 // What the answers of a batch follow from beyond its lines: model, program, defaults of sampling,
-// context. `model` is compiled.
+// context; of an encoder the files of its folder. `model` is compiled.
 Result<json::Value> batch_identity(const generate::Model& model, int64_t context);
+Result<json::Value> batch_identity(const OpenedEncoder& encoder);
 
 struct BatchRow {
   size_t line = 0;        // from 1
@@ -33,7 +35,7 @@ struct BatchRow {
 };
 
 // `line` is JSON: custom_id, method, url and body. A body of a chat or a completion that says no
-// seed gets one that follows from its bytes.
+// seed gets one that follows from its bytes; others draw nothing.
 BatchRow read_batch_row(std::string_view line, size_t number, const json::Value& identity);
 
 // The rows of the lines that are not blank. A custom_id that an earlier line has is a problem.

@@ -34,35 +34,30 @@ Value settled_body(std::string_view text, const std::string& id) {
   return body;
 }
 
-BatchResult result_of_response(int status, const http::Headers& headers, std::string_view text,
-                               const std::string& id, const Value& worker) {
+BatchResult result_of_response(int status, std::string_view text, const std::string& id,
+                               const Value& worker) {
   BatchResult result;
   result.status = status, result.body = settled_body(text, id), result.worker = worker;
   if (status != 200) {
     result.kind = status < 500 ? "refused" : "failed";
     result.message = result.body.get("error").get("message").text;
   }
-  for (const auto& [name, value] : headers) {
-    if (name != "x-invar-receipt") continue;
-    for (size_t at = 0; at < value.size();) {
-      const size_t end = std::min(value.find(", ", at), value.size());
-      result.receipts.push_back(value.substr(at, end - at));
-      at = end + 2;
-    }
-  }
+  for (const Value& hash : result.body.get("invar").get("receipts").items)
+    result.receipts.push_back(hash.text);
   return result;
 }
 
 }  // namespace
 
-BatchRunner::BatchRunner(generate::Engine& engine, BatchOptions options, BatchResults results, Value identity)
-    : engine_(engine),
+BatchRunner::BatchRunner(const Models& models, BatchOptions options, BatchResults results, Value identity)
+    : models_(models),
       options_(std::move(options)),
       results_(std::move(results)),
       identity_(std::move(identity)) {}
 
 Status BatchRunner::open() {
-  const auto sequences = static_cast<size_t>(engine_.session().sequences());
+  const auto sequences =
+      models_.engines.empty() ? size_t{1} : static_cast<size_t>(models_.engines[0]->session().sequences());
   window_ = sequences + std::max<size_t>(sequences / 4, 2);
   ServiceOptions how;
   how.archive.receipts = results_.receipts();
@@ -73,7 +68,7 @@ Status BatchRunner::open() {
     unkept_ = bad_input("receipts cannot be kept: " + event.get("message").text);
     changed_.notify_all();
   };
-  INVAR_TRY(service_, Service::make(engine_, std::move(how)));
+  INVAR_TRY(service_, Service::make(models_, std::move(how)));
   service_->on_failure([this](const Error& error) {
     const std::lock_guard lock(mutex_);
     broken_ = error;
@@ -173,9 +168,9 @@ void BatchRunner::start(Work work, bool by_itself) {
   running_ids_.emplace(row.id, n);
   running_.emplace(n, std::move(work));
   service_->handle(std::move(request),
-                   http::Responder([this, n](int status, http::Headers headers, std::string body) {
+                   http::Responder([this, n](int status, const http::Headers&, std::string body) {
                      const std::lock_guard lock(mutex_);
-                     arrived_.push_back({n, status, std::move(headers), std::move(body)});
+                     arrived_.push_back({n, status, std::move(body)});
                      changed_.notify_all();
                    }));
 }
@@ -242,7 +237,7 @@ void BatchRunner::take(Arrived reply) {
     if (!broken_ && !work.there) results_.unmark(id);
     return;
   }
-  BatchResult result = result_of_response(reply.status, reply.headers, reply.body, id, results_.worker());
+  BatchResult result = result_of_response(reply.status, reply.body, id, results_.worker());
   if (reply.status == 429) {
     waiting_.push_front(std::move(work));
     return;

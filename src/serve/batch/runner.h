@@ -24,7 +24,7 @@ namespace invar::serve {
 
 class BatchRunner {
  public:
-  BatchRunner(generate::Engine&, BatchOptions, BatchResults, json::Value identity);
+  BatchRunner(const Models&, BatchOptions, BatchResults, json::Value identity);
   ~BatchRunner() { service_.reset(); }  // its threads use the rest
   Status open();
 
@@ -56,7 +56,6 @@ class BatchRunner {
   struct Arrived {
     size_t work;
     int status;
-    http::Headers headers;
     std::string body;
   };
 
@@ -73,7 +72,7 @@ class BatchRunner {
   void end(Error, bool at_once);
   void read_lines(int file);
 
-  generate::Engine& engine_;
+  const Models models_;
   const BatchOptions options_;
   const BatchResults results_;
   const json::Value identity_;

@@ -28,7 +28,7 @@ struct LanguageModel {
 
 // An encoder that is opened, by the name that requests have for it.
 struct OpenedEncoder {
-  std::string name, revision;
+  std::string name, revision, folder;
   generate::EncoderKind kind;
   generate::EncoderModel model;
 };

@@ -230,7 +230,14 @@ std::optional<Problem> take_format(Call& call) {
 // Which tools may be called, and whether one has to be.
 std::optional<Problem> take_tool_choice(const Call& call) {
   const Value& choice = call.tool_choice;
-  if (choice.is_null() || choice.text == "auto" || choice.text == "none") return std::nullopt;
+  if (choice.is_null() || choice.text == "auto" || choice.text == "none") {
+    if (call.parallel_calls.value_or(true) || !call.shows_tools()) return std::nullopt;
+    return Problem{
+        400,
+        "parallel_tool_calls: false holds where tool_choice asks for a call: let that be required, "
+        "or leave this one out",
+        "parallel_tool_calls", "unsupported_parameter"};
+  }
   const auto wrong = [](const std::string& why) {
     return Problem{400, "tool_choice: " + why, "tool_choice"};
   };

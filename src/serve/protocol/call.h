@@ -57,6 +57,7 @@ struct Call {
   std::optional<int32_t> top_logprobs;
   json::Value messages, tools, tool_choice, variables;
   std::string reasoning_effort;
+  std::optional<bool> parallel_calls;
   std::optional<bool> add_generation_prompt, continue_final_message;
   // of messages (Anthropic) and responses, until they are those of a chat
   json::Value system, thinking, input, text_options, reasoning;

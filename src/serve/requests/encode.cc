@@ -103,12 +103,9 @@ std::optional<Problem> EncoderReply::take_texts() {
   if (call_.endpoint != kEmbeddings) {
     if (auto problem = add_pairs()) return problem;
   } else {
-    const int64_t size = encoder_.opened.model.size();
-    if (call_.dimensions && *call_.dimensions != size)
-      return Problem{400,
-                     "dimensions: vectors of this model have " + std::to_string(size) +
-                         " numbers, and no others are declared",
-                     "dimensions", "unsupported_parameter"};
+    if (call_.dimensions)
+      if (const Status offered = encoder_.opened.model.check_dimensions(*call_.dimensions); !offered)
+        return Problem{400, offered.error().message, "dimensions", "unsupported_parameter"};
     auto texts = texts_of(call_.input, "input");
     if (!texts) return texts.problem();
     for (std::string& text : *texts) {
@@ -156,23 +153,36 @@ void EncoderReply::compute() {
     const auto part = std::span(texts_).subspan(begin, std::min(kPart, texts_.size() - begin));
     auto outputs = encoder_.opened.model.compute({part.begin(), part.end()}, observer);
     if (!outputs) return fail(problem_of(outputs.error()));
+    if (call_.dimensions)
+      if (const Status shorter = encoder_.opened.model.shorten(*outputs, *call_.dimensions); !shorter)
+        return fail(problem_of(shorter.error()));
     for (EncoderOutput& out : *outputs) {
       if (out.problem) return fail(problem_of(*out.problem));
       outputs_.push_back(std::move(out));
     }
   }
-  service_.store_.post([self = shared_from_this()] { self->keep(); });
+  keep();
 }
 
 void EncoderReply::keep() {
   store::Record record = service_.new_record(headers_, encoder_.opened.name);
+  std::vector<Service::ToKeep> all;
   for (const EncoderOutput& out : outputs_) {
     record.receipt = out.receipt_hash, record.prompt_tokens = out.tokens, record.status = 200;
-    if (!service_.keep(*out.receipt, out.receipt_hash, record))
-      return fail({503, "the receipt of the answer cannot be kept now: ask again later"});
+    all.push_back({{&*out.receipt, out.receipt_hash, "", record},
+                   false,
+                   [self = shared_from_this()](const Status& saved) { self->take_kept(saved); }});
     ++record.choice;
   }
-  finish();
+  service_.keep(std::move(all));
+}
+
+// On the thread of the store, once for each output.
+void EncoderReply::take_kept(const Status& kept) {
+  all_kept_ &= static_cast<bool>(kept);
+  if (++kept_ < outputs_.size()) return;
+  if (all_kept_) return finish();
+  fail({503, "the receipt of the answer cannot be kept now: ask again later"});
 }
 
 void EncoderReply::fail(const Problem& problem) {

@@ -26,7 +26,8 @@ class EncoderReply : public std::enable_shared_from_this<EncoderReply> {
   std::optional<Problem> take_texts();
   std::optional<Problem> add_pairs();
   void compute();  // on the encoder's thread
-  void keep();     // on the store's
+  void keep();
+  void take_kept(const Status&);
   void finish();
   void fail(const Problem&);
   json::Value embeddings() const;
@@ -43,6 +44,8 @@ class EncoderReply : public std::enable_shared_from_this<EncoderReply> {
   std::vector<generate::EncoderText> texts_;
   std::vector<generate::EncoderOutput> outputs_;
   std::atomic<bool> gone_{false};
+  size_t kept_ = 0;
+  bool all_kept_ = true;
   bool counted_ = false;
   const Service::Answering answering_{service_};
 };

@@ -98,6 +98,7 @@ Outcome<std::vector<generate::Request>> Service::requests_of(const LanguageModel
     const generate::CallSyntax syntax = generate::call_syntax(with.model.folder);
     json::Value asked = {{"tools", tools}};
     if (!syntax.begin.empty()) asked["begin"] = syntax.begin, asked["end"] = syntax.end;
+    if (call.parallel_calls.value_or(false) && call.tool_choice.is_string()) asked["several"] = true;
     const auto text = grammar::canonical(asked);
     if (!text) return Problem{400, "tools: " + text.error().message, "tools"};
     call.sampling.structured_outputs = *text;

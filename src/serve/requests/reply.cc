@@ -183,13 +183,11 @@ void Reply::take_answer(size_t i, Result<generate::Answer> answer) {
     number_calls(choice);
   }
   // Nobody hears of an answer whose receipt is not on the disk.
-  service_.store_.post([self = shared_from_this(), i] {
-    const Choice& kept = self->choices_[i];
-    const store::Record record = self->record_of(i, 200);
-    const Status saved =
-        self->service_.keep(kept.answer->receipt, kept.answer->receipt_hash, record, kept.key, kept.repeated);
-    self->service_.text_.post([self, i, saved] { self->take_saved(i, saved); });
-  });
+  service_.keep({{{&choice.answer->receipt, choice.answer->receipt_hash, choice.key, record_of(i, 200)},
+                  choice.repeated,
+                  [self = shared_from_this(), i](const Status& saved) {
+                    self->service_.text_.post([self, i, saved] { self->take_saved(i, saved); });
+                  }}});
 }
 
 void Reply::take_saved(size_t i, const Status& saved) {

@@ -113,7 +113,7 @@ void Generator::publish(const generate::Scheduler& scheduler) {
 
 void Generator::run() {
   generate::Observer observer;
-  generate::Scheduler scheduler(engine_, observer, engine_.session().chunk());
+  generate::Scheduler scheduler(engine_, observer, engine_.session().chunk(), /*by_time=*/true);
   for (;;) {
     take_new(scheduler);
     std::shared_ptr<Error> end;

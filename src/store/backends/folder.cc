@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/file/file.h"
+#include "base/file/write_files.h"
 #include "base/hash/sha256.h"
 #include "store/store.h"
 
@@ -21,13 +22,12 @@ class Folder : public Store {
 
   Status put(const std::vector<Entry>& entries, const std::vector<Record>& records) override {
     const std::lock_guard lock(mutex_);
-    for (const Entry& entry : entries) {
-      std::error_code ec;
-      if (!fs::exists(path(entry.id), ec)) {
-        INVAR_CHECK_OK(write_file(path(entry.id), entry.text));
-      }
+    std::vector<NewContent> files;
+    for (const Entry& entry : entries)
+      if (std::error_code ec; !fs::exists(path(entry.id), ec)) files.push_back({path(entry.id), entry.text});
+    INVAR_CHECK_OK(write_files(files));
+    for (const Entry& entry : entries)
       if (!entry.key.empty()) ids_.emplace(entry.key, entry.id);
-    }
     for (const Record& record : records) {
       const bool known = std::ranges::any_of(
           records_, [&](const Record& r) { return r.answer == record.answer && r.choice == record.choice; });

@@ -104,8 +104,12 @@ std::optional<Problem> take_tools(Call& call) {
   const Value choice = call.tool_choice;
   if (choice.is_null()) return std::nullopt;
   const std::string& type = choice.get("type").text;
-  if (choice.get("disable_parallel_tool_use").is_true())
-    return Problem{400, "tool_choice.disable_parallel_tool_use: is not supported yet: leave it out",
+  const Value& one = choice.get("disable_parallel_tool_use");
+  if (one.is_boolean()) call.parallel_calls = !one.is_true();
+  if (one.is_true() && type == "auto")
+    return Problem{400,
+                   "tool_choice.disable_parallel_tool_use: holds where a call is asked for, with type any or "
+                   "tool: leave it out",
                    "tool_choice", "unsupported_parameter"};
   if (type == "auto" || type == "none")
     call.tool_choice = type;

@@ -27,6 +27,7 @@ class ResponsesForm : public Form {
     }
     choice_ = or_null(call.tool_choice, "auto");
     if (choice_.is_object()) choice_ = {{"type", "function"}, {"name", choice_.get("function").get("name")}};
+    parallel_ = call.parallel_calls.value_or(true);
     if (!call.instructions.empty()) instructions_ = call.instructions;
     if (!call.reasoning_effort.empty()) effort_ = call.reasoning_effort;
     format_ = call.text_options.get("format");
@@ -143,7 +144,7 @@ class ResponsesForm : public Form {
                   {"max_output_tokens", max_tokens_},
                   {"model", answer.get("model")},
                   {"output", std::move(output)},
-                  {"parallel_tool_calls", true},
+                  {"parallel_tool_calls", parallel_},
                   {"previous_response_id", nullptr},
                   {"reasoning", {{"effort", effort_}, {"summary", nullptr}}},
                   {"store", false},
@@ -225,6 +226,7 @@ class ResponsesForm : public Form {
   }
 
   Value tools_, choice_, instructions_, effort_, max_tokens_, format_;
+  bool parallel_ = true;
   bool begun_ = false, complete_ = true, called_ = false;
   size_t number_ = 0;
   std::string id_, text_;

@@ -1,0 +1,14 @@
+"""Requests of all kinds at once: each receipt is its receipt alone (tests/serve/company.py)."""
+
+from company import compare
+from conftest import ROOT
+
+TALE = ROOT / "models/tale-7m"
+
+
+def test_a_hundred_at_once(tmp_path):
+    assert compare(TALE, tmp_path, 96, 16) == []
+
+
+def test_a_thousand_at_once(tmp_path):
+    assert compare(TALE, tmp_path, 1000, 64) == []
