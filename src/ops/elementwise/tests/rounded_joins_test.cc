@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "base/attributes.h"
 #include "device/device.h"
@@ -93,11 +94,7 @@ class RoundedJoins : public ::testing::Test {
     fill(c, names, x, up, k, 0, k);
     for (size_t i = 0; i < names.size(); ++i)
       find_gpu_kernel(names[i])->enqueue(c.calls[i], gpus_[0]->stream());
-    std::vector<float> rows(x.size());
-    const View& made = names.empty() ? c.x : c.out;
-    EXPECT_TRUE(gpus_[0]->download(rows.data(), made.data, rows.size() * 4));
-    EXPECT_TRUE(gpus_[0]->wait());
-    return rows;
+    return read(names.empty() ? c.x : c.out);
   }
 
   void expect_rounded(const OpsAhead& names, int64_t rows, int64_t k, int64_t cut, int height) {
@@ -110,7 +107,71 @@ class RoundedJoins : public ::testing::Test {
     const auto x = seeded_rows(rows, k, 1), up = seeded_rows(rows, k, 7);
     reference::RoundedMemory expected(rows, k, height, 0x5a);
     expected.round(whole(names, x, up, k).data());
-    const int64_t part_bytes = rows * std::max(cut, k - cut) * 4;
+    Chain chains[kRanks];
+    View in[kRanks][kRanks];
+    const View out = rows_at(nullptr, rows, k);
+    Calls calls[kRanks];
+    for (int r = 0; r < kRanks; ++r) {
+      fill(chains[r], names, x, up, k, r ? cut : 0, r ? k : cut);
+      parts(in[r], r, rows, k, cut, (names.empty() ? chains[r].x : chains[r].out).data);
+      chains[r].calls.push_back({in[r], {&out, 1}, &kLastAxis});
+      for (const Call& call : chains[r].calls) calls[r].push_back(&call);
+    }
+    run(*kernel, calls, rows * std::max(cut, k - cut) * 4, expected);
+  }
+
+  // A join with its sum and the norm behind it.
+  void expect_normalized(int64_t rows, int64_t k, int64_t cut, bool adds) {
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cut) + " + " + std::to_string(k - cut));
+    const RoundedJoin* const kernel =
+        find_rounded_join(adds ? OpsAhead{kJoin, kAddition, "rmsnorm"} : OpsAhead{kJoin, "rmsnorm"});
+    ASSERT_NE(kernel, nullptr);
+    const auto x = seeded_rows(rows, k, 1), more = seeded_rows(rows, k, 9), weight = seeded_rows(1, k, 5);
+    const View residual = put(more, k, 0, k), all = put(x, k, 0, k), sums = put(x, k, 0, k);
+    const View w{put(weight, k, 0, k).data, DType::f32, 1, false, {k}}, y = put(x, k, 0, k);
+    const View terms[] = {residual, all}, of_norm[] = {adds ? sums : all, w};
+    const Call add{terms, {&sums, 1}, &kOfProducts}, norm{of_norm, {&y, 1}, &kOfProducts};
+    if (adds) find_gpu_kernel("add")->enqueue(add, gpus_[0]->stream());
+    find_gpu_kernel("rmsnorm")->enqueue(norm, gpus_[0]->stream());
+    const std::vector<float> sum = read(of_norm[0]);
+    reference::RoundedMemory expected(rows, k, 16, 0x5a);
+    expected.round(read(y).data());
+    struct OfRank {
+      View in[kRanks], out, terms[2], of_norm[2];
+    } of[kRanks];
+    std::vector<Call> made[kRanks];
+    Calls calls[kRanks];
+    for (int r = 0; r < kRanks; ++r) {
+      OfRank& o = of[r];
+      parts(o.in, r, rows, k, cut, put(x, k, r ? cut : 0, r ? k : cut).data);
+      o.out = put(more, k, 0, k), o.terms[0] = residual, o.terms[1] = o.out, o.of_norm[0] = o.out;
+      o.of_norm[1] = w;
+      made[r].push_back({o.in, {&o.out, 1}, &kLastAxis});
+      if (adds) made[r].push_back({o.terms, {&o.out, 1}, &kOfProducts});
+      made[r].push_back({o.of_norm, {&y, 1}, &kOfProducts});
+      for (const Call& call : made[r]) calls[r].push_back(&call);
+    }
+    run(*kernel, calls, rows * std::max(cut, k - cut) * 4, expected);
+    for (const OfRank& o : of) {
+      const std::vector<float> left = read(o.out);
+      EXPECT_EQ(std::memcmp(left.data(), sum.data(), sum.size() * 4), 0) << "the sum";
+    }
+  }
+
+ private:
+  using Calls = std::vector<const Call*>;
+  std::vector<float> read(const View& v) {
+    std::vector<float> x(static_cast<size_t>(v.elements()));
+    EXPECT_TRUE(gpus_[0]->download(x.data(), v.data, x.size() * 4));
+    EXPECT_TRUE(gpus_[0]->wait());
+    return x;
+  }
+  static void parts(View* in, int rank, int64_t rows, int64_t k, int64_t cut, void* own) {
+    for (int i = 0; i < kRanks; ++i) in[i] = rows_at(nullptr, rows, i ? k - cut : cut);
+    in[rank].data = own;
+  }
+  void run(const RoundedJoin& kernel, const Calls (&calls)[kRanks], int64_t part_bytes,
+           reference::RoundedMemory& expected) {
     const size_t mailbox = find_join_kernel("concat")->mailbox_bytes(kRanks, part_bytes);
     std::byte* const mailboxes[] = {static_cast<std::byte*>(take(mailbox)),
                                     static_cast<std::byte*>(take(mailbox))};
@@ -118,31 +179,22 @@ class RoundedJoins : public ::testing::Test {
     struct Header {
       uint32_t base, stalled;
     } const header{1, 0};
-    Chain chains[kRanks];
-    View in[kRanks][kRanks];
-    const View out = rows_at(nullptr, rows, k);
     void *found[kRanks], *headers[kRanks];
     for (int r = 0; r < kRanks; ++r) {
-      fill(chains[r], names, x, up, k, r ? cut : 0, r ? k : cut);
-      for (int i = 0; i < kRanks; ++i) in[r][i] = rows_at(nullptr, rows, i ? k - cut : cut);
-      in[r][r].data = (names.empty() ? chains[r].x : chains[r].out).data;
-      chains[r].calls.push_back({in[r], {&out, 1}, &kLastAxis});
       found[r] = take(expected.size(), 0x5a), headers[r] = take(sizeof header);
       ASSERT_TRUE(gpus_[0]->upload(headers[r], &header, sizeof header));
+      ASSERT_TRUE(kernel.can_round(calls[r]));
     }
     ASSERT_TRUE(gpus_[0]->wait());
     for (uint32_t number = 0; number < 3; ++number)  // each half of the mailboxes, and one again
       for (int r = 0; r < kRanks; ++r) {
-        std::vector<const Call*> calls;
-        for (const Call& call : chains[r].calls) calls.push_back(&call);
-        ASSERT_TRUE(kernel->can_round(calls));
         GpuJoin join;
         join.ranks = kRanks, join.rank = r, join.makers = makers, join.mailboxes = mailboxes;
         join.part_bytes = part_bytes, join.number = number;
         auto* const words = static_cast<uint32_t*>(headers[r]);
         join.base = words, join.stalled = words + 1, join.patience = kPatience;
-        ASSERT_TRUE(kernel->takes(calls, join));
-        kernel->enqueue(calls, join, expected.at(found[r]), gpus_[r]->stream());
+        ASSERT_TRUE(kernel.takes(calls[r], join));
+        kernel.enqueue(calls[r], join, expected.at(found[r]), gpus_[r]->stream());
       }
     for (int r = 0; r < kRanks; ++r) {
       const Status done = gpus_[r]->wait();
@@ -173,6 +225,12 @@ TEST_F(RoundedJoins, HaveTheBytesOfOneRank) {
                                  {32768, 20000}})
       for (const int64_t rows : {1, 9})
         if (rows == 1 || k < 32768) expect_rounded(names, rows, k, cut, rows == 1 ? 8 : 16), forget();
+}
+
+TEST_F(RoundedJoins, NormalizeTheSumThatTheyLeave) {
+  for (const auto& [k, cut] : {std::pair<int64_t, int64_t>{260, 4}, {2048, 1024}, {4096, 2048}, {8192, 4096}})
+    for (const int64_t rows : {1, 9})
+      for (const bool adds : {true, false}) expect_normalized(rows, k, cut, adds), forget();
 }
 
 TEST(RoundedJoinKernels, RefuseWhatTheyDoNotHold) {
