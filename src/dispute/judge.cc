@@ -22,7 +22,8 @@ class Judge {
   Judge(const Subject& s, const Party& a, const Party& b, const Question* asked, bool close)
       : s_(s), party_{&a, &b}, asked_(asked), close_(close) {
     for (const plan::Node& n : s.plan.nodes)
-      verdict_.cost.run_multiply_adds += multiply_adds(s.plan, n, 0, s.of.positions - 1);
+      if (!s.is_encoded(n.out[0]))
+        verdict_.cost.run_multiply_adds += multiply_adds(s.plan, n, 0, s.of.positions - 1);
   }
   Result<Ruling> rule();
 
@@ -138,7 +139,7 @@ Fault Judge::check_values(const Values& v, const Question& q, const Rows& commit
   if (static_cast<int64_t>(v.result.size()) != row_bytes(value(v.value)) ||
       hashed(v.result) != committed.rows[static_cast<size_t>(v.row)])
     return "result: its digest is not that of row " + std::to_string(v.row) + " of the round before";
-  const Needed needed = needed_for(s_.plan, static_cast<int>(v.value), v.row);
+  const Needed needed = needed_for(s_, static_cast<int>(v.value), v.row);
   if (v.operands.size() != needed.values.size())
     return "operands: " + std::to_string(v.operands.size()) + " of them, and " +
            std::to_string(needed.values.size()) + " are needed";
@@ -293,7 +294,7 @@ uint64_t most_bytes(const Subject& s, const Question& q) {
     most += kDigest * static_cast<uint64_t>(s.of.positions);
   } else if (q.asks == "values") {
     most += row(static_cast<int>(q.value));
-    const Needed needed = needed_for(s.plan, static_cast<int>(q.value), q.row);
+    const Needed needed = needed_for(s, static_cast<int>(q.value), q.row);
     for (const int operand : needed.values)
       most += kProof + row(operand) * static_cast<uint64_t>(q.row - needed.first + 1);
   } else {

@@ -19,6 +19,21 @@ bool has_rows(const plan::Plan& plan, const plan::Value& v) {
          std::all_of(v.shape.begin() + 2, v.shape.end(), [](const plan::DimRef& d) { return d.symbol < 0; });
 }
 
+bool is_input(const plan::Plan& plan, int value) {
+  return std::ranges::any_of(plan.inputs, [&](const plan::Port& p) { return p.value == value; });
+}
+
+// Subject::encoded
+Result<std::vector<bool>> encoded_values(const plan::Plan& plan) {
+  if (!plan::has_encoder(plan)) return std::vector<bool>();
+  INVAR_TRY(const plan::EncoderSplit split, plan::split_encoder(plan));
+  std::vector<bool> encoded(plan.values.size(), true);
+  for (const plan::Port& p : plan.inputs) encoded[static_cast<size_t>(p.value)] = false;
+  for (const int n : split.decoder.node_numbers)
+    for (const int v : plan.nodes[static_cast<size_t>(n)].out) encoded[static_cast<size_t>(v)] = false;
+  return encoded;
+}
+
 Digest digest_of(const std::vector<int32_t>& tokens) {
   std::string bytes(tokens.size() * sizeof(int32_t), '\0');
   copy_little_endian(bytes.data(), tokens.data(), bytes.size(), sizeof(int32_t));
@@ -32,11 +47,11 @@ int logits_of(const plan::Plan& plan) {
 }
 
 Status check_result(const Subject& s, int64_t value) {
-  if (value < static_cast<int64_t>(s.plan.values.size()) && maker_of(s.plan, static_cast<int>(value)))
-    return {};
+  if (value < static_cast<int64_t>(s.plan.values.size()) && maker_of(s, static_cast<int>(value))) return {};
   return bad_input("value " + std::to_string(value) + " is no result of the plan, whose results are " +
                    std::to_string(s.plan.nodes.front().out.front()) + " to " +
-                   std::to_string(s.plan.values.size() - 1));
+                   std::to_string(s.plan.values.size() - 1) +
+                   (s.encoded.empty() ? "" : ", without those of its encoder"));
 }
 
 }  // namespace
@@ -44,16 +59,18 @@ Status check_result(const Subject& s, int64_t value) {
 Result<Subject> subject_of(receipt::Receipt r, const receipt::Receipt& mine, plan::Plan plan,
                            std::string folder, run::Options options) {
   if (r.tokens.empty()) return bad_input("the receipt has no answer, so there is nothing to trace");
-  if (plan::has_encoder(plan))
+  if (r.audio != Digest{})
     return not_covered(
-        "the model has an encoder, whose results have no row for each position, so it cannot be traced: "
-        "`invar verify` computes it again");
-  for (size_t v = 0; v < plan.values.size(); ++v)
-    if (!plan.bodies.empty() || !has_rows(plan, plan.values[v]))
+        "the answer is to a recording, and traces are of tokens: `invar verify` computes it again");
+  INVAR_TRY(std::vector<bool> encoded, encoded_values(plan));
+  for (size_t v = 0; v < plan.values.size(); ++v) {
+    const bool read = encoded.empty() || !(encoded[v] || is_input(plan, static_cast<int>(v)));
+    if (!plan.bodies.empty() || (read && !has_rows(plan, plan.values[v])))
       return not_covered("value " + std::to_string(v) +
                          " of the plan has no row for each position, so it cannot be traced");
-  Subject s{std::move(r), std::move(plan), std::move(folder), std::move(options), {}, {}};
-  s.tokens = s.receipt.prompt_tokens;
+  }
+  Subject s{std::move(r), std::move(plan), std::move(folder), std::move(options), {}, {}, std::move(encoded)};
+  s.tokens = s.receipt.continued();
   s.tokens.insert(s.tokens.end(), s.receipt.tokens.begin(), s.receipt.tokens.end() - 1);
   s.options.capacity = static_cast<int64_t>(s.tokens.size());
   s.of = {receipt::receipt_hash(s.receipt),
@@ -75,8 +92,9 @@ int64_t row_bytes(const plan::Value& v) {
   return row_elements(v) * static_cast<int64_t>(size_of(v.dtype));
 }
 
-const plan::Node* maker_of(const plan::Plan& plan, int value) {
-  for (const plan::Node& n : plan.nodes)
+const plan::Node* maker_of(const Subject& s, int value) {
+  if (value < 0 || s.is_encoded(value)) return nullptr;
+  for (const plan::Node& n : s.plan.nodes)
     if (std::find(n.out.begin(), n.out.end(), value) != n.out.end()) return &n;
   return nullptr;
 }
@@ -88,6 +106,7 @@ std::vector<TracedValue> results_of(const Subject& s) {
     const std::string origin =
         node.origin.op + (node.origin.op.empty() || node.origin.name.empty() ? "" : " ") + node.origin.name;
     for (const int v : node.out) {
+      if (s.is_encoded(v)) continue;
       const plan::Value& value = s.plan.values[static_cast<size_t>(v)];
       std::vector<int64_t> shape{1, s.of.positions};
       for (size_t i = 2; i < value.shape.size(); ++i) shape.push_back(value.shape[i].value);
@@ -103,11 +122,11 @@ std::vector<TracedValue> results_of(const Subject& s) {
   return all;
 }
 
-Needed needed_for(const plan::Plan& plan, int value, int64_t row) {
+Needed needed_for(const Subject& s, int value, int64_t row) {
   Needed needed{{}, row};
-  const plan::Node* const node = maker_of(plan, value);
+  const plan::Node* const node = maker_of(s, value);
   for (const plan::Operand& o : node->in)
-    if (o.kind == plan::Operand::value && maker_of(plan, o.index)) needed.values.push_back(o.index);
+    if (o.kind == plan::Operand::value && maker_of(s, o.index)) needed.values.push_back(o.index);
   std::sort(needed.values.begin(), needed.values.end());
   needed.values.erase(std::unique(needed.values.begin(), needed.values.end()), needed.values.end());
   if (node->state >= 0) needed.first = 0;
@@ -144,6 +163,9 @@ Status record(const Subject& s, Recorder& recorder, const Observer& before) {
     recorder.add(r);
   };
   INVAR_TRY(run::Session session, run::Session::open(s.plan, s.folder, options));
+  if (session.has_encoder()) {
+    INVAR_CHECK_OK(session.encode(s.source()));
+  }
   // The run goes in pieces, so that a step's activations and its logits stay bounded.
   const auto piece = static_cast<size_t>(session.chunk());
   const auto total = static_cast<int64_t>(s.tokens.size());
@@ -180,7 +202,7 @@ Result<Values> values(const Subject& s, int64_t value, int64_t row, const Observ
     return bad_input("row " + std::to_string(row) + " is not one of the positions 0 to " +
                      std::to_string(s.of.positions - 1));
   const int v = static_cast<int>(value);
-  const Needed needed = needed_for(s.plan, v, row);
+  const Needed needed = needed_for(s, v, row);
   Recorder recorder(s.plan);
   recorder.keep({v, row, row});
   for (const int operand : needed.values) recorder.keep({operand, needed.first, row}), recorder.list(operand);

@@ -24,6 +24,11 @@ struct Subject {
   run::Options options;         // threads, instruction set, known digests, progress; on the CPU
   std::vector<int32_t> tokens;  // receipt.16: prompt and answer but its last token
   Computation of;
+  // Per value of the plan: an encoder makes it of the receipt's source, as whoever needs it does
+  // himself (trace.11). Empty: there is no encoder.
+  std::vector<bool> encoded = {};
+  bool is_encoded(int value) const { return !encoded.empty() && encoded[static_cast<size_t>(value)]; }
+  run::Source source() const { return {.tokens = receipt.prompt_tokens}; }
 };
 // `mine`: the model and program fields of this machine, which need not be those of the receipt.
 // not_covered: the plan has a value that is not [batch, seq, constants...], so it has no rows.
@@ -41,8 +46,9 @@ struct Needed {
   std::vector<int> values;
   int64_t first;
 };
-Needed needed_for(const plan::Plan&, int value, int64_t row);
-const plan::Node* maker_of(const plan::Plan&, int value);  // null: an input, or no such value
+Needed needed_for(const Subject&, int value, int64_t row);
+// Null: an input, what an encoder makes, or no such value.
+const plan::Node* maker_of(const Subject&, int value);
 
 // Sees every result of a pass, and may change it: tests of dishonest parties do.
 using Observer = std::function<void(const run::NodeResults&)>;

@@ -37,17 +37,22 @@ std::vector<float> floats_of(std::string_view little_endian) {
 }
 
 std::optional<Parting> parting_of(const receipt::Receipt& a, const receipt::Receipt& b) {
-  if (a.prompt_tokens.empty() || a.prompt_tokens != b.prompt_tokens) return std::nullopt;
+  if (a.continued().empty() || a.continued() != b.continued() || a.prompt_tokens != b.prompt_tokens ||
+      a.audio != b.audio || a.audio_start != b.audio_start)
+    return std::nullopt;
   const auto at = std::mismatch(a.tokens.begin(), a.tokens.end(), b.tokens.begin(), b.tokens.end());
   if (at.first == a.tokens.end() || at.second == b.tokens.end()) return std::nullopt;
   return Parting{at.first - a.tokens.begin(), *at.first, *at.second, {}};
 }
 
 Result<std::vector<float>> logits_of_step(const Subject& s, int64_t step) {
-  const size_t length = s.receipt.prompt_tokens.size() + static_cast<size_t>(step);
+  const size_t length = s.receipt.continued().size() + static_cast<size_t>(step);
   if (step < 0 || length > s.tokens.size())
     return bad_input("step " + std::to_string(step) + " is not one of the answer");
   INVAR_TRY(run::Session session, run::Session::open(s.plan, s.folder, s.options));
+  if (session.has_encoder()) {
+    INVAR_CHECK_OK(session.encode(s.source()));
+  }
   const auto piece = static_cast<size_t>(session.chunk());
   std::vector<float> row;
   for (std::span<const int32_t> rest = std::span(s.tokens).first(length); !rest.empty();

@@ -11,10 +11,19 @@
 #include "device/memory.h"
 #include "kernels/registry.h"
 #include "num/env.h"
+#include "plan/encoder_part.h"
+#include "run/function.h"
 #include "weights/weight_file.h"
 
 namespace invar::dispute {
 namespace {
+
+// An operand's rows; or all of it, where it has no rows but a shape of its own.
+struct Known {
+  std::string bytes;
+  std::vector<int64_t> whole = {};
+};
+using KnownValues = std::map<int, Known>;
 
 // The node with its operands in memory.
 class ReferenceNode {
@@ -24,7 +33,7 @@ class ReferenceNode {
   // Memory for the positions up to and with `last`.
   void remember(int64_t last) { capacity_ = last + 1; }
   // Binds the rows [first, first + count) of the operands, which `known` has from row `from` on.
-  Status bind(const std::map<int, std::string>& known, int64_t from, int64_t first, int64_t count);
+  Status bind(const KnownValues& known, int64_t from, int64_t first, int64_t count);
   // Computes the first phase, in which an operation with memory appends.
   void append();
   // Computes until element `element` of result `out` is there; returns its bytes.
@@ -86,8 +95,7 @@ Status ReferenceNode::load(const Subject& own) {
   return {};
 }
 
-Status ReferenceNode::bind(const std::map<int, std::string>& known, int64_t from, int64_t first,
-                           int64_t count) {
+Status ReferenceNode::bind(const KnownValues& known, int64_t from, int64_t first, int64_t count) {
   auto shape_of = [&](const plan::Value& v) {
     std::vector<int64_t> shape{1, count};
     for (size_t d = 2; d < v.shape.size(); ++d) shape.push_back(v.shape[d].value);
@@ -97,8 +105,12 @@ Status ReferenceNode::bind(const std::map<int, std::string>& known, int64_t from
     const plan::Operand& o = node_.in[i];
     if (o.kind != plan::Operand::value) continue;
     const plan::Value& v = plan_.values[static_cast<size_t>(o.index)];
+    const auto& [bytes, whole] = known.at(o.index);
+    if (!whole.empty()) {
+      INVAR_TRY(in_[i], copy_of(v.dtype, whole, bytes.data()));
+      continue;
+    }
     const auto at = static_cast<size_t>((first - from) * row_bytes(v));
-    const std::string& bytes = known.at(o.index);
     if (at + static_cast<size_t>(count * row_bytes(v)) > bytes.size())
       return Error{Code::internal, "rows of value " + std::to_string(o.index) + " are missing"};
     INVAR_TRY(in_[i], copy_of(v.dtype, shape_of(v), bytes.data() + at));
@@ -107,7 +119,7 @@ Status ReferenceNode::bind(const std::map<int, std::string>& known, int64_t from
     const plan::Value& v = plan_.values[static_cast<size_t>(node_.out[i])];
     INVAR_TRY(out_[i], copy_of(v.dtype, shape_of(v), nullptr));
   }
-  sequence_.past = first;
+  sequence_.past = capacity_ ? first : 0;
   const ops::Call c = call();
   const ops::OpContract& contract = *ops::contract_of(node_.op);
   if (const char* takes = contract.check(c)) return bad_input(node_.op + ": it takes " + takes);
@@ -120,7 +132,7 @@ Status ReferenceNode::bind(const std::map<int, std::string>& known, int64_t from
   if (kernel_.shared_bytes) {
     INVAR_TRY(shared_, Allocation::make(kernel_.shared_bytes(c), "memory between phases"));
   }
-  if (capacity_ && !state_.size()) {
+  if (kernel_.state_bytes && !state_.size()) {  // without a state of the plan: within the step
     INVAR_TRY(state_, Allocation::make(kernel_.state_bytes(c, capacity_), "memory between steps"));
   }
   return {};
@@ -129,7 +141,7 @@ Status ReferenceNode::bind(const std::map<int, std::string>& known, int64_t from
 ops::Call ReferenceNode::call() const {
   ops::Call c{in_, out_, &node_.attrs};
   c.shared = shared_.data();
-  if (!capacity_) return c;
+  if (!state_.size()) return c;
   c.state = state_.data(), c.slot_bytes = state_.size();
   c.past = sequence_.past, c.capacity = capacity_, c.sequences = &sequence_;
   return c;
@@ -163,11 +175,32 @@ std::string ReferenceNode::compute(size_t out, int64_t element, uint64_t of_all,
   return bytes;
 }
 
+// What the encoder makes of the receipt's source, computed here (trace.11).
+Status add_encoded(const Subject& s, const plan::Node& node, KnownValues& known) {
+  const auto reads_encoded = [&](const plan::Operand& o) {
+    return o.kind == plan::Operand::value && s.is_encoded(o.index);
+  };
+  if (std::ranges::none_of(node.in, reads_encoded)) return {};
+  INVAR_TRY(plan::EncoderSplit split, plan::split_encoder(s.plan));
+  const std::vector<int> made = split.encoder.outputs;
+  INVAR_TRY(run::Function encoder, run::Function::open(std::move(split.encoder.plan), s.folder, s.options));
+  const std::vector<int64_t> ids(s.receipt.prompt_tokens.begin(), s.receipt.prompt_tokens.end()),
+      shape{1, static_cast<int64_t>(ids.size())};
+  INVAR_TRY(const auto results, encoder.run(run::Function::NamedViews{
+                                    {plan::kSourceIds, {DType::i64, shape, std::as_bytes(std::span(ids))}}}));
+  for (size_t i = 0; i < made.size(); ++i) {
+    const run::Tensor& t = results[i].second;
+    Known& one = known[made[i]] = {std::string(t.bytes.size(), '\0'), t.shape};
+    copy_little_endian(one.bytes.data(), t.bytes.data(), t.bytes.size(), size_of(t.dtype));
+  }
+  return {};
+}
+
 // The rows of every operand, by value: those of the file, and of the inputs those that the tokens
 // give.
-Result<std::map<int, std::string>> operands(const Subject& s, const Values& of) {
-  std::map<int, std::string> known;
-  const Needed needed = needed_for(s.plan, static_cast<int>(of.value), of.row);
+Result<KnownValues> operands(const Subject& s, const Values& of) {
+  KnownValues known;
+  const Needed needed = needed_for(s, static_cast<int>(of.value), of.row);
   for (size_t i = 0; i < needed.values.size(); ++i) {
     const int64_t bytes = row_bytes(s.plan.values[static_cast<size_t>(needed.values[i])]);
     const OperandRows o = i < of.operands.size() ? of.operands[i] : OperandRows();
@@ -177,15 +210,23 @@ Result<std::map<int, std::string>> operands(const Subject& s, const Values& of) 
     if (!fits)
       return bad_input("operands[" + std::to_string(i) + "]: not the rows " + std::to_string(needed.first) +
                        " to " + std::to_string(of.row) + " of value " + std::to_string(needed.values[i]));
-    for (const std::string& row : o.rows) known[needed.values[i]] += row;
+    for (const std::string& row : o.rows) known[needed.values[i]].bytes += row;
   }
-  for (const plan::Port& p : s.plan.inputs)
+  INVAR_CHECK_OK(add_encoded(s, *maker_of(s, static_cast<int>(of.value)), known));
+  for (const plan::Port& p : s.plan.inputs) {
+    if (p.name == plan::kSourceLengths) {
+      const auto length = static_cast<int64_t>(s.receipt.prompt_tokens.size());
+      Known& one = known[p.value] = {std::string(sizeof length, '\0'), {1}};
+      copy_little_endian(one.bytes.data(), &length, sizeof length, sizeof length);
+    }
+    if (plan::is_source(p) || p.name == plan::kSourceLengths) continue;
     for (int64_t row = needed.first; row <= of.row; ++row) {
       const int64_t element = p.name == "input_ids" ? s.tokens[static_cast<size_t>(row)] : row;
       char bytes[sizeof element];
       copy_little_endian(bytes, &element, sizeof element, sizeof element);
-      known[p.value].append(bytes, sizeof bytes);
+      known[p.value].bytes.append(bytes, sizeof bytes);
     }
+  }
   return known;
 }
 
@@ -195,14 +236,14 @@ Result<Reexecuted> reexecute(const Subject& s, const Values& of, int64_t element
   const num::ArithmeticEnv env;
   const int value = static_cast<int>(of.value);
   const plan::Node* const node =
-      value < static_cast<int>(s.plan.values.size()) ? maker_of(s.plan, value) : nullptr;
+      value < static_cast<int>(s.plan.values.size()) ? maker_of(s, value) : nullptr;
   if (!node || of.row >= s.of.positions) return bad_input("value or row is not one of the plan");
   if (element < 0 || element >= row_elements(s.plan.values[static_cast<size_t>(value)]))
     return bad_input("the result is not a row of value " + std::to_string(value));
   INVAR_TRY(const auto known, operands(s, of));
   const auto out =
       static_cast<size_t>(std::find(node->out.begin(), node->out.end(), value) - node->out.begin());
-  const int64_t from = needed_for(s.plan, value, of.row).first;
+  const int64_t from = needed_for(s, value, of.row).first;
   INVAR_TRY(ReferenceNode reference, ReferenceNode::make(s.plan, *node));
   if (const Status loaded = reference.load(s); !loaded) return Error{Code::failed, loaded.error().message};
   if (node->state >= 0) reference.remember(of.row);

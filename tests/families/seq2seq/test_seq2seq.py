@@ -145,14 +145,47 @@ def test_receipts_are_verified(tmp_path, name):
     assert b"input.decoder_tokens: the receipt says [2], this machine computes [3]" in told.out
 
 
+def test_a_judge_computes_what_the_decoder_made(tmp_path):
+    """Traces leave the encoder out. A changed element of a result is found, of each operation and
+    of all attention, which reads what the encoder gives."""
+    path = folder_of(tmp_path / "model", "bart")
+    receipt, here = tmp_path / "r.json", ("--model-name", path)
+    invar("run", *here, "--prompt-text", "ROMEO:\nBut soft", "--max-new-tokens", 6,
+          "--receipt-path", receipt)  # fmt: skip
+    for name, how in (("t", ()), ("u", ("--isa", "scalar", "--prefill-chunk", 2))):
+        invar("trace", receipt, *here, *how, "-o", tmp_path / f"{name}.json")
+    trace = json.loads((tmp_path / "t.json").read_text())
+    assert invar("diff", tmp_path / "t.json", tmp_path / "u.json").out == b"EQUAL\n"
+    assert trace["computation"]["positions"] == 6
+    origins = " ".join(v["origin"] for v in trace["values"])
+    assert "model.decoder.layers.1" in origins and "model.encoder.layers" not in origins
+    seen = {}
+    for v in trace["values"]:
+        crosses = "encoder_attn" in v["origin"] or "cross" in v["origin"]
+        seen.setdefault((v["operation"], crosses), v["value"])
+    assert sum(operation.startswith("attention") for operation, _ in seen) >= 2
+    for value in seen.values():
+        true, lie = tmp_path / "v.json", tmp_path / "w.json"
+        invar("trace", receipt, *here, "--values", f"{value}:3", "-o", true)
+        values = json.loads(true.read_text())
+        values["result"] = values["result"][:-8] + "0000c03f"
+        lie.write_text(json.dumps(values))
+        done = invar("diff", true, lie, "--receipt", receipt, *here, code=1)
+        assert f"cause     {lie}: its element" in done.text, value
+    assert invar("diff", receipt, *here).out == b"EQUAL\n"
+    t5 = folder_of(tmp_path / "t5", "t5")
+    invar("run", "--model-name", t5, "--prompt-text", "x", "--max-new-tokens", 3, "--receipt-path",
+          tmp_path / "t5.json")  # fmt: skip
+    refused("trace", tmp_path / "t5.json", "--model-name", t5, "-o", tmp_path / "t5t.json", code=3,
+            names=["no row for each position"])  # fmt: skip
+
+
 def test_refusals(tmp_path):
     path = folder_of(tmp_path / "model", "bart")
     run = ("run", "--model-name", path, "--receipt-path", tmp_path / "r.json")
     refused(*run, "--prompt-text", "word " * 400, names=["takes at most 160"])
     refused(*run, "--prompt-text", "x", "--n-partitions", 2, code=3, names=["one partition"])
     invar(*run, "--prompt-text", "x", "--max-new-tokens", 4)
-    refused("trace", tmp_path / "r.json", "--model-name", path, "-o", tmp_path / "t.json", code=3,
-            names=["has an encoder"])  # fmt: skip
     refused("run", "--model-name", MODEL, "--prompt-text", "x", "--forced-bos-token-id", 9,
             names=["for models with an encoder"])  # fmt: skip
     (path / "tokenizer.json").rename(path / "source.spm")
