@@ -1,4 +1,4 @@
-// Registration of the dialects, and the verifier that all repro operations share.
+// Registration of the dialects, and the verifier and the syntax that all repro operations share.
 #include "compiler/dialects/dialects.h"
 
 #include "base/opset.h"
@@ -91,6 +91,24 @@ LogicalResult verify_repro_op(Operation* op) {
              << i << " has element type " << element << ", which only a weight may have here";
   }
   return success();
+}
+
+ParseResult parse_repro_op(OpAsmParser& parser, OperationState& result) {
+  SmallVector<OpAsmParser::UnresolvedOperand, 4> operands;
+  const SMLoc loc = parser.getCurrentLocation();
+  FunctionType type;
+  if (parser.parseOperandList(operands) || parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonType(type))
+    return failure();
+  result.addTypes(type.getResults());
+  return parser.resolveOperands(operands, type.getInputs(), loc, result.operands);
+}
+
+void print_repro_op(OpAsmPrinter& printer, Operation* op) {
+  printer << ' ' << op->getOperands();
+  printer.printOptionalAttrDict(op->getAttrs());
+  printer << " : ";
+  printer.printFunctionalType(op->getOperandTypes(), op->getResultTypes());
 }
 
 }  // namespace invar::compiler

@@ -17,6 +17,9 @@ namespace invar::compiler {
 // Verifies that numerics and version are those of spec/opset.toml, and that every bf16 or f16
 // operand is a weight that the kernel widens.
 mlir::LogicalResult verify_repro_op(mlir::Operation*);
+// The syntax of repro operations: operands, attributes, and the types of both sides.
+mlir::ParseResult parse_repro_op(mlir::OpAsmParser&, mlir::OperationState&);
+void print_repro_op(mlir::OpAsmPrinter&, mlir::Operation*);
 
 // Directives of the assembly formats in *.td. Constant bytes, `data`, are raw in memory and
 // hexadecimal in text.

@@ -43,6 +43,16 @@ def ReproOp : OpInterface<"ReproOp"> {
   let verify = "return ::invar::compiler::verify_repro_op($_op);";
 }
 
+// One function parses all operations and one prints them: TableGen would write two for each.
+defvar repro_syntax = [{
+    ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser& parser, ::mlir::OperationState& result) {
+      return ::invar::compiler::parse_repro_op(parser, result);
+    }
+    void $cppClass::print(::mlir::OpAsmPrinter& printer) {
+      ::invar::compiler::print_repro_op(printer, getOperation());
+    }
+}];
+
 // Operations are created by name, so TableGen's eight builders for each are omitted. Accessors for
 // `numerics` and `version`, which every operation has, are omitted, too: the interface checks both.
 class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
@@ -55,12 +65,13 @@ class Repro_Op<string mnemonic, dag operands, list<Trait> traits = []>
   let cppNamespace = "::invar::compiler";
   let arguments = operands;
   let results = (outs Repro_Any:$out);
-  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDefinition = repro_syntax;
 }
 // An operation whose result's type follows from its operands by a rule (inference/result_type.h).
 class Repro_InferOp<string mnemonic, dag operands>
     : Repro_Op<mnemonic, operands, [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
-  let extraClassDefinition = [{
+  let extraClassDefinition = repro_syntax # [{
     ::llvm::LogicalResult $cppClass::inferReturnTypes(
         ::mlir::MLIRContext*, std::optional<::mlir::Location> loc, ::mlir::ValueRange operands,
         ::mlir::DictionaryAttr attributes, ::mlir::OpaqueProperties, ::mlir::RegionRange,

@@ -17,10 +17,10 @@ namespace {
 
 constexpr size_t kMaxRank = 8;  // of a tensor in a plan (plan.2)
 
-using Location = std::tuple<std::string, uint64_t, uint64_t>;
-using Digests = std::map<Location, Digest>;  // of byte ranges of files
+using ByteRange = std::tuple<std::string, uint64_t, uint64_t>;
+using Digests = std::map<ByteRange, Digest>;  // of byte ranges of files
 
-Location location_of(const onnx::TensorRef& t) {
+ByteRange range_of(const onnx::TensorRef& t) {
   return {t.file, t.offset, t.length};
 }
 
@@ -29,9 +29,9 @@ Status hash_tensors(const std::vector<const onnx::TensorRef*>& tensors, const Op
                     Digests& known) {
   std::vector<HashRequest> ranges;
   for (const onnx::TensorRef* t : tensors)
-    if (!known.contains(location_of(*t))) ranges.push_back({t->file, t->offset, t->length});
+    if (!known.contains(range_of(*t))) ranges.push_back({t->file, t->offset, t->length});
   INVAR_CHECK_OK(hash_ranges(options.folder, ranges, options.threads, options.hashed, options.progress));
-  for (const HashRequest& r : ranges) known.emplace(Location(r.file, r.offset, r.length), r.sha256);
+  for (const HashRequest& r : ranges) known.emplace(ByteRange(r.file, r.offset, r.length), r.sha256);
   return {};
 }
 
@@ -49,7 +49,7 @@ Result<std::optional<Program>> program_of_recipe(const onnx::Recipe& recipe, con
   for (const onnx::TensorRef* t : tensors) {
     const auto dtype = onnx::dtype_of(t->data_type);
     if (!dtype) return Error{Code::internal, "tensor " + t->name + " has a type without a name"};
-    program.source.tensors.push_back({t->name, *dtype, t->shape, known.at(location_of(*t)), "", 0, 0});
+    program.source.tensors.push_back({t->name, *dtype, t->shape, known.at(range_of(*t)), "", 0, 0});
   }
   return std::optional(std::move(program));
 }
@@ -67,7 +67,7 @@ Result<std::optional<Program>> program_of_graph(const onnx::Graph& graph, const 
   auto form = onnx::normal_form(
       graph,
       [&](const onnx::TensorRef& t) {
-        return t.file.empty() ? sha256(t.inline_data) : known.at(location_of(t));
+        return t.file.empty() ? sha256(t.inline_data) : known.at(range_of(t));
       },
       choices);
   Program program;
@@ -91,7 +91,7 @@ Result<std::optional<Program>> program_of(const onnx::Graph& graph, const plan::
                                           const onnx::AppliedChoices& choices, const Options& options) {
   Digests known;
   for (const plan::Weight& w : plan.weights)
-    if (w.file != options.constants_file) known.emplace(Location(w.file, w.offset, w.length), w.sha256);
+    if (w.file != options.constants_file) known.emplace(ByteRange(w.file, w.offset, w.length), w.sha256);
   const onnx::Recipe recipe = onnx::recipe_of(graph.metadata);
   INVAR_TRY(std::optional<Program> program,
             options.trusts_recipe && !recipe.name.empty()

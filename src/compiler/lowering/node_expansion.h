@@ -11,7 +11,7 @@ class NodeExpansion {
   NodeExpansion(NodeOp op, NodeView& view) : op_(op), view_(view), build_(op) {}
 
   // As NodeView::expect(), of types that may be unknown.
-  Status expect(unsigned least, unsigned most, std::initializer_list<llvm::StringRef> attributes,
+  Status expect(unsigned least, unsigned most, llvm::ArrayRef<llvm::StringRef> attributes,
                 unsigned results = 1) {
     return view_.expect(least, most, attributes, results);
   }

@@ -20,7 +20,7 @@ Error wrong_kind(llvm::StringRef name, const T& kind) {
 
 }  // namespace
 
-Status NodeView::expect(unsigned least, unsigned most, std::initializer_list<llvm::StringRef> attributes,
+Status NodeView::expect(unsigned least, unsigned most, llvm::ArrayRef<llvm::StringRef> attributes,
                         unsigned results) {
   if (Status parts = check_arity_and_attributes(least, most, attributes, results); !parts) {
     read_operand_types_ = false;  // whatever the rule did before: this needs no types
@@ -33,7 +33,7 @@ Status NodeView::expect(unsigned least, unsigned most, std::initializer_list<llv
 }
 
 Status NodeView::check_arity_and_attributes(unsigned least, unsigned most,
-                                            std::initializer_list<llvm::StringRef> attributes,
+                                            llvm::ArrayRef<llvm::StringRef> attributes,
                                             unsigned results) const {
   for (unsigned i = 0; i < least; ++i)
     if (!has(i)) return bad_input("operand " + std::to_string(i) + " is missing");

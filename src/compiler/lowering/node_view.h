@@ -2,7 +2,6 @@
 // dimensions, and the operations that it emits in the node's place.
 #pragma once
 
-#include <initializer_list>
 #include <map>
 #include <set>
 #include <vector>
@@ -75,7 +74,7 @@ class NodeView {
   int64_t version() const { return op_.getVersion(); }
   // Requires operands [0, least), no operand from `most` on, no used result from `results` on, and
   // only these attributes.
-  Status expect(unsigned least, unsigned most, std::initializer_list<llvm::StringRef> attributes,
+  Status expect(unsigned least, unsigned most, llvm::ArrayRef<llvm::StringRef> attributes,
                 unsigned results = 1);
   bool has(unsigned i) const;
   Value in(unsigned i) const;  // AbsentType if the node has no such operand
@@ -203,8 +202,7 @@ class NodeView {
  private:
   Result<Value> make(llvm::StringRef op, ValueRange operands, llvm::ArrayRef<NamedAttribute>, Type);
   Error record_constraint(const Error&, const std::optional<Constraint>&);
-  Status check_arity_and_attributes(unsigned least, unsigned most,
-                                    std::initializer_list<llvm::StringRef> attributes,
+  Status check_arity_and_attributes(unsigned least, unsigned most, llvm::ArrayRef<llvm::StringRef> attributes,
                                     unsigned results) const;
   // The operands expanded to a common shape that the kernels check; empty if they cannot broadcast.
   Result<SmallVector<Value>> expand_operands_dynamic(ValueRange operands);

@@ -33,8 +33,7 @@ std::string key_of_call(const std::string& model_key, run::Function::NamedTensor
 }
 
 // The entries of the model's folder that hold its weights.
-Result<std::set<std::string>> weight_files(const std::string& model) {
-  INVAR_TRY(const onnx::Graph graph, onnx::read(model));
+std::set<std::string> weight_files(const onnx::Graph& graph) {
   std::set<std::string> files;
   const auto add = [&](const auto& self, const onnx::Graph& g) -> void {
     for (const onnx::TensorRef& t : g.initializers) files.insert(t.file.substr(0, t.file.find('/')));
@@ -65,7 +64,8 @@ Result<CompiledModel> prepare_call(const TensorProgram& program, Observer& obser
   const std::string root = tasks_folder("");
   if (root.empty() || wants_artifacts() || !program.dims.empty() || !program.bound.empty())
     return compile_onnx(program, OperationSet::reproducible, /*keeps_memory=*/false, observer);
-  INVAR_TRY(const std::set<std::string> files, weight_files(program.model));
+  INVAR_TRY(onnx::Graph graph, onnx::read(program.model));
+  const std::set<std::string> files = weight_files(graph);
   INVAR_TRY(const std::string model,
             key_of_onnx(program.model, OperationSet::reproducible, program.profile, &files));
   // A plan for all calls serves this one; else there may be one for calls like it.
@@ -91,7 +91,7 @@ Result<CompiledModel> prepare_call(const TensorProgram& program, Observer& obser
   {
     INVAR_TRY(const TemporaryFolder folder, static_cast<const TaskFolder*>(first.get())->make_temporary());
     INVAR_CHECK_OK(compile_onnx_into(folder.path(), program, OperationSet::reproducible,
-                                     /*keeps_memory=*/false, observer, made));
+                                     /*keeps_memory=*/false, observer, made, &graph));
     if (!made.of_call) {
       INVAR_TRY(made.in_use, open_task(task_of(root, program.model, all)));
     }

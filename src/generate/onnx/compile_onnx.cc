@@ -158,9 +158,10 @@ Result<compiler::CompiledProgram> compile_for_call(const onnx::Graph& graph, com
 }  // namespace
 
 Status compile_onnx_into(const std::string& folder, const TensorProgram& program, OperationSet set,
-                         bool keeps_memory, Observer& observer, CompiledModel& made) {
+                         bool keeps_memory, Observer& observer, CompiledModel& made,
+                         onnx::Graph* read_before) {
   const auto compiling = observer.phase("compile");
-  INVAR_TRY(onnx::Graph graph, onnx::read(program.model));
+  INVAR_TRY(onnx::Graph graph, read_before ? std::move(*read_before) : onnx::read(program.model));
   INVAR_CHECK_OK(onnx::fix_dims(graph, program.dims));
   for (const auto& [name, t] : program.bound)
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));

@@ -1,4 +1,4 @@
-// Lowering of Conv and ConvTranspose, and the type inference of the convolutions.
+// Lowering of Conv and ConvTranspose, and the types of their results.
 #include "compiler/room_api.h"
 #include "ops/conv/attributes.h"
 
@@ -74,57 +74,22 @@ Status conv_transpose(NodeView& node) {
   return emit_conv<ConvTransposeOp>(node, w, {node.attr("output_padding", Ints(more))});
 }
 
-// The result's shape: batch, output channels, and spatial sizes from length(in, effective kernel,
-// axis, end pad index). a: attributes that all convolutions have.
-template <class Attributes, class Length>
-Result<ValueType> infer_convolution(InferredCall& in, const Attributes& a, bool transposed, Length length) {
-  const Shape &x = in[0].shape, &w = in[1].shape;
-  const int64_t groups = a.groups, rank = static_cast<int64_t>(x.size()), axes = rank - 2;
-  if (rank < 3 || rank > 5 || w.size() != x.size())
-    return not_covered("covered are one to three spatial dimensions, in operand and weights");
-  if (a.strides.size != axes || a.dilations.size != axes || a.pads.size != 2 * axes)
-    return bad_input("strides, dilations or pads do not have a number for each spatial dimension");
-  for (const Dim& size : w)
-    if (!size.constant()) return not_covered("weights whose shape is not constant");
-  if (!x[1].constant())
-    return in.unequal_dims(x[1], Dim::of(transposed ? w[0].value : w[1].value * groups),
-                           "channels of operand and weights");
-  if (groups < 1 || x[1].value % groups || w[0].value % groups)
-    return bad_input("channels do not divide into " + std::to_string(groups) + " groups");
-  if (w[transposed ? 0 : 1].value != (transposed ? x[1].value : x[1].value / groups))
-    return bad_input(text_of(x[1]) + " channels, weights " + text_of(w) + ", groups " +
-                     std::to_string(groups));
-  Shape to = {x[0], transposed ? Dim::of(w[1].value * groups) : w[0]};
-  if (in.has(2) && in[2].shape != Shape{to[1]})
-    return bad_input("a bias that does not have an element for each channel of the result");
-  for (int64_t i = 0; i < axes; ++i) {
-    const auto d = static_cast<size_t>(2 + i);
-    std::optional<Dim> n = length(x[d], (w[d].value - 1) * a.dilations[i] + 1, i, axes + i);
-    if (!n) return not_covered("spatial dimension " + std::to_string(i) + " is not a constant");
-    if (n->constant() && n->value < 0) return bad_input("pads that leave less than nothing");
-    to.push_back(*n);
-  }
-  return ValueType{DType::f32, to};
-}
-
 }  // namespace
 
 Result<ValueType> infer_conv(InferredCall& call, const ops::ConvAttributes& a) {
-  return infer_convolution(call, a, false, [&](const Dim& in, int64_t reach, int64_t i, int64_t end) {
-    return window_count(in, reach, a.strides[i], a.pads[i], a.pads[end], false);
-  });
+  return infer_convolution(call, DType::f32, {a.strides, a.dilations, a.pads, a.groups});
 }
 
 Result<ValueType> infer_conv_transpose(InferredCall& call, const ops::ConvTransposeAttributes& a) {
-  return infer_convolution(call, a, true,
-                           [&](const Dim& in, int64_t reach, int64_t i, int64_t end) -> std::optional<Dim> {
-                             const int64_t more = a.output_padding[i] + reach - a.pads[i] - a.pads[end];
-                             if (in.constant()) return Dim::of((in.value - 1) * a.strides[i] + more);
-                             const std::optional<DimExpr> size = dim_expr_of(in);
-                             const std::optional<DimExpr> span = size ? product(*size, a.strides[i]) : size;
-                             const std::optional<DimExpr> n = span ? sum(*span, more - a.strides[i]) : span;
-                             return n ? std::optional(Dim::of(*n)) : std::nullopt;
-                           });
+  const auto length = [&](const Dim& in, int64_t reach, int64_t i) -> std::optional<Dim> {
+    const int64_t end = a.pads[a.pads.size / 2 + i], more = a.output_padding[i] + reach - a.pads[i] - end;
+    if (in.constant()) return Dim::of((in.value - 1) * a.strides[i] + more);
+    const std::optional<DimExpr> size = dim_expr_of(in);
+    const std::optional<DimExpr> span = size ? product(*size, a.strides[i]) : size;
+    const std::optional<DimExpr> n = span ? sum(*span, more - a.strides[i]) : span;
+    return n ? std::optional(Dim::of(*n)) : std::nullopt;
+  };
+  return infer_convolution(call, DType::f32, {a.strides, a.dilations, a.pads, a.groups}, length);
 }
 
 void import_conv(RuleRegistry& registry) {

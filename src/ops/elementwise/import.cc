@@ -30,11 +30,9 @@ struct FloatAttrMapping {
 template <class Op>
 Status unary_with_attrs(NodeView& node, std::initializer_list<FloatAttrMapping> scalars) {
   SmallVector<NamedAttribute> attrs;
-  std::initializer_list<llvm::StringRef> none;
-  INVAR_CHECK_OK(scalars.size() == 0 ? node.expect(1, 1, none)
-                 : scalars.size() == 1
-                     ? node.expect(1, 1, {scalars.begin()[0].onnx})
-                     : node.expect(1, 1, {scalars.begin()[0].onnx, scalars.begin()[1].onnx}));
+  SmallVector<llvm::StringRef> names;
+  for (const FloatAttrMapping& s : scalars) names.push_back(s.onnx);
+  INVAR_CHECK_OK(node.expect(1, 1, names));
   for (const FloatAttrMapping& s : scalars) {
     INVAR_TRY(float value, node.float_attr(s.onnx, s.standard));
     attrs.push_back(node.attr(s.name, value));

@@ -1,5 +1,7 @@
-// Window attributes, auto_pad, and the number of windows along a dimension.
+// Window attributes, auto_pad, the number of windows along a dimension, the type of a convolution.
 #include "compiler/lowering/builders/sliding_window.h"
+
+#include "kernels/call.h"
 
 namespace invar::compiler {
 
@@ -90,6 +92,41 @@ std::optional<Dim> window_count(const Dim& in, int64_t reach, int64_t stride, in
   int64_t n = (ceil ? (free + stride - 1) / stride : free / stride) + 1;
   if (ceil && (n - 1) * stride >= in.value + begin) --n;
   return Dim::of(n);
+}
+
+Result<ValueType> infer_convolution(InferredCall& in, DType dtype, const ConvolutionAttributes& a,
+                                    TransposedLength length) {
+  const bool transposed = static_cast<bool>(length);
+  const Shape &x = in[0].shape, &w = in[1].shape;
+  const int64_t groups = a.groups, rank = static_cast<int64_t>(x.size()), axes = rank - 2;
+  if (rank < 3 || rank > 5 || w.size() != x.size())
+    return not_covered("covered are one to three spatial dimensions, in operand and weights");
+  if (a.strides.size != axes || a.dilations.size != axes || a.pads.size != 2 * axes)
+    return bad_input("strides, dilations or pads do not have a number for each spatial dimension");
+  for (const Dim& size : w)
+    if (!size.constant()) return not_covered("weights whose shape is not constant");
+  if (!x[1].constant())
+    return in.unequal_dims(x[1], Dim::of(transposed ? w[0].value : w[1].value * groups),
+                           "channels of operand and weights");
+  if (groups < 1 || x[1].value % groups || w[0].value % groups)
+    return bad_input("channels do not divide into " + std::to_string(groups) + " groups");
+  if (w[transposed ? 0 : 1].value != (transposed ? x[1].value : x[1].value / groups))
+    return bad_input(text_of(x[1]) + " channels, weights " + text_of(w) + ", groups " +
+                     std::to_string(groups));
+  Shape to = {x[0], transposed ? Dim::of(w[1].value * groups) : w[0]};
+  if (in.has(2) && in[2].shape != Shape{to[1]})
+    return bad_input("a bias that does not have an element for each channel of the result");
+  for (int64_t i = 0; i < axes; ++i) {
+    const Dim& size = x[static_cast<size_t>(2 + i)];
+    const int64_t reach = (w[static_cast<size_t>(2 + i)].value - 1) * a.dilations[i] + 1;
+    const std::optional<Dim> n =
+        transposed ? length(size, reach, i)
+                   : window_count(size, reach, a.strides[i], a.pads[i], a.pads[axes + i], /*ceil=*/false);
+    if (!n) return not_covered("spatial dimension " + std::to_string(i) + " is not a constant");
+    if (n->constant() && n->value < 0) return bad_input("pads that leave less than nothing");
+    to.push_back(*n);
+  }
+  return ValueType{dtype, to};
 }
 
 }  // namespace invar::compiler

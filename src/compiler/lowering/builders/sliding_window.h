@@ -1,6 +1,7 @@
 // Sliding windows over the spatial dimensions (from 2 on) of an operand [N, C, ...]: attributes of
 // convolutions and pools.
 #pragma once
+#include "compiler/inference/result_type.h"
 #include "compiler/lowering/rule_registry.h"
 
 namespace invar::compiler {
@@ -27,5 +28,17 @@ Status resolve_pads(const NodeView&, AutoPad, Window&);
 // that begins in the end pad.
 std::optional<Dim> window_count(const Dim& in, int64_t reach, int64_t stride, int64_t begin, int64_t end,
                                 bool ceil);
+
+// The attributes that all convolutions have.
+struct ConvolutionAttributes {
+  const ops::IntegerList &strides, &dilations, &pads;
+  int64_t groups;
+};
+// The size of a transposed convolution along an axis.
+using TransposedLength = llvm::function_ref<std::optional<Dim>(const Dim& in, int64_t reach, int64_t axis)>;
+// The type of a convolution of x by weights and a bias, or of a transposed one where its length is
+// given: batch, output channels, spatial sizes.
+Result<ValueType> infer_convolution(InferredCall&, DType, const ConvolutionAttributes&,
+                                    TransposedLength = nullptr);
 
 }  // namespace invar::compiler

@@ -199,29 +199,31 @@ Result<Value> scores_of(NodeView& node, const TreeConstants& trees, const std::v
   return cast_to(node, sums, node.builder().getF32Type());
 }
 
+// What nodes with lists have, beside attributes of their own.
+Status expect_lists(NodeView& node, std::initializer_list<llvm::StringRef> own, unsigned results) {
+  SmallVector<llvm::StringRef> names = {"base_values",
+                                        "base_values_as_tensor",
+                                        "nodes_falsenodeids",
+                                        "nodes_featureids",
+                                        "nodes_hitrates",
+                                        "nodes_hitrates_as_tensor",
+                                        "nodes_missing_value_tracks_true",
+                                        "nodes_modes",
+                                        "nodes_nodeids",
+                                        "nodes_treeids",
+                                        "nodes_truenodeids",
+                                        "nodes_values",
+                                        "nodes_values_as_tensor",
+                                        "post_transform"};
+  names.append(own);
+  return node.expect(1, 1, names, results);
+}
+
 Status regressor(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(1, 1,
-                             {"aggregate_function",
-                              "base_values",
-                              "base_values_as_tensor",
-                              "n_targets",
-                              "nodes_falsenodeids",
-                              "nodes_featureids",
-                              "nodes_hitrates",
-                              "nodes_hitrates_as_tensor",
-                              "nodes_missing_value_tracks_true",
-                              "nodes_modes",
-                              "nodes_nodeids",
-                              "nodes_treeids",
-                              "nodes_truenodeids",
-                              "nodes_values",
-                              "nodes_values_as_tensor",
-                              "post_transform",
-                              "target_ids",
-                              "target_nodeids",
-                              "target_treeids",
-                              "target_weights",
-                              "target_weights_as_tensor"}));
+  INVAR_CHECK_OK(expect_lists(node,
+                              {"aggregate_function", "n_targets", "target_ids", "target_nodeids",
+                               "target_treeids", "target_weights", "target_weights_as_tensor"},
+                              1));
   INVAR_TRY(const int64_t aggregate, enum_attr(node, "aggregate_function", "SUM AVERAGE MIN MAX", "SUM"));
   INVAR_TRY(const int64_t targets, node.int_attr("n_targets", 1));
   if (targets < 1 || targets > (1 << 20)) return bad_input("n_targets is " + std::to_string(targets));
@@ -317,29 +319,10 @@ Result<Classified> binary(NodeView& node, const TreeConstants& trees, const std:
 }
 
 Status classifier(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(1, 1,
-                             {"base_values",
-                              "base_values_as_tensor",
-                              "class_ids",
-                              "class_nodeids",
-                              "class_treeids",
-                              "class_weights",
-                              "class_weights_as_tensor",
-                              "classlabels_int64s",
-                              "classlabels_strings",
-                              "nodes_falsenodeids",
-                              "nodes_featureids",
-                              "nodes_hitrates",
-                              "nodes_hitrates_as_tensor",
-                              "nodes_missing_value_tracks_true",
-                              "nodes_modes",
-                              "nodes_nodeids",
-                              "nodes_treeids",
-                              "nodes_truenodeids",
-                              "nodes_values",
-                              "nodes_values_as_tensor",
-                              "post_transform"},
-                             2));
+  INVAR_CHECK_OK(expect_lists(node,
+                              {"class_ids", "class_nodeids", "class_treeids", "class_weights",
+                               "class_weights_as_tensor", "classlabels_int64s", "classlabels_strings"},
+                              2));
   INVAR_TRY(const std::vector<int64_t> labels, class_labels(node, "classlabels_int64s"));
   INVAR_TRY(const std::vector<double> base, numbers_attr(node, "base_values"));
   INVAR_TRY(const Link link, link_attr(node));
