@@ -21,7 +21,8 @@ set(CMAKE_EXE_LINKER_FLAGS_INIT
 # that are called.
 set(INVAR_NOT_IN_WEB
     base/thread_pool.cc base/file/confinement.cc base/file/disk_reservation.cc base/file/map_registry.cc
-    base/file/temporary_file.cc device/machine.cc run/weights/upload.cc run/weights/weights.cc run/npy.cc
+    base/file/temporary_file.cc base/file/write_files.cc device/machine.cc run/weights/upload.cc
+    run/weights/weights.cc run/npy.cc
     run/partitions/workers/remote_stage.cc run/partitions/workers/transport.cc
     run/partitions/workers/worker.cc
     signature/key_file.cc)

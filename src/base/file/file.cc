@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <deque>
 #include <utility>
 
 #include "base/file/map_registry.h"
@@ -53,18 +52,6 @@ int open_for_reading(const std::string& path) {
   return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
 }
 
-int write_all(int fd, std::string_view content) {
-  while (!content.empty()) {
-    ssize_t n = ::write(fd, content.data(), content.size());
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return errno;
-    }
-    content.remove_prefix(static_cast<size_t>(n));
-  }
-  return 0;
-}
-
 // Devices and pipes (/dev/stdout, a FIFO) have no old content to keep and must never be renamed
 // over.
 Status write_in_place(const std::string& path, std::string_view content) {
@@ -77,14 +64,24 @@ Status write_in_place(const std::string& path, std::string_view content) {
   return {};
 }
 
-// A new name survives a power cut only once its folder is on disk; a file system that cannot sync
-// folders is no reason to fail.
+}  // namespace
+
+int write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  return 0;
+}
+
 void flush_folder_of(const std::string& path) {
   Fd dir(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (dir.fd >= 0) (void)::fsync(dir.fd);
 }
-
-}  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   Fd file(open_for_reading(path));
@@ -199,24 +196,6 @@ Status write_file(const std::string& path, std::string_view content) {
   const int error = replace_content(path, [&](int fd) { return write_all(fd, content); });
   if (error) return failure("write", path, error);
   flush_folder_of(path);
-  return {};
-}
-
-Status write_files(std::span<const NewContent> files) {
-  std::deque<NewFile> made;
-  for (const auto& [path, content] : files) {
-    NewFile& file = made.emplace_back();
-    int error = file.make(path);
-    if (!error) error = write_all(file.descriptor(), content);
-    if (error) return failure("write", path, error);
-    // The disk begins with each now, so that the first flush finds most of all of them done.
-    (void)::sync_file_range(file.descriptor(), 0, 0, SYNC_FILE_RANGE_WRITE);
-  }
-  for (size_t i = 0; i < files.size(); ++i)
-    if (const int error = made[i].flush()) return failure("write", files[i].path, error);
-  for (size_t i = 0; i < files.size(); ++i)
-    if (const int error = made[i].replace()) return failure("write", files[i].path, error);
-  if (!files.empty()) flush_folder_of(files[0].path);
   return {};
 }
 
