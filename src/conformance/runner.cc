@@ -1,5 +1,4 @@
-// The conformance runner: guarded memory on the host or a GPU, steps, and one call after another.
-// Long because a run, its memory and what it is compared with are one state.
+// The conformance runner: steps, and one call after another.
 #include "conformance/runner.h"
 
 #include <algorithm>
@@ -7,105 +6,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "base/attribute_types.h"
 #include "base/endian.h"
 #include "conformance/fused.h"
 #include "conformance/give_up.h"
+#include "conformance/memory/states.h"
 
 namespace invar::conformance {
 namespace {
-
-constexpr size_t kGuard = 256;
-constexpr std::byte kPoison{0xff};  // as floats: NaN, which shows if it is read
-std::atomic<bool> allocates_apart = false;
-
-// GPU memory for one run at a time of this thread.
-class Arena {
- public:
-  explicit Arena(std::shared_ptr<Device> device) : device_(std::move(device)) {}
-  ~Arena() { clear(); }
-  Device& device() const { return *device_; }
-  void clear() {
-    for (auto& [memory, size] : pieces_) device_->free(memory);
-    pieces_.clear();
-  }
-  // Frees what the previous run took. What needed several pieces gets one as large next time.
-  void reset() {
-    used_ = 0;
-    if (allocates_apart) clear();
-    if (pieces_.size() < 2) return;
-    size_t all = 0;
-    for (const auto& piece : pieces_) all += piece.second;
-    clear();
-    take(all), used_ = 0;
-  }
-  std::byte* take(size_t bytes) {
-    if (!allocates_apart) bytes = (bytes + 255) / 256 * 256;
-    if (allocates_apart || pieces_.empty() || used_ + bytes > pieces_.back().second) {
-      const size_t size = allocates_apart ? bytes : std::max<size_t>(bytes, size_t{64} << 20);
-      auto memory = device_->allocate(size, "a test");
-      if (!memory) give_up(memory.error());
-      pieces_.emplace_back(*memory, size);
-      used_ = 0;
-    }
-    used_ += bytes;
-    return static_cast<std::byte*>(pieces_.back().first) + used_ - bytes;
-  }
-
- private:
-  std::shared_ptr<Device> device_;
-  std::vector<std::pair<void*, size_t>> pieces_;
-  size_t used_ = 0;
-};
-
-// Memory between two guards, `skew` bytes past a multiple of 64. With an arena the kernel sees a
-// copy on the GPU: send() uploads it, fetch() downloads it.
-class GuardedBlock {
- public:
-  // from: what it holds; null: what may not be read.
-  explicit GuardedBlock(Arena* arena, size_t bytes, size_t skew = 0, const void* from = nullptr)
-      : size_(bytes), raw_(bytes + 2 * kGuard + 64 + skew % 64, kPoison), arena_(arena) {
-    auto at = reinterpret_cast<uintptr_t>(raw_.data()) + kGuard;
-    data_ = raw_.data() + kGuard + (64 - at % 64) % 64 + skew % 64;
-    std::fill(data_ - kGuard, data_, std::byte{0xa5});
-    std::fill(data_ + size_, data_ + size_ + kGuard, std::byte{0xa5});
-    if (from && size_) std::memcpy(data_, from, size_);
-    if (arena_ && guard_) seen_ = arena_->take(size_ + 2 * kGuard + 64) + kGuard + skew % 64;
-    if (arena_ && !guard_) seen_ = arena_->take(skew % 64 + size_) + skew % 64;
-    send();
-  }
-  GuardedBlock(GuardedBlock&&) = default;
-  std::byte* data() const { return data_; }
-  std::byte* seen() const { return arena_ ? seen_ : data_; }
-  size_t size() const { return size_; }
-  void send() {
-    throw_on_error(arena_ ? arena_->device().upload(seen_ - guard_, data_ - guard_, size_ + 2 * guard_)
-                          : Status());
-  }
-  void fetch() {
-    if (!arena_) return;
-    throw_on_error(arena_->device().download(data_ - guard_, seen_ - guard_, size_ + 2 * guard_));
-    throw_on_error(arena_->device().wait());
-  }
-  bool intact() const {
-    auto guard = [](const std::byte* p) {
-      return std::all_of(p, p + kGuard, [](std::byte b) { return b == std::byte{0xa5}; });
-    };
-    return guard(data_ - kGuard) && guard(data_ + size_);
-  }
-
- private:
-  static void throw_on_error(const Status& status) {
-    if (!status) give_up(status.error());
-  }
-  size_t size_;
-  Bytes raw_;
-  std::byte* data_;
-  Arena* arena_;
-  size_t guard_ = allocates_apart ? 0 : kGuard;  // of those on the GPU
-  std::byte* seen_ = nullptr;
-};
 
 // This thread's arena for a GPU kernel.
 Arena* arena_of(ops::KernelRef k) {
@@ -232,6 +142,7 @@ std::string RunMode::text() const {
   if (batching == Batching::separate) s += ", alone";
   if (skew) s += ", skewed by " + std::to_string(skew);
   if (fused) s += ", fused";
+  if (pages) s += ", pages";
   if (pool) s += ", at once";
   return s;
 }
@@ -351,7 +262,7 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
   const int64_t batch = c.out[0].shape.empty() ? 1 : c.out[0].shape[0];
   const int64_t capacity = c.out[0].shape.size() > 1 ? c.out[0].shape[1] + c.spare : 0;
   const bool stateful = ops::contract_of(k.op())->stateful;
-  std::unique_ptr<GuardedBlock> state;
+  std::optional<States> states;
   for (const Step& step : steps_of(k, c, batch, mode)) {
     const int64_t count = step.count, past = step.max_past();
     std::vector<GuardedBlock> pieces, outs;
@@ -385,9 +296,9 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
     GuardedBlock sequences(arena, places.size() * sizeof(ops::Sequence), 0, places.data());
     if (stateful) {
       call.capacity = capacity, call.past = past;
-      call.slot_bytes = (k.state_bytes(call, capacity) + 63) / 64 * 64;
-      if (!state) state = std::make_unique<GuardedBlock>(arena, static_cast<size_t>(batch) * call.slot_bytes);
-      call.state = state->seen(), call.sequences = reinterpret_cast<const ops::Sequence*>(sequences.seen());
+      if (!states) states.emplace(k, call, batch, mode.pages, arena);
+      states->set(call, places, count);
+      call.sequences = reinterpret_cast<const ops::Sequence*>(sequences.seen());
     }
     // A GPU kernel reads these from memory: the step's position, for which the call has an upper
     // bound, and the fault flag.
@@ -399,9 +310,8 @@ Result<std::vector<Bytes>> run_case(ops::KernelRef k, const Case& c, const std::
     call.shared = shared.seen();
     INVAR_CHECK_OK(run_call(k, call, mode, arena, operands));
     shared.fetch();
-    if (state) state->fetch();
     if (!shared.intact()) return bad_input("wrote outside its shared memory");
-    if (state && !state->intact()) return bad_input("wrote outside its state");
+    if (states && !states->intact()) return bad_input("wrote outside its state");
     INVAR_CHECK_OK(collect(c, step, mode, outs, result));
   }
   INVAR_CHECK_OK(check_unchanged(operands, inputs));

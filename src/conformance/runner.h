@@ -27,6 +27,7 @@ struct RunMode {
   enum class Batching { even, ragged, separate } batching = Batching::even;
   int skew = 0;          // operands and results start this many elements past a multiple of 64 bytes
   bool fused = false;    // rows with an epilogue get one, and rows with regions compute them too
+  bool pages = false;    // states that grow with positions are in pages
   Pool* pool = nullptr;  // runs the parts concurrently; its threads must keep ArithmeticEnv
   bool packs(size_t operand) const { return packed && !(plain >> operand % 64 & 1); }
   std::string text() const;

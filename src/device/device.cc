@@ -122,6 +122,11 @@ class Cuda final : public Device {
     make_current();
     cudaFree(p);
   }
+  uint64_t free_memory() const override {
+    make_current();
+    size_t free = 0, total = 0;
+    return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
+  }
   Result<void*> allocate_pinned(uint64_t bytes, const std::string& purpose) override {
     make_current();
     void* p = nullptr;

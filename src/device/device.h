@@ -42,6 +42,8 @@ class Device {
   // Device memory, aligned to 256 bytes; the error says how much there is.
   virtual Result<void*> allocate(uint64_t bytes, const std::string& purpose) = 0;
   virtual void free(void*) = 0;
+  // Bytes of device memory that nobody has now.
+  virtual uint64_t free_memory() const = 0;
   // Pinned host memory: copies have full speed, and graphs require it.
   virtual Result<void*> allocate_pinned(uint64_t bytes, const std::string& purpose) = 0;
   virtual void free_pinned(void*) = 0;

@@ -48,9 +48,9 @@ struct GpuKernel {
   // Bytes of a slot of `capacity` positions; null for stateless operations.
   size_t (*state_bytes)(const Call&, int64_t capacity) = nullptr;
   // enqueue() and enqueue_pack() only queue work on the calling thread's device; they neither wait
-  // nor allocate. Packed operands, *past_now, `sequences` and what earlier calls left in `state`
-  // may be read before the kernels queued ahead have ended (kernels/cuda/launch.h): their writers
-  // are copies, or have been waited for.
+  // nor allocate. Packed operands, *past_now, `sequences`, `pages` and what earlier calls left
+  // there may be read before the kernels queued ahead have ended (kernels/cuda/launch.h): their
+  // writers are copies, or have been waited for.
   void (*enqueue)(const Call&, Stream) = nullptr;
   // Enqueues several independent calls together. Null: one after another.
   void (*enqueue_batch)(std::span<const Call* const>, Stream) = nullptr;

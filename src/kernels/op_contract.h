@@ -82,9 +82,9 @@ struct Call {
   // and the bytes from one slot to the next. Null if only sizes are asked for.
   const Sequence* sequences = nullptr;
   size_t slot_bytes = 0;
-  // Instead of `state`, on a host alone; null: there are none. Page p of a slot, with its positions
-  // from p * kPagePositions on, is pages[slot * slot_pages + p]: the memory of a slot of that
-  // capacity. Pages that this call needs are there.
+  // Null: there are none. Page p of a slot, with its positions from p * kPagePositions on, begins
+  // at pages[slot * slot_pages + p]. `state` is then where the operation's memory, a slot of that
+  // capacity, is in a page that begins at address 0. Pages that this call needs are there.
   std::byte* const* pages = nullptr;
   int64_t slot_pages = 0;
   CpuCall cpu = {};

@@ -156,11 +156,6 @@ Status Session::Impl::open() {
     return not_covered(std::string("the results of single operations are observed ") +
                        (o.device != "cpu" ? "on the CPU alone: leave --device out"
                                           : "in a program without control flow and computed sizes alone"));
-  if (o.state_memory && (!in_one_part(o) || o.device != "cpu"))
-    return not_covered(
-        "--kv-cache-memory-bytes: pages of keys and values are of the CPU in one part; on a GPU every "
-        "sequence "
-        "has its memory whole: leave it out");
   position.assign(static_cast<size_t>(o.sequences), 0);
   INVAR_TRY(context.pool, start_pool(o.threads));
   const num::ArithmeticEnv env;
@@ -187,8 +182,8 @@ Status Session::Impl::open() {
   INVAR_CHECK_OK(stepper->load());
   if (o.state_memory && !stepper->pages())
     return not_covered(
-        "--kv-cache-memory-bytes: this program remembers in states of fixed size, too, or nothing: leave it "
-        "out");
+        "--kv-cache-memory-bytes: this program remembers in states of fixed size, too, or nothing, or in "
+        "other processes: leave it out");
   return {};
 }
 
@@ -370,6 +365,9 @@ bool Session::shares_pages() const {
 }
 int64_t Session::most_pages() const {
   return impl_->stepper->pages()->most();
+}
+bool Session::has_room(int64_t pages) {
+  return impl_->stepper->pages()->has_room(pages);
 }
 int64_t Session::used_pages() const {
   return impl_->stepper->pages()->used();

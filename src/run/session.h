@@ -71,8 +71,8 @@ struct Options {
   // The most bytes that weights may take in the memory of the device; 0 = all. What does not fit is
   // loaded anew in every pass.
   uint64_t weights_memory = 0;
-  // The most bytes that keys and values of all sequences may take, on the host in one part; 0: no
-  // bound. A step that needs more is an error, which leaves the session as it was.
+  // The most bytes that keys and values of all sequences may take; 0: no bound. A step that needs
+  // more is an error, which leaves the session as it was.
   uint64_t state_memory = 0;
   // Gets, as text, what each pass of the preparation leaves (prepare/prepare.h). Empty: nobody
   // asks.
@@ -142,16 +142,19 @@ class Session {
   // What is missing is to be appended again, which changes no bit.
   int64_t reset(int64_t sequence = 0, int64_t keep = 0);
   // Keys and values lie in pages of kPagePositions positions, which sequences that begin with the
-  // same tokens can share. Not shared are those of a GPU, whose sequences have their memory whole,
-  // and of several parts; and where states of fixed size are next to them, since such a state is
-  // that of the last position alone, and a page would need a copy of it. Then this is false, and
-  // the members below are not to be called.
+  // same tokens can share. Not shared are those of other processes; and where states of fixed size
+  // are next to them, since such a state is that of the last position alone, and a page would need
+  // a copy of it. Then this is false, and the members below are not to be called.
   bool shares_pages() const;
   static constexpr int64_t kPagePositions = ops::kPagePositions;
-  // Pages that may be in use; INT64_MAX: no bound (Options::state_memory). Those that are.
+  // Pages that may be in use; INT64_MAX: no bound (Options::state_memory). On a GPU they are at
+  // most those of all sequences, and fewer where its memory has no room for them. Those that are in
+  // use.
   int64_t most_pages() const;
   int64_t used_pages() const;
   size_t page_bytes() const;
+  // Whether steps can take so many more pages. On a GPU their memory is there then.
+  bool has_room(int64_t pages);
   // Pages that a sequence has.
   int64_t pages_of(int64_t sequence) const;
   // Keeps the page `index` of a sequence, all of whose positions are computed, whatever becomes of

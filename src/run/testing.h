@@ -229,4 +229,39 @@ inline void an_index_that_names_nothing_is_named(const TinyModel& model, Options
   EXPECT_TRUE(s->step(last));
 }
 
+// A page of keys and values serves several sequences, outlives the one that computed it, and is
+// copied for a sequence that goes back into it. The session has three sequences; truth: all logits
+// of the prompt.
+inline void sequences_share_pages(Session& s, const Logits& truth) {
+  constexpr int64_t kPage = ops::kPagePositions;
+  const std::vector<int32_t> tokens = prompt();  // more than a page
+  const auto row = [&](size_t at) { return std::span(truth).subspan(at * kVocab, kVocab); };
+  ASSERT_TRUE(s.shares_pages());
+  ASSERT_TRUE(s.step(tokens, false, 0));
+  EXPECT_EQ(s.used_pages(), 2);
+  const int64_t page = s.keep_page(0, 0);
+  s.reset(0);
+  EXPECT_EQ(s.used_pages(), 1);
+  for (const int64_t sequence : {1, 2}) s.append_pages(sequence, {&page, 1});
+  EXPECT_EQ(s.page_users(page), 3);
+  EXPECT_EQ(s.used_pages(), 1);
+  EXPECT_EQ(s.position(2), kPage);
+  // 1 goes back into the page and writes other keys there; 2 goes on.
+  s.reset(1, 100);
+  const int32_t other[] = {4, 4, 4};
+  ASSERT_TRUE(s.step(other, false, 1));
+  EXPECT_EQ(s.page_users(page), 2);
+  const auto rest = s.step(std::span(tokens).subspan(kPage), true, 2);
+  ASSERT_TRUE(rest) << rest.error().message;
+  EXPECT_TRUE(same_bytes(*rest, std::span(truth).subspan(kPage * kVocab)));
+  s.reset(1, 100);
+  const auto again = s.step(std::span(tokens).subspan(100), false, 1);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(same_bytes(*again, row(kTokens - 1)));
+  for (const int64_t sequence : {0, 1, 2}) s.reset(sequence);
+  EXPECT_EQ(s.used_pages(), 1);
+  s.drop_page(page);
+  EXPECT_EQ(s.used_pages(), 0);
+}
+
 }  // namespace invar::run

@@ -24,6 +24,7 @@ RunMode random_run_mode(const Case& c, Random& r, Pool& pool) {
   if (r.one_in(3)) m.pool = &pool, m.parts = std::max(m.parts, 2);
   if (!c.chunks.empty() && r.one_in(2)) m.chunk = std::max<int64_t>(1, r.of(c.chunks));
   if (m.chunk && r.one_in(2)) m.batching = RunMode::Batching::ragged;
+  if (m.chunk) m.pages = r.one_in(2);
   return m;
 }
 
@@ -96,6 +97,8 @@ std::optional<RunMode> run_mode_from(const std::string& text, Pool& pool) {
       m.batching = RunMode::Batching::separate;
     else if (part == "fused")
       m.fused = true;
+    else if (part == "pages")
+      m.pages = true;
     else if (part == "at once")
       m.pool = &pool;
     else

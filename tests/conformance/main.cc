@@ -49,8 +49,9 @@ std::vector<RunMode> manners(ops::KernelRef k, const Case& c, bool all) {
       list.push_back({.plain = kEverySecond}), list.push_back({.plain = ~kEverySecond});
     for (int64_t chunk : c.chunks)
       for (Batching batching : companies)
-        list.push_back({.chunk = chunk, .batching = batching}),
-            list.push_back({.reversed = true, .chunk = chunk, .batching = batching});
+        for (const bool pages : {false, true})
+          list.push_back({.chunk = chunk, .batching = batching, .pages = pages}),
+              list.push_back({.reversed = true, .chunk = chunk, .batching = batching, .pages = pages});
     return list;
   }
   list.push_back({.parts = 2});
@@ -63,7 +64,7 @@ std::vector<RunMode> manners(ops::KernelRef k, const Case& c, bool all) {
   for (int64_t chunk : c.chunks)
     for (Batching batching : companies) {
       list.push_back({.chunk = chunk, .batching = batching});
-      list.push_back({.parts = 3, .reversed = true, .chunk = chunk, .batching = batching});
+      list.push_back({.parts = 3, .reversed = true, .chunk = chunk, .batching = batching, .pages = true});
     }
   return list;
 }

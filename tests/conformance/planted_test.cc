@@ -239,7 +239,7 @@ TEST(Mutate, MannersReadBack) {
   for (const RunMode& m :
        {RunMode{}, RunMode{.parts = 0, .reversed = true, .chunk = 7, .skew = 3, .pool = &pool()},
         RunMode{.chunk = 1, .batching = RunMode::Batching::ragged},
-        RunMode{.chunk = 1, .batching = RunMode::Batching::separate},
+        RunMode{.chunk = 1, .batching = RunMode::Batching::separate, .pages = true},
         RunMode{.parts = 5, .packed = false, .fused = true},
         RunMode{.parts = 2, .plain = 0x9000000000000005}}) {
     const auto back = run_mode_from(m.text(), pool());

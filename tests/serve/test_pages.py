@@ -143,9 +143,21 @@ def test_one_client_does_not_wait_for_all_of_another(server):
     assert stream.read().rstrip().endswith(b"data: [DONE]")
 
 
-def test_pages_are_of_the_cpu(tasks, pages):
-    said = invar(
-        "serve", "--model-name", MODEL, "--tasks-root", tasks, "--receipts", pages / "r",
-        "--kv-cache-memory-bytes", "1GB", "--n-partitions", 2, code=3,
-    ).text  # fmt: skip
-    assert "--kv-cache-memory-bytes" in said and "leave it out" in said
+def test_parts_share_pages(tasks, pages, one_sequence, alone):
+    """Each part has its part of a page; the bound is that of all."""
+    parts = ("--context", 512, "--batch-size", 8, "--n-partitions", 2)
+    made = Server(
+        MODEL, tasks, pages / "r", *parts, "--kv-cache-memory-bytes", one_sequence,
+        "--api-key-file", pages / "keys",
+    )  # fmt: skip
+    prompt = LINES[:700]
+    for turn in range(2):
+        answer = complete(made, prompt)
+        assert (cached(answer) > 0) == (turn > 0)
+        assert receipt_of(made, answer) == alone(prompt, 16)
+    asked = [("ROMEO:" + " O" * i, 400) for i in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        for answer, one in zip(pool.map(lambda a: complete(made, *a), asked), asked, strict=True):
+            assert receipt_of(made, answer) == alone(*one)
+    assert metric(made, "num_preemptions_total") > 0
+    assert made.stop() == 0

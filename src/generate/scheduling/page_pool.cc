@@ -14,11 +14,10 @@ int64_t pages_for(int64_t positions) {
   return (positions + kOfPage - 1) / kOfPage;
 }
 
-// Those of all sequences, of two where there is one, which leaves room for what earlier answers
-// had; or of half the machine's memory. One sequence fits in any case.
-int64_t most_pages_of(const run::Session& s) {
-  if (!s.shares_pages()) return 0;
-  if (s.most_pages() != INT64_MAX) return s.most_pages();
+// Where the session has no bound: those of all sequences, of two where there is one, which leaves
+// room for what earlier answers had; or of half the machine's memory. One sequence fits in any case.
+int64_t bound_of(const run::Session& s) {
+  if (!s.shares_pages() || s.most_pages() != INT64_MAX) return INT64_MAX;
   const int64_t one = pages_for(s.capacity());
   const auto half =
       static_cast<int64_t>(Allocation::physical_memory() / 2 / std::max<size_t>(s.page_bytes(), 1));
@@ -36,7 +35,7 @@ PagePool::PagePool(run::Session& session, const Digest& root, bool keeps)
       root_(root),
       paged_(session.shares_pages()),
       keeps_(keeps),
-      most_(most_pages_of(session)),
+      bound_(bound_of(session)),
       held_(static_cast<size_t>(paged_ ? 0 : session.sequences())) {}
 
 int64_t PagePool::choose(std::span<const int64_t> sequences, std::span<const int32_t> tokens) const {
@@ -95,7 +94,7 @@ void PagePool::release(int64_t sequence, PageNames& names, std::span<const int32
 
 bool PagePool::make_room(int64_t pages) {
   if (!paged_) return true;
-  while (session_.used_pages() + pages > most_) {
+  while (session_.used_pages() + pages > most() || !session_.has_room(pages)) {
     const auto page = cache_.evict(is_idle());
     if (!page) return false;
     session_.drop_page(*page);
@@ -110,11 +109,11 @@ int64_t PagePool::missing(int64_t sequence, int64_t positions) const {
 }
 
 int64_t PagePool::free() const {
-  return paged_ ? most_ - session_.used_pages() + cache_.count(is_idle()) : INT64_MAX;
+  return paged_ ? most() - session_.used_pages() + cache_.count(is_idle()) : INT64_MAX;
 }
 
 double PagePool::usage() const {
-  if (paged_) return 1 - static_cast<double>(free()) / static_cast<double>(most_);
+  if (paged_) return 1 - static_cast<double>(free()) / static_cast<double>(most());
   int64_t used = 0;
   for (int64_t i = 0; i < session_.sequences(); ++i) used += session_.position(i);
   return static_cast<double>(used) / static_cast<double>(session_.sequences() * session_.capacity());

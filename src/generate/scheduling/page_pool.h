@@ -1,8 +1,9 @@
 // What an engine's session remembers beyond the requests that run, for the next one with the same
-// prefix: pages of keys and values, as long as there is room. Where sequences have no pages
+// prefix: pages of keys and values, as long as there is room. Where sequences share no pages
 // (run::Session::shares_pages says where), each keeps what it has until another request needs it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -63,7 +64,10 @@ class PagePool {
   run::Session& session_;
   const Digest root_;
   const bool paged_, keeps_;
-  const int64_t most_;  // pages; 0: the session has none
+  // Pages that may be in use.
+  int64_t most() const { return std::min(bound_, session_.most_pages()); }
+
+  const int64_t bound_;  // of most()
   PrefixCache cache_;
   std::vector<std::vector<int32_t>> held_;  // without pages: tokens in the memory of free sequences
 };

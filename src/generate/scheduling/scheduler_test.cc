@@ -6,12 +6,15 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "generate/engine/engine.h"
+#include "generate/scheduling/page_pool.h"
 #include "generate/scheduling/prefix_cache.h"
 #include "generate/scheduling/prompt_pace.h"
+#include "run/tiny_model.h"
 
 #ifdef INVAR_COMPILER
 namespace invar::generate {
@@ -197,39 +200,41 @@ TEST_F(PrefixTest, APromptHasItsReceiptColdAndWarm) {
   const std::vector<int32_t> book = tokens_of(200);
   const Given whole{{book.begin(), book.begin() + 300}, false};
   const Given half{{book.begin(), book.begin() + 150}, true};
-  Engine engine = PrefixTest::engine(3);
-  const auto asked = [&](const std::vector<Given>& all_given) {
-    Scheduler scheduler(engine, observer_, 256);
-    std::vector<Request> requests;
-    for (const Given& g : all_given) requests.push_back(request(g));
-    for (Request& r : requests) scheduler.add(r);
-    const auto answers = all(scheduler);
-    std::vector<int64_t> cached;
-    for (size_t i = 0; i < all_given.size(); ++i) {
-      EXPECT_EQ(answers.at(i).receipt_hash, alone(all_given[i])) << i;
-      cached.push_back(answers.at(i).cached_tokens);
+  for (const int partitions : {1, 2}) {
+    Engine engine = PrefixTest::engine(3, 0, partitions);
+    const auto asked = [&](const std::vector<Given>& all_given) {
+      Scheduler scheduler(engine, observer_, 256);
+      std::vector<Request> requests;
+      for (const Given& g : all_given) requests.push_back(request(g));
+      for (Request& r : requests) scheduler.add(r);
+      const auto answers = all(scheduler);
+      std::vector<int64_t> cached;
+      for (size_t i = 0; i < all_given.size(); ++i) {
+        EXPECT_EQ(answers.at(i).receipt_hash, alone(all_given[i])) << i;
+        cached.push_back(answers.at(i).cached_tokens);
+      }
+      return cached;
+    };
+    EXPECT_EQ(asked({whole}), (std::vector<int64_t>{0}));
+    EXPECT_EQ(asked({whole}), (std::vector<int64_t>{2 * kPage}));
+    EXPECT_EQ(asked({half}), (std::vector<int64_t>{kPage}));
+    // The first one's tokens are found by those that begin in the same step, as it computes them.
+    const Given other{{book.begin() + 20, book.begin() + 320}, false};
+    EXPECT_EQ(asked({other, other, other}), (std::vector<int64_t>{0, 2 * kPage, 2 * kPage}));
+    {  // whoever checks an answer takes nothing of it
+      Scheduler scheduler(engine, observer_, 256);
+      Request checks = request(whole);
+      scheduler.add(checks, {.anew = true});
+      const auto answers = all(scheduler);
+      EXPECT_EQ(answers.at(0).receipt_hash, alone(whole));
+      EXPECT_EQ(answers.at(0).cached_tokens, 0);
+      EXPECT_EQ(scheduler.figures().prefix_queries, 0u);
     }
-    return cached;
-  };
-  EXPECT_EQ(asked({whole}), (std::vector<int64_t>{0}));
-  EXPECT_EQ(asked({whole}), (std::vector<int64_t>{2 * kPage}));
-  EXPECT_EQ(asked({half}), (std::vector<int64_t>{kPage}));
-  // The first one's tokens are found by those that begin in the same step, as it computes them.
-  const Given other{{book.begin() + 20, book.begin() + 320}, false};
-  EXPECT_EQ(asked({other, other, other}), (std::vector<int64_t>{0, 2 * kPage, 2 * kPage}));
-  {  // whoever checks an answer takes nothing of it
-    Scheduler scheduler(engine, observer_, 256);
-    Request checks = request(whole);
-    scheduler.add(checks, {.anew = true});
-    const auto answers = all(scheduler);
-    EXPECT_EQ(answers.at(0).receipt_hash, alone(whole));
-    EXPECT_EQ(answers.at(0).cached_tokens, 0);
-    EXPECT_EQ(scheduler.figures().prefix_queries, 0u);
+    // Many others: the pool has 12 pages.
+    for (int i = 0; i < 8; ++i) asked({{{book.begin() + 30 + i, book.begin() + 330 + i}, false}});
+    EXPECT_EQ(asked({whole}), (std::vector<int64_t>{0}));
+    EXPECT_EQ(asked({whole, half}), (std::vector<int64_t>{2 * kPage, kPage}));
   }
-  // Many others: the pool has 12 pages.
-  for (int i = 0; i < 8; ++i) asked({{{book.begin() + 30 + i, book.begin() + 330 + i}, false}});
-  EXPECT_EQ(asked({whole}), (std::vector<int64_t>{0}));
-  EXPECT_EQ(asked({whole, half}), (std::vector<int64_t>{2 * kPage, kPage}));
 }
 
 // A prompt of whole pages: its last token is computed, since its logits are wanted.
@@ -290,41 +295,44 @@ TEST_F(PrefixTest, RequestsGiveWayWherePagesAreFew) {
   EXPECT_EQ(scheduler.figures().kv_cache_usage, 0);
 }
 
-// Where sequences have no pages, as on a GPU, a free one keeps what it has. Here the decoder is in
-// two parts.
-TEST_F(PrefixTest, WithoutPagesASequenceKeepsItsTokens) {
-  const std::vector<int32_t> book = tokens_of(200);
-  Engine engine = PrefixTest::engine(2, 0, 2);
-  ASSERT_FALSE(engine.session().shares_pages());
-  const Given first{{book.begin(), book.begin() + 300}, false},
-      other{{book.begin() + 9, book.begin() + 80}, true};
-  Given longer = first;
-  longer.tokens.push_back(7);
-  const auto asked = [&](Scheduler& scheduler, const std::vector<Given>& all_given) {
-    std::vector<Request> requests;
-    std::vector<size_t> numbers;
-    for (const Given& g : all_given) requests.push_back(request(g));
-    for (Request& r : requests) numbers.push_back(scheduler.add(r));
-    const auto answers = all(scheduler);
-    std::vector<int64_t> cached;
-    for (size_t i = 0; i < all_given.size(); ++i) {
-      EXPECT_EQ(answers.at(numbers[i]).receipt_hash, alone(all_given[i])) << i;
-      cached.push_back(answers.at(numbers[i]).cached_tokens);
-    }
-    return cached;
+// Where sequences share no pages, as beside states of fixed size, a free one keeps what it has.
+TEST(PagePoolTest, WithoutPagesASequenceKeepsItsTokens) {
+  const run::TinyModel model(true, 4, /*hybrid=*/true);
+  run::Options options;
+  options.threads = 1, options.capacity = 64, options.sequences = 2;
+  auto opened = run::Session::open(model.plan, model.folder, options);
+  ASSERT_TRUE(opened) << opened.error().message;
+  run::Session& session = *opened;
+  ASSERT_FALSE(session.shares_pages());
+  PagePool pool(session, Digest{}, true);
+  const std::vector<int64_t> all{0, 1};
+  const auto computed = [&](int64_t sequence, const std::vector<int32_t>& tokens) {
+    const int64_t had = pool.begin(sequence, tokens);
+    EXPECT_TRUE(session.step(std::span(tokens).subspan(static_cast<size_t>(had)), false, sequence));
+    PageNames names = pool.names();
+    EXPECT_EQ(pool.append_kept(sequence, names, tokens), 0);
+    pool.release(sequence, names, tokens);
+    return had;
   };
-  {
-    Scheduler scheduler(engine, observer_, 256);
-    EXPECT_EQ(asked(scheduler, {other, first}), (std::vector<int64_t>{0, 0}));
-    EXPECT_EQ(asked(scheduler, {longer}), (std::vector<int64_t>{300}));
-    EXPECT_EQ(asked(scheduler, {first, other}), (std::vector<int64_t>{299, 70}));
-  }
-  // Somebody else writes over sequence 0, in which `other` is.
-  Request asks = request(first);
-  AnswerStream stream = engine.stream(asks, observer_);
-  for (auto piece = stream.next(); piece && *piece;) piece = stream.next();
-  Scheduler scheduler(engine, observer_, 256);
-  EXPECT_EQ(asked(scheduler, {other}), (std::vector<int64_t>{0}));
+  const std::vector<int32_t> first{1, 2, 3, 4, 5, 6, 7, 8}, other{9, 8, 7, 6};
+  EXPECT_EQ(computed(0, first), 0);
+  EXPECT_EQ(computed(1, other), 0);
+  EXPECT_EQ(pool.usage(), 12.0 / 128);
+  EXPECT_TRUE(pool.make_room(1000));
+  std::vector<int32_t> longer = first;
+  longer.push_back(3);
+  EXPECT_EQ(pool.choose(all, longer), 0);
+  EXPECT_EQ(pool.choose(all, other), 1);
+  EXPECT_EQ(computed(0, longer), 8);
+  EXPECT_EQ(computed(1, other), 0);  // its last token is wanted, and a state does not go back
+  pool.overwrite(0);
+  longer.push_back(4);
+  EXPECT_EQ(computed(0, longer), 0);
+  longer.push_back(5);
+  EXPECT_EQ(computed(0, longer), 10);
+  pool.clear();
+  longer.push_back(6);
+  EXPECT_EQ(computed(0, longer), 0);
 }
 
 // Answers one at a time find the pages of all earlier ones, and go on behind the last one.
@@ -418,10 +426,11 @@ TEST_F(PrefixTest, ALongPromptStopsNobody) {
 TEST_F(PrefixTest, RandomCompanyDoesNotShow) {
   const uint64_t page = PrefixTest::engine(1).session().page_bytes();
   const auto most = [](size_t prompt) { return prompt < 6 ? int64_t{270} : int64_t{9}; };
-  for (const auto& [seed, pages] : {std::pair{1u, uint64_t{0}}, {2u, uint64_t{4}}, {3u, uint64_t{6}}}) {
+  for (const auto& [seed, pages, partitions] :
+       {std::tuple{1u, uint64_t{0}, 1}, {2u, uint64_t{4}, 1}, {3u, uint64_t{6}, 2}}) {
     std::mt19937 random(seed);
     const auto draw = [&](size_t below) { return static_cast<size_t>(random() % below); };
-    Engine engine = PrefixTest::engine(5, pages * page);
+    Engine engine = PrefixTest::engine(5, pages * page, partitions);
     Scheduler scheduler(engine, observer_, static_cast<int64_t>(16 + draw(300)), /*by_time=*/pages == 0);
     std::map<size_t, std::pair<size_t, Request>> asked;  // by number: the prompt, and its request
     size_t answered = 0, cancelled = 0;

@@ -82,7 +82,8 @@ int64_t backward_units(const Call&, int phase);
 size_t backward_scratch_bytes(const Call&);
 size_t backward_shared_bytes(const Call&);
 
-// The KV cache of a sequence: one memory of g.blocks blocks, or pages of one block.
+// The KV cache of a sequence: one memory of g.blocks blocks; or pages of one block, and where that
+// is in a page that begins at address 0.
 static_assert(kPagePositions == kBlock);
 struct Slot {
   void* memory;
@@ -94,19 +95,24 @@ struct BlockPlace {
   int64_t index, blocks;
 };
 INVAR_INLINE BlockPlace place_of(const Geometry& g, const Slot& slot, int64_t block) {
-  if (slot.pages) return {reinterpret_cast<float*>(slot.pages[block]), 0, 1};
+  if (slot.pages)
+    return {reinterpret_cast<float*>(slot.pages[block] + reinterpret_cast<uintptr_t>(slot.memory)), 0, 1};
   return {static_cast<float*>(slot.memory), block, g.blocks};
 }
 
-// The keys of a block of a head in one slot; the values follow all keys of its memory.
-INVAR_INLINE float* keys(const Geometry& g, const Slot& slot, int64_t head, int64_t block) {
-  const BlockPlace at = place_of(g, slot, block);
+// The keys of a block of a head; the values follow all keys of its memory.
+INVAR_INLINE float* keys(const Geometry& g, const BlockPlace& at, int64_t head) {
   return at.memory + (head * at.blocks + at.index) * g.d * kBlock;
 }
-INVAR_INLINE float* values(const Geometry& g, const Slot& slot, int64_t head, int64_t block) {
-  const BlockPlace at = place_of(g, slot, block);
+INVAR_INLINE float* values(const Geometry& g, const BlockPlace& at, int64_t head) {
   const int64_t all_keys = g.kv_heads * at.blocks * g.d * kBlock;
   return at.memory + all_keys + (head * at.blocks + at.index) * g.dv_padded * kBlock;
+}
+INVAR_INLINE float* keys(const Geometry& g, const Slot& slot, int64_t head, int64_t block) {
+  return keys(g, place_of(g, slot, block), head);
+}
+INVAR_INLINE float* values(const Geometry& g, const Slot& slot, int64_t head, int64_t block) {
+  return values(g, place_of(g, slot, block), head);
 }
 
 // The partial result of KV block `block` for row `row` of a key head of the batch, in Call::shared:
@@ -121,7 +127,7 @@ INVAR_INLINE float* part(const Geometry& g, const Call& call, int64_t head, int6
 // keys.
 INVAR_INLINE Slot slot_of(const Call& call, int64_t batch) {
   const int64_t slot = call.sequences[batch].slot;
-  if (call.pages) return {nullptr, call.pages + slot * call.slot_pages};
+  if (call.pages) return {call.state, call.pages + slot * call.slot_pages};
   return {static_cast<char*>(call.state) + slot * static_cast<int64_t>(call.slot_bytes)};
 }
 INVAR_INLINE int64_t seen_blocks(const Geometry& g, int64_t past) {

@@ -1,6 +1,5 @@
 // spec: spec/attention.md attention.1 - attention.24, spec/attention-exact16.md; sums:
-// spec/contraction.md, spec/reduction.md. A KV cache slot: one row per position, all key heads and
-// then all value heads.
+// spec/contraction.md, spec/reduction.md. A KV cache slot: a row per position, all key heads first.
 #include <algorithm>
 #include <cmath>
 
@@ -206,8 +205,9 @@ void run(const Call& call, int phase, int64_t begin, int64_t end, void* scratch)
   const Rules rules{AttentionAttributes(call)};
   const int64_t stride = n.kv_heads * (n.d + n.dv);
   auto memory = [&](const Sequence& s, int64_t position) {
+    const int64_t page = s.slot * call.slot_pages + position / kPagePositions;
     if (call.pages)
-      return reinterpret_cast<float*>(call.pages[s.slot * call.slot_pages + position / kPagePositions]) +
+      return reinterpret_cast<float*>(call.pages[page] + reinterpret_cast<uintptr_t>(call.state)) +
              position % kPagePositions * stride;
     return static_cast<float*>(call.state) + s.slot * static_cast<int64_t>(call.slot_bytes / sizeof(float)) +
            position * stride;

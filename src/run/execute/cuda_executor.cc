@@ -384,7 +384,7 @@ Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
 
 // Records the step, which loads the code of its kernels, and throws the graph away. An error will
 // come again at the step itself.
-void CudaExecutor::preload(bool tail) {
+void CudaExecutor::preload_bound(bool tail) {
   const auto has_host_side = [&](const plan::Port& p) { return inputs_.contains(p.value); };
   if (!std::ranges::all_of(executable_->plan->inputs, has_host_side)) return;
   device_->make_current();

@@ -16,7 +16,6 @@ class CudaExecutor final : public Executor {
  public:
   CudaExecutor(std::shared_ptr<const Executable>, std::shared_ptr<Device>);
   Status run(bool tail, const std::function<void()>& overlapped) override;
-  void preload(bool tail) override;
   Status feed(int v, std::span<const std::byte> bytes) override;
   Status feed_device(int v, const void* bytes) override;
   Status feed_in_place(int v, void* bytes) override;
@@ -35,6 +34,7 @@ class CudaExecutor final : public Executor {
   int64_t past_bound(int64_t rows, int64_t past) const override;
   Status bind_call(size_t n) override;
   Status schedule(bool reshape) override;
+  void preload_bound(bool tail) override;
   Status reserve_ports(const std::vector<uint64_t>& buffer_sizes, std::span<const StepShape> steps) override;
 
   size_t concurrent_end(size_t first) const;

@@ -135,6 +135,29 @@ TEST_F(OnDevice, FusedStepsHaveTheBytesOfTheHost) {
   }
   const std::vector<Logits> each = alone(exact);
   for (int batch : {1, 8, kSequences}) company_does_not_show(s, batch, each);
+  o.sequences = 3;
+  Session shares = open(exact, o);
+  sequences_share_pages(shares, truth);
+}
+
+TEST_F(OnDevice, SequencesSharePages) {
+  Session host = open(model, options(1, "reference"));
+  const Logits truth = logits(host, kTokens, true);
+  Options o = on_device(400);
+  o.sequences = 3;
+  Session s = open(model, o);
+  EXPECT_EQ(s.most_pages(), 3 * 4);
+  for (int round = 0; round < 2; ++round) sequences_share_pages(s, truth);
+  o.state_memory = 4 * s.page_bytes();
+  Session bounded = open(model, o);
+  EXPECT_EQ(bounded.most_pages(), 4);
+  sequences_share_pages(bounded, truth);
+  for (const int64_t sequence : {0, 1}) ASSERT_TRUE(bounded.step(prompt(), false, sequence));
+  const auto refused = bounded.step(prompt(), false, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "the memory of keys and values has 4 pages, and all are in use");
+  EXPECT_TRUE(bounded.has_room(0));
+  EXPECT_FALSE(bounded.has_room(1));
 }
 
 TEST_F(OnDevice, WithoutMemoryTheSameBytes) {

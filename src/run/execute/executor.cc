@@ -121,7 +121,7 @@ int64_t Executor::largest_part(int64_t rows, int64_t tail_rows, const StepShape&
   return static_cast<int64_t>(most);
 }
 
-// States of fixed size lie before the others: a snapshot is one copy.
+// States of fixed size lie together: a snapshot is one copy.
 Status Executor::reserve_states(int64_t max_sequences) {
   const Error too_large = bad_input("the memory of " + std::to_string(max_sequences) + " sequences of " +
                                     std::to_string(capacity_) + " positions is too large for any machine");
@@ -147,7 +147,7 @@ Status Executor::reserve_states(int64_t max_sequences) {
       if (__builtin_mul_overflow(n.slot_bytes, static_cast<uint64_t>(max_sequences), &bytes) ||
           (all += bytes) >= Executable::kTooLarge)
         return too_large;
-      n.paged = !fixed && !device_;
+      n.paged = !fixed;
       if (n.paged) {
         n.stateful = of_page.size();
         of_page.push_back(prepared.kernel.state_bytes(n.call, ops::kPagePositions));
@@ -161,10 +161,9 @@ Status Executor::reserve_states(int64_t max_sequences) {
                               std::to_string(capacity_) + " positions)";
   states_ = {}, states_capacity_ = 0;  // first, so that both need not fit
   snapshots_ = {}, snapshot_positions_ = SnapshotPositions(snapshots_every_), fixed_bytes_ = 0;
-  if (!device_) {
-    INVAR_CHECK_OK(pages_.reset(of_page, max_sequences, capacity_, state_memory_, purpose.c_str()));
-  }
+  pages_ = {};
   INVAR_TRY(states_, Allocation::make(kept, purpose.c_str(), device_));
+  INVAR_CHECK_OK(pages_.reset(of_page, max_sequences, capacity_, {device_, whole_pages_}, purpose.c_str()));
   if (max_sequences == 1) fixed_bytes_ = fixed_bytes;
   states_capacity_ = capacity_;
   return {};
@@ -219,8 +218,9 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   std::copy(sequences.begin(), sequences.end(), sequences_in(step_header_));
   header.past = 0;
   for (const ops::Sequence& s : sequences) header.past = std::max(header.past, s.past);
-  if (!sizing_ && !device_) {
+  if (!sizing_) {
     for (const ops::Sequence& s : sequences) INVAR_CHECK_OK(pages_.take(s.slot, s.past, s.past + rows));
+    INVAR_CHECK_OK(pages_.publish());
   }
   const StepShape step{static_cast<int64_t>(sequences.size()), rows, past_bound(rows, header.past), source_};
   // If only `past` differs from the last step, no shape does, and only stateful nodes are bound
@@ -241,6 +241,11 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   return {};
 }
 
+void Executor::preload(int64_t rows, std::span<const ops::Sequence> sequences, bool tail) {
+  const ScopedFlag sizing(sizing_);
+  if (bind(rows, sequences)) preload_bound(tail);
+}
+
 Status Executor::bind_node(size_t n, const StepShape& step) {
   const PreparedNode& prepared = executable_->nodes[n];
   BoundNode& node = nodes_[n];
@@ -259,10 +264,12 @@ Status Executor::bind_node(size_t n, const StepShape& step) {
   if (executable_->is_transient(n)) {
     INVAR_CHECK_OK(bind_transient(node, prepared.kernel, step.batch));
   } else if (prepared.contract->stateful) {
-    if (!node.paged)
+    if (!node.paged) {
       node.call.state = states_.data() + node.states_offset, node.call.slot_bytes = node.slot_bytes;
-    else if (!sizing_)
-      node.call.pages = pages_.of(node.stateful), node.call.slot_pages = pages_.per_sequence();
+    } else if (!sizing_) {
+      node.call.pages = pages_.table(), node.call.slot_pages = pages_.per_sequence();
+      node.call.state = reinterpret_cast<void*>(pages_.offset(node.stateful));
+    }
     node.call.sequences = sequences_in(header_of_calls());
     node.call.past = step.past, node.call.capacity = capacity_;
     const int64_t touched = step.batch * static_cast<int64_t>(node.slot_bytes);

@@ -40,18 +40,17 @@ class Executor {
   // the host's side of all inputs and outputs; without it, each is allocated at its first use.
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int64_t max_sequences,
                  bool host_ports = true);
-  // Forgets a sequence but for its first `keep` positions: on the host, its pages behind them are
-  // free for other sequences. States of fixed size go back to the last copy up to there
-  // (SnapshotPositions::last).
+  // Forgets a sequence but for its first `keep` positions: its pages behind them are free for other
+  // sequences. States of fixed size go back to the last copy up to there (SnapshotPositions::last).
   Status forget(int64_t sequence, int64_t keep);
   // Behind a run: states of fixed size are copied where SnapshotPositions says so.
   Status keep_snapshot();
   // The positions of the sources in later steps.
   Status set_source(int64_t positions);
-  // Before reserve(): bounds the bytes of pages (Options::state_memory).
-  void limit_states(uint64_t bytes) { state_memory_ = bytes; }
-  // The pages, where they are all that a sequence remembers; else null.
-  StatePages* pages() { return states_.size() == 0 && !pages_.empty() ? &pages_ : nullptr; }
+  // Before reserve(): nobody makes room in the pages where they are too few (StatePages::Place).
+  void keep_pages_whole(bool whole) { whole_pages_ = whole; }
+  // Null: there are none.
+  StatePages* pages() { return pages_.empty() ? nullptr : &pages_; }
   // Before reserve(): copies are kept as Options::goes_back asks.
   void go_back_often(bool every) { snapshots_every_ = every; }
   // Prepares a step of `rows` rows of each of these sequences, of which there is at least one.
@@ -61,9 +60,9 @@ class Executor {
   // before; on the host it is not called.
   virtual Status run(bool tail, const std::function<void()>& overlapped = {}) = 0;
 
-  // Makes ready what a GPU otherwise makes at the first step of the bound shape: above all, it
-  // loads the code of the step's kernels. Nothing is computed.
-  virtual void preload(bool /*tail*/) {}
+  // Makes ready what a GPU otherwise makes at the first step of this shape: above all, it loads the
+  // code of the step's kernels. Nothing is computed.
+  void preload(int64_t rows, std::span<const ops::Sequence>, bool tail);
 
   // Run for each node with results in memory once it has run; see Options::observe. On the host, of
   // an executable that was prepared to be observed.
@@ -130,6 +129,7 @@ class Executor {
   virtual Status reserve_mailbox(int64_t /*part_bytes*/) { return {}; }  // what other ranks write into
   virtual Status bind_call(size_t n) = 0;                                // the rest of a node's call
   virtual Status schedule(bool reshape) = 0;                             // after all calls are bound
+  virtual void preload_bound(bool /*tail*/) {}
   // steps: the largest ones with a tail.
   virtual Status reserve_ports(const std::vector<uint64_t>& buffer_sizes,
                                std::span<const StepShape> steps) = 0;
@@ -159,15 +159,15 @@ class Executor {
   int64_t largest_part(int64_t rows, int64_t tail_rows, const StepShape& batch) const;
   Status bind_transient(BoundNode&, const ops::KernelRef&, int64_t sequences);
 
-  Allocation states_;  // of the nodes without pages: on the host those of fixed size, which come first
-  StatePages pages_;   // of the other nodes, on the host
+  Allocation states_;                     // of the nodes of fixed size
+  StatePages pages_;                      // of the other nodes
   SnapshotPositions snapshot_positions_;  // of the only sequence
   bool snapshots_every_ = false;
-  uint64_t state_memory_ = 0;
+  bool whole_pages_ = true;
   size_t fixed_bytes_ = 0;  // of its states of fixed size; 0: several sequences, or none
   std::array<Allocation, SnapshotPositions::kKept> snapshots_;
   Allocation shared_;    // of the node that runs, between its phases
-  bool sizing_ = false;  // reserve() binds steps that nobody runs
+  bool sizing_ = false;  // reserve() and preload() bind steps that nobody runs
   bool uses_libraries_ = false, shares_arena_ = false;
   const std::byte* bound_arena_ = nullptr;  // that values_ point into
 };

@@ -2,80 +2,167 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace invar::run {
+namespace {
+
+constexpr const char* kOfPages = "memory between steps";
+// A device gives memory in pieces of at least so many bytes, or a quarter of what there is already:
+// each takes it as long as a kernel.
+constexpr size_t kDevicePiece = size_t{64} << 20;
+
+std::byte** entries(const Allocation& table) {
+  return reinterpret_cast<std::byte**>(table.data());
+}
+
+}  // namespace
 
 Status StatePages::reset(const std::vector<size_t>& node_bytes, int64_t sequences, int64_t capacity,
-                         uint64_t most_bytes, const char* purpose) {
-  owned_.clear(), users_.clear(), free_.clear(), offsets_.clear(), tables_.clear();
-  page_bytes_ = 0;
+                         Place place, const char* purpose) {
+  *this = StatePages();
+  place_ = std::move(place);
+  std::vector<size_t> offsets;
   for (const size_t bytes : node_bytes) {
-    offsets_.push_back(page_bytes_);
+    offsets.push_back(page_bytes_);
     page_bytes_ += Allocation::round_up(bytes);
   }
-  per_sequence_ = pages_of(capacity);
-  most_ = most_bytes && page_bytes_ ? static_cast<int64_t>(most_bytes / page_bytes_) : INT64_MAX;
-  if (most_ < per_sequence_)
-    return bad_input("--kv-cache-memory-bytes " + std::to_string(most_bytes) + " holds " +
-                     std::to_string(most_ * ops::kPagePositions) + " positions, and one sequence has " +
-                     std::to_string(capacity) + ", which take " +
-                     std::to_string(static_cast<uint64_t>(per_sequence_) * page_bytes_) +
-                     " bytes: give more, or a smaller context");
-  const double per_page =
-      static_cast<double>(page_bytes_) +
-      static_cast<double>(sequences) * static_cast<double>(node_bytes.size() * sizeof(std::byte*));
-  const double needed = static_cast<double>(per_sequence_) * per_page;
-  if (needed > static_cast<double>(Allocation::physical_memory()))
+  if (offsets.empty()) return {};
+  const std::shared_ptr<Device>& device = place_.device;
+  const int64_t one = pages_of(capacity), all = sequences * one;
+  const size_t table_bytes = static_cast<size_t>(all) * sizeof(std::byte*);
+  const double needed =
+      static_cast<double>(one) * static_cast<double>(page_bytes_) + static_cast<double>(table_bytes);
+  if (!device && needed > static_cast<double>(Allocation::physical_memory()))
     return Allocation::make(static_cast<uint64_t>(std::min(needed, 0x1p63)), purpose).error();
+  if (device) {
+    const auto bytes = static_cast<uint64_t>(place_.whole ? all : one) * page_bytes_;
+    INVAR_TRY(Allocation memory, Allocation::make(bytes, purpose, device));
+    add_memory(std::move(memory));
+    INVAR_TRY(table_, Allocation::make_pinned(table_bytes, kOfPages, device));
+    INVAR_TRY(device_table_, Allocation::make(table_bytes, kOfPages, device));
+    // A tenth of what is free stays for what steps need beside.
+    most_ = std::min(all, count() + static_cast<int64_t>(device->free_memory() / 10 * 9 / page_bytes_));
+  } else {
+    INVAR_TRY(table_, Allocation::make(table_bytes, kOfPages));
+  }
+  per_sequence_ = one;
   taken_.assign(static_cast<size_t>(sequences), 0);
-  numbers_.assign(node_bytes.empty() ? 0 : static_cast<size_t>(sequences * per_sequence_), -1);
-  tables_.assign(node_bytes.size(), std::vector<std::byte*>(static_cast<size_t>(sequences * per_sequence_)));
+  numbers_.assign(static_cast<size_t>(all), -1);
+  offsets_ = std::move(offsets);
   return {};
 }
 
-Result<int64_t> StatePages::take_page() {
-  if (free_.empty()) {
-    if (static_cast<int64_t>(owned_.size()) >= most_)
-      return bad_input("the memory of keys and values has " + std::to_string(most_) +
-                       " pages, and all are in use");
-    INVAR_TRY(Allocation page, Allocation::make(page_bytes_, "memory between steps"));
-    free_.push_back(static_cast<int64_t>(owned_.size()));
-    owned_.push_back(std::move(page)), users_.push_back(0);
+void StatePages::add_memory(Allocation memory) {
+  for (size_t at = 0; at + page_bytes_ <= memory.size(); at += page_bytes_)
+    addresses_.push_back(memory.data() + at);
+  memory_.push_back(std::move(memory));
+}
+
+// By a page, on a device by several, or as many as there are.
+Status StatePages::grow() {
+  int64_t pages = 1;
+  if (place_.device)
+    pages = std::clamp<int64_t>(std::max(static_cast<int64_t>(kDevicePiece / page_bytes_), count() / 4), 1,
+                                most_ - count());
+  for (;; pages /= 2) {
+    Result<Allocation> memory =
+        Allocation::make(static_cast<uint64_t>(pages) * page_bytes_, kOfPages, place_.device);
+    if (memory) {
+      add_memory(*std::move(memory));
+      return {};
+    }
+    if (pages > 1) continue;
+    if (place_.device) most_ = count();
+    return memory.error();
   }
-  const int64_t page = free_.back();
-  free_.pop_back();
-  users_[static_cast<size_t>(page)] = 1;
-  return page;
+}
+
+Error StatePages::all_in_use(int64_t most) {
+  return bad_input("the memory of keys and values has " + std::to_string(most) +
+                   " pages, and all are in use");
+}
+
+Status StatePages::make_ready(int64_t pages) {
+  while (count() < used() + pages) {
+    if (count() >= most_) return all_in_use(most_);
+    INVAR_CHECK_OK(grow());
+  }
+  return {};
+}
+
+bool StatePages::has_room(int64_t pages) {
+  return used() + pages <= most_ && (!place_.device || make_ready(pages));
+}
+
+std::byte* const* StatePages::table() const {
+  return entries(place_.device ? device_table_ : table_);
 }
 
 void StatePages::set(int64_t sequence, int64_t index, int64_t page) {
-  numbers_[at(sequence, index)] = page;
-  for (size_t n = 0; n < offsets_.size(); ++n)
-    tables_[n][at(sequence, index)] = owned_[static_cast<size_t>(page)].data() + offsets_[n];
+  const size_t entry = at(sequence, index);
+  numbers_[entry] = page;
+  entries(table_)[entry] = addresses_[static_cast<size_t>(page)];
+  if (changed_begin_ == changed_end_) changed_begin_ = changed_end_ = entry;
+  changed_begin_ = std::min(changed_begin_, entry), changed_end_ = std::max(changed_end_, entry + 1);
+}
+
+// A step has ended before the table changes again, so its copy has, too.
+Status StatePages::publish() {
+  const size_t begin = changed_begin_, end = std::exchange(changed_end_, begin);
+  if (!place_.device || begin == end) return {};
+  return place_.device->upload(entries(device_table_) + begin, entries(table_) + begin,
+                               (end - begin) * sizeof(std::byte*));
+}
+
+Status StatePages::copy_page(int64_t to, int64_t from) {
+  std::byte* const target = addresses_[static_cast<size_t>(to)];
+  const std::byte* const source = addresses_[static_cast<size_t>(from)];
+  if (place_.device) return place_.device->copy(target, source, page_bytes_);
+  std::memcpy(target, source, page_bytes_);
+  return {};
+}
+
+// A sequence may go back into pages that others read: it gets copies of them.
+int64_t StatePages::needed(int64_t sequence, int64_t past, int64_t positions) const {
+  if (empty()) return 0;
+  const int64_t taken = this->taken(sequence);
+  int64_t pages = std::max<int64_t>(std::min(pages_of(positions), per_sequence_) - taken, 0);
+  for (int64_t i = past / ops::kPagePositions; i < taken; ++i) pages += users(numbers_[at(sequence, i)]) > 1;
+  return pages;
+}
+
+int64_t StatePages::take_number() {
+  int64_t page = numbered_;
+  if (free_.empty()) {
+    ++numbered_, users_.push_back(1);
+  } else {
+    page = free_.back();
+    free_.pop_back(), users_[static_cast<size_t>(page)] = 1;
+  }
+  return page;
 }
 
 Status StatePages::take(int64_t sequence, int64_t past, int64_t positions) {
-  if (offsets_.empty()) return {};
+  const int64_t more = needed(sequence, past, positions);
+  if (more == 0) return {};
+  INVAR_CHECK_OK(make_ready(more));
   int64_t& taken = taken_[static_cast<size_t>(sequence)];
-  // A sequence may go back into a page that others read.
   for (int64_t i = past / ops::kPagePositions; i < taken; ++i) {
     const int64_t before = numbers_[at(sequence, i)];
     if (users(before) == 1) continue;
-    INVAR_TRY(const int64_t own, take_page());
-    std::memcpy(owned_[static_cast<size_t>(own)].data(), owned_[static_cast<size_t>(before)].data(),
-                page_bytes_);
-    drop(before);
+    const int64_t own = take_number();
     set(sequence, i, own);
+    drop(before);
+    INVAR_CHECK_OK(copy_page(own, before));
   }
-  for (const int64_t needed = std::min(pages_of(positions), per_sequence_); taken < needed; ++taken) {
-    INVAR_TRY(const int64_t page, take_page());
-    set(sequence, taken, page);
-  }
+  for (const int64_t end = std::min(pages_of(positions), per_sequence_); taken < end; ++taken)
+    set(sequence, taken, take_number());
   return {};
 }
 
 void StatePages::give_back(int64_t sequence, int64_t keep) {
-  if (offsets_.empty()) return;
+  if (empty()) return;
   int64_t& taken = taken_[static_cast<size_t>(sequence)];
   for (const int64_t kept = pages_of(keep); taken > kept; --taken) drop(numbers_[at(sequence, taken - 1)]);
 }
@@ -86,8 +173,11 @@ int64_t StatePages::share(int64_t sequence, int64_t index) {
   return page;
 }
 
+// Without users all pages are as they were at first, whatever was taken before.
 void StatePages::drop(int64_t page) {
-  if (--users_[static_cast<size_t>(page)] == 0) free_.push_back(page);
+  if (--users_[static_cast<size_t>(page)] > 0) return;
+  free_.push_back(page);
+  if (used() == 0) free_.clear(), users_.clear(), numbered_ = 0;
 }
 
 void StatePages::append(int64_t sequence, std::span<const int64_t> pages) {

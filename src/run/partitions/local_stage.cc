@@ -89,7 +89,7 @@ void LocalStage::make_executor() {
   executor_->download_whole(kTailRows);
   executor_->observe(o.observe);
   executor_->go_back_often(o.goes_back);
-  executor_->limit_states(o.state_memory);
+  executor_->keep_pages_whole(!shares_pages_ || streamed_);  // pages leave the room of weights to come
 }
 
 // While weights are on their way to a GPU: its memory for steps, and the code of their kernels.
@@ -109,7 +109,7 @@ void LocalStage::preload(const Weights& weights) {
   if (tail_rows > kTailRows) steps = {{tail_rows, 1, true}};  // all steps of a verification
   if (o.sequences > 1) steps.push_back({1, o.sequences, true});
   for (const auto& [rows, sequences, tail] : steps)
-    if (executor_->bind(rows, {all.data(), static_cast<size_t>(sequences)})) executor_->preload(tail);
+    executor_->preload(rows, {all.data(), static_cast<size_t>(sequences)}, tail);
 }
 
 Status LocalStage::load() {

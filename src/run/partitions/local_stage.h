@@ -80,6 +80,8 @@ class LocalStage final : public Stage {
   Status load() override;
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) override;
   Status forget(int64_t sequence, int64_t keep) override { return executor_->forget(sequence, keep); }
+  bool is_here() const override { return true; }
+  void share_pages() override { shares_pages_ = true; }
   StatePages* pages() override { return executor_->pages(); }
   Status begin(const StagePass&) override;
   Status hand_in(int v, const Handover&) override;
@@ -129,7 +131,7 @@ class LocalStage final : public Stage {
   bool checks_own_ = true, leaves_logits_ = false;
   const plan::Plan* checks_ = nullptr;
   Weights checked_;
-  bool tail_ = true;
+  bool tail_ = true, shares_pages_ = false;
 
   bool streamed_ = false;
   LocalStage* next_ = nullptr;

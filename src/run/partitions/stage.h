@@ -73,7 +73,10 @@ class Stage {
   virtual Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity) = 0;
   // Forgets a sequence but for its first `keep` positions, as Executor::forget does.
   virtual Status forget(int64_t sequence, int64_t keep) = 0;
-  // The pages of its keys and values, where sequences can share them; else null.
+  virtual bool is_here() const { return false; }  // in this process
+  // Before load(): somebody makes room in its pages, which are then taken when they are needed.
+  virtual void share_pages() {}
+  // The pages of its keys and values; null: it has none, or they are elsewhere.
   virtual StatePages* pages() { return nullptr; }
   // Values are those of the whole plan. hand_in() is called before run(), hand_out() after it; what
   // it has handed out has arrived when handed_out() returns.

@@ -6,13 +6,14 @@
 namespace invar::run {
 
 // Stands for a GPU where plans are only prepared.
-class NoGpu final : public Device {
+class NoGpu : public Device {
  public:
   const Info& info() const override { return info_; }
   Stream stream() const override { return nullptr; }
   void make_current() const override {}
   Result<void*> allocate(uint64_t, const std::string&) override { return none(); }
   void free(void*) override {}
+  uint64_t free_memory() const override { return 0; }
   Result<void*> allocate_pinned(uint64_t, const std::string&) override { return none(); }
   void free_pinned(void*) override {}
   Status upload(void*, const void*, size_t) override { return none(); }

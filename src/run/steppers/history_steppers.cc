@@ -39,6 +39,7 @@ class RecomputeStepper final : public MemoryStepper {
   }
   Status append_many(std::span<const NewTokens> all) override { return Stepper::append_many(all); }
   int64_t forget(int64_t, int64_t keep) override { return history_.keep(keep), keep; }
+  SharedPages* pages() override { return nullptr; }
 
  private:
   TokenHistory history_;

@@ -69,13 +69,36 @@ Status MemoryStepper::load() {
     tail_rows_ =
         std::max(tail_rows_, std::min(rows_with_tail(o.first_rows, o.first_wanted), most_tail_rows()));
   stage_context_->rows = pass_rows_, stage_context_->tail_rows = tail_rows_;
+  if (shares_pages_)
+    for (const auto& stage : pipeline_->stages()) stage->share_pages();
   INVAR_CHECK_OK(pipeline_->load());
-  return reserve();
+  INVAR_CHECK_OK(reserve());
+  return find_pages();
 }
 
 Status MemoryStepper::resize() {
   size_passes();
-  return reserve();
+  INVAR_CHECK_OK(reserve());
+  return find_pages();
+}
+
+Status MemoryStepper::find_pages() {
+  std::vector<StatePages*> all;
+  for (const auto& stage : pipeline_->stages())
+    if (StatePages* const pages = stage->pages()) all.push_back(pages);
+  pages_.reset();
+  if (!shares_pages_ || all.empty()) return {};
+  INVAR_TRY(pages_, SharedPages::of(std::move(all), options().state_memory, options().capacity));
+  return {};
+}
+
+// In all stages before any of them computes: too little memory in one changes none.
+Status MemoryStepper::take_pages(std::span<const StagePass> through) {
+  if (!pages_) return {};
+  for (const StagePass& pass : through)
+    for (const ops::Sequence& s : pass.sequences)
+      INVAR_CHECK_OK(pages_->take(s.slot, s.past, s.past + pass.rows()));
+  return {};
 }
 
 // A pass of several sequences has as many rows as one of a long prompt, where there is the memory.
@@ -106,6 +129,7 @@ int64_t MemoryStepper::most_tail_rows() const {
 
 Status MemoryStepper::run(std::span<const StagePass> through, const Pipeline::Take& take) {
   INVAR_CHECK_OK(check_states(through));
+  INVAR_CHECK_OK(take_pages(through));
   state_.hidden.clear();
   size_t with_hidden = 0;  // passes
   Status ran = pipeline_->run(

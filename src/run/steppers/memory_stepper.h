@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,9 +33,7 @@ class MemoryStepper : public Stepper {
   Status append_many(std::span<const NewTokens>) override;
   Result<std::span<const float>> step_many(std::span<const NextToken>) override;
   int64_t forget(int64_t sequence, int64_t keep) override;
-  StatePages* pages() override {
-    return pipeline_->stages().size() == 1 ? pipeline_->stages()[0]->pages() : nullptr;
-  }
+  SharedPages* pages() override { return pages_ ? &*pages_ : nullptr; }
   std::vector<std::string> kernels() const override;
   std::vector<std::string> libraries() const override;
   size_t bytes() const override {
@@ -59,6 +58,8 @@ class MemoryStepper : public Stepper {
   int64_t most_rows() const;
   void size_passes();
   Status reserve();
+  Status find_pages();
+  Status take_pages(std::span<const StagePass> through);
   Status reserve(int64_t rows, int64_t tail_rows) {
     return pipeline_->reserve(rows, tail_rows, options().capacity);
   }
@@ -71,10 +72,15 @@ class MemoryStepper : public Stepper {
   const bool stages_remember_ = remembers(*pipeline_);
   const bool has_fixed_states_ =
       std::ranges::any_of(pipeline_->stages(), [](const auto& stage) { return stage->has_fixed_states(); });
+  // A state of fixed size is that of the last position alone, and a worker's pages are its own.
+  const bool shares_pages_ =
+      !has_fixed_states_ &&
+      std::ranges::all_of(pipeline_->stages(), [](const auto& stage) { return stage->is_here(); });
   // Per sequence, where its states of fixed size are, if there are any.
   std::vector<SnapshotPositions> snapshots_ =
       std::vector<SnapshotPositions>(static_cast<size_t>(has_fixed_states_ ? options().sequences : 0),
                                      SnapshotPositions(options().goes_back&& options().sequences == 1));
+  std::optional<SharedPages> pages_;  // of all stages; none: they are not all here, or have fixed states
   int64_t chunk_ = 0, tail_rows_ = 0;
   int64_t pass_rows_ = 0;             // of a pass of several sequences
   std::vector<ops::Sequence> batch_;  // of step_many()

@@ -15,6 +15,7 @@
 #include "run/segments/decoder_inputs.h"
 #include "run/segments/segment.h"
 #include "run/session.h"
+#include "run/steppers/shared_pages.h"
 
 namespace invar::run {
 
@@ -73,7 +74,7 @@ class Stepper {
   virtual int64_t forget(int64_t sequence, int64_t keep) = 0;
 
   // The pages of keys and values, where sequences can share them; else null.
-  virtual StatePages* pages() { return nullptr; }
+  virtual SharedPages* pages() { return nullptr; }
 
   virtual std::vector<std::string> kernels() const = 0;
   virtual std::vector<std::string> libraries() const = 0;

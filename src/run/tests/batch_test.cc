@@ -83,43 +83,47 @@ TEST_F(SequencesTest, ASequenceIsForgottenAlone) {
   EXPECT_TRUE(same_bytes(*found, *expected));
 }
 
-// A page of keys and values serves several sequences, outlives the one that computed it, and is
-// copied for a sequence that goes back into it.
 TEST_F(SequencesTest, SequencesSharePages) {
-  constexpr int64_t kPage = ops::kPagePositions;
-  const std::vector<int32_t> tokens = prompt();  // more than a page
   Session one = open(*model, options());
   const Logits truth = logits(one, kTokens, true);
-  const auto row = [&](size_t at) { return std::span(truth).subspan(at * kVocab, kVocab); };
   for (std::string_view isa : ops::isas()) {
     Session s = open(*model, many(3, 2, std::string(isa)));
-    ASSERT_TRUE(s.shares_pages());
-    ASSERT_TRUE(s.step(tokens, false, 0));
-    EXPECT_EQ(s.used_pages(), 2);
-    const int64_t page = s.keep_page(0, 0);
-    s.reset(0);
-    EXPECT_EQ(s.used_pages(), 1);
-    for (const int64_t sequence : {1, 2}) s.append_pages(sequence, {&page, 1});
-    EXPECT_EQ(s.page_users(page), 3);
-    EXPECT_EQ(s.used_pages(), 1);
-    EXPECT_EQ(s.position(2), kPage);
-    // 1 goes back into the page and writes other keys there; 2 goes on.
-    s.reset(1, 100);
-    const int32_t other[] = {4, 4, 4};
-    ASSERT_TRUE(s.step(other, false, 1));
-    EXPECT_EQ(s.page_users(page), 2);
-    const auto rest = s.step(std::span(tokens).subspan(kPage), true, 2);
-    ASSERT_TRUE(rest) << rest.error().message;
-    EXPECT_TRUE(same_bytes(*rest, std::span(truth).subspan(kPage * kVocab)));
-    s.reset(1, 100);
-    const auto again = s.step(std::span(tokens).subspan(100), false, 1);
-    ASSERT_TRUE(again);
-    EXPECT_TRUE(same_bytes(*again, row(kTokens - 1)));
-    for (const int64_t sequence : {0, 1, 2}) s.reset(sequence);
-    EXPECT_EQ(s.used_pages(), 1);
-    s.drop_page(page);
-    EXPECT_EQ(s.used_pages(), 0);
+    sequences_share_pages(s, truth);
   }
+}
+
+TEST_F(SequencesTest, PartsSharePagesAlike) {
+  const TinyModel layers(true, 4);
+  Session one = open(layers, options());
+  const Logits truth = logits(one, kTokens, true);
+  for (const auto& [partitions, ranks] : {std::pair{2, 1}, {4, 1}, {1, 2}, {2, 2}}) {
+    SCOPED_TRACE(std::to_string(partitions) + " partitions, " + std::to_string(ranks) + " ranks");
+    Options o = many(3, 2);
+    o.partitions = partitions, o.ranks = ranks;
+    Session s = open(layers, o);
+    for (int round = 0; round < 2; ++round) sequences_share_pages(s, truth);
+    o.state_memory = 5 * s.page_bytes() - 1;
+    Session bounded = open(layers, o);
+    EXPECT_EQ(bounded.most_pages(), 4);
+    sequences_share_pages(bounded, truth);
+    for (const int64_t sequence : {0, 1}) ASSERT_TRUE(bounded.step(prompt(), false, sequence));
+    EXPECT_FALSE(bounded.step(prompt(), false, 2));
+    EXPECT_EQ(bounded.used_pages(), 4);
+    EXPECT_FALSE(bounded.has_room(1));
+    bounded.reset(1);
+    EXPECT_TRUE(bounded.step(prompt(), false, 2));
+  }
+}
+
+// What is computed anew in every step has no pages to share.
+TEST_F(SequencesTest, WithoutMemoryNothingIsShared) {
+  Options o = options();
+  o.use_cache = false;
+  EXPECT_FALSE(open(*model, o).shares_pages());
+  o.state_memory = uint64_t{1} << 30;
+  const auto refused = Session::open(model->plan, model->folder, o);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::not_covered);
 }
 
 TEST_F(SequencesTest, TheMemoryOfKeysAndValuesIsBounded) {
@@ -142,10 +146,6 @@ TEST_F(SequencesTest, TheMemoryOfKeysAndValuesIsBounded) {
                                       " holds 128 positions, and one sequence has 150, which take " +
                                       std::to_string(2 * page_bytes) +
                                       " bytes: give more, or a smaller context");
-  o.device = "cpu,cpu";
-  const auto parts = Session::open(model->plan, model->folder, o);
-  ASSERT_FALSE(parts);
-  EXPECT_EQ(parts.error().code, Code::not_covered) << parts.error().message;
 }
 
 TEST_F(SequencesTest, BadUseIsRefused) {

@@ -1,6 +1,7 @@
 // What the attention kernels share: parameters, the layout of the KV cache, masks, online softmax.
 // The cache of a head consists of blocks of 128 absolute positions: keys [D][128], the positions of
-// a block permuted (key_slot), and values [128][dv_padded].
+// a block permuted (key_slot), and values [128][dv_padded]. The blocks of a sequence follow one
+// another in its slot, or each is in a page (Call::pages), which a table in device memory finds.
 #pragma once
 #include "kernels/cuda/launch.h"
 #include "num/contract/schedule.h"
@@ -21,8 +22,11 @@ struct AttentionParams {
   int64_t mask_columns;
   const int64_t *lengths, *past;  // past: the most cached positions of any sequence
   const Sequence* sequences;
-  float *y, *state;
-  int64_t slot_floats;         // of one slot of the cache
+  float* y;
+  std::byte* state;  // the cache: slots, or pages
+  int64_t slot_bytes;
+  std::byte* const* pages;  // null: slots
+  int64_t slot_pages;
   float* queries_t;            // transposed, for tiles
   float *partials, *max_sums;  // of key blocks: unscaled results, and pairs m_b, l_b
 };
@@ -61,27 +65,50 @@ inline AttentionParams attention_params(const Call& call, const Geometry& g) {
   if (s.g.slopes) s.slopes = s.g.slopes->as<const float>();
   if (s.g.lengths) s.lengths = s.g.lengths->as<const int64_t>();
   s.past = call.gpu.past_now, s.sequences = call.sequences;
-  s.y = call.out[0].as<float>(), s.state = static_cast<float*>(call.state);
-  s.slot_floats = static_cast<int64_t>(call.slot_bytes / sizeof(float));
+  s.y = call.out[0].as<float>(), s.state = static_cast<std::byte*>(call.state);
+  s.slot_bytes = static_cast<int64_t>(call.slot_bytes);
+  s.pages = call.pages, s.slot_pages = call.slot_pages;
   return s;
+}
+
+// Finds the blocks of a sequence: the first one of a slot, from which the others follow; or the
+// table of its pages, and where the block is in a page that begins at address 0.
+struct SequenceBlocks {
+  std::byte* const* pages;
+  attention::BlockPlace first;
+  __device__ SequenceBlocks(const AttentionParams& s, int64_t slot)
+      : pages(s.pages ? s.pages + slot * s.slot_pages : nullptr),
+        first{reinterpret_cast<float*>(s.state + (s.pages ? 0 : slot * s.slot_bytes)), 0,
+              s.pages ? 1 : s.g.blocks} {}
+};
+// From what is in the first block to the same in block `block`. The caller knows that the sequence
+// has it: the table says nothing of others. `bytes`: of a block in a slot.
+template <class T>
+__device__ __forceinline__ T* in_block(std::byte* const* pages, T* first, int64_t block, int64_t bytes) {
+  const uintptr_t behind =
+      pages ? reinterpret_cast<uintptr_t>(pages[block]) : static_cast<uintptr_t>(block * bytes);
+  T* const at = reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(first) + behind);
+  __builtin_assume(__isGlobal(at));  // which nothing tells of an address that is loaded
+  return at;
 }
 
 // The cache of one key head of the batch.
 struct HeadCache {
-  int64_t past;          // positions that are cached
-  float *keys, *values;  // of the first block
+  int64_t past;             // positions that are cached
+  std::byte* const* pages;  // of the sequence
+  float *keys, *values;     // of the first block
 };
 __device__ inline HeadCache head_cache(const AttentionParams& s, int64_t head) {
   const Sequence sequence = s.sequences[head / s.g.kv_heads];
-  float* const slot = s.state + sequence.slot * s.slot_floats;
-  return {sequence.past, attention::keys(s.g, {slot}, head % s.g.kv_heads, 0),
-          attention::values(s.g, {slot}, head % s.g.kv_heads, 0)};
+  const SequenceBlocks blocks(s, sequence.slot);
+  return {sequence.past, blocks.pages, attention::keys(s.g, blocks.first, head % s.g.kv_heads),
+          attention::values(s.g, blocks.first, head % s.g.kv_heads)};
 }
 __device__ inline float* key_block(const AttentionParams& s, const HeadCache& cache, int64_t block) {
-  return cache.keys + block * s.g.d * kBlock;
+  return in_block(cache.pages, cache.keys, block, s.g.d * kBlock * int64_t{sizeof(float)});
 }
 __device__ inline float* value_block(const AttentionParams& s, const HeadCache& cache, int64_t block) {
-  return cache.values + block * s.g.dv_padded * kBlock;
+  return in_block(cache.pages, cache.values, block, s.g.dv_padded * kBlock * int64_t{sizeof(float)});
 }
 
 // A query row: a query of one head. A key head has seq * group rows.

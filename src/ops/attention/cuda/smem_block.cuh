@@ -51,15 +51,14 @@ struct SmemKvBlock {
 
   // Each starts asynchronous copies and commits them as one group.
   __device__ void load_keys_async(const AttentionParams& s, float* memory) const {
-    const float* from = key_block(s, cache, block);
     float* const to = memory + At(s.g).keys;
-    if (cached_keys)
+    if (const float* const from = cached_keys ? key_block(s, cache, block) : nullptr)
       for (int i = 4 * threadIdx.x; i < s.g.d * kBlock; i += 4 * kSmemThreads)
         __pipeline_memcpy_async(to + i, from + i, 16);
     __pipeline_commit();
   }
   __device__ void load_values_async(const AttentionParams& s, float* memory) const {
-    const float* from = value_block(s, cache, block);
+    const float* const from = cached_keys ? value_block(s, cache, block) : nullptr;
     float* const to = memory + At(s.g).values;
     for (int i = 4 * threadIdx.x; i < cached_keys * s.g.dv_padded; i += 4 * kSmemThreads)
       __pipeline_memcpy_async(to + i, from + i, 16);
@@ -132,6 +131,7 @@ struct SmemKvBlock {
                                          int64_t end) const {
     const Geometry& g = s.g;
     const int d = static_cast<int>(g.d);
+    if (begin >= end) return;
     float* const all_keys = key_block(s, cache, block);
     float* const all_values = value_block(s, cache, block);
     for (int64_t i = begin; i < end; ++i) {

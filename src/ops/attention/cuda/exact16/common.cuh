@@ -43,16 +43,23 @@ __device__ inline ExactCacheBlock exact_cache_block(const ExactLayout& at, int8_
           scales + 3 * kBlock,
           scales + 4 * kBlock};
 }
-// The first block of a key head of a sequence.
-__device__ inline int8_t* exact_cache(const AttentionParams& s, const ExactLayout& at, int64_t batch,
-                                      int64_t kv_head) {
-  return reinterpret_cast<int8_t*>(s.state + s.sequences[batch].slot * s.slot_floats) +
-         kv_head * s.g.blocks * at.block();
-}
+// The blocks of a key head of a sequence.
+struct ExactCache {
+  std::byte* const* pages;
+  int8_t* first;
+  ExactCache() = default;
+  __device__ ExactCache(const AttentionParams& s, const ExactLayout& at, int64_t batch, int64_t kv_head) {
+    const SequenceBlocks blocks(s, s.sequences[batch].slot);
+    pages = blocks.pages;
+    first = reinterpret_cast<int8_t*>(blocks.first.memory) + kv_head * blocks.first.blocks * at.block();
+  }
+  __device__ ExactCacheBlock block(const ExactLayout& at, int64_t block) const {
+    return exact_cache_block(at, in_block(pages, first, block, at.block()));
+  }
+};
 __device__ inline ExactCacheBlock exact_cache_block(const AttentionParams& s, const ExactLayout& at,
                                                     int64_t head, int64_t block) {
-  return exact_cache_block(at,
-                           exact_cache(s, at, head / s.g.kv_heads, head % s.g.kv_heads) + block * at.block());
+  return ExactCache(s, at, head / s.g.kv_heads, head % s.g.kv_heads).block(at, block);
 }
 
 // exact16.1; kZeroRow of a row of zeros.

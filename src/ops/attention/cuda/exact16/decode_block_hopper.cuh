@@ -80,7 +80,7 @@ struct ExactDecodeBlock {
   ExactDecodeRows<kTiles, kWarps>& smem;
   ExactLayout at;
   int64_t head, first, past;
-  int8_t* cache;            // of the head
+  ExactCache cache;         // of the head
   int batch, kv_head;       // of the head
   int count;                // rows
   int old, total;           // cached positions, and all
@@ -108,7 +108,7 @@ struct ExactDecodeBlock {
     batch = of_batch, kv_head = of_kv_head, head = batch * geometry.kv_heads + kv_head;
     first = group * kTiles * kSideRows;
     count = static_cast<int>(num::min_i64(kTiles * kSideRows, geometry.rows - first));
-    cache = exact_cache(s, at, batch, kv_head), past = s.sequences[batch].past;
+    cache = ExactCache(s, at, batch, kv_head), past = s.sequences[batch].past;
     old = static_cast<int>(past), total = old + static_cast<int>(geometry.keys);
     for (int r = warp; r < kTiles * kSideRows; r += kWarps)
       if (r >= count) put_query(r, {});
@@ -202,7 +202,7 @@ struct ExactDecodeBlock {
   // To the cache, and over the copies that have arrived: keys and all scales, values. loaded:
   // whether `fresh` is of this block.
   __device__ void append(int block, bool keys, bool values, bool loaded) const {
-    const ExactCacheBlock to = exact_cache_block(at, cache + block * at.block());
+    const ExactCacheBlock to = cache.block(at, block);
     const int jobs = new_jobs(block);
     for (int job = own_job(); job < jobs; job += kWarps) {
       if (job % 2 == 0 && !keys) continue;
@@ -243,7 +243,7 @@ struct ExactDecodeBlock {
 
   __device__ void copy_keys(int block, ExactDecodeStage& to) const {
     if (threadIdx.x) return;
-    const ExactCacheBlock own = exact_cache_block(at, cache + block * at.block());
+    const ExactCacheBlock own = cache.block(at, block);
     const auto keys = static_cast<uint32_t>(min(kBlock, total - block * kBlock) * at.dk);
     const uint32_t arrived = shared_address(&to.keys_arrived);
     expect_bytes(arrived, 2 * keys + 2 * kBlock * 4);
@@ -256,7 +256,7 @@ struct ExactDecodeBlock {
   }
   __device__ void copy_values(int block, ExactDecodeStage& to) const {
     if (threadIdx.x) return;
-    const ExactCacheBlock own = exact_cache_block(at, cache + block * at.block());
+    const ExactCacheBlock own = cache.block(at, block);
     const auto bytes = static_cast<uint32_t>(at.value_plane());
     const uint32_t arrived = shared_address(&to.values_arrived);
     expect_bytes(arrived, 2 * bytes);

@@ -62,7 +62,7 @@ struct ExactHopperProducer {
   const AttentionParams& s;
   ExactHopperSmem<kParts>& smem;
   ExactLayout at;
-  ExactCacheBlock head_cache;  // of the head's first block
+  ExactCache cache;  // of the head
   int64_t total;
 
   // Copies 16 bytes of every 16th row of both planes; rows are `stride` bytes apart in the cache.
@@ -76,15 +76,8 @@ struct ExactHopperProducer {
           copy_async(to + static_cast<uint32_t>(h * plane_to) + i * 16 * kTileBytes,
                      from + h * plane + i * 16 * stride);
   }
-  __device__ ExactCacheBlock at_block(int block) const {
-    ExactCacheBlock own = head_cache;
-    const int64_t by = block * at.block();
-    own.keys += by, own.values += by;
-    own.key_powers += by / 4, own.value_reaches += by / 4;
-    return own;
-  }
   __device__ void copy_keys(int block, int stage) const {
-    const ExactCacheBlock own = at_block(block);
+    const ExactCacheBlock own = cache.block(at, block);
     const int t = threadIdx.x % kWarpgroup, chunk = t % 8, key = t / 8;
     // The key of column c of a tile is that of key_of().
     const int row = (key >> 1 & 1) * 8 + static_cast<int>(key_phase(key));
@@ -112,7 +105,7 @@ struct ExactHopperProducer {
     if (key == 0) to.top = top;
   }
   __device__ void copy_values(int block, int stage) const {
-    const ExactCacheBlock own = at_block(block);
+    const ExactCacheBlock own = cache.block(at, block);
     const int t = threadIdx.x % kWarpgroup, chunk = t % 8, column = t / 8;
     const int columns = static_cast<int>(num::min_i64(kParts * kHopperPart, at.dvr));
     copy(shared_address(smem.values[stage][0][column]) + swizzled(chunk, column),
@@ -462,7 +455,9 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
                               exact_sight(s, head, first + kHopperGroups * kHopperRows - 1)};
   if (group == kHopperGroups) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    ExactHopperProducer<kParts>{s, smem, at, exact_cache_block(s, at, head, 0), past + s.g.keys}.run(blocks);
+    ExactHopperProducer<kParts>{s, smem, at, ExactCache(s, at, head / s.g.kv_heads, head % s.g.kv_heads),
+                                past + s.g.keys}
+        .run(blocks);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     ExactHopperRows<kSteps, kParts> own{s, smem, head, first + group * kHopperRows, group};
