@@ -57,18 +57,19 @@ Status do_export(const ExportCommand& c) {
     INVAR_TRY(const std::string path, export_with_transformers(location.folder, c.output, c.python, console));
     return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
   }
+  INVAR_TRY(const std::string adapter, generate::obtain_adapter(c.adapter, false, console));
   if (c.merge && c.adapter.empty()) return bad_input("--merge: give the adapter with --adapter FOLDER");
   if (c.merge) {
     if (c.colocate_tensors || c.long_context)
       return bad_input("--merge: it writes a checkpoint, so leave --colocate-tensors and --long-context out");
-    INVAR_TRY(const std::string merged, checkpoint::merge_adapter(location.folder, c.adapter, c.output));
+    INVAR_TRY(const std::string merged, checkpoint::merge_adapter(location.folder, adapter, c.output));
     return deliver("", c.json ? line_of({{"model", merged}}) : path_for_stdout(merged) + "\n");
   }
   const auto exporting = console.phase("export");
   INVAR_TRY(std::string path, checkpoint::export_checkpoint(location.folder, c.output,
                                                             {.colocate_tensors = c.colocate_tensors,
                                                              .long_context = c.long_context,
-                                                             .adapter = c.adapter}));
+                                                             .adapter = adapter}));
   exporting->done("");
   return deliver("", c.json ? line_of({{"model", path}}) : path_for_stdout(path) + "\n");
 }

@@ -233,6 +233,17 @@ Status read_special_tokens(const Value& top, const std::string& folder, Decoder&
 
 }  // namespace
 
+// What llama.cpp's converter makes of weights (weights.12): norms have the 1 added; recurrent
+// layers have joined projections, -exp(A_log), and of Qwen 3.5 heads of values in another order.
+static void describe_gguf(const std::string& architecture, Decoder& d) {
+  const bool recurrent = architecture.starts_with("qwen3next") || architecture.starts_with("qwen35");
+  if (recurrent || architecture.starts_with("gemma")) d.norm_offset = false;
+  if (!recurrent) return;
+  d.delta.layout = DeltaLayout::joined;
+  d.delta.stored_decays = true;
+  d.delta.tiled_heads = architecture.starts_with("qwen35") && d.delta.key_heads != d.delta.value_heads;
+}
+
 Result<Decoder> read_config(const std::string& folder, bool long_context, Quantization* packed) {
   const std::string path = folder + "/config.json";
   INVAR_TRY(std::string text, read_file(path));
@@ -252,9 +263,7 @@ Result<Decoder> read_config(const std::string& folder, bool long_context, Quanti
   if (packed && !family_reads &&
       (object.contains("quantization_config") || object.contains("compression_config")))
     *packed = read_quantization(reader);
-  // llama.cpp has added the 1 to the weights of norms.
-  if (const Value& gguf = object.get("gguf"); gguf.get("architecture").text.starts_with("gemma"))
-    d.norm_offset = false;
+  describe_gguf(object.get("gguf").get("architecture").text, d);
   INVAR_CHECK_OK(check_settings(object, reader, &d));  // what is not covered is said first
   if (text_config.whole) {
     place_in_whole_model(d);

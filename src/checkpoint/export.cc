@@ -169,12 +169,11 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
   INVAR_TRY(const Settings settings, settings_of(folder, options.long_context, packed));
   INVAR_TRY(Checkpoint checkpoint, open_checkpoint(folder));
   INVAR_CHECK_OK(replace_packed(checkpoint, packed));
-  if (options.keep_packed) keep_packed(checkpoint);
   const auto* decoder = std::get_if<Decoder>(&settings);
-  std::vector<Mxfp4Tensor> mxfp4;
   if (decoder && decoder->experts.mxfp4) {
-    INVAR_TRY(mxfp4, replace_mxfp4(checkpoint));
+    INVAR_CHECK_OK(replace_mxfp4(checkpoint));
   }
+  if (options.keep_packed) keep_packed(checkpoint);
   std::vector<TernaryTensor> ternary;
   if (decoder && decoder->ternary != Ternary::none) ternary = replace_ternary(checkpoint);
   if (!options.adapter.empty()) {
@@ -194,7 +193,6 @@ Result<std::string> export_checkpoint(const std::string& folder, const std::stri
     INVAR_CHECK_OK(link_or_copy_weights(fs::path(options.adapter) / kAdapterFile, base / kAdapterFile,
                                         earlier, options));
   }
-  INVAR_CHECK_OK(write_mxfp4_as_bf16(folder, mxfp4, (base / kWidenedFile).string()));
   INVAR_CHECK_OK(write_ternary_as_bf16(folder, ternary, (base / kTernaryFile).string()));
   std::set<uint64_t> made, packed_in_place;
   for (const onnx::TensorRef& t : graph.initializers) {

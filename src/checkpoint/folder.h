@@ -47,6 +47,9 @@ struct Checkpoint {
 // Adds a tensor of kMadeFile; bytes: of all its elements.
 void add_made(Checkpoint&, const std::string& name, const std::string& dtype, std::vector<int64_t> shape,
               uint64_t bytes, std::function<Status(const EmitBytes&)> write);
+// The same for the numbers of a matrix in parts, whose mapped files it keeps.
+void add_made(Checkpoint&, const std::string& name, std::vector<int64_t> shape, weights::PackedMatrix,
+              std::vector<std::shared_ptr<const MappedFile>> files);
 // Writes kMadeFile to `path`, if there are such tensors; holes in the places of those that do not
 // begin at one of these offsets.
 Status write_made(const Checkpoint&, const std::set<uint64_t>& used, const std::string& path);

@@ -99,6 +99,17 @@ Status Download::describe(RemoteFile& f) {
 
 // The files that are needed. The index of shards is fetched here, as it names more of them.
 Status Download::choose() {
+  if (content_ == Content::adapter) {
+    for (const std::string_view name : kFilesOfAdapter) {
+      const auto file = std::ranges::find(listing_.files, name, &RemoteFile::path);
+      if (file == listing_.files.end())
+        return bad_input("adapter " + model_.repository + ": it has no " + std::string(name) +
+                         ", as an adapter of PEFT has");
+      files_.push_back(*file);
+      INVAR_CHECK_OK(describe(files_.back()));
+    }
+    return {};
+  }
   if (!model_.file.empty() || is_gguf(listing_)) {  // which has the tokenizer, too
     INVAR_TRY(files_, gguf_files(listing_, model_));
     for (RemoteFile& f : files_) INVAR_CHECK_OK(describe(f));

@@ -26,8 +26,10 @@ std::string text_of(const ModelName&);
 // NAME-00001-of-00003.gguf -> the names of all parts; else the one name.
 std::vector<std::string> gguf_parts(const std::string& file);
 
-// The files of a model that are wanted. The tokenizer comes with the configuration.
-enum class Content { all, without_weights };
+// The files that are wanted: of a model, whose tokenizer comes with the configuration, or those of
+// an adapter.
+enum class Content { all, without_weights, adapter };
+inline constexpr const char* kFilesOfAdapter[] = {"adapter_config.json", "adapter_model.safetensors"};
 
 struct Snapshot {
   std::string commit;  // the name of its folder: 40 hexadecimal digits, if the hub made it
@@ -49,6 +51,9 @@ struct Watcher {
 // model, no permission, no network, a server that does not keep to the protocol, a cache that
 // cannot be written. not_covered: no weights in safetensors.
 Result<Snapshot> download(const ModelName&, Content, const Watcher&);
+
+// ORG/NAME of a folder of the cache that is a snapshot; "": it is none.
+std::string repository_of(const std::string& snapshot);
 
 struct CachedModel {
   std::string repository, commit;

@@ -57,7 +57,7 @@ void unpack_iq4_nl(const uint8_t* block, float* out) {
 // product of twice the element with half the scale is exact.
 void unpack_mxfp4(const uint8_t* block, float* out) {
   static constexpr float kTwice[16] = {0, 1, 2, 3, 4, 6, 8, 12, -0.0f, -1, -2, -3, -4, -6, -8, -12};
-  const float half = std::ldexp(1.0f, block[0] - 128);
+  const float half = block[0] == 255 ? NAN : std::ldexp(1.0f, block[0] - 128);
   nibbles(block + 1, 0, out, [&](int q) { return kTwice[q] * half; });
 }
 

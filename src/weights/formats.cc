@@ -15,7 +15,8 @@ std::span<const Format> formats() {
       kIq4Nl{integers_iq4_nl, 8, 32, 128, false, false}, kQ2K{integers_q2_k, 4, 16, 0, true, true},
       kQ4K{integers_q4_k, 4, 32, 0, true, true}, kQ5K{integers_q5_k, 8, 32, 0, true, true},
       kQ3K{integers_q3_k, 4, 16, 4, true, false}, kQ6K{integers_q6_k, 8, 16, 32, true, false},
-      kIq4Xs{integers_iq4_xs, 8, 32, 128, true, false};
+      kIq4Xs{integers_iq4_xs, 8, 32, 128, true, false},
+      kMxfp4{codes_mxfp4, 4, 32, 0, false, false, Codes::e2m1, ScaleType::e8m0};
   static constexpr Format kFormats[] = {
       {"F32", 0, 1, 4, "F32", nullptr, "weights.2", "binary32"},
       {"F16", 1, 1, 2, "F16", nullptr, "weights.2", "binary16"},
@@ -26,7 +27,7 @@ std::span<const Format> formats() {
       {"Q4_1", 3, 32, 20, "F32", unpack_q4_1, "weights.4", "q · d + m", &kQ4_1},
       {"Q5_1", 7, 32, 24, "F32", unpack_q5_1, "weights.4", "q · d + m", &kQ5_1},
       {"IQ4_NL", 20, 32, 18, "F32", unpack_iq4_nl, "weights.5", "table[q] · d", &kIq4Nl},
-      {"MXFP4", 39, 32, 17, "BF16", unpack_mxfp4, "weights.5", "e2m1 · 2^(s − 127)"},
+      {"MXFP4", 39, 32, 17, "BF16", unpack_mxfp4, "weights.5", "e2m1 · 2^(s − 127)", &kMxfp4},
       {"Q2_K", 10, 256, 84, "F32", unpack_q2_k, "weights.6", "(d · s) · q − (e · m)", &kQ2K},
       {"Q4_K", 12, 256, 144, "F32", unpack_q4_k, "weights.7", "(d · s) · q − (e · m)", &kQ4K},
       {"Q5_K", 13, 256, 176, "F32", unpack_q5_k, "weights.7", "(d · s) · q − (e · m)", &kQ5K},
@@ -64,7 +65,7 @@ bool unpack_row(const Format& f, const uint8_t* packed, int64_t numbers, uint8_t
     return true;
   }
   bool finite = true;
-  float block[256];
+  float block[kLargestBlock];
   for (int64_t at = 0; at < numbers; at += f.block, packed += f.bytes) {
     f.unpack(packed, block);
     for (int i = 0; i < f.block; ++i) {
@@ -73,6 +74,20 @@ bool unpack_row(const Format& f, const uint8_t* packed, int64_t numbers, uint8_t
       for (size_t b = 4 - element_bytes(f.element); b < 4; ++b)
         *elements++ = static_cast<uint8_t>(bits >> 8 * b);
     }
+  }
+  return finite;
+}
+
+bool write_elements(std::string_view element, const float* numbers, int64_t count, uint8_t* out) {
+  const bool f32 = element == "F32", bf16 = element == "BF16";
+  bool finite = true;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t bits = f32    ? num::f32_bits(numbers[i])
+                          : bf16 ? num::bf16_from_f32(numbers[i])
+                                 : num::f16_from_f32(numbers[i]);
+    const uint32_t infinity = f32 ? 0x7f800000 : bf16 ? 0x7f80 : 0x7c00;
+    finite &= (bits & infinity) != infinity;
+    for (int b = 0; b < (f32 ? 4 : 2); ++b) *out++ = static_cast<uint8_t>(bits >> 8 * b);
   }
   return finite;
 }

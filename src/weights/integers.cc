@@ -19,7 +19,7 @@ void fifth_bits(const uint8_t* high, uint8_t* q) {
 }
 
 // Scales and minima of six bits in 12 bytes (weights.7).
-void six_bit_pairs(const uint8_t* p, BlockIntegers& out) {
+void six_bit_pairs(const uint8_t* p, BlockCodes& out) {
   for (int j = 0; j < 4; ++j) {
     out.s[j] = 128 + (p[j] & 63), out.m[j] = p[j + 4] & 63;
     out.s[j + 4] = static_cast<uint8_t>(128 + ((p[j + 8] & 15) | (p[j] >> 6) << 4));
@@ -40,44 +40,49 @@ void quarters(const uint8_t* two, uint8_t* q) {
 
 }  // namespace
 
-void integers_q4_0(const uint8_t* block, BlockIntegers& out) {
+void integers_q4_0(const uint8_t* block, BlockCodes& out) {
   out.d = two_bytes(block);
   halves(block + 2, out.q);
 }
 
-void integers_q4_1(const uint8_t* block, BlockIntegers& out) {
+void integers_q4_1(const uint8_t* block, BlockCodes& out) {
   out.d = two_bytes(block), out.e = two_bytes(block + 2);
   halves(block + 4, out.q);
 }
 
-void integers_q5_0(const uint8_t* block, BlockIntegers& out) {
+void integers_q5_0(const uint8_t* block, BlockCodes& out) {
   out.d = two_bytes(block);
   halves(block + 6, out.q), fifth_bits(block + 2, out.q);
 }
 
-void integers_q5_1(const uint8_t* block, BlockIntegers& out) {
+void integers_q5_1(const uint8_t* block, BlockCodes& out) {
   out.d = two_bytes(block), out.e = two_bytes(block + 2);
   halves(block + 8, out.q), fifth_bits(block + 4, out.q);
 }
 
-void integers_q8_0(const uint8_t* block, BlockIntegers& out) {
+void integers_q8_0(const uint8_t* block, BlockCodes& out) {
   out.d = two_bytes(block);
   for (int i = 0; i < 32; ++i) out.q[i] = block[2 + i] ^ 0x80;
 }
 
-void integers_iq4_nl(const uint8_t* block, BlockIntegers& out) {
+void integers_iq4_nl(const uint8_t* block, BlockCodes& out) {
   out.d = two_bytes(block);
   halves(block + 2, out.q);
   for (int i = 0; i < 32; ++i) out.q[i] = static_cast<uint8_t>(kIq4Values[out.q[i]] + 128);
 }
 
-void integers_q2_k(const uint8_t* block, BlockIntegers& out) {
+void codes_mxfp4(const uint8_t* block, BlockCodes& out) {
+  out.d = block[0];
+  halves(block + 1, out.q);
+}
+
+void integers_q2_k(const uint8_t* block, BlockCodes& out) {
   out.d = two_bytes(block + 80), out.e = two_bytes(block + 82);
   for (int j = 0; j < 16; ++j) out.s[j] = 128 + (block[j] & 15), out.m[j] = block[j] >> 4;
   quarters(block + 16, out.q);
 }
 
-void integers_q3_k(const uint8_t* block, BlockIntegers& out) {
+void integers_q3_k(const uint8_t* block, BlockCodes& out) {
   const uint8_t *high = block, *scales = block + 96;
   out.d = two_bytes(block + 108);
   for (int j = 0; j < 16; ++j) {
@@ -92,13 +97,13 @@ void integers_q3_k(const uint8_t* block, BlockIntegers& out) {
     }
 }
 
-void integers_q4_k(const uint8_t* block, BlockIntegers& out) {
+void integers_q4_k(const uint8_t* block, BlockCodes& out) {
   out.d = two_bytes(block), out.e = two_bytes(block + 2);
   six_bit_pairs(block + 4, out);
   halves_of_parts(block + 16, out.q);
 }
 
-void integers_q5_k(const uint8_t* block, BlockIntegers& out) {
+void integers_q5_k(const uint8_t* block, BlockCodes& out) {
   const uint8_t* high = block + 16;
   out.d = two_bytes(block), out.e = two_bytes(block + 2);
   six_bit_pairs(block + 4, out);
@@ -110,7 +115,7 @@ void integers_q5_k(const uint8_t* block, BlockIntegers& out) {
     }
 }
 
-void integers_q6_k(const uint8_t* block, BlockIntegers& out) {
+void integers_q6_k(const uint8_t* block, BlockCodes& out) {
   const uint8_t *low = block, *high = block + 128, *scales = block + 192;
   out.d = two_bytes(block + 208);
   for (int j = 0; j < 16; ++j) out.s[j] = scales[j] ^ 0x80;
@@ -124,7 +129,7 @@ void integers_q6_k(const uint8_t* block, BlockIntegers& out) {
     }
 }
 
-void integers_iq4_xs(const uint8_t* block, BlockIntegers& out) {
+void integers_iq4_xs(const uint8_t* block, BlockCodes& out) {
   const int high = two_bytes(block + 2);
   out.d = two_bytes(block);
   for (int part = 0; part < 8; ++part) {

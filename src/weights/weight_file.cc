@@ -1,8 +1,12 @@
 // Files of weights and indices of packed ones, see weight_file.h.
 #include "weights/weight_file.h"
 
+#ifndef __wasi__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "base/hash/sha256.h"
@@ -12,91 +16,75 @@
 namespace invar::weights {
 namespace {
 
-constexpr std::string_view kHeading = "invar packed weights 1\n";
-constexpr int64_t kMostNumbers = int64_t{1} << 40;
 constexpr size_t kPart = size_t{1} << 20;  // bytes that are unpacked at once, or one row
 
-bool is_plain(std::string_view text) {
-  return !text.empty() &&
-         std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 32; });
+// Takes whole pages of a mapped file out of memory. Who reads them again gets them from the file.
+void release_pages([[maybe_unused]] std::span<const std::byte> mapped) {
+#ifndef __wasi__
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(mapped.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(mapped.data() + mapped.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // else they stay
+#endif
 }
 
 uint64_t row_bytes(const Format& f, int64_t numbers) {
   return static_cast<uint64_t>(numbers / f.block * f.bytes);
 }
 
-// The next part of a line, up to a tab.
-std::string_view next_part(std::string_view& line) {
-  const size_t end = std::min(line.find('\t'), line.size());
-  const std::string_view part = line.substr(0, end);
-  line.remove_prefix(std::min(end + 1, line.size()));
-  return part;
-}
-
-template <class T>
-bool next_number(std::string_view& line, T& value) {
-  const std::string_view part = next_part(line);
-  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-  return error == std::errc() && end == part.data() + part.size() && value >= 0;
-}
-
-bool parse_line(std::string_view line, PackedTensor& t) {
-  if (!next_number(line, t.offset) || !next_number(line, t.length)) return false;
-  t.format = next_part(line);
-  if (!next_number(line, t.at) || !next_number(line, t.rows) || !next_number(line, t.numbers) ||
-      !next_number(line, t.head))
-    return false;
-  t.file = next_part(line), t.name = next_part(line);
-  const Format* f = find_format(std::string_view(t.format));
-  if (!f || !line.empty() || !fits_index(t) || t.file == ".." || t.file.find('/') != std::string::npos)
-    return false;
-  if (t.rows == 0 || t.numbers == 0 || t.numbers % f->block || t.rows > kMostNumbers / t.numbers)
-    return false;
-  if (t.head % 2 || (t.head && t.rows % t.head)) return false;
-  const uint64_t bytes = static_cast<uint64_t>(t.rows * t.numbers) * element_bytes(f->element);
-  return t.length == bytes && t.offset <= UINT64_MAX / 2;
-}
-
 }  // namespace
 
-bool is_index(std::string_view path) {
-  return path.substr(path.find_last_of('/') + 1) == kIndexFile;
+Result<size_t> WeightFile::file_at(const std::string& folder, const std::string& name) {
+  const auto known = std::find(names_.begin() + 1, names_.end(), name);
+  if (known != names_.end()) return static_cast<size_t>(known - names_.begin());
+  INVAR_TRY(MappedFile map, MappedFile::open(folder + name));
+  files_.push_back(std::move(map)), names_.push_back(name);
+  return files_.size() - 1;
 }
 
-bool fits_index(const PackedTensor& t) {
-  return is_plain(t.file) && is_plain(t.name);
-}
-
-std::string print_index(std::span<const PackedTensor> tensors) {
-  std::string out(kHeading);
-  for (const PackedTensor& t : tensors) {
-    for (const uint64_t n : {t.offset, t.length}) out += std::to_string(n) + "\t";
-    out += t.format + "\t" + std::to_string(t.at) + "\t";
-    for (const int64_t n : {t.rows, t.numbers, t.head}) out += std::to_string(n) + "\t";
-    out += t.file + "\t" + t.name + "\n";
-  }
-  return out;
-}
-
-Result<std::vector<PackedTensor>> parse_index(std::string_view text, const std::string& path) {
-  const auto wrong = [&](size_t line) {
-    return bad_input(path + ":" + std::to_string(line) + ": this is no index of packed weights as Invar " +
-                     "writes it; remove the folder, and it is made again");
+Result<WeightFile::Placed> WeightFile::place(const std::string& folder, PackedTensor t) {
+  Placed p;
+  const auto find_bytes = [&](const std::string& name, uint64_t at, uint64_t bytes) -> Status {
+    INVAR_TRY(const size_t file, file_at(folder, name));
+    const auto all = files_[file].bytes();
+    if (at > all.size() || bytes > all.size() - at)
+      return bad_input(folder + name + ": the file has " + std::to_string(all.size()) + " bytes, but " +
+                       t.name + " should lie at offset " + std::to_string(at) + " with " +
+                       std::to_string(bytes) + " bytes; fetch the file again");
+    p.files.push_back(file), p.bytes.push_back(all.subspan(at, bytes));
+    return {};
   };
-  if (!text.starts_with(kHeading)) return wrong(1);
-  text.remove_prefix(kHeading.size());
-  std::vector<PackedTensor> tensors;
-  uint64_t end = 0;
-  for (size_t line = 2; !text.empty(); ++line) {
-    const size_t length = text.find('\n');
-    PackedTensor t;
-    if (length == std::string_view::npos || !parse_line(text.substr(0, length), t) || t.offset < end)
-      return wrong(line);
-    text.remove_prefix(length + 1);
-    end = t.offset + t.length;
-    tensors.push_back(std::move(t));
+  if (!t.matrix) {
+    p.format = find_format(std::string_view(t.format));
+    const int64_t rows = t.second_file.empty() ? t.rows : t.rows / 2;
+    const uint64_t bytes = static_cast<uint64_t>(rows) * row_bytes(*p.format, t.numbers);
+    INVAR_CHECK_OK(find_bytes(t.file, t.at, bytes));
+    if (!t.second_file.empty()) {
+      INVAR_CHECK_OK(find_bytes(t.second_file, t.second_at, bytes));
+    }
+  } else {
+    p.matrix = std::make_shared<PackedMatrix>(*t.matrix);
+    for (int i = 0; i < kPartsOfMatrix; ++i) {
+      MatrixPart& part = p.matrix->parts[static_cast<size_t>(i)];
+      if (part.type == PartType::none) continue;
+      INVAR_CHECK_OK(find_bytes(part.file, part.at, p.matrix->bytes_of(static_cast<PartOf>(i))));
+      part.bytes = reinterpret_cast<const uint8_t*>(p.bytes.back().data());
+    }
+    const auto coding = p.matrix->coding();
+    if (!coding)
+      return bad_input(folder + p.matrix->parts[kScales].file + ": the scales of " + t.name +
+                       " are others than when the model was exported; remove the folder of the task");
+    p.coding = *coding;
   }
-  return tensors;
+  p.tensor = std::move(t);
+  return p;
+}
+
+size_t WeightFile::Placed::row_bytes() const {
+  const int64_t row = matrix            ? matrix->row_numbers()
+                      : tensor.matrices ? tensor.rows / tensor.matrices
+                                        : tensor.numbers;
+  return static_cast<size_t>(row) * element_bytes(element());
 }
 
 Result<WeightFile> WeightFile::open(const std::string& path) {
@@ -109,21 +97,8 @@ Result<WeightFile> WeightFile::open(const std::string& path) {
   const std::string folder = path.substr(0, path.size() - kIndexFile.size());
   f.size_ = 0;
   for (PackedTensor& t : tensors) {
-    auto file = std::find(f.names_.begin() + 1, f.names_.end(), t.file);
-    if (file == f.names_.end()) {
-      INVAR_TRY(MappedFile map, MappedFile::open(folder + t.file));
-      f.files_.push_back(std::move(map)), f.names_.push_back(t.file);
-      file = f.names_.end() - 1;
-    }
-    Placed p{{}, find_format(std::string_view(t.format)), static_cast<size_t>(file - f.names_.begin())};
-    const uint64_t size = f.files_[p.file].bytes().size();
-    const uint64_t bytes = static_cast<uint64_t>(t.rows) * row_bytes(*p.format, t.numbers);
-    if (t.at > size || bytes > size - t.at)
-      return bad_input(folder + t.file + ": the file has " + std::to_string(size) + " bytes, but " + t.name +
-                       " should lie at offset " + std::to_string(t.at) + " with " + std::to_string(bytes) +
-                       " bytes; fetch the file again");
-    f.size_ = t.offset + t.length;
-    p.tensor = std::move(t);
+    INVAR_TRY(Placed p, f.place(folder, std::move(t)));
+    f.size_ = p.tensor.offset + p.tensor.length;
     f.tensors_.push_back(std::move(p));
   }
   // A file that is not there, or cut off, only costs time.
@@ -149,21 +124,53 @@ const WeightFile::Placed* WeightFile::placed(uint64_t offset) const {
 
 PackedRows WeightFile::rows_of(const Placed& p) const {
   const PackedTensor& t = p.tensor;
-  return {p.format,  reinterpret_cast<const uint8_t*>(files_[p.file].bytes().data()) + t.at,
-          t.numbers, static_cast<int64_t>(row_bytes(*p.format, t.numbers)),
-          t.rows,    0,
-          t.head};
+  PackedRows rows;
+  rows.numbers = t.numbers, rows.rows = t.rows;
+  if (p.format) {
+    rows.format = p.format, rows.bytes = reinterpret_cast<const uint8_t*>(p.bytes[0].data());
+    rows.stride = static_cast<int64_t>(weights::row_bytes(*p.format, t.numbers)), rows.head = t.head;
+    rows.turned = t.matrices != 0;
+    if (p.bytes.size() > 1) rows.second = reinterpret_cast<const uint8_t*>(p.bytes[1].data());
+  } else {
+    rows.matrix = p.matrix.get(), rows.coding = &p.coding, rows.turned = p.matrix->matrices != 0;
+  }
+  return rows;
 }
 
 std::optional<PackedRows> WeightFile::rows(uint64_t offset, uint64_t length) const {
   const Placed* p = placed(offset);
   if (!p) return {};
   PackedRows rows = rows_of(*p);
-  const uint64_t row = static_cast<uint64_t>(rows.numbers) * element_bytes(p->format->element);
+  // Of turned ones whole matrices.
+  const int64_t matrices = p->matrix ? p->matrix->matrices : p->tensor.matrices;
+  const auto of_matrix = static_cast<uint64_t>(rows.turned ? rows.rows / matrices : 1);
+  const uint64_t unit = rows.turned ? p->row_bytes() * static_cast<uint64_t>(rows.numbers) : p->row_bytes();
   const uint64_t first = offset - p->tensor.offset;
-  if (first % row || length % row || length > p->tensor.length - first) return {};
-  rows.first = static_cast<int64_t>(first / row), rows.rows = static_cast<int64_t>(length / row);
+  if (first % unit || length % unit || length > p->tensor.length - first) return {};
+  rows.first = static_cast<int64_t>(first / unit * of_matrix);
+  rows.rows = static_cast<int64_t>(length / unit * of_matrix);
   return rows;
+}
+
+int64_t WeightFile::unpack(const Placed& p, int64_t first, int64_t last, uint8_t* out) const {
+  if (p.matrix) return p.matrix->elements(first, last, out);
+  const PackedRows rows = rows_of(p);
+  const Format& f = *p.format;
+  if (rows.turned)
+    return turned_elements(
+        f.element, rows.numbers, p.tensor.rows / p.tensor.matrices, first, last,
+        [&](int64_t r, int64_t begin, int64_t end, float* to) {
+          float block[kLargestBlock];
+          for (int64_t at = begin / f.block; at * f.block < end; ++at) {
+            f.unpack(rows.row(r) + at * f.bytes, block);
+            const int64_t from = std::max(begin, at * f.block), until = std::min(end, (at + 1) * f.block);
+            std::copy(block + (from - at * f.block), block + (until - at * f.block), to + (from - begin));
+          }
+        },
+        out);
+  for (int64_t r = first; r < last; ++r, out += p.row_bytes())
+    if (!unpack_row(*p.format, rows.row(r), rows.numbers, out)) return r;
+  return -1;
 }
 
 Status WeightFile::read(uint64_t offset, uint64_t length, const Take& take) const {
@@ -182,20 +189,18 @@ Status WeightFile::read(uint64_t offset, uint64_t length, const Take& take) cons
     if (!p)
       return bad_input(path_ + ": no tensor has the byte " + std::to_string(offset) +
                        "; remove the folder, and it is made again");
-    const PackedRows rows = rows_of(*p);
-    const size_t row = static_cast<size_t>(rows.numbers) * element_bytes(p->format->element);
+    const size_t row = p->row_bytes();
     const uint64_t begin = offset - p->tensor.offset;
-    const int64_t first = static_cast<int64_t>(begin / row);
+    const auto first = static_cast<int64_t>(begin / row);
     const uint64_t end = std::min(begin + length, p->tensor.length);
     const int64_t last = std::min(static_cast<int64_t>((end + row - 1) / row),
                                   first + static_cast<int64_t>(std::max<size_t>(1, kPart / row)));
     buffer.resize(static_cast<size_t>(last - first) * row);
-    for (int64_t r = first; r < last; ++r)
-      if (!unpack_row(*p->format, rows.row(r), rows.numbers,
-                      buffer.data() + static_cast<size_t>(r - first) * row))
-        return bad_input(names_[p->file] + ": tensor '" + p->tensor.name + "': row " + std::to_string(r) +
-                         " has a number that is infinite or none, as its scale is: the file is damaged or "
-                         "was made wrongly");
+    if (const int64_t wrong = unpack(*p, first, last, buffer.data()); wrong >= 0)
+      return bad_input(names_[p->files[0]] + ": tensor '" + p->tensor.name + "': row " +
+                       std::to_string(wrong) +
+                       " has a number that is infinite or none, as its scale is: the file is damaged or was "
+                       "made wrongly");
     const uint64_t skipped = begin - static_cast<uint64_t>(first) * row;
     const uint64_t part = std::min<uint64_t>(buffer.size() - skipped, end - begin);
     INVAR_CHECK_OK(take(std::as_bytes(std::span(buffer)).subspan(skipped, static_cast<size_t>(part))));
@@ -221,15 +226,23 @@ Result<Digest> WeightFile::sha256(uint64_t offset, uint64_t length) const {
   return hash.finish();
 }
 
-// The blocks, and what makes numbers of them.
-Digest WeightFile::sha256_of_blocks(const Placed& p) const {
-  const PackedRows rows = rows_of(p);
+// What makes numbers of the bytes of a tensor, wherever these lie.
+std::string WeightFile::how(const Placed& p) {
   PackedTensor how = p.tensor;
-  how.offset = how.at = 0, how.file = how.name = "";
-  return Sha256()
-      .update(print_index({&how, 1}))
-      .update(rows.bytes, static_cast<size_t>(rows.bytes_of_rows()))
-      .finish();
+  how.offset = how.at = how.second_at = 0, how.file = how.name = "";
+  if (how.matrix) {
+    PackedMatrix matrix = *how.matrix;
+    for (MatrixPart& part : matrix.parts) part.at = 0, part.file = "";
+    how.matrix = std::make_shared<const PackedMatrix>(std::move(matrix));
+  }
+  return print_index({&how, 1});
+}
+
+Digest WeightFile::sha256_of_blocks(const Placed& p) const {
+  Sha256 hash;
+  hash.update(how(p));
+  for (const auto bytes : p.bytes) hash.update(bytes.data(), bytes.size());
+  return hash.finish();
 }
 
 Result<Digest> WeightFile::checked_sha256(uint64_t offset, uint64_t length, const Digest& expected) const {
@@ -252,28 +265,36 @@ Status WeightFile::write_checked(std::span<const Checked> ranges) const {
   return write_file(path_.substr(0, path_.size() - kIndexFile.size()) + std::string(kCheckedFile), out);
 }
 
-namespace {
-
-// Which numbers are made of the bytes at `at`, as a key beside the offset of bytes themselves.
-uint64_t key_of(const PackedTensor& t, uint64_t begin) {
-  return t.at + begin +
-         (static_cast<uint64_t>(find_format(std::string_view(t.format)) - formats().data() + 1) << 56) +
-         (static_cast<uint64_t>(t.head) << 44);
+uint64_t WeightFile::key_of(const Placed& p, size_t i, uint64_t offset) const {
+  const auto at = static_cast<uint64_t>(p.bytes[i].data() - files_[p.files[i]].bytes().data());
+  const std::string text = how(p) + std::to_string(at) + " " + std::to_string(offset - p.tensor.offset);
+  const Digest digest = invar::sha256(text.data(), text.size());
+  uint64_t key = 0;
+  std::memcpy(&key, digest.data(), sizeof key);
+  return key;
 }
-
-}  // namespace
 
 bool WeightFile::is_known(const DigestCache& cache, uint64_t offset, uint64_t length,
                           const Digest& digest) const {
   if (!is_packed()) return cache.has(files_[0], offset, length, digest);
   const Placed* p = placed(offset);
-  return p && cache.has(files_[p->file], key_of(p->tensor, offset - p->tensor.offset), length, digest);
+  for (size_t i = 0; p && i < p->files.size(); ++i)
+    if (!cache.has(files_[p->files[i]], key_of(*p, i, offset), length, digest)) return false;
+  return p;
 }
 
 void WeightFile::remember(DigestCache& cache, uint64_t offset, uint64_t length, const Digest& digest) const {
   if (!is_packed()) return cache.add(files_[0], offset, length, digest);
-  if (const Placed* p = placed(offset); p && length <= p->tensor.length - (offset - p->tensor.offset))
-    cache.add(files_[p->file], key_of(p->tensor, offset - p->tensor.offset), length, digest);
+  const Placed* p = placed(offset);
+  if (!p || length > p->tensor.length - (offset - p->tensor.offset)) return;
+  for (size_t i = 0; i < p->files.size(); ++i)
+    cache.add(files_[p->files[i]], key_of(*p, i, offset), length, digest);
+}
+
+void WeightFile::release(uint64_t offset, uint64_t length) const {
+  if (!is_packed()) return release_pages(files_[0].bytes().subspan(offset, length));
+  if (const Placed* p = placed(offset))
+    for (const auto bytes : p->bytes) release_pages(bytes);
 }
 
 bool WeightFile::changed() const {

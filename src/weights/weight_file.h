@@ -1,10 +1,10 @@
-// A file that holds weights: its bytes, or an index that says which tensors of other files are
-// which range of numbers. The index is a file of text beside the model, so that packed weights are
-// read where they lie. Whoever reads a range need not know which of the two it has.
+// A file that holds weights: its bytes, or an index (packed_index.h). Whoever reads a range need
+// not know which of the two it has.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,30 +14,10 @@
 #include "base/file/file.h"
 #include "base/hash/digest_cache.h"
 #include "base/status.h"
+#include "weights/packed_index.h"
 #include "weights/packed_rows.h"
 
 namespace invar::weights {
-
-// The name of an index. Files of other names are bytes.
-inline constexpr std::string_view kIndexFile = "packed-weights.txt";
-bool is_index(std::string_view path);
-
-// A line of an index: a matrix, row after row.
-struct PackedTensor {
-  uint64_t offset = 0, length = 0;  // of its numbers, as elements of the format's type
-  std::string format;               // the name of its row in formats()
-  std::string file;                 // plain name in the folder of the index
-  uint64_t at = 0;                  // where its blocks begin there
-  int64_t rows = 0, numbers = 0;    // in a row
-  int64_t head = 0;                 // see PackedRows
-  std::string name;                 // of the tensor there, for messages
-};
-// False: a name has a character that a line cannot hold.
-bool fits_index(const PackedTensor&);
-// The text of an index of these tensors, whose offsets ascend.
-std::string print_index(std::span<const PackedTensor>);
-// bad_input: what is no such text, a range that overlaps another, a format that is not known.
-Result<std::vector<PackedTensor>> parse_index(std::string_view text, const std::string& path);
 
 // Beside an index: the digests of its tensors' numbers that a compilation computed, and those of
 // their blocks, so that later loads hash the blocks alone.
@@ -64,6 +44,8 @@ class WeightFile {
   // Whether the numbers of a range have this digest: by the blocks' digest, where the folder has
   // it.
   Result<Digest> checked_sha256(uint64_t offset, uint64_t length, const Digest& expected) const;
+  // Takes the pages that a range was read from out of memory, until somebody reads them again.
+  void release(uint64_t offset, uint64_t length) const;
   // Writes kCheckedFile for these ranges, whose numbers have been hashed: nothing, if a file has
   // changed since it was opened. Ranges that are no whole tensor have no line.
   struct Checked {
@@ -83,12 +65,25 @@ class WeightFile {
  private:
   struct Placed {
     PackedTensor tensor;
-    const Format* format;
-    size_t file;  // of files_
+    const Format* format = nullptr;             // null: in parts
+    std::vector<size_t> files = {};             // of files_: the one with its blocks, or those of its parts
+    std::shared_ptr<PackedMatrix> matrix = {};  // with its parts in these files
+    Coding coding = {};                         // of the matrix
+    std::vector<std::span<const std::byte>> bytes = {};  // in `files`
+    std::string_view element() const { return format ? format->element : matrix->element(); }
+    size_t row_bytes() const;  // of the tensor, as elements
   };
+  Result<size_t> file_at(const std::string& folder, const std::string& name);  // of files_
+  Result<Placed> place(const std::string& folder, PackedTensor);
   const Placed* placed(uint64_t offset) const;  // the tensor at an offset; null: none
   PackedRows rows_of(const Placed&) const;
+  // Rows [first, last) of the tensor as elements. The first of them that has a number which is
+  // infinite or none; -1: none has.
+  int64_t unpack(const Placed&, int64_t first, int64_t last, uint8_t* out) const;
+  static std::string how(const Placed&);
   Digest sha256_of_blocks(const Placed&) const;
+  // A key of what is made of bytes[i] from an offset on, beside the offsets of bytes themselves.
+  uint64_t key_of(const Placed&, size_t i, uint64_t offset) const;
   std::string path_;
   uint64_t size_ = 0;
   std::vector<MappedFile> files_;                          // this one, then those that it names

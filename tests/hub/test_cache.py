@@ -8,10 +8,15 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
-from conftest import BIN, MODEL, SHARDS, invar, refused
+from conftest import BIN, MODEL, ROOT, SHARDS, invar, refused
+
+sys.path.insert(0, str(ROOT / "tests/weights"))
+import gguf_files
+from test_gguf import as_gguf
 
 
 @pytest.fixture
@@ -186,6 +191,23 @@ def test_prune_leaves_what_is_not_its_own(root, tmp_path):
     assert pruned(root, "--all")["removed"] == 1
     assert sorted(p.name for p in root.iterdir()) == ["file", "link", "notes"]
     assert (MODEL / SHARDS[0]).exists()
+
+
+def test_prune_leaves_a_gguf_file(root, tmp_path):
+    """The folder that stands for a file has links to it; they go, and the file stays."""
+    file = tmp_path / "m.gguf"
+    tensors = gguf_files.read_safetensors(MODEL)
+    file.write_bytes(as_gguf(tensors))
+    content, home = file.read_bytes(), {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    run = ["run", "--model-name", file, "--prompt-text", "ROMEO:", "--max-new-tokens", 2]
+    run += ["--tasks-root", root, "--receipt-path", tmp_path / "r.json"]
+    first = invar(*run, env=home)
+    (task,) = root.iterdir()
+    assert any(f.is_symlink() for f in task.iterdir())
+    assert invar("cache", "prune", "--tasks-root", root, "--all", "--json", env=home).json()["removed"] == 1
+    assert not list(root.iterdir()) and file.read_bytes() == content
+    assert invar(*run, env=home).out == first.out
+    invar("verify", tmp_path / "r.json", env=home)
 
 
 def test_a_task_in_use_stays(root, tmp_path):

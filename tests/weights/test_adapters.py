@@ -399,8 +399,9 @@ def test_rows_of_many_ranks(attention, tmp_path):
     refused(*run(folder), names=["adapter_model.safetensors"])
 
 
-def test_a_packed_model_takes_an_adapter(generate, tmp_path):
-    packed, plain, _ = models("gptq-4", tmp_path)
+@pytest.mark.parametrize("name", ["gptq-4", "gptq-4-in-order"])  # unpacked, packed
+def test_a_packed_model_takes_an_adapter(name, generate, tmp_path):
+    packed, plain, _ = models(name, tmp_path)
     tensors = matrices(1, ["layers.0.self_attn.q_proj", "layers.0.mlp.down_proj"])
     folder = write_adapter(tmp_path / "a", tensors, target_modules=["q_proj", "down_proj"])
     made = [generate("--adapter", folder, model=m, tokens=4)["content"] for m in (packed, plain)]

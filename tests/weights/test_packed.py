@@ -17,7 +17,8 @@ F32, BF16, E4M3 = np.float32, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 
 def stored(array):
     """An array -> (dtype, shape, bytes) of safetensors."""
-    names = {"float32": "F32", "bfloat16": "BF16", "float16": "F16", "float8_e4m3fn": "F8_E4M3"}
+    names = {"float32": "F32", "bfloat16": "BF16", "float16": "F16", "float8_e4m3fn": "F8_E4M3",
+             "float8_e5m2": "F8_E5M2"}  # fmt: skip
     names |= {
         "int8": "I8",
         "uint8": "U8",
@@ -59,6 +60,12 @@ def fp8_of_powers(rng, rows, columns):
 def fp8_matrix(rng, rows, columns):
     w, s = fp8_codes(rng, (rows, columns)), scales(rng, ())
     return {"weight": w, "weight_scale": s, "input_scale": scales(rng, ())}, w.astype(F32) * s
+
+
+def fp8_e5m2(rng, rows, columns):
+    raw = rng.integers(0, 256, (rows, columns), dtype=np.uint8) & 0xBF  # neither NaN nor infinity
+    w, s = raw.view(ml_dtypes.float8_e5m2), scales(rng, (rows, 1))
+    return {"weight": w, "weight_scale": s}, w.astype(F32) * s
 
 
 def fp8_rows(rng, rows, columns):
@@ -122,6 +129,14 @@ def fp4(rng, rows, columns, divided):
     return parts, codes * np.repeat(s.astype(F32) * g, 16, 1)
 
 
+def mxfp4(rng, rows, columns):
+    raw = rng.integers(0, 256, (rows, columns // 2), dtype=np.uint8)
+    s = rng.integers(112, 116, (rows, columns // 32), dtype=np.uint8)
+    codes = FP4[np.stack([raw & 15, raw >> 4], -1).reshape(rows, columns)]
+    numbers = codes * np.repeat(np.exp2(s.astype(F32) - 127), 32, 1)
+    return {"weight_packed": raw, "weight_scale": s}, numbers.astype(BF16)
+
+
 def nvfp4(rng, rows, columns):
     return fp4(rng, rows, columns, True)
 
@@ -148,6 +163,10 @@ def gptq(rng, rows, columns, bits, less, ordered):
 
 def gptq_4(rng, rows, columns):
     return gptq(rng, rows, columns, 4, 1, True)
+
+
+def gptq_4_in_order(rng, rows, columns):
+    return gptq(rng, rows, columns, 4, 1, False)
 
 
 def gptq_8(rng, rows, columns):
@@ -202,6 +221,12 @@ def four_bits_plain(rng, rows, columns):
     return parts, numbers.reshape(rows, columns)
 
 
+def int8_through_127(rng, rows, columns):
+    w, s = rng.integers(-127, 128, (rows, columns), dtype=np.int8), scales(rng, rows) * F32(127)
+    parts = {"weight": w, "SCB": s, "weight_format": np.array(0, np.uint8)}
+    return parts, w.astype(F32) * s[:, None] * F32(7.874015718698502e-3)
+
+
 def compressed(format_, **weights):
     return {
         "quant_method": "compressed-tensors",
@@ -218,16 +243,23 @@ CASES = {
     "fp8-blocks": (BLOCKS, fp8_blocks),
     "fp8-blocks-e8m0": ({**BLOCKS, "scale_fmt": "ue8m0"}, fp8_of_powers),
     "fp8-matrix": ({"quant_method": "fp8", "activation_scheme": "static"}, fp8_matrix),
+    "fp8-e5m2": ({"quant_method": "fp8", "fmt": "e5m2"}, fp8_e5m2),
     "fp8-rows": (compressed("float-quantized", num_bits=8, type="float"), fp8_rows),
     "int8-rows": (compressed("int-quantized", num_bits=8, type="int"), int8_rows),
     "packed-4": (compressed("pack-quantized", num_bits=4, group_size=64), packed_4),
     "packed-8": (compressed("pack-quantized", num_bits=8, group_size=None), packed_8),
     "nvfp4": (compressed("nvfp4-pack-quantized", num_bits=4, group_size=16), nvfp4),
+    "mxfp4": (compressed("mxfp4-pack-quantized", num_bits=4, group_size=32), mxfp4),
     "nvfp4-modelopt": ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, nvfp4_of_modelopt),
     "gptq-4": (GPTQ, gptq_4),
     "gptq-8": ({**GPTQ, "bits": 8, "checkpoint_format": "gptq_v2"}, gptq_8),
     "nf4": ({"quant_method": "bitsandbytes", "load_in_4bit": True}, four_bits),
     "fp4": ({"quant_method": "bitsandbytes", "load_in_4bit": True}, four_bits_plain),
+    "int8-bitsandbytes": (
+        {"quant_method": "bitsandbytes", "load_in_8bit": True},
+        int8_through_127,
+    ),
+    "gptq-4-in-order": ({**GPTQ, "desc_act": False}, gptq_4_in_order),
     "awq": ({"quant_method": "awq", "bits": 4, "group_size": 64, "version": "gemm"}, awq),
 }
 
@@ -273,9 +305,27 @@ def test_packed_matrices_are_their_numbers(name, tmp_path):
     assert ours["program"] == theirs["program"]
 
 
+# What kernels unpack: columns in another order, tables, two products a number.
+UNPACKED = {"packed-4", "gptq-4", "nf4", "fp4", "int8-bitsandbytes"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_matrices_stay_packed(name, tmp_path):
+    answers = []
+    for model in models(name, tmp_path)[:2]:
+        task, receipt = tmp_path / model.name / "task", tmp_path / (model.name + ".json")
+        run = ["--prompt-text", "A quiet", "--max-new-tokens", 3, "--task-dir", task]
+        invar("run", "--model-name", model, *run, "--receipt-path", receipt)
+        answers.append(json.loads(receipt.read_text())["output"])
+    task = tmp_path / "packed/task"
+    assert (task / "packed-weights.txt").exists() == (name not in UNPACKED)
+    assert (task / "unpacked-weights.bin").exists() == (name in UNPACKED)
+    assert answers[0] == answers[1]
+
+
 def test_records_of_the_cache_leave_weights_to_the_plan(tmp_path):
     """Files of weights may be larger than any that is read at once."""
-    packed, _, _ = models("fp8-matrix", tmp_path)
+    packed, _, _ = models("nf4", tmp_path)
     task = tmp_path / "task"
     invar("run", "--model-name", packed, "--prompt-text", "A", "--max-new-tokens", 1,
           "--task-dir", task, "--receipt-path", tmp_path / "r.json")  # fmt: skip
@@ -335,10 +385,10 @@ def test_damaged_parts_are_named(name, end, changes, names, tmp_path):
         ({**GPTQ, "bits": 3}, ["bits = 3"]),
         ({**GPTQ, "checkpoint_format": "marlin"}, ["marlin"]),
         ({"quant_method": "awq", "bits": 4, "version": "gemv"}, ["gemv"]),
-        ({"quant_method": "fp8", "fmt": "e5m2"}, ["e5m2"]),
-        (compressed("mxfp4-pack-quantized", num_bits=4), ["mxfp4-pack-quantized"]),
+        ({"quant_method": "fp8", "fmt": "e3m4"}, ["e3m4"]),
+        (compressed("mxfp8-quantized", num_bits=8), ["mxfp8-quantized"]),
         (compressed("pack-quantized", num_bits=3), ["num_bits = 3"]),
-        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, ["'bitsandbytes'"]),
+        ({"quant_method": "hqq"}, ["'hqq'"]),
         ({"quant_method": "modelopt", "quant_algo": "FP8_PB_WO"}, ["'modelopt'"]),
     ],
 )

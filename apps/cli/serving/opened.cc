@@ -36,7 +36,7 @@ Status open_model(const generate::ModelOptions& options, const generate::Executi
     opened.engines.push_back(std::make_unique<generate::Engine>(std::move(engine)));
     // A program of its own for each adapter: an answer has the bits that it has alone.
     for (const std::string& module : lora_modules) {
-      INVAR_TRY(const auto adapted, generate::Model::open_with_adapter(location, options, module));
+      INVAR_TRY(const auto adapted, generate::Model::open_with_adapter(location, options, module, observer));
       INVAR_TRY(auto with_adapter, generate::Engine::open(adapted, execution, sizes, {}, observer));
       opened.engines.push_back(std::make_unique<generate::Engine>(std::move(with_adapter)));
     }

@@ -1,6 +1,7 @@
 // Tensors that are written out for kernels, in a file beside the model.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -21,6 +22,32 @@ void add_made(Checkpoint& checkpoint, const std::string& name, const std::string
   t.length = bytes;
   checkpoint.made.push_back({name, t.offset, t.length, std::move(write)});
   checkpoint.tensors[name] = std::move(t);
+}
+
+void add_made(Checkpoint& checkpoint, const std::string& name, std::vector<int64_t> shape,
+              weights::PackedMatrix matrix, std::vector<std::shared_ptr<const MappedFile>> files) {
+  constexpr int64_t kPart = int64_t{1} << 20;  // bytes at once
+  const std::string where = checkpoint.folder + ": tensor " + onnx::quote(name);
+  const auto m = std::make_shared<const weights::PackedMatrix>(std::move(matrix));
+  const int64_t row = m->row_numbers(),
+                bytes = row * static_cast<int64_t>(weights::element_bytes(m->element()));
+  const int64_t rows = m->rows * m->columns / row;
+  add_made(checkpoint, name, m->element(), std::move(shape), static_cast<uint64_t>(rows * bytes),
+           [=, files = std::move(files)](const EmitBytes& emit) -> Status {
+             const int64_t most = std::max<int64_t>(1, kPart / bytes);
+             std::vector<uint8_t> part;
+             for (int64_t r = 0; r < rows; r += most) {
+               const int64_t end = std::min(rows, r + most);
+               part.resize(static_cast<size_t>((end - r) * bytes));
+               if (const int64_t wrong = m->elements(r, end, part.data()); wrong >= 0)
+                 return bad_input(
+                     where + ": row " + std::to_string(wrong) +
+                     " has a number that is infinite or none: the file is damaged or was made wrongly");
+               INVAR_CHECK_OK(emit(part));
+             }
+             return {};
+           });
+  if (m->coding()) checkpoint.made.back().packed = {0, 0, "", "", 0, m->rows, m->columns, 0, name, m};
 }
 
 Status write_made(const Checkpoint& checkpoint, const std::set<uint64_t>& used, const std::string& path) {

@@ -37,8 +37,10 @@ void read_block(const Value& sizes, Quantization& out, ConfigReader& r) {
 
 void read_fp8(const Value& q, Quantization& out, ConfigReader& r) {
   out.by = PackedBy::fp8;
-  if (const Value* format = q.find("fmt"); format && *format != "e4m3" && *format != "float8_e4m3fn")
-    r.refuse("'quantization_config': fmt " + short_text(*format) + " is not covered; e4m3 is");
+  static constexpr std::string_view kFloats[] = {"e4m3", "float8_e4m3fn", "e5m2", "float8_e5m2"};
+  if (const Value* format = q.find("fmt");
+      format && (!format->is_string() || !std::ranges::count(kFloats, format->text)))
+    r.refuse("'quantization_config': fmt " + short_text(*format) + " is not covered; e4m3 and e5m2 are");
   if (const Value* sizes = q.find("weight_block_size"); sizes && !sizes->is_null())
     read_block(*sizes, out, r);
 }
@@ -46,17 +48,19 @@ void read_fp8(const Value& q, Quantization& out, ConfigReader& r) {
 // All groups have one format, which the tensors of each matrix show.
 void read_compressed_tensors(const Value& q, Quantization& out, ConfigReader& r) {
   out.by = PackedBy::compressed_tensors;
-  static constexpr std::string_view kKnown[] = {"float-quantized", "naive-quantized", "int-quantized",
-                                                "pack-quantized", "nvfp4-pack-quantized"};
+  static constexpr std::string_view kKnown[] = {"float-quantized",      "naive-quantized",
+                                                "int-quantized",        "pack-quantized",
+                                                "nvfp4-pack-quantized", "mxfp4-pack-quantized"};
   const Value* format = q.find("format");
   if (!format || !format->is_string() || !std::ranges::count(kKnown, format->text))
     return r.refuse("'quantization_config': format " + (format ? short_text(*format) : "(absent)") +
-                    " is not covered; float-quantized, naive-quantized, int-quantized, pack-quantized and "
-                    "nvfp4-pack-quantized are" +
+                    " is not covered; float-quantized, naive-quantized, int-quantized, pack-quantized, "
+                    "nvfp4-pack-quantized and mxfp4-pack-quantized are" +
                     kWayOut);
   if (const Value* sparse = q.find("sparsity_config");
       sparse && !sparse->is_null() && !sparse->empty() && sparse->get("format") != "dense")
     return r.refuse("'quantization_config': a sparsity_config is not covered" + std::string(kWayOut));
+  out.scales_are_powers = format->text == "mxfp4-pack-quantized";
   for (const auto& [name, group] : q.get("config_groups").members) {
     const Value& weights = group.get("weights");
     if (const Value& sizes = weights.get("block_structure"); !sizes.is_null()) read_block(sizes, out, r);
@@ -118,12 +122,12 @@ Quantization read_quantization(ConfigReader& r) {
     read_gptq(*q, out, r);
   else if (method == "awq")
     read_awq(*q, out, r);
-  else if (method == "bitsandbytes" && q->get("load_in_4bit").is_true())
+  else if (method == "bitsandbytes" && (q->get("load_in_4bit").is_true() || q->get("load_in_8bit").is_true()))
     out.by = PackedBy::bitsandbytes;
   else
     r.refuse("'quantization_config': weights quantised by " +
              (method.is_string() ? quote(method.text) : "a method without a name") +
-             " are not covered; fp8, compressed-tensors, gptq, awq, bitsandbytes of 4 bits and NVFP4 of "
+             " are not covered; fp8, compressed-tensors, gptq, awq, bitsandbytes and NVFP4 of "
              "modelopt are" +
              kWayOut + " (docs/guide/models.md)");
   return out;

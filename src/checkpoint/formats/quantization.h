@@ -19,6 +19,7 @@ struct Quantization {
   int bits = 0;                               // of gptq and awq
   int64_t group = 0;                          // columns with a scale; 0: all of a row
   int64_t block_rows = 0, block_columns = 0;  // of fp8 and compressed-tensors; 0: the scales' shape says it
+  bool scales_are_powers = false;             // MXFP4 of compressed-tensors
   bool zeros_are_less = false;                // gptq stores each zero less 1
 };
 

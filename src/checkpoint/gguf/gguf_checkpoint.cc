@@ -24,7 +24,8 @@ struct RowsOfTensor {
   const weights::Format* format = nullptr;
   int64_t rows = 1, numbers = 1;  // in a row
   int64_t heads = 0;
-  std::string where;
+  std::vector<int64_t> order = {};  // GgufSource::row_order
+  std::string where = {};
 
   // All rows as elements of the format's type.
   Result<std::vector<uint8_t>> elements() const {
@@ -50,7 +51,8 @@ struct RowsOfTensor {
     std::vector<uint8_t> buffer(std::max<size_t>(1, kBatch / std::max<size_t>(made, 1)) * made);
     size_t filled = 0;
     for (int64_t r = 0; r < rows; ++r) {
-      const uint8_t* row = bytes + static_cast<size_t>(stored_row(r, rows, heads)) * stored;
+      const int64_t at = order.empty() ? stored_row(r, rows, heads) : order[static_cast<size_t>(r)];
+      const uint8_t* row = bytes + static_cast<size_t>(at) * stored;
       if (!weights::unpack_row(*format, row, numbers, buffer.data() + filled)) return not_finite(r);
       filled += made;
       if (filled < buffer.size() && r + 1 < rows) continue;
@@ -74,7 +76,7 @@ Result<RowsOfTensor> rows_of(const Gguf& g, const GgufSource& source, const std:
         ", which is not covered (docs/reference/weight-formats.md has those that are): take the "
         "model in another quantisation, such as Q4_K_M, or the checkpoint it was made of");
   }
-  rows.heads = source.heads;
+  rows.heads = source.heads, rows.order = source.row_order;
   const bool is_list = source.heads && source.shape.size() == 1;  // each row has one number
   if (is_list && rows.format->block != 1)
     return not_covered(where + " is a list of numbers in " + rows.format->name + ", which is not covered");
@@ -112,6 +114,19 @@ Status write_turned(const std::vector<RowsOfTensor>& stacks, int64_t experts, co
   return {};
 }
 
+// Where the blocks of stacks lie whose rows are the columns of the tensor.
+weights::PackedTensor in_turns(const Gguf& g, const std::vector<RowsOfTensor>& stacks, const GgufSource& source,
+                               int64_t experts) {
+  const auto place = [&](const GgufTensor& t) { return g.files[static_cast<size_t>(t.file)]; };
+  weights::PackedTensor p;
+  p.format = stacks[0].format->name, p.name = source.stored;
+  p.file = place(*source.tensor), p.at = source.tensor->offset;
+  p.rows = stacks[0].rows * static_cast<int64_t>(stacks.size()), p.numbers = stacks[0].numbers;
+  p.matrices = experts;
+  if (source.second) p.second_file = place(*source.second), p.second_at = source.second->offset;
+  return p;
+}
+
 }  // namespace
 
 Result<Checkpoint> gguf_checkpoint(const std::string& folder, Gguf opened) {
@@ -142,15 +157,16 @@ Result<Checkpoint> gguf_checkpoint(const std::string& folder, Gguf opened) {
           static_cast<uint64_t>(stacks[0].rows * stacks[0].numbers) * stacks.size() *
               weights::element_bytes(element),
           [stacks, experts, kept](const EmitBytes& emit) { return write_turned(stacks, experts, emit); });
+      if (rows.format->coding) out.made.back().packed = in_turns(*kept, stacks, source, experts);
       continue;
     }
     const std::byte* const bytes = kept->maps[static_cast<size_t>(source.tensor->file)].bytes().data();
     const uint64_t numbers = static_cast<uint64_t>(rows.rows) * static_cast<uint64_t>(rows.numbers);
-    if (rows.format->unpack || rows.heads) {
+    if (rows.format->unpack || rows.heads || !rows.order.empty()) {
       add_made(out, name, rows.format->element, source.shape,
                numbers * weights::element_bytes(rows.format->element),
                [rows, kept](const EmitBytes& emit) { return rows.write(emit); });
-      if (rows.format->unpack)
+      if (rows.format->unpack && rows.order.empty())
         out.made.back().packed = {
             0,
             0,

@@ -21,9 +21,13 @@ constexpr GgufArchitecture kGgufArchitectures[] = {
     {"qwen3", "qwen3", "Qwen3ForCausalLM"},
     {"qwen2moe", "qwen2_moe", "Qwen2MoeForCausalLM"},
     {"qwen3moe", "qwen3_moe", "Qwen3MoeForCausalLM"},
-    {"gemma", "gemma", "GemmaForCausalLM", false, true},
-    {"gemma2", "gemma2", "Gemma2ForCausalLM", false, true},
-    {"gemma3", "gemma3_text", "Gemma3ForCausalLM", false, true},
+    {"qwen3next", "qwen3_next", "Qwen3NextForCausalLM"},
+    {"qwen35", "qwen3_5_text", "Qwen3_5ForCausalLM"},
+    {"qwen35moe", "qwen3_5_moe_text", "Qwen3_5MoeForCausalLM"},
+    {"gemma", "gemma", "GemmaForCausalLM"},
+    {"gemma2", "gemma2", "Gemma2ForCausalLM"},
+    {"gemma3", "gemma3_text", "Gemma3ForCausalLM"},
+    {"gemma4", "gemma4_text", "Gemma4ForCausalLM"},
     {"phi3", "phi3", "Phi3ForCausalLM"},
     {"granite", "granite", "GraniteForCausalLM", true},
     {"olmo2", "olmo2", "Olmo2ForCausalLM"},
@@ -56,6 +60,25 @@ class GgufKeys {
              all->front() != std::floor(all->front()))
       fail(bad_input(g_.path + ": the key " + quote(prefix_ + key) + " is not a size from 0 to 2^31 - 1"));
     return status_ ? static_cast<uint64_t>(all->front()) : 0;
+  }
+  // A size, or a list of sizes or flags, one a layer. Empty: absent.
+  std::vector<double> sizes(const std::string& key, uint64_t layers) {
+    const GgufValue* v = find(key);
+    if (!v) return {};
+    std::vector<double> all;
+    if (v->type == GgufValue::boolean)
+      for (const char c : v->bytes) all.push_back(c != 0);
+    else
+      all = v->numbers().value_or(std::vector<double>());
+    if (!v->is_list && all.size() == 1) all.resize(layers, all[0]);
+    const bool whole = std::ranges::all_of(
+        all, [](double x) { return x >= 0 && x < 2147483648.0 && x == std::floor(x); });
+    if (all.size() != layers || !whole) {
+      fail(bad_input(g_.path + ": the key " + quote(prefix_ + key) + " is not a size for each of " +
+                     std::to_string(layers) + " layers"));
+      all.assign(layers, 0);
+    }
+    return all;
   }
   double number(const std::string& key, double otherwise) {
     const GgufValue* v = find(key);
@@ -179,7 +202,9 @@ void read_rope_keys(GgufKeys& keys, Value& config, uint64_t head_dim) {
     keys.refuse("rope.scaling.type", "= " + quote(type) + " is not covered");
   }
   const uint64_t rotated = keys.size("rope.dimension_count");
-  if (rotated == 0 || rotated == head_dim) return;
+  // transformers' default is a quarter of a head for these.
+  const bool whole_is_said = config.contains("full_attention_interval");
+  if (rotated == 0 || (rotated == head_dim && !whole_is_said)) return;
   config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(head_dim);
 }
 
@@ -193,9 +218,28 @@ void read_gguf_experts(GgufKeys& keys, const std::string& type, Value& config) {
   if (inner) config[type == "gpt_oss" ? "intermediate_size" : "moe_intermediate_size"] = inner;
   if (type == "gpt_oss") return;
   if (config.get("intermediate_size") == 0) config["intermediate_size"] = inner;  // no layer has an MLP
-  config["norm_topk_prob"] = type == "qwen3_moe";
-  if (type != "qwen2_moe") return;
+  if (type != "qwen3_5_moe_text") config["norm_topk_prob"] = type != "qwen2_moe";
+  if (type == "qwen3_moe") return;
   config["shared_expert_intermediate_size"] = keys.size("expert_shared_feed_forward_length", true);
+}
+
+// Layers of the gated delta rule.
+void read_delta_keys(GgufKeys& keys, const std::string& type, Value& config) {
+  const uint64_t heads = keys.size("ssm.time_step_rank", true), width = keys.size("ssm.inner_size", true);
+  config["linear_conv_kernel_dim"] = keys.size("ssm.conv_kernel", true);
+  config["linear_num_key_heads"] = keys.size("ssm.group_count", true);
+  config["linear_key_head_dim"] = keys.size("ssm.state_size", true);
+  config["linear_num_value_heads"] = heads;
+  if (heads && width % heads)
+    keys.fail(bad_input(keys.file().path + ": ssm.inner_size is no multiple of ssm.time_step_rank"));
+  config["linear_value_head_dim"] = heads ? width / heads : 0;
+  const uint64_t interval = keys.size("full_attention_interval");
+  config["full_attention_interval"] = interval ? interval : 4;
+  keys.find("rope.dimension_sections");  // of positions in pictures: a text has one
+  // Layers that draft tokens come behind the others, and are not read.
+  const uint64_t drafting = keys.size("nextn_predict_layers");
+  config["num_hidden_layers"] = config.get("num_hidden_layers").to_uint64() - drafting;
+  if (type == "qwen3_5_moe_text") config.erase("intermediate_size");
 }
 
 // The keys that only some architectures have.
@@ -203,6 +247,7 @@ void read_own_keys(GgufKeys& keys, const std::string& type, Value& config) {
   const auto number = [&](const char* key, const char* name) {
     if (keys.find(key)) config[name] = keys.number(key, 0);
   };
+  if (type.starts_with("qwen3_next") || type.starts_with("qwen3_5")) read_delta_keys(keys, type, config);
   if (type == "granite") {
     number("attention.scale", "attention_multiplier");
     number("embedding_scale", "embedding_multiplier");
@@ -269,6 +314,69 @@ std::vector<int64_t> end_tokens(const Gguf& g) {
   return {ids.begin(), ids.end()};
 }
 
+// Gemma 4: layers of two kinds, of which those without window have heads of another size.
+void read_gemma4_keys(GgufKeys& keys, Value& config) {
+  const Gguf& g = keys.file();
+  const uint64_t layers = keys.size("block_count", true);
+  const auto windows = keys.sizes("attention.sliding_window_pattern", layers);
+  const auto heads = keys.sizes("attention.head_count_kv", layers);
+  const auto inner = keys.sizes("feed_forward_length", layers);
+  const uint64_t shared = keys.size("attention.shared_kv_layers");
+  const uint64_t wide = keys.size("attention.key_length", true), narrow = keys.size("attention.key_length_swa", true);
+  if (windows.empty() || heads.empty() || inner.empty() || layers == 0 || shared >= layers)
+    return keys.fail(bad_input(g.path + ": a key of gemma4 about its layers is missing or wrong"));
+  Value types(Value::array);
+  bool keys_are_values = false;
+  for (uint64_t i = 0; i < layers; ++i) {
+    const bool window = windows[i] != 0;
+    types.add(window ? "sliding_attention" : "full_attention");
+    const std::string layer = "blk." + std::to_string(i) + ".";
+    if (!window && i + shared < layers && !gguf_has(g, (layer + "attn_v.weight").c_str())) keys_are_values = true;
+    config[window ? "num_key_value_heads" : "num_global_key_value_heads"] = static_cast<int64_t>(heads[i]);
+    if (i == 0) config["intermediate_size"] = static_cast<int64_t>(inner[0]);
+    if (inner[i] != inner[0] && (inner[i] != 2 * inner[0] || i + shared < layers))
+      keys.refuse("feed_forward_length", "has other values in some layers, which is not covered");
+  }
+  config["use_double_wide_mlp"] = inner.back() != inner.front();
+  if (config.get("num_global_key_value_heads") == config.get("num_key_value_heads") || !keys_are_values)
+    config.erase("num_global_key_value_heads");
+  config["layer_types"] = types;
+  config["attention_k_eq_v"] = keys_are_values;
+  config["head_dim"] = narrow, config["global_head_dim"] = wide;
+  config["num_kv_shared_layers"] = shared;
+  config["sliding_window"] = keys.size("attention.sliding_window", true);
+  config["hidden_size_per_layer_input"] = keys.size("embedding_length_per_layer_input");
+  const auto table = g.tensors.find(std::string_view("per_layer_token_embd.weight"));
+  if (table != g.tensors.end()) config["vocab_size_per_layer_input"] = table->second.shape[0];
+  if (keys.find("final_logit_softcapping"))
+    config["final_logit_softcapping"] = keys.number("final_logit_softcapping", 0);
+  for (const auto& [key, size] : {std::pair{"attention.value_length", wide},
+                                  {"attention.value_length_swa", narrow},
+                                  {"rope.dimension_count", wide},
+                                  {"rope.dimension_count_swa", narrow}})
+    if (keys.find(key) && keys.size(key) != size) keys.refuse(key, "other than the size of a head is not covered");
+  // Pairs of elements with a factor of 1 are rotated, others have a factor without end.
+  Value global{{"rope_type", "proportional"}, {"rope_theta", keys.number("rope.freq_base", 1e6)}};
+  const auto factors = gguf_has(g, "rope_freqs.weight") ? floats_of(g, "rope_freqs.weight") : std::vector<float>();
+  const auto rotated = static_cast<size_t>(std::ranges::count(factors, 1.0f));
+  const bool first = std::ranges::all_of(factors.begin(), factors.begin() + static_cast<ptrdiff_t>(rotated),
+                                         [](float f) { return f == 1; });
+  const bool rest = std::ranges::all_of(factors.begin() + static_cast<ptrdiff_t>(rotated), factors.end(),
+                                        [](float f) { return f >= 1e30f; });
+  if (factors.size() * 2 != wide || rotated == 0 || !first || !rest)
+    keys.fail(not_covered(g.path + ": the tensor 'rope_freqs.weight' is not that of a part of each head"));
+  global["partial_rotary_factor"] = wide ? 2.0 * static_cast<double>(rotated) / static_cast<double>(wide) : 1;
+  config["rope_parameters"] = {
+      {"full_attention", global},
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", keys.number("rope.freq_base_swa", 1e4)}}}};
+  if (const uint64_t count = keys.size("expert_count")) {
+    config["enable_moe_block"] = true;
+    config["num_experts"] = count, config["top_k_experts"] = keys.size("expert_used_count", true);
+    config["moe_intermediate_size"] = keys.size("expert_feed_forward_length", true);
+  }
+  config["tie_word_embeddings"] = !gguf_has(g, "output.weight");
+}
+
 }  // namespace
 
 Result<const GgufArchitecture*> find_gguf_architecture(const Gguf& g) {
@@ -297,7 +405,8 @@ Result<Value> gguf_config(const Gguf& g) {
     return bad_input(g.path + ": there is no tensor 'token_embd.weight' of two dimensions");
   const uint64_t hidden = keys.size("embedding_length", true),
                  heads = keys.size("attention.head_count", true);
-  const uint64_t kv_heads = keys.size("attention.head_count_kv");
+  const bool two_kinds = type == "gemma4_text";  // of layers
+  const uint64_t kv_heads = two_kinds ? 0 : keys.size("attention.head_count_kv");
   uint64_t head_dim = keys.size("attention.key_length");
   if (head_dim == 0 && heads) head_dim = hidden / heads;
   if (const uint64_t values = keys.size("attention.value_length"); values && values != head_dim)
@@ -306,7 +415,7 @@ Result<Value> gguf_config(const Gguf& g) {
                {"model_type", type},
                {"vocab_size", table->second.shape[0]},
                {"hidden_size", hidden},
-               {"intermediate_size", keys.size("feed_forward_length", type != "qwen3_moe")},
+               {"intermediate_size", two_kinds ? 0 : keys.size("feed_forward_length", !type.starts_with("qwen3_"))},
                {"num_hidden_layers", keys.size("block_count", true)},
                {"num_attention_heads", heads},
                {"num_key_value_heads", kv_heads ? kv_heads : heads},
@@ -318,12 +427,17 @@ Result<Value> gguf_config(const Gguf& g) {
   for (const char* key : {"tensor_data_layout", "attention.causal"})
     if (keys.find(key) && std::string(key) == "attention.causal" && keys.find(key)->flag() != true)
       keys.refuse(key, "= false is not covered");
-  if (gguf_has(g, "blk.0.attn_q.bias") && type != "qwen2" && type != "qwen2_moe")
-    config["attention_bias"] = true;
+  const bool biased =
+      std::ranges::any_of(g.tensors, [](const auto& t) { return t.first.ends_with(".attn_q.bias"); });
+  if (biased && type != "qwen2" && type != "qwen2_moe") config["attention_bias"] = true;
   if (gguf_has(g, "blk.0.ffn_up.bias")) config["mlp_bias"] = true;
-  read_gguf_experts(keys, type, config);
-  read_own_keys(keys, type, config);
-  read_rope_keys(keys, config, head_dim);
+  if (two_kinds) {
+    read_gemma4_keys(keys, config);
+  } else {
+    read_gguf_experts(keys, type, config);
+    read_own_keys(keys, type, config);
+    read_rope_keys(keys, config, head_dim);
+  }
   INVAR_CHECK_OK(keys.finish());
   if (const std::vector<int64_t> ends = end_tokens(g); !ends.empty()) config["eos_token_id"] = Value(ends);
   if (const GgufValue* bos = g.find("tokenizer.ggml.bos_token_id"); bos && bos->size())

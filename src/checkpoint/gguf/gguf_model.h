@@ -16,8 +16,7 @@ namespace invar::checkpoint {
 // An architecture of llama.cpp and the family that computes the same.
 struct GgufArchitecture {
   const char *name, *model_type, *class_name;
-  bool pairs_rows = false;         // rows of queries and keys are in the order of interleaved rotation
-  bool added_norm_offset = false;  // the weights of norms are 1 + those of the family
+  bool pairs_rows = false;  // rows of queries and keys are in the order of interleaved rotation
 };
 Result<const GgufArchitecture*> find_gguf_architecture(const Gguf&);
 
@@ -28,10 +27,11 @@ Result<json::Value> gguf_config(const Gguf&);
 // Where a tensor of the family lies.
 struct GgufSource {
   const GgufTensor* tensor = nullptr;
-  std::string stored;          // its name in the file
-  std::vector<int64_t> shape;  // of the family's tensor
-  int64_t expert = -1;         // the part of a stack; -1: the whole
-  int64_t heads = 0;           // whose rows are paired; 0: rows are in order
+  std::string stored;                   // its name in the file
+  std::vector<int64_t> shape;           // of the family's tensor
+  int64_t expert = -1;                  // the part of a stack; -1: the whole
+  int64_t heads = 0;                    // whose rows are paired; 0: rows are in order
+  std::vector<int64_t> row_order = {};  // the rows of the file that are those of the tensor; empty: all
   // Stacks of experts as gpt-oss has them: each matrix [in, out], and with `second` the columns of
   // both in turns.
   bool turned = false;

@@ -18,18 +18,43 @@ struct GgufName {
 };
 // Rows of one architecture come before those of any.
 constexpr GgufName kWholeNames[] = {
+    {"", "per_layer_token_embd", "model.embed_tokens_per_layer"},
+    {"", "per_layer_model_proj", "model.per_layer_model_projection"},
+    {"", "per_layer_proj_norm", "model.per_layer_projection_norm"},
     {"", "token_embd", "model.embed_tokens"}, {"", "output_norm", "model.norm"}, {"", "output", "lm_head"}};
 constexpr GgufName kLayerNames[] = {
     {"phi3", "ffn_up", "mlp.gate_up_proj"},
+    {"phi3", "attn_qkv", "self_attn.qkv_proj"},
     {"gemma2", "ffn_norm", "pre_feedforward_layernorm"},
     {"gemma3", "ffn_norm", "pre_feedforward_layernorm"},
+    {"gemma4", "ffn_norm", "pre_feedforward_layernorm"},
+    {"gemma4", "ffn_gate_inp", "router.proj"},
+    {"gemma4", "ffn_gate_up_exps", "experts.gate_up_proj"},
+    {"gemma4", "ffn_down_exps", "experts.down_proj"},
+    {"", "ffn_gate_up_exps", "mlp.experts.gate_up_proj"},
+    {"", "layer_output_scale", "layer_scalar"},
+    {"", "inp_gate", "per_layer_input_gate"},
+    {"", "proj", "per_layer_projection"},
+    {"", "post_norm", "post_per_layer_input_norm"},
+    {"", "pre_ffw_norm_2", "pre_feedforward_layernorm_2"},
+    {"", "post_ffw_norm_1", "post_feedforward_layernorm_1"},
+    {"", "post_ffw_norm_2", "post_feedforward_layernorm_2"},
     {"", "post_attention_norm", "post_attention_layernorm"},
     {"", "post_ffw_norm", "post_feedforward_layernorm"},
     {"", "attn_norm", "input_layernorm"},
     {"", "attn_q", "self_attn.q_proj"},
     {"", "attn_k", "self_attn.k_proj"},
     {"", "attn_v", "self_attn.v_proj"},
-    {"", "attn_qkv", "self_attn.qkv_proj"},
+    {"", "attn_qkv", "linear_attn.in_proj_qkv"},
+    {"", "attn_gate", "linear_attn.in_proj_z"},
+    {"", "ssm_alpha", "linear_attn.in_proj_a"},
+    {"", "ssm_beta", "linear_attn.in_proj_b"},
+    {"", "ssm_ba", "linear_attn.in_proj_ba"},
+    {"", "ssm_a", "linear_attn.A"},
+    {"", "ssm_dt", "linear_attn.dt_bias"},
+    {"", "ssm_conv1d", "linear_attn.conv1d"},
+    {"", "ssm_norm", "linear_attn.norm"},
+    {"", "ssm_out", "linear_attn.out_proj"},
     {"", "attn_output", "self_attn.o_proj"},
     {"", "attn_q_norm", "self_attn.q_norm"},
     {"", "attn_k_norm", "self_attn.k_norm"},
@@ -66,13 +91,26 @@ std::string_view renamed(std::span<const GgufName> names, std::string_view archi
   return "";
 }
 
+// Tensors of a layer whose names in a checkpoint have no ending.
+constexpr std::string_view kBare[] = {"linear_attn.A",
+                                      "linear_attn.dt_bias",
+                                      "layer_scalar",
+                                      "experts.gate_up_proj",
+                                      "experts.down_proj",
+                                      "mlp.experts.gate_up_proj"};
+// Scales of Gemma 4 beside a matrix of this name.
+constexpr GgufName kScaleNames[] = {{"gemma4", "ffn_gate_inp", "router.scale"},
+                                    {"gemma4", "ffn_down_exps", "router.per_expert_scale"}};
+
 // The name of `from` in a checkpoint, with # for an expert; "" where it has none.
-std::string family_name(std::string_view architecture, std::string_view name) {
+std::string family_name(std::string_view architecture, std::string_view full) {
+  const std::string name(full.ends_with(".ssm_a") ? std::string(full) + ".weight" : std::string(full));
   const size_t end = name.rfind('.');
   if (end == name.npos) return "";
-  const std::string_view ending = name.substr(end);
-  if (ending != ".weight" && ending != ".bias") return "";
-  std::string_view from = name.substr(0, end);
+  const std::string_view ending = std::string_view(name).substr(end);
+  const bool scale = ending == ".scale";
+  if (ending != ".weight" && ending != ".bias" && !scale) return "";
+  std::string_view from = std::string_view(name).substr(0, end);
   if (!from.starts_with("blk.")) {
     const std::string_view to = renamed(kWholeNames, architecture, from);
     return to.empty() ? "" : std::string(to) + std::string(ending);
@@ -84,10 +122,45 @@ std::string family_name(std::string_view architecture, std::string_view name) {
   const auto number = std::from_chars(digits.data(), digits.data() + digits.size(), layer);
   if (dot == from.npos || number.ec != std::errc() || number.ptr != digits.data() + digits.size()) return "";
   const std::string_view part = from.substr(dot + 1);
-  std::string_view to = renamed(kLayerNames, architecture, part);
-  if (to.empty()) to = renamed(kExpertNames, architecture, part);
-  return to.empty() ? ""
-                    : "model.layers." + std::to_string(layer) + "." + std::string(to) + std::string(ending);
+  std::string_view to = scale ? renamed(kScaleNames, architecture, part) : renamed(kLayerNames, architecture, part);
+  if (to.empty() && !scale) to = renamed(kExpertNames, architecture, part);
+  if (to.empty()) return "";
+  const bool bare = scale || std::ranges::count(kBare, to) != 0;
+  return "model.layers." + std::to_string(layer) + "." + std::string(to) + (bare ? "" : std::string(ending));
+}
+
+// Rates and decays of Qwen3-Next in one matrix: behind a head of keys the rates of the heads of
+// values that it serves, then their decays.
+Status split_rates(const Gguf& g, const std::string& architecture, const std::string& to,
+                   const GgufSource& both, std::map<std::string, GgufSource>& out) {
+  const auto size = [&](const char* key) -> int64_t {
+    const GgufValue* v = g.find(architecture + key);
+    return v && v->size() ? static_cast<int64_t>(*v->size()) : 0;
+  };
+  const int64_t keys = size(".ssm.group_count"), values = size(".ssm.time_step_rank");
+  if (keys <= 0 || values <= 0 || values % keys || both.shape.size() != 2 || both.shape[0] != 2 * values)
+    return bad_input(g.path + ": tensor " + quote(both.stored) + " has shape " +
+                     onnx::shape_text(both.shape) + ", which is not two rows for each head of values");
+  const int64_t shared = values / keys;
+  for (const bool decays : {false, true}) {
+    GgufSource one = both;
+    one.shape[0] = values;
+    for (int64_t j = 0; j < values; ++j)
+      one.row_order.push_back(j / shared * 2 * shared + j % shared + (decays ? shared : 0));
+    const std::string prefix = to.substr(0, to.size() - std::string_view("in_proj_ba.weight").size());
+    out.emplace(prefix + (decays ? "in_proj_a.weight" : "in_proj_b.weight"), std::move(one));
+  }
+  return {};
+}
+
+// Whether a tensor is of a layer that drafts tokens, behind those of the model.
+bool is_of_draft(const Gguf& g, const std::string& architecture, std::string_view name) {
+  const GgufValue *drafting = g.find(architecture + ".nextn_predict_layers"),
+                  *layers = g.find(architecture + ".block_count");
+  if (!drafting || !layers || !drafting->size() || !layers->size() || !name.starts_with("blk.")) return false;
+  uint64_t layer = 0;
+  std::from_chars(name.data() + 4, name.data() + name.size(), layer);
+  return layer + *drafting->size() >= *layers->size();
 }
 
 // The stacks of gpt-oss: gates and values are one tensor, and names have no .weight.
@@ -129,7 +202,7 @@ Result<std::map<std::string, GgufSource>> gguf_sources(const Gguf& g) {
   INVAR_TRY(const GgufArchitecture* architecture, find_gguf_architecture(g));
   std::map<std::string, GgufSource> out;
   for (const auto& [name, t] : g.tensors) {
-    if (std::ranges::count(kTables, name)) continue;
+    if (std::ranges::count(kTables, name) || is_of_draft(g, architecture->name, name)) continue;
     std::string to = family_name(architecture->name, name);
     const std::string where = g.path + ": tensor " + quote(name);
     if (to.empty())
@@ -147,6 +220,17 @@ Result<std::map<std::string, GgufSource>> gguf_sources(const Gguf& g) {
     if (source.heads && t.shape[0] % (2 * source.heads) != 0)
       return bad_input(where + ": its " + std::to_string(t.shape[0]) + " rows are no pairs of " +
                        std::to_string(source.heads) + " heads");
+    // Stacks of experts whose gates and values are one tensor stay stacks.
+    constexpr std::string_view kDown = "mlp.experts.#.down_proj.weight";
+    if (to.ends_with(kDown) &&
+        g.tensors.contains("blk." + name.substr(4, name.find('.', 4) - 4) + ".ffn_gate_up_exps.weight"))
+      to.replace(to.size() - kDown.size(), kDown.size(), "mlp.experts.down_proj");
+    if (to.ends_with("linear_attn.in_proj_ba.weight")) {
+      INVAR_CHECK_OK(split_rates(g, architecture->name, to, source, out));
+      continue;
+    }
+    if (to.ends_with("linear_attn.conv1d.weight") && t.shape.size() == 2)
+      source.shape.insert(source.shape.begin() + 1, 1);
     const size_t expert = to.find('#');
     if (expert == to.npos) {
       // A gate of one row is a vector in GGUF.

@@ -25,6 +25,7 @@ enum TokenKind {
   kByteToken = 6
 };
 
+constexpr std::string_view kSpaces = "gemma4";  // tokenizer.ggml.model of such merges
 struct GgufTokens {
   std::string model, pre;
   std::vector<std::string_view> texts, merges;
@@ -159,13 +160,48 @@ Value post_processor(const GgufTokens& t, int64_t begin, int64_t end) {
           {"special_tokens", tokens}};
 }
 
+// How a text becomes parts that merges join, and back: by patterns and bytes, or as Gemma 4 has it, by
+// spaces that are letters, with bytes of what has no token.
+struct TextSteps {
+  Value normalizer = {}, pre_tokenizer = {}, decoder = {}, model = {};
+};
+TextSteps steps_of_bytes(const GgufPreTokenizer& pre) {
+  Value steps(Value::array);
+  for (const char* pattern : pre.patterns)
+    if (pattern) steps.add(split_by(pattern));
+  steps.add(
+      {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}});
+  return {{},
+          {{"type", "Sequence"}, {"pretokenizers", steps}},
+          {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}},
+          {{"type", "BPE"}, {"ignore_merges", pre.whole_words}}};
+}
+TextSteps steps_of_spaces(const GgufTokens& t) {
+  constexpr const char* kSpace = "\u2581";
+  const auto replaced = [](const char* from, const char* to) {
+    return Value{{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+  };
+  TextSteps s;
+  s.normalizer = replaced(" ", kSpace);
+  s.pre_tokenizer = {
+      {"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
+  Value steps(Value::array);
+  steps.add(replaced(kSpace, " ")), steps.add({{"type", "ByteFallback"}}), steps.add({{"type", "Fuse"}});
+  s.decoder = {{"type", "Sequence"}, {"decoders", steps}};
+  s.model = {{"type", "BPE"}, {"byte_fallback", true}, {"fuse_unk", true}, {"ignore_merges", false}};
+  const auto unknown = std::ranges::find(t.kinds, kUnknown);
+  if (unknown != t.kinds.end()) s.model["unk_token"] = t.texts[static_cast<size_t>(unknown - t.kinds.begin())];
+  return s;
+}
+
 Result<std::string> tokenizer_json(const Gguf& g, const GgufTokens& t, bool add_begin, bool add_end) {
+  const bool spaces = t.model == kSpaces;
   const GgufPreTokenizer* pre = find_gguf_pretokenizer(t.pre);
-  if (!pre)
+  if (!pre && !spaces)
     return not_covered(g.path + ": tokenizer.ggml.pre = " + quote(t.pre) +
                        " is not covered: pass the checkpoint that the file was made of");
   if (t.merges.empty()) return wrong_tokenizer(g, "there is no list of texts tokenizer.ggml.merges");
-  Value vocabulary(Value::object), added(Value::array), merges(Value::array), steps(Value::array);
+  Value vocabulary(Value::object), added(Value::array), merges(Value::array);
   std::set<std::string_view> seen;
   for (size_t i = 0; i < t.texts.size(); ++i) {
     const int kind = t.kinds[i];
@@ -188,22 +224,18 @@ Result<std::string> tokenizer_json(const Gguf& g, const GgufTokens& t, bool add_
     if (space == merge.npos) return wrong_tokenizer(g, "the merge " + quote(merge) + " has no space");
     merges.add(json::list({merge.substr(0, space), merge.substr(space + 1)}));
   }
-  for (const char* pattern : pre->patterns)
-    if (pattern) steps.add(split_by(pattern));
-  steps.add(
-      {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}});
+  TextSteps steps = spaces ? steps_of_spaces(t) : steps_of_bytes(*pre);
+  steps.model["vocab"] = vocabulary, steps.model["merges"] = merges;
   const int64_t begin = add_begin ? token_key(g, "tokenizer.ggml.bos_token_id", t.texts.size()) : -1;
   const int64_t end = add_end ? token_key(g, "tokenizer.ggml.eos_token_id", t.texts.size()) : -1;
   const Value file{
       {"version", "1.0"},
       {"added_tokens", added},
-      {"normalizer", Value()},
-      {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", steps}}},
+      {"normalizer", steps.normalizer},
+      {"pre_tokenizer", steps.pre_tokenizer},
       {"post_processor", post_processor(t, begin, end)},
-      {"decoder",
-       {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}}},
-      {"model",
-       {{"type", "BPE"}, {"ignore_merges", pre->whole_words}, {"vocab", vocabulary}, {"merges", merges}}}};
+      {"decoder", steps.decoder},
+      {"model", steps.model}};
   return json::dump(file);
 }
 
@@ -226,9 +258,9 @@ Value chat_templates(const Gguf& g) {
 Result<std::map<std::string, std::string>> gguf_tokenizer(const Gguf& g) {
   INVAR_TRY(const GgufTokens t, read_gguf_tokens(g));
   const bool pieces = t.model == "llama";
-  if (!pieces && t.model != "gpt2")
+  if (!pieces && t.model != "gpt2" && t.model != kSpaces)
     return not_covered(g.path + ": tokenizer.ggml.model = " + quote(t.model) +
-                       " is not covered; llama and gpt2 are: pass the checkpoint that the file was made of");
+                       " is not covered; llama, gpt2 and gemma4 are: pass the checkpoint that the file was made of");
   const GgufPreTokenizer* pre = find_gguf_pretokenizer(t.pre);
   const bool begin = flag_key(g, "tokenizer.ggml.add_bos_token").value_or(pieces || (pre && pre->begins));
   const bool end = flag_key(g, "tokenizer.ggml.add_eos_token").value_or(false);

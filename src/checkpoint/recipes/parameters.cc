@@ -143,6 +143,8 @@ void add_delta(const GatedDelta& g, Parameters& p) {
   p["delta_norm_epsilon"] = parameter(g.norm_epsilon);
   if (g.doubled_rate) p["delta_doubled_rate"] = parameter(true);
   if (g.channel_decays) p["delta_channel_decays"] = parameter(true);
+  if (g.tiled_heads) p["delta_tiled_heads"] = parameter(true);
+  if (g.stored_decays) p["delta_stored_decays"] = parameter(true);
 }
 
 // Adds the parameters of factors within layers (decoder.63).

@@ -124,7 +124,9 @@ Result<FoundModel> find_model(const ModelOptions& wanted, const receipt::Receipt
 }
 
 Result<std::string> find_adapter(const ModelOptions& wanted, const receipt::Receipt& claimed) {
-  if (!wanted.adapter.empty() || claimed.adapter == Digest{}) return wanted.adapter;
+  Observer nobody;
+  if (!wanted.adapter.empty() || claimed.adapter == Digest{})
+    return obtain_adapter(wanted.adapter, wanted.offline, nobody);
 #ifdef INVAR_COMPILER
   for (const std::string& folder : remembered(claimed.adapter))
     if (const auto digest = checkpoint::adapter_digest(folder); digest && *digest == claimed.adapter)

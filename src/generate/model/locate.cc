@@ -147,7 +147,7 @@ Result<ModelLocation> of_snapshot(const hub::ModelName& name, const hub::Snapsho
   return location;
 }
 
-Result<ModelLocation> download(const hub::ModelName& name, hub::Content content, Observer& observer) {
+Result<hub::Snapshot> fetch(const hub::ModelName& name, hub::Content content, Observer& observer) {
   const auto phase = observer.phase("download");
   std::string size;
   hub::Watcher watcher;
@@ -158,6 +158,11 @@ Result<ModelLocation> download(const hub::ModelName& name, hub::Content content,
   watcher.bytes = [&](uint64_t done, uint64_t total) { return phase->bytes(done, total); };
   INVAR_TRY(hub::Snapshot snapshot, hub::download(name, content, watcher));
   phase->done(hub::text_of(name) + " at " + snapshot.commit + ", " + size);
+  return snapshot;
+}
+
+Result<ModelLocation> download(const hub::ModelName& name, hub::Content content, Observer& observer) {
+  INVAR_TRY(const hub::Snapshot snapshot, fetch(name, content, observer));
   return of_snapshot(name, snapshot);
 }
 
@@ -194,6 +199,19 @@ Result<ModelLocation> obtain(const ModelSource& source, Observer& observer, cons
   return download(wanted, source.content, observer);
 }
 
+Result<std::string> obtain_adapter(const std::string& adapter, bool offline, Observer& observer) {
+  std::error_code ec;
+  const auto name = hub::parse_name(adapter);
+  if (!name || !name->file.empty() || fs::exists(adapter, ec)) return adapter;  // its reader says what it is
+  auto snapshot = hub::find(*name, hub::Content::adapter);
+  if (snapshot && snapshot->complete) return snapshot->folder;
+  if (offline || hub::offline())
+    return bad_input("adapter " + adapter + ": no such folder, and not in the Hugging Face cache " +
+                     hub::cache_folder() + ", which --offline and HF_HUB_OFFLINE keep as it is");
+  INVAR_TRY(snapshot, fetch(*name, hub::Content::adapter, observer));
+  return snapshot->folder;
+}
+
 Result<ModelLocation> download(const ModelSource& source, Observer& observer) {
   INVAR_TRY(std::optional<ModelLocation> here, not_of_hub(source));
   if (here)
@@ -207,7 +225,21 @@ Result<ModelLocation> download(const ModelSource& source, Observer& observer) {
 Result<std::shared_ptr<Model>> Model::open(ModelOptions options, Observer& observer) {
   INVAR_TRY(ModelLocation location,
             obtain({options.model_name, options.revision, options.offline}, observer));
+  INVAR_TRY(options.adapter, obtain_adapter(options.adapter, options.offline, observer));
   return open(std::move(location), std::move(options));
+}
+
+Result<std::shared_ptr<Model>> Model::open_with_adapter(ModelLocation location, ModelOptions options,
+                                                        const std::string& module, Observer& observer) {
+  const size_t end = module.find('=');
+  if (end == module.npos || end == 0 || end + 1 == module.size())
+    return bad_input("--lora-modules " + module + ": NAME=FOLDER or NAME=ORG/NAME is needed");
+  const std::string name = module.substr(0, end);
+  INVAR_TRY(options.adapter, obtain_adapter(module.substr(end + 1), options.offline, observer));
+  options.plan.clear(), options.task_dir.clear();  // those of the model without it
+  INVAR_TRY(std::shared_ptr<Model> model, open(std::move(location), std::move(options)));
+  model->location.name = model->folder.identity.adapter_name = name;
+  return model;
 }
 
 }  // namespace invar::generate

@@ -8,6 +8,7 @@
 #include "receipt/seal.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/checkpoint.h"
+#include "hub/hub.h"
 #endif
 
 namespace invar::generate {
@@ -22,7 +23,8 @@ static Status name_adapter(const std::string& folder, receipt::ModelIdentity& id
   std::error_code ec;
   std::filesystem::path path = std::filesystem::weakly_canonical(folder, ec);
   if (!path.has_filename()) path = path.parent_path();
-  identity.adapter_name = path.filename().string();
+  identity.adapter_name = hub::repository_of(path.string());
+  if (identity.adapter_name.empty()) identity.adapter_name = path.filename().string();
   return {};
 #endif
 }
@@ -35,19 +37,6 @@ Result<std::shared_ptr<Model>> Model::open(ModelLocation location, ModelOptions 
     INVAR_CHECK_OK(name_adapter(options.adapter, folder.identity));
   }
   return std::make_shared<Model>(Model{std::move(options), std::move(location), std::move(folder)});
-}
-
-Result<std::shared_ptr<Model>> Model::open_with_adapter(ModelLocation location, ModelOptions options,
-                                                        const std::string& module) {
-  const size_t end = module.find('=');
-  if (end == module.npos || end == 0 || end + 1 == module.size())
-    return bad_input("--lora-modules " + module + ": NAME=FOLDER is needed");
-  const std::string name = module.substr(0, end);
-  options.adapter = module.substr(end + 1);
-  options.plan.clear(), options.task_dir.clear();  // those of the model without it
-  INVAR_TRY(std::shared_ptr<Model> model, open(std::move(location), std::move(options)));
-  model->location.name = model->folder.identity.adapter_name = name;
-  return model;
 }
 
 Result<std::shared_ptr<Model>> Model::for_prompt(std::shared_ptr<Model> model, int64_t tokens) {

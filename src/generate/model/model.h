@@ -20,9 +20,9 @@ struct Model {
   // The same of one that is found already.
   static Result<std::shared_ptr<Model>> open(ModelLocation, ModelOptions);
   // The same of a model with an adapter that requests call `name`; bad_input: it is no such name.
-  // `module`: NAME=FOLDER, as a server is told.
+  // `module`: NAME=FOLDER or NAME=ORG/NAME, as a server is told.
   static Result<std::shared_ptr<Model>> open_with_adapter(ModelLocation, ModelOptions,
-                                                          const std::string& module);
+                                                          const std::string& module, Observer&);
   // The model whose program a prompt of so many tokens has: this one, or with LongRoPE another of
   // the same folder (decoder.29), which is not compiled. not_covered: options.plan is of short
   // prompts.

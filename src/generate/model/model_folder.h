@@ -47,6 +47,8 @@ struct ModelSource {
 };
 // resolve(), and what the cache lacks is downloaded from the hub.
 Result<ModelLocation> obtain(const ModelSource&, Observer&, const std::string& claimed = "");
+// The folder of an adapter: it as it is, or that of an adapter of the hub.
+Result<std::string> obtain_adapter(const std::string& adapter, bool offline, Observer&);
 // Asks the hub, whatever the cache has: a branch may have moved on.
 Result<ModelLocation> download(const ModelSource&, Observer&);
 

@@ -139,9 +139,23 @@ std::optional<Snapshot> find(const ModelName& model, Content content) {
         std::ranges::all_of(parts, [&](const auto& part) { return exists(found.folder + "/" + part); });
     return found;
   }
+  if (content == Content::adapter) {
+    found.complete = std::ranges::all_of(kFilesOfAdapter,
+                                         [&](const char* file) { return exists(found.folder + "/" + file); });
+    return found;
+  }
   found.complete = exists(found.folder + "/config.json") && has_tokenizer(found.folder) &&
                    (content == Content::without_weights || has_weights(found.folder));
   return found;
+}
+
+std::string repository_of(const std::string& snapshot) {
+  const fs::path all = fs::path(snapshot).parent_path();
+  std::string name = all.parent_path().filename().string();
+  if (all.filename() != "snapshots" || !name.starts_with("models--")) return "";
+  name.erase(0, 8);
+  if (const size_t dashes = name.find("--"); dashes != name.npos) name.replace(dashes, 2, "/");
+  return name;
 }
 
 std::vector<CachedModel> cached_models() {

@@ -1,7 +1,8 @@
 // Operations whose kernels of an instruction set read a constant operand in blocks of a format, as
 // a file holds it (weights/packed_rows.h). pack_bytes() and pack() of such a kernel then get a View
 // with `packed`, whose data is a weights::PackedRows; so does the kernel itself, if it packs
-// nothing. The numbers are those of the blocks, and so are the bits of results.
+// nothing. The numbers are those of the blocks, and so are the bits of results. Rows of a matrix in
+// parts, and rows that are the columns of a matrix, are such, too.
 #pragma once
 
 #include "kernels/registry.h"
@@ -9,7 +10,8 @@
 namespace invar::ops {
 
 using ReadsBlocks = bool (*)(const View& constant, int i, const Attributes&);
-// Whether the kernel reads constant operand `i` so. Never the reference and kernels of libraries.
+// Whether the kernel reads constant operand `i`, a view as above or one of numbers, so. Never the
+// reference and kernels of libraries.
 bool reads_blocks(const CpuKernel&, const View& constant, int i, const Attributes&);
 
 // Makes it known of an operation: a static beside what its kernels share.

@@ -16,6 +16,7 @@ bool is_index(const View& v) {
 // A table whose rows are gathered whole.
 const RegisteredBlockReader table_rows("gather", [](const View& x, int i, const Attributes& attrs) {
   if (i != 0 || x.rank != 2 || x.dtype != DType::f32) return false;
+  if (x.packed && !x.as<const weights::PackedRows>()->format) return false;
   const AxisExtents a = axis_extents(x, GatherAttributes(attrs).axis);
   return a.n == x.dim[0] && a.inner == x.dim[1];
 });

@@ -6,6 +6,7 @@
 #include "num/contract/schedule.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
+#include "weights/packed_rows.h"
 
 namespace invar::ops::matmul {
 
@@ -13,7 +14,8 @@ namespace {
 
 // Blocks of a format are read where each row of them is a column of B.
 bool rows_are_columns(const View& b, int i, const Attributes& attrs) {
-  return i == 1 && b.rank >= 2 && b.dtype != DType::f64 && MatmulAttributes(attrs).trans_b != 0;
+  const bool turned = b.packed && b.as<const weights::PackedRows>()->turned;
+  return i == 1 && b.rank >= 2 && b.dtype != DType::f64 && (MatmulAttributes(attrs).trans_b != 0) != turned;
 }
 const RegisteredBlockReader columns_of_b("matmul", rows_are_columns);
 const RegisteredBlockReader columns_of_matrices("grouped_matmul",

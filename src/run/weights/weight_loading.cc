@@ -31,6 +31,7 @@ Jobs hash_jobs(WeightLoader& l, int threads, FirstError& wrong) {
           l.digests[i] = *digest;
         else
           wrong.add(digest.error());
+        l.release(i);
       });
   }
   for (const HashGroup& group : hash_groups(lengths, threads)) {
@@ -43,7 +44,7 @@ Jobs hash_jobs(WeightLoader& l, int threads, FirstError& wrong) {
         messages.emplace_back(l.stored[i], static_cast<size_t>(l.plan->weights[i].length));
       std::vector<Digest> digests(weights.size());
       sha256_of_many(messages, digests);
-      for (size_t i = 0; i < weights.size(); ++i) l.digests[weights[i]] = digests[i];
+      for (size_t i = 0; i < weights.size(); ++i) l.digests[weights[i]] = digests[i], l.release(weights[i]);
     });
   }
   return jobs;
@@ -81,7 +82,7 @@ Result<WeightLoader> WeightLoader::begin(const plan::Plan& plan, const std::stri
   l.plan = &plan, l.folder = folder;
   const size_t count = plan.weights.size();
   l.stored.resize(count), l.blocks.resize(count), l.unpacked.resize(count), l.used.resize(count),
-      l.read_unpacked.resize(count);
+      l.read_unpacked.resize(count), l.read_in_blocks.resize(count);
   if (check.wanted) l.digests.resize(count), l.must_hash.assign(count, true);
   INVAR_CHECK_OK(l.find_bytes(check));
   for (size_t i = 0; i < count; ++i) {
@@ -101,11 +102,12 @@ void WeightLoader::plan_packings(std::span<const Weights::Use> uses) {
   for (size_t u = 0; u < uses.size(); ++u) {
     const Weights::Use& use = uses[u];
     used[use.weight] = true;
-    reads_blocks[u] = blocks[use.weight] && use.kernel.cpu &&
-                      ops::reads_blocks(*use.kernel.cpu, unpacked[use.weight], use.operand, *use.attrs);
+    reads_blocks[u] = blocks[use.weight] && use.kernel.cpu;  // as view_for() then shows
+    reads_blocks[u] =
+        reads_blocks[u] && ops::reads_blocks(*use.kernel.cpu, view_for(u, use), use.operand, *use.attrs);
     const size_t bytes = use.kernel.pack_bytes(view_for(u, use), use.operand, *use.attrs);
     if (bytes == 0) {
-      if (!reads_blocks[u]) read_unpacked[use.weight] = true;
+      (reads_blocks[u] ? read_in_blocks : read_unpacked)[use.weight] = true;
       continue;
     }
     std::vector<int>& of_weight = packings_by_weight[use.weight];
@@ -130,6 +132,11 @@ ops::View WeightLoader::view_for(size_t use, const Weights::Use& u) const {
 
 Status WeightLoader::read(size_t i, const weights::WeightFile::Take& take) const {
   return files[file_of[i]].read(plan->weights[i].offset, plan->weights[i].length, take);
+}
+
+void WeightLoader::release(size_t i) const {
+  const bool in_place = read_in_blocks[i] || (read_unpacked[i] && stored[i]);
+  if (!in_place) files[file_of[i]].release(plan->weights[i].offset, plan->weights[i].length);
 }
 
 std::vector<const WeightLoader::Packing*> WeightLoader::packings_of(int weight) const {

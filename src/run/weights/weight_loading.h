@@ -28,12 +28,12 @@ struct WeightLoader {
   std::vector<weights::WeightFile> files;
   std::vector<int> file_of;  // per weight
   // Per weight: its bytes in the mapped file, a view of them or of a copy, whether a node uses it,
-  // and whether one reads it unpacked. Those of an index have no bytes, and rows of blocks if they
-  // are whole rows.
+  // and whether one reads it unpacked, or its blocks where they lie. Those of an index have no
+  // bytes, and rows of blocks if they are whole rows.
   std::vector<const std::byte*> stored;
   std::vector<std::unique_ptr<weights::PackedRows>> blocks;
   std::vector<ops::View> unpacked;
-  std::vector<bool> used, read_unpacked;
+  std::vector<bool> used, read_unpacked, read_in_blocks;
   std::vector<Packing> packings;
   std::vector<std::vector<int>> packings_by_weight;
   std::vector<int> packing_of;     // per use; -1: reads the weight unpacked
@@ -52,6 +52,8 @@ struct WeightLoader {
   std::vector<const Packing*> packings_of(int weight) const;
   // Gives the bytes of a weight, as they are in the file or unpacked.
   Status read(size_t weight, const weights::WeightFile::Take&) const;
+  // Takes the bytes of a weight in its file out of memory, unless a kernel reads them there.
+  void release(size_t weight) const;
   // The view of a weight for a use: of its blocks or of numbers.
   ops::View view_for(size_t use, const Weights::Use&) const;
   // Whether every digest is the plan's; then the cache receives those that were computed.

@@ -26,10 +26,13 @@ static Status copy_numbers(const WeightLoader& l, size_t i, const ops::View& to)
   });
 }
 
-static DType element_of(const weights::Format& f) {
-  return f.element == std::string_view("F32")   ? DType::f32
-         : f.element == std::string_view("F16") ? DType::f16
-                                                : DType::bf16;
+// Whether the rows are those of a tensor of this type and shape.
+static bool are_rows_of(const weights::PackedRows& rows, const plan::Weight& w) {
+  const std::string_view element = rows.format ? rows.format->element : rows.matrix->element();
+  const DType type = element == "F32" ? DType::f32 : element == "F16" ? DType::f16 : DType::bf16;
+  const size_t rank = w.shape.size();
+  if (type != w.dtype || rank < (rows.turned ? 2u : 1u)) return false;
+  return rows.numbers == w.shape[rank - (rows.turned ? 2 : 1)];
 }
 
 namespace {
@@ -42,7 +45,7 @@ struct PackingKey {
   ops::KernelRef kernel;
   int operand;
   Attributes attrs;
-  const void* format;  // of the blocks that are packed; null: numbers are
+  bool of_blocks;  // else of numbers
   uint64_t bytes;
   bool operator==(const PackingKey&) const = default;
 };
@@ -82,14 +85,7 @@ PackingKey key_of_packing(const WeightLoader& l, size_t packing) {
   const uint64_t end = packing + 1 < l.packings.size() ? l.packings[packing + 1].offset : l.packed_bytes;
   const auto weight = static_cast<size_t>(p.use.weight);
   const plan::Weight& w = l.plan->weights[weight];
-  return {w.sha256,
-          w.dtype,
-          w.shape,
-          p.use.kernel,
-          p.use.operand,
-          *p.use.attrs,
-          p.of_blocks ? l.blocks[weight]->format : nullptr,
-          end - p.offset};
+  return {w.sha256, w.dtype, w.shape, p.use.kernel, p.use.operand, *p.use.attrs, p.of_blocks, end - p.offset};
 }
 
 // The packings of a program, those that are there with their places.
@@ -151,9 +147,7 @@ Status WeightLoader::find_bytes(const Weights::Check& check) {
       digests[i] = w.sha256, must_hash[i] = false;
     if (!file.is_packed())
       stored[i] = reinterpret_cast<const std::byte*>(file.text().data()) + w.offset;
-    else if (const auto rows = file.rows(w.offset, w.length); rows && !w.shape.empty() &&
-                                                              rows->numbers == w.shape.back() &&
-                                                              element_of(*rows->format) == w.dtype)
+    else if (const auto rows = file.rows(w.offset, w.length); rows && are_rows_of(*rows, w))
       blocks[i] = std::make_unique<weights::PackedRows>(*rows);
   }
   return {};
@@ -225,6 +219,7 @@ Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder,
         if (packing.of_blocks) view.data = l.blocks[i].get(), view.packed = true;
         use.kernel.cpu->pack(view, use.operand, *use.attrs, packed[static_cast<size_t>(p)].at);
       }
+      l.release(i);
     });
   }
   run_jobs(pool, check.progress, std::move(jobs));

@@ -81,6 +81,32 @@ def test_the_numbers_are_those_of_bf16(tmp_path):
     assert programs[0] == programs[1]
 
 
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
+TOKENIZER = {
+    "version": "1.0",
+    "added_tokens": [],
+    "pre_tokenizer": BYTES,
+    "decoder": BYTES,
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]},
+}
+
+
+def test_experts_stay_packed_in_the_cache(tmp_path):
+    packed, plain = checkpoint()
+    answers = []
+    for name, tensors, settings in (("packed", packed, MXFP4), ("plain", plain, {})):
+        folder = tmp_path / name
+        write(folder / "model", tensors, **settings)
+        (folder / "model/tokenizer.json").write_text(json.dumps(TOKENIZER))
+        run = ["--prompt-text", "abbab", "--max-new-tokens", 3, "--no-do-sample"]
+        invar("run", "--model-name", folder / "model", "--task-dir", folder / "task",
+              "--receipt-path", folder / "r.json", *run)  # fmt: skip
+        answers.append(json.loads((folder / "r.json").read_text())["output"])
+    assert (tmp_path / "packed/task/packed-weights.txt").exists()
+    assert not (tmp_path / "packed/task/unpacked-weights.bin").exists()
+    assert answers[0] == answers[1]
+
+
 def refused(tmp_path, tensors, code, **settings):
     write(tmp_path / "model", tensors, **settings)
     done = invar("export", "--model-name", tmp_path / "model", "-o", tmp_path / "out", code=code)

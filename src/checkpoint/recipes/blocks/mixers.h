@@ -30,6 +30,9 @@ struct GatedDelta {
   int64_t taps = 0;                                                    // of the convolutions
   float norm_epsilon = 0;                                              // of the norm of its results
   bool doubled_rate = false;                                           // rates of up to 2
+  // As llama.cpp's files have them: head j of values has the keys of head j mod key_heads, and a
+  // tensor A is -exp(A_log).
+  bool tiled_heads = false, stored_decays = false;
   bool channel_decays = false;  // a decay for each channel of keys, gates by sigmoid (decoder.55)
 };
 

@@ -1,5 +1,5 @@
-// B in blocks of a format, each column a row of them: the numbers of a K block of some panels are
-// made where they are used. Compiled once per instruction set.
+// B in blocks of a format, or in parts, each column a row of them: the numbers of a K block of some
+// panels are made where they are used. Compiled once per instruction set.
 #pragma once
 #include "ops/matmul/cpu/quantized_b.h"
 #include "ops/matmul/packed_b.h"
@@ -8,62 +8,103 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// Numbers [begin, end) of a row, for blocks that may reach beyond them.
-INVAR_INLINE void unpack_part(const weights::PackedRows& rows, int64_t row, int64_t begin, int64_t end,
-                              float* to) {
-  const weights::Format& f = *rows.format;
-  const uint8_t* block = rows.row(row) + begin / f.block * f.bytes;
-  for (int64_t k = begin / f.block * f.block; k < end; k += f.block, block += f.bytes) {
-    if (k >= begin && k + f.block <= end) {
-      f.unpack(block, to + (k - begin));
-      continue;
-    }
-    float numbers[weights::kLargestBlock];
-    f.unpack(block, numbers);
-    for (int64_t i = k < begin ? begin : k; i < num::min_i64(k + f.block, end); ++i)
-      to[i - begin] = numbers[i - k];
-  }
+// 2^(x - 127).
+INVAR_INLINE F power_of_two(I x) {
+  return from_bits(select(gt(x, set1_i(0)), shift_left<23>(x), set1_i(0x00400000)));
 }
 
-// Of a format without integers (weights::Coding).
-struct BlocksB {
-  const Shape& s;
-  const WorkPartition& c;
-  const weights::PackedRows& blocks;
-  int64_t first;  // row of column 0
-  float* chain;   // of `tile_panels` panels
+// Floats of kBits bits, kExponent of them the exponent's, without infinity. The first of a word is
+// in its highest bits.
+template <int kBits, int kExponent>
+struct SmallFloat {
+  static constexpr int kDeep = 32 / kBits, kHalf = 1, kConstants = 1;
+  static constexpr int kMantissa = kBits - 1 - kExponent, kBias = (1 << (kExponent - 1)) - 1;
+  INVAR_INLINE void exact(F s, F, F (&c)[kConstants]) { c[0] = s; }
+  INVAR_INLINE void masks(float* out) { store(out, zero()); }
 
-  bool in_place(int64_t) const { return false; }
-  PrefetchRange next_range(int64_t, int64_t) const { return {}; }
+  // The number in the highest bits of x: exact. Its bits moved to those of a binary32 number, with
+  // the bias added, are its size y, but for a subnormal one, whose size is 2y less the smallest
+  // normal number. Of the two the smaller one is right, since 2y - n >= y for normal y.
+  INVAR_INLINE F number(I x) {
+    constexpr int kMask = ((1 << (kBits - 1)) - 1) << (23 - kMantissa);
+    constexpr int kLeast = (127 + 1 - kBias) << 23;  // the smallest normal number
+    const I size = add(bit_and(shift_right<8 - kExponent>(x), set1_i(kMask)), set1_i((127 - kBias) << 23));
+    const F y = from_bits(size);
+    const F exact = smaller(y, fma(y, set1(2.0f), neg(from_bits(set1_i(kLeast)))));
+    return from_bits(bit_xor(bits(exact), bit_and(x, set1_i(INT32_MIN))));
+  }
 
-  template <class Go>
-  void columns(int64_t panel, int64_t count, num::Range r, int64_t, Go go) const {
-    const int64_t k = r.end - r.begin, hop = kPanel * num::min_i64(kChain, s.k);
-    alignas(64) float rows[kPanel * kChain];
-    for (int64_t p = 0; p < count; ++p) {
-      const int64_t j = (panel + p) * kPanel, n = num::min_i64(kPanel, s.n - j);
-      for (int64_t i = 0; i < n; ++i) unpack_part(blocks, first + j + i, r.begin, r.end, rows + i * k);
-      pack_panel<PackWidened<F32>>(rows, k, true, k, n, chain + p * hop);
+  template <int NV, bool kExact, class Word, class At, class Sink>
+  INVAR_INLINE void rows(int64_t k, int n, const float*, Word word, const float* constants, At at,
+                         Sink sink) {
+    I x[NV];
+    F w[NV];
+#pragma GCC unroll 32
+    for (int v = 0; v < NV; ++v) x[v] = bits(load(reinterpret_cast<const float*>(word(v))));
+#pragma GCC unroll 8
+    for (int j = 0; j < kDeep; ++j) {
+      if (j >= n) break;
+#pragma GCC unroll 32
+      for (int v = 0; v < NV; ++v) {
+        w[v] = mul(number(x[v]), load(at(constants, 0, v)));
+        x[v] = shift_left<kBits>(x[v]);
+      }
+      sink(k + j, w);
     }
-    go(PanelsOfB<F32, kVectorsPerPanel>{chain, kPanel, hop});
   }
 };
 
-// What pack() makes of blocks of a coding: for all panels the integers as words, as those of
-// matmul_nbits lie; then for all panels, block by block, halves d (and e), and group by group bytes
-// s (and m), each for the columns of the panel.
+struct RoundToBf16 {  // formats.6, of a number that is normal or 0
+  INVAR_INLINE F round(F x) {
+    const I u = bits(x), odd = bit_and(shift_right<16>(u), set1_i(1));
+    return from_bits(bit_and(add(add(u, set1_i(0x7fff)), odd), set1_i(static_cast<int32_t>(0xffff0000))));
+  }
+};
+struct RoundToF16 {
+  INVAR_INLINE F round(F x) { return widen_f16(narrow_f16(x)); }
+};
+
+// The numbers of Q, each rounded. A K block is made at once for any number of rows.
+template <class Q, class To>
+struct Rounded : Q {
+  template <int NV, bool kExact, class Word, class At, class Sink>
+  INVAR_INLINE void rows(int64_t k, int n, const float* masks, Word word, const float* constants, At at,
+                         Sink sink) {
+    Q::template rows<NV, kExact>(
+        k, n, masks, word, constants, at, [&](int64_t i, F(&w)[NV]) __attribute__((always_inline)) {
+#pragma GCC unroll 32
+          for (int v = 0; v < NV; ++v) w[v] = To::round(w[v]);
+          sink(i, w);
+        });
+  }
+};
+
+// What pack() makes of blocks of a coding: for all panels the codes as words, as those of
+// matmul_nbits lie; then for all panels, block by block, scales d (and halves e), group by group
+// bytes s (and m), and zeros, each for the columns of the panel.
 struct CodedLayout {
-  const weights::Coding& coding;
+  weights::Coding coding;
   int64_t block, blocks, panels, deep;  // numbers of a block; blocks of a column; numbers of a word
   int64_t groups() const { return coding.has_groups ? block / coding.group : 0; }  // of a block
   int64_t kinds() const { return coding.has_e ? 2 : 1; }
   int64_t words() const { return blocks * block / deep * kPanel; }  // of a panel
-  int64_t block_bytes() const { return kinds() * (2 + groups()) * kPanel; }
+  int64_t scale_bytes() const {
+    switch (coding.scale) {
+      case weights::ScaleType::f32: return 4;
+      case weights::ScaleType::f16:
+      case weights::ScaleType::bf16: return 2;
+      default: return 1;
+    }
+  }
+  int64_t bytes_at() const { return (scale_bytes() + (coding.has_e ? 2 : 0)) * kPanel; }  // of s and m
+  int64_t zeros_at() const { return bytes_at() + kinds() * groups() * kPanel; }
+  int64_t block_bytes() const { return zeros_at() + (coding.has_zeros ? kPanel : 0); }
   size_t matrix_bytes() const { return static_cast<size_t>(panels * (4 * words() + blocks * block_bytes())); }
 };
 CodedLayout coded_layout(const weights::PackedRows& rows, int64_t columns) {
-  const weights::Format& f = *rows.format;
-  return {*f.coding, f.block, rows.numbers / f.block, (columns + kPanel - 1) / kPanel, 32 / f.coding->bits};
+  const int64_t block = weights::block_of(rows);
+  const weights::Coding& coding = weights::coding_of(rows);
+  return {coding, block, rows.numbers / block, (columns + kPanel - 1) / kPanel, 32 / coding.bits};
 }
 // The matrices of a view: one, or those of a stack.
 INVAR_INLINE int64_t stacked_matrices(const View& b) {
@@ -71,55 +112,65 @@ INVAR_INLINE int64_t stacked_matrices(const View& b) {
   for (int d = 0; d + 2 < b.rank; ++d) count *= b.dim[d];
   return count;
 }
+INVAR_INLINE int64_t columns_of(const View& b, const weights::PackedRows& rows) {
+  return b.dim[b.rank - (rows.turned ? 1 : 2)];
+}
 size_t coded_bytes(const View& b, const weights::PackedRows& rows) {
-  if (!rows.format->coding) return rows.bytes_of_rows();
-  return coded_layout(rows, b.dim[b.rank - 2]).matrix_bytes() * static_cast<size_t>(stacked_matrices(b));
+  return coded_layout(rows, columns_of(b, rows)).matrix_bytes() * static_cast<size_t>(stacked_matrices(b));
 }
 
-// The eight or four integers at q as a word, the first in its lowest bits.
-INVAR_INLINE uint32_t coded_word(const uint8_t* q, int bits) {
-  if (bits == 8) return q[0] | q[1] << 8 | q[2] << 16 | static_cast<uint32_t>(q[3]) << 24;
+// The eight or four codes at q as a word: the first integer in its lowest bits, the first float in
+// its highest.
+INVAR_INLINE uint32_t coded_word(const uint8_t* q, int bits, bool integers) {
   uint32_t word = 0;
-  for (int i = 0; i < 8; ++i) word |= static_cast<uint32_t>(q[i]) << 4 * i;
+  for (int i = 0; i < 32 / bits; ++i)
+    word |= static_cast<uint32_t>(q[i]) << bits * (integers ? i : 32 / bits - 1 - i);
   return word;
+}
+INVAR_INLINE void put_bytes(uint8_t* to, uint32_t x, int64_t count) {  // in the host's order
+  if (count == 4) {
+    __builtin_memcpy(to, &x, 4);
+  } else if (count == 2) {
+    const auto half = static_cast<uint16_t>(x);
+    __builtin_memcpy(to, &half, 2);
+  } else {
+    *to = static_cast<uint8_t>(x);
+  }
 }
 
 void pack_coded(const View& b, const weights::PackedRows& rows, void* packed) {
-  const int64_t n = b.dim[b.rank - 2];
+  const int64_t n = columns_of(b, rows);
   const CodedLayout l = coded_layout(rows, n);
+  const bool integers = l.coding.codes == weights::Codes::integers;
   const int64_t in_block = l.block / l.deep * kPanel;  // words
-  weights::BlockIntegers x;
+  weights::BlockCodes x;
   auto* to = static_cast<char*>(packed);
   for (int64_t matrix = 0; matrix < stacked_matrices(b); ++matrix, to += l.matrix_bytes()) {
     auto* const words = reinterpret_cast<uint32_t*>(to);
     auto* const scales = reinterpret_cast<uint8_t*>(words + l.panels * l.words());
     for (int64_t j = 0; j < l.panels * kPanel; ++j) {
-      const uint8_t* from = j < n ? rows.row(matrix * n + j) : nullptr;
-      uint32_t* word = words + j / kPanel * l.words() + j % kPanel;
+      const int64_t lane = j % kPanel;
+      uint32_t* word = words + j / kPanel * l.words() + lane;
       uint8_t* scale = scales + j / kPanel * l.blocks * l.block_bytes();
       for (int64_t at = 0; at < l.blocks; ++at, word += in_block, scale += l.block_bytes()) {
-        if (!from) {
-          x = {};
-        } else {
-          l.coding.read(from, x);
-          from += rows.format->bytes;
-        }
+        x = {};
+        if (j < n) weights::read_codes(rows, matrix * n + j, at, x);
         for (int64_t i = 0; i < l.block / l.deep; ++i)
-          word[i * kPanel] = coded_word(x.q + i * l.deep, l.coding.bits);
-        auto* const halves = reinterpret_cast<uint16_t*>(scale) + j % kPanel;
-        halves[0] = x.d;
-        if (l.coding.has_e) halves[kPanel] = x.e;
-        uint8_t* const bytes = scale + l.kinds() * 2 * kPanel + j % kPanel;
+          word[i * kPanel] = coded_word(x.q + i * l.deep, l.coding.bits, integers);
+        put_bytes(scale + l.scale_bytes() * lane, x.d, l.scale_bytes());
+        if (l.coding.has_e) put_bytes(scale + l.scale_bytes() * kPanel + 2 * lane, x.e, 2);
+        uint8_t* const bytes = scale + l.bytes_at() + lane;
         for (int64_t g = 0; g < l.groups(); ++g) {
           bytes[g * l.kinds() * kPanel] = x.s[g];
           if (l.coding.has_e) bytes[(g * l.kinds() + 1) * kPanel] = x.m[g];
         }
+        if (l.coding.has_zeros) scale[l.zeros_at() + lane] = x.z;
       }
     }
   }
 }
 
-// The B of a product, of integers Q: S q + A is made where it is used by a few rows, else once for
+// The B of a product, of codes Q: numbers are made where they are used by a few rows, else once for
 // a K block.
 template <class Q>
 struct CodedB {
@@ -133,24 +184,37 @@ struct CodedB {
   bool in_place(int64_t) const { return false; }  // constants are made for each run of columns
   PrefetchRange next_range(int64_t, int64_t) const { return {}; }
 
+  // The scale d of a block for columns from j on.
+  INVAR_INLINE F scale_of(const CodedB& b, const uint8_t* block, int64_t j) {
+    const weights::Coding& coding = b.l.coding;
+    switch (coding.scale) {
+      case weights::ScaleType::f16: return F16::get(reinterpret_cast<const uint16_t*>(block) + j);
+      case weights::ScaleType::bf16: return Bf16::get(reinterpret_cast<const uint16_t*>(block) + j);
+      case weights::ScaleType::f32: return load(reinterpret_cast<const float*>(block) + j);
+      case weights::ScaleType::e8m0: return power_of_two(load_u8(block + j));
+      case weights::ScaleType::scaled_e4m3: break;
+    }
+    const F scale = SmallFloat<8, 4>::number(shift_left<24>(load_u8(block + j)));
+    return coding.divided ? div(scale, set1(coding.whole)) : mul(scale, set1(coding.whole));
+  }
   // S and A of a block's group for columns from j on.
   struct Constants {
     F scale, addend;
   };
   INVAR_INLINE Constants constants(const CodedB& b, const uint8_t* block, int64_t group, int64_t j) {
     const weights::Coding& coding = b.l.coding;
-    const auto* halves = reinterpret_cast<const uint16_t*>(block) + j;
-    const uint8_t* bytes = block + b.l.kinds() * (2 + group) * kPanel + j;
-    F scale = F16::get(halves);
+    const uint8_t* bytes = block + b.l.bytes_at() + group * b.l.kinds() * kPanel + j;
+    F scale = scale_of(b, block, j);
     if (coding.has_groups) scale = mul(scale, sub(to_float(load_u8(bytes)), set1(128.0f)));
+    if (coding.has_zeros) return {scale, neg(mul(scale, to_float(load_u8(block + b.l.zeros_at() + j))))};
     if (!coding.has_e) return {scale, mul(scale, set1(static_cast<float>(-coding.zero)))};
-    const F e = F16::get(halves + kPanel);
+    const F e = F16::get(reinterpret_cast<const uint16_t*>(block + b.l.scale_bytes() * kPanel) + j);
     return {scale, coding.has_groups ? neg(mul(e, to_float(load_u8(bytes + kPanel)))) : e};
   }
 
-  template <class Go>
-  void columns(int64_t panel, int64_t count, num::Range r, int64_t rows, Go go) const {
-    const int64_t group = l.coding.group, first = r.begin / group, k = r.end - r.begin;
+  // The operand of a K block of some panels, whose constants it makes.
+  Panels panels(int64_t panel, int64_t count, num::Range r) const {
+    const int64_t group = l.coding.group, first = r.begin / group;
     const auto* words = reinterpret_cast<const uint32_t*>(matrix);
     const auto* scales = reinterpret_cast<const uint8_t*>(words + l.panels * l.words());
     for (int64_t p = 0; p < count; ++p) {
@@ -166,23 +230,61 @@ struct CodedB {
         }
       }
     }
-    const Panels panels{words + panel * l.words() + r.begin / Q::kDeep * kPanel, l.words(), more, group,
-                        group};
-    if (rows <= Panels::kRows) return go(panels);
+    return {words + panel * l.words() + r.begin / Q::kDeep * kPanel, l.words(), more, group, group};
+  }
+  // Makes the numbers of a K block.
+  void make(const Panels& of, int64_t count, num::Range r) const {
     for (int64_t p = 0; p < count; ++p)
-      widen(panels.skip(panels, p * kVectorsPerPanel), k, false, chain + p * kPanel * kChain);
+      widen(of.skip(of, p * kVectorsPerPanel), r.end - r.begin, false, chain + p * kPanel * kChain);
+  }
+
+  template <class Go>
+  void columns(int64_t panel, int64_t count, num::Range r, int64_t rows, Go go) const {
+    const Panels of = panels(panel, count, r);
+    if (rows <= Panels::kRows) return go(of);
+    make(of, count, r);
     go(PanelsOfB<F32, kVectorsPerPanel>{chain, kPanel, kPanel * kChain});
   }
 };
+
+// A B of other codes, whose numbers are made once for a K block: one type for all, since each type is
+// a product of its own to compile.
+struct MadeB {
+  const Shape& s;
+  const WorkPartition& c;
+  const CodedLayout& l;
+  const char* matrix;
+  float *chain, *more;
+  void (*make)(const MadeB&, int64_t panel, int64_t count, num::Range);
+
+  bool in_place(int64_t) const { return false; }
+  PrefetchRange next_range(int64_t, int64_t) const { return {}; }
+  template <class Go>
+  void columns(int64_t panel, int64_t count, num::Range r, int64_t, Go go) const {
+    make(*this, panel, count, r);
+    go(PanelsOfB<F32, kVectorsPerPanel>{chain, kPanel, kPanel * kChain});
+  }
+};
+template <class Q>
+void make_numbers(const MadeB& b, int64_t panel, int64_t count, num::Range r) {
+  const CodedB<Q> coded{b.s, b.c, b.l, b.matrix, b.chain, b.more};
+  coded.make(coded.panels(panel, count, r), count, r);
+}
+template <class Q>
+auto maker_of(weights::Rounding rounding) {
+  return rounding == weights::Rounding::none   ? make_numbers<Q>
+         : rounding == weights::Rounding::bf16 ? make_numbers<Rounded<Q, RoundToBf16>>
+                                               : make_numbers<Rounded<Q, RoundToF16>>;
+}
 
 // What pack() writes begins with this: floats follow, or what blocks became. It refers to nothing
 // else, since other programs may read it.
 struct alignas(64) PackedHeader {
   bool is_blocks;
-  weights::PackedRows blocks;
+  CodedLayout layout;  // of blocks
 };
-INVAR_INLINE const weights::PackedRows* blocks_of(const View& b) {
-  return b.packed && b.as<const PackedHeader>()->is_blocks ? &b.as<const PackedHeader>()->blocks : nullptr;
+INVAR_INLINE const CodedLayout* blocks_of(const View& b) {
+  return b.packed && b.as<const PackedHeader>()->is_blocks ? &b.as<const PackedHeader>()->layout : nullptr;
 }
 template <class T>
 INVAR_INLINE const T* floats_of(const View& b) {
@@ -198,11 +300,8 @@ void pack(const View& b, int, const Attributes& attrs, void* packed) {
   *header = {};
   if (!b.packed) return pack_floats(b, attrs, header + 1);
   const auto& rows = *b.as<const weights::PackedRows>();
-  auto* to = reinterpret_cast<uint8_t*>(header + 1);
-  header->is_blocks = true, header->blocks = {rows.format, to, rows.numbers, rows.stride, rows.rows, 0, 0};
-  if (rows.format->coding) return pack_coded(b, rows, to);
-  for (int64_t r = 0; r < rows.rows; ++r, to += rows.stride)
-    __builtin_memcpy(to, rows.row(r), static_cast<size_t>(rows.stride));
+  header->is_blocks = true, header->layout = coded_layout(rows, columns_of(b, rows));
+  pack_coded(b, rows, header + 1);
 }
 
 // Floats of scratch memory for the constants of so many panels.
@@ -214,14 +313,27 @@ constexpr int64_t coded_floats(int64_t panels) {
 template <class Go>
 void with_blocks(const View& b, int64_t index, const Shape& s, const WorkPartition& c, float* chain,
                  float* more, Go go) {
-  const weights::PackedRows& rows = *blocks_of(b);
-  if (!rows.format->coding) return go(BlocksB{s, c, rows, index * s.n, chain});
-  const CodedLayout l = coded_layout(rows, s.n);
+  const CodedLayout& l = *blocks_of(b);
   const char* matrix = floats_of<char>(b) + static_cast<size_t>(index) * l.matrix_bytes();
-  if (l.coding.bits == 4)
-    go(CodedB<PackedIntegers<4>>{s, c, l, matrix, chain, more});
-  else
-    go(CodedB<PackedIntegers<8>>{s, c, l, matrix, chain, more});
+  const auto with = [&]<class Q>(Q) { go(CodedB<Q>{s, c, l, matrix, chain, more}); };
+  const auto made = [&](auto make) { go(MadeB{s, c, l, matrix, chain, more, make}); };
+  const bool plain = l.coding.rounding == weights::Rounding::none;
+  using weights::Codes;
+  if (l.coding.codes == Codes::integers && l.coding.bits == 4) {
+    if (plain) return with(PackedIntegers<4>{});
+    made(maker_of<PackedIntegers<4>>(l.coding.rounding));
+  } else if (l.coding.codes == Codes::integers) {
+    if (plain) return with(PackedIntegers<8>{});
+    made(maker_of<PackedIntegers<8>>(l.coding.rounding));
+  } else if (l.coding.codes == Codes::e4m3) {
+    if (plain) return with(SmallFloat<8, 4>{});
+    made(maker_of<SmallFloat<8, 4>>(l.coding.rounding));
+  } else if (l.coding.codes == Codes::e2m1) {
+    if (plain) return with(SmallFloat<4, 2>{});
+    made(maker_of<SmallFloat<4, 2>>(l.coding.rounding));
+  } else {
+    made(maker_of<SmallFloat<8, 5>>(l.coding.rounding));
+  }
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "kernels/testing.h"
 #include "num/convert/convert.h"
 #include "weights/formats.h"
+#include "weights/testing.h"
 
 namespace invar::ops {
 namespace {
@@ -204,6 +205,67 @@ TEST(MatmulOfBlocks, AreThoseOfTheNumbers) {
       EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * 4), 0) << isa << ' ' << f.name;
     }
   }
+}
+
+// The same for matrices whose codes, scales and zeros lie apart, also where their rows are the
+// columns of a stack of B.
+TEST(MatmulOfParts, AreThoseOfTheNumbers) {
+  constexpr int64_t kGroups = 2, kColumns = 40, k = 384;
+  std::vector<float> a(40 * k);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i * 7919 % 2003) / 64 - 15.6f;
+  for (const bool turned : {false, true})
+    for (const auto& [name, matrix, memory] :
+         weights::testing::made_matrices(kGroups * kColumns, k, turned ? kGroups : 0)) {
+      const Attributes attrs{{"trans_b", int64_t{!turned}}};
+      std::vector<uint8_t> numbers(static_cast<size_t>(kGroups * kColumns * k) *
+                                   weights::element_bytes(matrix.element()));
+      ASSERT_EQ(matrix.elements(0, turned ? kGroups * k : kGroups * kColumns, numbers.data()), -1);
+      const weights::Coding coding = *matrix.coding();
+      weights::PackedRows rows;
+      rows.numbers = k, rows.rows = kGroups * kColumns, rows.turned = turned;
+      rows.matrix = &matrix, rows.coding = &coding;
+      const std::string_view element = matrix.element();
+      const DType dtype = element == "F32" ? DType::f32 : element == "F16" ? DType::f16 : DType::bf16;
+      View plain = turned ? testing::view(numbers, dtype, {kGroups, k, kColumns})
+                          : testing::view(numbers, dtype, {kGroups, kColumns, k});
+      View packed = plain;
+      packed.data = &rows, packed.packed = true;
+      for (std::string_view isa : isas()) {
+        if (isa == "reference") continue;
+        const auto product = [&](const CpuKernel& kernel, std::vector<View> in, int64_t m, int64_t n,
+                                 View b) {
+          const int i = static_cast<int>(in.size());
+          EXPECT_EQ(reads_blocks(kernel, b, i, attrs), b.packed || !turned) << name;
+          std::vector<std::max_align_t> space(kernel.pack_bytes(b, i, attrs) / sizeof(std::max_align_t) + 5);
+          void* const to =
+              reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(space.data()) + 63) / 64 * 64);
+          kernel.pack(b, i, attrs, to), b.data = to, b.packed = true;
+          in.push_back(b);
+          std::vector<float> y(static_cast<size_t>(m * n));
+          View out = testing::view(y, DType::f32, {m, n});
+          testing::run(kernel, in, {&out, 1}, attrs);
+          return y;
+        };
+        const auto same = [&](const std::vector<float>& x, const std::vector<float>& y) {
+          return std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+        };
+        std::vector<int64_t> index = {1, 0, 1, 1, -2};
+        const std::vector<View> in = {testing::view(a, DType::f32, {5, k}),
+                                      testing::view(index, DType::i64, {5})};
+        const CpuKernel& grouped = *find_cpu_kernel("grouped_matmul", isa);
+        EXPECT_TRUE(same(product(grouped, in, 5, kColumns, packed), product(grouped, in, 5, kColumns, plain)))
+            << isa << ' ' << name << ' ' << turned;
+        if (turned) continue;
+        const CpuKernel& matmul = *find_cpu_kernel("matmul", isa);
+        for (const int64_t m : {1, 3, 40}) {
+          View x = testing::view(a, DType::f32, {m, k}), b = plain, c = packed;
+          for (View* v : {&b, &c}) v->rank = 2, v->dim[0] = kGroups * kColumns, v->dim[1] = k;
+          EXPECT_TRUE(same(product(matmul, {x}, m, kGroups * kColumns, c),
+                           product(matmul, {x}, m, kGroups * kColumns, b)))
+              << isa << ' ' << name << ' ' << m;
+        }
+      }
+    }
 }
 
 // Batched products with one A equal the products one by one, on every route that their shapes

@@ -96,8 +96,9 @@ std::string DecoderGraph::delta_decay(const std::string& p, const std::string& x
                               {b_.node("Add", p + "time_steps", {x, b_.weight(p + "dt_bias", biases)})});
   if (g.channel_decays) steps = reshaped(p + "softplus.heads", steps, {0, 0, g.value_heads, g.key_dim});
   const std::string log = p + "A_log";
-  const std::string rate =
-      b_.node("Neg", log + ".negative", {b_.node("Exp", log + ".exp", {b_.weight(log, heads)})});
+  const std::string rate = g.stored_decays ? b_.weight(p + "A", heads)
+                                           : b_.node("Neg", log + ".negative",
+                                                     {b_.node("Exp", log + ".exp", {b_.weight(log, heads)})});
   const std::string y = b_.node("Mul", p + "decay", {steps, rate});
   return g.channel_decays ? reshaped(p + "decay.flat", y, {0, 0, channels}) : y;
 }
@@ -124,11 +125,16 @@ std::string DecoderGraph::gated_delta(size_t layer, const std::string& x) {
   const State memory = {"past_recurrent." + index, "present_recurrent." + index};
   const std::string rate =
       scaled("Mul", p + "rate_doubled", b_.node("Sigmoid", p + "rate", {o.rate}), g.doubled_rate ? 2 : 1, 1);
+  const auto heads = [&](const std::string& name, const std::string& of) {
+    const std::string unit = unit_heads(p + name, of);
+    const Strings copies(static_cast<size_t>(g.value_heads / g.key_heads), unit);
+    return g.tiled_heads ? b_.node("Concat", unit + ".tiled", copies, {{"axis", int64_t{2}}}) : unit;
+  };
   std::string y =
       b_.node("LinearAttention", p + "recurrence",
-              {unit_heads(p + "q_unit", o.q), unit_heads(p + "k_unit", o.k), o.v,
+              {heads("q_unit", o.q), heads("k_unit", o.k), o.v,
                remembered(memory, {g.value_heads, g.key_dim, g.value_dim}), delta_decay(p, o.decay), rate},
-              {{"q_num_heads", g.key_heads},
+              {{"q_num_heads", g.tiled_heads ? g.value_heads : g.key_heads},
                {"kv_num_heads", g.value_heads},
                {"update_rule", std::string("gated_delta")},
                {"scale", default_attention_scale(g.key_dim)}});

@@ -1,0 +1,281 @@
+// The numbers and codes of matrices in parts, see packed_matrix.h.
+#include "weights/packed_matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "num/convert/convert.h"
+#include "weights/scales.h"
+
+namespace invar::weights {
+namespace {
+
+// Row r of AWQ is this half of its word.
+constexpr int kAwqHalf[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+constexpr std::pair<std::string_view, PartType> kPartTypes[] = {
+    {"F32", PartType::f32},      {"F16", PartType::f16},      {"BF16", PartType::bf16},
+    {"F8_E8M0", PartType::e8m0}, {"F8_E4M3", PartType::e4m3}, {"F8_E5M2", PartType::e5m2},
+    {"I8", PartType::i8},        {"I32", PartType::i32},      {"I64", PartType::i64},
+    {"U8", PartType::u8}};
+
+int64_t size_of_part(PartType t) {
+  switch (t) {
+    case PartType::i64: return 8;
+    case PartType::f32:
+    case PartType::i32: return 4;
+    case PartType::f16:
+    case PartType::bf16: return 2;
+    default: return 1;
+  }
+}
+int64_t divided_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+bool is_turned_order(CodeOrder o) {
+  return o == CodeOrder::gptq || o == CodeOrder::awq;
+}
+
+}  // namespace
+
+std::optional<PartType> part_type(std::string_view dtype) {
+  for (const auto& [name, type] : kPartTypes)
+    if (name == dtype) return type;
+  return {};
+}
+
+uint32_t MatrixPart::word(int64_t i) const {
+  const uint8_t* p = bytes + 4 * i;
+  return p[0] | p[1] << 8 | p[2] << 16 | static_cast<uint32_t>(p[3]) << 24;
+}
+int64_t MatrixPart::integer(int64_t i) const {
+  if (type == PartType::i64)
+    return static_cast<int64_t>(word(2 * i) | static_cast<uint64_t>(word(2 * i + 1)) << 32);
+  return static_cast<int32_t>(word(i));
+}
+float MatrixPart::number(int64_t i) const {
+  const auto half = [&] { return static_cast<uint16_t>(bytes[2 * i] | bytes[2 * i + 1] << 8); };
+  switch (type) {
+    case PartType::f16: return num::f32_from_f16(half());
+    case PartType::bf16: return num::f32_from_bf16(half());
+    case PartType::e8m0: return bytes[i] == 255 ? NAN : std::ldexp(1.0f, bytes[i] - 127);
+    case PartType::e4m3: return e4m3(bytes[i]);
+    default: return num::f32_from_bits(word(i));
+  }
+}
+
+const char* PackedMatrix::element() const {
+  return rounding == Rounding::bf16 ? "BF16" : rounding == Rounding::f16 ? "F16" : "F32";
+}
+
+uint64_t PackedMatrix::bytes_of(PartOf part) const {
+  const int64_t in_word = 32 / bits;
+  const auto bytes = [&]() -> int64_t {
+    if (part == kWhole) return size_of_part(parts[part].type);
+    if (part == kScales || (part == kZeros && parts[part].type == PartType::i8))
+      return size_of_part(parts[part].type) * divided_up(rows, scale_rows) * across();
+    if (part == kZeros) return 4 * divided_up(rows, in_word) * across();
+    if (part != kCodes) return 0;
+    if (order == CodeOrder::gptq) return 4 * divided_up(columns, in_word) * rows;
+    if (order == CodeOrder::awq) return columns * (rows / 8) * 4;
+    return order == CodeOrder::rows ? rows * row_bytes : (rows * columns + 1) / 2;
+  }();
+  return static_cast<uint64_t>(bytes);
+}
+
+void PackedMatrix::codes(int64_t row, int64_t begin, int64_t end, uint8_t* out) const {
+  const uint8_t* const p = parts[kCodes].bytes;
+  const auto each = [&](auto place) {  // of a column: its byte, and whether the high half is meant
+    for (int64_t k = begin; k < end; ++k) {
+      const auto [at, high] = place(k);
+      *out++ = bits == 8 ? p[at] : static_cast<uint8_t>(high ? p[at] >> 4 : p[at] & 15);
+    }
+  };
+  struct Place {
+    int64_t at;
+    bool high;
+  };
+  const int half = kAwqHalf[row % 8];
+  switch (order) {
+    case CodeOrder::rows:
+      return each([&](int64_t k) { return Place{row * row_bytes + k * bits / 8, k % 2 != 0}; });
+    case CodeOrder::gptq:
+      return each([&](int64_t k) {
+        return Place{(k * bits / 32 * rows + row) * 4 + k * bits % 32 / 8, k % 2 != 0};
+      });
+    case CodeOrder::awq:
+      return each([&](int64_t k) { return Place{(k * (rows / 8) + row / 8) * 4 + half / 2, half % 2 != 0}; });
+    case CodeOrder::high_first:
+      return each([&](int64_t k) { return Place{(row * columns + k) / 2, (row * columns + k) % 2 == 0}; });
+  }
+}
+
+int64_t PackedMatrix::scale_index(int64_t row, int64_t k) const {
+  const int64_t group = has(kColumnGroups) ? parts[kColumnGroups].word(k) : k / scale_columns;
+  if (is_turned_order(order)) return group * rows + row;
+  if (order == CodeOrder::high_first) return (row * columns + k) / scale_columns;
+  return row / scale_rows * across() + group;
+}
+
+float PackedMatrix::scale(int64_t row, int64_t k) const {
+  const int64_t i = scale_index(row, k);
+  const MatrixPart& s = parts[kScales];
+  if (has(kOuterScales)) {
+    const MatrixPart& outer = parts[kOuterScales];
+    return parts[kOuterTable].number(s.bytes[i]) * outer.number(i / outer_scales) + offset;
+  }
+  if (!has(kWhole)) return s.number(i);
+  const float whole = parts[kWhole].number(0);
+  return divided ? s.number(i) / whole : s.number(i) * whole;
+}
+
+int PackedMatrix::zero_at(int64_t row, int64_t k) const {
+  const MatrixPart& z = parts[kZeros];
+  if (z.type == PartType::none) return zero;
+  if (z.type == PartType::i8) return 128 + static_cast<int8_t>(z.bytes[scale_index(row, k)]);
+  const int64_t group = has(kColumnGroups) ? parts[kColumnGroups].word(k) : k / scale_columns;
+  const int64_t in_word = 32 / bits, words = divided_up(rows, in_word);
+  const int shift = static_cast<int>(order == CodeOrder::awq ? 4 * kAwqHalf[row % 8] : row % in_word * bits);
+  const uint32_t word =
+      z.word(is_turned_order(order) ? group * words + row / in_word : row / in_word * across() + group);
+  return static_cast<int>(word >> shift & ((1u << bits) - 1)) + zero_more;
+}
+
+// The numbers of all codes of a kind of floats.
+static const float* numbers_of_codes(CodeKind kind) {
+  using Numbers = std::array<float, 256>;
+  static const auto all = [] {
+    std::array<Numbers, 3> tables{};
+    for (unsigned q = 0; q < 256; ++q)
+      tables[0][q] = e4m3(q), tables[1][q] = e5m2(q), tables[2][q] = e2m1(q & 15);
+    return tables;
+  }();
+  return all[kind == CodeKind::e4m3 ? 0 : kind == CodeKind::e5m2 ? 1 : 2].data();
+}
+
+void PackedMatrix::numbers(int64_t row, int64_t begin, int64_t end, float* out) const {
+  const bool integers = kind == CodeKind::unsigned_integer || kind == CodeKind::signed_integer;
+  float own[16] = {};
+  const float* table = own;
+  if (kind == CodeKind::of_table)
+    for (int i = 0; i < 16; ++i) own[i] = parts[kTable].number(i);
+  else if (!integers)
+    table = numbers_of_codes(kind);
+  const int flip = kind == CodeKind::signed_integer ? 0x80 : 0;
+  uint8_t q[kLargestBlock];
+  for (int64_t k = begin; k < end;) {
+    // Those with one scale and zero.
+    const int64_t at = order == CodeOrder::high_first ? row * columns + k : k;
+    int64_t stop = k + (has(kColumnGroups) ? 1 : scale_columns - at % scale_columns);
+    stop = std::min({stop, end, k + kLargestBlock});
+    codes(row, k, stop, q);
+    const float s = scale(row, k);
+    const int z = zero_at(row, k);
+    for (int64_t i = k; i < stop; ++i)  // each product rounded
+      out[i - begin] = (integers ? static_cast<float>((q[i - k] ^ flip) - z) : table[q[i - k]]) * s;
+    if (factor != 1)
+      for (int64_t i = k; i < stop; ++i) out[i - begin] *= factor;
+    k = stop;
+  }
+}
+
+int64_t turned_elements(std::string_view element, int64_t columns, int64_t n, int64_t first, int64_t last,
+                        const NumbersOfRow& numbers, uint8_t* out) {
+  std::vector<float> all, row(static_cast<size_t>(columns));
+  for (int64_t deep = 0; first < last; first += deep) {
+    const int64_t matrix = first / columns, begin = first % columns;
+    deep = std::min(columns - begin, last - first);
+    all.resize(static_cast<size_t>(deep * n));
+    for (int64_t j = 0; j < n; ++j) {
+      numbers(matrix * n + j, begin, begin + deep, row.data());
+      for (int64_t k = 0; k < deep; ++k) all[static_cast<size_t>(k * n + j)] = row[static_cast<size_t>(k)];
+    }
+    if (!write_elements(element, all.data(), deep * n, out)) return first;
+    out += all.size() * element_bytes(element);
+  }
+  return -1;
+}
+
+int64_t PackedMatrix::elements(int64_t first, int64_t last, uint8_t* out) const {
+  if (matrices)
+    return turned_elements(
+        element(), columns, row_numbers(), first, last,
+        [&](int64_t r, int64_t begin, int64_t end, float* to) { numbers(r, begin, end, to); }, out);
+  std::vector<float> row(static_cast<size_t>(columns));
+  for (int64_t r = first; r < last; ++r, out += row.size() * element_bytes(element())) {
+    numbers(r, 0, columns, row.data());
+    if (!write_elements(element(), row.data(), columns, out)) return r;
+  }
+  return -1;
+}
+
+int PackedMatrix::block() const {
+  for (const int size : {128, 64, 32, 16})
+    if (columns % size == 0 && (scale_columns % size == 0 || scale_columns >= columns)) return size;
+  return 0;
+}
+
+std::optional<Coding> PackedMatrix::coding() const {
+  // The product of a zero and the scale is exact, and no number is beyond the normal ones.
+  constexpr float kLeast = 0x1p-90f, kMost = 0x1p90f;
+  if (!block() || has(kColumnGroups) || has(kOuterScales) || kind == CodeKind::of_table || factor != 1 ||
+      order == CodeOrder::high_first)
+    return {};
+  Coding c{nullptr, bits, block(), zero, false, false};
+  c.rounding = exact ? Rounding::none : rounding, c.has_zeros = has(kZeros), c.divided = divided;
+  c.codes = kind == CodeKind::e4m3   ? Codes::e4m3
+            : kind == CodeKind::e5m2 ? Codes::e5m2
+            : kind == CodeKind::e2m1 ? Codes::e2m1
+                                     : Codes::integers;
+  switch (parts[kScales].type) {
+    case PartType::f16: c.scale = ScaleType::f16; break;
+    case PartType::bf16: c.scale = ScaleType::bf16; break;
+    case PartType::f32: c.scale = ScaleType::f32; break;
+    case PartType::e8m0: c.scale = ScaleType::e8m0; break;
+    case PartType::e4m3: c.scale = ScaleType::scaled_e4m3; break;
+    default: return {};
+  }
+  if (c.scale == ScaleType::scaled_e4m3) {
+    if (!has(kWhole)) return {};
+    c.whole = parts[kWhole].number(0);
+    if (!(std::abs(c.whole) >= kLeast && std::abs(c.whole) <= kMost)) return {};
+  } else if (has(kWhole)) {
+    return {};
+  }
+  if (c.has_zeros && c.scale == ScaleType::f32) return {};
+  if (c.scale == ScaleType::bf16 || c.scale == ScaleType::f32) {
+    const int64_t count = divided_up(rows, scale_rows) * across();
+    for (int64_t i = 0; i < count; ++i) {
+      const float s = std::abs(parts[kScales].number(i));
+      if (!(s == 0 || (s >= kLeast && s <= kMost))) return {};
+    }
+  }
+  return c;
+}
+
+void PackedMatrix::read(int64_t row, int64_t at, BlockCodes& out) const {
+  const int size = block();
+  const int64_t begin = at * size;
+  const uint8_t flip = kind == CodeKind::signed_integer ? 0x80 : 0;
+  codes(row, begin, begin + size, out.q);
+  for (int i = 0; i < size; ++i) out.q[i] ^= flip;
+  const MatrixPart& s = parts[kScales];
+  const int64_t i = scale_index(row, begin);
+  const int64_t bytes = size_of_part(s.type);
+  out.d = 0;
+  for (int64_t b = 0; b < bytes; ++b) out.d |= static_cast<uint32_t>(s.bytes[i * bytes + b]) << 8 * b;
+  out.z = static_cast<uint8_t>(has(kZeros) ? zero_at(row, begin) : 0);
+}
+
+const Coding& coding_of(const PackedRows& rows) {
+  return rows.coding ? *rows.coding : *rows.format->coding;
+}
+int block_of(const PackedRows& rows) {
+  return rows.coding ? rows.coding->group : rows.format->block;
+}
+void read_codes(const PackedRows& rows, int64_t r, int64_t at, BlockCodes& out) {
+  if (rows.matrix) return rows.matrix->read(rows.first + r, at, out);
+  rows.format->coding->read(rows.row(r) + at * rows.format->bytes, out);
+}
+
+}  // namespace invar::weights
