@@ -2,8 +2,8 @@
 numbers and one explicit rounding per operation. Shares no code with the C++ side, not even the
 generator of inputs.
 
-    python3 tests/conformance/oracle.py           compares every room's vectors.txt
-    python3 tests/conformance/oracle.py --write   writes the outputs into them
+    python3 tests/conformance/oracle.py [ROOM...]           compares every room's vectors.txt
+    python3 tests/conformance/oracle.py --write [ROOM...]   writes the outputs into them
 
 It is slow (about a microsecond per rounding) and that does not matter.
 """
@@ -364,9 +364,12 @@ def room_lines(room):
 
 
 def main():
-    wrong = 0
-    for path in sorted(ROOMS.glob("*/tests/vectors.txt")):
-        room = path.parents[1].name
+    wrong, wanted = 0, [a for a in sys.argv[1:] if a != "--write"]
+    found = {path.parents[1].name: path for path in sorted(ROOMS.glob("*/tests/vectors.txt"))}
+    if unknown := [room for room in wanted if room not in found]:
+        sys.exit(f"oracle.py: src/ops has no room {unknown[0]} with vectors.txt")
+    for room in wanted or found:
+        path = found[room]
         lines = list(room_lines(room))
         if "--write" in sys.argv:
             path.write_text("".join(new + "\n" for _, new in lines))
