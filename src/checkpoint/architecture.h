@@ -124,6 +124,17 @@ inline constexpr Architecture kArchitectures[] = {
     {"t5", "T5ForConditionalGeneration", kAnyPositions, "", true},
     {"t5", "T5WithLMHeadModel", kAnyPositions, "", true},  // its name until transformers 4
     // transformers has no classes of these
+    {"gemma4_unified_text", "Gemma4UnifiedForCausalLM", 262144},
+    {"cohere2_moe", "Cohere2MoeForCausalLM", 8192},
+    {"sarvam_moe", "SarvamMoEForCausalLM", 131072},
+    {"sarvam_moe", "Glm4MoeForCausalLM", 131072},
+    {"sarvam_mla", "DeepseekV3ForCausalLM", 4096},
+    {"sarvam_mla", "SarvamMLAForCausalLM", 4096},  // of the original files
+    {"granitemoe_swa", "GraniteMoeSWAForCausalLM"},
+    {"laguna", "LagunaForCausalLM", 131072},
+    {"mimo_v2_flash", "MiMoV2FlashForCausalLM", 262144},
+    {"minimax", "MiniMaxForCausalLM", 131072},
+    {"zamba2", "Zamba2ForCausalLM", 4096},
     {"hy_v3", "HYV3ForCausalLM", 131072},
     {"mellum", "MellumForCausalLM", 131072},
     {"gpt_bigcode", "GPTBigCodeForCausalLM", 1024, "n_positions"},
@@ -180,10 +191,8 @@ struct UncoveredArchitecture {
 };
 inline constexpr UncoveredArchitecture kUncovered[] = {
     {"zamba", "attention whose weights several layers share"},
-    {"zamba2", "attention whose weights several layers share"},
     {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
-    {"minimax", "linear attention"},
     {"deepseek_v32", "attention to positions that an indexer chooses"},
     {"glm_moe_dsa", "attention to positions that an indexer chooses"},
     {"deepseek_v4", "attention to compressed keys and to those that an indexer chooses"},

@@ -194,8 +194,9 @@ void place_in_whole_model(Decoder& d) {
   d.names.other_places = {{"language_model.model.", "language_model.lm_head"},
                           {"model.language_model.", "lm_head"},
                           {"model.text_model.", "lm_head"}};
-  for (const char* part : {"vision_tower.", "vision_model.", "visual.", "multi_modal_projector.",
-                           "audio_tower.", "embed_vision.", "embed_audio.", "connector.", "image_newline"})
+  for (const char* part :
+       {"vision_tower.", "vision_model.", "visual.", "multi_modal_projector.", "audio_tower.",
+        "vision_embedder.", "embed_vision.", "embed_audio.", "connector.", "image_newline"})
     for (const char* prefix : {"", "model."}) d.names.ignored_begins.push_back(std::string(prefix) + part);
 }
 

@@ -30,6 +30,7 @@ inline constexpr WholeModel kWholeModels[] = {
     {"mistral3", "Mistral3ForConditionalGeneration", "mistral4", nullptr, false, true},
     {"gemma3n", "Gemma3nForConditionalGeneration", "gemma3n_text", nullptr, false, true},
     {"gemma4", "Gemma4ForConditionalGeneration", "gemma4_text", nullptr, false, true},
+    {"gemma4_unified", "Gemma4UnifiedForConditionalGeneration", "gemma4_unified_text", nullptr, false, true},
     {"llama4", "Llama4ForConditionalGeneration", "llama4_text", nullptr},
     {"llava", "LlavaForConditionalGeneration", "llama", nullptr},
     {"qwen2_vl", "Qwen2VLForConditionalGeneration", "qwen2", "qwen2_vl_text", true},

@@ -68,13 +68,19 @@ NO_EFFECT = {
     # No part of a head is rotated, and linear_attn_config of that checkpoint says the others.
     "kimi_linear.head_dim", "kimi_linear.linear_num_heads", "kimi_linear.linear_head_dim",
     "kimi_linear.linear_conv_kernel_dim",
+    # Sizes that others give, heads for more tokens that no file has, how a product is cut, and
+    # layers of that checkpoint that use no keys of others.
+    "attention_hidden_size", "hybrid_layer_ids", "kv_channels", "num_query_groups",
+    "use_mem_eff_path", "sarvam_mla.head_dim", "sarvam_mla.num_nextn_predict_layers",
+    "sarvam_moe.num_nextn_predict_layers", "minimax.block_size",
+    "gemma4_unified_text.use_double_wide_mlp",
     # transformers ties nothing.
     "nemotron_h.tie_word_embeddings",
     # transformers has no such positions, and asks nothing of the others.
     "learned_pos_emb", "embedding_fraction", "init_device", "emb_pdrop",
 }  # fmt: skip
 # Of some families they have one.
-EFFECT = {"phimoe.router_jitter_noise", "nemotron_h.time_step_min"}
+EFFECT = {"phimoe.router_jitter_noise", "nemotron_h.time_step_min", "zamba2.time_step_min"}
 EFFECT |= {"mamba.time_step_rank", "falcon_mamba.time_step_rank"}
 # Keys that need another one.
 WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
@@ -100,6 +106,7 @@ WITH = {
         "num_experts": 4,
         "top_k_experts": 2,
     },
+    "zamba2.rope_parameters": {"use_mem_rope": True},
     "num_kv_heads": {"new_decoder_architecture": True, "num_kv_heads": 4},
     "num_ln_in_parallel_attn": {"new_decoder_architecture": True, "num_kv_heads": 4},
 }

@@ -49,6 +49,10 @@ def auto_class(config):
     return transformers.AutoModelForCausalLM
 
 
+# Tables that follow from the config, which transformers stores beside the weights.
+TABLES = ("slope_rate", "query_decay", "key_decay", "diagonal_decay")
+
+
 def shapes_of(config, folder, auto):
     """The tensors that transformers stores for this config -> {name: shape}. `auto`: its class."""
     (folder / "config.json").write_text(json.dumps(config))
@@ -56,7 +60,8 @@ def shapes_of(config, folder, auto):
     model = from_config(transformers.AutoConfig.from_pretrained(folder))
     model.save_pretrained(folder / "saved")
     with safe_open(folder / "saved/model.safetensors", "pt") as f:
-        return {name: list(f.get_slice(name).get_shape()) for name in sorted(f.keys())}
+        names = [name for name in sorted(f.keys()) if not name.endswith(TABLES)]
+        return {name: list(f.get_slice(name).get_shape()) for name in names}
 
 
 def stacked(shapes):
@@ -121,7 +126,8 @@ def load(config, folder):
         experts_implementation="eager",
         output_loading_info=True,
     )
-    problems = {k: v for k, v in about.items() if v}
+    missing = [n for n in about.pop("missing_keys", []) if not n.endswith(TABLES)]
+    problems = {k: v for k, v in {**about, "missing_keys": missing}.items() if v}
     assert not problems, problems
     if config["model_type"] == "phimoe" and "rope_scaling" in config:
         use_factors_of_length(model.model.rotary_emb)
@@ -137,7 +143,8 @@ def vector(name, config, seed):
         write(folder / "model", config, shapes, seed)
         model = load(config, folder / "model")
         text = config.get("text_config", config)
-        recurrent = any("conv" in n for n in shapes)
+        types = text.get("layer_types") or []
+        recurrent = any("conv" in n for n in shapes) or "linear_attention" in types
         prompt, rows = (LONG_PROMPT, LONG_ROWS) if recurrent else (PROMPT, ROWS)
         ids = [1] + [(7 * i * i + 3 * i + seed) % text["vocab_size"] for i in range(prompt - 1)]
         tokens, greedy = list(ids), []

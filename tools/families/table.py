@@ -59,8 +59,7 @@ that names what is not covered.
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
 - Attention to positions that an indexer chooses: DeepSeek-V3.2, GLM-5. Experts that pass their
   input on: LongCat-Flash.
-- Quantized weights but the MXFP4 ones of gpt-oss: so the checkpoints of DeepSeek-V3 and Kimi K2
-  in fp8 until they are saved in bfloat16 ([models](../guide/models.md)). Every key of
+- Quantised weights other than those of [Quantised weights](../guide/quantised.md). Every key of
   [onnx.4](../../spec/checkpoint.md) that the family does not read.
 """
 

@@ -37,7 +37,7 @@ RopeParameters::Type read_type(ConfigReader& inner, const RopeDefaults& defaults
     if (type == "dynamic") return RopeParameters::standard;
     if (type == "linear") return RopeParameters::linear;
     if (type == "llama3") return RopeParameters::llama3;
-    if (type == "yarn") return RopeParameters::yarn;
+    if (type == "yarn" || (defaults.deepseek_yarn && type == "deepseek_yarn")) return RopeParameters::yarn;
   }
   std::string covered = "default";
   if (defaults.scaled) covered += ", linear, dynamic, llama3, yarn";
@@ -224,9 +224,9 @@ void read_ropes_of_layers(ConfigReader& top, const RopeDefaults& full, const Rop
     if (value.is_object()) *slot = &value;
   }
   d.ropes = {RopeParameters{}, RopeParameters{}};
-  read_object(*full_object, top, full, d, d.ropes[0]);
-  read_object(*local_object, top, windowed, d, d.ropes[1]);
-  d.rotary_dim = rotated_part(top, d, 1);
+  d.rotary_dim = rotated_part(top, d, read_object(*full_object, top, full, d, d.ropes[0]));
+  const int64_t local = rotated_part(top, d, read_object(*local_object, top, windowed, d, d.ropes[1]));
+  if (local != d.rotary_dim) d.ropes[1].size = local;
   if (d.ropes[0] == d.ropes[1] && !full.proportional) return d.ropes.resize(1);
   for (Layer& layer : d.layers) layer.rope = layer.window;
 }

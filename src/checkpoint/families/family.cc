@@ -11,102 +11,111 @@ using json::Value;
 using onnx::quote;
 
 // model_type and the function that describes its models, each in a file of this folder.
-#define INVAR_FAMILIES(X)               \
-  X(llama, llama)                       \
-  X(mistral, mistral)                   \
-  X(qwen2, qwen2)                       \
-  X(qwen3, qwen3)                       \
-  X(gemma, gemma)                       \
-  X(gemma2, gemma2)                     \
-  X(gemma3_text, gemma3)                \
-  X(phi, phi)                           \
-  X(phi3, phi3)                         \
-  X(smollm3, smollm3)                   \
-  X(olmo2, olmo2)                       \
-  X(olmo3, olmo3)                       \
-  X(granite, granite)                   \
-  X(cohere, cohere)                     \
-  X(cohere2, cohere2)                   \
-  X(stablelm, stablelm)                 \
-  X(starcoder2, starcoder2)             \
-  X(nemotron, nemotron)                 \
-  X(glm, glm)                           \
-  X(glm4, glm4)                         \
-  X(ernie4_5, ernie4_5)                 \
-  X(hunyuan_v1_dense, hunyuan_dense)    \
-  X(minicpm3, minicpm3)                 \
-  X(youtu, youtu)                       \
-  X(deepseek_v2, deepseek_v2)           \
-  X(deepseek_v3, deepseek_v3)           \
-  X(kimi_k2, deepseek_v3)               \
-  X(glm4_moe_lite, glm4_moe_lite)       \
-  X(gpt2, gpt2)                         \
-  X(gptj, gptj)                         \
-  X(gpt_neox, gpt_neox)                 \
-  X(opt, opt)                           \
-  X(falcon, falcon)                     \
-  X(qwen2_moe, qwen2_moe)               \
-  X(qwen3_moe, qwen3_moe)               \
-  X(mixtral, mixtral)                   \
-  X(olmoe, olmoe)                       \
-  X(granitemoe, granitemoe)             \
-  X(granitemoeshared, granitemoeshared) \
-  X(granitemoehybrid, granitemoehybrid) \
-  X(ernie4_5_moe, ernie4_5_moe)         \
-  X(hunyuan_v1_moe, hunyuan_moe)        \
-  X(glm4_moe, glm4_moe)                 \
-  X(gpt_oss, gpt_oss)                   \
-  X(bloom, bloom)                       \
-  X(mpt, mpt)                           \
-  X(olmo, olmo)                         \
-  X(seed_oss, seed_oss)                 \
-  X(arcee, arcee)                       \
-  X(helium, helium)                     \
-  X(internlm3, internlm3)               \
-  X(iquestcoder, iquestcoder)           \
-  X(cwm, cwm)                           \
-  X(apertus, apertus)                   \
-  X(nanochat, nanochat)                 \
-  X(jais2, jais2)                       \
-  X(exaone, exaone)                     \
-  X(exaone4, exaone4)                   \
-  X(ministral, ministral)               \
-  X(ministral3, ministral3)             \
-  X(vaultgemma, vaultgemma)             \
-  X(hyperclovax, hyperclovax)           \
-  X(flex_olmo, flex_olmo)               \
-  X(solar_open, solar_open)             \
-  X(dots1, dots1)                       \
-  X(exaone_moe, exaone_moe)             \
-  X(minimax_m2, minimax_m2)             \
-  X(llama4_text, llama4)                \
-  X(mistral4, mistral4)                 \
-  X(gemma4_text, gemma4)                \
-  X(phimoe, phimoe)                     \
-  X(granite_swa, granite_swa)           \
-  X(qwen3_next, qwen3_next)             \
-  X(qwen3_5_text, qwen3_5)              \
-  X(qwen3_5_moe_text, qwen3_5_moe)      \
-  X(olmo_hybrid, olmo_hybrid)           \
-  X(lfm2, lfm2)                         \
-  X(lfm2_moe, lfm2_moe)                 \
-  X(mamba2, mamba2)                     \
-  X(bamba, bamba)                       \
-  X(falcon_h1, falcon_h1)               \
-  X(nemotron_h, nemotron_h)             \
-  X(gemma3n_text, gemma3n)              \
-  X(kimi_linear, kimi_linear)           \
-  X(mamba, mamba)                       \
-  X(falcon_mamba, falcon_mamba)         \
-  X(jamba, jamba)                       \
-  X(afmoe, afmoe)                       \
-  X(bitnet, bitnet)                     \
-  X(mimo, mimo)                         \
-  X(hy_v3, hy_v3)                       \
-  X(mellum, mellum)                     \
-  X(gpt_bigcode, gpt_bigcode)           \
-  X(gpt_neo, gpt_neo)                   \
-  X(lfm3, lfm3)
+#define INVAR_FAMILIES(X)                \
+  X(llama, llama)                        \
+  X(mistral, mistral)                    \
+  X(qwen2, qwen2)                        \
+  X(qwen3, qwen3)                        \
+  X(gemma, gemma)                        \
+  X(gemma2, gemma2)                      \
+  X(gemma3_text, gemma3)                 \
+  X(phi, phi)                            \
+  X(phi3, phi3)                          \
+  X(smollm3, smollm3)                    \
+  X(olmo2, olmo2)                        \
+  X(olmo3, olmo3)                        \
+  X(granite, granite)                    \
+  X(cohere, cohere)                      \
+  X(cohere2, cohere2)                    \
+  X(stablelm, stablelm)                  \
+  X(starcoder2, starcoder2)              \
+  X(nemotron, nemotron)                  \
+  X(glm, glm)                            \
+  X(glm4, glm4)                          \
+  X(ernie4_5, ernie4_5)                  \
+  X(hunyuan_v1_dense, hunyuan_dense)     \
+  X(minicpm3, minicpm3)                  \
+  X(youtu, youtu)                        \
+  X(deepseek_v2, deepseek_v2)            \
+  X(deepseek_v3, deepseek_v3)            \
+  X(kimi_k2, deepseek_v3)                \
+  X(glm4_moe_lite, glm4_moe_lite)        \
+  X(gpt2, gpt2)                          \
+  X(gptj, gptj)                          \
+  X(gpt_neox, gpt_neox)                  \
+  X(opt, opt)                            \
+  X(falcon, falcon)                      \
+  X(qwen2_moe, qwen2_moe)                \
+  X(qwen3_moe, qwen3_moe)                \
+  X(mixtral, mixtral)                    \
+  X(olmoe, olmoe)                        \
+  X(granitemoe, granitemoe)              \
+  X(granitemoeshared, granitemoeshared)  \
+  X(granitemoehybrid, granitemoehybrid)  \
+  X(ernie4_5_moe, ernie4_5_moe)          \
+  X(hunyuan_v1_moe, hunyuan_moe)         \
+  X(glm4_moe, glm4_moe)                  \
+  X(gpt_oss, gpt_oss)                    \
+  X(bloom, bloom)                        \
+  X(mpt, mpt)                            \
+  X(olmo, olmo)                          \
+  X(seed_oss, seed_oss)                  \
+  X(arcee, arcee)                        \
+  X(helium, helium)                      \
+  X(internlm3, internlm3)                \
+  X(iquestcoder, iquestcoder)            \
+  X(cwm, cwm)                            \
+  X(apertus, apertus)                    \
+  X(nanochat, nanochat)                  \
+  X(jais2, jais2)                        \
+  X(exaone, exaone)                      \
+  X(exaone4, exaone4)                    \
+  X(ministral, ministral)                \
+  X(ministral3, ministral3)              \
+  X(vaultgemma, vaultgemma)              \
+  X(hyperclovax, hyperclovax)            \
+  X(flex_olmo, flex_olmo)                \
+  X(solar_open, solar_open)              \
+  X(dots1, dots1)                        \
+  X(exaone_moe, exaone_moe)              \
+  X(minimax_m2, minimax_m2)              \
+  X(llama4_text, llama4)                 \
+  X(mistral4, mistral4)                  \
+  X(gemma4_text, gemma4)                 \
+  X(phimoe, phimoe)                      \
+  X(granite_swa, granite_swa)            \
+  X(qwen3_next, qwen3_next)              \
+  X(qwen3_5_text, qwen3_5)               \
+  X(qwen3_5_moe_text, qwen3_5_moe)       \
+  X(olmo_hybrid, olmo_hybrid)            \
+  X(lfm2, lfm2)                          \
+  X(lfm2_moe, lfm2_moe)                  \
+  X(mamba2, mamba2)                      \
+  X(bamba, bamba)                        \
+  X(falcon_h1, falcon_h1)                \
+  X(nemotron_h, nemotron_h)              \
+  X(gemma3n_text, gemma3n)               \
+  X(kimi_linear, kimi_linear)            \
+  X(mamba, mamba)                        \
+  X(falcon_mamba, falcon_mamba)          \
+  X(jamba, jamba)                        \
+  X(afmoe, afmoe)                        \
+  X(bitnet, bitnet)                      \
+  X(mimo, mimo)                          \
+  X(hy_v3, hy_v3)                        \
+  X(mellum, mellum)                      \
+  X(gpt_bigcode, gpt_bigcode)            \
+  X(gpt_neo, gpt_neo)                    \
+  X(lfm3, lfm3)                          \
+  X(gemma4_unified_text, gemma4_unified) \
+  X(cohere2_moe, cohere2_moe)            \
+  X(sarvam_moe, sarvam_moe)              \
+  X(sarvam_mla, sarvam_mla)              \
+  X(granitemoe_swa, granitemoe_swa)      \
+  X(laguna, laguna)                      \
+  X(mimo_v2_flash, mimo_v2_flash)        \
+  X(minimax, minimax)                    \
+  X(zamba2, zamba2)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},
@@ -205,6 +214,13 @@ void read_unrotated_layers(ConfigReader& r, Decoder& d) {
     return r.reject("'no_rope_layers' is not a list of " + std::to_string(d.layers.size()) + " numbers");
   for (size_t i = 0; i < d.layers.size(); ++i)
     d.layers[i].rope = (listed ? listed->items[i] != 0 : rotates(d, i)) ? 0 : -1;
+}
+
+const char* either(ConfigReader& r, const char* released, const char* newer) {
+  const Value *a = r.find(released), *b = r.find(newer);
+  if (a && b && *a != *b)
+    r.reject(quote(released) + " and " + quote(newer) + " are the same key and disagree");
+  return b && !a ? newer : released;
 }
 
 float read_factor(ConfigReader& r, const char* key, double fallback) {

@@ -51,6 +51,9 @@ void ignore_heads_for_more_tokens(ConfigReader&, Decoder&, const char* beginning
 // no_rope_layers, or where it is absent every no_rope_layer_intervalth: layers that do not rotate.
 void read_unrotated_layers(ConfigReader&, Decoder&);
 
+// The name of a key of released files and that of transformers -> the one that is there.
+const char* either(ConfigReader&, const char* released, const char* newer);
+
 // A positive number that meets f32 values.
 float read_factor(ConfigReader&, const char* key, double fallback);
 

@@ -18,7 +18,7 @@ namespace invar::checkpoint {
 
 enum class Norm { rms, layer };
 // Where the norms stand around attention and MLP (decoder.8).
-enum class Block { pre, post, both, parallel, parallel_two, after, single };
+enum class Block { pre, post, both, parallel, parallel_two, after, single, normed };
 enum class QkNorm { none, head, projection, heads };
 // How one weight holds queries, keys and values (decoder.6).
 enum class QkvLayout { split, concatenated, grouped };
@@ -49,8 +49,19 @@ struct TensorNames {
 };
 
 // What reads other positions in a layer (decoder.60). Both: attention and a state-space layer side
-// by side. A layer of none is an MLP alone.
-enum class Mixer { attention, gated_delta, short_conv, state_space, both, none, selective };
+// by side. A layer of none is an MLP alone. Shared: a block that several layers share, before a
+// state-space layer.
+enum class Mixer {
+  attention,
+  gated_delta,
+  short_conv,
+  state_space,
+  both,
+  none,
+  selective,
+  lightning,
+  shared
+};
 
 // Whether matrices of layers are ternary and rows are rounded to 8 bits before them, and what the
 // factor of a matrix does with the product (decoder.69).
@@ -71,7 +82,7 @@ struct Layer {
   int rope = 0;         // index of Decoder::ropes; -1: none
   bool sparse = false;  // experts in the place of the MLP
   // 0: those of the decoder (decoder.36).
-  int64_t head_dim = 0, kv_heads = 0, intermediate_size = 0;
+  int64_t heads = 0, head_dim = 0, kv_heads = 0, intermediate_size = 0;
   int64_t keys_of = -1;          // the layer whose keys and values this one uses; -1: it makes its own
   bool values_are_keys = false;  // values are the keys before norm and rotation
   double gate_sparsity = 0;      // part of the MLP's gates that is cut off (decoder.68); 0: none
@@ -103,11 +114,13 @@ struct Decoder {
   bool qk_norm_weight = true;    // else the weights of these norms are 1
   bool qk_norm_rotated = false;  // in the layers with rotary embedding alone
   float qkv_clip = 0;            // limit of queries, keys and values; 0: none
-  float attention_in_scale = 1, attention_out_scale = 1, key_scale = 1;
+  float attention_in_scale = 1, attention_out_scale = 1, key_scale = 1, value_scale = 1;
   float attention_scale = 0, attention_softcap = 0;  // softcap 0: none
   bool attention_sinks = false;                      // a score for each head that no key has
+  bool attention_sinks_of_windows = false;           // in windowed layers alone
   bool attention_gate = false;                       // of each result of a head, made with its query
   bool attention_gate_of_heads = false;              // one number for each head instead
+  bool attention_gate_softplus = false;              // opened by softplus, not by sigmoid
   bool attention_scale_by_layer = false;             // divided by the number of the layer, from 1 on
   float alibi_bias_max = 0, alibi_scale = 1;         // of the slopes (decoder.26); 0: no biases
   // Latent attention (decoder.20): the sizes of what keys and values, and queries, are made from.
@@ -128,6 +141,9 @@ struct Decoder {
   bool gated_mlp = true, fused_gate_up = false;
   Ternary ternary = Ternary::none;
   Activation activation = Activation::silu;
+  // Of Block::normed: the factors of the norm and of what is added to it, for attention, lightning
+  // attention and the MLP.
+  std::array<float, 6> normed_scales = {1, 1, 1, 1, 1, 1};
   float embedding_scale = 1, residual_scale = 1, logits_scale = 1, logits_divisor = 1, logits_softcap = 0;
   bool tied = false;
   Experts experts;                // of the sparse layers
@@ -139,6 +155,7 @@ struct Decoder {
   ShortConv short_conv;
   StateSpace state_space;
   SelectiveScan selective_scan;
+  SharedBlocks shared_blocks;
   int64_t unused_layers =
       0;  // behind the last one, for predicting several tokens; their tensors are not read
 

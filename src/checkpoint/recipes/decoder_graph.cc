@@ -67,18 +67,19 @@ std::string DecoderGraph::embedded() {
 Strings DecoderGraph::projections(size_t layer, const std::string& p, const std::string& x) {
   const TensorNames& n = d_.names;
   const Layer& l = d_.layers[layer];
-  const int64_t q = d_.heads * head_dim(layer), kv = kv_heads(layer) * head_dim(layer);
+  const int64_t q = heads(layer) * head_dim(layer), kv = kv_heads(layer) * head_dim(layer);
+  const int64_t values = kv_heads(layer) * value_dim(layer);
   if (d_.qkv_layout == QkvLayout::split) {
     const bool within = d_.attention_gate && n.attention_gate.empty();
     Strings out = {linear(p + n.q, x, d_.hidden_size, within ? 2 * q : q, d_.qkv_bias)};
     if (l.keys_of >= 0) return out;
     out.push_back(linear(p + n.k, x, d_.hidden_size, kv, d_.qkv_bias));
-    out.push_back(l.values_are_keys ? out[1] : linear(p + n.v, x, d_.hidden_size, kv, d_.qkv_bias));
+    out.push_back(l.values_are_keys ? out[1] : linear(p + n.v, x, d_.hidden_size, values, d_.qkv_bias));
     if (within) split_gate(p + n.q, out);
     if (d_.attention_gate && !within)
 
-      out.push_back(
-          linear(p + n.attention_gate, x, d_.hidden_size, d_.attention_gate_of_heads ? d_.heads : q, false));
+      out.push_back(linear(p + n.attention_gate, x, d_.hidden_size,
+                           d_.attention_gate_of_heads ? heads(layer) : q, false));
     return out;
   }
   const std::string all = linear(p + n.qkv, x, d_.hidden_size, q + 2 * kv, d_.qkv_bias);
@@ -136,8 +137,9 @@ Strings DecoderGraph::attention_operands(size_t layer, const std::string& p, con
   for (size_t i = 0; i < qkv.size() && d_.qkv_clip != 0; ++i)
     qkv[i] = clipped(b_, p + "self_attn." + "qkv"[i] + "_clipped", qkv[i], d_.qkv_clip);
   if (d_.key_scale != 1) qkv[1] = scaled("Mul", p + "self_attn.key_scale", qkv[1], d_.key_scale, 1);
+  if (d_.value_scale != 1) qkv[2] = scaled("Mul", p + "self_attn.value_scale", qkv[2], d_.value_scale, 1);
   const size_t made = std::min<size_t>(qkv.size(), 2);
-  const std::pair<std::string, int64_t> sides[] = {{"q", d_.heads}, {"k", kv_heads(layer)}};
+  const std::pair<std::string, int64_t> sides[] = {{"q", heads(layer)}, {"k", kv_heads(layer)}};
   const auto normed = [&](size_t i) {
     if (d_.qk_norm_rotated && l.rope < 0) return qkv[i];
     return qk_norm(p + (i ? d_.names.k_norm : d_.names.q_norm), qkv[i], sides[i].second, head_dim(layer));
@@ -160,35 +162,42 @@ Strings DecoderGraph::attention_operands(size_t layer, const std::string& p, con
 }
 
 std::string DecoderGraph::attention(size_t layer, std::string x) {
-  const std::string index = std::to_string(layer), p = prefix_ + d_.names.layers + index + ".";
+  const std::string p = prefix_ + d_.names.layers + std::to_string(layer) + ".";
+  const int64_t size = heads(layer) * value_dim(layer);
   x = scaled("Mul", p + "self_attn.attention_in_scale", x, d_.attention_in_scale, 1);
   const Strings qkv = attention_operands(layer, p, x);
-  const int64_t value_dim = d_.v_head_dim ? d_.v_head_dim : head_dim(layer), heads = kv_heads(layer);
+  std::string result = attended(layer, p, qkv);
+  if (d_.attention_gate) result = attention_gated(layer, p, result, qkv[3]);
+  if (!d_.names.attention_sub_norm.empty())
+    result = norm(p + d_.names.attention_sub_norm, result, size, false);
+  const std::string out = linear(p + d_.names.o, result, size, d_.hidden_size, d_.output_bias);
+  return scaled("Mul", p + "self_attn.attention_out_scale", out, d_.attention_out_scale, 1);
+}
+
+std::string DecoderGraph::attended(size_t layer, const std::string& p, const Strings& qkv) {
+  const std::string index = std::to_string(layer);
+  const int64_t kv = kv_heads(layer);
 
   Strings past, present;
-  for (const auto& [kind, size] : {std::pair{".key", head_dim(layer)}, {".value", value_dim}}) {
+  for (const auto& [kind, size] : {std::pair{".key", head_dim(layer)}, {".value", value_dim(layer)}}) {
     past.push_back("past_key_values." + index + kind);
     present.push_back("present." + index + kind);
-    b_.input(past.back(), kFloat, {{-1, "batch"}, {heads, ""}, {-1, "past"}, {size, ""}});
-    b_.output(present.back(), {{-1, "batch"}, {heads, ""}, {-1, "total"}, {size, ""}});
+    b_.input(past.back(), kFloat, {{-1, "batch"}, {kv, ""}, {-1, "past"}, {size, ""}});
+    b_.output(present.back(), {{-1, "batch"}, {kv, ""}, {-1, "total"}, {size, ""}});
   }
   Attributes attributes = {{"is_causal", int64_t{1}},
-                           {"q_num_heads", d_.heads},
-                           {"kv_num_heads", heads},
+                           {"q_num_heads", heads(layer)},
+                           {"kv_num_heads", kv},
                            {"scale", attention_scale(d_, layer)}};
   if (d_.attention_softcap != 0) attributes["softcap"] = d_.attention_softcap;
   if (d_.layers[layer].window) attributes["left_window_size"] = d_.window - 1;
   Strings operands = {qkv[0], qkv[1], qkv[2], biases_, past[0], past[1]};
-  if (d_.attention_sinks) operands.insert(operands.end(), {"", b_.weight(p + d_.names.sinks, {d_.heads})});
+  const bool sinks = d_.attention_sinks && (d_.layers[layer].window || !d_.attention_sinks_of_windows);
+  if (sinks) operands.insert(operands.end(), {"", b_.weight(p + d_.names.sinks, {heads(layer)})});
   const std::string y = b_.node("Attention", p + "self_attn.attention", operands, attributes);
-  if (d_.attention_sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
+  if (sinks) b_.graph().nodes.back().domain = "invar";  // ONNX has no sinks
   b_.graph().nodes.back().outputs = {y, present[0], present[1]};
-  std::string result = d_.attention_gate ? attention_gated(p, y, qkv[3]) : y;
-  if (!d_.names.attention_sub_norm.empty())
-    result = norm(p + d_.names.attention_sub_norm, result, d_.heads * value_dim, false);
-  const std::string out =
-      linear(p + d_.names.o, result, d_.heads * value_dim, d_.hidden_size, d_.output_bias);
-  return scaled("Mul", p + "self_attn.attention_out_scale", out, d_.attention_out_scale, 1);
+  return y;
 }
 
 // decoder.50, decoder.60.
@@ -198,9 +207,10 @@ std::string DecoderGraph::mixed(size_t layer, const std::string& x) {
   if (mixer == Mixer::short_conv) return short_conv(layer, x);
   if (mixer == Mixer::state_space) return state_space(layer, x);
   if (mixer == Mixer::selective) return selective_scan(layer, x);
-  const std::string attended = attention(layer, x);
-  if (mixer != Mixer::both) return attended;
-  return b_.node("Add", attended + ".with_states", {state_space(layer, x), attended});
+  if (mixer == Mixer::lightning) return lightning(layer, x);
+  const std::string y = attention(layer, x);
+  if (mixer != Mixer::both) return y;
+  return b_.node("Add", y + ".with_states", {state_space(layer, x), y});
 }
 
 // decoder.8 has a table of the blocks.
@@ -232,7 +242,9 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
     case Block::single:
       if (d_.layers[index].mixer == Mixer::none)
         return add("output", x, mlp(index, before(n.attention_norm, x), x));
+      if (d_.layers[index].mixer == Mixer::shared) return with_shared_block(index, x);
       return add("output", x, mixed(index, before(n.attention_norm, x)));
+    case Block::normed: return normed_layer(index, x);
     case Block::parallel:
     case Block::parallel_two: break;
   }
@@ -270,7 +282,7 @@ Result<onnx::Graph> DecoderGraph::build() {
   for (const Layer& layer : d_.layers) {
     if (layer.mixer != Mixer::attention && layer.mixer != Mixer::none)
       graph.ir_version = 13, graph.opsets[""] = 27;
-    if (layer.mixer == Mixer::state_space || layer.mixer == Mixer::both || layer.mixer == Mixer::selective)
+    if (layer.mixer != Mixer::attention && layer.mixer != Mixer::none && layer.mixer != Mixer::short_conv)
       graph.opsets["invar"] = 1;
   }
   if (d_.attention_sinks) graph.opsets["invar"] = 1;
@@ -285,6 +297,7 @@ Result<onnx::Graph> DecoderGraph::build() {
   std::string x = embedded();
   if (d_.takes_hidden) x = with_hidden(x);
   layer_inputs(x);
+  first_ = x;
   const bool several = d_.altup.inputs != 0;
   if (several) x = versions(x);
   for (size_t i = 0; i < d_.layers.size() && b_.status(); ++i)

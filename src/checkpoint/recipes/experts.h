@@ -36,7 +36,8 @@ struct Experts {
   int64_t count = 0, chosen = 0, intermediate_size = 0;
   int64_t latent_size = 0;  // of the rows that experts take and give; 0: hidden_size
   Routing routing = Routing::softmax;
-  float threshold = 0;  // of sparsemixer
+  float threshold = 0;       // of sparsemixer
+  float router_softcap = 0;  // of its logits; 0: none
   bool router_bias = false;
   bool correction_bias = false;  // added to scores for the choice alone
   int64_t groups = 1, chosen_groups = 1;
@@ -52,6 +53,7 @@ struct Experts {
   float gate_alpha = 0, gate_limit = 0;  // of the clamped one
   int64_t shared_intermediate_size = 0;  // of the MLP for all tokens; 0: none
   bool shared_gate = false;
+  float out_scale = 1;          // of the sum of all
   bool beside_mlp = false;      // added to the MLP of the layer, each with norms (decoder.38)
   bool weighted_input = false;  // the weight of an expert is on what goes into it, not on its result
 };

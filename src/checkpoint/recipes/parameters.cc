@@ -74,6 +74,14 @@ void add_temperature(const Temperature& t, Parameters& p) {
   if (t.unrotated) p["temperature_unrotated"] = parameter(true);
 }
 
+// Several numbers of one parameter.
+template <class Numbers>
+std::string numbers_of(const Numbers& numbers) {
+  std::string text;
+  for (const auto& n : numbers) text += (text.empty() ? "" : " ") + parameter(n);
+  return text;
+}
+
 // A number a layer; nothing where all are the neutral one.
 template <class Number>
 void add_numbers(const Decoder& d, const char* name, Number Layer::*member, Parameters& p) {
@@ -105,6 +113,7 @@ void add_experts(const Experts& e, Parameters& p) {
   if (e.group_score != neutral.group_score) p["group_score"] = "sum_of_two";
   add("router_bias", &Experts::router_bias);
   add("score_correction_bias", &Experts::correction_bias);
+  add("router_softcap", &Experts::router_softcap);
   add("n_group", &Experts::groups);
   add("topk_group", &Experts::chosen_groups);
   add("norm_topk_prob", &Experts::normalized);
@@ -116,6 +125,7 @@ void add_experts(const Experts& e, Parameters& p) {
   add("expert_gate_limit", &Experts::gate_limit);
   add("shared_intermediate_size", &Experts::shared_intermediate_size);
   add("shared_expert_gate", &Experts::shared_gate);
+  add("experts_scale", &Experts::out_scale);
   add("threshold", &Experts::threshold);
   add("weighted_input", &Experts::weighted_input);
   add("beside_mlp", &Experts::beside_mlp);
@@ -140,15 +150,17 @@ void add_scales(const Decoder& d, Parameters& p) {
   for (const auto& [name, value] : {std::pair{"attention_in_scale", d.attention_in_scale},
                                     {"attention_out_scale", d.attention_out_scale},
                                     {"key_scale", d.key_scale},
+                                    {"value_scale", d.value_scale},
                                     {"mlp_gate_scale", d.mlp_scales[0]},
                                     {"mlp_scale", d.mlp_scales[1]}})
     if (value != 1) p[name] = parameter(value);
+  if (d.normed_scales != Decoder().normed_scales) p["normed_scales"] = numbers_of(d.normed_scales);
 }
 
 // Adds the parameters of layers whose mixer is not attention.
 void add_mixers(const Decoder& d, Parameters& p) {
   add_layers(d, "layer_mixers", 'a', p,
-             [](const Layer& l) { return "adcsbnm"[static_cast<size_t>(l.mixer)]; });
+             [](const Layer& l) { return "adcsbnmlt"[static_cast<size_t>(l.mixer)]; });
   if (const ShortConv& c = d.short_conv; c.width != 0) {
     p["conv_width"] = parameter(c.width);
     if (c.bias) p["conv_bias"] = parameter(true);
@@ -171,9 +183,12 @@ void add_mixers(const Decoder& d, Parameters& p) {
   add("ssm_norm_before_gate", &StateSpace::norm_before_gate);
   add("ssm_in_scale", &StateSpace::in_scale);
   add("ssm_out_scale", &StateSpace::out_scale);
-  std::string scales;
-  for (const float f : s.scales) scales += (scales.empty() ? "" : " ") + parameter(f);
-  if (s.scales != neutral.scales) p["ssm_scales"] = scales;
+  if (s.scales != neutral.scales) p["ssm_scales"] = numbers_of(s.scales);
+  if (const SharedBlocks& b = d.shared_blocks; b.count != 0) {
+    p["shared_blocks"] = parameter(b.count);
+    if (b.rank != 0) p["shared_rank"] = parameter(b.rank);
+    if (b.attends_with_rank) p["shared_attention_rank"] = parameter(true);
+  }
   const SelectiveScan& m = d.selective_scan;
   if (m.channels == 0) return;
   p["scan_channels"] = parameter(m.channels);
@@ -202,6 +217,7 @@ void add_kinds_of_layers(const Decoder& d, Parameters& p) {
              [](const Layer& l) { return l.rope < 0 ? 'n' : static_cast<char>('0' + l.rope); });
   if (d.delta.key_heads != 0) add_delta(d.delta, p);
   add_layers(d, "layer_values", 'v', p, [](const Layer& l) { return l.values_are_keys ? 'k' : 'v'; });
+  add_numbers(d, "layer_heads", &Layer::heads, p);
   add_numbers(d, "layer_head_dims", &Layer::head_dim, p);
   add_numbers(d, "layer_kv_heads", &Layer::kv_heads, p);
   add_numbers(d, "layer_intermediate_sizes", &Layer::intermediate_size, p);
@@ -214,8 +230,8 @@ void add_kinds_of_layers(const Decoder& d, Parameters& p) {
 // A parameter is there if it differs from the same member of a Decoder that nobody has set. So
 // programs stay the same when a later version adds a switch.
 Parameters decoder_parameters(const Decoder& d) {
-  static constexpr const char* kBlocks[] = {"pre",          "post",  "both",  "parallel",
-                                            "parallel_two", "after", "single"};
+  static constexpr const char* kBlocks[] = {"pre",          "post",  "both",   "parallel",
+                                            "parallel_two", "after", "single", "normed"};
   static constexpr const char* kQkNorms[] = {"none", "head", "projection", "heads"};
   static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped"};
   static constexpr const char* kActivations[] = {"silu", "gelu",         "gelu_tanh",
@@ -259,8 +275,10 @@ Parameters decoder_parameters(const Decoder& d) {
   add("alibi_scale", &Decoder::alibi_scale);
   add("attention_softcap", &Decoder::attention_softcap);
   add("attention_sinks", &Decoder::attention_sinks);
+  add("attention_sinks_of_windows", &Decoder::attention_sinks_of_windows);
   add("attention_gate", &Decoder::attention_gate);
   add("attention_gate_of_heads", &Decoder::attention_gate_of_heads);
+  add("attention_gate_softplus", &Decoder::attention_gate_softplus);
   if (!d.names.attention_gate.empty()) p["attention_gate_separate"] = parameter(true);
   if (!d.names.attention_sub_norm.empty()) p["sub_norms"] = parameter(true);
   if (d.ternary != Ternary::none) p["ternary"] = d.ternary == Ternary::divided ? "divided" : "multiplied";
@@ -281,6 +299,7 @@ Parameters decoder_parameters(const Decoder& d) {
     p["attention_scale"] = parameter(d.attention_scale);
   if ((!d.ropes.empty() || d.kv_lora_rank != 0) && d.rotary_dim != d.head_dim)
     p["rotary_dim"] = parameter(d.rotary_dim);
+  if (d.ropes.size() > 1 && d.ropes[1].size != 0) p["local_rotary_dim"] = parameter(d.ropes[1].size);
   add_kinds_of_layers(d, p);
   add_mixers(d, p);
   add_altup(d.altup, p);

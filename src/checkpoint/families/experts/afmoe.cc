@@ -1,7 +1,9 @@
-// AFMoE of Arcee (Trinity): gated attention, windows where layers rotate, norms on both sides,
-// sigmoid routing with a bias for the choice.
+// Gated attention, and sigmoid routing with a bias for the choice: AFMoE of Arcee (Trinity), with
+// windows where layers rotate and norms on both sides; Laguna of Poolside, with a number of heads
+// for each layer.
 #include <cmath>
 
+#include "checkpoint/architecture.h"
 #include "checkpoint/families/experts/read_experts.h"
 
 namespace invar::checkpoint {
@@ -38,6 +40,55 @@ void describe_afmoe(ConfigReader& r, Decoder& d) {
   if (!r.flag("route_norm", true)) r.refuse("'route_norm' = false is not covered");
   for (const char* key : {"n_group", "topk_group", "num_expert_groups", "num_limited_groups"})
     r.require_neutral(key, 1);
+}
+
+namespace {
+
+void read_heads_of_layers(ConfigReader& r, Decoder& d) {
+  const json::Value* counts = r.find("num_attention_heads_per_layer");
+  if (!counts) return;
+  bool right = counts->is_array() && counts->size() == d.layers.size();
+  for (size_t i = 0; right && i < d.layers.size(); ++i) {
+    const json::Value& count = counts->items[i];
+    right = count.is_unsigned() && count.to_uint64() - 1 < 1u << 20;
+    if (right && count != d.heads) d.layers[i].heads = count.to_int64();
+    right = right && count.to_int64() % d.kv_heads == 0;
+  }
+  if (!right)
+    r.reject("'num_attention_heads_per_layer' is not a list of " + std::to_string(d.layers.size()) +
+             " multiples of 'num_key_value_heads'");
+}
+
+}  // namespace
+
+void describe_laguna(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.default_kv_heads = 8, .default_head_dim = 128});
+  d.tied = r.flag("tie_word_embeddings");
+  d.qkv_bias = d.output_bias = r.flag("attention_bias");
+  d.qk_norm = QkNorm::head;
+  d.attention_gate = d.attention_gate_softplus = true;
+  const json::Value* gating = r.find("gating");
+  d.attention_gate_of_heads = !gating || *gating == true || *gating == "per-head";
+  if (!d.attention_gate_of_heads && *gating != "per-element")
+    r.refuse("'gating' = " + short_text(*gating) + " is not covered; true, per-head and per-element are");
+  d.names.attention_gate = "self_attn.g_proj";
+  read_heads_of_layers(r, d);
+  read_experts(r, d, {.default_count = 256, .default_chosen = 8, .default_inner = 512});
+  if (r.status()) d.layers[0].sparse = false;
+  read_mlp_layer_types(r, d);
+  Experts& e = d.experts;
+  e.routing = Routing::sigmoid;
+  e.correction_bias = e.normalized = true;
+  e.names.correction_bias = "mlp.experts.e_score_correction_bias", e.names.shared = "mlp.shared_expert.";
+  e.scale = read_factor(r, "moe_routed_scaling_factor", 1);
+  const json::Value* cap = r.find("moe_router_logit_softcapping");
+  if (cap && *cap != 0) e.router_softcap = read_factor(r, "moe_router_logit_softcapping", 0);
+  e.shared_intermediate_size = r.size("shared_expert_intermediate_size", 512);
+  r.require_neutral("moe_apply_router_weight_on_input");
+  read_layer_types(r, d, read_window(r, 512), [](const Decoder&, size_t) { return false; });
+  const double partial = r.find("rope_parameters") ? 1 : 0.5;
+  read_ropes_of_layers(r, {.theta = 500000, .partial = partial, .theta_key = nullptr, .partial_key = nullptr},
+                       {.theta = 10000, .partial = 1, .theta_key = nullptr, .partial_key = nullptr}, d);
 }
 
 }  // namespace invar::checkpoint

@@ -1,5 +1,5 @@
 // Standard attention and the experts of DeepSeek-V3, sigmoid routing with a bias for the choice:
-// GLM-4.5 to GLM-4.7, dots.llm1, Solar Open, EXAONE MoE, Hunyuan 3.
+// GLM-4.5 to GLM-4.7, dots.llm1, Solar Open, EXAONE MoE, Hunyuan 3, Sarvam 30B.
 #include "checkpoint/families/experts/read_experts.h"
 
 namespace invar::checkpoint {
@@ -58,6 +58,28 @@ void describe_hy_v3(ConfigReader& r, Decoder& d) {
   e.names.router = "mlp.router.gate", e.names.correction_bias = "mlp.expert_bias";
   e.names.shared = "mlp.shared_mlp.";
   read_rope(r, {.theta = 11158840}, d);
+}
+
+// Files have the names of the first code, with queries, keys and values in one matrix.
+void describe_sarvam_moe(ConfigReader& r, Decoder& d) {
+  read_llama_like(r, d, {.default_kv_heads = 4, .default_head_dim = 64});
+  d.tied = r.flag("tie_word_embeddings");
+  d.qkv_bias = r.flag(either(r, "use_qkv_bias", "attention_bias"));
+  if (r.flag("use_bias")) r.refuse("'use_bias' = true is not covered");
+  if (r.flag("use_qk_norm", true)) d.qk_norm = QkNorm::head;
+  read_experts(r, d,
+               {either(r, "num_experts", "n_routed_experts"), "num_experts_per_tok", "moe_intermediate_size",
+                128, 6, 1024});
+  read_first_dense(r, d, 1);
+  read_sigmoid_routing(r, d, 1, 1, 2.5, {.shared = either(r, "num_shared_experts", "n_shared_experts")});
+  d.unused_layers = 0;
+  read_rope(r, {.theta = 8000000, .partial = 1}, d);
+  d.qkv_layout = QkvLayout::concatenated;
+  TensorNames& n = d.names;
+  n.embedding = "word_embeddings";
+  n.qkv = "attention.query_key_value", n.o = "attention.dense";
+  n.q_norm = "attention.query_layernorm", n.k_norm = "attention.key_layernorm";
+  d.experts.names.correction_bias = "mlp.gate.expert_bias";
 }
 
 void read_exaone4_attention(ConfigReader&, Decoder&);

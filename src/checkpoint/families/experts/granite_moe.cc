@@ -1,5 +1,5 @@
-// Granite 3 with experts, without and with a shared one, and Granite 4: with experts or with the
-// shared one alone, with attention and state-space layers.
+// Granite 3 with experts, without and with a shared one, with windows; and Granite 4: with experts
+// or with the shared one alone, with attention and state-space layers.
 #include <algorithm>
 
 #include "checkpoint/families/experts/read_experts.h"
@@ -8,9 +8,11 @@
 namespace invar::checkpoint {
 
 void describe_granite(ConfigReader&, Decoder&);
+void read_granite_windows(ConfigReader&, Decoder&);
 
-void describe_granitemoe(ConfigReader& r, Decoder& d) {
-  describe_granite(r, d);
+namespace {
+
+void read_granite_experts(ConfigReader& r, Decoder& d) {
   if (d.mlp_bias) r.refuse("'mlp_bias' = true is not covered");
   read_experts(r, d, {.inner = nullptr, .default_count = 8, .default_chosen = 2});
   Experts& e = d.experts;
@@ -21,12 +23,32 @@ void describe_granitemoe(ConfigReader& r, Decoder& d) {
   e.routing = Routing::softmax_of_chosen;
 }
 
-void describe_granitemoeshared(ConfigReader& r, Decoder& d) {
-  describe_granitemoe(r, d);
+void read_granite_shared(ConfigReader& r, Decoder& d) {
   ExpertNames& n = d.experts.names;
   n.shared = "shared_mlp.", n.shared_gate_up = "input_linear", n.shared_down = "output_linear";
   d.fused_gate_up = true;
   d.experts.shared_intermediate_size = read_count(r, "shared_intermediate_size", 0);
+}
+
+}  // namespace
+
+void describe_granitemoe(ConfigReader& r, Decoder& d) {
+  describe_granite(r, d);
+  read_granite_experts(r, d);
+}
+
+void describe_granitemoeshared(ConfigReader& r, Decoder& d) {
+  describe_granitemoe(r, d);
+  read_granite_shared(r, d);
+}
+
+void describe_granitemoe_swa(ConfigReader& r, Decoder& d) {
+  describe_granitemoeshared(r, d);
+  read_granite_windows(r, d);
+  ExpertNames& n = d.experts.names;
+  n.router = "block_sparse_moe.router";
+  n.gate_up_stack = "block_sparse_moe.experts.gate_up_proj";
+  n.down_stack = "block_sparse_moe.experts.down_proj";
 }
 
 void describe_granitemoehybrid(ConfigReader& r, Decoder& d) {

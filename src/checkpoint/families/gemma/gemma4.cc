@@ -90,7 +90,9 @@ void read_shared_keys(ConfigReader& r, Decoder& d, int64_t fallback) {
   }
 }
 
-void describe_gemma4(ConfigReader& r, Decoder& d) {
+namespace {
+
+void read_gemma4(ConfigReader& r, Decoder& d, int64_t window) {
   read_second_gemma(r, d);
   d.norm_offset = false;
   d.attention_scale = 1;
@@ -100,7 +102,7 @@ void describe_gemma4(ConfigReader& r, Decoder& d) {
   // "vision": pictures alone see what follows.
   if (const std::string both = r.text("use_bidirectional_attention", "vision"); both != "vision")
     r.refuse("'use_bidirectional_attention' = " + onnx::quote(both) + " is not covered");
-  read_layer_types(r, d, read_window(r, 512), every(6));
+  read_layer_types(r, d, read_window(r, window), every(6));
   if (!d.layers.empty()) d.layers.back().window = false;  // whatever layer_types says
   require_rope_object(r, d);
   read_ropes_of_layers(r, {.theta = 1000000, .theta_key = nullptr, .proportional = true},
@@ -111,6 +113,18 @@ void describe_gemma4(ConfigReader& r, Decoder& d) {
   if (r.flag("use_double_wide_mlp"))
     for (Layer& layer : d.layers)
       if (layer.keys_of >= 0) layer.intermediate_size = 2 * d.intermediate_size;
+}
+
+}  // namespace
+
+// Gemma 4 12B: without inputs of layers and experts.
+void describe_gemma4_unified(ConfigReader& r, Decoder& d) {
+  read_gemma4(r, d, 1024);
+}
+
+void describe_gemma4(ConfigReader& r, Decoder& d) {
+  read_gemma4(r, d, 512);
+  if (!r.status()) return;
   d.layer_input_size = read_count(r, "hidden_size_per_layer_input", 256);
   d.layer_input_vocab = r.size("vocab_size_per_layer_input", 262144);
   if (d.layer_input_size != 0 && d.layer_input_vocab < d.vocab_size)

@@ -11,14 +11,6 @@ namespace invar::checkpoint {
 
 namespace {
 
-// The name of a key of released files and that of transformers -> the one that is there.
-const char* either(ConfigReader& r, const char* released, const char* newer) {
-  const json::Value *a = r.find(released), *b = r.find(newer);
-  if (a && b && *a != *b)
-    r.reject(onnx::quote(released) + " and " + onnx::quote(newer) + " are the same key and disagree");
-  return b && !a ? newer : released;
-}
-
 // The layers are counted from 1 on in full_attn_layers and kda_layers, which have each of them
 // once.
 void read_numbered_layers(ConfigReader& inner, Decoder& d) {
@@ -66,7 +58,6 @@ void read_kda(ConfigReader& r, Decoder& d) {
 }  // namespace
 
 void describe_kimi_linear(ConfigReader& r, Decoder& d) {
-  if (!r.find("q_lora_rank") && !r.is_null("q_lora_rank")) d.q_lora_rank = 0;
   read_latent(r, d, {.q_lora_rank = 0, .kv_heads = 32, .epsilon = 1e-5, .rotated = false});
   d.tied = r.flag("tie_word_embeddings");
   if (!r.flag("mla_use_nope", true)) r.refuse("'mla_use_nope' = false is not covered");

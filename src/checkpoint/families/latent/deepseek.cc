@@ -1,4 +1,4 @@
-// DeepSeek-V2 and V3, and Kimi K2, which is V3 with other sizes.
+// DeepSeek-V2 and V3, and Kimi K2 and Sarvam 105B, which are V3 with other sizes.
 #include "checkpoint/families/experts/read_experts.h"
 #include "checkpoint/families/latent/read_latent.h"
 
@@ -39,6 +39,17 @@ void describe_deepseek_v3(ConfigReader& r, Decoder& d) {
   read_sigmoid_routing(r, d, 8, 4, 2.5);
   require_text(r, "scoring_func", "sigmoid");
   require_text(r, "topk_method", "noaux_tc");
+}
+
+void describe_sarvam_mla(ConfigReader& r, Decoder& d) {
+  read_latent(r, d, {.q_lora_rank = 0, .deepseek_yarn = true});
+  d.tied = r.flag("tie_word_embeddings");
+  d.rope_interleaved = r.flag("rope_interleave", true);
+  read_experts(r, d,
+               {either(r, "num_experts", "n_routed_experts"), "num_experts_per_tok", "moe_intermediate_size",
+                128, 8, 2048});
+  read_first_dense(r, d, 1);
+  read_sigmoid_routing(r, d, 1, 1, 2.5, {.shared = either(r, "num_shared_experts", "n_shared_experts")});
 }
 
 }  // namespace invar::checkpoint

@@ -15,7 +15,8 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   // Keys that transformers writes beside those that it reads.
   const int64_t head_dim = absent.temperature ? whole : turned;  // Mistral 4 has the whole head
   for (const auto& [key, size] : {std::pair{"qk_head_dim", whole}, {"head_dim", head_dim}})
-    if (r.size(key, size) != size && (absent.rotated || key != std::string_view("head_dim")))
+    if (r.size(key, size) != size &&
+        ((absent.rotated && !absent.deepseek_yarn) || key != std::string_view("head_dim")))
       r.refuse(quote(key) + " other than " + std::to_string(size) +
                ", which the other sizes give, is not covered");
   if (d.kv_heads != d.heads)
@@ -26,7 +27,7 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   d.kv_lora_rank = r.size("kv_lora_rank", absent.kv_lora_rank);
   if (r.is_null("q_lora_rank"))
     r.find("q_lora_rank");
-  else
+  else if (absent.q_lora_rank != 0 || r.find("q_lora_rank"))
     d.q_lora_rank = r.size("q_lora_rank", absent.q_lora_rank);
   const int64_t usual = std::max<int64_t>(d.hidden_size / d.heads, 1);
   d.v_head_dim = r.size("v_head_dim", absent.v_head_dim ? absent.v_head_dim : usual);
@@ -39,7 +40,12 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   }
   d.head_dim = turned;  // the rotary embedding is that of these elements
   const double part = absent.temperature ? static_cast<double>(turned) / static_cast<double>(whole) : 1;
-  read_rope(r, {.whole = part, .longrope = absent.longrope, .temperature = absent.temperature}, d);
+  read_rope(r,
+            {.whole = part,
+             .longrope = absent.longrope,
+             .temperature = absent.temperature,
+             .deepseek_yarn = absent.deepseek_yarn},
+            d);
   d.head_dim = whole;
   if (r.status()) d.attention_scale = latent_attention_scale(d);
   // Names the class of files that were written before transformers had the family.

@@ -12,8 +12,9 @@ struct LatentDefaults {
   int64_t kv_heads = 0;  // 0: as many as heads
   double epsilon = 1e-6;
   bool longrope = false;
-  bool temperature = false;  // of queries, and the rotated part of a head is named as one
-  bool rotated = true;       // else no part of a head is, and head_dim says nothing
+  bool temperature = false;    // of queries, and the rotated part of a head is named as one
+  bool rotated = true;         // else no part of a head is, and head_dim says nothing
+  bool deepseek_yarn = false;  // another name of yarn; head_dim is that of the memory of others
 };
 // Sizes, ranks, rotary embedding, scale of scores, hidden_act, rms_norm_eps and attention_bias.
 void read_latent(ConfigReader&, Decoder&, const LatentDefaults& = {});

@@ -49,13 +49,17 @@ void describe_granite(ConfigReader& r, Decoder& d) {
   read_granite(r, d, 0, 1e-6);
 }
 
-void describe_granite_swa(ConfigReader& r, Decoder& d) {
-  read_granite(r, d, 4, 1e-5);
-  d.tied = r.flag("tie_word_embeddings", true);
+void read_granite_windows(ConfigReader& r, Decoder& d) {
   d.attention_sinks = true;
   read_layer_types(r, d, read_window(r, 128),
                    [](const Decoder& m, size_t i) { return m.window != 0 && i % 4 != 0; });
   read_thetas_of_layers(r, d);
+}
+
+void describe_granite_swa(ConfigReader& r, Decoder& d) {
+  read_granite(r, d, 4, 1e-5);
+  d.tied = r.flag("tie_word_embeddings", true);
+  read_granite_windows(r, d);
 }
 
 void describe_hyperclovax(ConfigReader& r, Decoder& d) {

@@ -53,6 +53,8 @@ class DecoderGraph {
   Strings latent_projections(const std::string& layer, const std::string& x);
   Strings attention_operands(size_t layer, const std::string& p, const std::string& x);
   std::string attention(size_t layer, std::string x);
+  // What comes before the last matrix of attention, of operands in `qkv`.
+  std::string attended(size_t layer, const std::string& p, const Strings& qkv);
   std::string mixed(size_t layer, const std::string& x);
   // Names of what a layer remembers.
   struct State {
@@ -67,8 +69,17 @@ class DecoderGraph {
   std::string gated_norm(const std::string& p, const std::string& x, const std::string& gate);
   std::string state_space(size_t layer, const std::string& x);
   std::string selective_scan(size_t layer, const std::string& x);
+  std::string lightning(size_t layer, const std::string& x);
+  std::string shared_linear(const std::string& p, const std::string& owner, const std::string& name,
+                            const std::string& x, int64_t in, int64_t out);
+  std::string with_rank(const std::string& p, const std::string& owner, const std::string& list,
+                        const std::string& x, const std::string& y, int64_t in, int64_t out);
+  std::string of_shared_block(size_t layer, const std::string& x);
+  std::string with_shared_block(size_t layer, const std::string& x);
+  std::string normed_layer(size_t index, const std::string& x);
   void split_gate(const std::string& name, Strings& qkv);
-  std::string attention_gated(const std::string& layer, const std::string& y, const std::string& gate);
+  std::string attention_gated(size_t layer, const std::string& p, const std::string& y,
+                              const std::string& gate);
   // Of a layer of the gated delta rule, each [B, S, size]. Queries, keys and values are convolved.
   struct DeltaOperands {
     std::string q, k, v, gate, decay, rate;
@@ -116,9 +127,11 @@ class DecoderGraph {
   int64_t head_dim(size_t layer) const {
     return d_.layers[layer].head_dim ? d_.layers[layer].head_dim : d_.head_dim;
   }
+  int64_t heads(size_t layer) const { return d_.layers[layer].heads ? d_.layers[layer].heads : d_.heads; }
   int64_t kv_heads(size_t layer) const {
     return d_.layers[layer].kv_heads ? d_.layers[layer].kv_heads : d_.kv_heads;
   }
+  int64_t value_dim(size_t layer) const { return d_.v_head_dim ? d_.v_head_dim : head_dim(layer); }
   int64_t embedding_size() const { return d_.embedding_size ? d_.embedding_size : d_.hidden_size; }
 
   const Decoder& d_;
@@ -127,6 +140,7 @@ class DecoderGraph {
   std::string biases_;         // of scores (decoder.26); "": none
   std::vector<Strings> keys_;  // of each layer: keys and values of the new tokens
   Strings layer_inputs_;       // of each layer (decoder.37)
+  std::string first_;          // what enters the first layer
   std::string temperature_;    // of queries (decoder.33); "": not yet made
   Strings cos_, sin_;          // of each rope
 };

@@ -99,7 +99,10 @@ std::string DecoderGraph::experts(const std::string& layer, const std::string& x
   y = b_.node("ReduceSum", p + "sum", {y, b_.constant("axis_2", std::vector<int64_t>{2})},
               {{"keepdims", int64_t{0}}});
   if (e.latent_size) y = linear(layer + n.latent_out, y, size, d_.hidden_size, d_.mlp_bias);
-  if (e.shared_intermediate_size == 0) return y;
+  const auto all = [&](const std::string& sum) {
+    return scaled("Mul", p + "experts_scale", sum, e.out_scale, 1);
+  };
+  if (e.shared_intermediate_size == 0) return all(y);
   const std::string s = layer + n.shared;
   std::string shared = mlp({s + "gate_proj", s + "up_proj", s + n.shared_gate_up, s + n.shared_down}, s, x,
                            e.shared_intermediate_size);
@@ -107,7 +110,7 @@ std::string DecoderGraph::experts(const std::string& layer, const std::string& x
     const std::string gate = linear(layer + n.shared_gate, x, d_.hidden_size, 1, false);
     shared = b_.node("Mul", s + "weighted", {b_.node("Sigmoid", s + "weight", {gate}), shared});
   }
-  return b_.node("Add", s + "added", {y, shared});
+  return all(b_.node("Add", s + "added", {y, shared}));
 }
 
 // Gemma 4: the router sees the norm of x without weight, times a vector of its own.

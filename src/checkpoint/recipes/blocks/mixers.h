@@ -1,6 +1,6 @@
 // What takes the place of attention in recurrent layers: the gated delta rule, a short convolution,
 // or a state-space layer of Mamba or Mamba-2 (spec/decoder.md decoder.50 to decoder.53, decoder.61,
-// decoder.62, decoder.65). Part of Decoder.
+// decoder.62, decoder.65), and blocks before such layers. Part of Decoder.
 #pragma once
 
 #include <array>
@@ -63,6 +63,15 @@ struct SelectiveScan {
   // Norms of time steps, B and C: with weights, or with weights of 1 and an epsilon of their own.
   bool norm = false;
   float plain_norm_epsilon = 0;
+};
+
+// Blocks of attention and MLP, each of which several layers share (decoder.72). Their tensors lie
+// in one of these layers, behind `name`.
+struct SharedBlocks {
+  std::string name = "shared_transformer.", layer = "mamba_decoder.";
+  int64_t count = 0;               // 0: no layer has one
+  int64_t rank = 0;                // of what each layer adds to the matrices of its block
+  bool attends_with_rank = false;  // to those of queries, keys and values, too
 };
 
 }  // namespace invar::checkpoint

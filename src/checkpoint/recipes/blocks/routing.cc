@@ -79,6 +79,10 @@ DecoderGraph::Chosen DecoderGraph::route(const std::string& layer, const std::st
   const Experts& e = d_.experts;
   const std::string p = layer + e.names.router, last = b_.constant("last_axis", std::vector<int64_t>{-1});
   std::string scores = linear(p, x, d_.hidden_size, e.count, e.router_bias);
+  if (e.router_softcap != 0) {
+    const std::string inner = scaled("Div", p + ".router_softcap", scores, e.router_softcap, 0);
+    scores = b_.node("Mul", p + ".capped", {b_.node("Tanh", p + ".tanh", {inner}), "router_softcap"});
+  }
   if (e.routing == Routing::sparsemixer) return mixed(p, scores);
   const Attributes along_last = {{"axis", int64_t{-1}}};
   if (e.routing == Routing::softmax) scores = b_.node("Softmax", p + ".softmax", {scores}, along_last);

@@ -32,7 +32,9 @@ std::string DecoderGraph::gated_norm(const std::string& p, const std::string& x,
 
 std::string DecoderGraph::state_space(size_t layer, const std::string& x) {
   const StateSpace& s = d_.state_space;
-  const std::string p = prefix_ + d_.names.layers + std::to_string(layer) + "." + s.name;
+  const bool shared = d_.layers[layer].mixer == Mixer::shared;
+  const std::string p = prefix_ + d_.names.layers + std::to_string(layer) + "." +
+                        (shared ? d_.shared_blocks.layer : "") + s.name;
   const int64_t inner = s.heads * s.head_dim, side = s.groups * s.state_size, all = inner + 2 * side;
   std::string projected = linear(p + "in_proj", scaled("Mul", p + "ssm_in_scale", x, s.in_scale, 1),
                                  d_.hidden_size, inner + all + s.heads, s.in_bias);

@@ -14,15 +14,16 @@ void DecoderGraph::split_gate(const std::string& name, Strings& qkv) {
   qkv.push_back(reshaped(name + ".gates", halves[1], {0, 0, size}));
 }
 
-std::string DecoderGraph::attention_gated(const std::string& layer, const std::string& y,
+std::string DecoderGraph::attention_gated(size_t layer, const std::string& stem, const std::string& y,
                                           const std::string& gate) {
-  const std::string p = layer + "self_attn.", open = b_.node("Sigmoid", p + "gate", {gate});
+  const std::string p = stem + "self_attn.";
+  const std::string open = b_.node(d_.attention_gate_softplus ? "Softplus" : "Sigmoid", p + "gate", {gate});
   if (!d_.attention_gate_of_heads) return b_.node("Mul", p + "gated", {y, open});
-  const int64_t size = d_.v_head_dim ? d_.v_head_dim : d_.head_dim;
-  const std::string heads = b_.node("Mul", p + "gated.heads",
-                                    {reshaped(p + "results.heads", y, {0, 0, d_.heads, size}),
-                                     reshaped(p + "gate.column", open, {0, 0, d_.heads, 1})});
-  return reshaped(p + "gated", heads, {0, 0, d_.heads * size});
+  const int64_t size = value_dim(layer), count = heads(layer);
+  const std::string of_heads = b_.node("Mul", p + "gated.heads",
+                                       {reshaped(p + "results.heads", y, {0, 0, count, size}),
+                                        reshaped(p + "gate.column", open, {0, 0, count, 1})});
+  return reshaped(p + "gated", of_heads, {0, 0, count * size});
 }
 
 DecoderGraph::DeltaOperands DecoderGraph::delta_operands(const std::string& index, const std::string& p,
