@@ -1,9 +1,9 @@
-// Linear attention of many rows with a decay of each head, once their weights are there: a block
-// takes the chunks of a head in order, for a slice of its columns, whose state stays in shared
-// memory. All products are tiles with terms in ascending order.
+// Linear attention of many rows, once their weights are there: a block takes the chunks of a head
+// in order, for a slice of its columns, whose state stays in shared memory. All products are tiles
+// with terms in ascending order.
 #pragma once
 #include "kernels/cuda/async_copy.cuh"
-#include "ops/linear_attention/cuda/weights.cuh"
+#include "ops/linear_attention/cuda/channels.cuh"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -22,8 +22,9 @@ static_assert(kChunkThreads / 32 * kWarpColumns == kSlice);
 struct ChunkLayout {
   int stride;                               // of rows of d channels
   int k, q, s, w_k, w_q, u, a, last, beta;  // s: columns by channels
+  int last_a;                               // A_63 of each channel, where each has its own
   int all;
-  __host__ __device__ explicit ChunkLayout(int64_t d)
+  __host__ __device__ ChunkLayout(int64_t d, bool has_channels)
       : stride(static_cast<int>((d + 3) / kVector * kVector) + kVector),
         k(0),
         q(k + kChunkRows * stride),
@@ -34,7 +35,8 @@ struct ChunkLayout {
         a(u + kChunkRows * kUpdateStride),
         last(a + kChunkRows),
         beta(last + kChunkRows),
-        all(beta + kChunkRows) {}
+        last_a(beta + kChunkRows),
+        all(last_a + (has_channels ? stride : 0)) {}
   static constexpr __host__ __device__ int larger(int x, int y) { return x < y ? y : x; }
   size_t bytes() const { return static_cast<size_t>(all) * sizeof(float); }
 };
@@ -44,6 +46,7 @@ struct Slice {
   const Rows& p;
   HeadState m;
   const SegmentWeights* weights;  // of the pass
+  float* channels;                // the same of ChannelRows
   float* shared;
   ChunkLayout at;
   int64_t batch, head, first;  // first: column
@@ -66,10 +69,39 @@ struct Walk {
   }
 };
 
+// Starts the copies of rows [begin, end) of d channels, which lie side by side; zeros elsewhere.
+__device__ inline void copy_channels(const Slice& b, int stride, const float* from, float* to, int begin,
+                                     int end) {
+  const int d = static_cast<int>(b.p.g.d);
+  const bool vectors = d % kVector == 0;
+  for (Walk at(vectors ? d / kVector : stride - kVector); at.i < kChunkRows; at.next()) {
+    const bool is_row = at.i >= begin && at.i < end;
+    if (vectors) {
+      const int j = at.j * kVector;
+      copy_async_16(to + at.i * stride + j, from + (is_row ? at.i * d + j : 0), is_row);
+    } else {
+      const bool there = is_row && at.j < d;
+      copy_async_4(to + at.i * stride + at.j, from + (there ? at.i * d + at.j : 0), there);
+    }
+  }
+}
+// The keys of linear_attention.7, where those of products with the state were; and A_63.
+__device__ inline void copy_closing(const Slice& b, int number) {
+  const ChannelRows from = channel_rows(b.channels, number, b.p.g.d);
+  copy_channels(b, b.at.stride, from.closing, b.shared + b.at.k, 0, kChunkRows);
+  for (int j = threadIdx.x; j < b.at.stride; j += kChunkThreads)
+    copy_async_4(b.shared + b.at.last_a + j, from.last + (j < b.p.g.d ? j : 0), j < b.p.g.d);
+}
+
 // Starts the copies of a segment's keys or queries; zeros after the last channel and row.
-template <bool kKeys>
-__device__ inline void copy_rows(const Slice& b, const Segment& rows) {
+template <bool kKeys, bool kChannels>
+__device__ inline void copy_rows(const Slice& b, const Segment& rows, int number) {
   const Geometry& g = b.p.g;
+  if (kChannels) {
+    const ChannelRows from = channel_rows(b.channels, number, g.d);
+    return copy_channels(b, b.at.stride, kKeys ? from.k : from.q, b.shared + (kKeys ? b.at.k : b.at.q),
+                         rows.begin, rows.end);
+  }
   const int d = static_cast<int>(g.d), stride = b.at.stride;
   float* const to = b.shared + (kKeys ? b.at.k : b.at.q);
   const int64_t step = g.key_heads * g.d;
@@ -94,11 +126,14 @@ __device__ inline void copy_rows(const Slice& b, const Segment& rows) {
   }
 }
 // Decays and betas, which are read as long as keys are.
+template <bool kChannels>
 __device__ inline void copy_factors(const Slice& b, const Segment& rows, const SegmentWeights& w) {
   const Geometry& g = b.p.g;
   for (int t = threadIdx.x; t < kChunkRows; t += kChunkThreads) {
-    copy_async_4(b.shared + b.at.a + t, w.a + t, t < rows.end);
-    copy_async_4(b.shared + b.at.last + t, w.last + t, t < rows.end);
+    if (!kChannels) {
+      copy_async_4(b.shared + b.at.a + t, w.a + t, t < rows.end);
+      copy_async_4(b.shared + b.at.last + t, w.last + t, t < rows.end);
+    }
     const bool is_new = b.p.beta && t >= rows.begin && t < rows.end;
     const float* const beta = b.p.beta + (rows.first + t - rows.begin) * g.value_heads + b.head;
     copy_async_4(b.shared + b.at.beta + t, is_new ? beta : w.a, is_new);
@@ -114,7 +149,7 @@ __device__ inline void copy_weights(const Slice& b, const SegmentWeights& w) {
 
 // linear_attention.4: the products with the state, in the memory of queries: of k, of q, each
 // columns by place_of(row).
-template <bool kDelta>
+template <bool kDelta, bool kChannels>
 __device__ __forceinline__ void multiply(const Slice& b) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, stride = b.at.stride;
   const int row = lane % 8 + warp % 2 * 8, column = lane / 8 + warp / 2 * 4;
@@ -151,12 +186,13 @@ __device__ __forceinline__ void multiply(const Slice& b) {
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     const int t = row + r * kGridRows;
-    const F a = load(b.shared + b.at.a + t);
+    const F a = kChannels ? set1(1.0f) : load(b.shared + b.at.a + t);
 #pragma unroll
     for (int c = 0; c < kColumnsEach; ++c) {
       float* const place = to + (column + c * kGridColumns) * kChunkStride + place_of(t);
-      if (kDelta) store(place, mul(a, add(zero(), of_k[r][c])));
-      store(place + kSlice * kChunkStride, mul(a, add(zero(), of_q[r][c])));
+      const F k = add(zero(), of_k[r][c]), q = add(zero(), of_q[r][c]);
+      if (kDelta) store(place, kChannels ? k : mul(a, k));
+      store(place + kSlice * kChunkStride, kChannels ? q : mul(a, q));
     }
   }
   __syncthreads();
@@ -238,12 +274,13 @@ __device__ __forceinline__ void store_rows(const Slice& b, const Segment& rows, 
   }
 }
 
-// linear_attention.7
+// linear_attention.7. Keys of channels' decays have them already.
+template <bool kChannels>
 __device__ __forceinline__ void close_chunk_slice(const Slice& b) {
   const int d = static_cast<int>(b.p.g.d), stride = b.at.stride, width = stride - kVector;
   float *const k = b.shared + b.at.k, *const s = b.shared + b.at.s;
   const float *const u = b.shared + b.at.u, *const last = b.shared + b.at.last;
-  for (Walk at(width / kVector); at.i < kChunkRows; at.next()) {
+  for (Walk at(width / kVector); at.i < kChunkRows && !kChannels; at.next()) {
     float* const place = k + at.i * stride + at.j * kVector;
     const F decay = load(last + at.i);
     F key[kVector];
@@ -253,16 +290,18 @@ __device__ __forceinline__ void close_chunk_slice(const Slice& b) {
       if (at.j * kVector + x < d) store_canonical(place + x, mul(key[x], decay));
   }
   __syncthreads();
-  const F a = load(b.shared + b.at.a + kChunkRows - 1);
   constexpr int kAcross = kSlice / kVector;
   for (int tile = threadIdx.x; tile < width / kVector * kAcross; tile += kChunkThreads) {
     const int j = tile / kAcross * kVector, column = tile % kAcross * kVector;
-    F sum[kVector][kVector];  // columns by channels
+    F sum[kVector][kVector], a[kVector];  // columns by channels
+#pragma unroll
+    for (int r = 0; r < kVector; ++r)
+      a[r] = load(b.shared + (kChannels ? b.at.last_a + j + r : b.at.a + kChunkRows - 1));
 #pragma unroll
     for (int c = 0; c < kVector; ++c) {
       load_four(s + (column + c) * stride + j, sum[c]);
 #pragma unroll
-      for (int r = 0; r < kVector; ++r) sum[c][r] = mul(a, sum[c][r]);
+      for (int r = 0; r < kVector; ++r) sum[c][r] = mul(a[r], sum[c][r]);
     }
 #pragma unroll 4
     for (int i = 0; i < kChunkRows; ++i) {
@@ -304,9 +343,10 @@ __device__ inline void store_state(const Slice& b) {
 
 // Blocks are (slice, head, sequence). Keys and logarithms of the chunk that stays open are left to
 // append_kernel, because every slice reads those of earlier calls.
-template <bool kDelta>
+template <bool kDelta, bool kChannels>
 __global__ void __launch_bounds__(kChunkThreads)
-    chunks_kernel(Rows p, const SegmentWeights* weights, int64_t first_segment, int segments, int slices) {
+    chunks_kernel(Rows p, const SegmentWeights* weights, float* channels, int64_t first_segment, int segments,
+                  int slices) {
   extern __shared__ float4 chunk_shared[];
   trigger_and_wait();
   const Geometry& g = p.g;
@@ -316,8 +356,9 @@ __global__ void __launch_bounds__(kChunkThreads)
   const Slice b{p,
                 head_of(p, sequence, head),
                 weights + unit * segments,
+                kChannels ? channels + unit * segments * channel_floats(g.d) : nullptr,
                 reinterpret_cast<float*>(chunk_shared),
-                ChunkLayout(g.d),
+                ChunkLayout(g.d, kChannels),
                 batch,
                 head,
                 first,
@@ -330,8 +371,11 @@ __global__ void __launch_bounds__(kChunkThreads)
   };
   if (!is_there(0)) return;
   load_state(b, sequence.past == 0 && first_segment == 0);
-  copy_rows<true>(b, segment(0)), copy_factors(b, segment(0), b.weights[0]);
-  copy_rows<false>(b, segment(0)), copy_weights<kDelta>(b, b.weights[0]);
+  const auto copy_keys = [&](int n) {
+    copy_rows<true, kChannels>(b, segment(n), n), copy_factors<kChannels>(b, segment(n), b.weights[n]);
+  };
+  copy_keys(0);
+  copy_rows<false, kChannels>(b, segment(0), 0), copy_weights<kDelta>(b, b.weights[0]);
   for (int n = 0; is_there(n); ++n) {
     const Segment rows = segment(n);
     const bool has_next = is_there(n + 1);
@@ -339,7 +383,7 @@ __global__ void __launch_bounds__(kChunkThreads)
     commit_copies();
     wait_copies<0>();
     __syncthreads();
-    multiply<kDelta>(b);
+    multiply<kDelta, kChannels>(b);
 #pragma unroll
     for (int four = 0; four < kOwned / kVector; ++four) {
       const float* const h = b.shared + b.at.q + o.column * kChunkStride + o.own * kOwned + four * kVector;
@@ -349,14 +393,20 @@ __global__ void __launch_bounds__(kChunkThreads)
       for (int x = 0; x < kVector; ++x) o.k[four * kVector + x] = k[x], o.q[four * kVector + x] = q[x];
     }
     __syncthreads();
-    if (has_next) copy_rows<false>(b, segment(n + 1));
+    if (kChannels && rows.end == kChunkRows) copy_closing(b, n);
+    if (has_next) copy_rows<false, kChannels>(b, segment(n + 1), n + 1);
     substitute<kDelta>(b, rows, o);
     __syncthreads();
     if (has_next) copy_weights<kDelta>(b, b.weights[n + 1]);
     store_rows(b, rows, o);
-    if (rows.end == kChunkRows) close_chunk_slice(b);
+    if (kChannels) {
+      commit_copies();
+      wait_copies<0>();
+      __syncthreads();
+    }
+    if (rows.end == kChunkRows) close_chunk_slice<kChannels>(b);
     __syncthreads();
-    if (has_next) copy_rows<true>(b, segment(n + 1)), copy_factors(b, segment(n + 1), b.weights[n + 1]);
+    if (has_next) copy_keys(n + 1);
   }
   store_state(b);
 }
@@ -374,10 +424,12 @@ __global__ void __launch_bounds__(kThreads) append_kernel(Rows p) {
     const int64_t i = begin + at / g.d, j = at % g.d;
     m.keys[j * kChunkRows + i] = p.k[((first + i) * g.key_heads + head / g.group) * g.d + j];
   }
-  if (threadIdx.x == 0)
+  for (int64_t j = threadIdx.x; j < g.decays; j += kThreads) {
+    double* const log = m.decay + j * kChunkRows;
     for (int64_t i = begin; i < end; ++i)
-      m.decay[i] =
-          (i ? m.decay[i - 1] : 0.0) + static_cast<double>(p.decay[(first + i) * g.value_heads + head]);
+      log[i] = (i ? log[i - 1] : 0.0) +
+               static_cast<double>(p.decay[((first + i) * g.value_heads + head) * g.decays + j]);
+  }
 }
 
 }  // namespace

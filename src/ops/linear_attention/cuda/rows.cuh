@@ -12,11 +12,14 @@ constexpr int kClosedRows = 8;  // channels that a thread closes together
 // rows k and q as they come, and as the state is contracted with them; their weights; the products
 // with the state.
 struct SharedRow {
-  float *raw, *scaled, *w, *h;
+  float *raw, *scaled, *w, *h, *keys;
   __device__ SharedRow(float* at, const Geometry& g)
-      : raw(at), scaled(raw + 2 * g.d), w(scaled + 2 * g.d), h(w + 2 * kChunkRows) {}
+      : raw(at), scaled(raw + 2 * g.d), w(scaled + 2 * g.d), h(w + 2 * kChunkRows), keys(h + 2 * g.dv) {}
+  // Whether the block has m of linear_attention.4, a row of d + 1 floats for each row of the chunk.
+  __host__ __device__ static bool has_keys(const Geometry& g) { return g.decays > 1 && g.d <= 128; }
   static size_t bytes(const Geometry& g) {
-    return static_cast<size_t>(4 * g.d + 2 * kChunkRows + 2 * g.dv) * sizeof(float);
+    const int64_t keys = has_keys(g) ? kChunkRows * (g.d + 1) : 0;
+    return static_cast<size_t>(4 * g.d + 2 * kChunkRows + 2 * g.dv + keys) * sizeof(float);
   }
 };
 
@@ -43,18 +46,30 @@ __device__ void append_row(const Rows& p, const HeadState& m, const SharedRow& r
   }
 }
 
+// m of linear_attention.4 for row t: all threads share its exponentials.
+__device__ inline void decay_keys(const Geometry& g, const HeadState& m, const SharedRow& row, int64_t t) {
+  for (int64_t at = threadIdx.x; at < g.d * kChunkRows; at += kThreads) {
+    const int64_t i = at % kChunkRows, j = at / kChunkRows;
+    if (i <= t)
+      store_canonical(row.keys + i * (g.d + 1) + j,
+                      mul(load(m.keys + at), decay_since(m.decay + j * kChunkRows, t, i)));
+  }
+}
+
 // linear_attention.4: w_k(t, i) and w_q(t, i).
 template <bool kChannels>
 __device__ void weigh(const Geometry& g, const HeadState& m, const SharedRow& row, int64_t t, int64_t i) {
   F w[2];
+  const bool has_keys = kChannels && SharedRow::has_keys(g);
   num::INVAR_ISA_NS::contract(
       g.d,
       [&](int64_t begin, int64_t end, F(&c)[2]) {
         c[0] = c[1] = zero();
 #pragma unroll 8
         for (int64_t j = begin; j < end; ++j) {
-          F key = load(m.keys + j * kChunkRows + i);
-          if (kChannels) key = canonicalize(mul(key, decay_since(m.decay + j * kChunkRows, t, i)));
+          F key = load(has_keys ? row.keys + i * (g.d + 1) + j : m.keys + j * kChunkRows + i);
+          if (kChannels && !has_keys)
+            key = canonicalize(mul(key, decay_since(m.decay + j * kChunkRows, t, i)));
           c[0] = fma(key, load(row.raw + j), c[0]);        // contraction.2
           c[1] = fma(key, load(row.raw + g.d + j), c[1]);  // contraction.2
         }
@@ -155,6 +170,10 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(Rows p) {
     const int64_t t = (sequence.past + i) % kChunkRows, at = batch * g.seq + i;
     append_row<kChannels>(p, m, row, t, at, head);
     __syncthreads();
+    if (kChannels && SharedRow::has_keys(g)) {
+      decay_keys(g, m, row, t);
+      __syncthreads();
+    }
     // Weights are of the first warps, columns of all others.
     for (int64_t work = threadIdx.x; work < kChunkRows + g.dv; work += kThreads)
       if (work >= kChunkRows)
