@@ -146,7 +146,8 @@ bool is_index(std::string_view path) {
 }
 
 bool fits_index(const PackedTensor& t) {
-  if (!t.matrix) return is_plain(t.file) && is_plain(t.name) && (t.second_file.empty() || is_plain(t.second_file));
+  if (!t.matrix)
+    return is_plain(t.file) && is_plain(t.name) && (t.second_file.empty() || is_plain(t.second_file));
   return is_plain(t.name) && std::ranges::all_of(t.matrix->parts, [](const MatrixPart& part) {
            return part.type == PartType::none || is_plain(part.file);
          });

@@ -27,8 +27,8 @@ struct PackedTensor {
   int64_t head = 0;                 // see PackedRows
   std::string name;                 // of the tensor there, for messages
   std::shared_ptr<const PackedMatrix> matrix = nullptr;
-  // Of blocks: turned, see PackedMatrix, if not 0; with a second file the rows are those of two stacks
-  // in turns.
+  // Of blocks: turned, see PackedMatrix, if not 0; with a second file the rows are those of two
+  // stacks in turns.
   int64_t matrices = 0;
   std::string second_file = {};
   uint64_t second_at = 0;

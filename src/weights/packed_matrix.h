@@ -47,8 +47,8 @@ enum class CodeOrder : uint8_t { rows, gptq, awq, high_first };
 enum class CodeKind : uint8_t { unsigned_integer, signed_integer, e4m3, e5m2, e2m1, of_table };
 
 // Makes rows [first, last) of a tensor of matrices [columns, n] as elements, little-endian, where
-// numbers(r, begin, end, out) gives those of row r of n rows a matrix. The first of the rows that has
-// a number which is infinite or none; -1: none has.
+// numbers(r, begin, end, out) gives those of row r of n rows a matrix. The first of the rows that
+// has a number which is infinite or none; -1: none has.
 using NumbersOfRow = std::function<void(int64_t r, int64_t begin, int64_t end, float* out)>;
 int64_t turned_elements(std::string_view element, int64_t columns, int64_t n, int64_t first, int64_t last,
                         const NumbersOfRow& numbers, uint8_t* out);

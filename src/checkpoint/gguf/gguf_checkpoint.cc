@@ -115,8 +115,8 @@ Status write_turned(const std::vector<RowsOfTensor>& stacks, int64_t experts, co
 }
 
 // Where the blocks of stacks lie whose rows are the columns of the tensor.
-weights::PackedTensor in_turns(const Gguf& g, const std::vector<RowsOfTensor>& stacks, const GgufSource& source,
-                               int64_t experts) {
+weights::PackedTensor in_turns(const Gguf& g, const std::vector<RowsOfTensor>& stacks,
+                               const GgufSource& source, int64_t experts) {
   const auto place = [&](const GgufTensor& t) { return g.files[static_cast<size_t>(t.file)]; };
   weights::PackedTensor p;
   p.format = stacks[0].format->name, p.name = source.stored;

@@ -71,8 +71,8 @@ class GgufKeys {
     else
       all = v->numbers().value_or(std::vector<double>());
     if (!v->is_list && all.size() == 1) all.resize(layers, all[0]);
-    const bool whole = std::ranges::all_of(
-        all, [](double x) { return x >= 0 && x < 2147483648.0 && x == std::floor(x); });
+    const bool whole =
+        std::ranges::all_of(all, [](double x) { return x >= 0 && x < 2147483648.0 && x == std::floor(x); });
     if (all.size() != layers || !whole) {
       fail(bad_input(g_.path + ": the key " + quote(prefix_ + key) + " is not a size for each of " +
                      std::to_string(layers) + " layers"));
@@ -322,7 +322,8 @@ void read_gemma4_keys(GgufKeys& keys, Value& config) {
   const auto heads = keys.sizes("attention.head_count_kv", layers);
   const auto inner = keys.sizes("feed_forward_length", layers);
   const uint64_t shared = keys.size("attention.shared_kv_layers");
-  const uint64_t wide = keys.size("attention.key_length", true), narrow = keys.size("attention.key_length_swa", true);
+  const uint64_t wide = keys.size("attention.key_length", true),
+                 narrow = keys.size("attention.key_length_swa", true);
   if (windows.empty() || heads.empty() || inner.empty() || layers == 0 || shared >= layers)
     return keys.fail(bad_input(g.path + ": a key of gemma4 about its layers is missing or wrong"));
   Value types(Value::array);
@@ -331,7 +332,8 @@ void read_gemma4_keys(GgufKeys& keys, Value& config) {
     const bool window = windows[i] != 0;
     types.add(window ? "sliding_attention" : "full_attention");
     const std::string layer = "blk." + std::to_string(i) + ".";
-    if (!window && i + shared < layers && !gguf_has(g, (layer + "attn_v.weight").c_str())) keys_are_values = true;
+    if (!window && i + shared < layers && !gguf_has(g, (layer + "attn_v.weight").c_str()))
+      keys_are_values = true;
     config[window ? "num_key_value_heads" : "num_global_key_value_heads"] = static_cast<int64_t>(heads[i]);
     if (i == 0) config["intermediate_size"] = static_cast<int64_t>(inner[0]);
     if (inner[i] != inner[0] && (inner[i] != 2 * inner[0] || i + shared < layers))
@@ -354,10 +356,12 @@ void read_gemma4_keys(GgufKeys& keys, Value& config) {
                                   {"attention.value_length_swa", narrow},
                                   {"rope.dimension_count", wide},
                                   {"rope.dimension_count_swa", narrow}})
-    if (keys.find(key) && keys.size(key) != size) keys.refuse(key, "other than the size of a head is not covered");
+    if (keys.find(key) && keys.size(key) != size)
+      keys.refuse(key, "other than the size of a head is not covered");
   // Pairs of elements with a factor of 1 are rotated, others have a factor without end.
   Value global{{"rope_type", "proportional"}, {"rope_theta", keys.number("rope.freq_base", 1e6)}};
-  const auto factors = gguf_has(g, "rope_freqs.weight") ? floats_of(g, "rope_freqs.weight") : std::vector<float>();
+  const auto factors =
+      gguf_has(g, "rope_freqs.weight") ? floats_of(g, "rope_freqs.weight") : std::vector<float>();
   const auto rotated = static_cast<size_t>(std::ranges::count(factors, 1.0f));
   const bool first = std::ranges::all_of(factors.begin(), factors.begin() + static_cast<ptrdiff_t>(rotated),
                                          [](float f) { return f == 1; });
@@ -368,7 +372,8 @@ void read_gemma4_keys(GgufKeys& keys, Value& config) {
   global["partial_rotary_factor"] = wide ? 2.0 * static_cast<double>(rotated) / static_cast<double>(wide) : 1;
   config["rope_parameters"] = {
       {"full_attention", global},
-      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", keys.number("rope.freq_base_swa", 1e4)}}}};
+      {"sliding_attention",
+       {{"rope_type", "default"}, {"rope_theta", keys.number("rope.freq_base_swa", 1e4)}}}};
   if (const uint64_t count = keys.size("expert_count")) {
     config["enable_moe_block"] = true;
     config["num_experts"] = count, config["top_k_experts"] = keys.size("expert_used_count", true);
@@ -411,18 +416,19 @@ Result<Value> gguf_config(const Gguf& g) {
   if (head_dim == 0 && heads) head_dim = hidden / heads;
   if (const uint64_t values = keys.size("attention.value_length"); values && values != head_dim)
     keys.refuse("attention.value_length", "differs from attention.key_length, which is not covered");
-  Value config{{"architectures", json::list({mixtral ? "MixtralForCausalLM" : architecture->class_name})},
-               {"model_type", type},
-               {"vocab_size", table->second.shape[0]},
-               {"hidden_size", hidden},
-               {"intermediate_size", two_kinds ? 0 : keys.size("feed_forward_length", !type.starts_with("qwen3_"))},
-               {"num_hidden_layers", keys.size("block_count", true)},
-               {"num_attention_heads", heads},
-               {"num_key_value_heads", kv_heads ? kv_heads : heads},
-               {"head_dim", head_dim},
-               {"max_position_embeddings", keys.size("context_length", true)},
-               {"rms_norm_eps", keys.number("attention.layer_norm_rms_epsilon", 1e-5)},
-               {"tie_word_embeddings", !gguf_has(g, "output.weight")}};
+  Value config{
+      {"architectures", json::list({mixtral ? "MixtralForCausalLM" : architecture->class_name})},
+      {"model_type", type},
+      {"vocab_size", table->second.shape[0]},
+      {"hidden_size", hidden},
+      {"intermediate_size", two_kinds ? 0 : keys.size("feed_forward_length", !type.starts_with("qwen3_"))},
+      {"num_hidden_layers", keys.size("block_count", true)},
+      {"num_attention_heads", heads},
+      {"num_key_value_heads", kv_heads ? kv_heads : heads},
+      {"head_dim", head_dim},
+      {"max_position_embeddings", keys.size("context_length", true)},
+      {"rms_norm_eps", keys.number("attention.layer_norm_rms_epsilon", 1e-5)},
+      {"tie_word_embeddings", !gguf_has(g, "output.weight")}};
   keys.size("vocab_size");  // the table of the embedding has it
   for (const char* key : {"tensor_data_layout", "attention.causal"})
     if (keys.find(key) && std::string(key) == "attention.causal" && keys.find(key)->flag() != true)

@@ -17,11 +17,12 @@ struct GgufName {
   std::string_view from, to;      // without .weight and .bias
 };
 // Rows of one architecture come before those of any.
-constexpr GgufName kWholeNames[] = {
-    {"", "per_layer_token_embd", "model.embed_tokens_per_layer"},
-    {"", "per_layer_model_proj", "model.per_layer_model_projection"},
-    {"", "per_layer_proj_norm", "model.per_layer_projection_norm"},
-    {"", "token_embd", "model.embed_tokens"}, {"", "output_norm", "model.norm"}, {"", "output", "lm_head"}};
+constexpr GgufName kWholeNames[] = {{"", "per_layer_token_embd", "model.embed_tokens_per_layer"},
+                                    {"", "per_layer_model_proj", "model.per_layer_model_projection"},
+                                    {"", "per_layer_proj_norm", "model.per_layer_projection_norm"},
+                                    {"", "token_embd", "model.embed_tokens"},
+                                    {"", "output_norm", "model.norm"},
+                                    {"", "output", "lm_head"}};
 constexpr GgufName kLayerNames[] = {
     {"phi3", "ffn_up", "mlp.gate_up_proj"},
     {"phi3", "attn_qkv", "self_attn.qkv_proj"},
@@ -92,12 +93,9 @@ std::string_view renamed(std::span<const GgufName> names, std::string_view archi
 }
 
 // Tensors of a layer whose names in a checkpoint have no ending.
-constexpr std::string_view kBare[] = {"linear_attn.A",
-                                      "linear_attn.dt_bias",
-                                      "layer_scalar",
-                                      "experts.gate_up_proj",
-                                      "experts.down_proj",
-                                      "mlp.experts.gate_up_proj"};
+constexpr std::string_view kBare[] = {"linear_attn.A",     "linear_attn.dt_bias",
+                                      "layer_scalar",      "experts.gate_up_proj",
+                                      "experts.down_proj", "mlp.experts.gate_up_proj"};
 // Scales of Gemma 4 beside a matrix of this name.
 constexpr GgufName kScaleNames[] = {{"gemma4", "ffn_gate_inp", "router.scale"},
                                     {"gemma4", "ffn_down_exps", "router.per_expert_scale"}};
@@ -122,7 +120,8 @@ std::string family_name(std::string_view architecture, std::string_view full) {
   const auto number = std::from_chars(digits.data(), digits.data() + digits.size(), layer);
   if (dot == from.npos || number.ec != std::errc() || number.ptr != digits.data() + digits.size()) return "";
   const std::string_view part = from.substr(dot + 1);
-  std::string_view to = scale ? renamed(kScaleNames, architecture, part) : renamed(kLayerNames, architecture, part);
+  std::string_view to =
+      scale ? renamed(kScaleNames, architecture, part) : renamed(kLayerNames, architecture, part);
   if (to.empty() && !scale) to = renamed(kExpertNames, architecture, part);
   if (to.empty()) return "";
   const bool bare = scale || std::ranges::count(kBare, to) != 0;

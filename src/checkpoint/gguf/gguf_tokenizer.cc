@@ -160,8 +160,8 @@ Value post_processor(const GgufTokens& t, int64_t begin, int64_t end) {
           {"special_tokens", tokens}};
 }
 
-// How a text becomes parts that merges join, and back: by patterns and bytes, or as Gemma 4 has it, by
-// spaces that are letters, with bytes of what has no token.
+// How a text becomes parts that merges join, and back: by patterns and bytes, or as Gemma 4 has it,
+// by spaces that are letters, with bytes of what has no token.
 struct TextSteps {
   Value normalizer = {}, pre_tokenizer = {}, decoder = {}, model = {};
 };
@@ -183,14 +183,17 @@ TextSteps steps_of_spaces(const GgufTokens& t) {
   };
   TextSteps s;
   s.normalizer = replaced(" ", kSpace);
-  s.pre_tokenizer = {
-      {"type", "Split"}, {"pattern", {{"String", " "}}}, {"behavior", "MergedWithPrevious"}, {"invert", false}};
+  s.pre_tokenizer = {{"type", "Split"},
+                     {"pattern", {{"String", " "}}},
+                     {"behavior", "MergedWithPrevious"},
+                     {"invert", false}};
   Value steps(Value::array);
   steps.add(replaced(kSpace, " ")), steps.add({{"type", "ByteFallback"}}), steps.add({{"type", "Fuse"}});
   s.decoder = {{"type", "Sequence"}, {"decoders", steps}};
   s.model = {{"type", "BPE"}, {"byte_fallback", true}, {"fuse_unk", true}, {"ignore_merges", false}};
   const auto unknown = std::ranges::find(t.kinds, kUnknown);
-  if (unknown != t.kinds.end()) s.model["unk_token"] = t.texts[static_cast<size_t>(unknown - t.kinds.begin())];
+  if (unknown != t.kinds.end())
+    s.model["unk_token"] = t.texts[static_cast<size_t>(unknown - t.kinds.begin())];
   return s;
 }
 
@@ -228,14 +231,13 @@ Result<std::string> tokenizer_json(const Gguf& g, const GgufTokens& t, bool add_
   steps.model["vocab"] = vocabulary, steps.model["merges"] = merges;
   const int64_t begin = add_begin ? token_key(g, "tokenizer.ggml.bos_token_id", t.texts.size()) : -1;
   const int64_t end = add_end ? token_key(g, "tokenizer.ggml.eos_token_id", t.texts.size()) : -1;
-  const Value file{
-      {"version", "1.0"},
-      {"added_tokens", added},
-      {"normalizer", steps.normalizer},
-      {"pre_tokenizer", steps.pre_tokenizer},
-      {"post_processor", post_processor(t, begin, end)},
-      {"decoder", steps.decoder},
-      {"model", steps.model}};
+  const Value file{{"version", "1.0"},
+                   {"added_tokens", added},
+                   {"normalizer", steps.normalizer},
+                   {"pre_tokenizer", steps.pre_tokenizer},
+                   {"post_processor", post_processor(t, begin, end)},
+                   {"decoder", steps.decoder},
+                   {"model", steps.model}};
   return json::dump(file);
 }
 
@@ -259,8 +261,9 @@ Result<std::map<std::string, std::string>> gguf_tokenizer(const Gguf& g) {
   INVAR_TRY(const GgufTokens t, read_gguf_tokens(g));
   const bool pieces = t.model == "llama";
   if (!pieces && t.model != "gpt2" && t.model != kSpaces)
-    return not_covered(g.path + ": tokenizer.ggml.model = " + quote(t.model) +
-                       " is not covered; llama, gpt2 and gemma4 are: pass the checkpoint that the file was made of");
+    return not_covered(
+        g.path + ": tokenizer.ggml.model = " + quote(t.model) +
+        " is not covered; llama, gpt2 and gemma4 are: pass the checkpoint that the file was made of");
   const GgufPreTokenizer* pre = find_gguf_pretokenizer(t.pre);
   const bool begin = flag_key(g, "tokenizer.ggml.add_bos_token").value_or(pieces || (pre && pre->begins));
   const bool end = flag_key(g, "tokenizer.ggml.add_eos_token").value_or(false);

@@ -15,7 +15,8 @@ int64_t pages_for(int64_t positions) {
 }
 
 // Where the session has no bound: those of all sequences, of two where there is one, which leaves
-// room for what earlier answers had; or of half the machine's memory. One sequence fits in any case.
+// room for what earlier answers had; or of half the machine's memory. One sequence fits in any
+// case.
 int64_t bound_of(const run::Session& s) {
   if (!s.shares_pages() || s.most_pages() != INT64_MAX) return INT64_MAX;
   const int64_t one = pages_for(s.capacity());

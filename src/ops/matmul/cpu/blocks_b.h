@@ -247,8 +247,8 @@ struct CodedB {
   }
 };
 
-// A B of other codes, whose numbers are made once for a K block: one type for all, since each type is
-// a product of its own to compile.
+// A B of other codes, whose numbers are made once for a K block: one type for all, since each type
+// is a product of its own to compile.
 struct MadeB {
   const Shape& s;
   const WorkPartition& c;
