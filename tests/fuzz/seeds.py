@@ -147,6 +147,16 @@ def beside():
     yield joined(dumps(adapter), dumps(header))
 
 
+def audio():
+    samples = bytes(range(48))
+    for kind, channels, bits in ((1, 1, 8), (1, 2, 16), (1, 1, 24), (1, 1, 32), (3, 1, 32), (3, 2, 64)):
+        width = channels * bits // 8
+        form = struct.pack("<HHIIHH", kind, channels, 16000, 16000 * width, width, bits)
+        chunks = b"".join(n + struct.pack("<I", len(c)) + c for n, c in
+                          ((b"fmt ", form), (b"LIST", b"INFO"), (b"data", samples)))  # fmt: skip
+        yield b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
 def exchange():
     zero = "0" * 64
     of = {"receipt": zero, "weights": zero, "program": zero, "plan": zero, "tokens": zero,
