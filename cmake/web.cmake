@@ -20,8 +20,9 @@ set(CMAKE_EXE_LINKER_FLAGS_INIT
 # What needs threads, signals, or files to write: apps/web/system has the few functions of these
 # that are called.
 set(INVAR_NOT_IN_WEB
-    base/thread_pool.cc base/file/confinement.cc base/file/disk_reservation.cc base/file/map_registry.cc
-    base/file/temporary_file.cc base/file/write_files.cc device/machine.cc run/weights/upload.cc
+    base/thread_pool.cc base/confinement/confinement.cc base/file/disk_reservation.cc
+    base/file/map_registry.cc base/file/temporary_file.cc base/file/write_files.cc
+    device/machine.cc run/weights/upload.cc
     run/weights/weights.cc run/npy.cc
     run/partitions/workers/remote_stage.cc run/partitions/workers/transport.cc
     run/partitions/workers/worker.cc

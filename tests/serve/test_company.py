@@ -1,6 +1,6 @@
-"""Requests of all kinds at once: each receipt is its receipt alone (tests/serve/company.py)."""
+"""Requests of all kinds at once: each receipt is its receipt alone (tests/serve/load/company.py)."""
 
-from company import compare
+from load.company import compare
 from conftest import ROOT
 
 TALE = ROOT / "models/tale-7m"

@@ -337,9 +337,9 @@ def test_stores_that_are_none(tasks, tmp_path):
 
 
 def test_soak():
-    """Three minutes of tests/serve/soak.py, which runs for thirty where somebody starts it."""
+    """Three minutes of tests/serve/load/soak.py, which runs for thirty where somebody starts it."""
     done = subprocess.run(
-        [sys.executable, "-B", ROOT / "tests/serve/soak.py", "--minutes", "3"],
+        [sys.executable, "-B", ROOT / "tests/serve/load/soak.py", "--minutes", "3"],
         capture_output=True,
         text=True,
     )

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "base/file/confinement.h"
+#include "base/confinement/confinement.h"
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
 #include "console.h"

@@ -1,5 +1,6 @@
 // Requests that come and go while a scheduler runs: the others' receipts stay those of one request
 // at a time, whatever it finds of their prompts, and whoever gives way.
+// Long because all of it is asked of one small model and its answers alone.
 #include <gtest/gtest.h>
 
 #include <map>

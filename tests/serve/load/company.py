@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[1:1] = [str(Path(__file__).resolve().parents[i]) for i in (1, 2)]
 from conftest import ROOT  # noqa: E402
 from server import Server, events_of  # noqa: E402
 

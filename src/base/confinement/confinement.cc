@@ -1,4 +1,4 @@
-#include "base/file/confinement.h"
+#include "base/confinement/confinement.h"
 
 #ifdef __linux__
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // A confined process: what it cannot do any more, and what it still can. Each case is a process of
 // its own, because a confinement is for good.
-#include "base/file/confinement.h"
+#include "base/confinement/confinement.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[1:1] = [str(Path(__file__).resolve().parents[i]) for i in (1, 2)]
 from company import asks, of_stream, of_whole  # noqa: E402
 from conftest import ROOT  # noqa: E402
 from postgresql import Postgresql, programs  # noqa: E402
