@@ -319,7 +319,7 @@ TEST_F(FamilyConfigTest, AValueThatSaysSomethingElseIsRefused) {
       {"gpt_neox", R"({"partial_rotary_factor": 0.25})", "partial_rotary_factor"},
       {"gpt_neox-in-sequence", R"({"parallel_attn": true})", "parallel_attn"},
       {"qwen2", R"({"alibi": true})", "alibi"},
-      {"deepseek_v3", R"({"model_type": "kimi_k4"})", "\"deepseek_v3\", \"kimi_k2\" are"},
+      {"deepseek_v3", R"({"model_type": "kimi_k4"})", "\"kimi_k2\", \"sarvam_mla\" are"},
   };
   for (const auto& [name, more, key] : other)
     expect_error(read(Value(cases_.at(name)).update(json::read_or_null(more))), Code::not_covered, {key});

@@ -256,6 +256,8 @@ def test_llama_4_ends_with_its_first_chunk(tmp_path):
         "mamba",
         "jamba",
         "afmoe",
+        "minimax",
+        "zamba2",
     ],
 )
 def test_receipts_are_equal_and_verify(name, tmp_path):
@@ -275,7 +277,7 @@ def test_receipts_are_equal_and_verify(name, tmp_path):
     assert "VERIFIED BY A GIVEN PLAN" in invar("verify", path, *given).text
 
 
-@pytest.mark.parametrize("name", ["lfm2_moe", "bamba", "mamba2", "kimi_linear", "jamba"])
+@pytest.mark.parametrize("name", ["lfm2_moe", "bamba", "mamba2", "kimi_linear", "jamba", "minimax", "zamba2"])
 def test_states_keep_their_bits_in_batches_and_partitions(name, tmp_path):
     folder, prompts = with_tokenizer(name, tmp_path / "model"), tmp_path / "prompts.jsonl"
     texts = ["ROMEO:\n" + "Is the day so young? " * 16, "Ay me! sad hours seem long."]

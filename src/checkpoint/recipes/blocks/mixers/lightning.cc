@@ -28,13 +28,11 @@ std::string DecoderGraph::lightning(size_t layer, const std::string& x) {
   for (std::string& one : operands) one = reshaped(one + ".flat", one, {0, 0, inner});
   const State memory = state(layer, "recurrent");
   operands.push_back(remembered(memory, {heads, size, size}));
-  const std::string rows = b_.node("Shape", p + "rows", {x}, {{"start", int64_t{0}}, {"end", int64_t{2}}});
-  const std::string shape =
-      b_.node("Concat", p + "decays.shape", {rows, b_.constant("lightning_heads", std::vector{heads})},
-              {{"axis", int64_t{0}}});
-  operands.push_back(b_.node(
-      "Expand", p + "decays",
-      {b_.constant("lightning_decays_" + index, lightning_decays(heads, layer, d_.layers.size())), shape}));
+  // The minimum of a position and of a negative number: the number, in a row for each position.
+  operands.push_back(
+      b_.node("Min", p + "decays",
+              {"positions.column",
+               b_.constant("lightning_decays_" + index, lightning_decays(heads, layer, d_.layers.size()))}));
   std::string y = b_.node("LinearAttention", p + "recurrence", operands,
                           {{"update_rule", std::string("gated")},
                            {"q_num_heads", heads},
