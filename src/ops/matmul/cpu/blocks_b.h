@@ -185,8 +185,7 @@ struct CodedB {
   PrefetchRange next_range(int64_t, int64_t) const { return {}; }
 
   // The scale d of a block for columns from j on.
-  INVAR_INLINE F scale_of(const CodedB& b, const uint8_t* block, int64_t j) {
-    const weights::Coding& coding = b.l.coding;
+  INVAR_INLINE F scale_of(const weights::Coding& coding, const uint8_t* block, int64_t j) {
     switch (coding.scale) {
       case weights::ScaleType::f16: return F16::get(reinterpret_cast<const uint16_t*>(block) + j);
       case weights::ScaleType::bf16: return Bf16::get(reinterpret_cast<const uint16_t*>(block) + j);
@@ -197,39 +196,55 @@ struct CodedB {
     const F scale = SmallFloat<8, 4>::number(shift_left<24>(load_u8(block + j)));
     return coding.divided ? div(scale, set1(coding.whole)) : mul(scale, set1(coding.whole));
   }
-  // S and A of a block's group for columns from j on.
+  // S and A of a block's group for columns from j on: of its scale, the bytes s and m of the group,
+  // e and the zeros of the block.
   struct Constants {
     F scale, addend;
   };
-  INVAR_INLINE Constants constants(const CodedB& b, const uint8_t* block, int64_t group, int64_t j) {
-    const weights::Coding& coding = b.l.coding;
-    const uint8_t* bytes = block + b.l.bytes_at() + group * b.l.kinds() * kPanel + j;
-    F scale = scale_of(b, block, j);
-    if (coding.has_groups) scale = mul(scale, sub(to_float(load_u8(bytes)), set1(128.0f)));
-    if (coding.has_zeros) return {scale, neg(mul(scale, to_float(load_u8(block + b.l.zeros_at() + j))))};
+  INVAR_INLINE Constants constants(const weights::Coding& coding, F scale, const uint8_t* bytes,
+                                   const uint8_t* e, const uint8_t* zeros, int64_t j) {
+    if (coding.has_groups) scale = mul(scale, sub(to_float(load_u8(bytes + j)), set1(128.0f)));
+    if (coding.has_zeros) return {scale, neg(mul(scale, to_float(load_u8(zeros + j))))};
     if (!coding.has_e) return {scale, mul(scale, set1(static_cast<float>(-coding.zero)))};
-    const F e = F16::get(reinterpret_cast<const uint16_t*>(block + b.l.scale_bytes() * kPanel) + j);
-    return {scale, coding.has_groups ? neg(mul(e, to_float(load_u8(bytes + kPanel)))) : e};
+    const F half = F16::get(reinterpret_cast<const uint16_t*>(e) + j);
+    return {scale, coding.has_groups ? neg(mul(half, to_float(load_u8(bytes + kPanel + j)))) : half};
   }
 
-  // The operand of a K block of some panels, whose constants it makes.
-  Panels panels(int64_t panel, int64_t count, num::Range r) const {
-    const int64_t group = l.coding.group, first = r.begin / group;
-    const auto* words = reinterpret_cast<const uint32_t*>(matrix);
-    const auto* scales = reinterpret_cast<const uint8_t*>(words + l.panels * l.words());
+  // Writes the constants of a K block of some panels. kHalf: scales are halves, as most are.
+  template <bool kHalf>
+  void write_constants(const uint8_t* scales, int64_t panel, int64_t count, num::Range r) const {
+    const weights::Coding coding = l.coding;  // in registers, whatever is stored
+    const int64_t group = coding.group, in_block = l.block / group, first = r.begin / group;
+    const int64_t block_bytes = l.block_bytes(), e_at = l.scale_bytes() * kPanel;
+    const int64_t bytes_at = l.bytes_at(), zeros_at = l.zeros_at(), group_bytes = l.kinds() * kPanel;
     for (int64_t p = 0; p < count; ++p) {
       float* to = more + p * Panels::kConstants;
-      const uint8_t* blocks = scales + (panel + p) * l.blocks * l.block_bytes();
-      for (int64_t g = first; g * group < r.end; ++g, to += Q::kConstants * kPanel) {
-        const uint8_t* block = blocks + g * group / l.block * l.block_bytes();
+      const uint8_t* block = scales + ((panel + p) * l.blocks + first / in_block) * block_bytes;
+      int64_t g = first % in_block;
+      for (int64_t k = r.begin; k < r.end; k += group, to += Q::kConstants * kPanel) {
         for (int64_t j = 0; j < kPanel; j += kW) {
-          const Constants x = constants(*this, block, g * group % l.block / group, j);
+          const F scale =
+              kHalf ? F16::get(reinterpret_cast<const uint16_t*>(block) + j) : scale_of(coding, block, j);
+          const Constants x =
+              constants(coding, scale, block + bytes_at + g * group_bytes, block + e_at, block + zeros_at, j);
           F v[Q::kConstants] = {};
           Q::exact(x.scale, x.addend, v);
           for (int i = 0; i < Q::kConstants; ++i) store(to + i * kPanel + j, v[i]);
         }
+        if (++g == in_block) g = 0, block += block_bytes;
       }
     }
+  }
+
+  // The operand of a K block of some panels, whose constants it makes.
+  Panels panels(int64_t panel, int64_t count, num::Range r) const {
+    const auto* words = reinterpret_cast<const uint32_t*>(matrix);
+    const auto* scales = reinterpret_cast<const uint8_t*>(words + l.panels * l.words());
+    if (l.coding.scale == weights::ScaleType::f16)
+      write_constants<true>(scales, panel, count, r);
+    else
+      write_constants<false>(scales, panel, count, r);
+    const int64_t group = l.coding.group;
     return {words + panel * l.words() + r.begin / Q::kDeep * kPanel, l.words(), more, group, group};
   }
   // Makes the numbers of a K block.
