@@ -123,8 +123,7 @@ void describe_gemma4_unified(ConfigReader& r, Decoder& d) {
 }
 
 void describe_gemma4(ConfigReader& r, Decoder& d) {
-  read_gemma4(r, d, 512);
-  if (!r.status()) return;
+  read_gemma4(r, d, 512);  // where it refuses, keys that nothing reads would be named first
   d.layer_input_size = read_count(r, "hidden_size_per_layer_input", 256);
   d.layer_input_vocab = r.size("vocab_size_per_layer_input", 262144);
   if (d.layer_input_size != 0 && d.layer_input_vocab < d.vocab_size)
