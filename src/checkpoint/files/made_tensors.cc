@@ -7,6 +7,7 @@
 
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
+#include "base/file/write_files.h"
 #include "checkpoint/folder.h"
 #include "onnx/error_text.h"
 
@@ -56,16 +57,9 @@ Status write_made(const Checkpoint& checkpoint, const std::set<uint64_t>& used, 
   const int error = replace_content(path, [&](int to) {
     int failed = 0;
     const EmitBytes emit = [&](std::span<const uint8_t> bytes) -> Status {
-      while (!bytes.empty()) {
-        const ssize_t n = ::write(to, bytes.data(), bytes.size());
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) {
-          failed = errno;
-          return bad_input("cannot write " + onnx::quote(path) + ": " + std::strerror(failed));
-        }
-        bytes = bytes.subspan(static_cast<size_t>(n));
-      }
-      return {};
+      failed = write_all(to, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      if (!failed) return {};
+      return bad_input("cannot write " + onnx::quote(path) + ": " + std::strerror(failed));
     };
     for (const MadeTensor& t : checkpoint.made) {
       if (!status) break;

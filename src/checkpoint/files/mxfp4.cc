@@ -1,8 +1,5 @@
 #include "checkpoint/files/mxfp4.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,6 +7,7 @@
 
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
+#include "base/file/write_files.h"
 #include "onnx/error_text.h"
 #include "onnx/tensor.h"
 
@@ -37,17 +35,6 @@ bool bf16_holds_all(const weights::MatrixPart& blocks, const weights::MatrixPart
     }
   }
   return true;
-}
-
-int write_all(int to, const char* p, size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t n = ::write(to, p, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    p += n;
-    bytes -= static_cast<size_t>(n);
-  }
-  return 0;
 }
 
 // The files of a checkpoint, each mapped once.
@@ -141,7 +128,7 @@ Status write_ternary(Maps& maps, const std::string& folder, const TernaryTensor&
                          ": two bits of a ternary matrix are 3, which is no element");
       rows[k] = kValues[code];
     }
-    error = write_all(to, reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof rows[0]);
+    error = write_all(to, {reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof rows[0]});
   }
   return {};
 }

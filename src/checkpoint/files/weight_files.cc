@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/file/temporary_file.h"
+#include "base/file/write_files.h"
 #include "onnx/error_text.h"
 
 namespace invar::checkpoint {
@@ -28,13 +29,7 @@ int copy_bytes(int from, int to) {
     if (n == 0) return 0;
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno;
-    for (const char* p = buffer.data(); n > 0;) {
-      ssize_t written = ::write(to, p, static_cast<size_t>(n));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return errno;
-      p += written;
-      n -= written;
-    }
+    if (const int error = write_all(to, {buffer.data(), static_cast<size_t>(n)})) return error;
   }
 }
 

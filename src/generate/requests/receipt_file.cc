@@ -8,6 +8,7 @@
 
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
+#include "base/file/write_files.h"
 
 namespace invar::generate {
 
@@ -41,13 +42,7 @@ uint64_t receipt_size(const receipt::Receipt& described, size_t prompt_bytes, si
 // False: not written. Others may list the folder for temporary files, and a receipt has a prompt.
 static bool write_private(const std::string& path, std::string_view content) {
   NewFile file;
-  if (file.make(path) != 0) return false;
-  while (!content.empty()) {
-    const ssize_t n = ::write(file.descriptor(), content.data(), content.size());
-    if (n < 0 && errno != EINTR) return false;
-    if (n > 0) content.remove_prefix(static_cast<size_t>(n));
-  }
-  return file.create(0600) == 0;
+  return file.make(path) == 0 && write_all(file.descriptor(), content) == 0 && file.create(0600) == 0;
 }
 
 Status save_receipt(const std::string& path, const std::string& content, Observer& observer) {

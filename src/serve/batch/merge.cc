@@ -1,12 +1,11 @@
 #include "serve/batch/merge.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 
 #include "base/file/file.h"
 #include "base/file/temporary_file.h"
+#include "base/file/write_files.h"
 #include "base/hash/sha256.h"
 #include "serve/protocol/call.h"
 
@@ -61,11 +60,7 @@ Result<BatchCounts> merge_results(const std::vector<BatchRow>& rows, const Batch
       if (counts.missing > 0) continue;
       const std::string line = json::dump(merged_row(row, *result)) + "\n";
       digest.update(line);
-      for (std::string_view rest = line; !rest.empty();) {
-        const ssize_t n = ::write(file, rest.data(), rest.size());
-        if (n < 0 && errno != EINTR) return errno;
-        if (n > 0) rest.remove_prefix(static_cast<size_t>(n));
-      }
+      if (const int error = write_all(file, line)) return error;
     }
     return counts.missing > 0 ? EAGAIN : 0;
   });
