@@ -16,6 +16,7 @@ inline constexpr size_t kMostSamples = size_t{1} << 29;  // 9 hours of speech
 struct Recording {
   int64_t rate = 0;  // samples a second
   std::vector<float> samples;
+  Digest digest = {};  // digest_of(), once they are what a model hears
 };
 // RIFF WAVE: whole numbers of 8, 16, 24 or 32 bits, or binary32 and binary64. Errors begin with
 // `name`; not_covered: another format, which they name.

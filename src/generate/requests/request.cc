@@ -178,7 +178,7 @@ receipt::Input bound_input(const Request& r, int64_t max_new_tokens) {
           .stop_strings = decoding.stop_strings,
           .chat = r.prompt.chat,
           .decoder_tokens = r.decoder_tokens,
-          .audio = r.prompt.recording ? audio::digest_of(*r.prompt.recording) : Digest{},
+          .audio = r.prompt.recording ? r.prompt.recording->digest : Digest{},
           .audio_start = r.prompt.first_sample,
           .stop_in_answer = decoding.stop_in_answer,
           .stop_token_ids = decoding.stop_token_ids,

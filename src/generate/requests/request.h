@@ -109,7 +109,7 @@ struct Request {
   std::vector<int32_t> tokens = {};
   std::vector<int32_t> decoder_tokens = {};  // those of the model's folder
   std::vector<float> features = {};          // of a recording
-  bool lacks_language = false;               // Engine::hear_language() has yet to put it in
+  bool lacks_language = false;               // Engine::hear_languages() has yet to put it in
   int64_t max_new_tokens = 0;
   sample::Params params = {};
   std::shared_ptr<ReceiptSpace> space = {};

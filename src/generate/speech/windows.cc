@@ -19,6 +19,7 @@ Result<std::shared_ptr<const audio::Recording>> read_speech_recording(const std:
     recording.samples = audio::resampled(recording.samples, recording.rate);
     recording.rate = audio::kSpeechRate;
   }
+  recording.digest = audio::digest_of(recording);  // once: each window's receipt has it
   return std::make_shared<const audio::Recording>(std::move(recording));
 }
 
