@@ -2,7 +2,6 @@
 wrote: logits in float64 and greedy tokens. The same answer whatever computes it, and receipts."""
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,26 +10,25 @@ import pytest
 from conftest import MODEL, invar, refused
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from random_checkpoint import write  # noqa: E402
+from encoder_decoders import (  # noqa: E402
+    ALLOWED,
+    check_bits,
+    check_exact16,
+    compiled,
+    ids,
+    largest_error,
+    write_shipped,
+)
 
 LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
 VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
-ALLOWED, ALLOWED_EXACT16 = 1e-6, 5e-4  # of the largest logit
-
-
-def ids(tokens):
-    return ",".join(map(str, tokens))
 
 
 @pytest.fixture(scope="module", params=VECTORS)
 def model(request, tmp_path_factory):
     """-> (what transformers computes, the compiled plan)."""
     vector = VECTORS[request.param]
-    folder = tmp_path_factory.mktemp(request.param)
-    write(folder / "model", vector["config"], vector["shapes"], vector["seed"])
-    invar("export", "--model-name", folder / "model", "-o", folder)
-    invar("compile", folder / "model.onnx", "-o", folder / "plan.invar")
-    return vector, folder / "plan.invar"
+    return vector, compiled(tmp_path_factory.mktemp(request.param), vector)
 
 
 def logits(plan, text, *options):
@@ -38,13 +36,6 @@ def logits(plan, text, *options):
     invar("infer", plan, "--source-tokens", ids(text["source"]), "--tokens",
           ids(text["tokens"][:-1]), "--logits-output", out, *options)  # fmt: skip
     return np.fromfile(out, "<f4").reshape(len(text["tokens"]) - 1, -1)
-
-
-def largest_error(ours, text):
-    return max(
-        np.abs(ours[int(row)] - np.array(exact)).max() / text["largest"]
-        for row, exact in text["rows"].items()
-    )
 
 
 def test_logits_against_float64(model):
@@ -74,38 +65,17 @@ def test_greedy_tokens_equal_transformers(model):
 
 def test_bits_do_not_depend_on_what_computes_them(model):
     vector, plan = model
-    text = vector["texts"][1]
-    ours = logits(plan, text).tobytes()
-    for options in (
-        ["--isa", "scalar", "--threads", 1],
-        ["--isa", "avx2", "--threads", 3, "--prefill-chunk", 5],
-        ["--prefill-chunk", 1],
-        ["--no-kv-cache"],
-    ):
-        assert logits(plan, text, *options).tobytes() == ours, options
+    check_bits(logits, plan, vector["texts"][1])
 
 
 def test_the_profile_exact16(model):
-    vector, fp32 = model
-    plan = fp32.parent / "exact16.invar"
-    invar("compile", plan.parent / "model.onnx", "--numerics", "exact16", "-o", plan)
-    text = vector["texts"][0]
-    ours = logits(plan, text)
-    assert largest_error(ours, text) <= ALLOWED_EXACT16
-    for options in (["--isa", "scalar", "--threads", 1], ["--prefill-chunk", 3]):
-        assert logits(plan, text, *options).tobytes() == ours.tobytes(), options
+    vector, plan = model
+    check_exact16(logits, plan, vector["texts"][0])
 
 
 def folder_of(path, name, **settings):
     """A checkpoint with the shipped model's tokenizer, and so with its vocabulary."""
-    vector = VECTORS[name]
-    config = vector["config"] | {"vocab_size": 2048}
-    shapes = {
-        tensor: [2048 if n == vector["config"]["vocab_size"] else n for n in shape]
-        for tensor, shape in vector["shapes"].items()
-    }
-    write(path, config, shapes, vector["seed"])
-    shutil.copy(MODEL / "tokenizer.json", path)
+    write_shipped(path, VECTORS[name])
     (path / "generation_config.json").write_text(json.dumps({"eos_token_id": 7, **settings}))
     return path
 

@@ -3,7 +3,6 @@ and a second reading of the front end (log_mel.py): logits, tokens, recordings, 
 
 import hashlib
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -13,17 +12,20 @@ from conftest import MODEL, invar, refused
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from encoder_decoders import (  # noqa: E402
+    ALLOWED,
+    check_bits,
+    check_exact16,
+    compiled,
+    ids,
+    largest_error,
+    write_shipped,
+)
 from log_mel import flac, log_mel, resampled, sound, wav  # noqa: E402
-from random_checkpoint import write  # noqa: E402
 
 LINES = (Path(__file__).parent / "vectors.jsonl").read_text().splitlines()
 VECTORS = {v["name"]: v for v in map(json.loads, LINES)}
-ALLOWED, ALLOWED_EXACT16 = 1e-6, 5e-4  # of the largest logit
 START, LANGUAGES, TASKS, PLAIN = 50, {"<|en|>": 51, "<|de|>": 53, "<|fr|>": 52}, (55, 56), 57
-
-
-def ids(tokens):
-    return ",".join(map(str, tokens))
 
 
 def heard(vector):
@@ -37,11 +39,8 @@ def model(request, tmp_path_factory):
     """-> (what transformers computes, the compiled plan)."""
     vector = VECTORS[request.param]
     folder = tmp_path_factory.mktemp(request.param)
-    write(folder / "model", vector["config"], vector["shapes"], vector["seed"])
-    invar("export", "--model-name", folder / "model", "-o", folder)
-    invar("compile", folder / "model.onnx", "-o", folder / "plan.invar")
     np.save(folder / "features.npy", heard(vector))
-    return vector, folder / "plan.invar"
+    return vector, compiled(folder, vector)
 
 
 def logits(plan, vector, *options):
@@ -49,13 +48,6 @@ def logits(plan, vector, *options):
     invar("infer", plan, "--source-features", plan.parent / "features.npy", "--tokens",
           ids(vector["tokens"][:-1]), "--logits-output", out, *options)  # fmt: skip
     return np.fromfile(out, "<f4").reshape(len(vector["tokens"]) - 1, -1)
-
-
-def largest_error(ours, vector):
-    return max(
-        np.abs(ours[int(row)] - np.array(exact)).max() / vector["largest"]
-        for row, exact in vector["rows"].items()
-    )
 
 
 def test_logits_and_greedy_tokens_of_transformers(model):
@@ -71,37 +63,19 @@ def test_logits_and_greedy_tokens_of_transformers(model):
 
 def test_bits_do_not_depend_on_what_computes_them(model):
     vector, plan = model
-    ours = logits(plan, vector).tobytes()
-    for options in (
-        ["--isa", "scalar", "--threads", 1],
-        ["--isa", "avx2", "--threads", 3, "--prefill-chunk", 5],
-        ["--prefill-chunk", 1],
-        ["--no-kv-cache"],
-    ):
-        assert logits(plan, vector, *options).tobytes() == ours, options
+    check_bits(logits, plan, vector)
 
 
 def test_the_profile_exact16(model):
-    vector, fp32 = model
-    plan = fp32.parent / "exact16.invar"
-    invar("compile", plan.parent / "model.onnx", "--numerics", "exact16", "-o", plan)
-    ours = logits(plan, vector)
-    assert largest_error(ours, vector) <= ALLOWED_EXACT16
-    for options in (["--isa", "scalar", "--threads", 1], ["--prefill-chunk", 3]):
-        assert logits(plan, vector, *options).tobytes() == ours.tobytes(), options
+    vector, plan = model
+    check_exact16(logits, plan, vector)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A checkpoint with the shipped model's tokenizer, and so with its vocabulary."""
-    vector = VECTORS["whisper"]
     path = tmp_path_factory.mktemp("hears") / "model"
-    shapes = {
-        tensor: [2048 if n == vector["config"]["vocab_size"] else n for n in shape]
-        for tensor, shape in vector["shapes"].items()
-    }
-    write(path, vector["config"] | {"vocab_size": 2048}, shapes, vector["seed"])
-    shutil.copy(MODEL / "tokenizer.json", path)
+    write_shipped(path, VECTORS["whisper"])
     settings = {
         "eos_token_id": 7, "decoder_start_token_id": START, "lang_to_id": LANGUAGES,
         "task_to_id": dict(zip(("transcribe", "translate"), TASKS)), "is_multilingual": True,
@@ -114,7 +88,9 @@ def folder(tmp_path_factory):
 
 def run(folder, recording, receipt, *options, **kind):
     kept = receipt.with_suffix(".wav")
-    kept.write_bytes(recording if isinstance(recording, bytes) else wav(recording.tobytes(), **kind))
+    kept.write_bytes(
+        recording if isinstance(recording, bytes) else wav(recording.tobytes(), **kind)
+    )
     invar("run", "--model-name", folder, "--audio-path", kept, "--receipt-path", receipt,
           "--max-new-tokens", 12, *options)  # fmt: skip
     return json.loads(receipt.read_text()) if receipt.exists() else kept
@@ -174,11 +150,14 @@ def test_a_long_recording_has_windows(folder, tmp_path):
     assert len({tuple(r["input"]["decoder_tokens"]) for r in receipts}) == 1
     together = invar("run", "--model-name", folder, "--audio-path", tmp_path / "x.wav", "--batch-size",
                      3, "--receipt-path", tmp_path / "b.json", "--max-new-tokens", 9)  # fmt: skip
-    assert together.out.decode().splitlines() == "\n".join(
-        r["output"]["text"] for r in receipts
-    ).splitlines()
+    assert (
+        together.out.decode().splitlines()
+        == "\n".join(r["output"]["text"] for r in receipts).splitlines()
+    )
     for i, r in enumerate(receipts, start=1):
-        assert json.loads((tmp_path / f"b.{i}.json").read_text())["receipt_hash"] == r["receipt_hash"]
+        assert (
+            json.loads((tmp_path / f"b.{i}.json").read_text())["receipt_hash"] == r["receipt_hash"]
+        )
     paths = [tmp_path / f"r.{i}.json" for i in (1, 2, 3)]
     told = invar("verify", *paths, "--model-name", folder, "--audio-path", tmp_path / "x.wav")
     assert told.out.count(b"VERIFIED") == 3
@@ -258,7 +237,9 @@ def test_a_redacted_receipt_hides_the_recording(folder, tmp_path):
     receipt = run(folder, sound(5, 9000), tmp_path / "r.json", "--salt-prompt", "--language", "en")
     invar("redact", tmp_path / "r.json", "-o", tmp_path / "redacted.json")
     redacted = json.loads((tmp_path / "redacted.json").read_text())
-    assert redacted["input"]["audio"] is None and redacted["receipt_hash"] == receipt["receipt_hash"]
+    assert (
+        redacted["input"]["audio"] is None and redacted["receipt_hash"] == receipt["receipt_hash"]
+    )
     invar("validate", tmp_path / "redacted.json")
 
 
