@@ -216,39 +216,42 @@ uint64_t wrong_words(int replays) {
   return wrong;
 }
 
-// One rank joins and the other never comes. True: it ends, and says who is missing.
-bool ends_alone(const Shape& s) {
+// Rank 0 joins 40 times and the other never comes; `meanwhile` runs once it waits. Whom it misses,
+// plus 1, once it ended; 0: nobody.
+uint32_t missed_alone(const Shape& s, uint64_t patience, const uint32_t* given_up,
+                      const std::function<void(cudaStream_t)>& meanwhile) {
   Pair pair(std::max(s.part[0], s.part[1]) * s.rows * 4);
   Rank& r = pair.ranks[0];
   MUST(cudaSetDevice(0));
   const uint32_t base = 1;
   MUST(cudaMemcpy(r.header, &base, sizeof base, cudaMemcpyHostToDevice));
-  for (uint32_t j = 0; j < 40; ++j) pair.join(r, s, j, false, 200'000'000);
+  for (uint32_t j = 0; j < 40; ++j) pair.join(r, s, j, false, patience, given_up);
+  meanwhile(r.stream);
   MUST(cudaStreamSynchronize(r.stream));
   Header h;
   MUST(cudaMemcpy(&h, r.header, sizeof h, cudaMemcpyDefault));
-  return h.stalled == 2;
+  return h.stalled;
 }
 
-// One rank joins, the other fails meanwhile, and the host says so. True: the first ends at once.
+// True: it ends, and says who is missing.
+bool ends_alone(const Shape& s) {
+  return missed_alone(s, 200'000'000, nullptr, [](cudaStream_t) {}) == 2;
+}
+
+// The other fails meanwhile, and the host says so. True: the first ends at once.
 bool ends_where_another_failed(const Shape& s) {
-  Pair pair(std::max(s.part[0], s.part[1]) * s.rows * 4);
-  Rank& r = pair.ranks[0];
-  MUST(cudaSetDevice(0));
-  const uint32_t base = 1;
-  MUST(cudaMemcpy(r.header, &base, sizeof base, cudaMemcpyHostToDevice));
   uint32_t* given_up;
+  MUST(cudaSetDevice(0));
   MUST(cudaMallocHost(&given_up, sizeof *given_up));
   *given_up = 0;
-  for (uint32_t j = 0; j < 40; ++j) pair.join(r, s, j, false, kPatience, given_up);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  const bool waits = cudaStreamQuery(r.stream) == cudaErrorNotReady;
-  *static_cast<volatile uint32_t*>(given_up) = 1;
-  MUST(cudaStreamSynchronize(r.stream));
-  Header h;
-  MUST(cudaMemcpy(&h, r.header, sizeof h, cudaMemcpyDefault));
+  bool waits = false;
+  const uint32_t missed = missed_alone(s, kPatience, given_up, [&](cudaStream_t stream) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    waits = cudaStreamQuery(stream) == cudaErrorNotReady;
+    *static_cast<volatile uint32_t*>(given_up) = 1;
+  });
   MUST(cudaFreeHost(given_up));
-  return waits && h.stalled == 0;
+  return waits && missed == 0;
 }
 
 // Microseconds of one of `count` operations in a graph: the middle of `rounds` replays.
