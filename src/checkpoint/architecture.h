@@ -125,7 +125,6 @@ inline constexpr Architecture kArchitectures[] = {
     {"t5", "T5ForConditionalGeneration", kAnyPositions, "", true},
     {"t5", "T5WithLMHeadModel", kAnyPositions, "", true},  // its name until transformers 4
     {"whisper", "WhisperForConditionalGeneration", 448, "max_target_positions", true, true},
-    // transformers has no classes of these
     {"gemma4_unified_text", "Gemma4UnifiedForCausalLM", 262144},
     {"cohere2_moe", "Cohere2MoeForCausalLM", 8192},
     {"sarvam_moe", "SarvamMoEForCausalLM", 131072},
@@ -142,6 +141,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"gpt_bigcode", "GPTBigCodeForCausalLM", 1024, "n_positions"},
     {"gpt_neo", "GPTNeoForCausalLM"},
     {"lfm3", "Lfm3ForCausalLM", 128000},
+    // transformers has no classes of these
     {"mimo", "MiMoForCausalLM", 32768},
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},
