@@ -51,6 +51,7 @@ struct PreparedNode {
   const ops::RoundedJoin* prologue_join = nullptr;  // the same, where the last of them is a join
   size_t batch_end = 0;                             // with a prologue: behind the batch that begins here
   bool is_view = false;                             // its result is a view of its operand: nothing runs
+  bool is_constant = false;                         // so are its results: steps do not run it
   bool concurrent = false;  // may run with the nodes before it, back to the last that is not concurrent
   int join = -1;            // its number among the joins of ranks within the step
 };
@@ -60,6 +61,8 @@ struct PreparedValue {
   bool feeds_state = false;   // exists in steps without tail: an input, or made by a node that feeds a state
   int view_of = -1;           // the value that it is a view into
   uint64_t offset = 0;        // bytes into that value's buffer
+  int may_view = -1;          // the value that it is a view into in steps of some shapes
+  bool is_constant = false;   // depends on weights alone: computed once, in a buffer of its own
   int shares_slot_with = -1;  // the result of its fused group that takes its memory
   int buffer = -1;            // the plan's slot, or a buffer of its own
   int64_t pitch = 0;          // not 0: channels last, see View::pitch

@@ -56,8 +56,8 @@ bool can_fuse_addition(const Executable& e, size_t head, const DefUse& uses) {
   const size_t node = head + 1;
   if (node == e.nodes.size()) return false;
   const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
-  if ((!h.kernel.gpu->enqueue_fused && h.join < 0) || !n.kernel.gpu->is_addition ||
-      n.feeds_state != h.feeds_state || h.node->out.size() != 1 || n.node->in.size() != 2)
+  if ((!h.kernel.gpu->enqueue_fused && h.join < 0) || !n.kernel.gpu->is_addition || h.is_constant ||
+      n.is_constant || n.feeds_state != h.feeds_state || h.node->out.size() != 1 || n.node->in.size() != 2)
     return false;
   const int result = h.node->out[0], sum = n.node->out[0];
   const auto alike = [&](int v) {
@@ -77,8 +77,10 @@ bool can_fuse(const Executable& e, size_t head, size_t node, const DefUse& uses)
   const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
   if ((!h.kernel.cpu->epilogue && !h.kernel.cpu->add_relu_epilogue) || h.node->out.size() != 1) return false;
   if (!n.kernel.cpu->region || n.node->out.size() != 1 || n.feeds_state != h.feeds_state ||
-      n.contract->find_out_of_bounds)
+      n.contract->find_out_of_bounds || h.is_constant || n.is_constant)
     return false;
+  for (const PreparedNode* one : {&h, &n})
+    if (e.values[one->node->out[0]].may_view >= 0) return false;
   // All nodes between them have this shape, too, so no result of the group is broadcast within it.
   if (e.plan->values[n.node->out[0]].shape != e.plan->values[h.node->out[0]].shape) return false;
   if (!h.kernel.cpu->epilogue) return can_fuse_in_register(e, head, node, uses);
