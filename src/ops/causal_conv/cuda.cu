@@ -83,6 +83,13 @@ __global__ void __launch_bounds__(kForEachThreads) step_kernel(Taps p) {
   store(state + of.past % kWidth * g.channels, x[kBefore]);  // causal_conv.4
 }
 
+template <int kWidth>
+void launch_step(const Taps& p, Stream stream) {
+  launch_dependent(step_kernel<kWidth>,
+                   dim3(static_cast<unsigned>(ceil_div(p.g.batch * p.g.channels, int64_t{kForEachThreads}))),
+                   dim3(kForEachThreads), 0, stream, p);
+}
+
 void enqueue(const Call& call, Stream stream) {
   const Geometry g = causal_conv::geometry(call);
   const Taps p{.g = g,
@@ -95,11 +102,8 @@ void enqueue(const Call& call, Stream stream) {
                .sequences = call.sequences,
                .by_channels = FastDivmod(g.channels),
                .by_seq = FastDivmod(g.seq)};
-  const auto step = g.width == 4 ? step_kernel<4> : g.width == 3 ? step_kernel<3> : step_kernel<2>;
   if (p.state && g.seq == 1 && g.width <= 4)
-    return launch_dependent(
-        step, dim3(static_cast<unsigned>(ceil_div(g.batch * g.channels, int64_t{kForEachThreads}))),
-        dim3(kForEachThreads), 0, stream, p);
+    return (g.width == 4 ? launch_step<4> : g.width == 3 ? launch_step<3> : launch_step<2>)(p, stream);
   launch_for_each(stream, call.out[0].elements(), [=] __device__(int64_t at) { convolve(p, at); });
   if (!p.state || g.seq <= 1) return;
   const int64_t rows = g.seq < g.width ? g.seq : g.width;
