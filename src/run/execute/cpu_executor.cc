@@ -47,7 +47,7 @@ Status CpuExecutor::bind_call(size_t n) {
 
 // The epilogue that the head's kernel gets for the nodes fused into it.
 ops::Epilogue CpuExecutor::make_epilogue(size_t head) const {
-  ops::Epilogue epilogue{run_fused, &groups_[head], !executable_->nodes[head].kernel.cpu->epilogue};
+  ops::Epilogue epilogue{run_fused, &groups_[head], executable_->nodes[head].in_registers};
   for (size_t n = head + 1; epilogue.add_relu && n < executable_->group_end(head); ++n) {
     const PreparedNode &node = executable_->nodes[n], &before = executable_->nodes[n - 1];
     epilogue.relu |= node.kernel.cpu->in_register == ops::InRegisterEpilogue::relu;
