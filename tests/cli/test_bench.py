@@ -239,6 +239,7 @@ def test_a_load_on_any_server(any_server, tmp_path):
     key, plot = tmp_path / "key", tmp_path / "p.svg"
     key.write_text("secret\n")
     load = ["--requests", 8, "--prompt-words", 3, "--max-tokens", 5, "--api-key-file", key]
+    load += ["--seed", 2**64 - 1]
     run = ["bench", "serve", "--url", any_server + "/", *load]
     done = invar(*run, "--clients", "1,4", "--rate", 1000, "--plot", plot, "--json").json()
     assert done["model"] == "any" and [x["clients"] for x in done["loads"]] == [1, 4, None]
