@@ -7,6 +7,7 @@
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
 #include "weights/packed_rows.h"
+#include "weights/tiles/code_tiles.h"
 
 namespace invar::ops::matmul {
 
@@ -22,6 +23,16 @@ const RegisteredBlockReader columns_of_matrices("grouped_matmul",
                                                 [](const View& b, int i, const Attributes& attrs) {
                                                   return i >= kFirstMatrix && rows_are_columns(b, 1, attrs);
                                                 });
+
+// A GPU reads codes where one matrix has them, else numbers.
+const RegisteredBlockReader tiles_of_b(
+    "matmul_exact16",
+    [](const View& b, int i, const Attributes& attrs) {
+      if (i != 1 || !b.packed || b.rank != 2 || MatmulExact16Attributes(attrs).trans_b == 0) return false;
+      const auto& rows = *b.as<const weights::PackedRows>();
+      return !rows.turned && weights::CodeTiles::covers(rows);
+    },
+    RegisteredBlockReader::On::gpu);
 
 }  // namespace
 
