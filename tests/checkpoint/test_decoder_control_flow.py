@@ -156,6 +156,7 @@ def test_explain_says_what_each_pass_leaves(plans):
         "alias-views",
         "fuse-epilogues",
         "fuse-prologues",
+        "fuse-chains",
         "plan-memory",
         "assign-layouts",
         "mark-concurrent",

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "device/peers.h"
+#include "kernels/fusion/chain_kernels.h"
 #include "run/execute/out_of_bounds.h"
 
 namespace invar::run {
@@ -258,13 +259,27 @@ Status CudaExecutor::queue(bool tail) {
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
     if ((!tail && !e.nodes[n].feeds_state) || e.nodes[n].in_prologue) continue;
-    if (e.nodes[n].is_constant || nodes_[n].is_view) continue;
+    if (e.nodes[n].is_constant || e.nodes[n].in_chain || nodes_[n].is_view) continue;
     if (e.nodes[n].join >= 0)
       enqueue_join(n, end, joins++);
+    else if (!e.nodes[n].chain.empty())
+      enqueue_chain(n);
     else
       enqueue(n, end, joins);
   }
   return {};
+}
+
+// Queues the chain that ends with a node.
+void CudaExecutor::enqueue_chain(size_t last) const {
+  const Executable& e = *executable_;
+  std::vector<size_t> nodes = e.nodes[last].chain;
+  nodes.push_back(last);
+  std::vector<ops::ChainLink> links;
+  for (const size_t n : nodes) links.push_back({e.nodes[n].kernel.op(), &nodes_[n].call});
+  if (e.nodes[last].chain_kernel->fits(links))
+    return e.nodes[last].chain_kernel->enqueue(links, device_->stream());
+  for (const size_t n : nodes) e.nodes[n].kernel.gpu->enqueue(nodes_[n].call, device_->stream());
 }
 
 // Queues the nodes that steps find done.

@@ -15,6 +15,10 @@
 #include "plan/stages.h"
 #include "run/weights/weights.h"
 
+namespace invar::ops {
+struct ChainKernel;
+}
+
 namespace invar::run {
 
 inline size_t bytes_of(const ops::View& v) {
@@ -51,10 +55,14 @@ struct PreparedNode {
   const ops::GpuKernel* prologue_kernel = nullptr;  // whose enqueue_rounded takes their calls
   const ops::RoundedJoin* prologue_join = nullptr;  // the same, where the last of them is a join
   size_t batch_end = 0;                             // with a prologue: behind the batch that begins here
-  bool is_view = false;                             // its result is a view of its operand: nothing runs
-  bool is_constant = false;                         // so are its results: steps do not run it
-  bool concurrent = false;  // may run with the nodes before it, back to the last that is not concurrent
-  int join = -1;            // its number among the joins of ranks within the step
+  // GPU: the nodes, ascending, that run in one kernel with this one, at its place.
+  std::vector<size_t> chain;
+  bool in_chain = false;
+  const ops::ChainKernel* chain_kernel = nullptr;
+  bool is_view = false;      // its result is a view of its operand: nothing runs
+  bool is_constant = false;  // so are its results: steps do not run it
+  bool concurrent = false;   // may run with the nodes before it, back to the last that is not concurrent
+  int join = -1;             // its number among the joins of ranks within the step
 };
 
 // A value of the plan, its memory and its layout.

@@ -20,6 +20,8 @@ Status alias_views(Executable&, const Target&);
 Status fuse_epilogues(Executable&, const Target&);
 // GPU: runs what makes the rows of products in the products' kernels, which get them rounded.
 Status fuse_prologues(Executable&, const Target&);
+// GPU: runs neighbouring elementwise operations as one kernel.
+Status fuse_chains(Executable&, const Target&);
 // Gives every value a buffer; drops views that would keep much more memory alive.
 Status plan_memory(Executable&, const Target&);
 // Host: keeps values channels last between kernels that have such a variant.

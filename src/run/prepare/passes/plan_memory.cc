@@ -1,6 +1,7 @@
 // Gives every value a buffer: the plan's slot, or one planned anew for a GPU and where nodes are
 // fused or results alias. Fused nodes need their operands at the same time, as do the nodes of a
-// batch with its prologue, and a view keeps the value that it points into alive.
+// batch with its prologue, or of a chain and those between them, and a view keeps the value that it
+// points into alive.
 #include <algorithm>
 #include <numeric>
 
@@ -58,6 +59,9 @@ plan::SlotAssignment plan_slots(Executable& e, bool has_views) {
     fill(head, end = batch_end(e, head), groups);
   for (const PreparedNode& n : e.nodes)
     if (!n.prologue.empty()) fill(n.prologue[0], n.batch_end, group[n.prologue[0]]);
+  for (size_t n = 0; n < e.nodes.size(); ++n)
+    if (const std::vector<size_t>& chain = e.nodes[n].chain; !chain.empty())
+      fill(chain[0], n + 1, group[chain[0]]);
   for (const PreparedValue& v : e.values)
     shares_slot_with.push_back(v.shares_slot_with), view_of.push_back(v.view_of), keeps.push_back(v.may_view);
   plan::SlotAssignment slots = plan::plan_memory(

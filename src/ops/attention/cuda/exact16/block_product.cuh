@@ -222,7 +222,11 @@ struct ExactBlockProduct {
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
             float& at = x[run][tile][i];
-            at = masked_score(s, *mask.of[i / 2], block, key(run, tile, i), at);
+            const int j = key(run, tile, i);
+            if (s.g.plain_scores)
+              at = mask.of[i / 2]->in_range(j) ? at : -kInf;
+            else
+              at = masked_score(s, *mask.of[i / 2], block, j, at);
           }
     }
   }

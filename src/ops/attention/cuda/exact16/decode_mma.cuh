@@ -42,6 +42,16 @@ struct ExactDecodeUnit {
   VisibleKeys low, high;
 };
 
+// Asks for a key block ahead of the wait: few of its bytes are new, and the L2 cache is coherent.
+__device__ inline void prefetch_l2(const AttentionParams& s, const ExactLayout& at, int64_t head,
+                                   int64_t block) {
+  constexpr int64_t kLine = 128;
+  if (block * kBlock >= s.sequences[head / s.g.kv_heads].past + s.g.keys) return;  // it does not exist
+  const ExactCacheBlock own = exact_cache_block(s, at, head, block);
+  for (int64_t i = threadIdx.x * kLine; i < at.block(); i += kDecodeThreads * kLine)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(own.keys + i));
+}
+
 // Long because it is one pipeline: each step needs what the one before left in registers.
 template <int kSteps, int kColumns>
 __global__ void __launch_bounds__(kDecodeThreads, kSteps > kDecodeSteps ? 1 : kDecodeBlocks)
@@ -55,11 +65,13 @@ __global__ void __launch_bounds__(kDecodeThreads, kSteps > kDecodeSteps ? 1 : kD
   for (int i = threadIdx.x; at.dk < kStride && i < 2 * kBlock * kStride / 16; i += kDecodeThreads)
     reinterpret_cast<int4*>(smem.keys.planes)[i] = {};
   __syncthreads();
-  trigger_and_wait();
-  const int64_t blocks = ceil_div(*s.past + g.keys, kBlock),
-                units = g.batch * g.kv_heads * ceil_div(g.rows, kMmaRows) * blocks;
+  trigger_next_grid();
+  const int64_t groups = ceil_div(g.rows, kMmaRows), blocks = ceil_div(*s.past + g.keys, kBlock),
+                units = g.batch * g.kv_heads * groups * blocks;
   // This thread block's are neighbours, so that queries are rounded once for a run of blocks.
-  const int64_t end = units * (blockIdx.x + 1) / gridDim.x;
+  const int64_t first_unit = units * blockIdx.x / gridDim.x, end = units * (blockIdx.x + 1) / gridDim.x;
+  if (first_unit < end) prefetch_l2(s, at, first_unit / blocks / groups, first_unit % blocks);
+  wait_for_previous_grid();
   // The first unit from `unit` on of which something is seen; its keys start to arrive.
   const auto start = [&](int64_t unit) {
     for (; unit < end; ++unit) {
@@ -75,7 +87,7 @@ __global__ void __launch_bounds__(kDecodeThreads, kSteps > kDecodeSteps ? 1 : kD
   };
   ExactQueries<kSteps> q;
   int64_t of_q = -1;
-  int64_t unit = start(units * blockIdx.x / gridDim.x);
+  int64_t unit = start(first_unit);
   while (unit < end) {
     const ExactDecodeUnit own(s, unit, blocks);
     __syncthreads();  // all have used the values of the last unit
