@@ -41,7 +41,8 @@ struct BatchCounts {
 
 class Batch {
  public:
-  // The model, which is one, outlives it; an engine was opened for no request.
+  // The model, which is one and may have adapters behind it, outlives it; an engine was opened for
+  // no request.
   static Result<std::unique_ptr<Batch>> make(const Models&, BatchOptions);
   ~Batch();
 

@@ -152,6 +152,7 @@ def test_explain_says_what_each_pass_leaves(plans):
         "bind-symbols",
         "select-kernels",
         "mark-feeds-state",
+        "mark-constants",
         "alias-views",
         "fuse-epilogues",
         "fuse-prologues",

@@ -1,5 +1,5 @@
-"""invar serve --lora-modules: requests choose an adapter by name, and every answer has the bytes
-and the receipt that `invar run --adapter` gives it, whoever else asks."""
+"""--lora-modules of invar serve and invar batch: requests choose an adapter by name, and every answer
+has the bytes and the receipt that `invar run --adapter` gives it, whoever else asks."""
 
 import json
 import sys
@@ -59,6 +59,39 @@ def test_models_are_listed_with_their_parent(server, adapters):
         assert models[name]["parent"] == MODEL.name
         assert models[name]["weights"] != models[MODEL.name]["weights"]
     server.ask("/v1/completions", BODY | {"model": "nobody"}, status=404)
+
+
+def test_rows_of_a_batch_choose_an_adapter(server, adapters, tasks, tmp_path):
+    names = [MODEL.name, *adapters, "nobody"]
+    lines = [
+        {
+            "custom_id": name,
+            "method": "POST",
+            "url": "/v1/completions",
+            "body": BODY | {"model": name},
+        }
+        for name in names
+    ]
+    file = tmp_path / "requests.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    options = ["--model-name", MODEL, "--tasks-root", tasks, "--context", 128]
+    modules = [f"--lora-modules={name}={folder}" for name, folder in adapters.items()]
+    invar("batch", file, *options, *modules)
+    rows = [json.loads(line) for line in (tmp_path / "requests.jsonl.results/output.jsonl").open()]
+    for name, row in zip(names[:-1], rows):
+        answer = row["response"]["body"]
+        alone = server.complete(BODY | {"model": name})
+        assert answer["model"] == name
+        assert answer["choices"] == alone["choices"]
+        assert answer["invar"]["receipts"] == alone["invar"]["receipts"]
+    assert rows[-1]["response"]["status_code"] == 404
+    # Results name what is in an adapter; the order of the modules is no part of it.
+    again = invar("batch", file, *options, *reversed(modules), "--json")
+    assert json.loads(again.out)["found"] == len(names)
+    others = [modules[0], modules[1].replace(str(adapters["patterns"]), str(adapters["poet"]))]
+    for wrong in (others, modules[:1], []):
+        refused("batch", file, *options, *wrong, names=["adapters", "take another folder"])
+    refused("batch", file, *options, *modules, "--adapter", adapters["poet"], names=["--adapter"])
 
 
 def test_wrong_modules_are_refused(adapters):

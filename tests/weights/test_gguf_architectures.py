@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import gguf_files as gguf
+import gguf_latent as latent
 import numpy as np
 import pytest
 from conftest import ROOT, invar, refused
@@ -45,6 +46,12 @@ CASES = {
     "granite-biases": ("granite", {}),
     "olmo2": ("olmo2", {}),
     "gpt_oss": ("gpt-oss", {}),
+    "deepseek_v2-lite": ("deepseek2", {}),
+    "deepseek_v2": ("deepseek2", {"attention_bias": False}),
+    "deepseek_v2-dense": ("deepseek2", {}),
+    "deepseek_v3": ("deepseek2", {}),
+    "glm4_moe_lite": ("deepseek2", {}),
+    "youtu": ("deepseek2", {}),
 }
 # Heads of values in another order than in the checkpoint: sums of other orders.
 TILED = {
@@ -94,6 +101,7 @@ DELTA_NAMES = {
     "linear_attn.out_proj": "ssm_out",
 }
 OWN_NAMES |= dict.fromkeys(HYBRID, DELTA_NAMES)
+OWN_NAMES["deepseek2"] = latent.NAMES
 POST_NORMS = {"post_attention_layernorm": "post_attention_norm"}
 POST_NORMS |= {"post_feedforward_layernorm": "post_ffw_norm"}
 
@@ -135,6 +143,8 @@ def metadata(config, architecture):
         out[a + "rope.scaling.type"] = "longrope"
         out[a + "rope.scaling.original_context_length"] = config["original_max_position_embeddings"]
     out[a + "rope.dimension_count"] = int(full["head_dim"] * config.get("partial_rotary_factor", 1))
+    if "kv_lora_rank" in config:
+        return out | {a + key: value for key, value in latent.metadata(config, scaling).items()}
     for key, name in [
         ("num_experts", "expert_count"),
         ("num_local_experts", "expert_count"),
@@ -290,7 +300,7 @@ def stack_experts(tensors):
     return out
 
 
-def tensors_of(folder, config, architecture):
+def tensors_of(folder, config, architecture, whole=False):
     own = OWN_NAMES.get(architecture, {})
     if architecture.startswith("gemma2") or architecture in ("gemma3", "gemma4", "olmo2"):
         own = {**own, **POST_NORMS}
@@ -299,6 +309,8 @@ def tensors_of(folder, config, architecture):
     stored = gguf.read_safetensors(folder)
     if architecture in HYBRID:
         stored = delta_tensors(stored, config, architecture)
+    if architecture == "deepseek2":
+        stored = latent.tensors(stored, config, whole)
     for name, (kind, shape, raw) in stack_experts(stored).items():
         if name.startswith("blk."):
             out[name] = (kind, shape, raw)
@@ -382,7 +394,12 @@ def made(name, folder):
     config = {**vector["config"], **changes}
     if name == "llama":
         config["rope_scaling"] = LLAMA3
-    write(folder / "model", config, vector["shapes"], vector["seed"])
+    shapes = {
+        n: s
+        for n, s in vector["shapes"].items()
+        if not (n.endswith(".bias") and changes.get("attention_bias") is False)
+    }
+    write(folder / "model", config, shapes, vector["seed"])
     keys = {**metadata(config, architecture), **TOKENIZER}
     tensors = tensors_of(folder / "model", config, architecture)
     (folder / "m.gguf").write_bytes(gguf.file_bytes(keys, tensors))
@@ -408,13 +425,17 @@ def test_logits_are_those_of_the_checkpoint(name, tmp_path):
     theirs, their_program = compiled(tmp_path / "model", tmp_path / "a")
     ours, program = compiled(tmp_path / "m.gguf", tmp_path / "b")
     assert logits(ours, vector["tokens"]) == logits(theirs, vector["tokens"])
-    if CASES[name][0] in HYBRID:  # what the converter computes of weights is said by other parameters
+    if (
+        CASES[name][0] in HYBRID
+    ):  # what the converter computes of weights is said by other parameters
         assert "delta_stored_decays" in program and "delta_stored_decays" not in their_program
         return
     if CASES[name][0] in ADDED:  # the 1 of norms is in the weights
         assert "norm_offset" in their_program and "norm_offset" not in program
         norms = r"(?m)^.*(norm_offset|norm\.weight).*\n"
         program, their_program = (re.sub(norms, "", text) for text in (program, their_program))
+    if name == "glm4_moe_lite":  # DeepSeek-V3 with other sizes
+        their_program = their_program.replace("family glm4_moe_lite", "family deepseek_v3")
     assert program == their_program
 
 

@@ -83,8 +83,8 @@ Status do_batch(const BatchCommand& c) {
   if (c.from_stdin) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   const auto starting = generate::start(c.execution);
   Opened opened;
-  INVAR_CHECK_OK(open_model(c.model, c.execution, {.batch_size = c.batch_size, .positions = c.context}, {},
-                            opened, console));
+  INVAR_CHECK_OK(open_model(c.model, c.execution, {.batch_size = c.batch_size, .positions = c.context},
+                            c.lora_modules, opened, console));
   const serve::Models models = opened.models();
   const receipt::Receipt& program =
       models.encoders.empty() ? models.engines[0]->model().described : models.encoders[0]->model.described();

@@ -1,9 +1,11 @@
 // The tensors of a GGUF file as those of a checkpoint (spec/weights.md weights.13, weights.14).
 #include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <memory>
 
 #include "checkpoint/gguf/gguf_model.h"
+#include "num/convert/convert.h"
 #include "onnx/error_text.h"
 #include "onnx/tensor.h"
 #include "weights/formats.h"
@@ -114,6 +116,41 @@ Status write_turned(const std::vector<RowsOfTensor>& stacks, int64_t experts, co
   return {};
 }
 
+// Keys [heads, rank, size] and values [heads, size, rank] -> of each head the keys [size, rank] and
+// the values behind them, all as binary32 where their types differ.
+Status write_latent_heads(const RowsOfTensor& keys, const RowsOfTensor& values, int64_t heads,
+                          const std::string& element, const EmitBytes& emit) {
+  const auto widened = [&](const RowsOfTensor& rows, int64_t head) -> Result<std::vector<uint8_t>> {
+    RowsOfTensor one = rows;
+    one.rows = rows.rows / heads;
+    const int64_t stored = rows.numbers / rows.format->block * rows.format->bytes;
+    one.bytes += static_cast<size_t>(head * one.rows * stored);
+    INVAR_TRY(std::vector<uint8_t> all, one.elements());
+    if (rows.format->element == element) return all;
+    const bool bf16 = rows.format->element == std::string_view("BF16");
+    std::vector<uint8_t> wide(all.size() * 2);
+    for (size_t i = 0; i < all.size(); i += 2) {
+      const auto half = static_cast<uint16_t>(all[i] | all[i + 1] << 8);
+      const auto bits = std::bit_cast<uint32_t>(bf16 ? num::f32_from_bf16(half) : num::f32_from_f16(half));
+      for (size_t b = 0; b < 4; ++b) wide[2 * i + b] = static_cast<uint8_t>(bits >> 8 * b);
+    }
+    return wide;
+  };
+  const size_t width = weights::element_bytes(element);
+  const auto rank = static_cast<size_t>(values.numbers), size = static_cast<size_t>(keys.numbers);
+  for (int64_t h = 0; h < heads; ++h) {
+    INVAR_TRY(const std::vector<uint8_t> turned, widened(keys, h));
+    INVAR_TRY(const std::vector<uint8_t> second, widened(values, h));
+    std::vector<uint8_t> first(turned.size());
+    for (size_t r = 0; r < rank; ++r)
+      for (size_t k = 0; k < size; ++k)
+        std::copy_n(turned.data() + (r * size + k) * width, width, first.data() + (k * rank + r) * width);
+    INVAR_CHECK_OK(emit(first));
+    INVAR_CHECK_OK(emit(second));
+  }
+  return {};
+}
+
 // Where the blocks of stacks lie whose rows are the columns of the tensor.
 weights::PackedTensor in_turns(const Gguf& g, const std::vector<RowsOfTensor>& stacks,
                                const GgufSource& source, int64_t experts) {
@@ -158,6 +195,24 @@ Result<Checkpoint> gguf_checkpoint(const std::string& folder, Gguf opened) {
               weights::element_bytes(element),
           [stacks, experts, kept](const EmitBytes& emit) { return write_turned(stacks, experts, emit); });
       if (rows.format->coding) out.made.back().packed = in_turns(*kept, stacks, source, experts);
+      continue;
+    }
+    if (source.latent_heads) {
+      std::vector<RowsOfTensor> parts;
+      for (const GgufTensor* t : {source.tensor, source.second}) {
+        GgufSource part = source;
+        part.tensor = t, part.shape = t->shape;
+        INVAR_TRY(RowsOfTensor one, rows_of(*kept, part, path + ": tensor " + onnx::quote(source.stored)));
+        parts.push_back(std::move(one));
+      }
+      const std::string first = parts[0].format->element;
+      const std::string element = first == parts[1].format->element ? first : "F32";
+      const int64_t heads = source.tensor->shape[0];
+      add_made(out, name, element, source.shape,
+               static_cast<uint64_t>(source.shape[0] * source.shape[1]) * weights::element_bytes(element),
+               [parts, heads, element, kept](const EmitBytes& emit) {
+                 return write_latent_heads(parts[0], parts[1], heads, element, emit);
+               });
       continue;
     }
     const std::byte* const bytes = kept->maps[static_cast<size_t>(source.tensor->file)].bytes().data();

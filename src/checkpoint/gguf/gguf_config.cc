@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/hash/sha256.h"
-#include "checkpoint/gguf/gguf_model.h"
+#include "checkpoint/gguf/gguf_keys.h"
 #include "onnx/error_text.h"
 #include "weights/formats.h"
 
@@ -32,91 +32,8 @@ constexpr GgufArchitecture kGgufArchitectures[] = {
     {"granite", "granite", "GraniteForCausalLM", true},
     {"olmo2", "olmo2", "Olmo2ForCausalLM"},
     {"gpt-oss", "gpt_oss", "GptOssForCausalLM"},
+    {"deepseek2", "deepseek_v3", "DeepseekV3ForCausalLM"},  // or another: latent_family
 };
-
-// Reads the keys of one architecture and remembers which; keeps the first error.
-class GgufKeys {
- public:
-  GgufKeys(const Gguf& g, std::string architecture) : g_(g), prefix_(std::move(architecture) + ".") {}
-
-  const GgufValue* find(const std::string& key) {
-    read_.insert(prefix_ + key);
-    return g_.find(prefix_ + key);
-  }
-  // One size, or a list of equal ones, as llama.cpp has one a layer. 0: absent.
-  uint64_t size(const std::string& key, bool needed = false) {
-    const GgufValue* v = find(key);
-    if (!v) {
-      if (needed) fail(bad_input(g_.path + ": the key " + quote(prefix_ + key) + " is missing"));
-      return 0;
-    }
-    const auto all = v->numbers();
-    const bool equal =
-        all && !all->empty() && std::ranges::all_of(*all, [&](double x) { return x == all->front(); });
-    if (v->is_list && all && !all->empty() && !equal)
-      fail(not_covered(g_.path + ": the key " + quote(prefix_ + key) +
-                       " has other values in some layers, which is not covered for this architecture"));
-    else if (!equal || all->front() < 0 || all->front() >= 2147483648.0 ||
-             all->front() != std::floor(all->front()))
-      fail(bad_input(g_.path + ": the key " + quote(prefix_ + key) + " is not a size from 0 to 2^31 - 1"));
-    return status_ ? static_cast<uint64_t>(all->front()) : 0;
-  }
-  // A size, or a list of sizes or flags, one a layer. Empty: absent.
-  std::vector<double> sizes(const std::string& key, uint64_t layers) {
-    const GgufValue* v = find(key);
-    if (!v) return {};
-    std::vector<double> all;
-    if (v->type == GgufValue::boolean)
-      for (const char c : v->bytes) all.push_back(c != 0);
-    else
-      all = v->numbers().value_or(std::vector<double>());
-    if (!v->is_list && all.size() == 1) all.resize(layers, all[0]);
-    const bool whole =
-        std::ranges::all_of(all, [](double x) { return x >= 0 && x < 2147483648.0 && x == std::floor(x); });
-    if (all.size() != layers || !whole) {
-      fail(bad_input(g_.path + ": the key " + quote(prefix_ + key) + " is not a size for each of " +
-                     std::to_string(layers) + " layers"));
-      all.assign(layers, 0);
-    }
-    return all;
-  }
-  double number(const std::string& key, double otherwise) {
-    const GgufValue* v = find(key);
-    const auto number = v ? v->number() : otherwise;
-    if (number && std::isfinite(*number)) return *number;
-    fail(bad_input(g_.path + ": the key " + quote(prefix_ + key) + " is not a number"));
-    return otherwise;
-  }
-  std::string text(const std::string& key) {
-    const GgufValue* v = find(key);
-    if (v && !v->string()) fail(bad_input(g_.path + ": the key " + quote(prefix_ + key) + " is not a text"));
-    return v ? std::string(v->string().value_or("")) : "";
-  }
-  void refuse(const std::string& key, const std::string& why) {
-    fail(not_covered(g_.path + ": the key " + quote(prefix_ + key) + " " + why));
-  }
-  void fail(Error error) {
-    if (status_) status_ = std::move(error);
-  }
-  // Refuses keys of the architecture that nobody has read.
-  Status finish() {
-    for (const auto& [key, value] : g_.metadata)
-      if (status_ && key.starts_with(prefix_) && !read_.contains(key))
-        refuse(key.substr(prefix_.size()), "is not covered for this architecture");
-    return status_;
-  }
-  const Gguf& file() const { return g_; }
-
- private:
-  const Gguf& g_;
-  std::string prefix_;
-  std::set<std::string> read_;
-  Status status_;
-};
-
-bool gguf_has(const Gguf& g, const char* tensor) {
-  return g.tensors.contains(std::string_view(tensor));
-}
 
 // The factors of rotary frequencies that llama.cpp stores for Llama 3.1 and later: the parameters
 // that they were made of.
@@ -181,6 +98,18 @@ Value longrope_scaling(GgufKeys& keys) {
   return scaling;
 }
 
+void read_yarn_keys(GgufKeys& keys, uint64_t original, Value& config) {
+  Value& scaling = config["rope_scaling"];
+  scaling["original_max_position_embeddings"] = original;
+  for (const char* beta : {"beta_fast", "beta_slow"})
+    if (const std::string key = "rope.scaling.yarn_" + std::string(beta); keys.find(key))
+      scaling[beta] = keys.number(key, 0);
+  // A tenth of the mscale of the checkpoint, whose decimals are few.
+  const std::string tenth = "rope.scaling.yarn_log_multiplier";
+  if (config.contains("kv_lora_rank") && keys.find(tenth))
+    scaling["mscale"] = scaling["mscale_all_dim"] = std::round(keys.number(tenth, 0) * 1e6) / 1e5;
+}
+
 void read_rope_keys(GgufKeys& keys, Value& config, uint64_t head_dim) {
   const double theta = keys.number("rope.freq_base", 10000);
   config["rope_theta"] = theta;
@@ -196,7 +125,7 @@ void read_rope_keys(GgufKeys& keys, Value& config, uint64_t head_dim) {
     keys.find("rope.scaling.attn_factor");  // follows from the two lengths
   } else if (type == "linear" || type == "yarn") {
     config["rope_scaling"] = {{"rope_type", type}, {"factor", factor}};
-    if (type == "yarn") config["rope_scaling"]["original_max_position_embeddings"] = original;
+    if (type == "yarn") read_yarn_keys(keys, original, config);
     if (config.get("model_type") == "gpt_oss") config["rope_scaling"]["truncate"] = false;
   } else if (!type.empty() && type != "none") {
     keys.refuse("rope.scaling.type", "= " + quote(type) + " is not covered");
@@ -404,7 +333,9 @@ Result<Value> gguf_config(const Gguf& g) {
   INVAR_TRY(const GgufArchitecture* architecture, find_gguf_architecture(g));
   GgufKeys keys(g, architecture->name);
   const bool mixtral = architecture->model_type == std::string("llama") && keys.size("expert_count") > 0;
-  const std::string type = mixtral ? "mixtral" : architecture->model_type;
+  const bool latent = architecture->name == std::string_view("deepseek2");
+  const GgufArchitecture family = latent ? latent_family(keys) : *architecture;
+  const std::string type = mixtral ? "mixtral" : family.model_type;
   const auto table = g.tensors.find(std::string_view("token_embd.weight"));
   if (table == g.tensors.end() || table->second.shape.size() != 2)
     return bad_input(g.path + ": there is no tensor 'token_embd.weight' of two dimensions");
@@ -414,10 +345,10 @@ Result<Value> gguf_config(const Gguf& g) {
   const uint64_t kv_heads = two_kinds ? 0 : keys.size("attention.head_count_kv");
   uint64_t head_dim = keys.size("attention.key_length");
   if (head_dim == 0 && heads) head_dim = hidden / heads;
-  if (const uint64_t values = keys.size("attention.value_length"); values && values != head_dim)
+  if (const uint64_t values = keys.size("attention.value_length"); values && values != head_dim && !latent)
     keys.refuse("attention.value_length", "differs from attention.key_length, which is not covered");
   Value config{
-      {"architectures", json::list({mixtral ? "MixtralForCausalLM" : architecture->class_name})},
+      {"architectures", json::list({mixtral ? "MixtralForCausalLM" : family.class_name})},
       {"model_type", type},
       {"vocab_size", table->second.shape[0]},
       {"hidden_size", hidden},
@@ -439,6 +370,9 @@ Result<Value> gguf_config(const Gguf& g) {
   if (gguf_has(g, "blk.0.ffn_up.bias")) config["mlp_bias"] = true;
   if (two_kinds) {
     read_gemma4_keys(keys, config);
+  } else if (latent) {
+    read_latent_keys(keys, type, config);
+    read_rope_keys(keys, config, keys.size("rope.dimension_count"));
   } else {
     read_gguf_experts(keys, type, config);
     read_own_keys(keys, type, config);

@@ -36,6 +36,9 @@ struct GgufSource {
   // both in turns.
   bool turned = false;
   const GgufTensor* second = nullptr;
+  // Of each head the keys, whose rows and columns are exchanged, and behind them the values of
+  // `second`.
+  bool latent_heads = false;
 };
 Result<std::map<std::string, GgufSource>> gguf_sources(const Gguf&);
 

@@ -32,6 +32,16 @@ constexpr GgufName kLayerNames[] = {
     {"gemma4", "ffn_gate_inp", "router.proj"},
     {"gemma4", "ffn_gate_up_exps", "experts.gate_up_proj"},
     {"gemma4", "ffn_down_exps", "experts.down_proj"},
+    {"deepseek2", "attn_q_a", "self_attn.q_a_proj"},
+    {"deepseek2", "attn_q_a_norm", "self_attn.q_a_layernorm"},
+    {"deepseek2", "attn_q_b", "self_attn.q_b_proj"},
+    {"deepseek2", "attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"},
+    {"deepseek2", "attn_kv_a_norm", "self_attn.kv_a_layernorm"},
+    {"deepseek2", "attn_kv_b", "self_attn.kv_b_proj"},
+    {"deepseek2", "exp_probs_b", "mlp.gate.e_score_correction_bias"},
+    {"deepseek2", "ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
+    {"deepseek2", "ffn_up_shexp", "mlp.shared_experts.up_proj"},
+    {"deepseek2", "ffn_down_shexp", "mlp.shared_experts.down_proj"},
     {"", "ffn_gate_up_exps", "mlp.experts.gate_up_proj"},
     {"", "layer_output_scale", "layer_scalar"},
     {"", "inp_gate", "per_layer_input_gate"},
@@ -93,9 +103,13 @@ std::string_view renamed(std::span<const GgufName> names, std::string_view archi
 }
 
 // Tensors of a layer whose names in a checkpoint have no ending.
-constexpr std::string_view kBare[] = {"linear_attn.A",     "linear_attn.dt_bias",
-                                      "layer_scalar",      "experts.gate_up_proj",
-                                      "experts.down_proj", "mlp.experts.gate_up_proj"};
+constexpr std::string_view kBare[] = {"linear_attn.A",
+                                      "linear_attn.dt_bias",
+                                      "layer_scalar",
+                                      "experts.gate_up_proj",
+                                      "experts.down_proj",
+                                      "mlp.experts.gate_up_proj",
+                                      "mlp.gate.e_score_correction_bias"};
 // Scales of Gemma 4 beside a matrix of this name.
 constexpr GgufName kScaleNames[] = {{"gemma4", "ffn_gate_inp", "router.scale"},
                                     {"gemma4", "ffn_down_exps", "router.per_expert_scale"}};
@@ -186,6 +200,22 @@ Result<std::string> stacks_of_gpt_oss(const Gguf& g, const std::string& name, Gg
   return to + "gate_up_proj" + bias;
 }
 
+// Keys of latent heads, [heads, rank, size], and their values, [heads, size, rank], are kv_b_proj.
+Result<std::string> latent_heads(const Gguf& g, const std::string& name, GgufSource& source) {
+  std::string second = name;
+  second.replace(second.find("attn_k_b"), 8, "attn_v_b");
+  const auto values = g.tensors.find(second);
+  const std::vector<int64_t>& keys = source.tensor->shape;
+  if (values == g.tensors.end() || keys.size() != 3 || values->second.shape.size() != 3 ||
+      values->second.shape[0] != keys[0] || values->second.shape[2] != keys[1])
+    return bad_input(g.path + ": tensor " + quote(name) + " of shape " + onnx::shape_text(keys) +
+                     " is not the keys of the heads whose values are " + quote(second));
+  source.second = &values->second;
+  source.latent_heads = true;
+  source.shape = {keys[0] * (keys[2] + values->second.shape[1]), keys[1]};
+  return "model.layers." + name.substr(4, name.find('.', 4) - 4) + ".self_attn.kv_b_proj.weight";
+}
+
 int64_t heads_of(const Gguf& g, const std::string& architecture, std::string_view name) {
   const GgufValue* heads = g.find(architecture + ".attention.head_count");
   const GgufValue* kv = g.find(architecture + ".attention.head_count_kv");
@@ -204,10 +234,16 @@ Result<std::map<std::string, GgufSource>> gguf_sources(const Gguf& g) {
     if (std::ranges::count(kTables, name) || is_of_draft(g, architecture->name, name)) continue;
     std::string to = family_name(architecture->name, name);
     const std::string where = g.path + ": tensor " + quote(name);
+    GgufSource source{&t, name, t.shape};
+    if (architecture->name == std::string_view("deepseek2")) {
+      if (name.ends_with(".attn_v_b.weight")) continue;  // with the keys
+      if (name.ends_with(".attn_k_b.weight")) {
+        INVAR_TRY(to, latent_heads(g, name, source));
+      }
+    }
     if (to.empty())
       return not_covered(where + " has no place in the model that the architecture " +
                          quote(architecture->name) + " describes");
-    GgufSource source{&t, name, t.shape};
     if (architecture->name == std::string_view("gpt-oss")) {
       if (name.find(".ffn_up_exps.") != name.npos) continue;  // with the gates
       if (to.ends_with("sinks.weight")) to.resize(to.size() - std::string_view(".weight").size());

@@ -7,7 +7,7 @@
 namespace invar::checkpoint {
 
 struct GgufPreTokenizer {
-  const char* patterns[5] = {};  // one after the other, each isolates what it finds; null: no more
+  const char* patterns[6] = {};  // one after the other, each isolates what it finds; null: no more
   bool whole_words = false;      // a word that is a token is that token, whatever the merges say
   bool begins = false;           // with begin-of-text, where the file does not say
 };

@@ -258,12 +258,20 @@ Status CudaExecutor::queue(bool tail) {
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
     if ((!tail && !e.nodes[n].feeds_state) || e.nodes[n].in_prologue) continue;
+    if (e.nodes[n].is_constant || nodes_[n].is_view) continue;
     if (e.nodes[n].join >= 0)
       enqueue_join(n, end, joins++);
     else
       enqueue(n, end, joins);
   }
   return {};
+}
+
+// Queues the nodes that steps find done.
+void CudaExecutor::queue_constants() const {
+  for (size_t n = 0; n < nodes_.size(); ++n)
+    if (executable_->nodes[n].is_constant && !nodes_[n].is_view)
+      executable_->nodes[n].kernel.gpu->enqueue(nodes_[n].call, device_->stream());
 }
 
 // Queues a step. One that joins with other ranks is recorded whatever its size: recording loads its
@@ -370,10 +378,12 @@ Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
   device_->make_current();
   StepHeader& header = header_in(step_header_);
   header.fault = header.stalled = 0;
+  if (!has_constants_) queue_constants();
   INVAR_CHECK_OK(launch(tail));
   INVAR_CHECK_OK(download_outputs(tail));
   if (overlapped) overlapped();
   INVAR_CHECK_OK(device_->wait());
+  has_constants_ = true;
   INVAR_CHECK_OK(check_libraries());
   if (header.stalled)
     return Error{Code::failed, "tensor-parallel: rank " + std::to_string(header.stalled - 1) + " gave rank " +
@@ -389,6 +399,7 @@ void CudaExecutor::preload_bound(bool tail) {
   if (!std::ranges::all_of(executable_->plan->inputs, has_host_side)) return;
   device_->make_current();
   if (!device_->begin_capture()) return;
+  queue_constants();
   const Status queued = queue(tail);
   const auto graph = device_->end_capture();
   for (const plan::Port& p : executable_->plan->outputs)
@@ -406,6 +417,7 @@ Status CudaExecutor::find_fault(bool tail) {
     const PreparedNode& node = executable_->nodes[n];
     if (!tail && !node.feeds_state) continue;
     if (node.join >= 0) break;  // it would wait for the others
+    if (nodes_[n].is_view) continue;
     INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(*node.contract, nodes_[n].call, *device_));
     if (out_of_bounds) return out_of_bounds_error(n, *out_of_bounds);
     node.kernel.gpu->enqueue(nodes_[n].call, device_->stream());

@@ -8,15 +8,11 @@ namespace invar::run {
 
 std::span<const Pass> passes() {
   static constexpr Pass kPasses[] = {
-      {"bind-symbols", bind_symbols},
-      {"select-kernels", select_kernels},
-      {"mark-feeds-state", mark_feeds_state},
-      {"alias-views", alias_views, true},
-      {"fuse-epilogues", fuse_epilogues, true},
-      {"fuse-prologues", fuse_prologues, true},
-      {"plan-memory", plan_memory},
-      {"assign-layouts", assign_layouts, true},
-      {"mark-concurrent", mark_concurrent, true},
+      {"bind-symbols", bind_symbols},           {"select-kernels", select_kernels},
+      {"mark-feeds-state", mark_feeds_state},   {"mark-constants", mark_constants, true},
+      {"alias-views", alias_views, true},       {"fuse-epilogues", fuse_epilogues, true},
+      {"fuse-prologues", fuse_prologues, true}, {"plan-memory", plan_memory},
+      {"assign-layouts", assign_layouts, true}, {"mark-concurrent", mark_concurrent, true},
   };
   return kPasses;
 }

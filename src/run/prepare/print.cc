@@ -57,6 +57,10 @@ std::vector<std::string> decisions(const Executable& e, size_t n, size_t fused_h
     const PreparedValue& v = e.values[node.node->out[0]];
     all.push_back("view of " + value_text(e, v.view_of) + " at byte " + std::to_string(v.offset));
   }
+  if (node.is_constant) all.push_back("constant");
+  for (const int v : node.node->out)
+    if (const int base = e.values[v].may_view; base >= 0)
+      all.push_back("view of " + value_text(e, base) + " where its bytes lie together");
   if (fused_head != n) all.push_back("fused into " + operation(fused_head));
   if (node.in_prologue) all.push_back("rounded in " + operation(prologue_head(e, n)));
   for (int v : node.node->out) {

@@ -26,7 +26,16 @@ Batch::~Batch() = default;
 static Result<json::Value> identity_of(const Models& models, const BatchOptions& options) {
   if (!models.encoders.empty()) return batch_identity(*models.encoders[0]);
   const generate::Model& model = models.engines[0]->model();
-  return batch_identity(model, std::min(options.context, model.folder.context));
+  INVAR_TRY(json::Value identity, batch_identity(model, std::min(options.context, model.folder.context)));
+  // Requests choose an adapter by its name, which says nothing of what is in it.
+  json::Value adapters(json::Value::object);
+  for (size_t i = 1; i < models.engines.size(); ++i) {
+    const generate::Model& adapted = models.engines[i]->model();
+    adapters[adapted.location.name] = {{"program", to_hex(adapted.described.program)},
+                                       {"weights", to_hex(adapted.described.weights)}};
+  }
+  if (!adapters.members.empty()) identity["adapters"] = json::sorted(std::move(adapters));
+  return identity;
 }
 
 Result<std::unique_ptr<Batch>> Batch::make(const Models& models, BatchOptions options) {

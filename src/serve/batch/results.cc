@@ -104,11 +104,12 @@ Status BatchResults::agree(const Value& identity, const std::string& input) cons
   if (there.get("format") != mine.get("format"))
     return bad_input(path + ": its format is not " + std::to_string(kBatchFormat) +
                      ": take another folder (--results)");
-  for (const auto& [name, value] : identity.members)
-    if (there.get("identity").get(name) != value)
-      return bad_input(path + ": " + name + " is " + json::dump(there.get("identity").get(name)) +
-                       " there, and " + json::dump(value) +
-                       " here: the results are of another model: take another folder (--results)");
+  for (const Value& names : {identity, there.get("identity")})
+    for (const auto& [name, unused] : names.members)
+      if (const Value& theirs = there.get("identity").get(name), &ours = identity.get(name); theirs != ours)
+        return bad_input(path + ": " + name + " is " + json::dump(theirs) + " there, and " +
+                         json::dump(ours) +
+                         " here: the results are of another model: take another folder (--results)");
   if (input.empty() || there.get("input").text == input) return {};
   if (!there.get("input").is_null())
     return bad_input(path + ": the results are of another input file: take another folder (--results)");

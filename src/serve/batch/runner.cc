@@ -58,7 +58,8 @@ BatchRunner::BatchRunner(const Models& models, BatchOptions options, BatchResult
 Status BatchRunner::open() {
   const auto sequences =
       models_.engines.empty() ? size_t{1} : static_cast<size_t>(models_.engines[0]->session().sequences());
-  window_ = sequences + std::max<size_t>(sequences / 4, 2);
+  // An adapter has as many sequences of its own.
+  window_ = (sequences + std::max<size_t>(sequences / 4, 2)) * std::max<size_t>(models_.engines.size(), 1);
   ServiceOptions how;
   how.archive.receipts = results_.receipts();
   how.queue = kMostChoices - sequences;
