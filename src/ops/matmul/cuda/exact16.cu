@@ -1,6 +1,7 @@
 // matmul_exact16: rows of a and columns of b are rounded to planes of bytes, b once if it is
 // constant; then a kernel for the device and the shape multiplies. The sums are exact, so their
 // order is free.
+#include "kernels/blocks/block_readers.h"
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/fusion/join_kernels.h"
 #include "ops/matmul/cuda/exact16/coded/hopper.h"
@@ -9,6 +10,7 @@
 #include "ops/matmul/cuda/exact16/mma.cuh"
 #include "ops/matmul/cuda/exact16/plain.cuh"
 #include "ops/matmul/cuda/exact16/quantize.cuh"
+#include "ops/matmul/tiles.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -21,6 +23,13 @@ ExactKernels exact_kernels() {
   return {has_hopper(), has_mma(), multiprocessors()};
 }
 
+// Other GPUs than Hopper have numbers, rounded once when they are loaded.
+const RegisteredBlockReader tiles_of_b(
+    "matmul_exact16",
+    [](const View& b, int i, const Attributes& attrs) {
+      return has_hopper() && matmul::is_columns_in_tiles(b, i, attrs);
+    },
+    RegisteredBlockReader::On::gpu);
 // Columns in codes are read by the kernel of few rows, and unpacked for others.
 bool reads_codes(const Call& call) {
   const matmul::Shape s = shape_exact16(call);
@@ -61,7 +70,11 @@ struct SharedExact {
   bool in_codes;  // the kernel reads them
 };
 GemvWork coded_work(const matmul::Shape& s, const weights::CodeTiles& tiles) {
-  GemvWork w = gemv_work(s, multiprocessors());
+  matmul::Shape block = s;
+  if (block.m > kBlockRows) block.m = kBlockRows;
+  GemvWork w = gemv_work(block, multiprocessors());
+  w.row_blocks = static_cast<int>(ceil_div(s.m, int64_t{w.rows}));
+  cut_evenly(w, ceil_div(s.n, kBlockRows) * w.row_blocks, multiprocessors());
   w.units_ahead = static_cast<int>(kBytesAhead / (int64_t{w.grid} * tiles.tile_bytes()));
   return w;
 }

@@ -1,6 +1,8 @@
 // Codes of weights to the bytes of their 16-bit integers (exact16.2), in registers: of each number
 // the operations of its clause (spec/weights.md), then its rounding by the scale of its column.
 #pragma once
+#include <type_traits>
+
 #include "ops/matmul/cuda/exact16/coded/layout.cuh"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -40,18 +42,27 @@ __device__ inline float code_at(uint32_t word, int i) {
   }
 }
 
-__device__ inline void round_pair(weights::Rounding rounding, float& x, float& y) {
-  if (rounding == weights::Rounding::bf16) {
+template <weights::Rounding kRounding>
+__device__ inline void round_pair(float& x, float& y) {
+  if constexpr (kRounding == weights::Rounding::bf16) {
     uint32_t both;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(y), "f"(x));
     x = __uint_as_float(both << 16), y = __uint_as_float(both & 0xffff0000u);
-  } else if (rounding == weights::Rounding::f16) {
+  } else if constexpr (kRounding == weights::Rounding::f16) {
     uint16_t low, high;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(low) : "f"(x));
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(high) : "f"(y));
     asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(low));
     asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(high));
   }
+}
+// Calls f with the integral constant of a rounding.
+template <class Fn>
+__host__ __device__ inline void with_rounding(weights::Rounding rounding, Fn f) {
+  using enum weights::Rounding;
+  if (rounding == none) return f(std::integral_constant<weights::Rounding, none>{});
+  if (rounding == bf16) return f(std::integral_constant<weights::Rounding, bf16>{});
+  f(std::integral_constant<weights::Rounding, f16>{});
 }
 
 // A column: by which its numbers are multiplied to be rounded to integers.
@@ -64,9 +75,8 @@ __device__ inline float factor_of(int32_t e) {
 struct IntegerBytes {
   uint32_t high, low;  // q = 256 h + l; h is signed, l is not
 };
-template <weights::Codes kCodes>
-__device__ inline IntegerBytes integers_of(uint32_t word, float scale, float addend, float factor,
-                                           weights::Rounding rounding) {
+template <weights::Codes kCodes, weights::Rounding kRounding>
+__device__ inline IntegerBytes integers_of(uint32_t word, float scale, float addend, float factor) {
   // A sum with 3 * 2^22 rounds to an integer, ties to even, and leaves it in the low bits.
   constexpr float kInteger = 0x1.8p23f;
   float x[4];
@@ -76,7 +86,7 @@ __device__ inline IntegerBytes integers_of(uint32_t word, float scale, float add
     const float q = code_at<kCodes>(word, i);
     x[i] = kCodes == weights::Codes::integers ? __fmaf_rn(q, scale, addend) : __fmul_rn(q, scale);
   }
-  round_pair(rounding, x[0], x[1]), round_pair(rounding, x[2], x[3]);
+  round_pair<kRounding>(x[0], x[1]), round_pair<kRounding>(x[2], x[3]);
 #pragma unroll
   for (int i = 0; i < 4; ++i) t[i] = __float_as_uint(__fmaf_rn(x[i], factor, kInteger));
   const uint32_t a = __byte_perm(t[0], t[1], 0x5140), b = __byte_perm(t[2], t[3], 0x5140);

@@ -78,41 +78,61 @@ struct CodedGemv : ProductFrame<coded_groups(kRows), kWarpgroup / kWarp, 1, 24, 
       for (int i = 0; i < kRows; ++i) from_h[i] = from_l[i] = 0;
     }
   };
+  // Scales and addends of the thread's columns in a step: of both halves, of both columns.
+  struct Factors {
+    float scale[2][2], addend[2][2];
+  };
+  __device__ void load_factors(Factors& f, uint32_t from, int step) const {
+    // Without addends they are the scales times -zero, else they are times 1: no branch.
+    const uint32_t stride = (form.has_addends ? 2 : 1) * kBlockRows * 4;  // of a part
+    const uint32_t addends = form.has_addends ? kBlockRows * 4 : 0;
+    const float times = form.has_addends ? 1.0f : static_cast<float>(-form.zero);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int sixteen = 2 * step + half;
+      if (sixteen * kParts % 8 != 0) {
+        if (half == 0) return;  // those of the step before
+#pragma unroll
+        for (int i = 0; i < 2; ++i) f.scale[1][i] = f.scale[0][i], f.addend[1][i] = f.addend[0][i];
+        return;
+      }
+      const uint32_t part = from + sixteen * kParts / 8 * stride;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        f.scale[half][i] = load_float(part + i * 32);
+        f.addend[half][i] =
+            kCodes == weights::Codes::integers ? load_float(part + addends + i * 32) * times : 0;
+      }
+    }
+  }
+  template <weights::Rounding kRounding>
   __device__ void multiply_stage(uint32_t at, const Columns& c, Sums& sums) const {
+    constexpr int kSteps = kBlockK / 32, kVectors = kSteps * kBits / 8;
     const int t = threadIdx.x % kWarpgroup, row = t / kWarp * 16 + t % kWarp / 4;
     const uint32_t codes = at + kActivations + t * 16;
     const uint32_t factors = at + kActivations + form.code_bytes + row * 4;
-    const uint32_t stride = (form.has_addends ? 2 : 1) * kBlockRows * 4;  // of a part
     const uint64_t x = operand(at);
-    float scale[2], addend[2];
-    uint32_t word[4];
+    uint32_t word[kVectors][4];
+    Factors of_step[kParts == 1 ? 1 : 2];
 #pragma unroll
-    for (int step = 0; step < kBlockK / 32; ++step) {
-      if (kBits == 8 || step % 2 == 0) load_words(word, codes + (kBits == 8 ? step : step / 2) * 2048);
+    for (int v = 0; v < kVectors; ++v) load_words(word[v], codes + v * 2048);
+    load_factors(of_step[0], factors, 0);
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      const Factors& f = of_step[kParts == 1 ? 0 : step % 2];
+      if (kParts > 1 && step + 1 < kSteps) load_factors(of_step[(step + 1) % 2], factors, step + 1);
       uint32_t high[4], low[4];
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int sixteen = 2 * step + half;
-        if (sixteen * kParts % 8 == 0) {
-          const uint32_t part = factors + sixteen * kParts / 8 * stride;
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            scale[i] = load_float(part + i * 32);
-            if (kCodes != weights::Codes::integers)
-              addend[i] = 0;
-            else
-              addend[i] = form.has_addends ? load_float(part + kBlockRows * 4 + i * 32)
-                                           : scale[i] * static_cast<float>(-form.zero);
-          }
-        }
         uint32_t of[2];
         if constexpr (kBits == 8)
-          words_of<kCodes, kBits>(of, word[2 * half], word[2 * half + 1]);
+          words_of<kCodes, kBits>(of, word[step][2 * half], word[step][2 * half + 1]);
         else
-          words_of<kCodes, kBits>(of, word[step % 2 * 2 + half], 0);
+          words_of<kCodes, kBits>(of, word[step / 2][step % 2 * 2 + half], 0);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          const IntegerBytes q = integers_of<kCodes>(of[i], scale[i], addend[i], c.factor[i], form.rounding);
+          const IntegerBytes q =
+              integers_of<kCodes, kRounding>(of[i], f.scale[half][i], f.addend[half][i], c.factor[i]);
           high[2 * half + i] = q.high, low[2 * half + i] = q.low;
         }
       }
@@ -195,7 +215,10 @@ struct CodedGemv : ProductFrame<coded_groups(kRows), kWarpgroup / kWarp, 1, 24, 
       for (int left = tile.end - tile.chunk; left > 0; --left) {
         if (turn == group) {
           wait_barrier(ring.full_now(), ring.phase);
-          multiply_stage(ring.stage_now(), c, sums);
+          with_rounding(form.rounding, [&]<weights::Rounding kRounding>(
+                                           std::integral_constant<weights::Rounding, kRounding>) {
+            multiply_stage<kRounding>(ring.stage_now(), c, sums);
+          });
           this->leave(ring.empty_now());
         }
         turn = turn + 1 == kGroups ? 0 : turn + 1;

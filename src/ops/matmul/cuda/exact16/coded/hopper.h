@@ -5,7 +5,7 @@
 
 namespace invar::ops::INVAR_ISA_NS {
 
-constexpr int64_t kCodedRows = 64;  // the most
+constexpr int64_t kCodedRows = 128;  // the most: codes are read once for each 64
 
 // in.of[].b are tiles of codes of one form; in.of[].first and in.columns are set.
 void enqueue_coded_integers4(const ExactTogether& in, const CodedForm& form, const GemvWork& work, Stream);

@@ -6,46 +6,58 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
-// A block of threads for each tile.
-template <weights::Codes kCodes, int kBits>
+// A block of threads for each tile. Its planes are made in shared memory, so that whole lines are
+// written.
+template <weights::Codes kCodes, int kBits, weights::Rounding kRounding>
 __global__ void __launch_bounds__(weights::CodeTiles::kThreads)
     unpack_tiles_kernel(Planes from, CodedForm form, Planes to) {
   trigger_and_wait();
+  __shared__ __align__(16) uint8_t made[2 * kPlane];
   const int t = threadIdx.x, lane = t % kWarp, row = t / kWarp * 16 + lane / 4;
   const int64_t count = from.tiles * from.chunks;
   const int stride = (form.has_addends ? 2 : 1) * kBlockRows;  // factors of a part
+  const int addends = form.has_addends ? kBlockRows : 0;
+  const float times = form.has_addends ? 1.0f : static_cast<float>(-form.zero);
   for (int64_t i = blockIdx.x; i < count; i += gridDim.x) {
     const uint8_t* const tile = from.blocks + i * form.tile_bytes;
     const auto* const factors = reinterpret_cast<const float*>(tile + form.code_bytes) + row;
-    uint8_t* const block = to.blocks + i * to.block_bytes();
-    int32_t e[2];
     float factor[2];
     for (int c = 0; c < 2; ++c) {
-      e[c] = from.scales[i / from.chunks * kBlockRows + row + 8 * c];
-      factor[c] = factor_of(e[c]);
-      if (i % from.chunks == 0 && lane % 4 == 0) to.scales[i / from.chunks * kBlockRows + row + 8 * c] = e[c];
+      const int64_t column = i / from.chunks * kBlockRows + row + 8 * c;
+      const int32_t e = from.scales[column];
+      factor[c] = factor_of(e);
+      if (i % from.chunks == 0 && lane % 4 == 0) to.scales[column] = e;
     }
+    uint4 word[kBits / 2];
 #pragma unroll
-    for (int word = 0; word < kBlockK / 16; ++word) {
-      const int at =
-          kBits == 8 ? word / 2 * 2048 + t * 16 + word % 2 * 8 : word / 4 * 2048 + t * 16 + word % 4 * 4;
+    for (int v = 0; v < kBits / 2; ++v) word[v] = reinterpret_cast<const uint4*>(tile)[v * 128 + t];
+    const auto* const words = reinterpret_cast<const uint32_t*>(word);
+#pragma unroll
+    for (int sixteen = 0; sixteen < kBlockK / 16; ++sixteen) {
       uint32_t x[2];
-      words_of<kCodes, kBits>(x, *reinterpret_cast<const uint32_t*>(tile + at),
-                              kBits == 8 ? *reinterpret_cast<const uint32_t*>(tile + at + 4) : 0);
-      const float* const part = factors + word * form.parts / 8 * stride;
+      if constexpr (kBits == 8)
+        words_of<kCodes, kBits>(x, words[2 * sixteen], words[2 * sixteen + 1]);
+      else
+        words_of<kCodes, kBits>(x, words[sixteen], 0);
+      const float* const part = factors + sixteen * form.parts / 8 * stride;
+#pragma unroll
       for (int c = 0; c < 2; ++c) {
-        const float scale = part[8 * c];
-        const float addend =
-            form.has_addends ? part[kBlockRows + 8 * c] : scale * static_cast<float>(-form.zero);
-        const IntegerBytes q = integers_of<kCodes>(x[c], scale, addend, factor[c], form.rounding);
+        const IntegerBytes q =
+            integers_of<kCodes, kRounding>(x[c], part[8 * c], part[addends + 8 * c] * times, factor[c]);
         // h and l are signed in planes.
         const uint32_t carries = (q.low & 0x80808080u) >> 7;
         const int r = row + 8 * c;
-        auto* const p = block + r * kBlockK + (word ^ (r & 7)) * 16 + lane % 4 * 4;
+        uint8_t* const p = made + r * kBlockK + (sixteen ^ (r & 7)) * 16 + lane % 4 * 4;
         *reinterpret_cast<uint32_t*>(p) = __vadd4(q.high, carries);
         *reinterpret_cast<uint32_t*>(p + kPlane) = q.low;
       }
     }
+    __syncthreads();
+    auto* const block = reinterpret_cast<uint4*>(to.blocks + i * to.block_bytes());
+#pragma unroll
+    for (int v = t; v < 2 * kPlane / 16; v += weights::CodeTiles::kThreads)
+      block[v] = reinterpret_cast<const uint4*>(made)[v];
+    __syncthreads();
   }
 }
 
@@ -69,8 +81,12 @@ void enqueue_unpacking(const weights::CodeTiles& tiles, const Planes& to, Stream
   const Planes from = coded_planes(tiles);
   with_codes(form, [&]<weights::Codes kCodes, int kBits>(std::integral_constant<weights::Codes, kCodes>,
                                                          std::integral_constant<int, kBits>) {
-    launch_dependent(unpack_tiles_kernel<kCodes, kBits>, dim3(grid_for(from.tiles * from.chunks)),
-                     dim3(weights::CodeTiles::kThreads), 0, stream, from, form, to);
+    with_rounding(form.rounding,
+                  [&]<weights::Rounding kRounding>(std::integral_constant<weights::Rounding, kRounding>) {
+                    launch_dependent(unpack_tiles_kernel<kCodes, kBits, kRounding>,
+                                     dim3(grid_for(from.tiles * from.chunks)),
+                                     dim3(weights::CodeTiles::kThreads), 0, stream, from, form, to);
+                  });
   });
 }
 
