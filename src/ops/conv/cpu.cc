@@ -230,6 +230,10 @@ void depthwise_units(const Call& call, const CallGeometry& job, int64_t begin, i
                 out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
   int64_t phase = -1, k = 0;
   const float* packed = nullptr;
+  InteriorLines inside[kMostPlanes];
+  int planes = 0;
+  Block before{};
+  before.phase = -1;
   for (int64_t unit = begin; unit < end; ++unit) {
     const Block b = slide::block_at(p.axis, c, p.images, p.groups * p.rows, unit);
     if (b.rows <= 0 || b.columns <= 0) continue;
@@ -239,8 +243,10 @@ void depthwise_units(const Call& call, const CallGeometry& job, int64_t begin, i
       if (k) block_offsets(p.axis, c, b, s.offset);
       if (k && call.in[1].packed) packed = packed_class(p.weights, call.in[1], f);
     }
-    InteriorLines inside[kMostPlanes];
-    const int planes = k ? interior_of(p.axis, c, b, s.copy, inside) : 0;
+    // Units of one place of the image follow one another, and their copies differ inside alone.
+    if (b.phase != before.phase || b.deep != before.deep || b.row != before.row || b.column != before.column)
+      planes = k ? interior_of(p.axis, c, b, s.copy, inside) : 0;
+    before = b;
     const bool one_chain = planes && k <= kChain && b.of[1].step * b.of[2].step == 1;
     float* const image = call.out[0].as<float>() + b.image * p.groups * p.rows * out;
     for (int64_t m = b.channel, copied = -1; m < b.channel + b.channels; ++m) {

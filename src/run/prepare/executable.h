@@ -44,8 +44,8 @@ struct PreparedNode {
   const ops::Library* library;  // the vendor's library of the kernel; null: Invar's own kernel
   // Those of the node, or equal ones of an earlier node of its operation, which a cache may have.
   const Attributes* attrs;
-  bool feeds_state = false;  // some state depends on it
-  size_t fused_count = 0;    // the number of following nodes that run in its epilogue
+  bool feeds_state = false;   // some state depends on it
+  size_t fused_count = 0;     // the number of following nodes that run in its epilogue
   bool in_registers = false;  // they are an addition and a relu that its kernel applies in registers
   // GPU: the nodes, ascending, that the kernels of the batch that begins here run first: the last
   // makes in[0] of every call of the batch, as rounded rows (GpuFusion). They are `in_prologue`,

@@ -41,7 +41,7 @@ INVAR_INLINE int interior_of(const Axis (&a)[kAxes], const BlockTiling& c, const
                      line.step};
       }
   }
-  for (int64_t i = 0; i < c.floats + kSlideSlack; i += kW) store(copy + i, zero());
+  for (float *to = copy, *const end = copy + c.floats + kSlideSlack; to < end; to += kW) store(to, zero());
   return n;
 }
 // A vector that holds the end of a line writes +0 after it, where the copy is +0 or is written
@@ -86,9 +86,9 @@ INVAR_INLINE F finish(const ChannelEnd& f, F chain) {
   return f.biased ? canonicalize(add(y, f.bias)) : y;
 }
 
-// Rows of a tile, `pitch` elements apart in its copy at x, of `columns` results each, `stride` apart
-// from `to` on. They are computed as vectors of some rows at once, for K of a single chain. A vector
-// may run past its row if rows are contiguous; the next row overwrites the excess.
+// Rows of a tile, `pitch` elements apart in its copy at x, of `columns` results each, `stride`
+// apart from `to` on. They are computed as vectors of some rows at once, for K of a single chain. A
+// vector may run past its row if rows are contiguous; the next row overwrites the excess.
 [[gnu::noinline]] void depthwise_tile(const float* x, int64_t pitch, const int64_t* offset, const float* w,
                                       int64_t k, int64_t rows, int64_t columns, const ChannelEnd& last,
                                       float* to, int64_t stride) {

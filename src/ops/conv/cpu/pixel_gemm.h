@@ -199,7 +199,8 @@ void store_nchw(const Call& call, const conv::ConvGeometry& p, const conv::ConvP
         store_part(y, apply_epilogue(last, c, bias_vector(last, i), y - to, lanes), lanes);
       });
   if (direct) {
-    if (call.cpu.epilogue && !call.cpu.epilogue->add_relu) notify_block(call, {to - out, rows, present, f.columns});
+    if (call.cpu.epilogue && !call.cpu.epilogue->add_relu)
+      notify_block(call, {to - out, rows, present, f.columns});
     return;
   }
   Call left = call;

@@ -73,8 +73,8 @@ bool can_fuse_addition(const Executable& e, size_t head, const DefUse& uses) {
 }
 
 // How `node` can join the group of `head`, which all nodes between them have joined. A kernel that
-// can do both, such as a convolution, takes an addition and a relu in registers and anything else by
-// callbacks, but never some of a group each way.
+// can do both, such as a convolution, takes an addition and a relu in registers and anything else
+// by callbacks, but never some of a group each way.
 enum class Joins { no, in_registers, by_callbacks };
 Joins can_fuse(const Executable& e, size_t head, size_t node, const DefUse& uses) {
   const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
