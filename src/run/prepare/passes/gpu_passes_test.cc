@@ -99,6 +99,27 @@ TEST(FuseAdditions, ElseNothingIs) {
   EXPECT_FALSE(is_fused({.terms = {3, 4}, .between = "neg"}));  // not right behind the product
 }
 
+// The rate and the decay of linear attention, and an activation with its product.
+TEST(FuseChains, OfNeighboursAtThePlaceOfTheLast) {
+  if (ops::gpu_kernels().empty()) GTEST_SKIP() << "built without CUDA";
+  const TinyModel model(true, 3, true);
+  for (const bool observed : {false, true}) {
+    const auto made = prepare(model.plan, {"", std::make_shared<NoGpu>(), observed});
+    ASSERT_TRUE(made) << made.error().message;
+    int chains = 0, decays = 0;
+    for (const PreparedNode& n : (*made)->nodes) {
+      if (n.chain.empty()) continue;
+      ++chains, decays += n.node->op == "neg";
+      for (const size_t m : n.chain) {
+        EXPECT_TRUE((*made)->nodes[m].in_chain);
+        EXPECT_NE(print(**made)[m].find("in one kernel with operation "), std::string::npos);
+      }
+    }
+    EXPECT_EQ(chains, observed ? 0 : 4);
+    EXPECT_EQ(decays, observed ? 0 : 1);
+  }
+}
+
 // Neighbours that one kernel can run keep their operands until all have run: here a = tanh(x),
 // b = tanh(y), rope of both, whose results would else be in the memory of a.
 TEST(PlanMemory, LeavesBatchesTogether) {
