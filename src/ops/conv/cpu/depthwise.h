@@ -113,6 +113,7 @@ INVAR_INLINE F finish(const ChannelEnd& f, F chain) {
     for (int64_t t = 0; t < k; ++t) {
       const F each = set1(w[t]);
       const int64_t at = offset[t];
+      // contraction.2: a single chain, whose join with +0 finish() may leave out.
 #pragma GCC unroll 8
       for (int r = 0; r < kR; ++r) sum[r] = fma(load(from[r] + at), each, sum[r]);
     }
