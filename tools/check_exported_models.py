@@ -51,6 +51,12 @@ FAR = 1e-3  # an error beyond this is no rounding
 EXPORTERS = ["dynamo", "legacy"]
 
 
+def first_sentence(text):
+    """Of the first line, without the colours of a terminal."""
+    line = (text.strip().splitlines() or [""])[0]
+    return re.split(r"\.? (?=\x1b)", line)[0].strip()
+
+
 @contextlib.contextmanager
 def silence():
     """The exporters print what they like; one of them not through Python."""
@@ -127,7 +133,7 @@ def export(model, path, exporter, kinds=("dynamic", "static")):
         except Exception as error:  # the exporters raise what they like
             last = error
     raise RuntimeError(
-        f"{type(last).__name__}: {str(last).strip().splitlines()[0] if str(last).strip() else ''}"
+        f"{type(last).__name__}: {first_sentence(str(last))}"
     )
 
 
@@ -231,7 +237,7 @@ def bits(plan, folder, arrays, found, dims):
         again, failed = ({}, True) if code else run(other, folder, arrays)
         if failed or not same(found, again):
             return f"--opt {level}"
-    if any(d.get(0) != "batch" for d in dims.values()):
+    if not dims or any(d.get(0) != "batch" for d in dims.values()):
         return ""
     alone, failed = run(plan, folder, {n: a[1:2] for n, a in arrays.items()})
     return (

@@ -321,6 +321,122 @@ def unet():
     return Model(seeded(UNet), {"image": noise(3, 3, 24, 24)}, {"image": {0: "batch"}}, ["mask"])
 
 
+class Residual(nn.Module):
+    """Two convolutions, the time between them."""
+
+    def __init__(self, a, b, time):
+        super().__init__()
+        self.norm1, self.conv1 = nn.GroupNorm(8, a), nn.Conv2d(a, b, 3, padding=1)
+        self.norm2, self.conv2 = nn.GroupNorm(8, b), nn.Conv2d(b, b, 3, padding=1)
+        self.time, self.skip = nn.Linear(time, b), nn.Conv2d(a, b, 1)
+
+    def forward(self, x, time):
+        y = self.conv1(nn.functional.silu(self.norm1(x)))
+        y = y + self.time(nn.functional.silu(time))[:, :, None, None]
+        return self.skip(x) + self.conv2(nn.functional.silu(self.norm2(y)))
+
+
+class CrossAttention(nn.Module):
+    """Pixels attend to a text, or without one to each other."""
+
+    def __init__(self, size, text, heads):
+        super().__init__()
+        self.norm, self.heads, self.out = nn.GroupNorm(8, size), heads, nn.Linear(size, size)
+        self.q, self.k, self.v = (
+            nn.Linear(a, size, bias=False) for a in (size, text or size, text or size)
+        )
+
+    def forward(self, x, text=None):
+        batch, size, height, width = x.shape
+        pixels = self.norm(x).flatten(2).transpose(1, 2)
+        text = pixels if text is None else text
+        q, k, v = (
+            y.reshape(batch, -1, self.heads, size // self.heads).transpose(1, 2)
+            for y in (self.q(pixels), self.k(text), self.v(text))
+        )
+        y = nn.functional.scaled_dot_product_attention(q, k, v)
+        y = self.out(y.transpose(1, 2).reshape(batch, -1, size))
+        return x + y.transpose(1, 2).reshape(batch, size, height, width)
+
+
+class Denoiser(nn.Module):
+    """A UNet of diffusion: time, a text, two levels."""
+
+    def __init__(self):
+        super().__init__()
+        self.into, self.out = nn.Conv2d(4, 32, 3, padding=1), nn.Conv2d(32, 4, 3, padding=1)
+        self.res1, self.res2, self.res3 = (
+            Residual(32, 32, 32), Residual(48, 48, 32), Residual(80, 32, 32),
+        )  # fmt: skip
+        self.text1, self.text2 = CrossAttention(32, 24, 4), CrossAttention(48, 24, 4)
+        self.down, self.norm = nn.Conv2d(32, 48, 3, 2, 1), nn.GroupNorm(8, 32)
+        self.time = nn.Linear(32, 32)
+
+    def forward(self, sample, steps, text):
+        angles = steps[:, None].to(sample.dtype) * torch.exp(
+            -torch.arange(16, dtype=sample.dtype) / 2
+        )
+        time = self.time(torch.cat([angles.cos(), angles.sin()], -1))
+        high = self.text1(self.res1(self.into(sample), time), text)
+        low = self.text2(self.res2(self.down(high), time), text)
+        low = nn.functional.interpolate(low, scale_factor=2.0, mode="nearest")
+        y = self.res3(torch.cat([low, high], 1), time)
+        return self.out(nn.functional.silu(self.norm(y)))
+
+
+def denoiser():
+    return Model(
+        seeded(Denoiser),
+        {"sample": noise(3, 4, 12, 12), "steps": torch.tensor([9, 500, 71]), "text": noise(3, 7, 24)},
+        {"sample": {0: "batch"}, "steps": {0: "batch"}, "text": {0: "batch", 1: "words"}},
+        ["noise"],
+    )
+
+
+class Decoder(nn.Module):
+    """That of a variational autoencoder."""
+
+    def __init__(self):
+        super().__init__()
+        self.into, self.res = nn.Conv2d(4, 32, 3, padding=1), Residual(32, 32, 8)
+        self.middle, self.up = CrossAttention(32, 0, 1), nn.Conv2d(32, 32, 3, padding=1)
+        self.norm, self.out = nn.GroupNorm(8, 32), nn.Conv2d(32, 3, 3, padding=1)
+        self.time = nn.Parameter(torch.zeros(1, 8))
+
+    def forward(self, latents):
+        y = self.middle(self.res(self.into(latents), self.time))
+        y = self.up(nn.functional.interpolate(y, scale_factor=2.0, mode="nearest"))
+        return self.out(nn.functional.silu(self.norm(y))).clamp(-1, 1)
+
+
+def vae_decoder():
+    return Model(
+        seeded(Decoder), {"latents": noise(3, 4, 8, 8)}, {"latents": {0: "batch"}}, ["image"]
+    )
+
+
+class Tower(nn.Module):
+    """What Qwen2-VL sees of one picture of 4 x 8 patches."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        self.register_buffer("grid", torch.tensor([[1, 4, 8]]))
+
+    def forward(self, patches):
+        return self.inner(patches[0], grid_thw=self.grid).pooler_output[None]
+
+
+def qwen2_vl_vision():
+    import transformers as t
+    from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VisionTransformerPretrainedModel
+
+    sizes = dict(embed_dim=32, hidden_size=48, num_heads=4, mlp_ratio=2, patch_size=4, depth=2)
+    config = t.Qwen2VLConfig(vision_config=sizes).vision_config
+    module = Tower(seeded(Qwen2VisionTransformerPretrainedModel, config))
+    return Model(module, {"patches": noise(1, 32, 3 * 2 * 16)}, {}, ["features"])
+
+
 class Recurrent(nn.Module):
     def __init__(self):
         super().__init__()
@@ -572,5 +688,8 @@ MODELS = {
     "detr": detr,
     "wav2vec2": speech,
     "unet": unet,
+    "denoiser": denoiser,
+    "vae-decoder": vae_decoder,
+    "qwen2-vl-vision": qwen2_vl_vision,
     "lstm": lstm,
 }
