@@ -157,6 +157,7 @@ Frame read_header(Bits& in, std::string_view file, const Stream& s) {
   const int more = std::countl_one(static_cast<uint8_t>(in.take(8)));  // the frame's number, as UTF-8
   if (more == 1 || more > 7) in.fail();
   for (int i = 1; i < more; ++i) in.take(8);
+  if (in.failed()) return f;
   if (size == 1)
     f.size = 192;
   else if (size <= 5)
