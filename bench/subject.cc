@@ -136,6 +136,7 @@ Status Subject::fill_past(int64_t past, const std::shared_ptr<Device>& device) {
   const int64_t whole = out_[0].dim[1];
   for (auto* side : {&in_, &out_})
     for (ops::View& v : *side) {
+      if (v.rank < 2 || v.dim[0] != 1 || v.dim[1] != whole) continue;  // it has no positions, as weights
       const size_t row = bytes_of(v) / static_cast<size_t>(whole);
       v.data = v.as<std::byte>() + static_cast<size_t>(past) * row;
       v.dim[1] = whole - past;

@@ -205,7 +205,6 @@ void read_frame(Bits& in, std::string_view file, const Stream& s, Recording& r) 
   const int64_t most = int64_t{1} << (s.bits - 1);
   for (const Block& block : channels)
     if (std::ranges::any_of(block, [&](int64_t x) { return x < -most || x >= most; })) return in.fail();
-  if (r.samples.size() + f.size > kMostSamples) return in.fail();
   const double unit = 1.0 / static_cast<double>(most);
   for (size_t i = 0; i < f.size; ++i) {
     double mean = 0;
@@ -216,7 +215,7 @@ void read_frame(Bits& in, std::string_view file, const Stream& s, Recording& r) 
 
 }  // namespace
 
-Result<Recording> read_flac(std::string_view file, const std::string& name) {
+Result<Recording> read_flac(std::string_view file, const std::string& name, size_t most) {
   const num::ArithmeticEnv env;
   const Error damaged = bad_input(name + ": this FLAC file is damaged, or is none");
   Bits in(file);
@@ -243,6 +242,7 @@ Result<Recording> read_flac(std::string_view file, const std::string& name) {
     if (in.failed())
       return bad_input(name + ": the frame at byte " + std::to_string(begin) +
                        " of this FLAC file is damaged");
+    if (r.samples.size() > most) return too_many_samples(name, most);
   }
   return r;
 }

@@ -20,10 +20,14 @@ struct Recording {
 };
 // RIFF WAVE: whole numbers of 8, 16, 24 or 32 bits, or binary32 and binary64. Errors begin with
 // `name`; not_covered: another format, which they name.
-Result<Recording> read_wav(std::string_view file, const std::string& name);
-Result<Recording> read_flac(std::string_view file, const std::string& name);
-// The same of a file. Other formats are refused with the way to one of them.
+Result<Recording> read_wav(std::string_view file, const std::string& name, size_t most = kMostSamples);
+Result<Recording> read_flac(std::string_view file, const std::string& name, size_t most = kMostSamples);
+// Either of them. Other formats are refused with the way to one of them, and more than `most`
+// samples.
+Result<Recording> recording_of(std::string_view file, const std::string& name, size_t most = kMostSamples);
 Result<Recording> read_recording(const std::string& path);
+// not_covered: there are more than `most`.
+Error too_many_samples(const std::string& name, size_t most);
 // Of the samples as little-endian binary32.
 Digest digest_of(const Recording&);
 

@@ -59,11 +59,9 @@ double sample_at(std::string_view data, size_t at, const Format& f) {
   return static_cast<int32_t>((high << 24) | (low << 8)) * 0x1p-31;
 }
 
-Result<Recording> read_samples(std::string_view data, const Format& f, const std::string& name) {
+Result<Recording> read_samples(std::string_view data, const Format& f, const std::string& name, size_t most) {
   const size_t each = f.bits / 8, frame = each * f.channels;
-  if (data.size() / frame > kMostSamples)
-    return not_covered(name + ": more than " + std::to_string(kMostSamples) +
-                       " samples: cut the recording into several files");
+  if (data.size() / frame > most) return too_many_samples(name, most);
   Recording r{f.rate, std::vector<float>(data.size() / frame)};
   for (size_t i = 0; i < r.samples.size(); ++i) {
     double sum = 0;
@@ -86,7 +84,12 @@ constexpr std::pair<std::string_view, const char*> kOthers[] = {
 
 }  // namespace
 
-Result<Recording> read_wav(std::string_view file, const std::string& name) {
+Error too_many_samples(const std::string& name, size_t most) {
+  return not_covered(name + ": more than " + std::to_string(most) +
+                     " samples: cut the recording into several files");
+}
+
+Result<Recording> read_wav(std::string_view file, const std::string& name, size_t most) {
   const num::ArithmeticEnv env;
   if (file.size() < 12 || file.substr(0, 4) != "RIFF" || file.substr(8, 4) != "WAVE")
     return bad_input(name + ": not a WAV file");
@@ -103,7 +106,7 @@ Result<Recording> read_wav(std::string_view file, const std::string& name) {
       if (size > rest.size() && size != kToTheEnd)
         return bad_input(name + ": the file ends after " + std::to_string(rest.size()) + " of " +
                          std::to_string(size) + " bytes of samples: it is cut off");
-      return read_samples(chunk, *format, name);
+      return read_samples(chunk, *format, name, most);
     }
     if (size > rest.size()) break;
     at += 8 + size_t{size} + size % 2;
@@ -111,14 +114,18 @@ Result<Recording> read_wav(std::string_view file, const std::string& name) {
   return bad_input(name + ": this WAV file has no samples (no chunk 'data')");
 }
 
-Result<Recording> read_recording(const std::string& path) {
-  INVAR_TRY(const std::string file, read_file(path, kAudioFile));
+Result<Recording> recording_of(std::string_view file, const std::string& name, size_t most) {
   for (const auto& [begin, format] : kOthers)
     if (file.starts_with(begin))
       return not_covered(
-          path + ": " + format +
+          name + ": " + format +
           " is not covered, WAV and FLAC are: ffmpeg -i FILE -ar 16000 -ac 1 out.wav makes one");
-  return file.starts_with("fLaC") ? read_flac(file, path) : read_wav(file, path);
+  return file.starts_with("fLaC") ? read_flac(file, name, most) : read_wav(file, name, most);
+}
+
+Result<Recording> read_recording(const std::string& path) {
+  INVAR_TRY(const std::string file, read_file(path, kAudioFile));
+  return recording_of(file, path);
 }
 
 Digest digest_of(const Recording& r) {

@@ -71,7 +71,7 @@ Service::Service(const Models& models, ServiceOptions options)
 }
 
 Service::~Service() {
-  preparation_.stop();
+  preparation_.stop(), recordings_.stop();
   for (const auto& model : models_) model->generator.stop();
   for (const auto& encoder : encoders_) encoder->thread.stop();
   text_.stop(), store_.stop();
@@ -248,6 +248,7 @@ void Service::route(Asked asked) {
   struct Route {
     std::string_view method, path;  // a path that ends with / has more
     bool waits;                     // not on the thread of the sockets
+    bool form;                      // the body sends a file
     Do run;
   };
   static constexpr Route routes[] = {
@@ -268,7 +269,9 @@ void Service::route(Asked asked) {
       continue;
     }
     const std::string_view type = asked.request.header("content-type");
-    if (method == "POST" && !type.starts_with("application/json"))
+    if (route.form && !type.starts_with("multipart/form-data"))
+      return refuse(asked, {415, "the body is a form with a file: Content-Type: multipart/form-data"});
+    if (method == "POST" && !route.form && !type.starts_with("application/json"))
       return refuse(asked, {415, "the body is JSON: Content-Type: application/json"});
     if (!route.waits) return route.run(*this, asked);
     preparation_.post(
@@ -348,12 +351,24 @@ Problem Service::no_model(const std::string& name) const {
           "model_not_found"};
 }
 
-Outcome<LanguageModel*> Service::language_model(const std::string& name) const {
+Outcome<LanguageModel*> Service::language_model(const std::string& name, bool of_recordings) const {
   for (const auto& model : models_)
-    if (name.empty() || name == model->name) return model.get();
+    if (name.empty() ? model->hears() == of_recordings : name == model->name) {
+      if (model->hears() == of_recordings) return model.get();
+      return Problem{400,
+                     "model: " + name +
+                         (of_recordings ? " reads text, and hears no recording"
+                                        : " hears recordings, and reads no text: ask "
+                                          "/v1/audio/transcriptions"),
+                     "model"};
+    }
   for (const auto& encoder : encoders_)
     if (name.empty() || name == encoder->opened.name)
       return Problem{400, "model: " + encoder->opened.name + " is an encoder, which writes no text", "model"};
+  if (name.empty())
+    return Problem{
+        400, std::string("model: this server has no model that ") + (of_recordings ? "hears" : "writes text"),
+        "model"};
   return no_model(name);
 }
 

@@ -2,7 +2,8 @@
 // with its receipt. The bits of an answer depend on its own request alone (plan.11).
 //
 // Threads: the server's (src/http) reads and writes sockets, one of each model computes, two
-// prepare requests (JSON, template, tokens), one makes the texts of answers, one writes receipts.
+// prepare requests (JSON, template, tokens), one reads recordings, one makes the texts of answers,
+// one writes receipts.
 #pragma once
 
 #include <atomic>
@@ -58,6 +59,7 @@ class Service {
  private:
   friend class Reply;
   friend class EncoderReply;
+  friend class SpeechReply;
   friend class Replay;
   // A request, and its answer to come.
   struct Asked {
@@ -75,6 +77,7 @@ class Service {
   void prepare(Asked&, Endpoint);
   void count_tokens(Asked&);
   void encode(Asked&, Endpoint);
+  void transcribe(Asked&, Endpoint);
   void ready(Asked&);
   void model(Asked&);
   void metrics(Asked&);
@@ -87,10 +90,11 @@ class Service {
   void whole_receipt(Asked&);
   void replay(Asked&);
   json::Value models_json() const;
-  // The model of this name; "": the first.
-  Outcome<LanguageModel*> language_model(const std::string& name) const;
+  // The model of this name; "": the first that reads text, or that hears.
+  Outcome<LanguageModel*> language_model(const std::string& name, bool of_recordings = false) const;
   Outcome<TextEncoder*> text_encoder(const std::string& name, generate::EncoderKind) const;
   Problem no_model(const std::string& name) const;
+  static uint64_t random_seed();
   Generator::Load load() const;
   Outcome<generate::Request> request_of(const LanguageModel&, const Call&, generate::Prompt,
                                         std::optional<std::vector<int32_t>> tokens,
@@ -146,6 +150,9 @@ class Service {
   Worker store_, text_;
   std::vector<std::unique_ptr<LanguageModel>> models_;
   std::vector<std::unique_ptr<TextEncoder>> encoders_;
+  std::atomic<size_t> waiting_bytes_{0};  // of recordings that are yet to be read
+  std::atomic<size_t> samples_{0};        // of those that are being heard
+  Worker recordings_;                     // reads them, so that no text waits for it
   Worker preparation_;
 };
 

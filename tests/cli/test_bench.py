@@ -80,6 +80,12 @@ def test_flops_bytes_and_past_are_not_attributes():
     assert invar(
         "bench", "--op", "attention", "--shape", call, "--threads", 1, "--seconds", 0.001, "--json"
     ).json()["rows"]
+    # Weights have no positions: all of them are read beside the last position and the state.
+    call = "f32[1,6,8]:normal @f32[8,4]:normal -> f32[1,6,8] | past=5"
+    (row,) = invar(
+        "bench", "--op", "causal_conv", "--shape", call, "--threads", 1, "--seconds", 0.001, "--json"
+    ).json()["rows"]
+    assert row["bytes"] == 4 * (4 * 8 + 8 + 8 * 4 + 8)
 
 
 def test_every_instruction_set_and_thread_count_is_a_row():
@@ -239,6 +245,7 @@ def test_a_load_on_any_server(any_server, tmp_path):
     key, plot = tmp_path / "key", tmp_path / "p.svg"
     key.write_text("secret\n")
     load = ["--requests", 8, "--prompt-words", 3, "--max-tokens", 5, "--api-key-file", key]
+    load += ["--seed", 2**64 - 1]
     run = ["bench", "serve", "--url", any_server + "/", *load]
     done = invar(*run, "--clients", "1,4", "--rate", 1000, "--plot", plot, "--json").json()
     assert done["model"] == "any" and [x["clients"] for x in done["loads"]] == [1, 4, None]

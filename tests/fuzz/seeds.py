@@ -156,6 +156,28 @@ def audio():
                           ((b"fmt ", form), (b"LIST", b"INFO"), (b"data", samples)))  # fmt: skip
         yield b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
 
+    import numpy as np
+
+    sys.path.insert(0, str(ROOT / "tests/families/speech"))
+    from log_mel import flac, sound
+
+    x = sound(4, 64)
+    for kind in ("verbatim", "fixed", "lpc", "raw", "wasted"):
+        yield flac([(0, [(kind, x & ~3, 0)])])
+    two = [("fixed", x, 0), ("verbatim", x - np.roll(x, 1), 1)]
+    yield flac([(0, [("constant", np.full(64, 7), 0)])]) + b"\0"
+    yield flac([(8, two)], channels=2)
+
+
+def form():
+    """Content-Type and body."""
+    said = 'Content-Disposition: form-data; name="'
+    body = f'--b\r\n{said}model"\r\n\r\nm\r\n--b\r\n{said}file"; filename="a.wav"\r\n'
+    body += "Content-Type: audio/wav\r\nContent-Transfer-Encoding: binary\r\n\r\n\0\r\n-\r\n--b--\r\n"
+    for kind in ("multipart/form-data; boundary=b", 'Multipart/Form-Data;x="\\"" ; boundary="b"'):
+        yield joined(kind, body)
+    yield joined("multipart/form-data; boundary=--", f'----\r\n{said}a\\"b"; x=y\r\n\r\n\r\n------')
+
 
 def exchange():
     zero = "0" * 64

@@ -1,6 +1,6 @@
 """Models of transformers and torch, exported here: a few for each kind of network and each exporter
-(docs/reference/models.md has all). Skipped where Python has no torch: tests/requirements.txt leaves
-it out, because PyPI's build for this platform is gigabytes."""
+(docs/reference/models.md has all). Tier 3 runs them: tests/requirements-all.txt has torch and
+transformers."""
 
 import sys
 from importlib.util import find_spec
@@ -10,8 +10,7 @@ from conftest import BUILD, ROOT
 
 if not all(map(find_spec, ("torch", "transformers", "onnxscript", "onnxruntime"))):
     pytest.skip(
-        "needs torch, transformers, onnxscript and onnxruntime, gigabytes that "
-        "tests/requirements.txt leaves out",
+        "needs torch, transformers, onnxscript and onnxruntime (tests/requirements-all.txt)",
         allow_module_level=True,
     )
 if not (BUILD / "python/invar").is_dir():

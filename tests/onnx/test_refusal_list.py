@@ -58,7 +58,7 @@ def attention(x, y, name):
         domain="com.microsoft",
         num_heads=2,
         kv_num_heads=2,
-        smooth_softmax=1,
+        qk_output=1,
     )
 
 
@@ -83,7 +83,7 @@ def test_nodes_behind_an_unknown_one_are_judged(tmp_path):
                 domain="com.microsoft",
                 K=8,
                 N=4,
-                bits=2,
+                bits=3,
                 block_size=16,
             ),
             helper.make_node("Softmax", ["h"], ["y"], name="beyond", axis=7),
@@ -108,7 +108,7 @@ def test_nodes_behind_an_unknown_one_are_judged(tmp_path):
     }
     assert (
         "7 nodes are outside the guarantee" in text
-        and "smooth_softmax" in text
+        and "qk_output" in text
         and 'attribute "speed"' in text
     )
 

@@ -85,7 +85,13 @@ def close(a, b):
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(
     "attributes",
-    [{}, {"rotary_interleaved": 1, "scale": 0.3}, {"local_window_size": 3}, {"softcap": 2.0}],
+    [
+        {},
+        {"rotary_interleaved": 1, "scale": 0.3},
+        {"local_window_size": 3},
+        {"softcap": 2.0},
+        {"smooth_softmax": 1},
+    ],
 )
 def test_prompts_steps_and_padding(tmp_path, packed, attributes):
     model(tmp_path / "m.onnx", packed, **attributes)
@@ -149,7 +155,7 @@ def test_a_past_without_what_seqlens_counts_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "attributes, word", [({"smooth_softmax": 1}, "smooth_softmax"), ({"qk_output": 1}, "qk_output")]
+    "attributes, word", [({"causal": 0}, "causal"), ({"qk_output": 1}, "qk_output")]
 )
 def test_what_is_not_covered_is_named(tmp_path, attributes, word):
     model(tmp_path / "m.onnx", packed=True, **attributes)

@@ -18,6 +18,10 @@ from test_forms import SCRIPTS, prompt, said
 sys.path.insert(0, str(ROOT / "tests/families"))
 from encoder_folder import write_encoder  # noqa: E402
 
+sys.path[:0] = [str(ROOT / "tests/families/speech")]
+from log_mel import sound, wav  # noqa: E402
+from test_speech import write_hearing  # noqa: E402
+
 PYTHON = os.environ.get("INVAR_CLIENT_PYTHON")
 PROGRAMS = sorted((Path(__file__).parent / "clients").glob("with_*.py"))
 if not PYTHON:
@@ -37,6 +41,8 @@ def server(tmp_path_factory):
     for name in ("bert", "bert-reranker"):
         write_encoder(folder / name, vectors[name])
         models.append(folder / name)
+    models.append(write_hearing(folder / "hears"))
+    (folder / "talk.wav").write_bytes(wav(sound(8, 40000).tobytes()))
     more = [option for model in models[1:] for option in ("--model-name", model)]
     made = Server(models[0], folder / "tasks", folder / "receipts", *more)
     made.facts = folder / "facts.json"
@@ -46,6 +52,7 @@ def server(tmp_path_factory):
                 "prompts": {name: prompt(name) for name in SCRIPTS},
                 "said": {name: said(name) for name in SCRIPTS},
                 "folder": str(models[1]),
+                "recording": str(folder / "talk.wav"),
             }
         )
     )

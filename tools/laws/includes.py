@@ -87,6 +87,11 @@ OPENED = [
         "which kernels read packed weights is an interface of src/kernels",
     ),
     (
+        r"(src/(ops|run/weights)|bench/programs)/",
+        r"weights/tiles/",
+        "a loader makes what kernels of a GPU read",
+    ),
+    (
         r"src/run/prepare/executable\.h$|tests/operation_sets/",
         r"kernels/vendor/vendor_kernel\.h$",
         "the table of library rows is an interface of src/kernels",

@@ -19,8 +19,14 @@ NAME = re.compile(
     r'|#include\s+"ops/([a-z0-9_]+)/'
     rf"|\b(?:row_)?({'|'.join(DISTINCT)})(?:_(?:reference|scalar|avx2|avx512|neon))?\b"
 )
+# A text of several words is no name: what is said of an error, or the values of an attribute.
+TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 # Recipes name operations.
 RECIPE = re.compile(r"src/checkpoint/|src/prompt/jinja/|models/")
+
+
+def one_word(text):
+    return '""' if " " in text.group() else text.group()
 
 
 def check(files):
@@ -43,7 +49,7 @@ def check(files):
         room = re.match(r"src/ops/([a-z0-9_]+)/", path)
         text = code(text) if path.endswith(CPP) else re.sub(r"#.*", "", text)
         for n, line in lines(text):
-            named = {m.group(m.lastindex) for m in NAME.finditer(line)}
+            named = {m.group(m.lastindex) for m in NAME.finditer(TEXT.sub(one_word, line))}
             for op in sorted(named & ops.keys()):
                 if not room or room.group(1) != ops[op]:
                     found.append(
@@ -62,6 +68,11 @@ SELF_TEST = [
     ("a string in the runtime", {**OPSET, "src/run/x.cc": 'if (op == "softmax") f();\n'}, 1),
     ("an identifier in the compiler", {**OPSET, "src/compiler/x.cc": "Value softmax(Value);\n"}, 1),
     ("an everyday word as a name", {**OPSET, "src/compiler/x.cc": 'lower("add");\n'}, 1),
+    (
+        "a text of several words",
+        {**OPSET, "src/compiler/x.cc": 'f("relu softmax"); g("softmax");\n'},
+        1,
+    ),
     ("another room's header", {**OPSET, "src/ops/add/cpu.cc": '#include "ops/softmax/x.h"\n'}, 1),
     ("no list at all", {"src/run/x.cc": ""}, 1),
     (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tomllib
 
-KEYS = {"method", "path", "summary", "run", "waits", "open", "body", "answer", "streams"}
+KEYS = {"method", "path", "summary", "run", "waits", "open", "body", "form", "answer", "streams"}
 TYPES = {
     "boolean": {"type": "boolean"},
     "integer": {"type": "integer"},
@@ -27,7 +27,7 @@ ERRORS = {
     "403": "a page of a browser from elsewhere",
     "404": "there is no such model, receipt or path",
     "413": "the body is too large",
-    "415": "the body is no JSON",
+    "415": "the body is not what the request takes: JSON, or a form",
     "421": "this host has another name",
     "429": "too many requests wait: ask again later",
     "500": "a fault of the server: the same request fails again",
@@ -54,19 +54,19 @@ def nullable(schema):
     return schema | {"type": [*kinds, "null"]}
 
 
-def member(row, needed):
+def member(row, needed, form):
     schema = dict(TYPES[row["type"]])
     if "range" in row:
         schema |= dict(zip(("minimum", "maximum"), row["range"], strict=True))
-    # null is as if the member were not there.
+    # null is as if the member were not there. A form has no null.
     if "only" in row or "choices" in row:
-        schema = {"enum": [*row.get("only", row.get("choices")), None]}
-    elif not needed:
+        schema = {"enum": [*row.get("only", row.get("choices")), *([] if form else [None])]}
+    elif not needed and not form:
         schema = nullable(schema)
     return schema | {"description": " ".join(row["help"].split())}
 
 
-def body(endpoint, fields, endpoints):
+def body(endpoint, fields, endpoints, form):
     properties, needed = {}, []
     for key, row in fields.items():
         if endpoint not in endpoints(row["of"]):
@@ -74,7 +74,7 @@ def body(endpoint, fields, endpoints):
         name = row.get("name", key)
         if endpoint in endpoints(row.get("needed", "")):
             needed.append(name)
-        properties[name] = member(row, name in needed)
+        properties[name] = member(row, name in needed, form)
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return schema | ({"required": needed} if needed else {})
 
@@ -104,7 +104,8 @@ def operation(name, row):
         out["parameters"] = [identifier | {"schema": {"type": "string", "minLength": 1}}]
     if "body" in row:
         schema = {"$ref": f"#/components/schemas/{row['body']}"}
-        out["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        kind = "multipart/form-data" if row.get("form") else "application/json"
+        out["requestBody"] = {"required": True, "content": {kind: {"schema": schema}}}
     return out
 
 
@@ -114,7 +115,8 @@ def text(rows, fields, endpoints):
     for name, row in rows.items():
         paths.setdefault(row["path"], {})[row["method"].lower()] = operation(name, row)
         if row.get("body", "receipt") != "receipt":
-            schemas[row["body"]] = body(row["body"], fields, endpoints)
+            form = row.get("form", False)
+            schemas[row["body"]] = body(row["body"], fields, endpoints, form)
     string = {"type": ["string", "null"]}
     message = {"message": {"type": "string"}, "type": {"type": "string"}}
     schemas["receipt"] = {"type": "object", "description": "a receipt (spec/receipt.md)"}

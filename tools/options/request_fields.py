@@ -21,11 +21,12 @@ KEYS = set("name of needed type range choices sets only ignored help".split())
 TYPES = "boolean integer number text texts ids list object any".split()
 # The bodies, by the names that rows have for them; those of call.h are kNAME.
 ENDPOINTS = "chat completions messages tokens responses embeddings rerank score".split()
-ENDPOINTS += ["tokenize", "detokenize"]
+ENDPOINTS += ["tokenize", "detokenize", "transcriptions", "translations"]
 GROUPS = {
     "both": "chat completions",
     "answers": "chat completions messages responses",
     "texts": "embeddings rerank score",
+    "audio": "transcriptions translations",
     "all": " ".join(ENDPOINTS),
 }
 
@@ -74,9 +75,9 @@ def row_text(name, row):
 
 def route_text(row):
     path = json.dumps(row["path"].removesuffix("{id}"))
-    waits = "true" if row.get("waits", True) else "false"
+    waits, form = (str(row.get(key, of)).lower() for key, of in (("waits", True), ("form", False)))
     run = f"[](Service& s, Asked& a) {{ s.{row['run']}; }}"
-    return f'    {{"{row["method"]}", {path}, {waits}, {run}}},\n'
+    return f'    {{"{row["method"]}", {path}, {waits}, {form}, {run}}},\n'
 
 
 def literal(text):

@@ -143,6 +143,8 @@ class Command:
             own = rows.get(entry.split(".")[-1], {})
             used.add(entry.split(".")[-1])
             self.rows.append(Row(key, base | own, f"{name}: {entry}"))
+            if self.rows[-1].kind == "whole" and not self.rows[-1]["range"]:
+                raise Wrong(f"{name}: {entry}: a whole number has a range")
         for k in rows.keys() - used:
             raise Wrong(f"{name}: the options do not have {k}")
         names = [r.name for r in self.rows]

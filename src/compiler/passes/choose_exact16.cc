@@ -9,8 +9,9 @@ namespace invar::compiler {
 namespace {
 
 // exact16.9 and exact16.11: the operators whose products are of the profile.
-constexpr llvm::StringRef kProducts[] = {"MatMul", "Gemm", "FusedMatMul"},
-                          kIntegerProducts[] = {"MatMulNBits"}, kConvolutions[] = {"Conv"};
+constexpr llvm::StringRef kProducts[] = {"MatMul", "Gemm", "FusedMatMul", "MatMulNBits", "MoE"},
+                          kIntegerProducts[] = {"MatMulNBits", "QMoE"}, kConvolutions[] = {"Conv"},
+                          kChoosing[] = {"Gather", "MoE"};
 
 class ChooseExact16 : public PassWrapper<ChooseExact16, OperationPass<func::FuncOp>> {
  public:
@@ -49,7 +50,7 @@ bool ChooseExact16::is_constant(Value v, bool indices_count) {
     auto gather = dyn_cast<GatherOp>(op);
     const bool chosen = !indices_count && gather && gather.getAxis().value_or(0) == 0 &&
                         shape_of(gather.getTable().getType()).size() > 2 &&
-                        origin_of(op->getLoc()).op == "Gather";
+                        llvm::is_contained(kChoosing, origin_of(op->getLoc()).op);
     yes = chosen ? is_constant(gather.getTable(), false)
                  : llvm::all_of(op->getOperands(), [&](Value x) { return is_constant(x, indices_count); });
   }

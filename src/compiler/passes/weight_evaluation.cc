@@ -5,12 +5,14 @@
 // Data movement and casts alone stay, since other rewrites handle them; but not the transpose of
 // bytes that products of integers alone read, so that their kernels pack it once. So does what
 // would enlarge the program much: a result has at most as many bytes as its weights, and all
-// results together at most as many as all weights of the program.
+// results together at most as many as all weights of the program. Weights in blocks that no kernel
+// reads as they are packed may grow, since every call would unpack them.
 #include <algorithm>
 #include <set>
 
 #include "base/endian.h"
 #include "base/file/file.h"
+#include "compiler/dialects/origin.h"
 #include "compiler/passes/canonicalize/patterns.h"
 #include "compiler/passes/constant_evaluator.h"
 #include "compiler/passes/passes.h"
@@ -28,6 +30,14 @@ constexpr int64_t kMaxWorkFactor = 64;
 // Bytes of one intermediate value for each byte of the weights that it depends on.
 constexpr int64_t kMaxIntermediateFactor = 4;
 constexpr size_t kMaxOpsPerResult = 4096;
+// f32 of integers of 2 bits have 16 times their bytes.
+constexpr int64_t kUnpackedFactor = 16;
+
+// How many times the bytes above a result may have.
+int64_t growth_of(Operation* root) {
+  const std::string op = origin_of(root->getLoc()).op;
+  return op == "MatMulNBits" || op == "QMoE" ? kUnpackedFactor : 1;
+}
 
 // The operations that compute one value from weights alone, in program order, and those weights.
 struct ConstantSubgraph {
@@ -62,7 +72,7 @@ class EvaluateWeights : public PassWrapper<EvaluateWeights, OperationPass<func::
   void find_constant_ops(Block&);
   bool collect(Operation* root, ConstantSubgraph&);
   void fold(Operation* root);
-  std::optional<AlignedBuffer> evaluate(const ConstantSubgraph&);
+  std::optional<AlignedBuffer> evaluate(const ConstantSubgraph&, int64_t growth);
   std::optional<std::string_view> weight_data(ReproWeightOp);
   void replace(Operation* root, const AlignedBuffer&);
 
@@ -117,14 +127,16 @@ bool feeds_integer_products(Operation* op) {
 
 void EvaluateWeights::fold(Operation* root) {
   ConstantSubgraph subgraph;
-  if (work_bytes_ > kMaxWorkFactor * weight_bytes_ || !collect(root, subgraph) ||
+  const int64_t growth = growth_of(root);
+  if (work_bytes_ > growth * kMaxWorkFactor * weight_bytes_ || !collect(root, subgraph) ||
       (!subgraph.has_arithmetic && !feeds_integer_products(root)))
     return;
-  const std::optional<ops::View> view = static_view(root->getResult(0).getType(), subgraph.weight_bytes);
+  const std::optional<ops::View> view =
+      static_view(root->getResult(0).getType(), growth * subgraph.weight_bytes);
   if (!view) return;
   const auto bytes = static_cast<int64_t>(byte_size(*view));
-  if (result_bytes_ + bytes > std::min(weight_bytes_, kMaxResultBytes)) return;
-  if (std::optional<AlignedBuffer> memory = evaluate(subgraph))
+  if (result_bytes_ + bytes > std::min(growth * weight_bytes_, kMaxResultBytes)) return;
+  if (std::optional<AlignedBuffer> memory = evaluate(subgraph, growth))
     result_bytes_ += bytes, replace(root, *memory);
 }
 
@@ -154,7 +166,7 @@ std::optional<std::string_view> EvaluateWeights::weight_data(ReproWeightOp weigh
   return all.substr(offset, length);
 }
 
-std::optional<AlignedBuffer> EvaluateWeights::evaluate(const ConstantSubgraph& subgraph) {
+std::optional<AlignedBuffer> EvaluateWeights::evaluate(const ConstantSubgraph& subgraph, int64_t growth) {
   llvm::DenseMap<Operation*, int> uses;  // remaining
   for (Operation* op : subgraph.ops)
     for (Value v : op->getOperands()) ++uses[v.getDefiningOp()];
@@ -182,7 +194,7 @@ std::optional<AlignedBuffer> EvaluateWeights::evaluate(const ConstantSubgraph& s
   for (Operation* op : subgraph.ops) {
     const ops::CpuKernel* row = ops::find_cpu_kernel(std::string_view(op->getName().stripDialect()));
     ops::View* out =
-        row ? allocate(op, kMaxIntermediateFactor * std::max(subgraph.weight_bytes, kSmallConstant))
+        row ? allocate(op, growth * kMaxIntermediateFactor * std::max(subgraph.weight_bytes, kSmallConstant))
             : nullptr;
     if (!out) return std::nullopt;
     work_bytes_ += static_cast<int64_t>(byte_size(*out)) + 64;

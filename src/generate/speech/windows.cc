@@ -7,8 +7,9 @@
 
 namespace invar::generate {
 
-Result<std::shared_ptr<const audio::Recording>> read_speech_recording(const std::string& path) {
-  INVAR_TRY(audio::Recording recording, audio::read_recording(path));
+// At the rate of models.
+static Result<std::shared_ptr<const audio::Recording>> converted(audio::Recording recording,
+                                                                 const std::string& path, size_t most) {
   if (recording.samples.empty()) return bad_input(path + ": no samples in it");
   if (recording.rate != audio::kSpeechRate) {
     if (!audio::is_convertible(recording.rate))
@@ -16,11 +17,26 @@ Result<std::shared_ptr<const audio::Recording>> read_speech_recording(const std:
           path + ": " + std::to_string(recording.rate) +
           " samples a second are not covered; 8,000 to 192,000 as the field has them are: ffmpeg "
           "-i FILE -ar 16000 -ac 1 out.wav converts it");
+    const double seconds =
+        static_cast<double>(recording.samples.size()) / static_cast<double>(recording.rate);
+    if (seconds * audio::kSpeechRate > static_cast<double>(most))
+      return audio::too_many_samples(path + ", at 16,000 a second", most);
     recording.samples = audio::resampled(recording.samples, recording.rate);
     recording.rate = audio::kSpeechRate;
   }
   recording.digest = audio::digest_of(recording);  // once: each window's receipt has it
   return std::make_shared<const audio::Recording>(std::move(recording));
+}
+
+Result<std::shared_ptr<const audio::Recording>> read_speech_recording(const std::string& path) {
+  INVAR_TRY(audio::Recording recording, audio::read_recording(path));
+  return converted(std::move(recording), path, audio::kMostSamples);
+}
+
+Result<std::shared_ptr<const audio::Recording>> speech_recording_of(std::string_view file,
+                                                                    const std::string& name, size_t most) {
+  INVAR_TRY(audio::Recording recording, audio::recording_of(file, name, most));
+  return converted(std::move(recording), name, most);
 }
 
 Result<const SpeechModel*> speech_of(const Model& model) {
@@ -41,6 +57,17 @@ Result<std::vector<Prompt>> windows_of(const Model& model,
     p.name = "the recording from " + std::to_string(first / audio::kSpeechRate) + " s on";
   }
   return with_own_receipts(std::move(prompts));
+}
+
+Request hearing_of(const SpeechModel& speech, const Request& of) {
+  Request hearing = of;
+  hearing.decoder_tokens = {speech.start};
+  hearing.max_new_tokens = 1;
+  hearing.params = {};
+  std::vector<int32_t>& languages = hearing.params.processors.allowed_token_ids;
+  for (const auto& [name, id] : speech.languages) languages.push_back(id);
+  std::ranges::sort(languages);
+  return hearing;
 }
 
 std::vector<float> features_of(const SpeechModel& speech, const audio::Recording& recording, int64_t first) {

@@ -197,30 +197,31 @@ std::string key_count(Parts& p, const std::string& keys, const std::string& past
   return p.add("Add", {now, p.add("Shape", {past}, {{"start", past_axis}, {"end", past_axis + 1}})});
 }
 
-bool attention(Parts& p, const RankOf& rank_of) {
+// Attention of queries, keys and values that one product gives. The operands mask, past and bias of
+// the scores have these numbers.
+bool attention_of(Parts& p, const RankOf& rank_of, const std::string& all, size_t mask, size_t past_at,
+                  size_t bias_at) {
   const int64_t heads = p.attribute("num_heads", int64_t{0});
-  if (p.has(6) || p.attribute("do_rotary", int64_t{0}) != 0 ||
+  if (p.attribute("do_rotary", int64_t{0}) != 0 ||
       p.attribute("past_present_share_buffer", int64_t{0}) != 0 || heads <= 0)
     return false;
-  std::string all = p.add("MatMul", {p.in(0), p.in(1)});
-  if (p.has(2)) all = p.add("Add", {all, p.in(2)});
   const auto sizes = p.attribute("qkv_hidden_sizes", std::vector<int64_t>());
   const std::string q =
       sizes.empty() ? p.add("Split", {all}, {{"axis", int64_t{-1}}, {"num_outputs", int64_t{3}}}, "", 3)
                     : p.add("Split", {all, p.ints(sizes)}, {{"axis", int64_t{-1}}}, "", 3);
   Names inputs{q, Parts::numbered(q, 1), Parts::numbered(q, 2)};
   std::string bias;
-  if (p.has(3)) {
-    const int rank = rank_of(p.in(3));
-    const auto made = mask_bias(p, p.in(3), rank < 0 ? 2 : rank, key_count(p, p.in(0), p.in(4), 3));
+  if (p.has(mask)) {
+    const int rank = rank_of(p.in(mask));
+    const auto made = mask_bias(p, p.in(mask), rank < 0 ? 2 : rank, key_count(p, p.in(0), p.in(past_at), 3));
     if (!made) return false;
     bias = *made;
   }
-  if (p.has(5)) bias = bias.empty() ? p.in(5) : p.add("Add", {bias, p.in(5)});
+  if (p.has(bias_at)) bias = bias.empty() ? p.in(bias_at) : p.add("Add", {bias, p.in(bias_at)});
   inputs.push_back(bias);
-  if (p.has(4)) {
+  if (p.has(past_at)) {
     const std::string past =
-        p.add("Split", {p.in(4)}, {{"axis", int64_t{0}}, {"num_outputs", int64_t{2}}}, "", 2);
+        p.add("Split", {p.in(past_at)}, {{"axis", int64_t{0}}, {"num_outputs", int64_t{2}}}, "", 2);
     for (size_t i = 0; i < 2; ++i)
       inputs.push_back(p.add("Squeeze", {Parts::numbered(past, i), p.ints({0})}));
   }
@@ -236,6 +237,21 @@ bool attention(Parts& p, const RankOf& rank_of) {
     present.push_back(p.add("Unsqueeze", {Parts::numbered(p.out(), i), p.ints({0})}));
   p.add("Concat", present, {{"axis", int64_t{0}}}, p.out(1));
   return true;
+}
+
+bool attention(Parts& p, const RankOf& rank_of) {
+  if (p.has(6)) return false;
+  std::string all = p.add("MatMul", {p.in(0), p.in(1)});
+  if (p.has(2)) all = p.add("Add", {all, p.in(2)});
+  return attention_of(p, rank_of, all, 3, 4, 5);
+}
+
+// Its product is one of 8-bit integers.
+bool quantized_attention(Parts& p, const RankOf& rank_of) {
+  const std::string all =
+      p.add("MatMulIntegerToFloat", {p.in(0), p.in(1), p.in(3), p.in(4), p.in(6), p.in(7), p.in(2)}, {}, "",
+            1, "com.microsoft");
+  return attention_of(p, rank_of, all, 5, 8, 9);
 }
 
 // A bias of the projections and a mask of keys, before the same node without them.
@@ -296,6 +312,8 @@ std::optional<std::vector<Node>> unfused(const Node& node, const RankOf& rank_of
     done = rewrite->second(parts, node);
   else if (node.op_type == "Attention")
     done = attention(parts, rank_of);
+  else if (node.op_type == "QAttention")
+    done = quantized_attention(parts, rank_of);
   else if (node.op_type == "MultiHeadAttention")
     done = multi_head_attention(parts, node, rank_of);
   return done ? std::optional(parts.take()) : std::nullopt;

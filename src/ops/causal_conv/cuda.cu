@@ -50,6 +50,46 @@ __device__ inline void convolve(const Taps& p, int64_t at) {
   if (p.state && g.seq == 1) *kept(p, of, of.past, c) = p.x[at];  // causal_conv.4
 }
 
+// One position of each sequence. The state is of earlier calls, which have ended, so it is read
+// ahead of the wait.
+template <int kWidth>
+__global__ void __launch_bounds__(kForEachThreads) step_kernel(Taps p) {
+  trigger_next_grid();
+  const Geometry& g = p.g;
+  const int64_t own = int64_t{blockIdx.x} * kForEachThreads + threadIdx.x, all = g.batch * g.channels;
+  const int64_t at = own < all ? own : all - 1;
+  int64_t batch = at;
+  const int64_t c = p.by_channels.remainder(batch);
+  const Sequence of = p.sequences[batch];
+  constexpr int kBefore = kWidth - 1;
+  float* const state = reinterpret_cast<float*>(p.state + of.slot * p.slot_bytes) + c;
+  F x[kWidth];
+#pragma unroll
+  for (int r = 0; r < kBefore; ++r)
+    if (const int64_t position = of.past - kBefore + r; position >= 0)
+      x[r] = load(state + position % kWidth * g.channels);
+  wait_for_previous_grid();
+  if (own >= all) return;
+  x[kBefore] = load(p.x + at);
+  F sum = zero();
+#pragma unroll
+  for (int r = 0; r < kWidth; ++r) {  // causal_conv.2
+    const F w = weight(p.weight, c * kWidth + r);
+    if (of.past - kBefore + r >= 0) sum = fma(x[r], w, sum);  // contraction.2
+  }
+  F y = canonicalize(add(zero(), sum));                       // contraction.3
+  if (p.bias.p) y = canonicalize(add(y, weight(p.bias, c)));  // causal_conv.3
+  store(p.y + at, y);
+  store(state + of.past % kWidth * g.channels, x[kBefore]);  // causal_conv.4
+}
+
+template <int kWidth>
+void launch_step(const Taps& p, Stream stream) {
+  launch_dependent(step_kernel<kWidth>,
+                   dim3(static_cast<unsigned>(ceil_div(p.g.batch * p.g.channels, int64_t{kForEachThreads}))),
+                   dim3(kForEachThreads), 0, stream, p);
+}
+
 void enqueue(const Call& call, Stream stream) {
   const Geometry g = causal_conv::geometry(call);
   const Taps p{.g = g,
@@ -62,6 +102,8 @@ void enqueue(const Call& call, Stream stream) {
                .sequences = call.sequences,
                .by_channels = FastDivmod(g.channels),
                .by_seq = FastDivmod(g.seq)};
+  if (p.state && g.seq == 1 && g.width <= 4)
+    return (g.width == 4 ? launch_step<4> : g.width == 3 ? launch_step<3> : launch_step<2>)(p, stream);
   launch_for_each(stream, call.out[0].elements(), [=] __device__(int64_t at) { convolve(p, at); });
   if (!p.state || g.seq <= 1) return;
   const int64_t rows = g.seq < g.width ? g.seq : g.width;

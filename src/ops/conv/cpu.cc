@@ -214,7 +214,10 @@ void block_units(const Call& call, const CallGeometry& job, int64_t begin, int64
                     count, r.end - r.begin, rows, output, next);
       }
     }
-    if (!direct) scatter(call, p, f, image, m, rows, first, present, to, ld);
+    if (!direct)
+      scatter(call, p, f, image, m, rows, first, present, to, ld);
+    else if (call.cpu.epilogue && !call.cpu.epilogue->add_relu)
+      notify_block(call, {to - out, present, rows, f.columns});
   }
 }
 
@@ -225,9 +228,12 @@ void depthwise_units(const Call& call, const CallGeometry& job, int64_t begin, i
   const DepthwiseScratch s = depthwise_scratch(job, scratch);
   const int64_t in = p.axis[0].in * p.axis[1].in * p.axis[2].in,
                 out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
-  const bool biased = call.in.size() > 2;
   int64_t phase = -1, k = 0;
   const float* packed = nullptr;
+  InteriorLines inside[kMostPlanes];
+  int planes = 0;
+  Block before{};
+  before.phase = -1;
   for (int64_t unit = begin; unit < end; ++unit) {
     const Block b = slide::block_at(p.axis, c, p.images, p.groups * p.rows, unit);
     if (b.rows <= 0 || b.columns <= 0) continue;
@@ -237,8 +243,12 @@ void depthwise_units(const Call& call, const CallGeometry& job, int64_t begin, i
       if (k) block_offsets(p.axis, c, b, s.offset);
       if (k && call.in[1].packed) packed = packed_class(p.weights, call.in[1], f);
     }
-    InteriorLines inside[kMostPlanes];
-    const int planes = k && b.channels > p.rows ? interior_of(p.axis, c, b, s.copy, inside) : 0;
+    // Units of one place of the image follow one another, and their copies differ inside alone.
+    if (b.phase != before.phase || b.deep != before.deep || b.row != before.row || b.column != before.column)
+      planes = k ? interior_of(p.axis, c, b, s.copy, inside) : 0;
+    before = b;
+    const bool one_chain = planes && k <= kChain && b.of[1].step * b.of[2].step == 1;
+    float* const image = call.out[0].as<float>() + b.image * p.groups * p.rows * out;
     for (int64_t m = b.channel, copied = -1; m < b.channel + b.channels; ++m) {
       const int64_t group = m / p.rows;
       if (k && group != copied) {
@@ -257,26 +267,30 @@ void depthwise_units(const Call& call, const CallGeometry& job, int64_t begin, i
           copy_weights<W, kTransposed>(p.weights, call.in[1].as<const typename W::T>(), first, group,
                                        m % p.rows, 0, k, s.weights);
         });
-      depthwise_rows(s.copy, s.offset, call.in[1].packed ? packed + m * k : s.weights, k,
-                     (b.rows - 1) * c.pitch + b.columns, s.flat);
-      float bias = 0;
-      if (biased)
-        with_format(call.in[2].dtype, [&](auto format) {
-          using B = decltype(format);
-          bias = B::one(call.in[2].as<const typename B::T>()[m]);
-        });
-      const F added = set1(bias);
-      float* channel = call.out[0].as<float>() + (b.image * p.groups * p.rows + m) * out;
+      const float* const w = call.in[1].packed ? packed + m * k : s.weights;
+      float bias_of_it;
+      const ChannelEnd last(widened_bias(call, m, 1, &bias_of_it));
+      float* const channel = image + m * out;
+      if (one_chain) {
+        depthwise_tile(s.copy, c.pitch, s.offset, w, k, b.rows, b.columns, last,
+                       channel + row_offset(p.axis, b, 0), p.axis[2].out);
+        continue;
+      }
+      depthwise_rows(s.copy, s.offset, w, k, (b.rows - 1) * c.pitch + b.columns, s.flat);
       for (int64_t i = 0; i < b.rows; ++i)
         store_row(
             p.axis, b, i, channel, s.spare, [&](int64_t j) __attribute__((always_inline)) {
               const F y = load(s.flat + i * c.pitch + j);
-              return biased ? add(canonicalize(y), added) : y;  // conv.3
+              return last.biased ? add(canonicalize(y), last.bias) : y;  // conv.3
             });
-      if (b.of[1].step == 1 && b.of[2].step == 1)
-        notify_epilogue(call, {channel - call.out[0].as<float>() + row_offset(p.axis, b, 0), b.columns,
-                               b.rows, p.axis[2].out});
     }
+    if (b.of[1].step != 1 || b.of[2].step != 1 || !call.cpu.epilogue) continue;
+    const int64_t at = image + b.channel * out - call.out[0].as<float>();
+    if (b.rows * b.columns == out)
+      notify_epilogue(call, {at, b.channels * out, 1, 0});
+    else
+      for (int64_t m = 0; m < b.channels; ++m)
+        notify_block(call, {at + m * out + row_offset(p.axis, b, 0), b.columns, b.rows, p.axis[2].out});
   }
 }
 
@@ -309,6 +323,7 @@ const CpuKernel nhwc_row = {.op = "conv",
                             .run = run<false, true>,
                             .scratch_bytes = scratch_bytes<false, true>,
                             .shared_bytes = shared_bytes<false, true>,
+                            .epilogue = true,
                             .add_relu_epilogue = true,
                             .channels_last = channels_last,
                             .pack_bytes = pack_bytes<false, true>,
@@ -325,6 +340,7 @@ const CpuKernel INVAR_ROW_OF(conv) = {.op = "conv",
                                       .run = INVAR_ISA_NS::run<false>,
                                       .scratch_bytes = INVAR_ISA_NS::scratch_bytes<false>,
                                       .shared_bytes = INVAR_ISA_NS::shared_bytes<false>,
+                                      .epilogue = true,
                                       .add_relu_epilogue = true,
                                       .channels_last = INVAR_ISA_NS::channels_last,
                                       .pack_bytes = INVAR_ISA_NS::pack_bytes<false>,

@@ -49,15 +49,15 @@ WeightLayout weight_layout(const View& w, const Attributes& attrs, bool transpos
   r.depthwise = r.channels == 1 && r.rows <= 4 && !pixel_major;
   // Pixel-major pays if one copy serves several taps, or the GEMM is large enough, or a copy is
   // made anyway, and if vectors of channels are nearly full. Layers with many weights per tap have
-  // small images, whose pixels would not fill vectors.
-  // to small images, whose places would not fill vectors.
-  constexpr int64_t kMany = 150'000;
+  // small images, whose pixels would not fill vectors. The few channels of a picture would be
+  // turned one place at a time.
+  constexpr int64_t kMany = 150'000, kFew = 4;
   int64_t taps = 1, strides = 1;
   for (const Axis& a : r.axis) taps *= a.kernel, strides *= a.stride;
   r.pixel_major =
       pixel_major ||
-      (!r.depthwise && (taps > 1 || (strides > 1 && !transposed) || r.rows * r.channels >= kMany) &&
-       full_panels(r.rows));
+      (!r.depthwise && (r.channels > kFew || transposed) &&
+       (taps > 1 || (strides > 1 && !transposed) || r.rows * r.channels >= kMany) && full_panels(r.rows));
   return r;
 }
 

@@ -12,6 +12,7 @@ using slide::kAxes;
 struct Weights {
   int64_t groups, rows, channels, taps;  // rows and channels of a group
   int64_t k;                             // taps * channels: products of a result
+  int64_t last;                          // taps of the last axis
 };
 Weights weights_of(const View& weight, const Attributes&);
 

@@ -12,7 +12,7 @@ static bool is_byte(const View& v) {
 }
 
 Weights weights_of(const View& w, const Attributes& attrs) {
-  Weights r{ConvIntegerAttributes(attrs).groups, 0, w.dim[1], 1, 0};
+  Weights r{ConvIntegerAttributes(attrs).groups, 0, w.dim[1], 1, 0, w.rank > 2 ? w.dim[w.rank - 1] : 1};
   r.rows = w.dim[0] / r.groups;
   for (int i = 2; i < w.rank; ++i) r.taps *= w.dim[i];
   r.k = r.taps * r.channels;

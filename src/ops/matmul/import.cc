@@ -1,4 +1,4 @@
-// Lowering of MatMul, Gemm and the quantized matrix products, and their type inference.
+// Lowering of MatMul, Gemm and MatMulInteger, and the type inference of matrix products.
 #include <cmath>
 
 #include "compiler/room_api.h"
@@ -119,62 +119,6 @@ Status matmul_integer(NodeView& node) {
     in.push_back(node.constant(llvm::StringRef("\0", 1), *dtype_of(element_of(node.in(0)))));
   if (node.has(3)) in.push_back(node.in(3));
   INVAR_TRY(Value out, node.make<MatmulIntegerOp>(in));
-  return node.replace(out);
-}
-
-// A constant operand in another shape of the same elements.
-Result<Value> reshape_constant(NodeView& node, unsigned operand, const std::vector<int64_t>& dims) {
-  Shape shape;
-  for (int64_t d : dims) shape.push_back(Dim::of(d));
-  Value v = node.in(operand);
-  if (node.shape(operand) == shape) return v;
-  std::optional<DimExpr> have = element_count(node.shape(operand)), wanted = element_count(shape);
-  if (!have || !wanted || *have != *wanted)
-    return shape_error({node.shape(operand)}, "operand " + std::to_string(operand) + " has the shape " +
-                                                  text_of(node.shape(operand)) + " instead of " +
-                                                  text_of(shape));
-  auto weight = v.getDefiningOp<ReproWeightOp>();
-  if (!weight)
-    return not_covered("operand " + std::to_string(operand) + " is no constant of the shape " +
-                       text_of(shape));
-  OpBuilder build(weight);
-  build.setInsertionPointAfter(weight);
-  auto other = cast<ReproWeightOp>(build.clone(*weight));
-  other.getOut().setType(tensor_of(shape, getElementTypeOrSelf(v.getType())));
-  return Value(other.getOut());
-}
-
-// accuracy_level permits lower precision and requires none, so it is ignored.
-Status matmul_nbits(NodeView& node) {
-  INVAR_CHECK_OK(node.expect(3, 6, {"K", "N", "accuracy_level", "bits", "block_size"}));
-  if (node.has(4)) return not_covered("operand 4 (g_idx) is not covered");
-  INVAR_TRY(int64_t k, node.int_attr("K", 0));
-  INVAR_TRY(int64_t n, node.int_attr("N", 0));
-  INVAR_TRY(int64_t bits, node.int_attr("bits", 4));
-  INVAR_TRY(int64_t block, node.int_attr("block_size", 0));
-  if (bits != 4 && bits != 8) return not_covered("covered are 4 and 8 bits");
-  if (k < 1 || n < 1 || block < 16 || (block & (block - 1)))
-    return bad_input("K and N are positive, block_size a power of two from 16 on");
-  if (Shape a = node.shape(0); a.empty() || a.back() != Dim::of(k))
-    return shape_error({a.empty() ? a : Shape{a.back()}},
-                       "the last dimension of operand 0 is not K = " + std::to_string(k));
-  const int64_t groups = k / block + (k % block != 0);
-  INVAR_TRY(Value b, reshape_constant(node, 1, {n, groups, block / 8 * bits}));
-  INVAR_TRY(Value scales, reshape_constant(node, 2, {n, groups}));
-  SmallVector<Value> in = {node.in(0), b, scales};
-  if (node.has(3)) {
-    if (!getElementTypeOrSelf(node.in(3).getType()).isUnsignedInteger(8))
-      return not_covered("covered are zero points of uint8");
-    INVAR_TRY(Value zeros, reshape_constant(node, 3, {n, bits == 4 ? (groups + 1) / 2 : groups}));
-    in.push_back(zeros);
-  }
-  INVAR_TRY(Value out,
-            node.make<MatmulNbitsOp>(
-                in, {node.attr("bits", bits), node.attr("block", block), node.attr("trans_b", int64_t{1}),
-                     node.attr("zero", int64_t{node.has(3) ? 0 : int64_t{1} << (bits - 1)})}));
-  if (node.has(5)) {
-    INVAR_TRY(out, node.make<AddOp>({out, node.in(5)}));
-  }
   return node.replace(out);
 }
 
@@ -343,7 +287,6 @@ void import_matmul(RuleRegistry& registry) {
   registry.add_rule("Gemm", 1, gemm, Widening::wrapping);
   registry.add_rule("MatMulInteger", 10, matmul_integer);
   registry.add_rule("com.microsoft.FusedMatMul", 1, fused_matmul);
-  registry.add_rule("com.microsoft.MatMulNBits", 1, matmul_nbits);
   registry.add_pattern<ReadTransposed<MatmulOp>>();
   registry.add_pattern<ReadTransposed<MatmulExact16Op>>();
   registry.add_pattern<FuseGather<MatmulOp, GroupedMatmulOp>>();

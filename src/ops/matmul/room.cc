@@ -6,7 +6,9 @@
 #include "num/contract/schedule.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/nbits.h"
+#include "ops/matmul/tiles.h"
 #include "weights/packed_rows.h"
+#include "weights/tiles/code_tiles.h"
 
 namespace invar::ops::matmul {
 
@@ -24,6 +26,12 @@ const RegisteredBlockReader columns_of_matrices("grouped_matmul",
                                                 });
 
 }  // namespace
+
+bool is_columns_in_tiles(const View& b, int i, const Attributes& attrs) {
+  if (i != 1 || !b.packed || b.rank != 2 || MatmulExact16Attributes(attrs).trans_b == 0) return false;
+  const auto& rows = *b.as<const weights::PackedRows>();
+  return !rows.turned && weights::CodeTiles::covers(rows);
+}
 
 static int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;

@@ -47,6 +47,29 @@ INVAR_INLINE void for_each_scale_run(const Call& call, const Region& r, Fn f) {
   }
 }
 
+// quantized() by one scale. x times 1 / s, within +-1024, is less than 2^-12 from x / s (each of
+// three roundings is at most 2^-24 of it), so both round to one integer where the product is 2^-11
+// and more from a tie. Where a lane is not, and for NaN, x is divided. A quotient beyond 1023 in
+// magnitude saturates whichever integer it rounds to.
+struct Divisor {
+  F s, inverse;
+  bool near_one;  // 1 / s is normal
+  explicit Divisor(float scale) : s(set1(scale)), inverse(div(set1(1.0f), s)), near_one(is_near_one(scale)) {}
+  INVAR_INLINE bool is_near_one(float scale) {
+    const float mag = __builtin_fabsf(scale);
+    return mag > 0x1p-100f && mag < 0x1p100f;
+  }
+};
+INVAR_INLINE I quantized(F x, const Divisor& by, I zero) {
+  if (by.near_one) {
+    const F q = clamp(mul(x, by.inverse), -1024.0f, 1024.0f), shift = set1(0x3p22f);
+    const F r = add(q, shift);
+    if (all(lt(abs(sub(q, sub(r, shift))), set1(0.5f - 0x1p-11f))))
+      return add(bits(r), sub(zero, set1_i(0x4b400000)));
+  }
+  return quantized(x, by.s, zero);
+}
+
 template <class T>
 INVAR_INLINE void quantize(const Call& call, const Region& region) {
   const auto* x = call.in[0].as<const float>();
@@ -55,7 +78,7 @@ INVAR_INLINE void quantize(const Call& call, const Region& region) {
   T* out = call.out[0].as<T>();
   for_each_scale_run(call, region, [&](int64_t at, int64_t n, ScaleRun run) {
     if (!run.each) {
-      const F s = set1(scale[run.at]);
+      const Divisor s(scale[run.at]);
       const I zero = set1_i(zeros ? zeros[run.at] : 0);
       strip_bytes(
           out + at, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {

@@ -268,6 +268,9 @@ void import_quantize(RuleRegistry& registry) {
   registry.add_rule("com.microsoft.MatMulIntegerToFloat", 1, matmul_integer_to_float);
   registry.add_rule("com.microsoft.DynamicQuantizeMatMul", 1, dynamic_quantize_matmul);
   registry.add_rule("com.microsoft.GatherBlockQuantized", 1, gather_block_quantized);
+  registry.add_rule("com.microsoft.MatMulNBits", 1, matmul_nbits);
+  registry.add_rule("com.microsoft.MoE", 1, mixture_of_experts);
+  registry.add_rule("com.microsoft.QMoE", 1, quantized_mixture_of_experts, "TTWSTWSTWSTWWWT>T");
 }
 
 }  // namespace invar::compiler

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "plan/plan.h"
+#include "plan/memory_plan.h"
 #include "shape/dim_expr.h"
 
 namespace invar::plan {
@@ -109,6 +109,14 @@ std::vector<double> typical_sizes(const Plan& p) {
 
 SlotAssignment plan_memory(const Plan& p, std::span<const int> group, std::span<const int> shares_slot_with,
                            std::span<const int> view_of, std::span<const double> typical) {
+  return plan_memory(
+      p, {.group = group, .shares_slot_with = shares_slot_with, .view_of = view_of, .typical = typical});
+}
+
+SlotAssignment plan_memory(const Plan& p, const MemoryRules& rules) {
+  const std::span<const int> group = rules.group, shares_slot_with = rules.shares_slot_with,
+                             view_of = rules.view_of;
+  const std::span<const double> typical = rules.typical;
   const int end = static_cast<int>(p.nodes.size());
   const auto group_of = [&](int n) { return group.empty() ? n : group[n]; };
   std::vector<int> last_use(p.values.size(), -1);
@@ -119,8 +127,10 @@ SlotAssignment plan_memory(const Plan& p, std::span<const int> group, std::span<
   }
   for (const Port& o : p.outputs) last_use[o.value] = end;
   const auto is_view = [&](int v) { return !view_of.empty() && view_of[v] >= 0; };
-  for (size_t v = 0; v < view_of.size(); ++v)
-    if (view_of[v] >= 0) last_use[view_of[v]] = std::max(last_use[view_of[v]], last_use[v]);
+  for (const std::span<const int> bases :
+       {view_of, rules.keeps})  // a view's base may itself keep another value
+    for (size_t v = 0; v < bases.size(); ++v)
+      if (bases[v] >= 0) last_use[bases[v]] = std::max(last_use[bases[v]], last_use[v]);
 
   const std::vector<double> own = typical.empty() ? typical_sizes(p) : std::vector<double>();
   const std::span<const double> sizes = typical.empty() ? own : typical;
@@ -146,7 +156,7 @@ SlotAssignment plan_memory(const Plan& p, std::span<const int> group, std::span<
 }
 
 void assign_slots(Plan& p, std::span<const double> typical) {
-  const SlotAssignment slots = plan_memory(p, {}, {}, {}, typical);
+  const SlotAssignment slots = plan_memory(p, {.typical = typical});
   for (size_t v = 0; v < p.values.size(); ++v) p.values[v].slot = slots.slot_of[v];
   p.slots = slots.count;
 }

@@ -35,7 +35,7 @@ Status CpuExecutor::bind_call(size_t n) {
   }
   const ops::CpuKernel& k = *prepared.kernel.cpu;
   for (int phase = 0; phase < k.phases; ++phase)
-    node.units[phase] = prepared.is_view ? 0 : std::max<int64_t>(k.units(node.call, phase), 0);
+    node.units[phase] = node.is_view ? 0 : std::max<int64_t>(k.units(node.call, phase), 0);
   if (!k.scratch_bytes) return {};
   const size_t bytes = k.scratch_bytes(node.call);
   for (Allocation& b : scratch_)
@@ -47,7 +47,7 @@ Status CpuExecutor::bind_call(size_t n) {
 
 // The epilogue that the head's kernel gets for the nodes fused into it.
 ops::Epilogue CpuExecutor::make_epilogue(size_t head) const {
-  ops::Epilogue epilogue{run_fused, &groups_[head], !executable_->nodes[head].kernel.cpu->epilogue};
+  ops::Epilogue epilogue{run_fused, &groups_[head], executable_->nodes[head].in_registers};
   for (size_t n = head + 1; epilogue.add_relu && n < executable_->group_end(head); ++n) {
     const PreparedNode &node = executable_->nodes[n], &before = executable_->nodes[n - 1];
     epilogue.relu |= node.kernel.cpu->in_register == ops::InRegisterEpilogue::relu;
@@ -81,7 +81,7 @@ Status CpuExecutor::schedule(bool) {
   waves_.clear();
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
-    if (e.nodes[n].is_view && end == n + 1) continue;
+    if (nodes_[n].is_view && end == n + 1) continue;
     int64_t bytes = 0;
     bool has_indices = false;
     for (size_t m = n; m < end; ++m) {
@@ -96,20 +96,22 @@ Status CpuExecutor::schedule(bool) {
 Status CpuExecutor::run(bool tail, const std::function<void()>&) {
   const Executable& e = *executable_;
   for (const Wave& wave : waves_) {
-    if (!tail && !e.nodes[wave.begin].feeds_state) continue;
+    const PreparedNode& first = e.nodes[wave.begin];
+    if (first.is_constant ? has_constants_ : !tail && !first.feeds_state) continue;
     for (size_t n = wave.begin; wave.has_indices && n < wave.end; ++n) {
       const ops::OpContract& contract = *e.nodes[n].contract;
       if (ops::OutOfBounds out_of_bounds;
           contract.find_out_of_bounds && contract.find_out_of_bounds(nodes_[n].call, out_of_bounds))
         return out_of_bounds_error(n, out_of_bounds);
     }
-    if (e.nodes[wave.begin].join >= 0) {
+    if (first.join >= 0) {
       INVAR_CHECK_OK(run_join(wave));
     } else {
       run_in_turn(wave);
     }
     for (size_t n = wave.begin; observe_ && n < wave.end; ++n) observe_({n, step_shape_.past, nodes_[n].out});
   }
+  has_constants_ = true;
   return check_libraries();
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "device/peers.h"
+#include "kernels/fusion/chain_kernels.h"
 #include "run/execute/out_of_bounds.h"
 
 namespace invar::run {
@@ -258,12 +259,34 @@ Status CudaExecutor::queue(bool tail) {
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
     if ((!tail && !e.nodes[n].feeds_state) || e.nodes[n].in_prologue) continue;
+    if (e.nodes[n].is_constant || e.nodes[n].in_chain || nodes_[n].is_view) continue;
     if (e.nodes[n].join >= 0)
       enqueue_join(n, end, joins++);
+    else if (!e.nodes[n].chain.empty())
+      enqueue_chain(n);
     else
       enqueue(n, end, joins);
   }
   return {};
+}
+
+// Queues the chain that ends with a node.
+void CudaExecutor::enqueue_chain(size_t last) const {
+  const Executable& e = *executable_;
+  std::vector<size_t> nodes = e.nodes[last].chain;
+  nodes.push_back(last);
+  std::vector<ops::ChainLink> links;
+  for (const size_t n : nodes) links.push_back({e.nodes[n].kernel.op(), &nodes_[n].call});
+  if (e.nodes[last].chain_kernel->fits(links))
+    return e.nodes[last].chain_kernel->enqueue(links, device_->stream());
+  for (const size_t n : nodes) e.nodes[n].kernel.gpu->enqueue(nodes_[n].call, device_->stream());
+}
+
+// Queues the nodes that steps find done.
+void CudaExecutor::queue_constants() const {
+  for (size_t n = 0; n < nodes_.size(); ++n)
+    if (executable_->nodes[n].is_constant && !nodes_[n].is_view)
+      executable_->nodes[n].kernel.gpu->enqueue(nodes_[n].call, device_->stream());
 }
 
 // Queues a step. One that joins with other ranks is recorded whatever its size: recording loads its
@@ -370,10 +393,12 @@ Status CudaExecutor::run(bool tail, const std::function<void()>& overlapped) {
   device_->make_current();
   StepHeader& header = header_in(step_header_);
   header.fault = header.stalled = 0;
+  if (!has_constants_) queue_constants();
   INVAR_CHECK_OK(launch(tail));
   INVAR_CHECK_OK(download_outputs(tail));
   if (overlapped) overlapped();
   INVAR_CHECK_OK(device_->wait());
+  has_constants_ = true;
   INVAR_CHECK_OK(check_libraries());
   if (header.stalled)
     return Error{Code::failed, "tensor-parallel: rank " + std::to_string(header.stalled - 1) + " gave rank " +
@@ -389,6 +414,7 @@ void CudaExecutor::preload_bound(bool tail) {
   if (!std::ranges::all_of(executable_->plan->inputs, has_host_side)) return;
   device_->make_current();
   if (!device_->begin_capture()) return;
+  queue_constants();
   const Status queued = queue(tail);
   const auto graph = device_->end_capture();
   for (const plan::Port& p : executable_->plan->outputs)
@@ -406,6 +432,7 @@ Status CudaExecutor::find_fault(bool tail) {
     const PreparedNode& node = executable_->nodes[n];
     if (!tail && !node.feeds_state) continue;
     if (node.join >= 0) break;  // it would wait for the others
+    if (nodes_[n].is_view) continue;
     INVAR_TRY(const auto out_of_bounds, find_out_of_bounds(*node.contract, nodes_[n].call, *device_));
     if (out_of_bounds) return out_of_bounds_error(n, *out_of_bounds);
     node.kernel.gpu->enqueue(nodes_[n].call, device_->stream());

@@ -42,6 +42,8 @@ class CudaExecutor final : public Executor {
   std::vector<const float*> addends(size_t begin, size_t end) const;
   void enqueue(size_t begin, size_t end, uint32_t& joins) const;
   Status queue(bool tail);
+  void enqueue_chain(size_t last) const;
+  void queue_constants() const;
   Status launch(bool tail);
   Status replay_together(const Device::Graph&);
   Status reserve_mailbox(int64_t part_bytes) override;

@@ -46,6 +46,7 @@ Executor::Executor(std::shared_ptr<const Executable> executable, std::shared_ptr
 
 Status Executor::attach(const Weights& weights) {
   INVAR_CHECK_OK(release_memory());  // recorded steps read the weights before
+  has_constants_ = false;
   size_t next = 0;
   for (size_t n = 0; n < nodes_.size(); ++n)
     for (size_t i = 0; i < nodes_[n].in.size(); ++i)
@@ -67,14 +68,22 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     for (const StepShape& step : {one, batch})
       bytes = std::max(bytes, e.shape(static_cast<int>(v), step, view));
   }
-  uint64_t total = 0;
+  of_constants_.assign(size.size(), false);
+  for (const PreparedValue& v : e.values)
+    if (v.is_constant) of_constants_[static_cast<size_t>(v.buffer)] = true;
+  uint64_t total = 0, of_constants = 0;
   std::vector<uint64_t> offset(size.size());
   for (size_t b = 0; b < size.size(); ++b) {
-    offset[b] = total;
-    if (size[b] >= Executable::kTooLarge || (total += Allocation::round_up(size[b])) >= Executable::kTooLarge)
+    uint64_t& end = of_constants_[b] ? of_constants : total;
+    offset[b] = end;
+    if (size[b] >= Executable::kTooLarge || (end += Allocation::round_up(size[b])) >= Executable::kTooLarge)
       return bad_input("the plan's tensors are too large for any memory");
   }
   INVAR_CHECK_OK(release_memory());
+  if (constants_.size() < of_constants) {
+    has_constants_ = false;
+    INVAR_TRY(constants_, Allocation::make(of_constants, "results of weights", device_));
+  }
   if (!step_header_.size()) {
     INVAR_CHECK_OK(
         reserve_header(sizeof(StepHeader) + static_cast<uint64_t>(max_sequences) * sizeof(ops::Sequence)));
@@ -230,7 +239,12 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
   step_shape_ = {};
   for (size_t v = 0; reshape && v < values_.size(); ++v) {
     e.shape(static_cast<int>(v), step, values_[v]);
-    values_[v].data = arena_->data() + buffer_offset_[e.values[v].buffer] + e.values[v].offset;
+    const auto b = static_cast<size_t>(e.values[v].buffer);
+    std::byte* const memory = of_constants_[b] ? constants_.data() : arena_->data();
+    values_[v].data = memory + buffer_offset_[b] + e.values[v].offset;
+  }
+  if (reshape) {
+    INVAR_CHECK_OK(bind_views(step));
   }
   for (size_t n = 0; n < nodes_.size(); ++n)
     if (reshape || e.nodes[n].contract->stateful) {
@@ -238,6 +252,28 @@ Status Executor::bind(int64_t rows, std::span<const ops::Sequence> sequences) {
     }
   INVAR_CHECK_OK(schedule(reshape));
   step_shape_ = step;
+  return {};
+}
+
+// Moves results that are views in this step alone, and what is a view of them, into their operand.
+Status Executor::bind_views(const StepShape& step) {
+  const Executable& e = *executable_;
+  NodeShapes shapes;
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    const PreparedNode& node = e.nodes[n];
+    nodes_[n].is_view = node.is_view;
+    if (node.node->out.empty()) continue;
+    const int v = node.node->out[0];
+    if (!node.is_view && e.values[v].may_view < 0) continue;
+    e.shapes(node, step, shapes);
+    const int x = node.node->in[0].index;
+    const int64_t offset = node.contract->alias_offset({shapes.in, shapes.out, node.attrs});
+    if (node.is_view && e.values[x].offset + static_cast<uint64_t>(offset) != e.values[v].offset)
+      return Error{Code::internal, e.name_of_node(n) + ": a view that moves between steps"};
+    if (!node.is_view && (offset < 0 || offset % static_cast<int64_t>(Allocation::kAlign))) continue;
+    nodes_[n].is_view = true;
+    values_[v].data = static_cast<std::byte*>(values_[x].data) + offset;
+  }
   return {};
 }
 
@@ -334,7 +370,8 @@ size_t Executor::bytes() const {
   size_t copies = 0;
   for (const Allocation& copy : snapshots_) copies += copy.size();
   for (const BoundNode& n : nodes_) copies += n.transient.size();
-  return (shares_arena_ ? 0 : arena_->size()) + states_.size() + copies + pages_.bytes() + shared_.size();
+  return (shares_arena_ ? 0 : arena_->size()) + constants_.size() + states_.size() + copies + pages_.bytes() +
+         shared_.size();
 }
 
 }  // namespace invar::run

@@ -105,6 +105,7 @@ class Executor {
     std::vector<int64_t> units;  // per phase
     int64_t bytes_touched = 0;
     size_t shared_bytes = 0;  // what its phases hand on to later ones
+    bool is_view = false;     // its result is a view of an operand in this step: nothing runs
     Allocation transient;     // Executable::is_transient: the memory of its calls
   };
   // The header of the current step, which kernels read; the step's sequences follow it in the same
@@ -149,16 +150,20 @@ class Executor {
   int rank_ = 0;
   Allocation transient_header_;  // of nodes with the memory of a call: sequences that begin at 0
   int64_t capacity_ = 0, states_capacity_ = 0, source_ = 1;
-  StepShape step_shape_{};  // of the last bind(); 0 rows: none holds
+  bool has_constants_ = false;  // constants_ holds those of the attached weights
+  StepShape step_shape_{};      // of the last bind(); 0 rows: none holds
 
  private:
   Status reserve_states(int64_t max_sequences);
   Status copy_states(std::byte* to, const std::byte* from) const;
+  Status bind_views(const StepShape&);
   Status bind_node(size_t n, const StepShape&);
   Status reserve_transient(int64_t max_sequences);
   int64_t largest_part(int64_t rows, int64_t tail_rows, const StepShape& batch) const;
   Status bind_transient(BoundNode&, const ops::KernelRef&, int64_t sequences);
 
+  Allocation constants_;                  // the buffers of PreparedValue::is_constant
+  std::vector<bool> of_constants_;        // per buffer: it is one of them
   Allocation states_;                     // of the nodes of fixed size
   StatePages pages_;                      // of the other nodes
   SnapshotPositions snapshot_positions_;  // of the only sequence

@@ -124,7 +124,7 @@ std::vector<std::string> Executable::libraries() const {
 
 size_t Executable::fused() const {
   size_t count = 0;
-  for (const PreparedNode& n : nodes) count += n.fused_count + n.prologue.size();
+  for (const PreparedNode& n : nodes) count += n.fused_count + n.prologue.size() + n.chain.size();
   return count;
 }
 

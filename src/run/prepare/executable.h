@@ -15,6 +15,10 @@
 #include "plan/stages.h"
 #include "run/weights/weights.h"
 
+namespace invar::ops {
+struct ChainKernel;
+}
+
 namespace invar::run {
 
 inline size_t bytes_of(const ops::View& v) {
@@ -40,8 +44,9 @@ struct PreparedNode {
   const ops::Library* library;  // the vendor's library of the kernel; null: Invar's own kernel
   // Those of the node, or equal ones of an earlier node of its operation, which a cache may have.
   const Attributes* attrs;
-  bool feeds_state = false;  // some state depends on it
-  size_t fused_count = 0;    // the number of following nodes that run in its epilogue
+  bool feeds_state = false;   // some state depends on it
+  size_t fused_count = 0;     // the number of following nodes that run in its epilogue
+  bool in_registers = false;  // they are an addition and a relu that its kernel applies in registers
   // GPU: the nodes, ascending, that the kernels of the batch that begins here run first: the last
   // makes in[0] of every call of the batch, as rounded rows (GpuFusion). They are `in_prologue`,
   // and a step does not run them where they stand.
@@ -50,9 +55,14 @@ struct PreparedNode {
   const ops::GpuKernel* prologue_kernel = nullptr;  // whose enqueue_rounded takes their calls
   const ops::RoundedJoin* prologue_join = nullptr;  // the same, where the last of them is a join
   size_t batch_end = 0;                             // with a prologue: behind the batch that begins here
-  bool is_view = false;                             // its result is a view of its operand: nothing runs
-  bool concurrent = false;  // may run with the nodes before it, back to the last that is not concurrent
-  int join = -1;            // its number among the joins of ranks within the step
+  // GPU: the nodes, ascending, that run in one kernel with this one, at its place.
+  std::vector<size_t> chain;
+  bool in_chain = false;
+  const ops::ChainKernel* chain_kernel = nullptr;
+  bool is_view = false;      // its result is a view of its operand: nothing runs
+  bool is_constant = false;  // so are its results: steps do not run it
+  bool concurrent = false;   // may run with the nodes before it, back to the last that is not concurrent
+  int join = -1;             // its number among the joins of ranks within the step
 };
 
 // A value of the plan, its memory and its layout.
@@ -60,6 +70,8 @@ struct PreparedValue {
   bool feeds_state = false;   // exists in steps without tail: an input, or made by a node that feeds a state
   int view_of = -1;           // the value that it is a view into
   uint64_t offset = 0;        // bytes into that value's buffer
+  int may_view = -1;          // the value that it is a view into in steps of some shapes
+  bool is_constant = false;   // depends on weights alone: computed once, in a buffer of its own
   int shares_slot_with = -1;  // the result of its fused group that takes its memory
   int buffer = -1;            // the plan's slot, or a buffer of its own
   int64_t pitch = 0;          // not 0: channels last, see View::pitch

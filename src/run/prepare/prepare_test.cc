@@ -61,9 +61,10 @@ std::string of_pass(const std::vector<std::pair<std::string, std::string>>& all,
 }
 
 TEST(Prepare, ThePassesInTheirOrder) {
-  const std::vector<std::string> expected = {"bind-symbols", "select-kernels", "mark-feeds-state",
-                                             "alias-views",  "fuse-epilogues", "fuse-prologues",
-                                             "plan-memory",  "assign-layouts", "mark-concurrent"};
+  const std::vector<std::string> expected = {"bind-symbols",   "select-kernels", "mark-feeds-state",
+                                             "mark-constants", "alias-views",    "fuse-epilogues",
+                                             "fuse-prologues", "fuse-chains",    "plan-memory",
+                                             "assign-layouts", "mark-concurrent"};
   std::vector<std::string> listed, seen;
   for (const Pass& pass : passes()) listed.emplace_back(pass.name);
   EXPECT_EQ(listed, expected);

@@ -1,4 +1,6 @@
 // An executable as text, see prepare.h.
+#include <algorithm>
+
 #include "base/text/display.h"
 #include "run/prepare/prepare.h"
 
@@ -47,6 +49,13 @@ size_t prologue_head(const Executable& e, size_t n) {
   return n;
 }
 
+// The last node of the chain that `n` is in.
+size_t chain_end(const Executable& e, size_t n) {
+  const size_t own = n;
+  while (!std::ranges::binary_search(e.nodes[n].chain, own)) ++n;
+  return n;
+}
+
 // The passes' decisions about a node.
 std::vector<std::string> decisions(const Executable& e, size_t n, size_t fused_head) {
   std::vector<std::string> all;
@@ -57,7 +66,12 @@ std::vector<std::string> decisions(const Executable& e, size_t n, size_t fused_h
     const PreparedValue& v = e.values[node.node->out[0]];
     all.push_back("view of " + value_text(e, v.view_of) + " at byte " + std::to_string(v.offset));
   }
+  if (node.is_constant) all.push_back("constant");
+  for (const int v : node.node->out)
+    if (const int base = e.values[v].may_view; base >= 0)
+      all.push_back("view of " + value_text(e, base) + " where its bytes lie together");
   if (fused_head != n) all.push_back("fused into " + operation(fused_head));
+  if (node.in_chain) all.push_back("in one kernel with " + operation(chain_end(e, n)));
   if (node.in_prologue) all.push_back("rounded in " + operation(prologue_head(e, n)));
   for (int v : node.node->out) {
     if (e.values[v].buffer >= 0) all.push_back("buffer " + std::to_string(e.values[v].buffer));

@@ -1,7 +1,8 @@
 // Loading weights on a GPU. Some workers copy pieces of weights into pinned memory while earlier
 // pieces are being sent; the others hash, which takes longer and is one sequential chain per
 // weight. A weight that is packed passes through device memory that the next one reuses; weights
-// that are large in comparison to all weights pass one at a time.
+// that are large in comparison to all weights pass one at a time. Codes that kernels read become
+// tiles on the host.
 #include <algorithm>
 #include <cstring>
 #include <system_error>
@@ -36,6 +37,65 @@ Status send_numbers(const WeightLoader& l, size_t i, UploadQueue& queue, std::by
     to += part.size();
     return queue.send(at, part.data(), part.size());
   });
+}
+
+// Whether a kernel reads the numbers of a weight, packed or not, and not its codes alone.
+bool reads_numbers(const WeightLoader& l, size_t i) {
+  return l.read_unpacked[i] || std::ranges::any_of(l.packings_by_weight[i], [&](int p) {
+           return !l.packings[static_cast<size_t>(p)].of_blocks;
+         });
+}
+
+// The same as tiles of codes.
+Status send_tiles(const weights::PackedRows& rows, UploadQueue& queue, std::byte* to) {
+  const weights::CodeTiles tiles = weights::CodeTiles::of(rows);
+  const size_t row_bytes = tiles.row_bytes();
+  const auto at_once = std::clamp<int64_t>(static_cast<int64_t>(kUploadPiece / row_bytes), 1, tiles.down());
+  std::vector<uint8_t> memory(static_cast<size_t>(at_once) * row_bytes);
+  std::vector<int32_t> scales(static_cast<size_t>(tiles.down()) * weights::CodeTiles::kRows);
+  const auto send = [&](size_t at, const void* from, size_t bytes) {
+    return queue.send(to + at, static_cast<const std::byte*>(from), bytes);
+  };
+  for (int64_t down = 0, count; down < tiles.down(); down += count) {
+    count = std::min(at_once, tiles.down() - down);
+    for (int64_t i = 0; i < count; ++i)
+      tiles.pack(rows, down + i, memory.data() + static_cast<size_t>(i) * row_bytes,
+                 scales.data() + (down + i) * weights::CodeTiles::kRows);
+    INVAR_CHECK_OK(
+        send(static_cast<size_t>(down) * row_bytes, memory.data(), static_cast<size_t>(count) * row_bytes));
+  }
+  INVAR_CHECK_OK(send(tiles.scales_at(), scales.data(), scales.size() * sizeof(int32_t)));
+  return queue.wait();
+}
+// The packings of a weight that are such.
+Status send_codes(const WeightLoader& l, size_t i, UploadQueue& queue, std::byte* packed) {
+  for (const WeightLoader::Packing* p : l.packings_of(static_cast<int>(i))) {
+    if (!p->of_blocks) continue;
+    INVAR_CHECK_OK(send_tiles(*l.blocks[i], queue, packed + p->offset));
+  }
+  if (!reads_numbers(l, i)) l.release(i);
+  return {};
+}
+// What their views refer to.
+std::vector<std::unique_ptr<weights::CodeTiles>> view_tiles(const WeightLoader& l,
+                                                            std::span<const Weights::Use> uses,
+                                                            std::vector<ops::View>& views) {
+  std::vector<std::unique_ptr<weights::CodeTiles>> all;
+  for (size_t u = 0; u < uses.size(); ++u) {
+    if (!l.reads_blocks[u]) continue;
+    auto& tiles = *all.emplace_back(
+        std::make_unique<weights::CodeTiles>(weights::CodeTiles::of(*l.blocks[uses[u].weight])));
+    tiles.memory = views[u].as<const uint8_t>();
+    views[u].data = &tiles, views[u].dtype = DType::u8;
+  }
+  return all;
+}
+
+// Tiles take about as long to make as packed weights to hash.
+int copying_workers(const WeightLoader& l, int threads) {
+  const bool makes_tiles = std::ranges::any_of(l.packings, &WeightLoader::Packing::of_blocks);
+  const int hashing = makes_tiles ? 1 : kHashing;
+  return std::min(l.needs_hash() ? (threads + hashing) / (1 + hashing) : threads, kCopying);
 }
 
 }  // namespace
@@ -94,8 +154,7 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
   }
   for (const Allocation& b : r.allocations_) r.bytes_ += b.size();
 
-  const int copying =
-      std::min(l.needs_hash() ? (pool.threads() + kHashing) / (1 + kHashing) : pool.threads(), kCopying);
+  const int copying = copying_workers(l, pool.threads());
   UploadQueues own;
   UploadQueues& connections = kept ? *kept : own;
   const std::lock_guard alone(connections.mutex);
@@ -105,10 +164,12 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
   uint64_t most = 0;
   for (size_t i = 0; i < count; ++i)
     if (const uint64_t length = l.plan->weights[i].length;
-        l.used[i] && !l.read_unpacked[i] && length <= large)
+        l.used[i] && reads_numbers(l, i) && !l.read_unpacked[i] && length <= large)
       most = std::max(most, length);
   std::mutex one_at_a_time;
   auto copy = [&](UploadQueue& queue, size_t i) -> Status {
+    INVAR_CHECK_OK(send_codes(l, i, queue, packed));
+    if (!reads_numbers(l, i)) return {};
     const uint64_t length = l.plan->weights[i].length;
     ops::View view = l.unpacked[i];
     std::unique_lock turn(one_at_a_time, std::defer_lock);
@@ -125,8 +186,9 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
     INVAR_CHECK_OK(queue.wait());
     queue.staging[0].device->make_current();
     for (const WeightLoader::Packing* p : l.packings_of(static_cast<int>(i)))
-      p->use.kernel.gpu->enqueue_pack(view, p->use.operand, *p->use.attrs, packed + p->offset,
-                                      queue.staging[0].device->stream());
+      if (!p->of_blocks)
+        p->use.kernel.gpu->enqueue_pack(view, p->use.operand, *p->use.attrs, packed + p->offset,
+                                        queue.staging[0].device->stream());
     return queue.staging[0].device->wait();
   };
   FirstError wrong;
@@ -138,6 +200,7 @@ Result<Weights> Weights::upload(const std::shared_ptr<Device>& device, WeightLoa
         length, [&, i](int worker) { wrong.add(copy(connections.queues[static_cast<size_t>(worker)], i)); });
   }
   r.views_ = l.views(uses, packed);
+  r.tiles_ = view_tiles(l, uses, r.views_);
   {
     const std::jthread beside = start(check.allocated, r);
     run_jobs(pool, check.progress, std::move(hashes), std::move(copies), copying);

@@ -102,9 +102,11 @@ void WeightLoader::plan_packings(std::span<const Weights::Use> uses) {
   for (size_t u = 0; u < uses.size(); ++u) {
     const Weights::Use& use = uses[u];
     used[use.weight] = true;
-    reads_blocks[u] = blocks[use.weight] && use.kernel.cpu;  // as view_for() then shows
-    reads_blocks[u] =
-        reads_blocks[u] && ops::reads_blocks(*use.kernel.cpu, view_for(u, use), use.operand, *use.attrs);
+    reads_blocks[u] = blocks[use.weight] != nullptr;  // as view_for() then shows
+    const auto reads = [&](const auto& kernel) {
+      return ops::reads_blocks(kernel, view_for(u, use), use.operand, *use.attrs);
+    };
+    reads_blocks[u] = reads_blocks[u] && (use.kernel.cpu ? reads(*use.kernel.cpu) : reads(*use.kernel.gpu));
     const size_t bytes = use.kernel.pack_bytes(view_for(u, use), use.operand, *use.attrs);
     if (bytes == 0) {
       (reads_blocks[u] ? read_in_blocks : read_unpacked)[use.weight] = true;

@@ -167,6 +167,7 @@ Result<uint64_t> Weights::needed(const plan::Plan& plan, const std::string& fold
 Result<Weights> Weights::load(const plan::Plan& plan, const std::string& folder, std::span<const Use> uses,
                               Pool& pool, const Check& check, const std::shared_ptr<Device>& device,
                               UploadQueues* queues) {
+  if (device) device->make_current();  // kernels say what they read there
   INVAR_TRY(WeightLoader l, WeightLoader::begin(plan, folder, uses, check));
   if (device) return upload(device, l, uses, pool, check, queues);
   Weights r;

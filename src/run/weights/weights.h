@@ -14,6 +14,7 @@
 #include "device/memory.h"
 #include "kernels/registry.h"
 #include "plan/plan.h"
+#include "weights/tiles/code_tiles.h"
 #include "weights/weight_file.h"
 
 namespace invar::run {
@@ -62,6 +63,7 @@ class Weights {
                                 Pool&, const Check&, UploadQueues*);
   std::vector<weights::WeightFile> files_;
   std::vector<std::unique_ptr<weights::PackedRows>> blocks_;  // that views_ refer to
+  std::vector<std::unique_ptr<weights::CodeTiles>> tiles_;    // the same, on a GPU
   std::vector<int> file_of_;                                  // per weight
   std::vector<Allocation> allocations_;
   // Of packed weights on the host, which loads of equal ones read, too.

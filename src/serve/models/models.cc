@@ -34,7 +34,7 @@ LanguageModel::LanguageModel(generate::Engine& with, size_t queue, Worker& text,
       generator(with, queue, text, std::move(failed)) {}
 
 Value LanguageModel::describe() const {
-  Value json = described(name, "language", engine.positions(), model.described);
+  Value json = described(name, hears() ? "speech" : "language", engine.positions(), model.described);
   if (model.described.adapter != Digest{})
     json.update({{"parent", model.folder.identity.name}, {"adapter", to_hex(model.described.adapter)}});
   return json;

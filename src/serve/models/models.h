@@ -19,6 +19,7 @@ namespace invar::serve {
 struct LanguageModel {
   LanguageModel(generate::Engine&, size_t queue, Worker& text, std::function<void(const Error&)> failed);
   json::Value describe() const;  // a model of /v1/models
+  bool hears() const { return model.folder.speech.has_value(); }
 
   generate::Engine& engine;
   const generate::Model& model;

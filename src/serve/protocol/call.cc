@@ -116,6 +116,12 @@ bool is_of(Type type, const Value& v) {
   return false;
 }
 
+const Field* field_of(std::string_view name, Endpoint endpoint) {
+  for (const Field& one : kFields)
+    if (one.name == name && (one.of & endpoint)) return &one;
+  return nullptr;
+}
+
 std::optional<Problem> take(const Field& field, const Value& v, Call& call) {
   const std::string name = field.name;
   std::string range;
@@ -254,12 +260,21 @@ std::optional<Problem> take_tool_choice(const Call& call) {
   return std::nullopt;
 }
 
+std::optional<Problem> check_granularities(const Value& list) {
+  for (const Value& one : list.items)
+    if (one != "segment")
+      return Problem{400, "timestamp_granularities[]: only segment is supported, not " + shown(one),
+                     "timestamp_granularities[]", "unsupported_parameter"};
+  return std::nullopt;
+}
+
 // What OpenAI's names mean that Invar spells otherwise.
 std::optional<Problem> settle(Call& call) {
   generate::SamplingOptions& s = call.sampling;
   if (s.top_k && *s.top_k < 0) s.top_k = 0;
   if (s.stop_strings && s.stop_strings->empty()) s.stop_strings.reset();
   if (s.stop_strings) s.stop_in_answer = true;
+  if (auto problem = check_granularities(call.granularities)) return problem;
   if (auto problem = take_logit_bias(call)) return problem;
   if (auto problem = take_logprobs(call)) return problem;
   if (s.temperature && *s.temperature == 0) {  // nothing is drawn, whatever shapes it
@@ -345,19 +360,21 @@ Problem problem_of(const Error& e) {
 }
 
 Outcome<Call> read_call(std::string_view body, Endpoint endpoint) {
-  const auto parsed = json::parse(body, "the body");
+  auto parsed = json::parse(body, "the body");
   if (!parsed) return Problem{400, parsed.error().message};
   if (!parsed->is_object()) return Problem{400, "the body: an object is needed"};
-  if (const std::string* twice = json::repeated_name(*parsed))
+  return read_members(*std::move(parsed), endpoint);
+}
+
+Outcome<Call> read_members(Value given, Endpoint endpoint) {
+  if (const std::string* twice = json::repeated_name(given))
     return Problem{400,
                    "the body: an object has the member '" + std::string(json::brief(*twice)) + "' twice"};
   Call call;
   call.endpoint = endpoint;
   call.chat = (endpoint & (kChat | kMessages | kTokens | kResponses | kTokenize)) != 0;
-  for (const auto& [name, value] : parsed->members) {
-    const Field* field = nullptr;
-    for (const Field& one : kFields)
-      if (one.name == name && (one.of & endpoint)) field = &one;
+  for (const auto& [name, value] : given.members) {
+    const Field* const field = field_of(name, endpoint);
     if (!field)
       return Problem{400, name + ": no member of a request that this server knows: leave it out", name,
                      "unknown_parameter"};
@@ -365,7 +382,7 @@ Outcome<Call> read_call(std::string_view body, Endpoint endpoint) {
     if (auto problem = take(*field, value, call)) return *problem;
   }
   for (const Field& field : kFields)
-    if ((field.needed & endpoint) && parsed->get(field.name).is_null())
+    if ((field.needed & endpoint) && given.get(field.name).is_null())
       return Problem{400, std::string(field.name) + ": " + words_of(field.type) + " is needed", field.name};
   if (endpoint & (kMessages | kTokens))
     if (auto problem = take_messages(call)) return *problem;
@@ -373,6 +390,21 @@ Outcome<Call> read_call(std::string_view body, Endpoint endpoint) {
     if (auto problem = take_responses(call)) return *problem;
   if (auto problem = settle(call)) return *problem;
   return call;
+}
+
+void add_form_member(Value& members, const std::string& name, std::string text, Endpoint endpoint) {
+  const Field* const field = field_of(name, endpoint);
+  const Type type = field ? field->type : Type::text;
+  Value value = type == Type::text ? Value() : json::read_or_null(text);
+  const bool scalar = value.is_boolean() || value.is_number();
+  if (!scalar || type == Type::list) value = std::move(text);
+  Value* const list = type == Type::list ? members.find(name) : nullptr;
+  if (list) {
+    list->add(std::move(value));
+    return;
+  }
+  if (type == Type::list) value = json::list({std::move(value)});
+  members.members.push_back({name, std::move(value)});
 }
 
 Outcome<std::string> chat_of(const Call& call) {

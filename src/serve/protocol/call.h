@@ -67,6 +67,9 @@ struct Call {
   std::optional<int64_t> dimensions, top_n, truncate_prompt_tokens;
   json::Value documents, text_1, text_2;
   bool return_documents = false;
+  // of recordings: transcriptions and translations
+  std::string file, audio_format, language;
+  json::Value granularities;
   // of tokenize and detokenize
   bool add_special_tokens = true;
   json::Value tokens;
@@ -97,6 +100,10 @@ class [[nodiscard]] Outcome {
 
 // Reads the body of a request: every member is known, of its type and in its range.
 Outcome<Call> read_call(std::string_view body, Endpoint);
+// The same of its members.
+Outcome<Call> read_members(json::Value, Endpoint);
+// Adds a part of a form to the members: the text as a value of the member's type, or a text.
+void add_form_member(json::Value& members, const std::string& name, std::string text, Endpoint);
 
 // The object of chat.1 (spec/chat.md) of a chat's request, as JSON.
 Outcome<std::string> chat_of(const Call&);

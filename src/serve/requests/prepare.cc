@@ -14,13 +14,6 @@ namespace {
 // OpenAI's protocol says so, and clients count on it.
 constexpr int64_t kCompletionTokens = 16;
 
-uint64_t random_seed() {  // of 48 bits, which every client's numbers hold
-  const auto bytes = random_bytes();
-  uint64_t seed = 0;
-  for (int i = 0; i < 6 && bytes; ++i) seed = seed << 8 | (*bytes)[static_cast<size_t>(i)];
-  return seed;
-}
-
 Problem too_long(int64_t positions, int64_t tokens, const std::string& of_answer) {
   return {400,
           "the context of this server is " + std::to_string(positions) + " tokens; the prompt has " +
@@ -57,6 +50,13 @@ Outcome<std::string> text_of(const prompt::Tokenizer& tokenizer, const std::vect
 }
 
 }  // namespace
+
+uint64_t Service::random_seed() {  // of 48 bits, which every client's numbers hold
+  const auto bytes = random_bytes();
+  uint64_t seed = 0;
+  for (int i = 0; i < 6 && bytes; ++i) seed = seed << 8 | (*bytes)[static_cast<size_t>(i)];
+  return seed;
+}
 
 Outcome<generate::Request> Service::request_of(
     const LanguageModel& with, const Call& call, generate::Prompt prompt,

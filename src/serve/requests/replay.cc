@@ -57,12 +57,12 @@ std::optional<Problem> Replay::start(std::string_view text) {
     finish();
     return std::nullopt;
   }
-  if (claimed_.format == receipt::kTensorFormat || !claimed_.withheld.empty() ||
+  if (claimed_.format == receipt::kTensorFormat || !claimed_.withheld.empty() || claimed_.audio != Digest{} ||
       claimed_.operation_set != name_of(OperationSet::reproducible))
     return Problem{
         400,
-        "the receipt: only the receipt of an answer by a reproducible program, with its prompt, can be "
-        "computed again",
+        "the receipt: only the receipt of an answer to a text by a reproducible program, with its prompt, "
+        "can be computed again; `invar verify --audio-path` takes those of recordings",
         "", "not_covered"};
   for (const auto& model : service_.models_)  // else the first, and findings
     if (model->model.described.weights == claimed_.weights &&

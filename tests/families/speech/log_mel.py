@@ -224,7 +224,7 @@ def flac(frames, bits=16, channels=1, rate=16000):
     for number, (assignment, subframes) in enumerate(frames):
         count = len(subframes[0][1])
         header = Bits().put(0x3FFE, 14).put(0, 2).put(7, 4).put(0, 4).put(assignment, 4).put(0, 4)
-        header.put(number, 8).put(count - 1, 16)
+        header.put(number % 128, 8).put(count - 1, 16)
         frame = Bits().put(int.from_bytes(header.bytes(), "big"), 8 * len(header.bytes()))
         frame.put(crc(header.bytes(), 8, 0x07), 8)
         for kind, x, extra in subframes:

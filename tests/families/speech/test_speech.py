@@ -71,10 +71,8 @@ def test_the_profile_exact16(model):
     check_exact16(logits, plan, vector)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def write_hearing(path):
     """A checkpoint with the shipped model's tokenizer, and so with its vocabulary."""
-    path = tmp_path_factory.mktemp("hears") / "model"
     write_shipped(path, VECTORS["whisper"])
     settings = {
         "eos_token_id": 7, "decoder_start_token_id": START, "lang_to_id": LANGUAGES,
@@ -84,6 +82,11 @@ def folder(tmp_path_factory):
     }  # fmt: skip
     (path / "generation_config.json").write_text(json.dumps(settings))
     return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_hearing(tmp_path_factory.mktemp("hears") / "model")
 
 
 def run(folder, recording, receipt, *options, **kind):

@@ -9,7 +9,7 @@ import pytest
 from conftest import cpu_isas, invar, refused
 from onnx import TensorProto, helper, numpy_helper
 
-F32, I32, I64 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64
+F32, I32, I64, U8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8
 node, value = helper.make_node, helper.make_tensor_value_info
 RANDOM = np.random.default_rng(44)
 
@@ -194,6 +194,42 @@ def test_attention_with_a_past(tmp_path):
         weights(w=(8, 24), b=(24,)),
         weights(x=(2, 3, 8), past=(2, 2, 2, 5, 4)),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("mask", [None, np.array([4, 2], np.int32)])
+def test_attention_of_bytes(tmp_path, columns, mask):
+    """QAttention: one scale and zero point of the weights, or one for each column."""
+    rng = np.random.default_rng(3)
+    constants = weights(b=(24,)) | {
+        "w": rng.integers(-127, 128, (8, 24)).astype(np.int8),
+        "xs": np.array(0.02, np.float32),
+        "ws": np.linspace(0.005, 0.01, 24 if columns else 1).astype(np.float32),
+        "xz": np.array(120, np.uint8),
+        "wz": rng.integers(-3, 4, 24 if columns else 1).astype(np.int8),
+    }
+    if not columns:
+        constants |= {n: constants[n].reshape(()) for n in ("ws", "wz")}
+    ports = [value("x", U8, ["batch", "length", 8]), value("past", F32, [2, "batch", 2, "before", 4])]
+    feed = {"x": rng.integers(0, 256, (2, 4, 8), np.uint8)} | weights(past=(2, 2, 2, 0, 4))
+    if mask is not None:
+        ports.append(value("mask", I32, ["batch"]))
+        feed["mask"] = mask
+    agrees(
+        tmp_path,
+        [
+            fused(
+                "QAttention",
+                ["x", "w", "b", "xs", "ws", "" if mask is None else "mask", "xz", "wz", "past"],
+                ["y", "present"],
+                num_heads=2,
+            )
+        ],
+        ports,
+        [("y", F32), ("present", F32)],
+        constants,
+        feed,
+    )
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -5,7 +5,7 @@ import json
 from typing import Literal
 
 import openai
-from common import ARGUMENTS, PARAMETERS, PROMPTS, SAID, TOOLS, URL, user
+from common import ARGUMENTS, FACTS, PARAMETERS, PROMPTS, SAID, TOOLS, URL, user
 from pydantic import BaseModel
 
 how = {"base_url": URL + "/v1", "api_key": "none", "max_retries": 0}
@@ -13,6 +13,7 @@ client = openai.OpenAI(**how)
 assert [m.id for m in client.models.list()] == [
     "scripted",
     "shakespeare-4m",
+    "hears",
     "bert",
     "bert-reranker",
 ]
@@ -43,6 +44,20 @@ with client.responses.stream(**chat, input=PROMPTS["call"], tools=tools) as stre
     final = stream.get_final_response()
 assert events[0] == "response.created" and events[-1] == "response.completed"
 assert [o.type for o in final.output] == ["message", "function_call"]
+
+with open(FACTS["recording"], "rb") as recording:
+    heard = {"model": "hears", "file": recording, "language": "de"}
+    said = client.audio.transcriptions.create(**heard, temperature=0)
+    recording.seek(0)
+    verbose = client.audio.transcriptions.create(
+        **heard, response_format="verbose_json", timestamp_granularities=["segment"]
+    )
+    recording.seek(0)
+    text = client.audio.transcriptions.create(**heard, response_format="text")
+    recording.seek(0)
+    english = client.audio.translations.create(model="hears", file=recording)
+assert said.text == verbose.text == text.rstrip("\n") and said.text and english.text
+assert [s.start for s in verbose.segments] == [0, 1, 2] and verbose.language == "de"
 
 
 class Choice(BaseModel):

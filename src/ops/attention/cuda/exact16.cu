@@ -20,6 +20,7 @@ size_t state_bytes_exact16(const Call& call, int64_t capacity) {
 
 constexpr int64_t kFewExactRows = 16;
 constexpr int kExactTileWarps = 8;
+using WideDecodeSmem = ExactDecodeSmem<2 * kDecodeSteps, 2 * kDecodeColumns>;
 // The kernels of a call. Its result's bits do not depend on them. The order of Route is that of the
 // forced routes of tests.
 enum class ExactRoute {
@@ -32,14 +33,24 @@ enum class ExactRoute {
   decode_cluster,
   count
 };
+bool is_narrow(const Geometry& g) {
+  return g.d <= kDecodeSteps * kMmaKeys && g.dv <= kDecodeColumns;
+}
 ExactRoute exact_route(const Geometry& g) {
   const auto route = static_cast<ExactRoute>(variant() % static_cast<int>(ExactRoute::count));
+  const auto fits = [](size_t shared) {
+    return shared <= static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  };
   if (device_attribute(cudaDevAttrComputeCapabilityMajor) < 8 || g.d > 256) return ExactRoute::row_per_warp;
-  const size_t tile = g.d > 128 ? sizeof(ExactPrefillSmem<8, 64, kExactTileWarps>)
-                                : sizeof(ExactPrefillSmem<4, 128, kExactTileWarps>);
-  if (tile > static_cast<size_t>(device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)))
+  const bool narrow = is_narrow(g);
+  const bool decodes = route == ExactRoute::automatic
+                           ? g.rows <= kFewExactRows
+                           : route == ExactRoute::decode || route > ExactRoute::tiles_hopper;
+  if (!narrow && decodes && g.dv <= 2 * kDecodeColumns && fits(sizeof(WideDecodeSmem)))
+    return ExactRoute::decode;
+  if (!fits(g.d > 128 ? sizeof(ExactPrefillSmem<8, 64, kExactTileWarps>)
+                      : sizeof(ExactPrefillSmem<4, 128, kExactTileWarps>)))
     return ExactRoute::row_per_warp;
-  const bool narrow = g.d <= kDecodeSteps * kMmaKeys && g.dv <= kDecodeColumns;
   const bool hopper = has_hopper() && narrow && g.seen * kBlock <= INT32_MAX;
   const ExactRoute tiles = hopper && g.plain_scores ? ExactRoute::tiles_hopper : ExactRoute::tiles;
   ExactRoute decode = hopper && g.rows <= kFewExactRows ? ExactRoute::decode_hopper : ExactRoute::decode;
@@ -53,7 +64,7 @@ ExactRoute exact_route(const Geometry& g) {
   switch (route) {
     case ExactRoute::row_per_warp: return route;
     case ExactRoute::tiles: return route;
-    case ExactRoute::decode: return narrow ? route : ExactRoute::tiles;
+    case ExactRoute::decode: return narrow ? route : ExactRoute::tiles;  // too little shared memory
     case ExactRoute::tiles_hopper: return tiles;
     case ExactRoute::decode_hopper:
     case ExactRoute::decode_cluster: return narrow ? decode : tiles;
@@ -86,12 +97,17 @@ void launch_exact_append_blocks(const AttentionParams& s, Stream stream) {
                    dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * blocks), 2),
                    dim3(kBlockAppendThreads), 0, stream, s, static_cast<int>(blocks));
 }
-void launch_exact_decode(const AttentionParams& s, Stream stream) {
+template <int kSteps, int kColumns>
+void launch_exact_decode(const AttentionParams& s, int blocks, Stream stream) {
   const Geometry& g = s.g;
   const int64_t units = g.batch * g.kv_heads * ceil_div(g.rows, kMmaRows) * g.seen;
-  launch_dependent(exact_decode_kernel,
-                   dim3(static_cast<unsigned>(num::min_i64(units, 3 * multiprocessors()))),
-                   dim3(kDecodeThreads), sizeof(ExactDecodeSmem), stream, s);
+  launch_dependent(exact_decode_kernel<kSteps, kColumns>,
+                   dim3(static_cast<unsigned>(num::min_i64(units, blocks * multiprocessors()))),
+                   dim3(kDecodeThreads), sizeof(ExactDecodeSmem<kSteps, kColumns>), stream, s);
+}
+void launch_exact_decode(const AttentionParams& s, Stream stream) {
+  if (is_narrow(s.g)) return launch_exact_decode<kDecodeSteps, kDecodeColumns>(s, kDecodeBlocks, stream);
+  launch_exact_decode<2 * kDecodeSteps, 2 * kDecodeColumns>(s, 1, stream);
 }
 void enqueue_exact16(const Call& call, Stream stream) {
   const Geometry g = attention::geometry(call);
@@ -104,7 +120,7 @@ void enqueue_exact16(const Call& call, Stream stream) {
   else if (heads * g.keys && (heads * g.rows == 0 ||
                               (route != ExactRoute::decode_hopper && route != ExactRoute::decode_cluster)))
     launch_dependent(exact_append_kernel,
-                     dim3(grid_for(ceil_div(heads * g.keys, kExactAppendThreads / kWarp))),
+                     dim3(grid_for(ceil_div(2 * heads * g.keys, kExactAppendThreads / kWarp))),
                      dim3(kExactAppendThreads), 0, stream, s);
   if (heads * g.rows == 0) return;
   switch (route) {

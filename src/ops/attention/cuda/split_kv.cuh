@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(kSplitThreads, 4)
   }
 }
 
-// Thread blocks: one row, whose partials they fold in order (attention.9, attention.17,
+// Thread blocks: columns of one row, whose partials they fold in order (attention.9, attention.17,
 // attention.10). kAhead partials are loaded before they are folded.
 template <int kAhead>
 __global__ void __launch_bounds__(kCombineThreads)
@@ -231,7 +231,8 @@ __global__ void __launch_bounds__(kCombineThreads)
                 blocks = ceil_div(s.sequences[head / g.kv_heads].past + g.keys, kBlock);
   const QueryRow r = query_row(g, head, row);
   const float* max_sums = s.max_sums + 2 * blockIdx.x * g.seen;
-  for (int64_t first = 0; first < g.dv; first += kCombineThreads) {
+  for (int64_t first = int64_t{blockIdx.y} * kCombineThreads; first < g.dv;
+       first += int64_t{gridDim.y} * kCombineThreads) {
     const int64_t c = first + threadIdx.x;
     const float* partials = s.partials + blockIdx.x * g.seen * g.dv_padded + (c < g.dv ? c : 0);
     F ahead[kAhead];
@@ -301,7 +302,9 @@ inline void launch_combine_splits(const AttentionParams& s, Stream stream) {
                       : s.g.seen <= 16 ? combine_splits_kernel<16>
                       : s.g.seen <= 32 ? combine_splits_kernel<32>
                                        : combine_splits_kernel<64>;
-  launch_dependent(kernel, dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * s.g.rows)),
+  launch_dependent(kernel,
+                   dim3(static_cast<unsigned>(s.g.batch * s.g.kv_heads * s.g.rows),
+                        static_cast<unsigned>(num::min_i64(ceil_div(s.g.dv, kCombineThreads), 64))),
                    dim3(kCombineThreads), 0, stream, s);
 }
 

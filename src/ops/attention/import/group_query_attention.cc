@@ -103,11 +103,12 @@ Result<Value> rotated(NodeView& node, Value x, int64_t heads, Value positions) {
 }
 
 // Each head normalised by its root mean square, where the node has a weight [size].
-Status normalise(NodeView& node, unsigned weight, int64_t size, Value& x) {
+Status normalise(NodeView& node, unsigned weight, const char* own_epsilon, int64_t size, Value& x) {
   if (!node.has(weight)) return {};
   if (node.shape(weight) != Shape{Dim::of(size)})
     return bad_input("operand " + std::to_string(weight) + " is no weight of one head");
-  INVAR_TRY(const float epsilon, node.float_attr("qk_norm_epsilon", 1e-6f));
+  INVAR_TRY(float epsilon, node.float_attr("qk_norm_epsilon", 1e-6f));
+  INVAR_TRY(epsilon, node.float_attr(own_epsilon, epsilon));
   const Shape flat = shape_of(x.getType());
   const Shape heads{flat[0], flat[1], Dim::of(flat[2].value / size), Dim::of(size)};
   INVAR_TRY(x, reshape(node, x, heads));
@@ -169,16 +170,18 @@ Result<Value> join(NodeView& node, const Heads& h, unsigned past_operand, unsign
 }  // namespace
 
 Status group_query_attention(NodeView& node) {
-  INVAR_CHECK_OK(
-      node.expect(1, 16,
-                  {"do_rotary", "k_quant_type", "kv_cache_bit_width", "kv_num_heads", "local_window_size",
-                   "num_heads", "qk_norm_epsilon", "qk_output", "rotary_interleaved", "scale",
-                   "sliding_window_cache", "smooth_softmax", "softcap", "v_quant_type"},
-                  3));
+  INVAR_CHECK_OK(node.expect(
+      1, 16,
+      {"causal", "do_rotary", "k_norm_epsilon", "k_quant_type", "kv_cache_bit_width", "kv_num_heads",
+       "local_window_size", "num_heads", "q_norm_epsilon", "qk_norm_epsilon", "qk_output",
+       "rotary_interleaved", "scale", "sliding_window_cache", "smooth_softmax", "softcap", "v_quant_type"},
+      3));
   // sliding_window_cache says where keys are kept; a past without those of before the window is
   // shorter than seqlens_k says, which is an error of the call (attention.15).
-  for (const char* off : {"kv_cache_bit_width", "qk_output", "smooth_softmax"})
+  for (const char* off : {"kv_cache_bit_width", "qk_output"})
     INVAR_CHECK_OK(node.require_attr(off, int64_t{0}));
+  INVAR_TRY(const int64_t causal, node.int_attr("causal", 1));
+  if (!causal) return not_covered("attribute \"causal\" is 0");
   if (!node.has(kSeqlens)) return bad_input("seqlens_k is missing");
   if (node.has(kBias)) return not_covered("attention_bias");
   if (node.has(kKeyScale) || node.has(kValueScale)) return not_covered("quantised keys and values");
@@ -188,8 +191,8 @@ Status group_query_attention(NodeView& node) {
   const auto tokens = dim_expr_of(q[1]);
   if (!tokens || !q[0].known()) return not_covered("an unknown number of queries");
   INVAR_TRY(const Counts counts, counts_of(node, q[0], *tokens));
-  INVAR_CHECK_OK(normalise(node, kQueryNorm, h.size, p.q));
-  INVAR_CHECK_OK(normalise(node, kKeyNorm, h.size, p.k));
+  INVAR_CHECK_OK(normalise(node, kQueryNorm, "q_norm_epsilon", h.size, p.q));
+  INVAR_CHECK_OK(normalise(node, kKeyNorm, "k_norm_epsilon", h.size, p.k));
   INVAR_CHECK_OK(rotate(node, h, p, counts));
   if (node.has(kPastKey) != node.has(kPastValue))
     return bad_input("past key without past value, or the reverse");
@@ -206,6 +209,7 @@ Status group_query_attention(NodeView& node) {
   INVAR_TRY(float scale, node.float_attr("scale", 0.0f));
   INVAR_TRY(const float softcap, node.float_attr("softcap", 0.0f));
   INVAR_TRY(const int64_t window, node.int_attr("local_window_size", -1));
+  INVAR_TRY(const int64_t smooth, node.int_attr("smooth_softmax", 0));
   SmallVector<NamedAttribute> attrs{node.attr("causal", int64_t{1}), node.attr("q_heads", h.q),
                                     node.attr("kv_heads", h.kv), node.attr("scale", scale ? scale : by_size)};
   if (softcap != 0) attrs.push_back(node.attr("softcap", softcap));
@@ -215,6 +219,10 @@ Status group_query_attention(NodeView& node) {
     if (node.shape(kSink) != Shape{Dim::of(h.q)} || !element_of(node.in(kSink)).isF32())
       return bad_input("head_sink that is not f32 [query heads]");
     operands.push_back(node.in(kSink)), attrs.push_back(node.attr("sinks", int64_t{1}));
+  } else if (smooth != 0) {  // one more term, exp(0), in each sum
+    const std::string zeros(static_cast<size_t>(h.q) * sizeof(float), '\0');
+    operands.push_back(node.constant(zeros, DType::f32, h.q)),
+        attrs.push_back(node.attr("sinks", int64_t{1}));
   }
   // More keys than there are would be no key; as an index they are an error of the call.
   const auto keys = dim_expr_of(shape_of(p.k.getType())[1]);

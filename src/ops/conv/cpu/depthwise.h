@@ -1,6 +1,7 @@
 // Depthwise convolution: each tap is a vector of adjacent outputs times one weight, read from a
 // padded tile (kernels/cpu/window_copies.h). Compiled once per instruction set.
 #pragma once
+#include "kernels/cpu/gemm_epilogue.h"
 #include "kernels/cpu/gemm_packing.h"
 #include "kernels/cpu/window_copies.h"
 #include "num/contract/lanes.h"
@@ -40,23 +41,27 @@ INVAR_INLINE int interior_of(const Axis (&a)[kAxes], const BlockTiling& c, const
                      line.step};
       }
   }
-  for (int64_t i = 0; i < c.floats + kSlideSlack; ++i) copy[i] = 0;
+  for (float *to = copy, *const end = copy + c.floats + kSlideSlack; to < end; to += kW) store(to, zero());
   return n;
 }
 // A vector that holds the end of a line writes +0 after it, where the copy is +0 or is written
 // later.
 INVAR_INLINE void copy_interior(const InteriorLines* inside, int planes, int64_t pitch, const float* x,
                                 float* copy) {
-  for (const InteriorLines* s = inside; s < inside + planes; ++s)
-    for (int64_t l = 0; l < s->lines; ++l) {
-      const float* from = x + s->from + l * s->from_hop;
-      float* to = copy + s->to + l * pitch;
-      if (s->step == 1)
-        for (int64_t i = 0; i < s->count; i += kW)
-          store(to + i, load_part(from + i, valid_lanes(s->count - i)));
-      else
+  for (const InteriorLines* s = inside; s < inside + planes; ++s) {
+    const int64_t whole = s->count / kW * kW;
+    const int left = static_cast<int>(s->count - whole);
+    const float* from = x + s->from;
+    float* to = copy + s->to;
+    for (int64_t l = 0; l < s->lines; ++l, from += s->from_hop, to += pitch) {
+      if (s->step != 1) {
         copy_strided(from, s->step, s->count, to);
+        continue;
+      }
+      for (int64_t i = 0; i < whole; i += kW) store(to + i, load(from + i));
+      if (left > 0) store(to + whole, load_n(from + whole, left));
     }
+  }
 }
 
 // to[j] = the contraction of w[0 ... k) with x[offset[t] + j] for n outputs, and up to kSlideSlack
@@ -66,6 +71,60 @@ INVAR_INLINE void copy_interior(const InteriorLines* inside, int planes, int64_t
   sum_taps(
       x, offset, k, n,
       to, [w](F sum, F v, int64_t t) __attribute__((always_inline)) { return fma(v, set1(w[t]), sum); });
+}
+
+// What follows the contraction of a channel: its bias and the store rule (conv.3).
+struct ChannelEnd {
+  F bias;
+  bool biased, plain;  // plain: as in GemmEpilogue
+  explicit ChannelEnd(const float* b)
+      : bias(set1(b ? *b : 0.0f)), biased(b), plain(b && has_no_small_bias(b, 1)) {}
+};
+INVAR_INLINE F finish(const ChannelEnd& f, F chain) {
+  if (f.plain) return one_nan(add(chain, f.bias));
+  const F y = canonicalize(add(zero(), chain));  // contraction.3
+  return f.biased ? canonicalize(add(y, f.bias)) : y;
+}
+
+// Rows of a tile, `pitch` elements apart in its copy at x, of `columns` results each, `stride`
+// apart from `to` on. They are computed as vectors of some rows at once, for K of a single chain. A
+// vector may run past its row if rows are contiguous; the next row overwrites the excess.
+[[gnu::noinline]] void depthwise_tile(const float* x, int64_t pitch, const int64_t* offset, const float* w,
+                                      int64_t k, int64_t rows, int64_t columns, const ChannelEnd& last,
+                                      float* to, int64_t stride) {
+  constexpr int kR = 8;
+  const int64_t vectors = slide::ceil_div(columns, kW), all = rows * vectors;
+  const bool contiguous = stride == columns;
+  int64_t row = 0, column = 0;
+  for (int64_t i = 0; i < all; i += kR) {
+    const float* from[kR];
+    float* out[kR];
+    int64_t room[kR];
+    for (int r = 0; r < kR; ++r) {  // beyond the last vector: that one once more
+      from[r] = x + row * pitch + column;
+      out[r] = to + row * stride + column;
+      room[r] = (contiguous ? (rows - row) * columns : columns) - column;
+      if (i + r + 1 >= all) continue;
+      if ((column += kW) >= columns) column = 0, ++row;
+    }
+    F sum[kR];
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) sum[r] = zero();
+    for (int64_t t = 0; t < k; ++t) {
+      const F each = set1(w[t]);
+      const int64_t at = offset[t];
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r) sum[r] = fma(load(from[r] + at), each, sum[r]);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < kR; ++r) {
+      const F y = finish(last, sum[r]);
+      if (room[r] >= kW)
+        store(out[r], y);
+      else
+        store_n(out[r], y, static_cast<int>(room[r]));
+    }
+  }
 }
 
 }  // namespace

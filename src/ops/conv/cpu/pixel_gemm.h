@@ -198,7 +198,11 @@ void store_nchw(const Call& call, const conv::ConvGeometry& p, const conv::ConvP
       direct ? f.columns : rows, [&](float* y, F c, int lanes, int64_t i) __attribute__((always_inline)) {
         store_part(y, apply_epilogue(last, c, bias_vector(last, i), y - to, lanes), lanes);
       });
-  if (direct) return;
+  if (direct) {
+    if (call.cpu.epilogue && !call.cpu.epilogue->add_relu)
+      notify_block(call, {to - out, rows, present, f.columns});
+    return;
+  }
   Call left = call;
   if (is_final) left.cpu.epilogue = nullptr;
   scatter(left, p, f, 0, m, present, first, rows, w.transposed, rows);

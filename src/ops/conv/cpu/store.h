@@ -7,6 +7,11 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
+// Reports finished results, as one row where they are contiguous: callbacks cost less then.
+INVAR_INLINE void notify_block(const Call& call, const Region& r) {
+  notify_epilogue(call, r.pitch == r.n ? Region{r.at, r.n * r.rows, 1, 0} : r);
+}
+
 // Scatters columns [begin, begin + n) of a phase, given as rows of `ld` at `from`: row r is channel
 // m + r.
 [[maybe_unused]] void scatter(const Call& call, const conv::ConvGeometry& p, const conv::ConvPhase& f,

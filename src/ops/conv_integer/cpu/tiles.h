@@ -12,10 +12,6 @@ constexpr int kPlaceVectors = kW == 4 ? 4 : 2;                     // vectors of
 constexpr int64_t kPair = kPlaceVectors * kW;                      // places of a tile
 constexpr int64_t kByteSlack = 128;                                // bytes after the copy that may be read
 
-INVAR_INLINE bool is_depthwise(const Geometry& p) {
-  return p.channels == 1 && p.rows == 1;
-}
-
 // Call::shared: where a k lies in a group of the copy; weights that are not packed; the copy.
 struct SharedParts {
   int64_t words, weights, copy;
@@ -62,33 +58,43 @@ size_t scratch_of_bytes(const Call& call) {
   return static_cast<size_t>((WordLayout(p).words + 1) * kPlaces) * sizeof(int32_t);
 }
 
+// Copies n bytes, 16 at once where as many may be read and written.
+INVAR_INLINE void copy_bytes(const uint8_t* from, int64_t n, int64_t may, uint8_t* to) {
+  int64_t i = 0;
+  for (; i < n && i + 16 <= may; i += 16) __builtin_memcpy(to + i, from + i, 16);
+  for (; i < n; ++i) to[i] = from[i];
+}
 // A channel of x with its padding, the zero point, as planes by strides.
 void copy_channel(const Geometry& p, const uint8_t* x, uint8_t fill, uint8_t* to) {
   const slide::Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
-  const auto inside = [](const slide::Axis& a, int64_t plane, int64_t i) {
-    return i * a.stride + plane * a.dilation % a.stride + a.low;
+  const uint8_t *const x_end = x + deep.in * high.in * wide.in, *const end_of_copy = to + p.channel;
+  // Position i of a plane is element first + i * stride.
+  const auto first_of = [](const slide::Axis& a, int64_t plane) {
+    return plane * a.dilation % a.stride + a.low;
   };
   for (int64_t r = 0; r < deep.planes; ++r)
     for (int64_t q = 0; q < high.planes; ++q)
-      for (int64_t s = 0; s < wide.planes; ++s)
-        for (int64_t i = 0; i < deep.length; ++i)
-          for (int64_t j = 0; j < high.length; ++j, to += wide.length) {
-            const int64_t d = inside(deep, r, i), h = inside(high, q, j), first = inside(wide, s, 0);
+      for (int64_t s = 0; s < wide.planes; ++s) {
+        const int64_t top = first_of(deep, r), left = first_of(high, q), first = first_of(wide, s);
+        int64_t before = first < 0 ? slide::ceil_div(-first, wide.stride) : 0;
+        int64_t inside = first >= wide.in ? 0 : slide::ceil_div(wide.in - first, wide.stride);
+        before = num::min_i64(before, wide.length), inside = num::min_i64(inside, wide.length);
+        for (int64_t i = 0, d = top; i < deep.length; ++i, d += deep.stride)
+          for (int64_t j = 0, h = left; j < high.length; ++j, h += high.stride, to += wide.length) {
             const bool out = d < 0 || d >= deep.in || h < 0 || h >= high.in;
-            int64_t before = first < 0 ? slide::ceil_div(-first, wide.stride) : 0;
-            int64_t end = first >= wide.in ? 0 : slide::ceil_div(wide.in - first, wide.stride);
-            before = num::min_i64(before, wide.length), end = num::min_i64(end, wide.length);
-            if (out || end < before) end = before;
-            const uint8_t* from = x + (out ? 0 : (d * high.in + h) * wide.in) + first;
-            for (int64_t n = 0; n < before; ++n) to[n] = fill;
+            const int64_t end = out || inside < before ? before : inside, n = end - before;
+            const uint8_t* from = x + (out ? 0 : (d * high.in + h) * wide.in) + first + before * wide.stride;
+            uint8_t* const at = to + before;
             if (wide.stride == 1)
-              for (int64_t n = before; n < end; ++n) to[n] = from[n];
+              copy_bytes(from, n, num::min_i64(x_end - from, end_of_copy - at), at);
             else if (wide.stride == 2)
-              for (int64_t n = before; n < end; ++n) to[n] = from[2 * n];
+              for (int64_t k = 0; k < n; ++k) at[k] = from[2 * k];
             else
-              for (int64_t n = before; n < end; ++n) to[n] = from[n * wide.stride];
-            for (int64_t n = end; n < wide.length; ++n) to[n] = fill;
+              for (int64_t k = 0; k < n; ++k) at[k] = from[k * wide.stride];
+            for (int64_t k = 0; k < before; ++k) to[k] = fill;
+            for (int64_t k = end; k < wide.length; ++k) to[k] = fill;
           }
+      }
 }
 
 // The parts of a call as its phases see them.
@@ -173,11 +179,20 @@ void write_words(const ByteCall& b, const uint8_t* x, int64_t begin, int64_t n, 
         for (int64_t j = 0; j < run[r].count; j += 16)
           __builtin_memcpy(strip[i] + run[r].at + j, from + run[r].from + j, 16);
     }
-    for (int64_t v = 0; v < n; v += kW) {
-      const I word = word_of(row, v, tall, n - v, b.as);
+    auto put = [&](int64_t v, I word) __attribute__((always_inline)) {
       store_i(panel + v / kPair * kPair * b.l.words + v % kPair, word);
       if (sums) store_i(total + v, add_word_products(load_words(total + v), word, set1_i(kWordOfOnes)));
+    };
+    int64_t v = 0;
+#if INVAR_WORD_PERMUTATIONS
+    for (const I moved = set1_i(moved_word(b.as)); tall == 4 && v + 4 * kW <= n; v += 4 * kW) {
+      const uint8_t* const at[4] = {row[0] + v, row[1] + v, row[2] + v, row[3] + v};
+      I word[4];
+      words_of_rows(at, word);
+      for (int i = 0; i < 4; ++i) put(v + i * kW, bit_xor(word[i], moved));
     }
+#endif
+    for (; v < n; v += kW) put(v, word_of(row, v, tall, n - v, b.as));
   }
 }
 
@@ -251,7 +266,7 @@ void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end,
     if (block != last || zeros)
       write_words(b, b.x + (image * p.groups + group) * p.channels * p.channel, first, n, zeros, panel);
     last = block;
-    for (int64_t r = from; r < to; r += kWordRows) {
+    for (int64_t r = from, reported = from; r < to; r += kWordRows) {
       const int64_t rows = num::min_i64(kWordRows, to - r), m = group * p.rows + r;
       const int64_t at = (image * p.groups * p.rows + m) * p.columns + first;
       const int32_t* w = b.weights + group * b.l.group() + r / kWordRows * b.l.words * b.l.stride;
@@ -268,46 +283,78 @@ void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end,
         }
       };
       dispatch_tile_rows<kWordRows>(static_cast<int>(rows), tiles);
-      notify_epilogue(call, {at, n, rows, p.columns});
+      // Callbacks cost less for more rows at once.
+      if ((r + rows - reported) * n < kEpilogueChunk && r + rows < to) continue;
+      const Region done{at - (r - reported) * p.columns, n, r + rows - reported, p.columns};
+      notify_epilogue(call, n == p.columns ? Region{done.at, done.n * done.rows, 1, 0} : done);
+      reported = r + rows;
     }
   }
 }
 
-// Depthwise: the words of places are made from the copy and used at once.
+// Calls f(word, its bytes at places at + 0, 1, ... of a channel at `from`, how many bytes there
+// are) for the words of the channel's weights. kSlid: the taps of a line of the kernel follow one
+// another in the copy.
+template <bool kSlid, class Fn>
+INVAR_INLINE void each_channel_word(const ByteCall& b, const uint8_t* from, int64_t at, int64_t left, Fn f) {
+  for (int64_t word = 0, line = 0; word < b.l.words; line += b.l.line)
+    for (int64_t k = 0; k < b.l.line; k += kWordBytes, ++word) {
+      const int32_t* const place = b.place + line + k;
+      const int64_t tall = num::min_i64(kWordBytes, b.l.line - k);
+#if INVAR_WORD_PERMUTATIONS
+      if constexpr (kSlid) {
+        f(word, bit_xor(slid_words(from + *place + at), set1_i(moved_word(b.as))), tall);
+        continue;
+      }
+#endif
+      const uint8_t* row[kWordBytes];
+      for (int64_t i = 0; i < kWordBytes; ++i) row[i] = from + place[i < tall ? i : 0];
+      f(word, word_of(row, at, tall, left, b.as), tall);
+    }
+}
+
+// Depthwise.
+template <bool kSlid>
 void run_channels(const Call& call, const ByteCall& b, int64_t begin, int64_t end) {
   const Geometry& p = b.p;
   const slide::Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
+  int64_t done = begin * p.columns;
   for (int64_t u = begin; u < end; ++u) {
     const int64_t m = u % p.groups;
     const RowEnd ends = row_end(call, p, b.as, b.sums, m);
     const int32_t* w = b.weights + m * b.l.group();
     const uint8_t* x = b.x + u * p.channel;
     int32_t* out = call.out[0].as<int32_t>() + u * p.columns;
-    int64_t done = 0;
     for (int64_t line = 0; line < deep.out * high.out; ++line) {
       const uint8_t* from = x + (line / high.out * high.length + line % high.out) * wide.length;
       int32_t* to = out + line * wide.out;
       for (int64_t j = 0; j < wide.out; j += kW) {
-        const int64_t left = wide.out - j;
+        const int64_t left = wide.out - j, readable = p.copies ? kW : left;
+        const int lanes = left < kW ? static_cast<int>(left) : kW;
         I sum = set1_i(0), total = set1_i(0);
-        for (int64_t k = 0; k < p.k; k += kWordBytes) {
-          const int64_t tall = num::min_i64(kWordBytes, p.k - k);
-          const uint8_t* row[kWordBytes];
-          for (int64_t i = 0; i < kWordBytes; ++i) row[i] = from + b.place[i < tall ? k + i : k];
-          const I word = word_of(row, j, tall, p.copies ? kW : left, b.as);
-          sum = add_word_products(sum, word, set1_i(w[k / kWordBytes]));
-          if (ends.zero != 0) total = add_word_products(total, word, set1_i(kWordOfOnes));
-        }
+        each_channel_word<kSlid>(
+            b, from, j, readable, [&](int64_t word, I bytes, int64_t tall) __attribute__((always_inline)) {
+              sum = add_word_products(sum, bytes, set1_i(w[word]));
+              if (ends.zero == 0) return;
+              const auto ones = static_cast<int32_t>(static_cast<uint32_t>(kWordOfOnes) >>
+                                                     32 / kWordBytes * (kWordBytes - tall));
+              total = add_word_products(total, bytes, set1_i(ones));
+            });
         int32_t totals[kW];
-        store_i(totals, total);
-        store_sums(sum, ends, totals, left < kW ? static_cast<int>(left) : kW, to + j);
+        if (ends.zero != 0) store_i(totals, total);
+        store_sums(sum, ends, totals, lanes, to + j);
       }
-      const int64_t now = (line + 1) * wide.out;
-      if (now - done < kEpilogueChunk && line + 1 < deep.out * high.out) continue;
-      notify_epilogue(call, {u * p.columns + done, now - done, 1, 0});
+      // Callbacks cost less for several channels at once.
+      const int64_t now = u * p.columns + (line + 1) * wide.out;
+      if (now - done < kEpilogueChunk && (u + 1 < end || line + 1 < deep.out * high.out)) continue;
+      notify_epilogue(call, {done, now - done, 1, 0});
       done = now;
     }
   }
+}
+// Whether slid words have the taps of a line, and what is read beyond them is in the copy.
+bool has_slid_words(const Geometry& p) {
+  return INVAR_WORD_PERMUTATIONS && p.copies && p.axis[2].stride == 1 && p.axis[2].dilation == 1;
 }
 
 void run_bytes(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
@@ -315,7 +362,7 @@ void run_bytes(const Call& call, int phase, int64_t begin, int64_t end, void* sc
   if (phase == 0)
     prepare_bytes(call, b, begin, end);
   else if (is_depthwise(b.p))
-    run_channels(call, b, begin, end);
+    (has_slid_words(b.p) ? run_channels<INVAR_WORD_PERMUTATIONS> : run_channels<false>)(call, b, begin, end);
   else
     run_places(call, b, begin, end, static_cast<int32_t*>(scratch));
 }

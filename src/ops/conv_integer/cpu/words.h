@@ -56,6 +56,65 @@ struct WordsOfX {
   }
 };
 
+// What makes the words of several places from bytes at once: an instruction set's permutations.
+#if INVAR_BYTE_QUADS && (INVAR_ISA_AVX512 || INVAR_ISA_AVX2)
+#define INVAR_WORD_PERMUTATIONS 1
+#else
+#define INVAR_WORD_PERMUTATIONS 0
+#endif
+#if INVAR_WORD_PERMUTATIONS
+// Words of 4 * kW places, of whose four bytes one is in each row.
+INVAR_INLINE void words_of_rows(const uint8_t* const (&row)[4], I (&word)[4]) {
+#if INVAR_ISA_AVX512
+  // Unpacking is within lanes of 16 bytes, so each gets its four bytes of each vector first.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  __m512i r[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) r[i] = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(row[i]));
+  const __m512i ab[2] = {_mm512_unpacklo_epi8(r[0], r[1]), _mm512_unpackhi_epi8(r[0], r[1])};
+  const __m512i cd[2] = {_mm512_unpacklo_epi8(r[2], r[3]), _mm512_unpackhi_epi8(r[2], r[3])};
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    word[2 * i].v = _mm512_unpacklo_epi16(ab[i], cd[i]);
+    word[2 * i + 1].v = _mm512_unpackhi_epi16(ab[i], cd[i]);
+  }
+#else
+  const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+  __m256i r[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    r[i] = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row[i])), order);
+  const __m256i ab[2] = {_mm256_unpacklo_epi8(r[0], r[1]), _mm256_unpackhi_epi8(r[0], r[1])};
+  const __m256i cd[2] = {_mm256_unpacklo_epi8(r[2], r[3]), _mm256_unpackhi_epi8(r[2], r[3])};
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    word[2 * i].v = _mm256_unpacklo_epi16(ab[i], cd[i]);
+    word[2 * i + 1].v = _mm256_unpackhi_epi16(ab[i], cd[i]);
+  }
+#endif
+}
+// Words of kW places whose bytes are the four from each place on. Reads less than 64 bytes.
+INVAR_INLINE I slid_words(const uint8_t* x) {
+  const __m128i quads = _mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 3, 4, 5, 6);
+#if INVAR_ISA_AVX512
+  const __m512i order = _mm512_setr_epi32(0, 1, 0, 0, 1, 2, 1, 1, 2, 3, 2, 2, 3, 4, 3, 3);
+  const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
+  return {_mm512_shuffle_epi8(_mm512_permutexvar_epi32(order, _mm512_castsi256_si512(bytes)),
+                              _mm512_broadcast_i32x4(quads))};
+#else
+  const auto* at = reinterpret_cast<const __m128i*>(x);
+  const __m256i bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(at)),
+                                                _mm_loadu_si128(reinterpret_cast<const __m128i*>(x + 4)), 1);
+  return {_mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(quads))};
+#endif
+}
+#endif
+
+// What all bytes of a word are xored with, or the first `tall`.
+INVAR_INLINE int32_t moved_word(const WordsOfX& as, int64_t tall = 4) {
+  return static_cast<int32_t>(static_cast<uint32_t>(as.moved) * (0x01010101u >> 8 * (4 - tall)));
+}
+
 // The word of lanes at + 0, 1, ... of `tall` rows of bytes; lanes from `left` on are of no matter.
 INVAR_INLINE I word_of(const uint8_t* const (&row)[kWordBytes], int64_t at, int64_t tall, int64_t left,
                        const WordsOfX& as) {
@@ -66,8 +125,7 @@ INVAR_INLINE I word_of(const uint8_t* const (&row)[kWordBytes], int64_t at, int6
 #if INVAR_BYTE_QUADS
   const I first = bit_or(bytes(0), shift_left<8>(bytes(1)));
   const I second = bit_or(shift_left<16>(bytes(2)), shift_left<24>(bytes(3)));
-  const uint32_t some = 0x01010101u >> 8 * (4 - tall);
-  return bit_xor(bit_or(first, second), set1_i(static_cast<int32_t>(static_cast<uint32_t>(as.moved) * some)));
+  return bit_xor(bit_or(first, second), set1_i(moved_word(as, tall)));
 #else
   const I moved = set1_i(as.moved), zero = set1_i(as.subtracted);
   const I low = bit_and(sub(bit_xor(bytes(0), moved), zero), set1_i(0xffff));
@@ -81,14 +139,25 @@ INVAR_INLINE int32_t word_weight(uint8_t byte, DType dtype) {
   return static_cast<int8_t>(dtype == DType::i8 ? byte : byte ^ 0x80);
 }
 
-// Packed weights: [group][tile of rows][word][row of the tile], then the sum of each row.
+INVAR_INLINE bool is_depthwise(const conv_integer::Weights& p) {
+  return p.channels == 1 && p.rows == 1;
+}
+// Packed weights: [group][tile of rows][word][row of the tile], then the sum of each row. A word of
+// one channel to a group has taps of one line of the kernel, whose places follow one another.
 constexpr int64_t kWordRows = kMaxRows;
 struct WordLayout {
-  int64_t words, stride, tiles;
+  int64_t line, each, words, stride, tiles;  // k of a line, words of it, words in all
   explicit WordLayout(const conv_integer::Weights& w)
-      : words((w.k + kWordBytes - 1) / kWordBytes),
+      : line(is_depthwise(w) && w.last > 0 ? w.last
+             : w.k > 0                     ? w.k
+                                           : 1),
+        each((line + kWordBytes - 1) / kWordBytes),
+        words(w.k / line * each),
         stride(num::min_i64(w.rows, kWordRows)),
         tiles(w.rows ? (w.rows + kWordRows - 1) / kWordRows : 0) {}
+  // The first k of a word, and how many it has.
+  int64_t first(int64_t word) const { return word / each * line + word % each * kWordBytes; }
+  int64_t tall(int64_t word) const { return num::min_i64(kWordBytes, line - word % each * kWordBytes); }
   int64_t group() const { return tiles * words * stride; }
   int64_t all(const conv_integer::Weights& w) const { return w.groups * group() + w.groups * w.rows; }
 };
@@ -100,9 +169,10 @@ INVAR_INLINE void pack_row_of_weights(const View& v, const conv_integer::Weights
   int32_t* to = packed + group * l.group() + row / kWordRows * l.words * l.stride + row % kWordRows;
   const uint8_t* from = v.as<const uint8_t>() + m * w.k;
   uint32_t sum = 0;
-  for (int64_t k = 0; k < l.words * kWordBytes; k += kWordBytes, to += l.stride) {
+  for (int64_t j = 0; j < l.words; ++j, to += l.stride) {
+    const int64_t k = l.first(j), tall = l.tall(j);
     uint32_t word = 0;
-    for (int64_t i = 0; i < kWordBytes && k + i < w.k; ++i) {
+    for (int64_t i = 0; i < tall; ++i) {
       const int64_t tap = (k + i) / w.channels, channel = (k + i) % w.channels;
       const int32_t q = word_weight(from[channel * w.taps + tap], v.dtype);
       sum += static_cast<uint32_t>(q);

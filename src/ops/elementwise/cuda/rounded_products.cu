@@ -3,6 +3,7 @@
 
 #include "kernels/call.h"
 #include "kernels/fusion/rounding_kernels.h"
+#include "ops/elementwise/cuda/chains.h"
 #include "ops/elementwise/cuda/rounded_products.cuh"
 #include "ops/elementwise/cuda/rounded_products.h"
 
@@ -147,6 +148,7 @@ const RegisteredRounding registered[] = {{Silu::ops, kKernel<Silu>},
                                          {GeluTanh::ops, kKernel<GeluTanh>},
                                          {Relu::ops, kKernel<Relu>},
                                          {Sigmoid::ops, kKernel<Sigmoid>}};
+const RegisteredChain registered_chain(chain_of_floats);
 template <class Fn>
 constexpr std::string_view kWithJoin[] = {Fn::ops[0], Fn::ops[1], kJoin};
 constexpr std::string_view kPart[] = {kJoin}, kMul[] = {"mul", kJoin};

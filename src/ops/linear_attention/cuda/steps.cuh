@@ -93,7 +93,7 @@ __device__ inline void close_step_slice(const Geometry& g, float* shared, const 
 __global__ void __launch_bounds__(kThreads) steps_kernel(Rows p, int slices) {
   extern __shared__ float4 step_shared[];
   __shared__ double log[kChunkRows];
-  trigger_and_wait();
+  trigger_next_grid();
   const Geometry& g = p.g;
   float* const shared = reinterpret_cast<float*>(step_shared);
   const StepLayout at(g.d);
@@ -107,6 +107,7 @@ __global__ void __launch_bounds__(kThreads) steps_kernel(Rows p, int slices) {
   bool has_changed = sequence.past == 0;
   copy_memory(g, m, shared, at, first, sequence.past == 0, t);
   if (tid < t) log[tid] = m.decay[tid];
+  wait_for_previous_grid();  // the state is of earlier calls, which have ended
   wait_copies<0>();
   __syncthreads();
   for (int64_t i = 0; i < g.seq; ++i) {

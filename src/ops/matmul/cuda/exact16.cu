@@ -1,12 +1,16 @@
 // matmul_exact16: rows of a and columns of b are rounded to planes of bytes, b once if it is
 // constant; then a kernel for the device and the shape multiplies. The sums are exact, so their
 // order is free.
+#include "kernels/blocks/block_readers.h"
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/fusion/join_kernels.h"
+#include "ops/matmul/cuda/exact16/coded/hopper.h"
+#include "ops/matmul/cuda/exact16/coded/planes.cuh"
 #include "ops/matmul/cuda/exact16/hopper.h"
 #include "ops/matmul/cuda/exact16/mma.cuh"
 #include "ops/matmul/cuda/exact16/plain.cuh"
 #include "ops/matmul/cuda/exact16/quantize.cuh"
+#include "ops/matmul/tiles.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -19,13 +23,32 @@ ExactKernels exact_kernels() {
   return {has_hopper(), has_mma(), multiprocessors()};
 }
 
+// Other GPUs than Hopper have numbers, rounded once when they are loaded.
+const RegisteredBlockReader tiles_of_b(
+    "matmul_exact16",
+    [](const View& b, int i, const Attributes& attrs) {
+      return has_hopper() && matmul::is_columns_in_tiles(b, i, attrs);
+    },
+    RegisteredBlockReader::On::gpu);
+// Columns in codes are read by the kernel of few rows, and unpacked for others.
+bool reads_codes(const Call& call) {
+  const matmul::Shape s = shape_exact16(call);
+  return is_coded(call.in[1]) && has_hopper() && s.m <= kCodedRows && s.k <= kBlocksToJoin * kBlockK &&
+         variant() % kExactRoutes <= static_cast<int>(ExactRoute::gemv) &&
+         gemv_work(s, multiprocessors()).units > 0;
+}
+
 // The number of the first calls that one kernel computes: products of the same rows with packed
 // matrices.
 size_t count_together(std::span<const Call* const> calls) {
   const Call& first = *calls[0];
   const matmul::Shape s = shape_exact16(first);
+  const bool coded = is_coded(first.in[1]);
+  if (coded && !reads_codes(first)) return 1;
   const auto fits = [&](const Call& call) {
     const matmul::Shape t = shape_exact16(call);
+    if (is_coded(call.in[1]) != coded) return false;
+    if (coded && form_of(tiles_of(call.in[1])) != form_of(tiles_of(first.in[1]))) return false;
     return call.in[0].data == first.in[0].data && call.in[1].packed && t.batches == 1 && t.m == s.m &&
            t.k == s.k && t.k > 0 && call.out[0].elements() > 0;
   };
@@ -44,7 +67,17 @@ struct SharedExact {
   int height;
   int64_t counters;
   size_t counters_at, b, sums, bytes;
+  bool in_codes;  // the kernel reads them
 };
+GemvWork coded_work(const matmul::Shape& s, const weights::CodeTiles& tiles) {
+  matmul::Shape block = s;
+  if (block.m > kBlockRows) block.m = kBlockRows;
+  GemvWork w = gemv_work(block, multiprocessors());
+  w.row_blocks = static_cast<int>(ceil_div(s.m, int64_t{w.rows}));
+  cut_evenly(w, ceil_div(s.n, kBlockRows) * w.row_blocks, multiprocessors());
+  w.units_ahead = static_cast<int>(kBytesAhead / (int64_t{w.grid} * tiles.tile_bytes()));
+  return w;
+}
 size_t aligned_bytes(size_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
@@ -58,14 +91,18 @@ SharedExact shared_exact16(std::span<const Call* const> calls) {
   p.route = select_exact(p.all, has, variant());
   p.matrices_a = s.m ? row_count(first.in[0]) / s.m : 0;
   p.height = kBlockRows;
+  p.in_codes = reads_codes(first);
+  if (p.in_codes) p.route = ExactRoute::gemv;
   if (p.route == ExactRoute::gemv) {
-    p.gemv = gemv_work_in_strips(p.all, has.multiprocessors);
+    p.gemv = p.in_codes ? coded_work(p.all, tiles_of(first.in[1]))
+                        : gemv_work_in_strips(p.all, has.multiprocessors);
     p.height = p.gemv.rows;
     p.counters = gemv_counters(p.gemv);
   }
   p.counters_at = planes_bytes(p.matrices_a, s.m, s.k, p.height);
   p.b = aligned_bytes(p.counters_at + static_cast<size_t>(p.counters) * sizeof(uint32_t));
-  p.sums = p.b + (first.in[1].packed ? 0 : aligned_bytes(planes_bytes(s.matrices_b, s.n, s.k, kBlockRows)));
+  const bool made = !first.in[1].packed || (is_coded(first.in[1]) && !p.in_codes);
+  p.sums = p.b + (!made ? 0 : aligned_bytes(planes_bytes(s.matrices_b, s.n, s.k, kBlockRows)));
   p.bytes = p.sums + (p.route == ExactRoute::gemv ? gemv_bytes(p.gemv) : 0);
   return p;
 }
@@ -110,17 +147,22 @@ void enqueue_together(std::span<const Call* const> calls, const GpuFusion& fusio
   auto* shared = static_cast<uint8_t*>(first.shared);
   p.gemv.counters = reinterpret_cast<uint32_t*>(shared + p.counters_at);
   p.gemv.sums = reinterpret_cast<int64_t*>(shared + p.sums);
-  const bool packed = first.in[1].packed;
+  const bool coded = is_coded(first.in[1]), packed = first.in[1].packed && !coded;
   void* const b = packed ? first.in[1].data : shared + p.b;
-  if (!packed) enqueue_weights(first.in[1], s.trans_b, b, stream);
+  if (coded && !p.in_codes)
+    enqueue_unpacking(tiles_of(first.in[1]), planes(b, 1, s.n, s.k, kBlockRows), stream);
+  else if (!packed && !coded)
+    enqueue_weights(first.in[1], s.trans_b, b, stream);
   ExactTogether in{s, planes(shared, p.matrices_a, s.m, s.k, p.height), static_cast<int>(calls.size())};
   for (size_t i = 0; i < calls.size(); ++i) {
     const matmul::Shape t = shape_exact16(*calls[i]);
-    in.of[i] = {planes(i ? calls[i]->in[1].data : b, t.matrices_b, t.n, t.k, kBlockRows),
+    in.of[i] = {p.in_codes ? coded_planes(tiles_of(calls[i]->in[1]))
+                           : planes(i ? calls[i]->in[1].data : b, t.matrices_b, t.n, t.k, kBlockRows),
                 calls[i]->out[0].as<float>(), addend(i), t.n};
   }
   enqueue_rounding(first, p, in.a, fusion, stream);
 #ifdef INVAR_SM90A
+  if (p.in_codes) return enqueue_coded_hopper(in, form_of(tiles_of(first.in[1])), p.gemv, stream);
   if (p.route == ExactRoute::gemv) return enqueue_gemv_hopper(in, p.gemv, packed, stream);
   if (p.route == ExactRoute::gemm) return enqueue_gemm_hopper(in, stream);
 #endif
@@ -152,6 +194,7 @@ void enqueue_exact16(const Call& call, Stream stream) {
 
 size_t pack_bytes_exact16(const View& v, int i, const Attributes& attrs) {
   if (i != 1 || v.elements() == 0) return 0;
+  if (v.packed) return weights::CodeTiles::of(*v.as<const weights::PackedRows>()).bytes();
   const bool trans = MatmulExact16Attributes(attrs).trans_b != 0;
   const int64_t k = v.dim[v.rank - (trans ? 1 : 2)], n = v.dim[v.rank - (trans ? 2 : 1)];
   return planes_bytes(v.elements() / (k * n), n, k, kBlockRows);

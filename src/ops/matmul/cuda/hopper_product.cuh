@@ -28,7 +28,7 @@ template <int kConsumers_, int kArrivals_, int kProducers_, int kStages_, int kB
           int kProducerRegisters_, int kConsumerRegisters_, bool kStartsEarly_>
 struct ProductFrame {
   static constexpr int kConsumers = kConsumers_, kArrivals = kArrivals_, kProducers = kProducers_;
-  static constexpr int kStages = kStages_;
+  static constexpr int kStages = kStages_, kEmptyArrivals = kConsumers * kArrivals;
   static constexpr int kProducerRegisters = kProducerRegisters_, kConsumerRegisters = kConsumerRegisters_;
   static constexpr bool kStartsEarly = kStartsEarly_;
   static constexpr int kThreads = (kConsumers + 1) * kWarpgroup;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(Product::kThreads, 1)
   if (threadIdx.x == 0) {
     for (uint32_t i = 0; i < stages; ++i) {
       init_barrier(ring.full + 8 * i, 1);
-      init_barrier(ring.empty + 8 * i, Product::kConsumers * Product::kArrivals);
+      init_barrier(ring.empty + 8 * i, Product::kEmptyArrivals);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }

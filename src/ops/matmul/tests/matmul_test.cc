@@ -12,6 +12,7 @@
 #include "kernels/blocks/block_readers.h"
 #include "kernels/testing.h"
 #include "num/convert/convert.h"
+#include "ops/matmul/tiles.h"
 #include "weights/formats.h"
 #include "weights/testing.h"
 
@@ -205,6 +206,23 @@ TEST(MatmulOfBlocks, AreThoseOfTheNumbers) {
       EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * 4), 0) << isa << ' ' << f.name;
     }
   }
+}
+
+// Tiles of codes are made where the rows of one matrix are columns of a product.
+TEST(MatmulOfBlocks, AreTilesWhereRowsAreColumns) {
+  const weights::Format& f = *weights::find_format(std::string_view("Q4_K"));
+  weights::PackedRows rows{&f, nullptr, 512, 2 * f.bytes, 64};
+  View b;
+  b.dtype = DType::f32, b.rank = 2, b.dim[0] = 64, b.dim[1] = 512, b.data = &rows;
+  const Attributes columns{{"trans_b", int64_t{1}}}, plain;
+  EXPECT_FALSE(matmul::is_columns_in_tiles(b, 1, columns));
+  b.packed = true;
+  EXPECT_TRUE(matmul::is_columns_in_tiles(b, 1, columns));
+  EXPECT_FALSE(matmul::is_columns_in_tiles(b, 0, columns) || matmul::is_columns_in_tiles(b, 1, plain));
+  rows.turned = true;
+  EXPECT_FALSE(matmul::is_columns_in_tiles(b, 1, columns));
+  rows.turned = false, b.rank = 3, b.dim[2] = 512, b.dim[0] = 1, b.dim[1] = 64;
+  EXPECT_FALSE(matmul::is_columns_in_tiles(b, 1, columns));
 }
 
 // The same for matrices whose codes, scales and zeros lie apart, also where their rows are the

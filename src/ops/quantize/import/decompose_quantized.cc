@@ -37,17 +37,6 @@ Result<Value> broadcast_scales(NodeView& node, Value scales) {
 
 // ---- constants of numbers that no tensor of a program has (quantize.8)
 
-// The bytes of a constant, as u8 of this shape.
-Result<Value> bytes_of_constant(NodeView& node, Value x, const Shape& shape) {
-  auto weight = x.getDefiningOp<ReproWeightOp>();
-  if (!weight) return not_covered("numbers of 4 bits, or of 8 bits with an exponent, that are computed");
-  const std::string name = weight.getName().str() + " as bytes";
-  return Value(node.builder().create<ReproWeightOp>(
-      weight.getLoc(), tensor_of(shape, node.builder().getIntegerType(8, false)),
-      node.builder().getStringAttr(name), weight.getFileAttr(), weight.getOffsetAttr(),
-      weight.getLengthAttr(), weight.getDataAttr(), UnitAttr()));
-}
-
 // The number of a byte that has so many bits of a mantissa, and above them an exponent. finite:
 // there is no infinity, and one pattern, or one of each sign, is NaN; unsigned_zero: it is that of
 // -0, and the bias is one larger.
@@ -82,14 +71,9 @@ Result<Value> integers_of_4_bits(NodeView& node, Value x) {
   for (const Dim& d : shape)
     if (!d.constant() || __builtin_mul_overflow(n, d.value, &n)) return not_covered("a size that is open");
   const Dim pairs = Dim::of((n + 1) / 2);
-  INVAR_TRY(const Value bytes, bytes_of_constant(node, x, {pairs}));
+  INVAR_TRY(const Value bytes, constant_bytes(node, x, {pairs}));
   const bool is_signed = packed_code(x) == 22;
-  INVAR_TRY(Value low, node.make<BitwiseAndOp>({bytes, node.constant(llvm::StringRef("\x0f"), DType::u8)}));
-  INVAR_TRY(Value high, node.make<ShiftRightOp>({bytes, node.constant(llvm::StringRef("\x04"), DType::u8)}));
-  INVAR_TRY(low, reshape(node, low, {pairs, Dim::of(1)}));
-  INVAR_TRY(high, reshape(node, high, {pairs, Dim::of(1)}));
-  INVAR_TRY(Value all, concat(node, {low, high}, 1));
-  INVAR_TRY(all, reshape(node, all, {Dim::of(2 * pairs.value)}));
+  INVAR_TRY(Value all, unpacked_integers(node, bytes, 4));
   INVAR_TRY(all, slice(node, all, 0, 0, n));
   if (is_signed) {  // two's complement: (v ^ 8) - 8
     INVAR_TRY(all, node.make<BitwiseXorOp>({all, node.constant(llvm::StringRef("\x08"), DType::u8)}));
@@ -114,7 +98,7 @@ Result<Value> dequantize_float8(NodeView& node) {
     const uint32_t bits = widened_byte(byte, e5m2 ? 2 : 3, code != 19, unsigned_zero);
     for (int i = 0; i < 4; ++i) table += static_cast<char>(bits >> 8 * i & 0xff);
   }
-  INVAR_TRY(Value x, bytes_of_constant(node, node.in(0), node.shape(0)));
+  INVAR_TRY(Value x, constant_bytes(node, node.in(0), node.shape(0)));
   INVAR_TRY(x, cast_to(node, x, node.builder().getI64Type()));
   INVAR_TRY(x, node.make<GatherOp>({node.constant(table, DType::f32, {256}), x}));
   INVAR_TRY(const Value scale, broadcast_scales(node, node.in(1)));

@@ -19,6 +19,8 @@ Status assign_layouts(Executable& e, const Target& target) {
   std::vector<bool> eligible(values);  // only kernels with such a variant make and read it
   auto operand = [&](size_t n) { return e.nodes[n].node->in[0].index; };
   auto result = [&](size_t n) { return e.nodes[e.group_end(n) - 1].node->out[0]; };
+  // Callbacks see results with channels first.
+  auto has_callbacks = [&](size_t n) { return e.nodes[n].fused_count > 0 && !e.nodes[n].in_registers; };
   auto is_channels_last = [&](int v) { return v < 0 || e.values[v].pitch > 0; };
   for (size_t n = 0; n < count; n = e.group_end(n)) {
     const plan::Node& node = *e.nodes[n].node;
@@ -32,7 +34,7 @@ Status assign_layouts(Executable& e, const Target& target) {
     }
     if (has_attribute_types(node.attrs))  // else check() refuses the node
       variant[n] = e.nodes[n].kernel.cpu->channels_last(weights, node.attrs, pitch[n]);
-    if (variant[n]) eligible[result(n)] = e.plan->values[result(n)].shape.size() > 2;
+    if (variant[n]) eligible[result(n)] = e.plan->values[result(n)].shape.size() > 2 && !has_callbacks(n);
   }
   for (const plan::Port& p : e.plan->outputs) eligible[p.value] = false;
   for (size_t n = 0; n < count; n = e.group_end(n))
@@ -40,8 +42,8 @@ Status assign_layouts(Executable& e, const Target& target) {
       for (size_t i = 0; i < e.nodes[m].node->in.size(); ++i) {
         const plan::Operand& o = e.nodes[m].node->in[i];
         if (o.kind != plan::Operand::value || (m > n && o.index == e.nodes[m - 1].node->out[0])) continue;
-        if (m > n) addend[n] = o.index;
-        if (!variant[n] || (m == n && i > 0)) eligible[o.index] = false;
+        if (m > n && !has_callbacks(n)) addend[n] = o.index;
+        if (!variant[n] || (m == n ? i > 0 : has_callbacks(n))) eligible[o.index] = false;
       }
   // A kernel whose result has the layout of its operand passes ineligibility backwards.
   for (size_t n = count; n-- > 0;)

@@ -56,8 +56,8 @@ bool can_fuse_addition(const Executable& e, size_t head, const DefUse& uses) {
   const size_t node = head + 1;
   if (node == e.nodes.size()) return false;
   const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
-  if ((!h.kernel.gpu->enqueue_fused && h.join < 0) || !n.kernel.gpu->is_addition ||
-      n.feeds_state != h.feeds_state || h.node->out.size() != 1 || n.node->in.size() != 2)
+  if ((!h.kernel.gpu->enqueue_fused && h.join < 0) || !n.kernel.gpu->is_addition || h.is_constant ||
+      n.is_constant || n.feeds_state != h.feeds_state || h.node->out.size() != 1 || n.node->in.size() != 2)
     return false;
   const int result = h.node->out[0], sum = n.node->out[0];
   const auto alike = [&](int v) {
@@ -72,20 +72,29 @@ bool can_fuse_addition(const Executable& e, size_t head, const DefUse& uses) {
   return results == 1;
 }
 
-// Whether `node` can join the group of `head`, which all nodes between them have joined.
-bool can_fuse(const Executable& e, size_t head, size_t node, const DefUse& uses) {
+// How `node` can join the group of `head`, which all nodes between them have joined. A kernel that
+// can do both, such as a convolution, takes an addition and a relu in registers and anything else
+// by callbacks, but never some of a group each way.
+enum class Joins { no, in_registers, by_callbacks };
+Joins can_fuse(const Executable& e, size_t head, size_t node, const DefUse& uses) {
   const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
-  if ((!h.kernel.cpu->epilogue && !h.kernel.cpu->add_relu_epilogue) || h.node->out.size() != 1) return false;
+  const ops::CpuKernel& kernel = *h.kernel.cpu;
+  if ((!kernel.epilogue && !kernel.add_relu_epilogue) || h.node->out.size() != 1) return Joins::no;
   if (!n.kernel.cpu->region || n.node->out.size() != 1 || n.feeds_state != h.feeds_state ||
-      n.contract->find_out_of_bounds)
-    return false;
+      n.contract->find_out_of_bounds || h.is_constant || n.is_constant)
+    return Joins::no;
+  for (const PreparedNode* one : {&h, &n})
+    if (e.values[one->node->out[0]].may_view >= 0) return Joins::no;
   // All nodes between them have this shape, too, so no result of the group is broadcast within it.
-  if (e.plan->values[n.node->out[0]].shape != e.plan->values[h.node->out[0]].shape) return false;
-  if (!h.kernel.cpu->epilogue) return can_fuse_in_register(e, head, node, uses);
-  bool reads_group = false;
+  if (e.plan->values[n.node->out[0]].shape != e.plan->values[h.node->out[0]].shape) return Joins::no;
+  const bool begins = h.fused_count == 0;
+  if (kernel.add_relu_epilogue && (begins || h.in_registers) && can_fuse_in_register(e, head, node, uses))
+    return Joins::in_registers;
+  if (!kernel.epilogue || (!begins && h.in_registers)) return Joins::no;
   for (const plan::Operand& o : n.node->in)
-    reads_group |= o.kind == plan::Operand::value && uses.def[o.index] >= head && uses.def[o.index] < node;
-  return reads_group;
+    if (o.kind == plan::Operand::value && uses.def[o.index] >= head && uses.def[o.index] < node)
+      return Joins::by_callbacks;
+  return Joins::no;
 }
 
 // The result of `node` takes the memory of an operand that the group of `head` made and that
@@ -112,7 +121,10 @@ Status fuse_epilogues(Executable& e, const Target& target) {
     }
   if (target.device) return {};
   for (size_t head = 0; head < e.nodes.size(); head = e.group_end(head))
-    for (size_t n = head + 1; n < e.nodes.size() && can_fuse(e, head, n, uses); ++n) {
+    for (size_t n = head + 1; n < e.nodes.size(); ++n) {
+      const Joins how = can_fuse(e, head, n, uses);
+      if (how == Joins::no) break;
+      e.nodes[head].in_registers = how == Joins::in_registers;
       ++e.nodes[head].fused_count;
       share_slot(e, head, n, uses);
     }

@@ -36,7 +36,7 @@ bool is_independent(const Executable& e, size_t from, size_t begin, size_t end) 
 // it is one whatever its rank (matmul_nbits.1).
 size_t batch_end(const Executable& e, size_t head, int rows, const std::vector<size_t>& readers) {
   const PreparedNode& first = e.nodes[head];
-  if (!first.kernel.gpu->enqueue_fused || !first.kernel.gpu->enqueue_batch) return head;
+  if (!first.kernel.gpu->enqueue_fused || !first.kernel.gpu->enqueue_batch || first.is_constant) return head;
   const auto joins = [&](const PreparedNode& n) {
     const std::vector<plan::Operand>& in = n.node->in;
     return n.kernel == first.kernel && n.feeds_state == first.feeds_state && n.node->state < 0 &&
@@ -51,7 +51,7 @@ size_t batch_end(const Executable& e, size_t head, int rows, const std::vector<s
 }
 
 // Whether `can_round` of a kernel accepts these nodes, whose values have one shape up to a join and
-// one behind it.
+// one behind it, but for constants such as the weight of a norm.
 bool can_round(const Executable& e, bool (*can_round)(std::span<const ops::Call* const>), size_t first,
                size_t end) {
   const StepShape step{2, 3, 1};
@@ -62,7 +62,8 @@ bool can_round(const Executable& e, bool (*can_round)(std::span<const ops::Call*
     const PreparedNode& node = e.nodes[n];
     const std::vector<plan::DimRef>& shape = e.plan->values[node.node->out[0]].shape;
     for (const plan::Operand& o : node.node->in)
-      if (node.join < 0 && o.kind == plan::Operand::value && e.plan->values[o.index].shape != shape)
+      if (node.join < 0 && o.kind == plan::Operand::value && !e.values[o.index].is_constant &&
+          e.plan->values[o.index].shape != shape)
         return false;
     NodeShapes& s = shapes[n - first];
     if (!e.shapes(node, step, s) || !e.check(n, step)) return false;
@@ -76,7 +77,7 @@ bool can_round(const Executable& e, bool (*can_round)(std::span<const ops::Call*
 bool is_plain(const Executable& e, size_t n) {
   const PreparedNode& node = e.nodes[n];
   return e.group_end(n) == n + 1 && !node.library && node.node->state < 0 && node.node->out.size() == 1 &&
-         !node.contract->find_out_of_bounds;
+         !node.contract->find_out_of_bounds && !node.is_view && !node.is_constant;
 }
 
 // The nodes from `first` on, up to the batch that begins at `head`, become its prologue if a kernel

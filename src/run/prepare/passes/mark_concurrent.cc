@@ -21,15 +21,21 @@ Status mark_concurrent(Executable& e, const Target& target) {
   std::vector<size_t> written_by(e.buffers, e.nodes.size()), read_by = written_by;
   auto for_each_buffer = [&e](const PreparedNode& n, const auto& write, const auto& read) {
     for (int v : n.node->out) write(static_cast<size_t>(e.values[v].buffer));
-    for (const plan::Operand& o : n.node->in)
-      if (o.kind == plan::Operand::value) read(static_cast<size_t>(e.values[o.index].buffer));
+    for (const plan::Operand& o : n.node->in) {
+      if (o.kind != plan::Operand::value) continue;
+      const PreparedValue& v = e.values[o.index];
+      read(static_cast<size_t>(v.buffer));
+      // In some steps it lies in the buffer of another value.
+      const int base = v.view_of < 0 ? v.may_view : e.values[v.view_of].may_view;
+      if (base >= 0) read(static_cast<size_t>(e.values[base].buffer));
+    }
   };
   size_t first = 0;
   for (size_t n = 0; n < e.nodes.size(); n = e.group_end(n)) {
     PreparedNode& node = e.nodes[n];
     node.concurrent = n > 0 && node.kernel == e.nodes[first].kernel &&
                       node.feeds_state == e.nodes[first].feeds_state && node.node->state < 0 &&
-                      !node.in_prologue && node.join < 0 &&
+                      node.is_constant == e.nodes[first].is_constant && !node.in_prologue && node.join < 0 &&
                       (!target.device || node.kernel.gpu->enqueue_batch);
     const bool in_batch = n > first && n < e.nodes[first].batch_end;  // of one with a prologue
     if (e.nodes[first].batch_end) node.concurrent &= in_batch;

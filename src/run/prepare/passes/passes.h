@@ -12,12 +12,16 @@ Status bind_symbols(Executable&, const Target&);
 Status select_kernels(Executable&, const Target&);
 // Marks the nodes that some state depends on: they run in steps without tail.
 Status mark_feeds_state(Executable&, const Target&);
-// Host: finds results that can be views of an operand.
+// Marks the nodes whose results depend on weights alone.
+Status mark_constants(Executable&, const Target&);
+// Finds results that can be views of an operand, in all steps or in some.
 Status alias_views(Executable&, const Target&);
 // Fuses pointwise nodes into the epilogue of the kernel before them; on a GPU, an addition.
 Status fuse_epilogues(Executable&, const Target&);
 // GPU: runs what makes the rows of products in the products' kernels, which get them rounded.
 Status fuse_prologues(Executable&, const Target&);
+// GPU: runs neighbouring elementwise operations as one kernel.
+Status fuse_chains(Executable&, const Target&);
 // Gives every value a buffer; drops views that would keep much more memory alive.
 Status plan_memory(Executable&, const Target&);
 // Host: keeps values channels last between kernels that have such a variant.

@@ -1,9 +1,11 @@
 // Gives every value a buffer: the plan's slot, or one planned anew for a GPU and where nodes are
 // fused or results alias. Fused nodes need their operands at the same time, as do the nodes of a
-// batch with its prologue, and a view keeps the value that it points into alive.
+// batch with its prologue, or of a chain and those between them, and a view keeps the value that it
+// points into alive.
 #include <algorithm>
 #include <numeric>
 
+#include "plan/memory_plan.h"
 #include "run/prepare/passes/passes.h"
 
 namespace invar::run {
@@ -45,10 +47,10 @@ size_t batch_end(const Executable& e, size_t first) {
   return end;
 }
 
-// The slots for fused groups, batches and views. A small view may keep a large buffer alive: then
-// there are no views.
+// The slots for fused groups, batches and views. A small view may keep a large buffer alive: where
+// views cost much memory there are none. What a decoder computes is small beside its weights.
 plan::SlotAssignment plan_slots(Executable& e, bool has_views) {
-  std::vector<int> group(e.nodes.size()), shares_slot_with, view_of;
+  std::vector<int> group(e.nodes.size()), shares_slot_with, view_of, keeps;
   int groups = 0;
   const auto fill = [&group](size_t begin, size_t end, int with) {
     std::fill(group.begin() + static_cast<int64_t>(begin), group.begin() + static_cast<int64_t>(end), with);
@@ -57,15 +59,19 @@ plan::SlotAssignment plan_slots(Executable& e, bool has_views) {
     fill(head, end = batch_end(e, head), groups);
   for (const PreparedNode& n : e.nodes)
     if (!n.prologue.empty()) fill(n.prologue[0], n.batch_end, group[n.prologue[0]]);
+  for (size_t n = 0; n < e.nodes.size(); ++n)
+    if (const std::vector<size_t>& chain = e.nodes[n].chain; !chain.empty())
+      fill(chain[0], n + 1, group[chain[0]]);
   for (const PreparedValue& v : e.values)
-    shares_slot_with.push_back(v.shares_slot_with), view_of.push_back(v.view_of);
-  plan::SlotAssignment slots = plan::plan_memory(*e.plan, group, shares_slot_with, view_of);
+    shares_slot_with.push_back(v.shares_slot_with), view_of.push_back(v.view_of), keeps.push_back(v.may_view);
+  plan::SlotAssignment slots = plan::plan_memory(
+      *e.plan, {.group = group, .shares_slot_with = shares_slot_with, .view_of = view_of, .keeps = keeps});
   if (!has_views) return slots;
   plan::SlotAssignment without_views = plan::plan_memory(*e.plan, group, shares_slot_with);
   const uint64_t least = bytes_of(e, without_views);
-  if (bytes_of(e, slots) <= least + least / 8) return slots;
+  if (bytes_of(e, slots) <= least + least / (e.has_memory ? 2 : 8)) return slots;
   for (PreparedNode& n : e.nodes) n.is_view = false;
-  for (PreparedValue& v : e.values) v.view_of = -1, v.offset = 0;
+  for (PreparedValue& v : e.values) v.view_of = v.may_view = -1, v.offset = 0;
   return without_views;
 }
 
@@ -75,14 +81,16 @@ Status plan_memory(Executable& e, const Target& target) {
   int count = e.plan->slots;
   for (size_t v = 0; v < e.values.size(); ++v) e.values[v].buffer = e.plan->values[v].slot;
   const bool has_views =
-      std::any_of(e.values.begin(), e.values.end(), [](const PreparedValue& v) { return v.view_of >= 0; });
+      std::ranges::any_of(e.values, [](const PreparedValue& v) { return v.view_of >= 0 || v.may_view >= 0; });
   if (has_views || e.fused() || target.device) {
     const plan::SlotAssignment slots = plan_slots(e, has_views);
     for (size_t v = 0; v < e.values.size(); ++v) e.values[v].buffer = slots.slot_of[v];
     count = slots.count;
   }
   for (PreparedValue& v : e.values)
-    if (v.buffer < 0) v.buffer = count++;
+    if (v.buffer < 0 || (v.is_constant && v.view_of < 0)) v.buffer = count++;
+  for (PreparedValue& v : e.values)
+    if (v.is_constant && v.view_of >= 0) v.buffer = e.values[v.view_of].buffer;
   e.buffers = static_cast<size_t>(count);
   return {};
 }

@@ -49,27 +49,27 @@ func.func @reasons(%x: tensor<?x4xf32, #repro.dims<"seq", "">>, %p: tensor<?x4xf
 
 // -----
 
-// CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "order"): operand 4 (g_idx) is not covered
-// CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "three"): covered are 4 and 8 bits
+// CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "order"): g_idx has the shape [39]
+// CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "three"): covered are 2, 4 and 8 bits
 // CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "block"): K and N are positive, block_size a power of two from 16 on
 // CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "inner"): the last dimension of operand 0 is not K = 64
 // CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "scales"): operand 2 has the shape [3] instead of [3, 2]
-// CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "zeros"): covered are zero points of uint8
-// CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "value"): operand 2 is no constant of the shape [3, 2]
-func.func @quantised(%x: tensor<?x40xf32, #repro.dims<"seq", "">>, %v: tensor<6xf32>)
+// CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "zeros"): covered are zero points of uint8 and of the type of the scales
+// CHECK: error: MatMulNBits (domain com.microsoft opset 1, node "value"): weights that are no constant of uint8
+func.func @quantised(%x: tensor<?x40xf32, #repro.dims<"seq", "">>, %v: tensor<3x2x16xui8>)
     -> (!onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown) {
   %b = onnx.weight "b" {file = "w", offset = 0 : i64, length = 96 : i64} : tensor<3x2x16xui8>
   %s = onnx.weight "s" {file = "w", offset = 96 : i64, length = 24 : i64} : tensor<3x2xf32>
   %r = onnx.weight "r" {file = "w", offset = 96 : i64, length = 12 : i64} : tensor<3xf32>
-  %g = onnx.weight "g" {file = "w", offset = 120 : i64, length = 160 : i64} : tensor<40xi32>
+  %g = onnx.weight "g" {file = "w", offset = 120 : i64, length = 156 : i64} : tensor<39xi32>
   %none = onnx.absent
-  %0 = onnx.node "MatMulNBits"(%x, %b, %s, %none, %g) {name = "order", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>, !onnx.absent, tensor<40xi32>) -> !onnx.unknown
+  %0 = onnx.node "MatMulNBits"(%x, %b, %s, %none, %g) {name = "order", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>, !onnx.absent, tensor<39xi32>) -> !onnx.unknown
   %1 = onnx.node "MatMulNBits"(%x, %b, %s) {name = "three", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 3 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
   %2 = onnx.node "MatMulNBits"(%x, %b, %s) {name = "block", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 24 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
   %3 = onnx.node "MatMulNBits"(%x, %b, %s) {name = "inner", domain = "com.microsoft", version = 1 : i64, params = {K = 64 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
   %4 = onnx.node "MatMulNBits"(%x, %b, %r) {name = "scales", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3xf32>) -> !onnx.unknown
-  %5 = onnx.node "MatMulNBits"(%x, %b, %s, %s) {name = "zeros", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>, tensor<3x2xf32>) -> !onnx.unknown
-  %6 = onnx.node "MatMulNBits"(%x, %b, %v) {name = "value", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<6xf32>) -> !onnx.unknown
+  %5 = onnx.node "MatMulNBits"(%x, %b, %s, %g) {name = "zeros", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>, tensor<39xi32>) -> !onnx.unknown
+  %6 = onnx.node "MatMulNBits"(%x, %v, %s) {name = "value", domain = "com.microsoft", version = 1 : i64, params = {K = 40 : i64, N = 3 : i64, bits = 4 : i64, block_size = 32 : i64}} : (tensor<?x40xf32, #repro.dims<"seq", "">>, tensor<3x2x16xui8>, tensor<3x2xf32>) -> !onnx.unknown
   return %0, %1, %2, %3, %4, %5, %6 : !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown, !onnx.unknown
 }
 

@@ -9,6 +9,7 @@ namespace {
 // The scale of a row, by a warp.
 __device__ inline int32_t scale_of_row(const float* x, int64_t n) {
   uint32_t largest = 0;
+#pragma unroll 4
   for (int64_t c = threadIdx.x % kWarp; c < n; c += kWarp) largest = umax(largest, magnitude(x[c]));
   return scale_of_largest(largest_of_warp(largest));
 }
@@ -18,6 +19,7 @@ __device__ inline void append_key(const ExactLayout& at, const ExactCacheBlock& 
   const int32_t e = scale_of_row(x, d);
   const Quantizer by(e);
   int8_t* high = to.keys + j * at.dk;
+#pragma unroll 4
   for (int64_t c = threadIdx.x % kWarp; c < at.dk; c += kWarp) {
     const int32_t q = c < d ? by.integer(x[c]) : 0, h = (q + 128) >> 8;
     high[c] = static_cast<int8_t>(h), high[at.key_plane() + c] = static_cast<int8_t>(q - h * 256);
@@ -29,19 +31,21 @@ __device__ inline void append_value_scale(const ExactCacheBlock& to, int j, int3
   to.value_shifts[j] = static_cast<int32_t>(static_cast<uint32_t>(e) << 23);
 }
 
-// A warp appends new key i of a head, and its value.
-__device__ inline void append_row(const AttentionParams& s, const ExactLayout& at, int64_t head, int64_t i) {
+// A warp appends new key i of a head, or its value.
+__device__ inline void append_row(const AttentionParams& s, const ExactLayout& at, int64_t head, int64_t i,
+                                  bool key) {
   const Geometry& g = s.g;
   const int lane = threadIdx.x % kWarp;
   const int64_t position = s.sequences[head / g.kv_heads].past + i;
   const ExactCacheBlock to = exact_cache_block(s, at, head, position / kBlock);
   const int j = static_cast<int>(position % kBlock);
   const int64_t row = attention::head_row(g, head / g.kv_heads, i, head % g.kv_heads, g.keys, g.kv_heads);
-  append_key(at, to, j, s.k + row * g.d, g.d);
+  if (key) return append_key(at, to, j, s.k + row * g.d, g.d);
   const float* x = s.v + row * g.dv;
   const int32_t e = scale_of_row(x, g.dv);
   const Quantizer by(e);
   int8_t* high = to.values + j;
+#pragma unroll 4
   for (int64_t c = lane; c < g.dv; c += kWarp) {
     const int32_t q = by.integer(x[c]), h = (q + 128) >> 8;
     high[c * kBlock] = static_cast<int8_t>(h);
@@ -57,9 +61,9 @@ __global__ void __launch_bounds__(kExactAppendThreads)
     exact_append_kernel(const __grid_constant__ AttentionParams s) {
   trigger_and_wait();
   const Geometry& g = s.g;
-  const int64_t all = g.batch * g.kv_heads * g.keys, warps = kExactAppendThreads / kWarp;
+  const int64_t all = 2 * g.batch * g.kv_heads * g.keys, warps = kExactAppendThreads / kWarp;
   for (int64_t unit = blockIdx.x * warps + threadIdx.x / kWarp; unit < all; unit += gridDim.x * warps)
-    append_row(s, ExactLayout(g), unit / g.keys, unit % g.keys);
+    append_row(s, ExactLayout(g), unit / 2 / g.keys, unit / 2 % g.keys, unit % 2);
 }
 
 constexpr int kAppendRows = 4;  // of a warp: neighbours, so that values turn four at a time

@@ -17,12 +17,17 @@ struct ExactKeySmem {
 
   // Starts to copy them; what is beyond their elements must be 0.
   __device__ void copy(const ExactLayout& at, const ExactCacheBlock& own, int thread, int threads) {
-    const int chunks = static_cast<int>(at.dk / 16);
-    for (int i = thread; i < 2 * kBlock * chunks; i += threads) {
-      const int chunk = i % chunks, key = i / chunks % kBlock, plane = i / chunks / kBlock;
-      copy_async(shared_address(planes[plane][key]) + swizzled(chunk, key_phase(key)),
-                 own.keys + plane * at.key_plane() + key * at.dk + chunk * 16);
-    }
+    const auto copy_chunks = [&](int chunks) {
+      for (int i = thread; i < 2 * kBlock * chunks; i += threads) {
+        const int chunk = i % chunks, key = i / chunks % kBlock, plane = i / chunks / kBlock;
+        copy_async(shared_address(planes[plane][key]) + swizzled(chunk, key_phase(key)),
+                   own.keys + plane * at.key_plane() + key * at.dk + chunk * 16);
+      }
+    };
+    if (at.dk == kStride)
+      copy_chunks(kStride / 16);  // divisions by a constant
+    else
+      copy_chunks(static_cast<int>(at.dk / 16));
     for (int i = thread; i < kBlock / 4; i += threads)
       copy_async(shared_address(powers + 4 * i), own.key_powers + 4 * i);
   }
@@ -217,7 +222,11 @@ struct ExactBlockProduct {
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
             float& at = x[run][tile][i];
-            at = masked_score(s, *mask.of[i / 2], block, key(run, tile, i), at);
+            const int j = key(run, tile, i);
+            if (s.g.plain_scores)
+              at = mask.of[i / 2]->in_range(j) ? at : -kInf;
+            else
+              at = masked_score(s, *mask.of[i / 2], block, j, at);
           }
     }
   }

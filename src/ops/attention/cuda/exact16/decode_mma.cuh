@@ -1,6 +1,7 @@
 // attention_exact16 for few rows of a key head: persistent thread blocks take key block after key
-// block for 16 rows. Each of the four warps scores 32 keys, then multiplies 32 value columns. The
-// keys of the next block arrive while this one's values are used. combine_splits_kernel folds.
+// block for 16 rows. Each of the four warps scores 32 keys, then multiplies a quarter of the value
+// columns. The keys of the next block arrive while this one's values are used.
+// combine_splits_kernel folds.
 #pragma once
 #include "ops/attention/cuda/exact16/block_product.cuh"
 #include "ops/attention/cuda/exact16/decode_rows.cuh"
@@ -8,9 +9,11 @@
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
+// kSteps: of 32 elements of a key. kColumns: of values.
+template <int kSteps, int kColumns>
 struct ExactDecodeSmem {
-  ExactKeySmem<kDecodeSteps> keys;
-  ExactValueSmem<kDecodeColumns> values;
+  ExactKeySmem<kSteps> keys;
+  ExactValueSmem<kColumns> values;
   uint4 high[4][kWarp], low[4][kWarp];  // planes of W: a thread's part of each run
   float m[kDecodeWarps][kMmaRows];
   int32_t sum[kDecodeWarps][kMmaRows], e[kDecodeWarps][kMmaRows];
@@ -39,23 +42,36 @@ struct ExactDecodeUnit {
   VisibleKeys low, high;
 };
 
+// Asks for a key block ahead of the wait: few of its bytes are new, and the L2 cache is coherent.
+__device__ inline void prefetch_l2(const AttentionParams& s, const ExactLayout& at, int64_t head,
+                                   int64_t block) {
+  constexpr int64_t kLine = 128;
+  if (block * kBlock >= s.sequences[head / s.g.kv_heads].past + s.g.keys) return;  // it does not exist
+  const ExactCacheBlock own = exact_cache_block(s, at, head, block);
+  for (int64_t i = threadIdx.x * kLine; i < at.block(); i += kDecodeThreads * kLine)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(own.keys + i));
+}
+
 // Long because it is one pipeline: each step needs what the one before left in registers.
-__global__ void __launch_bounds__(kDecodeThreads, 3)
+template <int kSteps, int kColumns>
+__global__ void __launch_bounds__(kDecodeThreads, kSteps > kDecodeSteps ? 1 : kDecodeBlocks)
     exact_decode_kernel(const __grid_constant__ AttentionParams s) {
   extern __shared__ float4 memory[];
-  auto& smem = *reinterpret_cast<ExactDecodeSmem*>(memory);
+  auto& smem = *reinterpret_cast<ExactDecodeSmem<kSteps, kColumns>*>(memory);
   const Geometry& g = s.g;
   const ExactLayout at(g);
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, t = lane % 4;
-  constexpr int kStride = ExactKeySmem<kDecodeSteps>::kStride;
+  constexpr int kStride = ExactKeySmem<kSteps>::kStride;
   for (int i = threadIdx.x; at.dk < kStride && i < 2 * kBlock * kStride / 16; i += kDecodeThreads)
     reinterpret_cast<int4*>(smem.keys.planes)[i] = {};
   __syncthreads();
-  trigger_and_wait();
-  const int64_t blocks = ceil_div(*s.past + g.keys, kBlock),
-                units = g.batch * g.kv_heads * ceil_div(g.rows, kMmaRows) * blocks;
+  trigger_next_grid();
+  const int64_t groups = ceil_div(g.rows, kMmaRows), blocks = ceil_div(*s.past + g.keys, kBlock),
+                units = g.batch * g.kv_heads * groups * blocks;
   // This thread block's are neighbours, so that queries are rounded once for a run of blocks.
-  const int64_t end = units * (blockIdx.x + 1) / gridDim.x;
+  const int64_t first_unit = units * blockIdx.x / gridDim.x, end = units * (blockIdx.x + 1) / gridDim.x;
+  if (first_unit < end) prefetch_l2(s, at, first_unit / blocks / groups, first_unit % blocks);
+  wait_for_previous_grid();
   // The first unit from `unit` on of which something is seen; its keys start to arrive.
   const auto start = [&](int64_t unit) {
     for (; unit < end; ++unit) {
@@ -69,9 +85,9 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
     end_copy_group();
     return unit;
   };
-  ExactQueries<kDecodeSteps> q;
+  ExactQueries<kSteps> q;
   int64_t of_q = -1;
-  int64_t unit = start(units * blockIdx.x / gridDim.x);
+  int64_t unit = start(first_unit);
   while (unit < end) {
     const ExactDecodeUnit own(s, unit, blocks);
     __syncthreads();  // all have used the values of the last unit
@@ -96,8 +112,8 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
     mask.end = static_cast<int>(num::min_i64(kBlock, own.high.high - base));
     mask.plain =
         g.plain_scores && base + kBlock <= own.low.high && (base >= own.high.low || base + kBlock <= g.first);
-    ExactBlockProduct<kDecodeSteps, kDecodeColumns, 1, ExactQueries<kDecodeSteps>> product(
-        s, smem.keys, smem.values, q, own.block, warp);
+    ExactBlockProduct<kSteps, kColumns, 1, ExactQueries<kSteps>> product(s, smem.keys, smem.values, q,
+                                                                         own.block, warp);
     wait_for_copies<1>();
     __syncthreads();
     BlockSums sums;
@@ -161,8 +177,8 @@ __global__ void __launch_bounds__(kDecodeThreads, 3)
         s.max_sums[2 * (own.to + r * g.seen)] = sums.m[h],
                                      s.max_sums[2 * (own.to + r * g.seen) + 1] = sums.l(h).v;
 #pragma unroll
-    for (int first = 0; first < 32; first += 16) {
-      const int begin = warp * 32 + first;
+    for (int first = 0; first < kColumns / kDecodeWarps; first += 16) {
+      const int begin = warp * (kColumns / kDecodeWarps) + first;
       if (begin >= g.dv) continue;
       exact_results<false>(smem.values, all_high, all_low, sums, mask.end, begin, [&](int tile, int i, F ob) {
         const int r = lane / 4 + i / 2 * 8, column = begin + 8 * tile + 2 * t + i % 2;

@@ -6,6 +6,7 @@ namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
 constexpr int kDecodeWarps = 4, kDecodeThreads = kDecodeWarps * kWarp, kDecodeColumns = 128, kDecodeSteps = 4;
+constexpr int kDecodeBlocks = 3;  // of a multiprocessor, where the keys have so few elements
 
 // Where partial results of rows go: m_b and l_b, and O_b.
 struct PartialRows {

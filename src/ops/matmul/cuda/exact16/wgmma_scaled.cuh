@@ -23,22 +23,28 @@ namespace {
 
 // Both operands in shared memory; then the first one in registers: of rows i / 4 and 8 more of warp
 // w's 16, bytes i % 4 * 4 to + 3, and the same 16 bytes behind.
-#define INVAR_WGMMA_SUMS(size, columns, registers, results, n0, n1, n2, n3, n4, n5)                       \
-  template <bool kUnsigned = false>                                                                       \
-  __device__ inline void multiply(int(&d)[size], uint64_t a, uint64_t b, int accumulate) {                \
-    if constexpr (kUnsigned)                                                                              \
-      asm volatile(INVAR_WGMMA_SUM(columns, "u8.s8", registers, n0, n1, n2)                               \
-                   : results                                                                              \
-                   : "l"(a), "l"(b), "r"(accumulate));                                                    \
-    else                                                                                                  \
-      asm volatile(INVAR_WGMMA_SUM(columns, "s8.s8", registers, n0, n1, n2)                               \
-                   : results                                                                              \
-                   : "l"(a), "l"(b), "r"(accumulate));                                                    \
-  }                                                                                                       \
-  __device__ inline void multiply(int(&d)[size], const uint32_t(&a)[4], uint64_t b, int accumulate) {     \
-    asm volatile(INVAR_WGMMA_SUM(columns, "s8.s8", registers, "{" n0 ", " n1 ", " n2 ", " n3 "}", n4, n5) \
-                 : results                                                                                \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));                  \
+#define INVAR_WGMMA_SUMS(size, columns, registers, results, n0, n1, n2, n3, n4, n5)                         \
+  template <bool kUnsigned = false>                                                                         \
+  __device__ inline void multiply(int(&d)[size], uint64_t a, uint64_t b, int accumulate) {                  \
+    if constexpr (kUnsigned)                                                                                \
+      asm volatile(INVAR_WGMMA_SUM(columns, "u8.s8", registers, n0, n1, n2)                                 \
+                   : results                                                                                \
+                   : "l"(a), "l"(b), "r"(accumulate));                                                      \
+    else                                                                                                    \
+      asm volatile(INVAR_WGMMA_SUM(columns, "s8.s8", registers, n0, n1, n2)                                 \
+                   : results                                                                                \
+                   : "l"(a), "l"(b), "r"(accumulate));                                                      \
+  }                                                                                                         \
+  template <bool kUnsigned = false>                                                                         \
+  __device__ inline void multiply(int(&d)[size], const uint32_t(&a)[4], uint64_t b, int accumulate) {       \
+    if constexpr (kUnsigned)                                                                                \
+      asm volatile(INVAR_WGMMA_SUM(columns, "u8.s8", registers, "{" n0 ", " n1 ", " n2 ", " n3 "}", n4, n5) \
+                   : results                                                                                \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));                  \
+    else                                                                                                    \
+      asm volatile(INVAR_WGMMA_SUM(columns, "s8.s8", registers, "{" n0 ", " n1 ", " n2 ", " n3 "}", n4, n5) \
+                   : results                                                                                \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate));                  \
   }
 INVAR_WGMMA_SUMS(8, "16", INVAR_R8, INVAR_D8(d, 0), "%8", "%9", "%10", "%11", "%12", "%13")
 INVAR_WGMMA_SUMS(16, "32", INVAR_R16, INVAR_D16(d, 0), "%16", "%17", "%18", "%19", "%20", "%21")

@@ -1,0 +1,55 @@
+// The answer to a transcription or a translation: recording -> windows -> text, with a receipt of
+// each window, as `invar run --audio-path` has them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "generate/speech/windows.h"
+#include "http/server.h"
+#include "serve/protocol/call.h"
+#include "serve/service.h"
+
+namespace invar::serve {
+
+class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
+ public:
+  SpeechReply(Service&, LanguageModel&, Call, http::Responder, http::Headers);
+  ~SpeechReply() { service_.samples_ -= samples_; }
+  // A problem: nothing has begun, and the responder is given back.
+  std::optional<Problem> start(uint64_t client);
+  http::Responder take_responder() { return std::move(responder_); }
+
+ private:
+  std::optional<Problem> read_windows();
+  // Of the thread of texts, as what follows.
+  bool submit(std::vector<generate::Request>, std::function<void(size_t, Result<generate::Answer>)>);
+  void ask(int32_t language);
+  void take_answer(size_t window, Result<generate::Answer>);
+  void take_kept(const Status&);
+  void gone();
+  Problem closed_or(Problem) const;
+  void fail(const Problem&);
+  void finish();
+  json::Value segment(size_t window) const;
+  json::Value invar() const;
+
+  Service& service_;
+  LanguageModel& model_;
+  Call call_;
+  http::Responder responder_;
+  http::Headers headers_;
+  generate::Scheduler::Turn turn_;
+  size_t samples_ = 0;  // that it counts in the service
+  std::vector<generate::Request> windows_;
+  std::vector<int64_t> begins_;  // of windows: their first samples
+  std::vector<std::weak_ptr<Job>> jobs_;
+  std::vector<std::optional<generate::Answer>> answers_;
+  size_t answered_ = 0, kept_ = 0;
+  bool all_kept_ = true, over_ = false;
+  const Service::Answering answering_{service_};
+};
+
+}  // namespace invar::serve

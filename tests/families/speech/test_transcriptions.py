@@ -1,0 +1,198 @@
+"""Recordings over HTTP: what the server answers is what `invar run --audio-path` says of the same
+file, with its receipts, whoever else asks."""
+
+import json
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import MODEL, ROOT, invar
+
+sys.path[1:1] = [str(Path(__file__).parent), str(ROOT / "tests/families"), str(ROOT / "tests/serve")]
+from log_mel import flac, sound, wav  # noqa: E402
+from server import Server  # noqa: E402
+from test_speech import PLAIN, START, TASKS, write_hearing  # noqa: E402
+
+SAY, TRANSLATE = "/v1/audio/transcriptions", "/v1/audio/translations"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hears")
+    made = Server(write_hearing(folder / "model"), folder / "tasks", folder / "receipts",
+                  "--model-name", MODEL, "--batch-size", 4)  # fmt: skip
+    made.folder = folder / "model"
+    yield made
+    assert made.stop() == 0
+
+
+def form(members, file=None, name="talk.wav", boundary="some boundary"):
+    """-> the body, and the header that says what it is."""
+    parts = [(f'name="{k}"', str(v).encode()) for k, v in members]
+    parts += [(f'name="file"; filename="{name}"', file)] if file is not None else []
+    lines = [f"--{boundary}\r\nContent-Disposition: form-data; ".encode() + head.encode() +
+             b"\r\n\r\n" + content + b"\r\n" for head, content in parts]  # fmt: skip
+    kind = f'multipart/form-data; boundary="{boundary}"'
+    return b"".join(lines) + f"--{boundary}--\r\n".encode(), {"Content-Type": kind}
+
+
+def ask(server, path, file, status=200, **members):
+    body, headers = form(members.items(), file)
+    return server.ask(path, body, status, headers)
+
+
+def run(server, tmp_path, file, *options):
+    """The receipts of `invar run`, as the server has them."""
+    (tmp_path / "talk.wav").write_bytes(file)
+    invar("run", "--model-name", server.folder, "--audio-path", tmp_path / "talk.wav",
+          "--receipt-path", tmp_path / "r.json", *options)  # fmt: skip
+    paths = sorted(tmp_path.glob("r.*json"))
+    receipts = [json.loads(p.read_text()) for p in paths]
+    for path in paths:
+        path.unlink()
+    return receipts
+
+
+def text_of(receipts):
+    return " ".join(t for r in receipts if (t := r["output"]["text"].strip(" ")))
+
+
+def test_receipts_are_those_of_run(server, tmp_path):
+    x = sound(8, 40000)  # three windows
+    file = wav(x.tobytes())
+    expected = run(server, tmp_path, file, "--max-new-tokens", 9)
+    got = ask(server, SAY, file, max_completion_tokens=9)
+    assert got["invar"]["receipts"] == [r["receipt_hash"] for r in expected]
+    assert got["text"] == text_of(expected)
+    assert got["usage"] == {"type": "duration", "seconds": 2.5}
+    for name, mine in zip(got["invar"]["receipts"], expected, strict=True):
+        kept = server.ask(f"/v1/receipts/{name}")
+        assert all(kept[k] == mine[k] for k in ("model", "program", "input", "output"))
+        path = tmp_path / "kept.json"
+        path.write_text(json.dumps(kept))
+        told = invar("verify", path, "--model-name", server.folder, "--audio-path",
+                     tmp_path / "talk.wav")  # fmt: skip
+        assert told.out.startswith(b"VERIFIED")
+
+
+def test_options_are_those_of_run(server, tmp_path):
+    file = wav(sound(5, 13000).tobytes())
+    for members, options in (
+        ({"language": "de"}, ["--language", "de"]),
+        ({"temperature": 0}, ["--no-do-sample"]),
+        ({"temperature": 0.7, "seed": 5, "language": "fr"},
+         ["--temperature", 0.7, "--seed", 5, "--language", "fr"]),
+    ):  # fmt: skip
+        expected = run(server, tmp_path, file, *options)
+        assert ask(server, SAY, file, **members)["invar"]["receipts"] == [
+            expected[0]["receipt_hash"]
+        ]
+    expected = run(server, tmp_path, file, "--task", "translate")
+    assert expected[0]["input"]["decoder_tokens"][::3] == [START, PLAIN]
+    assert expected[0]["input"]["decoder_tokens"][2] == TASKS[1]
+    got = ask(server, TRANSLATE, file, model="model")
+    assert got["invar"]["receipts"] == [expected[0]["receipt_hash"]]
+
+
+def test_forms_of_the_answer(server, tmp_path):
+    file = wav(sound(8, 40000).tobytes())
+    options = {"max_completion_tokens": 9, "language": "de"}
+    expected = run(server, tmp_path, file, "--max-new-tokens", 9, "--language", "de")
+    body, headers = form([*options.items(), ("response_format", "text")], file)
+    response = server.open(SAY, body, headers)
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert response.headers["x-invar-receipt"].split(", ") == [r["receipt_hash"] for r in expected]
+    assert response.read().decode() == text_of(expected) + "\n"
+    body, headers = form([*options.items(), ("response_format", "verbose_json"),
+                          ("timestamp_granularities[]", "segment")], file)  # fmt: skip
+    told = server.ask(SAY, body, 200, headers)
+    assert (told["task"], told["language"], told["duration"]) == ("transcribe", "de", 2.5)
+    times = [(s["id"], s["seek"], s["start"], s["end"]) for s in told["segments"]]
+    assert times == [(0, 0, 0, 1), (1, 100, 1, 2), (2, 200, 2, 2.5)]
+    assert [(s["text"], s["tokens"]) for s in told["segments"]] == [
+        (r["output"]["text"], r["output"]["tokens"]) for r in expected
+    ]
+
+
+def test_company_changes_nothing(server, tmp_path):
+    """Recordings, chats and clients that leave, at once."""
+    files = [wav(sound(seed, 9000 + 7000 * seed).tobytes()) for seed in range(5)]
+    alone = [ask(server, SAY, f, max_completion_tokens=9)["invar"]["receipts"] for f in files]
+    text = {"model": MODEL.name, "prompt": "ROMEO:", "max_tokens": 9, "temperature": 0}
+    answer = server.complete(text)["invar"]["receipts"]
+
+    def client(i):
+        file = files[i % 5]
+        if i % 4 == 3:
+            body, headers = form([], file)
+            connection = server.connect()
+            connection.request("POST", SAY, body, headers)
+            connection.close()
+        elif i % 4 == 2:
+            assert server.complete(text)["invar"]["receipts"] == answer
+        else:
+            heard = ask(server, SAY, file, max_completion_tokens=9)
+            assert heard["invar"]["receipts"] == alone[i % 5]
+
+    with ThreadPoolExecutor(20) as clients:
+        assert len(list(clients.map(client, range(40)))) == 40
+    assert server.ask("/ready") == {"status": "ready"}
+
+
+def test_models_are_told_apart(server):
+    kinds = {m["id"]: m["kind"] for m in server.ask("/v1/models")["data"]}
+    assert kinds == {"model": "speech", MODEL.name: "language"}
+    # Without a name a request has the first model that can answer it.
+    assert server.complete({"prompt": "a", "max_tokens": 1})["model"] == MODEL.name
+    file = wav(sound(5, 900).tobytes())
+    said = ask(server, SAY, file, 400, model=MODEL.name)
+    assert "hears no recording" in said["error"]["message"]
+    said = server.ask("/v1/completions", {"model": "model", "prompt": "a"}, 400)
+    assert SAY in said["error"]["message"]
+    name = ask(server, SAY, file)["invar"]["receipts"][0]
+    kept = server.ask(f"/v1/receipts/{name}")
+    said = server.ask("/v1/receipts/verify", kept, 400)
+    assert "--audio-path" in said["error"]["message"]
+
+
+def test_refusals(server):
+    good = wav(sound(5, 900).tobytes())
+    silence = flac([(0, [("constant", np.zeros(65535, np.int64), 0)])] * 513)
+    assert len(silence) < 10000
+    for file, members, names in (
+        (None, {}, "file: a text is needed"),
+        (b"ID3\4\0\0", {}, "MP3"),
+        (b"", {}, "file"),
+        (wav(b""), {}, "no samples"),
+        (wav(sound(5, 900).tobytes(), rate=44101), {}, "44101"),
+        (silence, {}, "33554432 samples"),
+        (good, {"model": "none"}, "no model none here"),
+        (good, {"language": "xx"}, "language: the model knows de, en, fr, not"),
+        (good, {"temperature": 2}, "temperature"),
+        (good, {"temperature": "warm"}, "temperature: a number from 0"),
+        (good, {"response_format": "srt"}, "response_format"),
+        (good, {"timestamp_granularities[]": "word"}, "only segment"),
+        (good, {"stream": "true"}, "stream"),
+        (good, {"prompt": "Invar"}, "prompt"),
+        (good, {"chunking_strategy": "auto"}, "chunking_strategy"),
+        (good, {"max_completion_tokens": 64}, "max_completion_tokens"),
+        (good, {"beam_size": 5}, "beam_size"),
+    ):
+        body, headers = form(members.items(), file)
+        status = 404 if "model" in members else 400
+        error = server.ask(SAY, body, status, headers)["error"]
+        assert names in error["message"], (members, error)
+    body, headers = form([("language", "de"), ("language", "en")], good)
+    assert "twice" in server.ask(SAY, body, 400, headers)["error"]["message"]
+    body, headers = form([("language", "de")], good)
+    assert "language" in server.ask(TRANSLATE, body, 400, headers)["error"]["message"]
+    assert "form" in server.ask(SAY, body[:-9], 400, headers)["error"]["message"]
+    assert "form" in server.ask(SAY, b"x" + body, 400, headers)["error"]["message"]
+    bare = body.replace(b'name="language"', b'name="language"; filename="a"')
+    assert "not a file" in server.ask(SAY, bare, 400, headers)["error"]["message"]
+    server.ask(SAY, {"file": "x"}, 415)
+    server.ask("/v1/completions", body, 415, headers)
+    assert re.search(r'^invar_num_requests_running 0', server.open("/metrics").read().decode(), re.M)
