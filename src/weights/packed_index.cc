@@ -2,7 +2,9 @@
 #include "weights/packed_index.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <type_traits>
 
 #include "weights/formats.h"
 
@@ -34,15 +36,23 @@ bool parse_number(std::string_view& line, T& value) {
 template <class Matrix, class Visit>
 void each_number(Matrix& m, Visit visit) {
   visit(m.rows, kMostNumbers), visit(m.columns, kMostNumbers), visit(m.matrices, kMostNumbers);
-  visit(m.kind, static_cast<int64_t>(CodeKind::e2m1)), visit(m.order, static_cast<int64_t>(CodeOrder::awq));
+  visit(m.kind, static_cast<int64_t>(CodeKind::of_table));
+  visit(m.order, static_cast<int64_t>(CodeOrder::high_first));
   visit(m.rounding, static_cast<int64_t>(Rounding::f16)), visit(m.exact, 1), visit(m.bits, 8);
   visit(m.row_bytes, kMostNumbers), visit(m.scale_rows, kMostNumbers), visit(m.scale_columns, kMostNumbers);
   visit(m.zero, 255), visit(m.zero_more, 1), visit(m.divided, 1);
 }
 
+// The numbers of a matrix whose codes are places in a table, behind its parts.
+template <class Matrix, class Visit>
+void each_table_number(Matrix& m, Visit visit) {
+  if (m.kind == CodeKind::of_table) visit(m.outer_scales), visit(m.offset);
+}
+
 // What the functions of a matrix take for granted.
 bool is_sound(const PackedMatrix& m) {
-  const bool nibbles = m.kind == CodeKind::e2m1, bytes = !nibbles && m.kind != CodeKind::unsigned_integer;
+  const bool of_table = m.kind == CodeKind::of_table, nibbles = m.kind == CodeKind::e2m1 || of_table;
+  const bool bytes = !nibbles && m.kind != CodeKind::unsigned_integer;
   if (m.rows == 0 || m.columns == 0 || m.rows > kMostNumbers / m.columns || (m.bits != 4 && m.bits != 8))
     return false;
   if ((nibbles && m.bits != 4) || (bytes && m.bits != 8) || m.scale_rows == 0 || m.scale_columns == 0)
@@ -51,17 +61,24 @@ bool is_sound(const PackedMatrix& m) {
     return false;
   if (m.order == CodeOrder::awq && (m.bits != 4 || m.rows % 8 != 0)) return false;
   if (m.order != CodeOrder::rows && (m.scale_rows != 1 || m.columns * m.bits % 32 != 0)) return false;
+  if (of_table != (m.order == CodeOrder::high_first)) return false;
   if (m.matrices && m.rows % m.matrices != 0) return false;
   const auto is_type = [&](PartOf part, std::initializer_list<PartType> types) {
     return std::ranges::count(types, m.parts[part].type) == 1;
   };
   using enum PartType;
+  if (of_table) {
+    const bool outer = m.has(kOuterScales);
+    return m.has(kCodes) && is_type(kTable, {f32}) && is_type(kScales, {outer ? u8 : f32}) &&
+           is_type(kOuterScales, {none, f32}) && is_type(kOuterTable, {outer ? f32 : none}) &&
+           m.outer_scales > 0 && !m.has(kWhole) && !m.has(kZeros) && !m.has(kColumnGroups) && m.block() != 0;
+  }
   if (!m.has(kCodes) || !is_type(kScales, {f32, f16, bf16, e8m0, e4m3}) || !is_type(kWhole, {none, f32}) ||
       !is_type(kZeros, {none, i8, i32}) || (m.parts[kZeros].type == i32 && m.scale_rows != 1))
     return false;
-  for (const PartOf part : {kColumnGroups, kTable, kOuterScales, kOuterTable})
+  for (const PartOf part : {kTable, kOuterScales, kOuterTable})
     if (m.has(part)) return false;
-  return m.block() != 0;
+  return is_type(kColumnGroups, {none, i32}) && m.block() != 0;
 }
 
 bool parse_matrix(std::string_view line, PackedTensor& t) {
@@ -82,6 +99,14 @@ bool parse_matrix(std::string_view line, PackedTensor& t) {
     part.file = next_part(line);
     if (!is_plain_name(part.file)) return false;
   }
+  each_table_number(m, [&]<class T>(T& value) {
+    int64_t number = 0;
+    good = good && parse_number(line, number) && number <= (sizeof(T) == 4 ? UINT32_MAX : kMostNumbers);
+    if constexpr (std::is_same_v<T, float>)
+      value = std::bit_cast<float>(static_cast<uint32_t>(number));
+    else
+      value = number;
+  });
   if (!good || !line.empty() || !is_plain(t.name) || !is_sound(m)) return false;
   t.rows = m.rows, t.numbers = m.columns;
   t.length = static_cast<uint64_t>(m.rows * m.columns) * element_bytes(m.element());
@@ -126,6 +151,12 @@ std::string print_matrix(const PackedTensor& t) {
     out += "\t" + std::to_string(static_cast<int>(part.type));
     if (part.type != PartType::none) out += "\t" + std::to_string(part.at) + "\t" + part.file;
   }
+  each_table_number(*t.matrix, [&]<class T>(T value) {
+    if constexpr (std::is_same_v<T, float>)
+      out += "\t" + std::to_string(std::bit_cast<uint32_t>(value));
+    else
+      out += "\t" + std::to_string(value);
+  });
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include "weights/packed_matrix.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -68,12 +69,21 @@ const char* PackedMatrix::element() const {
   return rounding == Rounding::bf16 ? "BF16" : rounding == Rounding::f16 ? "F16" : "F32";
 }
 
+int64_t PackedMatrix::scale_count() const {
+  if (order == CodeOrder::high_first) return divided_up(rows * columns, scale_columns);
+  return divided_up(rows, scale_rows) * across();
+}
+
 uint64_t PackedMatrix::bytes_of(PartOf part) const {
   const int64_t in_word = 32 / bits;
   const auto bytes = [&]() -> int64_t {
     if (part == kWhole) return size_of_part(parts[part].type);
-    if (part == kScales || (part == kZeros && parts[part].type == PartType::i8))
-      return size_of_part(parts[part].type) * divided_up(rows, scale_rows) * across();
+    if (part == kColumnGroups) return 4 * columns;
+    if (part == kTable) return 4 * 16;
+    if (part == kOuterTable) return 4 * 256;
+    if (part == kOuterScales) return 4 * divided_up(scale_count(), outer_scales);
+    if (part == kScales) return size_of_part(parts[part].type) * scale_count();
+    if (part == kZeros && parts[part].type == PartType::i8) return scale_count();
     if (part == kZeros) return 4 * divided_up(rows, in_word) * across();
     if (part != kCodes) return 0;
     if (order == CodeOrder::gptq) return 4 * divided_up(columns, in_word) * rows;
@@ -110,15 +120,18 @@ void PackedMatrix::codes(int64_t row, int64_t begin, int64_t end, uint8_t* out) 
   }
 }
 
+int64_t PackedMatrix::group_of(int64_t k) const {
+  return has(kColumnGroups) ? parts[kColumnGroups].word(k) : k / scale_columns;
+}
+int64_t PackedMatrix::scale_of_group(int64_t row, int64_t group) const {
+  return is_turned_order(order) ? group * rows + row : row / scale_rows * across() + group;
+}
 int64_t PackedMatrix::scale_index(int64_t row, int64_t k) const {
-  const int64_t group = has(kColumnGroups) ? parts[kColumnGroups].word(k) : k / scale_columns;
-  if (is_turned_order(order)) return group * rows + row;
   if (order == CodeOrder::high_first) return (row * columns + k) / scale_columns;
-  return row / scale_rows * across() + group;
+  return scale_of_group(row, group_of(k));
 }
 
-float PackedMatrix::scale(int64_t row, int64_t k) const {
-  const int64_t i = scale_index(row, k);
+float PackedMatrix::scale(int64_t i) const {
   const MatrixPart& s = parts[kScales];
   if (has(kOuterScales)) {
     const MatrixPart& outer = parts[kOuterScales];
@@ -129,11 +142,10 @@ float PackedMatrix::scale(int64_t row, int64_t k) const {
   return divided ? s.number(i) / whole : s.number(i) * whole;
 }
 
-int PackedMatrix::zero_at(int64_t row, int64_t k) const {
+int PackedMatrix::zero_of(int64_t row, int64_t group) const {
   const MatrixPart& z = parts[kZeros];
   if (z.type == PartType::none) return zero;
-  if (z.type == PartType::i8) return 128 + static_cast<int8_t>(z.bytes[scale_index(row, k)]);
-  const int64_t group = has(kColumnGroups) ? parts[kColumnGroups].word(k) : k / scale_columns;
+  if (z.type == PartType::i8) return 128 + static_cast<int8_t>(z.bytes[scale_of_group(row, group)]);
   const int64_t in_word = 32 / bits, words = divided_up(rows, in_word);
   const int shift = static_cast<int>(order == CodeOrder::awq ? 4 * kAwqHalf[row % 8] : row % in_word * bits);
   const uint32_t word =
@@ -169,8 +181,8 @@ void PackedMatrix::numbers(int64_t row, int64_t begin, int64_t end, float* out) 
     int64_t stop = k + (has(kColumnGroups) ? 1 : scale_columns - at % scale_columns);
     stop = std::min({stop, end, k + kLargestBlock});
     codes(row, k, stop, q);
-    const float s = scale(row, k);
-    const int z = zero_at(row, k);
+    const float s = scale(scale_index(row, k));
+    const int z = zero_of(row, group_of(k));
     for (int64_t i = k; i < stop; ++i)  // each product rounded
       out[i - begin] = (integers ? static_cast<float>((q[i - k] ^ flip) - z) : table[q[i - k]]) * s;
     if (factor != 1)
@@ -210,24 +222,48 @@ int64_t PackedMatrix::elements(int64_t first, int64_t last, uint8_t* out) const 
 }
 
 int PackedMatrix::block() const {
+  const bool in_row = order != CodeOrder::high_first;  // no scale is of two rows
   for (const int size : {128, 64, 32, 16})
-    if (columns % size == 0 && (scale_columns % size == 0 || scale_columns >= columns)) return size;
+    if (columns % size == 0 &&
+        (scale_columns % size == 0 || (in_row && (scale_columns >= columns || has(kColumnGroups)))))
+      return size;
   return 0;
+}
+
+// Which table of bitsandbytes the codes are places in; nothing: another one.
+std::optional<Codes> PackedMatrix::known_table() const {
+  for (const Codes codes : {Codes::nf4, Codes::fp4}) {
+    bool same = true;
+    for (int i = 0; i < 16 && same; ++i)
+      same = parts[kTable].word(i) == std::bit_cast<uint32_t>((codes == Codes::nf4 ? kNf4 : kFp4)[i]);
+    if (same) return codes;
+  }
+  return {};
 }
 
 std::optional<Coding> PackedMatrix::coding() const {
   // The product of a zero and the scale is exact, and no number is beyond the normal ones.
   constexpr float kLeast = 0x1p-90f, kMost = 0x1p90f;
-  if (!block() || has(kColumnGroups) || has(kOuterScales) || kind == CodeKind::of_table || factor != 1 ||
-      order == CodeOrder::high_first)
-    return {};
+  const bool of_table = kind == CodeKind::of_table;
+  if (!block() || factor != 1 || of_table != (order == CodeOrder::high_first)) return {};
   Coding c{nullptr, bits, block(), zero, false, false};
+  if (has(kColumnGroups)) {
+    if (kind != CodeKind::unsigned_integer) return {};
+    c.column_groups = across();
+    for (int64_t k = 0; k < columns; ++k)
+      if (group_of(k) >= across()) return {};
+  }
   c.rounding = exact ? Rounding::none : rounding, c.has_zeros = has(kZeros), c.divided = divided;
   c.codes = kind == CodeKind::e4m3   ? Codes::e4m3
             : kind == CodeKind::e5m2 ? Codes::e5m2
             : kind == CodeKind::e2m1 ? Codes::e2m1
                                      : Codes::integers;
-  switch (parts[kScales].type) {
+  if (of_table) {
+    const auto known = known_table();
+    if (!known) return {};
+    c.codes = *known;
+  }
+  switch (of_table ? PartType::f32 : parts[kScales].type) {
     case PartType::f16: c.scale = ScaleType::f16; break;
     case PartType::bf16: c.scale = ScaleType::bf16; break;
     case PartType::f32: c.scale = ScaleType::f32; break;
@@ -244,9 +280,8 @@ std::optional<Coding> PackedMatrix::coding() const {
   }
   if (c.has_zeros && c.scale == ScaleType::f32) return {};
   if (c.scale == ScaleType::bf16 || c.scale == ScaleType::f32) {
-    const int64_t count = divided_up(rows, scale_rows) * across();
-    for (int64_t i = 0; i < count; ++i) {
-      const float s = std::abs(parts[kScales].number(i));
+    for (int64_t i = 0; i < scale_count(); ++i) {
+      const float s = std::abs(scale(i));
       if (!(s == 0 || (s >= kLeast && s <= kMost))) return {};
     }
   }
@@ -259,12 +294,18 @@ void PackedMatrix::read(int64_t row, int64_t at, BlockCodes& out) const {
   const uint8_t flip = kind == CodeKind::signed_integer ? 0x80 : 0;
   codes(row, begin, begin + size, out.q);
   for (int i = 0; i < size; ++i) out.q[i] ^= flip;
+  if (has(kColumnGroups)) return;
+  if (kind != CodeKind::of_table) return read_group(row, group_of(begin), out);
+  out.d = std::bit_cast<uint32_t>(scale(scale_index(row, begin))), out.z = 0;
+}
+
+void PackedMatrix::read_group(int64_t row, int64_t group, BlockCodes& out) const {
   const MatrixPart& s = parts[kScales];
-  const int64_t i = scale_index(row, begin);
+  const int64_t i = scale_of_group(row, group);
   const int64_t bytes = size_of_part(s.type);
   out.d = 0;
   for (int64_t b = 0; b < bytes; ++b) out.d |= static_cast<uint32_t>(s.bytes[i * bytes + b]) << 8 * b;
-  out.z = static_cast<uint8_t>(has(kZeros) ? zero_at(row, begin) : 0);
+  out.z = static_cast<uint8_t>(has(kZeros) ? zero_of(row, group) : 0);
 }
 
 const Coding& coding_of(const PackedRows& rows) {
@@ -276,6 +317,12 @@ int block_of(const PackedRows& rows) {
 void read_codes(const PackedRows& rows, int64_t r, int64_t at, BlockCodes& out) {
   if (rows.matrix) return rows.matrix->read(rows.first + r, at, out);
   rows.format->coding->read(rows.row(r) + at * rows.format->bytes, out);
+}
+int64_t group_of(const PackedRows& rows, int64_t k) {
+  return rows.matrix->group_of(k);
+}
+void read_group(const PackedRows& rows, int64_t r, int64_t group, BlockCodes& out) {
+  rows.matrix->read_group(rows.first + r, group, out);
 }
 
 }  // namespace invar::weights

@@ -89,12 +89,17 @@ struct PackedMatrix {
   std::optional<Coding> coding() const;
   int block() const;
   void read(int64_t row, int64_t at, BlockCodes&) const;
+  int64_t group_of(int64_t column) const;
+  void read_group(int64_t row, int64_t group, BlockCodes&) const;
 
  private:
   void codes(int64_t row, int64_t begin, int64_t end, uint8_t* out) const;
+  int64_t scale_count() const;
+  int64_t scale_of_group(int64_t row, int64_t group) const;
   int64_t scale_index(int64_t row, int64_t column) const;
-  float scale(int64_t row, int64_t column) const;
-  int zero_at(int64_t row, int64_t column) const;
+  float scale(int64_t index) const;
+  int zero_of(int64_t row, int64_t group) const;
+  std::optional<Codes> known_table() const;
 };
 
 }  // namespace invar::weights

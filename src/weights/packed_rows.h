@@ -12,8 +12,27 @@ using Unpack = void (*)(const uint8_t* block, float* numbers);
 inline constexpr int kLargestBlock = 256;
 
 // How kernels read the codes of a block: as integers, or as small floats of a sign, so many bits of
-// exponent and of mantissa, without infinity.
-enum class Codes : uint8_t { integers, e4m3, e5m2, e2m1 };
+// exponent and of mantissa, without infinity, or as places in a table of bitsandbytes.
+enum class Codes : uint8_t { integers, e4m3, e5m2, e2m1, nf4, fp4 };
+inline constexpr float kNf4[16] = {-1.0f,
+                                   -0.6961928009986877f,
+                                   -0.5250730514526367f,
+                                   -0.39491748809814453f,
+                                   -0.28444138169288635f,
+                                   -0.18477343022823334f,
+                                   -0.09105003625154495f,
+                                   0.0f,
+                                   0.07958029955625534f,
+                                   0.16093020141124725f,
+                                   0.24611230194568634f,
+                                   0.33791524171829224f,
+                                   0.44070982933044434f,
+                                   0.5626170039176941f,
+                                   0.7229568362236023f,
+                                   1.0f};
+inline constexpr float kFp4[16] = {0.0f,       0.0625f / 12, 8.0f / 12,  1.0f,          4.0f / 12,  6.0f / 12,
+                                   2.0f / 12,  3.0f / 12,    0.0f,       -0.0625f / 12, -8.0f / 12, -1.0f,
+                                   -4.0f / 12, -6.0f / 12,   -2.0f / 12, -3.0f / 12};
 // The type of the number that scales a block. scaled_e4m3: times, or through, one number of the
 // matrix.
 enum class ScaleType : uint8_t { f16, bf16, f32, e8m0, scaled_e4m3 };
@@ -43,6 +62,9 @@ struct Coding {
   bool has_zeros = false;
   bool divided = false;  // scaled_e4m3: through, not times
   float whole = 1;       // of the matrix
+  // Each number has the scale and zero of one of so many groups, in any order: group_of() and
+  // read_group(). 0: of its block.
+  int64_t column_groups = 0;
 };
 
 struct Format {
@@ -65,8 +87,8 @@ struct PackedRows {
   int64_t rows = 0, first = 0;      // how many, from this row of the tensor on
   int64_t head = 0;                 // rows of a head whose two halves lie in turns (weights.14); 0: in order
   const PackedMatrix* matrix = nullptr;
-  const Coding* coding = nullptr;  // of the matrix
-  bool turned = false;             // rows are the columns of the tensor's matrices
+  const Coding* coding = nullptr;   // of the matrix
+  bool turned = false;              // rows are the columns of the tensor's matrices
   const uint8_t* second = nullptr;  // rows lie in turns at `bytes` and here; null: all at `bytes`
 
   [[gnu::always_inline]] uint64_t bytes_of_rows() const { return static_cast<uint64_t>(rows * stride); }
@@ -86,5 +108,8 @@ struct PackedRows {
 const Coding& coding_of(const PackedRows&);
 int block_of(const PackedRows&);
 void read_codes(const PackedRows&, int64_t r, int64_t at, BlockCodes&);
+// Of column groups: that of number k of a row, and the scale and zero of one.
+int64_t group_of(const PackedRows&, int64_t k);
+void read_group(const PackedRows&, int64_t r, int64_t group, BlockCodes&);
 
 }  // namespace invar::weights

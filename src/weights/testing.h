@@ -1,6 +1,7 @@
 // Matrices in parts with random codes and scales, for tests.
 #pragma once
 
+#include <bit>
 #include <memory>
 #include <random>
 #include <string>
@@ -28,7 +29,7 @@ inline MadeMatrix make_matrix(std::string name, PackedMatrix m, PartType scales,
     p.bytes = bytes->data(), p.length = bytes->size();
   };
   const auto any = [&](size_t) { return static_cast<uint8_t>(random()); };
-  const bool zeros = made.matrix.has(kZeros);
+  const bool zeros = made.matrix.has(kZeros), nested = made.matrix.has(kOuterScales);
   fill(kCodes, PartType::u8, [&](size_t) {
     const auto byte = static_cast<uint8_t>(random());  // neither NaN nor infinity
     return made.matrix.kind == CodeKind::e4m3 ? static_cast<uint8_t>((byte & 0x7f) == 0x7f ? byte ^ 1 : byte)
@@ -36,7 +37,7 @@ inline MadeMatrix make_matrix(std::string name, PackedMatrix m, PartType scales,
                                                 : byte;
   });
   // Scales near 1: the highest byte of each has the exponent.
-  fill(kScales, scales, [&](size_t i) {
+  fill(kScales, nested ? PartType::u8 : scales, [&](size_t i) {
     const auto byte = static_cast<uint8_t>(random());
     switch (scales) {
       case PartType::f16: return static_cast<uint8_t>(i % 2 ? 0x2c + byte % 16 + (byte & 0x80) : byte);
@@ -46,6 +47,22 @@ inline MadeMatrix make_matrix(std::string name, PackedMatrix m, PartType scales,
       default: return static_cast<uint8_t>((byte & 0x7f) == 0x7f ? 0x30 : byte);
     }
   });
+  if (made.matrix.kind == CodeKind::of_table)
+    fill(kTable, PartType::f32, [&](size_t i) {
+      const bool normal = made.name.starts_with("nf4");
+      return static_cast<uint8_t>(std::bit_cast<uint32_t>((normal ? kNf4 : kFp4)[i / 4]) >> 8 * (i % 4));
+    });
+  if (nested) {
+    const auto near_one = [&](size_t i) {
+      const auto byte = static_cast<uint8_t>(random());
+      return static_cast<uint8_t>(i % 4 == 3 ? 0x3d + byte % 3 : byte);
+    };
+    fill(kOuterScales, PartType::f32, near_one), fill(kOuterTable, PartType::f32, near_one);
+  }
+  if (made.matrix.has(kColumnGroups))
+    fill(kColumnGroups, PartType::i32, [&](size_t i) {
+      return static_cast<uint8_t>(i % 4 ? 0 : random() % static_cast<uint64_t>(made.matrix.across()));
+    });
   if (zeros) fill(kZeros, made.matrix.parts[kZeros].type, any);
   if (scales == PartType::e4m3)
     fill(kWhole, PartType::f32,
@@ -85,6 +102,21 @@ inline std::vector<MadeMatrix> made_matrices(int64_t rows, int64_t columns, int6
       [&](PackedMatrix& m) { m.order = CodeOrder::gptq, m.zero_more = 1, zeros(m); });
   add("gptq 8", unsigned_integer, 8, 1, 128, PartType::f16, as_it_is,
       [&](PackedMatrix& m) { m.order = CodeOrder::gptq, zeros(m); });
+  const auto any_order = [](PackedMatrix& m) { m.parts[kColumnGroups].type = PartType::i32; };
+  add("gptq 4 by act-order", unsigned_integer, 4, 1, 64, PartType::f16, as_it_is,
+      [&](PackedMatrix& m) { m.order = CodeOrder::gptq, m.zero_more = 1, zeros(m), any_order(m); });
+  add("gptq 8 by act-order", unsigned_integer, 8, 1, 32, PartType::bf16, as_it_is,
+      [&](PackedMatrix& m) { m.order = CodeOrder::gptq, zeros(m), any_order(m); });
+  add("packed 4 by act-order", unsigned_integer, 4, 1, 32, PartType::f16, Rounding::f16,
+      [&](PackedMatrix& m) { m.zero = 8, any_order(m); });
+  const auto high_first = [](PackedMatrix& m) { m.order = CodeOrder::high_first; };
+  add("nf4", of_table, 4, 1, 64, PartType::f32, Rounding::bf16, high_first);
+  add("nf4 of binary32", of_table, 4, 1, 128, PartType::f32, as_it_is, high_first);
+  add("nf4 nested", of_table, 4, 1, 64, PartType::f32, Rounding::bf16, [&](PackedMatrix& m) {
+    high_first(m), m.outer_scales = 256, m.offset = 0.01f;
+    m.parts[kOuterScales].type = PartType::f32;
+  });
+  add("fp4", of_table, 4, 1, 64, PartType::f32, Rounding::f16, high_first);
   if (rows % 8 == 0)
     add("awq", unsigned_integer, 4, 1, 128, PartType::f16, as_it_is,
         [&](PackedMatrix& m) { m.order = CodeOrder::awq, zeros(m); });

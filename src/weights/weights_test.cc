@@ -54,6 +54,8 @@ float number_of(const Coding& c, const BlockCodes& x, int i) {
   const float y = c.codes == Codes::integers ? std::fma(static_cast<float>(x.q[i]), s, a)
                   : c.codes == Codes::e4m3   ? e4m3(x.q[i]) * s
                   : c.codes == Codes::e5m2   ? e5m2(x.q[i]) * s
+                  : c.codes == Codes::nf4    ? kNf4[x.q[i]] * s
+                  : c.codes == Codes::fp4    ? kFp4[x.q[i]] * s
                                              : e2m1(x.q[i]) * s;
   return c.rounding == Rounding::bf16  ? num::f32_from_bf16(num::bf16_from_f32(y))
          : c.rounding == Rounding::f16 ? num::f32_from_f16(num::f16_from_f32(y))
@@ -81,7 +83,7 @@ TEST(Formats, CodesAreTheNumbers) {
 
 TEST(Matrices, CodesAreTheNumbers) {
   const auto all = testing::made_matrices(24, 384, 0);
-  EXPECT_EQ(all.size(), 13u);
+  EXPECT_EQ(all.size(), 20u);
   for (const auto& [name, m, memory] : all) {
     const auto coding = m.coding();
     ASSERT_TRUE(coding) << name;
@@ -101,6 +103,7 @@ TEST(Matrices, CodesAreTheNumbers) {
                                : type == "BF16" ? num::f32_from_bf16(static_cast<uint16_t>(p[0] | p[1] << 8))
                                                 : num::f32_from_f16(static_cast<uint16_t>(p[0] | p[1] << 8));
           ASSERT_LT(x.q[i], 1 << m.bits) << name;
+          if (coding->column_groups) m.read_group(r, m.group_of(k), x);
           ASSERT_EQ(number_of(*coding, x, i), number) << name << ' ' << r << ' ' << k;
         }
       }
@@ -120,8 +123,17 @@ TEST(Matrices, WhatKernelsDoNotRead) {
   EXPECT_FALSE(m.coding()) << "a part of a block";
   m = named("gptq 4"), m.parts[kScales].type = PartType::f32;
   EXPECT_FALSE(m.coding()) << "the product of a zero and a scale is rounded";
-  m = named("gptq 8"), m.parts[kColumnGroups].type = PartType::i32;
-  EXPECT_FALSE(m.coding()) << "columns in another order";
+  std::vector<uint8_t> groups(4 * 128);
+  m = named("gptq 4 by act-order"), m.parts[kColumnGroups].bytes = groups.data();
+  EXPECT_TRUE(m.coding());
+  groups[4 * 100] = static_cast<uint8_t>(m.across());
+  EXPECT_FALSE(m.coding()) << "a group that is not there";
+  m = named("nf4");
+  const std::vector<uint8_t> table(64, 1);
+  m.parts[kTable].bytes = table.data();
+  EXPECT_FALSE(m.coding()) << "another table than those of bitsandbytes";
+  m = named("nf4"), m.scale_columns = 200;
+  EXPECT_FALSE(m.coding()) << "a scale of two rows";
   const std::vector<uint8_t> tiny = {0, 0, 0, 1};
   m = named("fp8 blocks"), m.parts[kScales].bytes = tiny.data();
   EXPECT_FALSE(m.coding()) << "a scale whose products are subnormal";

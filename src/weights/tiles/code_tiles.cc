@@ -124,13 +124,15 @@ uint32_t four_codes(const Row& row, int64_t k) {  // the first in the lowest bit
 bool CodeTiles::covers(const PackedRows& rows) {
   const Coding& coding = coding_of(rows);
   const int group = group_of(rows);
-  if (group < kFewestInPart || rows.numbers % std::min(group, kColumns)) return false;
+  if (coding.column_groups || group < kFewestInPart || rows.numbers % std::min(group, kColumns)) return false;
   const int parts = of(rows).parts;
   switch (coding.codes) {
     case Codes::integers: return true;
     case Codes::e4m3: return parts <= 4;
     case Codes::e5m2: return parts == 1;
     case Codes::e2m1: return true;
+    case Codes::nf4:
+    case Codes::fp4: return false;
   }
   return false;
 }

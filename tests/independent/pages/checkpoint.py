@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 from arithmetic.library import LIBRARY, floats
+from pages.packed import unpacked
 
 DTYPES = {"F32": ("f32", 4), "BF16": ("bf16", 2), "F16": ("f16", 2)}
 
@@ -31,20 +32,25 @@ def read_safetensors(path):
     (length,) = struct.unpack("<Q", data[:8])
     for name, entry in json.loads(data[8 : 8 + length]).items():
         if name != "__metadata__":
-            dtype, _ = DTYPES[entry["dtype"]]
             begin, end = (8 + length + offset for offset in entry["data_offsets"])
-            yield Tensor(name, dtype, entry["shape"], data[begin:end])
+            yield name, (entry["dtype"], entry["shape"], data[begin:end])
 
 
 class Checkpoint:
     def __init__(self, folder):
         self.folder = Path(folder)
         self.config = json.loads(self.bytes_of("config.json"))
-        self.tensors = {
-            t.name: t
+        stored = {
+            name: t
             for path in sorted(self.folder.glob("*.safetensors"))
-            for t in read_safetensors(path)
-            if not t.name.endswith(".rotary_emb.inv_freq")
+            for name, t in read_safetensors(path)
+            if not name.endswith(".rotary_emb.inv_freq")
+        }
+        if settings := self.config.get("quantization_config"):
+            stored = unpacked(stored, settings)
+        self.tensors = {
+            name: Tensor(name, DTYPES[dtype][0], shape, data)
+            for name, (dtype, shape, data) in stored.items()
         }
 
     def bytes_of(self, name):

@@ -54,6 +54,46 @@ struct SmallFloat {
   }
 };
 
+// Places in a table of sixteen numbers, the first of a word in its lowest bits.
+template <const float (&kNumbers)[16]>
+struct TableOf16 {
+  static constexpr int kDeep = 8, kHalf = 1, kConstants = 1;
+  struct Aligned {
+    alignas(64) float at[32];
+  };
+  static constexpr Aligned kAligned = [] {
+    Aligned t{};
+    for (int i = 0; i < 32; ++i) t.at[i] = kNumbers[i % 16];
+    return t;
+  }();
+  INVAR_INLINE void exact(F s, F, F (&c)[kConstants]) { c[0] = s; }
+  INVAR_INLINE void masks(float* out) { store(out, zero()); }
+  INVAR_INLINE F number(I x) {
+    if constexpr (kTable >= 16) return pick(kAligned.at, x);
+    if constexpr (kTable == 8)
+      return select(gt(x, set1_i(7)), pick(kAligned.at + 8, x), pick(kAligned.at, x));
+    alignas(64) float lane[kW];
+    store(lane, from_bits(x));
+    for (int i = 0; i < kW; ++i) lane[i] = kNumbers[__builtin_bit_cast(int32_t, lane[i])];
+    return load(lane);
+  }
+
+  template <int NV, bool kExact, class Word, class At, class Sink>
+  INVAR_INLINE void rows(int64_t k, int n, const float*, Word word, const float* constants, At at,
+                         Sink sink) {
+    I x[NV];
+    F w[NV];
+    for (int v = 0; v < NV; ++v) x[v] = bits(load(reinterpret_cast<const float*>(word(v))));
+    for (int j = 0; j < n; ++j) {
+      for (int v = 0; v < NV; ++v) {
+        w[v] = mul(number(bit_and(x[v], set1_i(15))), load(at(constants, 0, v)));
+        x[v] = shift_right<4>(x[v]);
+      }
+      sink(k + j, w);
+    }
+  }
+};
+
 struct RoundToBf16 {  // formats.6, of a number that is normal or 0
   INVAR_INLINE F round(F x) {
     const I u = bits(x), odd = bit_and(shift_right<16>(u), set1_i(1));
@@ -62,6 +102,10 @@ struct RoundToBf16 {  // formats.6, of a number that is normal or 0
 };
 struct RoundToF16 {
   INVAR_INLINE F round(F x) { return widen_f16(narrow_f16(x)); }
+};
+
+struct AsItIs {
+  INVAR_INLINE F round(F x) { return x; }
 };
 
 // The numbers of Q, each rounded. A K block is made at once for any number of rows.
@@ -81,7 +125,8 @@ struct Rounded : Q {
 
 // What pack() makes of blocks of a coding: for all panels the codes as words, as those of
 // matmul_nbits lie; then for all panels, block by block, scales d (and halves e), group by group
-// bytes s (and m), and zeros, each for the columns of the panel.
+// bytes s (and m), and zeros, each for the columns of the panel. With column groups there are as
+// many such blocks as groups, and for each number of a column the group that it has.
 struct CodedLayout {
   weights::Coding coding;
   int64_t block, blocks, panels, deep;  // numbers of a block; blocks of a column; numbers of a word
@@ -99,7 +144,11 @@ struct CodedLayout {
   int64_t bytes_at() const { return (scale_bytes() + (coding.has_e ? 2 : 0)) * kPanel; }  // of s and m
   int64_t zeros_at() const { return bytes_at() + kinds() * groups() * kPanel; }
   int64_t block_bytes() const { return zeros_at() + (coding.has_zeros ? kPanel : 0); }
-  size_t matrix_bytes() const { return static_cast<size_t>(panels * (4 * words() + blocks * block_bytes())); }
+  int64_t scale_blocks() const { return coding.column_groups ? coding.column_groups : blocks; }
+  int64_t groups_at() const { return panels * (4 * words() + scale_blocks() * block_bytes()); }
+  size_t matrix_bytes() const {
+    return static_cast<size_t>(groups_at() + (coding.column_groups ? 4 * blocks * block : 0));
+  }
 };
 CodedLayout coded_layout(const weights::PackedRows& rows, int64_t columns) {
   const int64_t block = weights::block_of(rows);
@@ -141,32 +190,45 @@ INVAR_INLINE void put_bytes(uint8_t* to, uint32_t x, int64_t count) {  // in the
 void pack_coded(const View& b, const weights::PackedRows& rows, void* packed) {
   const int64_t n = columns_of(b, rows);
   const CodedLayout l = coded_layout(rows, n);
-  const bool integers = l.coding.codes == weights::Codes::integers;
+  using weights::Codes;
+  const Codes codes = l.coding.codes;
+  const bool lowest_first = codes == Codes::integers || codes == Codes::nf4 || codes == Codes::fp4;
   const int64_t in_block = l.block / l.deep * kPanel;  // words
   weights::BlockCodes x;
   auto* to = static_cast<char*>(packed);
   for (int64_t matrix = 0; matrix < stacked_matrices(b); ++matrix, to += l.matrix_bytes()) {
     auto* const words = reinterpret_cast<uint32_t*>(to);
     auto* const scales = reinterpret_cast<uint8_t*>(words + l.panels * l.words());
+    const auto put_scale = [&](uint8_t* scale, int64_t lane) {
+      put_bytes(scale + l.scale_bytes() * lane, x.d, l.scale_bytes());
+      if (l.coding.has_e) put_bytes(scale + l.scale_bytes() * kPanel + 2 * lane, x.e, 2);
+      uint8_t* const bytes = scale + l.bytes_at() + lane;
+      for (int64_t g = 0; g < l.groups(); ++g) {
+        bytes[g * l.kinds() * kPanel] = x.s[g];
+        if (l.coding.has_e) bytes[(g * l.kinds() + 1) * kPanel] = x.m[g];
+      }
+      if (l.coding.has_zeros) scale[l.zeros_at() + lane] = x.z;
+    };
     for (int64_t j = 0; j < l.panels * kPanel; ++j) {
       const int64_t lane = j % kPanel;
       uint32_t* word = words + j / kPanel * l.words() + lane;
-      uint8_t* scale = scales + j / kPanel * l.blocks * l.block_bytes();
-      for (int64_t at = 0; at < l.blocks; ++at, word += in_block, scale += l.block_bytes()) {
+      uint8_t* scale = scales + j / kPanel * l.scale_blocks() * l.block_bytes();
+      for (int64_t at = 0; at < l.blocks; ++at, word += in_block) {
         x = {};
         if (j < n) weights::read_codes(rows, matrix * n + j, at, x);
         for (int64_t i = 0; i < l.block / l.deep; ++i)
-          word[i * kPanel] = coded_word(x.q + i * l.deep, l.coding.bits, integers);
-        put_bytes(scale + l.scale_bytes() * lane, x.d, l.scale_bytes());
-        if (l.coding.has_e) put_bytes(scale + l.scale_bytes() * kPanel + 2 * lane, x.e, 2);
-        uint8_t* const bytes = scale + l.bytes_at() + lane;
-        for (int64_t g = 0; g < l.groups(); ++g) {
-          bytes[g * l.kinds() * kPanel] = x.s[g];
-          if (l.coding.has_e) bytes[(g * l.kinds() + 1) * kPanel] = x.m[g];
-        }
-        if (l.coding.has_zeros) scale[l.zeros_at() + lane] = x.z;
+          word[i * kPanel] = coded_word(x.q + i * l.deep, l.coding.bits, lowest_first);
+        if (!l.coding.column_groups) put_scale(scale, lane), scale += l.block_bytes();
+      }
+      for (int64_t g = 0; g < l.coding.column_groups; ++g, scale += l.block_bytes()) {
+        x = {};
+        if (j < n) weights::read_group(rows, matrix * n + j, g, x);
+        put_scale(scale, lane);
       }
     }
+    for (int64_t k = 0; l.coding.column_groups && k < l.blocks * l.block; ++k)
+      put_bytes(reinterpret_cast<uint8_t*>(to + l.groups_at() + 4 * k),
+                static_cast<uint32_t>(weights::group_of(rows, k)), 4);
   }
 }
 
@@ -285,6 +347,38 @@ void make_numbers(const MadeB& b, int64_t panel, int64_t count, num::Range r) {
   const CodedB<Q> coded{b.s, b.c, b.l, b.matrix, b.chain, b.more};
   coded.make(coded.panels(panel, count, r), count, r);
 }
+// Integers whose scale and zero are those of a group that each row of K has for itself: (q - z) S,
+// one product. Sums stay in the order of the file's columns.
+template <int kBits, class To>
+void make_by_groups(const MadeB& b, int64_t panel, int64_t count, num::Range r) {
+  const CodedLayout& l = b.l;
+  constexpr int kDeep = 32 / kBits;
+  const auto* words = reinterpret_cast<const uint32_t*>(b.matrix);
+  const auto* scales = reinterpret_cast<const uint8_t*>(words + l.panels * l.words());
+  const auto* group = reinterpret_cast<const uint32_t*>(b.matrix + l.groups_at());
+  const F fixed = set1(static_cast<float>(l.coding.zero));
+  for (int64_t p = 0; p < count; ++p)
+    for (int64_t k = r.begin; k < r.end; k += kDeep)
+      for (int64_t j = 0; j < kPanel; j += kW) {
+        const uint32_t* word = words + (panel + p) * l.words() + k / kDeep * kPanel + j;
+        float* to = b.chain + p * kPanel * kChain + (k - r.begin) * kPanel + j;
+        I x = bits(load(reinterpret_cast<const float*>(word)));
+        for (int i = 0; i < kDeep; ++i) {
+          const uint8_t* block = scales + ((panel + p) * l.scale_blocks() + group[k + i]) * l.block_bytes();
+          const F s = CodedB<PackedIntegers<kBits>>::scale_of(l.coding, block, j);
+          const F z = l.coding.has_zeros ? to_float(load_u8(block + l.zeros_at() + j)) : fixed;
+          const F q = to_float(bit_and(x, set1_i((1 << kBits) - 1)));
+          store(to + i * kPanel, To::round(mul(sub(q, z), s)));
+          x = shift_right<kBits>(x);
+        }
+      }
+}
+template <int kBits>
+auto maker_by_groups(weights::Rounding rounding) {
+  return rounding == weights::Rounding::none   ? make_by_groups<kBits, AsItIs>
+         : rounding == weights::Rounding::bf16 ? make_by_groups<kBits, RoundToBf16>
+                                               : make_by_groups<kBits, RoundToF16>;
+}
 template <class Q>
 auto maker_of(weights::Rounding rounding) {
   return rounding == weights::Rounding::none   ? make_numbers<Q>
@@ -334,7 +428,13 @@ void with_blocks(const View& b, int64_t index, const Shape& s, const WorkPartiti
   const auto made = [&](auto make) { go(MadeB{s, c, l, matrix, chain, more, make}); };
   const bool plain = l.coding.rounding == weights::Rounding::none;
   using weights::Codes;
-  if (l.coding.codes == Codes::integers && l.coding.bits == 4) {
+  if (l.coding.column_groups) {
+    made(l.coding.bits == 4 ? maker_by_groups<4>(l.coding.rounding) : maker_by_groups<8>(l.coding.rounding));
+  } else if (l.coding.codes == Codes::nf4) {
+    made(maker_of<TableOf16<weights::kNf4>>(l.coding.rounding));
+  } else if (l.coding.codes == Codes::fp4) {
+    made(maker_of<TableOf16<weights::kFp4>>(l.coding.rounding));
+  } else if (l.coding.codes == Codes::integers && l.coding.bits == 4) {
     if (plain) return with(PackedIntegers<4>{});
     made(maker_of<PackedIntegers<4>>(l.coding.rounding));
   } else if (l.coding.codes == Codes::integers) {
