@@ -1,6 +1,8 @@
 // The fuzz loop: mutate, run every row, compare with the reference, shrink failures.
 #include "fuzz.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -54,6 +56,9 @@ std::string all_in_flight() {
   std::string all;
   for (int i = 0; i < std::min(slots_taken.load(), kMostJobs); ++i) all += slots[i];
   return all;
+}
+void write_in_flight(int file) {
+  for (const InFlight& slot : slots) (void)!::write(file, slot, std::strlen(slot));
 }
 bool gpu_is_lost() {
   return gpu() && !(*gpu())->wait();

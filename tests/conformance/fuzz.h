@@ -33,6 +33,7 @@ constexpr int kMostJobs = 256;
 using InFlight = char[4096];
 InFlight& in_flight();  // of the calling thread, one of at most kMostJobs
 std::string all_in_flight();
+void write_in_flight(int file);  // the same, in a handler of signals
 // Whether a kernel has ended the use of the GPU by this process: nothing that follows tells.
 bool gpu_is_lost();
 

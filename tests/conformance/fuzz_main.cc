@@ -29,7 +29,14 @@ struct Options {
 
 volatile std::sig_atomic_t stop = 0;
 
-void on_stop(int) {
+// The first signal ends the run after the cases in flight. A second one says which they are: one of
+// them does not end.
+void on_stop(int signal) {
+  if (stop) {
+    write_in_flight(STDERR_FILENO);
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
   stop = 1;
 }
 void on_crash(int signal) {
