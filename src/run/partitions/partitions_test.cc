@@ -65,7 +65,7 @@ TEST_F(PartitionsTest, CompanyDoesNotShow) {
   const std::vector<Logits> truth = alone(*model);
   for (int n : {2, 5}) {
     Session s = open(*model, parts(n, kSequences));
-    for (int batch : {1, 3, 17}) company_does_not_show(s, batch, truth);
+    for (int batch : {1, 3, INVAR_EMULATED && n > 2 ? 5 : 17}) company_does_not_show(s, batch, truth);
   }
 }
 

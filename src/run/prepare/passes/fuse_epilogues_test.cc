@@ -213,7 +213,7 @@ std::shared_ptr<const Executable> prepared(const plan::Plan& plan, const std::st
 
 TEST_P(Fused, BytesOfRandomProgramsStay) {
   size_t fused = 0, parts = 0, nodes = 0, last = 0;
-  for (unsigned seed = 0; seed < 150; ++seed) {
+  for (unsigned seed = 0; seed < (INVAR_EMULATED ? 30 : 150); ++seed) {
     const RandomProgram p(seed, GetParam());
     std::vector<std::vector<std::byte>> expected;
     const auto compare = [&](const std::string& isa, int threads) {
