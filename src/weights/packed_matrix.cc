@@ -233,9 +233,10 @@ int PackedMatrix::block() const {
 // Which table of bitsandbytes the codes are places in; nothing: another one.
 std::optional<Codes> PackedMatrix::known_table() const {
   for (const Codes codes : {Codes::nf4, Codes::fp4}) {
+    // A pointer: GCC 12 under -fsanitize=undefined indexes a conditional array wrongly.
+    const float* const table = codes == Codes::nf4 ? kNf4 : kFp4;
     bool same = true;
-    for (int i = 0; i < 16 && same; ++i)
-      same = parts[kTable].word(i) == std::bit_cast<uint32_t>((codes == Codes::nf4 ? kNf4 : kFp4)[i]);
+    for (int i = 0; i < 16 && same; ++i) same = parts[kTable].word(i) == std::bit_cast<uint32_t>(table[i]);
     if (same) return codes;
   }
   return {};

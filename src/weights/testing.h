@@ -49,8 +49,8 @@ inline MadeMatrix make_matrix(std::string name, PackedMatrix m, PartType scales,
   });
   if (made.matrix.kind == CodeKind::of_table)
     fill(kTable, PartType::f32, [&](size_t i) {
-      const bool normal = made.name.starts_with("nf4");
-      return static_cast<uint8_t>(std::bit_cast<uint32_t>((normal ? kNf4 : kFp4)[i / 4]) >> 8 * (i % 4));
+      const float* const table = made.name.starts_with("nf4") ? kNf4 : kFp4;
+      return static_cast<uint8_t>(std::bit_cast<uint32_t>(table[i / 4]) >> 8 * (i % 4));
     });
   if (nested) {
     const auto near_one = [&](size_t i) {
