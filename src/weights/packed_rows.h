@@ -14,25 +14,25 @@ inline constexpr int kLargestBlock = 256;
 // How kernels read the codes of a block: as integers, or as small floats of a sign, so many bits of
 // exponent and of mantissa, without infinity, or as places in a table of bitsandbytes.
 enum class Codes : uint8_t { integers, e4m3, e5m2, e2m1, nf4, fp4 };
-inline constexpr float kNf4[16] = {-1.0f,
-                                   -0.6961928009986877f,
-                                   -0.5250730514526367f,
-                                   -0.39491748809814453f,
-                                   -0.28444138169288635f,
-                                   -0.18477343022823334f,
-                                   -0.09105003625154495f,
-                                   0.0f,
-                                   0.07958029955625534f,
-                                   0.16093020141124725f,
-                                   0.24611230194568634f,
-                                   0.33791524171829224f,
-                                   0.44070982933044434f,
-                                   0.5626170039176941f,
-                                   0.7229568362236023f,
-                                   1.0f};
-inline constexpr float kFp4[16] = {0.0f,       0.0625f / 12, 8.0f / 12,  1.0f,          4.0f / 12,  6.0f / 12,
-                                   2.0f / 12,  3.0f / 12,    0.0f,       -0.0625f / 12, -8.0f / 12, -1.0f,
-                                   -4.0f / 12, -6.0f / 12,   -2.0f / 12, -3.0f / 12};
+constexpr float kNf4[16] = {-1.0f,
+                            -0.6961928009986877f,
+                            -0.5250730514526367f,
+                            -0.39491748809814453f,
+                            -0.28444138169288635f,
+                            -0.18477343022823334f,
+                            -0.09105003625154495f,
+                            0.0f,
+                            0.07958029955625534f,
+                            0.16093020141124725f,
+                            0.24611230194568634f,
+                            0.33791524171829224f,
+                            0.44070982933044434f,
+                            0.5626170039176941f,
+                            0.7229568362236023f,
+                            1.0f};
+constexpr float kFp4[16] = {0.0f,       0.0625f / 12, 8.0f / 12,  1.0f,          4.0f / 12,  6.0f / 12,
+                            2.0f / 12,  3.0f / 12,    0.0f,       -0.0625f / 12, -8.0f / 12, -1.0f,
+                            -4.0f / 12, -6.0f / 12,   -2.0f / 12, -3.0f / 12};
 // The type of the number that scales a block. scaled_e4m3: times, or through, one number of the
 // matrix.
 enum class ScaleType : uint8_t { f16, bf16, f32, e8m0, scaled_e4m3 };
