@@ -18,9 +18,12 @@ static int32_t exact16_row_scale(int64_t k, At at) {
   return num::exact16_scale(largest);
 }
 
-// exact16.2
+// exact16.2, for -1023 <= e <= 1022 and a result below 2^51. The product is exact, and the sum
+// rounds it to the nearest integer, ties to even: nearbyint and ldexp, of which attention's cases
+// make a billion, without the calls.
 static inline int64_t exact16_integer(float x, int32_t e) {
-  return static_cast<int64_t>(std::nearbyint(std::ldexp(static_cast<double>(x), -e)));
+  constexpr double kRound = 0x1.8p52;
+  return static_cast<int64_t>((static_cast<double>(x) * exact16_wide_power(-e) + kRound) - kRound);
 }
 
 // exact16.4 and exact16.5: of the exact sum of two rows with these scales.

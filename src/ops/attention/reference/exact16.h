@@ -34,7 +34,7 @@ class ExactBlock {
       value_scale_[j] = kNone;
       if (!seen[j] || s[j] == -INFINITY) continue;  // attention_exact16.3
       weight(s[j] - mb, j);
-      sum += rounded(std::ldexp(static_cast<double>(p_[j]), 22));
+      sum += num::reference::exact16_integer(p_[j], -22);
       const float* row = v + j * stride;
       if (std::all_of(row, row + dv, [](float x) { return x == 0; })) continue;
       value_scale_[j] = num::reference::exact16_row_scale(dv, [&](int64_t i) { return row[i]; });
@@ -51,14 +51,13 @@ class ExactBlock {
     int64_t sum = 0;
     for (int j = 0; j < n_; ++j)
       if (value_scale_[j] != kNone)
-        sum += rounded(std::ldexp(static_cast<double>(p_[j]), 14 + value_scale_[j] - largest_)) *
+        sum += num::reference::exact16_integer(p_[j], largest_ - value_scale_[j] - 14) *
                num::reference::exact16_integer(v[j * stride], value_scale_[j]);
     return num::reference::exact16_result(sum, largest_, -14);
   }
 
  private:
   static constexpr int32_t kNone = -num::kExact16NoIntegers;  // hidden keys and rows of zeros
-  static int64_t rounded(double x) { return static_cast<int64_t>(std::nearbyint(x)); }
   // attention_exact16.3
   void weight(float difference, int j) {
     constexpr float kLog2E = 0x1.715476p+0f, kRound = 0x1.8p23f;
