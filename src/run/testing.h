@@ -126,6 +126,12 @@ inline void some_rows_have_their_bytes(Session& s, const Logits& truth) {
 // Sequences of different lengths, and the logits of all their positions, computed one sequence at a
 // time by the reference rows.
 constexpr int kSequences = INVAR_EMULATED ? 20 : 64;
+// Sequences in one step of a divided session: a step costs a stage each.
+constexpr int kCompany = INVAR_EMULATED ? 5 : 17;
+// A sanitizer sees in the steps of one piece what it sees in those of another.
+inline const std::vector<int> kThreads = INVAR_EMULATED ? std::vector{2, 5} : std::vector{1, 2, 5};
+inline const std::vector<int> kPieces =
+    INVAR_EMULATED ? std::vector{kTokens, 7} : std::vector{kTokens, 64, 7, 1};
 inline std::vector<int32_t> tokens_of(int sequence) {
   std::vector<int32_t> t(20 + sequence * 37 % (kTokens - 20));
   for (int i = 0; i < static_cast<int>(t.size()); ++i)

@@ -1,6 +1,7 @@
 // The list behind Enter on a path: models of the hub's cache, folders and files.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

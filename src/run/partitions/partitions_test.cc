@@ -34,7 +34,7 @@ TEST_F(PartitionsTest, SameBytesForEveryNumberAndPiece) {
   Session whole = open(*model, options(1, "reference"));
   const Logits truth = logits(whole, kTokens, true);
   for (int n = 1; n <= kLayers; ++n)
-    for (const int piece : {1, 7, 64, kTokens}) {
+    for (const int piece : kPieces) {
       SCOPED_TRACE(std::to_string(n) + " partitions, pieces of " + std::to_string(piece));
       Session s = open(*model, parts(n));
       EXPECT_TRUE(same_bytes(logits(s, piece, true), truth));
@@ -65,7 +65,7 @@ TEST_F(PartitionsTest, CompanyDoesNotShow) {
   const std::vector<Logits> truth = alone(*model);
   for (int n : {2, 5}) {
     Session s = open(*model, parts(n, kSequences));
-    for (int batch : {1, 3, INVAR_EMULATED && n > 2 ? 5 : 17}) company_does_not_show(s, batch, truth);
+    for (int batch : {1, 3, kCompany}) company_does_not_show(s, batch, truth);
   }
 }
 

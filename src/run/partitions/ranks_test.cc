@@ -37,7 +37,7 @@ TEST_F(RanksTest, SameBytesForEveryNumberAndPiece) {
   const Logits truth = logits(whole, kTokens, true);
   for (const int n : {2, 4})  // of 4 query heads and 2 key heads
     for (const int partitions : {1, 2, 3})
-      for (const int piece : {1, 64, kTokens}) {
+      for (const int piece : kPieces) {
         SCOPED_TRACE(std::to_string(n) + " ranks, " + std::to_string(partitions) + " partitions, pieces of " +
                      std::to_string(piece));
         Session s = open(*model, ranks(n, partitions));
@@ -53,7 +53,7 @@ TEST_F(RanksTest, JoinsWithinAStepHaveTheBytesOfJoinsBetweenStages) {
   const Logits truth = logits(whole, kTokens, true);
   for (const int n : {2, 4})
     for (const int partitions : {1, 2, 3})
-      for (const int piece : {1, 64, kTokens}) {
+      for (const int piece : kPieces) {
         SCOPED_TRACE(std::to_string(n) + " ranks, " + std::to_string(partitions) + " partitions, pieces of " +
                      std::to_string(piece));
         Options o = ranks(n, partitions);
@@ -87,7 +87,7 @@ TEST_F(RanksTest, OnTwoGpusToo) {
   o.device = "cuda:0,cuda:1", o.joins = Options::Joins::within_steps;
   const std::vector<Logits> single = alone(*model);
   Session s = open(*model, o);
-  for (int batch : {1, 3, 17, 64}) company_does_not_show(s, batch, single);
+  for (int batch : {1, 3, 17, kSequences}) company_does_not_show(s, batch, single);
 }
 
 TEST_F(RanksTest, ARankThatJoinsWithinAStepIsOneStage) {
@@ -131,7 +131,7 @@ TEST_F(RanksTest, CompanyDoesNotShow) {
     Options o = ranks(2, 2, kSequences);
     o.joins = joins;
     Session s = open(*model, o);
-    for (int batch : {1, 3, 17}) company_does_not_show(s, batch, truth);
+    for (int batch : {1, 3, kCompany}) company_does_not_show(s, batch, truth);
   }
 }
 

@@ -27,7 +27,7 @@ TinyModel* SequencesTest::model;
 TEST_F(SequencesTest, CompanyDoesNotShow) {
   const std::vector<Logits> truth = alone(*model);
   for (std::string_view isa : ops::isas()) {
-    for (int threads : {1, 2, 5}) {
+    for (int threads : kThreads) {
       Session s = open(*model, many(kSequences, threads, std::string(isa)));
       for (int batch : {1, 2, 3, 17, kSequences}) {
         if (isa == "reference" && batch > 3) continue;  // slow

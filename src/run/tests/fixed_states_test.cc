@@ -48,9 +48,9 @@ TEST_F(FixedStatesTest, TheModelHasBothKinds) {
 
 TEST_F(FixedStatesTest, SameBytesForEveryInstructionSetThreadCountAndPiece) {
   for (std::string_view isa : ops::isas())
-    for (int threads : {1, 2, 5}) {
+    for (int threads : kThreads) {
       Session s = open(*model, options(threads, std::string(isa)));
-      for (int piece : {kTokens, 64, 7, 1}) {
+      for (int piece : kPieces) {
         EXPECT_EQ(s.reset(), 0);
         EXPECT_TRUE(same_bytes(logits(s, piece, true), *truth))
             << isa << ", threads " << threads << ", piece " << piece;
@@ -100,7 +100,7 @@ TEST_F(FixedStatesTest, PartitionsAndRanksDoNotShow) {
     continues(s, 144);
     o.sequences = 17;
     Session many = open(*model, o);
-    company_does_not_show(many, INVAR_EMULATED ? 5 : 17, of_one);
+    company_does_not_show(many, kCompany, of_one);
   }
 }
 
