@@ -138,10 +138,10 @@ inline std::vector<int32_t> tokens_of(int sequence) {
     t[i] = static_cast<int32_t>((i * i * 7 + i * 3 + sequence * 11 + 1) % kVocab);
   return t;
 }
-inline std::vector<Logits> alone(const TinyModel& m) {
+inline std::vector<Logits> alone(const TinyModel& m, int sequences = kSequences) {
   Session s = open(m, options(1, "reference"));
   std::vector<Logits> all;
-  for (int b = 0; b < kSequences; ++b) {
+  for (int b = 0; b < sequences; ++b) {
     s.reset();
     const auto out = s.step(tokens_of(b), true);
     EXPECT_TRUE(out);

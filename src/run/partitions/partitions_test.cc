@@ -62,7 +62,7 @@ TEST_F(PartitionsTest, ChunksOfAPromptOverlapWithoutEffect) {
 }
 
 TEST_F(PartitionsTest, CompanyDoesNotShow) {
-  const std::vector<Logits> truth = alone(*model);
+  const std::vector<Logits> truth = alone(*model, kCompany);
   for (int n : {2, 5}) {
     Session s = open(*model, parts(n, kSequences));
     for (int batch : {1, 3, kCompany}) company_does_not_show(s, batch, truth);

@@ -126,7 +126,7 @@ TEST(RankJoins, WhoWaitsForARankThatGaveUpIsTold) {
 }
 
 TEST_F(RanksTest, CompanyDoesNotShow) {
-  const std::vector<Logits> truth = alone(*model);
+  const std::vector<Logits> truth = alone(*model, kCompany);
   for (const auto joins : {Options::Joins::automatic, Options::Joins::within_steps}) {
     Options o = ranks(2, 2, kSequences);
     o.joins = joins;

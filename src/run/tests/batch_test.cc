@@ -39,7 +39,7 @@ TEST_F(SequencesTest, CompanyDoesNotShow) {
 }
 
 TEST_F(SequencesTest, PromptsOfSmallChunks) {
-  const std::vector<Logits> truth = alone(*model);
+  const std::vector<Logits> truth = alone(*model, 17);
   for (int64_t chunk : {1, 7, 40}) {
     Options o = many(17, 2);
     o.chunk = chunk;

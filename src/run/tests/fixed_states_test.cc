@@ -89,7 +89,7 @@ TEST_F(FixedStatesTest, CompanyDoesNotShow) {
 }
 
 TEST_F(FixedStatesTest, PartitionsAndRanksDoNotShow) {
-  const std::vector<Logits> of_one = alone(*model);
+  const std::vector<Logits> of_one = alone(*model, kCompany);
   for (const auto& [partitions, ranks] : {std::pair{2, 1}, {kHybridLayers, 1}, {1, 2}, {2, 4}}) {
     SCOPED_TRACE(std::to_string(partitions) + " partitions, " + std::to_string(ranks) + " ranks");
     Options o = options(2);

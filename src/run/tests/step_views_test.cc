@@ -91,7 +91,7 @@ TEST(StepViews, KeepTheBytesOnADevice) {
 TEST(StepViews, OfSequencesToo) {
   const TinyModel model;
   const Rewritten rewritten(model);
-  const std::vector<Logits> truth = alone(model);
+  const std::vector<Logits> truth = alone(model, 8);
   Options o = options(2);
   o.sequences = 8;
   auto s = Session::open(rewritten.plan, model.folder, o);
