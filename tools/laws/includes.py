@@ -4,9 +4,11 @@ A stage is a folder of src. The headers flat in it are public; those in its sub-
 to it, but for base and num, which are libraries of small parts, and generate, which programs alone
 include: their sub-folders only group them. OPENED lists what else is open. A room is a folder of
 src/ops; all its headers are its own, and its import code sees one header of the compiler. Only
-src/compiler includes MLIR; third-party code stays where it is needed.
+src/compiler includes MLIR; third-party code stays where it is needed. What says uint64_t reaches
+<cstdint> through the includes of the project, since each standard library brings another part.
 """
 
+import posixpath
 import re
 
 from law import CPP, code, finding, lines
@@ -158,8 +160,49 @@ def is_private(path, stage, header):
     return not opened
 
 
+INTEGER = re.compile(r"\bu?int(8|16|32|64)_t\b")
+BRINGS_INTEGERS = re.compile(r"cstdint|stdint\.h|cinttypes|.*/.*|arm_neon\.h|immintrin\.h")
+
+
+def lacks_integers(files):
+    """Lines of the files whose integer types arrive by chance. Third-party headers, which are none
+    of a standard library, may bring them."""
+    reached = {}
+
+    def included(path):
+        for line in code(files[path]).splitlines():
+            if m := INCLUDE.match(line):
+                yield m.groups()
+
+    def reaches(path):
+        if path in reached:
+            return reached[path]
+        reached[path] = False  # in a circle the others decide
+        for quote, name in included(path):
+            folders = (posixpath.dirname(path), "src", "tests", "apps", "bench")
+            own = [posixpath.normpath(posixpath.join(f, name)) for f in folders]
+            own = next((f for f in own if files.get(f) is not None), None)
+            if own:
+                brings = reaches(own)
+            else:  # a generated header, or one of a library
+                brings = quote == '"' or BRINGS_INTEGERS.fullmatch(name)
+            if brings:
+                reached[path] = True
+                break
+        return reached[path]
+
+    for path, text in files.items():
+        if text is None or not path.startswith(("src/", *OUTSIDE)) or not path.endswith(CPP):
+            continue
+        for n, line in lines(code(text, strings=False)):
+            if m := INTEGER.search(line):
+                if not reaches(path):
+                    yield finding(path, n, f"says {m.group()}; include <cstdint>")
+                break
+
+
 def check(files):
-    found = []
+    found = list(lacks_integers(files))
     stages = 0
     USED.clear()
     for path, text in files.items():
@@ -247,6 +290,15 @@ SELF_TEST = [
     ("MLIR in the runtime", {"src/run/x.cc": '#include "mlir/IR/Value.h"\n'}, 1),
     ("MLIR in an app", {"src/run/x.cc": "\n", "apps/cli/x.cc": '#include "mlir/IR/Value.h"\n'}, 1),
     ("JSON in a kernel", {"src/ops/add/cpu.cc": "#include <nlohmann/json.hpp>\n"}, 1),
+    ("an integer that arrives by chance", {"src/run/x.h": "#include <string>\nuint64_t x;\n"}, 1),
+    (
+        "integers by a header of the project",
+        {
+            "src/run/x.h": '#include "run/y.h"\nuint64_t x;\n',
+            "src/run/y.h": '#include "run/x.h"\n#include <cstdint>\n',
+        },
+        0,
+    ),
     ("a relative path", {"src/run/x.cc": '#include "../plan/plan.h"\n'}, 1),
     ("a new stage", {"src/misc/x.cc": "\n"}, 1),
     ("another stage's private header", {"src/run/x.cc": '#include "plan/text/cursor.h"\n'}, 1),

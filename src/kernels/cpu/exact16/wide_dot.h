@@ -1,6 +1,8 @@
 // Products of many rows by NEON's products of four bytes.
 // Included by wide_neon.h only.
 #pragma once
+#include <cstdint>
+
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
