@@ -1,10 +1,10 @@
 // CPU pooling. A tile of a channel is copied with its padding (kernels/cpu/window_copies.h); each
-// tap is then a vector of adjacent outputs. Windows too large for a copy, or mostly padding, are
-// computed per output from the elements inside.
+// tap is then a vector of adjacent outputs. Most maxima need no copy (line_maxima.h). Windows too
+// large for a copy, or mostly padding, are computed per output from the elements inside.
 #include "kernels/cpu/window_copies.h"
 #include "num/contract/lanes.h"
 #include "num/reduce/extreme.h"
-#include "ops/pool/pool.h"
+#include "ops/pool/cpu/line_maxima.h"
 
 namespace invar::ops {
 namespace INVAR_ISA_NS {
@@ -57,6 +57,7 @@ INVAR_INLINE void each_inside(const PoolGeometry& p, const Window& w, Fn fn) {
 // window of one output of the channel at x.
 struct MaxReduction {
   static constexpr float kFill = -__builtin_inff();
+  static constexpr bool kByLines = true;
   INVAR_INLINE void rows(const float* x, const int64_t* offset, int64_t k, int64_t n, float* to) {
     for (int64_t j = 0; j < n; j += kExtremeVectors * kW) {
       Largest e[kExtremeVectors];
@@ -92,6 +93,7 @@ struct MaxReduction {
 template <class Step>
 struct SumReduction {
   static constexpr float kFill = 0;
+  static constexpr bool kByLines = false;
   INVAR_INLINE void rows(const float* x, const int64_t* offset, int64_t k, int64_t n, float* to) {
     sum_taps(
         x, offset, k, n, to,
@@ -146,10 +148,10 @@ struct AbsoluteOp {
   INVAR_INLINE F finish(F y, F) { return y; }
 };
 
-// Scratch of a tile: tap offsets, results, counts per column, the padded copy.
+// Scratch of a tile: tap offsets, results, counts per column, the padded copy, a line of maxima.
 struct TileScratch {
   int64_t* offset;
-  float *flat, *counts, *copy, *end;
+  float *flat, *counts, *copy, *line, *end;
 };
 TileScratch tile_scratch(const PoolGeometry& p, void* scratch) {
   TileScratch w;
@@ -157,7 +159,8 @@ TileScratch tile_scratch(const PoolGeometry& p, void* scratch) {
   w.flat = static_cast<float*>(scratch) + 2 * p.taps;
   w.counts = w.flat + p.tiling.rows * p.tiling.pitch + kSlideSlack;
   w.copy = w.counts + p.tiling.columns + kW;
-  w.end = w.copy + p.tiling.floats + 2 * kSlideSlack;
+  w.line = w.copy + p.tiling.floats + 2 * kSlideSlack;
+  w.end = w.line + MaximaLine(p).floats(p.axis[2]);
   return w;
 }
 
@@ -181,6 +184,8 @@ void run_tiles(const Call& call, const PoolGeometry& p, int64_t begin, int64_t e
   const TileScratch w = tile_scratch(p, scratch);
   const int64_t in = size_in(p), out = p.axis[0].out * p.axis[1].out * p.axis[2].out;
   const bool padded = Op::kCounts && AveragePoolAttributes(call).count_include_pad != 0;
+  const MaximaLine line(p);
+  for (int64_t i = 0; Op::Reduce::kByLines && i < line.floats(p.axis[2]); ++i) w.line[i] = Op::Reduce::kFill;
   bool ready = false;
   for (int64_t unit = begin; unit < end; ++unit) {
     const slide::Block b = slide::block_at(p.axis, p.tiling, p.images, p.channels, unit);
@@ -190,8 +195,12 @@ void run_tiles(const Call& call, const PoolGeometry& p, int64_t begin, int64_t e
     const int64_t deep = Op::kCounts ? pool::taps_inside(p.axis[0], b.deep, padded) : 0;
     for (int64_t c = b.channel; c < b.channel + b.channels; ++c) {
       const int64_t place = b.image * p.channels + c;
-      copy_block(p.axis, p.tiling, b, call.in[0].as<const float>() + place * in,
-                 (p.images * p.channels - place) * in, Op::Reduce::kFill, w.copy);
+      const float* const x = call.in[0].as<const float>() + place * in;
+      if constexpr (Op::Reduce::kByLines)
+        if (line.takes && maxima_of_lines(p, line, b, x, w.line,
+                                          call.out[0].as<float>() + place * out + row_offset(p.axis, b, 0)))
+          continue;
+      copy_block(p.axis, p.tiling, b, x, (p.images * p.channels - place) * in, Op::Reduce::kFill, w.copy);
       Op::Reduce::rows(w.copy, w.offset, p.taps, (b.rows - 1) * p.tiling.pitch + b.columns, w.flat);
       for (int64_t i = 0; i < b.rows; ++i) {
         const F count = Op::kCounts

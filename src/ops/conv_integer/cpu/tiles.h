@@ -1,8 +1,9 @@
-// Integer convolutions: a copy of x with its padding, split by strides; then, for blocks of places,
-// words of the bytes that their results read, which tiles of output channels multiply. One channel
-// to a group is read in place instead. Compiled once per instruction set.
+// Integer convolutions: a copy of x with its padding; then, for blocks of places, panels of the
+// words that their results read, which tiles of output channels multiply. The copy has words where
+// channels fill them, else bytes. One channel to a group is read in place instead. Compiled once
+// per instruction set.
 #pragma once
-#include "ops/conv_integer/cpu/words.h"
+#include "ops/conv_integer/cpu/copies.h"
 
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
@@ -10,15 +11,15 @@ namespace {
 constexpr int64_t kPlaces = kW == 1 ? 16 : kW == 4 ? 64 : 8 * kW;  // places of a block
 constexpr int kPlaceVectors = kW == 4 ? 4 : 2;                     // vectors of a tile
 constexpr int64_t kPair = kPlaceVectors * kW;                      // places of a tile
-constexpr int64_t kByteSlack = 128;                                // bytes after the copy that may be read
 
-// Call::shared: where a k lies in a group of the copy; weights that are not packed; the copy.
+// Call::shared: where a k, or a word of channels, lies in a group of the copy; weights that are not
+// packed; the copy.
 struct SharedParts {
   int64_t words, weights, copy;
   SharedParts(const Call& call, const Geometry& p) {
     const WordLayout l(p);
     words = l.words * kWordBytes, weights = call.in[1].packed ? 0 : l.all(p);
-    copy = p.copies ? p.images * p.groups * p.channels * p.channel + kByteSlack : 0;
+    copy = copies_of(p) ? p.images * p.groups * group_bytes(p) + kByteSlack : 0;
   }
   size_t bytes() const { return static_cast<size_t>((words + weights) * 4 + copy); }
 };
@@ -44,10 +45,8 @@ struct PlacePartition {
 int64_t units_of_bytes(const Call& call, int phase) {
   if (call.out[0].elements() == 0) return 0;
   const Geometry p = conv_integer::geometry_of(call);
-  // One unit for the places of k; the rows of weights; the channels.
-  if (phase == 0)
-    return 1 + (call.in[1].packed ? 0 : p.groups * p.rows) +
-           (p.copies ? p.images * p.groups * p.channels : 0);
+  // One unit for the places of k; the rows of weights; the channels, or words of them.
+  if (phase == 0) return 1 + (call.in[1].packed ? 0 : p.groups * p.rows) + p.images * p.groups * copies_of(p);
   if (is_depthwise(p)) return p.images * p.groups;
   const PlacePartition c(p);
   return p.images * p.groups * c.blocks * c.row_blocks;
@@ -55,46 +54,9 @@ int64_t units_of_bytes(const Call& call, int phase) {
 size_t scratch_of_bytes(const Call& call) {
   const Geometry p = conv_integer::geometry_of(call);
   if (is_depthwise(p)) return 0;
-  return static_cast<size_t>((WordLayout(p).words + 1) * kPlaces) * sizeof(int32_t);
-}
-
-// Copies n bytes, 16 at once where as many may be read and written.
-INVAR_INLINE void copy_bytes(const uint8_t* from, int64_t n, int64_t may, uint8_t* to) {
-  int64_t i = 0;
-  for (; i < n && i + 16 <= may; i += 16) __builtin_memcpy(to + i, from + i, 16);
-  for (; i < n; ++i) to[i] = from[i];
-}
-// A channel of x with its padding, the zero point, as planes by strides.
-void copy_channel(const Geometry& p, const uint8_t* x, uint8_t fill, uint8_t* to) {
-  const slide::Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
-  const uint8_t *const x_end = x + deep.in * high.in * wide.in, *const end_of_copy = to + p.channel;
-  // Position i of a plane is element first + i * stride.
-  const auto first_of = [](const slide::Axis& a, int64_t plane) {
-    return plane * a.dilation % a.stride + a.low;
-  };
-  for (int64_t r = 0; r < deep.planes; ++r)
-    for (int64_t q = 0; q < high.planes; ++q)
-      for (int64_t s = 0; s < wide.planes; ++s) {
-        const int64_t top = first_of(deep, r), left = first_of(high, q), first = first_of(wide, s);
-        int64_t before = first < 0 ? slide::ceil_div(-first, wide.stride) : 0;
-        int64_t inside = first >= wide.in ? 0 : slide::ceil_div(wide.in - first, wide.stride);
-        before = num::min_i64(before, wide.length), inside = num::min_i64(inside, wide.length);
-        for (int64_t i = 0, d = top; i < deep.length; ++i, d += deep.stride)
-          for (int64_t j = 0, h = left; j < high.length; ++j, h += high.stride, to += wide.length) {
-            const bool out = d < 0 || d >= deep.in || h < 0 || h >= high.in;
-            const int64_t end = out || inside < before ? before : inside, n = end - before;
-            const uint8_t* from = x + (out ? 0 : (d * high.in + h) * wide.in) + first + before * wide.stride;
-            uint8_t* const at = to + before;
-            if (wide.stride == 1)
-              copy_bytes(from, n, num::min_i64(x_end - from, end_of_copy - at), at);
-            else if (wide.stride == 2)
-              for (int64_t k = 0; k < n; ++k) at[k] = from[2 * k];
-            else
-              for (int64_t k = 0; k < n; ++k) at[k] = from[k * wide.stride];
-            for (int64_t k = 0; k < before; ++k) to[k] = fill;
-            for (int64_t k = end; k < wide.length; ++k) to[k] = fill;
-          }
-      }
+  const int64_t panel = (WordLayout(p).words + 1) * kPlaces * static_cast<int64_t>(sizeof(int32_t)),
+                strip = has_channel_words(p) ? strip_bytes_of(p) : 0;
+  return static_cast<size_t>(panel > strip ? panel : strip);
 }
 
 // The parts of a call as its phases see them.
@@ -113,29 +75,38 @@ struct ByteCall {
     own_copy = reinterpret_cast<uint8_t*>(own_weights + s.weights);
     weights = call.in[1].packed ? call.in[1].as<const int32_t>() : own_weights;
     sums = weights + p.groups * l.group();
-    x = p.copies ? own_copy : call.in[0].as<const uint8_t>();
+    x = copies_of(p) ? own_copy : call.in[0].as<const uint8_t>();
   }
+  const uint8_t* group(int64_t g) const { return x + g * group_bytes(p); }
 };
 
-void prepare_bytes(const Call& call, const ByteCall& b, int64_t begin, int64_t end) {
+void prepare_bytes(const Call& call, const ByteCall& b, int64_t begin, int64_t end, uint8_t* scratch) {
   const Geometry& p = b.p;
   const int64_t rows = call.in[1].packed ? 0 : p.groups * p.rows;
   const uint8_t zero = conv_integer::zero_byte(call, 0, 0);
+  const int64_t of_group = copies_of(p), step = has_channel_words(p) ? kWordBytes : 1;
   int64_t plane = 1;
   for (const slide::Axis& a : p.axis) plane *= a.in;
   for (int64_t u = begin; u < end; ++u) {
     if (u == 0) {
       for (int64_t tap = 0, k = 0; tap < p.taps; ++tap) {
         const int64_t at = conv_integer::tap_place(p, tap);
-        for (int64_t c = 0; c < p.channels; ++c, ++k) b.place[k] = static_cast<int32_t>(c * p.channel + at);
+        for (int64_t c = 0; c < p.channels; c += step, ++k)
+          b.place[k] = static_cast<int32_t>(c / step * p.channel + at);
       }
     } else if (u - 1 < rows) {
       pack_row_of_weights(call.in[1], p, u - 1, b.own_weights);
     } else {
-      const int64_t channel = u - 1 - rows, all = p.images * p.groups * p.channels;
-      copy_channel(p, call.in[0].as<const uint8_t>() + channel * plane, zero,
-                   b.own_copy + channel * p.channel);
-      for (int64_t i = 0; channel == all - 1 && i < kByteSlack; ++i) b.own_copy[all * p.channel + i] = 0;
+      const int64_t copy = u - 1 - rows, group = copy / of_group, channel = copy % of_group * step;
+      const uint8_t* const from = call.in[0].as<const uint8_t>() + (group * p.channels + channel) * plane;
+      uint8_t* const to = b.own_copy + group * group_bytes(p);
+      if (step == 1)
+        copy_channel(p, from, zero, to + channel * p.channel);
+      else
+        copy_words(p, b.as, from, plane, num::min_i64(step, p.channels - channel), zero, scratch,
+                   reinterpret_cast<int32_t*>(to) + channel / step * p.channel);
+      if (copy + 1 < p.images * p.groups * of_group) continue;
+      for (int64_t i = 0; i < kByteSlack; ++i) b.own_copy[p.images * p.groups * group_bytes(p) + i] = 0;
     }
   }
 }
@@ -193,6 +164,41 @@ void write_words(const ByteCall& b, const uint8_t* x, int64_t begin, int64_t n, 
     }
 #endif
     for (; v < n; v += kW) put(v, word_of(row, v, tall, n - v, b.as));
+  }
+}
+
+// The same from a copy that has words: of each vector of places, pieces that are adjacent there.
+void gather_words(const ByteCall& b, const int32_t* x, int64_t begin, int64_t n, bool sums, int32_t* panel) {
+  struct Piece {
+    int64_t from, to;
+    int lanes;
+    bool whole;  // a whole vector may be written: the next piece overwrites the excess
+  } piece[kPlaces];
+  PlaceRun run[kPlaces];
+  const int runs = place_runs(b.p, begin, n, run);
+  int pieces = 0;
+  for (int r = 0; r < runs; ++r)
+    for (int64_t i = 0, lanes; i < run[r].count; i += lanes) {
+      const int64_t at = run[r].at + i;
+      lanes = num::min_i64(run[r].count - i, kW - at % kW);
+      piece[pieces++] = {run[r].from + i, at / kPair * kPair * b.l.words + at % kPair,
+                         static_cast<int>(lanes), at % kW == 0};
+    }
+  int32_t* const total = panel + b.l.words * kPlaces;
+  for (int64_t v = 0; v < kPlaces; v += kW) store_i(total + v, set1_i(0));
+  for (int64_t word = 0; word < b.l.words; ++word, panel += kPair) {
+    const int32_t* const from = x + b.place[word];
+    for (int i = 0; i < pieces; ++i) {
+      const I words = load_words(from + piece[i].from);
+      if (piece[i].whole)
+        store_i(panel + piece[i].to, words);
+      else
+        store_n(reinterpret_cast<float*>(panel + piece[i].to), from_bits(words), piece[i].lanes);
+    }
+    for (int64_t v = 0; sums && v < n; v += kW) {
+      const I words = load_words(panel + v / kPair * kPair * b.l.words + v % kPair);
+      store_i(total + v, add_word_products(load_words(total + v), words, set1_i(kWordOfOnes)));
+    }
   }
 }
 
@@ -263,8 +269,13 @@ void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end,
     bool zeros = false;
     for (int64_t r = from; r < to && !zeros; ++r)
       zeros = row_end(call, p, b.as, b.sums, group * p.rows + r).zero != 0;
-    if (block != last || zeros)
-      write_words(b, b.x + (image * p.groups + group) * p.channels * p.channel, first, n, zeros, panel);
+    const uint8_t* const x = b.group(image * p.groups + group);
+    if (block == last && !zeros) {
+    } else if (has_channel_words(p)) {
+      gather_words(b, reinterpret_cast<const int32_t*>(x), first, n, zeros, panel);
+    } else {
+      write_words(b, x, first, n, zeros, panel);
+    }
     last = block;
     for (int64_t r = from, reported = from; r < to; r += kWordRows) {
       const int64_t rows = num::min_i64(kWordRows, to - r), m = group * p.rows + r;
@@ -360,7 +371,7 @@ bool has_slid_words(const Geometry& p) {
 void run_bytes(const Call& call, int phase, int64_t begin, int64_t end, void* scratch) {
   const ByteCall b(call);
   if (phase == 0)
-    prepare_bytes(call, b, begin, end);
+    prepare_bytes(call, b, begin, end, static_cast<uint8_t*>(scratch));
   else if (is_depthwise(b.p))
     (has_slid_words(b.p) ? run_channels<INVAR_WORD_PERMUTATIONS> : run_channels<false>)(call, b, begin, end);
   else

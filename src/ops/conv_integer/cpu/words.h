@@ -142,13 +142,21 @@ INVAR_INLINE int32_t word_weight(uint8_t byte, DType dtype) {
 INVAR_INLINE bool is_depthwise(const conv_integer::Weights& p) {
   return p.channels == 1 && p.rows == 1;
 }
-// Packed weights: [group][tile of rows][word][row of the tile], then the sum of each row. A word of
-// one channel to a group has taps of one line of the kernel, whose places follow one another.
+// Whether a word has channels of one tap, so that each place of x becomes words once for all taps:
+// if there are several, and the channels nearly fill their words.
+INVAR_INLINE bool has_channel_words(const conv_integer::Weights& w) {
+  const int64_t filled = (w.channels + kWordBytes - 1) / kWordBytes * kWordBytes;
+  return w.taps > 1 && w.channels > 0 && !is_depthwise(w) && filled * 8 <= w.channels * 9;
+}
+// Packed weights: [group][tile of rows][word][row of the tile], then the sum of each row. A line is
+// what words do not cross: the channels of a tap; for one channel to a group the taps of a line of
+// the kernel, whose places follow one another; else all k.
 constexpr int64_t kWordRows = kMaxRows;
 struct WordLayout {
   int64_t line, each, words, stride, tiles;  // k of a line, words of it, words in all
   explicit WordLayout(const conv_integer::Weights& w)
       : line(is_depthwise(w) && w.last > 0 ? w.last
+             : has_channel_words(w)        ? w.channels
              : w.k > 0                     ? w.k
                                            : 1),
         each((line + kWordBytes - 1) / kWordBytes),
