@@ -53,6 +53,8 @@ inline constexpr Architecture kArchitectures[] = {
     {"deepseek_v3", "DeepseekV3ForCausalLM", 4096},
     {"kimi_k2", "DeepseekV3ForCausalLM", 4096},
     {"glm4_moe_lite", "Glm4MoeLiteForCausalLM", 202752},
+    {"deepseek_v32", "DeepseekV32ForCausalLM", 163840},
+    {"glm_moe_dsa", "GlmMoeDsaForCausalLM", 202752},
     {"gpt2", "GPT2LMHeadModel", 1024, "n_positions"},
     {"gptj", "GPTJForCausalLM", 2048, "n_positions"},
     {"gpt_neox", "GPTNeoXForCausalLM"},
@@ -127,6 +129,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"whisper", "WhisperForConditionalGeneration", 448, "max_target_positions", true, true},
     {"gemma4_unified_text", "Gemma4UnifiedForCausalLM", 262144},
     {"cohere2_moe", "Cohere2MoeForCausalLM", 8192},
+    {"longcat_flash", "LongcatFlashForCausalLM", 131072},
     {"sarvam_moe", "SarvamMoEForCausalLM", 131072},
     {"sarvam_moe", "Glm4MoeForCausalLM", 131072},
     {"sarvam_mla", "DeepseekV3ForCausalLM", 4096},
@@ -195,11 +198,8 @@ inline constexpr UncoveredArchitecture kUncovered[] = {
     {"zamba", "attention whose weights several layers share"},
     {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
-    {"deepseek_v32", "attention to positions that an indexer chooses"},
-    {"glm_moe_dsa", "attention to positions that an indexer chooses"},
     {"deepseek_v4", "attention to compressed keys and to those that an indexer chooses"},
     {"kimi_k3", "residual connections that attention weighs"},
-    {"longcat_flash", "experts that pass their input on"},
 };
 
 // Advice for a model that no family covers.

@@ -196,7 +196,7 @@ void place_in_whole_model(Decoder& d) {
                           {"model.text_model.", "lm_head"}};
   for (const char* part :
        {"vision_tower.", "vision_model.", "visual.", "multi_modal_projector.", "audio_tower.",
-        "vision_embedder.", "embed_vision.", "embed_audio.", "connector.", "image_newline"})
+        "vision_embedder.", "embed_vision.", "embed_audio.", "connector.", "image_newline", "mm_projector."})
     for (const char* prefix : {"", "model."}) d.names.ignored_begins.push_back(std::string(prefix) + part);
 }
 

@@ -51,6 +51,8 @@ inline constexpr WholeModel kWholeModels[] = {
     {"lfm2_vl", "Lfm2VlForConditionalGeneration", "lfm2", nullptr, false, true},
     {"exaone4_5", "Exaone4_5_ForConditionalGeneration", "exaone4", "exaone4_5_text"},
     {"voxtral", "VoxtralForConditionalGeneration", "llama", nullptr},
+    {"kimi_k25", "KimiK25ForConditionalGeneration", "deepseek_v3", "kimi_k2", false, true},
+    {"kimi_k25", "Kimi_K25ForConditionalGeneration", "deepseek_v3", "kimi_k2", false, true},
     {"qwen3_5", "Qwen3_5ForConditionalGeneration", "qwen3_5_text", nullptr},
     {"qwen3_5_moe", "Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe_text", nullptr},
 };
@@ -121,10 +123,18 @@ struct ServedPositions {
   int64_t original = 0;
 };
 
+// index_topk where it is absent (decoder.73).
+inline constexpr int64_t kIndexedPositions = 2048;
+
 // `value`: the number in the config, P of families.1.
 inline ServedPositions served_positions(const json::Value& config, int64_t value) {
+  const auto type = config.find("model_type");
+  if (type && (*type == "deepseek_v32" || *type == "glm_moe_dsa")) {
+    const auto chosen = config.find("index_topk");
+    value = std::min(value, chosen && chosen->is_unsigned() ? chosen->to_int64() : kIndexedPositions);
+  }
   // Llama 4: the first chunk of positions (decoder.35). 8192 is transformers' default.
-  if (const auto type = config.find("model_type"); type && *type == "llama4_text") {
+  if (type && *type == "llama4_text") {
     const auto chunk = config.find("attention_chunk_size"), types = config.find("layer_types");
     const bool chunked =
         !types || !types->is_array() ||

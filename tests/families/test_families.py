@@ -229,6 +229,14 @@ def test_llama_4_ends_with_its_first_chunk(tmp_path):
         assert code == 0 or "16" in done.errors[0]
 
 
+@pytest.mark.parametrize("name", ["deepseek_v32", "glm_moe_dsa"])
+def test_a_model_with_an_indexer_ends_where_it_begins_to_choose(name, tmp_path):
+    for number, (most, code) in enumerate([(36, 0), (16, 2)]):
+        folder = with_tokenizer(name, tmp_path / str(number), {"index_topk": most})
+        done = run_of(folder, tmp_path, 30, code=code)
+        assert code == 0 or str(most) in done.errors[0]
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -258,6 +266,7 @@ def test_llama_4_ends_with_its_first_chunk(tmp_path):
         "afmoe",
         "minimax",
         "zamba2",
+        "longcat_flash",
     ],
 )
 def test_receipts_are_equal_and_verify(name, tmp_path):
@@ -277,7 +286,10 @@ def test_receipts_are_equal_and_verify(name, tmp_path):
     assert "VERIFIED BY A GIVEN PLAN" in invar("verify", path, *given).text
 
 
-@pytest.mark.parametrize("name", ["lfm2_moe", "bamba", "mamba2", "kimi_linear", "jamba", "minimax", "zamba2"])
+@pytest.mark.parametrize(
+    "name",
+    "lfm2_moe bamba mamba2 kimi_linear jamba minimax zamba2 longcat_flash".split(),
+)
 def test_states_keep_their_bits_in_batches_and_partitions(name, tmp_path):
     folder, prompts = with_tokenizer(name, tmp_path / "model"), tmp_path / "prompts.jsonl"
     texts = ["ROMEO:\n" + "Is the day so young? " * 16, "Ay me! sad hours seem long."]

@@ -74,6 +74,8 @@ NO_EFFECT = {
     "use_mem_eff_path", "sarvam_mla.head_dim", "sarvam_mla.num_nextn_predict_layers",
     "sarvam_moe.num_nextn_predict_layers", "minimax.block_size",
     "gemma4_unified_text.use_double_wide_mlp",
+    # Of an indexer, which chooses all positions here.
+    "index_head_dim", "index_n_heads", "indexer_types",
     # transformers ties nothing.
     "nemotron_h.tie_word_embeddings",
     # transformers has no such positions, and asks nothing of the others.
@@ -107,6 +109,8 @@ WITH = {
         "top_k_experts": 2,
     },
     "zamba2.rope_parameters": {"use_mem_rope": True},
+    "deepseek_v32.max_position_embeddings": {"index_topk": 4096},
+    "glm_moe_dsa.max_position_embeddings": {"index_topk": 4096},
     "num_kv_heads": {"new_decoder_architecture": True, "num_kv_heads": 4},
     "num_ln_in_parallel_attn": {"new_decoder_architecture": True, "num_kv_heads": 4},
 }

@@ -506,3 +506,74 @@ def test_random_numbers_with_a_seed(tmp_path):
     nodes[2].attribute.remove(next(a for a in nodes[2].attribute if a.name == "seed"))
     save(tmp_path / "m.onnx", nodes[2:3], [value("x", F32, ["a", "b"])], outputs[2:3])
     refused("compile", tmp_path / "m.onnx", code=3, names=["RandomNormalLike", '"seed"'])
+
+
+# --- ranks within branches and loops, as PaddlePaddle writes them ----------------------------------
+
+X = np.array([1.5, -2, 3], np.float32)
+I64, BOOL = TensorProto.INT64, TensorProto.BOOL
+
+
+def body(nodes, inputs, outputs):
+    return helper.make_graph(
+        nodes, "b", inputs, [helper.make_empty_tensor_value_info(name) for name in outputs]
+    )
+
+
+@pytest.mark.parametrize("cond", [True, False])
+@pytest.mark.parametrize("shown", [False, True])
+def test_branches_of_one_element_whose_rank_nothing_shows(tmp_path, cond, shown):
+    """A scalar, or a list of one element. What shows the rank is refused."""
+    some = body([helper.make_node("And", ["c", "one"], ["t"])], [], ["t"])
+    none = body([helper.make_node("Not", ["c"], ["t"])], [], ["t"])
+    nodes = [
+        helper.make_node("If", ["c"], ["r"], then_branch=some, else_branch=none),
+        helper.make_node("Not", ["r"], ["n"]),
+        helper.make_node("Cast", ["n"], ["f"], to=F32),
+        helper.make_node("Add", ["f", "x"], ["y"]),
+    ]
+    outputs = [value("y", F32, [3])]
+    if shown:
+        nodes.append(helper.make_node("Shape", ["r"], ["z"]))
+        outputs.append(value("z", I64, None))
+    inputs = [value("c", BOOL, []), value("x", F32, [3])]
+    save(tmp_path / "m.onnx", nodes, inputs, outputs, [("one", np.array([True]))])
+    if shown:
+        kinds = ["If", "tensor<1xi1>", "tensor<i1>"]
+        refused("compile", tmp_path / "m.onnx", code=3, names=kinds)
+        return
+    (y,) = answers(tmp_path, tmp_path / "m.onnx", {"c": np.array(cond), "x": X})
+    assert y.tobytes() == X.tobytes()
+
+
+@pytest.mark.parametrize("limit,steps", [(0, 1), (3, 2), (6, 3), (1e9, 4)])
+def test_a_loop_whose_first_step_gives_another_rank(tmp_path, limit, steps):
+    """What a model declares before a loop and sets within it."""
+    step = body(
+        [
+            helper.make_node("Cast", ["i"], ["number"], to=F32),
+            helper.make_node("Add", ["v", "number"], ["next"]),
+            helper.make_node("Concat", ["v", "next"], ["set"], axis=0),
+            helper.make_node("ReduceSum", ["next"], ["sum"], keepdims=0),
+            helper.make_node("Less", ["sum", "limit"], ["go"]),
+        ],
+        [
+            value("i", I64, []), value("c", BOOL, []), value("v", F32, [3]),
+            value("declared", F32, None),
+        ],
+        ["go", "next", "set"],
+    )  # fmt: skip
+    save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Loop", ["n", "yes", "x", "scalar"], ["last", "pair"], body=step)],
+        [value("x", F32, [3]), value("limit", F32, [])],
+        [value("last", F32, [3]), value("pair", F32, None)],
+        [("n", np.int64(4)), ("yes", np.bool_(True)), ("scalar", np.float32(0))],
+    )
+    given = {"x": X, "limit": np.array(limit, np.float32)}
+    last, pair = answers(tmp_path, tmp_path / "m.onnx", given)
+    rows_of_steps = [X]
+    for number in range(steps):
+        rows_of_steps.append(rows_of_steps[-1] + np.float32(number))
+    assert last.tobytes() == rows_of_steps[-1].tobytes()
+    assert pair.tobytes() == np.concatenate(rows_of_steps[-2:]).tobytes() and pair.shape == (6,)

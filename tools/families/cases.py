@@ -197,6 +197,19 @@ def deepseek3(**s):
     return latent("deepseek_v3", "DeepseekV3ForCausalLM", **{**sizes, **s})
 
 
+def indexed(model_type, architecture, **s):
+    sizes = {**EXPERTS, "n_shared_experts": 1, "index_topk": 96, "index_n_heads": 2}
+    return latent(model_type, architecture, **{**sizes, "index_head_dim": 8, **s})
+
+
+def longcat(**s):
+    absent = dict.fromkeys(("intermediate_size", "num_hidden_layers"), ...)
+    sizes = {"num_layers": 2, "ffn_hidden_size": 44, "expert_ffn_hidden_size": 20, "moe_topk": 3}
+    sizes |= {"n_routed_experts": 6, "zero_expert_num": 3, "zero_expert_type": "identity"}
+    sizes |= {"mla_scale_q_lora": True, "mla_scale_kv_lora": True, "head_dim": 4}
+    return latent("longcat_flash", "LongcatFlashForCausalLM", **{**absent, **sizes, **s})
+
+
 def youtu(**s):
     # transformers overwrites the embedding of the padding token.
     return latent("youtu", "YoutuForCausalLM", pad_token_id=None, **s)
@@ -1983,5 +1996,51 @@ CASES = {
         "Gemma4UnifiedForConditionalGeneration",
         gemma4_unified(),
         vision={"model_type": "gemma4_unified_vision", "mm_embed_dim": 32, "mm_posemb_size": 4},
+    ),
+    "deepseek_v32": indexed(
+        "deepseek_v32",
+        "DeepseekV32ForCausalLM",
+        rope_scaling={**MSCALE, "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0},
+        topk_method="noaux_tc",
+        scoring_func="sigmoid",
+        n_group=4,
+        topk_group=2,
+        num_nextn_predict_layers=1,
+    ),
+    "glm_moe_dsa": indexed(
+        "glm_moe_dsa",
+        "GlmMoeDsaForCausalLM",
+        num_hidden_layers=4,
+        rope_parameters={"rope_theta": 1000000, "rope_type": "default"},
+        rope_interleave=True,
+        indexer_rope_interleave=True,
+        topk_method="noaux_tc",
+        scoring_func="sigmoid",
+        n_group=1,
+        topk_group=1,
+        moe_layer_freq=1,
+        index_topk_freq=2,
+        num_nextn_predict_layers=1,
+    ),
+    "glm_moe_dsa-types": indexed(
+        "glm_moe_dsa",
+        "GlmMoeDsaForCausalLM",
+        num_hidden_layers=2,
+        layer_types=["indexed_attention"] * 2,
+        mlp_layer_types=["sparse", "dense"],
+        norm_topk_prob=False,
+        attention_bias=True,
+        v_head_dim=8,
+        tie_word_embeddings=True,
+    ),
+    "longcat_flash": longcat(),
+    "longcat_flash-plain": longcat(
+        num_layers=1,
+        zero_expert_num=1,
+        moe_topk=2,
+        attention_bias=True,
+        v_head_dim=8,
+        rope_theta=5e4,
+        tie_word_embeddings=True,
     ),
 }

@@ -24,15 +24,18 @@ from make_vectors import Float64
 from tiny_models import KINDS, config_of, model_of
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/docs"))
+from generate import native_types  # noqa: E402
+
 OUT = ROOT / "docs/reference/exported-models.md"
 PROMPT, NEW, ALLOWED = "ROMEO: What light through yonder window breaks?", 64, 2e-6
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
 HEAD = """# Models by export
 
 `tools/families/export_table.py` writes this page. Each line is a small model with random weights of
-a causal type of transformers {version} that no recipe describes. `invar export --with-transformers`
-exports it with torch {torch} ([models](../guide/models.md)). The export compares its logits with
-those of torch, and a prompt in one call with the same prompt in several.
+a causal type of transformers {version}. `invar export --with-transformers` exports it with torch
+{torch} ([models](../guide/models.md)). The export compares its logits with those of torch, and a
+prompt in one call with the same prompt in several.
 
 - *Seconds* are those of the export, on two cores that did other work, without the import of torch.
 - *Past* is `states` where the graph has keys, values and recurrent states as inputs and outputs. It
@@ -42,11 +45,13 @@ those of torch, and a prompt in one call with the same prompt in several.
   *float32* is that of transformers in float32.
 - *Greedy* says how many of {new} tokens are those of transformers in float32.
 - *Verified* says whether `invar verify` recomputes the receipt.
+- *Native* says whether a recipe describes the type, too, which `invar run` then takes
+  ([model-types.md](model-types.md)).
 
-{count} types run.
+{count} types run, {alone} of which no recipe describes.
 
-| `model_type` | seconds | past | error | float32 | greedy | verified |
-|---|---:|---|---:|---:|---:|---|
+| `model_type` | seconds | past | error | float32 | greedy | verified | native |
+|---|---:|---|---:|---:|---:|---|---|
 """
 
 
@@ -195,7 +200,24 @@ def measure(kind, folder):
 
 def rows_of_page():
     found = re.findall(r"^\| `([^`]+)` \| (.*) \|$", OUT.read_text() if OUT.exists() else "", re.M)
-    return {kind: (kind, *rest.split(" | ")) for kind, rest in found if kind != "model_type"}
+    return {kind: (kind, *rest.split(" | ")[:6]) for kind, rest in found if kind != "model_type"}
+
+
+def write_page(rows, version):
+    said = native_types()
+    native = {kind: "yes" if said.get(kind) == "native" else "no" for kind in rows}
+    text = HEAD.format(
+        version=version,
+        torch=torch.__version__.split("+")[0],
+        new=NEW,
+        count=len(rows),
+        alone=list(native.values()).count("no"),
+    )
+    lines = (
+        f"| `{kind}` | {' | '.join((*row[1:], native[kind]))} |\n"
+        for kind, row in sorted(rows.items())
+    )
+    OUT.write_text(text + "".join(lines))
 
 
 def main():
@@ -222,14 +244,7 @@ def main():
             ):
                 rows[kind] = row
             shutil.rmtree(place)
-            text = HEAD.format(
-                version=transformers.__version__,
-                torch=torch.__version__.split("+")[0],
-                new=NEW,
-                count=len(rows),
-            )
-            lines = (f"| `{row[0]}` | {' | '.join(row[1:])} |\n" for _, row in sorted(rows.items()))
-            OUT.write_text(text + "".join(lines))
+            write_page(rows, transformers.__version__)
         os.kill(server, 15)
 
 

@@ -52,6 +52,7 @@ SIZES = {
     "qk_nope_head_dim": 8,
     "qk_rope_head_dim": 4,
     "v_head_dim": 8,
+    "qk_head_dim": 12,
     "global_head_dim": 24,
     "hidden_size_per_layer_input": 6,
     "laurel_rank": 6,
@@ -87,7 +88,9 @@ LIMITS = {
 # Of text models that say no sizes.
 SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
 SMALL |= {"num_attention_heads": 4}
-LAYER_LISTS = ("layer_types", "mlp_layer_types", "no_rope_layers", "activation_sparsity_pattern")
+LAYER_LISTS = (
+    "layer_types", "mlp_layer_types", "indexer_types", "no_rope_layers", "activation_sparsity_pattern"
+)  # fmt: skip
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 HIDDEN = ("hidden_size", "n_embd", "d_model", "block_dim", "conv_dim", "conv_dim_out")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")

@@ -57,8 +57,8 @@ that names what is not covered.
 - Sequences of Llama 4 beyond `attention_chunk_size` (8192 tokens): layers that see a chunk alone
   see other tokens there ([decoder.35](../../spec/decoder.md)).
 - `attn_logit_softcapping` of Gemma 3, which transformers ignores.
-- Attention to positions that an indexer chooses: DeepSeek-V3.2, GLM-5. Experts that pass their
-  input on: LongCat-Flash.
+- Sequences of DeepSeek-V3.2 and GLM-5 beyond `index_topk` (2048 tokens): an indexer chooses among
+  their positions, and up to there it chooses all ([decoder.73](../../spec/decoder.md)).
 - Quantised weights other than those of [Quantised weights](../guide/quantised.md). Every key of
   [onnx.4](../../spec/checkpoint.md) that the family does not read.
 """

@@ -40,6 +40,8 @@ using onnx::quote;
   X(deepseek_v3, deepseek_v3)            \
   X(kimi_k2, deepseek_v3)                \
   X(glm4_moe_lite, glm4_moe_lite)        \
+  X(deepseek_v32, deepseek_v32)          \
+  X(glm_moe_dsa, glm_moe_dsa)            \
   X(gpt2, gpt2)                          \
   X(gptj, gptj)                          \
   X(gpt_neox, gpt_neox)                  \
@@ -109,6 +111,7 @@ using onnx::quote;
   X(lfm3, lfm3)                          \
   X(gemma4_unified_text, gemma4_unified) \
   X(cohere2_moe, cohere2_moe)            \
+  X(longcat_flash, longcat_flash)        \
   X(sarvam_moe, sarvam_moe)              \
   X(sarvam_mla, sarvam_mla)              \
   X(granitemoe_swa, granitemoe_swa)      \

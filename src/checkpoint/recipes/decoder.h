@@ -44,6 +44,9 @@ struct TensorNames {
   std::string gate = "mlp.gate_proj", up = "mlp.up_proj", gate_up = "mlp.gate_up_proj",
               down = "mlp.down_proj";
   std::string final_norm = "norm", head = "lm_head";
+  // Parts of names of layers. A layer of the checkpoint is two layers here (decoder.74), and the
+  // number of the one stands behind them. Empty: each is one.
+  std::vector<std::string> of_halves;
   std::vector<std::string> ignored = {".rotary_emb.inv_freq"};  // ends of names of tables
   std::vector<std::string> ignored_begins;                      // of parts that logits of text do not need
 };
@@ -126,7 +129,8 @@ struct Decoder {
   // Latent attention (decoder.20): the sizes of what keys and values, and queries, are made from.
   // 0: they are made from the layer's input. head_dim is then that of queries and keys.
   int64_t kv_lora_rank = 0, q_lora_rank = 0;
-  int64_t v_head_dim = 0;  // 0: head_dim
+  int64_t v_head_dim = 0;                       // 0: head_dim
+  std::array<float, 2> latent_scales = {1, 1};  // of queries, and of what keys and values are made from
 
   bool value_norm = false;  // of each head, without weight
 

@@ -3,6 +3,7 @@
 #include "checkpoint/recipes/decoder_graph.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "checkpoint/adapter/adapter.h"
 #include "checkpoint/recipes/attention_parts.h"
@@ -227,9 +228,12 @@ std::string DecoderGraph::layer(size_t index, std::string x) {
   };
   // Layers of the gated delta rule have norms in front alone, whatever the others have.
   switch (d_.layers[index].mixer == Mixer::gated_delta ? Block::pre : d_.block) {
-    case Block::pre:
+    case Block::pre: {
+      const std::string shortcut = std::exchange(shortcut_, "");
       x = add("attended", x, mixed(index, before(n.attention_norm, x)));
-      return add("output", x, mlp(index, before(n.mlp_norm, x), x));
+      x = add("output", x, mlp(index, before(n.mlp_norm, x), x));
+      return shortcut.empty() ? x : b_.node("Add", p + "output.with_shortcut", {x, shortcut});
+    }
     case Block::post:
       x = add("attended", x, before(n.attention_post_norm, mixed(index, x)));
       return add("output", x, before(n.mlp_post_norm, mlp(index, x, x)));

@@ -35,6 +35,7 @@ struct Experts {
   ExpertNames names;
   int64_t count = 0, chosen = 0, intermediate_size = 0;
   int64_t latent_size = 0;  // of the rows that experts take and give; 0: hidden_size
+  int64_t passing = 0;      // experts behind the others, which give what they take
   Routing routing = Routing::softmax;
   float threshold = 0;       // of sparsemixer
   float router_softcap = 0;  // of its logits; 0: none
@@ -56,6 +57,7 @@ struct Experts {
   float out_scale = 1;          // of the sum of all
   bool beside_mlp = false;      // added to the MLP of the layer, each with norms (decoder.38)
   bool weighted_input = false;  // the weight of an expert is on what goes into it, not on its result
+  bool shortcut = false;        // beside the MLP, and added behind the next layer (decoder.74)
 };
 
 }  // namespace invar::checkpoint

@@ -64,7 +64,8 @@ std::string GraphBuilder::scalar(const std::string& name, int64_t value) {
   return name;
 }
 
-std::string GraphBuilder::weight(const std::string& tensor, const std::vector<int64_t>& shape) {
+std::string GraphBuilder::weight(const std::string& name, const std::vector<int64_t>& shape) {
+  const std::string tensor = spelled(name);
   if (auto it = widened_.find(tensor); it != widened_.end()) return it->second;
   auto fail = [&](Error error) {
     if (status_) status_ = std::move(error);

@@ -28,7 +28,10 @@ class GraphBuilder {
   std::string constant(const std::string& name, const std::vector<int64_t>& values);
   std::string scalar(const std::string& name, int64_t value);  // of rank 0
 
-  bool has(const std::string& tensor) const { return checkpoint_.tensors.contains(tensor); }
+  // From here on a recipe's name of a tensor is that of `spelling` in the checkpoint.
+  void spell(std::function<std::string(const std::string&)> spelling) { spelling_ = std::move(spelling); }
+  std::string spelled(const std::string& tensor) const { return spelling_ ? spelling_(tensor) : tensor; }
+  bool has(const std::string& tensor) const { return checkpoint_.tensors.contains(spelled(tensor)); }
   // Null: the model is without one.
   Adapter* adapter() const { return checkpoint_.adapter.get(); }
   // Null: there is none of this name.
@@ -41,7 +44,7 @@ class GraphBuilder {
   }
   // The f32 value of a stored tensor. Widening is exact, so every runtime computes with the same
   // numbers. A tensor that is missing, or of another shape or type, is the builder's error.
-  std::string weight(const std::string& tensor, const std::vector<int64_t>& shape);
+  std::string weight(const std::string& name, const std::vector<int64_t>& shape);
   // An unused tensor means that the model is not the one that config.json describes. Names with one
   // of these ends are of tables that follow from the config, those with one of these beginnings of
   // parts that the logits do not need.
@@ -57,6 +60,7 @@ class GraphBuilder {
   std::string add_constant(const std::string& name, int32_t type, size_t count, std::string bytes);
 
   const Checkpoint& checkpoint_;
+  std::function<std::string(const std::string&)> spelling_;
   onnx::Graph graph_;
   std::map<std::string, std::string> widened_;  // tensor -> its f32 value
   Status status_;

@@ -128,6 +128,8 @@ void add_experts(const Experts& e, Parameters& p) {
   add("experts_scale", &Experts::out_scale);
   add("threshold", &Experts::threshold);
   add("weighted_input", &Experts::weighted_input);
+  add("passing_experts", &Experts::passing);
+  add("shortcut_experts", &Experts::shortcut);
   add("beside_mlp", &Experts::beside_mlp);
 }
 
@@ -147,7 +149,7 @@ void add_delta(const GatedDelta& g, Parameters& p) {
   if (g.stored_decays) p["delta_stored_decays"] = parameter(true);
 }
 
-// Adds the parameters of factors within layers (decoder.63).
+// Adds the parameters of factors within layers (decoder.63, decoder.71, decoder.74).
 void add_scales(const Decoder& d, Parameters& p) {
   for (const auto& [name, value] : {std::pair{"attention_in_scale", d.attention_in_scale},
                                     {"attention_out_scale", d.attention_out_scale},
@@ -156,6 +158,7 @@ void add_scales(const Decoder& d, Parameters& p) {
                                     {"mlp_gate_scale", d.mlp_scales[0]},
                                     {"mlp_scale", d.mlp_scales[1]}})
     if (value != 1) p[name] = parameter(value);
+  if (d.latent_scales != Decoder().latent_scales) p["latent_scales"] = numbers_of(d.latent_scales);
   if (d.normed_scales != Decoder().normed_scales) p["normed_scales"] = numbers_of(d.normed_scales);
 }
 

@@ -10,7 +10,11 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   const int64_t turned = r.size("qk_rope_head_dim", absent.qk_rope_head_dim),
                 whole = r.size("qk_nope_head_dim", absent.qk_nope_head_dim) + turned;
   read_llama_like(r, d,
-                  {.head_dim = "qk_head_dim", .default_kv_heads = absent.kv_heads, .default_head_dim = whole},
+                  {.inner = absent.inner,
+                   .layers = absent.layers,
+                   .head_dim = "qk_head_dim",
+                   .default_kv_heads = absent.kv_heads,
+                   .default_head_dim = whole},
                   absent.epsilon);
   // Keys that transformers writes beside those that it reads.
   const int64_t head_dim = absent.temperature ? whole : turned;  // Mistral 4 has the whole head
@@ -41,7 +45,8 @@ void read_latent(ConfigReader& r, Decoder& d, const LatentDefaults& absent) {
   d.head_dim = turned;  // the rotary embedding is that of these elements
   const double part = absent.temperature ? static_cast<double>(turned) / static_cast<double>(whole) : 1;
   read_rope(r,
-            {.whole = part,
+            {.theta = absent.theta,
+             .whole = part,
              .longrope = absent.longrope,
              .temperature = absent.temperature,
              .deepseek_yarn = absent.deepseek_yarn},

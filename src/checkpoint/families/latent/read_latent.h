@@ -15,6 +15,8 @@ struct LatentDefaults {
   bool temperature = false;    // of queries, and the rotated part of a head is named as one
   bool rotated = true;         // else no part of a head is, and head_dim says nothing
   bool deepseek_yarn = false;  // another name of yarn; head_dim is that of the memory of others
+  double theta = 10000;
+  const char *inner = "intermediate_size", *layers = "num_hidden_layers";  // keys
 };
 // Sizes, ranks, rotary embedding, scale of scores, hidden_act, rms_norm_eps and attention_bias.
 void read_latent(ConfigReader&, Decoder&, const LatentDefaults& = {});

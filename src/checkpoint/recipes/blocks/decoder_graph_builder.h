@@ -23,10 +23,12 @@ class DecoderGraph {
     };
     for (const auto& [prefix, head] : d_.names.other_places)
       if (!has_layers(prefix_) && has_layers(prefix)) prefix_ = prefix, head_ = head;
+    if (!d_.names.of_halves.empty()) b_.spell([this](const std::string& name) { return of_half(name); });
   }
   Result<onnx::Graph> build();
 
  private:
+  std::string of_half(const std::string& name) const;
   std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
   // y, which the linear layer `name` made of x, with what an adapter adds (weights.23).
   std::string adapted(const std::string& name, const std::string& x, const std::string& y, int64_t in,
@@ -95,6 +97,7 @@ class DecoderGraph {
   std::string mlp(const MlpNames& names, const std::string& p, const std::string& x, int64_t inner,
                   double gate_sparsity = 0);
   std::string cut_off(const std::string& p, const std::string& gate, double sparsity);
+  std::string dense_mlp(size_t layer, const std::string& x);
   std::string mlp(size_t layer, const std::string& x, const std::string& residual);
   void layer_inputs(const std::string& x);
   std::string of_layer_input(size_t layer, const std::string& x);
@@ -119,6 +122,7 @@ class DecoderGraph {
                             const Chosen& chosen, int64_t in, int64_t out);
   Strings expert_gate_up(const std::string& layer, const std::string& rows, const Chosen& chosen);
   std::string expert_gated(const std::string& layer, const Strings& gate_up);
+  std::string passing(const std::string& p, Chosen& chosen);
   std::string experts(const std::string& layer, const std::string& x, const std::string& routed);
   std::string router_input(const std::string& layer, const std::string& x);
   std::string experts_beside(const std::string& layer, const std::string& mlp, const std::string& x);
@@ -141,6 +145,7 @@ class DecoderGraph {
   std::vector<Strings> keys_;  // of each layer: keys and values of the new tokens
   Strings layer_inputs_;       // of each layer (decoder.37)
   std::string first_;          // what enters the first layer
+  std::string shortcut_;       // what experts of the layer before give (decoder.74); "": nothing
   std::string temperature_;    // of queries (decoder.33); "": not yet made
   Strings cos_, sin_;          // of each rope
 };

@@ -73,12 +73,25 @@ std::string DecoderGraph::expert_gated(const std::string& layer, const Strings& 
   return b_.node("Mul", p + "gated", {up, b_.node("Mul", p + "glu", {gate, sigmoid})});
 }
 
+// Which of the chosen experts give what they take, [B, S, k, 1]. In `chosen` the last of the others
+// stands for them, whose result nobody uses.
+std::string DecoderGraph::passing(const std::string& p, Chosen& chosen) {
+  const Experts& e = d_.experts;
+  if (e.passing == 0) return "";
+  const std::string last = b_.constant("last_expert", std::vector{e.count - 1});
+  b_.constant("axis_2", std::vector<int64_t>{2});
+  const std::string column = b_.node("Unsqueeze", p + "numbers", {chosen.experts, "last_axis"});
+  chosen.experts = b_.node("Min", p + "computed", {chosen.experts, last});
+  return b_.node("Greater", p + "passing", {column, last});
+}
+
 // `routed`: what the router sees.
 std::string DecoderGraph::experts(const std::string& layer, const std::string& x, const std::string& routed) {
   const Experts& e = d_.experts;
   const ExpertNames& n = e.names;
-  const Chosen chosen = route(layer, routed);
   const std::string p = layer + "experts.";
+  Chosen chosen = route(layer, routed);
+  const std::string passed = passing(p, chosen);
   const int64_t size = e.latent_size ? e.latent_size : d_.hidden_size;
   const std::string narrow =
       e.latent_size ? linear(layer + n.latent_in, x, d_.hidden_size, size, d_.mlp_bias) : x;
@@ -93,6 +106,8 @@ std::string DecoderGraph::experts(const std::string& layer, const std::string& x
   const std::string inner = reshaped(p + "inner", h, {0, 0, e.chosen, 1, e.intermediate_size});
   std::string y = expert_linear(layer, e.layout == ExpertLayout::separate ? n.down : n.down_stack, inner,
                                 chosen, e.intermediate_size, size);
+  if (e.passing != 0)
+    y = b_.node("Where", p + "passed", {passed, b_.node("Unsqueeze", p + "row", {narrow, "axis_2"}), y});
   if (!e.weighted_input)
     y = b_.node("Mul", p + "weighted",
                 {y, b_.node("Unsqueeze", p + "weights", {chosen.weights, "last_axis"})});

@@ -29,14 +29,17 @@ Strings DecoderGraph::latent_projections(const std::string& layer, const std::st
   } else {
     q = linear(layer + d_.names.q, x, d_.hidden_size, heads * d_.head_dim, false);
   }
+  q = scaled("Mul", p + "latent_scale_of_queries", q, d_.latent_scales[0], 1);
   const Strings q_parts = split_heads(p + "q", q, plain, turned);
   q = rotated(p + "q_rotated", joined_heads(p + "q", q_parts[1], q_parts[0]), heads, d_.head_dim, 0);
 
   const std::string a =
       linear(p + "kv_a_proj_with_mqa", x, d_.hidden_size, d_.kv_lora_rank + turned, d_.qkv_bias);
   const Strings a_parts = parts(p + "kv_a.split", a, 2, {d_.kv_lora_rank, turned});
-  const std::string kv = linear(p + "kv_b_proj", compressed("kv_a_layernorm", a_parts[0], d_.kv_lora_rank),
-                                d_.kv_lora_rank, heads * (plain + d_.v_head_dim), false);
+  const std::string c =
+      scaled("Mul", p + "latent_scale_of_keys", compressed("kv_a_layernorm", a_parts[0], d_.kv_lora_rank),
+             d_.latent_scales[1], 1);
+  const std::string kv = linear(p + "kv_b_proj", c, d_.kv_lora_rank, heads * (plain + d_.v_head_dim), false);
   const Strings kv_parts = split_heads(p + "kv_b", kv, plain, d_.v_head_dim);
   const std::string one =
       d_.ropes.empty() ? a_parts[1]

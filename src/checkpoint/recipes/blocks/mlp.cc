@@ -31,16 +31,25 @@ std::string DecoderGraph::mlp(const MlpNames& n, const std::string& p, const std
                 d_.mlp_scales[1], 1);
 }
 
-// `residual`: what x is the norm of.
-std::string DecoderGraph::mlp(size_t layer, const std::string& x, const std::string& residual) {
+std::string DecoderGraph::dense_mlp(size_t layer, const std::string& x) {
   const TensorNames& n = d_.names;
   const std::string p = prefix_ + n.layers + std::to_string(layer) + ".";
   const Layer& l = d_.layers[layer];
-  if (l.sparse && !d_.experts.beside_mlp) return experts(p, x, x);
-  const std::string y =
-      mlp({p + n.gate, p + n.up, p + n.gate_up, p + n.down}, p + "mlp.", x,
-          l.intermediate_size ? l.intermediate_size : d_.intermediate_size, l.gate_sparsity);
-  return l.sparse ? experts_beside(p, y, residual) : y;
+  return mlp({p + n.gate, p + n.up, p + n.gate_up, p + n.down}, p + "mlp.", x,
+             l.intermediate_size ? l.intermediate_size : d_.intermediate_size, l.gate_sparsity);
+}
+
+// `residual`: what x is the norm of.
+std::string DecoderGraph::mlp(size_t layer, const std::string& x, const std::string& residual) {
+  const std::string p = prefix_ + d_.names.layers + std::to_string(layer) + ".";
+  const Experts& e = d_.experts;
+  if (!d_.layers[layer].sparse) return dense_mlp(layer, x);
+  if (e.shortcut) shortcut_ = experts(p, x, x);
+  if (e.shortcut || e.beside_mlp) {
+    const std::string y = dense_mlp(layer, x);
+    return e.shortcut ? y : experts_beside(p, y, residual);
+  }
+  return experts(p, x, x);
 }
 
 }  // namespace invar::checkpoint

@@ -78,7 +78,8 @@ DecoderGraph::Chosen DecoderGraph::mixed(const std::string& router, const std::s
 DecoderGraph::Chosen DecoderGraph::route(const std::string& layer, const std::string& x) {
   const Experts& e = d_.experts;
   const std::string p = layer + e.names.router, last = b_.constant("last_axis", std::vector<int64_t>{-1});
-  std::string scores = linear(p, x, d_.hidden_size, e.count, e.router_bias);
+  const int64_t all = e.count + e.passing;
+  std::string scores = linear(p, x, d_.hidden_size, all, e.router_bias);
   if (e.router_softcap != 0) {
     const std::string inner = scaled("Div", p + ".router_softcap", scores, e.router_softcap, 0);
     scores = b_.node("Mul", p + ".capped", {b_.node("Tanh", p + ".tanh", {inner}), "router_softcap"});
@@ -89,8 +90,7 @@ DecoderGraph::Chosen DecoderGraph::route(const std::string& layer, const std::st
   if (e.routing == Routing::sigmoid) scores = b_.node("Sigmoid", p + ".sigmoid", {scores});
   std::string choice = scores;
   if (e.correction_bias) {
-    const auto shape =
-        e.names.correction_bias_is_row ? std::vector{int64_t{1}, e.count} : std::vector{e.count};
+    const auto shape = e.names.correction_bias_is_row ? std::vector{int64_t{1}, all} : std::vector{all};
     const std::string bias = b_.weight(layer + e.names.correction_bias, shape);
     choice = b_.node("Add", p + ".corrected", {scores, bias});
   }

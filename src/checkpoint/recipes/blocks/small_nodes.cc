@@ -7,6 +7,21 @@
 
 namespace invar::checkpoint {
 
+// The name in the checkpoint: layers 2 i and 2 i + 1 are the halves 0 and 1 of its layer i.
+std::string DecoderGraph::of_half(const std::string& name) const {
+  const std::string begin = prefix_ + d_.names.layers;
+  size_t at = begin.size(), layer = 0;
+  if (!name.starts_with(begin)) return name;
+  while (at < name.size() && name[at] >= '0' && name[at] <= '9')
+    layer = 10 * layer + static_cast<size_t>(name[at++] - '0');
+  const std::string rest = name.substr(std::min(at + 1, name.size()));
+  const std::string whole = begin + std::to_string(layer / 2) + ".";
+  for (const std::string& part : d_.names.of_halves)
+    if (rest.starts_with(part))
+      return whole + part + std::to_string(layer % 2) + rest.substr(part.size() - 1);
+  return whole + rest;
+}
+
 // torch.nn.Linear keeps its weight [out, in] as stored; Conv1D of GPT-2 keeps it [in, out].
 std::string DecoderGraph::linear(const std::string& name, const std::string& x, int64_t in, int64_t out,
                                  bool bias) {
@@ -24,7 +39,7 @@ std::string DecoderGraph::adapted(const std::string& name, const std::string& x,
                                   int64_t in, int64_t out) {
   if (!b_.adapter()) return y;
   const bool inner = name != head_ && name.starts_with(prefix_);
-  const auto found = b_.adapter()->find(name, inner ? prefix_ : "", inner ? d_.names.prefix : "");
+  const auto found = b_.adapter()->find(b_.spelled(name), inner ? prefix_ : "", inner ? d_.names.prefix : "");
   if (!found) b_.fail(found.error());
   if (!found || !*found) return y;
   const LowRank& low = **found;

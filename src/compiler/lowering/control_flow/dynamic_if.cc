@@ -3,6 +3,7 @@
 #include "compiler/lowering/control_flow/control_flow.h"
 #include "compiler/lowering/op_builder.h"
 #include "kernels/registry.h"
+#include "llvm/ADT/StringSet.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace invar::compiler {
@@ -51,14 +52,30 @@ bool is_one_element(Type type) {
   return tensor && tensor.hasStaticShape() && tensor.getNumElements() == 1;
 }
 
-// Whether a value is only asked whether it is true, so that its rank says nothing.
-bool is_condition_alone(Value v) {
+// Whether the user of a value of one element asks it whether it is true.
+bool is_condition(OpOperand& use) {
+  if (use.getOperandNumber() != 0) return false;
+  auto yielding =
+      dyn_cast<NodeOp>(isa<YieldOp>(use.getOwner()) ? use.getOwner()->getParentOp() : use.getOwner());
+  return yielding && yielding.getDomain().empty() &&
+         yielding.getOpType() == (isa<YieldOp>(use.getOwner()) ? "Loop" : "If");
+}
+
+// Whether nothing shows the rank of a value of one element: it is a condition, or goes elementwise
+// with a value that has axes, or becomes another such value.
+bool rank_says_nothing(Value v) {
+  static const llvm::StringSet<> elementwise = {"Cast", "Identity", "Not",  "And",    "Or",  "Xor",
+                                                "Add",  "Sub",      "Mul",  "Div",    "Min", "Max",
+                                                "Neg",  "Equal",    "Less", "Greater"};
   return llvm::all_of(v.getUses(), [](OpOperand& use) {
-    if (use.getOperandNumber() != 0) return false;
-    auto yielding =
-        dyn_cast<NodeOp>(isa<YieldOp>(use.getOwner()) ? use.getOwner()->getParentOp() : use.getOwner());
-    return yielding && yielding.getDomain().empty() &&
-           yielding.getOpType() == (isa<YieldOp>(use.getOwner()) ? "Loop" : "If");
+    if (is_condition(use)) return true;
+    auto user = dyn_cast<NodeOp>(use.getOwner());
+    if (!user || !user.getDomain().empty() || !elementwise.contains(user.getOpType())) return false;
+    const bool has_axes = llvm::any_of(user.getInputs(), [&](Value other) {
+      const auto type = dyn_cast<RankedTensorType>(other.getType());
+      return other != use.get() && type && type.getRank() > 0;
+    });
+    return has_axes || rank_says_nothing(user.getOutputs()[0]);
   });
 }
 
@@ -101,7 +118,7 @@ Status Conversion::lower_dynamic_if(NodeOp op, Value condition, Region& then_reg
   for (unsigned i = 0; i < n.num_results(); ++i) {
     const auto type_in = [i](OutlinedBody& branch) { return branch.end()->getOperand(i).getType(); };
     if (type_in(*a) != type_in(*b) && is_one_element(type_in(*a)) && is_one_element(type_in(*b)) &&
-        is_condition_alone(n.out(i))) {
+        rank_says_nothing(n.out(i))) {
       for (OutlinedBody* branch : {&*a, &*b}) {
         OpBuilder build(branch->end());
         const Value v = branch->end()->getOperand(i);

@@ -160,17 +160,46 @@ Status Conversion::lower_dynamic_loop(NodeOp op, Region& region, SmallVector<Val
     INVAR_TRY(loop.condition, scalar_condition(n, n.in(1)));
   }
   const size_t count = loop.carried.size();
+  const bool begins = constant_condition(loop.condition) == true;
+  bool apart = false;  // the first step is
   const auto inputs = [&](OpBuilder& build, ValueRange arguments) {
-    SmallVector<Value> given{arguments[0], make_true(build, op.getLoc())};
+    Value step = arguments[0];
+    if (apart && !region.front().getArgument(0).use_empty()) {
+      const int64_t one = 1;
+      step =
+          make_onnx_node(build, op, "Add",
+                         {step, make_constant(build, op.getLoc(), bytes_of({&one, 1}, 8), DType::i64, {})});
+    }
+    SmallVector<Value> given{step, make_true(build, op.getLoc())};
     llvm::append_range(given, arguments.slice(1, count));
     return given;
   };
   loop.inputs = inputs;
-  if (const auto known = known_dim_values(loop.trips); known && constant_condition(loop.condition) == true)
-    loop.steps = maximum(known->front(), 0);
-  INVAR_TRY(const auto results, make_dynamic_loop(op, region, loop));
-  if (!results) return {};  // the node that it reads is refused already
-  for (auto [i, v] : llvm::enumerate(*results)) n.replace(static_cast<unsigned>(i), v);
+  const auto known = known_dim_values(loop.trips);
+  if (known && begins) loop.steps = maximum(known->front(), 0);
+  Result<Yields> results = make_dynamic_loop(op, region, loop);
+  // What is carried may have another rank before the first step, as values have that are only
+  // declared there. A first step that always comes goes before the loop then.
+  const int64_t trips = known ? known->front().constant().value_or(0) : 0;
+  if (!results && results.error().code == Code::not_covered && begins && trips > 0 &&
+      n.num_results() == count) {
+    SmallVector<Value> given{i64_scalar(n, 0), make_true(n.builder(), op.getLoc())};
+    llvm::append_range(given, loop.carried);
+    const Result<Yields> first = inline_body(op, region, given);
+    if (!first) return results.error();
+    if (!*first) return {};
+    loop.carried.assign((*first)->begin() + 1, (*first)->end());
+    INVAR_TRY(loop.condition, scalar_condition(n, (**first)[0]));
+    if (trips != INT64_MAX) loop.trips = i64_scalar(n, trips - 1);
+    loop.steps.reset();
+    apart = true;
+    Result<Yields> others = make_dynamic_loop(op, region, loop);
+    if (!others) return results.error();
+    results = std::move(others);
+  }
+  if (!results) return results.error();
+  if (!*results) return {};  // the node that it reads is refused already
+  for (auto [i, v] : llvm::enumerate(**results)) n.replace(static_cast<unsigned>(i), v);
   n.commit();
   return {};
 }
