@@ -73,7 +73,7 @@ struct Scheduler::Impl {
         observer(o),
         prompt_tokens(e.is_reproducible() && most ? most : INT64_MAX),
         by_time(paced && e.is_reproducible() && most),
-        pace(prompt_tokens) {
+        pace(prompt_tokens, kPage) {
     rows.resize(static_cast<size_t>(e.session->sequences()));
   }
   ~Impl() {
@@ -203,12 +203,21 @@ std::vector<Entry*> Scheduler::Impl::running(bool fair) const {
 
 // --- what a step computes ------------------------------------------------------------------------
 
+// How many of a prompt's next tokens a step computes that has so many left of `most`. Passes of
+// whole pages fill the tiles of kernels. What remains of a step of pages is not worth a pass of its
+// own, unless a prompt ends in it.
+static size_t part_of(size_t unfed, int64_t left, int64_t most) {
+  if (static_cast<int64_t>(unfed) <= left) return unfed;
+  return static_cast<size_t>(most < kPage ? left : left / kPage * kPage);
+}
+
 Scheduler::Impl::Plan Scheduler::Impl::plan() {
   Plan plan;
   const std::vector<Entry*> all = running(true);
   const auto answers = static_cast<size_t>(std::ranges::count_if(
       all, [](const Entry* e) { return !e->loop->complete() && e->loop->unfed() == 0; }));
-  int64_t left = by_time ? pace.tokens(all.size() - answers, answers) : prompt_tokens;
+  const int64_t most = by_time ? pace.tokens(all.size() - answers, answers) : prompt_tokens;
+  int64_t left = most;
   std::set<Digest> coming;  // pages that this step computes
   for (Entry* const e : all) {
     if (e->loop->complete()) continue;  // without a token
@@ -220,7 +229,7 @@ Scheduler::Impl::Plan Scheduler::Impl::plan() {
       plan.next.push_back(e);
       continue;
     }
-    const size_t count = std::min(unfed, static_cast<size_t>(left));
+    const size_t count = part_of(unfed, left, most);
     const int64_t position = engine.session->position(e->sequence),
                   end = position + static_cast<int64_t>(count);
     if (count == 0) continue;
@@ -287,7 +296,7 @@ Status Scheduler::Impl::compute(const Plan& plan) {
   if (!next.empty()) {
     const bool whole = next.size() == 1 && next[0]->unfed() > 0;  // a prompt
     INVAR_CHECK_OK(GenerationLoop::advance(*engine.session, next));
-    if (!whole) pace.answers_took(seconds(Clock::now() - between));
+    if (!whole) pace.answers_took(next.size(), seconds(Clock::now() - between));
   }
   return {};
 }

@@ -14,7 +14,6 @@
 #include "generate/engine/engine.h"
 #include "generate/scheduling/page_pool.h"
 #include "generate/scheduling/prefix_cache.h"
-#include "generate/scheduling/prompt_pace.h"
 #include "run/tiny_model.h"
 
 #ifdef INVAR_COMPILER
@@ -370,19 +369,6 @@ TEST_F(PrefixTest, StreamsFindWhatEarlierAnswersHad) {
     EXPECT_EQ(answers.at(0).cached_tokens, 2 * kPage);
   }
   EXPECT_EQ(cached(half), kPage);
-}
-
-TEST(PromptPaceTest, AnswersWaitForAboutTwoOfTheirSteps) {
-  PromptPace pace(2048);
-  EXPECT_EQ(pace.tokens(3, 5), 2048);  // nothing is known
-  pace.answers_took(1.0 / 128), pace.prompts_took(256, 256.0 / 16384);
-  EXPECT_EQ(pace.tokens(1, 64), 192);
-  EXPECT_EQ(pace.tokens(32, 64), 192);
-  EXPECT_EQ(pace.tokens(128, 64), 384);
-  EXPECT_EQ(pace.tokens(63, 1), 2048);  // many that wait for one
-  EXPECT_EQ(pace.tokens(5, 0), 2048);   // nobody waits
-  for (int i = 0; i < 40; ++i) pace.prompts_took(16, 1);
-  EXPECT_EQ(pace.tokens(1, 64), 128);
 }
 
 // The lowest priority first; a client that has had less before one that has had more.
