@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace invar::generate {
@@ -57,35 +58,45 @@ class RowCosts {
   std::array<Mean, 65> means_ = {};
 };
 
-// Answers wait for a step's prompts: for less than two steps of their own, where a prompt comes
-// alone. Where more come at once, steps that do without their rows waste what every step costs
-// whatever its rows, and prompts get so much time that this is a small part of it. So a burst is
-// computed nearly as a batch, and a newcomer hardly disturbs. None of it changes a bit.
+// A step's prompts make its answers wait, and shares of a step make a newcomer wait. Steps are cut
+// so that neither waits much longer than it may: the newcomer twice its time alone, the others
+// three of their own steps. Where more than one comes, steps that do without their rows also waste
+// what every step costs whatever its rows, and prompts get at least so much time that this is a
+// small part of it. So a burst is computed nearly as a batch, and a newcomer hardly disturbs. None
+// of it changes a bit.
 class PromptPace {
  public:
   // most: tokens of a step. page: steps of more tokens than a page have whole ones.
   PromptPace(int64_t most, int64_t page) : most_(most), page_(page) {}
 
-  int64_t tokens(size_t prompts, size_t answers) const {
+  // first: the length of the prompt whose turn it is.
+  int64_t tokens(size_t prompts, size_t answers, int64_t first) const {
     if (answers == 0 || prompts == 0 || !prompts_.known() || !answers_.known()) return most_;
     const auto p = static_cast<double>(prompts), a = static_cast<double>(answers);
     const double shared = answers_.shared(), step = std::max(answers_.of(a), shared);
-    const double seconds = std::max(kSteps * step, kWaste * shared * (p - 1) / (p + a));
+    const double alone = prompts_.of(static_cast<double>(first)) + shared;
+    const double prompts_least = kWaste * shared * (p - 1) / (p + a);
     const int64_t least = std::max<int64_t>(most_ / kLeast, 1);
-    int64_t tokens = most_;
-    while (tokens > least && prompts_.of(static_cast<double>(tokens)) > seconds) {
-      const int64_t unit = tokens > page_ ? page_ : least;
-      tokens = (tokens - 1) / unit * unit;
+    double least_wait = std::numeric_limits<double>::infinity();
+    for (int64_t tokens = most_, best = most_;; tokens = std::max(smaller(tokens, least), least)) {
+      const double pass = prompts_.of(static_cast<double>(tokens)), both = pass + step;
+      const auto steps = static_cast<double>((first + tokens - 1) / tokens);
+      const double wait = std::max(steps * both / (kNewcomer * alone), both / (kOthers * step));
+      if (wait < least_wait) least_wait = wait, best = tokens;
+      if (tokens <= least || pass <= prompts_least) return best;
     }
-    return std::max(tokens, least);
   }
   void prompts_took(int64_t tokens, double seconds) { prompts_.took(tokens, seconds); }
   void answers_took(size_t answers, double seconds) { answers_.took(static_cast<int64_t>(answers), seconds); }
 
  private:
-  static constexpr double kSteps = 1.9;  // less than two, since times vary
+  static constexpr double kNewcomer = 2, kOthers = 3;
   static constexpr double kWaste = 64;   // times what is wasted
   static constexpr int64_t kLeast = 16;  // a pass of fewer tokens than this part costs hardly less
+  int64_t smaller(int64_t tokens, int64_t least) const {
+    const int64_t unit = tokens > page_ ? page_ : least;
+    return (tokens - 1) / unit * unit;
+  }
 
   const int64_t most_, page_;
   RowCosts prompts_, answers_;
