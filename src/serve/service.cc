@@ -214,12 +214,19 @@ void Service::respond(Asked& asked, int status, const Value& body, http::Headers
 }
 
 void Service::refuse(Asked& asked, const Problem& problem) {
-  http::Headers more;
-  if (problem.status == 429 || problem.status == 503) more.push_back({"retry-after", "1"});
-  if (problem.status == 503) more.push_back({"x-should-retry", "true"});
-  if (problem.status == 500) more.push_back({"x-should-retry", "false"});
-  if (problem.status == 401) more.push_back({"www-authenticate", "Bearer"});
-  respond(asked, problem.status, error_body_of(problem, asked.request.path), std::move(more));
+  refuse(asked.responder, asked.headers, problem, error_body_of(problem, asked.request.path));
+}
+
+// Clients ask again after 429 and 5xx, unless a header tells otherwise.
+void Service::refuse(http::Responder& responder, http::Headers headers, const Problem& problem,
+                     const Value& body) {
+  const int status = problem.status;
+  if (status == 429 || status == 503) headers.push_back({"retry-after", "1"});
+  if (status >= 500) headers.push_back({"x-should-retry", status == 503 ? "true" : "false"});
+  if (status == 401) headers.push_back({"www-authenticate", "Bearer"});
+  headers.push_back({"content-type", "application/json"});
+  metrics_.count_status(status);
+  responder.answer(status, std::move(headers), json::dump(body));
 }
 
 void Service::handle(http::Request request, http::Responder responder) {

@@ -74,6 +74,8 @@ class Service {
   uint64_t client_of(const http::Request&) const;
   void respond(Asked&, int status, const json::Value& body, http::Headers more = {});
   void refuse(Asked&, const Problem&);
+  // Of an answer that has these headers; whether to ask again is added.
+  void refuse(http::Responder&, http::Headers, const Problem&, const json::Value& body);
   void prepare(Asked&, Endpoint);
   void count_tokens(Asked&);
   void encode(Asked&, Endpoint);

@@ -2,35 +2,104 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <vector>
 
 namespace invar::generate {
 
-// Running answers wait for a step's prompts. Where no more prompts than answers are there, they
-// wait as long as kSteps steps of their own take; where prompts are more, longer in proportion, so
-// that many requests that come at once are soon under way. None of it changes a bit.
-class PromptPace {
+// What passes of a model take by their rows: a mean for each power of two, recent times first, and
+// lines between them.
+class RowCosts {
  public:
-  explicit PromptPace(int64_t most) : most_(most) {}
-
-  int64_t tokens(size_t prompts, size_t answers) const {
-    if (answers == 0 || token_ <= 0 || step_ <= 0) return most_;
-    const double share = std::max(1.0, static_cast<double>(prompts) / static_cast<double>(answers));
-    const double tokens = kSteps * step_ * share / token_;
-    if (tokens >= static_cast<double>(most_)) return most_;
-    return std::max(static_cast<int64_t>(tokens), std::max<int64_t>(most_ / kLeast, 1));
+  void took(int64_t rows, double seconds) {
+    Mean& m = means_[static_cast<size_t>(std::bit_width(static_cast<uint64_t>(rows) + 1))];
+    const double part = m.rows > 0 ? 0.3 : 1;
+    m.rows += part * (static_cast<double>(rows) - m.rows), m.seconds += part * (seconds - m.seconds);
   }
-  void prompts_took(int64_t tokens, double seconds) { follow(token_, seconds / static_cast<double>(tokens)); }
-  void answers_took(double seconds) { follow(step_, seconds); }
+  bool known() const { return !sizes().empty(); }
+
+  // Of fewer rows than were ever seen in proportion, so that smaller passes are tried.
+  double of(double rows) const {
+    const std::vector<Mean> all = sizes();
+    const auto above = std::ranges::find_if(all, [=](const Mean& m) { return m.rows >= rows; });
+    if (above == all.begin()) return above->seconds * rows / above->rows;
+    const Mean& below = *(above - 1);
+    if (above == all.end()) return below.seconds * rows / below.rows;
+    const double part = (rows - below.rows) / (above->rows - below.rows);
+    return below.seconds + part * (above->seconds - below.seconds);
+  }
+  // What a pass takes that its rows share, such as reading the weights: all of it, as long as one
+  // size was seen.
+  double shared() const {
+    const std::vector<Mean> all = sizes();
+    const Mean &least = all.front(), &most = all.back();
+    if (all.size() == 1) return least.seconds;
+    const double row = (most.seconds - least.seconds) / (most.rows - least.rows);
+    return std::max(least.seconds - row * least.rows, 0.0);
+  }
 
  private:
-  static constexpr double kSteps = 1.5;
-  static constexpr int64_t kLeast = 16;  // a pass of fewer tokens than this part costs hardly less
-  static void follow(double& mean, double now) { mean = mean > 0 ? 0.7 * mean + 0.3 * now : now; }
+  struct Mean {
+    double rows = 0, seconds = 0;
+  };
+  // Those that were seen. A smaller one takes no longer: a time above that of a larger one had
+  // another reason, such as the first step's.
+  std::vector<Mean> sizes() const {
+    std::vector<Mean> all;
+    for (const Mean& m : means_)
+      if (m.rows > 0) all.push_back(m);
+    for (size_t i = all.size(); i-- > 1;) all[i - 1].seconds = std::min(all[i - 1].seconds, all[i].seconds);
+    return all;
+  }
+  std::array<Mean, 65> means_ = {};
+};
 
-  const int64_t most_;
-  double token_ = 0, step_ = 0;  // seconds
+// A step's prompts make its answers wait, and shares of a step make a newcomer wait. Steps are cut
+// so that neither waits much longer than it may: the newcomer twice its time alone, the others
+// three of their own steps. Where more than one comes, steps that do without their rows also waste
+// what every step costs whatever its rows, and prompts get at least so much time that this is a
+// small part of it. So a burst is computed nearly as a batch, and a newcomer hardly disturbs. None
+// of it changes a bit.
+class PromptPace {
+ public:
+  // most: tokens of a step. page: steps of more tokens than a page have whole ones.
+  PromptPace(int64_t most, int64_t page) : most_(most), page_(page) {}
+
+  // first: the length of the prompt whose turn it is.
+  int64_t tokens(size_t prompts, size_t answers, int64_t first) const {
+    if (answers == 0 || prompts == 0 || !prompts_.known() || !answers_.known()) return most_;
+    const auto p = static_cast<double>(prompts), a = static_cast<double>(answers);
+    const double shared = answers_.shared(), step = std::max(answers_.of(a), shared);
+    const double alone = prompts_.of(static_cast<double>(first)) + shared;
+    const double prompts_least = kWaste * shared * (p - 1) / (p + a);
+    const int64_t least = std::max<int64_t>(most_ / kLeast, 1);
+    double least_wait = std::numeric_limits<double>::infinity();
+    for (int64_t tokens = most_, best = most_;; tokens = std::max(smaller(tokens, least), least)) {
+      const double pass = prompts_.of(static_cast<double>(tokens)), both = pass + step;
+      const auto steps = static_cast<double>((first + tokens - 1) / tokens);
+      const double wait = std::max(steps * both / (kNewcomer * alone), both / (kOthers * step));
+      if (wait < least_wait) least_wait = wait, best = tokens;
+      if (tokens <= least || pass <= prompts_least) return best;
+    }
+  }
+  void prompts_took(int64_t tokens, double seconds) { prompts_.took(tokens, seconds); }
+  void answers_took(size_t answers, double seconds) { answers_.took(static_cast<int64_t>(answers), seconds); }
+
+ private:
+  static constexpr double kNewcomer = 2, kOthers = 3;
+  static constexpr double kWaste = 64;   // times what is wasted
+  static constexpr int64_t kLeast = 16;  // a pass of fewer tokens than this part costs hardly less
+  int64_t smaller(int64_t tokens, int64_t least) const {
+    const int64_t unit = tokens > page_ ? page_ : least;
+    return (tokens - 1) / unit * unit;
+  }
+
+  const int64_t most_, page_;
+  RowCosts prompts_, answers_;
 };
 
 }  // namespace invar::generate

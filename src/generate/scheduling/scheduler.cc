@@ -10,6 +10,7 @@
 #include "generate/engine/engine_impl.h"
 #include "generate/scheduling/prompt_pace.h"
 #include "num/env.h"
+#include "run/prompt_tail.h"
 
 namespace invar::generate {
 namespace {
@@ -61,7 +62,8 @@ class Service {
 
 struct Scheduler::Impl {
   using Part = GenerationLoop::Part;
-  // What the next step computes: parts of prompts, and then a token of each of these.
+  // What the next step computes: parts of prompts, and then a token of each of these, which are one
+  // with the rest of its prompt, or those whose prompts are computed then.
   struct Plan {
     std::vector<std::pair<Entry*, size_t>> parts;
     std::vector<Entry*> next;
@@ -73,7 +75,7 @@ struct Scheduler::Impl {
         observer(o),
         prompt_tokens(e.is_reproducible() && most ? most : INT64_MAX),
         by_time(paced && e.is_reproducible() && most),
-        pace(prompt_tokens) {
+        pace(prompt_tokens, kPage) {
     rows.resize(static_cast<size_t>(e.session->sequences()));
   }
   ~Impl() {
@@ -114,6 +116,7 @@ struct Scheduler::Impl {
   Service service = {};
   Figures figures = {};
   size_t added = 0;
+  bool answers_alone = false;            // the next step computes no prompt
   std::deque<Complete> answered = {};    // that next() has yet to return
   std::unique_ptr<Phase> decoding = {};  // prompts and answers
   int64_t made = 0, total = 0;           // tokens of answers; the most there can be
@@ -203,12 +206,27 @@ std::vector<Entry*> Scheduler::Impl::running(bool fair) const {
 
 // --- what a step computes ------------------------------------------------------------------------
 
+// How many of a prompt's next tokens a step computes that has so many left of `most`. Passes of
+// whole pages fill the tiles of kernels. What remains of a step of pages is not worth a pass of its
+// own, unless a prompt ends in it.
+static size_t part_of(size_t unfed, int64_t left, int64_t most) {
+  if (static_cast<int64_t>(unfed) <= left) return unfed;
+  return static_cast<size_t>(most < kPage ? left : left / kPage * kPage);
+}
+
 Scheduler::Impl::Plan Scheduler::Impl::plan() {
   Plan plan;
   const std::vector<Entry*> all = running(true);
   const auto answers = static_cast<size_t>(std::ranges::count_if(
       all, [](const Entry* e) { return !e->loop->complete() && e->loop->unfed() == 0; }));
-  int64_t left = by_time ? pace.tokens(all.size() - answers, answers) : prompt_tokens;
+  const auto first = std::ranges::find_if(all, [](const Entry* e) { return e->loop->unfed() > 0; });
+  int64_t most = prompt_tokens;
+  if (std::exchange(answers_alone, false))
+    most = 0;
+  else if (by_time && first != all.end())
+    most = pace.tokens(all.size() - answers, answers,
+                       static_cast<int64_t>((*first)->tokens.size()) - (*first)->cached);
+  int64_t left = most;
   std::set<Digest> coming;  // pages that this step computes
   for (Entry* const e : all) {
     if (e->loop->complete()) continue;  // without a token
@@ -220,7 +238,7 @@ Scheduler::Impl::Plan Scheduler::Impl::plan() {
       plan.next.push_back(e);
       continue;
     }
-    const size_t count = std::min(unfed, static_cast<size_t>(left));
+    const size_t count = part_of(unfed, left, most);
     const int64_t position = engine.session->position(e->sequence),
                   end = position + static_cast<int64_t>(count);
     if (count == 0) continue;
@@ -237,6 +255,14 @@ Scheduler::Impl::Plan Scheduler::Impl::plan() {
     left -= static_cast<int64_t>(count);
     plan.parts.emplace_back(e, count);
     if (count == unfed) plan.next.push_back(e);
+  }
+  // The first token of a prompt comes with its rest, before the others' next ones, where no other
+  // prompt shares the pass.
+  if (by_time && plan.parts.size() == 1 && plan.next.size() > 1) {
+    const auto [e, count] = plan.parts[0];
+    if (count == e->loop->unfed() && !e->loop->wants_prompt_rows() &&
+        static_cast<int64_t>(count) < run::one_pass_rows(*engine.session))
+      plan = {{}, {e}}, answers_alone = true;
   }
   return plan;
 }
@@ -280,14 +306,19 @@ Status Scheduler::Impl::compute(const Plan& plan) {
   const auto between = Clock::now();
   if (prompts > 0) pace.prompts_took(prompts, seconds(between - begin));
   std::vector<GenerationLoop*> next;
+  int64_t rest = 0;
   for (Entry* const e : plan.next) {
     next.push_back(e->loop.get());
-    service.had(e->turn.client, 1);
+    rest += static_cast<int64_t>(e->loop->unfed());
+    service.had(e->turn.client, 1 + static_cast<int64_t>(e->loop->unfed()));
   }
   if (!next.empty()) {
-    const bool whole = next.size() == 1 && next[0]->unfed() > 0;  // a prompt
     INVAR_CHECK_OK(GenerationLoop::advance(*engine.session, next));
-    if (!whole) pace.answers_took(seconds(Clock::now() - between));
+    const double took = seconds(Clock::now() - between);
+    if (rest > 0)
+      pace.prompts_took(rest + 1, took);
+    else
+      pace.answers_took(next.size(), took);
   }
   return {};
 }

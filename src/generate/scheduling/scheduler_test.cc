@@ -14,7 +14,6 @@
 #include "generate/engine/engine.h"
 #include "generate/scheduling/page_pool.h"
 #include "generate/scheduling/prefix_cache.h"
-#include "generate/scheduling/prompt_pace.h"
 #include "run/tiny_model.h"
 
 #ifdef INVAR_COMPILER
@@ -372,19 +371,6 @@ TEST_F(PrefixTest, StreamsFindWhatEarlierAnswersHad) {
   EXPECT_EQ(cached(half), kPage);
 }
 
-TEST(PromptPaceTest, AnswersWaitForAboutTwoOfTheirSteps) {
-  PromptPace pace(2048);
-  EXPECT_EQ(pace.tokens(3, 5), 2048);  // nothing is known
-  pace.answers_took(1.0 / 128), pace.prompts_took(256, 256.0 / 16384);
-  EXPECT_EQ(pace.tokens(1, 64), 192);
-  EXPECT_EQ(pace.tokens(32, 64), 192);
-  EXPECT_EQ(pace.tokens(128, 64), 384);
-  EXPECT_EQ(pace.tokens(63, 1), 2048);  // many that wait for one
-  EXPECT_EQ(pace.tokens(5, 0), 2048);   // nobody waits
-  for (int i = 0; i < 40; ++i) pace.prompts_took(16, 1);
-  EXPECT_EQ(pace.tokens(1, 64), 128);
-}
-
 // The lowest priority first; a client that has had less before one that has had more.
 TEST_F(PrefixTest, TheTurnIsThatOfPriorityAndService) {
   Engine engine = PrefixTest::engine(1);
@@ -421,6 +407,32 @@ TEST_F(PrefixTest, ALongPromptStopsNobody) {
   EXPECT_EQ(seen, "0 0 0 0 0 0 01 01 01 01 01 01 1 1 1 1 1 1   ");
   EXPECT_EQ(receipts.at(0), alone(first));
   EXPECT_EQ(receipts.at(1), alone(second));
+}
+
+// The first token of a short prompt comes in a step of its own, which computes the prompt.
+TEST_F(PrefixTest, AFirstTokenWaitsForNobodysNext) {
+  const std::vector<int32_t> book = tokens_of(200);
+  const Given first{{5, 6, 7}, false}, second{{8, 9, 10, 11}, true};
+  const Given long_one{{book.begin(), book.begin() + 10}, false};
+  Engine engine = PrefixTest::engine(3);
+  Scheduler scheduler(engine, observer_, 256, /*by_time=*/true);
+  Request runs = request(first), comes = request(second), longer = request(long_one);
+  scheduler.add(runs);
+  std::string seen;
+  std::map<size_t, std::string> receipts;
+  while (scheduler.running() + scheduler.waiting() > 0) {
+    if (seen == "0 0 ") scheduler.add(comes);
+    if (seen == "0 0 1 01 01 ") scheduler.add(longer);  // than a pass whose logits are all computed
+    const auto step = scheduler.step();
+    ASSERT_TRUE(step) << step.error().message;
+    for (const auto& token : step->tokens) seen += std::to_string(token.request);
+    seen += ' ';
+    for (const auto& [number, answer] : step->complete) receipts[number] = answer.receipt_hash;
+  }
+  EXPECT_EQ(seen.substr(0, 20), "0 0 1 01 01 012 012 ");
+  EXPECT_EQ(receipts.at(0), alone(first));
+  EXPECT_EQ(receipts.at(1), alone(second));
+  EXPECT_EQ(receipts.at(2), alone(long_one));
 }
 
 // Random arrivals and cancels over prompts with common pages, in pools of all sizes.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "device/peers.h"
 #include "kernels/fusion/chain_kernels.h"
@@ -35,7 +36,7 @@ Status CudaExecutor::reserve_header(uint64_t bytes) {
 // The queue may still use the memory, and graphs hold pointers into it.
 Status CudaExecutor::release_memory() {
   INVAR_CHECK_OK(device_->wait());
-  graphs_.clear(), single_graph_.reset();
+  graphs_.clear(), single_graph_.reset(), last_small_.reset();
   return {};
 }
 
@@ -289,16 +290,18 @@ void CudaExecutor::queue_constants() const {
       executable_->nodes[n].kernel.gpu->enqueue(nodes_[n].call, device_->stream());
 }
 
-// Queues a step. One that joins with other ranks is recorded whatever its size: recording loads its
-// kernels, which must not happen while another rank's kernels wait for this one.
+// Queues a step, or replays what was recorded of it. One that joins with other ranks is recorded
+// whatever its size: recording loads its kernels, which must not happen while another rank's
+// kernels wait for this one.
 Status CudaExecutor::launch(bool tail) {
   const bool recurs = !executable_->shaped_by_past && step_shape_.rows <= kGraphRows;
   if (!recurs && !joins_) return queue(tail);
-  if (!recurs) single_graph_.reset();
-  auto& graph =
-      recurs
-          ? graphs_[{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_, in_place_}]
-          : single_graph_;
+  const Step step{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_, in_place_};
+  if (!recurs)
+    single_graph_.reset();
+  else if (std::exchange(last_small_, step) != step && !joins_ && !graphs_.contains(step))
+    return queue(tail);
+  auto& graph = recurs ? graphs_[step] : single_graph_;
   if (!graph) {
     INVAR_CHECK_OK(device_->begin_capture());
     const Status queued = queue(tail);

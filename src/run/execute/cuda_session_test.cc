@@ -100,6 +100,30 @@ TEST_F(OnDevice, SomeRowsHaveTheirBytes) {
   }
 }
 
+// Of several sequences the last row comes with many tokens before it, in one pass, and may be read
+// beside the next step.
+TEST_F(OnDevice, ALastRowComesWithItsTokens) {
+  Session host = open(model, options(1, "reference"));
+  const Logits truth = logits(host, kTokens, true);
+  const std::vector<int32_t> tokens = prompt();
+  Options o = on_device(400);
+  o.sequences = 3;
+  Session s = open(model, o);
+  for (const size_t before : {0, 3, 130})
+    for (const size_t end : {140, 150}) {
+      s.reset(1);
+      ASSERT_TRUE(before == 0 || s.step(std::span(tokens).first(before), false, 1));
+      const auto last = s.step(std::span(tokens).subspan(before, end - before), false, 1);
+      ASSERT_TRUE(last);
+      const auto want = std::span(truth).subspan((end - 1) * kVocab, kVocab);
+      bool same = false;
+      s.parallel_for_overlapped(1, [&](int) { same = same_bytes(*last, want); });
+      const NextToken next[] = {{0, 1}, {2, 3}};
+      ASSERT_TRUE(s.step_many(next));
+      EXPECT_TRUE(same) << before << " to " << end;
+    }
+}
+
 TEST_F(OnDevice, CompanyDoesNotShow) {
   const std::vector<Logits> truth = alone(model);
   Options o = on_device(400);  // several bounds of past, each of whose graphs serves many positions

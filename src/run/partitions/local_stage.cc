@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "num/env.h"
+#include "run/prompt_tail.h"
 #include "run/thread_setup.h"
 
 namespace invar::run {

@@ -17,11 +17,6 @@
 
 namespace invar::run {
 
-// A step of up to so many tokens of a sequence computes the logits of all and returns the last.
-// This is cheaper than a second pass over the weights for the last row alone. A GPU sends the
-// logits of more rows in pieces (Stage::read_output).
-constexpr int64_t kTailRows = 8;
-
 // One pass through the program: as many tokens of each of some sequences.
 struct StagePass {
   std::span<const int32_t> tokens;           // sequence after sequence

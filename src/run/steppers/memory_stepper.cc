@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "run/partitions/prompt_passes.h"
+#include "run/prompt_tail.h"
 
 namespace invar::run {
 namespace {
@@ -118,6 +119,7 @@ Status MemoryStepper::reserve() {
 void MemoryStepper::reserve_tails(int64_t rows) {
   const int64_t most = most_tail_rows();
   if (rows <= tail_rows_ || tail_rows_ == most) return;
+  state_.finish_overlapped();  // it may read what is replaced
   rows = std::clamp(rows, std::min(2 * tail_rows_, most), most);
   if (reserve(pass_rows_, rows)) tail_rows_ = rows;
 }
@@ -227,11 +229,16 @@ Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToke
   return count > 1 ? std::span(reinterpret_cast<const float*>(all.data()), next.size() * row) : found;
 }
 
+int64_t MemoryStepper::in_one_pass() const {
+  return one_pass_rows(state_.context.device != nullptr, state_.placement.empty(), options().sequences);
+}
+
 // The rows of logits that a step computes: at least the wanted ones. Without memory all rows must
 // run as one step. A GPU computes the logits of more rows in less time than a second pass over the
 // weights takes.
 int64_t MemoryStepper::rows_with_tail(int64_t size, int64_t wanted) const {
   if (!stages_remember_ || (wanted == 1 && size <= kTailRows)) return size;
+  if (wanted == 1 && size <= std::min(in_one_pass(), most_tail_rows())) return size;
   const bool in_one =
       state_.context.device && wanted > kTailRows && size <= 4 * wanted && size <= most_tail_rows();
   return in_one ? size : wanted;
@@ -246,8 +253,9 @@ Status MemoryStepper::step_from(std::span<const int32_t> tokens, int64_t sequenc
                                 int64_t count, int64_t wanted, const TakeRows& take) {
   // Rows whose logits nobody wants run without tail.
   const int64_t size = static_cast<int64_t>(tokens.size()), first_wanted = size - wanted;
-  const int64_t with_tail = rows_with_tail(size, wanted);
-  reserve_tails(with_tail);
+  int64_t with_tail = rows_with_tail(size, wanted);
+  reserve_tails(wanted == 1 && with_tail > kTailRows ? in_one_pass() : with_tail);
+  if (wanted == 1 && with_tail > tail_rows_) with_tail = 1;  // there is no memory for it
   passes_.clear(), pass_sequences_.clear();
   for (int64_t begin = 0, end; begin < size; begin = end) {
     const bool tail = begin >= size - with_tail;

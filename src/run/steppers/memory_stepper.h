@@ -65,6 +65,7 @@ class MemoryStepper : public Stepper {
   }
   void reserve_tails(int64_t rows);
   int64_t most_tail_rows() const;
+  int64_t in_one_pass() const;
   int64_t rows_with_tail(int64_t size, int64_t wanted) const;
 
   const std::unique_ptr<StageContext> stage_context_;  // that stages refer to

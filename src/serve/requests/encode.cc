@@ -186,10 +186,7 @@ void EncoderReply::take_kept(const Status& kept) {
 }
 
 void EncoderReply::fail(const Problem& problem) {
-  http::Headers headers = headers_;
-  headers.push_back({"content-type", "application/json"});
-  service_.metrics_.count_status(problem.status);
-  responder_.answer(problem.status, std::move(headers), json::dump(json_of(problem)));
+  service_.refuse(responder_, headers_, problem, json_of(problem));
 }
 
 void EncoderReply::finish() {

@@ -214,12 +214,8 @@ void Reply::fail(const Problem& problem) {
   cancel_all();
   keep_failure(problem.status);
   if (call_.stream) return responder_.finish(form_->error(problem));
-  http::Headers headers = headers_;
-  headers.push_back({"content-type", "application/json"});
-  if (problem.status >= 500) headers.push_back({"x-should-retry", problem.status == 503 ? "true" : "false"});
-  service_.metrics_.count_status(problem.status);
-  const Value body = call_.endpoint == kMessages ? messages_error(problem) : json_of(problem);
-  responder_.answer(problem.status, std::move(headers), json::dump(body));
+  service_.refuse(responder_, headers_, problem,
+                  call_.endpoint == kMessages ? messages_error(problem) : json_of(problem));
 }
 
 void Reply::finish() {

@@ -202,6 +202,10 @@ void SpeechReply::take_kept(const Status& kept) {
 void SpeechReply::gone() {
   if (std::exchange(over_, true)) return;
   ++service_.metrics_.cancelled;
+  cancel_all();
+}
+
+void SpeechReply::cancel_all() {
   for (const auto& weak : jobs_)
     if (const auto job = weak.lock()) model_.generator.cancel(job);
 }
@@ -212,14 +216,8 @@ Problem SpeechReply::closed_or(Problem problem) const {
 
 void SpeechReply::fail(const Problem& problem) {
   over_ = true;
-  for (const auto& weak : jobs_)
-    if (const auto job = weak.lock()) model_.generator.cancel(job);
-  http::Headers headers = headers_;
-  headers.push_back({"content-type", "application/json"});
-  if (problem.status >= 500) headers.push_back({"x-should-retry", problem.status == 503 ? "true" : "false"});
-  if (problem.status == 429) headers.push_back({"retry-after", "1"});
-  service_.metrics_.count_status(problem.status);
-  responder_.answer(problem.status, std::move(headers), json::dump(json_of(problem)));
+  cancel_all();
+  service_.refuse(responder_, headers_, problem, json_of(problem));
 }
 
 void SpeechReply::finish() {

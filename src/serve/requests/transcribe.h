@@ -30,6 +30,7 @@ class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
   void take_answer(size_t window, Result<generate::Answer>);
   void take_kept(const Status&);
   void gone();
+  void cancel_all();
   Problem closed_or(Problem) const;
   void fail(const Problem&);
   void finish();
