@@ -3,7 +3,6 @@
 #pragma once
 #include <cstdint>
 
-
 namespace invar::ops::INVAR_ISA_NS {
 namespace {
 
