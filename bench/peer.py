@@ -59,17 +59,18 @@ class Torch:
             torch.cuda.set_device(device)
             where = torch.cuda.get_device_name()
         self.version = f"PyTorch {torch.__version__} ({where})"
+        # One of its own: a recording that fails leaves that of the library unusable.
+        self.random = torch.Generator(device)
         self.graph, self.recorded = None, None
 
     def tensor(self, t):
         dtype, shape = self.dtypes[t["dtype"]], t["shape"]
         if t["fill"] == "zero" or not dtype.is_floating_point:
             if t["fill"].startswith(("below(", "around(")):
-                return self.torch.randint(
-                    0, int(t["fill"].split("(")[1].rstrip(")")), shape, dtype=dtype
-                )
+                below = int(t["fill"].split("(")[1].rstrip(")"))
+                return self.torch.randint(0, below, shape, dtype=dtype, generator=self.random)
             return self.torch.zeros(shape, dtype=dtype)
-        return (0.58 * self.torch.randn(shape)).to(dtype)
+        return (0.58 * self.torch.randn(shape, generator=self.random)).to(dtype)
 
     def threads(self, n):
         self.torch.set_num_threads(n)
