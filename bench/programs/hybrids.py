@@ -3,14 +3,15 @@
 
     hybrids.py make FOLDER --llama-cpp SOURCES [--only TEXT]
     hybrids.py run FOLDER [--invar PROGRAM] [--threads N] [--rounds N] [--only TEXT]
-    hybrids.py peer FILE --threads N
+    hybrids.py peer FILE --threads N [--processor]
 
 `make` needs torch, transformers and the sources of llama.cpp, which those of PyPI's
 llama-cpp-python have in vendor/: it writes checkpoints of random weights in bf16 with the shapes of
 MODELS, and converts each by llama.cpp's own classes to GGUF, bf16 and f32. `run` needs the package
 llama_cpp. It times `invar bench model`, fp32 and exact16, and the peer with both types of weights
 in alternation: a prompt of 256 tokens, then 128 new ones. A row has milliseconds a token, the best
-of the rounds, and the peer's time over ours. `peer` is one measurement of llama.cpp, in JSON.
+of the rounds, and the peer's time over ours. `peer` is one measurement of llama.cpp, in JSON,
+of processor time with --processor.
 
 The peer rounds activations to bf16 where weights are bf16, and does not where they are f32. Our
 fp32 never does."""
@@ -115,6 +116,7 @@ def command_make(args):
 
 def command_peer(args):
     """Seconds a token of a prompt and of decoding, the best of three runs."""
+    clock = time.process_time if args.processor else time.perf_counter
     import llama_cpp.llama_cpp as peer
 
     silent = peer.llama_log_callback(lambda level, text, data: None)
@@ -138,12 +140,12 @@ def command_peer(args):
     best = [float("inf")] * 2
     for _ in range(3):
         peer.llama_memory_clear(peer.llama_get_memory(context), True)
-        begin = time.perf_counter()
+        begin = clock()
         step(PROMPT)
-        middle = time.perf_counter()
+        middle = clock()
         for _ in range(NEW):
             step(1)
-        end = time.perf_counter()
+        end = clock()
         best = [min(best[0], (middle - begin) / PROMPT), min(best[1], (end - middle) / NEW)]
     print(json.dumps(best))
 
@@ -198,6 +200,7 @@ if __name__ == "__main__":
     run.set_defaults(command=command_run)
     peer = commands.add_parser("peer")
     peer.add_argument("file", type=Path)
+    peer.add_argument("--processor", action="store_true")
     peer.set_defaults(command=command_peer)
     for parsed in (run, peer):
         parsed.add_argument("--threads", type=int, default=1)

@@ -50,7 +50,7 @@ void unpack_q8_0(const uint8_t* block, float* out) {
 
 void unpack_iq4_nl(const uint8_t* block, float* out) {
   const float d = half_at(block);
-  nibbles(block + 2, 0, out, [&](int q) { return static_cast<float>(kIq4Values[q]) * d; });
+  nibbles(block + 2, 0, out, [&](int q) { return kIq4[q] * d; });
 }
 
 // Four bits are the sign, two of exponent, one of mantissa; the scale is 2^(byte - 127). The

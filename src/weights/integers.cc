@@ -68,7 +68,7 @@ void integers_q8_0(const uint8_t* block, BlockCodes& out) {
 void integers_iq4_nl(const uint8_t* block, BlockCodes& out) {
   out.d = two_bytes(block);
   halves(block + 2, out.q);
-  for (int i = 0; i < 32; ++i) out.q[i] = static_cast<uint8_t>(kIq4Values[out.q[i]] + 128);
+  for (int i = 0; i < 32; ++i) out.q[i] = static_cast<uint8_t>(kIq4[out.q[i]] + 128);
 }
 
 void codes_mxfp4(const uint8_t* block, BlockCodes& out) {
@@ -137,7 +137,7 @@ void integers_iq4_xs(const uint8_t* block, BlockCodes& out) {
     out.s[part] = static_cast<uint8_t>(128 - 32 + scale);
     halves(block + 8 + 16 * part, out.q + 32 * part);
   }
-  for (uint8_t& q : out.q) q = static_cast<uint8_t>(kIq4Values[q] + 128);
+  for (uint8_t& q : out.q) q = static_cast<uint8_t>(kIq4[q] + 128);
 }
 
 }  // namespace invar::weights

@@ -33,6 +33,8 @@ constexpr float kNf4[16] = {-1.0f,
 constexpr float kFp4[16] = {0.0f,       0.0625f / 12, 8.0f / 12,  1.0f,          4.0f / 12,  6.0f / 12,
                             2.0f / 12,  3.0f / 12,    0.0f,       -0.0625f / 12, -8.0f / 12, -1.0f,
                             -4.0f / 12, -6.0f / 12,   -2.0f / 12, -3.0f / 12};
+// The numbers that four bits of IQ4_NL and IQ4_XS are places of.
+constexpr float kIq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 // The type of the number that scales a block. scaled_e4m3: times, or through, one number of the
 // matrix.
 enum class ScaleType : uint8_t { f16, bf16, f32, e8m0, scaled_e4m3 };
@@ -65,6 +67,8 @@ struct Coding {
   // Each number has the scale and zero of one of so many groups, in any order: group_of() and
   // read_group(). 0: of its block.
   int64_t column_groups = 0;
+  int held = 0;         // bits that hold every integer, where these are 5 or 6; 0: `bits`
+  bool of_iq4 = false;  // integers are 128 more than a number of kIq4
 };
 
 struct Format {

@@ -34,8 +34,4 @@ inline float e2m1(unsigned code) {
   return small_float(code, 2, 1);
 }
 
-// The numbers that four bits of IQ4_NL and IQ4_XS stand for.
-inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                          1,    13,   25,  38,  53,  69,  89,  113};
-
 }  // namespace invar::weights

@@ -81,8 +81,8 @@ void unpack_iq4_xs(const uint8_t* block, float* out) {
     const int scale = (low[part / 2] >> part % 2 * 4 & 15) | (high >> part * 2 & 3) << 4;
     const float s = d * static_cast<float>(scale - 32);
     for (int i = 0; i < 16; ++i) {
-      out[part * 32 + i] = s * static_cast<float>(kIq4Values[q[part * 16 + i] & 15]);
-      out[part * 32 + i + 16] = s * static_cast<float>(kIq4Values[q[part * 16 + i] >> 4]);
+      out[part * 32 + i] = s * kIq4[q[part * 16 + i] & 15];
+      out[part * 32 + i + 16] = s * kIq4[q[part * 16 + i] >> 4];
     }
   }
 }

@@ -78,7 +78,7 @@ def file_bytes(metadata, tensors, alignment=32, version=3):
     for key, value in pairs:
         kind, raw = typed(value)
         out += text(key) + struct.pack("<I", kind) + raw
-    data = b""
+    data = bytearray()
     for name, (kind, shape, raw) in tensors.items():
         number = TYPES[kind][0] if isinstance(kind, str) else kind
         out += text(name) + struct.pack("<I", len(shape))

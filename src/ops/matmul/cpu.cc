@@ -1,7 +1,7 @@
 // CPU matmul: register tiles over one K block at a time (kernels/cpu/gemm_blocking.h,
 // blocked_product.h). The blocking is free by matmul.3.
 #include "ops/matmul/cpu/binary64.h"
-#include "ops/matmul/cpu/blocks_b.h"
+#include "ops/matmul/cpu/coded/blocks_b.h"
 #include "ops/matmul/cpu/extension_rows.h"
 #include "ops/matmul/cpu/fixed.h"
 #include "ops/matmul/cpu/float_b.h"

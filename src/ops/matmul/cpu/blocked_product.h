@@ -56,6 +56,7 @@ INVAR_INLINE void notify_epilogue(const Shape& s, const OutputBlock& u, int64_t 
 // The minimum per callback: as many as a K block has rows, so that the callback costs little.
 constexpr int64_t kEpilogueColumns = 256;
 
+// b.tile_panels(rows) panels, at most those of the partition, meet a tile of so many rows;
 // b.columns(panel, count, K block, rows, go) calls go(columns) with `count` panels as a PanelsOfB;
 // b.next_range(panel, k) is the range to prefetch; b.in_place(rows) says whether panels are read
 // without a copy.
@@ -65,7 +66,7 @@ void compute_block(const Shape& s, const WorkPartition& c, const B& b, const Out
   const int64_t blocks = num::contraction_blocks(s.k);
   // Panels that need no copy meet the only row tile one after another, all of them.
   const int64_t tile_panels =
-      blocks == 1 && u.rows <= kMaxRows && b.in_place(u.rows) ? u.panels : c.tile_panels;
+      blocks == 1 && u.rows <= kMaxRows && b.in_place(u.rows) ? u.panels : b.tile_panels(u.rows);
   for (int64_t from = 0; from < blocks; from += c.chains) {
     const int64_t to = num::min_i64(from + c.chains, blocks);
     for (int64_t kb = from; c.copies_a && !a_is_packed && kb < to; ++kb) {

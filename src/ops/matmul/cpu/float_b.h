@@ -21,6 +21,7 @@ struct FloatB {
   bool widens(int64_t rows) const { return packed && sizeof(T) != 4 && rows >= kWidenRows; }
   bool in_place(int64_t rows) const { return packed && !widens(rows); }
 
+  int64_t tile_panels(int64_t) const { return c.tile_panels; }
   PrefetchRange next_range(int64_t panel, int64_t k) const {
     const int64_t j = panel * kPanel, size = static_cast<int64_t>(sizeof(T));
     const int64_t depth = num::min_i64(kChain, s.k - k);

@@ -1,7 +1,7 @@
 // grouped_matmul: a unit is a run of panels of one matrix, for all rows that choose it. Its rows of
 // a are gathered one K block at a time. Compiled once per instruction set.
 #pragma once
-#include "ops/matmul/cpu/blocks_b.h"
+#include "ops/matmul/cpu/coded/blocks_b.h"
 #include "ops/matmul/cpu/float_b.h"
 #include "ops/matmul/cpu/group_rows.h"
 

@@ -244,6 +244,7 @@ struct QuantizedB {
     return c.tile_panels * (kWords + QuantizedPanels<Q, true>::kConstants);
   }
   bool in_place(int64_t) const { return false; }  // constants are made for each run of columns
+  int64_t tile_panels(int64_t) const { return c.tile_panels; }
   PrefetchRange next_range(int64_t, int64_t) const { return {}; }
 
   // Scales and zero points of a panel and quantization group, from column j on.

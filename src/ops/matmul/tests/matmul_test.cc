@@ -178,7 +178,7 @@ TEST(MatmulOfBlocks, AreThoseOfTheNumbers) {
       View plain = testing::view(numbers, DType::f32, {kColumns, k}), packed = plain;
       EXPECT_TRUE(reads_blocks(matmul, plain, 1, attrs) && !reads_blocks(matmul, plain, 0, attrs));
       packed.data = const_cast<weights::PackedRows*>(&blocks), packed.packed = true;
-      for (const int64_t m : {1, 3, 7, 40}) {
+      for (const int64_t m : {1, 2, 3, 4, 7, 40}) {
         const View x = testing::view(a, DType::f32, {m, k});
         const auto expected = product(matmul, {x}, m, plain);
         EXPECT_EQ(std::memcmp(product(matmul, {x}, m, packed).data(), expected.data(), expected.size() * 4),
