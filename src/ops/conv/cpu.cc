@@ -248,6 +248,7 @@ void depthwise_units(const Call& call, const CallGeometry& job, int64_t begin, i
       planes = k ? interior_of(p.axis, c, b, s.copy, inside) : 0;
     before = b;
     const bool one_chain = planes && k <= kChain && b.of[1].step * b.of[2].step == 1;
+    const SquareTaps taps(p.axis, c.pitch, s.offset);
     float* const image = call.out[0].as<float>() + b.image * p.groups * p.rows * out;
     for (int64_t m = b.channel, copied = -1; m < b.channel + b.channels; ++m) {
       const int64_t group = m / p.rows;
@@ -271,6 +272,9 @@ void depthwise_units(const Call& call, const CallGeometry& job, int64_t begin, i
       float bias_of_it;
       const ChannelEnd last(widened_bias(call, m, 1, &bias_of_it));
       float* const channel = image + m * out;
+      if (one_chain && square_tile(s.copy, taps, w, b.rows, b.columns, last,
+                                   channel + row_offset(p.axis, b, 0), p.axis[2].out))
+        continue;
       if (one_chain) {
         depthwise_tile(s.copy, c.pitch, s.offset, w, k, b.rows, b.columns, last,
                        channel + row_offset(p.axis, b, 0), p.axis[2].out);

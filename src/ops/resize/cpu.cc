@@ -138,17 +138,26 @@ void interpolate(const Resize& r, const Call& call, int64_t begin, int64_t end, 
   }
 }
 
+// Whether a row of the result has each element of an operand's row twice.
+INVAR_INLINE bool is_doubled(const ResizeAxis& a, const ResizeTable& t, int64_t n) {
+  if (a.kept || n != 2 * a.in) return false;
+  for (int64_t i = 0; i < n; ++i)
+    if (t.index[i] != i / 2) return false;
+  return true;
+}
 template <class T>
 INVAR_INLINE void nearest(const Resize& r, const Call& call, int64_t begin, int64_t end) {
   const View& out = call.out[0];
-  const int64_t n = last_dim(out);
   const int last = r.rank - 1;
   const ResizeAxis& a = r.axis[last];
+  const int64_t n = last_dim(out), in = a.in;
   const ResizeTable t = table_of(r, last, call.shared);
   // Outside elements get the extrapolation value in f32, else 0.
   const float value = out.dtype == DType::f32 ? num::canonicalize(ResizeAttributes(call).extrapolation) : 0;
   T none{};
   std::memcpy(&none, &value, sizeof(T) < 4 ? sizeof(T) : 4);
+  const bool crops = r.coordinates == Coordinates::crop_and_resize;
+  const bool doubled = !crops && is_doubled(a, t, n);
   int64_t before = -1;  // the operand row of the previous result row
   for (int64_t o = begin; o < end; ++o) {
     T* y = out.as<T>() + o * n;
@@ -161,7 +170,7 @@ INVAR_INLINE void nearest(const Resize& r, const Call& call, int64_t begin, int6
       outside |= !r.axis[d].kept && of.outside[i];
       at += (r.axis[d].kept ? i : of.index[i]) * step, step *= r.axis[d].in;
     }
-    const T* x = call.in[0].as<const T>() + at * a.in;
+    const T* x = call.in[0].as<const T>() + at * in;
     if (outside) {
       for (int64_t i = 0; i < n; ++i) y[i] = none;
       at = -1;
@@ -169,9 +178,11 @@ INVAR_INLINE void nearest(const Resize& r, const Call& call, int64_t begin, int6
       std::memcpy(y, x, static_cast<size_t>(n) * sizeof(T));
     } else if (at == before) {
       std::memcpy(y, y - n, static_cast<size_t>(n) * sizeof(T));
+    } else if (doubled) {
+      for (int64_t i = 0; i < in; ++i) y[2 * i] = y[2 * i + 1] = x[i];
     } else {
       for (int64_t i = 0; i < n; ++i) y[i] = x[t.index[i]];
-      for (int64_t i = 0; i < n && r.coordinates == Coordinates::crop_and_resize; ++i)
+      for (int64_t i = 0; i < n && crops; ++i)
         if (t.outside[i]) y[i] = none;
     }
     before = at;

@@ -2,6 +2,7 @@
 // padded tile (kernels/cpu/window_copies.h). Compiled once per instruction set.
 #pragma once
 #include "kernels/cpu/gemm_epilogue.h"
+#include "kernels/cpu/gemm_microkernel.h"
 #include "kernels/cpu/gemm_packing.h"
 #include "kernels/cpu/window_copies.h"
 #include "num/contract/lanes.h"
@@ -84,6 +85,85 @@ INVAR_INLINE F finish(const ChannelEnd& f, F chain) {
   if (f.plain) return one_nan(add(chain, f.bias));
   const F y = canonicalize(add(zero(), chain));  // contraction.3
   return f.biased ? canonicalize(add(y, f.bias)) : y;
+}
+
+// Tiles of K x K taps that are S apart, a line of the copy and its planes by the stride `high` and
+// `wide` elements apart.
+struct SquareTaps {
+  int kernel = 0, stride = 0;  // 0: the taps are others
+  int64_t pitch, high = 0, wide = 0;
+  SquareTaps(const Axis (&a)[kAxes], int64_t pitch_of_copy, const int64_t* offset) : pitch(pitch_of_copy) {
+    const int64_t k = a[2].kernel;
+    if (a[0].kernel != 1 || a[0].transposed || a[1].transposed || a[2].transposed || a[1].kernel != k ||
+        a[1].stride != a[2].stride || a[2].stride > 2 || a[1].dilation != 1 || a[2].dilation != 1 ||
+        (k != 3 && k != 5) || !fits(k, 4))
+      return;
+    kernel = static_cast<int>(k), stride = static_cast<int>(a[2].stride);
+    high = offset[k], wide = offset[1];
+  }
+  // Whether weights, the sums of `rows` and two vectors are in registers.
+  static constexpr bool fits(int64_t k, int64_t rows) {
+    return k * k + rows + 2 <= (kAccumulators == 24 ? 32 : 16);
+  }
+};
+// R rows of a tile at once. A vector of the copy is loaded once for all rows that it is a tap of.
+// Lines ascend, and places along them, so each result's chain has its order (contraction.2).
+template <int K, int S, int R>
+[[gnu::noinline]] void square_rows(const float* x, const SquareTaps& taps, const float* w, int64_t columns,
+                                   const ChannelEnd& last, float* to, int64_t stride) {
+  const int64_t pitch = taps.pitch, high = taps.high, wide = taps.wide;
+  F each[K * K];
+#pragma GCC unroll 32
+  for (int t = 0; t < K * K; ++t) each[t] = in_register(set1(w[t]));
+  for (int64_t j = 0; j < columns; j += kW, x += kW) {
+    F sum[R];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) sum[r] = zero();
+#pragma GCC unroll 32
+    for (int y = 0; y < (R - 1) * S + K; ++y) {
+      const float* const line = x + y / S * pitch + y % S * high;
+#pragma GCC unroll 8
+      for (int v = 0; v < K; ++v) {
+        const F tap = in_register(load(line + v / S + v % S * wide));
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r)
+          if (y >= r * S && y < r * S + K) sum[r] = fma(tap, each[(y - r * S) * K + v], sum[r]);
+      }
+    }
+    const int lanes = static_cast<int>(num::min_i64(columns - j, kW));
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) store_part(to + r * stride + j, finish(last, sum[r]), lanes);
+  }
+}
+template <int K, int S>
+INVAR_INLINE void square_tile(const float* x, const SquareTaps& taps, const float* w, int64_t rows,
+                              int64_t columns, const ChannelEnd& last, float* to, int64_t stride) {
+  constexpr int kFew = 4, kMany = SquareTaps::fits(K, 8) ? 8 : kFew;
+  int64_t row = 0;
+  for (; row + kMany <= rows; row += kMany)
+    square_rows<K, S, kMany>(x + row * taps.pitch, taps, w, columns, last, to + row * stride, stride);
+  for (; row < rows; row += kFew) {  // the last rows once more, if few are left
+    if (row + kFew > rows) row = rows - kFew;
+    square_rows<K, S, kFew>(x + row * taps.pitch, taps, w, columns, last, to + row * stride, stride);
+  }
+}
+// False: nothing is done.
+INVAR_INLINE bool square_tile(const float* x, const SquareTaps& taps, const float* w, int64_t rows,
+                              int64_t columns, const ChannelEnd& last, float* to, int64_t stride) {
+  if (taps.kernel == 0 || rows < 4) return false;
+  auto run = [&](auto k, auto s) __attribute__((always_inline)) {
+    square_tile<decltype(k)::value, decltype(s)::value>(x, taps, w, rows, columns, last, to, stride);
+  };
+  auto by_stride = [&](auto k) __attribute__((always_inline)) {
+    if (taps.stride == 1)
+      run(k, TileRows<1>{});
+    else
+      run(k, TileRows<2>{});
+  };
+  if (taps.kernel == 3) by_stride(TileRows<3>{});
+  if constexpr (SquareTaps::fits(5, 4))
+    if (taps.kernel == 5) by_stride(TileRows<5>{});
+  return true;
 }
 
 // Rows of a tile, `pitch` elements apart in its copy at x, of `columns` results each, `stride`
