@@ -1,6 +1,6 @@
 """Whole graphs of onnxruntime-genai's builder, from tiny models with random weights: `invar run`
-chooses the tokens of transformers, or where weights are packed those of onnxruntime. Tier 3 runs
-them: tests/requirements-all.txt has the builder."""
+chooses the tokens of transformers, or where weights are packed or of 16 bits those of onnxruntime.
+Tier 3 runs them: tests/requirements-all.txt has the builder."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ def of_transformers(model, tokens):
 
 def of_runtime(session, tokens, head_dim):
     """Of the whole prefix, without a past."""
-    kinds = {"tensor(float)": np.float32}
+    kinds = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
     given = {
         "input_ids": np.array([tokens]),
         "attention_mask": np.ones((1, len(tokens)), np.int64),
@@ -73,6 +73,9 @@ def of_runtime(session, tokens, head_dim):
         ("olmo", "int4", {"hidden_size": 64}),
         ("smollm3", "int4", {"hidden_size": 64}),
         ("lfm2", "int4", {"hidden_size": 64}),
+        ("llama", "fp16", {}),
+        ("qwen3", "fp16", {}),
+        ("lfm2", "fp16", {"hidden_size": 64}),
     ],
 )
 def test_a_graph_of_the_builder_answers(tmp_path, kind, precision, settings):
@@ -85,14 +88,14 @@ def test_a_graph_of_the_builder_answers(tmp_path, kind, precision, settings):
         receipt = json.loads((tmp_path / "r.json").read_text())
         answers.add(receipt["receipt_hash"])
     assert len(answers) == 1
-    if precision == "int4":
+    if precision != "fp32":
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         session = onnxruntime.InferenceSession(folder / "model.onnx", options)
     tokens = list(receipt["input"]["tokens"])
     for chosen in receipt["output"]["tokens"]:
         logits = of_transformers(model, tokens)
-        if precision == "int4":
+        if precision != "fp32":
             logits = of_runtime(session, tokens, 16)
         assert chosen == logits.argmax()
         tokens.append(chosen)
