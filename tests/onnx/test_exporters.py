@@ -577,3 +577,54 @@ def test_a_loop_whose_first_step_gives_another_rank(tmp_path, limit, steps):
         rows_of_steps.append(rows_of_steps[-1] + np.float32(number))
     assert last.tobytes() == rows_of_steps[-1].tobytes()
     assert pair.tobytes() == np.concatenate(rows_of_steps[-2:]).tobytes() and pair.shape == (6,)
+
+
+# --- sizes of masks, as onnxruntime-genai's builder writes them -------------------------------------
+
+
+def inferred(folder, inputs, **how):
+    given = []
+    for name, array in inputs.items():
+        np.save(folder / f"{name}.in.npy", array)
+        given += ["--input", f"{name}={folder / name}.in.npy"]
+    return invar("infer", folder / "plan.invar", "--tensors-output", folder, *given, **how)
+
+
+@pytest.mark.parametrize(
+    "new,past,whole,code", [(1, 3, 4, 0), (4, 0, 4, 0), (1, 3, 5, 2), (2, 3, 5, 2), (1, 0, 6, 0)]
+)
+def test_what_expand_gives_and_a_size_of_another_name(tmp_path, new, past, whole, code):
+    """One token, or no past: the sizes fit, which each call shows."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["new"]),
+        helper.make_node("Shape", ["p"], ["before"]),
+        helper.make_node("Add", ["new", "before"], ["all"]),
+        helper.make_node("Expand", ["x", "all"], ["e"]),
+        helper.make_node("Add", ["e", "m"], ["y"]),
+    ]
+    inputs = [value("x", F32, ["seq"]), value("p", F32, ["past"]), value("m", F32, ["whole"])]
+    save(tmp_path / "m.onnx", nodes, inputs, [value("y", F32, None)])
+    invar("compile", tmp_path / "m.onnx", "--output", tmp_path / "plan.invar")
+    x, m = np.arange(new, dtype=np.float32), np.arange(whole, dtype=np.float32)
+    given = {"x": x, "p": np.zeros(past, np.float32), "m": m}
+    inferred(tmp_path, given, code=code)
+    if code == 0:
+        assert np.load(tmp_path / "y.npy").tobytes() == (x + m).tobytes()
+
+
+@pytest.mark.parametrize("keys,columns,code", [(5, 5, 0), (5, 4, 2)])
+def test_a_mask_of_attention_whose_columns_have_another_name(tmp_path, keys, columns, code):
+    nodes = [
+        helper.make_node("Attention", ["q", "k", "k", "m"], ["y"], q_num_heads=2, kv_num_heads=2)
+    ]
+    inputs = [value("q", F32, [1, 3, 8]), value("k", F32, [1, "keys", 8])]
+    inputs.append(value("m", F32, [3, "columns"]))
+    save(tmp_path / "m.onnx", nodes, inputs, [value("y", F32, None)], opsets=(("", 23),))
+    invar("compile", tmp_path / "m.onnx", "--output", tmp_path / "plan.invar")
+    given = {"q": rows(1, 3, 8), "k": rows(1, keys, 8), "m": rows(3, columns)}
+    inferred(tmp_path, given, code=code)
+    if code == 0:
+        open_sizes = np.load(tmp_path / "y.npy").tobytes()
+        fixed = [value(n, F32, list(a.shape)) for n, a in given.items()]
+        save(tmp_path / "m.onnx", nodes, fixed, [value("y", F32, None)], opsets=(("", 23),))
+        assert answers(tmp_path, tmp_path / "m.onnx", given)[0].tobytes() == open_sizes

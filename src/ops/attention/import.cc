@@ -66,6 +66,20 @@ bool depends_on_position(ArrayRef<NamedAttribute> attrs) {
   });
 }
 
+// Where it cannot be shown that the columns of a mask are the keys, a kernel checks it in each call
+// (onnx.24).
+Result<Value> mask_of(NodeView& node, const NodeLayout& p, const Dim& keys) {
+  Shape mask = node.shape(p.mask);
+  const Value given = node.in(p.mask);
+  if (mask.empty() || known_equal(mask.back(), keys) || (p.mask_may_end && mask.back() != Dim::of(1)))
+    return given;
+  if (mask.back().constant() || keys.constant() || !may_be_equal(mask.back(), keys))
+    return not_covered("a mask whose columns cannot be shown to be the keys: " + text_of(mask.back()) +
+                       " and " + text_of(keys));
+  mask.back() = keys;
+  return reshape(node, given, mask);
+}
+
 Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAttribute> attrs) {
   const Shape q = node.shape(0), k = node.shape(1);
   const bool flat = q.size() == 3, past = node.has(p.past);
@@ -101,12 +115,8 @@ Status lower_attention(NodeView& node, const NodeLayout& p, SmallVector<NamedAtt
   const bool heads_first_layout = keys.size() == 4;
   if (heads_first_layout) attrs.push_back(node.attr("heads_first", int64_t{1}));
   if (masked) {
-    const Shape mask = node.shape(p.mask);
-    const Dim& all = keys[heads_first_layout ? 2 : 1];
-    if (!mask.empty() && !known_equal(mask.back(), all) && !(p.mask_may_end && mask.back() != Dim::of(1)))
-      return not_covered("a mask whose columns cannot be shown to be the keys: " + text_of(mask.back()) +
-                         " and " + text_of(all));
-    operands.push_back(node.in(p.mask)), attrs.push_back(node.attr("mask", int64_t{1}));
+    INVAR_TRY(operands.emplace_back(), mask_of(node, p, keys[heads_first_layout ? 2 : 1]));
+    attrs.push_back(node.attr("mask", int64_t{1}));
   }
   if (p.sinks >= 0) {
     const auto operand = static_cast<unsigned>(p.sinks);

@@ -19,8 +19,23 @@ Result<std::unique_ptr<PrefixExecutor>> PrefixExecutor::open(const plan::Plan& p
   return made;
 }
 
+// A dimension of past keys or values in what they leave as, joined with the new ones: `present` in
+// the place of the name up to its first point. 0: nothing says it.
+int64_t PrefixExecutor::joined_size(int value, size_t axis) const {
+  const auto end = [](const std::string& name) { return name.substr(std::min(name.find('.'), name.size())); };
+  const auto input = std::ranges::find(plan_.inputs, value, &plan::Port::value);
+  for (const plan::Port& output : plan_.outputs) {
+    const std::vector<plan::DimRef>& shape = plan_.values[output.value].shape;
+    if (input != plan_.inputs.end() && output.name.starts_with("present") &&
+        end(output.name) == end(input->name) && axis < shape.size() && shape[axis].symbol < 0)
+      return shape[axis].value;
+  }
+  return 0;
+}
+
 // Sets an input for one sequence of these tokens, and the symbols of its shape: of two dimensions
-// the first counts sequences, the last tokens; a symbol of past keys that is still unknown is 0.
+// the first counts sequences, the last tokens. A symbol of past keys that is still unknown is what
+// the joined keys say, else 0 (plan.19).
 void PrefixExecutor::feed(Fed& input, std::span<const int32_t> tokens, std::vector<int64_t>& sizes) {
   const plan::Value& value = plan_.values[input.value];
   const bool past = input.kind == DecoderInput::Kind::past;
@@ -29,7 +44,9 @@ void PrefixExecutor::feed(Fed& input, std::span<const int32_t> tokens, std::vect
   for (int d = 0; d < view.rank; ++d) {
     const plan::DimRef& dim = value.shape[d];
     const auto count = static_cast<int64_t>(tokens.size());
-    const int64_t given = past ? 0 : d == view.rank - 1 ? count : 1;
+    const int64_t given = past                 ? joined_size(input.value, static_cast<size_t>(d))
+                          : d == view.rank - 1 ? count
+                                               : 1;
     if (dim.symbol >= 0 && plan_.symbols[dim.symbol].as_symbol() && sizes[dim.symbol] < 0)
       sizes[dim.symbol] = given;
     view.dim[d] = dim.symbol < 0 ? dim.value : past && sizes[dim.symbol] >= 0 ? sizes[dim.symbol] : given;

@@ -31,6 +31,7 @@ class PrefixExecutor {
     std::vector<int64_t> words;  // the elements, i64 or, two in a word, i32
   };
   void feed(Fed&, std::span<const int32_t> tokens, std::vector<int64_t>& sizes);
+  int64_t joined_size(int value, size_t axis) const;
 
   const plan::Plan& plan_;
   std::vector<Fed> inputs_;

@@ -23,6 +23,15 @@ std::optional<Dim> NodeView::broadcast(const Dim& x, const Dim& y) {
   if (state_.broadcasts_to[*b].contains(*a)) return y;
   std::optional<DimExpr> size = compiler::broadcast(*a, *b);
   if (!size) size = maximum(*a, *b);
+  // What Expand gives counts with the size that it wants, where that is the larger one.
+  const auto wanted = [&](const DimExpr& dim) {
+    const std::set<DimExpr>& among = state_.broadcasts_to[dim];
+    std::optional<DimExpr> most = among.empty() ? dim : *among.begin();
+    for (const DimExpr& each : among)
+      if (most) most = maximum(*most, each);
+    return most && among.contains(*most) ? *most : dim;
+  };
+  if (!size) size = maximum(wanted(*a), wanted(*b));
   if (!size) return std::nullopt;
   std::set<DimExpr> all(std::begin(dims), std::end(dims));
   for (const DimExpr& dim : dims)
