@@ -121,7 +121,8 @@ void MemoryStepper::reserve_tails(int64_t rows) {
   if (rows <= tail_rows_ || tail_rows_ == most) return;
   state_.finish_overlapped();  // it may read what is replaced
   rows = std::clamp(rows, std::min(2 * tail_rows_, most), most);
-  if (reserve(pass_rows_, rows)) tail_rows_ = rows;
+  tails_fit_ = static_cast<bool>(reserve(pass_rows_, rows));
+  if (tails_fit_) tail_rows_ = rows;
 }
 
 // The most memory for the logits of one pass bounds its rows.
@@ -230,6 +231,7 @@ Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToke
 }
 
 int64_t MemoryStepper::in_one_pass() const {
+  if (!tails_fit_) return kTailRows;  // it is not asked for in every step
   return one_pass_rows(state_.context.device != nullptr, state_.placement.empty(), options().sequences);
 }
 

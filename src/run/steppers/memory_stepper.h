@@ -83,6 +83,7 @@ class MemoryStepper : public Stepper {
                                      SnapshotPositions(options().goes_back&& options().sequences == 1));
   std::optional<SharedPages> pages_;  // of all stages; none: they are not all here, or have fixed states
   int64_t chunk_ = 0, tail_rows_ = 0;
+  bool tails_fit_ = true;             // there was memory for more of them
   int64_t pass_rows_ = 0;             // of a pass of several sequences
   std::vector<ops::Sequence> batch_;  // of step_many()
   std::vector<int32_t> batch_tokens_;
