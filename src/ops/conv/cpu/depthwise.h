@@ -127,7 +127,8 @@ template <int K, int S, int R>
         const F tap = in_register(load(line + v / S + v % S * wide));
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r)
-          if (y >= r * S && y < r * S + K) sum[r] = fma(tap, each[(y - r * S) * K + v], sum[r]);
+          if (y >= r * S && y < r * S + K)
+            sum[r] = fma(tap, each[(y - r * S) * K + v], sum[r]);  // contraction.2
       }
     }
     const int lanes = static_cast<int>(num::min_i64(columns - j, kW));

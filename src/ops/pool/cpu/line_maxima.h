@@ -56,7 +56,7 @@ INVAR_INLINE bool maxima_of_lines(const pool::PoolGeometry& p, const MaximaLine&
   for (int64_t i = 0; i < b.rows; ++i, to += wide.out) {
     const int64_t row = b.row + i, taps = pool::taps_inside(high, row, false),
                   from = row * high.stride - high.pad + pool::first_tap_inside(high, row) * high.dilation;
-    const float* const at = x + from * wide.in + l.first;
+    const float* const at = taps > 0 ? x + from * wide.in + l.first : x;  // x may be of no elements
     for (int64_t j = 0; j < l.count; j += kW) {
       const int lanes = static_cast<int>(num::min_i64(l.count - j, kW));
       F most = set1(-__builtin_inff());
