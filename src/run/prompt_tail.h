@@ -12,7 +12,7 @@ namespace invar::run {
 // logits of more rows in pieces (Stage::read_output).
 constexpr int64_t kTailRows = 8;
 // The same of several sequences, which have memory for that, on a GPU with the whole decoder.
-constexpr int64_t kDeviceTailRows = 256;
+constexpr int64_t kDeviceTailRows = 128;
 
 inline int64_t one_pass_rows(bool on_gpu, bool in_one_part, int64_t sequences) {
   return on_gpu && in_one_part && sequences > 1 ? kDeviceTailRows : kTailRows;

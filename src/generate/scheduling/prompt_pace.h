@@ -66,8 +66,9 @@ class RowCosts {
 // of it changes a bit.
 class PromptPace {
  public:
-  // most: tokens of a step. page: steps of more tokens than a page have whole ones.
-  PromptPace(int64_t most, int64_t page) : most_(most), page_(page) {}
+  // most: tokens of a step. page: steps of more tokens than a page have whole ones. one_pass: so
+  // many tokens that end a prompt bring its first token before the answers' step.
+  PromptPace(int64_t most, int64_t page, int64_t one_pass) : most_(most), page_(page), one_pass_(one_pass) {}
 
   // first: the length of the prompt whose turn it is.
   int64_t tokens(size_t prompts, size_t answers, int64_t first) const {
@@ -80,8 +81,10 @@ class PromptPace {
     double least_wait = std::numeric_limits<double>::infinity();
     for (int64_t tokens = most_, best = most_;; tokens = std::max(smaller(tokens, least), least)) {
       const double pass = prompts_.of(static_cast<double>(tokens)), both = pass + step;
-      const auto steps = static_cast<double>((first + tokens - 1) / tokens);
-      const double wait = std::max(steps * both / (kNewcomer * alone), both / (kOthers * step));
+      const int64_t steps = (first - 1) / tokens, rest = first - steps * tokens;
+      const double newcomer = step / 2 + static_cast<double>(steps) * both +
+                              prompts_.of(static_cast<double>(rest)) + (rest <= one_pass_ ? 0 : step);
+      const double wait = std::max(newcomer / (kNewcomer * alone), both / (kOthers * step));
       if (wait < least_wait) least_wait = wait, best = tokens;
       if (tokens <= least || pass <= prompts_least) return best;
     }
@@ -91,14 +94,14 @@ class PromptPace {
 
  private:
   static constexpr double kNewcomer = 2, kOthers = 3;
-  static constexpr double kWaste = 64;   // times what is wasted
+  static constexpr double kWaste = 128;  // times what is wasted
   static constexpr int64_t kLeast = 16;  // a pass of fewer tokens than this part costs hardly less
   int64_t smaller(int64_t tokens, int64_t least) const {
     const int64_t unit = tokens > page_ ? page_ : least;
     return (tokens - 1) / unit * unit;
   }
 
-  const int64_t most_, page_;
+  const int64_t most_, page_, one_pass_;
   RowCosts prompts_, answers_;
 };
 

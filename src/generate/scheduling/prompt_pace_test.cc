@@ -21,7 +21,7 @@ double ms_of_prompts(int64_t tokens) {
 }
 
 TEST(PromptPaceTest, NeitherANewcomerNorTheOthersWaitLong) {
-  PromptPace pace(2048, 128);
+  PromptPace pace(2048, 128, 128);
   EXPECT_EQ(pace.tokens(3, 5, 1024), 2048);  // nothing is known
   for (const int64_t answers : {1, 8, 32, 64})
     pace.answers_took(static_cast<size_t>(answers), ms_of_answers(answers));
@@ -30,7 +30,8 @@ TEST(PromptPaceTest, NeitherANewcomerNorTheOthersWaitLong) {
   EXPECT_EQ(pace.tokens(1, 32, 1024), 256);
   EXPECT_EQ(pace.tokens(1, 64, 1024), 384);
   EXPECT_EQ(pace.tokens(1, 32, 100), 128);
-  EXPECT_EQ(pace.tokens(1, 1, 1024), 128);  // the least
+  EXPECT_EQ(pace.tokens(1, 1, 1024), 128);    // the least
+  EXPECT_EQ(pace.tokens(1, 128, 1024), 896);  // its rest brings the first token
   EXPECT_EQ(pace.tokens(8, 0, 1024), 2048);
   EXPECT_EQ(pace.tokens(0, 8, 1024), 2048);
   int64_t before = 0;
@@ -47,18 +48,18 @@ TEST(PromptPaceTest, NeitherANewcomerNorTheOthersWaitLong) {
 
 // Where pages are more than a step, as on a small processor.
 TEST(PromptPaceTest, ASmallStepIsDivided) {
-  PromptPace pace(256, 128);
+  PromptPace pace(256, 128, 8);
   pace.answers_took(1, 1), pace.answers_took(16, 4), pace.prompts_took(255, 25.5);
   EXPECT_EQ(pace.tokens(1, 16, 240), 64);
   EXPECT_EQ(pace.tokens(1, 1, 240), 16);
-  PromptPace least(3, 128);
+  PromptPace least(3, 128, 8);
   least.answers_took(1, 1), least.prompts_took(3, 300);
   EXPECT_EQ(least.tokens(1, 1, 3), 1);
 }
 
 // The first step has other reasons to take long.
 TEST(PromptPaceTest, ASlowFirstStepIsForgotten) {
-  PromptPace pace(2048, 128);
+  PromptPace pace(2048, 128, 128);
   pace.answers_took(1, 500), pace.prompts_took(100, 800);
   for (const int64_t answers : {16, 32, 64})
     pace.answers_took(static_cast<size_t>(answers), ms_of_answers(answers));
@@ -70,7 +71,7 @@ TEST(PromptPaceTest, ASlowFirstStepIsForgotten) {
 // all prompts and then all answers. Beside half a load a newcomer waits less than twice its time
 // alone, and the others less than three of their steps.
 TEST(PromptPaceTest, ABurstIsNearlyABatch) {
-  PromptPace pace(2048, 128);
+  PromptPace pace(2048, 128, 0);
   const auto steps = [&](std::vector<std::pair<int64_t, int64_t>> all) {  // tokens of prompt and answer left
     double longest = 0, whole = 0, first = 0;  // milliseconds; until the first tokens of all
     while (!all.empty()) {

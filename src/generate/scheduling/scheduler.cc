@@ -75,7 +75,7 @@ struct Scheduler::Impl {
         observer(o),
         prompt_tokens(e.is_reproducible() && most ? most : INT64_MAX),
         by_time(paced && e.is_reproducible() && most),
-        pace(prompt_tokens, kPage) {
+        pace(prompt_tokens, kPage, run::one_pass_rows(*e.session)) {
     rows.resize(static_cast<size_t>(e.session->sequences()));
   }
   ~Impl() {
