@@ -168,8 +168,13 @@ struct CodedB {
     return rows == 1 ? num::min_i64(kTilePanels, c.tile_panels) : c.tile_panels;
   }
 
-  // The operand of a K block of some panels, whose constants it makes.
+  // The operand of a K block of some panels, whose constants it makes. Meanwhile scales of the next
+  // one arrive: all are read at once here, and nothing else would hide that.
   Panels panels(int64_t panel, int64_t count, num::Range r) const {
+    const int64_t at = r.begin / l.block * l.block_bytes();
+    const int64_t bytes = (r.begin + kChain) / l.block * l.block_bytes() - at;
+    const uint8_t* const next = l.scales_of(matrix, panel / kTilePanels) + at + bytes;
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i);
     if (l.coding.scale == weights::ScaleType::f16)
       GroupConstants::write<true>(l, matrix, panel, count, r, more);
     else
