@@ -58,9 +58,9 @@ class Torch:
             torch.set_default_device(device)
             torch.cuda.set_device(device)
             where = torch.cuda.get_device_name()
+            # All calls are of the stream that is recorded: a gradient runs where its forward ran.
+            torch.cuda.set_stream(torch.cuda.Stream())
         self.version = f"PyTorch {torch.__version__} ({where})"
-        # One of its own: a recording that fails leaves that of the library unusable.
-        self.random = torch.Generator(device)
         self.graph, self.recorded = None, None
 
     def tensor(self, t):
@@ -68,9 +68,9 @@ class Torch:
         if t["fill"] == "zero" or not dtype.is_floating_point:
             if t["fill"].startswith(("below(", "around(")):
                 below = int(t["fill"].split("(")[1].rstrip(")"))
-                return self.torch.randint(0, below, shape, dtype=dtype, generator=self.random)
+                return self.torch.randint(0, below, shape, dtype=dtype)
             return self.torch.zeros(shape, dtype=dtype)
-        return (0.58 * self.torch.randn(shape, generator=self.random)).to(dtype)
+        return (0.58 * self.torch.randn(shape)).to(dtype)
 
     def threads(self, n):
         self.torch.set_num_threads(n)
@@ -84,15 +84,20 @@ class Torch:
         cuda = self.torch.cuda
         if self.recorded != (functions, calls):
             self.graph = None  # its memory is free for the next one
-            side = cuda.Stream()
-            with cuda.stream(side):
-                for f in functions[:calls]:
-                    f()
+            for f in functions[:calls]:
+                f()
             cuda.synchronize()
             self.graph, self.recorded = cuda.CUDAGraph(), (functions, calls)
-            with cuda.graph(self.graph):
-                for i in range(calls):
-                    functions[i % len(functions)]()
+            try:
+                with cuda.graph(self.graph, stream=cuda.current_stream()):
+                    for i in range(calls):
+                        functions[i % len(functions)]()
+            except RuntimeError:
+                self.graph, self.recorded = None, None
+                # The generator still believes that it is recorded, and would refuse the next call.
+                generator = cuda.default_generators[cuda.current_device()]
+                generator.graphsafe_set_state(self.torch.Generator("cuda").graphsafe_get_state())
+                raise
         start, stop = (cuda.Event(enable_timing=True) for _ in range(2))
         self.graph.replay()
         start.record()
