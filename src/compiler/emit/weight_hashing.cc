@@ -69,7 +69,8 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
   std::mutex mutex;
   Status status;
   std::atomic<size_t> next{0};
-  ByteMeter meter(progress, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}));
+  const uint64_t total = std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
+  ByteMeter meter(progress, total);
   const std::thread::id caller = std::this_thread::get_id();
   const auto take = [&](size_t i, const Digest& digest) {
     for (HashRequest* range : work[i]) range->sha256 = digest;
@@ -104,6 +105,7 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
   worker();
   pool.clear();
   INVAR_CHECK_OK(status);
+  if (progress && total) progress(total, total);  // the last ranges may have been another thread's
   for (const auto& list : work)
     if (const HashRequest& r = *list[0]; cache && !r.bytes.data())
       files.at(r.file).remember(*cache, r.offset, r.length, r.sha256);

@@ -67,6 +67,7 @@ void run_jobs(Pool& pool, const ByteProgress& progress, Jobs jobs, Jobs reserved
         meter.add(bytes, worker == 0);
       }
   });
+  if (progress && total) progress(total, total);  // the last jobs, or all, may have been others'
 }
 
 Status check_place(const plan::Weight& w, const std::string& path, uint64_t file_bytes) {
