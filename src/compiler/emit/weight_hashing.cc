@@ -25,6 +25,9 @@ std::span<const std::byte> bytes_of(const HashRequest& r, const Files& files) {
   return std::as_bytes(
       std::span(r.bytes.data() ? r.bytes : files.at(r.file).text().substr(r.offset, r.length)));
 }
+uint64_t length_of(const HashRequest& r) {
+  return r.bytes.data() ? r.bytes.size() : r.length;
+}
 
 }  // namespace
 
@@ -61,15 +64,14 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
   std::vector<std::span<const std::byte>> bytes;
   for (auto list = work.begin(); list != packed; ++list) bytes.push_back(bytes_of(*(*list)[0], files));
   std::vector<uint64_t> lengths;
-  for (const auto& list : work)
-    lengths.push_back(list[0]->bytes.data() ? list[0]->bytes.size() : list[0]->length);
+  for (const auto& list : work) lengths.push_back(length_of(*list[0]));
   std::vector<HashGroup> groups =
       hash_groups(std::span(lengths).first(bytes.size()), static_cast<int>(wanted));
   for (size_t i = bytes.size(); i < work.size(); ++i) groups.push_back({i});
   std::mutex mutex;
   Status status;
   std::atomic<size_t> next{0};
-  const uint64_t total = std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
+  const auto total = std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
   ByteMeter meter(progress, total);
   const std::thread::id caller = std::this_thread::get_id();
   const auto take = [&](size_t i, const Digest& digest) {
@@ -99,8 +101,7 @@ Status hash_ranges(const std::string& folder, std::span<HashRequest> ranges, int
   std::vector<std::jthread> pool;
   try {
     for (size_t i = 1; i < std::min(wanted, groups.size()); ++i) pool.emplace_back(worker);
-  } catch (const std::system_error&) {
-    // The system refuses more threads. Those that started do all of the work.
+  } catch (const std::system_error&) {  // No more threads: those that started do all of the work.
   }
   worker();
   pool.clear();
