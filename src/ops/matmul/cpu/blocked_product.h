@@ -20,6 +20,26 @@ int wide(int rows) {  // panels per tile
 // From this many rows on a packed K block is widened once per block, not once per tile.
 constexpr int kWidenRows = 4 * kMaxRows;
 
+// MR rows of A by NV vectors of B whose numbers are made in registers: make(sink) calls sink(k, w),
+// k ascending.
+template <int MR, int NV, class Make>
+INVAR_INLINE void multiply_made(const float* a, int64_t lda, F (&c)[MR * NV], Make make) {
+  F acc[MR * NV];
+#pragma GCC unroll 32
+  for (int i = 0; i < MR * NV; ++i) acc[i] = zero();
+  make([&](int64_t k, F(&w)[NV]) __attribute__((always_inline)) {
+#pragma GCC unroll 32
+    for (int r = 0; r < MR; ++r) {
+      const F x = set1(a[r * lda + k]);
+#pragma GCC unroll 32
+      for (int v = 0; v < NV; ++v)  // contraction.2
+        acc[r * NV + v] = fma(x, w[v], acc[r * NV + v]);
+    }
+  });
+#pragma GCC unroll 32
+  for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];
+}
+
 // Scratch: packed rows of A, K blocks of B as floats, format-specific data of B, and partial sums.
 struct ProductScratch {
   float *a, *b, *more, *sums;

@@ -126,21 +126,8 @@ INVAR_INLINE void each_weight(const QuantizedPanels<Q, kExact>& g, int64_t end, 
 template <int MR, int NV, class Q, bool kExact>
 INVAR_INLINE void microkernel(const float* a, int64_t lda, const QuantizedPanels<Q, kExact>& g, int64_t,
                               int64_t end, F (&c)[MR * NV]) {
-  F acc[MR * NV];
-#pragma GCC unroll 32
-  for (int i = 0; i < MR * NV; ++i) acc[i] = zero();
-  each_weight<NV>(
-      g, end, [&](int64_t k, F(&w)[NV]) __attribute__((always_inline)) {
-#pragma GCC unroll 32
-        for (int r = 0; r < MR; ++r) {
-          const F x = set1(a[r * lda + k]);
-#pragma GCC unroll 32
-          for (int v = 0; v < NV; ++v)  // contraction.2
-            acc[r * NV + v] = fma(x, w[v], acc[r * NV + v]);
-        }
-      });
-#pragma GCC unroll 32
-  for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];
+  multiply_made<MR, NV>(
+      a, lda, c, [&](auto sink) __attribute__((always_inline)) { each_weight<NV>(g, end, sink); });
 }
 
 // Dequantizes one K block of a panel to floats.

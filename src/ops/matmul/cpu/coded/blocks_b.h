@@ -62,21 +62,8 @@ INVAR_INLINE void each_number(const CodedPanels<Q>& g, int64_t end, Sink sink) {
 template <int MR, int NV, class Q>
 INVAR_INLINE void microkernel(const float* a, int64_t lda, const CodedPanels<Q>& g, int64_t, int64_t end,
                               F (&c)[MR * NV]) {
-  F acc[MR * NV];
-#pragma GCC unroll 32
-  for (int i = 0; i < MR * NV; ++i) acc[i] = zero();
-  each_number<NV, true>(
-      g, end, [&](int64_t k, F(&w)[NV]) __attribute__((always_inline)) {
-#pragma GCC unroll 32
-        for (int r = 0; r < MR; ++r) {
-          const F x = set1(a[r * lda + k]);
-#pragma GCC unroll 32
-          for (int v = 0; v < NV; ++v)  // contraction.2
-            acc[r * NV + v] = fma(x, w[v], acc[r * NV + v]);
-        }
-      });
-#pragma GCC unroll 32
-  for (int i = 0; i < MR * NV; ++i) c[i] = acc[i];
+  multiply_made<MR, NV>(
+      a, lda, c, [&](auto sink) __attribute__((always_inline)) { each_number<NV, true>(g, end, sink); });
 }
 
 // Makes the numbers of a K block of one panel.

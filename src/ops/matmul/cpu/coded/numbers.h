@@ -18,13 +18,16 @@ template <int NV>
 struct ScaleAndAddend {
   F scale[NV], addend[NV];
 };
-template <int NV>
-INVAR_INLINE ScaleAndAddend<NV> scale_and_addend(const float* at) {
-  ScaleAndAddend<NV> c;
+struct WithScaleAndAddend {
+  template <int NV>
+  INVAR_INLINE ScaleAndAddend<NV> constants(const float* at) {
+    ScaleAndAddend<NV> c;
 #pragma GCC unroll 32
-  for (int v = 0; v < NV; ++v) c.scale[v] = load(at + v * kW), c.addend[v] = load(at + kTileColumns + v * kW);
-  return c;
-}
+    for (int v = 0; v < NV; ++v)
+      c.scale[v] = load(at + v * kW), c.addend[v] = load(at + kTileColumns + v * kW);
+    return c;
+  }
+};
 
 // Integers: q S + A with one rounding. Fields of the lower half of a word are used in place, field
 // i as 2^(kBits i) q, so their scale is S / 2^(kBits i); then the upper half is shifted down.
@@ -93,7 +96,7 @@ struct Integers {
 
 // Floats of kBits bits, kExponent of them the exponent's, without infinity.
 template <int kBits, int kExponent>
-struct SmallFloat {
+struct SmallFloat : WithScaleAndAddend {
   static constexpr int kDeep = 32 / kBits, kWords = 1;
   static constexpr int kMantissa = kBits - 1 - kExponent, kBias = (1 << (kExponent - 1)) - 1;
 
@@ -109,10 +112,6 @@ struct SmallFloat {
     return from_bits(bit_xor(bits(exact), bit_and(x, set1_i(INT32_MIN))));
   }
 
-  template <int NV>
-  INVAR_INLINE ScaleAndAddend<NV> constants(const float* at) {
-    return scale_and_addend<NV>(at);
-  }
   template <int NV, class Sink>
   INVAR_INLINE void unit(const uint32_t* word, const ScaleAndAddend<NV>& c, Sink sink) {
     I x[NV];
@@ -136,7 +135,7 @@ constexpr float kE2m1[16] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.
 // Places in a table of sixteen numbers t, plus kMore: t S + A with one rounding. kShort: numbers
 // are those of bfloat16, too.
 template <const float (&kNumbers)[16], bool kShort = true, int kMore = 0>
-struct TableOf16 {
+struct TableOf16 : WithScaleAndAddend {
   static constexpr int kDeep = 8, kWords = 1;
   struct Numbers {
     alignas(64) float at[32];
@@ -171,10 +170,6 @@ struct TableOf16 {
   }
 #endif
 
-  template <int NV>
-  INVAR_INLINE ScaleAndAddend<NV> constants(const float* at) {
-    return scale_and_addend<NV>(at);
-  }
   template <int NV, class Sink>
   INVAR_INLINE void unit(const uint32_t* word, const ScaleAndAddend<NV>& c, Sink sink) {
     I x[NV];
