@@ -19,25 +19,28 @@ class RowCosts {
     Mean& m = means_[static_cast<size_t>(std::bit_width(static_cast<uint64_t>(rows) + 1))];
     const double part = m.rows > 0 ? 0.3 : 1;
     m.rows += part * (static_cast<double>(rows) - m.rows), m.seconds += part * (seconds - m.seconds);
+    seen_.clear();
+    for (const Mean& mean : means_)
+      if (mean.rows > 0) seen_.push_back(mean);
+    for (size_t i = seen_.size(); i-- > 1;)
+      seen_[i - 1].seconds = std::min(seen_[i - 1].seconds, seen_[i].seconds);
   }
-  bool known() const { return !sizes().empty(); }
+  bool known() const { return !seen_.empty(); }
 
   // Of fewer rows than were ever seen in proportion, so that smaller passes are tried.
   double of(double rows) const {
-    const std::vector<Mean> all = sizes();
-    const auto above = std::ranges::find_if(all, [=](const Mean& m) { return m.rows >= rows; });
-    if (above == all.begin()) return above->seconds * rows / above->rows;
+    const auto above = std::ranges::find_if(seen_, [=](const Mean& m) { return m.rows >= rows; });
+    if (above == seen_.begin()) return above->seconds * rows / above->rows;
     const Mean& below = *(above - 1);
-    if (above == all.end()) return below.seconds * rows / below.rows;
+    if (above == seen_.end()) return below.seconds * rows / below.rows;
     const double part = (rows - below.rows) / (above->rows - below.rows);
     return below.seconds + part * (above->seconds - below.seconds);
   }
   // What a pass takes that its rows share, such as reading the weights: all of it, as long as one
   // size was seen.
   double shared() const {
-    const std::vector<Mean> all = sizes();
-    const Mean &least = all.front(), &most = all.back();
-    if (all.size() == 1) return least.seconds;
+    const Mean &least = seen_.front(), &most = seen_.back();
+    if (seen_.size() == 1) return least.seconds;
     const double row = (most.seconds - least.seconds) / (most.rows - least.rows);
     return std::max(least.seconds - row * least.rows, 0.0);
   }
@@ -46,16 +49,10 @@ class RowCosts {
   struct Mean {
     double rows = 0, seconds = 0;
   };
+  std::array<Mean, 65> means_ = {};
   // Those that were seen. A smaller one takes no longer: a time above that of a larger one had
   // another reason, such as the first step's.
-  std::vector<Mean> sizes() const {
-    std::vector<Mean> all;
-    for (const Mean& m : means_)
-      if (m.rows > 0) all.push_back(m);
-    for (size_t i = all.size(); i-- > 1;) all[i - 1].seconds = std::min(all[i - 1].seconds, all[i].seconds);
-    return all;
-  }
-  std::array<Mean, 65> means_ = {};
+  std::vector<Mean> seen_ = {};
 };
 
 // A step's prompts make its answers wait, and shares of a step make a newcomer wait. Steps are cut
