@@ -38,6 +38,10 @@ Problem busy(const char* what) {
   return {429, std::string("too many ") + what + ": ask again later", "", "rate_limit_exceeded"};
 }
 
+std::string event(const Value& value) {
+  return "data: " + json::compact(value) + "\n\n";
+}
+
 bool is_subtitles(const Call& call) {
   return call.audio_format == "srt" || call.audio_format == "vtt";
 }
@@ -46,6 +50,8 @@ bool is_subtitles(const Call& call) {
 std::optional<Problem> check_options(const generate::SpeechModel& speech, const Call& call) {
   if (call.endpoint == kTranslations && !speech.tasks.contains("translate"))
     return Problem{400, "model: this one writes down what it hears, and does not translate", "model"};
+  if (call.stream && call.audio_format != "json" && !call.audio_format.empty())
+    return Problem{400, "stream: of response_format json alone, not of " + call.audio_format, "stream"};
   if (is_subtitles(call) && !speech.has_timestamps())
     return Problem{400, "response_format: subtitles need timestamps, and this model has none",
                    "response_format"};
@@ -144,6 +150,10 @@ bool SpeechReply::submit(std::vector<generate::Request> requests,
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
     job->turn = turn_;
+    if (!heard_.empty())
+      job->token = [self = shared_from_this(), i = jobs.size()](int32_t token, const auto&) {
+        self->take_token(i, token);
+      };
     job->done = [done, i = jobs.size()](Result<generate::Answer> answer) { done(i, std::move(answer)); };
     jobs_.push_back(job);
     jobs.push_back(std::move(job));
@@ -159,6 +169,7 @@ std::optional<Problem> SpeechReply::start(uint64_t client) {
   });
   service_.text_.post([self = shared_from_this()] {
     if (self->over_) return;
+    if (self->call_.stream) self->begin_stream();
     generate::Request& first = self->windows_.front();
     if (!first.lacks_language) return self->ask(-1);
     // The model hears the language in the first window (speech.8).
@@ -177,16 +188,45 @@ void SpeechReply::ask(int32_t language) {
   for (generate::Request& window : windows_)
     if (std::exchange(window.lacks_language, false)) window.decoder_tokens[1] = language;
   answers_.resize(windows_.size());
+  for (size_t i = 0; call_.stream && i < windows_.size(); ++i)
+    heard_.push_back({prompt::Stream(model_.model.folder.tokenizer)});
   const auto done = [self = shared_from_this()](size_t i, Result<generate::Answer> answer) {
     self->take_answer(i, std::move(answer));
   };
   if (!submit(std::exchange(windows_, {}), done)) fail(closed_or(busy("requests wait")));
 }
 
+void SpeechReply::begin_stream() {
+  http::Headers headers = headers_;
+  headers.insert(headers.end(), {{"content-type", "text/event-stream; charset=utf-8"},
+                                 {"cache-control", "no-cache"},
+                                 {"x-accel-buffering", "no"}});
+  service_.metrics_.count_status(200);
+  responder_.begin(200, std::move(headers), ": ping\n\n");
+}
+
+void SpeechReply::take_token(size_t i, int32_t token) {
+  if (over_) return;
+  heard_[i].text += heard_[i].decoder.push(token);
+  if (responder_.ready()) send();
+}
+
+void SpeechReply::send() {
+  std::string all;
+  for (const Heard& window : heard_) {
+    join(all, window.text);
+    if (!window.complete) break;
+  }
+  if (all.size() <= sent_.size()) return;
+  responder_.write(event({{"type", "transcript.text.delta"}, {"delta", all.substr(sent_.size())}}));
+  sent_ = std::move(all);
+}
+
 void SpeechReply::take_answer(size_t i, Result<generate::Answer> answer) {
   if (over_) return;
   if (!answer) return fail(closed_or(problem_of(answer.error())));
   answers_[i] = *std::move(answer);
+  if (!heard_.empty()) heard_[i].text = answers_[i]->receipt.text, heard_[i].complete = true, send();
   if (++answered_ == answers_.size() && !(timed_ && ask_next())) keep();
 }
 
@@ -197,22 +237,21 @@ bool SpeechReply::ask_next() {
   const int64_t next = segmented_.back().next;
   if (next < 0) return false;
   // The spectrum takes a while, and other texts need not wait for it.
-  service_.recordings_.post(
-      [self = shared_from_this(), next, i = answers_.size(), start = r.decoder_tokens] {
-        auto made = std::make_shared<Outcome<generate::Request>>(
-            self->request_of(generate::window_at(self->recording_, next, "", i + 1)));
-        self->service_.text_.post([self, made, i, start] {
-          if (self->over_) return;
-          if (!*made) return self->fail(self->closed_or(made->problem()));
-          (*made)->decoder_tokens = start, (*made)->lacks_language = false;
-          std::vector<generate::Request> one;
-          one.push_back(std::move(**made));
-          const auto done = [self, i](size_t, Result<generate::Answer> answer) {
-            self->take_answer(i, std::move(answer));
-          };
-          if (!self->submit(std::move(one), done)) self->fail(self->closed_or(busy("requests wait")));
-        });
-      });
+  service_.recordings_.post([self = shared_from_this(), next, i = answers_.size(), start = r.decoder_tokens] {
+    auto made = std::make_shared<Outcome<generate::Request>>(
+        self->request_of(generate::window_at(self->recording_, next, "", i + 1)));
+    self->service_.text_.post([self, made, i, start] {
+      if (self->over_) return;
+      if (!*made) return self->fail(self->closed_or(made->problem()));
+      (*made)->decoder_tokens = start, (*made)->lacks_language = false;
+      std::vector<generate::Request> one;
+      one.push_back(std::move(**made));
+      const auto done = [self, i](size_t, Result<generate::Answer> answer) {
+        self->take_answer(i, std::move(answer));
+      };
+      if (!self->submit(std::move(one), done)) self->fail(self->closed_or(busy("requests wait")));
+    });
+  });
   begins_.push_back(next), answers_.emplace_back();
   return true;
 }
@@ -261,11 +300,17 @@ Problem SpeechReply::closed_or(Problem problem) const {
 void SpeechReply::fail(const Problem& problem) {
   over_ = true;
   cancel_all();
+  if (call_.stream) return responder_.finish(event(json_of(problem)));
   service_.refuse(responder_, headers_, problem, json_of(problem));
 }
 
 void SpeechReply::finish() {
   over_ = true;
+  const double seconds = static_cast<double>(samples_) / kRate;
+  const Value usage = {{"type", "duration"}, {"seconds", seconds}};
+  if (call_.stream)
+    return responder_.finish(
+        event({{"type", "transcript.text.done"}, {"text", text()}, {"usage", usage}, {"invar", invar()}}));
   std::string receipts;
   for (const auto& answer : answers_) receipts += (receipts.empty() ? "" : ", ") + answer->receipt_hash;
   http::Headers headers = headers_;
@@ -276,7 +321,6 @@ void SpeechReply::finish() {
     headers.push_back({"content-type", "text/plain; charset=utf-8"});
     return responder_.answer(200, std::move(headers), is_subtitles(call_) ? subtitles() : text() + "\n");
   }
-  const double seconds = static_cast<double>(samples_) / kRate;
   Value body = {{"text", text()}};
   if (call_.audio_format == "verbose_json") {
     const std::vector<int32_t>& begun = answers_.front()->receipt.decoder_tokens;
@@ -285,7 +329,7 @@ void SpeechReply::finish() {
       if (begun.size() > 1 && begun[1] == id) body["language"] = name;
     body["duration"] = seconds, body["segments"] = segments();
   }
-  body["usage"] = {{"type", "duration"}, {"seconds", seconds}};
+  body["usage"] = usage;
   body["invar"] = invar();
   headers.push_back({"content-type", "application/json"});
   responder_.answer(200, std::move(headers), json::dump(body));

@@ -30,6 +30,7 @@ class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
   // Of the thread of texts, as what follows.
   bool submit(std::vector<generate::Request>, std::function<void(size_t, Result<generate::Answer>)>);
   void ask(int32_t language);
+  void take_token(size_t window, int32_t token);
   void take_answer(size_t window, Result<generate::Answer>);
   // With timestamps, of the answer that came last: whether there is another window, which it asks.
   bool ask_next();
@@ -44,6 +45,9 @@ class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
   std::string subtitles() const;
   json::Value segments() const;
   json::Value invar() const;
+  void begin_stream();
+  // What a stream has yet to tell of the windows up to the first that is not complete.
+  void send();
 
   Service& service_;
   LanguageModel& model_;
@@ -60,6 +64,13 @@ class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
   std::vector<int64_t> begins_;  // of windows: their first samples
   std::vector<std::weak_ptr<Job>> jobs_;
   std::vector<std::optional<generate::Answer>> answers_;
+  struct Heard {  // of a window whose text is streamed
+    prompt::Stream decoder;
+    std::string text = {};
+    bool complete = false;
+  };
+  std::vector<Heard> heard_;
+  std::string sent_;
   std::vector<generate::Segmented> segmented_;  // of answers with timestamps
   size_t answered_ = 0, kept_ = 0;
   bool all_kept_ = true, over_ = false;

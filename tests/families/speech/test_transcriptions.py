@@ -118,6 +118,21 @@ def test_forms_of_the_answer(server, tmp_path):
     assert response.read().decode() == text_of(expected) + "\n"
 
 
+def test_streams(server, tmp_path):
+    """Pieces of the text in the order of the windows, whichever of them is complete first."""
+    file = wav(sound(8, 40000).tobytes())
+    expected = ask(server, SAY, file, max_completion_tokens=9)
+    body, headers = form([("stream", "true"), ("max_completion_tokens", 9)], file)
+    response = server.open(SAY, body, headers)
+    assert response.headers["Content-Type"].startswith("text/event-stream")
+    lines = [x for x in response.read().decode().split("\n\n") if x and not x.startswith(":")]
+    *deltas, done = [json.loads(x.removeprefix("data: ")) for x in lines]
+    assert {d["type"] for d in deltas} == {"transcript.text.delta"} and len(deltas) > 3
+    assert "".join(d["delta"] for d in deltas) == done["text"] == expected["text"]
+    assert done["type"] == "transcript.text.done" and done["usage"] == expected["usage"]
+    assert done["invar"]["receipts"] == expected["invar"]["receipts"]
+
+
 def test_segments_are_those_of_run(timed, tmp_path):
     """By timestamps, one window after another, while others ask."""
     file = wav(sound(32, 40000).tobytes())
@@ -233,7 +248,7 @@ def test_refusals(server):
         (good, {"temperature": "warm"}, "temperature: a number from 0"),
         (good, {"response_format": "tsv"}, "response_format"),
         (good, {"timestamp_granularities[]": "word"}, "only segment"),
-        (good, {"stream": "true"}, "stream"),
+        (good, {"stream": "true", "response_format": "srt"}, "stream: of response_format json"),
         (good, {"prompt": "Invar"}, "prompt"),
         (good, {"chunking_strategy": "auto"}, "chunking_strategy"),
         (good, {"max_completion_tokens": 64}, "max_completion_tokens"),

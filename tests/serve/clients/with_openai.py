@@ -54,10 +54,12 @@ with open(FACTS["recording"], "rb") as recording:
 
     said, text = hear(), hear(response_format="text")
     verbose = hear(response_format="verbose_json", timestamp_granularities=["segment"])
+    *pieces, done = list(hear(stream=True))
     subtitles = hear(response_format="srt")
     recording.seek(0)
     english = client.audio.translations.create(model="hears", file=recording)
-assert said.text == text.rstrip("\n") and said.text and english.text
+assert said.text == text.rstrip("\n") == done.text and said.text and english.text
+assert "".join(piece.delta for piece in pieces) == said.text
 assert verbose.language == "de" and verbose.segments[0].start < verbose.segments[-1].end < 4
 assert subtitles.startswith("1\n00:00:0") and " --> " in subtitles and verbose.text
 
