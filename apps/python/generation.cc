@@ -14,6 +14,7 @@
 #include "generate/cache/task_cache.h"
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"
+#include "generate/speech/segments.h"
 #include "generate/speech/windows.h"
 #include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
@@ -121,6 +122,12 @@ class Engine {
   generate::AnswerStream stream(generate::Request& request, generate::Observer& observer) {
     return engine_->stream(request, observer);
   }
+  // Of an answer with timestamps.
+  generate::Segmented segments(const generate::Request& request, const generate::Answer& answer) const {
+    return generate::segments_of(model_->folder, answer.receipt.tokens, answer.receipt.stop_tokens,
+                                 request.prompt.first_sample,
+                                 static_cast<int64_t>(request.prompt.recording->samples.size()));
+  }
   int64_t loads() const { return loads_; }
   // Whether it is what these options ask for.
   bool serves(const ModelOptions& where, const ExecutionOptions& execution) const {
@@ -151,13 +158,16 @@ class Generation {
     const std::lock_guard one(mutex_);
     while (!answer_) {
       const auto piece = or_raise(stream_->next());
-      if (!piece)
-        answer_.emplace(or_raise(stream_->finish())), stream_.reset(), engine_.reset();
-      else if (!piece->empty())
-        return piece;
+      if (piece && !piece->empty()) return piece;
+      if (piece) continue;
+      answer_.emplace(or_raise(stream_->finish())), stream_.reset();
+      if (request_->settings->options.timestamps) segmented_ = engine_->segments(*request_, *answer_);
+      engine_.reset();
     }
     return std::nullopt;
   }
+  // Without timestamps there are none.
+  const generate::Segmented& segmented() const { return answer(), segmented_; }
   const generate::Answer& answer() const {
     if (!answer_) throw Raised{bad_input("the answer is not finished")};
     return *answer_;
@@ -171,6 +181,7 @@ class Generation {
   std::optional<generate::Request> request_;
   std::optional<generate::AnswerStream> stream_;
   std::optional<generate::Answer> answer_;
+  generate::Segmented segmented_{{}, -1};
 };
 
 // The shortest decimals, as `invar run --json` prints them.
@@ -187,6 +198,18 @@ nb::list list_of(const std::vector<sample::StepLogprobs>& steps) {
     nb::list top;
     for (const sample::TokenLogprob& t : step.top) top.append(dictionary(t));
     one["top_logprobs"] = top;
+    all.append(one);
+  }
+  return all;
+}
+
+nb::list list_of(const std::vector<generate::Segment>& segments) {
+  constexpr auto kRate = static_cast<double>(audio::kSpeechRate);
+  nb::list all;
+  for (const generate::Segment& s : segments) {
+    nb::dict one;
+    one["start"] = static_cast<double>(s.begin) / kRate, one["end"] = static_cast<double>(s.end) / kRate;
+    one["text"] = s.text, one["tokens"] = s.tokens;
     all.append(one);
   }
   return all;
@@ -350,10 +373,10 @@ void add_generations(nb::module_& m) {
              const std::string& prompt, const std::optional<std::string>& receipt_path,
              bool record_model_path, const std::vector<std::string>& sign, bool salt_prompt,
              const std::string& previous, const std::string& chat, const std::string& audio,
-             int64_t audio_start, const std::string& language, const std::string& task) {
+             int64_t audio_start, const std::string& language, const std::string& task, bool timestamps) {
             generate::RequestOptions options{sampling, record_model_path, sign, salt_prompt,
                                              digest_from_hex(previous).value_or(Digest{})};
-            options.language = language, options.task = task;
+            options.language = language, options.task = task, options.timestamps = timestamps;
             generate::Prompt asked{prompt, receipt_path, chat, chat.empty() ? "" : "messages"};
             if (!audio.empty()) asked.recording = or_raise(generate::read_speech_recording(audio));
             asked.first_sample = audio_start;
@@ -362,7 +385,7 @@ void add_generations(nb::module_& m) {
           nb::arg("engine"), nb::arg("sampling"), nb::arg("prompt"), nb::kw_only(),
           nb::arg("receipt_path").none(), nb::arg("record_model_path"), nb::arg("sign"),
           nb::arg("salt_prompt"), nb::arg("previous"), nb::arg("chat"), nb::arg("audio"),
-          nb::arg("audio_start"), nb::arg("language"), nb::arg("task"))
+          nb::arg("audio_start"), nb::arg("language"), nb::arg("task"), nb::arg("timestamps"))
       .def("next", &Generation::next)
       .def_prop_ro("notes", &Generation::notes)
       .def_prop_ro("text",
@@ -371,6 +394,8 @@ void add_generations(nb::module_& m) {
                    })
       .def_prop_ro("tokens", [](const Generation& g) { return g.answer().receipt.tokens; })
       .def_prop_ro("logprobs", [](const Generation& g) { return list_of(g.answer().logprobs); })
+      .def_prop_ro("segments", [](const Generation& g) { return list_of(g.segmented().segments); })
+      .def_prop_ro("next_audio_start", [](const Generation& g) { return g.segmented().next; })
       .def_prop_ro("receipt", [](const Generation& g) { return receipt::print(g.answer().receipt); });
 }
 

@@ -238,6 +238,17 @@ class Generation:
         return self._answer().logprobs
 
     @property
+    def segments(self) -> list[dict[str, Any]]:
+        """Of an answer with timestamps: dicts with start and end (seconds), text and tokens."""
+        return self._answer().segments
+
+    @property
+    def next_audio_start(self) -> int | None:
+        """The audio_start of the window after this one; None: there is none."""
+        start = self._answer().next_audio_start
+        return None if start < 0 else start
+
+    @property
     def receipt_json(self) -> str:
         return self._answer().receipt
 
@@ -308,6 +319,7 @@ def answer_to(
     audio_start,
     language,
     task,
+    timestamps,
     receipt_path,
     record_model_path,
     sign,
@@ -319,8 +331,10 @@ def answer_to(
     """invar.generate() (requests.py)."""
     if sum(x is not None for x in (prompt, messages, audio)) != 1:
         raise _native.BadInput("no prompt: give prompt=, messages= or audio=, one of them")
-    if audio is None and not (audio_start == 0 and language is None and task is None):
-        raise _native.BadInput("audio_start, language and task are for audio=: leave them out")
+    if audio is None and (audio_start != 0 or timestamps or language is not None or task is not None):
+        raise _native.BadInput(
+            "audio_start, language, task and timestamps are for audio=: leave them out"
+        )
     if messages is None and not (tools is None and enable_thinking is None):
         raise _native.BadInput("tools and enable_thinking are for messages=, not for prompt=")
     chat = "" if messages is None else chat_of(messages, tools, enable_thinking)
@@ -350,6 +364,7 @@ def answer_to(
         audio_start=whole("audio_start", audio_start, 0, 2**62),
         language=name_or_default("language", language),
         task=name_or_default("task", task),
+        timestamps=flag("timestamps", timestamps),
         receipt_path=None if receipt_path is None else path_of("receipt_path", receipt_path),
         record_model_path=flag("record_model_path", record_model_path),
         sign=paths_of("sign", sign),

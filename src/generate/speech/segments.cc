@@ -64,6 +64,13 @@ Segmented segments_of(const ModelFolder& model, std::span<const int32_t> a, std:
   return made;
 }
 
+int64_t next_window(const ModelFolder& model, const receipt::Receipt& r, int64_t samples) {
+  if (r.sampling.processors.timestamp_begin >= 0)
+    return segments_of(model, r.tokens, r.stop_tokens, r.audio_start, samples).next;
+  const int64_t next = r.audio_start + model.speech->samples();  // speech.9
+  return next < samples ? next : -1;
+}
+
 bool is_shown(const Segment& s) {
   return s.begin < s.end && !trimmed(s.text).empty();
 }

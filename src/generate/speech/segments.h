@@ -26,6 +26,10 @@ struct Segmented {
 Segmented segments_of(const ModelFolder&, std::span<const int32_t> answer,
                       std::span<const int32_t> stop_tokens, int64_t first, int64_t samples);
 
+// The sample that the window after that of a receipt begins with, with timestamps or without; -1:
+// there is none.
+int64_t next_window(const ModelFolder&, const receipt::Receipt&, int64_t samples);
+
 // speech.14: whether a list for people has it.
 bool is_shown(const Segment&);
 // "00:01:02,345"; hours only where they are needed or asked for.

@@ -13,6 +13,7 @@
 #include "generate/model/find_model.h"
 #include "generate/model/model.h"
 #include "generate/settings/structured.h"
+#include "generate/speech/segments.h"
 #include "generate/speech/windows.h"
 #include "generate/verify/replay.h"
 #include "num/env.h"
@@ -404,6 +405,12 @@ Status Verifier::Impl::examine(Verification& v, LoadedModel& m) {
              std::to_string(steps) + " of " + std::to_string(claimed.tokens.size()) +
                  " recomputed: logits commitments and tokens equal",
              /*caveat=*/!selection.all());
+  if (folder.speech) {
+    const int64_t next = next_window(folder, claimed, static_cast<int64_t>(recording->samples.size()));
+    v.compared("window", "from sample " + std::to_string(claimed.audio_start) + " on; " +
+                             (next < 0 ? "none comes after it"
+                                       : "the next one begins with sample " + std::to_string(next)));
+  }
   if (!selection.all())
     v.compared("missed", what_may_be_missed(selection, steps, claimed.tokens.size()), /*caveat=*/true);
   if (v.set == OperationSet::deterministic)

@@ -57,6 +57,11 @@ def test_tokens_windows_and_segments_of_transformers(name, tmp_path):
         assert [[s["start"], s["end"], s["tokens"]] for s in one["segments"]] == whole
     told = invar("verify", *paths, "--model-name", model, "--audio-path", talk, "--threads", 3)
     assert told.out.count(b"VERIFIED") == len(paths)
+    starts = [w["start"] for w in expected]
+    for i in {0, len(paths) - 1}:
+        told = invar("verify", paths[i], "--model-name", model, "--audio-path", talk).out.decode()
+        more = f"the next one begins with sample {starts[i + 1]}" if i + 1 < len(paths) else ""
+        assert f"from sample {starts[i]} on; {more or 'none comes after it'}" in told
 
 
 @pytest.fixture(scope="module")
