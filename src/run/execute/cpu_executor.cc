@@ -115,10 +115,9 @@ Status CpuExecutor::run(bool tail, const std::function<void()>&) {
   return check_libraries();
 }
 
-// Ranks of all partitions share the threads of the pool.
 void CpuExecutor::run_in_turn(const Wave& wave) {
   std::unique_lock<std::mutex> turn;
-  if (joins_) turn = std::unique_lock(*joins_->turn);
+  if (turn_) turn = std::unique_lock(*turn_);
   run_wave(wave);
 }
 
