@@ -11,7 +11,7 @@ SETTINGS = """min_p epsilon_cutoff stream repetition_penalty
     logit_bias frequency_penalty presence_penalty no_repeat_ngram_size bad_words_ids min_new_tokens
     forced_bos_token_id forced_eos_token_id remove_invalid_values suppress_tokens
     begin_suppress_tokens short_circuit_length short_circuit_token allowed_token_ids
-    structured_outputs stop_token_ids ignore_eos stop_strings stop_in_answer chat""".split()
+    timestamp_begin max_initial_timestamp_index structured_outputs stop_token_ids ignore_eos stop_strings stop_in_answer chat""".split()
 OPTIONAL = (
     *(f"input.{name}" for name in SETTINGS),
     "input.decoder_tokens",

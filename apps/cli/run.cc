@@ -16,6 +16,7 @@
 #include "generate/engine/execution.h"
 #include "generate/settings/sampling_json.h"
 #include "generate/settings/structured.h"
+#include "generate/speech/segments.h"
 #include "generate/speech/windows.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
@@ -42,6 +43,17 @@ Value json_of(const std::vector<sample::StepLogprobs>& steps) {
     Value& top = one["top_logprobs"] = Value(Value::array);
     for (const sample::TokenLogprob& t : step.top) top.add(json_of(t));
   }
+  return list;
+}
+
+Value json_of(const std::vector<generate::Segment>& segments) {
+  constexpr auto kRate = static_cast<double>(audio::kSpeechRate);
+  Value list(Value::array);
+  for (const generate::Segment& s : segments)
+    list.add({{"start", static_cast<double>(s.begin) / kRate},
+              {"end", static_cast<double>(s.end) / kRate},
+              {"text", s.text},
+              {"tokens", s.tokens}});
   return list;
 }
 
@@ -121,6 +133,9 @@ class Answers {
   Status one_by_one();
   // Several computed together, written in the order of the prompts.
   Status together();
+  // Windows of a recording, each of which begins where the one before it ends (speech.12): the
+  // first is there.
+  Status by_timestamps(const std::string& receipt);
   // The worst exit code of the prompts without an answer, or 0.
   int worst() const { return worst_; }
   // The state of standard output. An error of it is no reason to stop.
@@ -134,12 +149,14 @@ class Answers {
   const std::string& path(size_t i) const { return *requests_[i].prompt.receipt_path; }
   bool refused(size_t i);
   void begin(size_t i);
-  void end(size_t i, const Answer&);
+  void end(size_t i, const Answer&, const std::vector<generate::Segment>* = nullptr);
+  void write(const generate::Segment&);
 
   const RunCommand& c_;
   generate::Engine& engine_;
   std::vector<generate::Request>& requests_;
   const size_t count_;
+  size_t cues_ = 0;   // of subtitles
   std::string kept_;  // what is said once, behind the first receipt
   Console& console_;
   int worst_ = 0;
@@ -164,13 +181,22 @@ void Answers::begin(size_t i) {
   }
 }
 
-void Answers::end(size_t i, const Answer& a) {
+void Answers::write(const generate::Segment& s) {
+  if (!is_shown(s)) return;
+  ++cues_;
+  write(c_.output_format == "srt" ? srt_of(s, cues_) : c_.output_format == "vtt" ? vtt_of(s) : timed_line(s));
+}
+
+void Answers::end(size_t i, const Answer& a, const std::vector<generate::Segment>* segments) {
   remember_receipt(path(i));
   if (console_.says_details()) {
     report(a, path(i), engine_.session(), drafts(), console_);
     if (!kept_.empty()) console_.note("kept", std::exchange(kept_, ""));
   }
-  if (c_.json && written_) written_ = write_stdout(line_of(json_of(a, path(i), engine_.session(), drafts())));
+  if (!c_.json || !written_) return;
+  Value object = json_of(a, path(i), engine_.session(), drafts());
+  if (segments) object["segments"] = json_of(*segments);
+  written_ = write_stdout(line_of(object));
 }
 
 Status Answers::one_by_one() {
@@ -189,6 +215,39 @@ Status Answers::one_by_one() {
     end(i, a);
   }
   return {};
+}
+
+Status Answers::by_timestamps(const std::string& receipt) {
+  const generate::ModelFolder& model = engine_.model().folder;
+  if (refused(0)) return {};
+  const auto recording = requests_[0].prompt.recording;
+  const auto samples = static_cast<int64_t>(recording->samples.size());
+  if (c_.output_format == "vtt") write(generate::kWebVtt);
+  for (size_t i = 0;; ++i) {
+    generate::Request& request = requests_[i];
+    generate::AnswerStream stream = engine_.stream(request, console_);
+    for (bool more = true; more;) {
+      INVAR_TRY(const std::optional<std::string> piece, stream.next());
+      more = piece.has_value();
+    }
+    INVAR_TRY(const Answer a, stream.finish());
+    const generate::Segmented found = generate::segments_of(model, a.receipt.tokens, a.receipt.stop_tokens,
+                                                            request.prompt.first_sample, samples);
+    for (const generate::Segment& s : found.segments) {
+      write(s);
+      if (is_shown(s)) console_.text(i, s.text);
+    }
+    end(i, a, &found.segments);
+    if (found.next < 0) return {};
+    INVAR_TRY(
+        generate::Request next,
+        generate::Request::make(engine_.model(), generate::window_at(recording, found.next, receipt, i + 2),
+                                request.settings));
+    next.decoder_tokens = request.decoder_tokens, next.lacks_language = false;
+    request.features = {};
+    INVAR_CHECK_OK(engine_.admit(next, console_));
+    requests_.push_back(std::move(next));
+  }
 }
 
 Status Answers::together() {
@@ -261,7 +320,8 @@ Result<std::vector<generate::Prompt>> prompts_of(const RunCommand& c, const Chat
 
 // Receipts that are there stay: the new ones are receipt-2.json, or receipt-2.1.json and so on.
 // What to say of it, if anything.
-std::string keep_receipts(std::vector<generate::Prompt>& prompts) {
+// `receipt` is the name that they are made of.
+std::string keep_receipts(std::vector<generate::Prompt>& prompts, std::string& receipt) {
   std::string chosen = kReceipt;
   const auto path = [&](const generate::Prompt& p) {
     return chosen + p.receipt_path->substr(std::string_view(kReceipt).size());
@@ -274,6 +334,7 @@ std::string keep_receipts(std::vector<generate::Prompt>& prompts) {
   const std::string kept = *prompts.front().receipt_path + " was there: the new receipt is " +
                            path(prompts.front()) + "; --receipt-path FILE replaces a file";
   for (generate::Prompt& p : prompts) p.receipt_path = path(p);
+  receipt = chosen + ".json";
   return kept;
 }
 
@@ -281,6 +342,7 @@ std::string keep_receipts(std::vector<generate::Prompt>& prompts) {
 Status do_run(const RunCommand& c, int& worst) {
   generate::RequestOptions options{c.sampling, c.record_model_path, c.sign, c.salt_prompt};
   options.language = c.language, options.task = c.task;
+  options.timestamps = c.timestamps || c.output_format == "srt" || c.output_format == "vtt";
   INVAR_CHECK_OK(generate::take_json_options(c.json_schema, c.json_object, options.sampling));
   if (!c.previous.empty()) {
     INVAR_TRY(const receipt::Receipt before, generate::valid_receipt(c.previous));
@@ -294,6 +356,11 @@ Status do_run(const RunCommand& c, int& worst) {
                      " answers need as many streams from it on: use a smaller one");
   if (c.batch_size > 1 && c.prompt_file.empty() && c.audio_path.empty() && n == 1)
     return bad_input("--batch-size is only for --prompt-file, --audio-path and --n");
+  const bool timed = options.timestamps;
+  if (timed && (c.batch_size > 1 || n > 1))
+    return bad_input(
+        "--batch-size and --n: with timestamps a window begins where the one before it ends, so "
+        "they are computed one by one: leave them out");
   INVAR_TRY(std::vector<generate::Prompt> prompts, prompts_of(c, chat));
   std::shared_ptr<const audio::Recording> recording;
   if (!c.audio_path.empty()) {
@@ -305,12 +372,15 @@ Status do_run(const RunCommand& c, int& worst) {
   const auto starting = generate::start(c.execution);
   INVAR_TRY(generate::ModelOptions wanted, with_export(c.model, console));
   INVAR_TRY(const auto model, generate::Model::open(std::move(wanted), console));
-  if (recording) {
-    INVAR_TRY(prompts, generate::windows_of(*model, recording,
-                                            c.receipt_path.value_or(std::string(kReceipt) + ".json")));
+  std::string receipt = c.receipt_path.value_or(std::string(kReceipt) + ".json");
+  if (recording && timed) {
+    INVAR_CHECK_OK(generate::speech_of(*model));
+    prompts = {generate::window_at(recording, 0, receipt, 1)};
+  } else if (recording) {
+    INVAR_TRY(prompts, generate::windows_of(*model, recording, receipt));
   }
   prompts = generate::each_of_n(prompts, n);
-  const std::string kept = c.receipt_path ? "" : keep_receipts(prompts);
+  const std::string kept = c.receipt_path ? "" : keep_receipts(prompts, receipt);
   INVAR_TRY(const auto settings, generate::RequestSettings::make(*model, std::move(options)));
   INVAR_TRY(std::vector<generate::Request> requests,
             generate::make_requests(*model, std::move(prompts), settings, console));
@@ -320,7 +390,9 @@ Status do_run(const RunCommand& c, int& worst) {
   // A terminal that closes ends no run: the receipt is the result.
   std::signal(SIGHUP, SIG_IGN);
   Answers answers(c, engine, requests, kept, console);
-  INVAR_CHECK_OK(engine.session().sequences() > 1 ? answers.together() : answers.one_by_one());
+  INVAR_CHECK_OK(timed                              ? answers.by_timestamps(receipt)
+                 : engine.session().sequences() > 1 ? answers.together()
+                                                    : answers.one_by_one());
   worst = answers.worst();
   return answers.written();
 }

@@ -68,10 +68,11 @@ ORDER = """schema model.name model.revision model.weights model.config model.tok
     input.presence_penalty input.no_repeat_ngram_size input.bad_words_ids input.min_new_tokens
     input.forced_bos_token_id input.forced_eos_token_id input.remove_invalid_values
     input.suppress_tokens input.begin_suppress_tokens input.short_circuit_length
-    input.short_circuit_token input.allowed_token_ids input.structured_outputs input.stop_token_ids
-    input.ignore_eos input.stop_strings input.stop_in_answer input.chat input.decoder_tokens
-    input.audio input.audio_start input.previous input.salt output.text output.finish_reason
-    output.tokens output.logits""".split()
+    input.short_circuit_token input.allowed_token_ids input.timestamp_begin
+    input.max_initial_timestamp_index input.structured_outputs input.stop_token_ids input.ignore_eos
+    input.stop_strings input.stop_in_answer input.chat input.decoder_tokens input.audio
+    input.audio_start input.previous input.salt output.text output.finish_reason output.tokens
+    output.logits""".split()
 
 
 def execution_leaves(receipt):  # receipt.8

@@ -97,6 +97,9 @@ std::vector<Edit> edits_of_settings() {
       {"input.short_circuit_length", [](Receipt& r) { ++r.sampling.processors.short_circuit_length; }},
       {"input.short_circuit_token", [](Receipt& r) { ++r.sampling.processors.short_circuit_token; }},
       {"input.allowed_token_ids", [](Receipt& r) { ++r.sampling.processors.allowed_token_ids[1]; }},
+      {"input.timestamp_begin", [](Receipt& r) { ++r.sampling.processors.timestamp_begin; }},
+      {"input.max_initial_timestamp_index",
+       [](Receipt& r) { ++r.sampling.processors.max_initial_timestamp_index; }},
       {"input.structured_outputs",
        [](Receipt& r) { r.sampling.processors.structured_outputs = R"({"grammar":1,"regex":"b"})"; }},
       {"input.stop_token_ids", [](Receipt& r) { ++r.stop_token_ids[0]; }},
@@ -211,6 +214,8 @@ Receipt full_receipt() {
                            .short_circuit_length = 3,
                            .short_circuit_token = 6,
                            .allowed_token_ids = {3, 5},
+                           .timestamp_begin = 90,
+                           .max_initial_timestamp_index = 50,
                            .structured_outputs = R"({"grammar":1,"regex":"a"})"};
   r.stop_token_ids = {7}, r.ignore_eos = true;
   r.stop_strings = {"\n\n", "ROMEO:"}, r.stop_in_answer = true;
@@ -250,16 +255,16 @@ TEST(Receipt, OptionalFieldsStandWhereTheyHaveAnEffect) {
     const std::string value = write(f, full, Style::pretty);
     // One of these two without the other is a finding of its own (receipt.21).
     const bool pair = f.path().starts_with("input.short_circuit_");
-    const std::string expected =
-        (pair ? "input.short_circuit_token " : "") + ("digests." + f.path() + " receipt_hash");
+    const std::string most = "input.max_initial_timestamp_index ", both = "input.short_circuit_token ";
+    const std::string changed = "digests." + f.path() + " receipt_hash", lacks = pair ? both : "";
     EXPECT_EQ(print(without).find(member), std::string::npos);
     EXPECT_EQ(print(without).find(leaf), std::string::npos);
     std::string lone = print(without), removed = print(full), neutral = removed;
     const std::string section = "\"" + std::string(f.section) + "\": {";
     replace(lone, section, section + member + value + ",");
-    EXPECT_EQ(fields_of(findings(lone)), expected);
+    EXPECT_EQ(fields_of(findings(lone)), (f.path() + " " == most ? most : lacks) + changed);
     replace(removed, ",\n    " + member + value, "");
-    EXPECT_EQ(fields_of(findings(removed)), expected);
+    EXPECT_EQ(fields_of(findings(removed)), (f.key == "timestamp_begin" ? most : lacks) + changed);
     replace(neutral, member + value, member + write(f, without, Style::pretty));
     EXPECT_EQ(findings(neutral).front().field, f.path());
     EXPECT_EQ(findings(neutral).front().expected, "no such member where it has no effect");

@@ -13,6 +13,9 @@ namespace invar::sample {
 // RNE(2^40 x) of a float in [0, 1]. sampling.1.
 uint64_t fixed40(float x);
 
+// sampling.6: of a logit beside the greatest one.
+uint64_t weight_of(float logit, float greatest, float temperature);
+
 // The first `count` tokens in the order of sampling.7; fewer where fewer logits are above -Inf.
 std::vector<int32_t> most_likely(std::span<const float> logits, size_t count);
 

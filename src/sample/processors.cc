@@ -8,6 +8,7 @@
 
 #include "base/text/decimal.h"
 #include "num/env.h"
+#include "sample/distribution.h"
 
 namespace invar::sample {
 namespace {
@@ -170,6 +171,42 @@ Status constrain(Logits& logits, const Processors& p, const Context& c) {
       "vocabulary have");
 }
 
+// sampling.32: Whisper's rules for tokens that are times.
+void keep_times_in_order(Logits& logits, int32_t begin, int32_t most, const Context& c) {
+  const num::ArithmeticEnv env;
+  const std::span<float> all = logits.write();
+  const auto mask = [&](int64_t from, int64_t to) {
+    for (int64_t t = from; t < std::min(to, static_cast<int64_t>(all.size())); ++t) all[t] = -kInfinity;
+  };
+  const auto end = static_cast<int64_t>(all.size());
+  const auto is_time = [&](int32_t t) { return t >= begin; };
+  const size_t n = c.answer.size();
+  const bool last = n > 0 && is_time(c.answer[n - 1]), before = n < 2 || is_time(c.answer[n - 2]);
+  const auto latest = std::ranges::find_if(c.answer.rbegin(), c.answer.rend(), is_time);
+  mask(begin - 1, begin);
+  if (last && before) mask(begin, end);
+  if (last && !before) {
+    int32_t stop = begin;
+    for (const int32_t t : c.stop_tokens) stop = std::min(stop, t);
+    mask(0, stop);
+  }
+  if (latest != c.answer.rend()) mask(begin, int64_t{*latest} + (last && !before ? 0 : 1));
+  if (n == 0) mask(0, begin);
+  if (n == 0 && most >= 0) mask(int64_t{begin} + most + 1, end);
+
+  const auto greatest_of = [](std::span<const float> some) {
+    float m = -kInfinity;
+    for (const float l : some) m = l > m ? l : m;
+    return m;
+  };
+  const size_t words = std::min(static_cast<size_t>(begin), all.size());
+  const float word = greatest_of(all.first(words));
+  const float greatest = std::max(word, greatest_of(all.subspan(words)));
+  uint64_t times = 0;
+  for (const float l : all.subspan(words)) times += l > -kInfinity ? weight_of(l, greatest, 1) : 0;
+  if (times > 0 && (word == -kInfinity || times > weight_of(word, greatest, 1))) mask(0, begin);
+}
+
 std::optional<OutOfRange> out_of_range(std::span<const LogitBias> list) {
   for (size_t i = 0; i < list.size(); ++i) {
     const auto [token, bias] = list[i];
@@ -224,6 +261,8 @@ Result<std::span<const float>> process(std::span<const float> given, const Proce
   if (!p.structured_outputs.empty()) {
     INVAR_CHECK_OK(constrain(logits, p, c));
   }
+  if (p.timestamp_begin >= 0)
+    keep_times_in_order(logits, p.timestamp_begin, p.max_initial_timestamp_index, c);
   return logits.read();
 }
 
@@ -254,6 +293,11 @@ std::optional<OutOfRange> out_of_range(const Processors& p) {
   if (p.short_circuit_token < -1 || (p.short_circuit_token >= 0) != (p.short_circuit_length > 0))
     return OutOfRange{"short_circuit_token",
                       "a token id goes with short_circuit_length, and without it none"};
+  if (p.timestamp_begin != -1 && p.timestamp_begin < 1)
+    return OutOfRange{"timestamp_begin", std::to_string(p.timestamp_begin) + " is no token behind another"};
+  if (p.max_initial_timestamp_index < -1 || (p.max_initial_timestamp_index >= 0 && p.timestamp_begin < 0))
+    return OutOfRange{"max_initial_timestamp_index",
+                      "a number of times goes with timestamp_begin, and without it none"};
   for (const auto& [name, tokens] : {std::pair("forced_eos_token_id", &p.forced_eos_token_id),
                                      std::pair("suppress_tokens", &p.suppress_tokens),
                                      std::pair("begin_suppress_tokens", &p.begin_suppress_tokens),
@@ -283,6 +327,7 @@ std::string describe(const Processors& p) {
                                       std::to_string(p.short_circuit_length) + " tokens at the latest");
   say(!p.begin_suppress_tokens.empty(), "not beginning with " + count(p.begin_suppress_tokens, "token"));
   say(!p.allowed_token_ids.empty(), "of " + count(p.allowed_token_ids, "allowed token"));
+  say(p.timestamp_begin >= 0, "with timestamps");
   say(!p.structured_outputs.empty(), grammar::describe(p.structured_outputs));
   return s;
 }

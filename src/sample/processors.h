@@ -1,7 +1,7 @@
 // Logits processors: settings of a generation that change the logits before a token is chosen.
 // Names, meaning and order are those of transformers, and of OpenAI where transformers has none
 // (spec/sampling.md sampling.10 to sampling.17, sampling.21 to sampling.23, sampling.28,
-// sampling.29).
+// sampling.29, sampling.32).
 #pragma once
 
 #include <compare>
@@ -47,6 +47,8 @@ struct Processors {
   int64_t short_circuit_length = 0;                   // 0 = off; else behind so many tokens this one,
   int32_t short_circuit_token = -1;                   // unless it came before; -1 = off
   std::vector<int32_t> allowed_token_ids{};           // no others are chosen; empty = off
+  int32_t timestamp_begin = -1;                       // from this token on, tokens are times; -1 = off
+  int32_t max_initial_timestamp_index = -1;           // of the first time at most; -1 = off
   std::string structured_outputs{};                   // what the answer fits (grammar.2); "" = off
   // The same, of the model's vocabulary: whoever sets structured_outputs sets it.
   std::shared_ptr<const grammar::Constraint> constraint{};

@@ -71,6 +71,8 @@ Params params_of(const std::string& text) {
     if (name == "remove_invalid_values") r.remove_invalid_values = value == "1";
     if (name == "suppress_tokens") r.suppress_tokens = ids(value, ',');
     if (name == "begin_suppress_tokens") r.begin_suppress_tokens = ids(value, ',');
+    if (name == "timestamp_begin") r.timestamp_begin = std::stoi(value);
+    if (name == "max_initial_timestamp_index") r.max_initial_timestamp_index = std::stoi(value);
     if (name == "stream") p.stream = std::stoull(value);
     if (name == "frequency_penalty") r.frequency_penalty = f32(value);
     if (name == "presence_penalty") r.presence_penalty = f32(value);
@@ -101,7 +103,7 @@ std::vector<ProcessorCase> read_processor_vectors() {
 
 TEST(Processors, KnownAnswers) {
   const std::vector<ProcessorCase> cases = read_processor_vectors();
-  ASSERT_EQ(cases.size(), 600u);
+  ASSERT_EQ(cases.size(), 800u);
   for (size_t n = 0; n < cases.size(); ++n) {
     SCOPED_TRACE("line " + std::to_string(n + 1));
     const ProcessorCase& c = cases[n];

@@ -215,22 +215,22 @@ uint64_t fixed40(float x) {
   return kept + (rest > half || (rest == half && kept % 2 == 1));
 }
 
+uint64_t weight_of(float logit, float greatest, float temperature) {
+  if (logit == greatest) return fixed40(1);                 // also where it is +Inf
+  const float d = (logit - greatest) / temperature;         // two IEEE operations
+  return d > -28.5f ? fixed40(num::reference::exp(d)) : 0;  // exp(-28.5) < 2^-41; 0 also for NaN
+}
+
 Result<std::vector<Choice>> distribution(std::span<const float> logits, const Params& params) {
   const num::ArithmeticEnv env;
   const std::vector<int32_t> maxima = block_maxima(logits);
   INVAR_TRY(const int32_t best, greatest(logits, maxima));
   const float max = logits[best];
-  auto weight = [&](float l) -> uint64_t {
-    if (l == max) return fixed40(1);           // also where max = +Inf
-    float d = (l - max) / params.temperature;  // sampling.6: two IEEE operations
-    return d > -28.5f ? fixed40(num::reference::exp(d))
-                      : 0;  // exp(-28.5) < 2^-41: the weight is 0 anyway; also for NaN
-  };
   std::vector<Choice> choices;
   choices.reserve(params.top_k > 0 ? std::min(logits.size(), static_cast<size_t>(params.top_k))
                                    : logits.size());
   auto add = [&](int32_t token) {
-    if (const uint64_t w = weight(logits[token])) choices.push_back({token, w});
+    if (const uint64_t w = weight_of(logits[token], max, params.temperature)) choices.push_back({token, w});
   };
   if (params.top_k > 0 && static_cast<size_t>(params.top_k) < logits.size()) {
     const auto first = first_tokens(logits, maxima, static_cast<size_t>(params.top_k));

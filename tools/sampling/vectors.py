@@ -151,6 +151,37 @@ def processed(logits, settings, prompt, answer, stop, limit):  # sampling.10
     never(settings.get("suppress_tokens", ()))  # sampling.17
     if i == (1 if len(prompt) == 1 and bos is not None else 0):
         never(settings.get("begin_suppress_tokens", ()))
+    if (begin := settings.get("timestamp_begin")) is not None:
+        out = timed(out, begin, settings.get("max_initial_timestamp_index"), answer, stop)
+    return out
+
+
+def timed(logits, begin, most, answer, stop):  # sampling.32
+    out = list(logits)
+
+    def never(tokens):
+        for t in tokens:
+            if t < len(out):
+                out[t] = np.float32(-np.inf)
+
+    times = [t for t in answer if t >= begin]
+    last = answer[-1:] == times[-1:] and times != []
+    alone = last and len(answer) > 1 and answer[-2] < begin
+    never([begin - 1])
+    if last and not alone:
+        never(range(begin, len(out)))
+    if alone:
+        never(range(min([*stop, begin])))
+    if times:
+        never(range(begin, times[-1] + (0 if alone else 1)))
+    if not answer:
+        never(range(begin))
+        if most is not None:
+            never(range(begin + most + 1, len(out)))
+    weight = dict(choices(out, np.float32(1), 0, 1)) if any(x > -np.inf for x in out) else {}
+    words = [w for t, w in weight.items() if t < begin]
+    if sum(w for t, w in weight.items() if t >= begin) > max(words, default=0):
+        never(range(begin))
     return out
 
 
@@ -288,6 +319,15 @@ def later_settings(rng, ids):
     return {name: make() for name, make in some.items() if rng.random() < 1 / 2}
 
 
+def timestamp_settings(rng, ids):
+    """Those of sampling.32, of tokens half of which are times or more."""
+    begin = max(1, ids(1)[0] // 2)
+    most = {"max_initial_timestamp_index": rng.choice([0, 1, 2, 9])} if rng.random() < 0.5 else {}
+    some = {"suppress_tokens": lambda: ids(2), "temperature": lambda: rng.choice([0.1, 1.7])}
+    extra = {name: make() for name, make in some.items() if rng.random() < 1 / 4}
+    return {"timestamp_begin": begin} | most | extra
+
+
 def random_generation(rng, vocab, *makers):
     """Settings and a moment of a generation: (settings, prompt, answer, stop tokens, limit)."""
 
@@ -307,6 +347,7 @@ def random_generation(rng, vocab, *makers):
 def processor_cases():
     yield from random_processor_cases(22, 400, random_settings)
     yield from random_processor_cases(42, 200, random_settings, later_settings)
+    yield from random_processor_cases(32, 200, timestamp_settings)
 
 
 def random_processor_cases(seed, count, *makers):

@@ -36,14 +36,13 @@ Result<Prompt> read_prompt(std::string_view row, const std::string& where, const
   return Prompt{prompt->text, {}};
 }
 
-// r.json -> r.1.json
-std::string numbered(const std::string& path, uint64_t number) {
+}  // namespace
+
+std::string numbered_receipt(const std::string& path, uint64_t number) {
   const std::filesystem::path base(path);
   const std::string name = base.stem().string() + "." + std::to_string(number) + base.extension().string();
   return (base.parent_path() / name).string();
 }
-
-}  // namespace
 
 Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std::string& receipt_path,
                                              const ChatOptions& options) {
@@ -69,7 +68,7 @@ Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std:
 
 std::vector<Prompt> with_own_receipts(std::vector<Prompt> prompts) {
   for (size_t i = 0; prompts.size() > 1 && i < prompts.size(); ++i)
-    if (prompts[i].receipt_path) prompts[i].receipt_path = numbered(*prompts[i].receipt_path, i + 1);
+    if (prompts[i].receipt_path) prompts[i].receipt_path = numbered_receipt(*prompts[i].receipt_path, i + 1);
   return prompts;
 }
 
@@ -80,7 +79,7 @@ std::vector<Prompt> each_of_n(const std::vector<Prompt>& prompts, uint64_t n) {
     for (uint64_t j = 0; j < (prompt.problem ? 1 : n); ++j) {
       Prompt& one = all.emplace_back(prompt);
       one.stream = j;
-      if (one.receipt_path) one.receipt_path = numbered(*one.receipt_path, j + 1);
+      if (one.receipt_path) one.receipt_path = numbered_receipt(*one.receipt_path, j + 1);
     }
   return all;
 }

@@ -62,6 +62,10 @@ Result<Request> Request::make(const Model& model, Prompt given, std::vector<int3
   if (!most) return Error{most.error().code, name + ": " + most.error().message};
   made.max_new_tokens = *most;
   INVAR_TRY(made.params, params_for(model.folder, decoding, n, *most));
+  if (made.settings->options.timestamps) {
+    made.params.processors.timestamp_begin = model.folder.speech->timestamp_begin();
+    made.params.processors.max_initial_timestamp_index = model.folder.speech->max_initial_timestamp;
+  }
   if (made.params.do_sample) made.params.stream += made.prompt.stream;  // receipt.21
   if (!made.prompt.chat.empty()) {
     INVAR_CHECK_OK(bind_behind_reasoning(model.folder, made.prompt.text, made.params.processors));
@@ -82,8 +86,9 @@ Result<Request> Request::make(const Model& model, Prompt prompt,
 Status Request::take_recording(const Model& model) {
   const RequestOptions& o = settings->options;
   if (!prompt.recording) {
-    if (o.language.empty() && o.task.empty()) return {};
-    return bad_input("--language and --task are for a recording (--audio-path): leave them out");
+    if (o.language.empty() && o.task.empty() && !o.timestamps) return {};
+    return bad_input(
+        "--language, --task and --timestamps are for a recording (--audio-path): leave them out");
   }
   INVAR_TRY(const SpeechModel* const speech, speech_of(model));
   const auto size = static_cast<int64_t>(prompt.recording->samples.size());
@@ -92,7 +97,7 @@ Status Request::take_recording(const Model& model) {
                      std::to_string(prompt.first_sample));
   features = features_of(*speech, *prompt.recording, prompt.first_sample);
   lacks_language = o.language.empty() && speech->language.empty() && !speech->languages.empty();
-  INVAR_TRY(decoder_tokens, speech->answer_start(o.language, o.task));
+  INVAR_TRY(decoder_tokens, speech->answer_start(o.language, o.task, o.timestamps));
   return {};
 }
 

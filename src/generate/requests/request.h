@@ -41,6 +41,8 @@ Result<std::vector<Prompt>> read_prompt_file(const std::string& path, const std:
                                              const ChatOptions& = {});
 // Each prompt n times, drawn from n streams; the receipts of r.json are r.1.json, r.2.json, ...
 std::vector<Prompt> each_of_n(const std::vector<Prompt>&, uint64_t n);
+// r.json -> r.1.json
+std::string numbered_receipt(const std::string& path, uint64_t number);
 // The receipts of several prompts, all named r.json, are r.1.json, r.2.json, ...
 std::vector<Prompt> with_own_receipts(std::vector<Prompt>);
 // Messages, or an object of chat.1, and the user's options -> the object of chat.1.
@@ -63,6 +65,7 @@ struct RequestOptions {
   // Of a model that hears several languages: "en", and transcribe or translate. "": the language
   // that the model hears at first, and transcribe.
   std::string language = {}, task = {};
+  bool timestamps = false;  // of such a model: speech.11
 };
 
 // The same, checked against a model: keys are read, settings are those of the checkpoint where

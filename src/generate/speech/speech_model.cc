@@ -101,7 +101,9 @@ std::string listed(const std::map<std::string, int32_t>& names) {
 }  // namespace
 
 Result<std::vector<int32_t>> SpeechModel::answer_start(const std::string& asked,
-                                                       const std::string& asked_task) const {
+                                                       const std::string& asked_task, bool timestamps) const {
+  if (timestamps && !has_timestamps())
+    return bad_input("timestamps: the model has none ('no_timestamps_token_id' in generation_config.json)");
   std::vector<int32_t> tokens{start};
   if (languages.empty() && !(asked.empty() && asked_task.empty()))
     return bad_input("the model knows one language and transcribes it: leave --language and --task out");
@@ -115,15 +117,15 @@ Result<std::vector<int32_t>> SpeechModel::answer_start(const std::string& asked,
     if (known == tasks.end()) return bad_input("--task " + what + ": the model knows " + listed(tasks));
     tokens.push_back(spoken->second), tokens.push_back(known->second);
   }
-  if (no_timestamps >= 0) tokens.push_back(no_timestamps);
+  if (has_timestamps() && !timestamps) tokens.push_back(no_timestamps);
   return tokens;
 }
 
-bool SpeechModel::is_answer_start(std::span<const int32_t> tokens) const {
+bool SpeechModel::is_answer_start(std::span<const int32_t> tokens, bool timestamps) const {
   const auto has = [](const std::map<std::string, int32_t>& ids, int32_t token) {
     return std::ranges::any_of(ids, [&](const auto& id) { return id.second == token; });
   };
-  auto expected = answer_start("", "");
+  auto expected = answer_start("", "", timestamps);
   if (!expected || expected->size() != tokens.size()) return false;
   if (!languages.empty()) {
     if (!has(languages, tokens[1]) || !has(tasks, tokens[2])) return false;
@@ -150,11 +152,18 @@ Result<SpeechModel> read_speech(const std::string& folder, const Value& config, 
                 start};
   INVAR_CHECK_OK(check_front_end(folder, m));
   if (generation.get("return_timestamps") == true)
-    return not_covered(file + ": 'return_timestamps' = true is not covered: set it to false");
+    return not_covered(file +
+                       ": 'return_timestamps' = true is not covered: set it to false, and ask for them "
+                       "(--timestamps)");
   INVAR_TRY(m.languages, ids_by_name(generation.get("lang_to_id"), file + ": lang_to_id"));
   INVAR_TRY(m.tasks, ids_by_name(generation.get("task_to_id"), file + ": task_to_id"));
   if (const Value id = generation.get("no_timestamps_token_id"); !id.is_null()) {
     INVAR_TRY(m.no_timestamps, id_of(id, file + ": no_timestamps_token_id"));
+  }
+  if (const Value most = generation.get("max_initial_timestamp_index"); !most.is_null()) {
+    if (!most.is_unsigned() || most.to_uint64() > INT32_MAX)
+      return bad_input(file + ": max_initial_timestamp_index is no whole number");
+    m.max_initial_timestamp = static_cast<int32_t>(most.to_uint64());
   }
   if (generation.get("is_multilingual") == true && m.languages.empty())
     return not_covered(file +

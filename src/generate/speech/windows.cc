@@ -45,17 +45,27 @@ Result<const SpeechModel*> speech_of(const Model& model) {
                    " does not hear: give it text, or take a model that does, such as openai/whisper-tiny");
 }
 
+static Prompt window(const std::shared_ptr<const audio::Recording>& recording, int64_t first) {
+  Prompt p;
+  p.recording = recording, p.first_sample = first;
+  p.name = "the recording from " + std::to_string(first / audio::kSpeechRate) + " s on";
+  return p;
+}
+
+Prompt window_at(const std::shared_ptr<const audio::Recording>& recording, int64_t first,
+                 const std::string& receipt, size_t number) {
+  Prompt p = window(recording, first);
+  p.receipt_path = numbered_receipt(receipt, number);
+  return p;
+}
+
 Result<std::vector<Prompt>> windows_of(const Model& model,
                                        const std::shared_ptr<const audio::Recording>& recording,
                                        const std::string& receipt) {
   INVAR_TRY(const SpeechModel* const speech, speech_of(model));
   std::vector<Prompt> prompts;
-  for (int64_t first = 0; first < static_cast<int64_t>(recording->samples.size());
-       first += speech->samples()) {
-    Prompt& p = prompts.emplace_back();
-    p.receipt_path = receipt, p.recording = recording, p.first_sample = first;
-    p.name = "the recording from " + std::to_string(first / audio::kSpeechRate) + " s on";
-  }
+  for (int64_t first = 0; first < static_cast<int64_t>(recording->samples.size()); first += speech->samples())
+    prompts.emplace_back(window(recording, first)).receipt_path = receipt;
   return with_own_receipts(std::move(prompts));
 }
 

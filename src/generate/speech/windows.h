@@ -23,6 +23,9 @@ Result<std::shared_ptr<const audio::Recording>> speech_recording_of(std::string_
 // and so on. bad_input: the model does not hear.
 Result<std::vector<Prompt>> windows_of(const Model&, const std::shared_ptr<const audio::Recording>&,
                                        const std::string& receipt);
+// The same of windows by timestamps (speech.12): the window with this number, from 1 on.
+Prompt window_at(const std::shared_ptr<const audio::Recording>&, int64_t first, const std::string& receipt,
+                 size_t number);
 // A request whose one token is the language of the recording of another one (speech.8), for a
 // scheduler that computes other requests, too.
 Request hearing_of(const SpeechModel&, const Request&);

@@ -145,7 +145,13 @@ Status compare_texts(Verification& v, const ModelFolder& model) {
   if (claimed.ignore_eos ? model.stop_tokens.empty() : std::ranges::any_of(claimed.stop_token_ids, named))
     v.finding(claimed.ignore_eos ? "input.ignore_eos" : "input.stop_token_ids", "no such member, or another",
               "one without effect");
-  if (model.speech && !model.speech->is_answer_start(claimed.decoder_tokens))
+  // speech.11
+  const int32_t times = claimed.sampling.processors.timestamp_begin;
+  if (const int32_t mine = model.speech ? model.speech->timestamp_begin() : -1; times >= 0 && times != mine)
+    v.finding("input.timestamp_begin",
+              mine < 0 ? "no such member" : "no such member, or " + std::to_string(mine),
+              std::to_string(times));
+  else if (model.speech && !model.speech->is_answer_start(claimed.decoder_tokens, times >= 0))
     v.finding("input.decoder_tokens", "tokens of speech.7", json::dump(claimed.decoder_tokens));
   if (!model.speech && claimed.decoder_tokens != model.decoder_tokens)
     v.finding("input.decoder_tokens", json::dump(model.decoder_tokens), json::dump(claimed.decoder_tokens));

@@ -77,6 +77,8 @@ const Field kFields[] = {
     {"input", "short_circuit_length", &processor<&S::short_circuit_length>, 2, kOptional},
     {"input", "short_circuit_token", &processor<&S::short_circuit_token>, 2, kOptional},
     {"input", "allowed_token_ids", &processor<&S::allowed_token_ids>, 2, kOptional},
+    {"input", "timestamp_begin", &processor<&S::timestamp_begin>, 2, kOptional},
+    {"input", "max_initial_timestamp_index", &processor<&S::max_initial_timestamp_index>, 2, kOptional},
     {"input", "structured_outputs", &processor<&S::structured_outputs>, 2, kOptional},
     {"input", "stop_token_ids", &of<&R::stop_token_ids>, 2, kOptional},
     {"input", "ignore_eos", &of<&R::ignore_eos>, 2, kOptional},

@@ -38,10 +38,17 @@ Problem busy(const char* what) {
   return {429, std::string("too many ") + what + ": ask again later", "", "rate_limit_exceeded"};
 }
 
+bool is_subtitles(const Call& call) {
+  return call.audio_format == "srt" || call.audio_format == "vtt";
+}
+
 // Whether the model has what is asked of it.
 std::optional<Problem> check_options(const generate::SpeechModel& speech, const Call& call) {
   if (call.endpoint == kTranslations && !speech.tasks.contains("translate"))
     return Problem{400, "model: this one writes down what it hears, and does not translate", "model"};
+  if (is_subtitles(call) && !speech.has_timestamps())
+    return Problem{400, "response_format: subtitles need timestamps, and this model has none",
+                   "response_format"};
   if (call.language.empty() || speech.languages.contains(call.language)) return std::nullopt;
   std::string known;
   for (const auto& [name, id] : speech.languages) known += (known.empty() ? "" : ", ") + name;
@@ -51,17 +58,12 @@ std::optional<Problem> check_options(const generate::SpeechModel& speech, const 
                  "language"};
 }
 
-// Texts of windows, one after another.
-std::string joined(const std::vector<std::optional<generate::Answer>>& answers) {
-  std::string text;
-  for (const auto& answer : answers) {
-    std::string_view piece = answer->receipt.text;
-    while (piece.starts_with(' ')) piece.remove_prefix(1);
-    while (piece.ends_with(' ')) piece.remove_suffix(1);
-    if (!text.empty() && !piece.empty()) text += ' ';
-    text += piece;
-  }
-  return text;
+// Texts of windows or segments, one after another.
+void join(std::string& text, std::string_view piece) {
+  while (piece.starts_with(' ')) piece.remove_prefix(1);
+  while (piece.ends_with(' ')) piece.remove_suffix(1);
+  if (!text.empty() && !piece.empty()) text += ' ';
+  text += piece;
 }
 
 }  // namespace
@@ -84,7 +86,10 @@ std::optional<Problem> SpeechReply::read_windows() {
     return problem;
   }
   call_.file.clear();
-  samples_ = (*recording)->samples.size();
+  recording_ = *recording;
+  samples_ = recording_->samples.size();
+  timed_ =
+      is_subtitles(call_) || (call_.audio_format == "verbose_json" && model.folder.speech->has_timestamps());
   if ((service_.samples_ += samples_) > 2 * kMostSamples && service_.samples_ > samples_)
     return busy("recordings are being heard");
   generate::RequestOptions options;
@@ -92,9 +97,12 @@ std::optional<Problem> SpeechReply::read_windows() {
   options.sampling.seed = call_.seed.value_or(Service::random_seed());
   options.language = call_.language;
   if (call_.endpoint == kTranslations) options.task = "translate";
-  const auto settings = generate::RequestSettings::make(model, std::move(options));
+  options.timestamps = timed_;
+  auto settings = generate::RequestSettings::make(model, std::move(options));
   if (!settings) return problem_of(settings.error());
-  auto prompts = generate::windows_of(model, *recording, "");
+  settings_ = *std::move(settings);
+  auto prompts = timed_ ? std::vector{generate::window_at(recording_, 0, "", 1)}
+                        : generate::windows_of(model, recording_, "");
   if (!prompts) return problem_of(prompts.error());
   const size_t most = service_.options_.queue + static_cast<size_t>(model_.engine.session().sequences());
   if (prompts->size() > most)
@@ -103,23 +111,29 @@ std::optional<Problem> SpeechReply::read_windows() {
                        " windows, and this server takes " + std::to_string(most) +
                        " at once: send it in parts",
                    "file"};
-  const auto start = model.folder.speech->answer_start(call_.language, "");
+  const auto start = model.folder.speech->answer_start(call_.language, "", timed_);
   if (!start) return problem_of(start.error());
-  const int64_t room = model_.engine.positions() - static_cast<int64_t>(start->size());
-  if (room < 1 || call_.sampling.max_new_tokens.value_or(0) > room)
+  room_ = model_.engine.positions() - static_cast<int64_t>(start->size());
+  if (room_ < 1 || call_.sampling.max_new_tokens.value_or(0) > room_)
     return Problem{400,
                    "max_completion_tokens: an answer of this server has at most " +
-                       std::to_string(std::max<int64_t>(room, 0)) + " tokens",
+                       std::to_string(std::max<int64_t>(room_, 0)) + " tokens",
                    "max_completion_tokens", "context_length_exceeded"};
   for (generate::Prompt& prompt : *prompts) {
-    prompt.receipt_path.reset();
     begins_.push_back(prompt.first_sample);
-    auto made = generate::Request::make(model, std::move(prompt), {}, *settings, "the recording");
-    if (!made) return problem_of(made.error());
-    made->max_new_tokens = std::min(made->max_new_tokens, room);
-    windows_.push_back(*std::move(made));
+    auto made = request_of(std::move(prompt));
+    if (!made) return made.problem();
+    windows_.push_back(std::move(*made));
   }
   return std::nullopt;
+}
+
+Outcome<generate::Request> SpeechReply::request_of(generate::Prompt prompt) const {
+  prompt.receipt_path.reset();
+  auto made = generate::Request::make(model_.model, std::move(prompt), {}, settings_, "the recording");
+  if (!made) return problem_of(made.error());
+  made->max_new_tokens = std::min(made->max_new_tokens, room_);
+  return *std::move(made);
 }
 
 bool SpeechReply::submit(std::vector<generate::Request> requests,
@@ -173,7 +187,37 @@ void SpeechReply::take_answer(size_t i, Result<generate::Answer> answer) {
   if (over_) return;
   if (!answer) return fail(closed_or(problem_of(answer.error())));
   answers_[i] = *std::move(answer);
-  if (++answered_ < answers_.size()) return;
+  if (++answered_ == answers_.size() && !(timed_ && ask_next())) keep();
+}
+
+bool SpeechReply::ask_next() {
+  const receipt::Receipt& r = answers_.back()->receipt;
+  segmented_.push_back(generate::segments_of(model_.model.folder, r.tokens, r.stop_tokens, begins_.back(),
+                                             static_cast<int64_t>(samples_)));
+  const int64_t next = segmented_.back().next;
+  if (next < 0) return false;
+  // The spectrum takes a while, and other texts need not wait for it.
+  service_.recordings_.post(
+      [self = shared_from_this(), next, i = answers_.size(), start = r.decoder_tokens] {
+        auto made = std::make_shared<Outcome<generate::Request>>(
+            self->request_of(generate::window_at(self->recording_, next, "", i + 1)));
+        self->service_.text_.post([self, made, i, start] {
+          if (self->over_) return;
+          if (!*made) return self->fail(self->closed_or(made->problem()));
+          (*made)->decoder_tokens = start, (*made)->lacks_language = false;
+          std::vector<generate::Request> one;
+          one.push_back(std::move(**made));
+          const auto done = [self, i](size_t, Result<generate::Answer> answer) {
+            self->take_answer(i, std::move(answer));
+          };
+          if (!self->submit(std::move(one), done)) self->fail(self->closed_or(busy("requests wait")));
+        });
+      });
+  begins_.push_back(next), answers_.emplace_back();
+  return true;
+}
+
+void SpeechReply::keep() {
   store::Record record = service_.new_record(headers_, model_.name);
   std::vector<Service::ToKeep> all;
   for (const auto& one : answers_) {
@@ -222,25 +266,24 @@ void SpeechReply::fail(const Problem& problem) {
 
 void SpeechReply::finish() {
   over_ = true;
-  std::string receipts, text = joined(answers_);
+  std::string receipts;
   for (const auto& answer : answers_) receipts += (receipts.empty() ? "" : ", ") + answer->receipt_hash;
   http::Headers headers = headers_;
   // Many receipts are in the body alone: proxies take headers of some thousand bytes.
   if (answers_.size() <= 32) headers.push_back({"x-invar-receipt", receipts});
   service_.metrics_.count_status(200);
-  if (call_.audio_format == "text") {
+  if (call_.audio_format == "text" || is_subtitles(call_)) {
     headers.push_back({"content-type", "text/plain; charset=utf-8"});
-    return responder_.answer(200, std::move(headers), text + "\n");
+    return responder_.answer(200, std::move(headers), is_subtitles(call_) ? subtitles() : text() + "\n");
   }
   const double seconds = static_cast<double>(samples_) / kRate;
-  Value body = {{"text", std::move(text)}};
+  Value body = {{"text", text()}};
   if (call_.audio_format == "verbose_json") {
     const std::vector<int32_t>& begun = answers_.front()->receipt.decoder_tokens;
     body["task"] = call_.endpoint == kTranslations ? "translate" : "transcribe";
     for (const auto& [name, id] : model_.model.folder.speech->languages)
       if (begun.size() > 1 && begun[1] == id) body["language"] = name;
-    body["duration"] = seconds, body["segments"] = Value::array;
-    for (size_t i = 0; i < answers_.size(); ++i) body["segments"].add(segment(i));
+    body["duration"] = seconds, body["segments"] = segments();
   }
   body["usage"] = {{"type", "duration"}, {"seconds", seconds}};
   body["invar"] = invar();
@@ -250,19 +293,43 @@ void SpeechReply::finish() {
 
 // --- the JSON of it ------------------------------------------------------------------------------
 
-// A segment is a window: no timestamps are asked of the model.
-Value SpeechReply::segment(size_t i) const {
-  const receipt::Receipt& r = answers_[i]->receipt;
-  const auto begin = static_cast<double>(begins_[i]);
-  const auto end =
-      i + 1 < begins_.size() ? static_cast<double>(begins_[i + 1]) : static_cast<double>(samples_);
-  return {{"id", i},
-          {"seek", static_cast<int64_t>(begin / kFrame)},
-          {"start", begin / kRate},
-          {"end", end / kRate},
-          {"text", r.text},
-          {"tokens", r.tokens},
-          {"temperature", r.sampling.do_sample ? static_cast<double>(r.sampling.temperature) : 0.0}};
+std::string SpeechReply::text() const {
+  std::string all;
+  if (!timed_)
+    for (const auto& answer : answers_) join(all, answer->receipt.text);
+  for (const generate::Segmented& window : segmented_)
+    for (const generate::Segment& s : window.segments) join(all, s.text);
+  return all;
+}
+
+std::string SpeechReply::subtitles() const {
+  const bool srt = call_.audio_format == "srt";
+  std::string all = srt ? "" : generate::kWebVtt;
+  size_t cues = 0;
+  for (const generate::Segmented& window : segmented_)
+    for (const generate::Segment& s : window.segments)
+      if (is_shown(s)) all += srt ? srt_of(s, ++cues) : vtt_of(s);
+  return all;
+}
+
+// Without timestamps a segment is a window.
+Value SpeechReply::segments() const {
+  Value list = Value::array;
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    const receipt::Receipt& r = answers_[i]->receipt;
+    const bool last = i + 1 == begins_.size();
+    const std::vector<generate::Segment> window{
+        {begins_[i], last ? static_cast<int64_t>(samples_) : begins_[i + 1], r.tokens, r.text}};
+    for (const generate::Segment& s : timed_ ? segmented_[i].segments : window)
+      list.add({{"id", list.size()},
+                {"seek", static_cast<int64_t>(static_cast<double>(begins_[i]) / kFrame)},
+                {"start", static_cast<double>(s.begin) / kRate},
+                {"end", static_cast<double>(s.end) / kRate},
+                {"text", s.text},
+                {"tokens", s.tokens},
+                {"temperature", r.sampling.do_sample ? static_cast<double>(r.sampling.temperature) : 0.0}});
+  }
+  return list;
 }
 
 Value SpeechReply::invar() const {

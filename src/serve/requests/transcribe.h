@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "generate/speech/segments.h"
 #include "generate/speech/windows.h"
 #include "http/server.h"
 #include "serve/protocol/call.h"
@@ -24,17 +25,24 @@ class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
 
  private:
   std::optional<Problem> read_windows();
+  // The request of a window.
+  Outcome<generate::Request> request_of(generate::Prompt) const;
   // Of the thread of texts, as what follows.
   bool submit(std::vector<generate::Request>, std::function<void(size_t, Result<generate::Answer>)>);
   void ask(int32_t language);
   void take_answer(size_t window, Result<generate::Answer>);
+  // With timestamps, of the answer that came last: whether there is another window, which it asks.
+  bool ask_next();
+  void keep();
   void take_kept(const Status&);
   void gone();
   void cancel_all();
   Problem closed_or(Problem) const;
   void fail(const Problem&);
   void finish();
-  json::Value segment(size_t window) const;
+  std::string text() const;
+  std::string subtitles() const;
+  json::Value segments() const;
   json::Value invar() const;
 
   Service& service_;
@@ -44,10 +52,15 @@ class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
   http::Headers headers_;
   generate::Scheduler::Turn turn_;
   size_t samples_ = 0;  // that it counts in the service
+  bool timed_ = false;  // windows by timestamps (speech.12), one after another
+  int64_t room_ = 0;    // tokens that an answer may have
+  std::shared_ptr<const generate::RequestSettings> settings_;
+  std::shared_ptr<const audio::Recording> recording_;
   std::vector<generate::Request> windows_;
   std::vector<int64_t> begins_;  // of windows: their first samples
   std::vector<std::weak_ptr<Job>> jobs_;
   std::vector<std::optional<generate::Answer>> answers_;
+  std::vector<generate::Segmented> segmented_;  // of answers with timestamps
   size_t answered_ = 0, kept_ = 0;
   bool all_kept_ = true, over_ = false;
   const Service::Answering answering_{service_};

@@ -15,6 +15,7 @@ sys.path[1:1] = [str(Path(__file__).parent), str(ROOT / "tests/families"), str(R
 from log_mel import flac, sound, wav  # noqa: E402
 from server import Server  # noqa: E402
 from test_speech import PLAIN, START, TASKS, write_hearing  # noqa: E402
+from timestamp_model import write_timed  # noqa: E402
 
 SAY, TRANSLATE = "/v1/audio/transcriptions", "/v1/audio/translations"
 
@@ -24,6 +25,15 @@ def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hears")
     made = Server(write_hearing(folder / "model"), folder / "tasks", folder / "receipts",
                   "--model-name", MODEL, "--batch-size", 4)  # fmt: skip
+    made.folder = folder / "model"
+    yield made
+    assert made.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("timed")
+    made = Server(write_timed(folder / "model"), folder / "tasks", folder / "receipts", "--batch-size", 4)
     made.folder = folder / "model"
     yield made
     assert made.stop() == 0
@@ -106,15 +116,63 @@ def test_forms_of_the_answer(server, tmp_path):
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert response.headers["x-invar-receipt"].split(", ") == [r["receipt_hash"] for r in expected]
     assert response.read().decode() == text_of(expected) + "\n"
-    body, headers = form([*options.items(), ("response_format", "verbose_json"),
-                          ("timestamp_granularities[]", "segment")], file)  # fmt: skip
-    told = server.ask(SAY, body, 200, headers)
-    assert (told["task"], told["language"], told["duration"]) == ("transcribe", "de", 2.5)
+
+
+def test_segments_are_those_of_run(timed, tmp_path):
+    """By timestamps, one window after another, while others ask."""
+    file = wav(sound(32, 40000).tobytes())
+    options = {"max_completion_tokens": 20, "language": "de"}
+    (tmp_path / "talk.wav").write_bytes(file)
+    call = ("run", "--model-name", timed.folder, "--audio-path", tmp_path / "talk.wav", "--language",
+            "de", "--max-new-tokens", 20, "--receipt-path", tmp_path / "r.json")  # fmt: skip
+    windows = [json.loads(x) for x in invar(*call, "--timestamps", "--json").out.splitlines()]
+    expected = [s for w in windows for s in w["segments"]]
+    receipts = [w["receipt_hash"] for w in windows]
+    starts = [
+        json.loads((tmp_path / f"r.{i + 1}.json").read_text())["input"].get("audio_start", 0)
+        for i in range(len(windows))
+    ]
+    assert len(windows) > 2 and len(expected) > 4
+    seeks = [start // 160 for start, w in zip(starts, windows, strict=True) for _ in w["segments"]]
+
+    def verbose(_):
+        body, headers = form([*options.items(), ("response_format", "verbose_json"),
+                              ("timestamp_granularities[]", "segment")], file)  # fmt: skip
+        return timed.ask(SAY, body, 200, headers)
+
+    with ThreadPoolExecutor(4) as clients:
+        for told in clients.map(verbose, range(4)):
+            assert (told["task"], told["language"], told["duration"]) == ("transcribe", "de", 2.5)
+            assert told["invar"]["receipts"] == receipts
+            found = [{k: s[k] for k in ("start", "end", "text", "tokens")} for s in told["segments"]]
+            assert found == expected
+            assert [(s["id"], s["seek"]) for s in told["segments"]] == list(enumerate(seeks))
+            assert told["text"] == " ".join(t for s in expected if (t := s["text"].strip(" ")))
+    for form_of_it in ("srt", "vtt"):
+        body, headers = form([*options.items(), ("response_format", form_of_it)], file)
+        response = timed.open(SAY, body, headers)
+        assert response.headers["x-invar-receipt"].split(", ") == receipts
+        assert response.read() == invar(*call, "--output-format", form_of_it).out
+
+
+def test_windows_are_segments_of_models_without_timestamps(tmp_path):
+    folder = write_timed(tmp_path / "plain")
+    settings = json.loads((folder / "generation_config.json").read_text())
+    del settings["no_timestamps_token_id"]
+    (folder / "generation_config.json").write_text(json.dumps(settings))
+    server = Server(folder, tmp_path / "tasks", tmp_path / "receipts")
+    server.folder = folder
+    file = wav(sound(8, 40000).tobytes())
+    receipts = run(server, tmp_path, file, "--max-new-tokens", 9)
+    told = ask(server, SAY, file, response_format="verbose_json", max_completion_tokens=9)
     times = [(s["id"], s["seek"], s["start"], s["end"]) for s in told["segments"]]
     assert times == [(0, 0, 0, 1), (1, 100, 1, 2), (2, 200, 2, 2.5)]
     assert [(s["text"], s["tokens"]) for s in told["segments"]] == [
-        (r["output"]["text"], r["output"]["tokens"]) for r in expected
+        (r["output"]["text"], r["output"]["tokens"]) for r in receipts
     ]
+    said = ask(server, SAY, file, 400, response_format="srt")
+    assert "timestamps" in said["error"]["message"]
+    assert server.stop() == 0
 
 
 def test_company_changes_nothing(server, tmp_path):
@@ -173,7 +231,7 @@ def test_refusals(server):
         (good, {"language": "xx"}, "language: the model knows de, en, fr, not"),
         (good, {"temperature": 2}, "temperature"),
         (good, {"temperature": "warm"}, "temperature: a number from 0"),
-        (good, {"response_format": "srt"}, "response_format"),
+        (good, {"response_format": "tsv"}, "response_format"),
         (good, {"timestamp_granularities[]": "word"}, "only segment"),
         (good, {"stream": "true"}, "stream"),
         (good, {"prompt": "Invar"}, "prompt"),

@@ -102,6 +102,8 @@ def processed(logits, given, answer):
     token = given.get("short_circuit_token")
     if position == given.get("short_circuit_length") and token not in answer:  # sampling.21
         logits = forced(logits, [token])
+    if "timestamp_begin" in given:  # sampling.32
+        raise NotImplementedError("speech.md is not read here")
     if "structured_outputs" in given:  # sampling.29
         raise NotImplementedError("grammar.md is not read here")
     if allowed := given.get("allowed_token_ids"):  # sampling.28
