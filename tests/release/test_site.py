@@ -217,7 +217,12 @@ def test_tables_of_speed():
            "seconds": 2e-6, "best_seconds": 2e-6, "bytes": 4e3, "fraction_of_limit": 0.5}  # fmt: skip
     beside = {"peer": "softmax", "peer_seconds": 3e-6, "peer_best_seconds": 3e-6, "ratio": 1.5}
     compared = row | beside
-    faster = compared | {"peer": "a | b", "ratio": 0.5, "peer_seconds": 1e-6, "peer_best_seconds": 1e-6}
+    faster = compared | {
+        "peer": "a | b",
+        "ratio": 0.5,
+        "peer_seconds": 1e-6,
+        "peer_best_seconds": 1e-6,
+    }
     disturbed = compared | {"ratio": 99.0, "peer_seconds": 198e-6}
     limit = {"isa": "avx2", "threads": 2, "flops_per_second": 1e11, "read_bytes_per_second": 2e10}
     one = {"cpu": "A", "device": "cpu", "day": "2026-01-01", "version": "1", "limits": [limit],
@@ -227,7 +232,9 @@ def test_tables_of_speed():
     # Of one peer there is one column, whatever it called.
     assert "| `softmax` | 8x9 | avx2 | 2 | 2 µs | 4 kB | 2 GB/s | 50% | 1.50 | softmax |" in text
     assert "| 0.50 | a \\| b |" in text and "| 99.00 ~ | softmax |" in text
-    assert "| `softmax` | 8x9 | avx2 | 2 | 2 µs | 4 kB | 2 GB/s | 50% |\n" in text  # of move: no peer
+    assert (
+        "| `softmax` | 8x9 | avx2 | 2 | 2 µs | 4 kB | 2 GB/s | 50% |\n" in text
+    )  # of move: no peer
     assert "| `softmax` | 8x9 | avx2 | – | 2 µs | 4 kB | 2 GB/s | 50% |\n" in text  # on a GPU
     assert "## A, 2026-01-01" in text and "## G (A), 2026-01-01" in text and "### norm (2)" in text
     assert "against T 2" in text and "1,024 MiB" in text

@@ -76,7 +76,9 @@ def table(rows, compared):
 
 
 def name_of(report):
-    return cell(report["cpu"] if report["device"] == "cpu" else f"{report['device']} ({report['cpu']})")
+    return cell(
+        report["cpu"] if report["device"] == "cpu" else f"{report['device']} ({report['cpu']})"
+    )
 
 
 def ratios(report):
