@@ -95,6 +95,17 @@ bool Relay::is_open() {
   return descriptor_ >= 0;
 }
 
+void Relay::wait(std::chrono::microseconds most) {
+  pollfd from{-1, POLLIN, 0};
+  {
+    const std::lock_guard lock(mutex_);
+    from.fd = descriptor_;
+    if (!out_.empty()) from.events |= POLLOUT;
+  }
+  const timespec time{0, static_cast<long>(most.count()) * 1000};
+  ::ppoll(&from, 1, &time, nullptr);
+}
+
 void Relay::finish() {
   const auto last = std::chrono::steady_clock::now() + kLastWords;
   for (std::unique_lock lock(mutex_); !out_.empty() && std::chrono::steady_clock::now() < last;) {

@@ -2,6 +2,7 @@
 // messages on: a program that has the library in it (Python) is none that mpirun ends.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -20,7 +21,7 @@ namespace invar::run {
 // Set in process 0 of a job: the path of the socket. Its command is not run then.
 inline constexpr const char* kJobRelay = "INVAR_JOB_RELAY";
 
-// One end of the socket. Threads may share it; no call waits, but for the last one.
+// One end of the socket. Threads may share it; only wait() and finish() wait.
 class Relay {
  public:
   // What a message is for: the worker that it comes from or goes to, and a tag of MPI. Tag 0 is the
@@ -43,6 +44,8 @@ class Relay {
   bool is_idle();
   // Whether the other end is there. What it sent before it closed can still be taken.
   bool is_open();
+  // Waits until there is something to read, or so long.
+  void wait(std::chrono::microseconds);
   // Writes what is left, for some seconds, and closes it.
   void finish();
   void close();

@@ -40,6 +40,7 @@ std::unique_ptr<Transport> Transport::over(std::unique_ptr<Relay> relay, int siz
     const auto bytes = r->arrived({from, tag});
     return bytes ? static_cast<int>(*bytes) : -1;
   };
+  l.pause = [r](int) { r->wait(std::chrono::milliseconds(1)); };
   l.end = [r] { r->put({0, Relay::kEnd}, {}), r->finish(); };
   l.abort = [r](int) { r->close(); };
   l.lost = [r, lost = std::move(lost)] { return r->is_open() ? std::string() : lost(); };
@@ -57,7 +58,7 @@ Status Transport::pass_on(Relay& relay) {
   };
   std::list<std::pair<void*, std::vector<std::byte>>> on_its_way;
   bool ended = false;
-  for (Wait wait; !ended || !on_its_way.empty(); wait.pause()) {
+  for (int turns = 0; !ended || !on_its_way.empty();) {
     while (auto message = relay.take_any()) {
       const auto [to, tag] = message->first;
       ended |= tag == Relay::kEnd;
@@ -65,13 +66,13 @@ Status Transport::pass_on(Relay& relay) {
       if (to < 1 || to >= size_) return lost();
       auto& [request, data] = on_its_way.emplace_back(nullptr, std::move(message->second));
       request = library_->send(to, tag, data.data(), static_cast<int>(data.size()));
-      wait.turns = 0;
+      turns = 0;
     }
     on_its_way.remove_if([&](auto& m) { return !m.first || library_->test(m.first) != 0; });
     for (int r = 1; r < size_; ++r) {
       if (heard(r) && relay.is_idle()) relay.put({r, kHeartbeat}, {});
       for (const int tag : {kHeader, kPayload})
-        for (int bytes; (bytes = library_->arrived(r, tag)) >= 0; wait.turns = 0) {
+        for (int bytes; (bytes = library_->arrived(r, tag)) >= 0; turns = 0) {
           std::vector<std::byte> data(static_cast<size_t>(bytes));
           void* const request = library_->receive(r, tag, data.data(), bytes);
           while (request && library_->test(request) == 0) std::this_thread::yield();
@@ -79,6 +80,10 @@ Status Transport::pass_on(Relay& relay) {
         }
     }
     if (!ended && !relay.is_open()) return lost();
+    if (++turns < kTurnsAtOnce)
+      std::this_thread::yield();
+    else
+      relay.wait(pause_after(turns));
   }
   return {};
 }

@@ -170,14 +170,6 @@ bool Transport::heard(int peer) {
   return any;
 }
 
-// It is looked for at once at first; later another process needs the processor more.
-void Transport::Wait::pause() {
-  if (++turns < 200)
-    std::this_thread::yield();
-  else
-    std::this_thread::sleep_for(std::chrono::microseconds(turns < 2000 ? 50 : 500));
-}
-
 // Called again and again while something is awaited of a process.
 Status Transport::watch(int peer, Wait& wait) {
   if (failed_) return Error{Code::failed, "the run was given up"};
@@ -191,7 +183,7 @@ Status Transport::watch(int peer, Wait& wait) {
   if (std::chrono::duration<double>(now - p.heard).count() > patience)
     return gave_up(peer, "has given no sign of life for " + seconds_text(patience_));
   if (!library_->lost().empty()) return gave_up(peer, "has closed the connection");
-  wait.pause();
+  library_->pause(++wait.turns);
   return {};
 }
 

@@ -102,7 +102,6 @@ class Transport {
   struct Wait {
     int turns = 0;
     std::chrono::steady_clock::time_point looked;
-    void pause();
   };
   Status await(int peer, void* request);
   Status watch(int peer, Wait& wait);
