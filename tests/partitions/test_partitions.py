@@ -181,10 +181,11 @@ def test_groups_in_flight_have_the_receipts(tasks, tmp_path, many, options):
 
 
 @pytest.mark.parametrize("options", LANES)
-def test_groups_in_flight_have_the_logits(tasks, tmp_path, whole, options):
+def test_groups_in_flight_have_the_logits(tmp_path, options):
     tokens = tmp_path / "tokens.json"
     tokens.write_text(json.dumps([[1 + (i * j) % 90 for j in range(3 + i)] for i in range(20)]))
-    plan = next(tasks.glob("*/plan.invar"))
+    hash_of(tmp_path / "tasks", tmp_path / "receipt.json")
+    (plan,) = (tmp_path / "tasks").glob("*/plan.invar")
     one, two = (
         subprocess.run(
             [
