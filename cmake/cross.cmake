@@ -22,3 +22,7 @@ else()
   set(CMAKE_EXE_LINKER_FLAGS_INIT "-static")
 endif()
 set(CMAKE_CROSSCOMPILING_EMULATOR ${qemu})
+# Before GCC 14 atomics of one byte are calls there.
+if(INVAR_CROSS STREQUAL riscv64)
+  set(CMAKE_CXX_STANDARD_LIBRARIES_INIT "-latomic")
+endif()
