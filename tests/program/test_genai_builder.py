@@ -76,6 +76,8 @@ def of_runtime(session, tokens, head_dim):
         ("llama", "fp16", {}),
         ("qwen3", "fp16", {}),
         ("lfm2", "fp16", {"hidden_size": 64}),
+        ("gpt_oss", "fp16", {}),
+        ("gemma2", "fp16", {}),
     ],
 )
 def test_a_graph_of_the_builder_answers(tmp_path, kind, precision, settings):
