@@ -20,7 +20,7 @@ from encoder_folder import write_encoder  # noqa: E402
 
 sys.path[:0] = [str(ROOT / "tests/families/speech")]
 from log_mel import sound, wav  # noqa: E402
-from test_speech import write_hearing  # noqa: E402
+from timestamp_model import write_timed  # noqa: E402
 
 PYTHON = os.environ.get("INVAR_CLIENT_PYTHON")
 PROGRAMS = sorted((Path(__file__).parent / "clients").glob("with_*.py"))
@@ -41,7 +41,7 @@ def server(tmp_path_factory):
     for name in ("bert", "bert-reranker"):
         write_encoder(folder / name, vectors[name])
         models.append(folder / name)
-    models.append(write_hearing(folder / "hears"))
+    models.append(write_timed(folder / "hears"))
     (folder / "talk.wav").write_bytes(wav(sound(8, 40000).tobytes()))
     more = [option for model in models[1:] for option in ("--model-name", model)]
     made = Server(models[0], folder / "tasks", folder / "receipts", *more)
