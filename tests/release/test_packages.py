@@ -227,6 +227,17 @@ def test_the_bill_of_materials(tmp_path, monkeypatch):
         components.main(BUILD, tmp_path, ["invar"])
 
 
+def test_the_bill_of_a_cross_build():
+    """Its compiler is that of the toolchain, and a static program holds the C library."""
+    build = BUILD / "aarch64"
+    if not (build / "build.ninja").exists():
+        pytest.skip("./setup.sh test makes build/aarch64 on x86-64")
+    rows = components.components(build, ["invar"])
+    use = {name: row["use"] for name, row in rows.items()}
+    assert use["libc6-dev-arm64-cross"] == use["libstdc++-12-dev-arm64-cross"] == "linked"
+    assert {row["source"] for row in rows.values()} <= components.SPDX.keys()
+
+
 def test_packages_of_another_processor(tmp_path, monkeypatch):
     """packages.sh unpacks what apt fetches, and the bill of materials names it from there."""
     tree = write_tree(tmp_path / "tree", ["usr/lib/libx.a", "usr/share/doc/x-dev/copyright"])

@@ -50,16 +50,15 @@ def files_of(build, targets):
     for target in targets:
         inputs = output("ninja", "-C", build, "-t", "inputs", target).splitlines()
         objects = [path for path in inputs if path.endswith(".o")]
-        for path in re.findall(
-            r"^    (/\S+)", output("ninja", "-C", build, "-t", "deps", *objects), re.M
+        for path in re.findall(  # ccache makes those of this checkout relative
+            r"^    (\S+)", output("ninja", "-C", build, "-t", "deps", *objects), re.M
         ):
-            found.setdefault(os.path.realpath(path), HEADERS)
+            found.setdefault(os.path.realpath(build / path), HEADERS)
         link = output("ninja", "-C", build, "-t", "commands", target).splitlines()[-1]
         for path in re.findall(r"(/\S+\.(?:a|so[.0-9]*))(?=\s|$)", link):
             found[os.path.realpath(path)] = LINKED
-    compiler = re.search(
-        r"^CMAKE_CXX_COMPILER:\w+=(.*)", (build / "CMakeCache.txt").read_text(), re.M
-    )[1]
+    (found_by_cmake,) = build.glob("CMakeFiles/*/CMakeCXXCompiler.cmake")
+    compiler = re.search(r'CMAKE_CXX_COMPILER "(.*)"', found_by_cmake.read_text())[1]
     inner = ["libstdc++.a", "libgcc.a"] + ["libc.a", "libm.a"] * ("-static " in link)
     for library in inner:
         path = output(compiler, f"-print-file-name={library}").strip()

@@ -2,20 +2,25 @@
 # Tries the artefacts of a release in a fresh system without a compiler: installs each, runs the
 # shipped model, verifies the receipt, asks a server, and removes it again. An archive of another
 # processor runs under QEMU, where that is installed.
-#   tools/release/try.sh [--suite NAME] [FOLDER]
+#   tools/release/try.sh [--suite NAME] [--mirror URL] [FOLDER]
 #   --suite NAME   the release that debootstrap makes (default: this machine's)
+#   --mirror URL   where it is (default: the first source of this machine's apt): on Debian that of
+#                  Ubuntu for `--suite noble`
 #   FOLDER         of the artefacts (default: build-release/dist)
 # Needs root and debootstrap. Packages come from where this machine's apt has them, and numpy for
 # the wheel from where its pip has it.
 set -euo pipefail
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
 fail() { printf 'try.sh: %s\n' "$*" >&2; exit 2; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}") folder="$root/build-release/dist"
+suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}") folder="$root/build-release/dist" mirror=''
 while (($#)); do
   case $1 in
-    --suite) (($# > 1)) || fail '--suite needs a name'; suite=$2; shift ;;
+    --suite | --mirror)
+      (($# > 1)) || fail "$1 needs a value"
+      printf -v "${1#--}" '%s' "$2"
+      shift ;;
     -h | --help) usage; exit 0 ;;
     -*) fail "unknown: $1; see --help" ;;
     *) folder=$1 ;;
@@ -29,7 +34,7 @@ wrong() { # MESSAGE: after what the last command printed
   tail -n 20 "$work/log" >&2
   fail "$*"
 }
-mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | head -n 1)
+[[ $mirror ]] || mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | head -n 1)
 [[ -n $mirror ]] || fail 'apt on this machine has no source'
 
 # --- a system -------------------------------------------------------------------------------------
@@ -43,8 +48,9 @@ trap finish EXIT
 saved="$root/build-release/$suite.tar"
 if [[ ! -f $saved ]]; then
   mkdir -p "${saved%/*}"
-  debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates,curl "$suite" "$system" \
-    "$mirror" >"$work/log" 2>&1 || wrong 'debootstrap failed'
+  options=(--variant=minbase --include=python3,python3-venv,ca-certificates,curl)
+  if [[ $mirror == *ubuntu* ]]; then options+=(--components=main,universe); fi  # python3-venv
+  debootstrap "${options[@]}" "$suite" "$system" "$mirror" >"$work/log" 2>&1 || wrong 'debootstrap failed'
   tar -C "$system" --exclude='./dev/*' -cf "$saved.part" . && mv "$saved.part" "$saved"
 fi
 fresh() {
