@@ -286,22 +286,13 @@ build_program_for() { # PRESET...
   done
 }
 
-# The page that verifies receipts in a browser. It knows the plan of the shipped model, which
+# The page that verifies receipts in a browser. It knows the plans of the models that ship, which
 # build/bin/invar compiles.
 build_web() {
-  local verifier=build/web/bin/invar_verifier.wasm known=build/web/known_plans.txt plans
+  local verifier=build/web/bin/invar_verifier.wasm known=build/web/known_plans.txt
   say "Build: the verifier for browsers, $jobs at a time"
   configure_and_build web build/web invar_verifier -DINVAR_TESTS=OFF
-  plans=$(mktemp -d)
-  : >"$known.new"
-  for numerics in fp32 exact16; do
-    phase "plan-$numerics" build/bin/invar run --model-name models/shakespeare-4m --prompt-text x \
-      --max-new-tokens 1 --numerics "$numerics" --task-dir "$plans/$numerics" \
-      --receipt-path "$plans/receipt.json"
-    node apps/web/run.mjs "$verifier" outline "$plans/$numerics/plan.invar" >>"$known.new"
-  done
-  cmp -s "$known.new" "$known" || cp "$known.new" "$known"
-  rm -rf "$plans" "$known.new"
+  phase plans apps/web/known_plans.sh build/bin/invar "$verifier" "$known"
   configure_and_build web build/web invar_page "-DINVAR_KNOWN_PLANS=$root/$known"
   say "build/web/invar-verify.html: open it in a browser, or put it on any server"
 }

@@ -19,8 +19,14 @@ function(invar_portable)
       target_link_options(${target} PRIVATE -static-libstdc++)
     endif()
   endforeach()
-  # Assertions in what mlir-tblgen writes name its file: not by the folder of the build.
+  # Assertions in headers, and in what mlir-tblgen writes, name their files: not by folders of this
+  # machine.
   if(TARGET invar_compiler)
     target_compile_options(invar_compiler PRIVATE -fmacro-prefix-map=${CMAKE_BINARY_DIR}=build)
   endif()
+  foreach(library compiler onnx_proto onnx checkpoint signature http tui)
+    if(INVAR_SYSROOT AND TARGET invar_${library})
+      target_compile_options(invar_${library} PRIVATE -fmacro-prefix-map=${INVAR_SYSROOT}=)
+    endif()
+  endforeach()
 endfunction()

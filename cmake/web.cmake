@@ -24,6 +24,7 @@ set(INVAR_NOT_IN_WEB
     base/file/map_registry.cc base/file/temporary_file.cc base/file/write_files.cc
     device/machine.cc run/weights/upload.cc
     run/weights/weights.cc run/npy.cc
+    run/partitions/workers/relay.cc run/partitions/workers/relayed_transport.cc
     run/partitions/workers/remote_stage.cc run/partitions/workers/transport.cc
     run/partitions/workers/worker.cc
     signature/key_file.cc)

@@ -19,6 +19,7 @@
 #include "generate/tensors/table.h"
 #include "generate/tensors/tensors.h"
 #include "generate/verify/verify.h"
+#include "jobs/job.h"
 #include "signature/key_file.h"
 
 namespace invar::python {
@@ -95,13 +96,18 @@ void member(nb::class_<Options>& options, const char* name, T Base::*where) {
     options.def_prop_rw(name, nullptr, [=](Options& o, const T& value) { o.*where = value; });
 }
 
+run::Transport* transport_of(const std::shared_ptr<Job>& job) {
+  return job ? &job->transport() : nullptr;
+}
+
 // A model that is loaded at its first request and answers one after another.
 class Engine {
  public:
-  Engine(ModelOptions where, ExecutionOptions execution)
-      : where_(std::move(where)), execution_(std::move(execution)) {}
+  Engine(ModelOptions where, ExecutionOptions execution, std::shared_ptr<Job> job)
+      : where_(std::move(where)), execution_(std::move(execution)), job_(std::move(job)) {}
   Result<generate::Request> prepare(generate::RequestOptions options, generate::Prompt prompt,
                                     generate::Observer& observer) {
+    const run::Transport::Here here(transport_of(job_));
     const auto starting = engine_ ? std::future<void>() : generate::start(execution_);
     if (!model_) {
       INVAR_TRY(model_, generate::Model::open(where_, observer));
@@ -137,6 +143,7 @@ class Engine {
  private:
   const ModelOptions where_;
   const ExecutionOptions execution_;
+  const std::shared_ptr<Job> job_;  // of its workers
   std::shared_ptr<generate::Model> model_;
   std::optional<generate::Engine> engine_;
   int64_t loads_ = 0;
@@ -236,6 +243,7 @@ struct Recomputation {
   std::string recording;  // its file, of receipts of one
   ModelOptions model;
   ExecutionOptions execution;
+  std::shared_ptr<Job> job;  // of its workers
   receipt::StepSelection selection;
   generate::TensorProgram program;  // of receipts of tensors, as their inputs
   run::Function::NamedTensors inputs;
@@ -267,6 +275,7 @@ nb::tuple judge(const std::vector<Claim>& claims, bool several, const std::vecto
     for (const std::string& key : require_keys) required.push_back(or_raise(signature::read_public_key(key)));
     std::optional<generate::Verifier> verifier;
     generate::Reader reader(required);
+    const run::Transport::Here here(how ? transport_of(how->job) : nullptr);
     if (how) {
       receipt::StepSelection& selection = how->selection;
       if (selection.spot > 0 && selection.salt.empty())
@@ -338,10 +347,11 @@ void add_verdicts(nb::module_& m) {
   m.def(
       "verify",
       [](const std::vector<Claim>& claims, bool several, const std::vector<std::string>& require_keys,
-         const ModelOptions& model, const ExecutionOptions& execution, int64_t spot, const std::string& salt,
-         const std::optional<std::pair<int64_t, int64_t>>& steps, const NamedArrays& inputs,
-         const NamedArrays& bound, const std::vector<std::pair<std::string, int64_t>>& dims,
-         const std::string& choices, const std::string& audio) {
+         const ModelOptions& model, const ExecutionOptions& execution, std::shared_ptr<Job> job, int64_t spot,
+         const std::string& salt, const std::optional<std::pair<int64_t, int64_t>>& steps,
+         const NamedArrays& inputs, const NamedArrays& bound,
+         const std::vector<std::pair<std::string, int64_t>>& dims, const std::string& choices,
+         const std::string& audio) {
         generate::TensorProgram program{.plan = model.plan,
                                         .model = "",
                                         .encoder = {},
@@ -351,19 +361,36 @@ void add_verdicts(nb::module_& m) {
         if (model.model_name.ends_with(".onnx")) program.model = model.model_name;
         if (!program.plan.empty() && !program.model.empty())
           throw Raised{bad_input("model is compiled and plan is taken as it is: give one of them")};
-        return judge(
-            claims, several, require_keys,
-            Recomputation{
-                audio, model, execution, {spot, salt, steps}, std::move(program), copies_of(inputs)});
+        return judge(claims, several, require_keys,
+                     Recomputation{audio,
+                                   model,
+                                   execution,
+                                   std::move(job),
+                                   {spot, salt, steps},
+                                   std::move(program),
+                                   copies_of(inputs)});
       },
       nb::arg("claims"), nb::arg("several"), nb::arg("require_keys"), nb::arg("model"), nb::arg("execution"),
-      nb::arg("spot"), nb::arg("salt"), nb::arg("steps").none(), nb::arg("inputs"), nb::arg("bind"),
-      nb::arg("dims"), nb::arg("choices"), nb::arg("audio"));
+      nb::arg("job").none(), nb::arg("spot"), nb::arg("salt"), nb::arg("steps").none(), nb::arg("inputs"),
+      nb::arg("bind"), nb::arg("dims"), nb::arg("choices"), nb::arg("audio"));
 }
 
 void add_generations(nb::module_& m) {
+  nb::class_<Job>(m, "Job");
+  m.def(
+      "start_job",
+      [](const std::vector<std::string>& command, double patience) {
+        return std::shared_ptr<Job>(unlocked([&] {
+          return Job::start(command, patience, [] {
+            const nb::gil_scoped_acquire held;
+            return PyErr_CheckSignals() == 0;
+          });
+        }));
+      },
+      nb::arg("command"), nb::arg("patience"));
   nb::class_<Engine>(m, "Engine")
-      .def(nb::init<ModelOptions, ExecutionOptions>(), nb::arg("model"), nb::arg("execution"))
+      .def(nb::init<ModelOptions, ExecutionOptions, std::shared_ptr<Job>>(), nb::arg("model"),
+           nb::arg("execution"), nb::arg("job").none())
       .def("serves", &Engine::serves, nb::arg("model"), nb::arg("execution"))
       .def_prop_ro("loads", &Engine::loads);
   nb::class_<Generation>(m, "Generation")

@@ -193,6 +193,17 @@ class Session {
   // Batched decoding: appends one token to each of these different sequences in one step, whatever
   // their positions. Returns the logits of each, in their order, as step() does.
   Result<std::span<const float>> step_many(std::span<const NextToken>);
+  // Of a decoder on several devices or workers: into how many groups so many sequences are divided,
+  // whose steps are in flight at once: while somebody chooses the tokens of one group, the devices
+  // compute the others. 1: they decode by step_many().
+  size_t groups(size_t sequences) const;
+  // Begins what step_many() does, for at most groups() groups. While steps are in flight only these
+  // may be called: start_many(), take_many(), parallel_for(), what concerns pages, and reset() of
+  // another sequence.
+  Status start_many(std::span<const NextToken>);
+  // The logits of the step that was begun first, valid until the next call. After an error nothing
+  // is in flight, and positions are those before.
+  Result<std::span<const float>> take_many();
   // The rows of Options::hidden of the tokens of the last step, until the next one: of all, or of
   // at least so many of the last ones.
   static constexpr size_t kHiddenRows = 2048;

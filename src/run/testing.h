@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <tuple>
 
 #include "device/device.h"
@@ -207,6 +208,50 @@ inline void company_does_not_show(Session& s, int batch, const std::vector<Logit
     for (size_t i = 0; i < who.size(); ++i)
       same(out->subspan(i * kVocab, kVocab), who[i], s.position(next[i].sequence) - 1);
   }
+}
+
+// The same of groups that are in flight at once, of a session that has several: sequences leave
+// while others are in flight, and their memory is forgotten.
+inline void groups_do_not_show(Session& s, int batch, const std::vector<Logits>& truth) {
+  std::deque<std::vector<int>> flying;
+  const auto next_of = [&](int b) { return NextToken{b, tokens_of(b)[static_cast<size_t>(s.position(b))]}; };
+  const auto start = [&](const std::vector<int>& group) {
+    std::vector<NextToken> next;
+    for (const int b : group) next.push_back(next_of(b));
+    const Status started = s.start_many(next);
+    ASSERT_TRUE(started) << started.error().message;
+    flying.push_back(group);
+  };
+  const size_t groups = s.groups(1000);
+  ASSERT_GT(groups, 1u);
+  std::vector<std::vector<int>> first(groups);
+  for (int b = 0; b < batch; ++b) s.reset(b), first[static_cast<size_t>(b) % groups].push_back(b);
+  for (const std::vector<int>& group : first) start(group);
+  const NextToken again = next_of(first[1][0]);
+  EXPECT_EQ(s.start_many({&again, 1}).error().message,
+            "a step of sequence " + std::to_string(again.sequence) + " is in flight");
+  EXPECT_FALSE(s.step({&again.token, 1}, false, batch));
+  while (!flying.empty()) {
+    const std::vector<int> group = flying.front();
+    flying.pop_front();
+    const auto out = s.take_many();
+    ASSERT_TRUE(out) << out.error().message;
+    ASSERT_EQ(out->size(), group.size() * kVocab);
+    std::vector<int> rest;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const int b = group[i];
+      const int64_t position = s.position(b);
+      EXPECT_TRUE(same_bytes(out->subspan(i * kVocab, kVocab),
+                             std::span(truth[b]).subspan((position - 1) * kVocab, kVocab)))
+          << "sequence " << b << ", position " << position - 1;
+      if (position < static_cast<int64_t>(tokens_of(b).size()))
+        rest.push_back(b);
+      else
+        s.reset(b);
+    }
+    if (!rest.empty()) start(rest);
+  }
+  EXPECT_FALSE(s.take_many());
 }
 
 // An embedding table without its last row: the token that needs it is an error, which leaves the

@@ -91,8 +91,6 @@ def test_a_part_of_the_steps(whole):
         ({"device": ["cpu", 0]}, invar.BadInput, "device: int is no str"),
         ({"weights_memory": 1}, invar.BadInput, "that the largest layer needs"),
         ({"weights_memory": "6MB"}, invar.BadInput, "weights_memory: '6MB' is not a whole number"),
-        ({"workers": "processes"}, invar.NotCovered, "of the command line alone"),
-        ({"workers": "a,b", "n_partitions": 2}, invar.NotCovered, "of the command line alone"),
     ],
 )
 def test_refusals(tasks, whole, named, kind, text):

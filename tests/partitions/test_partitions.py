@@ -143,6 +143,64 @@ def test_processes_have_the_same_receipt(tasks, tmp_path, whole, n, ranks):
     assert receipt["execution"]["placement"].count("worker") == n * ranks - 1
 
 
+LANES = [("--device", "cpu,cpu"), ("--n-partitions", "2", "--workers", "processes")]
+
+
+@pytest.fixture(scope="module")
+def many(tasks, tmp_path_factory):
+    """20 prompts, and their receipts in one partition."""
+    folder = tmp_path_factory.mktemp("many")
+    rows = [json.dumps("A" * (i % 5) + f"ROMEO:\nWhat is {i * i}?") for i in range(20)]
+    (folder / "prompts.jsonl").write_text("\n".join(rows))
+    return folder / "prompts.jsonl", receipts_of_many(tasks, folder / "prompts.jsonl", folder / "r")
+
+
+def receipts_of_many(tasks, prompts, receipts, *options):
+    done = subprocess.run(
+        [
+            *(INVAR, "run", "--model-name", MODEL, "--prompt-file", prompts, "--batch-size", "20"),
+            *("--threads", "1", "--max-new-tokens", "12", "--tasks-root", tasks),
+            *("--receipt-path", receipts, *options),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return [
+        json.loads(f.read_text())["receipt_hash"]
+        for f in sorted(receipts.parent.glob(f"{receipts.name}*"))
+    ]
+
+
+@pytest.mark.parametrize("options", LANES)
+def test_groups_in_flight_have_the_receipts(tasks, tmp_path, many, options):
+    prompts, hashes = many
+    assert len(set(hashes)) == 20
+    assert receipts_of_many(tasks, prompts, tmp_path / "r", *options) == hashes
+
+
+@pytest.mark.parametrize("options", LANES)
+def test_groups_in_flight_have_the_logits(tmp_path, options):
+    tokens = tmp_path / "tokens.json"
+    tokens.write_text(json.dumps([[1 + (i * j) % 90 for j in range(3 + i)] for i in range(20)]))
+    hash_of(tmp_path / "tasks", tmp_path / "receipt.json")
+    (plan,) = (tmp_path / "tasks").glob("*/plan.invar")
+    one, two = (
+        subprocess.run(
+            [
+                *(INVAR, "infer", plan, "--tokens-file", tokens, "--max-new-tokens", "9", "-q"),
+                *("--threads", "1", "--no-do-sample", *more),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        ).stdout
+        for more in ((), options)
+    )
+    assert one == two and one.count(b"\n") == 20
+
+
 def test_piped_output_of_processes(tasks, tmp_path):
     """mpirun has a terminal for process 0; a pipe gets what it gets without mpirun."""
     workers = ("--n-partitions", "2", "--workers", "processes")

@@ -6,7 +6,8 @@ import onnx
 import onnxruntime
 import pytest
 from conftest import invar
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+from test_onnx_decoders import PROMPT, builder_decoder, folder, run
 
 EXPERTS, HIDDEN, INNER, K = 5, 32, 64, 2
 GPT_OSS = {
@@ -100,6 +101,18 @@ def test_experts_of_gpt_oss(tmp_path, bits, block, zeros):
     near_onnxruntime(tmp_path, "plain", feed, got)
 
 
+@pytest.mark.parametrize("tokens", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_experts_that_no_token_has_rest(tmp_path, tokens, threads):
+    """Whichever the others are."""
+    feed = models(tmp_path, 4, 32, **GPT_OSS)
+    feed = {n: v[:1, :tokens] for n, v in feed.items()}
+    for turned in range(EXPERTS):
+        feed["scores"] = np.roll(feed["scores"], 1, -1)
+        got = ours(tmp_path, "packed", feed, "--threads", threads)
+        assert got.tobytes() == ours(tmp_path, "plain", feed).tobytes(), turned
+
+
 def test_packed_experts_are_near_onnxruntimes(tmp_path):
     """Its kernels of 4 bits compute in binary32; those of 8 bits round activations to 8 bits."""
     feed = models(tmp_path, 4, 32, **GPT_OSS)
@@ -133,3 +146,29 @@ def test_numbers_of_16_bits(tmp_path):
 def test_what_is_not_covered_is_named(tmp_path, change, word):
     models(tmp_path, 4, 32, fusion=1, **change)
     assert word in invar("compile", tmp_path / "packed.onnx", code=3).text
+
+
+def test_a_decoder_with_packed_experts_keeps_its_keys(tmp_path):
+    """What a token's experts give depends on that token alone (plan.20)."""
+    models(tmp_path, 4, 32, **GPT_OSS)
+    experts, model = onnx.load(tmp_path / "packed.onnx").graph, builder_decoder()
+    graph, head = model.graph, model.graph.node.pop()
+    router = np.random.default_rng(1).standard_normal((HIDDEN, EXPERTS)).astype("f")
+    graph.initializer.append(numpy_helper.from_array(router, "router"))
+    graph.initializer.extend(experts.initializer)
+    graph.node.append(helper.make_node("MatMul", ["out", "router"], ["scores"]))
+    for node in experts.node:
+        for names in (node.input, node.output):
+            names[:] = [{"x": "out"}.get(name, name) for name in names]
+        graph.node.append(node)
+    graph.node.append(helper.make_node("MatMul", ["y_experts", head.input[1]], ["logits"]))
+    graph.node[-2].output[0] = "y_experts"
+    path = folder(tmp_path / "decoder", config="genai_config.json", model=model)
+    told = invar("run", "--model-name", path, "--prompt-text", PROMPT, "--max-new-tokens", 1,
+                 "--receipt-path", tmp_path / "told.json")  # fmt: skip
+    assert b"whole prefix" not in told.err
+    _, receipt = run(path, tmp_path / "r.json")
+    invar("compile", path / "model.onnx", "--stateless")
+    for i, way in enumerate((("--plan", path / "plan.invar"), ("--prefill-chunk", 1))):
+        assert run(path, tmp_path / f"{i}.json", *way)[1]["receipt_hash"] == receipt["receipt_hash"]
+    assert "VERIFIED" in invar("verify", tmp_path / "r.json", "--model-name", path).text

@@ -227,6 +227,77 @@ def test_the_bill_of_materials(tmp_path, monkeypatch):
         components.main(BUILD, tmp_path, ["invar"])
 
 
+def test_the_bill_of_a_cross_build():
+    """Its compiler is that of the toolchain, and a static program holds the C library."""
+    build = BUILD / "aarch64"
+    if not (build / "build.ninja").exists():
+        pytest.skip("./setup.sh test makes build/aarch64 on x86-64")
+    rows = components.components(build, ["invar"])
+    use = {name: row["use"] for name, row in rows.items()}
+    assert use["libc6-dev-arm64-cross"] == use["libstdc++-12-dev-arm64-cross"] == "linked"
+    assert {row["source"] for row in rows.values()} <= components.SPDX.keys()
+
+
+def test_packages_of_another_processor(tmp_path, monkeypatch):
+    """packages.sh unpacks what apt fetches, and the bill of materials names it from there."""
+    tree = write_tree(tmp_path / "tree", ["usr/lib/libx.a", "usr/share/doc/x-dev/copyright"])
+    (tree / "DEBIAN").mkdir()
+    fields = "Package: x-dev\nSource: x\nVersion: 2-1\nArchitecture: arm64\nMaintainer: a <a@b.c>\n"
+    (tree / "DEBIAN/control").write_text(fields + "Depends: absent\nDescription: x\n")
+    assert archive("deb", tree, tmp_path / "x.deb").returncode == 0
+    apt = tmp_path / "bin/apt-get"  # it fetches the file above, and writes down what it was asked
+    apt.parent.mkdir()
+    apt.write_text(f"""#!/bin/sh
+case "$*" in
+  indextargets*) printf 'http://a Debian\\nhttp://b Debian-Security\\nhttp://c Debian Backports\\n' ;;
+  *update) cat "$(dirname "$PWD")/apt/sources.list" >>{tmp_path}/asked ;;
+  *download*) echo "$*" >>{tmp_path}/asked; cp {tmp_path}/x.deb . ;;
+esac
+""")
+    apt.chmod(0o755)
+    root = tmp_path / "root"
+    command = [RELEASE / "packages.sh", root, "bookworm", "arm64", "x-dev"]
+    env = {**os.environ, "PATH": f"{apt.parent}:{os.environ['PATH']}"}
+    for _ in range(2):  # the second time nothing is left to do
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+        assert done.returncode == 0, done.stderr
+    *sources, download = (tmp_path / "asked").read_text().splitlines()
+    assert [line.split("] ")[1] for line in sources] == [
+        "http://a bookworm main",
+        "http://b bookworm-security main",
+    ]
+    assert "APT::Architecture=arm64" in download and download.endswith(" download x-dev")
+    assert (root / "usr/lib/libx.a").read_text() == "usr/lib/libx.a"
+    build = tmp_path / "build"
+    build.mkdir()
+    (build / "CMakeCache.txt").write_text(f"INVAR_SYSROOT:UNINITIALIZED={root}\n")
+    library = str(root / "usr/lib/libx.a")
+    monkeypatch.setattr(components, "files_of", lambda build, targets: {library: "linked"})
+    monkeypatch.setitem(components.SPDX, "x", "Zlib")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000001")
+    components.main(build, tmp_path, ["invar"])
+    (row,) = json.loads((tmp_path / "sbom.cdx.json").read_text())["components"]
+    assert row["purl"] == "pkg:deb/debian/x-dev@2-1?arch=arm64"
+    assert (tmp_path / "licenses/x-dev").read_text() == "usr/share/doc/x-dev/copyright"
+
+
+def test_the_runtime_of_cuda_is_named(tmp_path):
+    """It is linked into what `build.sh --cuda` makes, and dpkg does not know it."""
+    for name in ("cuda/lib/libcudart_static.a", "cuda/include/cuda_runtime_api.h", "other/lib/x.a"):
+        write_tree(tmp_path, [name])
+    (tmp_path / "cuda/include/cuda_runtime_api.h").write_text("#define CUDART_VERSION  13020\n")
+    library = str(tmp_path / "cuda/lib/libcudart_static.a")
+    assert components.cuda_toolkit(str(tmp_path / "other/lib/x.a")) is None
+    with pytest.raises(SystemExit, match=r"cuda has no EULA\.txt"):
+        components.cuda_toolkit(library)
+    for name in ("cuda/doc/EULA.txt", "nvidia_cuda_runtime-13.2.dist-info/licenses/License.txt"):
+        write_tree(tmp_path, [name])
+        row = components.cuda_toolkit(library)
+        assert row["version"] == "13.2" and row["text"].read_text() == name
+        assert row["source"] in components.SPDX
+        (tmp_path / name).unlink()
+
+
 def test_the_version_is_everywhere():
     assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
     assert (ROOT / f"docs/releases/{VERSION}.md").is_file()

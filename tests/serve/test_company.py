@@ -10,5 +10,10 @@ def test_a_hundred_at_once(tmp_path):
     assert compare(TALE, tmp_path, 96, 16) == []
 
 
+def test_groups_in_flight(tmp_path):
+    """Two lanes: clients leave while the next tokens of others are in flight."""
+    assert compare(TALE, tmp_path, 64, 24, together=["--device", "cpu,cpu"]) == []
+
+
 def test_a_thousand_at_once(tmp_path):
     assert compare(TALE, tmp_path, 1000, 64) == []

@@ -9,7 +9,9 @@ bench_page.py [--check]
 import argparse
 import json
 import re
+import statistics
 import sys
+import textwrap
 
 from pages import ROOT
 
@@ -38,19 +40,64 @@ def rate(row):
     return "–"
 
 
-def table(rows):
-    peers = sorted({r["peer"] for r in rows if r.get("peer")})
-    head = ["operation", "shape", "instruction set", "threads", "time", "rate", "of limit"]
-    head += [f"{p} / ours" for p in peers]
+def size(amount):
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if amount >= scale:
+            return f"{amount / scale:.3g} {unit}"
+    return f"{amount:.0f} B"
+
+
+def unsteady(row):
+    """As bench/run.h says: something else had the cores."""
+    return any(
+        row[name] > 1.5 * row[best]
+        for name, best in (("seconds", "best_seconds"), ("peer_seconds", "peer_best_seconds"))
+    )
+
+
+def comparison(row):
+    """[the peer's time over ours, what the peer called]"""
+    if not row.get("peer"):
+        return ["–", "–"]
+    return [f"{row['ratio']:.2f}{' ~' if unsteady(row) else ''}", cell(row["peer"])]
+
+
+def table(rows, compared):
+    head = ["operation", "shape", "instruction set", "threads", "time", "moves", "rate", "of limit"]
+    head += ["peer / ours", "peer's call"] if compared else []
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for r in rows:
-        cells = [f"`{r['op']}`", cell(r["shape"]), r["isa"], r["threads"] or "–", duration(r["seconds"]),
-                 rate(r), f"{r['fraction_of_limit']:.0%}" if r.get("fraction_of_limit") else "–"]  # fmt: skip
-        cells += [
-            f"{r['ratio']:.2f}" if r.get("peer") == p and r.get("ratio") else "–" for p in peers
-        ]
+        share = f"{r['fraction_of_limit']:.0%}" if r.get("fraction_of_limit") else "–"
+        cells = [f"`{r['op']}`", cell(r["shape"]), r["isa"], r["threads"] or "–"]
+        cells += [duration(r["seconds"]), size(r["bytes"]) if r["bytes"] else "–", rate(r), share]
+        cells += comparison(r) if compared else []
         yield "| " + " | ".join(map(str, cells)) + " |"
+
+
+def name_of(report):
+    return cell(
+        report["cpu"] if report["device"] == "cpu" else f"{report['device']} ({report['cpu']})"
+    )
+
+
+def ratios(report):
+    """Quartiles of the peer's time over ours, of the rows that are steady."""
+    found = sorted(r["ratio"] for r in report["rows"] if r.get("peer") and not unsteady(r))
+    if len(found) < 2:
+        return [f"{x:.2f}" for x in found * 3] or ["–"] * 3
+    return [f"{x:.2f}" for x in statistics.quantiles(found, n=4, method="inclusive")]
+
+
+def overview(reports):
+    """A row a report: which device, against what, and how the ratios lie."""
+    head = ["device", "day", "peer", "measurements", "first quartile", "median", "third quartile"]
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for r in reports:
+        low, middle, high = ratios(r)
+        row = [name_of(r), r["day"], cell(r.get("peer") or "–"), len(r["rows"]), low, middle, high]
+        yield "| " + " | ".join(map(str, row)) + " |"
 
 
 def page(reports):
@@ -62,21 +109,34 @@ def page(reports):
         "where PyTorch is, and put the file there. [Benchmarks](bench.md) says how it is measured, and",
         "[Speed](performance.md) compares with other libraries.",
     ]
+    if not reports:
+        lines += ["", "No machine has a file there yet."]
+    else:
+        lines += [
+            "",
+            "The ratio is the peer's time over ours: above 1 Invar is faster. `~` marks one that",
+            "something else on the machine disturbed. The quartiles of a device leave those out. A call",
+            "moves its operands, its memory and its results once each.",
+            "",
+            *overview(reports),
+        ]
     for r in reports:
-        device = r["cpu"] if r["device"] == "cpu" else f"{r['device']} ({r['cpu']})"
-        lines += ["", f"## {cell(device)}, {r['day']}", ""]
+        lines += ["", f"## {name_of(r)}, {r['day']}", ""]
         limits = "; ".join(
             f"{x['isa']}, {x['threads'] or 'all'} thread{'s' if x['threads'] != 1 else ''}: "
             f"{x['flops_per_second'] / 1e9:.3g} GFLOP/s, {x['read_bytes_per_second'] / 1e9:.3g} GB/s read"
             for x in r["limits"]
         )
-        lines += [
-            f"Invar {r['version']}. Limits of the machine, measured in the same run: {limits}. The process",
-            f"had at most {r['most_memory_bytes'] / 2**20:,.0f} MiB of memory.",
-        ]
+        against = f" against {cell(r['peer'])}" if r.get("peer") else ""
+        prose = (
+            f"Invar {r['version']}{against}. Limits of the machine, measured in the same run: {limits}. "
+            f"The process had at most {r['most_memory_bytes'] / 2**20:,.0f} MiB of memory."
+        )
+        lines += textwrap.wrap(prose, 100, break_on_hyphens=False)
         for suite in dict.fromkeys(row["suite"] for row in r["rows"]):
             lines += ["", f"### {suite}", ""]
-            lines += table([row for row in r["rows"] if row["suite"] == suite])
+            rows = [row for row in r["rows"] if row["suite"] == suite]
+            lines += table(rows, any(row.get("peer") for row in rows))
     headings = [line for line in lines if line.startswith("## ")]
     if len(set(headings)) != len(headings):
         sys.exit("bench_page.py: two files of one device and one day: keep one of them")

@@ -79,7 +79,7 @@ OPENED = [
         "an adapter names modules by a pattern",
     ),
     (
-        r"(src/(ops|conformance|run/prepare/passes|run/execute)|bench/programs)/",
+        r"(src/(ops|conformance|run/prepare|run/execute)|bench/programs)/",
         r"kernels/fusion/",
         "which kernels run a chain of operations is an interface of src/kernels",
     ),

@@ -32,7 +32,7 @@ many          takes several words, as in --input A B
 at_most = 1   a list that takes one
 form          the option's field of the terminal form, a table
 python        the argument of Python, a table: help; name (left out: the member's); kind of a text:
-              path, name, text, json or device; kind "not" of a flag: the argument says the contrary
+              path, name, text, json, hosts or device; kind "not" of a flag: the argument says the contrary
 sample        of [settings]: the struct of src/sample (Params or Processors) with a member of the
               name
 checkpoint    of [settings]: false where generation_config.json has no such key

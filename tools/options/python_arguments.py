@@ -14,6 +14,7 @@ ARGUMENTS = {
     "name": "str | None = None",
     "text": 'str = ""',
     "device": 'str | list[str] | tuple[str, ...] = "cpu"',
+    "hosts": "str | list[str] | tuple[str, ...] | None = None",
     "texts": "str | list[str] | None = None",
     "json": "Mapping[str, Any] | str | None = None",
     "tokens": "list[int] | None = None",
@@ -76,7 +77,7 @@ def requests_py(tables, template):
                     break_on_hyphens=False,
                 )
         elif what == "@names":
-            names = ", ".join([a.name for a in found] + ["workers"])
+            names = ", ".join([a.name for a in found] + ["worker_model"])
             out += textwrap.wrap(names, 100, initial_indent=" " * 4, subsequent_indent=" " * 4)
         else:
             out.append(line)

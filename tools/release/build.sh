@@ -6,7 +6,7 @@
 #   --python EXE  a Python of the wheel's version that has nanobind; by default an environment in
 #                 build-release/venv, which pip installs nanobind into
 #   --abi3 A;B    folders with Python.h and pyconfig.h of Python 3.12 or later: also a module for
-#                 every Python from 3.12 on; auto: the headers that python_headers.sh fetches
+#                 every Python from 3.12 on; auto: headers of Debian 13's, which packages.sh unpacks
 #   --cuda NVCC   also kernels for every GPU from Turing on, by this compiler of CUDA 13: into
 #                 build-release-cuda, as version X.Y.Z+cu13 of the wheels
 # Needs the packages of ./setup.sh deps. Build on Debian 12, the oldest system that has MLIR 19: a
@@ -44,7 +44,11 @@ choose_folders() {
   build="$root/build-release${cuda:+-cuda}"
   stage="$build/stage" dist="$build/dist"
   mkdir -p "$dist"
-  if [[ $abi3 == auto ]]; then abi3=$("$root/tools/release/python_headers.sh" "$build/headers"); fi
+  if [[ $abi3 == auto ]]; then
+    local headers="$build/headers"
+    "$root/tools/release/packages.sh" "$headers" trixie "$(dpkg --print-architecture)" libpython3.13-dev
+    abi3="$headers/usr/include/python3.13;$headers/usr/include"
+  fi
   if [[ -n $python ]]; then return; fi
   python="$build/venv/bin/python"
   if [[ ! -x $python ]]; then
@@ -100,14 +104,14 @@ check_names() { # FOLDER
 }
 
 # What these files are made of and by what, for who builds them again.
-provenance() {
+provenance() { # [PREFIX of the compiler's and linker's names]
   cat <<TEXT
 Invar $version for Linux on $architecture, built from source.
 commit    $(git -c safe.directory="$root" -C "$root" rev-parse HEAD)
 command   tools/release/all.sh
 system    $(. /etc/os-release && echo "$PRETTY_NAME")
-compiler  $(c++ --version | head -n 1)
-linker    $(ld --version | head -n 1)
+compiler  $("${1:-}g++" --version | head -n 1)
+linker    $("${1:-}ld" --version | head -n 1)
 cmake     $(cmake --version | head -n 1)
 python    $("$python" -c 'import platform; print(platform.python_version())')
 packages  sbom.cdx.json has the versions

@@ -26,6 +26,7 @@ SPDX = {
     "gcc-12-cross": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "gcc-13": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "cross-toolchain-base": "LGPL-2.1-or-later",  # glibc and the headers of Linux
+    "cuda": "LicenseRef-NVIDIA-CUDA-EULA",  # the static runtime, which it lets others distribute
     "glibc": "LGPL-2.1-or-later",
     "libzstd": "BSD-3-Clause",
     "linux": "GPL-2.0-only WITH Linux-syscall-note",
@@ -49,34 +50,59 @@ def files_of(build, targets):
     for target in targets:
         inputs = output("ninja", "-C", build, "-t", "inputs", target).splitlines()
         objects = [path for path in inputs if path.endswith(".o")]
-        for path in re.findall(
-            r"^    (/\S+)", output("ninja", "-C", build, "-t", "deps", *objects), re.M
+        for path in re.findall(  # ccache makes those of this checkout relative
+            r"^    (\S+)", output("ninja", "-C", build, "-t", "deps", *objects), re.M
         ):
-            found.setdefault(os.path.realpath(path), HEADERS)
+            found.setdefault(os.path.realpath(build / path), HEADERS)
         link = output("ninja", "-C", build, "-t", "commands", target).splitlines()[-1]
         for path in re.findall(r"(/\S+\.(?:a|so[.0-9]*))(?=\s|$)", link):
             found[os.path.realpath(path)] = LINKED
-    compiler = re.search(
-        r"^CMAKE_CXX_COMPILER:\w+=(.*)", (build / "CMakeCache.txt").read_text(), re.M
-    )[1]
+    (found_by_cmake,) = build.glob("CMakeFiles/*/CMakeCXXCompiler.cmake")
+    compiler = re.search(r'CMAKE_CXX_COMPILER "(.*)"', found_by_cmake.read_text())[1]
     inner = ["libstdc++.a", "libgcc.a"] + ["libc.a", "libm.a"] * ("-static " in link)
     for library in inner:
         path = output(compiler, f"-print-file-name={library}").strip()
         found[os.path.realpath(path)] = LINKED
-    inside = (str(ROOT) + "/", os.path.realpath(build) + "/")
-    return {path: use for path, use in found.items() if not path.startswith(inside)}
+    inside, root = (str(ROOT) + "/", os.path.realpath(build) + "/"), sysroot(build)
+
+    def foreign(path):
+        return not path.startswith(inside) or (root and path.startswith(root + "/"))
+
+    return {path: use for path, use in found.items() if foreign(path)}
 
 
-def debian_packages(paths):
-    """{path: package}, of those that dpkg knows."""
+def sysroot(build):
+    """Where the packages of a cross build lie, which tools/release/packages.sh unpacked: a real
+    path, or nothing."""
+    cache = (build / "CMakeCache.txt").read_text()
+    found = re.search(r"^INVAR_SYSROOT:\w+=(.+)", cache, re.M)
+    return os.path.realpath(found[1]) if found else ""
+
+
+def debian_packages(paths, root=""):
+    """{path: package}, of those below `root` that its dpkg knows."""
     found = {}
-    paths = sorted(paths)
+    paths = sorted(path.removeprefix(root) for path in paths if path.startswith(root + "/"))
     for i in range(0, len(paths), 500):
-        run = subprocess.run(["dpkg", "-S", *paths[i : i + 500]], capture_output=True, text=True)
+        command = ["dpkg", f"--admindir={root}/var/lib/dpkg", "-S", *paths[i : i + 500]]
+        run = subprocess.run(command, capture_output=True, text=True)
         for line in run.stdout.splitlines():
             package, _, path = line.rpartition(": ")
-            found[path] = package.split(",")[0].split(":")[0]
+            found[root + path] = package.split(",")[0].split(":")[0]
     return found
+
+
+def package_row(name, root):
+    """What dpkg and the texts below `root` say of a package."""
+    query = ["dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W"]
+    form = "${source:Package} ${Version} ${Architecture}"
+    source, version, arch = output(*query, "-f", form, name).split()
+    return {
+        "source": source,
+        "version": version,
+        "text": Path(f"{root}/usr/share/doc", name, "copyright"),
+        "purl": f"pkg:deb/debian/{name}@{version}?arch={arch}",
+    }
 
 
 def distribution(path):
@@ -91,22 +117,36 @@ def distribution(path):
     return None
 
 
+def cuda_toolkit(path):
+    """The row of NVIDIA's toolkit, whichever way it was installed, if the file is one of its."""
+    folders = [p for p in Path(path).parents if (p / "include/cuda_runtime_api.h").is_file()]
+    if not folders or folders[0] == Path("/usr"):  # there dpkg knows it
+        return None
+    folder, form = folders[0], "nvidia_cuda_runtime*.dist-info/**/License.txt"
+    header = (folder / "include/cuda_runtime_api.h").read_text(errors="replace")
+    number = int(re.search(r"#define CUDART_VERSION\s+(\d+)", header)[1])
+    version = f"{number // 1000}.{number % 1000 // 10}"
+    places = [(folder, "EULA.txt"), (folder, "doc/EULA.txt"), (folder, "*/" + form)]
+    places += [(parent, form) for parent in folder.parents[:2]]
+    for place, name in places:
+        for text in place.glob(name):
+            purl = f"pkg:generic/nvidia/cuda-runtime@{version}"
+            return {"source": "cuda", "version": version, "text": text, "purl": purl}
+    sys.exit(f"components.py: {folder} has no EULA.txt, the licence of CUDA's runtime")
+
+
 def components(build, targets):
     """Rows {name, source, version, use, text, purl} by name."""
-    files = files_of(build, targets)
-    packages, rows = debian_packages(files), {}
+    files, rows, packages = files_of(build, targets), {}, {}
+    for root in ("", sysroot(build)):
+        packages |= {path: (name, root) for path, name in debian_packages(files, root).items()}
     for path, use in sorted(files.items()):
-        if path in packages:
-            name = packages[path]
+        if toolkit := cuda_toolkit(path):
+            rows.setdefault(name := "cuda-runtime", toolkit)
+        elif path in packages:
+            name, root = packages[path]
             if name not in rows:
-                form = "${source:Package} ${Version} ${Architecture}"
-                source, version, arch = output("dpkg-query", "-W", "-f", form, name).split()
-                rows[name] = {
-                    "source": source,
-                    "version": version,
-                    "text": Path("/usr/share/doc", name, "copyright"),
-                    "purl": f"pkg:deb/debian/{name}@{version}?arch={arch}",
-                }
+                rows[name] = package_row(name, root)
         elif known := distribution(path):
             name, version, text = known
             purl = f"pkg:pypi/{name}@{version}"

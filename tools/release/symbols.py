@@ -11,7 +11,8 @@ from pathlib import Path
 
 # manylinux_2_34 of auditwheel's policy: what RHEL 9, Ubuntu 22.04 and Debian 12 all have.
 NEWEST = {"GLIBC": "2.34", "GLIBCXX": "3.4.29", "CXXABI": "1.3.13", "GCC": "11.0"}
-LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6", "ld-linux-x86-64.so.2"}
+LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"}
+LOADERS = {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 
 def number(version):
@@ -24,7 +25,7 @@ def wrong(file):
     text = subprocess.run(read, capture_output=True, text=True, check=True).stdout
     found = []
     for library in re.findall(r"\(NEEDED\).*\[(.*)\]", text):
-        if library not in LIBRARIES and not (file.parent / library).exists():
+        if library not in LIBRARIES | LOADERS and not (file.parent / library).exists():
             found.append(f"{file}: needs {library}")
     for symbol, family, version in sorted(set(re.findall(r" UND (\S+)@+([A-Z]+)_([0-9.]+)", text))):
         if family not in NEWEST or number(version) > number(NEWEST[family]):

@@ -2,20 +2,25 @@
 # Tries the artefacts of a release in a fresh system without a compiler: installs each, runs the
 # shipped model, verifies the receipt, asks a server, and removes it again. An archive of another
 # processor runs under QEMU, where that is installed.
-#   tools/release/try.sh [--suite NAME] [FOLDER]
+#   tools/release/try.sh [--suite NAME] [--mirror URL] [FOLDER]
 #   --suite NAME   the release that debootstrap makes (default: this machine's)
+#   --mirror URL   where it is (default: the first source of this machine's apt): on Debian that of
+#                  Ubuntu for `--suite noble`
 #   FOLDER         of the artefacts (default: build-release/dist)
 # Needs root and debootstrap. Packages come from where this machine's apt has them, and numpy for
 # the wheel from where its pip has it.
 set -euo pipefail
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
 fail() { printf 'try.sh: %s\n' "$*" >&2; exit 2; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}") folder="$root/build-release/dist"
+suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}") folder="$root/build-release/dist" mirror=''
 while (($#)); do
   case $1 in
-    --suite) (($# > 1)) || fail '--suite needs a name'; suite=$2; shift ;;
+    --suite | --mirror)
+      (($# > 1)) || fail "$1 needs a value"
+      printf -v "${1#--}" '%s' "$2"
+      shift ;;
     -h | --help) usage; exit 0 ;;
     -*) fail "unknown: $1; see --help" ;;
     *) folder=$1 ;;
@@ -29,7 +34,7 @@ wrong() { # MESSAGE: after what the last command printed
   tail -n 20 "$work/log" >&2
   fail "$*"
 }
-mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | head -n 1)
+[[ $mirror ]] || mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | head -n 1)
 [[ -n $mirror ]] || fail 'apt on this machine has no source'
 
 # --- a system -------------------------------------------------------------------------------------
@@ -43,8 +48,9 @@ trap finish EXIT
 saved="$root/build-release/$suite.tar"
 if [[ ! -f $saved ]]; then
   mkdir -p "${saved%/*}"
-  debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates,curl "$suite" "$system" \
-    "$mirror" >"$work/log" 2>&1 || wrong 'debootstrap failed'
+  options=(--variant=minbase --include=python3,python3-venv,ca-certificates,curl)
+  if [[ $mirror == *ubuntu* ]]; then options+=(--components=main,universe); fi  # python3-venv
+  debootstrap "${options[@]}" "$suite" "$system" "$mirror" >"$work/log" 2>&1 || wrong 'debootstrap failed'
   tar -C "$system" --exclude='./dev/*' -cf "$saved.part" . && mv "$saved.part" "$saved"
 fi
 fresh() {
@@ -55,8 +61,14 @@ fresh() {
   [[ -e $system/dev/urandom ]] || mknod -m 666 "$system/dev/urandom" c 1 9
   mkdir "$system/artefacts" && cp "$folder"/* "$system/artefacts/"
 }
+other=''  # the processor of an archive that QEMU runs, on this machine with that one's C library
 inside() { # COMMAND...: as a person who has just logged in
-  env -i HOME=/root LANG=C.UTF-8 PATH="${path:-}/usr/sbin:/usr/bin:/sbin:/bin" chroot "$system" "$@"
+  local person=(env -i LANG=C.UTF-8 PATH="${path:-}/usr/sbin:/usr/bin:/sbin:/bin")
+  if [[ $other ]]; then
+    "${person[@]}" HOME="$work/home" QEMU_LD_PREFIX="/usr/$other-linux-gnu" "$@"
+  else
+    "${person[@]}" HOME=/root chroot "$system" "$@"
+  fi
 }
 python_packages() { # numpy as pip has it here; the fresh system has no network of its own
   local python=python3 made
@@ -73,20 +85,20 @@ python_packages() { # numpy as pip has it here; the fresh system has no network 
 # --- a newcomer's journey -------------------------------------------------------------------------
 journey() { # NAME
   local answer start=$SECONDS
-  inside sh -ec 'mkdir -p /srv/work && cd /srv/work
+  inside sh -ec 'mkdir -p ~/work && cd ~/work
     invar run --model-name shakespeare-4m --prompt-text "ROMEO:" --max-new-tokens 64 --receipt-path r.json
     rm -rf ~/.cache ~/.local
     invar verify r.json' >"$work/log" 2>&1 || wrong "$1: the journey failed"
   grep -q '^VERIFIED' "$work/log" || wrong "$1: not verified"
   answer=$(sed -n 's/^  hash *//p' "$work/log")
-  inside sh -ec 'cd /srv/work
+  inside sh -ec 'cd ~/work
     invar serve --model-name shakespeare-4m --port 18765 >serve.log 2>&1 & server=$!
-    for i in $(seq 100); do curl -fs http://127.0.0.1:18765/ready && break; sleep 0.1; done
+    for i in $(seq 300); do curl -fs http://127.0.0.1:18765/ready && break; sleep 0.1; done
     curl -fsS http://127.0.0.1:18765/v1/completions -H "content-type: application/json" \
       -d "{\"model\": \"shakespeare-4m\", \"prompt\": \"ROMEO:\", \"max_tokens\": 8}"
     kill $server; wait $server' >"$work/log" 2>&1 || wrong "$1: the server failed"
   grep -q '"text_completion"' "$work/log" || wrong "$1: no answer of the server"
-  printf '%-10s %-10s %s (%d s)\n' "$suite" "$1" "$answer" $((SECONDS - start))
+  printf '%-10s %-10s %s (%d s)\n' "${other:-$suite}" "$1" "$answer" $((SECONDS - start))
 }
 gone() { # NAME
   ! inside sh -c 'command -v invar' >/dev/null || fail "$1: invar is still there after it was removed"
@@ -106,23 +118,19 @@ for archive in "$folder"/invar-*-linux-"$(uname -m)".tar.xz; do
   tar -C "$system/opt" -xf "$archive"
   path=/opt/$(basename "$archive" .tar.xz)/bin: journey archive
 done
-# An archive of another processor, under QEMU: it runs the plan that this processor's compiles.
 for archive in "$folder"/invar-*-linux-*.tar.xz; do
   other=${archive##*-linux-} other=${other%.tar.xz}
-  native=${archive%-linux-*}-linux-$(uname -m).tar.xz
-  [[ $archive != "$native" && -e $native ]] && command -v "qemu-$other-static" >/dev/null || continue
+  [[ $other != "$(uname -m)" ]] && command -v "qemu-$other-static" >/dev/null || continue
   finish
-  mkdir -p "$work/archives"
-  for one in "$archive" "$native"; do tar -C "$work/archives" -xf "$one"; done
-  demo=(run --model-name shakespeare-4m --prompt-text ROMEO: --max-new-tokens 64)
-  (cd "$work" && export XDG_CACHE_HOME="$work/cache" XDG_STATE_HOME="$work/state"
-    "archives/$(basename "$native" .tar.xz)/bin/invar" "${demo[@]}" --task-dir task --receipt-path a.json
-    "qemu-$other-static" "archives/$(basename "$archive" .tar.xz)/bin/invar" "${demo[@]}" \
-      --plan task/plan.invar --receipt-path b.json) >"$work/log" 2>&1 || wrong "$other: it does not run"
-  mapfile -t answers < <(sed -n 's/^  hash *//p' "$work/log")
-  [[ ${#answers[@]} == 2 && ${answers[0]} == "${answers[1]}" ]] || wrong "$other: another answer"
-  printf '%-10s %-10s %s\n' QEMU "$other" "${answers[1]}"
+  mkdir -p "$work/home" "$work/bin"
+  tar -C "$work" -xf "$archive"
+  # QEMU runs the program, and the program is what it calls by its own name.
+  printf '#!/bin/sh\nexec qemu-%s-static "%s" "$@"\n' "$other" \
+    "$work/$(basename "$archive" .tar.xz)/bin/invar" >"$work/bin/invar"
+  chmod +x "$work/bin/invar"
+  path="$work/bin:" journey archive
 done
+other=''
 fresh
 python=$(inside python3 -c 'import sys; print("%d%d" % sys.version_info[:2])')
 for wheel in "$folder"/invar-*-cp"$python"-*.whl "$folder"/invar-*-abi3-*.whl; do

@@ -152,6 +152,7 @@ std::vector<std::string> mpirun_command(const ExecutionOptions& o) {
                                       kJobOutput,
                                       "-n",
                                       std::to_string(processes_of(o))};
+  if (std::getenv(run::kJobRelay)) command.insert(command.end(), {"-x", run::kJobRelay});
   if (o.workers != "processes") command.insert(command.end(), {"--host", o.workers});
   command.push_back(std::filesystem::read_symlink("/proc/self/exe", ec).string());
   command.insert(command.end(), arguments().begin() + 1, arguments().end());
@@ -283,6 +284,8 @@ int run_in_job(int (*program)(int argc, char** argv, bool), int argc, char** arg
     ::signal(SIGUSR1, SIG_IGN);  // of process 0
     const char* const model = std::getenv(kJobModel);
     code = exit_code(run::work_for(t, model ? model : ""));
+  } else if (const char* const socket = std::getenv(run::kJobRelay)) {
+    code = exit_code(t.relay(socket));
   } else {
     code = exit_code(t.greet());
     run::Transport::set_current(&t);

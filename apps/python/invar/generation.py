@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
-from invar import _native, argument_table, arrays
+from invar import _native, argument_table, arrays, jobs
 
 INT32 = 2**31 - 1
 Path: TypeAlias = str | os.PathLike[str]
@@ -128,11 +128,11 @@ def stop_string(name, value):
     return value
 
 
-def device_of(value):
-    """One device, or several: a list of names, or the text that the command line takes."""
+def names_of(name, value):
+    """One name, or several: a list of them, or the text that the command line takes."""
     if isinstance(value, list | tuple) and value:
-        return ",".join(text_of("device", name) for name in value)
-    return text_of("device", value)
+        return ",".join(text_of(name, one) for one in value)
+    return text_of(name, value)
 
 
 # Kind of an argument (tools/options/generate.py) -> its value as the native options take it; None:
@@ -146,7 +146,10 @@ CONVERSIONS = {
     "path": path_of,
     "name": name_or_default,
     "text": text_of,
-    "device": lambda name, value: device_of(value),
+    "device": names_of,
+    "hosts": lambda name, value: (
+        names_of(name, value) if isinstance(value, list | tuple) else name_or_default(name, value)
+    ),
     "tokens": lambda name, value: list_of(name, value, token),
     "bias": biases,
     "json": json_text,
@@ -167,12 +170,7 @@ def filled(options, arguments, given):
     return options
 
 
-def execution_of(given, workers):
-    if workers is not None:
-        raise _native.NotCovered(
-            "workers: processes and hosts are of the command line alone: `invar run --workers`; "
-            "leave it out"
-        )
+def execution_of(given):
     return filled(_native.ExecutionOptions(), argument_table.EXECUTION, given)
 
 
@@ -288,15 +286,17 @@ class KeptModel:
     same way (device, threads, operation_set, ...)."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._engine = path_of("model", path), None
+        self._path, self._engine, self._worker_model = path_of("model", path), None, None
 
     def __fspath__(self) -> str:
         return self._path
 
-    def engine(self, where, execution):
-        if self._engine is None or not self._engine.serves(where, execution):
-            self._engine = None  # frees its memory first
-            self._engine = _native.Engine(where, execution)
+    def engine(self, where, execution, given, worker_model):
+        same = self._engine is not None and self._engine.serves(where, execution)
+        if not same or self._worker_model != worker_model:
+            self._engine = None  # frees its memory, and ends its workers, first
+            job = jobs.start(given, worker_model)
+            self._engine, self._worker_model = _native.Engine(where, execution, job), worker_model
         return self._engine
 
     def unload(self) -> None:
@@ -325,7 +325,7 @@ def answer_to(
     sign,
     salt_prompt,
     previous,
-    workers,
+    worker_model,
     **given,
 ):
     """invar.generate() (requests.py)."""
@@ -352,11 +352,11 @@ def answer_to(
     where = _native.ModelOptions()
     where.model_name = path_of("model", model)
     filled(where, argument_table.MODEL, given)
-    execution = execution_of(given, workers)
+    execution = execution_of(given)
     native = _native.Generation(
-        model.engine(where, execution)
+        model.engine(where, execution, given, worker_model)
         if isinstance(model, KeptModel)
-        else _native.Engine(where, execution),
+        else _native.Engine(where, execution, jobs.start(given, worker_model)),
         sampling,
         "" if prompt is None else text_of("prompt", prompt),
         chat=chat,
@@ -483,7 +483,7 @@ def verdict_on(
     bind,
     choices,
     audio,
-    workers,
+    worker_model,
     **given,
 ):
     """invar.verify() (requests.py)."""
@@ -506,7 +506,8 @@ def verdict_on(
         receipt,
         require_key,
         where,
-        execution_of(given, workers),
+        execution_of(given),
+        jobs.start(given, worker_model),
         0 if spot is None else whole("spot", spot, 1, INT32),
         "" if salt is None else text_of("salt", salt),
         steps,

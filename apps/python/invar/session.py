@@ -65,18 +65,19 @@ class InferenceSession:
         if max_new_tokens is not None:
             given["max_new_tokens"] = max_new_tokens
         with self._lock:
-            answer = generate(
-                self._kept,
-                prompt,
-                messages=messages,
-                tools=tools,
-                enable_thinking=enable_thinking,
-                **given,
-            )
             try:
+                answer = generate(
+                    self._kept,
+                    prompt,
+                    messages=messages,
+                    tools=tools,
+                    enable_thinking=enable_thinking,
+                    **given,
+                )
                 answer.text  # computes it, so that errors are raised here
-            except _native.Failed:  # the files of the model have changed
-                self._kept.unload()
+            except _native.Failed:  # the files of the model have changed, or a worker is lost
+                if self._kept is not None:
+                    self._kept.unload()
                 raise
         return answer
 

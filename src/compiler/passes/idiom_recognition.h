@@ -63,6 +63,9 @@ ScalarOp match_scalar_op(Value v, int sides = 2) {
       if (Value x = op->getOperand(1 - side); same_shape(x, v)) return {x, *n};
   return {};
 }
+// If v: [B, h * g, N, D] repeats each head of a value [B, h, N, D] g times, that value; else v.
+// This is grouped query attention.
+Value strip_head_repeat(Value v);
 // Appends the factors of a product in any order and association. x itself counts as one factor and
 // x^3 as three. Stops to expand products after kMaxFactors factors.
 inline void factors_of(Value v, Value x, SmallVectorImpl<Value>& out) {

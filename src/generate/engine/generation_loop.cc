@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/endian.h"
+#include "generate/scheduling/decode_groups.h"
 #include "receipt/receipt.h"
 
 namespace invar::generate {
@@ -192,8 +193,7 @@ Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* 
   std::vector<run::NewTokens> prompts;  // without their last tokens
   std::vector<run::NextToken> next;
   for (const GenerationLoop* const loop : loops) {
-    const std::span<const int32_t> tokens =
-        loop->unfed_.empty() ? std::span(loop->generation().tokens).last(1) : loop->unfed_;
+    const std::span<const int32_t> tokens = loop->not_computed();
     if (tokens.size() > 1) prompts.push_back({loop->sequence(), tokens.first(tokens.size() - 1)});
     next.push_back({loop->sequence(), tokens.back()});
   }
@@ -201,6 +201,22 @@ Status GenerationLoop::advance(run::Session& session, std::span<GenerationLoop* 
     INVAR_CHECK_OK(session.append_many(prompts));
   }
   INVAR_TRY(const std::span<const float> logits, session.step_many(next));
+  for (GenerationLoop* const loop : loops) loop->unfed_ = {};
+  return take(session, logits, loops);
+}
+
+Status GenerationLoop::start(run::Session& session, std::span<GenerationLoop* const> loops) {
+  std::vector<run::NextToken> next;
+  for (const GenerationLoop* const loop : loops)
+    next.push_back({loop->sequence(), loop->not_computed().back()});
+  INVAR_CHECK_OK(session.start_many(next));
+  for (GenerationLoop* const loop : loops) loop->in_flight_ = true;
+  return {};
+}
+
+Status GenerationLoop::finish(run::Session& session, std::span<GenerationLoop* const> loops) {
+  for (GenerationLoop* const loop : loops) loop->in_flight_ = false;
+  INVAR_TRY(const std::span<const float> logits, session.take_many());
   for (GenerationLoop* const loop : loops) loop->unfed_ = {};
   return take(session, logits, loops);
 }
@@ -272,12 +288,18 @@ Result<std::vector<Generation>> generate_many(run::Session& session,
   const auto start = Clock::now();
   auto first = start;
   int64_t count = 0;
+  DecodeGroups groups(session);
   for (bool prompts_done = false;; prompts_done = true) {
     std::vector<GenerationLoop*> open;
     for (GenerationLoop& loop : loops)
-      if (!loop.complete()) open.push_back(&loop);
-    if (open.empty()) break;
-    INVAR_CHECK_OK(GenerationLoop::advance(session, open));
+      if (!loop.complete() && !loop.in_flight()) open.push_back(&loop);
+    if (open.empty() && groups.empty()) break;
+    if (prompts_done && groups.divide(open.size())) {
+      INVAR_CHECK_OK(groups.start(open));
+      INVAR_TRY(open, groups.take());
+    } else {
+      INVAR_CHECK_OK(GenerationLoop::advance(session, open));
+    }
     for (const GenerationLoop* const loop : open)
       if (loop->problem()) return *loop->problem();
     if (prompts_done)

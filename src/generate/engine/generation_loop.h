@@ -62,6 +62,13 @@ class GenerationLoop {
   // behind session.finish_overlapped().
   // A row of logits that no token can be picked from is its own loop's problem() alone.
   static Status advance(run::Session&, std::span<GenerationLoop* const>);
+  // The same in two calls, of loops that decode: the step is in flight between them. Steps are
+  // finished in the order in which they were started.
+  static Status start(run::Session&, std::span<GenerationLoop* const>);
+  static Status finish(run::Session&, std::span<GenerationLoop* const>);
+  bool in_flight() const { return in_flight_; }
+  // Whether it needs a token's step alone.
+  bool decodes() const { return unfed_.size() <= 1 && !task_.drafter && task_.source.empty(); }
   // So many of the tokens that a loop has yet to compute, but not the last one.
   struct Part {
     GenerationLoop* loop;
@@ -91,6 +98,10 @@ class GenerationLoop {
   using Clock = std::chrono::steady_clock;
   // Logits of a step, a row for each loop in their order -> a token more of each.
   static Status take(run::Session&, std::span<const float> logits, std::span<GenerationLoop* const>);
+  // The last token that is not computed, and those before it.
+  std::span<const int32_t> not_computed() const {
+    return unfed_.empty() ? std::span(generation_.tokens).last(1) : unfed_;
+  }
   Status take_first();
   Status step_with_drafts();
   std::vector<int32_t> draft(int64_t unfed);
@@ -103,7 +114,7 @@ class GenerationLoop {
   std::vector<int32_t> known_;      // of resume(): prompt and answer
   std::span<const int32_t> unfed_;  // tokens before the next step's; empty: the last one is next
   int64_t sequence_;
-  bool encoded_ = false;
+  bool encoded_ = false, in_flight_ = false;
   Generation generation_;
   std::optional<Error> problem_;
   size_t returned_ = 0;  // tokens that next() has given

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "generate/engine/engine_impl.h"
+#include "generate/scheduling/decode_groups.h"
 #include "generate/scheduling/prompt_pace.h"
 #include "num/env.h"
 #include "run/prompt_tail.h"
@@ -72,6 +73,7 @@ struct Scheduler::Impl {
   Impl(Engine::Impl& e, Observer& o, int64_t most, bool paced)
       : engine(e),
         pool(*e.pool),
+        groups(*e.session),
         observer(o),
         prompt_tokens(e.is_reproducible() && most ? most : INT64_MAX),
         by_time(paced && e.is_reproducible() && most),
@@ -79,6 +81,7 @@ struct Scheduler::Impl {
     rows.resize(static_cast<size_t>(e.session->sequences()));
   }
   ~Impl() {
+    groups.finish();
     for (Entry* const row : rows)
       if (row) leave(*row);
   }
@@ -93,6 +96,10 @@ struct Scheduler::Impl {
   int64_t missing(const Plan&) const;
   void give_way(Plan&);
   Status compute(const Plan&);
+  bool all_decode() const;
+  Status advance(Step&);
+  Status take_group(Step&);
+  Status land(Step&);
   void tell(const Plan&, Step&);
   void seal_complete(Step&);
   bool comes_before(const Entry& a, const Entry& b) const {
@@ -107,6 +114,7 @@ struct Scheduler::Impl {
 
   Engine::Impl& engine;
   PagePool& pool;
+  DecodeGroups groups;  // answers whose next tokens are in flight
   Observer& observer;
   const int64_t prompt_tokens;
   const bool by_time;
@@ -117,6 +125,8 @@ struct Scheduler::Impl {
   Figures figures = {};
   size_t added = 0;
   bool answers_alone = false;            // the next step computes no prompt
+  Step landed = {};                      // what cancel() brought, which step() has yet to tell
+  Status problem = {};                   // of the steps that brought it
   std::deque<Complete> answered = {};    // that next() has yet to return
   std::unique_ptr<Phase> decoding = {};  // prompts and answers
   int64_t made = 0, total = 0;           // tokens of answers; the most there can be
@@ -229,7 +239,7 @@ Scheduler::Impl::Plan Scheduler::Impl::plan() {
   int64_t left = most;
   std::set<Digest> coming;  // pages that this step computes
   for (Entry* const e : all) {
-    if (e->loop->complete()) continue;  // without a token
+    if (e->loop->complete() || e->loop->in_flight()) continue;  // the first one without a token
     if (e->loop->unfed() > 0) append_kept(*e);
     const size_t unfed = e->loop->unfed();
     // A prompt alone is one step, as a verifier computes it.
@@ -323,6 +333,49 @@ Status Scheduler::Impl::compute(const Plan& plan) {
   return {};
 }
 
+// Whether the answers that are not in flight need nothing but a step of answers.
+bool Scheduler::Impl::all_decode() const {
+  return engine.is_reproducible() && std::ranges::all_of(rows, [](const Entry* e) {
+           return !e || e->loop->complete() || e->loop->in_flight() || e->loop->decodes();
+         });
+}
+
+// Answers alone decode in groups, where they gain by it. Whatever else is to be done is done while
+// none is in flight.
+Status Scheduler::Impl::advance(Step& step) {
+  if (!groups.empty() && !all_decode()) return land(step);
+  Plan plan = this->plan();
+  if (!groups.empty() && !pool.make_room(missing(plan))) return land(step);
+  give_way(plan);
+  if (!all_decode() || !groups.divide(plan.next.size())) {
+    INVAR_CHECK_OK(compute(plan));
+    tell(plan, step);
+    return {};
+  }
+  std::vector<GenerationLoop*> ready;
+  for (const Entry* const e : plan.next) ready.push_back(e->loop.get());
+  INVAR_CHECK_OK(groups.start(ready));
+  return take_group(step);
+}
+
+// The tokens of the group that was started first.
+Status Scheduler::Impl::take_group(Step& step) {
+  INVAR_TRY(const std::vector<GenerationLoop*> loops, groups.take());
+  Plan taken;
+  for (const GenerationLoop* const loop : loops) {
+    taken.next.push_back(rows[static_cast<size_t>(loop->sequence())]);
+    service.had(taken.next.back()->turn.client, 1);
+  }
+  tell(taken, step);
+  return {};
+}
+
+// Nothing is in flight then.
+Status Scheduler::Impl::land(Step& step) {
+  while (!groups.empty()) INVAR_CHECK_OK(take_group(step));
+  return {};
+}
+
 // The tokens that have come, and the pages that are full.
 void Scheduler::Impl::tell(const Plan& plan, Step& step) {
   for (Entry* const e : plan.next) {
@@ -380,6 +433,9 @@ size_t Scheduler::add(Request& request, Turn turn) {
 void Scheduler::cancel(size_t request) {
   const auto found = impl_->entries.find(request);
   if (found == impl_->entries.end()) return;
+  if (const auto& loop = found->second.loop; loop && loop->in_flight())
+    impl_->problem = impl_->land(impl_->landed);
+  std::erase_if(impl_->landed.tokens, [=](const Step::Token& t) { return t.request == request; });
   if (found->second.sequence >= 0) impl_->leave(found->second);
   impl_->service.ends(found->second.turn.client);
   impl_->entries.erase(found);
@@ -402,12 +458,10 @@ Scheduler::Figures Scheduler::figures() const {
 
 Result<Scheduler::Step> Scheduler::step() {
   const num::ArithmeticEnv env;
-  Step step;
+  INVAR_CHECK_OK(std::exchange(impl_->problem, Status()));
+  Step step = std::exchange(impl_->landed, {});
   impl_->begin_waiting();
-  Impl::Plan plan = impl_->plan();
-  impl_->give_way(plan);
-  INVAR_CHECK_OK(impl_->compute(plan));
-  impl_->tell(plan, step);
+  INVAR_CHECK_OK(impl_->advance(step));
   impl_->seal_complete(step);
   return step;
 }

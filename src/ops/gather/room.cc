@@ -1,7 +1,9 @@
 // Checks, partition and bounds of gather and scatter.
 #include "kernels/blocks/block_readers.h"
 #include "kernels/check.h"
+#include "kernels/fusion/part_rules.h"
 #include "ops/gather/index.h"
+#include "weights/packed_rows.h"
 
 namespace invar::ops {
 namespace {
@@ -20,6 +22,11 @@ const RegisteredBlockReader table_rows("gather", [](const View& x, int i, const 
   const AxisExtents a = axis_extents(x, GatherAttributes(attrs).axis);
   return a.n == x.dim[0] && a.inner == x.dim[1];
 });
+
+const RegisteredPartRule parts_by_index({.op = "gather_nd",
+                                         .reads_along = [](const Attributes& attrs) -> int64_t {
+                                           return GatherNdAttributes(attrs).batch_dims;
+                                         }});
 
 int axis_of_call(const Call& c) {
   return axis_in(c.in[0], GatherAttributes(c).axis);

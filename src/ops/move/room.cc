@@ -1,5 +1,6 @@
 // Data movement: the strided loops of each operation, and the checks.
 #include "kernels/check.h"
+#include "kernels/fusion/part_rules.h"
 #include "ops/move/walk.h"
 
 namespace invar::ops {
@@ -21,6 +22,10 @@ void append(MoveLoops& w, MoveAxis a) {
   }
   w.axis[w.rank++] = a;
 }
+
+const RegisteredPartRule joined_parts({.op = "concat", .joins_along = [](const Attributes& attrs) -> int64_t {
+                                         return ConcatAttributes(attrs).axis;
+                                       }});
 
 void find_transpose(MoveLoops& w, int64_t width) {
   for (int d = 0; d < w.rank; ++d)

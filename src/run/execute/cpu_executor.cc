@@ -9,7 +9,11 @@
 namespace invar::run {
 
 CpuExecutor::CpuExecutor(std::shared_ptr<const Executable> executable, Pool& pool)
-    : Executor(std::move(executable), nullptr), pool_(pool), scratch_(static_cast<size_t>(pool.threads())) {
+    : Executor(std::move(executable), nullptr),
+      pool_(pool),
+      parts_(chosen_parts(*executable_)),
+      unread_(parts_.size()),
+      scratch_(static_cast<size_t>(pool.threads())) {
   for (const plan::Port& p : executable_->plan->inputs) readers_[p.value];
   for (size_t n = 0; n < nodes_.size(); ++n) {
     groups_.push_back({this, n});
@@ -83,12 +87,12 @@ Status CpuExecutor::schedule(bool) {
     end = concurrent_end(n);
     if (nodes_[n].is_view && end == n + 1) continue;
     int64_t bytes = 0;
-    bool has_indices = false;
+    bool has_indices = false, has_parts = false;
     for (size_t m = n; m < end; ++m) {
-      bytes += nodes_[m].bytes_touched;
+      bytes += nodes_[m].bytes_touched, has_parts |= parts_[m].by >= 0;
       has_indices |= e.nodes[m].contract->find_out_of_bounds != nullptr;
     }
-    waves_.push_back({n, end, workers_for(bytes, pool_.threads()), has_indices});
+    waves_.push_back({n, end, workers_for(bytes, pool_.threads()), has_indices, has_parts});
   }
   return {};
 }
@@ -104,6 +108,7 @@ Status CpuExecutor::run(bool tail, const std::function<void()>&) {
           contract.find_out_of_bounds && contract.find_out_of_bounds(nodes_[n].call, out_of_bounds))
         return out_of_bounds_error(n, out_of_bounds);
     }
+    if (wave.has_parts) find_unread(wave);
     if (first.join >= 0) {
       INVAR_CHECK_OK(run_join(wave));
     } else {
@@ -115,10 +120,16 @@ Status CpuExecutor::run(bool tail, const std::function<void()>&) {
   return check_libraries();
 }
 
-// Ranks of all partitions share the threads of the pool.
+// Who observes sees what every node makes.
+void CpuExecutor::find_unread(const Wave& wave) {
+  for (size_t n = wave.begin; n < wave.end; n = executable_->group_end(n))
+    unread_[n] = !observe_ && parts_[n].by >= 0 && parts_[n].behind <= wave.begin &&
+                 !is_read(parts_[n], values_[parts_[n].by]);
+}
+
 void CpuExecutor::run_in_turn(const Wave& wave) {
   std::unique_lock<std::mutex> turn;
-  if (joins_) turn = std::unique_lock(*joins_->turn);
+  if (turn_) turn = std::unique_lock(*turn_);
   run_wave(wave);
 }
 
@@ -141,20 +152,20 @@ Status CpuExecutor::run_join(const Wave& wave) {
 // The nodes of a wave, except those that are fused into others, have one kernel. In each phase
 // their work units form one range, which the pool splits.
 void CpuExecutor::run_wave(const Wave& wave) {
-  const auto [begin, end, workers, has_indices] = wave;
+  const size_t begin = wave.begin, end = wave.end;
   num::mend_arithmetic_env();
   const Executable& e = *executable_;
   const ops::CpuKernel& kernel = *e.nodes[begin].kernel.cpu;
-  if (workers == 1) {
+  if (wave.workers == 1) {
     for (int phase = 0; phase < kernel.phases; ++phase)
       for (size_t n = begin; n < end; n = e.group_end(n))
-        if (const BoundNode& node = nodes_[n]; node.units[phase])
-          kernel.run(node.call, phase, 0, node.units[phase], scratch_[0].data());
+        if (const int64_t units = units_of(n, phase))
+          kernel.run(nodes_[n].call, phase, 0, units, scratch_[0].data());
     return;
   }
   for (int phase = 0; phase < kernel.phases; ++phase) {
     int64_t units = 0;
-    for (size_t n = begin; n < end; n = e.group_end(n)) units += nodes_[n].units[phase];
+    for (size_t n = begin; n < end; n = e.group_end(n)) units += units_of(n, phase);
     if (units == 0) continue;
     struct {
       const CpuExecutor& executor;
@@ -166,17 +177,17 @@ void CpuExecutor::run_wave(const Wave& wave) {
       num::mend_arithmetic_env();  // the thread may have slept in functions that a library can replace
       int64_t first = 0;           // the node's first unit in the range
       for (size_t n = job.begin; n < job.end && first < to; n = job.executor.executable_->group_end(n)) {
-        const BoundNode& node = job.executor.nodes_[n];
-        const int64_t count = node.units[job.phase];
+        const int64_t count = job.executor.units_of(n, job.phase);
         const int64_t a = std::max(from - first, int64_t{0}), b = std::min(to - first, count);
-        if (a < b) job.kernel.run(node.call, job.phase, a, b, job.executor.scratch_[worker].data());
+        if (a < b)
+          job.kernel.run(job.executor.nodes_[n].call, job.phase, a, b, job.executor.scratch_[worker].data());
         first += count;
       }
     };
     if (units == 1)
       work(0, 0, units);
     else
-      pool_.run(units, work, workers);
+      pool_.run(units, work, wave.workers);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "run/execute/executor.h"
+#include "run/prepare/chosen_parts.h"
 
 namespace invar::run {
 
@@ -26,6 +27,7 @@ class CpuExecutor final : public Executor {
     size_t begin, end;
     int workers;
     bool has_indices;  // some operand is an index, which may be out of bounds
+    bool has_parts;    // some node makes a part that may be unread
   };
   Status reserve_header(uint64_t bytes) override;
   const Allocation& header_of_calls() const override { return step_header_; }
@@ -38,6 +40,8 @@ class CpuExecutor final : public Executor {
   ops::Epilogue make_epilogue(size_t head) const;
   static void run_fused(const void* context, const ops::Region&);
   size_t concurrent_end(size_t first) const;
+  void find_unread(const Wave&);
+  int64_t units_of(size_t n, int phase) const { return unread_[n] ? 0 : nodes_[n].units[phase]; }
   void run_wave(const Wave&);
   void run_in_turn(const Wave&);
   Status run_join(const Wave&);
@@ -49,7 +53,9 @@ class CpuExecutor final : public Executor {
   };
   Pool& pool_;
   std::function<void(const NodeResults&)> observe_;
-  std::vector<FusedGroup> groups_;                  // per node
+  std::vector<FusedGroup> groups_;       // per node
+  const std::vector<ChosenPart> parts_;  // per node
+  std::vector<char> unread_;             // per node: nobody reads the part that it makes in this step
   std::map<int, std::vector<ops::View*>> readers_;  // per input: the operands of nodes_ that read it
   std::vector<Wave> waves_;                         // of the last bind()
   std::vector<Allocation> scratch_;                 // per worker

@@ -19,6 +19,9 @@ constexpr size_t kHashedPiece = size_t{8} << 20, kLargeHashedPiece = size_t{32} 
 // How long a rank's kernel waits for the part of another one.
 constexpr uint64_t kJoinPatience = 20'000'000'000;  // nanoseconds
 constexpr size_t kPieceRows = 32;                   // of larger pieces: multiples of so many
+// In so many small steps one comes again that is worth recording: at once, and in a stage of
+// several after those of other groups.
+constexpr size_t kSoon = 1, kSoonInStage = 8;
 
 static bool is_selected(const std::optional<std::vector<int>>& ports, int v) {
   return !ports || std::find(ports->begin(), ports->end(), v) != ports->end();
@@ -36,7 +39,7 @@ Status CudaExecutor::reserve_header(uint64_t bytes) {
 // The queue may still use the memory, and graphs hold pointers into it.
 Status CudaExecutor::release_memory() {
   INVAR_CHECK_OK(device_->wait());
-  graphs_.clear(), single_graph_.reset(), last_small_.reset();
+  graphs_.clear(), single_graph_.reset(), last_small_.clear();
   return {};
 }
 
@@ -290,6 +293,14 @@ void CudaExecutor::queue_constants() const {
       executable_->nodes[n].kernel.gpu->enqueue(nodes_[n].call, device_->stream());
 }
 
+// Whether a small step came soon before.
+bool CudaExecutor::comes_again(const Step& step) {
+  const bool again = std::ranges::find(last_small_, step) != last_small_.end();
+  last_small_.push_back(step);
+  if (last_small_.size() > (shares_arena() ? kSoonInStage : kSoon)) last_small_.pop_front();
+  return again;
+}
+
 // Queues a step, or replays what was recorded of it. One that joins with other ranks is recorded
 // whatever its size: recording loads its kernels, which must not happen while another rank's
 // kernels wait for this one.
@@ -299,7 +310,7 @@ Status CudaExecutor::launch(bool tail) {
   const Step step{step_shape_.batch, step_shape_.rows, step_shape_.past, tail, fed_on_device_, in_place_};
   if (!recurs)
     single_graph_.reset();
-  else if (std::exchange(last_small_, step) != step && !joins_ && !graphs_.contains(step))
+  else if (!comes_again(step) && !joins_ && !graphs_.contains(step))
     return queue(tail);
   auto& graph = recurs ? graphs_[step] : single_graph_;
   if (!graph) {
@@ -417,11 +428,11 @@ void CudaExecutor::preload_bound(bool tail) {
   if (!std::ranges::all_of(executable_->plan->inputs, has_host_side)) return;
   device_->make_current();
   if (!device_->begin_capture()) return;
-  queue_constants();
-  const Status queued = queue(tail);
+  const Status constants = queue_constants();
+  const Status queued = constants ? queue(tail) : Status();
   const auto graph = device_->end_capture();
   for (const plan::Port& p : executable_->plan->outputs)
-    if (queued && graph && tail && left_on_device())
+    if (constants && queued && graph && tail && left_on_device())
       reserve_pieces(std::min(bytes_of(values_[p.value]), piece_of(values_[p.value], kLargeHashedPiece)));
 }
 

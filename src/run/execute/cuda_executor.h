@@ -2,6 +2,7 @@
 // outputs. Small steps recur, so they are recorded and replayed as CUDA graphs.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -69,11 +70,12 @@ class CudaExecutor final : public Executor {
   std::map<int, const void*> in_place_;  // of these, the ones that are read where they lie
   std::optional<std::vector<int>> selected_inputs_, selected_outputs_;
   // Recorded steps, by batch, rows, past_bound(), tail, fed_on_device_ and in_place_; and the last
-  // small step. One that does not come twice in a row, as while sequences join and leave, is not
-  // worth recording.
+  // small ones: groups of sequences come to a stage by turns, in memory of their own. One that does
+  // not come again soon, as while sequences join and leave, is not worth recording.
   using Step = std::tuple<int64_t, int64_t, int64_t, bool, std::set<int>, std::map<int, const void*>>;
   std::map<Step, std::unique_ptr<Device::Graph>> graphs_;
-  std::optional<Step> last_small_;
+  std::deque<Step> last_small_;
+  bool comes_again(const Step&);
   // Of ranks that join within a step: that of a step that does not recur, and the memory that the
   // others write into.
   std::unique_ptr<Device::Graph> single_graph_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,8 @@ class Executor {
   void share_arena(std::shared_ptr<Allocation> arena) { arena_ = std::move(arena), shares_arena_ = true; }
   // Before reserve(): the executable joins with those of other ranks within its steps.
   void join_with(std::shared_ptr<RankJoins> joins, int rank) { joins_ = std::move(joins), rank_ = rank; }
+  // On the host: the threads of the pool are those of other executors, too, by turns.
+  void share_threads(std::shared_ptr<std::mutex> turn) { turn_ = std::move(turn); }
   // Weights that were loaded for executable().weight_uses(). May be called again with others.
   Status attach(const Weights&);
   // Forgets all sequences where the capacity is more than before. Allocates the memory of
@@ -94,6 +97,7 @@ class Executor {
   virtual size_t bytes() const;
 
  protected:
+  bool shares_arena() const { return shares_arena_; }
   // A node of the executable in the current step.
   struct BoundNode {
     std::vector<ops::View> in, out;
@@ -148,7 +152,8 @@ class Executor {
   Allocation step_header_;
   std::shared_ptr<RankJoins> joins_;  // null: the executable joins with no other
   int rank_ = 0;
-  Allocation transient_header_;  // of nodes with the memory of a call: sequences that begin at 0
+  std::shared_ptr<std::mutex> turn_;  // of the pool's threads; null: nobody else has them
+  Allocation transient_header_;       // of nodes with the memory of a call: sequences that begin at 0
   int64_t capacity_ = 0, states_capacity_ = 0, source_ = 1;
   bool has_constants_ = false;  // constants_ holds those of the attached weights
   StepShape step_shape_{};      // of the last bind(); 0 rows: none holds

@@ -132,6 +132,10 @@ int64_t StatePages::needed(int64_t sequence, int64_t past, int64_t positions) co
   return pages;
 }
 
+bool StatePages::copies(int64_t sequence, int64_t past) const {
+  return needed(sequence, past, 0) > 0;  // none behind what it has
+}
+
 int64_t StatePages::take_number() {
   int64_t page = numbered_;
   if (free_.empty()) {

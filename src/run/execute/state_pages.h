@@ -32,6 +32,8 @@ class StatePages {
   Status take(int64_t sequence, int64_t past, int64_t positions);
   // The pages that take() needs more.
   int64_t needed(int64_t sequence, int64_t past, int64_t positions) const;
+  // Whether take() copies a page that others read, too.
+  bool copies(int64_t sequence, int64_t past) const;
   // There is memory for so many pages more.
   Status make_ready(int64_t pages);
   // Whether so many pages more may be in use; on a device their memory is there then.

@@ -54,12 +54,6 @@ Result<std::unique_ptr<LocalStage>> LocalStage::prepare(plan::Stage stage, const
   return s;
 }
 
-// On a host every rank has a lane of its own, too: it waits for others within a step.
-void LocalStage::join_with(std::shared_ptr<RankJoins> joins) {
-  joins_ = std::move(joins);
-  if (!device_) lane_ += " " + std::to_string(stage_.partition) + "." + std::to_string(stage_.rank);
-}
-
 Result<uint64_t> LocalStage::weight_bytes() const {
   return Weights::needed(plan(), context_.folder, executable_->weight_uses(), device_ != nullptr);
 }
@@ -81,6 +75,7 @@ void LocalStage::make_executor() {
   executor_ = Executor::make(executable_, *context_.pool, device_);
   if (arena_) executor_->share_arena(arena_);
   if (joins_) executor_->join_with(joins_, stage_.rank);
+  executor_->share_threads(turn_);
   std::vector<int> inputs, outputs;  // the others are handed over where they lie
   for (int v : {ids_, positions_, lengths_, hidden_in_})
     if (v >= 0) inputs.push_back(v);

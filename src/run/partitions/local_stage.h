@@ -68,7 +68,11 @@ class LocalStage final : public Stage {
   void check_instead(const plan::Plan* whole) { checks_ = whole, checks_own_ = false; }
 
   // The stage joins with those of the other ranks of its partition within its steps.
-  void join_with(std::shared_ptr<RankJoins> joins);
+  void join_with(std::shared_ptr<RankJoins> joins) { joins_ = std::move(joins); }
+  // On the host: it has a lane of its own, whose stages share the threads of the pool by turns.
+  void have_lane(const std::string& name, std::shared_ptr<std::mutex> turn) {
+    lane_ += " " + name, turn_ = std::move(turn);
+  }
   void give_up() override {
     if (joins_) joins_->give_up();
   }
@@ -126,6 +130,7 @@ class LocalStage final : public Stage {
   std::shared_ptr<Allocation> arena_;     // null: the executor's own
   std::shared_ptr<UploadQueues> queues_;  // while weights are to be loaded; null: of each load
   std::shared_ptr<RankJoins> joins_;      // null: it joins between stages, or has no ranks
+  std::shared_ptr<std::mutex> turn_;      // null: nobody else has the pool's threads
   std::unique_ptr<Executor> executor_;
   Weights weights_;  // resident, or of a streamed stage those that were checked
   bool checks_own_ = true, leaves_logits_ = false;

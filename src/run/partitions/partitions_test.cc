@@ -69,6 +69,47 @@ TEST_F(PartitionsTest, CompanyDoesNotShow) {
   }
 }
 
+// Where the list names the host several times, each place has a lane of its own.
+TEST_F(PartitionsTest, GroupsInFlightDoNotShow) {
+  const std::vector<Logits> truth = alone(*model, kCompany);
+  for (const auto& [device, partitions] : {std::pair{"cpu,cpu", 2}, {"cpu,cpu,cpu", 5}}) {
+    SCOPED_TRACE(device);
+    Options o = parts(partitions, kCompany + 1);
+    o.device = device;
+    Session s = open(*model, o);
+    EXPECT_EQ(s.groups(7), 1u);
+    EXPECT_EQ(s.groups(16), 2u);
+    groups_do_not_show(s, kCompany, truth);
+    company_does_not_show(s, kCompany, truth);
+  }
+  Session one = open(*model, parts(2, kSequences));
+  EXPECT_EQ(one.groups(kSequences), 1u);
+  const NextToken token{0, 1};
+  EXPECT_FALSE(one.start_many({&token, 1}));
+}
+
+// States of fixed size, which go by the stages' queues.
+TEST(HybridPartitionsTest, GroupsInFlightDoNotShow) {
+  const TinyModel hybrid(true, 4, /*hybrid=*/true);
+  Options o = parts(2, kCompany + 1);
+  o.device = "cpu,cpu";
+  Session s = open(hybrid, o);
+  groups_do_not_show(s, kCompany, alone(hybrid, kCompany));
+}
+
+// Several rounds: steps that recur are recorded.
+TEST_F(PartitionsTest, GroupsInFlightOnTwoGpusToo) {
+  if (!Device::open(1)) GTEST_SKIP() << "no two GPUs here";
+  const std::vector<Logits> truth = alone(*model, kCompany);
+  for (const int partitions : {2, 4}) {
+    Options o = parts(partitions, kCompany + 1);
+    o.device = "cuda:0,cuda:1";
+    Session s = open(*model, o);
+    for (const int batch : {kCompany, 2, kCompany - 1}) groups_do_not_show(s, batch, truth);
+    company_does_not_show(s, kCompany, truth);
+  }
+}
+
 TEST_F(PartitionsTest, RecomputedSequencesAreTheSame) {
   Session whole = open(*model, options());
   const Logits truth = logits(whole, 50, true);

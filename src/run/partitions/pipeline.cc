@@ -10,26 +10,13 @@
 
 namespace invar::run {
 
-// done[s]: how many passes stage s is through with. A stage takes the passes in their order, and a
-// pass goes through a stage behind those that it reads from.
-struct Pipeline::Jobs {
-  std::span<const StagePass> passes;
-  std::vector<size_t> done;
-  std::vector<bool> busy;    // per lane
-  std::vector<size_t> left;  // per pass: the stages that it has to go through
-  size_t taken = 0;          // passes whose logits the caller has taken
-  Status status;
-  bool failed() const { return !status; }
-};
-
 Pipeline::Pipeline(std::vector<std::unique_ptr<Stage>> stages) : stages_(std::move(stages)) {
   std::map<std::string, size_t> lanes;
   for (const auto& s : stages_) lane_of_.push_back(lanes.emplace(s->lane(), lanes.size()).first->second);
   lanes_ = std::max<size_t>(lanes.size(), 1);
   stages_of_.resize(lanes_);
   for (size_t s = stages_.size(); s-- > 0;) stages_of_[lane_of_[s]].push_back(s);
-  // One pass in each lane, and one on its way between two.
-  slots_ = lanes_ == 1 ? 1 : lanes_ + 1;
+  done_.resize(stages_.size()), busy_.resize(lanes_);
   on_gpus_ = std::ranges::all_of(stages_, [](const auto& s) { return s->device() != nullptr; });
 }
 
@@ -60,6 +47,9 @@ Status Pipeline::connect(const std::vector<plan::Stage>& parts, const DecoderPor
   int ranks = 1;
   for (const plan::Stage& s : parts) ranks = std::max(ranks, s.rank + 1);
   groups_ = std::max<size_t>(lanes_ / static_cast<size_t>(ranks), 1);
+  // One pass in each lane, and one on its way between two. Groups find the same slots again, whose
+  // addresses recorded steps have.
+  slots_ = lanes_ == 1 ? 1 : (lanes_ + groups_) / groups_ * groups_;
   feeds_.assign(parts.size(), false);
   edges_to_.resize(parts.size()), edges_from_.resize(parts.size()), before_.resize(parts.size());
   for (size_t s = 0; s < parts.size(); ++s) {
@@ -134,7 +124,10 @@ Status Pipeline::run_stage(size_t stage, const StagePass& pass, size_t slot,
                            const std::function<void()>& overlapped, Handover* logits) {
   if (is_skipped(stage, pass)) return {};
   Stage& s = *stages_[stage];
-  INVAR_CHECK_OK(s.begin(pass));
+  {
+    const std::shared_lock prepares(preparing_);
+    INVAR_CHECK_OK(s.begin(pass));
+  }
   for (size_t i : edges_to_[stage])
     if (Edge& e = edges_[i]; pass.tail || e.feeds) {
       INVAR_CHECK_OK(s.hand_in(e.value, e.memory[slot]));
@@ -187,12 +180,11 @@ void Pipeline::start_lanes() {
 // Finds the first pass that is ready in the stages of a lane, the last stage first: a pass nearer
 // to its end frees memory sooner.
 bool Pipeline::next_job(size_t lane, size_t& stage, size_t& pass) const {
-  if (!jobs_ || jobs_->failed()) return false;
+  if (!status_) return false;
   for (size_t s : stages_of_[lane]) {
-    const size_t p = jobs_->done[s];
-    if (p == jobs_->passes.size() || p >= jobs_->taken + slots_) continue;
-    if (std::any_of(before_[s].begin(), before_[s].end(), [&](size_t b) { return jobs_->done[b] <= p; }))
-      continue;
+    const size_t p = done_[s];
+    if (p >= first_ + std::min(jobs_.size(), slots_)) continue;
+    if (std::ranges::any_of(before_[s], [&](size_t b) { return done_[b] <= p; })) continue;
     stage = s, pass = p;
     return true;
   }
@@ -227,60 +219,93 @@ void Pipeline::work(size_t lane) {
     size_t stage = 0, pass = 0;
     wait_for_job(lock, lane, stage, pass);
     if (ends_) return;
-    Jobs& jobs = *jobs_;
-    jobs.busy[lane] = true;
+    busy_[lane] = true;
+    const StagePass& p = jobs_[pass - first_].pass;  // stays where it is while others come and go
     lock.unlock();
-    const StagePass& p = jobs.passes[pass];
     Handover* const logits = stage == last_ && p.tail ? &result(pass) : nullptr;
     if (logits) logits->elsewhere = p.logits;
     Status status = num::arithmetic_env_ok()
                         ? run_stage(stage, p, pass % slots_, {}, logits)
                         : Status(Error{Code::internal, "the arithmetic of a lane changed"});
     lock.lock();
-    jobs.busy[lane] = false;
-    if (!status && !jobs.failed()) jobs.status = std::move(status);
-    for (size_t s = 0; jobs.failed() && s < stages_.size(); ++s) stages_[s]->give_up();
-    ++jobs.done[stage], --jobs.left[pass];
+    busy_[lane] = false;
+    if (!status && status_) status_ = std::move(status);
+    for (size_t s = 0; !status_ && s < stages_.size(); ++s) stages_[s]->give_up();
+    ++done_[stage], --jobs_[pass - first_].left;
     notify();
   }
 }
 
+void Pipeline::add(std::span<const StagePass> passes) {
+  if (jobs_.empty())
+    for (const auto& s : stages_) s->restart();
+  const std::lock_guard lock(mutex_);
+  for (const StagePass& p : passes) jobs_.push_back({p, stages_.size()});
+  notify();
+}
+
+Status Pipeline::wait_for_first(std::unique_lock<std::mutex>& lock) {
+  while (status_ && jobs_.front().left > 0) wait_for_change(lock);
+  return status_ ? Status() : end(lock);
+}
+
+void Pipeline::drop_first() {
+  jobs_.pop_front(), ++first_;
+  notify();
+}
+
+// No stage is in a pass any more, and nothing is in flight.
+Status Pipeline::end(std::unique_lock<std::mutex>& lock) {
+  while (is_busy()) wait_for_change(lock);
+  first_ += jobs_.size();
+  jobs_.clear(), std::ranges::fill(done_, first_);
+  return std::exchange(status_, Status());
+}
+
+void Pipeline::start(const StagePass& pass) {
+  add({&pass, 1});
+}
+
+Status Pipeline::take() {
+  std::unique_lock lock(mutex_);
+  INVAR_CHECK_OK(wait_for_first(lock));
+  drop_first();
+  return {};
+}
+
+void Pipeline::rest() {
+  std::unique_lock lock(mutex_);
+  const auto is_through = [](const Job& j) { return j.left == 0; };
+  while (is_busy() || (status_ && !std::ranges::all_of(jobs_, is_through))) wait_for_change(lock);
+}
+
+void Pipeline::abandon() {
+  rest();
+  std::unique_lock lock(mutex_);
+  (void)static_cast<bool>(end(lock));
+}
+
 Status Pipeline::run_overlapped(std::span<const StagePass> passes, const std::function<void()>& overlapped,
                                 const Take& take) {
-  Jobs jobs{passes,
-            std::vector<size_t>(stages_.size()),
-            std::vector<bool>(lanes_),
-            std::vector<size_t>(passes.size(), stages_.size()),
-            0,
-            {}};
+  const size_t first = first_;
+  add(passes);
+  if (overlapped)
+    overlapped();  // the logits that it reads lie in the place before, or where `take` puts them
   std::unique_lock lock(mutex_);
-  jobs_ = &jobs;
-  notify();
-  if (overlapped) {  // the logits that it reads lie in the place before, or where `take` puts them
+  for (size_t p = 0; p < passes.size(); ++p) {
+    INVAR_CHECK_OK(wait_for_first(lock));
+    const Handover& h = result(first + p);
     lock.unlock();
-    overlapped();
+    take(p, 0, passes[p].tail ? floats({h.data(), h.bytes}) : std::span<const float>());
     lock.lock();
+    drop_first();
   }
-  for (; jobs.taken < passes.size() && !jobs.failed(); ++jobs.taken, notify()) {
-    while (!jobs.failed() && jobs.left[jobs.taken] > 0) wait_for_change(lock);
-    if (jobs.failed()) break;
-    const Handover& h = result(jobs.taken);
-    const bool tail = passes[jobs.taken].tail;
-    lock.unlock();
-    take(jobs.taken, 0, tail ? floats({h.data(), h.bytes}) : std::span<const float>());
-    lock.lock();
-  }
-  while (std::count(jobs.busy.begin(), jobs.busy.end(), true) > 0) wait_for_change(lock);
-  jobs_ = nullptr;
-  first_result_ = (first_result_ + passes.size()) % results_.size();
-  return jobs.status;
+  return end(lock);
 }
 
 Status Pipeline::run(std::span<const StagePass> passes, const std::function<void()>& overlapped,
                      const Take& take) {
-  if (lanes_ == 1) return run_in_order(passes, overlapped, take);
-  for (const auto& s : stages_) s->restart();
-  return run_overlapped(passes, overlapped, take);
+  return lanes_ == 1 ? run_in_order(passes, overlapped, take) : run_overlapped(passes, overlapped, take);
 }
 
 }  // namespace invar::run

@@ -3,9 +3,12 @@
 // in the calling thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 
 #include "run/partitions/stage.h"
@@ -36,7 +39,20 @@ class Pipeline {
   // All weights, the stages one after another.
   Status load();
   Status reserve(int64_t rows, int64_t tail_rows, int64_t capacity);
+  // While nothing is in flight.
   Status run(std::span<const StagePass> passes, const std::function<void()>& overlapped, const Take& take);
+  // Of several lanes: a pass with logits memory of its own begins as soon as a stage has the time,
+  // and is in flight until it is taken. What it refers to lives until then.
+  void start(const StagePass& pass);
+  // Waits for the pass that was started first. After an error nothing is in flight.
+  Status take();
+  size_t in_flight() const { return jobs_.size(); }
+  // Waits until the stages are through with what is in flight.
+  void rest();
+  // The same, and forgets it.
+  void abandon();
+  // Whoever has it alone knows that no stage prepares a pass meanwhile.
+  std::shared_mutex& preparing() { return preparing_; }
   size_t bytes() const;
 
  private:
@@ -48,7 +64,11 @@ class Pipeline {
     bool feeds;  // also in passes without a tail
     std::vector<Handover> memory;
   };
-  struct Jobs;  // the passes of one call of run(), as far as the lanes are with them
+  // A pass in flight. Passes have numbers from the first call on.
+  struct Job {
+    StagePass pass;
+    size_t left;  // stages that it has to go through
+  };
   explicit Pipeline(std::vector<std::unique_ptr<Stage>> stages);
   Status connect(const std::vector<plan::Stage>& parts, const DecoderPorts& ports);
   void connect(size_t from, size_t to, int value, bool feeds);
@@ -64,8 +84,14 @@ class Pipeline {
                       const Take& take);
   Status run_overlapped(std::span<const StagePass> passes, const std::function<void()>& overlapped,
                         const Take& take);
-  Handover& result(size_t pass) { return results_[(first_result_ + pass) % results_.size()]; }
+  Handover& result(size_t pass) { return results_[pass % results_.size()]; }
   bool next_job(size_t lane, size_t& stage, size_t& pass) const;
+  void add(std::span<const StagePass> passes);
+  // Under the lock:
+  Status wait_for_first(std::unique_lock<std::mutex>&);
+  void drop_first();
+  Status end(std::unique_lock<std::mutex>&);
+  bool is_busy() const { return std::ranges::find(busy_, true) != busy_.end(); }
 
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<std::shared_ptr<Allocation>> arenas_;
@@ -80,13 +106,19 @@ class Pipeline {
   bool on_gpus_ = false;  // all stages
   // Several lanes need the logits of each pass in flight, and those that the last call returned.
   std::vector<Handover> results_;
-  size_t first_result_ = 0;
 
+  std::shared_mutex preparing_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<uint64_t> changes_ = 0;
   bool ends_ = false;
-  Jobs* jobs_ = nullptr;  // null: the lanes wait
+  std::deque<Job> jobs_;  // in flight
+  size_t first_ = 0;      // the number of the first of them
+  // done_[s]: how many passes stage s is through with. A stage takes the passes in their order, and
+  // a pass goes through a stage behind those that it reads from.
+  std::vector<size_t> done_;
+  std::vector<bool> busy_;  // per lane
+  Status status_;           // of what is in flight
   std::vector<std::thread> threads_;
 };
 

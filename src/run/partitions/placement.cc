@@ -142,9 +142,10 @@ struct Placing {
   int place_of(size_t s) const {
     return count == 1 ? 0 : placed.parts[s].partition * ranks + placed.parts[s].rank;
   }
-  const std::string& name_of(int place) const {
-    return names[static_cast<size_t>(place) * names.size() / static_cast<size_t>(count)];
+  size_t number_of(int place) const {  // in the list of devices
+    return static_cast<size_t>(place) * names.size() / static_cast<size_t>(count);
   }
+  const std::string& name_of(int place) const { return names[number_of(place)]; }
   Result<std::shared_ptr<Device>> device(const std::string& name) {
     auto known = devices.find(name);
     if (known == devices.end()) {
@@ -254,13 +255,29 @@ static Result<std::vector<plan::Stage>> split_layers(const plan::Plan& p, int pa
 
 // Ranks of one partition that join within their steps know of each other.
 static void join(std::span<LocalStage* const> stages, const std::vector<plan::Stage>& parts, int ranks) {
-  const auto turn = std::make_shared<std::mutex>();
   std::shared_ptr<RankJoins> joins;
   for (size_t s = 0; s < stages.size() && !parts[s].joins.empty(); ++s) {
     if (s % static_cast<size_t>(ranks) == 0)
-      joins = std::make_shared<RankJoins>(ranks, static_cast<uint32_t>(parts[s].joins.size()), turn,
+      joins = std::make_shared<RankJoins>(ranks, static_cast<uint32_t>(parts[s].joins.size()),
                                           stages[s]->device() != nullptr);
     stages[s]->join_with(joins);
+  }
+}
+
+// On a host every rank that joins within its steps has a lane of its own, since it waits for others
+// there, and every place where the list names the host several times. Weights that are loaded for
+// each pass have the pool's threads to themselves.
+static void divide_host(std::span<LocalStage* const> stages, const std::vector<plan::Stage>& parts,
+                        const Placing& placing) {
+  const auto turn = std::make_shared<std::mutex>();
+  const bool several =
+      std::ranges::count(placing.names, "cpu") > 1 && !placing.context.options.weights_memory;
+  for (size_t s = 0; s < stages.size(); ++s) {
+    if (stages[s]->device()) continue;
+    if (!parts[s].joins.empty())
+      stages[s]->have_lane(std::to_string(parts[s].partition) + "." + std::to_string(parts[s].rank), turn);
+    else if (several)
+      stages[s]->have_lane(std::to_string(placing.number_of(placing.place_of(s))), turn);
   }
 }
 
@@ -281,6 +298,7 @@ Result<PlacedDecoder> place(const plan::Plan& p, const DecoderPorts& ports, cons
 
   INVAR_TRY(const std::vector<LocalStage*> local, placing.stages());
   join(local, placed.parts, o.ranks);
+  divide_host(local, placed.parts, placing);
   for (size_t s = 0; s < local.size() && o.ranks > 1; ++s) local[s]->check_instead(s == 0 ? &p : nullptr);
   std::map<std::string, std::pair<std::shared_ptr<Allocation>, std::shared_ptr<UploadQueues>>> shared;
   std::vector<std::shared_ptr<Allocation>> arenas;

@@ -132,6 +132,7 @@ TEST_F(RanksTest, CompanyDoesNotShow) {
     o.joins = joins;
     Session s = open(*model, o);
     for (int batch : {1, 3, kCompany}) company_does_not_show(s, batch, truth);
+    if (joins == Options::Joins::within_steps) groups_do_not_show(s, kCompany, truth);
   }
 }
 

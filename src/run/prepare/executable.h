@@ -50,13 +50,13 @@ struct PreparedNode {
   // GPU: the nodes, ascending, that the kernels of the batch that begins here run first: the last
   // makes in[0] of every call of the batch, as rounded rows (GpuFusion). They are `in_prologue`,
   // and a step does not run them where they stand.
-  std::vector<size_t> prologue;
+  std::vector<size_t> prologue = {};
   bool in_prologue = false;
   const ops::GpuKernel* prologue_kernel = nullptr;  // whose enqueue_rounded takes their calls
   const ops::RoundedJoin* prologue_join = nullptr;  // the same, where the last of them is a join
   size_t batch_end = 0;                             // with a prologue: behind the batch that begins here
   // GPU: the nodes, ascending, that run in one kernel with this one, at its place.
-  std::vector<size_t> chain;
+  std::vector<size_t> chain = {};
   bool in_chain = false;
   const ops::ChainKernel* chain_kernel = nullptr;
   bool is_view = false;      // its result is a view of its operand: nothing runs

@@ -44,7 +44,14 @@ std::vector<std::string> MemoryStepper::libraries() const {
   return names_of(*pipeline_, &Stage::libraries);
 }
 
+// The queues of stages with states of fixed size, and the messages of stages elsewhere, are of one
+// thread at a time.
+void MemoryStepper::rest_unless_shared() {
+  if (!shares_pages_) pipeline_->rest();
+}
+
 Status MemoryStepper::weights_unchanged() {
+  rest_unless_shared();
   for (const auto& stage : pipeline_->stages()) INVAR_CHECK_OK(stage->weights_unchanged());
   return {};
 }
@@ -77,7 +84,12 @@ Status MemoryStepper::load() {
   return find_pages();
 }
 
+static Error steps_in_flight() {
+  return {Code::internal, "the session has steps in flight"};
+}
+
 Status MemoryStepper::resize() {
+  if (in_flight()) return steps_in_flight();
   size_passes();
   INVAR_CHECK_OK(reserve());
   return find_pages();
@@ -89,7 +101,8 @@ Status MemoryStepper::find_pages() {
     if (StatePages* const pages = stage->pages()) all.push_back(pages);
   pages_.reset();
   if (!shares_pages_ || all.empty()) return {};
-  INVAR_TRY(pages_, SharedPages::of(std::move(all), options().state_memory, options().capacity));
+  INVAR_TRY(pages_, SharedPages::of(std::move(all), options().state_memory, options().capacity,
+                                    pipeline_->preparing()));
   return {};
 }
 
@@ -97,8 +110,10 @@ Status MemoryStepper::find_pages() {
 Status MemoryStepper::take_pages(std::span<const StagePass> through) {
   if (!pages_) return {};
   for (const StagePass& pass : through)
-    for (const ops::Sequence& s : pass.sequences)
+    for (const ops::Sequence& s : pass.sequences) {
+      if (in_flight() && pages_->copies(s.slot, s.past)) pipeline_->rest();  // by the stages' queues
       INVAR_CHECK_OK(pages_->take(s.slot, s.past, s.past + pass.rows()));
+    }
   return {};
 }
 
@@ -131,6 +146,7 @@ int64_t MemoryStepper::most_tail_rows() const {
 }
 
 Status MemoryStepper::run(std::span<const StagePass> through, const Pipeline::Take& take) {
+  if (in_flight()) return steps_in_flight();
   INVAR_CHECK_OK(check_states(through));
   INVAR_CHECK_OK(take_pages(through));
   state_.hidden.clear();
@@ -140,7 +156,7 @@ Status MemoryStepper::run(std::span<const StagePass> through, const Pipeline::Ta
       [&](size_t pass, size_t before, std::span<const float> logits) {
         if (const auto rows = pipeline_->stages()[0]->hidden(); pass >= with_hidden)
           keep_hidden(rows, through[pass].rows()), with_hidden = pass + 1;
-        state_.taking = pipeline_->overlaps();
+        state_.taking = pipeline_->overlaps() && !state_.context.device;
         take(pass, before, logits);
         state_.taking = false;
       });
@@ -186,8 +202,12 @@ void MemoryStepper::move_states(std::span<const StagePass> through, bool good) {
 int64_t MemoryStepper::forget(int64_t sequence, int64_t keep) {
   SnapshotPositions* const states = has_fixed_states_ ? &snapshots_[static_cast<size_t>(sequence)] : nullptr;
   if (states) keep = states->last(keep);
+  rest_unless_shared();
   bool good = true;
-  for (const auto& stage : pipeline_->stages()) good &= static_cast<bool>(stage->forget(sequence, keep));
+  {
+    const std::unique_lock alone(pipeline_->preparing());
+    for (const auto& stage : pipeline_->stages()) good &= static_cast<bool>(stage->forget(sequence, keep));
+  }
   if (!states) return keep;
   if (!good && keep > 0) return forget(sequence, 0);
   states->go_back(keep);
@@ -203,6 +223,16 @@ Status MemoryStepper::append_many(std::span<const NewTokens> all) {
   });
 }
 
+size_t MemoryStepper::groups(size_t sequences) const {
+  return std::clamp<size_t>(sequences / kPassSequences, 1, pipeline_->groups());
+}
+
+Result<Allocation> MemoryStepper::make_logits(size_t rows) const {
+  const size_t bytes = rows * static_cast<size_t>(state_.vocab) * sizeof(float);
+  return state_.context.device ? Allocation::make_pinned(bytes, "logits", state_.context.device)
+                               : Allocation::make(bytes, "logits");
+}
+
 Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToken> next) {
   batch_.clear(), batch_tokens_.clear(), passes_.clear();
   for (const NextToken& n : next) {
@@ -210,14 +240,12 @@ Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToke
     batch_tokens_.push_back(n.token);
   }
   // Several passes overlap in the lanes.
-  const size_t count = std::clamp<size_t>(next.size() / kPassSequences, 1, pipeline_->groups());
+  const size_t count = groups(next.size());
   const size_t row = static_cast<size_t>(state_.vocab);
   // Their logits lie together. Those of the step before may still be read.
   Allocation& all = batch_logits_[batch_turn_ ^= 1];
   if (count > 1 && all.size() < next.size() * row * sizeof(float)) {
-    const size_t bytes = next.size() * row * sizeof(float);
-    INVAR_TRY(all, state_.context.device ? Allocation::make_pinned(bytes, "logits", state_.context.device)
-                                         : Allocation::make(bytes, "logits"));
+    INVAR_TRY(all, make_logits(next.size()));
   }
   for (size_t p = 0; p < count; ++p) {
     const size_t begin = p * next.size() / count, size = (p + 1) * next.size() / count - begin;
@@ -228,6 +256,48 @@ Result<std::span<const float>> MemoryStepper::step_many(std::span<const NextToke
   std::span<const float> found;
   INVAR_CHECK_OK(run(passes_, [&](size_t, size_t, std::span<const float> logits) { found = logits; }));
   return count > 1 ? std::span(reinterpret_cast<const float*>(all.data()), next.size() * row) : found;
+}
+
+Status MemoryStepper::start_many(std::span<const NextToken> next) {
+  if (pipeline_->groups() == 1 || pipeline_->in_flight() == pipeline_->groups()) return steps_in_flight();
+  Flight& f = flight(pipeline_->in_flight());
+  f.sequences.clear(), f.tokens.clear();
+  for (const NextToken& n : next) {
+    f.sequences.push_back({n.sequence, state_.position[n.sequence]});
+    f.tokens.push_back(n.token);
+  }
+  const size_t bytes = next.size() * static_cast<size_t>(state_.vocab) * sizeof(float);
+  if (f.logits.size() < bytes) {
+    INVAR_TRY(f.logits, make_logits(next.size()));
+  }
+  f.pass = {f.tokens, f.sequences};
+  f.pass.logits = f.logits.data();
+  INVAR_CHECK_OK(check_states({&f.pass, 1}));
+  INVAR_CHECK_OK(take_pages({&f.pass, 1}));
+  pipeline_->start(f.pass);
+  state_.taking = !state_.context.device;
+  return {};
+}
+
+Result<std::span<const float>> MemoryStepper::take_many() {
+  state_.finish_overlapped();
+  const size_t flying = pipeline_->in_flight();
+  if (flying == 0) return Stepper::take_many();
+  const Status taken = pipeline_->take();
+  state_.taking = in_flight() && !state_.context.device;
+  for (size_t i = 0; i < (taken ? 1 : flying); ++i)
+    move_states({&flight(i).pass, 1}, static_cast<bool>(taken));
+  INVAR_CHECK_OK(taken);
+  const Flight& f = flight(0);
+  ++taken_;
+  return std::span(reinterpret_cast<const float*>(f.logits.data()),
+                   f.tokens.size() * static_cast<size_t>(state_.vocab));
+}
+
+size_t MemoryStepper::bytes() const {
+  size_t bytes = pipeline_->bytes() + batch_logits_[0].size() + batch_logits_[1].size();
+  for (const Flight& f : flights_) bytes += f.logits.size();
+  return bytes;
 }
 
 int64_t MemoryStepper::in_one_pass() const {

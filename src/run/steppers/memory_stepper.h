@@ -21,6 +21,7 @@ class MemoryStepper : public Stepper {
   MemoryStepper(SessionState& state, std::unique_ptr<StageContext> context,
                 std::unique_ptr<Pipeline> pipeline)
       : state_(state), stage_context_(std::move(context)), pipeline_(std::move(pipeline)) {}
+  ~MemoryStepper() override { pipeline_->abandon(); }
   // Whether every stage remembers what it needs.
   static bool remembers(const Pipeline&);
 
@@ -32,13 +33,14 @@ class MemoryStepper : public Stepper {
   Status step_rows(const NewTokens&, int64_t wanted, const TakeRows&) override;
   Status append_many(std::span<const NewTokens>) override;
   Result<std::span<const float>> step_many(std::span<const NextToken>) override;
+  size_t groups(size_t sequences) const override;
+  Status start_many(std::span<const NextToken>) override;
+  Result<std::span<const float>> take_many() override;
   int64_t forget(int64_t sequence, int64_t keep) override;
   SharedPages* pages() override { return pages_ ? &*pages_ : nullptr; }
   std::vector<std::string> kernels() const override;
   std::vector<std::string> libraries() const override;
-  size_t bytes() const override {
-    return pipeline_->bytes() + batch_logits_[0].size() + batch_logits_[1].size();
-  }
+  size_t bytes() const override;
   Status weights_unchanged() override;
 
  protected:
@@ -51,6 +53,7 @@ class MemoryStepper : public Stepper {
 
  private:
   const Options& options() const { return state_.options(); }
+  bool in_flight() const { return pipeline_->in_flight() > 0; }
   Status run(std::span<const StagePass> through, const Pipeline::Take& take);
   void keep_hidden(std::span<const float> rows, int64_t count);
   Status check_states(std::span<const StagePass> through);
@@ -60,6 +63,8 @@ class MemoryStepper : public Stepper {
   Status reserve();
   Status find_pages();
   Status take_pages(std::span<const StagePass> through);
+  void rest_unless_shared();
+  Result<Allocation> make_logits(size_t rows) const;
   Status reserve(int64_t rows, int64_t tail_rows) {
     return pipeline_->reserve(rows, tail_rows, options().capacity);
   }
@@ -89,6 +94,16 @@ class MemoryStepper : public Stepper {
   std::vector<int32_t> batch_tokens_;
   Allocation batch_logits_[2];  // of several passes: of this step and of the one before
   size_t batch_turn_ = 0;
+  // A step that start_many() began. One more than are in flight: that which was taken last.
+  struct Flight {
+    std::vector<ops::Sequence> sequences;
+    std::vector<int32_t> tokens;
+    Allocation logits;
+    StagePass pass;
+  };
+  std::vector<Flight> flights_ = std::vector<Flight>(pipeline_->groups() + 1);
+  size_t taken_ = 0;  // the first one in flight is flights_[taken_ % flights_.size()]
+  Flight& flight(size_t number) { return flights_[(taken_ + number) % flights_.size()]; }
   std::vector<ops::Sequence> pass_sequences_;  // of step_from()
   std::vector<StagePass> passes_;
 };

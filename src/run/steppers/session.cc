@@ -24,6 +24,7 @@ struct Session::Impl : SessionState {
   std::optional<Function> encoder;
   std::vector<int64_t> source_shape;  // of features; empty: the source is tokens
   std::string isa;
+  std::vector<std::vector<int64_t>> in_flight;  // sequences, per step
 
   Status open();
   Status open_encoder();
@@ -35,11 +36,14 @@ struct Session::Impl : SessionState {
   Status check_sequences() const;
   Status check_append(int64_t sequence, std::span<const int32_t> tokens) const;
   Status check_appends(std::span<const NewTokens> all) const;
+  Status check_next(std::span<const NextToken> next) const;
   void parallel_for(int count, const std::function<void(int)>& f);
   Status step_rows(std::span<const int32_t> tokens, int64_t wanted, int64_t sequence, const TakeRows& take);
   Result<std::span<const float>> step(std::span<const int32_t> tokens, bool all, int64_t sequence);
   Status append_many(std::span<const NewTokens> all);
   Result<std::span<const float>> step_many(std::span<const NextToken> next);
+  Status start_many(std::span<const NextToken> next);
+  Result<std::span<const float>> take_many();
 };
 
 Status Session::Impl::check_options() const {
@@ -225,6 +229,9 @@ Status Session::Impl::check_append(int64_t sequence, std::span<const int32_t> to
   if (sequence < 0 || sequence >= options().sequences)
     return bad_input("there is no sequence " + std::to_string(sequence) + "; the session has " +
                      std::to_string(options().sequences));
+  for (const std::vector<int64_t>& step : in_flight)
+    if (std::ranges::find(step, sequence) != step.end())
+      return bad_input("a step of sequence " + std::to_string(sequence) + " is in flight");
   if (sources && sources->length(sequence) == 0)
     return bad_input("the program has an encoder, and sequence " + std::to_string(sequence) +
                      " has no source yet");
@@ -261,15 +268,36 @@ Status Session::Impl::append_many(std::span<const NewTokens> all) {
   return {};
 }
 
-Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToken> next) {
+Status Session::Impl::check_next(std::span<const NextToken> next) const {
   std::vector<NewTokens> appended;
   for (const NextToken& n : next) appended.push_back({n.sequence, {&n.token, 1}});
-  INVAR_CHECK_OK(check_appends(appended));
+  return check_appends(appended);
+}
+
+Result<std::span<const float>> Session::Impl::step_many(std::span<const NextToken> next) {
+  INVAR_CHECK_OK(check_next(next));
   if (next.size() == 1) return step({&next[0].token, 1}, false, next[0].sequence);
   const num::ArithmeticEnv env;
   if (!num::arithmetic_env_ok()) return wrong_arithmetic();
   INVAR_TRY(const std::span<const float> logits, stepper->step_many(next));
   for (const NextToken& n : next) ++position[n.sequence];
+  return logits;
+}
+
+Status Session::Impl::start_many(std::span<const NextToken> next) {
+  INVAR_CHECK_OK(check_next(next));
+  INVAR_CHECK_OK(stepper->start_many(next));
+  for (std::vector<int64_t>& step = in_flight.emplace_back(); const NextToken& n : next)
+    step.push_back(n.sequence);
+  return {};
+}
+
+Result<std::span<const float>> Session::Impl::take_many() {
+  const num::ArithmeticEnv env;
+  if (!num::arithmetic_env_ok()) return wrong_arithmetic();
+  auto logits = stepper->take_many();
+  for (size_t i = 0; logits && i < in_flight[0].size(); ++i) ++position[static_cast<size_t>(in_flight[0][i])];
+  in_flight.erase(in_flight.begin(), logits ? in_flight.begin() + 1 : in_flight.end());
   return logits;
 }
 
@@ -434,6 +462,15 @@ Result<std::span<const float>> Session::step_many(std::span<const NextToken> nex
   auto logits = impl_->step_many(next);
   impl_->finish_overlapped();
   return logits;
+}
+size_t Session::groups(size_t sequences) const {
+  return impl_->stepper->groups(sequences);
+}
+Status Session::start_many(std::span<const NextToken> next) {
+  return impl_->start_many(next);
+}
+Result<std::span<const float>> Session::take_many() {
+  return impl_->take_many();
 }
 std::span<const float> Session::hidden() const {
   return impl_->hidden;

@@ -32,7 +32,7 @@ struct SessionState {
   std::vector<float> all_logits;  // rows of several passes that a step returned
   std::vector<float> hidden, fed_hidden;
   std::function<void()> overlapped;  // runs during the next step
-  bool taking = false;               // in a `take`, while stages may use the pool
+  bool taking = false;               // stages may use the pool: in a `take`, or with steps in flight
 
   const Options& options() const { return context.options; }
   bool takes_whole() const {
@@ -70,6 +70,12 @@ class Stepper {
   virtual Result<std::span<const float>> step_many(std::span<const NextToken>) {
     return Error{Code::internal, "a step of several sequences without memory"};
   }
+  // Session::groups and the steps that are in flight.
+  virtual size_t groups(size_t /*sequences*/) const { return 1; }
+  virtual Status start_many(std::span<const NextToken>) {
+    return Error{Code::internal, "a step in flight without several devices"};
+  }
+  virtual Result<std::span<const float>> take_many() { return Error{Code::internal, "no step is in flight"}; }
   // Forgets a sequence but for its first `keep` positions, or fewer. Returns how many are left.
   virtual int64_t forget(int64_t sequence, int64_t keep) = 0;
 

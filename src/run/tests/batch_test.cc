@@ -280,13 +280,17 @@ TEST(SharedKeysTest, LayersThatShareKeysHaveOneState) {
     auto s = Session::open(plan, two.folder, o);
     EXPECT_TRUE(s) << s.error().message;
     const size_t empty = s->peak_bytes();
-    return std::pair(logits(*s, kTokens, true), s->peak_bytes() - empty);
+    Logits found = logits(*s, kTokens, true);
+    const size_t of_logits = found.size() * sizeof(found[0]);
+    return std::pair(std::move(found), s->peak_bytes() - empty - of_logits);
   };
+  const size_t state = run(shared, 1).second;  // longer chunks need memory beside
+  EXPECT_GT(state, 0u);
   for (int64_t chunk : {1, 7, 64, kTokens}) {
     const auto [one, bytes] = run(shared, chunk);
     const auto [both, more] = run(apart, chunk);
     EXPECT_TRUE(same_bytes(one, both)) << chunk;
-    EXPECT_EQ(2 * bytes, more) << chunk;
+    EXPECT_EQ(more - bytes, state) << chunk;
   }
 }
 

@@ -4,6 +4,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/file/file.h"
+#include "base/file/listing.h"
 #include "base/hash/sha256.h"
 #include "serve/batch/merge.h"
 #include "serve/batch/runner.h"
@@ -23,10 +25,50 @@ struct Batch::Impl {
 Batch::Batch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Batch::~Batch() = default;
 
-static Result<json::Value> identity_of(const Models& models, const BatchOptions& options) {
-  if (!models.encoders.empty()) return batch_identity(*models.encoders[0]);
+namespace {
+
+// What the answers of a batch follow from beyond its lines: model, program, defaults of sampling,
+// context; of an encoder the files of its folder. `model` is compiled.
+Result<json::Value> identity_of(const generate::Model& model, int64_t context) {
+  const receipt::Receipt& of = model.described;
+  const std::string settings = model.location.folder + "/generation_config.json";
+  json::Value said;
+  if (exists(settings)) {
+    INVAR_TRY(const std::string text, read_file(settings));
+    said = to_hex(sha256(text));
+  }
+  return json::Value{{"model", model.location.name},
+                     {"program", to_hex(of.program)},
+                     {"weights", to_hex(of.weights)},
+                     {"config", to_hex(of.config)},
+                     {"tokenizer", to_hex(of.tokenizer)},
+                     {"chat_template", to_hex(of.chat_template)},
+                     {"generation_config", said},
+                     {"numerics", of.numerics},
+                     {"profile", of.profile},
+                     {"context", context}};
+}
+
+// Texts become tokens by files that no digest of the program covers.
+Result<json::Value> identity_of(const OpenedEncoder& encoder) {
+  const receipt::Receipt& of = encoder.model.described();
+  INVAR_TRY(std::vector<std::string> names, names_in(encoder.folder));
+  std::ranges::sort(names);
+  Sha256 files;
+  for (const std::string& name : names) {
+    if (!name.ends_with(".json") && !name.ends_with(".txt")) continue;
+    INVAR_TRY(const std::string text, read_file(encoder.folder + "/" + name));
+    files.update(name + "\n" + to_hex(sha256(text)) + "\n");
+  }
+  return json::Value{{"model", encoder.name},         {"program", to_hex(of.program)},
+                     {"weights", to_hex(of.weights)}, {"files", to_hex(files.finish())},
+                     {"numerics", of.numerics},       {"profile", of.profile}};
+}
+
+Result<json::Value> identity_of(const Models& models, const BatchOptions& options) {
+  if (!models.encoders.empty()) return identity_of(*models.encoders[0]);
   const generate::Model& model = models.engines[0]->model();
-  INVAR_TRY(json::Value identity, batch_identity(model, std::min(options.context, model.folder.context)));
+  INVAR_TRY(json::Value identity, identity_of(model, std::min(options.context, model.folder.context)));
   // Requests choose an adapter by its name, which says nothing of what is in it.
   json::Value adapters(json::Value::object);
   for (size_t i = 1; i < models.engines.size(); ++i) {
@@ -37,6 +79,8 @@ static Result<json::Value> identity_of(const Models& models, const BatchOptions&
   if (!adapters.members.empty()) identity["adapters"] = json::sorted(std::move(adapters));
   return identity;
 }
+
+}  // namespace
 
 Result<std::unique_ptr<Batch>> Batch::make(const Models& models, BatchOptions options) {
   const std::string isa(models.encoders.empty() ? models.engines[0]->session().isa()

@@ -4,8 +4,7 @@
 #include <charconv>
 #include <unordered_map>
 
-#include "base/file/file.h"
-#include "base/file/listing.h"
+#include "base/hash/sha256.h"
 
 namespace invar::serve {
 
@@ -57,42 +56,6 @@ std::string problem_of_line(const Value& line) {
 }
 
 }  // namespace
-
-Result<Value> batch_identity(const generate::Model& model, int64_t context) {
-  const receipt::Receipt& of = model.described;
-  const std::string settings = model.location.folder + "/generation_config.json";
-  Value said;
-  if (exists(settings)) {
-    INVAR_TRY(const std::string text, read_file(settings));
-    said = to_hex(sha256(text));
-  }
-  return Value{{"model", model.location.name},
-               {"program", to_hex(of.program)},
-               {"weights", to_hex(of.weights)},
-               {"config", to_hex(of.config)},
-               {"tokenizer", to_hex(of.tokenizer)},
-               {"chat_template", to_hex(of.chat_template)},
-               {"generation_config", said},
-               {"numerics", of.numerics},
-               {"profile", of.profile},
-               {"context", context}};
-}
-
-// Texts become tokens by files that no digest of the program covers.
-Result<Value> batch_identity(const OpenedEncoder& encoder) {
-  const receipt::Receipt& of = encoder.model.described();
-  INVAR_TRY(std::vector<std::string> names, names_in(encoder.folder));
-  std::ranges::sort(names);
-  Sha256 files;
-  for (const std::string& name : names) {
-    if (!name.ends_with(".json") && !name.ends_with(".txt")) continue;
-    INVAR_TRY(const std::string text, read_file(encoder.folder + "/" + name));
-    files.update(name + "\n" + to_hex(sha256(text)) + "\n");
-  }
-  return Value{{"model", encoder.name},         {"program", to_hex(of.program)},
-               {"weights", to_hex(of.weights)}, {"files", to_hex(files.finish())},
-               {"numerics", of.numerics},       {"profile", of.profile}};
-}
 
 BatchRow read_batch_row(std::string_view text, size_t number, const Value& identity) {
   BatchRow row;

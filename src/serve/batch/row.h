@@ -8,20 +8,11 @@
 #include <vector>
 
 #include "base/file/file.h"
-#include "base/hash/sha256.h"
-#include "base/status.h"
 #include "base/text/json.h"
-#include "generate/model/model.h"
-#include "serve/models/models.h"
 
 namespace invar::serve {
 
 inline constexpr FileKind kBatchFile{"a file of a batch", uint64_t{16} << 30};
-
-// What the answers of a batch follow from beyond its lines: model, program, defaults of sampling,
-// context; of an encoder the files of its folder. `model` is compiled.
-Result<json::Value> batch_identity(const generate::Model& model, int64_t context);
-Result<json::Value> batch_identity(const OpenedEncoder& encoder);
 
 struct BatchRow {
   size_t line = 0;        // from 1

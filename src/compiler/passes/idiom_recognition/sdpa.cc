@@ -84,23 +84,6 @@ Value match_transposed_keys(Value v) {
       ->getResult(0);
 }
 
-// If v: [B, h * g, N, D] repeats each head of a value [B, h, N, D] g times, that value; else v.
-// This is grouped query attention.
-Value strip_head_repeat(Value v) {
-  auto joined = v.getDefiningOp<ReshapeOp>();
-  auto repeated = joined ? joined.getX().getDefiningOp<ExpandOp>() : ExpandOp();
-  auto split = repeated ? repeated.getX().getDefiningOp<ReshapeOp>() : ReshapeOp();
-  if (!split) return v;
-  const Shape all = shape_of(v.getType()), wide = shape_of(repeated.getType()),
-              grouped = shape_of(split.getX().getType());
-  if (grouped.size() != 4 || wide.size() != 5 || !grouped[1].constant() || !wide[2].constant()) return v;
-  const Dim one = Dim::of(1), heads = Dim::of(grouped[1].value * wide[2].value);
-  const bool fits = shape_of(split.getType()) == Shape{grouped[0], grouped[1], one, grouped[2], grouped[3]} &&
-                    wide == Shape{grouped[0], grouped[1], wide[2], grouped[2], grouped[3]} &&
-                    all == Shape{grouped[0], heads, grouped[2], grouped[3]};
-  return fits ? split.getX() : v;
-}
-
 // The attention weights behind an optional where(isnan(w), 0, w). Null if they have other users.
 Value strip_nan_guard(Value weights) {
   if (weights.hasOneUse()) return weights;
@@ -115,6 +98,21 @@ Value strip_nan_guard(Value weights) {
 }
 
 }  // namespace
+
+Value strip_head_repeat(Value v) {
+  auto joined = v.getDefiningOp<ReshapeOp>();
+  auto repeated = joined ? joined.getX().getDefiningOp<ExpandOp>() : ExpandOp();
+  auto split = repeated ? repeated.getX().getDefiningOp<ReshapeOp>() : ReshapeOp();
+  if (!split) return v;
+  const Shape all = shape_of(v.getType()), wide = shape_of(repeated.getType()),
+              grouped = shape_of(split.getX().getType());
+  if (grouped.size() != 4 || wide.size() != 5 || !grouped[1].constant() || !wide[2].constant()) return v;
+  const Dim one = Dim::of(1), heads = Dim::of(grouped[1].value * wide[2].value);
+  const bool fits = shape_of(split.getType()) == Shape{grouped[0], grouped[1], one, grouped[2], grouped[3]} &&
+                    wide == Shape{grouped[0], grouped[1], wide[2], grouped[2], grouped[3]} &&
+                    all == Shape{grouped[0], heads, grouped[2], grouped[3]};
+  return fits ? split.getX() : v;
+}
 
 bool recognize_sdpa(Operation* anchor, DerivedValueCache& context) {
   auto normalized = dyn_cast<SoftmaxOp>(anchor);

@@ -84,7 +84,18 @@ MaybeValue integers(const ElementValue& a, const ElementValue& b,
   return made ? MaybeValue(ElementValue::of(*made)) : MaybeValue();
 }
 
-// Arithmetic on masks, one of them a constant.
+// The nearest number of the type, ties to even: what a cast makes of x.
+double rounded(double x, FloatType type) {
+  llvm::APFloat number(x);
+  bool inexact = false;
+  number.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+  return number.convertToDouble();
+}
+bool is_mask_type(Type type) {
+  return type.isF32() || type.isF16() || type.isBF16();
+}
+
+// Arithmetic on masks of f32, one of them a constant.
 MaybeValue numbers(const ElementValue& a, const ElementValue& b, float (*op)(float, float)) {
   if (a.kind != Kind::choice || b.kind != Kind::choice || (!is_constant(a) && !is_constant(b))) return {};
   const auto otherwise = [](const ElementValue& v) { return is_constant(v) ? v.if_true : v.if_false; };
@@ -125,7 +136,7 @@ MaybeValue ElementAnalysis::value_of(Value v) {
 
 MaybeValue ElementAnalysis::evaluate(Operation* op) {
   if (isa<ReproWeightOp>(op)) return evaluate_constant(op->getResult(0));
-  if (isa<ReshapeOp, ExpandOp, TransposeOp, SliceOp, ConcatOp>(op)) return evaluate_move(op);
+  if (isa<ReshapeOp, ExpandOp, TransposeOp, SliceOp, PadWrapOp, ConcatOp>(op)) return evaluate_move(op);
   if (isa<GatherOp, GatherNdOp, GatherElementsOp>(op)) return evaluate_gather(op);
   if (isa<ReduceSumOp, CumsumOp, IotaOp, TriluOp>(op)) return evaluate_sum(op);
   if (isa<CastOp>(op)) return evaluate_cast(op);
@@ -137,12 +148,15 @@ MaybeValue ElementAnalysis::evaluate_constant(Value v) {
   const std::optional<std::string> bytes = constant_bytes(v);
   if (!bytes || bytes->empty()) return {};
   const Type type = element_of(v);
-  if (type.isF32()) {
-    float x;
-    std::memcpy(&x, bytes->data(), sizeof x);
-    for (size_t i = 0; i + sizeof x <= bytes->size(); i += sizeof x)
-      if (std::memcmp(bytes->data() + i, &x, sizeof x) != 0) return {};
-    return ElementValue::constant(x);
+  if (is_mask_type(type)) {
+    const size_t size = type.getIntOrFloatBitWidth() / 8;
+    for (size_t i = size; i < bytes->size(); i += size)
+      if (bytes->compare(i, size, *bytes, 0, size) != 0) return {};
+    uint32_t bits = 0;
+    std::memcpy(&bits, bytes->data(), size);
+    const llvm::APInt pattern(type.getIntOrFloatBitWidth(), bits);
+    return ElementValue::constant(
+        llvm::APFloat(cast<FloatType>(type).getFloatSemantics(), pattern).convertToDouble());
   }
   std::vector<int64_t> elements;
   if (type.isInteger(64)) elements = words<int64_t>(*bytes);
@@ -200,6 +214,14 @@ MaybeValue ElementAnalysis::evaluate_move(Operation* op) {
       const auto stepped = product(coordinate(d), slice.getSteps()[d]);
       coordinates[d] = stepped ? sum(*stepped, slice.getStarts()[d]) : std::nullopt;
     }
+    return at(*x, coordinates);
+  }
+  if (auto repeated = dyn_cast<PadWrapOp>(op)) {
+    for (size_t d = 0; d < rank; ++d)
+      if (is_one(in, d))
+        coordinates[d] = DimExpr(0);
+      else if (repeated.getBegins()[d] == 0 && size(in, d) && size(in, d) == size(out, d))
+        coordinates[d] = coordinate(d);
     return at(*x, coordinates);
   }
   for (Value part : op->getOperands()) {  // concat of one constant
@@ -277,19 +299,21 @@ MaybeValue ElementAnalysis::evaluate_cast(Operation* op) {
   const Type to = element_of(op->getResult(0));
   const MaybeValue x = value_of(op->getOperand(0));
   const bool to_integer = to.isInteger(64) || to.isInteger(32), to_bool = to.isInteger(1);
-  if (!x || (!to_integer && !to_bool && !to.isF32())) return {};
+  if (!x || (!to_integer && !to_bool && !is_mask_type(to))) return {};
   if (x->kind == Kind::integer) {
     const auto constant = x->integer.constant();
     if (to_integer) return x;
     if (!constant) return {};
-    return ElementValue::constant(to_bool ? *constant != 0 : static_cast<double>(*constant));
+    const auto number = static_cast<double>(*constant);
+    return ElementValue::constant(to_bool ? number != 0 : rounded(number, cast<FloatType>(to)));
   }
   if (to_integer) {
     const bool whole = is_constant(*x) && (x->if_true == 0 || x->if_true == 1);
     return whole ? MaybeValue(ElementValue::of(static_cast<int64_t>(x->if_true))) : MaybeValue();
   }
   ElementValue out = *x;
-  if (to_bool) out.if_true = x->if_true != 0, out.if_false = x->if_false != 0;
+  for (double* number : {&out.if_true, &out.if_false})
+    *number = to_bool ? *number != 0 : rounded(*number, cast<FloatType>(to));
   return out;
 }
 
@@ -310,6 +334,7 @@ MaybeValue ElementAnalysis::evaluate_pointwise(Operation* op) {
   if (!known) return {};
   const ElementValue &a = in[0], &b = in.back();
   const bool integer = a.kind == Kind::integer;
+  if (!integer && isa<AddOp, SubOp, MulOp>(op) && !element_of(op->getResult(0)).isF32()) return {};
   if (isa<AddOp>(op)) {
     if (!integer && !is_constant(a) && !is_constant(b))  // masks that hide by the same number
       return a.if_true == 0 && b.if_true == 0 && a.if_false == b.if_false ? both(a, b) : MaybeValue();

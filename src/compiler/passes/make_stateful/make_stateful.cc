@@ -7,6 +7,7 @@
 #include "compiler/dialects/origin.h"
 #include "compiler/lowering/dynamic_shapes/data_dependent_dims.h"
 #include "compiler/passes/canonicalize/patterns.h"
+#include "compiler/passes/idiom_recognition.h"
 #include "compiler/passes/make_stateful/make_stateful.h"
 #include "compiler/passes/make_stateful/token_rows.h"
 
@@ -27,6 +28,7 @@ struct Remembering {
   Operation* op;
   Value keys, values;  // of attention, of the new tokens
   int64_t left = -1;
+  int64_t kv_heads = 0;  // not 0: keys and values are [1, kv_heads, tokens, size]
 };
 
 class Decoder {
@@ -47,9 +49,11 @@ class Decoder {
   std::string visit_recurrence(Operation*);
   std::string read_mask(Value mask, Remembering&);
   Value without_past(Value keys);
+  Value once_each_head(Value keys, AttentionOp);
   bool is_position(Value);
   void replace_positions(BlockArgument positions);
   void remember(const Remembering&, size_t number);
+  Value in_heads_of(AttentionOp, const Remembering&, Value keys);
   Type with_sizes(Type) const;
   func::ReturnOp end() const { return cast<func::ReturnOp>(function_.front().getTerminator()); }
   std::string name_of_argument(unsigned i) const {
@@ -63,6 +67,7 @@ class Decoder {
   TokenRows rows_;
   unsigned ids_ = 0, logits_ = 0;
   SmallVector<Value> open_, positions_;
+  SmallVector<std::pair<Value, Value>> joined_;  // with nothing, and the part that has the elements
   llvm::DenseSet<Value> seen_;
   SmallVector<Remembering> remembering_;
 };
@@ -123,7 +128,7 @@ std::string Decoder::bind_inputs() {
   return "";
 }
 
-// Keys behind past ones, of which there are none (plan.19), in the order of the tokens.
+// What is behind past keys, of which there are none (plan.19), in the order of the tokens.
 Value Decoder::without_past(Value keys) {
   if (auto rows = keys.getDefiningOp<GatherNdOp>(); rows && rows.getBatchDims() == 1) {
     const auto row = elements_.value_of(rows.getIndices());
@@ -136,7 +141,26 @@ Value Decoder::without_past(Value keys) {
     const auto size = size_of(shape_of(part.getType())[static_cast<size_t>(joined.getAxis())]);
     if (!size || *size != DimExpr(0)) parts.push_back(part);
   }
-  return parts.size() == 1 ? parts[0] : keys;
+  return parts.size() == 1 ? without_past(parts[0]) : keys;
+}
+
+// If keys [B, tokens, heads * size], or with heads first, repeat each of some heads, those
+// [B, heads, tokens, size] without the past; else null.
+Value Decoder::once_each_head(Value keys, AttentionOp op) {
+  if (auto widened = keys.getDefiningOp<CastOp>()) keys = widened.getX();
+  if (!op.getHeadsFirst().value_or(0)) {
+    auto rows = keys.getDefiningOp<ReshapeOp>();
+    auto moved = rows ? rows.getX().getDefiningOp<TransposeOp>() : TransposeOp();
+    if (!moved || moved.getPerm() != llvm::ArrayRef<int64_t>{0, 2, 1, 3}) return {};
+    const Shape apart = shape_of(moved.getType()), flat = shape_of(rows.getType());
+    if (flat.size() != 3 || flat[0] != apart[0] || flat[1] != apart[1]) return {};
+    keys = moved.getX();
+  }
+  const Shape shape = shape_of(keys.getType());
+  const Value once = strip_head_repeat(keys);
+  if (once == keys || shape[1] != Dim::of(static_cast<int64_t>(op.getKvHeads()))) return {};
+  const Value made = without_past(once);
+  return rows_.axis(made) == 2 ? made : Value();
 }
 
 bool Decoder::is_position(Value v) {
@@ -154,6 +178,11 @@ std::string Decoder::visit(Value v) {
   Operation* op = v.getDefiningOp();
   if (!op) return "it reads the input " + name_of_argument(cast<BlockArgument>(v).getArgNumber());
   if (isa<ReproWeightOp>(op)) return "";
+  if (const Value part = without_past(v);
+      part != v && with_sizes(part.getType()) == with_sizes(v.getType())) {
+    joined_.push_back({v, part}), open_.push_back(part);
+    return "";
+  }
   if (auto attention = dyn_cast<AttentionOp>(op)) return visit_attention(attention);
   if (has_attribute(op, kState) && !has_attribute(op, "causal")) return visit_recurrence(op);
   if (!rows_.keeps_apart(op)) {
@@ -173,6 +202,9 @@ std::string Decoder::visit_attention(AttentionOp op) {
   for (Value v : {Value(op.getQ()), made.keys, made.values, Value(op.getOut())})
     if (rows_.axis(v) != axis) return "its attention reads keys of other tokens than it makes";
   if (op.getState()) return "it has a memory already";
+  const Value keys = once_each_head(op.getK(), op), values = once_each_head(op.getV(), op);
+  if (keys && values && shape_of(keys.getType())[1] == shape_of(values.getType())[1])
+    made.keys = keys, made.values = values, made.kv_heads = shape_of(keys.getType())[1].value;
   size_t next = 0;
   if (op.getMask().value_or(0)) {
     const int64_t before = made.left;
@@ -281,18 +313,42 @@ void Decoder::replace_positions(BlockArgument positions) {
   }
 }
 
+// Keys or values as the attention takes them, with each head once.
+Value Decoder::in_heads_of(AttentionOp op, const Remembering& made, Value keys) {
+  if (made.kv_heads == 0) return keys;
+  OpBuilder build(op);
+  const auto add = [&](StringRef name, llvm::ArrayRef<NamedAttribute> attributes, const Shape& shape,
+                       Type element) {
+    keys = make_op(build, op.getLoc(), name, keys, attributes, tensor_of(shape, element))->getResult(0);
+  };
+  Shape shape = shape_of(keys.getType());
+  if (!op.getHeadsFirst().value_or(0)) {
+    std::swap(shape[1], shape[2]);
+    add(TransposeOp::getOperationName(), build.getNamedAttr("perm", build.getDenseI64ArrayAttr({0, 2, 1, 3})),
+        shape, element_of(keys));
+    shape = {shape[0], shape[1], Dim::of(shape[2].value * shape[3].value)};
+    add(ReshapeOp::getOperationName(), {}, shape, element_of(keys));
+  }
+  if (element_of(keys) != element_of(op.getK()))
+    add(CastOp::getOperationName(), {}, shape, element_of(op.getK()));
+  return keys;
+}
+
 void Decoder::remember(const Remembering& made, size_t number) {
   OpBuilder build(made.op);
   const StringAttr state = build.getStringAttr("memory " + std::to_string(number));
   auto op = dyn_cast<AttentionOp>(made.op);
   if (!op) return made.op->setAttr(kState, state);
-  SmallVector<Value> operands = {op.getQ(), made.keys, made.values};
+  SmallVector<Value> operands = {op.getQ(), in_heads_of(op, made, made.keys),
+                                 in_heads_of(op, made, made.values)};
   if (op.getSinks().value_or(0)) operands.push_back(op.getMore()[op.getMask().value_or(0) ? 1 : 0]);
   SmallVector<NamedAttribute> attrs;
   for (NamedAttribute a : op->getAttrs())
-    if (!llvm::is_contained({"causal", "mask", "lengths", "left", "numerics", "version"},
+    if (!llvm::is_contained({"causal", "mask", "lengths", "left", "kv_heads", "numerics", "version"},
                             a.getName().strref()))
       attrs.push_back(a);
+  const int64_t kv_heads = made.kv_heads ? made.kv_heads : static_cast<int64_t>(op.getKvHeads());
+  attrs.push_back(build.getNamedAttr("kv_heads", build.getI64IntegerAttr(kv_heads)));
   attrs.push_back(build.getNamedAttr("causal", build.getI64IntegerAttr(1)));
   if (made.left >= 0) attrs.push_back(build.getNamedAttr("left", build.getI64IntegerAttr(made.left)));
   attrs.push_back(build.getNamedAttr(kState, state));
@@ -312,6 +368,7 @@ void Decoder::rewrite() {
           context, NamedAttribute(StringAttr::get(context, kName), StringAttr::get(context, "position_ids"))),
       function_.getLoc());
   replace_positions(function_.getArgument(positions));
+  for (auto [whole, part] : joined_) whole.replaceAllUsesWith(part);
   // The order of the program names the memories.
   llvm::sort(remembering_,
              [](const Remembering& a, const Remembering& b) { return a.op->isBeforeInBlock(b.op); });

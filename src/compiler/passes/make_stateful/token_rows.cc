@@ -70,8 +70,9 @@ bool TokenRows::index(Operation* op, const Axes& axes) const {
   const int64_t table = axes.in[0], indices = axes.in[1], rank = rank_of(op->getOperand(1));
   if (auto each = dyn_cast<GatherElementsOp>(op))
     return table == axes.out && indices == axes.out && static_cast<int64_t>(each.getAxis()) != axes.out;
-  if (auto nd = dyn_cast<GatherNdOp>(op))
-    return table == kNone && nd.getBatchDims() == 0 && indices == axes.out && indices < rank - 1;
+  if (auto nd = dyn_cast<GatherNdOp>(op))  // batches are apart
+    return nd.getBatchDims() > 0 ? table == 0 && indices == 0 && axes.out == 0
+                                 : table == kNone && indices == axes.out && indices < rank - 1;
   const auto axis = static_cast<int64_t>(cast<GatherOp>(op).getAxis().value_or(0));
   if (table == kNone) return axes.out == axis + indices;
   return indices == kNone && table != axis && axes.out == (table < axis ? table : table + rank - 1);

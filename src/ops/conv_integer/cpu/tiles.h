@@ -270,11 +270,11 @@ void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end,
     for (int64_t r = from; r < to && !zeros; ++r)
       zeros = row_end(call, p, b.as, b.sums, group * p.rows + r).zero != 0;
     const uint8_t* const x = b.group(image * p.groups + group);
-    if (block == last && !zeros) {
-    } else if (has_channel_words(p)) {
-      gather_words(b, reinterpret_cast<const int32_t*>(x), first, n, zeros, panel);
-    } else {
-      write_words(b, x, first, n, zeros, panel);
+    if (block != last || zeros) {
+      if (has_channel_words(p))
+        gather_words(b, reinterpret_cast<const int32_t*>(x), first, n, zeros, panel);
+      else
+        write_words(b, x, first, n, zeros, panel);
     }
     last = block;
     for (int64_t r = from, reported = from; r < to; r += kWordRows) {

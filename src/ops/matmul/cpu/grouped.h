@@ -69,7 +69,9 @@ void compute_group(const Call& call, const GroupedShape& s, const WorkPartition&
       else if (kb + 1 < blocks)
         next = b.next_range(first, r.end);
       b.columns(first + panel, tile, r, count, [&](auto columns) {
-        macrokernel(DirectA<true>{w.a, kPackedRow}, columns, tile, r.end - r.begin, count, output, next);
+        // Of few rows the stride costs nothing, and each type of A is a product more to compile.
+        macrokernel(DirectA<!decltype(columns)::kUnpackedA>{w.a, kPackedRow}, columns, tile, r.end - r.begin,
+                    count, output, next);
       });
     }
   }

@@ -87,10 +87,14 @@ Result<Value> part_of(NodeView& node, Value all, int64_t expert) {
     data = build.getStringAttr(
         data.getValue().substr(static_cast<size_t>(expert * length), static_cast<size_t>(length)));
   const auto offset = static_cast<int64_t>(weight.getOffset()) + (data ? 0 : expert * length);
-  return Value(build.create<ReproWeightOp>(
-      weight.getLoc(), tensor_of(shape, element_of(all)),
-      build.getStringAttr(weight.getName().str() + "[" + std::to_string(expert) + "]"), weight.getFileAttr(),
-      build.getI64IntegerAttr(offset), build.getI64IntegerAttr(length), data, UnitAttr()));
+  std::string name = weight.getName().str();  // plan.21
+  if (expert) name += " from " + std::to_string(expert * length);
+  name += " [";
+  for (const auto& [d, dim] : llvm::enumerate(shape)) name += (d ? ", " : "") + std::to_string(dim.value);
+  return Value(build.create<ReproWeightOp>(weight.getLoc(), tensor_of(shape, element_of(all)),
+                                           build.getStringAttr(name + "]"), weight.getFileAttr(),
+                                           build.getI64IntegerAttr(offset), build.getI64IntegerAttr(length),
+                                           data, UnitAttr()));
 }
 
 // The matrix of an expert, of integers.
@@ -161,14 +165,13 @@ Result<int64_t> columns_of(NodeView& node, const Projection& p, const Routed& r,
   return columns.value;
 }
 
-// Bits and block size of a packed product; 0 and 0 of one of floats.
+// Bits and block size of a packed product.
 struct Packing {
   int64_t bits = 8, block = 0;
 };
 
 Result<Packing> packing_of(NodeView& node, const Projection& p) {
   Packing made;
-  if (p.scales == kNone) return made;
   INVAR_TRY(made.bits, node.int_attr("expert_weight_bits", 4));
   INVAR_TRY(made.bits, node.int_attr(p.bits, made.bits));
   INVAR_TRY(made.block, node.int_attr("block_size", 0));
@@ -179,40 +182,31 @@ Result<Packing> packing_of(NodeView& node, const Projection& p) {
   return made;
 }
 
-// x of every token by the matrices of its experts, and their biases: of floats [T, k, columns] of
-// x [T, k or 1, inner], and packed, where every expert takes all tokens, [experts, T, columns] of x
-// [T, inner] or [experts, T, inner].
+// x of every token [T, k or 1, inner] by the matrices of its experts, and their biases:
+// [T, k, columns].
 Result<Value> experts_product(NodeView& node, const Projection& p, const Routed& r, Value x) {
   const Shape rows = shape_of(x.getType());
-  const int64_t inner = rows.back().value;
+  INVAR_TRY(const int64_t columns, columns_of(node, p, r, rows.back().value, 8, 0));
+  INVAR_TRY(Value a, reshape(node, x, {rows[0], rows[1], Dim::of(1), rows[2]}));
+  INVAR_TRY(const Value b, node.make<GatherOp>({node.in(p.weights), r.index}));
+  INVAR_TRY(Value out, node.make<MatmulOp>({a, b}, node.attr("trans_b", int64_t{1})));
+  INVAR_TRY(out, reshape(node, out, {r.tokens, Dim::of(r.k), Dim::of(columns)}));
+  if (!node.has(p.bias)) return out;
+  INVAR_TRY(const Value bias, node.make<GatherOp>({node.in(p.bias), r.index}));
+  return node.make<AddOp>({out, bias});
+}
+
+// Rows x [T, inner] by the packed matrix of an expert, and its bias: [T, columns].
+Result<Value> expert_product(NodeView& node, const Projection& p, const Routed& r, int64_t expert, Value x) {
   INVAR_TRY(const Packing packing, packing_of(node, p));
+  const int64_t inner = shape_of(x.getType()).back().value;
   INVAR_TRY(const int64_t columns, columns_of(node, p, r, inner, packing.bits, packing.block));
-  if (p.scales == kNone) {
-    INVAR_TRY(Value a, reshape(node, x, {rows[0], rows[1], Dim::of(1), rows[2]}));
-    INVAR_TRY(const Value b, node.make<GatherOp>({node.in(p.weights), r.index}));
-    INVAR_TRY(Value out, node.make<MatmulOp>({a, b}, node.attr("trans_b", int64_t{1})));
-    INVAR_TRY(out, reshape(node, out, {r.tokens, Dim::of(r.k), Dim::of(columns)}));
-    if (!node.has(p.bias)) return out;
-    INVAR_TRY(const Value bias, node.make<GatherOp>({node.in(p.bias), r.index}));
-    return node.make<AddOp>({out, bias});
-  }
-  SmallVector<Value> parts;
-  for (int64_t e = 0; e < r.experts; ++e) {
-    Value a = x;
-    if (rows.size() == 3) {
-      INVAR_TRY(a, slice(node, x, 0, e, 1));
-      INVAR_TRY(a, reshape(node, a, {rows[1], rows[2]}));
-    }
-    INVAR_TRY(const PackedMatrix m, packed_expert(node, p, e, packing.bits, packing.block));
-    INVAR_TRY(Value out, packed_product(node, a, m));
-    INVAR_TRY(out, reshape(node, out, {Dim::of(1), r.tokens, Dim::of(columns)}));
-    parts.push_back(out);
-  }
-  INVAR_TRY(const Value all, concat(node, parts, 0));
-  if (!node.has(p.bias)) return all;
-  INVAR_TRY(const Value bias,
-            reshape(node, node.in(p.bias), {Dim::of(r.experts), Dim::of(1), Dim::of(columns)}));
-  return node.make<AddOp>({all, bias});
+  INVAR_TRY(const PackedMatrix m, packed_expert(node, p, expert, packing.bits, packing.block));
+  INVAR_TRY(const Value out, packed_product(node, x, m));
+  if (!node.has(p.bias)) return out;
+  INVAR_TRY(Value bias, slice(node, node.in(p.bias), 0, expert, 1));
+  INVAR_TRY(bias, reshape(node, bias, {Dim::of(columns)}));
+  return node.make<AddOp>({out, bias});
 }
 
 // G * sigmoid(alpha G) * (L + beta), both bounded by the limit.
@@ -278,18 +272,6 @@ Result<Value> activated(NodeView& node, Value up, Value gate) {
   return node.make<MulOp>({out, gate});
 }
 
-// The results of each token's experts, [T, k, H], of [experts, T, H].
-Result<Value> results_of_chosen(NodeView& node, const Routed& r, Value all) {
-  const Shape tuple{r.tokens, Dim::of(r.k), Dim::of(1)};
-  INVAR_TRY(Value token, node.make<IotaOp>({node.constant(Ints(0)), node.constant(Ints(1))}, {},
-                                           tensor_of({r.tokens}, node.builder().getI64Type())));
-  INVAR_TRY(token, reshape(node, token, {r.tokens, Dim::of(1), Dim::of(1)}));
-  INVAR_TRY(token, expand(node, token, tuple));
-  INVAR_TRY(const Value expert, reshape(node, r.index, tuple));
-  INVAR_TRY(const Value at, concat(node, {expert, token}, 2));
-  return node.make<GatherNdOp>({all, at}, node.attr("batch_dims", int64_t{0}));
-}
-
 Status lower_experts(NodeView& node, const ExpertOperands& n) {
   const bool packed = n.up.scales != kNone;
   INVAR_CHECK_OK(node.require_attr("use_sparse_mixer", int64_t{0}));
@@ -297,19 +279,34 @@ Status lower_experts(NodeView& node, const ExpertOperands& n) {
   INVAR_TRY(const Routed r, route_tokens(node, n));
   const Dim hidden = node.shape(0).back();
   if (!hidden.constant()) return not_covered("tokens of a size that is not constant");
-  Value x = r.x;
-  if (!packed) {
-    INVAR_TRY(x, reshape(node, x, {r.tokens, Dim::of(1), hidden}));
-  }
-  INVAR_TRY(Value up, experts_product(node, n.up, r, x));
-  Value gate;
-  if (node.has(n.gate.weights)) {
-    INVAR_TRY(gate, experts_product(node, n.gate, r, x));
-  }
-  INVAR_TRY(const Value between, activated(node, up, gate));
-  INVAR_TRY(Value out, experts_product(node, n.down, r, between));
+  // fc1, fc3, the activation and fc2.
+  const auto computed = [&](Value x, auto product) -> Result<Value> {
+    INVAR_TRY(const Value up, product(n.up, x));
+    Value gate;
+    if (node.has(n.gate.weights)) {
+      INVAR_TRY(gate, product(n.gate, x));
+    }
+    INVAR_TRY(const Value between, activated(node, up, gate));
+    return product(n.down, between);
+  };
+  Value out;
   if (packed) {
-    INVAR_TRY(out, results_of_chosen(node, r, out));
+    // An executor leaves out experts that no token has, where these indices are there before them.
+    INVAR_TRY(const Value chosen, reshape(node, r.index, {r.tokens, Dim::of(r.k), Dim::of(1)}));
+    SmallVector<Value> parts;
+    for (int64_t e = 0; e < r.experts; ++e) {
+      INVAR_TRY(Value part, computed(r.x, [&](const Projection& p, Value x) {
+                  return expert_product(node, p, r, e, x);
+                }));
+      INVAR_TRY(part, reshape(node, part, {r.tokens, Dim::of(1), shape_of(part.getType()).back()}));
+      parts.push_back(part);
+    }
+    INVAR_TRY(const Value all, concat(node, parts, 1));
+    INVAR_TRY(out, node.make<GatherNdOp>({all, chosen}, node.attr("batch_dims", int64_t{1})));
+  } else {
+    INVAR_TRY(const Value x, reshape(node, r.x, {r.tokens, Dim::of(1), hidden}));
+    INVAR_TRY(
+        out, computed(x, [&](const Projection& p, Value rows) { return experts_product(node, p, r, rows); }));
   }
   INVAR_TRY(const Value by, reshape(node, r.weights, {r.tokens, Dim::of(r.k), Dim::of(1)}));
   INVAR_TRY(out, node.make<MulOp>({out, by}));

@@ -18,13 +18,11 @@ namespace invar::run {
 
 class RankJoins {
  public:
-  // joins: of a step at most. turn: on the host, of all who share threads; null: nobody else does.
-  // on_gpus: their steps follow each other in less time than it takes a thread to wake up.
-  RankJoins(int ranks, uint32_t joins, std::shared_ptr<std::mutex> turn_of_threads = nullptr,
-            bool on_gpus = false)
+  // joins: of a step at most. on_gpus: their steps follow each other in less time than it takes a
+  // thread to wake up.
+  RankJoins(int ranks, uint32_t joins, bool on_gpus = false)
       : joins_(joins),
         on_gpus_(on_gpus),
-        turn(turn_of_threads ? std::move(turn_of_threads) : std::make_shared<std::mutex>()),
         mailboxes(static_cast<size_t>(ranks)),
         part_bytes(mailboxes.size()),
         parts(mailboxes.size()) {}
@@ -63,7 +61,6 @@ class RankJoins {
   std::atomic<bool> failed_ = false;
 
  public:
-  const std::shared_ptr<std::mutex> turn;
   // Per rank; each writes its own between two meetings, or while there is no step.
   std::vector<std::byte*> mailboxes;  // on GPUs (kernels/fusion/join_kernels.h)
   std::vector<int64_t> part_bytes;    // that these hold

@@ -12,14 +12,14 @@
 
 #include "device/shared_library.h"
 #include "plan/plan.h"
+#include "run/partitions/workers/message_library.h"
 
 namespace invar::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kHeader = 1, kPayload = 2, kHeartbeat = 3;  // tags
-constexpr size_t kMessagePiece = size_t{256} << 20;       // MPI counts bytes in an int
-constexpr uint64_t kMessageMagic = 0x313052415649;        // "IVAR01"
+constexpr size_t kMessagePiece = size_t{256} << 20;  // MPI counts bytes in an int
+constexpr uint64_t kMessageMagic = 0x313052415649;   // "IVAR01"
 constexpr auto kBeat = std::chrono::milliseconds(500);
 constexpr auto kStopped = std::chrono::seconds(5);  // nobody looks so rarely who runs
 // A lost process 0 is reported by the first worker, and the others end with it.
@@ -65,6 +65,7 @@ std::string seconds_text(double s) {
 }
 
 Transport* the_transport = nullptr;
+thread_local Transport* of_this_thread = nullptr;
 
 void* open_mpi() {
   std::error_code ec;
@@ -73,16 +74,6 @@ void* open_mpi() {
 }
 
 }  // namespace
-
-struct Transport::Library {
-  int (*start)(int*, int*) = nullptr;
-  void* (*send)(int, int, const void*, int) = nullptr;
-  void* (*receive)(int, int, void*, int) = nullptr;
-  int (*test)(void*) = nullptr;
-  int (*arrived)(int, int) = nullptr;
-  void (*end)() = nullptr;
-  void (*abort)(int) = nullptr;
-};
 
 // The signs of life, also while this process computes.
 struct Transport::Heartbeat {
@@ -95,10 +86,14 @@ struct Transport::Heartbeat {
 Transport::Transport() : library_(std::make_unique<Library>()) {}
 Transport::~Transport() = default;
 Transport* Transport::current() {
-  return the_transport;
+  return of_this_thread ? of_this_thread : the_transport;
 }
 void Transport::set_current(Transport* t) {
   the_transport = t;
+}
+Transport::Here::Here(Transport* t) : before_(std::exchange(of_this_thread, t)) {}
+Transport::Here::~Here() {
+  of_this_thread = before_;
 }
 
 Status Transport::check_mpi() {
@@ -159,7 +154,20 @@ bool Transport::is_elsewhere(int rank) const {
 
 Error Transport::gave_up(int peer, const std::string& what) {
   failed_ = true;
+  std::string line = library_->lost();
+  library_->give_up();
+  if (!line.empty()) return {Code::failed, std::move(line)};
   return {Code::failed, name_of(peer) + " " + what + ": the run is given up"};
+}
+
+// Takes the signs of life of a process that are there. False: none is.
+bool Transport::heard(int peer) {
+  bool any = false;
+  for (; library_->arrived(peer, kHeartbeat) >= 0; any = true) {
+    void* const request = library_->receive(peer, kHeartbeat, nullptr, 0);
+    while (request && library_->test(request) == 0) std::this_thread::yield();
+  }
+  return any;
 }
 
 // Called again and again while something is awaited of a process.
@@ -170,19 +178,12 @@ Status Transport::watch(int peer, Wait& wait) {
   // Nobody looked before, or nobody here ran.
   if (wait.turns == 0 || now - wait.looked > kStopped) p.heard = now;
   wait.looked = now;
-  while (library_->arrived(peer, kHeartbeat) >= 0) {
-    void* const request = library_->receive(peer, kHeartbeat, nullptr, 0);
-    while (request && library_->test(request) == 0) std::this_thread::yield();
-    p.heard = now;
-  }
+  if (heard(peer)) p.heard = now;
   const double patience = patience_ + (rank_ > 0 ? kNextWorker * (rank_ - 1) : 0);
   if (std::chrono::duration<double>(now - p.heard).count() > patience)
     return gave_up(peer, "has given no sign of life for " + seconds_text(patience_));
-  // It looks again at once at first; later another process needs the processor more.
-  if (++wait.turns < 200)
-    std::this_thread::yield();
-  else
-    std::this_thread::sleep_for(std::chrono::microseconds(wait.turns < 2000 ? 50 : 500));
+  if (!library_->lost().empty()) return gave_up(peer, "has closed the connection");
+  library_->pause(++wait.turns);
   return {};
 }
 
@@ -290,7 +291,7 @@ Status Transport::greet() {
 }
 
 void Transport::end(int exit_code) {
-  if (rank_ == 0)
+  if (rank_ == 0 && !relays_)
     for (int r = 1; r < size_ && !failed_; ++r) (void)static_cast<bool>(send(r, Kind::quit, {}));
   if (heartbeat_) {
     {

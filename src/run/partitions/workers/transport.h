@@ -7,12 +7,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "run/partitions/workers/packet.h"
+#include "run/partitions/workers/relay.h"
 
 namespace invar::run {
 
@@ -36,11 +38,26 @@ class Transport {
  public:
   // Joins the processes that mpirun started. bad_input: this build or machine has no MPI.
   static Result<std::unique_ptr<Transport>> join(double patience_seconds);
+  // Process 0 of a job whose process 0 passes messages on. `lost`: why the other end is gone.
+  // `give_up`: ends it.
+  static std::unique_ptr<Transport> over(std::unique_ptr<Relay> relay, int size, double patience_seconds,
+                                         std::function<std::string()> lost, std::function<void()> give_up);
   // bad_input: this machine has no MPI.
   static Status check_mpi();
-  // The transport of this process; null: it runs alone.
+  // The transport of this thread or of the process; null: it runs alone.
   static Transport* current();
   static void set_current(Transport*);
+  // That of this thread, for as long as this lives.
+  class Here {
+   public:
+    explicit Here(Transport*);
+    ~Here();
+    Here(const Here&) = delete;
+    Here& operator=(const Here&) = delete;
+
+   private:
+    Transport* const before_;
+  };
   ~Transport();
 
   int rank() const { return rank_; }
@@ -63,6 +80,10 @@ class Transport {
   Result<Packet> next(Kind& kind);
   Status reply(const Result<Packet>& result);
 
+  // Process 0 of a job, instead of greet(): passes the messages of the run's process on, until that
+  // ends or closes the socket.
+  Status relay(const std::string& socket);
+
   // Ends the run on all processes: in good order, or at once where one of them does not answer.
   void end(int exit_code);
 
@@ -84,7 +105,9 @@ class Transport {
   };
   Status await(int peer, void* request);
   Status watch(int peer, Wait& wait);
+  bool heard(int peer);
   Error gave_up(int peer, const std::string& what);
+  Status pass_on(Relay& relay);
   void beat();
 
   std::unique_ptr<Library> library_;
@@ -92,6 +115,7 @@ class Transport {
   double patience_ = 0;
   std::vector<Peer> peers_;
   std::atomic<bool> failed_{false};
+  bool relays_ = false;
   struct Heartbeat;
   std::unique_ptr<Heartbeat> heartbeat_;
 };

@@ -1,5 +1,6 @@
 // Messages between processes: packets, and who may work together.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include "run/partitions/workers/transport.h"
 
@@ -44,6 +45,46 @@ TEST(Workers, AnotherVersionOrNumericsIsNamed) {
   other.version = "0.0.9";
   EXPECT_EQ(mismatch(own, other),
             "has Invar 0.0.9, and the run has " + own.version + ": install the same on both");
+}
+
+std::pair<std::unique_ptr<Relay>, std::unique_ptr<Relay>> relays() {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  return {std::make_unique<Relay>(ends[0]), std::make_unique<Relay>(ends[1])};
+}
+
+std::vector<std::byte> bytes_of(size_t n, uint8_t first) {
+  std::vector<std::byte> bytes(n);
+  for (size_t i = 0; i < n; ++i) bytes[i] = static_cast<std::byte>(first + i * 7);
+  return bytes;
+}
+
+TEST(Relay, MessagesOfASubjectComeInTheirOrderWhole) {
+  auto [a, b] = relays();
+  // More than the system keeps on the way, so that both ends take turns.
+  const auto large = bytes_of(size_t{8} << 20, 3), small = bytes_of(5, 9);
+  a->put({1, 2}, large), a->put({2, 1}, small), a->put({1, 2}, {}), a->put({1, 2}, small);
+  EXPECT_FALSE(a->is_idle());
+  while (!b->arrived({2, 1})) a->wait(std::chrono::microseconds(100)), a->is_idle();
+  EXPECT_EQ(b->take({2, 1}), small);
+  while (!a->is_idle()) b->arrived({1, 2});
+  EXPECT_EQ(b->arrived({1, 2}), large.size());
+  EXPECT_EQ(b->take({1, 2}), large);
+  EXPECT_EQ(b->take({1, 2}), std::vector<std::byte>());
+  EXPECT_EQ(b->take_any(), std::pair(Relay::Subject(1, 2), small));
+  EXPECT_FALSE(b->take({1, 2}));
+}
+
+TEST(Relay, WhatWasSentBeforeTheEndCanBeTaken) {
+  auto [a, b] = relays();
+  const auto data = bytes_of(1000, 1);
+  a->put({3, 1}, data), a->put({0, Relay::kEnd}, {});
+  a->finish();
+  EXPECT_EQ(b->take_any(), std::pair(Relay::Subject(3, 1), data));  // the end comes last
+  EXPECT_EQ(b->take_any()->first, Relay::Subject(0, Relay::kEnd));
+  EXPECT_FALSE(b->is_open());
+  b->put({1, 1}, data);  // nobody is there: nothing happens
+  EXPECT_FALSE(b->take_any());
 }
 
 }  // namespace
