@@ -428,11 +428,11 @@ void CudaExecutor::preload_bound(bool tail) {
   if (!std::ranges::all_of(executable_->plan->inputs, has_host_side)) return;
   device_->make_current();
   if (!device_->begin_capture()) return;
-  const Status constants = queue_constants();
-  const Status queued = constants ? queue(tail) : Status();
+  queue_constants();
+  const Status queued = queue(tail);
   const auto graph = device_->end_capture();
   for (const plan::Port& p : executable_->plan->outputs)
-    if (constants && queued && graph && tail && left_on_device())
+    if (queued && graph && tail && left_on_device())
       reserve_pieces(std::min(bytes_of(values_[p.value]), piece_of(values_[p.value], kLargeHashedPiece)));
 }
 
