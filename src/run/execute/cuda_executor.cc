@@ -433,7 +433,8 @@ void CudaExecutor::preload_bound(bool tail) {
   const auto graph = device_->end_capture();
   for (const plan::Port& p : executable_->plan->outputs)
     if (queued && graph && tail && left_on_device())
-      reserve_pieces(std::min(bytes_of(values_[p.value]), piece_of(values_[p.value], kLargeHashedPiece)));
+      (void)reserve_pieces(
+          std::min(bytes_of(values_[p.value]), piece_of(values_[p.value], kLargeHashedPiece)));
 }
 
 // Some index was out of bounds: repeats the step node by node until it shows which. What a step
