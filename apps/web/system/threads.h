@@ -1,6 +1,6 @@
-// Parts of <mutex>, <condition_variable>, <thread> and <future> that a C++ library without threads
-// lacks. Included in front of every file of src/device and src/run, and of the verifier. There is
-// one lane and one stage, so no thread is ever started, and nothing waits.
+// Parts of <mutex>, <shared_mutex>, <condition_variable>, <thread> and <future> that a C++ library
+// without threads lacks. Included in front of every file of src/device and src/run, and of the
+// verifier. There is one lane and one stage, so no thread is ever started, and nothing waits.
 #pragma once
 
 #include <cstdlib>
@@ -17,6 +17,8 @@ struct mutex {
   bool try_lock() { return true; }
 };
 
+using shared_mutex = mutex;
+
 template <class M>
 class unique_lock {
  public:
@@ -25,6 +27,8 @@ class unique_lock {
   void lock() {}
   void unlock() {}
 };
+template <class M>
+using shared_lock = unique_lock<M>;
 
 struct condition_variable {
   template <class Lock, class Condition>

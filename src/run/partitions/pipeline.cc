@@ -125,7 +125,7 @@ Status Pipeline::run_stage(size_t stage, const StagePass& pass, size_t slot,
   if (is_skipped(stage, pass)) return {};
   Stage& s = *stages_[stage];
   {
-    const std::shared_lock prepares(preparing_);
+    const std::shared_lock<std::shared_mutex> prepares(preparing_);
     INVAR_CHECK_OK(s.begin(pass));
   }
   for (size_t i : edges_to_[stage])

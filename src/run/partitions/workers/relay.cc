@@ -102,7 +102,8 @@ void Relay::wait(std::chrono::microseconds most) {
     from.fd = descriptor_;
     if (!out_.empty()) from.events |= POLLOUT;
   }
-  const timespec time{0, static_cast<long>(most.count()) * 1000};
+  const auto whole = std::chrono::floor<std::chrono::seconds>(most);
+  const timespec time{whole.count(), static_cast<long>((most - whole).count()) * 1000};
   ::ppoll(&from, 1, &time, nullptr);
 }
 
