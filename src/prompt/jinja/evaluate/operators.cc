@@ -174,7 +174,7 @@ Result<std::string> converted(char c, const Value& v) {
   return unsupported(v, "%d format: a real number is required, not " + std::string(type_name(v)));
 }
 
-Status append(std::string& out, const std::string& shown) {
+Status append_shown(std::string& out, const std::string& shown) {
   if (out.size() + shown.size() > kLongestText) return too_long("a format");
   charge(1 + shown.size() / kBytesCopied);
   out += shown;
@@ -208,12 +208,12 @@ Result<Value> format_percent(const std::string& format, const Value& given) {
       i = end + 1;
       named = true;
       INVAR_TRY(const std::string shown, converted(format[i], *v));
-      INVAR_CHECK_OK(append(out, shown));
+      INVAR_CHECK_OK(append_shown(out, shown));
       continue;
     }
     if (used == values.size()) return bad_input("not enough arguments for format string");
     INVAR_TRY(const std::string shown, converted(format[i], values[used++]));
-    INVAR_CHECK_OK(append(out, shown));
+    INVAR_CHECK_OK(append_shown(out, shown));
   }
   if (used < values.size() && !named && !given.dict())
     return bad_input("not all arguments converted during string formatting");
@@ -252,7 +252,7 @@ Result<Value> format_braces(const std::string& format, const Arguments& given) {
     }
     if (!v) return bad_input("format: nothing is given for {" + field + "}");
     INVAR_TRY(const std::string shown, str(*v));
-    INVAR_CHECK_OK(append(out, shown));
+    INVAR_CHECK_OK(append_shown(out, shown));
   }
   return text(std::move(out));
 }
