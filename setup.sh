@@ -320,11 +320,10 @@ build_wheel() {
 
 # --- commands -------------------------------------------------------------------------------------
 # Processor seconds of the builds with an empty compiler cache, and of what follows them, on an EPYC
-# core: the demo as bench/programs/setup_time.sh measured it (774), less the kernels that it lost
-# since. The builds of the tests are the sums of tools/test/build_budget.toml and the web's.
-demo_seconds=(700 1)
-quick_seconds=(1300 200)
-test_seconds=(3000 1850)
+# core: a cold demo took 549 and 290 s of wall time, a cold test 2,500 and 1,200 of these.
+demo_seconds=(560 1)
+quick_seconds=(950 200)
+test_seconds=(2400 1200)
 # announce MADE BUILD REST: how long the command takes. MADE: a file that the last build step makes.
 announce() {
   local minutes=$((($2 + $3) / jobs / 60 + 1)) rest=$(($3 / jobs / 60 + 1))

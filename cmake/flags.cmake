@@ -29,6 +29,11 @@ set(INVAR_SANITIZE "" CACHE STRING
 if(INVAR_SANITIZE)
   add_compile_options(-fsanitize=${INVAR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
   add_link_options(-fsanitize=${INVAR_SANITIZE})
+  # These checks find what the address sanitizer finds, too. Without them code takes three quarters of
+  # the time to compile.
+  if(INVAR_SANITIZE MATCHES "address,undefined" AND INVAR_OPTIMIZE STREQUAL kernels)
+    add_compile_options(-fno-sanitize=null,object-size,vptr,nonnull-attribute,returns-nonnull-attribute)
+  endif()
 endif()
 
 # What hardens the program against a defect that a file from a stranger reaches
