@@ -26,6 +26,9 @@ struct RenderedChat {
 // a part of a message that is no text.
 Result<RenderedChat> render_chat(const ChatTemplates&, std::string_view chat, const std::string& name);
 
+// Whether chat.1 has such dates.
+bool is_date(std::string_view);
+
 // A remark that names the texts of messages which the template left out of the prompt; "" where it
 // wrote all of them.
 std::string texts_left_out(const ChatTemplates&, const RenderedChat&);

@@ -21,6 +21,7 @@ struct BatchOptions {
   std::string folder;                        // of results, src/serve/batch/results.h
   std::string output;                        // the merged answers; "": output.jsonl in the folder
   int64_t context = 4096;                    // positions of prompt and answer, at most the model's
+  std::string date = {};                     // of chats that have none (chat.1); "": none
   uint64_t shard = 0, shards = 1;            // this worker computes these rows
   double recheck = 0;                        // percent of the results of others that it computes again
   std::optional<int64_t> max_failures = {};  // more rows without an answer end the run

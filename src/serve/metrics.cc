@@ -74,6 +74,7 @@ std::string Metrics::print(const Generator::Load& load, const Archive::Load& arc
   }
   first_token.print("time_to_first_token_seconds", "From the request to its first token.", out);
   between_tokens.print("inter_token_latency_seconds", "Between two tokens of an answer.", out);
+  each_token.print("request_time_per_output_token_seconds", "Of an answer, a token behind the first.", out);
   whole.print("e2e_request_latency_seconds", "From the request to the end of its answer.", out);
   return out;
 }

@@ -28,7 +28,7 @@ class Histogram {
 
 struct Metrics {
   std::atomic<uint64_t> prompt_tokens{0}, generation_tokens{0}, receipts{0}, cancelled{0}, repeats{0};
-  Histogram first_token, between_tokens, whole;  // seconds
+  Histogram first_token, between_tokens, each_token, whole;  // seconds
 
   void count_success(const std::string& finish_reason) { add_to(success_, finish_reason); }
   void count_replay(const std::string& verdict) { add_to(replays_, verdict); }

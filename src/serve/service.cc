@@ -1,6 +1,7 @@
 #include "serve/service.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <iterator>
 #include <span>
@@ -39,6 +40,43 @@ constexpr std::string_view kPagePolicy =
 constexpr std::string_view kOpenPaths[] = {
 #include "options/open_paths.inc"
 };
+
+// Without regard to the case of letters, as schemes and types of content are read (RFC 9110).
+bool begins_with(std::string_view text, std::string_view lower) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(text.substr(0, lower.size()), lower, {}, small);
+}
+
+// Values of a body of JSON: each takes some hundred bytes, and time of a thread that others wait
+// for.
+constexpr size_t kMostValues = size_t{1} << 20;
+
+// Counts what begins a value, outside of texts, before anything is read.
+bool has_too_many_values(std::string_view json) {
+  size_t count = 0;
+  bool in_text = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') in_text = !in_text;
+    if (in_text && c == '\\') ++i;
+    if (!in_text) count += c == ',' || c == '[' || c == '{';
+  }
+  return count > kMostValues;
+}
+
+// A part of a path as it was before the client escaped it: %2F is a slash.
+std::string unescaped(std::string_view part) {
+  std::string text;
+  for (size_t i = 0; i < part.size(); ++i) {
+    unsigned byte = 0;
+    const char *const digits = part.data() + i + 1, *const end = digits + 2;
+    if (part[i] == '%' && i + 2 < part.size() && std::from_chars(digits, end, byte, 16).ptr == end)
+      text += static_cast<char>(byte), i += 2;
+    else
+      text += part[i];
+  }
+  return text;
+}
 
 // The number of the key that is equal, from 1 on; 0: none is. Every key is compared, whole, so that
 // the time says nothing.
@@ -202,8 +240,8 @@ bool Service::authorized(const http::Request& request) const {
 uint64_t Service::client_of(const http::Request& request) const {
   if (const auto key = request.header("x-api-key"); !key.empty()) return equal_key(keys_, sha256(key));
   const std::string_view given = request.header("authorization");
-  constexpr std::string_view bearer = "Bearer ";
-  return given.starts_with(bearer) ? equal_key(keys_, sha256(given.substr(bearer.size()))) : 0;
+  constexpr std::string_view bearer = "bearer ";
+  return begins_with(given, bearer) ? equal_key(keys_, sha256(given.substr(bearer.size()))) : 0;
 }
 
 void Service::respond(Asked& asked, int status, const Value& body, http::Headers more) {
@@ -276,13 +314,18 @@ void Service::route(Asked asked) {
       continue;
     }
     const std::string_view type = asked.request.header("content-type");
-    if (route.form && !type.starts_with("multipart/form-data"))
+    if (route.form && !begins_with(type, "multipart/form-data"))
       return refuse(asked, {415, "the body is a form with a file: Content-Type: multipart/form-data"});
-    if (method == "POST" && !route.form && !type.starts_with("application/json"))
+    if (method == "POST" && !route.form && !begins_with(type, "application/json"))
       return refuse(asked, {415, "the body is JSON: Content-Type: application/json"});
     if (!route.waits) return route.run(*this, asked);
-    preparation_.post(
-        [this, run = route.run, shared = std::make_shared<Asked>(std::move(asked))] { run(*this, *shared); });
+    preparation_.post([this, run = route.run, json = method == "POST" && !route.form,
+                       shared = std::make_shared<Asked>(std::move(asked))] {
+      if (json && has_too_many_values(shared->request.body))
+        return refuse(*shared,
+                      {400, "the body: it has more than " + std::to_string(kMostValues) + " values"});
+      run(*this, *shared);
+    });
     return;
   }
   if (!allowed.empty())
@@ -296,7 +339,7 @@ void Service::ready(Asked& a) {
 }
 
 void Service::model(Asked& a) {
-  const std::string asked_for = a.request.path.substr(std::string_view("/v1/models/").size());
+  const std::string asked_for = unescaped(a.request.path.substr(std::string_view("/v1/models/").size()));
   for (const Value& model : models_json().items)
     if (model.get("id").text == asked_for) return respond(a, 200, model);
   refuse(a, no_model(asked_for));

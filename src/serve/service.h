@@ -29,6 +29,7 @@ struct ServiceOptions {
   ArchiveOptions archive;
   size_t queue = 1024;        // requests that wait for a sequence, at most
   std::string api_keys = {};  // a file with one key a line; "": everybody may ask
+  bool clock = true;          // gives chats the date; else they have it, or do without
   // Gets events: what is asked and answered, and what the store says. Of any thread.
   std::function<void(json::Value)> log = {};
 };
@@ -97,6 +98,8 @@ class Service {
   Outcome<TextEncoder*> text_encoder(const std::string& name, generate::EncoderKind) const;
   Problem no_model(const std::string& name) const;
   static uint64_t random_seed();
+  // What a chat template shows for the date (chat.1); "": none.
+  std::string date_of(const Call&) const;
   Generator::Load load() const;
   Outcome<generate::Request> request_of(const LanguageModel&, const Call&, generate::Prompt,
                                         std::optional<std::vector<int32_t>> tokens,

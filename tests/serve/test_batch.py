@@ -157,6 +157,39 @@ def test_workers_and_sizes_change_no_byte(whole, options, batch, tmp_path):
     assert digest(results) == expected
 
 
+def test_a_batch_reads_no_clock(model, tasks, tmp_path):
+    """A template that asks for the date: rows say it, or an option does for those that do not."""
+    folder = tmp_path / "dated"
+    shutil.copytree(model, folder)
+    template = (folder / "chat_template.jinja").read_text()
+    (folder / "chat_template.jinja").write_text("{{ strftime_now('%H:%M:%S') }}\n" + template)
+    body = {"messages": HELLO, "max_tokens": 3, "temperature": 0}
+    mine = {**body, "date": "2026-03-07T01:02:03"}
+    rows = [
+        row(name, "", url="/v1/chat/completions") | {"body": b}
+        for name, b in (("a", body), ("b", mine))
+    ]
+    file = write(tmp_path / "in.jsonl", rows)
+    options = [file, "--model-name", folder, "--tasks-root", tasks, "--context", 128]
+    invar("batch", *options)
+    refused, answered = merged(file)
+    assert "--date" in refused["error"]["message"]
+    assert answered["response"]["body"]["invar"]["date"] == mine["date"]
+    assert "date" in invar("batch", *options, "--date", "today", code=2).text
+    dated, digests = [*options, "--date", "2026-11-30T00:00:00"], []
+    invar("batch", *dated, code=2)  # the folder is of a batch without it
+    for n in (1, 2):
+        results = tmp_path / f"r{n}"
+        for i in range(n):
+            invar("batch", *dated, "--results", results, "--shard", f"{i}/{n}", "--recheck", 100)
+            time.sleep(1.1)
+        invar("batch", file, "--results", results, "--merge")
+        digests.append(digest(results))
+    assert digests[0] == digests[1]
+    answers = [line["response"]["body"]["invar"]["date"] for line in merged(file, tmp_path / "r2")]
+    assert answers == ["2026-11-30T00:00:00", mine["date"]]
+
+
 def test_what_is_there_is_not_computed_again(whole, batch, tmp_path):
     file, results, expected = whole
     answers = merged(file)

@@ -175,6 +175,25 @@ def test_a_tool_call_that_is_cut(server, script):
     assert hidden["content"] == said(script) and not hidden["calls"]
 
 
+def test_one_call_is_shown(server):
+    """A view: the receipt is that of the answer with all of its calls."""
+    asked = chat("calls", tools=FUNCTIONS)
+    one = asked | {"parallel_tool_calls": False}
+    whole = server.complete(one, chat=True)
+    assert receipts_of(whole) == receipts_of(server.complete(asked, chat=True))
+    assert [c["function"]["name"] for c in unfolded(whole)["calls"]] == ["look"]
+    assert folded(server.stream(one, chat=True)) == unfolded(whole)
+    choice = {"type": "auto", "disable_parallel_tool_use": True}
+    message = ask_messages(server, "calls", tools=TOOLS, tool_choice=choice, **GREEDY)
+    assert [b["name"] for b in message["content"]] == ["look"]
+    tools = [{"type": "function", **f["function"]} for f in FUNCTIONS]
+    asked = {"input": prompt("calls"), "tools": tools, "parallel_tool_calls": False, **GREEDY}
+    asked["max_output_tokens"] = 180
+    response = server.ask("/v1/responses", asked)
+    assert [o["name"] for o in response["output"]] == ["look"]
+    assert receipts_of(response) == receipts_of(whole)
+
+
 def test_the_order_of_chunks(server):
     asked = chat("call", tools=FUNCTIONS, stream_options={"include_usage": True}, n=2)
     events = server.stream(asked, chat=True)
@@ -313,7 +332,11 @@ def test_errors_of_messages(server):
         ({"messages": [{"role": "user", "content": []}]}, "content"),
         ({"tools": [{"type": "bash_20250124", "name": "bash"}]}, "bash_20250124"),
         ({"tool_choice": {"type": "every"}}, "tool_choice"),
-        ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, "budget_tokens"),
+        ({"thinking": {"type": "enabled", "budget_tokens": 0.5}}, "budget_tokens"),
+        (
+            {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}},
+            "context_management",
+        ),
         ({"frobnicate": 1}, "frobnicate"),
         ({"n": 2}, "n:"),
     ):
@@ -423,7 +446,7 @@ def test_a_form_of_the_answer(server):
         "go",
     )
     for asked in (
-        {"output_config": {"effort": "low"}},
+        {"output_config": {"effort": 3}},
         {"output_config": {"format": {"type": "x"}}},
     ):
         error = server.ask("/v1/messages", {**user("plain"), "max_tokens": 8, **asked}, 400)
@@ -492,7 +515,8 @@ def test_embeddings_are_those_of_embed(several):
     (one,) = several.ask("/v1/embeddings", asked)["data"]
     values = np.frombuffer(base64.b64decode(one["embedding"]), "<f4")
     assert values.tobytes() == np.array(rows[0]["embedding"], np.float32).tobytes()
-    # A shorter vector that the model declares: of length 1 again, with the receipt of the whole one.
+    # A shorter vector that the model declares: of length 1 again, with the receipt of the whole
+    # one.
     short, same = alone(several, "embed", "bert", *texts, "--dimensions", 8)
     response = several.open("/v1/embeddings", {"input": texts, "dimensions": 8})
     answer = json.loads(response.read(), parse_float=str)
@@ -556,6 +580,7 @@ def test_several_models(several):
     for asked, words in (
         ({"query": "a", "documents": []}, "documents"),
         ({"query": "a", "documents": [3]}, "documents"),
+        ({"query": "", "documents": ["a"]}, "query"),
         ({"documents": ["a"]}, "query"),
     ):
         assert words in several.ask("/v1/rerank", asked, 400)["error"]["message"]

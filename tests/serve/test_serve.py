@@ -326,6 +326,13 @@ def test_a_receipt_is_computed_again(server):
     assert verdict["verdict"] == "NOT VERIFIED" and verdict["findings"]
 
 
+def test_a_receipt_that_looks_for_much(server):
+    receipt = json.loads(server.receipt(only_receipt(server.complete({**DRAWN, "stop": "\n"}))))
+    receipt["input"]["stop_strings"] = sorted(f"{i}\n" for i in range(1025))
+    error = server.ask("/v1/receipts/verify", json.dumps(reseal(receipt)).encode(), 400)["error"]
+    assert error["code"] == "not_covered" and "invar verify" in error["message"]
+
+
 def test_a_lie_with_right_hashes_is_found(server):
     """What nobody computed, in receipts whose own hashes hold."""
     honest = json.loads(server.receipt(only_receipt(server.complete(GREEDY))))
@@ -371,6 +378,7 @@ BAD = [  # body, status, words of the message
     ({**GREEDY, "logprobs": 21}, 400, "logprobs"),
     ({**GREEDY, "logit_bias": {"a": 1}}, 400, "logit_bias"),
     ({**GREEDY, "logit_bias": {"1": 101}}, 400, "logit_bias"),
+    ({**GREEDY, "logit_bias": {"1": 1, " 1": 2}}, 400, "logit_bias"),
     ({**GREEDY, "logit_bias": {"99999": 1}}, 400, "logit_bias"),
     ({**GREEDY, "presence_penalty": 3}, 400, "presence_penalty"),
     ({**GREEDY, "max_tokens": "8"}, 400, "max_tokens"),
@@ -380,9 +388,12 @@ BAD = [  # body, status, words of the message
     ({**GREEDY, "temperature": -1}, 400, "temperature"),
     ({**GREEDY, "temperature": True}, 400, "temperature"),
     ({**GREEDY, "top_p": 2}, 400, "top_p"),
-    ({**GREEDY, "seed": -1}, 400, "seed"),
+    ({**GREEDY, "seed": -1}, 400, "from 0 to 18446744073709551615"),
+    ({**GREEDY, "stream": True, "stream_options": {"include_usage": "yes"}}, 400, "include_usage"),
     ({**GREEDY, "stop": [1]}, 400, "stop"),
     ({**GREEDY, "stop": [""]}, 400, "stop"),
+    ({**GREEDY, "stop": [str(i) for i in range(1025)]}, 400, "1025"),
+    ({**GREEDY, "bad_words": ["a" * 16385]}, 400, "bad_words"),
     ({**GREEDY, "tools": []}, 400, "tools"),
     ({**GREEDY, "stream_options": {"include_usage": True}}, 400, "stream"),
     ({**GREEDY, "suffix": "x"}, 400, "suffix"),
@@ -405,7 +416,11 @@ def test_bad_input(server):
             "image_url",
         ),
         ({"messages": HELLO, "tool_choice": "required"}, "tool_choice"),
+        ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content"),
+        ({"messages": [*HELLO, {"role": "user", "content": ["a"]}]}, "messages[2].content"),
+        ({"messages": [{"content": "a"}]}, "messages[0].role"),
         ({"messages": HELLO, "prompt": "a"}, "prompt"),
+        ({"messages": HELLO, "max_tokens": 3, "max_completion_tokens": 4}, "max_tokens says 3"),
     ):
         error = server.ask("/v1/chat/completions", body, 400)["error"]
         assert words in error["message"], error
@@ -418,10 +433,16 @@ def test_bad_input(server):
         ("/v1/receipts/" + "0" * 64, None, 404),
         ("/v1/receipts/verify", b"{}", 400),
         ("/tokenize", {"prompt": 3}, 400),
+        ("/tokenize", {"prompt": "a", "messages": HELLO}, 400),
         ("/detokenize", {"tokens": [99999]}, 400),
         ("/v1/models/gpt-4", None, 404),
     ):
         assert "message" in server.ask(path, body, status)["error"]
+    values = b'{"prompt":[' + b"1," * 2**20 + b"1]}"
+    for path in ("/v1/completions", "/tokenize", "/v1/receipts/verify"):
+        assert "1048576 values" in server.ask(path, values, 400)["error"]["message"]
+    commas = server.ask("/v1/completions", {**GREEDY, "prompt": '\\",[{' * 2**20}, 400)["error"]
+    assert commas["code"] == "context_length_exceeded"
     connection = server.connect()
     connection.request("OPTIONS", "/v1/receipts/" + "0" * 64)
     assert connection.getresponse().getheader("allow") == "GET, POST"
@@ -438,6 +459,8 @@ def test_what_a_server_says_of_itself(server):
     assert server.ask("/v1/models/shakespeare-4m") == model
     receipt = json.loads(server.receipt(only_receipt(server.complete(GREEDY))))
     assert model["weights"] == receipt["model"]["weights"]
+    texts = server.ask("/tokenize", {"prompt": "ROMEO:", "return_token_strs": True})["token_strs"]
+    assert "".join(texts[1:]) == "ROMEO:"
     response = server.open("/health", headers={"x-request-id": "mine-1"})
     assert response.getheader("x-request-id") == "mine-1"
 
@@ -480,6 +503,11 @@ def test_keys(model, tasks, tmp_path):
     server.ask("/v1/models", None, 401)
     server.ask("/v1/models", None, 401, {"Authorization": "Bearer secret-3"})
     server.ask("/v1/models", None, 200, {"Authorization": "Bearer secret-2"})
+    headers = {
+        "Authorization": "bearer secret-1",
+        "Content-Type": "Application/JSON; charset=utf-8",
+    }
+    server.ask("/v1/completions", GREEDY, 200, headers)
     server.ask("/health")
     assert server.stop() == 0
 
@@ -495,6 +523,8 @@ def test_a_signal_drains(model, tasks, tmp_path, seconds):
     server = Server(
         model, tasks, receipts, "--drain-timeout", seconds, "--batch-size", 2, "--queue", 1
     )
+    many = {"messages": HELLO, "n": 4}  # two sequences and one that waits
+    assert "4 answers" in server.ask("/v1/chat/completions", many, 400)["error"]["message"]
     bodies = [{**LONG, "seed": i} for i in range(3)]
     responses = [server.open("/v1/completions", {**b, "stream": True}) for b in bodies]
     wait_for(lambda: server.metric("num_requests_waiting") == 1)

@@ -93,6 +93,10 @@ def test_choice_objects_and_the_end(server):  # noqa: F811
     answer = server.complete(drawn(1, response_format={"type": "json_object"}, max_tokens=300))
     assert answer["choices"][0]["text"].startswith("{")
     whole = drawn(2, **form({"const": {"a": [1, "x"]}}))
+    as_llama = whole | {
+        "response_format": {"type": "json_object", "schema": {"const": {"a": [1, "x"]}}}
+    }
+    assert server.complete(as_llama)["invar"] == server.complete(whole)["invar"]
     pieces = [e["choices"][0]["text"] for e in server.stream(whole) if e["choices"]]
     assert "".join(pieces) == '{"a":[1,"x"]}' == server.complete(whole)["choices"][0]["text"]
 
@@ -140,8 +144,6 @@ def test_a_call_that_is_asked_for(server):  # noqa: F811
         {**body, "tool_choice": "required", "parallel_tool_calls": False}, chat=True
     )
     assert len(one["choices"][0]["message"]["tool_calls"]) == 1
-    error = server.ask("/v1/chat/completions", {**body, "parallel_tool_calls": False}, 400)["error"]
-    assert error["param"] == "parallel_tool_calls" and "tool_choice" in error["message"]
     for choice, words in (
         ("any", "auto, none, required"),
         ({"type": "function", "function": {"name": "x"}}, '"x"'),
@@ -320,4 +322,39 @@ def test_a_call_in_the_words_of_the_template(thinking, tasks, tmp_path):
     answer = server.complete({**body, "logit_bias": {str(thinking[1]): -100}}, chat=True)
     receipt = json.loads(server.receipt(only_receipt(answer)))
     assert receipt["output"]["text"].startswith('<tool_call>\n{"name":"leave","arguments":{')
+    assert server.stop() == 0
+
+
+def test_a_budget_of_reasoning(thinking, run, tasks, tmp_path):
+    """The receipt is that of a run which ends the reasoning behind so many tokens."""
+    folder, _, end = thinking
+    server = Server(folder, tasks, tmp_path / "receipts", "--batch-size", 2)
+    asked = {"messages": HELLO, "max_tokens": 24, "seed": 3, "temperature": 1}
+    opened = {**asked, "chat_template_kwargs": {"open": True}}
+    bounded = {**opened, "thinking_token_budget": 5}
+    answer = server.complete({**bounded, "return_token_ids": True}, chat=True)
+    assert answer["choices"][0]["token_ids"].index(end) == 5
+    assert answer["usage"]["completion_tokens_details"]["reasoning_tokens"] == 5
+    chat = {"messages": HELLO, "variables": {"open": True}}
+    (tmp_path / "m.json").write_text(json.dumps(chat))
+    options = ["--messages", tmp_path / "m.json", "--max-new-tokens", 24, "--temperature", 1]
+    options += ["--seed", 3, "--short-circuit-length", 5, "--short-circuit-token", end]
+    receipt = tmp_path / "r.json"
+    where = ["--model-name", folder, "--tasks-root", tasks]
+    invar("run", *where, *options, "--receipt-path", receipt)
+    assert server.receipt(only_receipt(answer)) == receipt.read_bytes()
+    assert server.ask("/v1/receipts/verify", receipt.read_bytes())["verdict"] == "VERIFIED"
+    messages = {**opened, "thinking": {"type": "enabled", "budget_tokens": 5}}
+    messages |= {"system": HELLO[0]["content"], "messages": HELLO[1:]}
+    messages["context_management"] = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
+    assert server.ask("/v1/messages", messages)["content"][0]["type"] == "thinking"
+    effort = {**messages, "thinking": None, "output_config": {"effort": "low"}}
+    shown = json.loads(server.receipt(only_receipt(server.ask("/v1/messages", effort))))
+    assert '"reasoning_effort":"low"' in shown["input"]["chat"]
+    # A budget that the answer cannot exceed binds nothing; where the model may not reason, none is
+    # kept.
+    free = server.complete({**opened, "thinking_token_budget": 24}, chat=True)
+    assert only_receipt(free) == only_receipt(server.complete(opened, chat=True))
+    error = server.ask("/v1/chat/completions", {**asked, "thinking_token_budget": 5}, 400)["error"]
+    assert "<think>" in error["message"]
     assert server.stop() == 0

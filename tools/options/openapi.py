@@ -33,6 +33,11 @@ ERRORS = {
     "500": "a fault of the server: the same request fails again",
     "503": "the server is stopping: ask again later",
 }
+# And what those for a receipt may be answered with.
+ERRORS_OF_RECEIPTS = {
+    "409": "the receipt is kept without its prompt: send that",
+    "422": "the receipt is of another prompt, or of a model that is not here",
+}
 
 
 def routes(root):
@@ -95,7 +100,8 @@ def operation(name, row):
     error = {"$ref": "#/components/schemas/" + ("MessagesError" if anthropic else "Error")}
     content = {"application/json": {"schema": error}}
     responses = {"200": {"description": row["summary"], "content": answer(row)}}
-    responses |= {s: {"description": text, "content": content} for s, text in ERRORS.items()}
+    errors = ERRORS | (ERRORS_OF_RECEIPTS if row["path"] == "/v1/receipts/{id}" else {})
+    responses |= {s: {"description": text, "content": content} for s, text in errors.items()}
     out = {"operationId": name, "summary": row["summary"], "responses": responses}
     if row.get("open"):
         out["security"] = []

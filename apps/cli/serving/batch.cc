@@ -24,6 +24,7 @@ serve::BatchOptions batch_options(const BatchCommand& c) {
   options.folder = c.results.empty() ? c.file + ".results" : c.results;
   options.output = c.merged;
   options.context = c.context;
+  options.date = c.date;
   if (const auto share = parse_shard(c.shard)) std::tie(options.shard, options.shards) = *share;
   options.recheck = c.recheck;
   options.max_failures = c.max_failures;

@@ -30,8 +30,11 @@ Status open_model(const generate::ModelOptions& options, const generate::Executi
   INVAR_TRY(const auto location,
             generate::obtain({options.model_name, options.revision, options.offline}, observer));
   INVAR_TRY(const auto kind, generate::encoder_kind(location));
+  // What receipts call the model, and requests.
+  const std::string& name = options.name.empty() ? location.name : options.name;
   if (kind == generate::EncoderKind::none) {
     INVAR_TRY(const auto model, generate::Model::open(options, observer));
+    model->location.name = name;
     INVAR_TRY(auto engine, generate::Engine::open(model, execution, sizes, {}, observer));
     opened.engines.push_back(std::make_unique<generate::Engine>(std::move(engine)));
     // A program of its own for each adapter: an answer has the bits that it has alone.
@@ -48,7 +51,7 @@ Status open_model(const generate::ModelOptions& options, const generate::Executi
   of_texts.pairs = kind == generate::EncoderKind::scores;
   INVAR_TRY(auto encoder, generate::EncoderModel::open(options, execution, of_texts, observer));
   opened.encoders.push_back(std::make_unique<serve::OpenedEncoder>(
-      serve::OpenedEncoder{location.name, location.revision, location.folder, kind, std::move(encoder)}));
+      serve::OpenedEncoder{name, location.revision, location.folder, kind, std::move(encoder)}));
   return {};
 }
 

@@ -8,12 +8,18 @@ namespace invar::generate {
 namespace {
 
 // The id of a text that is one token; -1: it is none.
-int32_t token_of(const prompt::Tokenizer& tokenizer, const std::string& text) {
+int32_t token_of(const prompt::Tokenizer& tokenizer, std::string_view text) {
   const auto ids = tokenizer.encode(text, /*add_special_tokens=*/false);
   return ids && ids->size() == 1 ? (*ids)[0] : -1;
 }
 
-bool some_template_has(const ModelFolder& model, const std::string& text) {
+constexpr std::string_view kStart = "<think>", kEnd = "</think>";  // of reasoning
+
+std::string_view without_end(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+}
+
+bool some_template_has(const ModelFolder& model, std::string_view text) {
   return std::ranges::any_of(model.chat_templates.texts,
                              [&](const auto& t) { return t.second.find(text) != std::string::npos; });
 }
@@ -33,16 +39,30 @@ Status bind_constraint(const ModelFolder& model, sample::Processors& p) {
 }
 
 Status bind_behind_reasoning(const ModelFolder& model, const std::string& text, sample::Processors& p) {
-  static const std::string kStart = "<think>", kEnd = "</think>";
   if (p.structured_outputs.empty()) return {};
-  const size_t last = text.find_last_not_of(" \t\r\n");
-  const std::string_view seen = std::string_view(text).substr(0, last == text.npos ? 0 : last + 1);
+  const std::string_view seen = without_end(text);
   const int32_t start = token_of(model.tokenizer, kStart), end = token_of(model.tokenizer, kEnd);
   const bool reasons = end >= 0 && some_template_has(model, kEnd) && !seen.ends_with(kEnd);
   const bool begun = seen.ends_with(kStart);
   if (!reasons || (!begun && (start < 0 || !some_template_has(model, kStart)))) return {};
   p.structured_outputs = grammar::with_reasoning(p.structured_outputs, begun ? -1 : start, end);
   return bind_constraint(model, p);
+}
+
+Status bound_reasoning(const ModelFolder& model, const std::string& text, int64_t most,
+                       int64_t max_new_tokens, sample::Processors& p) {
+  const std::string_view seen = without_end(text);
+  if (!some_template_has(model, kEnd) || seen.ends_with(kEnd)) return {};  // it reasons not
+  const int32_t end = token_of(model.tokenizer, kEnd);
+  if (end < 0) return not_covered("a budget of reasoning: </think> is not one token of this model");
+  // A model that answers at once would have its answer cut by the token that ends reasoning.
+  if (!seen.ends_with(kStart))
+    return not_covered(
+        "a budget of reasoning: the chat template leaves it to the model to open <think>, and it is not "
+        "known "
+        "whether it does: leave the budget out");
+  if (most < max_new_tokens) p.short_circuit_length = most, p.short_circuit_token = end;  // receipt.21
+  return {};
 }
 
 std::vector<int32_t> stop_tokens_for(const ModelFolder& model, const receipt::Receipt& r) {
@@ -66,12 +86,12 @@ Status take_json_options(const std::string& path, bool object, SamplingOptions& 
 }
 
 CallSyntax call_syntax(const ModelFolder& model) {
-  static const std::string kStart = "<tool_call>", kEnd = "</tool_call>";
-  const int32_t start = token_of(model.tokenizer, kStart), end = token_of(model.tokenizer, kEnd);
+  static const std::string kCall = "<tool_call>", kCallEnd = "</tool_call>";
+  const int32_t start = token_of(model.tokenizer, kCall), end = token_of(model.tokenizer, kCallEnd);
   const bool spelled =
       (start < 0 || !model.tokenizer.is_special(start)) && (end < 0 || !model.tokenizer.is_special(end));
-  if (!some_template_has(model, kStart) || !spelled) return {};
-  return {kStart + "\n", "\n" + kEnd};
+  if (!some_template_has(model, kCall) || !spelled) return {};
+  return {kCall + "\n", "\n" + kCallEnd};
 }
 
 }  // namespace invar::generate

@@ -337,6 +337,10 @@ std::vector<std::pair<std::string, std::string*>> texts_of(Value& chat) {
 
 }  // namespace
 
+bool is_date(std::string_view text) {
+  return parse_date(text).has_value();
+}
+
 std::string texts_left_out(const ChatTemplates& templates, const RenderedChat& rendered) {
   constexpr size_t kMost = 16;  // texts that are asked for alone
   // The prompt with marks after the texts that are `chosen`; "": the template refuses it.

@@ -12,10 +12,11 @@ using json::Value;
 
 namespace {
 
+constexpr std::string_view kChats = "/v1/chat/completions";
 constexpr struct {
   std::string_view path;
   bool draws;
-} kPaths[] = {{"/v1/chat/completions", true},
+} kPaths[] = {{kChats, true},
               {"/v1/completions", true},
               {"/v1/embeddings", false},
               {"/v1/rerank", false},
@@ -74,6 +75,8 @@ BatchRow read_batch_row(std::string_view text, size_t number, const Value& ident
   if (!row.problem.empty()) return row;
   row.url = line->get("url").text;
   Value& body = (*line)["body"];
+  if (row.url == kChats && identity.contains("date") && body.get("date").is_null())
+    body["date"] = identity.get("date");
   row.body = json::dump(body);
   if (path_of(row.url)->draws && body.get("seed").is_null()) {
     body["seed"] = seed_of(row.body);

@@ -7,7 +7,6 @@
 
 #include "base/text/display.h"
 #include "base/text/read_float.h"
-#include "generate/requests/request.h"
 #include "grammar/grammar.h"
 #include "serve/protocol/forms/translate.h"
 
@@ -122,10 +121,17 @@ const Field* field_of(std::string_view name, Endpoint endpoint) {
   return nullptr;
 }
 
+// A bound as people write it; the greatest there is is 2^64 - 1.
+std::string bound_of(const Field& field, double bound) {
+  if (field.type != Type::integer) return json::spelled(bound);
+  if (bound >= 0x1p64) return json::spelled(UINT64_MAX);
+  return json::spelled(static_cast<int64_t>(bound));
+}
+
 std::optional<Problem> take(const Field& field, const Value& v, Call& call) {
   const std::string name = field.name;
   std::string range;
-  if (field.ranged) range = " from " + json::spelled(field.least) + " to " + json::spelled(field.most);
+  if (field.ranged) range = " from " + bound_of(field, field.least) + " to " + bound_of(field, field.most);
   if (!is_of(field.type, v) ||
       (field.ranged && !(v.to_double() >= field.least && v.to_double() <= field.most)))
     return Problem{400, name + ": " + words_of(field.type) + range + " is needed, not " + shown(v), name};
@@ -153,7 +159,7 @@ std::optional<Problem> take_logit_bias(Call& call) {
   auto& biases = call.sampling.logit_bias;
   for (const auto& [key, value] : call.logit_bias.members) {
     const Value id = json::read_or_null(key);
-    if (!id.is_unsigned() || id.to_double() > 2147483647 || !value.is_number())
+    if (!id.is_unsigned() || id.text != key || id.to_double() > 2147483647 || !value.is_number())
       return Problem{
           400, "logit_bias: ids of tokens and numbers are needed, not " + shown(key) + ": " + shown(value),
           "logit_bias"};
@@ -187,12 +193,15 @@ std::optional<Problem> take_format(Call& call) {
   if (!format.is_null() && type != "text") {
     const Value& schema = format.get("json_schema");
     for (const auto& [name, value] : format.members)
-      if (name != "type" && (name != "json_schema" || type != "json_schema"))
+      if (name != "type" && (name != "json_schema" || type != "json_schema") &&
+          (name != "schema" || type != "json_object"))
         return Problem{400, "response_format." + name + ": is not known: leave it out", param};
     for (const auto& [name, value] : schema.members)
       if (name != "name" && name != "description" && name != "schema" && name != "strict")
         return Problem{400, "response_format.json_schema." + name + ": is not known: leave it out", param};
-    if (type == "json_object")
+    if (type == "json_object" && format.contains("schema"))  // as llama.cpp spells it
+      made["json"] = format.get("schema");
+    else if (type == "json_object")
       made["json_object"] = true;
     else if (type != "json_schema")
       return Problem{400,
@@ -236,14 +245,7 @@ std::optional<Problem> take_format(Call& call) {
 // Which tools may be called, and whether one has to be.
 std::optional<Problem> take_tool_choice(const Call& call) {
   const Value& choice = call.tool_choice;
-  if (choice.is_null() || choice.text == "auto" || choice.text == "none") {
-    if (call.parallel_calls.value_or(true) || !call.shows_tools()) return std::nullopt;
-    return Problem{
-        400,
-        "parallel_tool_calls: false holds where tool_choice asks for a call: let that be required, "
-        "or leave this one out",
-        "parallel_tool_calls", "unsupported_parameter"};
-  }
+  if (choice.is_null() || choice.text == "auto" || choice.text == "none") return std::nullopt;
   const auto wrong = [](const std::string& why) {
     return Problem{400, "tool_choice: " + why, "tool_choice"};
   };
@@ -268,6 +270,18 @@ std::optional<Problem> check_granularities(const Value& list) {
   return std::nullopt;
 }
 
+std::optional<Problem> check_texts(const std::optional<std::vector<std::string>>& texts,
+                                   const std::string& name) {
+  size_t bytes = 0;
+  for (const std::string& text : texts.value_or(std::vector<std::string>())) bytes += text.size();
+  if (bytes <= kMostTextBytes && (!texts || texts->size() <= kMostTexts)) return std::nullopt;
+  return Problem{400,
+                 name + ": at most " + std::to_string(kMostTexts) + " texts of " +
+                     std::to_string(kMostTextBytes) + " bytes together, not " +
+                     std::to_string(texts->size()) + " of " + std::to_string(bytes),
+                 name};
+}
+
 // What OpenAI's names mean that Invar spells otherwise.
 std::optional<Problem> settle(Call& call) {
   generate::SamplingOptions& s = call.sampling;
@@ -275,46 +289,27 @@ std::optional<Problem> settle(Call& call) {
   if (s.stop_strings && s.stop_strings->empty()) s.stop_strings.reset();
   if (s.stop_strings) s.stop_in_answer = true;
   if (auto problem = check_granularities(call.granularities)) return problem;
+  if (auto problem = check_texts(s.stop_strings, call.endpoint == kMessages ? "stop_sequences" : "stop"))
+    return problem;
+  if (auto problem = check_texts(s.bad_words, "bad_words")) return problem;
   if (auto problem = take_logit_bias(call)) return problem;
   if (auto problem = take_logprobs(call)) return problem;
   if (s.temperature && *s.temperature == 0) {  // nothing is drawn, whatever shapes it
     s.temperature.reset(), s.top_k.reset(), s.top_p.reset(), s.min_p.reset();
     s.do_sample = false;
   }
-  for (const auto& [name, value] : call.stream_options.members)
+  for (const auto& [name, value] : call.stream_options.members) {
     if (name != "include_usage" && name != "include_obfuscation" && name != "continuous_usage_stats")
       return Problem{400, "stream_options." + name + ": no option of a stream: leave it out",
                      "stream_options"};
-  if (call.stream_options.get("continuous_usage_stats").is_true())
-    return Problem{400, "stream_options.continuous_usage_stats: is not supported: use include_usage",
-                   "stream_options", "unsupported_parameter"};
+    if (!value.is_boolean() && !value.is_null())
+      return Problem{400, "stream_options." + name + ": true or false is needed, not " + shown(value),
+                     "stream_options"};
+  }
   if (!call.stream_options.is_null() && !call.stream)
     return Problem{400, "stream_options: is for streams: set stream to true", "stream_options"};
   if (auto problem = take_tool_choice(call)) return problem;
   return take_format(call);
-}
-
-// A message as the templates of transformers have it: OpenAI writes the arguments of a call as a
-// text, and may write a text as a list of parts.
-void make_plain(Value& message) {
-  if (Value* content = message.find("content"); content && content->is_array()) {
-    std::string joined;
-    bool texts = !content->empty();
-    for (const Value& part : content->items) {
-      texts &= part.is_object() && part.get("type").text == "text" && part.get("text").is_string();
-      joined += (joined.empty() ? "" : "\n") + part.get("text").text;
-    }
-    if (texts) *content = joined;
-  }
-  Value* calls = message.find("tool_calls");
-  if (!calls || !calls->is_array()) return;
-  for (Value& call : calls->items) {
-    Value* function = call.find("function");
-    Value* arguments = function ? function->find("arguments") : nullptr;
-    if (!arguments || !arguments->is_string()) continue;
-    const Value parsed = json::read_or_null(arguments->text, json::Order::as_written);
-    if (parsed.is_object()) *arguments = parsed;
-  }
 }
 
 }  // namespace
@@ -374,13 +369,18 @@ Outcome<Call> read_members(Value given, Endpoint endpoint) {
   call.endpoint = endpoint;
   call.chat = (endpoint & (kChat | kMessages | kTokens | kResponses | kTokenize)) != 0;
   for (const auto& [name, value] : given.members) {
+    if (value.is_null()) continue;
     const Field* const field = field_of(name, endpoint);
     if (!field)
       return Problem{400, name + ": no member of a request that this server knows: leave it out", name,
                      "unknown_parameter"};
-    if (value.is_null()) continue;
     if (auto problem = take(*field, value, call)) return *problem;
   }
+  // One limit under two names: no order of members decides between them.
+  const Value &limit = given.get("max_tokens"), &other = given.get("max_completion_tokens");
+  if (endpoint == kChat && !limit.is_null() && !other.is_null() && limit != other)
+    return Problem{400, "max_completion_tokens: max_tokens says " + shown(limit) + ": leave one of them out",
+                   "max_completion_tokens"};
   for (const Field& field : kFields)
     if ((field.needed & endpoint) && given.get(field.name).is_null())
       return Problem{400, std::string(field.name) + ": " + words_of(field.type) + " is needed", field.name};
@@ -405,68 +405,6 @@ void add_form_member(Value& members, const std::string& name, std::string text, 
   }
   if (type == Type::list) value = json::list({std::move(value)});
   members.members.push_back({name, std::move(value)});
-}
-
-Outcome<std::string> chat_of(const Call& call) {
-  Value chat = {{"messages", call.messages}};
-  Value& messages = *chat.find("messages");
-  for (Value& message : messages.items) {
-    if (!message.is_object()) return Problem{400, "messages: each of them is an object", "messages"};
-    make_plain(message);
-  }
-  if (call.shows_tools()) chat["tools"] = call.tools;
-  Value variables = call.variables.is_object() ? call.variables : Value(Value::object);
-  if (!call.reasoning_effort.empty() && !variables.contains("reasoning_effort"))
-    variables["reasoning_effort"] = call.reasoning_effort;
-  if (!variables.empty()) chat["variables"] = std::move(variables);
-  if (call.continue_final_message) chat["continue_final_message"] = *call.continue_final_message;
-  if (call.add_generation_prompt)
-    chat["add_generation_prompt"] = *call.add_generation_prompt;
-  else if (call.continue_final_message.value_or(false))
-    chat["add_generation_prompt"] = false;
-  auto input = generate::chat_input(json::compact(chat), "the body", {});
-  if (!input) return Problem{400, input.error().message, "messages"};
-  return *input;
-}
-
-Outcome<std::vector<int32_t>> ids_of(const Value& list, const std::string& param) {
-  std::vector<int32_t> ids;
-  for (const Value& id : list.items) {
-    if (!id.is_integer() || id.to_double() < 0 || id.to_double() > 2147483647)
-      return Problem{400, param + ": token ids are whole numbers from 0, not " + shown(id), param};
-    ids.push_back(static_cast<int32_t>(id.to_int64()));
-  }
-  return ids;
-}
-
-Outcome<std::vector<GivenPrompt>> prompts_of(const Call& call) {
-  const Value& given = call.prompt;
-  std::vector<GivenPrompt> prompts;
-  const auto add_ids = [&](const Value& list) -> std::optional<Problem> {
-    auto ids = ids_of(list, "prompt");
-    if (!ids) return ids.problem();
-    if (ids->empty()) return Problem{400, "prompt: a list of token ids is empty", "prompt"};
-    prompts.push_back({"", std::move(*ids)});
-    return std::nullopt;
-  };
-  if (given.is_string()) return std::vector<GivenPrompt>{{given.text, std::nullopt}};
-  if (!given.is_array() || given.empty())
-    return Problem{400, "prompt: a text, token ids, or a list of them is needed, not " + shown(given),
-                   "prompt"};
-  if (given.items[0].is_number()) {
-    if (auto problem = add_ids(given)) return *problem;
-    return prompts;
-  }
-  for (const Value& one : given.items) {
-    if (one.is_string() == given.items[0].is_string() && one.is_string()) {
-      prompts.push_back({one.text, std::nullopt});
-    } else if (one.is_array() && given.items[0].is_array()) {
-      if (auto problem = add_ids(one)) return *problem;
-    } else {
-      return Problem{400, "prompt: a list has texts alone, or lists of token ids alone", "prompt"};
-    }
-  }
-  return prompts;
 }
 
 }  // namespace invar::serve

@@ -24,6 +24,9 @@ struct Problem {
 json::Value json_of(const Problem&);
 // Bytes of a message, which may have words of the request: one line, whatever they are.
 inline constexpr size_t kLongestMessage = 2000;
+// Texts that are looked for at each token (stop, bad_words) take the time of a step, which others
+// wait for: so many, of so many bytes together.
+inline constexpr size_t kMostTexts = 1024, kMostTextBytes = 16384;
 // A value in a message: short, and on one line.
 std::string shown(const json::Value&);
 // What an error of Invar's says of a request.
@@ -56,7 +59,8 @@ struct Call {
   bool chat_logprobs = false;
   std::optional<int32_t> top_logprobs;
   json::Value messages, tools, tool_choice, variables;
-  std::string reasoning_effort;
+  std::string date, reasoning_effort;
+  std::optional<int64_t> thinking_tokens;  // of reasoning, at most
   std::optional<bool> parallel_calls;
   std::optional<bool> add_generation_prompt, continue_final_message;
   // of messages (Anthropic) and responses, until they are those of a chat
@@ -65,17 +69,21 @@ struct Call {
   // of texts: embeddings, rerank, score
   std::string encoding_format, query;
   std::optional<int64_t> dimensions, top_n, truncate_prompt_tokens;
-  json::Value documents, text_1, text_2;
+  json::Value documents, text_1, text_2;  // documents: of a chat, too, which its template shows
   bool return_documents = false;
   // of recordings: transcriptions and translations
   std::string file, audio_format, language;
   json::Value granularities;
   // of tokenize and detokenize
-  bool add_special_tokens = true;
+  bool add_special_tokens = true, token_texts = false;
   json::Value tokens;
 
   bool include_usage() const {
     return stream_options.get("include_usage").is_true() || endpoint == kMessages || endpoint == kResponses;
+  }
+  // Each piece of a stream has the numbers of tokens so far.
+  bool counts_each_piece() const {
+    return include_usage() && stream_options.get("continuous_usage_stats").is_true();
   }
   // The functions of which the answer has to call one; empty: it need not.
   json::Value forced_tools() const;
@@ -105,8 +113,8 @@ Outcome<Call> read_members(json::Value, Endpoint);
 // Adds a part of a form to the members: the text as a value of the member's type, or a text.
 void add_form_member(json::Value& members, const std::string& name, std::string text, Endpoint);
 
-// The object of chat.1 (spec/chat.md) of a chat's request, as JSON.
-Outcome<std::string> chat_of(const Call&);
+// The object of chat.1 (spec/chat.md) of a chat's request, as JSON. `date`: "" is none.
+Outcome<std::string> chat_of(const Call&, const std::string& date);
 
 // The prompts of a completion: texts, or ids.
 struct GivenPrompt {

@@ -91,6 +91,10 @@ std::optional<Problem> EncoderReply::add_pairs() {
                    "text_1: one text, or as many as text_2 has, which is " + std::to_string(second->size()) +
                        ", not " + std::to_string(first->size()),
                    "text_1"};
+  for (const std::string& text : *first)
+    if (text.empty())
+      return Problem{400, ranks ? "query: the text is empty" : "text_1: a text is empty",
+                     ranks ? "query" : "text_1"};
   for (size_t i = 0; i < second->size(); ++i) {
     EncoderText pair{(*first)[first->size() == 1 ? 0 : i], std::move((*second)[i])};
     pair.name = (ranks ? "documents[" : "text_2[") + std::to_string(i) + "]";

@@ -1,5 +1,6 @@
 // The body of a request -> requests to the engine.
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "base/hash/random.h"
@@ -19,6 +20,13 @@ Problem too_long(int64_t positions, int64_t tokens, const std::string& of_answer
           "the context of this server is " + std::to_string(positions) + " tokens; the prompt has " +
               std::to_string(tokens) + of_answer + ": shorten it",
           "", "context_length_exceeded"};
+}
+
+Problem too_many_at_least(int64_t least, int64_t most) {
+  return {400,
+          "min_tokens: " + std::to_string(least) + " are above " + std::to_string(most) +
+              ", the most new tokens of this answer",
+          "min_tokens"};
 }
 
 // The text that has exactly these ids: a receipt binds a text.
@@ -58,6 +66,16 @@ uint64_t Service::random_seed() {  // of 48 bits, which every client's numbers h
   return seed;
 }
 
+// A day has the same receipts for the same requests.
+std::string Service::date_of(const Call& call) const {
+  if (!call.date.empty() || !options_.clock) return call.date;
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT00:00:00", &local)};
+}
+
 Outcome<generate::Request> Service::request_of(
     const LanguageModel& with, const Call& call, generate::Prompt prompt,
     std::optional<std::vector<int32_t>> tokens,
@@ -89,6 +107,16 @@ Outcome<generate::Request> Service::request_of(
       generate::Request::make(with.model, std::move(prompt), *std::move(tokens), settings, "the prompt");
   if (!made) return problem_of(made.error());
   made->max_new_tokens = std::min(made->max_new_tokens, positions - n);
+  int64_t& least = made->params.processors.min_new_tokens;
+  if (call.sampling.min_new_tokens && least > made->max_new_tokens)
+    return too_many_at_least(least, made->max_new_tokens);
+  least = std::min(least, made->max_new_tokens);  // the checkpoint's
+  if (call.thinking_tokens)
+    if (const Status bounded =
+            generate::bound_reasoning(with.model.folder, made->prompt.text, *call.thinking_tokens,
+                                      made->max_new_tokens, made->params.processors);
+        !bounded)
+      return problem_of(bounded.error());
   return *std::move(made);
 }
 
@@ -108,6 +136,8 @@ Outcome<std::vector<generate::Request>> Service::requests_of(const LanguageModel
   options.fill_memory = call.chat;
   options.prompt_logprobs = call.echo && call.sampling.logprobs;
   if (!call.chat && !call.sampling.max_new_tokens) options.sampling.max_new_tokens = kCompletionTokens;
+  if (const auto most = options.sampling.max_new_tokens; most && call.sampling.min_new_tokens > *most)
+    return too_many_at_least(*call.sampling.min_new_tokens, *most);
   if (call.sampling.logit_bias)
     for (const sample::LogitBias& bias : *call.sampling.logit_bias)
       if (bias.token >= with.model.folder.tokenizer.vocab_size())
@@ -129,15 +159,21 @@ Outcome<std::vector<generate::Request>> Service::requests_of(const LanguageModel
     }
     return std::nullopt;
   };
+  // More would never find room, however often a client asks.
+  const size_t most = options_.queue + static_cast<size_t>(with.engine.session().sequences());
   if (call.chat) {
-    auto chat = chat_of(call);
+    if (static_cast<size_t>(call.n) > most)
+      return Problem{400,
+                     "n: " + std::to_string(call.n) + " answers, and this server takes " +
+                         std::to_string(most) + " at once",
+                     "n"};
+    auto chat = chat_of(call, date_of(call));
     if (!chat) return chat.problem();
-    if (auto problem = add({"", std::nullopt, std::move(*chat), "messages"}, std::nullopt)) return *problem;
+    if (auto problem = add({"", std::nullopt, std::move(*chat), "the body"}, std::nullopt)) return *problem;
     return requests;
   }
   auto prompts = prompts_of(call);
   if (!prompts) return prompts.problem();
-  const size_t most = options_.queue + static_cast<size_t>(with.engine.session().sequences());
   if (prompts->size() * static_cast<size_t>(call.n) > most)
     return Problem{400,
                    "prompt: " + std::to_string(prompts->size()) + " prompts of " + std::to_string(call.n) +
@@ -175,9 +211,9 @@ void Service::count_tokens(Asked& asked) {
   if (!call) return refuse(asked, call.problem());
   auto model = language_model(call->model);
   if (!model) return refuse(asked, model.problem());
-  auto chat = chat_of(*call);
+  auto chat = chat_of(*call, date_of(*call));
   if (!chat) return refuse(asked, chat.problem());
-  generate::Prompt prompt{"", std::nullopt, std::move(*chat), "messages"};
+  generate::Prompt prompt{"", std::nullopt, std::move(*chat), "the body"};
   const auto ids = generate::Request::encode((*model)->model, prompt);
   if (!ids) return refuse(asked, problem_of(ids.error()));
   respond(asked, 200, {{"input_tokens", ids->size()}});

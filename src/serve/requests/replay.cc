@@ -9,6 +9,21 @@ namespace invar::serve {
 
 using receipt::Finding;
 
+namespace {
+
+bool looks_for_much(const receipt::Receipt& r) {
+  const auto sum = [](const auto& list) {
+    size_t all = 0;
+    for (const auto& one : list) all += one.size();
+    return all;
+  };
+  const auto& words = r.sampling.processors.bad_words_ids;  // of a text up to two, in as many tokens
+  return r.stop_strings.size() > kMostTexts || sum(r.stop_strings) > kMostTextBytes ||
+         words.size() > 2 * kMostTexts || sum(words) > 2 * kMostTextBytes;
+}
+
+}  // namespace
+
 Replay::Replay(Service& service, http::Responder responder, http::Headers headers)
     : service_(service),
       model_(service.models_.empty() ? nullptr : service.models_.front().get()),
@@ -64,6 +79,11 @@ std::optional<Problem> Replay::start(std::string_view text) {
         "the receipt: only the receipt of an answer to a text by a reproducible program, with its prompt, "
         "can be computed again; `invar verify --audio-path` takes those of recordings",
         "", "not_covered"};
+  if (looks_for_much(claimed_))
+    return Problem{400,
+                   "the receipt: its stop_strings or bad_words_ids are more than a server looks for; `invar "
+                   "verify` takes it",
+                   "", "not_covered"};
   for (const auto& model : service_.models_)  // else the first, and findings
     if (model->model.described.weights == claimed_.weights &&
         model->model.described.program == claimed_.program) {

@@ -34,7 +34,8 @@ Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, cons
       settings(request.settings),
       stop(settings->decoding.stop_strings, call.include_stop),
       chat(request.prompt.text, call.shows_tools()),
-      place{prompt::Stream(tokenizer)} {}
+      place{prompt::Stream(tokenizer)},
+      prompt_tokens(request.tokens.size()) {}
 
 Reply::Reply(Service& service, LanguageModel& model, Call call, http::Responder responder,
              http::Headers headers)
@@ -148,6 +149,7 @@ void Reply::take_token(size_t i, int32_t token, const std::optional<sample::Step
   else
     service_.metrics_.between_tokens.add(seconds_since(*choice.last));
   choice.last = Clock::now();
+  if (choice.new_tokens++ == 0) choice.first = choice.last;
   if (call_.only_echo) return;
   if (call_.token_ids) choice.fresh.push_back(token);
   if (logprobs) choice.logprobs.push_back(*logprobs);
@@ -180,6 +182,8 @@ void Reply::take_answer(size_t i, Result<generate::Answer> answer) {
     ChatView::Delta& to = call_.stream ? choice.unsent : choice.whole;
     const ChatView::Delta rest = choice.chat.finish(choice.calls);
     to.reasoning += rest.reasoning, to.content += rest.content;
+    // A view of the answer, as that of a stop text is: the receipt has all of its calls.
+    if (!call_.parallel_calls.value_or(true) && choice.calls.size() > 1) choice.calls.items.resize(1);
     number_calls(choice);
   }
   // Nobody hears of an answer whose receipt is not on the disk.
@@ -194,18 +198,23 @@ void Reply::take_saved(size_t i, const Status& saved) {
   if (over_) return;
   if (!saved) return fail({503, "the receipt of the answer cannot be kept now: ask again later"});
   choices_[i].sealed = true;
-  count(*choices_[i].answer);
+  count(choices_[i]);
   if (call_.stream) responder_.write(events_of(i, true));
   for (const Choice& choice : choices_)
     if (!choice.sealed) return;
   finish();
 }
 
-void Reply::count(const generate::Answer& answer) {
+void Reply::count(const Choice& choice) {
+  const receipt::Receipt& answer = choice.answer->receipt;
   Metrics& m = service_.metrics_;
-  m.prompt_tokens += answer.receipt.prompt_tokens.size();
-  m.generation_tokens += answer.receipt.tokens.size();
-  m.count_success(answer.receipt.finish_reason);
+  m.prompt_tokens += answer.prompt_tokens.size();
+  m.generation_tokens += answer.tokens.size();
+  m.count_success(answer.finish_reason);
+  if (choice.new_tokens > 1) {
+    const std::chrono::duration<double> seconds = *choice.last - *choice.first;
+    m.each_token.add(seconds.count() / static_cast<double>(choice.new_tokens - 1));
+  }
   m.whole.add(seconds_since(start_));
 }
 
@@ -344,23 +353,25 @@ std::string Reply::event(Value choices, bool with_usage, bool last) {
   Value chunk = envelope("chat.completion.chunk", "text_completion");
   const bool complete = choices.empty();
   chunk["choices"] = std::move(choices);
-  if (call_.include_usage()) chunk["usage"] = with_usage ? usage() : Value();
+  if (call_.include_usage()) chunk["usage"] = with_usage || call_.counts_each_piece() ? usage() : Value();
   bool sealed = last;
   for (const Choice& choice : choices_) sealed &= choice.sealed;
   if (sealed && !complete) chunk["invar"] = invar();
   return form_->chunk(chunk);
 }
 
+// Of the answers so far: of one that is not complete, the tokens that came.
 Value Reply::usage() const {
   size_t prompt = 0, made = 0, from_store = 0, reasoning = 0;
   int64_t cached = 0;
   for (size_t i = 0; i < choices_.size(); ++i) {  // the n answers to a prompt follow one another
-    const receipt::Receipt& r = choices_[i].answer->receipt;
+    const Choice& choice = choices_[i];
+    const size_t tokens = choice.answer ? choice.answer->receipt.tokens.size() : choice.new_tokens;
     if (i % static_cast<size_t>(call_.n) == 0)
-      prompt += r.prompt_tokens.size(), cached += choices_[i].answer->cached_tokens;
-    made += r.tokens.size();
-    if (choices_[i].chat.has_reasoned()) reasoning += choices_[i].reasoning_tokens;
-    if (choices_[i].repeated) from_store += r.tokens.size();
+      prompt += choice.prompt_tokens, cached += choice.answer ? choice.answer->cached_tokens : 0;
+    made += tokens;
+    if (choice.chat.has_reasoned()) reasoning += choice.reasoning_tokens;
+    if (choice.repeated) from_store += tokens;
   }
   Value usage = {{"prompt_tokens", prompt},
                  {"completion_tokens", made},
@@ -378,9 +389,13 @@ Value Reply::invar() const {
   sampling["max_new_tokens"] = first.max_new_tokens;
   Value receipts = Value::array;
   for (const Choice& choice : choices_) receipts.add(choice.answer->receipt_hash);
-  return {{"receipts", std::move(receipts)},  {"program", to_hex(first.program)},
-          {"weights", to_hex(first.weights)}, {"numerics", first.numerics},
-          {"profile", first.profile},         {"sampling", std::move(sampling)}};
+  Value invar = {{"receipts", std::move(receipts)},  {"program", to_hex(first.program)},
+                 {"weights", to_hex(first.weights)}, {"numerics", first.numerics},
+                 {"profile", first.profile},         {"sampling", std::move(sampling)}};
+  if (first.chat.find("\"date\":") != std::string::npos)  // no other chat is read
+    if (const Value chat = json::read_or_null(first.chat); chat.contains("date"))
+      invar["date"] = chat.get("date");
+  return invar;
 }
 
 }  // namespace invar::serve

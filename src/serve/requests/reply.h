@@ -39,12 +39,13 @@ class Reply : public std::enable_shared_from_this<Reply> {
     ChatView chat;
     ChatView::Delta unsent, whole;  // of a stream what is to be sent, else all
     json::Value calls;
-    std::optional<Clock::time_point> last;  // when its last token came
+    std::optional<Clock::time_point> first, last;  // when its tokens came
     std::optional<generate::Answer> answer;
     std::vector<int32_t> fresh;                  // ids that are to be sent
     std::vector<sample::StepLogprobs> logprobs;  // of a stream those that are to be sent
     LogprobsJson::Place place;
-    size_t reasoning_tokens = 0;
+    const size_t prompt_tokens;
+    size_t new_tokens = 0, reasoning_tokens = 0;
     bool begun = false, sealed = false;
     std::string key;        // of the archive, where the answer may be given again
     bool repeated = false;  // it was
@@ -61,7 +62,7 @@ class Reply : public std::enable_shared_from_this<Reply> {
   void fail(const Problem&);
   void cancel_all();
   void finish();
-  void count(const generate::Answer&);
+  void count(const Choice&);
 
   // JSON
   json::Value envelope(const char* of_whole, const char* of_chunk) const;

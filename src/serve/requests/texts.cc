@@ -35,10 +35,12 @@ Value info_of(const generate::Model& model) {
 Outcome<generate::Prompt> Service::prompt_of(const generate::Model& model, const Call& call,
                                              std::vector<int32_t>& ids) const {
   generate::Prompt prompt{"", std::nullopt};
+  if (call.messages.is_array() && !call.prompt.is_null())
+    return Problem{400, "prompt: messages are given, too: leave one of them out", "prompt"};
   if (call.messages.is_array()) {
-    auto chat = chat_of(call);
+    auto chat = chat_of(call, date_of(call));
     if (!chat) return chat.problem();
-    prompt = {"", std::nullopt, std::move(*chat), "messages"};
+    prompt = {"", std::nullopt, std::move(*chat), "the body"};
     auto encoded = generate::Request::encode(model, prompt);
     if (!encoded) return problem_of(encoded.error());
     ids = *std::move(encoded);
@@ -61,11 +63,17 @@ void Service::tokenize(Asked& asked) {
   std::vector<int32_t> ids;
   if (const auto prompt = prompt_of((*with)->model, *call, ids); !prompt)
     return refuse(asked, prompt.problem());
+  Value texts;
+  if (call->token_texts) {
+    texts = Value::array;
+    for (const int32_t& id : ids)
+      texts.add((*with)->model.folder.tokenizer.decode(std::span(&id, 1), /*skip_special_tokens=*/false));
+  }
   respond(asked, 200,
           {{"count", ids.size()},
            {"max_model_len", (*with)->engine.positions()},
            {"tokens", ids},
-           {"token_strs", nullptr}});
+           {"token_strs", std::move(texts)}});
 }
 
 void Service::detokenize(Asked& asked) {

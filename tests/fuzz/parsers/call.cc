@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto call = serve::read_call(body, endpoint);
   if (!call) return expect_problem(call.problem()), 0;
   if (call->messages.is_array()) {
-    const auto chat = serve::chat_of(*call);
+    const auto chat = serve::chat_of(*call, call->date);
     if (!chat) return expect_problem(chat.problem()), 0;
   }
   if (endpoint == serve::kCompletions) {

@@ -106,11 +106,6 @@ std::optional<Problem> take_tools(Call& call) {
   const std::string& type = choice.get("type").text;
   const Value& one = choice.get("disable_parallel_tool_use");
   if (one.is_boolean()) call.parallel_calls = !one.is_true();
-  if (one.is_true() && type == "auto")
-    return Problem{400,
-                   "tool_choice.disable_parallel_tool_use: holds where a call is asked for, with type any or "
-                   "tool: leave it out",
-                   "tool_choice", "unsupported_parameter"};
   if (type == "auto" || type == "none")
     call.tool_choice = type;
   else if (type == "any")
@@ -122,9 +117,13 @@ std::optional<Problem> take_tools(Call& call) {
   return std::nullopt;
 }
 
-// The form of the answer.
+// The form of the answer, and how much it may reason.
 std::optional<Problem> take_output(Call& call) {
   for (const auto& [name, value] : call.text_options.members) {
+    if (name == "effort" && (value.is_string() || value.is_null())) {
+      call.reasoning_effort = value.text;
+      continue;
+    }
     if (name != "format")
       return Problem{400, "output_config." + name + ": is not supported: leave it out", "output_config",
                      "unsupported_parameter"};
@@ -145,9 +144,13 @@ std::optional<Problem> take_thinking(Call& call) {
   if (type != "enabled" && type != "adaptive" && type != "disabled")
     return Problem{400, "thinking: type is enabled, adaptive or disabled, not " + shown(call.thinking),
                    "thinking"};
-  if (call.thinking.contains("budget_tokens"))
-    return Problem{400, "thinking.budget_tokens: no budget is kept: leave it out", "thinking",
-                   "unsupported_parameter"};
+  if (const Value& budget = call.thinking.get("budget_tokens"); !budget.is_null() && type == "enabled") {
+    if (!budget.is_integer() || !(budget.to_double() >= 1 && budget.to_double() <= 1073741824))
+      return Problem{
+          400, "thinking.budget_tokens: a whole number from 1 to 1073741824 is needed, not " + shown(budget),
+          "thinking"};
+    call.thinking_tokens = budget.to_int64();
+  }
   if (!call.variables.is_object()) call.variables = Value::object;
   if (!call.variables.contains("enable_thinking") && type != "adaptive")
     call.variables["enable_thinking"] = type == "enabled";
