@@ -68,7 +68,9 @@ choose_folders() {
 
 build_all() {
   local with_cuda=(-DINVAR_CUDA=OFF)
-  if [[ -n $cuda ]]; then with_cuda=(-DINVAR_CUDA=ON "-DCMAKE_CUDA_COMPILER=$cuda"); fi
+  if [[ -n $cuda ]]; then
+    with_cuda=(-DINVAR_CUDA=ON "-DCMAKE_CUDA_COMPILER=$cuda" -DCMAKE_CUDA_FLAGS=--compress-mode=size)
+  fi
   with_cuda+=(-UCMAKE_CUDA_ARCHITECTURES ${gpus:+"-DCMAKE_CUDA_ARCHITECTURES=$gpus"})
   cmake --preset release -S "$root" -B "$build" -DINVAR_UNITY=ON -DINVAR_TESTS=OFF -DINVAR_ISA=all \
     "${with_cuda[@]}" -DINVAR_PACKAGE=ON -DINVAR_PORTABLE=ON -DPython_EXECUTABLE="$python" \
@@ -115,6 +117,9 @@ check_names() { # FOLDER
 
 # What these files are made of and by what, for who builds them again.
 provenance() { # [PREFIX of the compiler's and linker's names]
+  local folders='in any folder'
+  # nvcc names what is local to a file by a digest of the path.
+  if [[ -n $cuda ]]; then folders='in a folder of the same path'; fi
   cat <<TEXT
 Invar $version for Linux on $architecture, built from source.
 commit    $(git -c safe.directory="$root" -C "$root" rev-parse HEAD)
@@ -125,7 +130,7 @@ linker    $("${1:-}ld" --version | head -n 1)
 cmake     $(cmake --version | head -n 1)
 python    $("$python" -c 'import platform; print(platform.python_version())')
 packages  sbom.cdx.json has the versions
-The same commit, packages and compiler give the same bytes in any folder.
+The same commit, packages and compiler give the same bytes $folders.
 TEXT
 }
 
