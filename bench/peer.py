@@ -10,8 +10,8 @@ One JSON object per line on standard input, one answer per line on standard outp
   "attrs", "past", "threads", "copies"}
       -> {"name": SPELLING}, "" where the room has none
   {"do": "time", "calls": N} -> {"seconds": per call}
-A room's spellings are in src/ops/ROOM/peer.py: torch(call) -> {name: function without arguments};
-the quickest counts."""
+A room's spellings are in src/ops/ROOM/peer.py: torch(call) and onnxruntime(call) -> {name: function
+without arguments}; the quickest counts."""
 
 import importlib.util
 import json
@@ -28,11 +28,15 @@ class Call:
     `gpu`: they lie on one."""
 
     def __init__(self, library, request):
-        self.gpu = library.gpu
+        self.gpu, self.library = library.gpu, library
         self.op, self.attrs, self.past = request["op"], request["attrs"], request["past"]
         self.constant = [t["constant"] for t in request["in"]]
         self.inputs = [library.tensor(t) for t in request["in"]]
         self.outputs = [library.tensor({**t, "fill": "zero"}) for t in request["out"]]
+        self.types = [t["dtype"] for t in request["in"] + request["out"]]
+
+    def node(self, name, *operands, **how):
+        return self.library.node(self, name, *operands, **how)
 
 
 class Torch:
@@ -107,6 +111,12 @@ class Torch:
         return start.elapsed_time(stop) * 1e-3 / calls
 
 
+def onnx_runtime(device):
+    from peer_onnxruntime import OnnxRuntime
+
+    return OnnxRuntime(device)
+
+
 def per_call(function, calls):
     function()
     start = time.perf_counter()
@@ -153,9 +163,9 @@ def main():
         answers.write(json.dumps(fields) + "\n")
         answers.flush()
 
-    libraries = {"torch": Torch}
+    libraries = {"torch": Torch, "onnxruntime": onnx_runtime}
     if len(sys.argv) not in (2, 3) or sys.argv[1] not in libraries:
-        answer(error=f"no such library: {' '.join(sys.argv[1:])}; there is torch")
+        answer(error=f"no such library: {' '.join(sys.argv[1:])}; there is {', '.join(libraries)}")
         return 2
     try:
         library = libraries[sys.argv[1]](*sys.argv[2:] or ["cpu"])

@@ -62,6 +62,42 @@ Result<Measured> measure_one(const Item& item, const ops::CpuKernel& kernel, Poo
   return Measured{std::move(row), bytes};
 }
 
+struct Work {
+  const Item* item;
+  const ops::CpuKernel* kernel;
+};
+
+// What the report lacks of these items.
+std::vector<Work> not_in(const Report& report, const std::vector<Item>& items, const std::string& isa,
+                         int threads) {
+  std::vector<Work> left;
+  for (const Item& item : items) {
+    const ops::CpuKernel* kernel = ops::find_cpu_kernel(item.op, isa);
+    if (!kernel) kernel = ops::find_cpu_kernel(item.op, "reference");  // nothing to vectorise
+    Row row = row_of(item, kernel->isa);
+    row.threads = threads;
+    if (!report.has(row)) left.push_back({&item, kernel});
+  }
+  return left;
+}
+
+// The report with what was measured since, against the limits that are the best of the whole run.
+Report with(Report report, const std::vector<Measured>& measured, const Peaks& peaks, const std::string& isa,
+            int threads) {
+  const auto same = [&](const Limit& l) { return l.isa == isa && l.threads == threads; };
+  auto limit = std::find_if(report.limits.begin(), report.limits.end(), same);
+  if (limit == report.limits.end()) limit = report.limits.insert(limit, Limit{isa, threads, 0, 0, 0});
+  limit->flops = std::max(limit->flops, peaks.known_flops(threads));
+  limit->read = std::max(limit->read, peaks.known_bytes(threads, Traffic::read, Peaks::kOutOfCache));
+  limit->copy = std::max(limit->copy, peaks.known_bytes(threads, Traffic::copy, Peaks::kOutOfCache));
+  for (Measured m : measured) {
+    const auto rate = [&](Traffic t) { return peaks.known_bytes(threads, t, m.bytes.working_set); };
+    bound(m.row, m.bytes, peaks.known_flops(threads), rate(Traffic::copy), rate(m.bytes.kind));
+    report.rows.push_back(std::move(m.row));
+  }
+  return report;
+}
+
 Result<std::vector<std::string>> isas_of(const Settings& s) {
   if (s.isas.empty()) return std::vector<std::string>{std::string(ops::isas().front())};
   for (const std::string& isa : s.isas) INVAR_CHECK_OK(run::check_isa(isa));
@@ -76,6 +112,22 @@ Result<std::vector<Item>> items_for(const Settings& s) {
 }
 
 }  // namespace
+
+bool Report::has(const Row& row) const {
+  return std::any_of(rows.begin(), rows.end(), [&](const Row& r) {
+    return r.suite == row.suite && r.op == row.op && r.text == row.text && r.isa == row.isa &&
+           r.threads == row.threads;
+  });
+}
+
+Status Report::begin(const std::string& on, const std::string& beside) {
+  if (!rows.empty() && (device != on || peer != beside))
+    return bad_input("--publish: the file has measurements of " + device + " beside " +
+                     (peer.empty() ? "no peer" : peer) + ": name another file for those of " + on +
+                     " beside " + (beside.empty() ? "no peer" : beside));
+  device = on, peer = beside;
+  return {};
+}
 
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -130,13 +182,13 @@ Status take_turns(Row& row, const std::function<Result<double>(int64_t)>& ours, 
   return {};
 }
 
-Result<Report> measure(const Settings& s, const Progress& progress) {
+Status measure(const Settings& s, Report& report, const Progress& progress, const Keep& keep) {
   INVAR_TRY(const std::vector<Item> items, items_for(s));
   for (const Item& item : items) {
     INVAR_TRY(const std::string wrong, refusal(item));
     if (!wrong.empty()) return bad_input(item.op + " requires " + wrong + ": " + item.call.text);
   }
-  if (s.device != "cpu") return measure_on_device(s, items, progress);
+  if (s.device != "cpu") return measure_on_device(s, items, report, progress, keep);
   INVAR_TRY(const std::vector<std::string> isas, isas_of(s));
   std::vector<int> threads = s.threads;
   if (threads.empty()) {
@@ -145,14 +197,13 @@ Result<Report> measure(const Settings& s, const Progress& progress) {
   }
   for (int t : threads)
     if (t < 1 || t > kMaxThreads) return bad_input("--threads: 1 to " + std::to_string(kMaxThreads));
-  Report report;
-  if (items.empty()) return report;
+  if (items.empty()) return report.begin(s.device, report.peer);
   std::optional<Peer> peer;
   if (!s.peer.empty()) {
     INVAR_TRY(Peer started, Peer::start(s.peer, s.python, source_root()));
-    report.peer = started.version();
     peer.emplace(std::move(started));
   }
+  INVAR_CHECK_OK(report.begin(s.device, peer ? peer->version() : ""));
   num::ArithmeticEnv env;
   std::vector<Peaks> peaks;
   for (const std::string& isa : isas) peaks.emplace_back(isa);
@@ -164,29 +215,25 @@ Result<Report> measure(const Settings& s, const Progress& progress) {
       work();
     });
     for (size_t i = 0; i < isas.size(); ++i) {
+      const std::vector<Work> left = not_in(report, items, isas[i], n);
+      done += items.size() - left.size();
+      if (left.empty()) continue;
       progress(done, total, "the machine's peaks");
-      Limit limit{isas[i], n, peaks[i].flops(pool), peaks[i].bytes(pool, Traffic::read, Peaks::kOutOfCache),
-                  peaks[i].bytes(pool, Traffic::copy, Peaks::kOutOfCache)};
+      peaks[i].flops(pool);
+      for (const Traffic t : {Traffic::read, Traffic::copy}) peaks[i].bytes(pool, t, Peaks::kOutOfCache);
       std::vector<Measured> measured;
-      for (const Item& item : items) {
-        progress(done++, total, item.op + " " + item.shape());
-        const ops::CpuKernel* kernel = ops::find_cpu_kernel(item.op, isas[i]);
-        if (!kernel) kernel = ops::find_cpu_kernel(item.op, "reference");  // nothing to vectorise
-        INVAR_TRY(Measured m, measure_one(item, *kernel, pool, peaks[i], peer ? &*peer : nullptr, s.seconds));
+      const Report before = report;
+      for (const Work& work : left) {
+        progress(done++, total, work.item->op + " " + work.item->shape());
+        INVAR_TRY(Measured m,
+                  measure_one(*work.item, *work.kernel, pool, peaks[i], peer ? &*peer : nullptr, s.seconds));
         measured.push_back(std::move(m));
-      }
-      limit.flops = peaks[i].known_flops(n);
-      limit.read = peaks[i].known_bytes(n, Traffic::read, Peaks::kOutOfCache);
-      limit.copy = peaks[i].known_bytes(n, Traffic::copy, Peaks::kOutOfCache);
-      report.limits.push_back(std::move(limit));
-      for (Measured& m : measured) {  // only now the limits are the best of the whole run
-        const auto rate = [&](Traffic t) { return peaks[i].known_bytes(n, t, m.bytes.working_set); };
-        bound(m.row, m.bytes, peaks[i].known_flops(n), rate(Traffic::copy), rate(m.bytes.kind));
-        report.rows.push_back(std::move(m.row));
+        report = with(before, measured, peaks[i], isas[i], n);
+        INVAR_CHECK_OK(keep(report));
       }
     }
   }
-  return report;
+  return {};
 }
 
 }  // namespace invar::bench

@@ -54,15 +54,22 @@ struct Report {
   std::string peer;            // version
   std::vector<Limit> limits;
   std::vector<Row> rows;
+  bool has(const Row&) const;  // a row of the same call, instruction set and threads
+  // An error where the rows that are there are another device's, or compare with another peer.
+  Status begin(const std::string& device, const std::string& peer);
 };
 
 // Called before each measurement with how many are done and what comes next.
 using Progress = std::function<void(size_t done, size_t total, const std::string& next)>;
-Result<Report> measure(const Settings&, const Progress&);
-Result<Report> measure_on_device(const Settings&, const std::vector<Item>&, const Progress&);
+// Called after each measurement with all so far.
+using Keep = std::function<Status(const Report&)>;
+// Adds to the report what it does not have.
+Status measure(const Settings&, Report&, const Progress&, const Keep&);
+Status measure_on_device(const Settings&, const std::vector<Item>&, Report&, const Progress&, const Keep&);
 
 // A prompt and an answer of a model, per token, as rows of the report; the limit of decoding is
 // reading the weights once per token. `model_name`: "" is the shipped model.
-Status measure_model(const Settings&, const std::string& model_name, Report&, generate::Observer&);
+Status measure_model(const Settings&, const std::string& model_name, Report&, generate::Observer&,
+                     const Keep&);
 
 }  // namespace invar::bench

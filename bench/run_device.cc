@@ -70,30 +70,32 @@ Result<Row> measure_one(const Item& item, const std::shared_ptr<Device>& device,
 
 }  // namespace
 
-Result<Report> measure_on_device(const Settings& s, const std::vector<Item>& items,
-                                 const Progress& progress) {
+Status measure_on_device(const Settings& s, const std::vector<Item>& items, Report& report,
+                         const Progress& progress, const Keep& keep) {
   INVAR_TRY(const auto device, Device::named(s.device));
   if (!s.threads.empty() || !s.isas.empty())
     return bad_input("--threads and --isa are a CPU's: leave them out with --device " + s.device);
-  Report report;
-  report.device = s.device + " " + device->info().name;
-  if (items.empty()) return report;
+  const std::string name = s.device + " " + device->info().name;
+  if (items.empty()) return report.begin(name, report.peer);
   std::optional<Peer> peer;
   if (!s.peer.empty()) {
     INVAR_TRY(Peer started, Peer::start(s.peer, s.python, source_root(), device->info().index));
-    report.peer = started.version();
     peer.emplace(std::move(started));
   }
+  INVAR_CHECK_OK(report.begin(name, peer ? peer->version() : ""));
   device->make_current();
   progress(0, items.size(), "the device's peaks");
   INVAR_TRY(const DevicePeaks peaks, device_peaks(*device));
-  report.limits.push_back({std::string(ops::kCuda), 0, peaks.flops, peaks.read, peaks.copied});
+  report.limits = {{std::string(ops::kCuda), 0, peaks.flops, peaks.read, peaks.copied}};
+  size_t done = 0;
   for (const Item& item : items) {
-    progress(report.rows.size(), items.size(), item.op + " " + item.shape());
+    progress(done++, items.size(), item.op + " " + item.shape());
+    if (report.has(row_of(item, ops::kCuda))) continue;
     INVAR_TRY(Row row, measure_one(item, device, peaks, peer ? &*peer : nullptr, s.seconds));
     report.rows.push_back(std::move(row));
+    INVAR_CHECK_OK(keep(report));
   }
-  return report;
+  return {};
 }
 
 }  // namespace invar::bench

@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "device/find_device.h"
+#include "device/gpu_code.h"
+#include "device/machine.h"
 #include "device/peers.h"
 
 namespace invar {
@@ -40,8 +42,9 @@ Result<std::shared_ptr<Device>> Device::named(const std::string& name) {
 namespace invar {
 
 Result<std::shared_ptr<Device>> Device::open(int) {
-  return bad_input(
-      "this build has no CUDA kernels; install CUDA's compiler nvcc (13.0 or newer) and build again");
+  const std::string here = gpu_of_driver();
+  return bad_input("this build has no CUDA kernels" + (here.empty() ? "" : " for the " + here) +
+                   "; install CUDA's compiler nvcc (13.0 or newer) and build again");
 }
 
 std::future<void> start_device(const std::string&) {
@@ -259,6 +262,10 @@ static Result<Device::Info> info_of(int index) {
   info.compute = p.major * 10 + p.minor;
   info.processors = p.multiProcessorCount;
   info.memory = p.totalGlobalMem;
+  if (!has_code(INVAR_CUDA_ARCHITECTURES, info.compute))
+    return bad_input("this build has no code for cuda:" + std::to_string(index) + ", " + describe(info) +
+                     ", but for " + capabilities(INVAR_CUDA_ARCHITECTURES) +
+                     "; build again with --cuda all, or use the device cpu");
   return info;
 }
 

@@ -45,9 +45,12 @@ def test_json_has_the_fields(tmp_path):
     ).json()
     also = json.loads(published.read_text())  # for tools/docs/bench_page.py
     assert {k: also.pop(k) for k in done} == done
-    assert set(also) == {"schema", "day", "version", "most_memory_bytes"}
+    assert set(also) == {
+        *("schema", "day", "version", "most_memory_bytes", "seconds", "seconds_of_others"),
+    }
     assert also["schema"] == "invar-bench 1" and also["most_memory_bytes"] > 1 << 20
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", also["day"])
+    assert also["seconds"] > 0 and also["seconds_of_others"] >= 0
     assert set(done) == {"cpu", "device", "peer", "limits", "rows"} and done["device"] == "cpu"
     (limit,), (row,) = done["limits"], done["rows"]
     assert set(limit) == {
@@ -83,7 +86,16 @@ def test_flops_bytes_and_past_are_not_attributes():
     # Weights have no positions: all of them are read beside the last position and the state.
     call = "f32[1,6,8]:normal @f32[8,4]:normal -> f32[1,6,8] | past=5"
     (row,) = invar(
-        "bench", "--op", "causal_conv", "--shape", call, "--threads", 1, "--seconds", 0.001, "--json"
+        "bench",
+        "--op",
+        "causal_conv",
+        "--shape",
+        call,
+        "--threads",
+        1,
+        "--seconds",
+        0.001,
+        "--json",
     ).json()["rows"]
     assert row["bytes"] == 4 * (4 * 8 + 8 + 8 * 4 + 8)
 
@@ -193,6 +205,56 @@ def test_peer():
         and row["best_ratio"] > 0
     )
     assert json.dumps(row)
+
+
+# Answers as bench/peer.py does, for so many calls.
+PEER = """#!{python}
+import json, sys
+print(json.dumps({{"version": "Some 1"}}), flush=True)
+left = {calls}
+for line in sys.stdin:
+    asked = json.loads(line)["do"]
+    left -= asked == "prepare"
+    if left < 0:
+        break
+    print(json.dumps({{"name": "f"}} if asked == "prepare" else {{"seconds": 1e-6}}), flush=True)
+"""
+
+
+def peer_of(folder, calls):
+    path = folder / f"peer-{calls}"
+    path.write_text(PEER.format(python=sys.executable, calls=calls))
+    path.chmod(0o755)
+    return ["--peer", "torch", "--python", path]
+
+
+def test_an_interrupted_run_goes_on(tmp_path):
+    """What was measured is in the file whatever happens next, and is not measured again."""
+    file, both = tmp_path / "p.json", [*TINY[:4], "--threads", "1,2", "--seconds", 0.001]
+    refused("bench", *both, *peer_of(tmp_path, 1), "--publish", file, names=["ended"])
+    first = json.loads(file.read_text())
+    assert [r["threads"] for r in first["rows"]] == [1] and first["peer"] == "Some 1"
+    assert [x["threads"] for x in first["limits"]] == [1]
+    run = ["bench", *both, "--publish", file, "--json"]
+    done = invar(*run, *peer_of(tmp_path, 1)).json()
+    assert [r["threads"] for r in done["rows"]] == [1, 2]
+    whole = json.loads(file.read_text())
+    assert whole["limits"][0] == first["limits"][0] and len(whole["limits"]) == 2
+    before, after = first["rows"][0], whole["rows"][0]
+    assert {k: after[k] for k in after if k[0] in "stp"} == {
+        k: before[k] for k in before if k[0] in "stp"
+    }
+    assert whole["seconds"] > 0 and first["seconds"] == 0
+    again = invar(*run, *peer_of(tmp_path, 0)).json()  # nothing is left to measure
+    assert [r["seconds"] for r in again["rows"]] == [r["seconds"] for r in done["rows"]]
+    # Rows of another peer, processor or version, and what is no such file, are not mixed with them.
+    refused(*run, names=["no peer", "Some 1", "another file"])
+    for change in ({"cpu": "Other"}, {"version": "9"}, {"schema": "x"}, {"rows": [{"suite": "x"}]}):
+        file.write_text(json.dumps(whole | change))
+        refused(*run, *peer_of(tmp_path, 0), names=["p.json"])
+        assert json.loads(file.read_text()) == whole | change
+    file.write_text("{")
+    refused(*run, names=["p.json", "JSON"])
 
 
 def test_numerics_is_of_the_suite_model():

@@ -298,6 +298,20 @@ def test_the_runtime_of_cuda_is_named(tmp_path):
         (tmp_path / name).unlink()
 
 
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--gpus", "90"], ["--gpus needs --cuda"]),
+        (["--cuda", "nvcc", "--gpus", "hopper"], ["hopper", "80-real;90"]),
+        (["--cuda"], ["--cuda needs a value"]),
+    ],
+)
+def test_kernels_for_some_gpus(options, words):
+    done = subprocess.run([RELEASE / "build.sh", *options], capture_output=True, text=True)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert all(word in done.stderr for word in words)
+
+
 def test_the_version_is_everywhere():
     assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
     assert (ROOT / f"docs/releases/{VERSION}.md").is_file()

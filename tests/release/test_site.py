@@ -207,40 +207,41 @@ def test_a_browser_shows_it(built):
 
 
 def test_tables_of_speed():
-    """docs/reference/speed-tables.md is that of the files; a report of two peers and a GPU is
-    shown."""
+    """docs/reference/speed-tables.md is that of the files: a section a device, a column a peer and
+    number of threads."""
     import bench_page
 
     tool = [sys.executable, "-B", ROOT / "tools/docs/bench_page.py", "--check"]
     assert subprocess.run(tool).returncode == 0
     row = {"suite": "norm", "op": "softmax", "shape": "8x9", "isa": "avx2", "threads": 2, "flops": 0,
            "seconds": 2e-6, "best_seconds": 2e-6, "bytes": 4e3, "fraction_of_limit": 0.5}  # fmt: skip
-    beside = {"peer": "softmax", "peer_seconds": 3e-6, "peer_best_seconds": 3e-6, "ratio": 1.5}
-    compared = row | beside
-    faster = compared | {
-        "peer": "a | b",
-        "ratio": 0.5,
-        "peer_seconds": 1e-6,
-        "peer_best_seconds": 1e-6,
-    }
-    disturbed = compared | {"ratio": 99.0, "peer_seconds": 198e-6}
+    compared = row | {"peer": "f", "peer_seconds": 3e-6, "peer_best_seconds": 3e-6, "ratio": 1.5}
+    slower = compared | {"shape": "a | b", "ratio": 0.5} | dict.fromkeys(
+        ("peer_seconds", "peer_best_seconds"), 1e-6
+    )  # fmt: skip
+    disturbed = compared | {"shape": "7x7", "ratio": 99.0, "peer_seconds": 198e-6}
     limit = {"isa": "avx2", "threads": 2, "flops_per_second": 1e11, "read_bytes_per_second": 2e10}
-    one = {"cpu": "A", "device": "cpu", "day": "2026-01-01", "version": "1", "limits": [limit],
-           "peer": "T 2", "most_memory_bytes": 2**30,
-           "rows": [compared, faster, disturbed, row | {"suite": "move"}]}  # fmt: skip
-    text = bench_page.page([one, one | {"device": "G", "rows": [row | {"threads": 0}], "peer": ""}])
-    # Of one peer there is one column, whatever it called.
-    assert "| `softmax` | 8x9 | avx2 | 2 | 2 µs | 4 kB | 2 GB/s | 50% | 1.50 | softmax |" in text
-    assert "| 0.50 | a \\| b |" in text and "| 99.00 ~ | softmax |" in text
+    one = {"cpu": "A 2.0", "device": "cpu", "day": "2026-01-01", "version": "1", "limits": [limit],
+           "peer": "T 2 (x)", "most_memory_bytes": 2**30, "seconds": 10, "seconds_of_others": 4,
+           "rows": [compared, slower, disturbed, row | {"suite": "move"}]}  # fmt: skip
+    other = one | {"peer": "R 3", "rows": [compared | {"ratio": 2.0, "threads": 1}]}
+    on_gpu = one | {"device": "G", "rows": [row | {"threads": 0}], "peer": ""}
+    text = bench_page.page([one, other, on_gpu])
+    head = "| operation | shape | time, 1 thread | of limit | T 2 / ours | R 3 / ours | time, 2 threads |"
+    assert head + " of limit | T 2 / ours | R 3 / ours |" in text
+    assert "| `softmax` | 8x9 | 2 µs | 50% | – | 2.00 | 2 µs | 50% | 1.50 | – |" in text
+    assert "| a \\| b | – | – | – | – | 2 µs | 50% | 0.50 | – |" in text
+    assert "| 7x7 | – | – | – | – | 2 µs | 50% | 99.00 ~ | – |" in text
+    assert "| `softmax` | 8x9 | 2 µs | 50% |\n" in text  # on a GPU, without a peer
     assert (
-        "| `softmax` | 8x9 | avx2 | 2 | 2 µs | 4 kB | 2 GB/s | 50% |\n" in text
-    )  # of move: no peer
-    assert "| `softmax` | 8x9 | avx2 | – | 2 µs | 4 kB | 2 GB/s | 50% |\n" in text  # on a GPU
-    assert "## A, 2026-01-01" in text and "## G (A), 2026-01-01" in text and "### norm (2)" in text
-    assert "against T 2" in text and "1,024 MiB" in text
-    # The overview has a row for each device; the ratio that was disturbed does not count.
-    assert "| A | 2026-01-01 | T 2 | 4 | 0.75 | 1.00 | 1.25 |" in text
-    assert "| G (A) | 2026-01-01 | – | 1 | – | – | – |" in text
+        "## A 2.0\n" in text and "### norm on A 2.0\n" in text and "### norm on G (A 2.0)" in text
+    )
+    assert "beside T 2 (x), 2026-01-01" in text and "1,024 MiB" in text and "kept 0.40" in text
+    # The overview has a row for each file; the ratio that was disturbed does not count.
+    assert "| A 2.0 | 2026-01-01 | T 2 (x) | 4 | 0.75 | 1.00 | 1.25 |" in text
+    assert "| G (A 2.0) | 2026-01-01 | – | 1 | – | – | – |" in text
+    about = "normalisations, softmax, reductions, sorting"
+    assert f"| [norm](#norm-on-a-20) | {about} | 50% | 1.00, 1 of 2 | 2.00, 1 of 1 |" in text
     assert "No machine has a file there yet." in bench_page.page([])
     with pytest.raises(SystemExit, match="two files of one device"):
         bench_page.page([one, one])

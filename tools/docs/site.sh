@@ -12,6 +12,6 @@ for python in build/site-venv/bin/python build/venv/bin/python /usr/bin/python3 
   if "$python" -c "$needed" 2>/dev/null; then exec "$python" -B tools/docs/site_builder.py "$@"; fi
 done
 python3 -m venv build/site-venv
-sed -n '/^# the documentation site/,$p' tests/requirements-all.txt >build/site-venv/requirements.txt
+sed -n '/^# the documentation site/,/^furo/p' tests/requirements-all.txt >build/site-venv/requirements.txt
 build/site-venv/bin/pip install --quiet --requirement build/site-venv/requirements.txt
 exec build/site-venv/bin/python -B tools/docs/site_builder.py "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what the release artefacts of this machine's architecture hold, for every Linux with glibc
 # 2.34 or newer, and lays it out in build-release/stage. wheel.sh, deb.sh and tarball.sh call it.
-#   tools/release/build.sh [--jobs N] [--python EXE] [--abi3 FOLDERS] [--cuda NVCC]
+#   tools/release/build.sh [--jobs N] [--python EXE] [--abi3 FOLDERS] [--cuda NVCC [--gpus LIST]]
 #   --jobs N      compile N files at once (default: the number of processors)
 #   --python EXE  a Python of the wheel's version that has nanobind; by default an environment in
 #                 build-release/venv, which pip installs nanobind into
@@ -9,10 +9,12 @@
 #                 every Python from 3.12 on; auto: headers of Debian 13's, which packages.sh unpacks
 #   --cuda NVCC   also kernels for every GPU from Turing on, by this compiler of CUDA 13: into
 #                 build-release-cuda, as version X.Y.Z+cu13 of the wheels
+#   --gpus A;B    kernels for these compute capabilities alone, as CMake writes them: 90 is also PTX
+#                 for later ones, 90-real is not; version X.Y.Z+cu13.sm90
 # Needs the packages of ./setup.sh deps. Build on Debian 12, the oldest system that has MLIR 19: a
 # newer one asks for a newer glibc, and symbols.py says so.
 set -euo pipefail
-usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,15s/^# \{0,1\}//p' "$0"; }
 fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 2; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -25,11 +27,11 @@ export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,tim
 version=$(sed -n 's/^project(invar VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
 architecture=$(uname -m)
 
-jobs=$(nproc) python='' abi3='' cuda=''
+jobs=$(nproc) python='' abi3='' cuda='' gpus='' label=''
 read_options() {
   while (($#)); do
     case $1 in
-      --jobs | --python | --abi3 | --cuda)
+      --jobs | --python | --abi3 | --cuda | --gpus)
         (($# > 1)) || fail "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift ;;
@@ -41,6 +43,13 @@ read_options() {
 }
 
 choose_folders() {
+  if [[ -n $gpus ]]; then
+    [[ -n $cuda ]] || fail '--gpus needs --cuda'
+    local one='[0-9]+(-real|-virtual)?'
+    [[ $gpus =~ ^$one(\;$one)*$ ]] || fail "--gpus: $gpus is no list such as 80-real;90"
+    label=.sm$(tr ';' '\n' <<<"$gpus" | sed 's/-.*//' | sort -nu | paste -sd . - | sed 's/\./.sm/g')
+  fi
+  if [[ -n $cuda ]]; then label=cu13$label; fi
   build="$root/build-release${cuda:+-cuda}"
   stage="$build/stage" dist="$build/dist"
   mkdir -p "$dist"
@@ -59,7 +68,10 @@ choose_folders() {
 
 build_all() {
   local with_cuda=(-DINVAR_CUDA=OFF)
-  if [[ -n $cuda ]]; then with_cuda=(-DINVAR_CUDA=ON "-DCMAKE_CUDA_COMPILER=$cuda"); fi
+  if [[ -n $cuda ]]; then
+    with_cuda=(-DINVAR_CUDA=ON "-DCMAKE_CUDA_COMPILER=$cuda" -DCMAKE_CUDA_FLAGS=--compress-mode=size)
+  fi
+  with_cuda+=(-UCMAKE_CUDA_ARCHITECTURES ${gpus:+"-DCMAKE_CUDA_ARCHITECTURES=$gpus"})
   cmake --preset release -S "$root" -B "$build" -DINVAR_UNITY=ON -DINVAR_TESTS=OFF -DINVAR_ISA=all \
     "${with_cuda[@]}" -DINVAR_PACKAGE=ON -DINVAR_PORTABLE=ON -DPython_EXECUTABLE="$python" \
     -DINVAR_ABI3_INCLUDE="$abi3" >"$build/configure.log" 2>&1 ||
@@ -105,6 +117,9 @@ check_names() { # FOLDER
 
 # What these files are made of and by what, for who builds them again.
 provenance() { # [PREFIX of the compiler's and linker's names]
+  local folders='in any folder'
+  # nvcc names what is local to a file by a digest of the path.
+  if [[ -n $cuda ]]; then folders='in a folder of the same path'; fi
   cat <<TEXT
 Invar $version for Linux on $architecture, built from source.
 commit    $(git -c safe.directory="$root" -C "$root" rev-parse HEAD)
@@ -115,7 +130,7 @@ linker    $("${1:-}ld" --version | head -n 1)
 cmake     $(cmake --version | head -n 1)
 python    $("$python" -c 'import platform; print(platform.python_version())')
 packages  sbom.cdx.json has the versions
-The same commit, packages and compiler give the same bytes in any folder.
+The same commit, packages and compiler give the same bytes $folders.
 TEXT
 }
 

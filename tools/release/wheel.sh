@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 release "$@"
 one() { # MODULE TAG: stage/MODULE/invar/_native* in a wheel of this tag
-  python3 -B "$root/tools/release/wheel.py" "$stage" "$1" "$2-manylinux_2_34_$architecture" ${cuda:+cu13}
+  python3 -B "$root/tools/release/wheel.py" "$stage" "$1" "$2-manylinux_2_34_$architecture" ${label:+"$label"}
   python3 -B "$root/tools/release/archive.py" wheel "$stage/wheel" "$dist"
 }
 tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')

@@ -56,3 +56,15 @@ def torch(call):
         "sdpa": lambda: sdpa(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=hq != hk),
         "sdpa, heads repeated": lambda: sdpa(q, *repeated, mask, is_causal=causal, scale=scale),
     }
+
+
+def onnxruntime(call):
+    a = call.attrs
+    if call.op != "attention" or set(a) - {"q_heads", "kv_heads", "scale", "causal"}:
+        return {}
+    q = call.inputs[0]
+    sizes = {"q_num_heads": a["q_heads"], "kv_num_heads": a["kv_heads"], "scale": a["scale"]}
+    causal = int(a.get("causal", 1) and not call.past)
+    call.inputs[0], results = q[:, call.past :], [call.outputs[0][:, call.past :]]
+    node = call.node("Attention", 0, 1, 2, results=results, is_causal=causal, **sizes)
+    return {"Attention": node}

@@ -7,3 +7,8 @@ def torch(call):
     return {
         "batch_norm": lambda: t.nn.functional.batch_norm(x, mean, variance, w, b, False, 0.0, e)
     }
+
+
+def onnxruntime(call):
+    e = call.attrs["epsilon"]
+    return {"BatchNormalization": call.node("BatchNormalization", *range(5), epsilon=e)}

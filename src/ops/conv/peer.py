@@ -43,3 +43,13 @@ def torch(call):
             x, packed, bias, pads[:axes], stride, dilation, groups, "none", [], ""
         )
     return ways
+
+
+def onnxruntime(call):
+    a, axes = call.attrs, call.inputs[0].ndim - 2
+    if call.op == "conv_backward_weight":
+        return {}
+    name = "ConvTranspose" if call.op == "conv_transpose" else "Conv"
+    how = {n: a[n] for n in ("strides", "dilations", "pads", "output_padding") if n in a}
+    shape = {"kernel_shape": list(call.inputs[1].shape[-axes:]), "group": a.get("groups", 1)}
+    return {name: call.node(name, *range(len(call.inputs)), **shape, **how)}

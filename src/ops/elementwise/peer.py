@@ -35,3 +35,19 @@ def torch(call):
         return {call.op: lambda: SPELLED[call.op](y, call.attrs, *call.inputs)}
     function = getattr(t, call.op, None)
     return {call.op: lambda: function(*call.inputs, out=y)} if function else {}
+
+
+def onnxruntime(call):
+    a, operands = call.attrs, range(len(call.inputs))
+    if call.op == "silu":
+        return {"QuickGelu": call.node("QuickGelu", 0, domain="com.microsoft", alpha=1.0)}
+    if call.op == "gelu_tanh":
+        return {"Gelu": call.node("Gelu", 0, approximate="tanh")}
+    if call.op == "fmod":
+        return {"Mod": call.node("Mod", 0, 1, fmod=1)}
+    if call.op == "clip":
+        bounds = (call.inputs[0].dtype.type(a[name]) for name in ("min", "max"))
+        return {"Clip": call.node("Clip", 0, *bounds)}
+    named = "exp sin cos sigmoid gelu mish tanh erf log add mul div less where pow".split()
+    name = call.op.capitalize()
+    return {name: call.node(name, *operands)} if call.op in named else {}

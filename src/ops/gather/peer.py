@@ -16,3 +16,16 @@ def torch(call):
         "scatter_nd": {"index_add": lambda: t.index_add(x, 0, ids[:, 0], call.inputs[2], out=y)},
     }
     return names[call.op]
+
+
+def onnxruntime(call):
+    axis = {"axis": call.attrs.get("axis", 0)}
+    add = {"reduction": "add"} if call.attrs.get("reduction") else {}
+    name, how = {
+        "gather": ("Gather", axis),
+        "gather_elements": ("GatherElements", axis),
+        "gather_nd": ("GatherND", {}),
+        "scatter_elements": ("ScatterElements", axis | add),
+        "scatter_nd": ("ScatterND", add),
+    }[call.op]
+    return {name: call.node(name, *range(len(call.inputs)), **how)}

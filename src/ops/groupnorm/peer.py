@@ -10,3 +10,11 @@ def torch(call):
             x, None, None, w, b, True, 0.0, e
         )
     return found
+
+
+def onnxruntime(call):
+    groups, e, x = call.attrs["groups"], call.attrs["epsilon"], call.inputs[0]
+    name, how = "GroupNormalization", {"num_groups": groups}
+    if groups == x.shape[1] and x.ndim > 2:
+        name, how = "InstanceNormalization", {}
+    return {name: call.node(name, 0, 1, 2, epsilon=e, **how)}

@@ -18,3 +18,11 @@ def torch(call):
     x, w, *b = call.inputs
     wide, bias, e = w.float(), b[0].float() if b else None, call.attrs["epsilon"]
     return {"layer_norm": lambda: t.nn.functional.layer_norm(x, w.shape, wide, bias, e)}
+
+
+def onnxruntime(call):
+    if call.op != "layernorm":
+        return {}
+    how = {"axis": -call.inputs[1].ndim, "epsilon": call.attrs["epsilon"]}
+    name = "LayerNormalization"
+    return {name: call.node(name, *range(len(call.inputs)), **how)}

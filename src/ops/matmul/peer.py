@@ -113,3 +113,20 @@ def matmul_nbits(call):
             a, q, k // groups, s
         )
     return ways
+
+
+def onnxruntime(call):
+    a, turned = call.inputs[0], int(call.attrs.get("trans_b", 0))
+    if call.op in ("matmul", "matmul_exact16"):
+        if a.ndim == 2:
+            return {"Gemm": call.node("Gemm", 0, 1, transB=turned)}
+        return {} if turned else {"MatMul": call.node("MatMul", 0, 1)}
+    if call.op == "matmul_integer":
+        return {"MatMulInteger": call.node("MatMulInteger", *range(len(call.inputs)))}
+    bits = call.attrs.get("bits", 8)
+    if call.op != "matmul_nbits" or bits != 4 or call.inputs[1].ndim != 3:
+        return {}
+    sizes = {"K": a.shape[1], "N": call.inputs[1].shape[0], "block_size": call.attrs["block"]}
+    operands = range(len(call.inputs))
+    node = call.node("MatMulNBits", *operands, domain="com.microsoft", bits=bits, **sizes)
+    return {"MatMulNBits": node}

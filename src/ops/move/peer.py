@@ -51,3 +51,39 @@ def torch(call):
         "concat": lambda: {"cat": lambda: t.cat(call.inputs, call.attrs["axis"], out=y)},
         "trilu": lambda: {"tril": lambda: t.tril(x, out=y)},
     }.get(call.op, dict)()
+
+
+def onnxruntime(call):
+    import numpy as np
+
+    x, (y,), a = call.inputs[0], call.outputs, call.attrs
+    if "bf16" in call.types:
+        return {}
+
+    def whole(*numbers):
+        return np.array(numbers, np.int64)
+
+    if call.op == "slice":
+        starts, steps = listed(call, "starts", [0] * x.ndim), listed(call, "steps", [1] * x.ndim)
+        ends = [min(s + n * d, m) for s, n, d, m in zip(starts, y.shape, steps, x.shape)]
+        bounds = (whole(*starts), whole(*ends), whole(*range(x.ndim)), whole(*steps))
+        return {"Slice": call.node("Slice", 0, *bounds)}
+    if call.op.startswith("pad"):
+        begins = listed(call, "begins", [0] * x.ndim)
+        pads = whole(*begins, *(m - n - b for b, n, m in zip(begins, x.shape, y.shape)))
+        mode = {"pad": "constant"}.get(call.op, call.op.removeprefix("pad_"))
+        return {"Pad": call.node("Pad", 0, pads, mode=mode)}
+    return {
+        "transpose": lambda: {
+            "Transpose": call.node("Transpose", 0, perm=listed(call, "perm", range(x.ndim)[::-1]))
+        },
+        "expand": lambda: {"Expand": call.node("Expand", 0, whole(*y.shape))},
+        "depth_to_space": lambda: {
+            "DepthToSpace": call.node("DepthToSpace", 0, blocksize=a["blocksize"], mode="CRD")
+        },
+        "space_to_depth": lambda: {
+            "SpaceToDepth": call.node("SpaceToDepth", 0, blocksize=a["blocksize"])
+        },
+        "concat": lambda: {"Concat": call.node("Concat", 0, 1, axis=a["axis"])},
+        "trilu": lambda: {"Trilu": call.node("Trilu", 0, upper=a.get("upper", 1))},
+    }.get(call.op, dict)()

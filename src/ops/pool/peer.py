@@ -25,3 +25,14 @@ def torch(call):
             )
         }
     return {"lp_pool": lambda: getattr(f, f"lp_pool{axes}d")(x, attrs.get("p", 2), kernel, stride)}
+
+
+def onnxruntime(call):
+    a, outputs = call.attrs, call.outputs
+    how = {n: a[n] for n in ("strides", "pads", "dilations", "count_include_pad", "p") if n in a}
+    if call.op == "max_pool_indices":
+        outputs = [call.library.tensor({"dtype": "f32", "shape": outputs[0].shape, "fill": "zero"})]
+        outputs += call.outputs
+    kinds = {"average_pool": "AveragePool", "lp_pool": "LpPool"}
+    name = kinds.get(call.op, "MaxPool")
+    return {name: call.node(name, 0, results=outputs, kernel_shape=a["kernel"], **how)}

@@ -24,3 +24,14 @@ def torch(call):
         return {"quantize_per_channel" if many else "quantize_per_tensor": lambda: quantized(x)}
     q = quantized(t.randn(*x.shape))
     return {"dequantize": lambda: q.dequantize()}
+
+
+def onnxruntime(call):
+    scales = call.inputs[1]
+    scales[...] = 0.0078125
+    name = "QuantizeLinear" if call.op == "quantize_linear" else "DequantizeLinear"
+    zero = [2] if len(call.inputs) > 2 else []
+    if name == "QuantizeLinear" and not zero:  # whose type is that of the result
+        zero = [call.outputs[0].ravel()[: scales.size].reshape(scales.shape)]
+    call.constant = [False, True, True]
+    return {name: call.node(name, 0, 1, *zero, axis=call.attrs.get("axis", 1))}

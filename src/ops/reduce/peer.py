@@ -19,3 +19,20 @@ def torch(call):
         "hardmax": {"one_hot": lambda: t.nn.functional.one_hot(t.argmax(x, axis), x.shape[axis])},
         "reduce_log_sum_exp": {"logsumexp": lambda: t.logsumexp(x, axes)},
     }.get(call.op, {})
+
+
+def onnxruntime(call):
+    import numpy as np
+
+    axis = {"axis": call.attrs.get("axis", -1)}
+    if call.op == "hardmax":
+        return {"Hardmax": call.node("Hardmax", 0, **axis)}
+    if call.op.startswith("arg"):
+        name = {"argmax": "ArgMax", "argmin": "ArgMin"}[call.op]
+        return {name: call.node(name, 0, keepdims=0, **axis)}
+    kinds = {"sum": "Sum", "mean": "Mean", "max": "Max", "min": "Min", "l2": "L2"}
+    kind = (kinds | {"log_sum_exp": "LogSumExp"}).get(call.op.removeprefix("reduce_"))
+    axes = call.attrs.get("axes", list(range(call.inputs[0].ndim)))
+    if not kind:
+        return {}
+    return {f"Reduce{kind}": call.node(f"Reduce{kind}", 0, np.array(axes, np.int64), keepdims=0)}

@@ -24,3 +24,11 @@ def torch(call):
         return x * t.rsqrt(x.square().mean(tuple(range(-w.dim(), 0)), keepdim=True) + e) * wide
 
     return {"rms_norm": lambda: t.nn.functional.rms_norm(x, n, wide, e), "in steps": steps}
+
+
+def onnxruntime(call):
+    if call.op != "rmsnorm":
+        return {}
+    how = {"axis": -call.inputs[1].ndim, "epsilon": call.attrs["epsilon"]}
+    names = ("SimplifiedLayerNormalization", "RMSNormalization")
+    return {name: call.node(name, 0, 1, **how) for name in names}

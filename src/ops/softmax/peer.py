@@ -22,3 +22,12 @@ def cross_entropy(x, call):
     logits = logits.detach().requires_grad_()
     made = loss(logits, target, **how)
     return {call.op: lambda: t.autograd.grad(made, logits, x[0], retain_graph=True)}
+
+
+def onnxruntime(call):
+    if call.op == "cross_entropy":
+        how = {"reduction": "none", "ignore_index": call.attrs["ignore"]}
+        name = "SoftmaxCrossEntropyLoss"
+        return {name: call.node(name, 0, 1, **how)}
+    name = {"softmax": "Softmax", "log_softmax": "LogSoftmax"}.get(call.op)
+    return {name: call.node(name, 0, axis=call.attrs.get("axis", -1))} if name else {}

@@ -1,12 +1,12 @@
 // Writes a report as a table, as JSON, and as SVG.
-#include "bench/report.h"
+#include "bench/report/report.h"
 
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <fstream>
 
 #include "base/text/json.h"
+#include "device/machine.h"
 
 namespace invar::bench {
 namespace {
@@ -39,14 +39,6 @@ double per_element(const Row& r) {
   return r.elements > 0 ? r.seconds * std::max(r.threads, 1) / r.elements * 1e9 : 0;
 }
 
-std::string cpu_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("model name") && line.find(": ") != line.npos)
-      return line.substr(line.find(": ") + 2);
-  return "unknown CPU";
-}
-
 std::string escape(const std::string& s) {
   std::string out;
   for (char c : s) out += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
@@ -57,7 +49,7 @@ std::string escape(const std::string& s) {
 
 std::string table(const Report& r) {
   std::string out =
-      (r.device == "cpu" ? cpu_name() : r.device) + (r.peer.empty() ? "" : "; peer: " + r.peer) + "\n";
+      (r.device == "cpu" ? processor() : r.device) + (r.peer.empty() ? "" : "; peer: " + r.peer) + "\n";
   for (const Limit& l : r.limits)
     out +=
         "limits " + l.isa + (l.threads ? format(", %d thread%s", l.threads, l.threads == 1 ? "" : "s") : "") +
@@ -83,7 +75,7 @@ std::string table(const Report& r) {
 }
 
 std::string json_of(const Report& r) {
-  Value j{{"cpu", cpu_name()},
+  Value j{{"cpu", processor()},
           {"device", r.device},
           {"peer", r.peer},
           {"limits", Value::array},
