@@ -52,13 +52,16 @@ def main():
     verify = commands.add_parser("verify")
     verify.add_argument("model")
     verify.add_argument("receipt")
+    for command in (run, verify):
+        command.add_argument("--adapter")
+    verify.add_argument("--audio-path")
     args = parser.parse_args()
     if args.command == "run":
         profile = args.numerics
     else:
         receipt = json.loads(Path(args.receipt).read_bytes())
         profile = receipt["program"]["profile"]
-    model = Model(args.model, profile)
+    model = Model(args.model, profile, args.adapter, getattr(args, "audio_path", None))
     if args.command == "run":
         parameters = parameters_of(model, args)
         receipt = model.run(args.prompt_text, args.max_new_tokens, parameters, EXECUTION)

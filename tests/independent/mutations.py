@@ -17,6 +17,7 @@ import make_checkpoint  # noqa: E402
 import model_examples  # noqa: E402
 from arithmetic.library import LIBRARY  # noqa: E402
 from arithmetic.mutation import mutated  # noqa: E402
+from files import mutations_of_files  # noqa: E402
 from pages.model import Model  # noqa: E402
 
 import examples  # noqa: E402
@@ -24,14 +25,16 @@ import examples  # noqa: E402
 HERE = Path(__file__).resolve().parent
 RECEIPTS = {
     "romeo": HERE.parent / "golden/romeo.receipt.json",
-    "edges": HERE / "edges.receipt.json",
-    "tied": HERE / "tied.receipt.json",
-    "exact16": HERE / "exact16.receipt.json",  # of the model that ships
+    "edges": HERE / "receipts/edges.json",
+    "tied": HERE / "receipts/tied.json",
+    "exact16": HERE / "receipts/exact16.json",  # of the model that ships
     # Settings of generation_config.json and --stop; the model is the one that ships.
     "greedy": HERE.parent / "golden/receipts/romeo.settings-greedy.json",
     "drawn": HERE.parent / "golden/receipts/romeo.settings-drawn.json",
     "stop": HERE.parent / "golden/receipts/romeo.settings-stop.json",
     "openai": HERE.parent / "golden/receipts/romeo.settings-openai.json",
+    "further": HERE / "receipts/further.json",  # sampling.21, sampling.28, sampling.30, sampling.31
+    **mutations_of_files.RECEIPTS,
 }
 
 # name: (clause, what is other, who notices)
@@ -153,6 +156,10 @@ TABLE = {
     "bias_is_ignored": ("sampling.22", "nothing is added", "openai"),
     "frequency_counts_once": ("sampling.23", "c is at most 1", "openai"),
     "penalties_count_the_prompt": ("sampling.23", "c counts the prompt, too", "openai"),
+    "short_circuit_is_late": ("sampling.21", "one token later", "further"),
+    "all_tokens_are_allowed": ("sampling.28", "no token is masked", "further"),
+    "ends_are_not_ignored": ("sampling.31", "ignore_eos is ignored", "further"),
+    "further_stop_tokens_go_on": ("sampling.31", "the model's own ends alone", "further"),
     "one_stream": ("sampling.24", "every answer is drawn from stream 0", "openai"),
     # tokens.md
     "tokens_without_bos": ("tokens.7", "no special token before the text", "romeo"),
@@ -173,6 +180,7 @@ TABLE = {
     "escapes_nothing": ("receipt.4", "strings without escapes", "romeo"),
     "leaves_by_name": ("receipt.6", "leaves in the order of names", "romeo"),
     "commitment_big_endian": ("receipt.7", "commitments big-endian", "romeo"),
+    **mutations_of_files.TABLE,
 }
 
 
@@ -182,14 +190,17 @@ class Witnesses:
         for name in ("edges", "tied"):  # spec/made-models.md
             self.folders[name] = Path(folder) / name
             make_checkpoint.make(self.folders[name], name)
+        self.files = mutations_of_files.Witnesses(folder)
 
     def differences(self, name):
         if name in RECEIPTS:
             receipt = json.loads(RECEIPTS[name].read_bytes())
+            if name in mutations_of_files.RECEIPTS:
+                return self.files.model(name).findings(receipt)
             folder = self.folders.get(name, model_examples.SHIPPED)
             return Model(folder, receipt["program"]["profile"]).findings(receipt)
-        module = examples if hasattr(examples, name) else model_examples
-        return getattr(module, name)()
+        modules = (examples, model_examples, mutations_of_files)
+        return next(getattr(m, name)() for m in modules if hasattr(m, name))
 
     def notices(self, name):
         """The first difference, or why there is no answer, or None."""

@@ -13,6 +13,7 @@ import pytest
 from arithmetic.library import f32
 from conftest import BIN, MODEL, execute
 from pages.model import Model
+from pages.processors import bad_words_ids
 from pages.receipt import OPTIONAL, float_text
 from pages.sampling import Parameters
 
@@ -134,7 +135,7 @@ def test_greedy_runs(shipped, tmp_path, option):
     assert own == receipt
 
 
-@pytest.mark.parametrize("name", ["greedy", "drawn", "stop"])
+@pytest.mark.parametrize("name", ["greedy", "drawn", "stop", "further"])
 def test_settings(shipped, name):
     receipt = json.loads(mutations.RECEIPTS[name].read_bytes())
     given = receipt["input"]
@@ -148,6 +149,27 @@ def test_settings(shipped, name):
         given["prompt"], given["max_new_tokens"], parameters, receipt["execution"], settings
     )
     assert own == receipt
+
+
+def test_further_settings(shipped, tmp_path):
+    """sampling.21, sampling.28, sampling.30 and sampling.31 in a run of this build."""
+    golden = json.loads(mutations.RECEIPTS["further"].read_bytes())
+    given, words = golden["input"], ["the", "love"]
+    options = {
+        "--prompt-text": given["prompt"], "--max-new-tokens": given["max_new_tokens"],
+        "--temperature": given["temperature"], "--seed": given["seed"],
+        "--short-circuit-length": given["short_circuit_length"],
+        "--short-circuit-token": given["short_circuit_token"],
+        "--allowed-token-ids": ",".join(map(str, given["allowed_token_ids"])),
+        "--stop-token-ids": ",".join(map(str, given["stop_token_ids"])),
+    }  # fmt: skip
+    call = [*(word for pair in options.items() for word in pair), "--ignore-eos"]
+    call += [word for text in words for word in ("--bad-words", text)]
+    path = tmp_path / "r.json"
+    done = execute(["run", "--model-name", MODEL, "--receipt-path", path, *call])
+    assert done.code == 0, done.text
+    assert json.loads(path.read_bytes())["receipt_hash"] == golden["receipt_hash"]
+    assert bad_words_ids(shipped.tokenizer, words) == given["bad_words_ids"]
 
 
 def test_the_made_checkpoint(edges, tmp_path):

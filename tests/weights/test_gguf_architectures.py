@@ -1,6 +1,8 @@
 """Models of every architecture that is read from GGUF files have the program and the logits of the
-checkpoint that they were made of (spec/weights.md weights.12 to weights.14)."""
+checkpoint that they were made of (spec/weights.md weights.12 to weights.14), and the config.json
+that the independent implementation makes of their keys (spec/gguf.md gguf.2 to gguf.6)."""
 
+import hashlib
 import json
 import math
 import re
@@ -13,7 +15,10 @@ import numpy as np
 import pytest
 from conftest import ROOT, invar, refused
 
-sys.path.insert(0, str(ROOT / "tests/families"))
+sys.path[:0] = [str(ROOT / "tests/families"), str(ROOT / "tests/independent")]
+from pages.files.gguf import File  # noqa: E402
+from pages.files.gguf_config import config_of  # noqa: E402
+from pages.files.gguf_text import spelled  # noqa: E402
 from random_checkpoint import write  # noqa: E402
 
 VECTORS = {
@@ -195,8 +200,8 @@ def tiled(x, axis, keys, values, size):
 
 
 def delta_tensors(tensors, config, architecture):
-    """The changes of llama.cpp's converter to layers of the gated delta rule (_LinearAttentionVReorderBase
-    and Qwen3NextModel)."""
+    """The changes of llama.cpp's converter to layers of the gated delta rule
+    (_LinearAttentionVReorderBase and Qwen3NextModel)."""
     keys, values = config["linear_num_key_heads"], config["linear_num_value_heads"]
     deep, wide = config["linear_key_head_dim"], config["linear_value_head_dim"]
     out = {}
@@ -408,6 +413,11 @@ def made(name, folder):
 
 def compiled(model, out, *options):
     invar("export", "--model-name", model, "-o", out, *options)
+    if model.suffix == ".gguf":
+        text = spelled(config_of(File(model), [model.name])) + "\n"
+        assert (
+            hashlib.sha256(text.encode()).hexdigest().encode() in (out / "model.onnx").read_bytes()
+        )
     invar("compile", out / "model.onnx", "-o", out / "plan.invar")
     program = invar("compile", out / "model.onnx", "--emit", "program").out.decode()
     return out / "plan.invar", program

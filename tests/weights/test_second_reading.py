@@ -11,7 +11,7 @@ import pytest
 from conftest import MODEL, ROOT, execute
 
 sys.path.insert(0, str(ROOT / "tests/independent"))
-from pages.checkpoint import read_safetensors  # noqa: E402
+from pages.files.checkpoint import read_safetensors  # noqa: E402
 from pages.model import Model  # noqa: E402
 
 

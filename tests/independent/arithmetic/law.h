@@ -72,6 +72,13 @@
   X(value_heads_interleave)       \
   X(taps_turn_back)               \
   X(heads_interleave)             \
+  X(frames_without_window)        \
+  X(window_ends_are_silent)       \
+  X(bands_are_linear)             \
+  X(bands_are_not_scaled)         \
+  X(quiet_bands_stay)             \
+  X(gelu_by_erf)                  \
+  X(moments_in_one_pass)          \
   X(sees_no_self)
 
 #define ENUMERATE(name) MUTATION_##name,
@@ -97,6 +104,7 @@ int law_function(const char* name, float x, float* y);
 // reduction.md
 float sum_of_row(const float* x, size_t n);
 float sum_of_squares(const float* x, size_t n);
+float sum_of_squares_about(const float* x, size_t n, float c);
 float sum_of_block(const float* p, size_t m);
 
 // exact16.md

@@ -34,6 +34,29 @@ void law_rms_norm(const float* x, const float* w, size_t n, float epsilon, float
   }
 }
 
+// layernorm.2 to layernorm.4
+void law_layer_norm(const float* x, const float* w, const float* b, size_t n, float epsilon,
+                    float* y) {
+  float const m = sum_of_row(x, n) / (float)n;
+  float v = sum_of_squares_about(x, n, m) / (float)n;
+  if (MUTATED(moments_in_one_pass)) v = sum_of_squares(x, n) / (float)n - m * m;
+  float const r = 1 / sqrtf(v + epsilon);
+  for (size_t i = 0; i < n; i++) y[i] = store((x[i] - m) * r * w[i] + b[i]);
+}
+
+// elementwise.12
+void law_gelu(const float* x, size_t n, float* y) {
+  float const c = float_of(0x3f3504f3), d = float_of(0x324fe77a), k = float_of(0x3fa2f983);
+  for (size_t i = 0; i < n; i++) {
+    float const z = x[i] > -20 ? -x[i] : 20, t = z * c;
+    float e;
+    law_function("erfc", t, &e);
+    float const r = fmaf(z, d, fmaf(z, c, -t)), m = t + sqrtf(fmaf(t, t, k));
+    float const w = x[i] < 0 ? fmaf(-(r * m), e, e) : e;
+    y[i] = store(0.5f * x[i] * (MUTATED(gelu_by_erf) ? e : w));
+  }
+}
+
 void law_silu(const float* x, size_t n, float* y) {
   for (size_t i = 0; i < n; i++) {
     float sigmoid = 1 / (1 + law_exp(-x[i]));

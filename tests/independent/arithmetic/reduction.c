@@ -49,6 +49,11 @@ static float sum(const float* x, size_t n, int squares) {
 
 float sum_of_row(const float* x, size_t n) { return sum(x, n, 0); }
 float sum_of_squares(const float* x, size_t n) { return sum(x, n, 1); }
+float sum_of_squares_about(const float* x, size_t n, float c) {
+  float d[n];
+  for (size_t i = 0; i < n; i++) d[i] = x[i] - c;
+  return sum(d, n, 1);
+}
 
 // reduction.6
 float sum_of_block(const float* p, size_t m) {

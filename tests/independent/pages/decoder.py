@@ -77,6 +77,7 @@ class Decoder:
             size = self.switch("rotary_dim") or self.switch("head_dim")
             self.inv_freq, self.factor = inverse_frequencies(self.config, size)
         self.weights = {name: t.values() for name, t in checkpoint.tensors.items()}
+        self.scales = {}  # adapters are of llama.py alone
         self.positions = self.config.get("max_position_embeddings", 1024)
 
     def switch(self, name):

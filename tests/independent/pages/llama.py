@@ -4,6 +4,7 @@ import math
 
 from arithmetic.library import f32, floats, operation, row
 from arithmetic.mutation import active
+from pages.files.adapter import PREFIX
 from pages.program import llama_parameters
 from pages.rotary import inverse_frequencies
 
@@ -41,6 +42,7 @@ class Llama:
         self.config, self.shape = checkpoint.config, Shape(checkpoint.config, checkpoint.tensors)
         self.inv_freq, self.factor = inverse_frequencies(checkpoint.config, self.shape.head)
         self.weights = {name: t.values() for name, t in checkpoint.tensors.items()}
+        self.scales = checkpoint.adapter.modules if checkpoint.adapter else {}
 
     def parameters(self):
         return llama_parameters(self.config, self.shape)
@@ -90,7 +92,23 @@ class Session:
         rows = len(w) // len(x)
         y = operation(self.model.product, x, w, rows, len(x), n=rows)
         bias = self.model.weights.get(f"{name}.bias")
-        return operation("add", y, bias, rows, n=rows) if bias else y
+        y = operation("add", y, bias, rows, n=rows) if bias else y
+        # weights.23: the table of logits counts as a layer, also where it serves twice.
+        module = "lm_head" if name == "model.embed_tokens" else name
+        scale = self.model.scales.get(module)
+        return y if scale is None else self.adapted(x, y, module, scale)
+
+    def adapted(self, x, y, name, scale):
+        """weights.23: add(y, mul(matmul(matmul(x, A), B), s))"""
+        for part in "AB":
+            w = self.model.weights[f"{PREFIX}{name}.lora_{part}.weight"]
+            n = len(w) // len(x)
+            if part == "B" and active("scale_before_the_second_product"):
+                x = operation("mul", x, row(*[scale] * len(x)), len(x), n=len(x))
+            x = operation(self.model.product, x, w, n, len(x), n=n)
+        if scale != 1 and not active("scale_before_the_second_product"):
+            x = operation("mul", x, row(*[scale] * n), n, n=n)
+        return operation("add", y, x, n, n=n)
 
     def attention(self, x, layer, name):
         s = self.shape

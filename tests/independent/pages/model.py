@@ -4,41 +4,59 @@ import hashlib
 import json
 
 from arithmetic.library import f32
+from arithmetic.mutation import active
 from pages import program
-from pages.checkpoint import Checkpoint
 from pages.decoder import Decoder
+from pages.files.checkpoint import opened
 from pages.llama import Llama
-from pages.processors import ends, processed
+from pages.pieces import Pieces
+from pages.processors import before, ends, processed
 from pages.receipt import commitment, float_text, sealed, template_text
 from pages.sampling import Parameters, draw
+from pages.speech.recording import Recording
+from pages.speech.whisper import Whisper
 from pages.tokens import Tokenizer
 
 
 class Model:
-    def __init__(self, folder, profile="fp32"):
+    def __init__(self, path, profile="fp32", adapter=None, recording=None):
+        """recording: what a model hears, the path of a WAV file."""
         self.profile = profile
-        self.checkpoint = Checkpoint(folder)
-        recipe = Llama if self.checkpoint.config["model_type"] == "llama" else Decoder
+        self.checkpoint = opened(path, adapter)
+        self.recording = recording and Recording(recording)
+        recipes = {"llama": Llama, "whisper": Whisper}
+        recipe = recipes.get(self.checkpoint.config["model_type"], Decoder)
         self.decoder = recipe(self.checkpoint, profile)
-        self.tokenizer = Tokenizer(self.checkpoint.bytes_of("tokenizer.json"))
+        # tokens.16: tokenizer.model counts where there is no tokenizer.json.
+        pieces = not self.checkpoint.has("tokenizer.json")
+        self.tokenizer_file = "tokenizer.model" if pieces else "tokenizer.json"
+        file = self.checkpoint.bytes_of(self.tokenizer_file)
+        self.tokenizer = Pieces(file, self.checkpoint) if pieces else Tokenizer(file)
         names = sorted(self.checkpoint.tensors, key=str.encode)
         self.tensors = {name: self.checkpoint.tensors[name] for name in names}
         self.defaults = self.generation_config()
 
     def generation_config(self):
         """Its keys; one that is null counts as absent."""
-        path = self.checkpoint.folder / "generation_config.json"
-        found = json.loads(path.read_bytes()) if path.exists() else {}
+        name = "generation_config.json"
+        there = self.checkpoint.has(name)
+        found = json.loads(self.checkpoint.bytes_of(name)) if there else {}
         return {key: value for key, value in found.items() if value is not None}
 
-    def stop_tokens(self):
-        """onnx.8"""
+    def stop_tokens(self, settings):
+        """onnx.8 and sampling.31"""
+        more = [] if active("further_stop_tokens_go_on") else settings.get("stop_token_ids", [])
+        if settings.get("ignore_eos") and not active("ends_are_not_ignored"):
+            return sorted(set(more))
         stop = self.defaults.get("eos_token_id", self.checkpoint.config.get("eos_token_id"))
         found = stop if isinstance(stop, list) else [] if stop is None else [stop]
-        return sorted(set(found))  # receipt.21
+        return sorted({*found, *more})  # receipt.21
 
     def program_text(self):
-        return program.program_text(self.decoder.recipe, self.decoder.parameters(), self.profile)
+        found = self.decoder.parameters()
+        if self.checkpoint.adapter:
+            found |= self.checkpoint.adapter.parameters()
+        return program.program_text(self.decoder.recipe, found, self.profile)
 
     def description(self):
         """The sections `model` and `program` of its receipts."""
@@ -47,13 +65,14 @@ class Model:
             {"name": t.name, "dtype": t.dtype, "shape": t.shape, "sha256": t.sha256}
             for t in self.tensors.values()
         ]
+        files = {"config": "config.json", "tokenizer": self.tokenizer_file}
         sha256 = {
-            name: hashlib.sha256(self.checkpoint.bytes_of(f"{name}.json")).hexdigest()
-            for name in ("config", "tokenizer")
+            name: hashlib.sha256(self.checkpoint.bytes_of(file)).hexdigest()
+            for name, file in files.items()
         }
         return {
             "model": {
-                "name": self.checkpoint.folder.name,
+                "name": self.checkpoint.name,
                 "revision": "",
                 "weights": program.weights_digest(self.tensors),
                 **sha256,
@@ -61,6 +80,7 @@ class Model:
                     template_text(self.checkpoint).encode()
                 ).hexdigest(),
                 "tensors": tensors,
+                **(self.checkpoint.adapter.bound() if self.checkpoint.adapter else {}),
             },
             "program": {
                 "recipe": self.decoder.recipe,
@@ -72,10 +92,16 @@ class Model:
             },
         }
 
-    def rows(self, prompt, answer):
+    def session(self, given):
+        if not self.recording:
+            return self.decoder.session()
+        begin, model = given.get("audio_start", 0), self.decoder
+        return model.session(self.recording.features(begin, model.heard, model.bands))
+
+    def rows(self, given, answer):
         """For each token of the answer the logits that it is chosen from. `answer` may grow
         meanwhile."""
-        session = self.decoder.session()
+        session, prompt = self.session(given), before(given)
         for token in prompt[:-1]:
             session.step(token, logits=False)
         yield session.step(prompt[-1])
@@ -86,10 +112,11 @@ class Model:
 
     def run(self, prompt, limit, parameters, execution, settings=None):
         """The receipt of a run. settings: optional fields of its `input`, as it spells them."""
-        tokens, stop = self.tokenizer.encode(prompt), self.stop_tokens()
+        settings = settings or {}
+        stop = self.stop_tokens(settings)
         given = {
             "prompt": prompt,
-            "tokens": tokens,
+            "tokens": [] if self.recording else self.tokenizer.encode(prompt),
             "max_new_tokens": limit,
             "stop_tokens": stop,
             "do_sample": parameters.do_sample,
@@ -97,10 +124,11 @@ class Model:
             "top_k": parameters.top_k,
             "top_p": float_text(parameters.top_p),
             "seed": str(parameters.seed),
-            **(settings or {}),
+            **({"audio": self.recording.digest()} if self.recording else {}),
+            **settings,
         }
         answer, commitments, reason = [], [], "length"
-        for position, logits in enumerate(self.rows(tokens, answer)):
+        for position, logits in enumerate(self.rows(given, answer)):
             commitments.append(commitment(logits))
             answer.append(draw(processed(logits, given, answer), parameters, position))
             if answer[-1] in stop or ends(self.tokenizer, given, answer):
@@ -130,10 +158,17 @@ class Model:
         yield from (f"{k}: other" for k in hashed if hashed[k] != receipt[k])
         for section, own in self.description().items():
             for name in own:
-                if name not in ("name", "revision") and own[name] != receipt[section][name]:
+                if name in ("name", "revision", "adapter_name"):
+                    continue
+                if own[name] != receipt[section].get(name):
                     yield f"{section}.{name}: other"
         given, output = receipt["input"], receipt["output"]
-        if self.tokenizer.encode(given["prompt"]) != given["tokens"]:
+        if given["stop_tokens"] != self.stop_tokens(given):
+            yield "input.stop_tokens: other"
+        if self.recording:
+            if self.recording.digest() != given["audio"]:
+                yield "input.audio: other"
+        elif self.tokenizer.encode(given["prompt"]) != given["tokens"]:
             yield "input.tokens: other"
         if self.tokenizer.decode(output["tokens"]) != output["text"]:
             yield "output.text: other"
@@ -162,7 +197,7 @@ class Model:
             not stops[-1] and len(answer) != given["max_new_tokens"]
         ):
             yield "output.tokens: another number"
-        for i, logits in enumerate(self.rows(given["tokens"], answer[:-1])):
+        for i, logits in enumerate(self.rows(given, answer[:-1])):
             if commitment(logits) != output["logits"][i]:
                 yield f"output.logits[{i}]: other"
             if draw(processed(logits, given, answer[:i]), parameters, i) != answer[i]:

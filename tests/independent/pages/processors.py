@@ -5,14 +5,20 @@ import math
 
 from arithmetic.library import f32
 from arithmetic.mutation import active
+from pages.speech.timestamps import mask, timed
 
 GREATEST = f32(3.4028234663852886e38)
 
+# What the receipts of models that hear have beside the prompt and the sampling.
+OF_SPEECH = (
+    "decoder_tokens", "audio_start", "timestamp_begin", "max_initial_timestamp_index",
+    "suppress_tokens", "begin_suppress_tokens",
+)  # fmt: skip
 
-def mask(logits, tokens):
-    for token in tokens:
-        if token < len(logits):
-            logits[token] = -math.inf
+
+def before(given):
+    """The tokens that the answer continues: receipt.43 and receipt.46 with an encoder."""
+    return given.get("decoder_tokens", given["tokens"])
 
 
 def penalize(logits, history, penalty):
@@ -67,16 +73,27 @@ def finite(x):
 def suppressed(logits, given, position):
     """sampling.17"""
     mask(logits, given.get("suppress_tokens", []))
-    late = len(given["tokens"]) == 1 and "forced_bos_token_id" in given
+    late = len(before(given)) == 1 and "forced_bos_token_id" in given
     if position == (1 if late and not active("begin_is_always_first") else 0):
         mask(logits, given.get("begin_suppress_tokens", []))
+
+
+def bad_words_ids(tokenizer, texts):
+    """sampling.30, in the order of receipt.21"""
+    found = []
+    for text in (text.lstrip() for text in texts):
+        alone, behind = (tokenizer.encode(t, special=False) for t in (text, " " + text))
+        found.append(alone)
+        if len(behind) == len(alone) and behind[0] != alone[0]:
+            found.append(behind)
+    return sorted(found)
 
 
 def processed(logits, given, answer):
     """sampling.10: the row that a token is chosen from, behind the tokens `answer`. `given` is the
     section `input` of the receipt."""
     logits, position = list(logits), len(answer)
-    history = ([] if active("history_is_the_answer") else given["tokens"]) + answer
+    history = ([] if active("history_is_the_answer") else before(given)) + answer
     if "repetition_penalty" in given:
         penalize(logits, history, f32(float(given["repetition_penalty"])))
     biases = [] if active("bias_is_ignored") else given.get("logit_bias", [])
@@ -90,7 +107,7 @@ def processed(logits, given, answer):
         mask(logits, given["stop_tokens"])
     if active("suppression_first"):
         suppressed(logits, given, position)
-    if "forced_bos_token_id" in given and position == 0:
+    if "forced_bos_token_id" in given and len(before(given)) + position == 1:
         logits = forced(logits, [given["forced_bos_token_id"]])
     last = given["max_new_tokens"] - 1 - active("last_is_one_earlier")
     if "forced_eos_token_id" in given and position == last:
@@ -100,27 +117,31 @@ def processed(logits, given, answer):
     if not active("suppression_first"):
         suppressed(logits, given, position)
     token = given.get("short_circuit_token")
-    if position == given.get("short_circuit_length") and token not in answer:  # sampling.21
+    late = active("short_circuit_is_late")
+    if position - late == given.get("short_circuit_length") and token not in answer:  # sampling.21
         logits = forced(logits, [token])
-    if "timestamp_begin" in given:  # sampling.32
-        raise NotImplementedError("speech.md is not read here")
     if "structured_outputs" in given:  # sampling.29
         raise NotImplementedError("grammar.md is not read here")
-    if allowed := given.get("allowed_token_ids"):  # sampling.28
+    allowed = given.get("allowed_token_ids")
+    if allowed and not active("all_tokens_are_allowed"):  # sampling.28
         mask(logits, [t for t in range(len(logits)) if t not in allowed])
+    if "timestamp_begin" in given:
+        timed(logits, given, answer)
     return logits
 
 
 def ends(tokenizer, given, answer):
     """sampling.20: whether a stop string ends within what the last token of the answer gives."""
-    before = [] if active("stop_begins_in_answer") else given["tokens"]
-    text, earlier = (tokenizer.stream(before + a) for a in (answer, answer[:-1]))
+    if not given.get("stop_strings"):
+        return False
+    prompt = [] if active("stop_begins_in_answer") else before(given)
+    text, earlier = (tokenizer.stream(prompt + a) for a in (answer, answer[:-1]))
     least = (
-        len(tokenizer.stream(before))
+        len(tokenizer.stream(prompt))
         if given.get("stop_in_answer") and not active("stop_in_prompt")
         else 0
     )
-    for stop in given.get("stop_strings", []):
+    for stop in given["stop_strings"]:
         start = max(least, len(earlier) - len(stop.encode()) + 1)
         if text.find(stop.encode(), start) >= 0:
             return True

@@ -120,12 +120,11 @@ def sealed(receipt, execution):
 
 def template_text(checkpoint):
     """receipt.19"""
-    folder, named = checkpoint.folder, {}
-    if (folder / "chat_template.jinja").exists():
-        named["default"] = (folder / "chat_template.jinja").read_bytes().decode()
-    for path in folder.glob("additional_chat_templates/*.jinja"):
-        named[path.stem] = path.read_bytes().decode()
-    if not named and (folder / "tokenizer_config.json").exists():
+    named = {}
+    if checkpoint.has("chat_template.jinja"):
+        named["default"] = checkpoint.bytes_of("chat_template.jinja").decode()
+    named |= checkpoint.further_templates()
+    if not named and checkpoint.has("tokenizer_config.json"):
         value = json.loads(checkpoint.bytes_of("tokenizer_config.json")).get("chat_template")
         if isinstance(value, str):
             named = {"default": value}

@@ -105,11 +105,11 @@ class Tokenizer:
         ]
         return sum(ids[:where], []), sum(ids[where + 1 :], [])
 
-    def encode(self, text):
-        """tokens.3 to tokens.7, special tokens asked for."""
+    def encode(self, text, special=True):
+        """tokens.3 to tokens.7; special: with the special tokens of the post-processor."""
         unknown = [c for c in text if unicodedata.category(c) in ("Cn", "Cs")]
         expect(not unknown, f"character {unknown[:1]}")
-        ids = [] if active("tokens_without_bos") else list(self.prefix)
+        ids = list(self.prefix) if special and not active("tokens_without_bos") else []
         longest_first = sorted(self.added, key=len, reverse=True)
         cut = "|".join(re.escape(t) for t in longest_first) or r"(?!)"
         for piece in re.split(f"({cut})", text):
@@ -118,7 +118,7 @@ class Tokenizer:
                 continue
             for word in self.words(piece):
                 ids += self.word_ids(word)
-        return ids + self.suffix
+        return ids + (self.suffix if special else [])
 
     def words(self, piece):
         """tokens.4: matches and what stands between them."""

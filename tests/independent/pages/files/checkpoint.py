@@ -1,4 +1,4 @@
-"""A Hugging Face folder: config.json and the tensors of its safetensors files."""
+"""A checkpoint: config.json, the files of its tokenizer, and tensors."""
 
 import hashlib
 import json
@@ -6,7 +6,10 @@ import struct
 from pathlib import Path
 
 from arithmetic.library import LIBRARY, floats
-from pages.packed import unpacked
+from pages.files.adapter import Adapter
+from pages.files.gguf import GgufCheckpoint
+from pages.files.packed import unpacked
+from pages.files.safetensors import read_safetensors
 
 DTYPES = {"F32": ("f32", 4), "BF16": ("bf16", 2), "F16": ("f16", 2)}
 
@@ -27,31 +30,43 @@ class Tensor:
         return result
 
 
-def read_safetensors(path):
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    for name, entry in json.loads(data[8 : 8 + length]).items():
-        if name != "__metadata__":
-            begin, end = (8 + length + offset for offset in entry["data_offsets"])
-            yield name, (entry["dtype"], entry["shape"], data[begin:end])
-
-
 class Checkpoint:
+    """A folder of transformers."""
+
     def __init__(self, folder):
         self.folder = Path(folder)
+        self.name = self.folder.name
         self.config = json.loads(self.bytes_of("config.json"))
-        stored = {
+        self.stored = {
             name: t
             for path in sorted(self.folder.glob("*.safetensors"))
             for name, t in read_safetensors(path)
             if not name.endswith(".rotary_emb.inv_freq")
         }
         if settings := self.config.get("quantization_config"):
-            stored = unpacked(stored, settings)
-        self.tensors = {
-            name: Tensor(name, DTYPES[dtype][0], shape, data)
-            for name, (dtype, shape, data) in stored.items()
-        }
+            self.stored = unpacked(self.stored, settings)
+
+    def has(self, name):
+        return (self.folder / name).exists()
 
     def bytes_of(self, name):
         return (self.folder / name).read_bytes()
+
+    def further_templates(self):
+        """receipt.19"""
+        paths = self.folder.glob("additional_chat_templates/*.jinja")
+        return {path.stem: path.read_bytes().decode() for path in paths}
+
+
+def opened(path, adapter=None):
+    """The checkpoint of a folder or of a GGUF file, with its `tensors`, those of an adapter among
+    them."""
+    checkpoint = GgufCheckpoint(path) if Path(path).is_file() else Checkpoint(path)
+    checkpoint.adapter = adapter and Adapter(adapter)
+    if checkpoint.adapter:
+        checkpoint.stored |= checkpoint.adapter.stored
+    checkpoint.tensors = {
+        name: Tensor(name, DTYPES[dtype][0], shape, data)
+        for name, (dtype, shape, data) in checkpoint.stored.items()
+    }
+    return checkpoint
