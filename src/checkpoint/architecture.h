@@ -45,6 +45,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"nemotron", "NemotronForCausalLM", 4096},
     {"glm", "GlmForCausalLM", 131072},
     {"glm4", "Glm4ForCausalLM", 131072},
+    {"glm4v_text", "Glm4vTextModel", 32768},  // within larger models alone
     {"ernie4_5", "Ernie4_5ForCausalLM", 131072},
     {"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"},
     {"minicpm3", "MiniCPM3ForCausalLM", 32768},
@@ -57,6 +58,9 @@ inline constexpr Architecture kArchitectures[] = {
     {"glm_moe_dsa", "GlmMoeDsaForCausalLM", 202752},
     {"gpt2", "GPT2LMHeadModel", 1024, "n_positions"},
     {"gptj", "GPTJForCausalLM", 2048, "n_positions"},
+    {"codegen", "CodeGenForCausalLM", 2048, "n_positions"},
+    {"openai-gpt", "OpenAIGPTLMHeadModel", 512, "n_positions"},
+    {"xglm", "XGLMForCausalLM"},
     {"gpt_neox", "GPTNeoXForCausalLM"},
     {"opt", "OPTForCausalLM"},
     {"falcon", "FalconForCausalLM"},
@@ -126,6 +130,9 @@ inline constexpr Architecture kArchitectures[] = {
     {"m2m_100", "M2M100ForConditionalGeneration", 1024, "max_position_embeddings", true},
     {"t5", "T5ForConditionalGeneration", kAnyPositions, "", true},
     {"t5", "T5WithLMHeadModel", kAnyPositions, "", true},  // its name until transformers 4
+    {"mt5", "MT5ForConditionalGeneration", kAnyPositions, "", true},
+    {"umt5", "UMT5ForConditionalGeneration", kAnyPositions, "", true},
+    {"blenderbot", "BlenderbotForConditionalGeneration", 128, "max_position_embeddings", true},
     {"whisper", "WhisperForConditionalGeneration", 448, "max_target_positions", true, true},
     {"gemma4_unified_text", "Gemma4UnifiedForCausalLM", 262144},
     {"cohere2_moe", "Cohere2MoeForCausalLM", 8192},

@@ -195,23 +195,56 @@ WHOLE = re.findall(
     (ROOT / "src/checkpoint/text_config.h").read_text().split("kWholeModels")[1],
     re.M,
 )
+# Text models of other families than the usual one.
+WHOLE += [
+    ("llava", "LlavaForConditionalGeneration", "mistral"),
+    ("llava_next", "LlavaNextForConditionalGeneration", "granite"),
+    ("mistral3", "Mistral3ForConditionalGeneration", "ministral3"),
+    ("mistral3", "Mistral3ForConditionalGeneration", "mistral4"),
+    ("internvl", "InternVLForConditionalGeneration", "qwen3"),
+]
+PLACES = {
+    "idefics2": "model.text_model.",
+    "idefics3": "model.text_model.",
+    "smolvlm": "model.text_model.",
+    "qwen2_5_omni": "thinker.model.",
+    "qwen3_omni_moe": "thinker.model.",
+}
+
+
+def of_text(text_type):
+    """-> config, shapes and seed of a text model, also of one that is within larger ones alone."""
+    for v in VECTORS.values():
+        if v["config"]["model_type"] == text_type:
+            return v, v["config"], v["shapes"]
+    v = next(v for v in VECTORS.values() if v["config"].get("text_config", {}).get("model_type") == text_type)
+    names = {n: n.replace("model.language_model.", "model.") for n in v["shapes"]}
+    shapes = {names[n]: s for n, s in v["shapes"].items() if ".visual." not in n}
+    config = {**v["config"]["text_config"], "architectures": ["Glm4vTextModel"]}
+    config.pop("rope_scaling")  # how three positions share it
+    return v, config, shapes
 
 
 @pytest.mark.parametrize("kind,architecture,text_type", WHOLE)
 def test_a_whole_model_is_its_text_model(kind, architecture, text_type, tmp_path):
     """The same logits, wherever the tensors of the text lie, and whatever lies beside them."""
-    vector = next(v for v in VECTORS.values() if v["config"]["model_type"] == text_type)
-    tied = "lm_head.weight" not in vector["shapes"]
-    whole = {"model_type": kind, "architectures": [architecture], "tie_word_embeddings": tied}
-    whole |= {"text_config": vector["config"], "vision_config": {"model_type": "siglip"}}
-    place = "model.text_model." if kind in ("idefics3", "smolvlm") else "model.language_model."
+    vector, text, stored = of_text(text_type)
+    tied = "lm_head.weight" not in stored
+    whole = {"model_type": kind, "architectures": [architecture]}
+    about = {"text_config": text, "vision_config": {"model_type": "siglip"}}
+    about["tie_word_embeddings"] = tied
+    place = PLACES.get(kind, "model.language_model.")
+    omni = place.startswith("thinker.")
+    whole |= {"thinker_config": about} if omni else about
     answers = []
-    for number, config in enumerate((vector["config"], whole)):
+    for number, config in enumerate((text, whole)):
         folder = tmp_path / str(number)
-        shapes = dict(vector["shapes"])
+        shapes = dict(stored)
         if number:
             shapes = {n.replace("model.", place, 1): s for n, s in shapes.items()}
-        write(folder / "model", config, shapes, vector["seed"], like=vector["config"])
+        if number and omni:
+            shapes = {n.replace("lm_head", "thinker.lm_head"): s for n, s in shapes.items()}
+        write(folder / "model", config, shapes, vector["seed"], like=text)
         invar("export", "--model-name", folder / "model", "-o", folder)
         invar("compile", folder / "model.onnx", "-o", folder / "plan.invar")
         answers.append(logits(folder / "plan.invar", vector).tobytes())

@@ -75,6 +75,13 @@ def opt(**s):
     )
 
 
+def xglm(**s):
+    sizes = {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 44}
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+    absent = dict.fromkeys((*names, "intermediate_size"), ...)
+    return case("xglm", "XGLMForCausalLM", **absent, **sizes, **s)
+
+
 def falcon(**s):
     return case("falcon", "FalconForCausalLM", intermediate_size=..., num_key_value_heads=..., **s)
 
@@ -2042,5 +2049,47 @@ CASES = {
         v_head_dim=8,
         rope_theta=5e4,
         tie_word_embeddings=True,
+    ),
+    "codegen": gpt("codegen", "CodeGenForCausalLM", rotary_dim=4),
+    "codegen-whole": gpt(
+        "codegen",
+        "CodeGenForCausalLM",
+        rotary_dim=8,
+        n_inner=40,
+        activation_function="relu",
+        tie_word_embeddings=True,
+    ),
+    "openai-gpt": gpt("openai-gpt", "OpenAIGPTLMHeadModel", afn="gelu"),
+    "openai-gpt-untied": gpt(
+        "openai-gpt", "OpenAIGPTLMHeadModel", layer_norm_epsilon=1e-6, tie_word_embeddings=False
+    ),
+    "xglm": xglm(),
+    "xglm-plain": xglm(
+        scale_embedding=False, activation_function="relu", tie_word_embeddings=False
+    ),
+    "glm4v-whole": whole(
+        "glm4v",
+        "Glm4vForConditionalGeneration",
+        case(
+            "glm4v_text",
+            "Glm4vTextModel",
+            partial_rotary_factor=0.5,
+            rope_scaling={"type": "default", "mrope_section": [1, 1]},
+            attention_bias=True,
+        ),
+        vision={"depth": 1, "num_heads": 2, "out_hidden_size": 32},
+    ),
+    "glm4v_moe-whole": whole(
+        "glm4v_moe",
+        "Glm4vMoeForConditionalGeneration",
+        moe(
+            "glm4v_moe_text",
+            "Glm4vMoeTextModel",
+            num_experts=...,
+            n_routed_experts=6,
+            head_dim=12,
+            rope_scaling={"type": "default", "mrope_section": [1, 2]},
+        ),
+        vision={"depth": 1, "num_heads": 2, "out_hidden_size": 32},
     ),
 }

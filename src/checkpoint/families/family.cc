@@ -32,6 +32,7 @@ using onnx::quote;
   X(nemotron, nemotron)                  \
   X(glm, glm)                            \
   X(glm4, glm4)                          \
+  X(glm4v_text, glm4v)                   \
   X(ernie4_5, ernie4_5)                  \
   X(hunyuan_v1_dense, hunyuan_dense)     \
   X(minicpm3, minicpm3)                  \
@@ -44,8 +45,11 @@ using onnx::quote;
   X(glm_moe_dsa, glm_moe_dsa)            \
   X(gpt2, gpt2)                          \
   X(gptj, gptj)                          \
+  X(codegen, codegen)                    \
+  X(openai-gpt, gpt)                     \
   X(gpt_neox, gpt_neox)                  \
   X(opt, opt)                            \
+  X(xglm, xglm)                          \
   X(falcon, falcon)                      \
   X(qwen2_moe, qwen2_moe)                \
   X(qwen3_moe, qwen3_moe)                \

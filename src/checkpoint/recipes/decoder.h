@@ -21,7 +21,7 @@ enum class Norm { rms, layer };
 enum class Block { pre, post, both, parallel, parallel_two, after, single, normed };
 enum class QkNorm { none, head, projection, heads };
 // How one weight holds queries, keys and values (decoder.6).
-enum class QkvLayout { split, concatenated, grouped };
+enum class QkvLayout { split, concatenated, grouped, quarters };
 enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
 
 // Parts of names between the prefix and ".weight" or ".bias".
@@ -139,7 +139,8 @@ struct Decoder {
   bool rope_interleaved = false;
   bool rope_reversed = false;  // the angles are negative
   Temperature temperature;
-  int64_t position_offset = 0;  // of a learned table; the model has one if names.positions
+  int64_t position_offset = 0;  // of the table of positions; the model has one if names.positions
+  bool sinusoidal_positions = false;  // the table is computed, not stored
 
   std::array<float, 2> mlp_scales = {1, 1};  // of the gate, and of what the MLP gives
   bool gated_mlp = true, fused_gate_up = false;

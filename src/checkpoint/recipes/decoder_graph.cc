@@ -53,15 +53,7 @@ std::string DecoderGraph::embedded() {
   if (!d_.names.embedding_norm.empty()) x = block_norm(prefix_ + d_.names.embedding_norm, x);
   if (d_.embedding_size != 0)
     x = linear(prefix_ + d_.names.project_in, x, d_.embedding_size, d_.hidden_size, false);
-  if (d_.names.positions.empty()) return x;
-  const std::string table = prefix_ + d_.names.positions;
-  std::string ids = "position_ids";
-  if (d_.position_offset != 0)
-    ids = b_.node("Add", "position_ids.moved",
-                  {ids, b_.constant("position_offset", std::vector{d_.position_offset})});
-  const std::string rows =
-      b_.weight(table + ".weight", {d_.max_positions + d_.position_offset, d_.hidden_size});
-  return b_.node("Add", table + ".added", {x, b_.node("Gather", table, {rows, ids}, {{"axis", int64_t{0}}})});
+  return d_.names.positions.empty() ? x : with_positions(x);
 }
 
 // Queries, keys and values; queries alone where the keys are another layer's.
@@ -85,12 +77,14 @@ Strings DecoderGraph::projections(size_t layer, const std::string& p, const std:
   }
   const std::string all = linear(p + n.qkv, x, d_.hidden_size, q + 2 * kv, d_.qkv_bias);
   if (d_.qkv_layout == QkvLayout::concatenated) return parts(p + n.qkv + ".split", all, 2, {q, kv, kv});
-  // Each head of keys stands behind the heads of queries that use it, and its values behind it.
-  const int64_t groups = d_.kv_heads, queries = q / groups;
-  const std::string grouped =
-      reshaped(p + n.qkv + ".grouped", all, {0, 0, groups, queries + 2 * d_.head_dim});
-  Strings out = parts(p + n.qkv + ".split", grouped, 3, {queries, d_.head_dim, d_.head_dim});
+  // Each head of keys stands behind the heads of queries that use it, and its values behind it. A
+  // quarter has its part of values before that of keys.
+  const bool quarters = d_.qkv_layout == QkvLayout::quarters;
+  const int64_t groups = quarters ? 4 : d_.kv_heads, queries = q / groups, keys = kv / groups;
+  const std::string grouped = reshaped(p + n.qkv + ".grouped", all, {0, 0, groups, queries + 2 * keys});
+  Strings out = parts(p + n.qkv + ".split", grouped, 3, {queries, keys, keys});
   for (size_t i = 0; i < out.size(); ++i) out[i] = reshaped(out[i] + ".flat", out[i], {0, 0, i ? kv : q});
+  if (quarters) std::swap(out[1], out[2]);
   return out;
 }
 

@@ -238,7 +238,7 @@ Parameters decoder_parameters(const Decoder& d) {
   static constexpr const char* kBlocks[] = {"pre",          "post",  "both",   "parallel",
                                             "parallel_two", "after", "single", "normed"};
   static constexpr const char* kQkNorms[] = {"none", "head", "projection", "heads"};
-  static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped"};
+  static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped", "quarters"};
   static constexpr const char* kActivations[] = {"silu", "gelu",         "gelu_tanh",
                                                  "relu", "relu_squared", "xielu"};
   const Decoder neutral;
@@ -293,6 +293,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add("rope_interleaved", &Decoder::rope_interleaved);
   add("rope_reversed", &Decoder::rope_reversed);
   add("position_offset", &Decoder::position_offset);
+  add("sinusoidal_positions", &Decoder::sinusoidal_positions);
   add("gated_mlp", &Decoder::gated_mlp);
   add("fused_gate_up", &Decoder::fused_gate_up);
   add("embedding_scale", &Decoder::embedding_scale);

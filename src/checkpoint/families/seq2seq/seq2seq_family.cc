@@ -10,7 +10,10 @@ namespace invar::checkpoint {
   X(marian, marian)      \
   X(pegasus, pegasus)    \
   X(m2m_100, m2m_100)    \
+  X(blenderbot, blenderbot) \
   X(t5, t5)              \
+  X(mt5, mt5)            \
+  X(umt5, umt5)          \
   X(whisper, whisper)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Seq2Seq&);

@@ -45,6 +45,7 @@ class DecoderGraph {
 
   void angles();
   std::string embedded();
+  std::string with_positions(const std::string& x);
   std::string with_hidden(const std::string& x);
   Strings projections(size_t layer, const std::string& p, const std::string& x);
   std::string qk_norm(const std::string& name, const std::string& x, int64_t heads, int64_t head_dim);
