@@ -26,6 +26,7 @@ struct Architecture {
 inline constexpr int64_t kAnyPositions = 1 << 20;  // where no position has a limit
 inline constexpr Architecture kArchitectures[] = {
     {"llama", "LlamaForCausalLM"},
+    {"mllama_text_model", "MllamaForCausalLM", 131072},
     {"mistral", "MistralForCausalLM", 131072},
     {"qwen2", "Qwen2ForCausalLM", 32768},
     {"qwen3", "Qwen3ForCausalLM", 32768},

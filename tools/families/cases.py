@@ -2092,4 +2092,25 @@ CASES = {
         ),
         vision={"depth": 1, "num_heads": 2, "out_hidden_size": 32},
     ),
+    "mllama-whole": whole(
+        "mllama",
+        "MllamaForConditionalGeneration",
+        case(
+            "mllama_text_model",
+            "MllamaForCausalLM",
+            num_hidden_layers=5,
+            cross_attention_layers=[1, 3],
+            rope_theta=5e5,
+            rope_scaling=LLAMA3,
+        ),
+        vision={
+            "model_type": "mllama_vision_model",
+            "num_global_layers": 1,
+            "attention_heads": 2,
+            "vision_output_dim": 32,
+            "max_num_tiles": 1,
+            "supported_aspect_ratios": [[1, 1]],
+            "intermediate_layers_indices": [0],
+        },
+    ),
 }

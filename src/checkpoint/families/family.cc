@@ -13,6 +13,7 @@ using onnx::quote;
 // model_type and the function that describes its models, each in a file of this folder.
 #define INVAR_FAMILIES(X)                \
   X(llama, llama)                        \
+  X(mllama_text_model, mllama)           \
   X(mistral, mistral)                    \
   X(qwen2, qwen2)                        \
   X(qwen3, qwen3)                        \

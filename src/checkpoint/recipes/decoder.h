@@ -47,6 +47,7 @@ struct TensorNames {
   // Parts of names of layers. A layer of the checkpoint is two layers here (decoder.74), and the
   // number of the one stands behind them. Empty: each is one.
   std::vector<std::string> of_halves;
+  std::vector<int64_t> skipped;  // numbers of layers of the checkpoint that are none here, ascending
   std::vector<std::string> ignored = {".rotary_emb.inv_freq"};  // ends of names of tables
   std::vector<std::string> ignored_begins;                      // of parts that logits of text do not need
 };
@@ -97,6 +98,7 @@ struct Decoder {
   TensorNames names;
   int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0;
   int64_t embedding_size = 0;  // 0: hidden_size
+  int64_t embedding_rows = 0;  // of the table; 0: vocab_size
   int64_t heads = 0, kv_heads = 0, head_dim = 0, max_positions = 0;
   bool long_context = false;  // the program of the prompts beyond LongRoPE's original length
   std::vector<Layer> layers;

@@ -47,7 +47,9 @@ std::string DecoderGraph::embedded() {
   const bool from_head = d_.tied && !b_.has(name + ".weight");
   std::string x = b_.node(
       "Gather", name,
-      {b_.weight((from_head ? head_ : name) + ".weight", {d_.vocab_size, embedding_size()}), "input_ids"},
+      {b_.weight((from_head ? head_ : name) + ".weight",
+                 {d_.embedding_rows ? d_.embedding_rows : d_.vocab_size, embedding_size()}),
+       "input_ids"},
       {{"axis", int64_t{0}}});
   x = scaled("Mul", name + ".embedding_scale", x, d_.embedding_scale, 1);
   if (!d_.names.embedding_norm.empty()) x = block_norm(prefix_ + d_.names.embedding_norm, x);
@@ -310,6 +312,8 @@ Result<onnx::Graph> DecoderGraph::build() {
   for (int64_t i = 0; i < d_.unused_layers; ++i)
     unused.push_back(prefix_ + d_.names.layers + std::to_string(static_cast<int64_t>(d_.layers.size()) + i) +
                      ".");
+  for (int64_t number : d_.names.skipped)
+    unused.push_back(prefix_ + d_.names.layers + std::to_string(number) + ".");
   INVAR_CHECK_OK(b_.check_unused(d_.names.ignored, unused));
   return std::move(graph);
 }

@@ -275,6 +275,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add("layer_scalar", &Decoder::layer_scalar);
   add("qkv_clip", &Decoder::qkv_clip);
   add("embedding_size", &Decoder::embedding_size);
+  add("embedding_rows", &Decoder::embedding_rows);
   add("attention_scale_by_layer", &Decoder::attention_scale_by_layer);
   add("alibi_bias_max", &Decoder::alibi_bias_max);
   add("alibi_scale", &Decoder::alibi_scale);
