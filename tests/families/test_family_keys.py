@@ -78,12 +78,14 @@ NO_EFFECT = {
     "index_head_dim", "index_n_heads", "indexer_types",
     # transformers ties nothing.
     "nemotron_h.tie_word_embeddings",
+    # How much is dropped in training, and with what an answer begins that has a source.
+    "activation_dropout", "xglm.decoder_start_token_id", "codegen.n_ctx",
     # transformers has no such positions, and asks nothing of the others.
     "learned_pos_emb", "embedding_fraction", "init_device", "emb_pdrop",
 }  # fmt: skip
 # Of some families they have one.
 EFFECT = {"phimoe.router_jitter_noise", "nemotron_h.time_step_min", "zamba2.time_step_min"}
-EFFECT |= {"mamba.time_step_rank", "falcon_mamba.time_step_rank"}
+EFFECT |= {"mamba.time_step_rank", "falcon_mamba.time_step_rank", "xglm.pad_token_id"}
 # Keys that need another one.
 WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
 LIMITED = {"topk_method": "group_limited_greedy"}

@@ -37,6 +37,8 @@ class Float64(TorchFunctionMode):
 
         if func is torch.Tensor.float:
             return args[0].double()
+        if func is torch.full:  # its default is float32, too
+            kwargs = {"dtype": torch.float32, **(kwargs or {})}
         args = [wider(a) for a in args]
         return func(*args, **{k: wider(v) for k, v in (kwargs or {}).items()})
 
