@@ -32,6 +32,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"qwen3", "Qwen3ForCausalLM", 32768},
     {"gemma", "GemmaForCausalLM", 8192},
     {"gemma2", "Gemma2ForCausalLM", 8192},
+    {"recurrent_gemma", "RecurrentGemmaForCausalLM", kAnyPositions},
     {"gemma3_text", "Gemma3ForCausalLM", 131072},
     {"phi", "PhiForCausalLM"},
     {"phi3", "Phi3ForCausalLM", 4096},
@@ -204,7 +205,6 @@ struct UncoveredArchitecture {
 };
 inline constexpr UncoveredArchitecture kUncovered[] = {
     {"zamba", "attention whose weights several layers share"},
-    {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
     {"deepseek_v4", "attention to compressed keys and to those that an indexer chooses"},
     {"kimi_k3", "residual connections that attention weighs"},

@@ -82,6 +82,12 @@ def xglm(**s):
     return case("xglm", "XGLMForCausalLM", **absent, **sizes, **s)
 
 
+def recurrent_gemma(**s):
+    sizes = {"num_hidden_layers": 4, "num_key_value_heads": 1, "attention_window_size": 12}
+    sizes |= {"max_position_embeddings": ..., "rope_theta": 10000.0}
+    return case("recurrent_gemma", "RecurrentGemmaForCausalLM", **{**sizes, **s})
+
+
 def falcon(**s):
     return case("falcon", "FalconForCausalLM", intermediate_size=..., num_key_value_heads=..., **s)
 
@@ -2112,5 +2118,17 @@ CASES = {
             "supported_aspect_ratios": [[1, 1]],
             "intermediate_layers_indices": [0],
         },
+    ),
+    "recurrent_gemma": recurrent_gemma(block_types=["recurrent", "recurrent", "attention"]),
+    "recurrent_gemma-narrow": recurrent_gemma(
+        lru_width=48,
+        num_key_value_heads=None,
+        attention_window_size=100,
+        conv1d_width=3,
+        logits_soft_cap=5.0,
+        block_types=["attention", "recurrent"],
+        attention_bias=True,
+        partial_rotary_factor=1.0,
+        tie_word_embeddings=False,
     ),
 }

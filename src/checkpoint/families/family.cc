@@ -19,6 +19,7 @@ using onnx::quote;
   X(qwen3, qwen3)                        \
   X(gemma, gemma)                        \
   X(gemma2, gemma2)                      \
+  X(recurrent_gemma, recurrent_gemma)    \
   X(gemma3_text, gemma3)                 \
   X(phi, phi)                            \
   X(phi3, phi3)                          \

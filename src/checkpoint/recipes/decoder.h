@@ -64,7 +64,8 @@ enum class Mixer {
   none,
   selective,
   lightning,
-  shared
+  shared,
+  rglru
 };
 
 // Whether matrices of layers are ternary and rows are rounded to 8 bits before them, and what the
@@ -162,6 +163,7 @@ struct Decoder {
   ShortConv short_conv;
   StateSpace state_space;
   SelectiveScan selective_scan;
+  Rglru rglru;
   SharedBlocks shared_blocks;
   int64_t unused_layers =
       0;  // behind the last one, for predicting several tokens; their tensors are not read

@@ -205,6 +205,7 @@ std::string DecoderGraph::mixed(size_t layer, const std::string& x) {
   if (mixer == Mixer::state_space) return state_space(layer, x);
   if (mixer == Mixer::selective) return selective_scan(layer, x);
   if (mixer == Mixer::lightning) return lightning(layer, x);
+  if (mixer == Mixer::rglru) return rglru(layer, x);
   const std::string y = attention(layer, x);
   if (mixer != Mixer::both) return y;
   return b_.node("Add", y + ".with_states", {state_space(layer, x), y});

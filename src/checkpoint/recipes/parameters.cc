@@ -165,7 +165,7 @@ void add_scales(const Decoder& d, Parameters& p) {
 // Adds the parameters of layers whose mixer is not attention.
 void add_mixers(const Decoder& d, Parameters& p) {
   add_layers(d, "layer_mixers", 'a', p,
-             [](const Layer& l) { return "adcsbnmlt"[static_cast<size_t>(l.mixer)]; });
+             [](const Layer& l) { return "adcsbnmltr"[static_cast<size_t>(l.mixer)]; });
   if (const ShortConv& c = d.short_conv; c.width != 0) {
     p["conv_width"] = parameter(c.width);
     if (c.bias) p["conv_bias"] = parameter(true);
@@ -193,6 +193,11 @@ void add_mixers(const Decoder& d, Parameters& p) {
     p["shared_blocks"] = parameter(b.count);
     if (b.rank != 0) p["shared_rank"] = parameter(b.rank);
     if (b.attends_with_rank) p["shared_attention_rank"] = parameter(true);
+  }
+  if (const Rglru& g = d.rglru; g.channels != 0) {
+    p["rglru_channels"] = parameter(g.channels);
+    p["rglru_blocks"] = parameter(g.blocks);
+    p["rglru_conv_width"] = parameter(g.width);
   }
   const SelectiveScan& m = d.selective_scan;
   if (m.channels == 0) return;

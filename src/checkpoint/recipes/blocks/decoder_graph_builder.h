@@ -74,6 +74,8 @@ class DecoderGraph {
   std::string state_space(size_t layer, const std::string& x);
   std::string selective_scan(size_t layer, const std::string& x);
   std::string lightning(size_t layer, const std::string& x);
+  std::string block_gate(const std::string& name, const std::string& x);
+  std::string rglru(size_t layer, const std::string& x);
   std::string shared_linear(const std::string& p, const std::string& owner, const std::string& name,
                             const std::string& x, int64_t in, int64_t out);
   std::string with_rank(const std::string& p, const std::string& owner, const std::string& list,
