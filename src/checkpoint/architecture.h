@@ -155,6 +155,8 @@ inline constexpr Architecture kArchitectures[] = {
     {"lfm3", "Lfm3ForCausalLM", 128000},
     // transformers has no classes of these
     {"mimo", "MiMoForCausalLM", 32768},
+    {"minicpm", "MiniCPMForCausalLM"},
+    {"internlm2", "InternLM2ForCausalLM"},
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},
     {"exaone", "LlamaForCausalLM", 4096},

@@ -80,6 +80,8 @@ NO_EFFECT = {
     "nemotron_h.tie_word_embeddings",
     # How much is dropped in training, and with what an answer begins that has a source.
     "activation_dropout", "xglm.decoder_start_token_id", "codegen.n_ctx",
+    # How training starts, and what the sizes of heads follow from.
+    "w_init_variance_scale", "final_w_init_variance_scale", "recurrent_gemma.head_dim",
     # transformers has no such positions, and asks nothing of the others.
     "learned_pos_emb", "embedding_fraction", "init_device", "emb_pdrop",
 }  # fmt: skip

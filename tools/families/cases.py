@@ -2131,4 +2131,19 @@ CASES = {
         partial_rotary_factor=1.0,
         tie_word_embeddings=False,
     ),
+    "internlm2": case(
+        "internlm2",
+        "InternLM2ForCausalLM",
+        bias=False,
+        rope_theta=1e6,
+        rope_scaling={"type": "dynamic", "factor": 2.0},
+        auto_map={"AutoModelForCausalLM": "modeling_internlm2.InternLM2ForCausalLM"},
+    ),
+    "internlm2-biases": case("internlm2", "InternLM2ForCausalLM", bias=True, num_key_value_heads=4),
+    "minicpm": case(
+        "minicpm", "MiniCPMForCausalLM", scale_emb=12, scale_depth=1.4, dim_model_base=16
+    ),
+    "minicpm-plain": case(
+        "minicpm", "MiniCPMForCausalLM", attention_bias=True, tie_word_embeddings=False
+    ),
 }

@@ -37,6 +37,7 @@ using onnx::quote;
   X(glm4v_text, glm4v)                   \
   X(ernie4_5, ernie4_5)                  \
   X(hunyuan_v1_dense, hunyuan_dense)     \
+  X(minicpm, minicpm)                    \
   X(minicpm3, minicpm3)                  \
   X(youtu, youtu)                        \
   X(deepseek_v2, deepseek_v2)            \
@@ -70,6 +71,7 @@ using onnx::quote;
   X(seed_oss, seed_oss)                  \
   X(arcee, arcee)                        \
   X(helium, helium)                      \
+  X(internlm2, internlm2)                \
   X(internlm3, internlm3)                \
   X(iquestcoder, iquestcoder)            \
   X(cwm, cwm)                            \
