@@ -132,7 +132,8 @@ TEST_F(ConfigTest, BothSpellingsOfRope) {
 // What the files of LLaVA 1.5, of Granite Vision and of Qwen2.5-Omni leave out.
 TEST_F(ConfigTest, TextModelsOfLargerOnesLeaveSizesOut) {
   const auto whole = [&](const std::string& type, const std::string& name, const std::string& more) {
-    put("config.json", R"({"model_type":")" + type + R"(","architectures":[")" + name + R"("],)" + more + "}");
+    put("config.json",
+        R"({"model_type":")" + type + R"(","architectures":[")" + name + R"("],)" + more + "}");
     return read_config(folder_);
   };
   auto llava = whole("llava", "LlavaForConditionalGeneration",

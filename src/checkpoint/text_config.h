@@ -64,16 +64,14 @@ inline constexpr WholeModel kWholeModels[] = {
     {"vipllava", "VipLlavaForConditionalGeneration", "llama", nullptr, kAnyText},
     {"video_llava", "VideoLlavaForConditionalGeneration", "llama", nullptr, kAnyText},
     {"qwen2_vl", "Qwen2VLForConditionalGeneration", "qwen2", "qwen2_vl_text", kFlat, kQwen2VlText},
-    {"qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", "qwen2", "qwen2_5_vl_text", kFlat,
-     kQwen2VlText},
+    {"qwen2_5_vl", "Qwen2_5_VLForConditionalGeneration", "qwen2", "qwen2_5_vl_text", kFlat, kQwen2VlText},
     {"qwen3_vl", "Qwen3VLForConditionalGeneration", "qwen3", "qwen3_vl_text", 0, kQwen3VlText},
     {"qwen3_vl_moe", "Qwen3VLMoeForConditionalGeneration", "qwen3_moe", "qwen3_vl_moe_text", 0,
      kQwen3VlMoeText},
     {"qwen2_audio", "Qwen2AudioForConditionalGeneration", "qwen2", nullptr, kAnyText},
     {"qwen2_5_omni", "Qwen2_5OmniForConditionalGeneration", "qwen2", "qwen2_5_omni_text", 0, kQwen2OmniText,
      kThinker},
-    {"qwen2_5_omni", "Qwen2_5OmniModel", "qwen2", "qwen2_5_omni_text", 0, kQwen2OmniText,
-     kThinker},
+    {"qwen2_5_omni", "Qwen2_5OmniModel", "qwen2", "qwen2_5_omni_text", 0, kQwen2OmniText, kThinker},
     {"qwen3_omni_moe", "Qwen3OmniMoeForConditionalGeneration", "qwen3_moe", "qwen3_omni_moe_text", 0,
      kQwen3OmniText, kThinker},
     {"internvl", "InternVLForConditionalGeneration", "qwen2", nullptr, kAnyText | kTied},
@@ -102,17 +100,27 @@ struct TextSizes {
   int64_t vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads;
 };
 inline constexpr TextSizes kTextSizes[] = {
-    {"cohere2", 256000, 8192, 22528, 40, 64},   {"deepseek_v3", 129280, 7168, 18432, 61, 128},
-    {"exaone4", 102400, 4096, 16384, 32, 32},   {"gemma", 256000, 3072, 24576, 28, 16},
-    {"gemma2", 256000, 2304, 9216, 26, 8},      {"gemma3_text", 262208, 2304, 9216, 26, 8},
-    {"glm4_moe", 151424, 4096, 10944, 46, 96},  {"glm4v_text", 151552, 4096, 13696, 40, 32},
-    {"granite", 32000, 4096, 11008, 32, 32},    {"lfm2", 65536, 2560, 12288, 32, 32},
-    {"llama", 32000, 4096, 11008, 32, 32},      {"ministral3", 131072, 4096, 14336, 34, 32},
+    {"cohere2", 256000, 8192, 22528, 40, 64},
+    {"deepseek_v3", 129280, 7168, 18432, 61, 128},
+    {"exaone4", 102400, 4096, 16384, 32, 32},
+    {"gemma", 256000, 3072, 24576, 28, 16},
+    {"gemma2", 256000, 2304, 9216, 26, 8},
+    {"gemma3_text", 262208, 2304, 9216, 26, 8},
+    {"glm4_moe", 151424, 4096, 10944, 46, 96},
+    {"glm4v_text", 151552, 4096, 13696, 40, 32},
+    {"granite", 32000, 4096, 11008, 32, 32},
+    {"lfm2", 65536, 2560, 12288, 32, 32},
+    {"llama", 32000, 4096, 11008, 32, 32},
+    {"ministral3", 131072, 4096, 14336, 34, 32},
     {"mllama_text_model", 128256, 4096, 14336, 40, 32},
-    {"mistral", 32000, 4096, 14336, 32, 32},    {"mistral4", 131072, 4096, 12288, 36, 32},
-    {"olmo2", 50304, 4096, 11008, 32, 32},      {"phi3", 32064, 3072, 8192, 32, 32},
-    {"qwen2", 151936, 4096, 22016, 32, 32},     {"qwen3", 151936, 4096, 22016, 32, 32},
-    {"qwen3_moe", 151936, 2048, 6144, 24, 32},  {"smollm3", 128256, 2048, 11008, 36, 16},
+    {"mistral", 32000, 4096, 14336, 32, 32},
+    {"mistral4", 131072, 4096, 12288, 36, 32},
+    {"olmo2", 50304, 4096, 11008, 32, 32},
+    {"phi3", 32064, 3072, 8192, 32, 32},
+    {"qwen2", 151936, 4096, 22016, 32, 32},
+    {"qwen3", 151936, 4096, 22016, 32, 32},
+    {"qwen3_moe", 151936, 2048, 6144, 24, 32},
+    {"smollm3", 128256, 2048, 11008, 36, 16},
 };
 
 struct TextConfig {
@@ -178,7 +186,8 @@ inline Result<TextConfig> text_config_of(const json::Value& config, const std::s
   text.config.update(said);
   text.config["model_type"] = known->model_type;
   text.config["architectures"] = json::list({known->name});
-  // The outer object has the keys about the vocabulary. Some files of tied tables say so within alone.
+  // The outer object has the keys about the vocabulary. Some files of tied tables say so within
+  // alone.
   for (const char* key : {"bos_token_id", "eos_token_id"})
     if (auto given = about->find(key); given && !given->is_null()) text.config[key] = *given;
   const auto tied = about->find("tie_word_embeddings");

@@ -217,9 +217,17 @@ def of_text(text_type):
     for v in VECTORS.values():
         if v["config"]["model_type"] == text_type:
             return v, v["config"], v["shapes"]
-    v = next(v for v in VECTORS.values() if v["config"].get("text_config", {}).get("model_type") == text_type)
+    v = next(
+        v
+        for v in VECTORS.values()
+        if v["config"].get("text_config", {}).get("model_type") == text_type
+    )
     names = {n: n.replace("model.language_model.", "model.") for n in v["shapes"]}
-    shapes = {names[n]: s for n, s in v["shapes"].items() if names[n].startswith(("model.embed", "model.layers", "model.norm", "lm_head"))}
+    shapes = {
+        names[n]: s
+        for n, s in v["shapes"].items()
+        if names[n].startswith(("model.embed", "model.layers", "model.norm", "lm_head"))
+    }
     name = {"glm4v_text": "Glm4vTextModel", "mllama_text_model": "MllamaForCausalLM"}[text_type]
     config = {**v["config"]["text_config"], "architectures": [name]}
     if text_type == "glm4v_text":

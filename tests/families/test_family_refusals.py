@@ -156,7 +156,12 @@ BAD = [
     ("recurrent_gemma", "intermediate_size", 45, "intermediate_size"),
     ("recurrent_gemma", "block_types", [], "block_types"),
     ("recurrent_gemma", "lru_width", 33, "lru_width"),
-    ("mllama-whole", "text_config", {**MLLAMA, "cross_attention_layers": [1, 9]}, "cross_attention_layers"),
+    (
+        "mllama-whole",
+        "text_config",
+        {**MLLAMA, "cross_attention_layers": [1, 9]},
+        "cross_attention_layers",
+    ),
     ("mllama-whole", "text_config", {**MLLAMA, "cross_attention_layers": []}, "shape"),
     ("minicpm3", "scale_depth", 0, "scale_depth"),
     ("minicpm3", "dim_model_base", -1, "dim_model_base"),

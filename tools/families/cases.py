@@ -2265,7 +2265,11 @@ CASES = {
     "falcon_mamba-biases": mamba(
         "falcon_mamba",
         "FalconMambaForCausalLM",
-        use_bias=True, use_conv_bias=False, conv_kernel=3, expand=3, time_step_rank=5
+        use_bias=True,
+        use_conv_bias=False,
+        conv_kernel=3,
+        expand=3,
+        time_step_rank=5,
     ),
     "bitnet-biases": case(
         "bitnet",

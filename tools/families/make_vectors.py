@@ -138,7 +138,9 @@ def as_known(config):
     layers, width = config.get("num_hidden_layers"), config.get("hidden_size")
     if config["model_type"] == "internlm2":
         known = {"architectures": ["LlamaForCausalLM"], "attention_bias": config.get("bias", True)}
-        return {k: v for k, v in config.items() if k != "auto_map"} | {"model_type": "llama"} | known
+        return (
+            {k: v for k, v in config.items() if k != "auto_map"} | {"model_type": "llama"} | known
+        )
     if config["model_type"] == "minicpm":
         known = {
             "architectures": ["GraniteForCausalLM"],

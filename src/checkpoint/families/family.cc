@@ -49,7 +49,7 @@ using onnx::quote;
   X(gpt2, gpt2)                          \
   X(gptj, gptj)                          \
   X(codegen, codegen)                    \
-  X(openai-gpt, gpt)                     \
+  X(openai - gpt, gpt)                   \
   X(gpt_neox, gpt_neox)                  \
   X(opt, opt)                            \
   X(xglm, xglm)                          \

@@ -142,7 +142,7 @@ struct Decoder {
   bool rope_interleaved = false;
   bool rope_reversed = false;  // the angles are negative
   Temperature temperature;
-  int64_t position_offset = 0;  // of the table of positions; the model has one if names.positions
+  int64_t position_offset = 0;        // of the table of positions; the model has one if names.positions
   bool sinusoidal_positions = false;  // the table is computed, not stored
 
   std::array<float, 2> mlp_scales = {1, 1};  // of the gate, and of what the MLP gives

@@ -45,12 +45,12 @@ void DecoderGraph::angles() {
 std::string DecoderGraph::embedded() {
   const std::string name = prefix_ + d_.names.embedding;
   const bool from_head = d_.tied && !b_.has(name + ".weight");
-  std::string x = b_.node(
-      "Gather", name,
-      {b_.weight((from_head ? head_ : name) + ".weight",
-                 {d_.embedding_rows ? d_.embedding_rows : d_.vocab_size, embedding_size()}),
-       "input_ids"},
-      {{"axis", int64_t{0}}});
+  std::string x =
+      b_.node("Gather", name,
+              {b_.weight((from_head ? head_ : name) + ".weight",
+                         {d_.embedding_rows ? d_.embedding_rows : d_.vocab_size, embedding_size()}),
+               "input_ids"},
+              {{"axis", int64_t{0}}});
   x = scaled("Mul", name + ".embedding_scale", x, d_.embedding_scale, 1);
   if (!d_.names.embedding_norm.empty()) x = block_norm(prefix_ + d_.names.embedding_norm, x);
   if (d_.embedding_size != 0)

@@ -84,7 +84,7 @@ std::string numbers_of(const Numbers& numbers) {
 
 // A number a layer; nothing where all are the neutral one.
 template <class Number>
-void add_numbers(const Decoder& d, const char* name, Number Layer::*member, Parameters& p) {
+void add_numbers(const Decoder& d, const char* name, Number Layer::* member, Parameters& p) {
   std::string numbers;
   bool neutral = true;
   for (const Layer& layer : d.layers) {
@@ -237,6 +237,14 @@ void add_kinds_of_layers(const Decoder& d, Parameters& p) {
   if (p.contains("layer_experts")) add_experts(d.experts, p);
 }
 
+// Adds the parameters of the tables of tokens and of positions.
+void add_tables(const Decoder& d, Parameters& p) {
+  if (d.embedding_size != 0) p["embedding_size"] = parameter(d.embedding_size);
+  if (d.embedding_rows != 0) p["embedding_rows"] = parameter(d.embedding_rows);
+  if (d.position_offset != 0) p["position_offset"] = parameter(d.position_offset);
+  if (d.sinusoidal_positions) p["sinusoidal_positions"] = parameter(true);
+}
+
 // A parameter is there if it differs from the same member of a Decoder that nobody has set. So
 // programs stay the same when a later version adds a switch.
 Parameters decoder_parameters(const Decoder& d) {
@@ -279,8 +287,6 @@ Parameters decoder_parameters(const Decoder& d) {
   add("layer_input_size", &Decoder::layer_input_size);
   add("layer_scalar", &Decoder::layer_scalar);
   add("qkv_clip", &Decoder::qkv_clip);
-  add("embedding_size", &Decoder::embedding_size);
-  add("embedding_rows", &Decoder::embedding_rows);
   add("attention_scale_by_layer", &Decoder::attention_scale_by_layer);
   add("alibi_bias_max", &Decoder::alibi_bias_max);
   add("alibi_scale", &Decoder::alibi_scale);
@@ -298,8 +304,6 @@ Parameters decoder_parameters(const Decoder& d) {
   add("v_head_dim", &Decoder::v_head_dim);
   add("rope_interleaved", &Decoder::rope_interleaved);
   add("rope_reversed", &Decoder::rope_reversed);
-  add("position_offset", &Decoder::position_offset);
-  add("sinusoidal_positions", &Decoder::sinusoidal_positions);
   add("gated_mlp", &Decoder::gated_mlp);
   add("fused_gate_up", &Decoder::fused_gate_up);
   add("embedding_scale", &Decoder::embedding_scale);
@@ -316,6 +320,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add_mixers(d, p);
   add_altup(d.altup, p);
   add_scales(d, p);
+  add_tables(d, p);
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
   add_temperature(d.temperature, p);
   for (size_t i = 0; i < d.ropes.size(); ++i) add_rope(d.ropes[i], i ? "local_" : "", p);

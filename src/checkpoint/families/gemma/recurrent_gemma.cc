@@ -34,8 +34,7 @@ void describe_recurrent_gemma(ConfigReader& r, Decoder& d) {
   if (!types.is_array() || types.size() == 0) return r.reject("'block_types' is not a list of types");
   json::Value repeated = json::list(std::vector<json::Value>());
   for (size_t i = 0; i < d.layers.size(); ++i) repeated.items.push_back(types.items[i % types.size()]);
-  read_mixers(r, d, "block_types", repeated,
-              {{"recurrent", Mixer::rglru}, {"attention", Mixer::attention}});
+  read_mixers(r, d, "block_types", repeated, {{"recurrent", Mixer::rglru}, {"attention", Mixer::attention}});
   for (Layer& layer : d.layers) layer.window = layer.mixer == Mixer::attention;
   read_rope(r, {.partial = 0.5}, d);
   TensorNames& n = d.names;

@@ -5,7 +5,8 @@
 
 namespace invar::checkpoint {
 
-static void read_scales(ConfigReader& r, Decoder& d, double embedding, double usual_depth, double usual_base) {
+static void read_scales(ConfigReader& r, Decoder& d, double embedding, double usual_depth,
+                        double usual_base) {
   d.tied = r.flag("tie_word_embeddings", true);
   d.embedding_scale = read_factor(r, "scale_emb", embedding);
   const auto layers = std::sqrt(static_cast<double>(d.layers.size()));

@@ -118,7 +118,8 @@ void describe_gpt(ConfigReader& r, Decoder& d) {
   n.embedding = "tokens_embed", n.positions = "positions_embed";
   n.ignored.push_back("position_ids");
   const std::string name = r.text("afn", "gelu");  // the approximation is called gelu, too
-  if (name != "gelu" && name != "gelu_new") return r.refuse("'afn' = " + onnx::quote(name) + " is not covered");
+  if (name != "gelu" && name != "gelu_new")
+    return r.refuse("'afn' = " + onnx::quote(name) + " is not covered");
   d.activation = Activation::gelu_tanh;
   d.block = Block::after, d.final_norm = false;
   d.tied = r.flag("tie_word_embeddings", true);

@@ -1,5 +1,5 @@
-// BART and its kin: mBART, Marian, Pegasus, Blenderbot, M2M100 with NLLB, and Whisper, whose encoder
-// hears.
+// BART and its kin: mBART, Marian, Pegasus, Blenderbot, M2M100 with NLLB, and Whisper, whose
+// encoder hears.
 #include <cmath>
 
 #include "checkpoint/families/seq2seq/seq2seq_family.h"

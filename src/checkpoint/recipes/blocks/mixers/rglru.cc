@@ -24,10 +24,11 @@ std::string DecoderGraph::rglru(size_t layer, const std::string& x) {
                     one = b_.constant("one", std::vector{1.0f});
   const std::string gate = activated(b_, d_.activation, p + "linear_y.",
                                      linear(p + "linear_y", x, d_.hidden_size, channels, true));
-  const std::string convolved =
-      causal_conv(p + "conv_1d", state(layer, "conv"),
-                  linear(p + "linear_x", x, d_.hidden_size, channels, true), channels, d_.rglru.width, true, false);
-  const std::string slow = scaled("Mul", u + "recurrent_rate", block_gate(u + "recurrent_gate", convolved), -8, 1);
+  const std::string convolved = causal_conv(p + "conv_1d", state(layer, "conv"),
+                                            linear(p + "linear_x", x, d_.hidden_size, channels, true),
+                                            channels, d_.rglru.width, true, false);
+  const std::string slow =
+      scaled("Mul", u + "recurrent_rate", block_gate(u + "recurrent_gate", convolved), -8, 1);
   const std::string decay =
       b_.node("Mul", u + "decay",
               {slow, b_.node("Softplus", u + "rate", {b_.weight(u + "recurrent_param", {channels})})});
@@ -35,10 +36,11 @@ std::string DecoderGraph::rglru(size_t layer, const std::string& x) {
   // The first position has nothing to keep.
   const std::string first = b_.node("Equal", u + "first", {"positions.column", zero});
   const std::string factor =
-      b_.node("Where", u + "factor", {first, one, b_.node("Sqrt", u + "root", {b_.node("Sub", u + "new", {one, kept})})});
-  const std::string input = b_.node(
-      "Mul", u + "input",
-      {b_.node("Mul", u + "gated", {convolved, block_gate(u + "input_gate", convolved)}), factor});
+      b_.node("Where", u + "factor",
+              {first, one, b_.node("Sqrt", u + "root", {b_.node("Sub", u + "new", {one, kept})})});
+  const std::string input =
+      b_.node("Mul", u + "input",
+              {b_.node("Mul", u + "gated", {convolved, block_gate(u + "input_gate", convolved)}), factor});
   // 1 in a row for each position: the minimum of 1 and of a number from 1 on.
   const std::string ones =
       b_.node("Min", u + "ones", {b_.node("Add", u + "counted", {"positions.column", one}), one});
