@@ -49,7 +49,6 @@ using onnx::quote;
   X(gpt2, gpt2)                          \
   X(gptj, gptj)                          \
   X(codegen, codegen)                    \
-  X(openai - gpt, gpt)                   \
   X(gpt_neox, gpt_neox)                  \
   X(opt, opt)                            \
   X(xglm, xglm)                          \
@@ -131,9 +130,10 @@ using onnx::quote;
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},
 INVAR_FAMILIES(INVAR_DECLARE)
+INVAR_DECLARE(, gpt)  // its model_type is no word of C++
 
 std::span<const Family> families() {
-  static constexpr Family kFamilies[] = {INVAR_FAMILIES(INVAR_ROW)};
+  static constexpr Family kFamilies[] = {INVAR_FAMILIES(INVAR_ROW){"openai-gpt", describe_gpt}};
   return kFamilies;
 }
 
